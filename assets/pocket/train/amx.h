@@ -1,4 +1,5 @@
-/* amx.h - what the files with tile code share: 16 x 16 tiles, their forms, conversions.  See kernels_amx.c for the forms. */
+/* amx.h - what the files with tile code share: 16 x 16 tiles, their forms, conversions.  See kernels_amx.c
+ * for the forms. */
 #ifndef POCKET_AMX_H
 #define POCKET_AMX_H
 
@@ -29,7 +30,8 @@ static inline int64_t amx_ready(void)
     return ready > 0;
 }
 
-/* All eight tiles full size.  The library remembers what it has configured, so that is put back afterwards. */
+/* All eight tiles full size.  The library remembers what it has configured, so that is put back
+ * afterwards. */
 static inline void enter(struct config *old)
 {
     struct config c = {.palette = 1};
@@ -78,8 +80,10 @@ static inline void turn(const word *from, int64_t fs, word *to, int64_t ts)
         u[g + 3] = _mm512_unpackhi_epi64(t[g + 1], t[g + 3]);
     }
     for (int k = 0; k < 4; k++) {
-        __m512i x0 = _mm512_shuffle_i32x4(u[k], u[4 + k], 0x88), x1 = _mm512_shuffle_i32x4(u[k], u[4 + k], 0xdd);
-        __m512i y0 = _mm512_shuffle_i32x4(u[8 + k], u[12 + k], 0x88), y1 = _mm512_shuffle_i32x4(u[8 + k], u[12 + k], 0xdd);
+        __m512i x0 = _mm512_shuffle_i32x4(u[k], u[4 + k], 0x88),
+                x1 = _mm512_shuffle_i32x4(u[k], u[4 + k], 0xdd);
+        __m512i y0 = _mm512_shuffle_i32x4(u[8 + k], u[12 + k], 0x88),
+                y1 = _mm512_shuffle_i32x4(u[8 + k], u[12 + k], 0xdd);
         _mm512_storeu_si512(to + k * ts, _mm512_shuffle_i32x4(x0, y0, 0x88));
         _mm512_storeu_si512(to + (4 + k) * ts, _mm512_shuffle_i32x4(x1, y1, 0x88));
         _mm512_storeu_si512(to + (8 + k) * ts, _mm512_shuffle_i32x4(x0, y0, 0xdd));
@@ -91,9 +95,12 @@ static inline void turn(const word *from, int64_t fs, word *to, int64_t ts)
 static inline void pair(const bf16 *from, int64_t stride, word *left, word *right)
 {
     for (int r = 0; r < 16; r++) {
-        __m512i a = _mm512_loadu_si512(from + 2 * r * stride), b = _mm512_loadu_si512(from + (2 * r + 1) * stride);
-        __m512i al = _mm512_cvtepu16_epi32(_mm512_castsi512_si256(a)), ah = _mm512_cvtepu16_epi32(_mm512_extracti64x4_epi64(a, 1));
-        __m512i bl = _mm512_cvtepu16_epi32(_mm512_castsi512_si256(b)), bh = _mm512_cvtepu16_epi32(_mm512_extracti64x4_epi64(b, 1));
+        __m512i a = _mm512_loadu_si512(from + 2 * r * stride),
+                b = _mm512_loadu_si512(from + (2 * r + 1) * stride);
+        __m512i al = _mm512_cvtepu16_epi32(_mm512_castsi512_si256(a)),
+                ah = _mm512_cvtepu16_epi32(_mm512_extracti64x4_epi64(a, 1));
+        __m512i bl = _mm512_cvtepu16_epi32(_mm512_castsi512_si256(b)),
+                bh = _mm512_cvtepu16_epi32(_mm512_extracti64x4_epi64(b, 1));
         _mm512_storeu_si512(left + r * 16, _mm512_or_si512(al, _mm512_slli_epi32(bl, 16)));
         _mm512_storeu_si512(right + r * 16, _mm512_or_si512(ah, _mm512_slli_epi32(bh, 16)));
     }
@@ -101,7 +108,8 @@ static inline void pair(const bf16 *from, int64_t stride, word *left, word *righ
 
 static inline __m512 wide(const bf16 *p)
 {
-    return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)p)), 16));
+    return _mm512_castsi512_ps(
+        _mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)p)), 16));
 }
 
 static inline void narrow(bf16 *p, __m512 v)
@@ -112,7 +120,8 @@ static inline void narrow(bf16 *p, __m512 v)
 static inline __m512 exp16(__m512 x)
 {
     __m512 z = _mm512_max_ps(_mm512_mul_ps(x, _mm512_set1_ps(1.44269504f)), _mm512_set1_ps(-126));
-    __m512 n = _mm512_roundscale_ps(z, 0), f = _mm512_mul_ps(_mm512_sub_ps(z, n), _mm512_set1_ps(0.69314718f));
+    __m512 n = _mm512_roundscale_ps(z, 0),
+           f = _mm512_mul_ps(_mm512_sub_ps(z, n), _mm512_set1_ps(0.69314718f));
     __m512 p = _mm512_set1_ps(0.0083333f);
     p = _mm512_fmadd_ps(p, f, _mm512_set1_ps(0.041666668f));
     p = _mm512_fmadd_ps(p, f, _mm512_set1_ps(0.16666667f));

@@ -5,14 +5,17 @@
 
 Design.  The tower is the dear part of a step and does not change while the language model learns, so its rows
 are kept: after the 2x2 shuffle, each image token is 768 numbers, kept as int8 in units of its largest (the
-projector begins with a norm, so that the size of a row means nothing).  140-300 tokens a screen, about 200 KiB.
+projector begins with a norm, so that the size of a row means nothing).  140-300 tokens a screen, about 200
+KiB.
 
 OUT/NAME.rows is the rows of all screens back to back; OUT/NAME.npz has `place` [n, 4] int64 (first row, rows,
-columns of tokens, first letter) and `letters` [L, 7] as in store.py; OUT/NAME.jsonl has a line for each screen:
-of stored screens what store.py knows about it with its elements, of records the record itself.  A record may hold
-`labels`, what world/labels.js says of the page (its window being the picture): then questions can be asked about
-it.  Without them the tower's own reading head says where letters are, which is good enough for hints only.
+columns of tokens, first letter) and `letters` [L, 7] as in store.py; OUT/NAME.jsonl has a line for each
+screen: of stored screens what store.py knows about it with its elements, of records the record itself.  A
+record may hold `labels`, what world/labels.js says of the page (its window being the picture): then
+questions can be asked about it.  Without them the tower's own reading head says where letters are, which is
+good enough for hints only.
 """
+
 import argparse
 import json
 import os
@@ -22,7 +25,7 @@ import numpy as np
 import torch
 from PIL import Image
 
-import crops                                          # puts the world's folder on the path
+import crops  # puts the world's folder on the path
 import check
 import reading
 import score
@@ -31,7 +34,8 @@ import tower
 
 
 def pack(x, rows, cols):
-    """[1, rows*cols, d] -> int8 [rows/2*cols/2, 4d]: tokens of 2x2 patches, in units of each token's largest number."""
+    """[1, rows*cols, d] -> int8 [rows/2*cols/2, 4d]: tokens of 2x2 patches, in units of each token's
+    largest number."""
     d = x.shape[-1]
     t = x.view(rows // 2, 2, cols // 2, 2, d).permute(0, 2, 1, 3, 4).reshape(-1, 4 * d)
     return (t / t.abs().amax(1, keepdim=True) * 127).round().to(torch.int8).numpy()
@@ -56,7 +60,11 @@ class Writer:
         self.rows.close()
         self.lines.close()
         os.replace(f"{self.path}.rows.part", f"{self.path}.rows")
-        np.savez_compressed(f"{self.path}.part.npz", place=np.array(self.place, np.int64), letters=np.concatenate(self.letters or [np.zeros((0, 7), np.int16)]))
+        np.savez_compressed(
+            f"{self.path}.part.npz",
+            place=np.array(self.place, np.int64),
+            letters=np.concatenate(self.letters or [np.zeros((0, 7), np.int16)]),
+        )
         os.replace(f"{self.path}.part.npz", f"{self.path}.npz")
 
 
@@ -69,11 +77,16 @@ class Eyes:
         """(packed rows, (rows, columns) of tokens, decoded letters) of a picture."""
         patches, rows, cols = crops.whole(picture)
         x = tower.apply(self.p, self.c, patches, rows, cols)
-        return pack(x[0], rows, cols), (rows // 2, cols // 2), reading.decode(self.reader, x[0], rows, cols).numpy()
+        return (
+            pack(x[0], rows, cols),
+            (rows // 2, cols // 2),
+            reading.decode(self.reader, x[0], rows, cols).numpy(),
+        )
 
 
 def as_stored(found):
-    """Decoded letters [[x, y, class, sureness]] as stored letters: lines are what stands at one height, words what is close."""
+    """Decoded letters [[x, y, class, sureness]] as stored letters: lines are what stands at one height,
+    words what is close."""
     out, line, word, last = [], 0, 0, None
     for x, y, kind, _ in sorted(found.tolist(), key=lambda f: (round(f[1] / 16), f[0])):
         if last is None or abs(y - last[1]) > 8 or x < last[0]:
@@ -110,15 +123,23 @@ def from_records(eyes, a):
         if os.path.exists(os.path.join(a.out, f"{name}.npz")):
             continue
         w = Writer(a.out, name)
-        for r in records[first:first + 1000]:
+        for r in records[first : first + 1000]:
             picture = np.asarray(Image.open(os.path.join(a.records, r["picture"])).convert("RGB"))
             rows, grid, found = eyes.look(picture)
             labels = r.pop("labels", None)
             if labels:
-                r |= {"items": [[4 * v for v in e[:4]] + [store.KINDS.index(e[4]), e[5]] for e in labels["elements"]],
-                      "names": [e[6] for e in labels["elements"]]}
+                r |= {
+                    "items": [
+                        [4 * v for v in e[:4]] + [store.KINDS.index(e[4]), e[5]] for e in labels["elements"]
+                    ],
+                    "names": [e[6] for e in labels["elements"]],
+                }
                 keep = check.inked(picture, labels["letters"])
-                found = [[4 * v for v in l[:4]] + [store.char_class(l[4]), *l[5:]] for l, k in zip(labels["letters"], keep) if k]
+                found = [
+                    [4 * v for v in l[:4]] + [store.char_class(l[4]), *l[5:]]
+                    for l, k in zip(labels["letters"], keep)
+                    if k
+                ]
             w.add(rows, grid, found if labels else as_stored(found), r)
         w.close()
         print(name, flush=True)
@@ -130,7 +151,7 @@ def main():
     p.add_argument("--out", required=True)
     p.add_argument("--data", nargs="*", default=[])
     p.add_argument("--records")
-    p.add_argument("--screens", type=int, default=10 ** 9)
+    p.add_argument("--screens", type=int, default=10**9)
     p.add_argument("--threads", type=int, default=1)
     a = p.parse_args()
     os.nice(19 - os.nice(0))

@@ -22,6 +22,7 @@ A question ("Read the line under Name", "Is there a Save button?") is answered i
 Turns follow tokenizer.conversation: earlier pictures are "-", the newest one is <image>, of as many image
 tokens as the picture has pairs of patches across times down.
 """
+
 import re
 
 import pathlib
@@ -32,10 +33,14 @@ import tokenizer  # noqa: E402
 from tokenizer import ADDED, BIN0, CLOSE, HEAD, IMAGE, REPLY, USER, text  # noqa: E402
 
 MORE = ["<append>", "<drag>", "<hover>", "<double>", "<missing>", "<to>"]
-FINE0 = tokenizer.VOCAB + 8                           # ids 358 and 359 are free
+FINE0 = tokenizer.VOCAB + 8  # ids 358 and 359 are free
 VOCAB = 384
-WIDE = dict(ADDED) | {t: tokenizer.VOCAB + i for i, t in enumerate(MORE)} | {f"<.{k}>": FINE0 + k for k in range(8)}
-WIDE |= {f"<SPECIAL_{i}>": i for i in range(tokenizer.VOCAB, VOCAB) if i not in WIDE.values()}      # free
+WIDE = (
+    dict(ADDED)
+    | {t: tokenizer.VOCAB + i for i, t in enumerate(MORE)}
+    | {f"<.{k}>": FINE0 + k for k in range(8)}
+)
+WIDE |= {f"<SPECIAL_{i}>": i for i in range(tokenizer.VOCAB, VOCAB) if i not in WIDE.values()}  # free
 NAME = {i: t for t, i in WIDE.items()}
 MARK = re.compile("|".join(re.escape(t) for t in sorted(WIDE, key=len, reverse=True)))
 POINTED = ("click", "double", "hover", "write", "append", "scroll", "drag")
@@ -45,7 +50,7 @@ def spelled(s):
     """s with every token of the dialect recognised."""
     ids, at = [], 0
     for m in MARK.finditer(s):
-        ids += text(s[at:m.start()]) + [WIDE[m.group()]]
+        ids += text(s[at : m.start()]) + [WIDE[m.group()]]
         at = m.end()
     return ids + text(s[at:])
 
@@ -53,17 +58,24 @@ def spelled(s):
 def decode(ids):
     out = bytearray()
     for i in ids:
-        out += bytes([i - tokenizer.BYTE0]) if tokenizer.BYTE0 <= i < tokenizer.BYTE0 + 256 else NAME.get(i, "<?>").encode()
+        out += (
+            bytes([i - tokenizer.BYTE0])
+            if tokenizer.BYTE0 <= i < tokenizer.BYTE0 + 256
+            else NAME.get(i, "<?>").encode()
+        )
     return out.decode(errors="replace")
 
 
 # ---- places -------------------------------------------------------------------------------------
 
+
 def place(x, y):
     """Pixels of the picture -> four tokens as text."""
+
     def one(v):
         v = min(1023, max(0, int(v)))
         return f"<{v // 16}><.{v % 16 // 2}>"
+
     return one(x) + one(y)
 
 
@@ -82,7 +94,8 @@ def plain(label):
 
 
 def spell(action, scale=1.0, dx=0, dy=0):
-    """An action of a record (places in CSS pixels) as text of the dialect; places times `scale` minus an offset."""
+    """An action of a record (places in CSS pixels) as text of the dialect; places times `scale` minus an
+    offset."""
     at = lambda a: f"{plain(a.get('label', ''))}<at>{place(a['x'] * scale - dx, a['y'] * scale - dy)}"
     verb = action["verb"]
     if verb not in POINTED:
@@ -116,6 +129,7 @@ def parse(said):
 
 # ---- the template -------------------------------------------------------------------------------
 
+
 def conversation(turns, image_tokens):
     """[(user text, assistant text, loss)] -> ids and a 0/1 list; every <image> gets `image_tokens` rows."""
     picture = tokenizer.spelled("<img>") + [IMAGE] * image_tokens + tokenizer.spelled("</img>")
@@ -132,7 +146,8 @@ def conversation(turns, image_tokens):
 
 
 def in_use(said, history, answer):
-    """The turns of a running task: the sentence, the earlier answers without their pictures, the newest picture."""
+    """The turns of a running task: the sentence, the earlier answers without their pictures, the newest
+    picture."""
     turns, before = [], said + "\n"
     for step in history:
         turns.append((before + "-", step, 0))
@@ -144,9 +159,20 @@ if __name__ == "__main__":
     assert FINE0 + 8 <= VOCAB and BIN0 + 64 == tokenizer.VOCAB
     a = {"verb": "drag", "x": 10, "y": 20, "label": "A", "to": {"x": 30, "y": 40, "label": ""}}
     s = spell(a, 2.0)
-    assert decode(spelled(s)) == s and parse(s) == {"verb": "drag", "label": "A", "text": "", "x": 21, "y": 41, "to": {"label": "", "x": 61, "y": 81}}, parse(s)
+    assert decode(spelled(s)) == s and parse(s) == {
+        "verb": "drag",
+        "label": "A",
+        "text": "",
+        "x": 21,
+        "y": 41,
+        "to": {"label": "", "x": 61, "y": 81},
+    }, parse(s)
     s = spell({"verb": "write", "x": 199, "y": 5, "label": "Name <x>", "text": "Zoë 1"})
-    assert s == "<write>Name (x)<at><12><.3><0><.2>Zoë 1" and parse(s)["x"] == 199 and parse(s)["text"] == "Zoë 1"
+    assert (
+        s == "<write>Name (x)<at><12><.3><0><.2>Zoë 1"
+        and parse(s)["x"] == 199
+        and parse(s)["text"] == "Zoë 1"
+    )
     assert parse(spell({"verb": "key", "keys": "ctrl+c"})) == {"verb": "key", "label": "ctrl+c", "text": ""}
     assert parse("<click>OK") is None
     print(s, len(spelled(s)))

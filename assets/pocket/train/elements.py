@@ -7,10 +7,11 @@ whose box holds its centre; `none` elsewhere), the element's state bits, and its
 Crops are 22x26 patches, nearly a whole page, since a field is a field because of what stands around it;
 boxes that the crop cuts are not asked.  The reading loss stays on.
 
-The gate asks kind and state at the patch under each element's centre, as a click would, >= .97 right; and where
-the centre is at every patch of the element, since the one under it cannot miss: more than half of them say it within
-8 px, >= .95.  Elements whose centre lies on a smaller one are asked nowhere.
+The gate asks kind and state at the patch under each element's centre, as a click would, >= .97 right; and
+where the centre is at every patch of the element, since the one under it cannot miss: more than half of
+them say it within 8 px, >= .95.  Elements whose centre lies on a smaller one are asked nowhere.
 """
+
 import argparse
 import collections
 import os
@@ -36,7 +37,11 @@ class Finder(nn.Module):
 
     def __init__(self, d):
         super().__init__()
-        self.norm, self.inner, self.out = nn.LayerNorm(d), nn.Linear(d, 256), nn.Linear(256, KINDS + STATES + 4)
+        self.norm, self.inner, self.out = (
+            nn.LayerNorm(d),
+            nn.Linear(d, 256),
+            nn.Linear(256, KINDS + STATES + 4),
+        )
 
     def forward(self, x):
         y = self.out(F.gelu(self.inner(self.norm(x))))
@@ -57,8 +62,15 @@ def loss(finder, x, items):
         bits = ((s > 0) == (state > 0))[on].all(-1)
         middle = lambda t: torch.stack([t[..., 0] + t[..., 2], t[..., 1] + t[..., 3]], -1) / 2
         near = ((middle(b[asked]) - middle(box[asked])).abs() * 16 <= 8).all(-1)
-        sums = dict(kinds=float(right.sum()), bits=float(bits.sum()), items=float(on.sum()), near=float(near.sum()), boxes=float(asked.sum()),
-                    false=float(((k.argmax(-1) > 0) & ~on).sum()), find=float(which + states + off))
+        sums = dict(
+            kinds=float(right.sum()),
+            bits=float(bits.sum()),
+            items=float(on.sum()),
+            near=float(near.sum()),
+            boxes=float(asked.sum()),
+            false=float(((k.argmax(-1) > 0) & ~on).sum()),
+            find=float(which + states + off),
+        )
     return which + states + 0.5 * off, sums
 
 
@@ -77,17 +89,25 @@ def judge(finder, x, rows, cols, items):
         centre = np.array([c * 16 + 8, r * 16 + 8])
         own = box[p] * 16 + np.tile(centre, 2)
         if kind[p] != what + 1 or np.abs(own - np.array([x0, y0, x1, y1]) / 4).max() > 1:
-            continue                                                      # a smaller one lies there
+            continue  # a smaller one lies there
         right = k[p].argmax() == what + 1
         known = ((s[p] > 0) == (state[p] > 0)).all()
         at = np.arange(rows * cols)
         middles = np.stack([at % cols, at // cols], 1) * 16 + 8
-        own = (kind == what + 1) & (np.abs(box * 16 + np.tile(middles, 2) - np.array([x0, y0, x1, y1]) / 4).max(1) <= 1)
+        own = (kind == what + 1) & (
+            np.abs(box * 16 + np.tile(middles, 2) - np.array([x0, y0, x1, y1]) / 4).max(1) <= 1
+        )
         got = b[own] * 16 + np.tile(middles[own], 2)
         off = np.abs(np.stack([got[:, 0] + got[:, 2], got[:, 1] + got[:, 3]], 1) / 2 - [cx, cy]).max(1)
         near = (off <= 8).mean() > 0.5
         out.update(n=1, right=int(right and known), kind=int(right), near=int(near))
-        out.update({f"{store.KINDS[what]} n": 1, f"{store.KINDS[what]} right": int(right and known), f"{store.KINDS[what]} near": int(near)})
+        out.update(
+            {
+                f"{store.KINDS[what]} n": 1,
+                f"{store.KINDS[what]} right": int(right and known),
+                f"{store.KINDS[what]} near": int(near),
+            }
+        )
     return out
 
 
@@ -116,7 +136,13 @@ class Elements(read.Reading):
 
     def figures(self, s):
         n, m = max(1, s["items"]), max(1, s["boxes"])
-        return super().figures(s) | dict(find=s["find"] / n, kinds=s["kinds"] / n, bits=s["bits"] / n, near=s["near"] / m, false=s["false"] / n)
+        return super().figures(s) | dict(
+            find=s["find"] / n,
+            kinds=s["kinds"] / n,
+            bits=s["bits"] / n,
+            near=s["near"] / m,
+            false=s["false"] / n,
+        )
 
     def gate(self, views, c):
         out = super().gate(views, c)
@@ -137,11 +163,15 @@ def table(a):
     for folder in a.gate:
         t = score_items(p, c, finder, folder, a.gate_screens)
         n = max(1, t["n"])
-        print(f"{os.path.basename(folder):20} n {t['n']}: kind {t['kind'] / n:.3f}, kind and state {t['right'] / n:.3f}, centre within 8 px {t['near'] / n:.3f}"
-              f"  {'holds' if t['right'] / n >= .97 and t['near'] / n >= .95 else 'fails'}")
+        print(
+            f"{os.path.basename(folder):20} n {t['n']}: kind {t['kind'] / n:.3f}, kind and state {t['right'] / n:.3f}, centre within 8 px {t['near'] / n:.3f}"
+            f"  {'holds' if t['right'] / n >= .97 and t['near'] / n >= .95 else 'fails'}"
+        )
         for k in store.KINDS:
             if t[f"{k} n"]:
-                print(f"    {k:8} {t[f'{k} n']:5}  {t[f'{k} right'] / t[f'{k} n']:.3f}  {t[f'{k} near'] / t[f'{k} n']:.3f}")
+                print(
+                    f"    {k:8} {t[f'{k} n']:5}  {t[f'{k} right'] / t[f'{k} n']:.3f}  {t[f'{k} near'] / t[f'{k} n']:.3f}"
+                )
 
 
 def main():

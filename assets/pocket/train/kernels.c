@@ -41,7 +41,8 @@ static inline float fast_exp(float x)
 }
 
 /* x += delta (unless NULL), u = (x - mean) / deviation, rdev = 1 / deviation; d columns. */
-void add_norm(float *restrict x, const bf16 *restrict delta, bf16 *restrict u, float *restrict rdev, int64_t rows, int64_t d, float eps)
+void add_norm(float *restrict x, const bf16 *restrict delta, bf16 *restrict u, float *restrict rdev,
+              int64_t rows, int64_t d, float eps)
 {
     for (int64_t r = 0; r < rows; r++) {
         float *row = x + r * d, sum = 0, square = 0;
@@ -62,7 +63,8 @@ void add_norm(float *restrict x, const bf16 *restrict delta, bf16 *restrict u, f
 }
 
 /* dx += the norm's way back of du; and dx as bf16 for the products that come next. */
-void norm_back(float *restrict dx, const bf16 *restrict du, const bf16 *restrict u, const float *restrict rdev, bf16 *restrict dxh, int64_t rows, int64_t d)
+void norm_back(float *restrict dx, const bf16 *restrict du, const bf16 *restrict u,
+               const float *restrict rdev, bf16 *restrict dxh, int64_t rows, int64_t d)
 {
     for (int64_t r = 0; r < rows; r++) {
         const bf16 *g = du + r * d, *h = u + r * d;
@@ -82,7 +84,8 @@ void norm_back(float *restrict dx, const bf16 *restrict du, const bf16 *restrict
 }
 
 /* qkv [B*n, 3*H*p] -> q (times scale), k, v, each [B, H, n, p]. */
-void split_heads(const bf16 *restrict qkv, bf16 *restrict q, bf16 *restrict k, bf16 *restrict v, int64_t B, int64_t n, int64_t H, int64_t p, float scale)
+void split_heads(const bf16 *restrict qkv, bf16 *restrict q, bf16 *restrict k, bf16 *restrict v, int64_t B,
+                 int64_t n, int64_t H, int64_t p, float scale)
 {
     int64_t w = 3 * H * p;
     for (int64_t b = 0; b < B; b++)
@@ -97,7 +100,8 @@ void split_heads(const bf16 *restrict qkv, bf16 *restrict q, bf16 *restrict k, b
             }
 }
 
-void join_heads(const bf16 *restrict q, const bf16 *restrict k, const bf16 *restrict v, bf16 *restrict qkv, int64_t B, int64_t n, int64_t H, int64_t p, float scale)
+void join_heads(const bf16 *restrict q, const bf16 *restrict k, const bf16 *restrict v, bf16 *restrict qkv,
+                int64_t B, int64_t n, int64_t H, int64_t p, float scale)
 {
     int64_t w = 3 * H * p;
     for (int64_t b = 0; b < B; b++)
@@ -113,7 +117,8 @@ void join_heads(const bf16 *restrict q, const bf16 *restrict k, const bf16 *rest
 }
 
 /* y [B, H, n, p] <-> [B*n, H*p]; `back` goes from rows to heads. */
-void turn_heads(const bf16 *restrict from, bf16 *restrict to, int64_t B, int64_t n, int64_t H, int64_t p, int back)
+void turn_heads(const bf16 *restrict from, bf16 *restrict to, int64_t B, int64_t n, int64_t H, int64_t p,
+                int back)
 {
     for (int64_t b = 0; b < B; b++)
         for (int64_t h = 0; h < H; h++)
@@ -158,7 +163,8 @@ void softmax_back(bf16 *restrict dp, const bf16 *restrict p, int64_t rows, int64
     }
 }
 
-/* Phi(x) and the slope of x Phi(x) as odd polynomials, |x| <= 4 (beyond it the ends): absolute errors 2.5e-5 and 7e-5, far below
+/* Phi(x) and the slope of x Phi(x) as odd polynomials, |x| <= 4 (beyond it the ends): absolute errors
+ * 2.5e-5 and 7e-5, far below
  * what bf16 keeps, and a third of the time of the exact form. */
 static inline float within4(float x)
 {
@@ -168,15 +174,26 @@ static inline float within4(float x)
 static inline float normal(float x)
 {
     float y = within4(x), z = y * y;
-    return 0.5f + y * (0.398832912f + z * (-0.0661411744f + z * (0.0096417153f + z * (-0.0010412958f +
-           z * (7.96099747e-05f + z * (-4.01422155e-06f + z * (1.1809647e-07f - z * 1.52048009e-09f)))))));
+    return 0.5f +
+           y * (0.398832912f +
+                z * (-0.0661411744f +
+                     z * (0.0096417153f +
+                          z * (-0.0010412958f +
+                               z * (7.96099747e-05f +
+                                    z * (-4.01422155e-06f + z * (1.1809647e-07f - z * 1.52048009e-09f)))))));
 }
 
 static inline float slope(float x)
 {
     float y = within4(x), z = y * y;
-    return 0.5f + y * (0.797564812f + z * (-0.264691742f + z * (0.0583377758f + z * (-0.00866971796f + z * (0.000897597986f +
-           z * (-6.38059045e-05f + z * (2.95072287e-06f + z * (-7.94124051e-08f + z * 9.38745919e-10f))))))));
+    return 0.5f + y * (0.797564812f +
+                       z * (-0.264691742f +
+                            z * (0.0583377758f +
+                                 z * (-0.00866971796f +
+                                      z * (0.000897597986f +
+                                           z * (-6.38059045e-05f +
+                                                z * (2.95072287e-06f +
+                                                     z * (-7.94124051e-08f + z * 9.38745919e-10f))))))));
 }
 
 void gelu(const bf16 *restrict a, bf16 *restrict g, int64_t n)
@@ -202,9 +219,11 @@ void column_sums(const bf16 *restrict y, float *restrict sums, int64_t rows, int
             sums[c] += up(y[r * cols + c]);
 }
 
-/* A crop of a picture [h, w, 3] at (x, y), rows x cols patches of 16: normalised patches [rows*cols, 768], column
+/* A crop of a picture [h, w, 3] at (x, y), rows x cols patches of 16: normalised patches [rows*cols, 768],
+ * column
  * channel*256 + y*16 + x.  Channel c is taken from channel from[c], as value * gain[c] + shift[c]. */
-void cut_patches(const uint8_t *restrict rgb, int64_t w, int64_t x, int64_t y, int64_t rows, int64_t cols, const int64_t *from, const float *gain, const float *shift, bf16 *restrict out)
+void cut_patches(const uint8_t *restrict rgb, int64_t w, int64_t x, int64_t y, int64_t rows, int64_t cols,
+                 const int64_t *from, const float *gain, const float *shift, bf16 *restrict out)
 {
     for (int64_t r = 0; r < rows; r++)
         for (int64_t q = 0; q < cols; q++)

@@ -1,7 +1,9 @@
-"""kernels.c (and the files with tile code, where the processor has them) from Python: compiled for this machine when it is first needed, called with tensors.
+"""kernels.c (and the files with tile code, where the processor has them) from Python: compiled for this
+machine when it is first needed, called with tensors.
 
 Every argument that is a tensor goes as the address of its (contiguous) data.
 """
+
 import ctypes
 import hashlib
 import os
@@ -13,7 +15,15 @@ import numpy as np
 import torch
 
 HERE = pathlib.Path(__file__).resolve().parent
-FLAGS = ["-O3", "-march=native", "-mprefer-vector-width=512", "-ffast-math", "-fno-math-errno", "-shared", "-fPIC"]
+FLAGS = [
+    "-O3",
+    "-march=native",
+    "-mprefer-vector-width=512",
+    "-ffast-math",
+    "-fno-math-errno",
+    "-shared",
+    "-fPIC",
+]
 
 
 TILES = " amx_bf16 " in open("/proc/cpuinfo").read().replace("\n", " ")
@@ -21,7 +31,11 @@ TILES = " amx_bf16 " in open("/proc/cpuinfo").read().replace("\n", " ")
 
 def build():
     sources = [HERE / "kernels.c"] + ([HERE / "kernels_amx.c", HERE / "kernels_lm.c"] if TILES else [])
-    name = hashlib.sha256(b"".join(s.read_bytes() for s in [*sources, HERE / "amx.h"]) + " ".join(FLAGS).encode() + open("/proc/cpuinfo", "rb").read(600)).hexdigest()[:16]
+    name = hashlib.sha256(
+        b"".join(s.read_bytes() for s in [*sources, HERE / "amx.h"])
+        + " ".join(FLAGS).encode()
+        + open("/proc/cpuinfo", "rb").read(600)
+    ).hexdigest()[:16]
     cache = pathlib.Path(os.environ.get("POCKET_STATE", tempfile.gettempdir())) / "kernels"
     cache.mkdir(parents=True, exist_ok=True)
     out = cache / f"{name}.so"

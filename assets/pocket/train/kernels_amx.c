@@ -1,12 +1,15 @@
-/* kernels_amx.c - attention and the gradients of matrices with the tile unit (AMX), for processors that have one.
+/* kernels_amx.c - attention and the gradients of matrices with the tile unit (AMX), for processors that
+ * have one.
  *
  * The library's batched products of 160 x 160 x 32 reach a sixth of the product rate and its products with a
  * transposed left side a third; here attention of one head is one pass, its scores in fp32 and in cache, read
  * from and written to where the rows lie.  Heads are 32 wide and sequences multiples of 32 long.
  *
- * A tile is 16 rows of 64 bytes.  dpbf16ps(C, A, B): C[i][j] += sum over r, e of A[i][2r+e] B[r][2j+e], so that
+ * A tile is 16 rows of 64 bytes.  dpbf16ps(C, A, B): C[i][j] += sum over r, e of A[i][2r+e] B[r][2j+e],
+ * so that
  *   A   is 16 rows of 32 numbers as they lie in memory,
- *   B   is `paired`: row r holds, for 16 columns j, the numbers of rows 2r and 2r+1 of the right side, side by side.
+ * B   is `paired`: row r holds, for 16 columns j, the numbers of rows 2r and 2r+1 of the right side, side
+ * by side.
  * Taken as 32-bit words, the transpose of a 16 x 16 block of A's kind is B of the transposed matrix, and the
  * transpose of a paired block is an A of the transposed matrix.
  */
@@ -31,7 +34,8 @@ static inline void weigh(float *s, bf16 *p, int64_t n, float scale)
         narrow(p + i, _mm512_mul_ps(_mm512_loadu_ps(s + i), one));
 }
 
-/* out[16][32] = sum over kk of rows A (stride in numbers) times paired tiles B; as bf16, stride in numbers. */
+/* out[16][32] = sum over kk of rows A (stride in numbers) times paired tiles B; as bf16, stride in
+ * numbers. */
 static inline void rows_times(const bf16 *a, int64_t as, const word *b, int64_t steps, bf16 *out, int64_t os)
 {
     float f[T * P] __attribute__((aligned(64)));
@@ -76,7 +80,8 @@ void attend(const bf16 *qkv, bf16 *p, bf16 *y, int64_t B, int64_t n, int64_t H, 
     struct config old;
     enter(&old);
     int64_t d = H * P, w = 3 * d;
-    word *kt = room(&mine, &have, (size_t)(n / T * TILE + n / P * 2 * TILE) * 4 + (size_t)(T * n) * 4), *vp = kt + n / T * TILE;
+    word *kt = room(&mine, &have, (size_t)(n / T * TILE + n / P * 2 * TILE) * 4 + (size_t)(T * n) * 4),
+         *vp = kt + n / T * TILE;
     float *s = (float *)(vp + n / P * 2 * TILE);
     for (int64_t u = 0; u < B * H; u++) {
         const bf16 *q = qkv + u / H * n * w + u % H * P, *k = q + d, *v = q + 2 * d;
@@ -95,9 +100,11 @@ void attend(const bf16 *qkv, bf16 *p, bf16 *y, int64_t B, int64_t n, int64_t H, 
     leave(&old);
 }
 
-/* The transposed product: out[n][32] (stride in numbers) = sum over queries of left[q][32] right[q][n]; `lt` holds the left side's
+/* The transposed product: out[n][32] (stride in numbers) = sum over queries of left[q][32] right[q][n];
+ * `lt` holds the left side's
  * transposed tiles (2 a step), `right` [n][n] row by row. */
-static inline void transposed(const word *lt, const bf16 *right, int64_t n, word *paired, bf16 *out, int64_t os)
+static inline void transposed(const word *lt, const bf16 *right, int64_t n, word *paired, bf16 *out,
+                              int64_t os)
 {
     float f[4 * TILE] __attribute__((aligned(64))), g[TILE] __attribute__((aligned(64)));
     for (int64_t j = 0; j < n; j += P) {
@@ -141,19 +148,21 @@ static inline void left_side(const bf16 *from, int64_t stride, int64_t n, word *
 }
 
 /* The way back: dy [B*n, H*32] -> dqkv like qkv; p as attend left it. */
-void attend_back(const bf16 *qkv, const bf16 *p, const bf16 *dy, bf16 *dqkv, int64_t B, int64_t n, int64_t H, float scale)
+void attend_back(const bf16 *qkv, const bf16 *p, const bf16 *dy, bf16 *dqkv, int64_t B, int64_t n, int64_t H,
+                 float scale)
 {
     static __thread void *mine;
     static __thread size_t have;
     struct config old;
     enter(&old);
     int64_t d = H * P, w = 3 * d, tiles = n / T * TILE;
-    word *vt = room(&mine, &have, (size_t)(5 * tiles) * 4 + (size_t)(T * n) * 4 + (size_t)(n * n) * 2), *kp = vt + tiles, *lq = kp + tiles,
-         *lo = lq + tiles, *paired = lo + tiles;
+    word *vt = room(&mine, &have, (size_t)(5 * tiles) * 4 + (size_t)(T * n) * 4 + (size_t)(n * n) * 2),
+         *kp = vt + tiles, *lq = kp + tiles, *lo = lq + tiles, *paired = lo + tiles;
     float *s = (float *)(paired + tiles);
     bf16 *ds = (bf16 *)(s + T * n);
     for (int64_t u = 0; u < B * H; u++) {
-        const bf16 *q = qkv + u / H * n * w + u % H * P, *k = q + d, *v = q + 2 * d, *go = dy + u / H * n * d + u % H * P, *weights = p + u * n * n;
+        const bf16 *q = qkv + u / H * n * w + u % H * P, *k = q + d, *v = q + 2 * d,
+                   *go = dy + u / H * n * d + u % H * P, *weights = p + u * n * n;
         bf16 *dq = dqkv + u / H * n * w + u % H * P;
         for (int64_t j = 0; j < n / T; j++)
             turn((const word *)(v + j * T * w), w / 2, vt + j * TILE, T);
@@ -170,7 +179,9 @@ void attend_back(const bf16 *qkv, const bf16 *p, const bf16 *dy, bf16 *dqkv, int
                     sum = _mm512_fmadd_ps(wide(a + c), _mm512_loadu_ps(s + r * n + c), sum);
                 __m512 own = _mm512_set1_ps(_mm512_reduce_add_ps(sum)), by = _mm512_set1_ps(scale);
                 for (int64_t c = 0; c < n; c += T)
-                    narrow(ds + (i + r) * n + c, _mm512_mul_ps(_mm512_mul_ps(wide(a + c), by), _mm512_sub_ps(_mm512_loadu_ps(s + r * n + c), own)));
+                    narrow(ds + (i + r) * n + c,
+                           _mm512_mul_ps(_mm512_mul_ps(wide(a + c), by),
+                                         _mm512_sub_ps(_mm512_loadu_ps(s + r * n + c), own)));
             }
             rows_times(ds + i * n, n, kp, n / P, dq + i * w, w);
         }
@@ -180,7 +191,8 @@ void attend_back(const bf16 *qkv, const bf16 *p, const bf16 *dy, bf16 *dqkv, int
     leave(&old);
 }
 
-/* g [m, k] fp32 += dy^T u, of dy [N, m] (rows `ld` numbers apart) and u [N, k]; N, m and k multiples of 32. */
+/* g [m, k] fp32 += dy^T u, of dy [N, m] (rows `ld` numbers apart) and u [N, k]; N, m and k multiples of
+ * 32. */
 void matrix_grad(const bf16 *dy, int64_t ld, const bf16 *u, float *g, int64_t N, int64_t m, int64_t k)
 {
     enum { CHUNK = 640 };
@@ -199,11 +211,13 @@ void matrix_grad(const bf16 *dy, int64_t ld, const bf16 *u, float *g, int64_t N,
             }
         for (int64_t j = 0; j < k; j += P)
             for (int64_t s = 0; s < steps; s++)
-                pair(u + (first + s * P) * k + j, k, b + (j / T * steps + s) * TILE, b + ((j / T + 1) * steps + s) * TILE);
+                pair(u + (first + s * P) * k + j, k, b + (j / T * steps + s) * TILE,
+                     b + ((j / T + 1) * steps + s) * TILE);
         for (int64_t i = 0; i < m / T; i += 2)
             for (int64_t j = 0; j < k / T; j += 2) {
                 float *to = g + i * T * k + j * T;
-                const word *a0 = a + i * steps * TILE, *a1 = a0 + steps * TILE, *b0 = b + j * steps * TILE, *b1 = b0 + steps * TILE;
+                const word *a0 = a + i * steps * TILE, *a1 = a0 + steps * TILE, *b0 = b + j * steps * TILE,
+                           *b1 = b0 + steps * TILE;
                 _tile_loadd(0, to, k * 4);
                 _tile_loadd(1, to + T, k * 4);
                 _tile_loadd(2, to + T * k, k * 4);

@@ -1,13 +1,16 @@
-/* kernels_lm.c - the language model's sub-layers between their matrix products, both ways, with the tile unit.
+/* kernels_lm.c - the language model's sub-layers between their matrix products, both ways, with the tile
+ * unit.
  *
  * A Mamba-2 sub-layer is, for rows zx = [z | x B C | dt] of its first product:
  *     v = silu(filter(x B C)),  dt = softplus(raw + bias),  c = running sum of dt a within a chunk of 64 rows
  *     Y = M X' + e (C S^T) + D x,  X' = dt x,  M_ij = (C B^T)_ij exp(c_i - c_j) for j <= i,  e = exp(c)
  *     S <- exp(c_last) S + X'^T (B tail),  tail = exp(c_last - c)
  *     out = rms_norm_by_group(Y silu(z))
- * One head of one sequence goes chunk by chunk with its state of 64 x 64 in cache; for the way back the states
+ * One head of one sequence goes chunk by chunk with its state of 64 x 64 in cache; for the way back the
+ * states
  * before each chunk are kept and everything else is computed anew.  Heads, states and chunks are 64 wide, and
- * four heads share a B and a C.  The norms' weights are in the product that follows.  See amx.h for the tiles.
+ * four heads share a B and a C.  The norms' weights are in the product that follows.  See amx.h for the
+ * tiles.
  */
 #include "amx.h"
 
@@ -108,7 +111,8 @@ static inline bf16 back_to(float f)
 
 static inline __m512 sigmoid(__m512 x)
 {
-    __m512 e = exp16(_mm512_sub_ps(_mm512_setzero_ps(), _mm512_min_ps(_mm512_max_ps(x, _mm512_set1_ps(-80)), _mm512_set1_ps(80))));
+    __m512 e = exp16(_mm512_sub_ps(_mm512_setzero_ps(),
+                                   _mm512_min_ps(_mm512_max_ps(x, _mm512_set1_ps(-80)), _mm512_set1_ps(80))));
     return _mm512_div_ps(_mm512_set1_ps(1), _mm512_add_ps(_mm512_set1_ps(1), e));
 }
 
@@ -135,7 +139,8 @@ void lm_filter(const bf16 *zx, const float *w, const float *bias, bf16 *v, int64
 }
 
 /* dzx's filtered part from dv; dw and dbias +=. */
-void lm_filter_back(const bf16 *zx, const float *w, const float *bias, const bf16 *dv, bf16 *dzx, float *dw, float *dbias, int64_t b, int64_t n)
+void lm_filter_back(const bf16 *zx, const float *w, const float *bias, const bf16 *dv, bf16 *dzx, float *dw,
+                    float *dbias, int64_t b, int64_t n)
 {
     for (int64_t s = 0; s < b; s++) {
         const bf16 *x = zx + s * n * ZX + X;
@@ -146,7 +151,8 @@ void lm_filter_back(const bf16 *zx, const float *w, const float *bias, const bf1
                 tap[k] = _mm512_loadu_ps(w + k * V + c);
             for (int64_t t = n - 1; t >= 0; t--) {
                 __m512 p = filtered(x, t, w, bias, c), y = sigmoid(p);
-                __m512 slope = _mm512_mul_ps(y, _mm512_fmadd_ps(p, _mm512_sub_ps(_mm512_set1_ps(1), y), _mm512_set1_ps(1)));
+                __m512 slope = _mm512_mul_ps(
+                    y, _mm512_fmadd_ps(p, _mm512_sub_ps(_mm512_set1_ps(1), y), _mm512_set1_ps(1)));
                 __m512 g = _mm512_mul_ps(wide(dv + (s * n + t) * V + c), slope);
                 sum = _mm512_add_ps(sum, g);
                 for (int64_t k = 0; k < 4; k++)
@@ -221,7 +227,8 @@ static inline void masked(const float *g, const float *c, bf16 *m)
 }
 
 /* y [b*n, 512]; states [b, 8, n/64, 64, 64] are the bf16 states before each chunk. */
-void lm_scan(const bf16 *v, const bf16 *zx, const float *bias, const float *a, const float *D, bf16 *y, bf16 *states, int64_t b, int64_t n)
+void lm_scan(const bf16 *v, const bf16 *zx, const float *bias, const float *a, const float *D, bf16 *y,
+             bf16 *states, int64_t b, int64_t n)
 {
     static __thread struct chunk k;
     static __thread float g[SQUARE], out[SQUARE], other[SQUARE], S[SQUARE];
@@ -244,8 +251,10 @@ void lm_scan(const bf16 *v, const bf16 *zx, const float *bias, const float *a, c
             for (int t = 0; t < Q; t++) {
                 __m512 e = _mm512_set1_ps(k.e[t]), d = _mm512_set1_ps(D[h]);
                 for (int p = 0; p < Q; p += T) {
-                    __m512 r = _mm512_fmadd_ps(e, _mm512_loadu_ps(other + t * Q + p), _mm512_loadu_ps(out + t * Q + p));
-                    narrow(y + (s * n + i * Q + t) * X + h * Q + p, _mm512_fmadd_ps(d, wide(vc + t * V + h * Q + p), r));
+                    __m512 r = _mm512_fmadd_ps(e, _mm512_loadu_ps(other + t * Q + p),
+                                               _mm512_loadu_ps(out + t * Q + p));
+                    narrow(y + (s * n + i * Q + t) * X + h * Q + p,
+                           _mm512_fmadd_ps(d, wide(vc + t * V + h * Q + p), r));
                 }
             }
             for (int j = 0; j < SQUARE; j++)
@@ -273,7 +282,8 @@ static inline void masked_back(const float *dm, const bf16 *m, const float *c, b
         __m512 sum = _mm512_setzero_ps(), ci = _mm512_set1_ps(c[i]);
         for (int j = 0; j < Q; j += T) {
             __mmask16 in = j + 15 <= i ? 0xffff : j > i ? 0 : (__mmask16)((2u << (i - j)) - 1);
-            __m512 e = exp16(_mm512_min_ps(_mm512_sub_ps(ci, _mm512_loadu_ps(c + j)), _mm512_setzero_ps())), d = _mm512_loadu_ps(dm + i * Q + j);
+            __m512 e = exp16(_mm512_min_ps(_mm512_sub_ps(ci, _mm512_loadu_ps(c + j)), _mm512_setzero_ps())),
+                   d = _mm512_loadu_ps(dm + i * Q + j);
             narrow(dg + i * Q + j, _mm512_maskz_mul_ps(in, e, d));
             __m512 both = _mm512_mul_ps(d, wide(m + i * Q + j));
             sum = _mm512_add_ps(sum, both);
@@ -286,8 +296,9 @@ static inline void masked_back(const float *dm, const bf16 *m, const float *c, b
 }
 
 /* The way back: dy [b*n, 512] -> dv [b*n, 768] and the dt columns of dzx; dbias, da and dD [8] +=. */
-void lm_scan_back(const bf16 *v, const bf16 *zx, const float *bias, const float *a, const float *D, const bf16 *states, const bf16 *dy, bf16 *dv, bf16 *dzx,
-                  float *dbias, float *da, float *dD, int64_t b, int64_t n)
+void lm_scan_back(const bf16 *v, const bf16 *zx, const float *bias, const float *a, const float *D,
+                  const bf16 *states, const bf16 *dy, bf16 *dv, bf16 *dzx, float *dbias, float *da, float *dD,
+                  int64_t b, int64_t n)
 {
     static __thread struct chunk k;
     static __thread float g[SQUARE], dx[SQUARE], dm[SQUARE], part[SQUARE], dS[SQUARE];
@@ -305,7 +316,8 @@ void lm_scan_back(const bf16 *v, const bf16 *zx, const float *bias, const float 
         memset(dS, 0, sizeof dS);
         for (int64_t i = n / Q - 1; i >= 0; i--) {
             int64_t row = s * n + i * Q;
-            const bf16 *vc = v + row * V, *B = vc + X + group * Q, *C = B + GROUPS * Q, *S = states + (u * (n / Q) + i) * SQUARE, *gy = dy + row * X + h * Q;
+            const bf16 *vc = v + row * V, *B = vc + X + group * Q, *C = B + GROUPS * Q,
+                       *S = states + (u * (n / Q) + i) * SQUARE, *gy = dy + row * X + h * Q;
             float *toB = dB + i * Q * Q, *toC = dC + i * Q * Q, last = 0;
             memset(dc, 0, sizeof dc);
             begin_chunk(&k, vc, zx + row * ZX, h, bias[h], a[h]);
@@ -313,7 +325,7 @@ void lm_scan_back(const bf16 *v, const bf16 *zx, const float *bias, const float 
             masked(g, k.c, m);
             scaled(B, V, k.tail, bt);
             rounded(dS, dsh);
-            product(turned(m, Q, r1), plain(gy, X, r2), dx, 0);            /* dX' */
+            product(turned(m, Q, r1), plain(gy, X, r2), dx, 0); /* dX' */
             product(rows_of(bt, Q), across(dsh, Q, r1), dx, 1);
             product(rows_of(gy, X), across(k.x, Q, r1), dm, 0);
             masked_back(dm, m, k.c, dg, dc);
@@ -381,7 +393,8 @@ void lm_gate(const bf16 *y, const bf16 *zx, bf16 *q, float *r, int64_t rows, flo
             float f[W];
             __m512 sum = _mm512_setzero_ps();
             for (int64_t i = 0; i < W; i += T) {
-                __m512 z = wide(zx + t * ZX + g * W + i), p = _mm512_mul_ps(wide(y + t * X + g * W + i), _mm512_mul_ps(z, sigmoid(z)));
+                __m512 z = wide(zx + t * ZX + g * W + i),
+                       p = _mm512_mul_ps(wide(y + t * X + g * W + i), _mm512_mul_ps(z, sigmoid(z)));
                 _mm512_storeu_ps(f + i, p);
                 sum = _mm512_fmadd_ps(p, p, sum);
             }
@@ -392,7 +405,8 @@ void lm_gate(const bf16 *y, const bf16 *zx, bf16 *q, float *r, int64_t rows, flo
         }
 }
 
-void lm_gate_back(const bf16 *y, const bf16 *zx, const bf16 *q, const float *r, const bf16 *dq, bf16 *dy, bf16 *dzx, int64_t rows)
+void lm_gate_back(const bf16 *y, const bf16 *zx, const bf16 *q, const float *r, const bf16 *dq, bf16 *dy,
+                  bf16 *dzx, int64_t rows)
 {
     enum { W = X / GROUPS };
     for (int64_t t = 0; t < rows; t++)
@@ -405,7 +419,8 @@ void lm_gate_back(const bf16 *y, const bf16 *zx, const bf16 *q, const float *r, 
                 int64_t at = t * X + g * W + i;
                 __m512 df = _mm512_mul_ps(s, _mm512_fnmadd_ps(mean, wide(q + at), wide(dq + at)));
                 __m512 z = wide(zx + t * ZX + g * W + i), sg = sigmoid(z), silu = _mm512_mul_ps(z, sg);
-                __m512 slope = _mm512_mul_ps(sg, _mm512_fmadd_ps(z, _mm512_sub_ps(_mm512_set1_ps(1), sg), _mm512_set1_ps(1)));
+                __m512 slope = _mm512_mul_ps(
+                    sg, _mm512_fmadd_ps(z, _mm512_sub_ps(_mm512_set1_ps(1), sg), _mm512_set1_ps(1)));
                 narrow(dy + at, _mm512_mul_ps(df, silu));
                 narrow(dzx + t * ZX + g * W + i, _mm512_mul_ps(_mm512_mul_ps(df, wide(y + at)), slope));
             }
@@ -432,7 +447,8 @@ void lm_norm(float *x, const bf16 *delta, bf16 *u, float *r, int64_t rows, int64
 }
 
 /* dx += the norm's way back of du; dx as bf16 too. */
-void lm_norm_back(float *dx, const bf16 *du, const bf16 *u, const float *r, bf16 *dxh, int64_t rows, int64_t d)
+void lm_norm_back(float *dx, const bf16 *du, const bf16 *u, const float *r, bf16 *dxh, int64_t rows,
+                  int64_t d)
 {
     for (int64_t t = 0; t < rows; t++) {
         __m512 sum = _mm512_setzero_ps(), s = _mm512_set1_ps(r[t]);
@@ -440,7 +456,8 @@ void lm_norm_back(float *dx, const bf16 *du, const bf16 *u, const float *r, bf16
             sum = _mm512_fmadd_ps(wide(u + t * d + i), wide(du + t * d + i), sum);
         __m512 mean = _mm512_set1_ps(_mm512_reduce_add_ps(sum) / (float)d);
         for (int64_t i = 0; i < d; i += T) {
-            __m512 v = _mm512_fmadd_ps(s, _mm512_fnmadd_ps(mean, wide(u + t * d + i), wide(du + t * d + i)), _mm512_loadu_ps(dx + t * d + i));
+            __m512 v = _mm512_fmadd_ps(s, _mm512_fnmadd_ps(mean, wide(u + t * d + i), wide(du + t * d + i)),
+                                       _mm512_loadu_ps(dx + t * d + i));
             _mm512_storeu_ps(dx + t * d + i, v);
             narrow(dxh + t * d + i, v);
         }

@@ -2,17 +2,19 @@
 
     python language.py --run RUN --shipped ../model --rows DIR... --gate DIR... --core-minutes 540
 
-Design.  A sequence is one screen (its image tokens come from cache.py) with a task in use, if the screen is of
-an episode, and then questions about the same picture (questions.py).  The loss is on the answers only; the
-coarse half of a place is spread a little over its neighbours.  It begins with the shipped language model,
-whose copying circuits took hours: its 12 sub-layers and 352 tokens stay, four sub-layers follow that change
-nothing at first (their way out is zero), the new tokens begin as their nearest relatives.
+Design.  A sequence is one screen (its image tokens come from cache.py) with a task in use, if the screen is
+of an episode, and then questions about the same picture (questions.py).  The loss is on the answers only;
+the coarse half of a place is spread a little over its neighbours.  It begins with the shipped language
+model, whose copying circuits took hours: its 12 sub-layers and 352 tokens stay, four sub-layers follow that
+change nothing at first (their way out is zero), the new tokens begin as their nearest relatives.
 
-Where the processor has tiles the passes are stack.py's, by hand; elsewhere autograd's over `Wide`, three times as
-slow.  Norm weights are ones in both, see stack.fold.  Heads are told where to look, in training only, as hints.py does it for the grid: (layer, head)
+Where the processor has tiles the passes are stack.py's, by hand; elsewhere autograd's over `Wide`, three
+times as slow.  Norm weights are ones in both, see stack.fold.  Heads are told where to look, in training
+only, as hints.py does it for the grid: (layer, head)
     TASK   the same letter in the user's text       PAGE   the image token that holds the letter
     POINT  the image token that holds the place, at the four tokens that say it
 """
+
 import argparse
 import collections
 import glob
@@ -26,7 +28,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-import dialect                                        # puts the folder above on the path
+import dialect  # puts the folder above on the path
 import questions
 import runner
 import stack
@@ -50,7 +52,12 @@ class Wide(nn.Module):
         super().__init__()
         d, out = 4 * c["vit"], c["lm"]["hidden"]
         self.language_model = Language(c["lm"])
-        self.mlp1 = nn.Sequential(RMSNorm(d, 1e-5), Linear(d, c["projector"], bias=False), ReLU2(), Linear(c["projector"], out, bias=False))
+        self.mlp1 = nn.Sequential(
+            RMSNorm(d, 1e-5),
+            Linear(d, c["projector"], bias=False),
+            ReLU2(),
+            Linear(c["projector"], out, bias=False),
+        )
 
     def forward(self, ids, rows):
         """ids [B, T]; rows int8 [n, 768], the image tokens of the sequences one after the other."""
@@ -60,7 +67,14 @@ class Wide(nn.Module):
         return self.language_model(h, HALF)
 
 
-RELATIVES = {"<append>": "<write>", "<drag>": "<click>", "<hover>": "<click>", "<double>": "<click>", "<missing>": "<done>", "<to>": "<at>"}
+RELATIVES = {
+    "<append>": "<write>",
+    "<drag>": "<click>",
+    "<hover>": "<click>",
+    "<double>": "<click>",
+    "<missing>": "<done>",
+    "<to>": "<at>",
+}
 
 
 def begin(model, shipped):
@@ -68,7 +82,7 @@ def begin(model, shipped):
     old = export.load_model(shipped).language_model.state_dict()
     new = model.language_model.state_dict()
     for n, v in old.items():
-        new[n][:len(v)] = v                            # the vocabulary is longer, everything else as it was
+        new[n][: len(v)] = v  # the vocabulary is longer, everything else as it was
     for t, relative in RELATIVES.items():
         for n in ("backbone.embeddings.weight", "lm_head.weight"):
             new[n][dialect.WIDE[t]] = old[n][dialect.WIDE[relative]] + 0.02 * torch.randn(old[n].shape[1])
@@ -82,13 +96,20 @@ def begin(model, shipped):
 
 # ---- sequences ----------------------------------------------------------------------------------
 
+
 class Sequence:
     """Ids, where the loss is, and hints (query, slot, key), built turn by turn."""
 
     def __init__(self, grid):
         self.grid = grid
-        self.ids, self.on, self.told, self.first, self.task = list(tokenizer.HEAD), [0] * len(tokenizer.HEAD), [], None, None
-        self.spans = []                                                   # (name, first id, end, sizes of what is pointed at) of each answer
+        self.ids, self.on, self.told, self.first, self.task = (
+            list(tokenizer.HEAD),
+            [0] * len(tokenizer.HEAD),
+            [],
+            None,
+            None,
+        )
+        self.spans = []  # (name, first id, end, sizes of what is pointed at) of each answer
 
     def _add(self, ids, on):
         self.ids += ids
@@ -107,7 +128,12 @@ class Sequence:
         if image:
             self._add([dialect.WIDE["<img>"]], 0)
             self.first = len(self.ids)
-            self._add([tokenizer.IMAGE] * (self.grid[0] * self.grid[1]) + [dialect.WIDE["</img>"]] + tokenizer.text(after), 0)
+            self._add(
+                [tokenizer.IMAGE] * (self.grid[0] * self.grid[1])
+                + [dialect.WIDE["</img>"]]
+                + tokenizer.text(after),
+                0,
+            )
         self._add(tokenizer.text("\n") + list(tokenizer.REPLY), 0)
 
     def earlier(self, answer):
@@ -142,7 +168,13 @@ class Rows:
     """Cached screens: `draw` gives (rows, sequence)."""
 
     def __init__(self, folders, seed, gate=False, turns=10, limit=1100):
-        self.random, self.gate, self.turns, self.limit, self.parts = random.Random(seed), gate, turns, limit, []
+        self.random, self.gate, self.turns, self.limit, self.parts = (
+            random.Random(seed),
+            gate,
+            turns,
+            limit,
+            [],
+        )
         self.lex = Lexicon(self.random, gate)
         for path in sorted(p for f in folders for p in glob.glob(os.path.join(f, "*.npz"))):
             z = np.load(path)
@@ -151,7 +183,15 @@ class Rows:
                 for line in f:
                     starts.append(at)
                     at += len(line)
-            self.parts.append((path[:-4], np.memmap(path[:-4] + ".rows", np.int8).reshape(-1, 768), z["place"], z["letters"], starts))
+            self.parts.append(
+                (
+                    path[:-4],
+                    np.memmap(path[:-4] + ".rows", np.int8).reshape(-1, 768),
+                    z["place"],
+                    z["letters"],
+                    starts,
+                )
+            )
         self.weights = [len(p[2]) for p in self.parts]
 
     def screen(self, part, k):
@@ -161,7 +201,7 @@ class Rows:
         with open(name + ".jsonl", "rb") as f:
             f.seek(starts[k])
             about = json.loads(f.readline())
-        return rows[first:first + r * c], (int(r), int(c)), letters[l0:l1], about
+        return rows[first : first + r * c], (int(r), int(c)), letters[l0:l1], about
 
     def draw(self):
         while True:
@@ -179,7 +219,7 @@ class Rows:
                 s.user(before + "<image>")
                 s.answer(pieces, about["page"])
                 first = False
-            for t in about.get("turns", []):                              # the kiosk's own conversation
+            for t in about.get("turns", []):  # the kiosk's own conversation
                 if len(s.ids) > self.limit:
                     break
                 u, pieces = questions.kiosk(t, screen)
@@ -193,7 +233,7 @@ class Rows:
             if "turns" in about or ("action" in about and "items" not in about):
                 if not first:
                     return rows, s
-                continue                                                  # nothing more is known for sure about this screen
+                continue  # nothing more is known for sure about this screen
             for u, pieces in screen.turns(self.random, self.lex, self.turns):
                 if len(s.ids) > self.limit:
                     break
@@ -209,8 +249,8 @@ def collate(drawn):
     ids, target = torch.zeros(len(drawn), T, dtype=torch.long), torch.full((len(drawn), T), -100)
     for b, (_, s) in enumerate(drawn):
         i, on = torch.tensor(s.ids), torch.tensor(s.on, dtype=torch.bool)
-        ids[b, :len(i)] = i
-        target[b, :len(i) - 1] = torch.where(on[1:], i[1:], -100)
+        ids[b, : len(i)] = i
+        target[b, : len(i) - 1] = torch.where(on[1:], i[1:], -100)
     told = torch.tensor([(b, *h) for b, (_, s) in enumerate(drawn) for h in s.told]).view(-1, 4)
     rows = torch.from_numpy(np.concatenate([r for r, _ in drawn]))
     return ids, rows, target, told
@@ -218,25 +258,34 @@ def collate(drawn):
 
 # ---- losses -------------------------------------------------------------------------------------
 
+
 def language_loss(logits, want, spread):
     """Summed cross entropy of the answers' tokens [n], coarse places spread over their neighbours; counts."""
     logp = logits.log_softmax(-1)
     each = -logp.gather(1, want[:, None])[:, 0]
     coarse = (want >= COARSE[0]) & (want <= COARSE[-1])
     place = coarse | (want >= FINE[0])
-    soft = -(spread[want[coarse] - COARSE[0]] * logp[coarse][:, COARSE[0]:COARSE[-1] + 1]).sum(-1)
+    soft = -(spread[want[coarse] - COARSE[0]] * logp[coarse][:, COARSE[0] : COARSE[-1] + 1]).sum(-1)
     total = each[~coarse].sum() + soft.sum()
     with torch.no_grad():
         guess = logits.argmax(-1)
         hit, x = guess == want, coarse.nonzero()[:, 0].view(-1, 2)
         near = (guess[x] - want[x]).abs() <= 1
-        sums = dict(lm=float(each.sum()), tokens=float(len(want)), text=float(hit[~place].sum()), texts=float((~place).sum()),
-                    point=float(hit[x].all(1).sum()), near=float(near.all(1).sum()), points=float(len(x)))
+        sums = dict(
+            lm=float(each.sum()),
+            tokens=float(len(want)),
+            text=float(hit[~place].sum()),
+            texts=float((~place).sum()),
+            point=float(hit[x].all(1).sum()),
+            near=float(near.all(1).sum()),
+            points=float(len(x)),
+        )
     return total, sums
 
 
 def hint_loss(seen, told):
-    """Summed cross entropy of the told heads' attention; `seen(layer)` gives queries and keys [B, heads, T, p]."""
+    """Summed cross entropy of the told heads' attention; `seen(layer)` gives queries and keys [B, heads,
+    T, p]."""
     total, sums = torch.zeros(()), {}
     for slot, (layer, head) in TOLD.items():
         (q, k), rows, hit = seen(layer), told[told[:, 2] == slot], 0
@@ -252,7 +301,21 @@ def hint_loss(seen, told):
 
 class Job:
     scale = 1000.0
-    counts = ["lm", "tokens", "text", "texts", "point", "near", "points", "hint0", "hint1", "hint2", "hints0", "hints1", "hints2"]
+    counts = [
+        "lm",
+        "tokens",
+        "text",
+        "texts",
+        "point",
+        "near",
+        "points",
+        "hint0",
+        "hint1",
+        "hint2",
+        "hints0",
+        "hints1",
+        "hints2",
+    ]
 
     def __init__(self, a):
         self.a = a
@@ -302,6 +365,7 @@ class Job:
 
         def seen(layer):
             return model.language_model.backbone.layers[layer].mixer.seen
+
         return forward, lambda du: kept["f"].backward(du), seen
 
     def worker(self, run, rank, grads):
@@ -312,8 +376,8 @@ class Job:
         def part():
             drawn = sorted((source.draw() for _ in range(a.batch)), key=lambda d: len(d[1].ids))
             sums, tokens = collections.Counter(), 0
-            for k in range(0, len(drawn), a.together):                    # sequences of like length together
-                ids, rows, target, told = collate(drawn[k:k + a.together])
+            for k in range(0, len(drawn), a.together):  # sequences of like length together
+                ids, rows, target, told = collate(drawn[k : k + a.together])
                 at = target != -100
                 f = forward(ids, rows)
                 leaf, head = f[at].requires_grad_(), half[stack.HEAD].clone().requires_grad_()
@@ -329,12 +393,20 @@ class Job:
                 sums.update(more)
                 tokens += ids.numel()
             return dict(sums) | {"patches": tokens}
+
         return part
 
     def figures(self, s):
         share = lambda a, b: s[a] / max(1, s[b])
-        return dict(lm=share("lm", "tokens"), text=share("text", "texts"), point=share("point", "points"), near=share("near", "points"),
-                    hint0=share("hint0", "hints0"), hint1=share("hint1", "hints1"), hint2=share("hint2", "hints2"))
+        return dict(
+            lm=share("lm", "tokens"),
+            text=share("text", "texts"),
+            point=share("point", "points"),
+            near=share("near", "points"),
+            hint0=share("hint0", "hints0"),
+            hint1=share("hint1", "hints1"),
+            hint2=share("hint2", "hints2"),
+        )
 
     @torch.no_grad()
     def gate(self, views, c):
@@ -342,7 +414,11 @@ class Job:
         half, out = {n: v.to(HALF) for n, v in views.items()}, {}
         forward = self.passes(c, views, half, None)[0]
         for folder in self.a.gate:
-            source, sums, table = Rows([folder], "gate", True, self.a.turns), collections.Counter(), collections.Counter()
+            source, sums, table = (
+                Rows([folder], "gate", True, self.a.turns),
+                collections.Counter(),
+                collections.Counter(),
+            )
             if not source.parts:
                 continue
             for _ in range(self.a.gate_screens // 4):
@@ -351,25 +427,38 @@ class Job:
                 at, f = target != -100, forward(ids, rows)
                 sums.update(language_loss((f[at] @ half[stack.HEAD].t()).float(), target[at], self.spread)[1])
                 for b, (_, s) in enumerate(drawn):
-                    table.update(whole_answers(s, (f[b, :len(s.ids)] @ half[stack.HEAD].t()).argmax(-1).tolist()))
+                    table.update(
+                        whole_answers(s, (f[b, : len(s.ids)] @ half[stack.HEAD].t()).argmax(-1).tolist())
+                    )
             name = pathlib.Path(folder).name
-            out |= {f"{name}_{k}": v for k, v in self.figures(collections.defaultdict(float, sums)).items() if not k.startswith("hint")}
+            out |= {
+                f"{name}_{k}": v
+                for k, v in self.figures(collections.defaultdict(float, sums)).items()
+                if not k.startswith("hint")
+            }
             out[f"{name}_whole"] = table["all right"] / max(1, table["all n"])
             self.tables = getattr(self, "tables", {}) | {name: table}
         return out
 
 
 def whole_answers(s, guess):
-    """Counts by name: the answers of a sequence of which greedy decoding would have written every token, a place
+    """Counts by name: the answers of a sequence of which greedy decoding would have written every token, a
+    place
     counting as right when it lies on what is pointed at.  `guess[i]` follows id i."""
     out = collections.Counter()
     for name, begun, end, sizes in s.spans:
         right, k, at = True, begun, 0
         while k < end and right:
             if COARSE[0] <= s.ids[k] <= COARSE[-1] and k + 3 < end and s.ids[k + 1] >= FINE[0]:
-                want, got = (dialect.point(dialect.decode(x)) for x in (s.ids[k:k + 4], guess[k - 1:k + 3]))
+                want, got = (
+                    dialect.point(dialect.decode(x)) for x in (s.ids[k : k + 4], guess[k - 1 : k + 3])
+                )
                 w, h = sizes[at]
-                right = got is not None and abs(got[0] - want[0]) <= max(6, w / 2) and abs(got[1] - want[1]) <= max(6, h / 2)
+                right = (
+                    got is not None
+                    and abs(got[0] - want[0]) <= max(6, w / 2)
+                    and abs(got[1] - want[1]) <= max(6, h / 2)
+                )
                 k, at = k + 4, at + 1
             else:
                 right, k = guess[k - 1] == s.ids[k], k + 1
@@ -382,7 +471,10 @@ def table(a):
     """The shares of whole answers of a run, by page or kind of answer."""
     saved = torch.load(os.path.join(a.table, "last.pt"), weights_only=True)
     job = Job(a)
-    job.gate(runner.tower.Layout({n: tuple(s) for n, s in saved["names"].items()}).views(saved["average"]), saved["shape"])
+    job.gate(
+        runner.tower.Layout({n: tuple(s) for n, s in saved["names"].items()}).views(saved["average"]),
+        saved["shape"],
+    )
     print(f"{a.table}: {saved['core_minutes']:.1f} core minutes, step {saved['step']}")
     for folder, t in job.tables.items():
         print(folder)

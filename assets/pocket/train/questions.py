@@ -12,20 +12,68 @@ named things in many wordings, fields to fill, lines to read, things to find, ye
 not there.  `played` turns a record of an episode into its turn.  Names of things that have no text of their
 own (a field, a tick) are the words beside or above them, as a person would say.
 """
+
 import re
 import zlib
 
 import dialect
 
-CLICK = ["Click on the \"{}\" {k}.", "Click {}.", "Press {}", "Click on \"{}\".", "Press the {} {k}", "Push {}", "Please click {}", "Hit the {} {k}.",
-         "Choose {}", "Select {}.", "Go to {}", "Open {}", "Activate {}", "Find and click on {}.", "Click the {k} {}", "Use {}"]
-TICK = ["Tick {}", "Select {}.", "Check {}", "Choose {}", "Mark {}", "Put a tick at {}", "Turn on {}", "Click on the checkbox \"{}\"."]
-WRITE = ["Enter \"{t}\" into {}.", "Type {t} into {}", "Write \"{t}\" in the {} field.", "Put {t} into {}", "Fill {} with {t}", "Set {} to {t}",
-         "Enter {t} as {}.", "{}: {t}", "The {} should be {t}."]
-FIND = ["Where is {}?", "Find {}", "Point at {}.", "Show me {}", "Locate \"{}\"."]
-READ = ["Read the line that begins with {}", "What does the line with {} say?", "Read the line {}", "What stands after {}?"]
+CLICK = [
+    'Click on the "{}" {k}.',
+    "Click {}.",
+    "Press {}",
+    'Click on "{}".',
+    "Press the {} {k}",
+    "Push {}",
+    "Please click {}",
+    "Hit the {} {k}.",
+    "Choose {}",
+    "Select {}.",
+    "Go to {}",
+    "Open {}",
+    "Activate {}",
+    "Find and click on {}.",
+    "Click the {k} {}",
+    "Use {}",
+]
+TICK = [
+    "Tick {}",
+    "Select {}.",
+    "Check {}",
+    "Choose {}",
+    "Mark {}",
+    "Put a tick at {}",
+    "Turn on {}",
+    'Click on the checkbox "{}".',
+]
+WRITE = [
+    'Enter "{t}" into {}.',
+    "Type {t} into {}",
+    'Write "{t}" in the {} field.',
+    "Put {t} into {}",
+    "Fill {} with {t}",
+    "Set {} to {t}",
+    "Enter {t} as {}.",
+    "{}: {t}",
+    "The {} should be {t}.",
+]
+FIND = ["Where is {}?", "Find {}", "Point at {}.", "Show me {}", 'Locate "{}".']
+READ = [
+    "Read the line that begins with {}",
+    "What does the line with {} say?",
+    "Read the line {}",
+    "What stands after {}?",
+]
 THERE = ["Is there {}?", "Can you see {}?", "Does the screen show {}?", "Is there a {k} {}?"]
-WORD = {"button": "button", "link": "link", "tab": "tab", "item": "item", "check": "checkbox", "radio": "option", "header": "section"}
+WORD = {
+    "button": "button",
+    "link": "link",
+    "tab": "tab",
+    "item": "item",
+    "check": "checkbox",
+    "radio": "option",
+    "header": "section",
+}
 
 
 def text_of(answer):
@@ -70,7 +118,8 @@ class Screen:
         return self.string(out)
 
     def where(self, text, near):
-        """The places of the letters of `text`, of all lines that hold it in the one closest to `near`; or None."""
+        """The places of the letters of `text`, of all lines that hold it in the one closest to `near`; or
+        None."""
         best = None
         for line in self.lines:
             whole, places = self.string(line)
@@ -79,7 +128,7 @@ class Screen:
                 x, y = places[k]
                 away = (x - near[0]) ** 2 + (y - near[1]) ** 2
                 if best is None or away < best[0]:
-                    best = (away, places[k:k + len(text)])
+                    best = (away, places[k : k + len(text)])
         return best and best[1]
 
     def beside(self, box, right):
@@ -103,17 +152,19 @@ class Screen:
         if not best:
             return None
         part = best[1]
-        for k in range(1, len(part)):                    # a tick's label ends where a gap is
+        for k in range(1, len(part)):  # a tick's label ends where a gap is
             if right and part[k][0] - part[k - 1][0] > 40:
                 part = part[:k]
                 break
         text, places = self.string(part)
         cut = text.rstrip(":* ")
-        return cut, places[:len(cut)]
+        return cut, places[: len(cut)]
 
     def named(self):
-        """[(kind, state, box, name, places)]: elements with a name of at most 24 characters that occurs once."""
+        """[(kind, state, box, name, places)]: elements with a name of at most 24 characters that occurs
+        once."""
         from store import KINDS
+
         out = []
         for box, kind, state, _ in self.items:
             kind = KINDS[kind]
@@ -144,8 +195,13 @@ class Screen:
         _, _, box, name, places = thing
         verb = "<append>" if rng.random() < 0.1 else "<write>"
         u = rng.choice(WRITE).format(name, t=text) if verb == "<write>" else f"Add {text} to {name}"
-        return u, [("mark", verb), ("copy", name, places), ("mark", "<at>"), middle(box),
-                   ("copy", text, [None] * len(text))]
+        return u, [
+            ("mark", verb),
+            ("copy", name, places),
+            ("mark", "<at>"),
+            middle(box),
+            ("copy", text, [None] * len(text)),
+        ]
 
     def find(self, rng):
         line = rng.choice(self.lines)
@@ -162,7 +218,7 @@ class Screen:
     def read(self, rng):
         text, places = self.string(rng.choice(self.lines))
         text = text[:40].rstrip()
-        places = places[:len(text)]
+        places = places[: len(text)]
         first = text.split()[0]
         if "<" in text or ">" in text or sum(self.string(l)[0].startswith(first) for l in self.lines) != 1:
             return None
@@ -177,10 +233,13 @@ class Screen:
         return u, [("mark", "<missing>"), ("copy", absent, [None] * len(absent))]
 
     def ticked(self, rng, thing):
-        return rng.choice(("Is {} ticked?", "Is {} selected?", "Is {} on?")).format(thing[3]), [("text", "yes" if thing[1] & 1 else "no")]
+        return rng.choice(("Is {} ticked?", "Is {} selected?", "Is {} on?")).format(thing[3]), [
+            ("text", "yes" if thing[1] & 1 else "no")
+        ]
 
     def turns(self, rng, lex, most=12):
-        """Up to `most` different turns [(user, answer pieces)]; the words `lex` gives are not on the screen."""
+        """Up to `most` different turns [(user, answer pieces)]; the words `lex` gives are not on the
+        screen."""
         things, out = self.named(), []
         clicks = [t for t in things if t[0] in WORD]
         fields = [t for t in things if t[0] in ("field", "area")]
@@ -189,7 +248,20 @@ class Screen:
         for t in rng.sample(clicks, min(5, len(clicks))):
             out.append(self.click(rng, t))
         for t in rng.sample(fields, min(3, len(fields))):
-            out.append(self.write(rng, t, rng.choice((lex.word(), lex.invented(), f"{lex.word()} {lex.invented()}", str(rng.randint(0, 9999))))))
+            out.append(
+                self.write(
+                    rng,
+                    t,
+                    rng.choice(
+                        (
+                            lex.word(),
+                            lex.invented(),
+                            f"{lex.word()} {lex.invented()}",
+                            str(rng.randint(0, 9999)),
+                        )
+                    ),
+                )
+            )
         for t in rng.sample(ticks, min(2, len(ticks))):
             out.append(self.ticked(rng, t))
         absent = lex.label(12)
@@ -199,7 +271,11 @@ class Screen:
             if things and rng.random() < 0.6:
                 out.append(self.there(rng, rng.choice(things), absent))
         if self.lines:
-            out += [t for t in (self.find(rng), self.find(rng), self.find(rng), self.read(rng), self.read(rng)) if t]
+            out += [
+                t
+                for t in (self.find(rng), self.find(rng), self.find(rng), self.read(rng), self.read(rng))
+                if t
+            ]
         rng.shuffle(out)
         seen = set()
         return [t for t in out if not (t[0] in seen or seen.add(t[0]))][:most]
@@ -210,7 +286,8 @@ OLD_PLACE = re.compile(r"<at><(\d+)><(\d+)>")
 
 
 def kiosk(turn, screen):
-    """A turn of the small model's dialect in the wide one: (user text, answer pieces). Bins are of 640 x 480."""
+    """A turn of the small model's dialect in the wide one: (user text, answer pieces). Bins are of 640 x
+    480."""
     point = lambda a, b: ((int(a) + 0.5) * 10, (int(b) + 0.5) * 7.5)
     u, a = turn["u"], turn["a"]
     m = OLD.fullmatch(a)
@@ -218,7 +295,12 @@ def kiosk(turn, screen):
         x, y = point(m[4], m[5])
         label = dialect.plain(m[3])
         pieces = [("text", m[1])] if m[1] else []
-        pieces += [("mark", f"<{m[2]}>"), ("copy", label, screen.where(label, (x, y)) or [None] * len(label)), ("mark", "<at>"), ("place", x, y)]
+        pieces += [
+            ("mark", f"<{m[2]}>"),
+            ("copy", label, screen.where(label, (x, y)) or [None] * len(label)),
+            ("mark", "<at>"),
+            ("place", x, y),
+        ]
         return u, pieces + ([("copy", m[6], [None] * len(m[6]))] if m[6] else [])
     m = OLD_PLACE.fullmatch(a)
     if m:
@@ -235,21 +317,36 @@ def played(record, screen):
     said, pieces = dialect.spell(action, scale), []
     label = dialect.plain(action.get("label", ""))
     if action["verb"] not in dialect.POINTED:
-        return history, record["said"], [("mark", f"<{action['verb']}>")] + ([("copy", said.split(">", 1)[1], [None] * 99)] if said.split(">", 1)[1] else [])
+        return (
+            history,
+            record["said"],
+            [("mark", f"<{action['verb']}>")]
+            + ([("copy", said.split(">", 1)[1], [None] * 99)] if said.split(">", 1)[1] else []),
+        )
+
     def target(a):
         name, places = dialect.plain(a.get("label", "")), None
         if name and a.get("box"):
             x, y, w, h = (v * scale for v in a["box"])
             text, where = screen.inside((x, y, x + w, y + h))
             k = text.find(name)
-            places = where[k:k + len(name)] if k >= 0 else None
-        if name and not places:                          # a field is named by what stands beside or above it
+            places = where[k : k + len(name)] if k >= 0 else None
+        if name and not places:  # a field is named by what stands beside or above it
             places = screen.where(name, (a["x"] * scale, a["y"] * scale))
-        return ([("copy", name, places or [None] * len(name))] if name else []) + [("mark", "<at>"), ("place", a["x"] * scale, a["y"] * scale, *(v * scale for v in (a.get("box") or [0, 0, 0, 0])[2:]))]
+        return ([("copy", name, places or [None] * len(name))] if name else []) + [
+            ("mark", "<at>"),
+            (
+                "place",
+                a["x"] * scale,
+                a["y"] * scale,
+                *(v * scale for v in (a.get("box") or [0, 0, 0, 0])[2:]),
+            ),
+        ]
+
     pieces = [("mark", f"<{action['verb']}>")] + target(action)
     if action["verb"] == "drag":
         pieces += [("mark", "<to>")] + target(action["to"])
-    rest = said[len(text_of(pieces)):]
+    rest = said[len(text_of(pieces)) :]
     if rest:
         pieces.append(("copy", rest, [None] * len(rest)))
     assert text_of(pieces) == said, (text_of(pieces), said)

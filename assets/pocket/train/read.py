@@ -4,6 +4,7 @@
 
 The loss is that of reading.py; the gate's figures (score.py, a part of its screens) go to gate.csv.
 """
+
 import argparse
 import os
 
@@ -18,8 +19,9 @@ import tower
 
 class Reading:
     """What runner.Run asks of a stage; elements.py adds to it."""
-    tokens = 156                                      # patches in a crop
-    scale = 640.0                                     # letters in a small batch, about: keeps gradients near one
+
+    tokens = 156  # patches in a crop
+    scale = 640.0  # letters in a small batch, about: keeps gradients near one
     counts = ["loss", "here", "which", "named", "read", "seen", "ghosts", "letters"]
 
     def __init__(self, a):
@@ -59,7 +61,7 @@ class Reading:
         c, a, half = run.c, self.a, run.layout.views(run.half)
         eyes = tower.Tower(c, half, grads, a.crops, self.tokens)
         heads = self.load_heads(run.layout.views(run.flat), c)
-        for n, p in self.names(heads).items():        # the heads' parameters and gradients are the shared ones
+        for n, p in self.names(heads).items():  # the heads' parameters and gradients are the shared ones
             p.grad = grads[n]
         items = len(heads) > 1
         source = crops.Crops(a.data, a.crops, f"{a.seed}/{run.step}/{rank}", self.tokens, items)
@@ -68,25 +70,35 @@ class Reading:
         def part():
             place, present, letters, elements = source.next(eyes.patches)
             x = eyes.forward(place)
-            rows = x[:, c["skip"]:].detach().requires_grad_()
+            rows = x[:, c["skip"] :].detach().requires_grad_()
             loss, sums = self.loss(heads, rows, present, letters, elements)
             loss.backward()
-            dx[:, c["skip"]:] = rows.grad
+            dx[:, c["skip"] :] = rows.grad
             eyes.backward(dx)
             return sums | {"patches": a.crops * self.tokens}
+
         return part
 
     def figures(self, s):
         n = max(1, s["letters"])
-        return dict(loss=s["loss"] / n, here=s["here"] / n, which=s["which"] / n, named=s["named"] / n, read=s["read"] / n,
-                    seen=s["seen"] / n, ghosts=s["ghosts"] / n)
+        return dict(
+            loss=s["loss"] / n,
+            here=s["here"] / n,
+            which=s["which"] / n,
+            named=s["named"] / n,
+            read=s["read"] / n,
+            seen=s["seen"] / n,
+            ghosts=s["ghosts"] / n,
+        )
 
     def gate(self, views, c):
         reader, out = self.load_heads(views, c)["head"], {}
         p = {n: v for n, v in views.items() if not n.startswith("head.")}
         for folder in self.a.gate:
             f = score.figures(score.score(p, c, reader, folder, self.a.gate_screens)[0])
-            out |= {f"{os.path.basename(folder.rstrip('/')).replace('gate-', '')}_{k}": v for k, v in f.items()}
+            out |= {
+                f"{os.path.basename(folder.rstrip('/')).replace('gate-', '')}_{k}": v for k, v in f.items()
+            }
         return out
 
 

@@ -5,6 +5,7 @@ for every slot 95 classes and the place within the slot.  Classes are asked only
 that the head costs little; blanks count in full in the first question (with less weight the tower sees
 letters everywhere).  `decode` turns a whole screen's rows into letters with places.
 """
+
 import torch
 import torch.nn.functional as F
 from torch import nn
@@ -12,7 +13,7 @@ from torch import nn
 from crops import SLOTS, UNKNOWN
 
 CLASSES = 96
-NARROW = {ord(c) - 32 for c in "iljtfrI1|!.,:;'`()[]"}      # may stand closer than 5 pixels to the next
+NARROW = {ord(c) - 32 for c in "iljtfrI1|!.,:;'`()[]"}  # may stand closer than 5 pixels to the next
 
 
 class Reader(nn.Module):
@@ -21,7 +22,7 @@ class Reader(nn.Module):
         self.norm = nn.LayerNorm(d)
         self.present = nn.Linear(d, SLOTS)
         self.shift = nn.Linear(d, SLOTS)
-        self.letter = nn.Parameter(torch.randn(SLOTS, CLASSES, d) * d ** -0.5)
+        self.letter = nn.Parameter(torch.randn(SLOTS, CLASSES, d) * d**-0.5)
         nn.init.constant_(self.present.bias, -3.0)
 
     def names(self, rows, slot):
@@ -54,8 +55,16 @@ def loss(reader, x, present, letters):
         right = names.argmax(-1) == kind
         seen = logits[b, patch, slot] > 0
         ghosts = ((logits > 0) & (present == 0)).sum()
-        sums = dict(loss=float(here + which), here=float(here), which=float(which), named=float(right.sum()),
-                    read=float((right & seen).sum()), seen=float(seen.sum()), ghosts=float(ghosts), letters=float(len(kind)))
+        sums = dict(
+            loss=float(here + which),
+            here=float(here),
+            which=float(which),
+            named=float(right.sum()),
+            read=float((right & seen).sum()),
+            seen=float(seen.sum()),
+            ghosts=float(ghosts),
+            letters=float(len(kind)),
+        )
     return here + which + 0.2 * off, sums
 
 
@@ -63,8 +72,9 @@ def loss(reader, x, present, letters):
 def decode(reader, x, rows, cols, need=0.35, low=0.1):
     """Letters of one screen from its rows [rows*cols, d]: array [[x, y, class, sureness], ...] in pixels.
 
-    A letter near the border of slots is claimed by several, each with a part of the probability.  From the surest
-    slot down, a claim takes its neighbours' that can only mean the same letter; together they must reach `need`.
+    A letter near the border of slots is claimed by several, each with a part of the probability.  From the
+    surest slot down, a claim takes its neighbours' that can only mean the same letter; together they must
+    reach `need`.
     """
     u, logits, shift = reader(x.float())
     grid = lambda t: t.view(rows, cols, 2, 4).permute(0, 2, 1, 3).reshape(rows * 2, cols * 4)
@@ -73,7 +83,9 @@ def decode(reader, x, rows, cols, need=0.35, low=0.1):
     if not len(r):
         return torch.zeros(0, 4)
     kind = reader.names(u[r // 2 * cols + c // 4], r % 2 * 4 + c % 4)[:, 1:].argmax(-1) + 1
-    claims = list(zip(r.tolist(), c.tolist(), (c * 4 + 4 * dx[r, c]).tolist(), p[r, c].tolist(), kind.tolist()))
+    claims = list(
+        zip(r.tolist(), c.tolist(), (c * 4 + 4 * dx[r, c]).tolist(), p[r, c].tolist(), kind.tolist())
+    )
     at, used, out = {(r, c): k for k, (r, c, *_) in enumerate(claims)}, set(), []
     for k in sorted(range(len(claims)), key=lambda k: -claims[k][3]):
         if k in used:

@@ -11,6 +11,7 @@ nothing but the date: the rate is warm for a few steps, then falls along a cosin
 three minutes, and at SIGTERM, last.pt is written beside and renamed into place.  While the file PAUSE
 stands in the state directory, everybody sleeps.  log.csv and gate.csv hold the curves.
 """
+
 import collections
 import csv
 import ctypes
@@ -27,7 +28,7 @@ import torch.multiprocessing as mp
 import tower
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "world"))
-from headless import state_dir                        # noqa: E402
+from headless import state_dir  # noqa: E402
 
 HALF = torch.bfloat16
 
@@ -57,13 +58,19 @@ class Optimiser:
                     self.groups[tuple(a.shape)].append((a, b))
             else:
                 self.groups[tuple(v.shape)].append((v, g))
-        zeros = lambda pairs: [torch.zeros_like(v, memory_format=torch.contiguous_format).share_memory_() for v, _ in pairs]
-        self.state = {"m": zeros([pair for group in self.groups.values() for pair in group]), "a": zeros(self.rest), "b": zeros(self.rest)}
+        zeros = lambda pairs: [
+            torch.zeros_like(v, memory_format=torch.contiguous_format).share_memory_() for v, _ in pairs
+        ]
+        self.state = {
+            "m": zeros([pair for group in self.groups.values() for pair in group]),
+            "a": zeros(self.rest),
+            "b": zeros(self.rest),
+        }
 
     def step(self, rate, steps):
         at = 0
         for shape, group in self.groups.items():
-            m = self.state["m"][at:at + len(group)]
+            m = self.state["m"][at : at + len(group)]
             at += len(group)
             g = [b for _, b in group]
             torch._foreach_lerp_(m, g, 1 - self.momentum)
@@ -73,7 +80,7 @@ class Optimiser:
             lr = self.muon * rate
             for (v, _), x in zip(group, u):
                 v.mul_(1 - lr * self.decay).add_(x, alpha=-lr * 0.2 * max(shape) ** 0.5)
-        c1, c2 = 1 - 0.9 ** steps, 1 - 0.95 ** steps
+        c1, c2 = 1 - 0.9**steps, 1 - 0.95**steps
         for (v, g), a, b in zip(self.rest, self.state["a"], self.state["b"]):
             a.lerp_(g, 0.1)
             b.mul_(0.95).addcmul_(g, g, value=0.05)
@@ -81,30 +88,37 @@ class Optimiser:
 
 
 class Run:
-    """`job` makes the parts that differ: job.shape(), job.shapes(c), job.is_matrix(name), job.start(views, c), job.worker(run, rank, grads), job.gate(views, c)."""
+    """`job` makes the parts that differ: job.shape(), job.shapes(c), job.is_matrix(name), job.start(views,
+    c), job.worker(run, rank, grads), job.gate(views, c)."""
 
     def __init__(self, a, job):
         self.a, self.job, self.path = a, job, pathlib.Path(a.run)
         self.path.mkdir(parents=True, exist_ok=True)
-        self.saved = torch.load(self.path / "last.pt", weights_only=True) if (self.path / "last.pt").exists() else None
+        self.saved = (
+            torch.load(self.path / "last.pt", weights_only=True) if (self.path / "last.pt").exists() else None
+        )
         first = torch.load(a.start, weights_only=True) if a.start and not self.saved else None
         self.c = (self.saved or first or {"shape": job.shape()})["shape"]
         self.layout = tower.Layout(job.shapes(self.c))
         shared = lambda dtype=torch.float32: torch.zeros(self.layout.size, dtype=dtype).share_memory_()
         self.flat, self.half = shared(), shared(HALF)
         self.grads, self.average = shared(), shared()
-        self.count = mp.Array("d", [0.0, 0.0, 0.0], lock=False)          # step, small batches of it, stop
+        self.count = mp.Array("d", [0.0, 0.0, 0.0], lock=False)  # step, small batches of it, stop
         self.before = 0.0
         if self.saved:
             self.flat.copy_(self.saved["flat"])
             self.count[0], self.before = self.saved["step"], self.saved["core_minutes"]
         else:
-            job.start(self.layout.views(self.flat), self.c)              # from nothing, or from what the stage begins with
+            job.start(
+                self.layout.views(self.flat), self.c
+            )  # from nothing, or from what the stage begins with
             if first:
                 self._take(first)
         self.average.copy_(self.saved["average"] if self.saved else self.flat)
         self.half.copy_(self.flat)
-        self.optimiser = Optimiser(self.layout.views(self.flat), self.layout.views(self.grads), a.muon, a.adam, job.is_matrix)
+        self.optimiser = Optimiser(
+            self.layout.views(self.flat), self.layout.views(self.grads), a.muon, a.adam, job.is_matrix
+        )
         if self.saved:
             for k, v in self.saved["optim"].items():
                 for mine, old in zip(self.optimiser.state[k], v):
@@ -126,13 +140,28 @@ class Run:
 
     def save(self):
         part = self.path / "last.pt.part"
-        torch.save(dict(shape=self.c, flat=self.flat.clone(), average=self.average.clone(), names={n: list(s) for n, s in self.layout.shapes.items()},
-                        optim=self.optimiser.state, step=self.step, core_minutes=self.core), part)
+        torch.save(
+            dict(
+                shape=self.c,
+                flat=self.flat.clone(),
+                average=self.average.clone(),
+                names={n: list(s) for n, s in self.layout.shapes.items()},
+                optim=self.optimiser.state,
+                step=self.step,
+                core_minutes=self.core,
+            ),
+            part,
+        )
         os.replace(part, self.path / "last.pt")
 
     def rate(self):
         warm = min(1.0, (self.step + 1) / self.a.warm)
-        return warm * (0.01 + 0.99 * 0.5 * (1 + math.cos(math.pi * min(1.0, self.core / (self.a.horizon or self.a.core_minutes)))))
+        return warm * (
+            0.01
+            + 0.99
+            * 0.5
+            * (1 + math.cos(math.pi * min(1.0, self.core / (self.a.horizon or self.a.core_minutes))))
+        )
 
     # ---- the work
 
@@ -150,7 +179,8 @@ class Run:
         return norm
 
     def hand_in(self, mine, sums):
-        """A small batch is done: its gradient and counts are added, and a step is taken when it was the last of one."""
+        """A small batch is done: its gradient and counts are added, and a step is taken when it was the
+        last of one."""
         with self.lock:
             self.grads.add_(mine)
             mine.zero_()
@@ -176,7 +206,7 @@ class Run:
             yield
 
     def helper(self, rank):
-        ctypes.CDLL(None).prctl(1, signal.SIGKILL)                      # workers do not outlive the first
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # workers do not outlive the first
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         for _ in self.work(rank):
@@ -184,12 +214,20 @@ class Run:
 
     def run(self):
         os.nice(19 - os.nice(0))
-        children = [mp.get_context("fork").Process(target=self.helper, args=(r,), daemon=True) for r in range(1, self.a.workers)]
+        children = [
+            mp.get_context("fork").Process(target=self.helper, args=(r,), daemon=True)
+            for r in range(1, self.a.workers)
+        ]
         for child in children:
             child.start()
         for s in (signal.SIGTERM, signal.SIGINT):
             signal.signal(s, lambda *_: self.count.__setitem__(2, 1.0))
-        since, saved, judged, cores = time.time(), time.time(), self.core - self.core % self.a.every, self.core
+        since, saved, judged, cores = (
+            time.time(),
+            time.time(),
+            self.core - self.core % self.a.every,
+            self.core,
+        )
         for _ in self.work(0):
             now = time.time()
             if now - since > self.a.report:
@@ -222,25 +260,49 @@ class Run:
             if fresh:
                 w.writerow(values)
             w.writerow([f"{v:.4f}" if isinstance(v, float) else v for v in values.values()])
-        print(name[:-4] + " " + " ".join(f"{k} {v:.4g}" if isinstance(v, float) else f"{k} {v}" for k, v in values.items()), flush=True)
+        print(
+            name[:-4]
+            + " "
+            + " ".join(f"{k} {v:.4g}" if isinstance(v, float) else f"{k} {v}" for k, v in values.items()),
+            flush=True,
+        )
 
     def report(self, sums, seconds, minutes):
-        self.row("log.csv", dict(core_minutes=self.core, time=time.strftime("%H:%M:%S"), step=self.step, rate=self.rate(),
-                                 steps_s=sums["steps"] / seconds, cores=60 * minutes / seconds,
-                                 patches_core_s=sums["patches"] / max(1e-9, 60 * minutes), norm=sums["norm"] / max(1, sums["steps"]))
-                 | self.job.figures(sums))
+        self.row(
+            "log.csv",
+            dict(
+                core_minutes=self.core,
+                time=time.strftime("%H:%M:%S"),
+                step=self.step,
+                rate=self.rate(),
+                steps_s=sums["steps"] / seconds,
+                cores=60 * minutes / seconds,
+                patches_core_s=sums["patches"] / max(1e-9, 60 * minutes),
+                norm=sums["norm"] / max(1, sums["steps"]),
+            )
+            | self.job.figures(sums),
+        )
 
     def judge(self):
         with self.lock:
             views = self.layout.views(self.average.clone())
-        self.row("gate.csv", dict(core_minutes=self.core, time=time.strftime("%H:%M:%S"), step=self.step) | self.job.gate(views, self.c))
+        self.row(
+            "gate.csv",
+            dict(core_minutes=self.core, time=time.strftime("%H:%M:%S"), step=self.step)
+            | self.job.gate(views, self.c),
+        )
 
 
 def options(p):
     p.add_argument("--run")
     p.add_argument("--from", dest="start", help="last.pt of an earlier stage")
     p.add_argument("--core-minutes", type=float, default=0, help="budget, earlier ones of this run included")
-    p.add_argument("--horizon", type=float, default=0, help="core minutes after which the rate is nothing, if not the budget")
+    p.add_argument(
+        "--horizon",
+        type=float,
+        default=0,
+        help="core minutes after which the rate is nothing, if not the budget",
+    )
     p.add_argument("--workers", type=int, default=2)
     p.add_argument("--parts", type=int, default=8, help="small batches in a step")
     p.add_argument("--muon", type=float, default=3e-3)

@@ -2,18 +2,19 @@
 
 Design.  Products are torch's in bf16, matrix gradients and everything between products are kernels_lm.c and
 kernels_amx.c; autograd made five passes over memory for each of ours and spent a fifth of a step in products.
-The residual stream is fp32.  Norms have no weights: those of the shipped model are multiplied into the product
-that follows (`fold`), and they are exported as ones.  Attention (two of seven kinds of work) is left to
-model.Attend under a small graph of its own, since the hints need its queries and keys.
+The residual stream is fp32.  Norms have no weights: those of the shipped model are multiplied into the
+product that follows (`fold`), and they are exported as ones.  Attention (two of seven kinds of work) is
+left to model.Attend under a small graph of its own, since the hints need its queries and keys.
 
-Sizes of a Mamba-2 sub-layer are those of the pocket model, fixed in kernels_lm.c.  Needs a processor with tiles.
-Run as a program: compared with model.Language under autograd, and timed.
+Sizes of a Mamba-2 sub-layer are those of the pocket model, fixed in kernels_lm.c.  Needs a processor with
+tiles. Run as a program: compared with model.Language under autograd, and timed.
 """
+
 import math
 
 import torch
 
-import dialect                                        # noqa: F401  puts the folder above on the path
+import dialect  # noqa: F401  puts the folder above on the path
 import tokenizer
 from kernels import call
 from model import Attend
@@ -28,7 +29,9 @@ def fold(views, pattern):
     after = {"M": ["in_proj"], "*": ["q_proj", "k_proj", "v_proj"], "-": ["up_proj"]}
     pairs = [("language_model.backbone.norm_f.weight", [HEAD]), ("mlp1.0.weight", ["mlp1.1.weight"])]
     for i, kind in enumerate(pattern):
-        pairs.append((LAYER.format(i, "norm.weight"), [LAYER.format(i, f"mixer.{n}.weight") for n in after[kind]]))
+        pairs.append(
+            (LAYER.format(i, "norm.weight"), [LAYER.format(i, f"mixer.{n}.weight") for n in after[kind]])
+        )
         if kind == "M":
             pairs.append((LAYER.format(i, "mixer.norm.weight"), [LAYER.format(i, "mixer.out_proj.weight")]))
     for norm, products in pairs:
@@ -49,7 +52,8 @@ class Stack:
         m = m or dy.shape[1]
         call("matrix_grad", dy, ld or dy.shape[1], u, self.g[name], len(u), m, u.shape[1])
 
-    # ---- sub-layers: each takes u (normed rows) and gives what is added to the stream, keeping what it needs in `s`
+    # ---- sub-layers: each takes u (normed rows) and gives what is added to the stream, keeping what it
+    # needs in `s`
 
     def _mamba(self, i, u, s):
         w = lambda n: LAYER.format(i, "mixer." + n)
@@ -70,13 +74,43 @@ class Stack:
         B, T, N = self.B, self.T, len(u)
         self._grad(w("out_proj.weight"), dy, s["q"])
         dq = dy @ self.half[w("out_proj.weight")]
-        dzx, dv, dyy = torch.empty(N, 1288, dtype=HALF), torch.empty(N, 768, dtype=HALF), torch.empty(N, 512, dtype=HALF)
+        dzx, dv, dyy = (
+            torch.empty(N, 1288, dtype=HALF),
+            torch.empty(N, 768, dtype=HALF),
+            torch.empty(N, 512, dtype=HALF),
+        )
         call("lm_gate_back", s["y"], s["zx"], s["q"], s["r"], dq, dyy, dzx, N)
         da, taps = torch.zeros(8), torch.zeros(4, 768)
-        call("lm_scan_back", s["v"], s["zx"], self.flat[w("dt_bias")], s["a"], self.flat[w("D")], s["states"], dyy, dv, dzx,
-             self.g[w("dt_bias")], da, self.g[w("D")], B, T)
+        call(
+            "lm_scan_back",
+            s["v"],
+            s["zx"],
+            self.flat[w("dt_bias")],
+            s["a"],
+            self.flat[w("D")],
+            s["states"],
+            dyy,
+            dv,
+            dzx,
+            self.g[w("dt_bias")],
+            da,
+            self.g[w("D")],
+            B,
+            T,
+        )
         self.g[w("A_log")].add_(da * s["a"])
-        call("lm_filter_back", s["zx"], s["taps"], self.flat[w("conv1d.bias")], dv, dzx, taps, self.g[w("conv1d.bias")], B, T)
+        call(
+            "lm_filter_back",
+            s["zx"],
+            s["taps"],
+            self.flat[w("conv1d.bias")],
+            dv,
+            dzx,
+            taps,
+            self.g[w("conv1d.bias")],
+            B,
+            T,
+        )
         self.g[w("conv1d.weight")][:, 0].add_(taps.t())
         self._grad(w("in_proj.weight"), dzx, u, 1288, 1280)
         self.g[w("in_proj.weight")][1280:].add_((dzx[:, 1280:].t() @ u).float())
@@ -91,7 +125,7 @@ class Stack:
             q, k, v = (t.view(B, T, -1, p).transpose(1, 2) for t in s["leaves"])
             k, v = (t.repeat_interleave(c["heads"] // c["kv_heads"], 1) for t in (k, v))
             s["seen"] = (q, k)
-            s["out"] = Attend.apply(q * p ** -0.5, k, v, True).transpose(1, 2).reshape(B * T, -1)
+            s["out"] = Attend.apply(q * p**-0.5, k, v, True).transpose(1, 2).reshape(B * T, -1)
         return s["out"].detach() @ self.half[w("o_proj")].t()
 
     def _attention_back(self, i, dy, u, s):
@@ -157,7 +191,7 @@ class Stack:
         """`du` [B, T, d]: the gradient of what forward gave; all others are added to the worker's."""
         N, d = self.B * self.T, self.d
         first = torch.zeros(self.B, self.T, d, dtype=HALF)
-        first[:, :self.T0] = du
+        first[:, : self.T0] = du
         dx, dxh = torch.zeros(N, d), torch.empty(N, d, dtype=HALF)
         call("lm_norm_back", dx, first.view(N, d), self.u, self.r, dxh, N, d)
         for i in reversed(range(len(self.pattern))):
@@ -178,6 +212,7 @@ def _compare(T=300, B=2):
     import time
     import language
     from tower import Layout
+
     c = language.SHAPE
     torch.manual_seed(1)
     model = language.Wide(c)
@@ -190,7 +225,7 @@ def _compare(T=300, B=2):
         views[n].copy_(p.detach())
     fold(views, c["lm"]["pattern"])
     half = layout.views(flat.to(HALF))
-    for n, p in model.named_parameters():                # the same weights, rounded alike, products in fp32
+    for n, p in model.named_parameters():  # the same weights, rounded alike, products in fp32
         p.data = half[n].float() if p.ndim == 2 and n != EMBED else views[n].clone()
     stack = Stack(c, views, half, layout.views(grads))
     ids = torch.randint(16, 270, (B, T))
@@ -203,9 +238,18 @@ def _compare(T=300, B=2):
     want.backward(du)
     stack.backward(du)
     mine = layout.views(grads)
-    worst = sorted(((float((mine[n] - p.grad).norm() / (p.grad.norm() + 1e-12)), n) for n, p in model.named_parameters()
-                    if p.grad is not None and "norm" not in n and n != "mlp1.0.weight"), reverse=True)
-    print("gradients, the worst: " + ", ".join(f"{v:.3f} {n.replace('language_model.backbone.layers.', '')}" for v, n in worst[:6]))
+    worst = sorted(
+        (
+            (float((mine[n] - p.grad).norm() / (p.grad.norm() + 1e-12)), n)
+            for n, p in model.named_parameters()
+            if p.grad is not None and "norm" not in n and n != "mlp1.0.weight"
+        ),
+        reverse=True,
+    )
+    print(
+        "gradients, the worst: "
+        + ", ".join(f"{v:.3f} {n.replace('language_model.backbone.layers.', '')}" for v, n in worst[:6])
+    )
     ids, rows = torch.randint(16, 270, (4, 768)), torch.randint(-127, 128, (4 * 200, 768), dtype=torch.int8)
     ids[:, 20:220] = tokenizer.IMAGE
     for k in range(4):

@@ -1,12 +1,15 @@
-"""All stages one after the other, unattended: each goes on where it stopped, the next begins when a gate holds.
+"""All stages one after the other, unattended: each goes on where it stopped, the next begins when a gate
+holds.
 
     python stages.py [--until elements]          POCKET_STATE is where data, runs and logs are
 
-Design.  A stage is a command with a budget of core minutes and a gate.  When the budget is used up the gate is
-measured on screens of gate seeds and held-out words.  Does it fail, the stage gets more time, a few times;
-after that everything stops, since a gate that fails is answered with another design, not with more hours.
-What happened is in stages.log, the newest state in STAGES.  SIGTERM goes on to the stage, which saves.
+Design.  A stage is a command with a budget of core minutes and a gate.  When the budget is used up the gate
+is measured on screens of gate seeds and held-out words.  Does it fail, the stage gets more time, a few
+times; after that everything stops, since a gate that fails is answered with another design, not with more
+hours. What happened is in stages.log, the newest state in STAGES.  SIGTERM goes on to the stage, which
+saves.
 """
+
 import argparse
 import json
 import os
@@ -19,26 +22,33 @@ import time
 HERE = pathlib.Path(__file__).resolve().parent
 STATE = pathlib.Path(os.environ.get("POCKET_STATE", HERE.parents[2] / "build" / "pocket"))
 DATA, ROWS = STATE / "data", STATE / "rows"
-FAMILIES = {"Liberation Sans": "liberation", "DejaVu Sans": "dejavu", "Noto Sans": "noto"}      # of the gates
+FAMILIES = {"Liberation Sans": "liberation", "DejaVu Sans": "dejavu", "Noto Sans": "noto"}  # of the gates
 FONTS = [str(DATA / f"gate-{f}") for f in FAMILIES.values()]
-TUNABLES = "glibc.malloc.mmap_threshold=4294967296:glibc.malloc.trim_threshold=8589934592"      # large buffers are kept, not returned
+TUNABLES = "glibc.malloc.mmap_threshold=4294967296:glibc.malloc.trim_threshold=8589934592"  # large buffers are kept, not returned
 
 
 def reading_gate(run):
     import score
+
     p, c, reader, _, _ = score.load(str(run))
     out, holds = {}, True
     for folder in FONTS:
         f = score.figures(score.score(p, c, reader, folder, 160)[0])
         out[pathlib.Path(folder).name] = {k: round(v, 3) for k, v in f.items()}
         g = score.GATE
-        holds &= f["letters"] >= g["letters"] and f["words"] >= g["words"] and f["ghosts"] <= g["ghosts"] and f["distance"] <= g["distance"]
+        holds &= (
+            f["letters"] >= g["letters"]
+            and f["words"] >= g["words"]
+            and f["ghosts"] <= g["ghosts"]
+            and f["distance"] <= g["distance"]
+        )
     return holds, out
 
 
 def elements_gate(run):
     import elements
     import score
+
     p, c, _, _, views = score.load(str(run))
     finder = elements.Elements(None).load_heads(views, c)["head.find"]
     out, holds = {}, True
@@ -51,7 +61,8 @@ def elements_gate(run):
 
 
 def there(_):
-    """A renderer's own check: it throws away what has no ink, and ends with an error when a browser fails three times."""
+    """A renderer's own check: it throws away what has no ink, and ends with an error when a browser fails
+    three times."""
     return True, {}
 
 
@@ -61,16 +72,29 @@ def cached(_):
 
 def steps_gate(pages, share):
     """A gate: at least so many pages of played episodes at which so large a share of steps is right."""
+
     def gate(run):
         import argparse
         import language
-        a = argparse.Namespace(table=str(run), gate=[str(ROWS / "gate-miniwob")], gate_screens=2000, turns=0, sigma=0.5)
+
+        a = argparse.Namespace(
+            table=str(run), gate=[str(ROWS / "gate-miniwob")], gate_screens=2000, turns=0, sigma=0.5
+        )
         if not any((ROWS / "gate-miniwob").glob("*.npz")):
             return False, {"missing": "rows/gate-miniwob: records of played episodes with gate seeds"}
         t = language.table(a)["gate-miniwob"]
-        shares = {k[:-2]: t[f"{k[:-2]} right"] / t[k] for k in t if k.endswith(" n") and not k.startswith(("<", "all", "text"))}
+        shares = {
+            k[:-2]: t[f"{k[:-2]} right"] / t[k]
+            for k in t
+            if k.endswith(" n") and not k.startswith(("<", "all", "text"))
+        }
         good = sum(v >= share for v in shares.values())
-        return good >= pages, {f"pages at {share}": good, "of": len(shares), "all": round(t["all right"] / max(1, t["all n"]), 3)}
+        return good >= pages, {
+            f"pages at {share}": good,
+            "of": len(shares),
+            "all": round(t["all right"] / max(1, t["all n"]), 3),
+        }
+
     return gate
 
 
@@ -78,26 +102,129 @@ def steps_gate(pages, share):
 def stages(workers):
     read, find = STATE / "read192", STATE / "elements192"
     both = ["--gate", *FONTS, str(DATA / "gate-forms"), "--workers", workers]
-    world = [(f"world-{w}", ["../world/render.py", w, "--out", DATA / "read", "--shards", n]) for w, n in (("miniwob", 14), ("forms", 14), ("kiosk", 1), ("gtk", 2), ("qt", 1), ("tk", 1))]
-    world += [(f"world-gate-{name}", ["../world/render.py", "miniwob", "--gate", "--screens", 480, "--families", f, "--out",
-                                               DATA / f"gate-{name}"]) for f, name in FAMILIES.items()]
-    world += [(f"world-gate-{w}", ["../world/render.py", w, "--gate", "--screens", n, "--out", DATA / f"gate-{w}"]) for w, n in (("forms", 160), ("kiosk", 90), ("gtk", 120), ("qt", 120), ("tk", 120))]
-    language = ["language.py", "--run", STATE / "language", "--rows", ROWS / "read", ROWS / "miniwob", "--gate", ROWS / "gate-forms",
-                ROWS / "gate-miniwob", "--workers", workers, "--parts", 2, "--every", 15, "--horizon", 600]
-    return {name: (command, DATA, 0, 0, 0, there) for name, command in world} | {
-        "read": (["read.py", "--run", read, "--data", DATA / "read", *both, "--parts", 4, "--every", 5], read, 70, 50, 400, reading_gate),
-        "elements": (["elements.py", "--run", find, "--from", read / "last.pt", "--data", DATA / "read", *both, "--crops", 4, "--parts", 4,
-                      "--muon", 1.5e-3, "--adam", 1e-3, "--every", 6], find, 90, 45, 240, elements_gate),
-        "cache": (["cache.py", "--run", find, "--data", DATA / "read", "--out", ROWS / "read"], find, 0, 0, 0, cached),
-        "cache-gate": (["cache.py", "--run", find, "--data", DATA / "gate-forms", "--out", ROWS / "gate-forms"], find, 0, 0, 0, cached),
-        "language-0": (language, STATE / "language", 60, 0, 60, there),    # screens alone: copying, finding, pointing
-    } | {
-        f"records-{name}": (["cache.py", "--run", find, "--records", DATA / f"records-{name}", "--out", ROWS / name], find, 0, 0, 0, cached)
-        for name in ("miniwob", "gate-miniwob")
-    } | {
-        f"language-{k}": (language, STATE / "language", minutes, 0, minutes, steps_gate(pages, share))
-        for k, (minutes, pages, share) in enumerate([(180, 8, 0.8), (360, 40, 0.7), (600, 80, 0.5)], 1)
-    }
+    world = [
+        (f"world-{w}", ["../world/render.py", w, "--out", DATA / "read", "--shards", n])
+        for w, n in (("miniwob", 14), ("forms", 14), ("kiosk", 1), ("gtk", 2), ("qt", 1), ("tk", 1))
+    ]
+    world += [
+        (
+            f"world-gate-{name}",
+            [
+                "../world/render.py",
+                "miniwob",
+                "--gate",
+                "--screens",
+                480,
+                "--families",
+                f,
+                "--out",
+                DATA / f"gate-{name}",
+            ],
+        )
+        for f, name in FAMILIES.items()
+    ]
+    world += [
+        (f"world-gate-{w}", ["../world/render.py", w, "--gate", "--screens", n, "--out", DATA / f"gate-{w}"])
+        for w, n in (("forms", 160), ("kiosk", 90), ("gtk", 120), ("qt", 120), ("tk", 120))
+    ]
+    language = [
+        "language.py",
+        "--run",
+        STATE / "language",
+        "--rows",
+        ROWS / "read",
+        ROWS / "miniwob",
+        "--gate",
+        ROWS / "gate-forms",
+        ROWS / "gate-miniwob",
+        "--workers",
+        workers,
+        "--parts",
+        2,
+        "--every",
+        15,
+        "--horizon",
+        600,
+    ]
+    return (
+        {name: (command, DATA, 0, 0, 0, there) for name, command in world}
+        | {
+            "read": (
+                ["read.py", "--run", read, "--data", DATA / "read", *both, "--parts", 4, "--every", 5],
+                read,
+                70,
+                50,
+                400,
+                reading_gate,
+            ),
+            "elements": (
+                [
+                    "elements.py",
+                    "--run",
+                    find,
+                    "--from",
+                    read / "last.pt",
+                    "--data",
+                    DATA / "read",
+                    *both,
+                    "--crops",
+                    4,
+                    "--parts",
+                    4,
+                    "--muon",
+                    1.5e-3,
+                    "--adam",
+                    1e-3,
+                    "--every",
+                    6,
+                ],
+                find,
+                90,
+                45,
+                240,
+                elements_gate,
+            ),
+            "cache": (
+                ["cache.py", "--run", find, "--data", DATA / "read", "--out", ROWS / "read"],
+                find,
+                0,
+                0,
+                0,
+                cached,
+            ),
+            "cache-gate": (
+                ["cache.py", "--run", find, "--data", DATA / "gate-forms", "--out", ROWS / "gate-forms"],
+                find,
+                0,
+                0,
+                0,
+                cached,
+            ),
+            "language-0": (
+                language,
+                STATE / "language",
+                60,
+                0,
+                60,
+                there,
+            ),  # screens alone: copying, finding, pointing
+        }
+        | {
+            f"records-{name}": (
+                ["cache.py", "--run", find, "--records", DATA / f"records-{name}", "--out", ROWS / name],
+                find,
+                0,
+                0,
+                0,
+                cached,
+            )
+            for name in ("miniwob", "gate-miniwob")
+        }
+        | {
+            f"language-{k}": (language, STATE / "language", minutes, 0, minutes, steps_gate(pages, share))
+            for k, (minutes, pages, share) in enumerate([(180, 8, 0.8), (360, 40, 0.7), (600, 80, 0.5)], 1)
+        }
+    )
 
 
 def note(text):
@@ -110,12 +237,20 @@ def note(text):
 
 def run(command, name):
     with open(STATE / "logs" / f"{name}.log", "a") as log:
-        child = subprocess.Popen([sys.executable, *map(str, command)], cwd=HERE, stdout=log, stderr=log, stdin=subprocess.DEVNULL,
-                                 env={**os.environ, "POCKET_STATE": str(STATE), "GLIBC_TUNABLES": TUNABLES})
+        child = subprocess.Popen(
+            [sys.executable, *map(str, command)],
+            cwd=HERE,
+            stdout=log,
+            stderr=log,
+            stdin=subprocess.DEVNULL,
+            env={**os.environ, "POCKET_STATE": str(STATE), "GLIBC_TUNABLES": TUNABLES},
+        )
         asked = []
+
         def stop(*_):
             asked.append(1)
             child.terminate()
+
         for s in (signal.SIGTERM, signal.SIGINT):
             signal.signal(s, stop)
         code = child.wait()
@@ -134,7 +269,9 @@ def main():
     (STATE / "logs").mkdir(parents=True, exist_ok=True)
     for name, (command, folder, budget, more, most, gate) in stages(a.workers).items():
         done, waits = STATE / f"done-{name}", False
-        while name.startswith("records-") and not done.exists() and not (DATA / name / "records.jsonl").exists():
+        while (
+            name.startswith("records-") and not done.exists() and not (DATA / name / "records.jsonl").exists()
+        ):
             if not waits:
                 note(f"{name}: waits for {DATA / name}/records.jsonl, written by world/episodes.py")
             waits = True
@@ -148,7 +285,9 @@ def main():
                 note(f"{name}: failed with status {code}, see logs/{name}.log")
                 sys.exit(1)
             holds, figures = gate(folder)
-            note(f"{name}: gate {'holds' if holds else 'fails'} after {minutes:.0f} core minutes: {json.dumps(figures)}")
+            note(
+                f"{name}: gate {'holds' if holds else 'fails'} after {minutes:.0f} core minutes: {json.dumps(figures)}"
+            )
             if holds:
                 done.write_text(json.dumps(figures) + "\n")
             elif minutes + more > most or not more:

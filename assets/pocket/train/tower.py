@@ -12,6 +12,7 @@ Parameters live in one flat vector (`Layout`), so that workers share them and th
 in one call.  Names are those of model.Vit; `state_dict` gives what `model.Vit.load_state_dict` takes.
 Run as a program: compared with model.Vit and autograd, and timed.
 """
+
 import math
 import sys
 import time
@@ -20,11 +21,11 @@ import pathlib
 import torch
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
-from kernels import TILES, call                              # noqa: E402
+from kernels import TILES, call  # noqa: E402
 
 HALF = torch.bfloat16
-TABLE = 64                                            # patches a side of the position table: 1024 pixels
-MARKS = 64                                            # channels that hold the position
+TABLE = 64  # patches a side of the position table: 1024 pixels
+MARKS = 64  # channels that hold the position
 
 
 class Layout:
@@ -38,15 +39,23 @@ class Layout:
         self.size = n
 
     def views(self, flat):
-        return {n: flat[a:a + math.prod(self.shapes[n])].view(self.shapes[n]) for n, a in self.at.items()}
+        return {n: flat[a : a + math.prod(self.shapes[n])].view(self.shapes[n]) for n, a in self.at.items()}
 
 
 def shapes(c):
     d, m = c["hidden"], c["mlp"]
     out = {"embedder": (d, 768), "prefix": (c["skip"], d)}
     for i in range(c["blocks"]):
-        out |= {f"{i}.qkv": (3 * d, d), f"{i}.qkv_bias": (3 * d,), f"{i}.proj": (d, d), f"{i}.proj_bias": (d,),
-                f"{i}.fc1": (m, d), f"{i}.fc1_bias": (m,), f"{i}.fc2": (d, m), f"{i}.fc2_bias": (d,)}
+        out |= {
+            f"{i}.qkv": (3 * d, d),
+            f"{i}.qkv_bias": (3 * d,),
+            f"{i}.proj": (d, d),
+            f"{i}.proj_bias": (d,),
+            f"{i}.fc1": (m, d),
+            f"{i}.fc1_bias": (m,),
+            f"{i}.fc2": (d, m),
+            f"{i}.fc2_bias": (d,),
+        }
     return out
 
 
@@ -62,11 +71,24 @@ def sinusoid():
 def positions(d):
     """[64*64, d]: the sinusoid in the last channels."""
     out = torch.zeros(TABLE * TABLE, d)
-    out[:, d - MARKS:] = sinusoid()
+    out[:, d - MARKS :] = sinusoid()
     return out
 
 
-NEIGHBOURS = [(0, 1), (0, -1), (1, 0), (-1, 0), (1, 1), (-1, -1), (1, -1), (-1, 1), (0, 2), (0, -2), (0, 1), (0, -1)]
+NEIGHBOURS = [
+    (0, 1),
+    (0, -1),
+    (1, 0),
+    (-1, 0),
+    (1, 1),
+    (-1, -1),
+    (1, -1),
+    (-1, 1),
+    (0, 2),
+    (0, -2),
+    (0, 1),
+    (0, -1),
+]
 
 
 def start(p, c, seed):
@@ -82,13 +104,15 @@ def start(p, c, seed):
         else:
             t.zero_()
     p["prefix"].copy_(torch.randn(p["prefix"].shape, generator=g) * 0.02)
-    p["embedder"][d - MARKS:].mul_(0.1)
+    p["embedder"][d - MARKS :].mul_(0.1)
     w = math.pi / TABLE * torch.exp(torch.linspace(0, math.log(TABLE * 0.9), n))
     for block in range(min(3, c["blocks"])):
         for h in range(heads):
             dr, dc = NEIGHBOURS[(block * heads + h) % len(NEIGHBOURS)]
-            q, k = p[f"{block}.qkv"][:d], p[f"{block}.qkv"][d:2 * d]
-            pick = range(h % 2 if hd < MARKS else 0, n, 2 if hd < MARKS else 1)      # every other frequency fits into 32 channels
+            q, k = p[f"{block}.qkv"][:d], p[f"{block}.qkv"][d : 2 * d]
+            pick = range(
+                h % 2 if hd < MARKS else 0, n, 2 if hd < MARKS else 1
+            )  # every other frequency fits into 32 channels
             rows = slice(h * hd, (h + 1) * hd)
             q[rows] *= 0.1
             k[rows] *= 0.1
@@ -113,11 +137,22 @@ class Tower:
         d, m, H, N, n = c["hidden"], c["mlp"], c["heads"], crops * self.n, self.n
         self.p = d // H
         new = lambda *s: torch.empty(*s, dtype=HALF)
-        self.tiles = TILES and self.p == 32 and self.n % 32 == 0         # kernels_amx.c does the attention
+        self.tiles = TILES and self.p == 32 and self.n % 32 == 0  # kernels_amx.c does the attention
         self.patches = new(crops, tokens, 768)
         self.x, self.dx, self.dxh = torch.empty(N, d), torch.empty(N, d), new(N, d)
-        self.saved = [dict(u1=new(N, d), r1=torch.empty(N), s=new(crops * H, n, n), y=new(N, d), u2=new(N, d), r2=torch.empty(N), a=new(N, m), g=new(N, m))
-                      for _ in range(c["blocks"])]
+        self.saved = [
+            dict(
+                u1=new(N, d),
+                r1=torch.empty(N),
+                s=new(crops * H, n, n),
+                y=new(N, d),
+                u2=new(N, d),
+                r2=torch.empty(N),
+                a=new(N, m),
+                g=new(N, m),
+            )
+            for _ in range(c["blocks"])
+        ]
         for s in self.saved:
             s |= {"qkv": new(N, 3 * d)} if self.tiles else {name: new(crops * H, n, self.p) for name in "qkv"}
         self.qkv, self.rows, self.wide = new(N, 3 * d), new(N, d), new(N, m)
@@ -126,7 +161,8 @@ class Tower:
         self.table = positions(d)
 
     def forward(self, place):
-        """`place` [crops, tokens]: rows of the position table.  Gives x [crops, skip + tokens, d] fp32 (own memory)."""
+        """`place` [crops, tokens]: rows of the position table.  Gives x [crops, skip + tokens, d] fp32
+        (own memory)."""
         c, B, n, N = self.c, self.B, self.n, self.B * self.n
         d, H, p, skip = c["hidden"], c["heads"], self.p, c["skip"]
         x = self.x.view(B, n, d)
@@ -138,7 +174,7 @@ class Tower:
             call("add_norm", self.x, delta, s["u1"], s["r1"], N, d, 1e-6)
             qkv = torch.addmm(w("qkv_bias"), s["u1"], w("qkv").t(), out=s["qkv"] if self.tiles else self.qkv)
             if self.tiles:
-                call("attend", qkv, s["s"], s["y"], B, n, H, p ** -0.5)
+                call("attend", qkv, s["s"], s["y"], B, n, H, p**-0.5)
             else:
                 self._attend(qkv, s)
             torch.addmm(w("proj_bias"), s["y"], w("proj").t(), out=self.rows)
@@ -152,7 +188,7 @@ class Tower:
     def _attend(self, qkv, s):
         """Attention where there are no tiles, or heads are of another width."""
         B, n, H, p = self.B, self.n, self.c["heads"], self.p
-        call("split_heads", qkv, s["q"], s["k"], s["v"], B, n, H, p, p ** -0.5)
+        call("split_heads", qkv, s["q"], s["k"], s["v"], B, n, H, p, p**-0.5)
         torch.bmm(s["q"], s["k"].transpose(1, 2), out=s["s"])
         call("softmax", s["s"], B * H * n, n)
         torch.bmm(s["s"], s["v"], out=self.heads[0])
@@ -162,7 +198,7 @@ class Tower:
         """self.rows holds the gradient of what was attended; gives that of qkv."""
         B, n, H, p = self.B, self.n, self.c["heads"], self.p
         if self.tiles:
-            call("attend_back", s["qkv"], s["s"], self.rows, self.qkv, B, n, H, p ** -0.5)
+            call("attend_back", s["qkv"], s["s"], self.rows, self.qkv, B, n, H, p**-0.5)
             return
         q3, k3, v3 = self.heads
         call("turn_heads", self.rows, q3, B, n, H, p, 1)
@@ -171,7 +207,7 @@ class Tower:
         call("softmax_back", self.scores, s["s"], B * H * n, n)
         torch.bmm(self.scores, s["k"], out=q3)
         torch.bmm(self.scores.transpose(1, 2), s["q"], out=k3)
-        call("join_heads", q3, k3, v3, self.qkv, B, n, H, p, p ** -0.5)
+        call("join_heads", q3, k3, v3, self.qkv, B, n, H, p, p**-0.5)
 
     def _weight(self, name, dy, u):
         """Gradients of a product's matrix and bias."""
@@ -205,7 +241,9 @@ class Tower:
         self.g["prefix"].add_(first[:, :skip].sum(0))
         d_rows = self.dxh.view(B, n, d)[:, skip:].reshape(-1, d)
         if TILES and len(d_rows) % 32 == 0:
-            call("matrix_grad", d_rows, d, self.patches.view(-1, 768), self.g["embedder"], len(d_rows), d, 768)
+            call(
+                "matrix_grad", d_rows, d, self.patches.view(-1, 768), self.g["embedder"], len(d_rows), d, 768
+            )
         else:
             self.g["embedder"].add_(d_rows.t() @ self.patches.view(-1, 768))
 
@@ -213,11 +251,19 @@ class Tower:
 def state_dict(p, c):
     """Parameters by the names of model.Vit (with a position table of 64 x 64)."""
     d = c["hidden"]
-    out = {"patch_generator.embedder.weight": p["embedder"], "patch_generator.cls_token.token": p["prefix"],
-           "patch_generator.pos_embed": positions(d)[None]}
+    out = {
+        "patch_generator.embedder.weight": p["embedder"],
+        "patch_generator.cls_token.token": p["prefix"],
+        "patch_generator.pos_embed": positions(d)[None],
+    }
     for i in range(c["blocks"]):
         b = f"blocks.{i}."
-        for ours, theirs in (("qkv", "attn.qkv"), ("proj", "attn.proj"), ("fc1", "mlp.fc1"), ("fc2", "mlp.fc2")):
+        for ours, theirs in (
+            ("qkv", "attn.qkv"),
+            ("proj", "attn.proj"),
+            ("fc1", "mlp.fc1"),
+            ("fc2", "mlp.fc2"),
+        ):
             out |= {f"{b}{theirs}.weight": p[f"{i}.{ours}"], f"{b}{theirs}.bias": p[f"{i}.{ours}_bias"]}
         for norm in ("norm1", "norm2"):
             out |= {f"{b}{norm}.weight": torch.ones(d), f"{b}{norm}.bias": torch.zeros(d)}
@@ -240,7 +286,7 @@ def apply(p, c, patches, rows, cols, dt=HALF):
         x = x + torch.addmm(w[f"{i}.proj_bias"], y, w[f"{i}.proj"].t()).view(B, n, d)
         a = torch.nn.functional.gelu(torch.addmm(w[f"{i}.fc1_bias"], norm(x).view(-1, d), w[f"{i}.fc1"].t()))
         x = x + torch.addmm(w[f"{i}.fc2_bias"], a, w[f"{i}.fc2"].t()).view(B, n, d)
-    return x[:, c["skip"]:]
+    return x[:, c["skip"] :]
 
 
 SMALL = dict(hidden=128, blocks=3, heads=2, mlp=512, skip=4, eps=1e-6)
@@ -252,11 +298,12 @@ TOWERS = {"128x3": SMALL, "192x5": MIDDLE, "256x6": LARGE}
 def _compare(c, crops=2, tokens=156):
     """The largest relative differences to model.Vit in fp32 under autograd."""
     from model import VitBlock
+
     layout = Layout(shapes(c))
     flat = torch.zeros(layout.size)
     p = layout.views(flat)
     start(p, c, 1)
-    for name, v in p.items():                        # biases too must matter here
+    for name, v in p.items():  # biases too must matter here
         if name.endswith("bias"):
             v.normal_(std=0.1)
     grads = torch.zeros(layout.size)
@@ -265,11 +312,14 @@ def _compare(c, crops=2, tokens=156):
     place = torch.randint(0, 4096, (crops, tokens))
     x = t.forward(place).clone()
     want = {k: v.requires_grad_() for k, v in state_dict(layout.views(flat.to(HALF).float()), c).items()}
-    y = t.patches.float() @ want["patch_generator.embedder.weight"].t() + want["patch_generator.pos_embed"][0][place]
+    y = (
+        t.patches.float() @ want["patch_generator.embedder.weight"].t()
+        + want["patch_generator.pos_embed"][0][place]
+    )
     y = torch.cat([want["patch_generator.cls_token.token"].expand(crops, -1, -1), y], 1)
     for i in range(c["blocks"]):
         block = VitBlock(c)
-        mine = {k[len(f"blocks.{i}."):]: v for k, v in want.items() if k.startswith(f"blocks.{i}.")}
+        mine = {k[len(f"blocks.{i}.") :]: v for k, v in want.items() if k.startswith(f"blocks.{i}.")}
         y = torch.func.functional_call(block, mine, (y, torch.float32))
     dx = torch.randn_like(x)
     y.backward(dx)
@@ -277,9 +327,20 @@ def _compare(c, crops=2, tokens=156):
     print(f"forward {float((x - y.detach()).norm() / y.detach().norm()):.4f}")
     names = {"embedder": "patch_generator.embedder.weight", "prefix": "patch_generator.cls_token.token"}
     for i in range(c["blocks"]):
-        for ours, theirs in (("qkv", "attn.qkv"), ("proj", "attn.proj"), ("fc1", "mlp.fc1"), ("fc2", "mlp.fc2")):
-            names |= {f"{i}.{ours}": f"blocks.{i}.{theirs}.weight", f"{i}.{ours}_bias": f"blocks.{i}.{theirs}.bias"}
-    worst = max((float((g - want[names[n]].grad).norm() / want[names[n]].grad.norm()), n) for n, g in layout.views(grads).items())
+        for ours, theirs in (
+            ("qkv", "attn.qkv"),
+            ("proj", "attn.proj"),
+            ("fc1", "mlp.fc1"),
+            ("fc2", "mlp.fc2"),
+        ):
+            names |= {
+                f"{i}.{ours}": f"blocks.{i}.{theirs}.weight",
+                f"{i}.{ours}_bias": f"blocks.{i}.{theirs}.bias",
+            }
+    worst = max(
+        (float((g - want[names[n]].grad).norm() / want[names[n]].grad.norm()), n)
+        for n, g in layout.views(grads).items()
+    )
     print(f"gradients: worst {worst[0]:.4f} at {worst[1]}")
 
 
@@ -290,7 +351,13 @@ if __name__ == "__main__":
         _compare(c)
         for crops in (8, 16):
             layout = Layout(shapes(c))
-            t = Tower(c, layout.views(torch.zeros(layout.size, dtype=HALF)), layout.views(torch.zeros(layout.size)), crops, 156)
+            t = Tower(
+                c,
+                layout.views(torch.zeros(layout.size, dtype=HALF)),
+                layout.views(torch.zeros(layout.size)),
+                crops,
+                156,
+            )
             flat = torch.zeros(layout.size)
             start(layout.views(flat), c, 1)
             t.w = layout.views(flat.to(HALF))
@@ -305,5 +372,7 @@ if __name__ == "__main__":
                 t.backward(dx)
             s = (time.process_time() - a) / 5
             flop = crops * 160 * (6 * layout.size + 12 * c["blocks"] * 160 * c["hidden"])
-            print(f"{name} {layout.size / 1e6:.2f} M, {crops} crops: {s * 1e3:.1f} ms (forward {(s - (time.process_time() - b)) * 1e3:.1f}), "
-                  f"{crops * 156 / s:.0f} patches/s, {flop / s / 1e9:.0f} GFLOP/s")
+            print(
+                f"{name} {layout.size / 1e6:.2f} M, {crops} crops: {s * 1e3:.1f} ms (forward {(s - (time.process_time() - b)) * 1e3:.1f}), "
+                f"{crops * 156 / s:.0f} patches/s, {flop / s / 1e9:.0f} GFLOP/s"
+            )

@@ -5,6 +5,7 @@ under it.  Its box is then one flat colour in the picture.  `inked` keeps the le
 channel differs by at least INK steps; a page where more than LOST of the letters go is not used at all,
 because something else must be wrong with it.
 """
+
 import numpy as np
 from PIL import Image, ImageDraw
 

@@ -8,6 +8,7 @@ families are.  `check` asks the browser which font it drew for each family and s
 TRAINED are the eight families of training; UNSEEN are never trained on and only measured.  Fixed-width
 companions stand for the generic family `monospace`.
 """
+
 import os
 import pathlib
 import time
@@ -31,13 +32,24 @@ FAMILIES = {
 }
 UNSEEN = ("Lato", "Inter", "FreeSans")
 TRAINED = tuple(f for f in FAMILIES if f not in UNSEEN + ("Liberation Mono",))
-GATE = ("Liberation Sans", "DejaVu Sans", "Noto Sans")       # those of the gate on real pages
+GATE = ("Liberation Sans", "DejaVu Sans", "Noto Sans")  # those of the gate on real pages
 
-ALIASES = {"Arial": "Liberation Sans", "Helvetica": "Liberation Sans", "sans-serif": "Liberation Sans",
-           "Verdana": "DejaVu Sans", "Tahoma": "DejaVu Sans",
-           "Times New Roman": "Liberation Serif", "Times": "Liberation Serif", "serif": "Liberation Serif",
-           "Georgia": "Liberation Serif", "Courier New": "Liberation Mono", "Courier": "Liberation Mono",
-           "monospace": "Liberation Mono", "cursive": "Liberation Sans", "fantasy": "Liberation Sans"}
+ALIASES = {
+    "Arial": "Liberation Sans",
+    "Helvetica": "Liberation Sans",
+    "sans-serif": "Liberation Sans",
+    "Verdana": "DejaVu Sans",
+    "Tahoma": "DejaVu Sans",
+    "Times New Roman": "Liberation Serif",
+    "Times": "Liberation Serif",
+    "serif": "Liberation Serif",
+    "Georgia": "Liberation Serif",
+    "Courier New": "Liberation Mono",
+    "Courier": "Liberation Mono",
+    "monospace": "Liberation Mono",
+    "cursive": "Liberation Sans",
+    "fantasy": "Liberation Sans",
+}
 
 
 def files(family):
@@ -61,14 +73,17 @@ def configure(folder):
     rules = "".join(
         f'<match target="pattern"><test name="family" qual="any"><string>{a}</string></test>'
         f'<edit name="family" mode="assign" binding="strong"><string>{b}</string></edit></match>\n'
-        for a, b in ALIASES.items())
+        for a, b in ALIASES.items()
+    )
     conf = pathlib.Path(folder) / "fonts.conf"
-    conf.write_text('<?xml version="1.0"?><!DOCTYPE fontconfig SYSTEM "fonts.dtd">\n<fontconfig>\n'
-                    f"<dir>{links.resolve()}</dir>\n<cachedir>{pathlib.Path(folder).resolve()}/cache</cachedir>\n{rules}"
-                    '<match target="pattern"><edit name="antialias"><bool>true</bool></edit>'
-                    '<edit name="hinting"><bool>true</bool></edit>'
-                    '<edit name="hintstyle"><const>hintslight</const></edit>'
-                    '<edit name="rgba"><const>none</const></edit></match>\n</fontconfig>\n')
+    conf.write_text(
+        '<?xml version="1.0"?><!DOCTYPE fontconfig SYSTEM "fonts.dtd">\n<fontconfig>\n'
+        f"<dir>{links.resolve()}</dir>\n<cachedir>{pathlib.Path(folder).resolve()}/cache</cachedir>\n{rules}"
+        '<match target="pattern"><edit name="antialias"><bool>true</bool></edit>'
+        '<edit name="hinting"><bool>true</bool></edit>'
+        '<edit name="hintstyle"><const>hintslight</const></edit>'
+        '<edit name="rgba"><const>none</const></edit></match>\n</fontconfig>\n'
+    )
     return str(conf)
 
 
@@ -76,14 +91,16 @@ def check(browser):
     """Draws a line in every family and alias and asks the browser what it took."""
     wanted = {f: f for f in FAMILIES} | {a: b for a, b in ALIASES.items() if a not in ("cursive", "fantasy")}
     generic = ("serif", "sans-serif", "monospace")
-    lines = "".join(f"<p style=\"font-family:{f if f in generic else repr(f)}\">Sphinx</p>" for f in wanted)
+    lines = "".join(f'<p style="font-family:{f if f in generic else repr(f)}">Sphinx</p>' for f in wanted)
     browser.call("DOM.enable")
     browser.call("CSS.enable")
-    browser.script(f"document.body.insertAdjacentHTML('beforeend', {('<div id=probe>' + lines + '</div>')!r})")
+    browser.script(
+        f"document.body.insertAdjacentHTML('beforeend', {('<div id=probe>' + lines + '</div>')!r})"
+    )
     root = browser.call("DOM.getDocument", depth=-1)["root"]["nodeId"]
     nodes = browser.call("DOM.querySelectorAll", nodeId=root, selector="#probe p")["nodeIds"]
     for (asked, family), node in zip(wanted.items(), nodes):
-        for _ in range(50):                            # a page that was just loaded has no layout yet
+        for _ in range(50):  # a page that was just loaded has no layout yet
             drawn = browser.call("CSS.getPlatformFontsForNode", nodeId=node)["fonts"]
             if drawn:
                 break

@@ -8,17 +8,18 @@ needed and the picture is exactly the window.  toolkit.py plans the windows (wor
 answers; this program has no words of its own and no other imports than gi, so that the training environment
 needs no toolkit.
 
-A plan is a JSON line {"width", "rows": [[kind, ...], ...]} with kinds label, button, check, radio, entry, combo,
-text, spin, scale, switch, tabs, frame, list, link, menu.  An answer is a line with the labels in the form of
-labels.js ("letters", "elements", "blind", "size") and the length of the RGB bytes that follow it.
+A plan is a JSON line {"width", "rows": [[kind, ...], ...]} with kinds label, button, check, radio, entry,
+combo, text, spin, scale, switch, tabs, frame, list, link, menu.  An answer is a line with the labels in the
+form of labels.js ("letters", "elements", "blind", "size") and the length of the RGB bytes that follow it.
 """
+
 import json
 import sys
 
 import gi
 
 gi.require_version("Gtk", "3.0")
-from gi.repository import GLib, Gtk, Pango                              # noqa: E402
+from gi.repository import GLib, Gtk, Pango  # noqa: E402
 
 ON, OFF, DISABLED, FOCUSED, SELECTED = 1, 2, 4, 8, 16
 
@@ -49,7 +50,12 @@ class Labels:
                 self.word += 1
                 continue
             x0, w = sorted((r.x, r.x + r.width))
-            b = [x + x0 / Pango.SCALE, y + r.y / Pango.SCALE, x + w / Pango.SCALE, y + (r.y + r.height) / Pango.SCALE]
+            b = [
+                x + x0 / Pango.SCALE,
+                y + r.y / Pango.SCALE,
+                x + w / Pango.SCALE,
+                y + (r.y + r.height) / Pango.SCALE,
+            ]
             if last is None or abs(b[1] - last) > 2:
                 self.line += 1
                 self.word += 1
@@ -60,7 +66,7 @@ class Labels:
         self.word += 1
 
     def state(self, w):
-        return (0 if w.is_sensitive() else DISABLED)
+        return 0 if w.is_sensitive() else DISABLED
 
     def element(self, w, kind, state=0, name=""):
         self.elements.append([*self.box(w), kind, state | self.state(w), name])
@@ -78,7 +84,12 @@ class Labels:
             x, y = w.get_layout_offsets()
             kind = "field"
             if w.get_text():
-                self.text(w.get_layout(), b[0] + x, b[1] + y, [b[0] + 2, b[1], b[2] - 2 - (60 if isinstance(w, Gtk.SpinButton) else 0), b[3]])
+                self.text(
+                    w.get_layout(),
+                    b[0] + x,
+                    b[1] + y,
+                    [b[0] + 2, b[1], b[2] - 2 - (60 if isinstance(w, Gtk.SpinButton) else 0), b[3]],
+                )
             elif w.get_placeholder_text():
                 self.blind.append(b)
             self.element(w, kind, FOCUSED if w.has_focus() else 0, "")
@@ -110,7 +121,17 @@ class Labels:
             for k in range(w.get_n_pages()):
                 tab = w.get_tab_label(w.get_nth_page(k))
                 t = self.box(tab)
-                self.elements.append([t[0] - 8, t[1] - 4, t[2] + 8, t[3] + 4, "tab", SELECTED if w.get_current_page() == k else 0, tab.get_text()])
+                self.elements.append(
+                    [
+                        t[0] - 8,
+                        t[1] - 4,
+                        t[2] + 8,
+                        t[3] + 4,
+                        "tab",
+                        SELECTED if w.get_current_page() == k else 0,
+                        tab.get_text(),
+                    ]
+                )
                 self.see(tab)
         if isinstance(w, Gtk.Container) and not isinstance(w, (Gtk.TextView,)):
             w.forall(self.see) if isinstance(w, (Gtk.ComboBox,)) else [self.see(c) for c in w.get_children()]
@@ -119,7 +140,17 @@ class Labels:
         """Only the mark counts as the element; its text is a label of its own."""
         side = min(18, b[3] - b[1])
         y = (b[1] + b[3]) / 2
-        self.elements.append([b[0] + 1, y - side / 2, b[0] + 1 + side, y + side / 2, kind, (ON if w.get_active() else OFF) | self.state(w), w.get_label() or ""])
+        self.elements.append(
+            [
+                b[0] + 1,
+                y - side / 2,
+                b[0] + 1 + side,
+                y + side / 2,
+                kind,
+                (ON if w.get_active() else OFF) | self.state(w),
+                w.get_label() or "",
+            ]
+        )
 
     def text_view(self, w, b):
         buffer = w.get_buffer()
@@ -133,7 +164,17 @@ class Labels:
                 if last is None or y != last:
                     self.line, self.word, last = self.line + 1, self.word + 1, y
                 if b[1] + y + r.height / 2 < b[3] - 1 and b[0] + x + r.width / 2 < b[2] - 1:
-                    self.letters.append([b[0] + x, b[1] + y, b[0] + x + r.width, b[1] + y + r.height, ord(ch), self.line, self.word])
+                    self.letters.append(
+                        [
+                            b[0] + x,
+                            b[1] + y,
+                            b[0] + x + r.width,
+                            b[1] + y + r.height,
+                            ord(ch),
+                            self.line,
+                            self.word,
+                        ]
+                    )
             at.forward_char()
 
 
@@ -229,11 +270,32 @@ def main():
         picture = window.get_pixbuf()
         labels = Labels(window)
         labels.see(body)
-        w, h, stride, channels = picture.get_width(), picture.get_height(), picture.get_rowstride(), picture.get_n_channels()
+        w, h, stride, channels = (
+            picture.get_width(),
+            picture.get_height(),
+            picture.get_rowstride(),
+            picture.get_n_channels(),
+        )
         raw = picture.get_pixels()
-        rgb = b"".join(bytes(v for x in range(w) for v in raw[y * stride + x * channels:y * stride + x * channels + 3]) if channels != 3
-                       else raw[y * stride:y * stride + 3 * w] for y in range(h))
-        head = {"letters": labels.letters, "elements": labels.elements, "blind": labels.blind, "size": [w, h], "bytes": len(rgb)}
+        rgb = b"".join(
+            (
+                bytes(
+                    v
+                    for x in range(w)
+                    for v in raw[y * stride + x * channels : y * stride + x * channels + 3]
+                )
+                if channels != 3
+                else raw[y * stride : y * stride + 3 * w]
+            )
+            for y in range(h)
+        )
+        head = {
+            "letters": labels.letters,
+            "elements": labels.elements,
+            "blind": labels.blind,
+            "size": [w, h],
+            "bytes": len(rgb),
+        }
         sys.stdout.buffer.write(json.dumps(head).encode() + b"\n" + rgb)
         sys.stdout.buffer.flush()
         window.destroy()

@@ -7,6 +7,7 @@ between that draws.  The browser gets the pinned fonts of fonts.py and refuses t
 
 `pause` makes a renderer sleep while the file PAUSE stands in the state directory: somebody measures.
 """
+
 import base64
 import io
 import json
@@ -23,8 +24,8 @@ from PIL import Image
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
-import fonts                                          # noqa: E402
-from screens import FLAGS, Browser                    # noqa: E402
+import fonts  # noqa: E402
+from screens import FLAGS, Browser  # noqa: E402
 
 DROP = ("--kiosk", "--force-device-scale-factor=1", "--window-position=0,0")
 
@@ -45,11 +46,28 @@ class Headless(Browser):
         self.profile = tempfile.mkdtemp(prefix="world-")
         conf = fonts.configure(state_dir() / "fonts")
         self.process = subprocess.Popen(
-            # As root, Chromium would give itself a higher priority than its caller has; and it outlives a killed one.
-            ["setpriv", "--bounding-set", "-sys_nice", "--pdeathsig", "KILL", "chromium", "--headless=new", *[f for f in FLAGS if f not in DROP], f"--window-size={width},{height}",
-             "--disable-features=site-per-process", "--hide-scrollbars=false", "--remote-debugging-port=0",
-             f"--user-data-dir={self.profile}", url],
-            env={**os.environ, "FONTCONFIG_FILE": conf}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            # As root, Chromium would give itself a higher priority than its caller has; and it outlives a
+            # killed one.
+            [
+                "setpriv",
+                "--bounding-set",
+                "-sys_nice",
+                "--pdeathsig",
+                "KILL",
+                "chromium",
+                "--headless=new",
+                *[f for f in FLAGS if f not in DROP],
+                f"--window-size={width},{height}",
+                "--disable-features=site-per-process",
+                "--hide-scrollbars=false",
+                "--remote-debugging-port=0",
+                f"--user-data-dir={self.profile}",
+                url,
+            ],
+            env={**os.environ, "FONTCONFIG_FILE": conf},
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
         self.socket, self.calls = self._attach(), 0
 
     def screenshot(self):
@@ -78,15 +96,22 @@ class Sheet(Headless):
             return
         self.size = (width, height, scale)
         w, h = width / scale, height / scale
-        self.call("Emulation.setDeviceMetricsOverride", width=int(np.ceil(w * self.across)) + 1,
-                  height=int(np.ceil(h * self.down)) + 1, deviceScaleFactor=scale, mobile=False)
+        self.call(
+            "Emulation.setDeviceMetricsOverride",
+            width=int(np.ceil(w * self.across)) + 1,
+            height=int(np.ceil(h * self.down)) + 1,
+            deviceScaleFactor=scale,
+            mobile=False,
+        )
         self.script(f"lay({w}, {h})")
 
     def ask(self, expression):
         """The value of a script expression (perhaps a promise) that yields JSON text."""
         answer = self.call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
         if "exceptionDetails" in answer:
-            raise RuntimeError(answer["exceptionDetails"].get("exception", {}).get("description", str(answer)))
+            raise RuntimeError(
+                answer["exceptionDetails"].get("exception", {}).get("description", str(answer))
+            )
         return json.loads(answer["result"]["value"])
 
     def tiles(self):
@@ -95,4 +120,4 @@ class Sheet(Headless):
         sheet = self.screenshot()
         for k in range(self.across * self.down):
             y, x = k // self.across * height, k % self.across * width
-            yield np.ascontiguousarray(sheet[y:y + height, x:x + width])
+            yield np.ascontiguousarray(sheet[y : y + height, x : x + width])

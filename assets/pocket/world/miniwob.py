@@ -5,6 +5,7 @@ a screen, ten times less than loading it).  Seeds below 900000 are for training,
 gates; from 1000000 up nobody looks (miniwob.js refuses).  Pages come from the wheel of the package index,
 checked by its hash, with miniwob.js as one more script and nothing else changed.
 """
+
 import hashlib
 import pathlib
 import random
@@ -18,7 +19,7 @@ from headless import HERE, state_dir
 VERSION = "1.1.0"
 HASH = "297006e84219d56ad037e843527ed773a4a82509dc43b6031ec4a3ad3e3e61d9"
 TRAIN, GATE = (0, 899_999), (900_000, 999_999)
-WIDTH, HEIGHT = 160, 210                              # css pixels of a page
+WIDTH, HEIGHT = 160, 210  # css pixels of a page
 MOVING = ("chase-circle", "moving-items", "simon-says", "stock-market", "drag-cube")
 
 
@@ -28,8 +29,23 @@ def prepare():
     html = at / "html"
     if not (at / VERSION).exists():
         at.mkdir(parents=True, exist_ok=True)
-        subprocess.run([sys.executable, "-m", "pip", "download", "-q", "--disable-pip-version-check", "--no-deps",
-                        "--only-binary", ":all:", f"miniwob=={VERSION}", "-d", str(at)], check=True)
+        subprocess.run(
+            [
+                sys.executable,
+                "-m",
+                "pip",
+                "download",
+                "-q",
+                "--disable-pip-version-check",
+                "--no-deps",
+                "--only-binary",
+                ":all:",
+                f"miniwob=={VERSION}",
+                "-d",
+                str(at),
+            ],
+            check=True,
+        )
         wheel = next(at.glob("*.whl"))
         if hashlib.sha256(wheel.read_bytes()).hexdigest() != HASH:
             raise RuntimeError(f"{wheel} is not the file that is wanted")
@@ -38,7 +54,9 @@ def prepare():
         (at / "miniwob" / "html").rename(html)
         for page in (html / "miniwob").glob("*.html"):
             text = page.read_text(encoding="utf-8", errors="replace")
-            page.write_text(text.replace("</head>", '<script src="../world.js"></script>\n</head>', 1), encoding="utf-8")
+            page.write_text(
+                text.replace("</head>", '<script src="../world.js"></script>\n</head>', 1), encoding="utf-8"
+            )
         (at / VERSION).touch()
     (html / "world.js").write_text((HERE / "miniwob.js").read_text())
     return html / "miniwob"
@@ -69,8 +87,10 @@ class Pages:
         now, self.loaded = self.loaded[:n], self.loaded[n:]
         self.now = now
         self.sheet.script(f"load({[f'{(self.folder / p).as_uri()}.html' for p in now]!r})")
-        self.sheet.until("frames.every(f => f.contentDocument && f.contentDocument.readyState === 'complete' "
-                         "&& f.contentWindow.begin)")
+        self.sheet.until(
+            "frames.every(f => f.contentDocument && f.contentDocument.readyState === 'complete' "
+            "&& f.contentWindow.begin)"
+        )
         self.left = self.rounds
 
     def draw(self, plan=None):
@@ -79,8 +99,13 @@ class Pages:
             self.load()
         self.left -= 1
         if plan is None:
-            plan = [(self.rng.randint(*self.seeds),
-                     "" if self.rng.random() < self.own else self.rng.choice(self.families)) for _ in self.now]
+            plan = [
+                (
+                    self.rng.randint(*self.seeds),
+                    "" if self.rng.random() < self.own else self.rng.choice(self.families),
+                )
+                for _ in self.now
+            ]
         args = [[s, f, self.mess if self.rng.random() < 0.5 else 0] for s, f in plan]
         told = self.sheet.ask(f"begin({args!r})")
         return [(page, seed, family, found) for page, (seed, family), found in zip(self.now, plan, told)]
@@ -98,7 +123,8 @@ async function begin(args) {
     try { return frames[k].contentWindow.begin(seed, family, mess); } catch (e) { return "ERROR " + e; }
   });
   await settle();
-  return JSON.stringify(frames.slice(0, args.length).map((f, k) => ({ said: said[k], ...labels(f.contentWindow) })));
+  return JSON.stringify(frames.slice(0, args.length).map((f, k) => ({ said: said[k],
+  ...labels(f.contentWindow) })));
 }
 """
 
@@ -106,6 +132,7 @@ async function begin(args) {
 if __name__ == "__main__":
     from PIL import Image
     from headless import Sheet
+
     sheet = Sheet(4, 4)
     sheet.lay(368, 480, 2.2857)
     p = Pages(sheet, random.Random(int(sys.argv[2]) if len(sys.argv) > 2 else 1), rounds=2)
@@ -115,7 +142,8 @@ if __name__ == "__main__":
     out = pathlib.Path(sys.argv[1])
     out.mkdir(parents=True, exist_ok=True)
     import check
+
     check.sheet(tiles, [f[3] for f in found], 4).save(out / "miniwob.png")
-    for (page, seed, family, f) in found:
+    for page, seed, family, f in found:
         print(page, seed, family, len(f["letters"]), len(f["elements"]), f["said"][:70])
     sheet.close()

@@ -7,13 +7,14 @@ Design.  Windows are shown on Qt's offscreen platform and grabbed.  A style says
 them (QFontMetricsF), wrapped text by a QTextLayout of the same width.  Style is Fusion, which is drawn alike
 everywhere; font size is in points times SCALE.
 """
+
 import json
 import os
 import sys
 
 os.environ["QT_QPA_PLATFORM"] = "offscreen"
-from PyQt5 import QtCore, QtGui, QtWidgets as Q                          # noqa: E402
-from PyQt5.QtCore import QPoint, QRectF, Qt                              # noqa: E402
+from PyQt5 import QtCore, QtGui, QtWidgets as Q  # noqa: E402
+from PyQt5.QtCore import QPoint, QRectF, Qt  # noqa: E402
 
 ON, OFF, DISABLED, FOCUSED, SELECTED = 1, 2, 4, 8, 16
 
@@ -46,7 +47,11 @@ class Labels:
         top = box[1] + (box[3] - box[1] - height) / 2 if align & Qt.AlignVCenter else box[1]
         for line in lines:
             used = line.naturalTextWidth()
-            left = box[0] + ((box[2] - box[0] - used) / 2 if align & Qt.AlignHCenter else box[2] - box[0] - used if align & Qt.AlignRight else 0)
+            left = box[0] + (
+                (box[2] - box[0] - used) / 2
+                if align & Qt.AlignHCenter
+                else box[2] - box[0] - used if align & Qt.AlignRight else 0
+            )
             self.line += 1
             self.word += 1
             for k in range(line.textStart(), line.textStart() + line.textLength()):
@@ -55,7 +60,10 @@ class Labels:
                     continue
                 x0, x1 = line.cursorToX(k)[0], line.cursorToX(k + 1)[0]
                 b = [left + x0, top + line.y(), left + x1, top + line.y() + line.height()]
-                if box[0] - 1 <= (b[0] + b[2]) / 2 <= box[2] + 1 and box[1] - 1 <= (b[1] + b[3]) / 2 <= box[3] + 1:
+                if (
+                    box[0] - 1 <= (b[0] + b[2]) / 2 <= box[2] + 1
+                    and box[1] - 1 <= (b[1] + b[3]) / 2 <= box[3] + 1
+                ):
                     self.letters.append([*b, ord(text[k]), self.line, self.word])
         self.word += 1
 
@@ -71,10 +79,19 @@ class Labels:
             check = isinstance(w, Q.QCheckBox)
             o = Q.QStyleOptionButton()
             w.initStyleOption(o)
-            mark = style.subElementRect(Q.QStyle.SE_CheckBoxIndicator if check else Q.QStyle.SE_RadioButtonIndicator, o, w)
-            text = style.subElementRect(Q.QStyle.SE_CheckBoxContents if check else Q.QStyle.SE_RadioButtonContents, o, w)
+            mark = style.subElementRect(
+                Q.QStyle.SE_CheckBoxIndicator if check else Q.QStyle.SE_RadioButtonIndicator, o, w
+            )
+            text = style.subElementRect(
+                Q.QStyle.SE_CheckBoxContents if check else Q.QStyle.SE_RadioButtonContents, o, w
+            )
             self.text(w.font(), w.text(), self.box(w, text), left)
-            self.element(self.box(w, mark), "check" if check else "radio", state | (ON if w.isChecked() else OFF), w.text())
+            self.element(
+                self.box(w, mark),
+                "check" if check else "radio",
+                state | (ON if w.isChecked() else OFF),
+                w.text(),
+            )
         elif isinstance(w, Q.QPushButton):
             self.text(w.font(), w.text(), self.box(w), centre)
             self.element(self.box(w), "button", state, w.text())
@@ -105,7 +122,12 @@ class Labels:
                         self.word += 1
                         continue
                     y = b[1] + off.y() + line.y()
-                    r = [b[0] + off.x() + line.cursorToX(i)[0], y, b[0] + off.x() + line.cursorToX(i + 1)[0], y + line.height()]
+                    r = [
+                        b[0] + off.x() + line.cursorToX(i)[0],
+                        y,
+                        b[0] + off.x() + line.cursorToX(i + 1)[0],
+                        y + line.height(),
+                    ]
                     if (r[1] + r[3]) / 2 < b[3] - 1:
                         self.letters.append([*r, ord(text[i]), self.line, self.word])
             self.element(self.box(w), "area", state)
@@ -113,7 +135,13 @@ class Labels:
             self.element(self.box(w), "slider", state)
         elif isinstance(w, Q.QLabel):
             link = w.property("link")
-            self.text(w.font(), w.property("plain"), self.box(w, w.contentsRect()), Qt.AlignLeft | Qt.AlignVCenter, w.wordWrap())
+            self.text(
+                w.font(),
+                w.property("plain"),
+                self.box(w, w.contentsRect()),
+                Qt.AlignLeft | Qt.AlignVCenter,
+                w.wordWrap(),
+            )
             if link:
                 self.element(self.box(w), "link", state, w.property("plain"))
         elif isinstance(w, Q.QListWidget):
@@ -131,7 +159,12 @@ class Labels:
             if isinstance(w, Q.QGroupBox):
                 o = Q.QStyleOptionGroupBox()
                 w.initStyleOption(o)
-                self.text(w.font(), w.title(), self.box(w, style.subControlRect(Q.QStyle.CC_GroupBox, o, Q.QStyle.SC_GroupBoxLabel, w)), centre)
+                self.text(
+                    w.font(),
+                    w.title(),
+                    self.box(w, style.subControlRect(Q.QStyle.CC_GroupBox, o, Q.QStyle.SC_GroupBoxLabel, w)),
+                    centre,
+                )
             for c in w.children():
                 if isinstance(c, Q.QWidget):
                     self.see(c)
@@ -213,8 +246,18 @@ def column(rows):
 
 def dark_palette():
     p, c = QtGui.QPalette(), QtGui.QColor
-    for role, colour in (("Window", 0x353535), ("WindowText", 0xffffff), ("Base", 0x232323), ("AlternateBase", 0x353535), ("Text", 0xffffff),
-                         ("Button", 0x404040), ("ButtonText", 0xffffff), ("Link", 0x6ab0f3), ("Highlight", 0x2a82da), ("HighlightedText", 0xffffff)):
+    for role, colour in (
+        ("Window", 0x353535),
+        ("WindowText", 0xFFFFFF),
+        ("Base", 0x232323),
+        ("AlternateBase", 0x353535),
+        ("Text", 0xFFFFFF),
+        ("Button", 0x404040),
+        ("ButtonText", 0xFFFFFF),
+        ("Link", 0x6AB0F3),
+        ("Highlight", 0x2A82DA),
+        ("HighlightedText", 0xFFFFFF),
+    ):
         p.setColor(getattr(QtGui.QPalette, role), c((colour >> 16) & 255, (colour >> 8) & 255, colour & 255))
     return p
 
@@ -242,8 +285,14 @@ def main():
         labels.see(window)
         w, h, stride = picture.width(), picture.height(), picture.bytesPerLine()
         raw = picture.constBits().asstring(stride * h)
-        rgb = b"".join(raw[y * stride:y * stride + 3 * w] for y in range(h))
-        head = {"letters": labels.letters, "elements": labels.elements, "blind": labels.blind, "size": [w, h], "bytes": len(rgb)}
+        rgb = b"".join(raw[y * stride : y * stride + 3 * w] for y in range(h))
+        head = {
+            "letters": labels.letters,
+            "elements": labels.elements,
+            "blind": labels.blind,
+            "size": [w, h],
+            "bytes": len(rgb),
+        }
         sys.stdout.buffer.write(json.dumps(head).encode() + b"\n" + rgb)
         sys.stdout.buffer.flush()
         window.close()

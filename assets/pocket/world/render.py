@@ -1,10 +1,12 @@
-"""Training screens with their labels, as shards: render.py miniwob|forms|kiosk|gtk|qt|tk --out DIR --shards N.
+"""Training screens with their labels, as shards: render.py miniwob|forms|kiosk|gtk|qt|tk --out DIR --shards
+N.
 
 Design.  One run is one browser and one kind of world.  Each shard is drawn from a random generator seeded
 by its number, so that a stopped run goes on with the next missing shard; a browser that fails is started
 anew.  A screen more than LOST of whose letters have no ink is thrown away and counted.  Sleeps while the
 file PAUSE stands in the state directory; runs at the lowest priority.
 """
+
 import argparse
 import json
 import os
@@ -24,7 +26,13 @@ import toolkit
 from words import Lexicon
 
 # width, height in device pixels and scale, with how often
-MINIWOB = [((368, 480, 480 / 210), 12), ((336, 420, 2.0), 4), ((352, 448, 2.13), 2), ((272, 336, 1.6), 1), ((192, 224, 1.0), 1)]
+MINIWOB = [
+    ((368, 480, 480 / 210), 12),
+    ((336, 420, 2.0), 4),
+    ((352, 448, 2.13), 2),
+    ((272, 336, 1.6), 1),
+    ((192, 224, 1.0), 1),
+]
 FORMS = [(480, 448), (640, 480), (384, 512), (512, 320), (320, 256)]
 SCALES = [(1.0, 4), (1.15, 2), (1.33, 2), (1.5, 3), (1.75, 2), (2.0, 4), (2.2857, 5)]
 
@@ -59,13 +67,29 @@ class Renderer:
     def miniwob(self, writer, rng):
         sheet = self.browser(4, 4)
         families = self.a.families or fonts.TRAINED
-        pages = miniwob.Pages(sheet, rng, miniwob.GATE if self.a.gate else miniwob.TRAIN, families, 0 if self.a.families else 0.4)
+        pages = miniwob.Pages(
+            sheet,
+            rng,
+            miniwob.GATE if self.a.gate else miniwob.TRAIN,
+            families,
+            0 if self.a.families else 0.4,
+        )
         while len(writer.place) < self.a.screens:
             headless.pause()
             if not pages.left:
                 sheet.lay(*(MINIWOB[0][0] if self.a.gate else weighted(rng, MINIWOB)))
             for (page, seed, family, found), tile in zip(pages.draw(), sheet.tiles()):
-                self.put(writer, tile, found, {"page": page, "seed": seed, "family": family or "Liberation Sans", "said": found["said"]})
+                self.put(
+                    writer,
+                    tile,
+                    found,
+                    {
+                        "page": page,
+                        "seed": seed,
+                        "family": family or "Liberation Sans",
+                        "said": found["said"],
+                    },
+                )
 
     def forms(self, writer, rng):
         sheet, lex = self.browser(4, 4), Lexicon(rng, self.a.gate)
@@ -108,7 +132,9 @@ class Renderer:
                 for _ in range(min(32, self.a.screens - len(writer.place))):
                     picture, found = windows.draw(plans.window())
                     picture = toolkit.padded(picture, rng)
-                    self.put(writer, picture, found, {"page": name, "family": family, "scale": scale, "dark": dark})
+                    self.put(
+                        writer, picture, found, {"page": name, "family": family, "scale": scale, "dark": dark}
+                    )
             finally:
                 windows.close()
 
@@ -121,8 +147,11 @@ class Renderer:
         writer = store.Writer(self.a.out, name)
         getattr(self, self.a.world)(writer, rng)
         writer.close()
-        print(f"{name}: {len(writer.place)} screens, {writer.size / len(writer.place) / 1024:.0f} KiB each, {time.time() - start:.0f} s, "
-              f"letters without ink {self.blank}/{self.letters}, screens thrown away {self.bad}", flush=True)
+        print(
+            f"{name}: {len(writer.place)} screens, {writer.size / len(writer.place) / 1024:.0f} KiB each, {time.time() - start:.0f} s, "
+            f"letters without ink {self.blank}/{self.letters}, screens thrown away {self.bad}",
+            flush=True,
+        )
 
 
 def main():
@@ -142,7 +171,7 @@ def main():
             try:
                 r.shard(k)
                 break
-            except Exception as e:                       # the browser crashed or hangs: another one
+            except Exception as e:  # the browser crashed or hangs: another one
                 print(f"shard {k}: {e!r}", file=sys.stderr, flush=True)
                 r.close()
                 time.sleep(3)

@@ -13,6 +13,7 @@ screen packed by zstd (20-40 KiB, unpacked in about a millisecond, so a crop cos
 Letter classes are those of data.py: 1 to 94 the printable ASCII, 95 any other.  The .npz is renamed into
 place last, so that a shard is complete when it can be seen.
 """
+
 import io
 import json
 import os
@@ -21,7 +22,22 @@ import pathlib
 import numpy as np
 import zstandard
 
-KINDS = ["button", "link", "check", "radio", "field", "area", "select", "list", "item", "tab", "slider", "header", "shape", "picture"]
+KINDS = [
+    "button",
+    "link",
+    "check",
+    "radio",
+    "field",
+    "area",
+    "select",
+    "list",
+    "item",
+    "tab",
+    "slider",
+    "header",
+    "shape",
+    "picture",
+]
 
 
 def char_class(code):
@@ -53,9 +69,17 @@ class Writer:
     def close(self):
         self.bin.close()
         out = io.BytesIO()
-        clip = lambda rows, n: np.clip(np.array(rows, np.float32).reshape(-1, n), -32768, 32767).astype(np.int16)
-        np.savez_compressed(out, place=np.array(self.place, np.int64), letters=clip(self.letters, 7), items=clip(self.items, 6),
-                            blind=clip(self.blind, 5), about=np.frombuffer(json.dumps(self.about).encode(), np.uint8))
+        clip = lambda rows, n: np.clip(np.array(rows, np.float32).reshape(-1, n), -32768, 32767).astype(
+            np.int16
+        )
+        np.savez_compressed(
+            out,
+            place=np.array(self.place, np.int64),
+            letters=clip(self.letters, 7),
+            items=clip(self.items, 6),
+            blind=clip(self.blind, 5),
+            about=np.frombuffer(json.dumps(self.about).encode(), np.uint8),
+        )
         part = f"{self.path}.part"
         pathlib.Path(part).write_bytes(out.getvalue())
         os.rename(part, f"{self.path}.npz")
@@ -67,7 +91,9 @@ class Shard:
     def __init__(self, path):
         self.path = str(path)[:-4]
         z = np.load(path)
-        self.place, self.letters, self.items, self.blind = (z[k] for k in ("place", "letters", "items", "blind"))
+        self.place, self.letters, self.items, self.blind = (
+            z[k] for k in ("place", "letters", "items", "blind")
+        )
         self._about, self._file, self._unpack = z["about"].tobytes(), None, zstandard.ZstdDecompressor()
 
     def __len__(self):
@@ -82,7 +108,9 @@ class Shard:
             self._file = open(f"{self.path}.bin", "rb")
         at, size, h, w = self.place[k][:4]
         self._file.seek(at)
-        return np.frombuffer(self._unpack.decompress(self._file.read(size), h * w * 3), np.uint8).reshape(h, w, 3)
+        return np.frombuffer(self._unpack.decompress(self._file.read(size), h * w * 3), np.uint8).reshape(
+            h, w, 3
+        )
 
     def _range(self, column, k, total):
         return slice(self.place[k][column], self.place[k + 1][column] if k + 1 < len(self.place) else total)

@@ -1,12 +1,14 @@
-"""Tk windows with labels, in the system's Python; the same plans as gtk_windows.py (python3-tk and a display).
+"""Tk windows with labels, in the system's Python; the same plans as gtk_windows.py (python3-tk and a
+display).
 
     /usr/bin/python3 tk_windows.py FONT SCALE DARK < plans > answers
 
-Design.  A window stands in the display's corner without a frame and toolkit.py photographs it there: an answer
-has `at` instead of bytes.  Fields, text and lists say themselves where their characters are (bbox); of labels
-and buttons the text stands in the middle of what they need, measured in their own font.  Running text is a
-text widget, so that its lines are known.
+Design.  A window stands in the display's corner without a frame and toolkit.py photographs it there: an
+answer has `at` instead of bytes.  Fields, text and lists say themselves where their characters are (bbox);
+of labels and buttons the text stands in the middle of what they need, measured in their own font.  Running
+text is a text widget, so that its lines are known.
 """
+
 import json
 import sys
 import tkinter as tk
@@ -34,7 +36,7 @@ class Window:
             if ch.isspace():
                 self.word += 1
                 continue
-            x0, x1 = left + self.font.measure(text[:k]), left + self.font.measure(text[:k + 1])
+            x0, x1 = left + self.font.measure(text[:k]), left + self.font.measure(text[: k + 1])
             if (x0 + x1) / 2 < right:
                 self.letters.append([x0, top, x1, top + size, ord(ch), self.line, self.word])
         self.word += 1
@@ -70,7 +72,17 @@ class Window:
             w = tk.Label(parent, text=a[0], **plain)
             self.later.append(lambda: self.middle(w, a[0]))
         elif kind == "label":
-            w = tk.Text(parent, width=40, height=-(-len(a[0]) // 34), wrap="word", relief="flat", highlightthickness=0, bg=back, fg=ink, font=self.font)
+            w = tk.Text(
+                parent,
+                width=40,
+                height=-(-len(a[0]) // 34),
+                wrap="word",
+                relief="flat",
+                highlightthickness=0,
+                bg=back,
+                fg=ink,
+                font=self.font,
+            )
             w.insert("1.0", a[0])
             self.later.append(lambda: self.characters(w, a[0], lambda k: f"1.{k}"))
         elif kind == "link":
@@ -78,10 +90,24 @@ class Window:
             self.later.append(lambda: (self.middle(w, a[0]), self.element(w, "link", 0, a[0])))
         elif kind == "button":
             off = a[1] == "disabled"
-            w = tk.Button(parent, text=a[0], state="disabled" if off else "normal", default="active" if a[1] == "suggested" else "normal", **plain)
-            self.later.append(lambda: (self.middle(w, a[0]), self.element(w, "button", DISABLED if off else 0, a[0])))
+            w = tk.Button(
+                parent,
+                text=a[0],
+                state="disabled" if off else "normal",
+                default="active" if a[1] == "suggested" else "normal",
+                **plain,
+            )
+            self.later.append(
+                lambda: (self.middle(w, a[0]), self.element(w, "button", DISABLED if off else 0, a[0]))
+            )
         elif kind in ("check", "radio", "switch"):
-            w = self.mark(parent, "radio" if kind == "radio" else "check", a[0] if kind != "switch" else "", bool(a[-1]), plain)
+            w = self.mark(
+                parent,
+                "radio" if kind == "radio" else "check",
+                a[0] if kind != "switch" else "",
+                bool(a[-1]),
+                plain,
+            )
         elif kind == "entry":
             w = tk.Entry(parent, width=a[1], bg=field, fg=ink, font=self.font)
             w.insert(0, a[0])
@@ -112,19 +138,36 @@ class Window:
         elif kind == "frame":
             w = tk.LabelFrame(parent, text=a[0], bg=back, fg=ink, font=self.font)
             self.column(w, a[1])
-            self.later.append(lambda: self.blind.append([self.box(w)[0], self.box(w)[1], self.box(w)[2], self.box(w)[1] + self.font.metrics("linespace")]))
+            self.later.append(
+                lambda: self.blind.append(
+                    [
+                        self.box(w)[0],
+                        self.box(w)[1],
+                        self.box(w)[2],
+                        self.box(w)[1] + self.font.metrics("linespace"),
+                    ]
+                )
+            )
         elif kind == "tabs":
-            w = tk.Frame(parent, bg=back, bd=1, relief="sunken")        # tabs of ttk do not say where their text is
+            w = tk.Frame(parent, bg=back, bd=1, relief="sunken")  # tabs of ttk do not say where their text is
             self.column(w, a[0][0][1])
         return w
 
     def entry(self, w, text):
         b = self.box(w)
         first = w.bbox(0)
-        self.text(text, b[0] + (first[0] if first else 4), b[1], b[3], b[2] - (22 if isinstance(w, ttk.Combobox) else 4))
+        self.text(
+            text,
+            b[0] + (first[0] if first else 4),
+            b[1],
+            b[3],
+            b[2] - (22 if isinstance(w, ttk.Combobox) else 4),
+        )
 
     def mark(self, parent, kind, text, on, plain):
-        w = (tk.Checkbutton if kind == "check" else tk.Radiobutton)(parent, text=text, selectcolor=self.colours[2], **plain)
+        w = (tk.Checkbutton if kind == "check" else tk.Radiobutton)(
+            parent, text=text, selectcolor=self.colours[2], **plain
+        )
         w.variable = tk.IntVar(value=1 if on else 0)
         w.config(variable=w.variable, **({"value": 1} if kind == "radio" else {}))
 
@@ -134,7 +177,10 @@ class Window:
             self.text(text, left, b[1], b[3])
             size = min(b[3] - b[1] - 4, max(8, left - b[0] - 6))
             mid = (b[1] + b[3]) / 2
-            self.element(w, kind, ON if on else OFF, text, [b[0] + 4, mid - size / 2, b[0] + 4 + size, mid + size / 2])
+            self.element(
+                w, kind, ON if on else OFF, text, [b[0] + 4, mid - size / 2, b[0] + 4 + size, mid + size / 2]
+            )
+
         self.later.append(tell)
         return w
 
@@ -144,7 +190,13 @@ class Window:
             r = w.bbox(k)
             if r:
                 self.text(t, b[0] + r[0], b[1] + r[1], b[1] + r[1] + r[3], b[2] - 2)
-                self.element(w, "item", SELECTED if k == on else 0, t, [b[0] + 2, b[1] + r[1], b[2] - 2, b[1] + r[1] + r[3]])
+                self.element(
+                    w,
+                    "item",
+                    SELECTED if k == on else 0,
+                    t,
+                    [b[0] + 2, b[1] + r[1], b[2] - 2, b[1] + r[1] + r[3]],
+                )
 
     def column(self, parent, rows):
         for row in rows:
@@ -157,8 +209,14 @@ class Window:
         for tell in self.later:
             tell()
         b = self.box(self.root)
-        return {"letters": self.letters, "elements": self.elements, "blind": self.blind, "size": [b[2], b[3]], "bytes": 0,
-                "at": [self.root.winfo_rootx(), self.root.winfo_rooty()]}
+        return {
+            "letters": self.letters,
+            "elements": self.elements,
+            "blind": self.blind,
+            "size": [b[2], b[3]],
+            "bytes": 0,
+            "at": [self.root.winfo_rootx(), self.root.winfo_rooty()],
+        }
 
 
 def main():
