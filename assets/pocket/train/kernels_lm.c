@@ -295,6 +295,34 @@ static inline void masked_back(const float *dm, const bf16 *m, const float *c, b
         dc[j] -= down[j];
 }
 
+struct sums { /* of one head, over all rows */
+    float *bias, *a, *D;
+};
+
+/* From dX' and dc of a chunk to x and dt of its rows; all pointers are at the head's first column. */
+static inline void rows_back(const struct chunk *k, const float *dx, const float *dc, const bf16 *x,
+                             const bf16 *gy, const bf16 *raw_dt, float bias, float a, float D, bf16 *to_x,
+                             bf16 *to_dt, struct sums sums)
+{
+    float run = 0;
+    for (int t = Q - 1; t >= 0; t--) {
+        float ddt = 0, dd = 0;
+        run += dc[t];
+        for (int p = 0; p < Q; p++) {
+            float xv = one(x[t * V + p]), gv = one(gy[t * X + p]);
+            ddt += dx[t * Q + p] * xv;
+            dd += gv * xv;
+            to_x[t * V + p] = back_to(dx[t * Q + p] * k->dt[t] + gv * D);
+        }
+        *sums.D += dd;
+        *sums.a += run * k->dt[t];
+        ddt += run * a;
+        float slope = 1 / (1 + expf(-one(raw_dt[t * ZX]) - bias));
+        *sums.bias += ddt * slope;
+        to_dt[t * ZX] = back_to(ddt * slope);
+    }
+}
+
 /* The way back: dy [b*n, 512] -> dv [b*n, 768] and the dt columns of dzx; dbias, da and dD [8] +=. */
 void lm_scan_back(const bf16 *v, const bf16 *zx, const float *bias, const float *a, const float *D,
                   const bf16 *states, const bf16 *dy, bf16 *dv, bf16 *dzx, float *dbias, float *da, float *dD,
@@ -353,23 +381,9 @@ void lm_scan_back(const bf16 *v, const bf16 *zx, const float *bias, const float 
             }
             dc[Q - 1] += last + keep * k.keep;
             product(turned(edy, Q, r1), plain(C, V, r2), dS, 1);
-            float run = 0;
-            for (int t = Q - 1; t >= 0; t--) {
-                float ddt = 0, dd = 0;
-                run += dc[t];
-                for (int p = 0; p < Q; p++) {
-                    float xv = one(vc[t * V + h * Q + p]), gv = one(gy[t * X + p]);
-                    ddt += dx[t * Q + p] * xv;
-                    dd += gv * xv;
-                    dv[(row + t) * V + h * Q + p] = back_to(dx[t * Q + p] * k.dt[t] + gv * D[h]);
-                }
-                dD[h] += dd;
-                da[h] += run * k.dt[t];
-                ddt += run * a[h];
-                float raw = one(zx[(row + t) * ZX + X + V + h]) + bias[h], slope = 1 / (1 + expf(-raw));
-                dbias[h] += ddt * slope;
-                dzx[(row + t) * ZX + X + V + h] = back_to(ddt * slope);
-            }
+            struct sums to = {dbias + h, da + h, dD + h};
+            rows_back(&k, dx, dc, vc + h * Q, gy, zx + row * ZX + X + V + h, bias[h], a[h], D[h],
+                      dv + row * V + h * Q, dzx + row * ZX + X + V + h, to);
         }
         if (h % (HEADS / GROUPS) == HEADS / GROUPS - 1)
             for (int64_t t = 0; t < n; t++)

@@ -98,47 +98,61 @@ def steps_gate(pages, share):
     return gate
 
 
-# name: (command, the run's folder, first budget, more, most, gate)
-def stages(workers):
+# Every table is {name: (command, the run's folder, first budget, more, most, gate)}; a command is words.
+
+
+def world_stages():
+    render, out = "../world/render.py", {}
+    for world, n in (("miniwob", 14), ("forms", 14), ("kiosk", 1), ("gtk", 2), ("qt", 1), ("tk", 1)):
+        out[f"world-{world}"] = [render, world, "--out", DATA / "read", "--shards", n]
+    for family, name in FAMILIES.items():
+        gate = ["--gate", "--screens", 480, "--families", family, "--out", DATA / f"gate-{name}"]
+        out[f"world-gate-{name}"] = [render, "miniwob", *gate]
+    for world, n in (("forms", 160), ("kiosk", 90), ("gtk", 120), ("qt", 120), ("tk", 120)):
+        out[f"world-gate-{world}"] = [
+            render,
+            world,
+            "--gate",
+            "--screens",
+            n,
+            "--out",
+            DATA / f"gate-{world}",
+        ]
+    return {name: (command, DATA, 0, 0, 0, there) for name, command in out.items()}
+
+
+def eye_stages(workers):
     read, find = STATE / "read192", STATE / "elements192"
-    both = ["--gate", *FONTS, str(DATA / "gate-forms"), "--workers", workers]
-    world = [
-        (f"world-{w}", ["../world/render.py", w, "--out", DATA / "read", "--shards", n])
-        for w, n in (("miniwob", 14), ("forms", 14), ("kiosk", 1), ("gtk", 2), ("qt", 1), ("tk", 1))
+    both = [
+        "--data",
+        DATA / "read",
+        "--gate",
+        *FONTS,
+        DATA / "gate-forms",
+        "--workers",
+        workers,
+        "--parts",
+        4,
     ]
-    world += [
-        (
-            f"world-gate-{name}",
-            [
-                "../world/render.py",
-                "miniwob",
-                "--gate",
-                "--screens",
-                480,
-                "--families",
-                f,
-                "--out",
-                DATA / f"gate-{name}",
-            ],
-        )
-        for f, name in FAMILIES.items()
-    ]
-    world += [
-        (f"world-gate-{w}", ["../world/render.py", w, "--gate", "--screens", n, "--out", DATA / f"gate-{w}"])
-        for w, n in (("forms", 160), ("kiosk", 90), ("gtk", 120), ("qt", 120), ("tk", 120))
-    ]
-    language = [
-        "language.py",
-        "--run",
-        STATE / "language",
-        "--rows",
-        ROWS / "read",
-        ROWS / "miniwob",
+    letters = ["read.py", "--run", read, *both, "--every", 5]
+    things = ["elements.py", "--run", find, "--from", read / "last.pt", *both, "--every", 6]
+    things += ["--crops", 4, "--muon", 1.5e-3, "--adam", 1e-3]
+    return {
+        "read": (letters, read, 70, 50, 400, reading_gate),
+        "elements": (things, find, 90, 45, 240, elements_gate),
+    }
+
+
+def language_stages(workers):
+    find, run, out = STATE / "elements192", STATE / "language", {}
+    for name, source in (("cache", "read"), ("cache-gate", "gate-forms")):
+        command = ["cache.py", "--run", find, "--data", DATA / source, "--out", ROWS / source]
+        out[name] = (command, find, 0, 0, 0, cached)
+    train = ["language.py", "--run", run, "--rows", ROWS / "read", ROWS / "miniwob", "--workers", workers]
+    train += [
         "--gate",
         ROWS / "gate-forms",
         ROWS / "gate-miniwob",
-        "--workers",
-        workers,
         "--parts",
         2,
         "--every",
@@ -146,85 +160,17 @@ def stages(workers):
         "--horizon",
         600,
     ]
-    return (
-        {name: (command, DATA, 0, 0, 0, there) for name, command in world}
-        | {
-            "read": (
-                ["read.py", "--run", read, "--data", DATA / "read", *both, "--parts", 4, "--every", 5],
-                read,
-                70,
-                50,
-                400,
-                reading_gate,
-            ),
-            "elements": (
-                [
-                    "elements.py",
-                    "--run",
-                    find,
-                    "--from",
-                    read / "last.pt",
-                    "--data",
-                    DATA / "read",
-                    *both,
-                    "--crops",
-                    4,
-                    "--parts",
-                    4,
-                    "--muon",
-                    1.5e-3,
-                    "--adam",
-                    1e-3,
-                    "--every",
-                    6,
-                ],
-                find,
-                90,
-                45,
-                240,
-                elements_gate,
-            ),
-            "cache": (
-                ["cache.py", "--run", find, "--data", DATA / "read", "--out", ROWS / "read"],
-                find,
-                0,
-                0,
-                0,
-                cached,
-            ),
-            "cache-gate": (
-                ["cache.py", "--run", find, "--data", DATA / "gate-forms", "--out", ROWS / "gate-forms"],
-                find,
-                0,
-                0,
-                0,
-                cached,
-            ),
-            "language-0": (
-                language,
-                STATE / "language",
-                60,
-                0,
-                60,
-                there,
-            ),  # screens alone: copying, finding, pointing
-        }
-        | {
-            f"records-{name}": (
-                ["cache.py", "--run", find, "--records", DATA / f"records-{name}", "--out", ROWS / name],
-                find,
-                0,
-                0,
-                0,
-                cached,
-            )
-            for name in ("miniwob", "gate-miniwob")
-        }
-        | {
-            f"language-{k}": (language, STATE / "language", minutes, 0, minutes, steps_gate(pages, share))
-            for k, (minutes, pages, share) in enumerate([(180, 8, 0.8), (360, 40, 0.7), (600, 80, 0.5)], 1)
-        }
-    )
+    out["language-0"] = (train, run, 60, 0, 60, there)  # screens alone: copying, finding, pointing
+    for name in ("miniwob", "gate-miniwob"):
+        command = ["cache.py", "--run", find, "--records", DATA / f"records-{name}", "--out", ROWS / name]
+        out[f"records-{name}"] = (command, find, 0, 0, 0, cached)
+    for k, (minutes, pages, share) in enumerate([(180, 8, 0.8), (360, 40, 0.7), (600, 80, 0.5)], 1):
+        out[f"language-{k}"] = (train, run, minutes, 0, minutes, steps_gate(pages, share))
+    return out
+
+
+def stages(workers):
+    return world_stages() | eye_stages(workers) | language_stages(workers)
 
 
 def note(text):

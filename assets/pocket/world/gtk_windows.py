@@ -118,23 +118,26 @@ class Labels:
         if isinstance(w, Gtk.CellView):
             self.blind.append(b)
         if isinstance(w, Gtk.Notebook):
-            for k in range(w.get_n_pages()):
-                tab = w.get_tab_label(w.get_nth_page(k))
-                t = self.box(tab)
-                self.elements.append(
-                    [
-                        t[0] - 8,
-                        t[1] - 4,
-                        t[2] + 8,
-                        t[3] + 4,
-                        "tab",
-                        SELECTED if w.get_current_page() == k else 0,
-                        tab.get_text(),
-                    ]
-                )
-                self.see(tab)
+            self.tabs(w)
         if isinstance(w, Gtk.Container) and not isinstance(w, (Gtk.TextView,)):
             w.forall(self.see) if isinstance(w, (Gtk.ComboBox,)) else [self.see(c) for c in w.get_children()]
+
+    def tabs(self, w):
+        for k in range(w.get_n_pages()):
+            tab = w.get_tab_label(w.get_nth_page(k))
+            t = self.box(tab)
+            self.elements.append(
+                [
+                    t[0] - 8,
+                    t[1] - 4,
+                    t[2] + 8,
+                    t[3] + 4,
+                    "tab",
+                    SELECTED if w.get_current_page() == k else 0,
+                    tab.get_text(),
+                ]
+            )
+            self.see(tab)
 
     def mark(self, w, b, kind):
         """Only the mark counts as the element; its text is a label of its own."""

@@ -74,26 +74,11 @@ class Labels:
         if not w.isVisible():
             return
         state = 0 if w.isEnabled() else DISABLED
-        style, centre, left = w.style(), Qt.AlignCenter, Qt.AlignLeft | Qt.AlignVCenter
-        if isinstance(w, Q.QCheckBox) or isinstance(w, Q.QRadioButton):
-            check = isinstance(w, Q.QCheckBox)
-            o = Q.QStyleOptionButton()
-            w.initStyleOption(o)
-            mark = style.subElementRect(
-                Q.QStyle.SE_CheckBoxIndicator if check else Q.QStyle.SE_RadioButtonIndicator, o, w
-            )
-            text = style.subElementRect(
-                Q.QStyle.SE_CheckBoxContents if check else Q.QStyle.SE_RadioButtonContents, o, w
-            )
-            self.text(w.font(), w.text(), self.box(w, text), left)
-            self.element(
-                self.box(w, mark),
-                "check" if check else "radio",
-                state | (ON if w.isChecked() else OFF),
-                w.text(),
-            )
+        left = Qt.AlignLeft | Qt.AlignVCenter
+        if isinstance(w, (Q.QCheckBox, Q.QRadioButton)):
+            self.mark(w, state)
         elif isinstance(w, Q.QPushButton):
-            self.text(w.font(), w.text(), self.box(w), centre)
+            self.text(w.font(), w.text(), self.box(w), Qt.AlignCenter)
             self.element(self.box(w), "button", state, w.text())
         elif isinstance(w, Q.QLineEdit):
             b = self.box(w)
@@ -104,32 +89,9 @@ class Labels:
             self.see(w.lineEdit())
             self.element(self.box(w), "field", state)
         elif isinstance(w, Q.QComboBox):
-            o = Q.QStyleOptionComboBox()
-            w.initStyleOption(o)
-            inner = style.subControlRect(Q.QStyle.CC_ComboBox, o, Q.QStyle.SC_ComboBoxEditField, w)
-            b = self.box(w, inner)
-            self.text(w.font(), w.currentText(), [b[0] + 1, b[1], b[2], b[3]], left)
-            self.element(self.box(w), "select", state, w.currentText())
+            self.combo(w, state)
         elif isinstance(w, Q.QPlainTextEdit):
-            b, layout = self.box(w.viewport()), w.document().firstBlock().layout()
-            off = w.contentOffset()
-            for k in range(layout.lineCount()):
-                line, text = layout.lineAt(k), w.document().firstBlock().text()
-                self.line += 1
-                self.word += 1
-                for i in range(line.textStart(), line.textStart() + line.textLength()):
-                    if text[i].isspace():
-                        self.word += 1
-                        continue
-                    y = b[1] + off.y() + line.y()
-                    r = [
-                        b[0] + off.x() + line.cursorToX(i)[0],
-                        y,
-                        b[0] + off.x() + line.cursorToX(i + 1)[0],
-                        y + line.height(),
-                    ]
-                    if (r[1] + r[3]) / 2 < b[3] - 1:
-                        self.letters.append([*r, ord(text[i]), self.line, self.word])
+            self.area(w)
             self.element(self.box(w), "area", state)
         elif isinstance(w, Q.QSlider):
             self.element(self.box(w), "slider", state)
@@ -151,23 +113,74 @@ class Labels:
                 self.text(w.font(), w.item(k).text(), [b[0] + 3, b[1], b[2], b[3]], left)
                 self.element(b, "item", SELECTED if w.item(k).isSelected() else 0, w.item(k).text())
         else:
-            if isinstance(w, Q.QTabBar):
-                for k in range(w.count()):
-                    b = self.box(w, w.tabRect(k))
-                    self.text(w.font(), w.tabText(k), b, centre)
-                    self.element(b, "tab", SELECTED if w.currentIndex() == k else 0, w.tabText(k))
-            if isinstance(w, Q.QGroupBox):
-                o = Q.QStyleOptionGroupBox()
-                w.initStyleOption(o)
-                self.text(
-                    w.font(),
-                    w.title(),
-                    self.box(w, style.subControlRect(Q.QStyle.CC_GroupBox, o, Q.QStyle.SC_GroupBoxLabel, w)),
-                    centre,
-                )
-            for c in w.children():
-                if isinstance(c, Q.QWidget):
-                    self.see(c)
+            self.group(w)
+
+    def group(self, w):
+        """What holds other widgets; tabs and frames have names."""
+        if isinstance(w, Q.QTabBar):
+            for k in range(w.count()):
+                b = self.box(w, w.tabRect(k))
+                self.text(w.font(), w.tabText(k), b, Qt.AlignCenter)
+                self.element(b, "tab", SELECTED if w.currentIndex() == k else 0, w.tabText(k))
+        if isinstance(w, Q.QGroupBox):
+            o = Q.QStyleOptionGroupBox()
+            w.initStyleOption(o)
+            self.text(
+                w.font(),
+                w.title(),
+                self.box(w, w.style().subControlRect(Q.QStyle.CC_GroupBox, o, Q.QStyle.SC_GroupBoxLabel, w)),
+                Qt.AlignCenter,
+            )
+        for c in w.children():
+            if isinstance(c, Q.QWidget):
+                self.see(c)
+
+    def mark(self, w, state):
+        check = isinstance(w, Q.QCheckBox)
+        o = Q.QStyleOptionButton()
+        w.initStyleOption(o)
+        mark = w.style().subElementRect(
+            Q.QStyle.SE_CheckBoxIndicator if check else Q.QStyle.SE_RadioButtonIndicator, o, w
+        )
+        text = w.style().subElementRect(
+            Q.QStyle.SE_CheckBoxContents if check else Q.QStyle.SE_RadioButtonContents, o, w
+        )
+        self.text(w.font(), w.text(), self.box(w, text), Qt.AlignLeft | Qt.AlignVCenter)
+        self.element(
+            self.box(w, mark),
+            "check" if check else "radio",
+            state | (ON if w.isChecked() else OFF),
+            w.text(),
+        )
+
+    def combo(self, w, state):
+        o = Q.QStyleOptionComboBox()
+        w.initStyleOption(o)
+        inner = w.style().subControlRect(Q.QStyle.CC_ComboBox, o, Q.QStyle.SC_ComboBoxEditField, w)
+        b = self.box(w, inner)
+        self.text(w.font(), w.currentText(), [b[0] + 1, b[1], b[2], b[3]], Qt.AlignLeft | Qt.AlignVCenter)
+        self.element(self.box(w), "select", state, w.currentText())
+
+    def area(self, w):
+        b, layout = self.box(w.viewport()), w.document().firstBlock().layout()
+        off = w.contentOffset()
+        for k in range(layout.lineCount()):
+            line, text = layout.lineAt(k), w.document().firstBlock().text()
+            self.line += 1
+            self.word += 1
+            for i in range(line.textStart(), line.textStart() + line.textLength()):
+                if text[i].isspace():
+                    self.word += 1
+                    continue
+                y = b[1] + off.y() + line.y()
+                r = [
+                    b[0] + off.x() + line.cursorToX(i)[0],
+                    y,
+                    b[0] + off.x() + line.cursorToX(i + 1)[0],
+                    y + line.height(),
+                ]
+                if (r[1] + r[3]) / 2 < b[3] - 1:
+                    self.letters.append([*r, ord(text[i]), self.line, self.word])
 
 
 def make(kind, *a):

@@ -108,7 +108,14 @@ class Window:
                 bool(a[-1]),
                 plain,
             )
-        elif kind == "entry":
+        else:
+            w = self.make_field(parent, kind, *a)
+        return w
+
+    def make_field(self, parent, kind, *a):
+        """What is filled in or holds other widgets."""
+        back, ink, field = self.colours
+        if kind == "entry":
             w = tk.Entry(parent, width=a[1], bg=field, fg=ink, font=self.font)
             w.insert(0, a[0])
             self.later.append(lambda: (self.entry(w, a[0]), self.element(w, "field")))
@@ -138,20 +145,15 @@ class Window:
         elif kind == "frame":
             w = tk.LabelFrame(parent, text=a[0], bg=back, fg=ink, font=self.font)
             self.column(w, a[1])
-            self.later.append(
-                lambda: self.blind.append(
-                    [
-                        self.box(w)[0],
-                        self.box(w)[1],
-                        self.box(w)[2],
-                        self.box(w)[1] + self.font.metrics("linespace"),
-                    ]
-                )
-            )
+            self.later.append(lambda: self.blind.append(self.title(w)))
         elif kind == "tabs":
             w = tk.Frame(parent, bg=back, bd=1, relief="sunken")  # tabs of ttk do not say where their text is
             self.column(w, a[0][0][1])
         return w
+
+    def title(self, w):
+        b = self.box(w)
+        return [b[0], b[1], b[2], b[1] + self.font.metrics("linespace")]
 
     def entry(self, w, text):
         b = self.box(w)
