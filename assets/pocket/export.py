@@ -84,8 +84,21 @@ def load_model(directory):
     return model
 
 
-def export(model, out):
+def write(out, files, tensors):
+    """The text files, the template and the weights."""
     os.makedirs(out, exist_ok=True)
+    for name, value in files.items():
+        with open(os.path.join(out, name), "w") as f:
+            json.dump(value, f, indent=1, ensure_ascii=False)
+            f.write("\n")
+    with open(os.path.join(out, "chat_template.jinja"), "w") as f:
+        f.write(TEMPLATE)
+    temporary = os.path.join(out, "model.safetensors.part")
+    save_safetensors(temporary, tensors)
+    os.replace(temporary, os.path.join(out, "model.safetensors"))
+
+
+def export(model, out):
     files = {
         "config.json": config_json(model.shape),
         "generation_config.json": {"do_sample": False, "max_new_tokens": 96, "bos_token_id": 1,
@@ -98,15 +111,7 @@ def export(model, out):
         "tokenizer_config.json": tokenizer.tokenizer_config_json(),
         "special_tokens_map.json": tokenizer.special_tokens_map_json(),
     }
-    for name, value in files.items():
-        with open(os.path.join(out, name), "w") as f:
-            json.dump(value, f, indent=1, ensure_ascii=False)
-            f.write("\n")
-    with open(os.path.join(out, "chat_template.jinja"), "w") as f:
-        f.write(TEMPLATE)
-    temporary = os.path.join(out, "model.safetensors.part")
-    save_safetensors(temporary, model.state_dict())
-    os.replace(temporary, os.path.join(out, "model.safetensors"))
+    write(out, files, model.state_dict())
 
 
 def main():

@@ -331,10 +331,11 @@ class Language(nn.Module):
     def __init__(self, c):
         super().__init__()
         self.backbone = nn.Module()
-        self.backbone.embeddings = nn.Embedding(VOCAB, c["hidden"])
+        vocab = c.get("vocab", VOCAB)
+        self.backbone.embeddings = nn.Embedding(vocab, c["hidden"])
         self.backbone.layers = nn.ModuleList(Layer(k, c) for k in c["pattern"])
         self.backbone.norm_f = RMSNorm(c["hidden"], c["eps"])
-        self.lm_head = Linear(c["hidden"], VOCAB, bias=False)
+        self.lm_head = Linear(c["hidden"], vocab, bias=False)
         self.chunk = c["chunk"]
 
     def forward(self, h, dt):                           # [B, T, D] fp32 -> final norm, [B, T, D] dt
@@ -486,7 +487,7 @@ def config_json(shape):
             "architectures": ["NemotronHForCausalLM"], "model_type": "nemotron_h",
             "torch_dtype": "bfloat16",
             "hybrid_override_pattern": lm["pattern"], "num_hidden_layers": len(lm["pattern"]),
-            "vocab_size": VOCAB, "hidden_size": lm["hidden"], "intermediate_size": lm["mlp"],
+            "vocab_size": lm.get("vocab", VOCAB), "hidden_size": lm["hidden"], "intermediate_size": lm["mlp"],
             "num_attention_heads": lm["heads"], "num_key_value_heads": lm["kv_heads"],
             "head_dim": lm["head_dim"], "attention_bias": False, "attention_dropout": 0.0,
             "mlp_bias": False, "mlp_hidden_act": "relu2", "use_bias": False,

@@ -7,7 +7,7 @@ POCKET_RUN  ?= build/pocket
 POCKET_PY   ?= python3
 POCKET_DATA := $(POCKET_RUN)/train
 
-.PHONY: pocket pocket-table pocket-oracles
+.PHONY: pocket pocket-table pocket-oracles pocket-wide
 
 pocket: $(POCKET_DATA)/shard-00000.jsonl
 	cd $(POCKET) && $(POCKET_PY) train.py --data $(abspath $(POCKET_DATA)) --run $(abspath $(POCKET_RUN))/eyes --minutes 5 --read 5 --context 2
@@ -30,3 +30,7 @@ pocket-oracles:
 	cd $(POCKET)/world && $(POCKET_PY) episodes.py prove --out $(abspath $(POCKET_RUN))/oracles-devtools.jsonl; \
 	    $(POCKET_PY) episodes.py prove --hands x --out $(abspath $(POCKET_RUN))/oracles-x.jsonl; \
 	    $(POCKET_PY) episodes.py table $(abspath $(POCKET_RUN))/oracles-devtools.jsonl $(abspath $(POCKET_RUN))/oracles-x.jsonl
+
+# The model of many kinds of page (WIDE.md): every stage after the gate of the one before, unattended, for a day.
+pocket-wide:
+	cd $(POCKET)/train && POCKET_STATE=$(abspath $(POCKET_RUN)) $(POCKET_PY) stages.py

@@ -51,13 +51,13 @@ class Display:
 class Browser:
     """One kiosk window on a display of its own, driven through its debugging socket."""
 
-    def __init__(self, url, width, height, over=0):
+    def __init__(self, url, width, height, over=0, flags=(), env=None):
         self.display = Display(width, height)
         self.profile = tempfile.mkdtemp(prefix="kiosk-")
         self.process = subprocess.Popen(
-            ["chromium", *FLAGS, f"--window-size={width + over},{height + over}", "--remote-debugging-port=0",
+            ["chromium", *FLAGS, *flags, f"--window-size={width + over},{height + over}", "--remote-debugging-port=0",
              f"--user-data-dir={self.profile}", url],
-            env={**os.environ, "DISPLAY": self.display.name}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            env={**os.environ, **(env or {}), "DISPLAY": self.display.name}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         self.socket = self._attach()
         self.calls = 0
         self.grabber = mss.MSS(display=self.display.name)

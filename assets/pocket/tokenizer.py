@@ -108,13 +108,14 @@ def _is_special(i):
     return i < BYTE0 or i in (IMAGE, IMAGE + 1, IMAGE + 2)
 
 
-def _added(i):
-    return {"id": i, "content": _NAME[i], "single_word": False, "lstrip": False, "rstrip": False,
+def _added(i, names):
+    return {"id": i, "content": names[i], "single_word": False, "lstrip": False, "rstrip": False,
             "normalized": False, "special": _is_special(i)}
 
 
-def tokenizer_json():
-    vocab = dict(ADDED) | {c: BYTE0 + b for b, c in byte_unicode().items()}
+def tokenizer_json(names=_NAME):
+    """`names` {id: text} of the added tokens: those of this file, or more of them (train/dialect.py)."""
+    vocab = {t: i for i, t in names.items()} | {c: BYTE0 + b for b, c in byte_unicode().items()}
     bytelevel = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True,
                  "use_regex": False}
     split = {"type": "Split", "pattern": {"Regex": SPLIT}, "behavior": "Isolated", "invert": False}
@@ -122,7 +123,7 @@ def tokenizer_json():
     text_a, text_b = ({"Sequence": {"id": k, "type_id": t}} for k, t in (("A", 0), ("B", 1)))
     return {
         "version": "1.0", "truncation": None, "padding": None,
-        "added_tokens": [_added(i) for i in sorted(_NAME)],
+        "added_tokens": [_added(i, names) for i in sorted(names)],
         "normalizer": None,
         "pre_tokenizer": {"type": "Sequence", "pretokenizers": [split, bytelevel]},
         "post_processor": {"type": "TemplateProcessing", "single": [bos, text_a],
@@ -137,13 +138,13 @@ def tokenizer_json():
     }
 
 
-def tokenizer_config_json():
-    entry = lambda i: {k: v for k, v in _added(i).items() if k != "id"}
+def tokenizer_config_json(names=_NAME):
+    entry = lambda i: {k: v for k, v in _added(i, names).items() if k != "id"}
     return {"tokenizer_class": "PreTrainedTokenizerFast", "model_max_length": 8192,
             "bos_token": "<s>", "eos_token": "<SPECIAL_12>", "unk_token": "<unk>",
             "clean_up_tokenization_spaces": False,
             "model_input_names": ["input_ids", "attention_mask"],
-            "added_tokens_decoder": {str(i): entry(i) for i in sorted(_NAME)}}
+            "added_tokens_decoder": {str(i): entry(i) for i in sorted(names)}}
 
 
 def special_tokens_map_json():

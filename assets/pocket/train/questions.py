@@ -1,0 +1,353 @@
+"""What can be said about a screen: turns with their answers, and where every letter of an answer comes from.
+
+Design.  An answer is a list of pieces, so that its tokens and their sources are known without parsing:
+
+    ("mark", "<click>")          one token of the dialect
+    ("copy", text, places)       letters copied from the screen or the task; places [(x, y) or None] a letter
+    ("place", x, y[, w, h])      four tokens; the size of what is pointed at, where it is known
+    ("text", text)               anything else
+
+`Screen` makes lines, words and named things from stored letters and elements.  Its `turns` are clicks on
+named things in many wordings, fields to fill, lines to read, things to find, yes and no, and things that are
+not there.  `played` turns a record of an episode into its turn.  Names of things that have no text of their
+own (a field, a tick) are the words beside or above them, as a person would say.
+"""
+
+import re
+import zlib
+
+import dialect
+
+CLICK = [
+    'Click on the "{}" {k}.',
+    "Click {}.",
+    "Press {}",
+    'Click on "{}".',
+    "Press the {} {k}",
+    "Push {}",
+    "Please click {}",
+    "Hit the {} {k}.",
+    "Choose {}",
+    "Select {}.",
+    "Go to {}",
+    "Open {}",
+    "Activate {}",
+    "Find and click on {}.",
+    "Click the {k} {}",
+    "Use {}",
+]
+TICK = [
+    "Tick {}",
+    "Select {}.",
+    "Check {}",
+    "Choose {}",
+    "Mark {}",
+    "Put a tick at {}",
+    "Turn on {}",
+    'Click on the checkbox "{}".',
+]
+WRITE = [
+    'Enter "{t}" into {}.',
+    "Type {t} into {}",
+    'Write "{t}" in the {} field.',
+    "Put {t} into {}",
+    "Fill {} with {t}",
+    "Set {} to {t}",
+    "Enter {t} as {}.",
+    "{}: {t}",
+    "The {} should be {t}.",
+]
+FIND = ["Where is {}?", "Find {}", "Point at {}.", "Show me {}", 'Locate "{}".']
+READ = [
+    "Read the line that begins with {}",
+    "What does the line with {} say?",
+    "Read the line {}",
+    "What stands after {}?",
+]
+THERE = ["Is there {}?", "Can you see {}?", "Does the screen show {}?", "Is there a {k} {}?"]
+WORD = {
+    "button": "button",
+    "link": "link",
+    "tab": "tab",
+    "item": "item",
+    "check": "checkbox",
+    "radio": "option",
+    "header": "section",
+}
+
+
+def text_of(answer):
+    out = ""
+    for kind, *rest in answer:
+        out += dialect.place(*rest[:2]) if kind == "place" else rest[0]
+    return out
+
+
+def middle(box):
+    return ("place", (box[0] + box[2]) / 2, (box[1] + box[3]) / 2, box[2] - box[0], box[3] - box[1])
+
+
+def held_out(text):
+    return any(len(w) > 1 and zlib.crc32(w.lower().encode()) % 5 == 0 for w in text.split())
+
+
+class Screen:
+    def __init__(self, letters, items, names):
+        self.lines, self.words = {}, {}
+        for x0, y0, x1, y1, kind, line, word in letters.tolist():
+            letter = ((x0 + x1) / 8, (y0 + y1) / 8, chr(kind + 32) if kind < 95 else "?", word)
+            self.lines.setdefault(line, []).append(letter)
+        self.lines = [sorted(l) for l in self.lines.values()]
+        self.items = [([v / 4 for v in i[:4]], i[4], i[5], n) for i, n in zip(items, names)]
+
+    def string(self, letters):
+        """(text, places): letters in order, a blank between words."""
+        text, places = "", []
+        for k, (x, y, c, word) in enumerate(letters):
+            if k and word != letters[k - 1][3]:
+                text, places = text + " ", places + [None]
+            text, places = text + c, places + [(x, y)]
+        return text, places
+
+    def inside(self, box):
+        """The letters within a box, line by line."""
+        x0, y0, x1, y1 = box
+        out = []
+        for line in self.lines:
+            out += [l for l in line if x0 - 1 <= l[0] <= x1 + 1 and y0 - 1 <= l[1] <= y1 + 1]
+        return self.string(out)
+
+    def where(self, text, near):
+        """The places of the letters of `text`, of all lines that hold it in the one closest to `near`; or
+        None."""
+        best = None
+        for line in self.lines:
+            whole, places = self.string(line)
+            k = whole.find(text)
+            if k >= 0 and text:
+                x, y = places[k]
+                away = (x - near[0]) ** 2 + (y - near[1]) ** 2
+                if best is None or away < best[0]:
+                    best = (away, places[k : k + len(text)])
+        return best and best[1]
+
+    def beside(self, box, right):
+        """The text right of a tick, or left of or above a field."""
+        x0, y0, x1, y1 = box
+        best = None
+        for line in self.lines:
+            a, b, y = line[0][0], line[-1][0], sum(l[1] for l in line) / len(line)
+            level = y0 - 3 <= y <= y1 + 3
+            if right and level:
+                part = [l for l in line if l[0] > x1]
+                gap = part[0][0] - x1 if part else 999
+            elif not right and level and b < x0 + 4:
+                part, gap = line, x0 - b
+            elif not right and y < y0 + 2 and y0 - y < 40 and abs(a - x0) < 40:
+                part, gap = line, 30 + y0 - y
+            else:
+                continue
+            if part and gap < 160 and (best is None or gap < best[0]):
+                best = (gap, part)
+        if not best:
+            return None
+        part = best[1]
+        for k in range(1, len(part)):  # a tick's label ends where a gap is
+            if right and part[k][0] - part[k - 1][0] > 40:
+                part = part[:k]
+                break
+        text, places = self.string(part)
+        cut = text.rstrip(":* ")
+        return cut, places[: len(cut)]
+
+    def named(self):
+        """[(kind, state, box, name, places)]: elements with a name of at most 24 characters that occurs
+        once."""
+        from store import KINDS
+
+        out = []
+        for box, kind, state, _ in self.items:
+            kind = KINDS[kind]
+            if kind in ("button", "link", "tab", "item", "header"):
+                found = self.inside(box)
+            elif kind in ("check", "radio"):
+                found = self.beside(box, True)
+            elif kind in ("field", "area", "select"):
+                found = self.beside(box, False)
+            else:
+                found = None
+            if found and 0 < len(found[0]) <= 24 and "<" not in found[0] and ">" not in found[0]:
+                out.append((kind, state, box, *found))
+        count = {}
+        for o in out:
+            count[o[3]] = count.get(o[3], 0) + 1
+        return [o for o in out if count[o[3]] == 1]
+
+    # ---- turns
+
+    def click(self, rng, thing):
+        kind, _, box, name, places = thing
+        words = TICK if kind in ("check", "radio") else CLICK
+        u = rng.choice(words).format(name, k=WORD.get(kind, "thing"))
+        return u, [("mark", "<click>"), ("copy", name, places), ("mark", "<at>"), middle(box)]
+
+    def write(self, rng, thing, text):
+        _, _, box, name, places = thing
+        verb = "<append>" if rng.random() < 0.1 else "<write>"
+        u = rng.choice(WRITE).format(name, t=text) if verb == "<write>" else f"Add {text} to {name}"
+        return u, [
+            ("mark", verb),
+            ("copy", name, places),
+            ("mark", "<at>"),
+            middle(box),
+            ("copy", text, [None] * len(text)),
+        ]
+
+    def find(self, rng):
+        line = rng.choice(self.lines)
+        words = {}
+        for l in line:
+            words.setdefault(l[3], []).append(l)
+        letters = rng.choice(list(words.values()))
+        text, places = self.string(letters)
+        if "<" in text or ">" in text or sum(text in self.string(l)[0] for l in self.lines) != 1:
+            return None
+        mid, wide = (letters[0][0] + letters[-1][0]) / 2, letters[-1][0] - letters[0][0]
+        return rng.choice(FIND).format(text), [("mark", "<at>"), ("place", mid, letters[0][1], wide + 8, 20)]
+
+    def read(self, rng):
+        text, places = self.string(rng.choice(self.lines))
+        text = text[:40].rstrip()
+        places = places[: len(text)]
+        first = text.split()[0]
+        if "<" in text or ">" in text or sum(self.string(l)[0].startswith(first) for l in self.lines) != 1:
+            return None
+        return rng.choice(READ[:3]).format(first), [("copy", text, places)]
+
+    def there(self, rng, thing, absent):
+        name, yes = (absent, "no") if rng.random() < 0.5 else (thing[3], "yes")
+        return rng.choice(THERE).format(name, k=WORD.get(thing[0], "field")), [("text", yes)]
+
+    def missing(self, rng, absent):
+        u = rng.choice(CLICK + TICK).format(absent, k="button")
+        return u, [("mark", "<missing>"), ("copy", absent, [None] * len(absent))]
+
+    def ticked(self, rng, thing):
+        return rng.choice(("Is {} ticked?", "Is {} selected?", "Is {} on?")).format(thing[3]), [
+            ("text", "yes" if thing[1] & 1 else "no")
+        ]
+
+    def turns(self, rng, lex, most=12):
+        """Up to `most` different turns [(user, answer pieces)]; the words `lex` gives are not on the
+        screen."""
+        things, out = self.named(), []
+        clicks = [t for t in things if t[0] in WORD]
+        fields = [t for t in things if t[0] in ("field", "area")]
+        ticks = [t for t in things if t[0] in ("check", "radio")]
+        all_text = " ".join(self.string(l)[0] for l in self.lines)
+        for t in rng.sample(clicks, min(5, len(clicks))):
+            out.append(self.click(rng, t))
+        for t in rng.sample(fields, min(3, len(fields))):
+            out.append(
+                self.write(
+                    rng,
+                    t,
+                    rng.choice(
+                        (
+                            lex.word(),
+                            lex.invented(),
+                            f"{lex.word()} {lex.invented()}",
+                            str(rng.randint(0, 9999)),
+                        )
+                    ),
+                )
+            )
+        for t in rng.sample(ticks, min(2, len(ticks))):
+            out.append(self.ticked(rng, t))
+        absent = lex.label(12)
+        if absent.lower() not in all_text.lower():
+            if rng.random() < 0.4:
+                out.append(self.missing(rng, absent))
+            if things and rng.random() < 0.6:
+                out.append(self.there(rng, rng.choice(things), absent))
+        if self.lines:
+            out += [
+                t
+                for t in (self.find(rng), self.find(rng), self.find(rng), self.read(rng), self.read(rng))
+                if t
+            ]
+        rng.shuffle(out)
+        seen = set()
+        return [t for t in out if not (t[0] in seen or seen.add(t[0]))][:most]
+
+
+OLD = re.compile(r"([^<]*)<(click|write)>([^<]*)<at><(\d+)><(\d+)>(.*)", re.S)
+OLD_PLACE = re.compile(r"<at><(\d+)><(\d+)>")
+
+
+def kiosk(turn, screen):
+    """A turn of the small model's dialect in the wide one: (user text, answer pieces). Bins are of 640 x
+    480."""
+    point = lambda a, b: ((int(a) + 0.5) * 10, (int(b) + 0.5) * 7.5)
+    u, a = turn["u"], turn["a"]
+    m = OLD.fullmatch(a)
+    if m:
+        x, y = point(m[4], m[5])
+        label = dialect.plain(m[3])
+        pieces = [("text", m[1])] if m[1] else []
+        pieces += [
+            ("mark", f"<{m[2]}>"),
+            ("copy", label, screen.where(label, (x, y)) or [None] * len(label)),
+            ("mark", "<at>"),
+            ("place", x, y),
+        ]
+        return u, pieces + ([("copy", m[6], [None] * len(m[6]))] if m[6] else [])
+    m = OLD_PLACE.fullmatch(a)
+    if m:
+        return u, [("mark", "<at>"), ("place", *point(m[1], m[2]))]
+    if a.startswith("<done>"):
+        return u, [("mark", "<done>"), ("text", a[6:])] if a[6:] else [("mark", "<done>")]
+    return u, [("copy", a, screen.where(a, (320, 240)) or [None] * len(a))]
+
+
+def played(record, screen):
+    """A record of an episode as (earlier answers, user text, answer pieces)."""
+    scale, action = record["scale"], record["action"]
+    history = [dialect.spell(h, scale) for h in record["history"]]
+    said, pieces = dialect.spell(action, scale), []
+    label = dialect.plain(action.get("label", ""))
+    if action["verb"] not in dialect.POINTED:
+        return (
+            history,
+            record["said"],
+            [("mark", f"<{action['verb']}>")]
+            + ([("copy", said.split(">", 1)[1], [None] * 99)] if said.split(">", 1)[1] else []),
+        )
+
+    def target(a):
+        name, places = dialect.plain(a.get("label", "")), None
+        if name and a.get("box"):
+            x, y, w, h = (v * scale for v in a["box"])
+            text, where = screen.inside((x, y, x + w, y + h))
+            k = text.find(name)
+            places = where[k : k + len(name)] if k >= 0 else None
+        if name and not places:  # a field is named by what stands beside or above it
+            places = screen.where(name, (a["x"] * scale, a["y"] * scale))
+        return ([("copy", name, places or [None] * len(name))] if name else []) + [
+            ("mark", "<at>"),
+            (
+                "place",
+                a["x"] * scale,
+                a["y"] * scale,
+                *(v * scale for v in (a.get("box") or [0, 0, 0, 0])[2:]),
+            ),
+        ]
+
+    pieces = [("mark", f"<{action['verb']}>")] + target(action)
+    if action["verb"] == "drag":
+        pieces += [("mark", "<to>")] + target(action["to"])
+    rest = said[len(text_of(pieces)) :]
+    if rest:
+        pieces.append(("copy", rest, [None] * len(rest)))
+    assert text_of(pieces) == said, (text_of(pieces), said)
+    return history, record["said"], pieces

@@ -1,0 +1,123 @@
+"""Stage 1, reading: the tower and its reading head from nothing, on crops of screens.
+
+    python read.py --run RUN --data DIR... --gate DIR... --core-minutes 360      starts, or goes on
+
+The loss is that of reading.py; the gate's figures (score.py, a part of its screens) go to gate.csv.
+"""
+
+import argparse
+import os
+
+import torch
+
+import crops
+import reading
+import runner
+import score
+import tower
+
+
+class Reading:
+    """What runner.Run asks of a stage; elements.py adds to it."""
+
+    tokens = 156  # patches in a crop
+    scale = 640.0  # letters in a small batch, about: keeps gradients near one
+    counts = ["loss", "here", "which", "named", "read", "seen", "ghosts", "letters"]
+
+    def __init__(self, a):
+        self.a = a
+
+    def shape(self):
+        return tower.TOWERS[self.a.tower]
+
+    def is_matrix(self, name):
+        return not name.startswith("head.") and name != "prefix"
+
+    def heads(self, c):
+        return {"head": reading.Reader(c["hidden"])}
+
+    def loss(self, heads, rows, present, letters, items):
+        return reading.loss(heads["head"], rows, present, letters)
+
+    def names(self, heads):
+        return {f"{h}.{n}": p for h, head in heads.items() for n, p in head.named_parameters()}
+
+    def shapes(self, c):
+        return tower.shapes(c) | {n: tuple(p.shape) for n, p in self.names(self.heads(c)).items()}
+
+    def start(self, views, c):
+        torch.manual_seed(self.a.seed)
+        tower.start({n: v for n, v in views.items() if not n.startswith("head.")}, c, self.a.seed)
+        for n, p in self.names(self.heads(c)).items():
+            views[n].copy_(p.detach())
+
+    def load_heads(self, views, c):
+        heads = self.heads(c)
+        for n, p in self.names(heads).items():
+            p.data = views[n]
+        return heads
+
+    def worker(self, run, rank, grads):
+        c, a, half = run.c, self.a, run.layout.views(run.half)
+        eyes = tower.Tower(c, half, grads, a.crops, self.tokens)
+        heads = self.load_heads(run.layout.views(run.flat), c)
+        for n, p in self.names(heads).items():  # the heads' parameters and gradients are the shared ones
+            p.grad = grads[n]
+        items = len(heads) > 1
+        source = crops.Crops(a.data, a.crops, f"{a.seed}/{run.step}/{rank}", self.tokens, items)
+        dx = torch.zeros(a.crops, eyes.n, c["hidden"])
+
+        def part():
+            place, present, letters, elements = source.next(eyes.patches)
+            x = eyes.forward(place)
+            rows = x[:, c["skip"] :].detach().requires_grad_()
+            loss, sums = self.loss(heads, rows, present, letters, elements)
+            loss.backward()
+            dx[:, c["skip"] :] = rows.grad
+            eyes.backward(dx)
+            return sums | {"patches": a.crops * self.tokens}
+
+        return part
+
+    def figures(self, s):
+        n = max(1, s["letters"])
+        return dict(
+            loss=s["loss"] / n,
+            here=s["here"] / n,
+            which=s["which"] / n,
+            named=s["named"] / n,
+            read=s["read"] / n,
+            seen=s["seen"] / n,
+            ghosts=s["ghosts"] / n,
+        )
+
+    def gate(self, views, c):
+        reader, out = self.load_heads(views, c)["head"], {}
+        p = {n: v for n, v in views.items() if not n.startswith("head.")}
+        for folder in self.a.gate:
+            f = score.figures(score.score(p, c, reader, folder, self.a.gate_screens)[0])
+            out |= {
+                f"{os.path.basename(folder.rstrip('/')).replace('gate-', '')}_{k}": v for k, v in f.items()
+            }
+        return out
+
+
+def options(p):
+    runner.options(p)
+    p.add_argument("--tower", default="192x5", choices=list(tower.TOWERS))
+    p.add_argument("--crops", type=int, default=16, help="crops in a small batch")
+    p.add_argument("--data", nargs="*", default=[])
+    p.add_argument("--gate", nargs="*", default=[])
+    p.add_argument("--gate-screens", type=int, default=16)
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    options(p)
+    a = p.parse_args()
+    torch.set_num_threads(1)
+    runner.Run(a, Reading(a)).run()
+
+
+if __name__ == "__main__":
+    main()
