@@ -150,25 +150,36 @@ void session_serve(void *arg, struct scheduler_request *requests)
     free(items);
 }
 
-/* Each caller does its own prefill; what goes into a batch is one token of each session. */
-static int submit(struct batch_item *items, int n, struct err *e)
+/* Each caller does its own prefill, so that a batch takes one token of each session. */
+static int prefill_items(struct batch_item *items, int n, struct err *e)
 {
-    struct batch_request b = {.request = {.rows = n}, .items = items, .n = n, .e = e};
     for (int i = 0; i < n; i++) {
         struct session *s = items[i].session;
-        items[i].request = &b;
         if (s->engine != engine_of(items))
             bug("a batch of sessions of two engines");
         if ((session_pending(s) > 1 || s->n_images || s->interrupted) && session_prefill(s, e))
             return -1;
     }
+    return 0;
+}
+
+static int submit(struct batch_item *items, int n, struct err *e)
+{
+    struct batch_request b = {.request = {.rows = n}, .items = items, .n = n, .e = e};
+    if (prefill_items(items, n, e))
+        return -1;
     if (n == 0)
         return 0;
+    for (int i = 0; i < n; i++)
+        items[i].request = &b;
+    int stopped = 0;
     if (!engine_of(items)->scheduler)
         compute_items(items, n);
-    else if (scheduler_submit(engine_of(items)->scheduler, &items[0].session->client, &b.request))
-        return session_err_stopped(e);
-    return b.rc;
+    else
+        stopped = scheduler_submit(engine_of(items)->scheduler, &items[0].session->client, &b.request);
+    for (int i = 0; i < n; i++)
+        items[i].request = NULL;
+    return stopped ? session_err_stopped(e) : b.rc;
 }
 
 int session_try_decode_batch(struct session *const *s, int n, struct err *e)

@@ -264,7 +264,7 @@ static void hide(struct window *w)
     SDL_VERSION(&x.version);
     SDL_HideWindow(w->sdl);
     bool known = SDL_GetWindowWMInfo(w->sdl, &x) && x.subsystem == SDL_SYSWM_X11, framed = known;
-    for (int64_t since = clock_ns(); framed && clock_ms_since(since) < GONE_MS / 2;) {
+    for (int64_t since = clock_ns(); framed && clock_ms_since(since) < GONE_MS / 2.0;) {
         Window root, parent = None, *children = NULL;
         unsigned n;
         framed = XQueryTree(x.info.x11.display, x.info.x11.window, &root, &parent, &children, &n) &&

@@ -138,7 +138,7 @@ static int exclude_hidden(struct probe *probe, const struct image *screen, struc
         negative.rgb[i] ^= 0xff;
     gate_redact(probe->s->gate, &negative);
     rc = rc || crop_area(probe, screen, &raw, e) || crop_area(probe, &negative, &other, e) ? -1 : 0;
-    for (size_t i = 0; rc == 0 && i < 3 * (size_t)raw.w * (size_t)raw.h; i += 3)
+    for (size_t i = 0; rc == 0 && raw.rgb && other.rgb && i < 3 * (size_t)raw.w * (size_t)raw.h; i += 3)
         if (!memcmp(other.rgb + i, shown->rgb + i, 3) || memcmp(raw.rgb + i, shown->rgb + i, 3) != 0)
             memcpy(to->rgb + i, shown->rgb + i, 3);
     image_free(&negative);
