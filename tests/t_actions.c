@@ -136,7 +136,7 @@ static void t_rules(void **state)
     struct stage t;
     char *run = record_run(&t, CLICK(300, 300) TYPE("abc") ANSWER("Done."), NULL);
     json_t *json = replay(&t, run, ERR_FAILED, "--observe-only", NULL, NULL);
-    assert_non_null(strstr(field_text(json, "error"), "step 1 was not let pass"));
+    assert_non_null(strstr(field_text(json, "error"), "step 1 was not allowed"));
     assert_int_equal(json_array_size(stage_events(&t, NULL)), 0);
     json_decref(json);
 
@@ -196,7 +196,7 @@ static void t_stopped(void **state)
 static const struct CMUnitTest tests[] = {
     CLAIM("recorded actions reach the window again, all of them or some, and are a run of their own", t_same),
     CLAIM("another screen: nothing is pressed, and the report shows both and what differs", t_other_screen),
-    CLAIM("the rules and hands of a run: what is not allowed ends it", t_rules),
+    CLAIM("the rules and input lock of a run: what is not allowed ends it", t_rules),
     CLAIM("stopped while typing: nothing pressed, all on record", t_stopped),
 };
 
