@@ -401,7 +401,7 @@ static void t_refused(void **state)
     record_once();
     program_run(&x, &o, WORDS("export", run));
     assert_int_equal(o.code, ERR_USAGE);
-    assert_non_null(strstr(o.err, "--format osworld, holo, uitars or rl"));
+    assert_non_null(strstr(o.err, "--format is missing: osworld, holo, uitars or rl"));
     program_run(&x, &o, WORDS("export", run, "--format", "rl", "-o", "/proc/nowhere"));
     ONE_LINE(&o, ERR_ENV, "/proc/nowhere");
     outcome_free(&o);
