@@ -8,8 +8,8 @@ the coarse half of a place is spread a little over its neighbours.  It begins wi
 model, whose copying circuits took hours: its 12 sub-layers and 352 tokens stay, four sub-layers follow that
 change nothing at first (their way out is zero), the new tokens begin as their nearest relatives.
 
-Where the processor has tiles the passes are stack.py's, by hand; elsewhere autograd's over `Wide`, three
-times as slow.  Norm weights are ones in both, see stack.fold.  Heads are told where to look, in training
+Where the processor has tiles the passes are stack.py's, by hand; elsewhere autograd's over `Wide`, half
+as fast.  Norm weights are ones in both, see stack.fold.  Heads are told where to look, in training
 only, as hints.py does it for the grid: (layer, head)
     TASK   the same letter in the user's text       PAGE   the image token that holds the letter
     POINT  the image token that holds the place, at the four tokens that say it
