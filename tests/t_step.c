@@ -186,7 +186,7 @@ static void t_again(void **state)
     assert_int_equal(played.n_told, 2);
     assert_null(strstr(p.transcript, "\"x\": 500"));
     assert_null(strstr(p.transcript, "no step"));
-    assert_int_equal(field_int(stepped_event(&p, "generate", 1), "reroll"), 2);
+    assert_int_equal(field_int(stepped_event(&p, "generate", 1), "resample"), 2);
     play_close(&p);
 }
 

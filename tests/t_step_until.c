@@ -168,7 +168,7 @@ static char *fingerprint(const json_t *generate)
     assert_non_null(generate);
     return xasprintf("%s prompt %s logits %s reroll %lld", field_text(generate, "text"),
                      field_text(generate, "prompt_hash"), field_text(generate, "logits_hash"),
-                     (long long)field_int(generate, "reroll"));
+                     (long long)field_int(generate, "resample"));
 }
 
 static void same_reply(const struct play *p, int a, int b, bool same)

@@ -157,7 +157,7 @@ int agent_record_reply(struct agent *a, const struct llm_request *r, const struc
     trace_number(t, "temperature", (double)r->sampling.temperature);
     trace_number(t, "top_p", (double)r->sampling.top_p);
     trace_int(t, "max_tokens", r->sampling.max_tokens);
-    trace_int(t, "reroll", r->resample);
+    trace_int(t, "resample", r->resample);
     trace_bool(t, "think", r->think);
     trace_number(t, "ms", g->ms);
     /* Token ids cannot be masked: once the model has written a secret no more are recorded. */

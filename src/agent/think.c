@@ -128,7 +128,7 @@ static int record_step(struct agent *a, struct err *e)
     if (a->step.beyond_budget)
         trace_bool(t, "beyond_budget", true);
     trace_int(t, "repairs", r->step.repairs);
-    trace_int(t, "reroll", r->resample);
+    trace_int(t, "resample", r->resample);
     trace_bool(t, "as_said", r->as_said);
     if (!r->as_said) /* else it is the text of the last reply */
         trace_text(t, "history", r->text);

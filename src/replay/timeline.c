@@ -96,8 +96,8 @@ static int read_reply(struct timeline *t, const struct event *v, struct err *e)
         return damaged(v, "top_p", e);
     if (settings && !get_int(f, "max_tokens", 0, TIMELINE_MAX_REPLY, &most))
         return damaged(v, "max_tokens", e);
-    if (settings && !get_int(f, "reroll", 0, 1000, &resample))
-        return damaged(v, "reroll", e);
+    if (settings && !get_int(f, "resample", 0, 1000, &resample))
+        return damaged(v, "resample", e);
     r->sampling.max_tokens = (int)most;
     r->resample = (int)resample;
     return json_object_get(f, "prompt_tokens") ? read_offsets(t, v, r, e) : 0;
@@ -138,7 +138,7 @@ static int read_event(struct timeline *t, const struct event *v, const struct ev
         struct turn *u = add_turn(t, TURN_ACCEPT, v->step);
         u->as_said = field_bool(f, "as_said");
         int64_t resample;
-        u->has_resample = get_int(f, "reroll", 0, 1000, &resample);
+        u->has_resample = get_int(f, "resample", 0, 1000, &resample);
         u->resample = u->has_resample ? (int)resample : 0;
         u->history = text_or_null(f, "history");
     }

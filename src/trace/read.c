@@ -29,8 +29,22 @@ bool field_bool(const json_t *object, const char *key)
     return json_is_true(json_object_get(object, key));
 }
 
+/* Members that older records have under another name. */
+static void rename_members(json_t *fields)
+{
+    static const char *const names[][2] = {{"reroll", "resample"}};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        json_t *value = json_object_get(fields, names[i][0]);
+        if (!value || json_object_get(fields, names[i][1]))
+            continue;
+        json_object_set(fields, names[i][1], value);
+        json_object_del(fields, names[i][0]);
+    }
+}
+
 static int add_event(struct record *r, json_t *fields)
 {
+    rename_members(fields);
     const char *kind = field_text(fields, "kind");
     int64_t step = field_int(fields, "step");
     if (!json_is_object(fields) || !*kind || step < 0 || step > RECORD_MAX_EVENTS) {

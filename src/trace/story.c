@@ -49,11 +49,11 @@ enum { NEAR = 256 }; /* events between a reply and the step made of it */
 /* The reply that became the step: a person may have taken another than the last. */
 static void choose_reply(struct story_step *s, const struct record *r, int until)
 {
-    int64_t resample = field_int(s->step, "reroll");
-    if (!json_object_get(s->step, "reroll"))
+    int64_t resample = field_int(s->step, "resample");
+    if (!json_object_get(s->step, "resample"))
         return;
     for (int i = until; i >= 0 && i > until - NEAR && r->events[i].step == s->number; i--)
-        if (!strcmp(r->events[i].kind, "generate") && field_int(r->events[i].fields, "reroll") == resample) {
+        if (!strcmp(r->events[i].kind, "generate") && field_int(r->events[i].fields, "resample") == resample) {
             s->generate = r->events[i].fields;
             return;
         }
