@@ -13,7 +13,7 @@ dir=$1
 here=$(dirname "$0")
 export HOLORUN_CUDA_MANAGED=1
 nvidia-smi --query-gpu=name,driver_version,compute_cap --format=csv,noheader
-HOLORUN_TEST_ROUNDS=${HOLORUN_TEST_ROUNDS:-10} HOLORUN_TEST_TIMEOUT=${HOLORUN_TEST_TIMEOUT:-600} \
+HOLORUN_TEST_JOBS=1 HOLORUN_TEST_ROUNDS=${HOLORUN_TEST_ROUNDS:-10} HOLORUN_TEST_TIMEOUT=${HOLORUN_TEST_TIMEOUT:-600} \
     "$here/run_tests.sh" "$dir" || exit 1
 
 sanitizer=$(command -v compute-sanitizer || ls /usr/local/cuda/bin/compute-sanitizer 2>/dev/null || true)
