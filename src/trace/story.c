@@ -53,7 +53,8 @@ static void choose_reply(struct story_step *s, const struct record *r, int until
     if (!json_object_get(s->step, "resample"))
         return;
     for (int i = until; i >= 0 && i > until - NEAR && r->events[i].step == s->number; i--)
-        if (!strcmp(r->events[i].kind, "generate") && field_int(r->events[i].fields, "resample") == resample) {
+        if (!strcmp(r->events[i].kind, "generate") &&
+            field_int(r->events[i].fields, "resample") == resample) {
             s->generate = r->events[i].fields;
             return;
         }
