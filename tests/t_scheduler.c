@@ -127,8 +127,7 @@ static void t_alternate(void **state)
     scheduler_free(s.t);
 }
 
-/* Who gives up the turn in between goes behind the others; who writes comes between two who want it for
- * themselves. */
+/* A thread that yields queues after the others; a batch runs between two exclusive grants. */
 static void t_between(void **state)
 {
     (void)state;

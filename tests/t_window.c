@@ -29,7 +29,7 @@ struct person {
 };
 static int questions; /* of the window that is open */
 
-/* What is not understood as a command would be waited for without end. */
+/* Input that is no command would make the window wait for ever. */
 static void *person_thread(void *arg)
 {
     struct person *p = arg;
