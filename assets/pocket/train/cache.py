@@ -17,6 +17,7 @@ good enough for hints only.
 """
 
 import argparse
+import itertools
 import json
 import os
 import pathlib
@@ -117,32 +118,33 @@ def from_shards(eyes, a):
 
 def from_records(eyes, a):
     with open(os.path.join(a.records, "records.jsonl")) as f:
-        records = [json.loads(line) for line in f]
-    for first in range(0, len(records), 1000):
-        name = f"records-{first // 1000:05}"
-        if os.path.exists(os.path.join(a.out, f"{name}.npz")):
-            continue
-        w = Writer(a.out, name)
-        for r in records[first : first + 1000]:
-            picture = np.asarray(Image.open(os.path.join(a.records, r["picture"])).convert("RGB"))
-            rows, grid, found = eyes.look(picture)
-            labels = r.pop("labels", None)
-            if labels:
-                r |= {
-                    "items": [
-                        [4 * v for v in e[:4]] + [store.KINDS.index(e[4]), e[5]] for e in labels["elements"]
-                    ],
-                    "names": [e[6] for e in labels["elements"]],
-                }
-                keep = check.inked(picture, labels["letters"])
-                found = [
-                    [4 * v for v in l[:4]] + [store.char_class(l[4]), *l[5:]]
-                    for l, k in zip(labels["letters"], keep)
-                    if k
-                ]
-            w.add(rows, grid, found if labels else as_stored(found), r)
-        w.close()
-        print(name, flush=True)
+        blocks = iter(lambda: list(itertools.islice(f, 1000)), [])
+        for number, block in enumerate(blocks):
+            name = f"records-{number:05}"
+            if not os.path.exists(os.path.join(a.out, f"{name}.npz")):
+                from_block(eyes, a, name, map(json.loads, block))
+
+
+def from_block(eyes, a, name, records):
+    w = Writer(a.out, name)
+    for r in records:
+        picture = np.asarray(Image.open(os.path.join(a.records, r["picture"])).convert("RGB"))
+        rows, grid, found = eyes.look(picture)
+        labels = r.pop("labels", None)
+        if labels:
+            r |= {
+                "items": [[4 * v for v in e[:4]] + [store.KINDS.index(e[4]), e[5]] for e in labels["elements"]],
+                "names": [e[6] for e in labels["elements"]],
+            }
+            keep = check.inked(picture, labels["letters"])
+            found = [
+                [4 * v for v in l[:4]] + [store.char_class(l[4]), *l[5:]]
+                for l, k in zip(labels["letters"], keep)
+                if k
+            ]
+        w.add(rows, grid, found if labels else as_stored(found), r)
+    w.close()
+    print(name, flush=True)
 
 
 def main():

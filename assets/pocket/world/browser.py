@@ -54,6 +54,11 @@ def oracle_script():
     return "\n".join(p.read_text() for p in files)
 
 
+def label_script():
+    """labels() of labels.js under a name that no page has."""
+    return f"window.worldLabels = (() => {{{(HERE / 'labels.js').read_text()} return labels; }})();"
+
+
 class Display:
     """An X server of its own with a window manager; the server picks its number."""
 
@@ -114,6 +119,7 @@ class Browser:
         self.socket = self._attach()
         self.call("Page.enable")
         self.call("Page.addScriptToEvaluateOnNewDocument", source=oracle_script())
+        self.call("Page.addScriptToEvaluateOnNewDocument", source=label_script())
         if not display:
             self.call(
                 "Emulation.setDeviceMetricsOverride",
@@ -188,6 +194,10 @@ class Browser:
 
     def verdict(self):
         return self.script("oracles.verdict()")
+
+    def labels(self):
+        """Letters and elements of what is shown now, as labels.js tells them."""
+        return self.script("worldLabels(window)")
 
     def picture(self):
         """A PNG of the view, by the browser itself: native popups are not in it."""

@@ -28,6 +28,7 @@ RGB).  All places and boxes are CSS pixels of the page; times `scale` they are p
                             kind}; oracles/core.js says what the verbs are
     stray                   the action before it was one that no oracle would have chosen
     outcome                 of the episode: "full", "partial", "failed"; or "missing"
+    labels                  letters and elements in pixels of the picture, as labels.js tells them
 
 The last record of an episode has the verb "done" and shows the page after its end.  With --stray P something
 else is done instead of an action with probability P (a click beside it, half of a text, the wheel the other
@@ -281,6 +282,7 @@ class Records:
                         "history": short,
                         "action": action,
                         "stray": strayed,
+                        "labels": self.world.browser.labels(),
                     },
                     self.picture(),
                 )
