@@ -263,7 +263,6 @@ static void t_lost(void **state)
     gone(screen_type(t.s, "abc", 3, &e));
     gone(screen_wait(t.s, 5, &e));
     gone(xvfb_find_window(t.s, "x", NULL, 0, &e));
-    gone(screen_activate_window(t.s, 1, &e));
     int x, y;
     char title[10];
     assert_int_equal(screen_pointer(t.s, &x, &y), -1);

@@ -21,7 +21,7 @@ int agent_wait_for_human(struct agent *a, struct err *e)
              o->human_quiet_ms / 1000);
     progress_trouble(o->progress, text);
     int64_t start = clock_ns();
-    int rc = screen_wait_for_person(o->screen, o->human_quiet_ms, INFINITY, e);
+    int rc = screen_wait_for_person(o->screen, o->human_quiet_ms, e);
     a->run.paused_ns += clock_ns() - start;
     a->run.paused_seen_ns = a->run.paused_ns;
     trace_begin(o->trace, a->step.number, "human");
@@ -35,5 +35,5 @@ int agent_ignore_answers(struct agent *a, struct err *e)
     if (a->run.paused_ns == a->run.paused_seen_ns)
         return 0;
     a->run.paused_seen_ns = a->run.paused_ns;
-    return screen_wait_for_person(a->o->screen, 0, INFINITY, e);
+    return screen_wait_for_person(a->o->screen, 0, e);
 }

@@ -1,7 +1,7 @@
 /* stop.c - `holorun stop` ends runs of this user in other processes. */
 #include "cmd/commands.h"
 
-#include "run/stopping.h"
+#include "run/running.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -102,6 +102,12 @@ void job_outcome(const struct job *j, const struct agent_result *r, const struct
 {
     const struct progress *p = &j->progress;
     char text[128], limit[128];
+    if (!j->began) {
+        fprintf(stderr, "holorun: %s\n", e->text);
+        if (j->s.json)
+            print_json(j, r, e, code);
+        return;
+    }
     bool done = r->status == AGENT_ANSWERED, own = agent_status_own(r->status);
     const char *why = e->kind ? e->text : agent_status_meaning(r->status);
     if (!e->kind && r->limit) {
@@ -124,11 +130,4 @@ void job_outcome(const struct job *j, const struct agent_result *r, const struct
         print_json(j, r, e, code);
     else if (own)
         puts(r->answer);
-}
-
-void job_refused(const struct job *j, const struct agent_result *r, const struct err *e, int code)
-{
-    fprintf(stderr, "holorun: %s\n", e->text);
-    if (j->s.json)
-        print_json(j, r, e, code);
 }

@@ -1,6 +1,6 @@
 /* job.h - one run from its command line to its exit code: what `run`, `step` and `resume` share.
  *
- *   words -> settings (settings.c) -> open (open.c, model.c) -> work (work.c) -> account (account.c) ->
+ *   words -> settings (settings.c) -> open (open.c) -> work (work.c) -> account (account.c) ->
  *   close (open.c)
  *
  * A command fills the settings and the task, then job_run does the rest.  Everything that a run needs
@@ -91,7 +91,7 @@ int job_read_task(struct job *j, const char *word, struct err *e);
 /* Fills settings that were not given from the dialect, which must be open; run.json has the result. */
 void job_resolve(struct job *j);
 
-/* ---- model.c --------------------------------------------------------------------------------- */
+/* ---- open.c ---------------------------------------------------------------------------------- */
 
 /* Finds the model, which is cheap; opens it.  stop: ends loading when set.  share: several threads use
  * it, each with a session of its own. */
@@ -100,8 +100,6 @@ int job_model_open(struct job_model *m, const struct run_settings *s, const vola
                    struct err *e);
 void job_model_close(struct job_model *m);
 
-/* ---- open.c ---------------------------------------------------------------------------------- */
-
 int job_open(struct job *j, struct err *e);
 void job_close(struct job *j); /* closes what is open; the command calls screen_guard_end() */
 
@@ -109,10 +107,9 @@ void job_close(struct job *j); /* closes what is open; the command calls screen_
 
 /* Writes run.json; exit_code -1: the run is in progress. */
 int job_record(struct job *j, const char *status, int exit_code, struct err *e);
-/* Prints the outcome: text on stderr, the answer or one JSON object on stdout. */
+/* Prints the outcome, also of a run that did not begin: text on stderr, the answer or one JSON object on
+ * stdout. */
 void job_outcome(const struct job *j, const struct agent_result *r, const struct err *e, int code);
-/* The same for a run that did not begin. */
-void job_refused(const struct job *j, const struct agent_result *r, const struct err *e, int code);
 
 /* ---- work.c ---------------------------------------------------------------------------------- */
 

@@ -6,7 +6,10 @@
  */
 #include "run/job.h"
 
+#include "cli/shared_options.h"
+#include "model/find.h"
 #include "run/running.h"
+#include "text/tokenizer.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,6 +55,38 @@ static int open_gate(struct job *j, struct err *e)
 }
 
 /* ---- the model's side ------------------------------------------------------------------------ */
+
+int job_model_find(struct job_model *m, const struct run_settings *s, struct err *e)
+{
+    return (m->dir = model_find(s->model, e)) ? 0 : -1;
+}
+
+int job_model_open(struct job_model *m, const struct run_settings *s, const volatile int *stop, bool share,
+                   struct err *e)
+{
+    struct engine_options o = MODEL_ENGINE(*s);
+    o.dir = m->dir;
+    o.cancel = stop;
+    o.shared = share;
+    if (!(m->engine = engine_open(&o, e)))
+        return -1;
+    const char *odd = chat_check(engine_dir(m->engine), engine_tokenizer(m->engine));
+    if (odd)
+        warn("%s", odd);
+    odd = s->verbose ? tokenizer_check(engine_tokenizer(m->engine)) : NULL;
+    if (odd)
+        warn("%s", odd);
+    int large = model_hash_weights(m->dir, MODEL_HASH_MOST, &m->hash, e);
+    m->hashed = large == 0;
+    return large < 0 ? -1 : 0;
+}
+
+void job_model_close(struct job_model *m)
+{
+    engine_close(m->engine);
+    free(m->dir);
+    *m = (struct job_model){0};
+}
 
 static int open_dialect(struct job *j, struct err *e)
 {

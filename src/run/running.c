@@ -54,22 +54,16 @@ struct running_own {
     char *path;
 };
 
-static void put_text(struct buf *b, const char *key, const char *text)
-{
-    buf_printf(b, ", \"%s\": ", key);
-    buf_put_json(b, text, strlen(text));
-}
-
 static int store(const struct running_own *r, struct err *e)
 {
     struct buf b;
     buf_init(&b, RUNNING_BYTES);
     buf_printf(&b, "{\"version\": 1, \"pid\": %d, \"born\": %llu, \"session\": %d", (int)r->about.pid,
                (unsigned long long)r->about.born, r->about.session);
-    put_text(&b, "display", r->about.display);
-    put_text(&b, "dir", r->about.dir);
-    put_text(&b, "task", r->about.task);
-    put_text(&b, "started", r->about.started);
+    buf_put_member(&b, "display", r->about.display);
+    buf_put_member(&b, "dir", r->about.dir);
+    buf_put_member(&b, "task", r->about.task);
+    buf_put_member(&b, "started", r->about.started);
     buf_puts(&b, "}\n");
     int rc = file_write(r->path, b.data, b.len, e);
     buf_free(&b);
@@ -148,13 +142,11 @@ int running_parse(const char *text, size_t len, struct running *out, struct err 
         rc = err_set(e, ERR_ENV, "'pid' and 'born' are no process");
     else if (session < 0 || session > INT32_MAX)
         rc = err_set(e, ERR_ENV, "'session' is no number of one");
-    if (rc == 0)
-        rc = take_text(root, "display", out->display, sizeof out->display, e) ||
-                     take_text(root, "dir", out->dir, sizeof out->dir, e) ||
-                     take_text(root, "task", out->task, sizeof out->task, e) ||
-                     take_text(root, "started", out->started, sizeof out->started, e)
-                 ? -1
-                 : 0;
+    else if (take_text(root, "display", out->display, sizeof out->display, e) ||
+             take_text(root, "dir", out->dir, sizeof out->dir, e) ||
+             take_text(root, "task", out->task, sizeof out->task, e) ||
+             take_text(root, "started", out->started, sizeof out->started, e))
+        rc = -1;
     json_decref(root);
     return rc;
 }
@@ -242,18 +234,10 @@ bool running_lives(const struct running *r)
     return lives;
 }
 
-int running_ask(const struct running *r, struct err *e)
+int running_ask(const struct running *r, bool stop, struct err *e)
 {
     char *path = path_of("stop", r->pid, r->session, "", e);
-    int rc = path ? file_write(path, "", 0, e) : -1;
+    int rc = !path ? -1 : stop ? file_write(path, "", 0, e) : unlink(path);
     free(path);
     return rc;
-}
-
-void running_take_back(const struct running *r)
-{
-    char *path = path_of("stop", r->pid, r->session, "", NULL);
-    if (path)
-        unlink(path);
-    free(path);
 }

@@ -51,7 +51,22 @@ int running_handle(const struct running *r);
 /* Whether exactly that session (session 0: the process) is still running. */
 bool running_lives(const struct running *r);
 /* Writes or removes its stop file stop-PID-N (session 0: stop-PID). */
-int running_ask(const struct running *r, struct err *e);
-void running_take_back(const struct running *r);
+int running_ask(const struct running *r, bool stop, struct err *e);
+
+/* ---- ending runs of other processes (stopping.c) --------------------------------------------- */
+
+enum stopped { STOPPED_GONE, STOPPED_ASKED, STOPPED_URGED, STOPPED_KILLED, STOPPED_NOT };
+const char *stopped_name(enum stopped s); /* "asked", for programs */
+
+struct stopping {
+    struct running run;
+    enum stopped how; /* result */
+    double ms;        /* until it had ended */
+    int fd;
+};
+
+/* Stops all of them at the same time; returns how many have not ended.  runs: all runs, to find the
+ * displays of a killed process. */
+int stopping_run(struct stopping *s, int n, const struct running *runs, int n_runs);
 
 #endif

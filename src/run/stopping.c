@@ -1,5 +1,12 @@
-/* stopping.c - see stopping.h. */
-#include "run/stopping.h"
+/* stopping.c - ends runs of other processes.
+ *
+ *   at once        SIGTERM: keys are released, the record is closed, the process ends
+ *   after 2 s      SIGTERM again: keys are released through a second connection, the process ends
+ *   after 4.5 s    SIGKILL, and this process releases what stayed pressed
+ *
+ * One session of a process with several is only asked through its stop file.
+ */
+#include "run/running.h"
 
 #include "base/clock.h"
 #include "screen/screen.h"
@@ -54,7 +61,7 @@ static void next_step(struct stopping *s, int n, int step)
             s[i].how = steps[step].how;
             if (steps[step].signal)
                 syscall(SYS_pidfd_send_signal, s[i].fd, steps[step].signal, NULL, 0);
-        } else if (step == 0 && running_ask(&s[i].run, NULL) == 0) {
+        } else if (step == 0 && running_ask(&s[i].run, true, NULL) == 0) {
             s[i].how = STOPPED_ASKED;
         } else if (step == 0 || !steps[step].signal) {
             s[i].how = STOPPED_NOT;
@@ -85,7 +92,7 @@ static int look(struct stopping *s, int n, int64_t start, const struct running *
             close(s[i].fd);
             s[i].fd = -1;
             if (s[i].run.session)
-                running_take_back(&s[i].run); /* it may have ended before it saw the file */
+                running_ask(&s[i].run, false, NULL); /* it may have ended before it saw the file */
             if (s[i].how == STOPPED_KILLED)
                 release_all(s[i].run.pid, runs, n_runs);
         }

@@ -97,10 +97,7 @@ int job_run(struct job *j)
         warn("%s", unguarded.text);
     screen_install_signals();
     int code = job_work(j, &r, &e);
-    if (j->began)
-        job_outcome(j, &r, &e, code);
-    else
-        job_refused(j, &r, &e, code);
+    job_outcome(j, &r, &e, code);
     free(r.answer);
     return code;
 }

@@ -4,7 +4,6 @@
  * It works only when server and client share memory, which only trying tells: after the first failure
  * XGetImage is used.
  */
-#include "screen/pixels.h"
 #include "screen/private.h"
 
 #include <X11/extensions/Xfixes.h>
@@ -12,12 +11,12 @@
 #include <sys/ipc.h>
 #include <sys/shm.h>
 
-static void drop_image(struct screen *s)
+static void drop_image(struct screen *s, bool attached)
 {
     if (!s->image)
         return;
     if (s->segment.shmaddr) {
-        if (!s->lost)
+        if (attached && !s->lost)
             XShmDetach(s->dpy, &s->segment);
         s->image->data = NULL; /* XDestroyImage would free() it */
         shmdt(s->segment.shmaddr);
@@ -29,7 +28,7 @@ static void drop_image(struct screen *s)
 
 void capture_close(struct screen *s)
 {
-    drop_image(s);
+    drop_image(s, true);
 }
 
 /* Creates an image of w x h in shared memory; false, with shm_why, when that does not work. */
@@ -47,37 +46,29 @@ static bool shm_make(struct screen *s, int w, int h)
         s->shm_why = "the server refuses the image format";
         return false;
     }
-    s->segment.shmaddr = NULL;
+    s->segment = (XShmSegmentInfo){.shmid = -1};
     s->segment.shmid = shmget(IPC_PRIVATE, (size_t)s->image->bytes_per_line * (size_t)h, IPC_CREAT | 0600);
     void *at = s->segment.shmid < 0 ? (void *)-1 : shmat(s->segment.shmid, NULL, 0);
-    struct xtrap t;
-    xtrap_begin(&t, s->dpy);
-    bool attached = false;
+    s->shm_why = at == (void *)-1 ? "this system gives no shared memory" : "the server cannot see our memory";
     if (at != (void *)-1) {
+        struct xtrap t;
+        xtrap_begin(&t, s->dpy);
         s->segment.shmaddr = s->image->data = at;
-        s->segment.readOnly = False;
-        attached = XShmAttach(s->dpy, &s->segment);
+        bool attached = XShmAttach(s->dpy, &s->segment);
+        if (!xtrap_end(&t) && attached)
+            s->shm_why = NULL;
     }
-    attached = !xtrap_end(&t) && attached;
     if (s->segment.shmid >= 0)
         shmctl(s->segment.shmid, IPC_RMID, NULL); /* freed when both sides have detached */
-    if (attached)
-        return true;
-    if (s->segment.shmaddr) {
-        shmdt(s->segment.shmaddr);
-        s->segment.shmaddr = NULL;
-        s->image->data = NULL;
-    }
-    XDestroyImage(s->image);
-    s->image = NULL;
-    s->shm_why = at == (void *)-1 ? "this system gives no shared memory" : "the server cannot see our memory";
-    return false;
+    if (s->shm_why)
+        drop_image(s, false);
+    return !s->shm_why;
 }
 
 static int grab(struct screen *s, struct screen_rect r, struct err *e)
 {
     if (s->image && (s->image->width != r.w || s->image->height != r.h || !s->shm))
-        drop_image(s);
+        capture_close(s);
     if (!s->image)
         s->shm = shm_make(s, r.w, r.h);
     struct xtrap t;

@@ -199,10 +199,9 @@ _Noreturn static void guard_main(void)
 static void guard_setup(int fd)
 {
     setsid();
-    signal(SIGINT, SIG_IGN);
-    signal(SIGTERM, SIG_IGN);
-    signal(SIGHUP, SIG_IGN);
-    signal(SIGPIPE, SIG_IGN);
+    static const int ignored[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE};
+    for (size_t i = 0; i < sizeof ignored / sizeof *ignored; i++)
+        signal(ignored[i], SIG_IGN);
     prctl(PR_SET_NAME, "holorun-guard");
     int none = open("/dev/null", O_RDWR);
     dup2(none, STDIN_FILENO);

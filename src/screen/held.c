@@ -160,8 +160,7 @@ void held_release(struct held *h, Display *dpy)
     forget_pressed(h);
 }
 
-/* Now plus ms, on CLOCK_MONOTONIC. */
-static struct timespec deadline_in(int ms)
+struct timespec held_deadline(int ms)
 {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
@@ -174,7 +173,7 @@ static struct timespec deadline_in(int ms)
 
 void held_release_pressed(struct held *h, Display *dpy)
 {
-    struct timespec until = deadline_in(LOCK_WAIT_MS);
+    struct timespec until = held_deadline(LOCK_WAIT_MS);
     bool locked = pthread_mutex_clocklock(&h->lock, CLOCK_MONOTONIC, &until) == 0, any = false;
     struct pressed p = {0};
     for (int i = 0; i < HELD_KEYS; i++)
@@ -197,11 +196,6 @@ struct emergency { /* one display; freed by its thread */
     char *display;
     struct event_origin *origin;
 };
-static struct {
-    pthread_mutex_t lock;
-    pthread_cond_t done;
-    int left;
-} emergencies = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static void *emergency_thread(void *arg)
 {
@@ -212,46 +206,38 @@ static void *emergency_thread(void *arg)
         undo(dpy, &r->pressed, r->origin);
         XCloseDisplay(dpy);
     }
-    pthread_mutex_lock(&emergencies.lock);
-    emergencies.left--;
-    pthread_cond_signal(&emergencies.done);
-    pthread_mutex_unlock(&emergencies.lock);
     free(r->display);
     free(r);
     return NULL;
 }
 
-static void emergency(struct held *h)
+/* Whether a thread has been started for it. */
+static bool emergency(struct held *h, pthread_t *thread)
 {
     struct emergency *r = xcalloc(1, sizeof *r);
-    pthread_t thread;
     copy_pressed(h, &r->pressed);
     r->display = xstrdup(h->display);
     r->origin = &h->origin;
-    pthread_mutex_lock(&emergencies.lock);
-    emergencies.left++;
-    pthread_mutex_unlock(&emergencies.lock);
-    if (thread_start(&thread, 0, emergency_thread, r))
-        emergency_thread(r);
-    else
-        pthread_detach(thread);
+    if (thread_start(thread, 0, emergency_thread, r) == 0)
+        return true;
+    emergency_thread(r);
+    return false;
 }
 
 void held_emergency(void)
 {
-    struct timespec until = deadline_in(REGISTRY_WAIT_MS);
+    static pthread_t threads[STOP_SLOTS];
+    struct timespec until = held_deadline(REGISTRY_WAIT_MS);
+    int n = 0;
     if (pthread_mutex_clocklock(&registry_lock, CLOCK_MONOTONIC, &until))
         return; /* its owner hangs */
     for (struct held *h = registry; h; h = h->next)
-        if (held_any(h))
-            emergency(h);
-    until = deadline_in(EMERGENCY_MS);
-    pthread_mutex_lock(&emergencies.lock);
-    while (emergencies.left &&
-           pthread_cond_clockwait(&emergencies.done, &emergencies.lock, CLOCK_MONOTONIC, &until) == 0)
-        ;
-    bool all = !emergencies.left;
-    pthread_mutex_unlock(&emergencies.lock);
+        if (n < STOP_SLOTS && held_any(h))
+            n += emergency(h, &threads[n]);
+    until = held_deadline(EMERGENCY_MS);
+    bool all = true;
+    for (int i = 0; i < n; i++)
+        all = pthread_clockjoin_np(threads[i], NULL, CLOCK_MONOTONIC, &until) == 0 && all;
     for (struct held *h = registry; h && all; h = h->next)
         if (held_any(h))
             forget_pressed(h);
@@ -393,7 +379,7 @@ void held_open(struct held *h, Display *dpy, const char *display, bool same_serv
     memset(h, 0, sizeof *h);
     h->fd = -1;
     pthread_mutex_init(&h->lock, NULL);
-    event_origin_open(&h->origin);
+    pthread_mutex_init(&h->origin.lock, NULL);
     h->display = xstrdup(display);
     struct err e = ERR_INIT;
     char *dir = file_place(PLACE_RUNTIME, &e);
@@ -436,25 +422,21 @@ void held_close(struct held *h)
     free(h->path);
     free(h->display);
     pthread_mutex_destroy(&h->lock);
-    event_origin_close(&h->origin);
+    pthread_mutex_destroy(&h->origin.lock);
     memset(h, 0, sizeof *h);
     h->fd = -1;
 }
 
 void held_set_key(struct held *h, int keycode, bool on)
 {
-    if (keycode < 8 || keycode >= HELD_KEYS || h->key[keycode] == on)
-        return;
-    h->key[keycode] = on;
-    held_store(h);
+    if (keycode >= 8 && keycode < HELD_KEYS && atomic_exchange(&h->key[keycode], on) != on)
+        held_store(h);
 }
 
 void held_set_button(struct held *h, int button, bool on)
 {
-    if (button < 1 || button >= HELD_BUTTONS || h->button[button] == on)
-        return;
-    h->button[button] = on;
-    held_store(h);
+    if (button >= 1 && button < HELD_BUTTONS && atomic_exchange(&h->button[button], on) != on)
+        held_store(h);
 }
 
 void held_set_spare(struct held *h, int keycode, uint32_t keysym)

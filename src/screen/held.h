@@ -21,7 +21,6 @@
 #define HOLORUN_SCREEN_HELD_H
 
 #include "base/err.h"
-#include "screen/event_origin.h"
 
 #include <X11/Xlib.h>
 #include <pthread.h>
@@ -30,6 +29,29 @@
 #include <stdint.h>
 
 enum { HELD_KEYS = 256, HELD_BUTTONS = 32 };
+
+/* Tells the events that this program sent from those of a person.  XTEST events carry the XTEST keyboard or
+ * pointer as their source, but so do the events of a person who uses VNC.  So each event is noted before it is
+ * sent.  An event of an XTEST device that matches a note of the last 2 s is ours and uses the note up; every
+ * other event is a person's. */
+enum { ORIGIN_NOTES = 256 };
+enum event_origin_kind { ORIGIN_KEY, ORIGIN_BUTTON, ORIGIN_MOTION };
+
+struct event_origin { /* of one display */
+    pthread_mutex_t lock;
+    unsigned next;
+    struct event_origin_note {
+        enum event_origin_kind kind;
+        int detail; /* keycode or button */
+        bool down;
+        int64_t at; /* clock_ns(); 0: used up */
+    } notes[ORIGIN_NOTES];
+};
+
+/* To be called before each event is sent. */
+void event_origin_add(struct event_origin *o, enum event_origin_kind kind, int detail, bool down);
+/* Whether this event of an XTEST device is ours; uses its note up. */
+bool event_origin_match(struct event_origin *o, enum event_origin_kind kind, int detail, bool down);
 
 struct held {
     char *display, *path;
@@ -71,6 +93,9 @@ void held_release(struct held *h, Display *dpy);
 /* Releases keys and buttons only: text on its way still needs its keycodes.  Takes held_lock(), but waits
  * neither for an owner that hangs nor for a server that does. */
 void held_release_pressed(struct held *h, Display *dpy);
+
+/* Now plus ms on CLOCK_MONOTONIC, for waits that must end. */
+struct timespec held_deadline(int ms);
 
 /* Releases what the file of a hung process lists; the file stays.  Returns the number of keys, buttons,
  * keycodes and locks. */

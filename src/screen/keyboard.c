@@ -154,12 +154,10 @@ int keyboard_free_codes(struct screen *s, uint8_t *codes, int max)
 
 /* ---- events ----------------------------------------------------------------------------------- */
 
-/* Before a press: may we, and recorded as held.  A release is always allowed. */
+/* Before a press: may we, and recorded as held. */
 static int key_begin(struct screen *s, int code, bool down, struct err *e)
 {
-    if (!down)
-        held_lock(&s->held);
-    else if (input_begin(s, e))
+    if (input_begin(s, down, e))
         return -1;
     if (down)
         held_set_key(&s->held, code, true);
@@ -299,14 +297,14 @@ void keyboard_restore_locks(struct screen *s, unsigned locked)
 /* key_event() through libxdo, which also locks the key's group for that event. */
 static int chord_event(struct screen *s, int code, int group, bool down, struct err *e)
 {
-    xdo_t *xdo = screen_xdo(s);
-    if (!xdo)
+    if (!s->xdo && !(s->xdo = xdo_new_with_opened_display(s->dpy, s->name, 0)))
         return key_event(s, code, down, e);
+    s->xdo->quiet = 1;
     if (key_begin(s, code, down, e))
         return -1;
     charcodemap_t key = {.code = (KeyCode)code, .group = group};
     int modifiers = 0;
-    int failed = xdo_send_keysequence_window_list_do(xdo, CURRENTWINDOW, &key, 1, down, &modifiers, 0);
+    int failed = xdo_send_keysequence_window_list_do(s->xdo, CURRENTWINDOW, &key, 1, down, &modifiers, 0);
     if (key_end(s, code, down || failed, e)) /* failed: the release was not sent */
         return -1;
     return failed ? err_set(e, ERR_FAILED, "libxdo could not send keycode %d", code) : 0;

@@ -1,5 +1,5 @@
-/* pixels.c - see pixels.h. */
-#include "screen/pixels.h"
+/* pixels.c - the server's pixels to RGB, with a fast path for 32-bit BGRX. */
+#include "screen/private.h"
 
 #include <stddef.h>
 

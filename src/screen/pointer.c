@@ -43,7 +43,7 @@ int screen_pointer(struct screen *s, int *x, int *y)
 /* Coordinates are clamped: they are 16 bits on the wire and would wrap. */
 static int motion(struct screen *s, int x, int y, struct err *e)
 {
-    if (input_begin(s, e))
+    if (input_begin(s, true, e))
         return -1;
     event_origin_add(&s->held.origin, ORIGIN_MOTION, 0, true);
     XTestFakeMotionEvent(s->dpy, -1, clamp(x, s->root_rect.w), clamp(y, s->root_rect.h), CurrentTime);
@@ -91,9 +91,7 @@ static int physical_button(struct screen *s, int button, struct err *e)
 
 static int button_event(struct screen *s, int physical, bool down, struct err *e)
 {
-    if (!down)
-        held_lock(&s->held);
-    else if (input_begin(s, e))
+    if (input_begin(s, down, e))
         return -1;
     if (down)
         held_set_button(&s->held, physical, true);

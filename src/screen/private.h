@@ -6,10 +6,9 @@
  *   settle.c    damage, waiting             typing.c          text
  *   window.c    titles, activation          paste.c           text without any free keycode
  *   hit_test.c  windows, their programs     held.c            keys and buttons that are down
- *   watch.c     a person at the display     event_origin.c    our own events
+ *   watch.c     a person at the display     cpu_wait.c        programs that wait for a CPU
  *   stop.c      stop flags                  stopfile.c        stop files
  *   guard.c     watchdog process            xtrap.c           X errors, lost connections
- *   cpu_wait.c  programs that wait for a CPU
  */
 #ifndef HOLORUN_SCREEN_PRIVATE_H
 #define HOLORUN_SCREEN_PRIVATE_H
@@ -25,16 +24,6 @@
 #include <X11/extensions/XShm.h>
 #include <X11/extensions/Xdamage.h>
 #include <xdo.h>
-
-/* libxdo (3.20160805) leaks some of what it reads from the server. */
-#ifdef __SANITIZE_ADDRESS__
-#include <sanitizer/lsan_interface.h>
-#define xdo_leaks_begin() __lsan_disable()
-#define xdo_leaks_end()   __lsan_enable()
-#else
-#define xdo_leaks_begin()
-#define xdo_leaks_end()
-#endif
 
 enum { MAX_MONITORS = 32, MAX_BLINKERS = 16, MAX_SPARE = 32, MAX_DOWN = 16 };
 
@@ -125,12 +114,10 @@ bool screen_xinput_answers(Display *dpy);
 int screen_alive(struct screen *s, struct err *e);
 /* 0: alive, not stopped, no person, and this process has the lock.  Checked before each event. */
 int screen_may_act(struct screen *s, struct err *e);
-/* Around one event; input_begin() is -1 when there must be none.  A release begins with held_lock()
- * instead. */
-int input_begin(struct screen *s, struct err *e);
+/* Around one event; input_begin() is -1 when there must be none.  A release is always allowed. */
+int input_begin(struct screen *s, bool down, struct err *e);
 int input_end(struct screen *s, struct err *e); /* counts the event; -1: the display is lost */
 void screen_pump(struct screen *s);             /* reads waiting events: keymap, monitors, damage */
-xdo_t *screen_xdo(struct screen *s);
 
 /* ---- monitors.c -------------------------------------------------------------------------------- */
 
@@ -140,11 +127,17 @@ int monitors_update(struct screen *s, struct err *e); /* re-reads root size, mon
 
 void capture_close(struct screen *s);
 
+/* ---- pixels.c ---------------------------------------------------------------------------------- */
+
+/* rgb [h][w][3] of the upper left w x h of `from`: 16, 24, 30 and 32 bits a pixel in either byte order. */
+int pixels_to_rgb(const XImage *from, uint8_t *rgb, int w, int h, struct err *e);
+/* Blends a premultiplied ARGB picture onto the image, clipped.  One pixel per long, as XFixes returns it. */
+void pixels_blend(struct image *to, const unsigned long *argb, int x, int y, int w, int h);
+
 /* ---- settle.c ---------------------------------------------------------------------------------- */
 
 void settle_open(struct screen *s);
 void settle_close(struct screen *s);
-void settle_note_damage(struct screen *s);
 
 /* ---- cpu_wait.c --------------------------------------------------------------------------------- */
 

@@ -214,11 +214,11 @@ int screen_may_act(struct screen *s, struct err *e)
     return held_acquire(&s->held, s->dpy, e);
 }
 
-int input_begin(struct screen *s, struct err *e)
+int input_begin(struct screen *s, bool down, struct err *e)
 {
     guard_progress(s->stop->slot);
     held_lock(&s->held);
-    if (screen_may_act(s, e) == 0)
+    if (!down || screen_may_act(s, e) == 0)
         return 0;
     held_unlock(&s->held);
     return -1;
@@ -246,7 +246,7 @@ void screen_pump(struct screen *s)
                 XRefreshKeyboardMapping(&ev.xmapping);
             s->map_stale = true;
         } else if (s->damage_event && ev.type == s->damage_event + XDamageNotify) {
-            settle_note_damage(s);
+            s->damage_waiting = true;
         } else if (ev.type == SelectionRequest) {
             paste_answer(s, &ev.xselectionrequest);
         } else if (ev.type == SelectionClear && ev.xselectionclear.selection != XA_PRIMARY) {
@@ -257,18 +257,6 @@ void screen_pump(struct screen *s)
             s->view_gone = monitors_update(s, NULL) != 0;
         }
     }
-}
-
-xdo_t *screen_xdo(struct screen *s)
-{
-    if (!s->xdo) {
-        xdo_leaks_begin();
-        s->xdo = xdo_new_with_opened_display(s->dpy, s->name, 0);
-        xdo_leaks_end();
-        if (s->xdo)
-            s->xdo->quiet = 1;
-    }
-    return s->xdo;
 }
 
 const char *screen_name(const struct screen *s)
@@ -328,10 +316,9 @@ void screen_describe(struct screen *s, struct buf *out)
     screen_capture(s, &im, NULL); /* tries shared memory */
     image_free(&im);
     buf_printf(out, "shm: %s%s\n", s->shm ? "yes" : "no, ", s->shm ? "" : s->shm_why);
-    buf_printf(out, "xfixes: %s\n", s->xfixes ? "yes" : "no");
-    buf_printf(out, "xdamage: %s\n", s->damage_event ? "yes" : "no");
-    buf_printf(out, "randr: %s\n", s->randr_event ? "yes" : "no");
-    buf_printf(out, "xinput2: %s\n", s->xinput ? "yes" : "no");
+    static const char *const answer[] = {"no", "yes"};
+    buf_printf(out, "xfixes: %s\nxdamage: %s\nrandr: %s\nxinput2: %s\n", answer[s->xfixes],
+               answer[s->damage_event != 0], answer[s->randr_event != 0], answer[s->xinput]);
     buf_printf(out, "free keycodes: %d\n", keyboard_free_codes(s, codes, 256));
     buf_printf(out, "pointer buttons: %d\n", XGetPointerMapping(s->dpy, codes, 256));
     char manager[64];

@@ -112,7 +112,6 @@ int screen_type(struct screen *s, const char *utf8, size_t len, struct err *e);
 int screen_type_secret(struct screen *s, const char *utf8, size_t len, struct err *e);
 int screen_wait(struct screen *s, double ms, struct err *e); /* sleeps, checking the stop flag */
 int screen_release_all(struct screen *s);                    /* safe at any time; 1 when something was held */
-int screen_activate_window(struct screen *s, unsigned long id, struct err *e); /* through libxdo */
 int64_t screen_events_sent(const struct screen *s);
 
 /* ---- stopping -------------------------------------------------------------------------------- */
@@ -152,8 +151,8 @@ int screen_watch_check(struct screen *s, struct err *e);
  * screen_wait_for_person(), "keyboard" or "pointer"; NULL: nothing.  Until then input fails with
  * ERR_FAILED. */
 const char *screen_person(const struct screen *s);
-/* Waits until that person has done nothing for quiet_ms, or max_ms are over.  -1: stopped. */
-int screen_wait_for_person(struct screen *s, double quiet_ms, double max_ms, struct err *e);
+/* Waits until that person has done nothing for quiet_ms.  -1: stopped. */
+int screen_wait_for_person(struct screen *s, double quiet_ms, struct err *e);
 
 /* Starts the watchdog process (guard.h) that releases keys and buttons when this one is killed, stopped, or
  * hangs for 2 s during an action.  Call it before any thread is started and after XAUTHORITY is set, the

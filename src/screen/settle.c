@@ -82,19 +82,11 @@ static bool read_damage(struct screen *s)
     bool counts = false;
     for (int i = 0; rects && i < n; i++) {
         struct screen_rect r = {rects[i].x, rects[i].y, rects[i].width, rects[i].height};
-        bool client_inside = r.x < s->view.x + s->view.w && r.x + r.w > s->view.x &&
-                             r.y < s->view.y + s->view.h && r.y + r.h > s->view.y;
-        if (client_inside && !blinks(s, r))
-            counts = true;
+        counts = (screen_rect_intersect(r, s->view).w && !blinks(s, r)) || counts;
     }
     if (rects)
         XFree(rects);
     return counts;
-}
-
-void settle_note_damage(struct screen *s)
-{
-    s->damage_waiting = true;
 }
 
 /* Compares with the frame of at least COMPARE_MS ago. 1 same, 0 not or too early, -1 error. */

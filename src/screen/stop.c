@@ -216,10 +216,9 @@ void screen_install_signals(void)
 
     xtrap_setup(); /* held_emergency() uses Xlib in other threads */
     struct sigaction sa = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
-    sigaction(SIGINT, &sa, NULL);
-    sigaction(SIGTERM, &sa, NULL);
-    sigaction(SIGHUP, &sa, NULL);
-    sigaction(SIGUSR1, &sa, NULL);
+    static const int ending[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1};
+    for (size_t i = 0; i < sizeof ending / sizeof *ending; i++)
+        sigaction(ending[i], &sa, NULL);
     /* A closed pipe or a file at its size limit is an error of write(), not an exit with a button down. */
     sa.sa_handler = SIG_IGN;
     sigaction(SIGPIPE, &sa, NULL);

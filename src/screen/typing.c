@@ -133,15 +133,6 @@ static int type_run(struct screen *s, const uint32_t *text, size_t n, struct err
     return 0;
 }
 
-/* Whether some character is on no key. */
-static bool needs_spare_keycode(struct screen *s, const uint32_t *text, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        if (!on_keyboard(s, text[i]))
-            return true;
-    return false;
-}
-
 static int type_all(struct screen *s, const uint32_t *text, size_t n, struct err *e)
 {
     int capacity = spare_capacity(s);
@@ -173,7 +164,8 @@ static int type_with(struct screen *s, const char *utf8, size_t len, bool secret
     int rc = n ? keyboard_ready(s, e) : 0;
     if (n && rc == 0) {
         unsigned locked = keyboard_clear_locks(s);
-        if (spare_capacity(s) || !needs_spare_keycode(s, text, n))
+        int none;
+        if (spare_capacity(s) || plan_run(s, text, n, NULL, &none, 0) == n)
             rc = type_all(s, text, n, e);
         else if (secret)
             rc = err_set(e, ERR_USAGE, "no key gives a character of a secret, and secrets are not pasted");

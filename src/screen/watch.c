@@ -3,7 +3,7 @@
  * A thread with its own connection listens to raw events (XInput 2.1 or newer delivers them even during a
  * keyboard grab).  It sets the screen's stop flag on Escape twice within 0.6 s with no other key between,
  * and, if enabled, when a person has left the pointer in the top left corner for a second.  Our own events
- * do not count (event_origin.c).
+ * do not count.
  *
  * Once the flag is set, by anybody, this thread releases what is pressed: the thread that sends events may
  * be inside the model.
@@ -39,6 +39,7 @@
 
 enum {
     GESTURE_MS = 600,
+    NOTE_MS = 2000, /* for which one of our own events is remembered */
     CORNER_PX = 2,
     CORNER_MS = 1000,
     POLL_MS = 40,
@@ -69,6 +70,30 @@ struct watch {
     pthread_t thread;
     int socket; /* dup of the connection's, valid while the thread closes that */
 };
+
+/* ---- our own events --------------------------------------------------------------------------- */
+
+void event_origin_add(struct event_origin *o, enum event_origin_kind kind, int detail, bool down)
+{
+    pthread_mutex_lock(&o->lock);
+    o->notes[o->next++ % ORIGIN_NOTES] = (struct event_origin_note){kind, detail, down, clock_ns()};
+    pthread_mutex_unlock(&o->lock);
+}
+
+bool event_origin_match(struct event_origin *o, enum event_origin_kind kind, int detail, bool down)
+{
+    bool found = false;
+    pthread_mutex_lock(&o->lock);
+    for (int i = 0; i < ORIGIN_NOTES && !found; i++) {
+        struct event_origin_note *n = &o->notes[i];
+        found = n->at && n->kind == kind && n->detail == detail && n->down == down &&
+                clock_ms_since(n->at) < NOTE_MS;
+        if (found)
+            n->at = 0;
+    }
+    pthread_mutex_unlock(&o->lock);
+    return found;
+}
 
 /* ---- events ----------------------------------------------------------------------------------- */
 
@@ -231,16 +256,16 @@ const char *screen_person(const struct screen *s)
     return s->options.heed_person && s->watch && s->watch->person ? s->watch->what : NULL;
 }
 
-int screen_wait_for_person(struct screen *s, double quiet_ms, double max_ms, struct err *e)
+int screen_wait_for_person(struct screen *s, double quiet_ms, struct err *e)
 {
-    int64_t start = clock_ns(), last = 0;
+    int64_t last = 0;
     if (!screen_person(s))
         return 0;
     do {
         last = s->watch->person;
         if (screen_wait(s, 20, e))
             return -1;
-    } while (clock_ms_since(last) < quiet_ms && clock_ms_since(start) < max_ms);
+    } while (clock_ms_since(last) < quiet_ms);
     atomic_compare_exchange_strong(&s->watch->person, &last, 0);
     return 0;
 }
@@ -350,13 +375,11 @@ void watch_closing(struct screen *s)
 void watch_close(struct screen *s)
 {
     struct watch *w = s->watch;
-    struct timespec until;
+    struct timespec until = held_deadline(JOIN_MS);
     if (!w)
         return;
     w->end = true;
     stop_wake(s->stop);
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += JOIN_MS / 1000;
     if (pthread_clockjoin_np(w->thread, NULL, CLOCK_MONOTONIC, &until)) { /* the server hangs */
         shutdown(w->socket, SHUT_RDWR);
         pthread_join(w->thread, NULL);

@@ -1,7 +1,7 @@
-/* window.c - the active window, titles and classes, listing, activation.
+/* window.c - the active window, titles and classes, listing.
  *
- * Activation and focus go through libxdo; properties are read here, with a limit on their size.  Any window
- * may vanish between two requests, so all look-ups are inside an error trap.
+ * Properties are read with a limit on their size.  Any window may vanish between two requests, so all
+ * look-ups are inside an error trap.
  */
 #include "screen/private.h"
 
@@ -16,7 +16,6 @@
 enum {
     TITLE_MAX = 4096,
     PROPERTY_LONGS = TITLE_MAX / 4,
-    ACTIVATE_MS = 1000,
     TREE_WINDOWS = 20000,
     TREE_DEPTH = 32,
     MAP_MS = 150, /* within which a window manager shows a window */
@@ -124,34 +123,23 @@ static Window named_under_pointer(struct screen *s)
 
 int screen_active_window(struct screen *s, char *title, size_t title_size, char *wm_class, size_t class_size)
 {
-    char t[TITLE_MAX] = "", c[TITLE_MAX] = "";
-    if (title_size)
-        title[0] = 0;
-    if (class_size)
-        wm_class[0] = 0;
+    char none[2][1];
+    struct xtrap trap;
+    title = title_size ? title : none[0];
+    wm_class = class_size ? wm_class : none[1];
+    title[0] = wm_class[0] = 0;
     if (s->lost)
         return -1;
-    struct xtrap trap;
     xtrap_begin(&trap, s->dpy);
     Window w = root_property(s, "_NET_ACTIVE_WINDOW");
     if (!w)
         w = named_under_pointer(s);
     if (w) {
-        window_title(s, w, t, sizeof t);
-        window_class(s, w, c, sizeof c);
+        window_title(s, w, title, title_size ? title_size : 1);
+        window_class(s, w, wm_class, class_size ? class_size : 1);
     }
     xtrap_end(&trap);
-    if (s->lost || !w)
-        return -1;
-    if (title_size) {
-        snprintf(title, title_size, "%s", t);
-        title[utf8_valid_prefix(title, strlen(title))] = 0;
-    }
-    if (class_size) {
-        snprintf(wm_class, class_size, "%s", c);
-        wm_class[utf8_valid_prefix(wm_class, strlen(wm_class))] = 0;
-    }
-    return 0;
+    return s->lost || !w ? -1 : 0;
 }
 
 /* ---- search ----------------------------------------------------------------------------------- */
@@ -201,38 +189,7 @@ int screen_each_window(struct screen *s, bool (*visit)(void *arg, const char *ti
     return screen_alive(s, e) ? -1 : enough;
 }
 
-/* ---- activation ------------------------------------------------------------------------------- */
-
-int screen_activate_window(struct screen *s, unsigned long id, struct err *e)
-{
-    if (screen_may_act(s, e))
-        return -1;
-    xdo_t *xdo = screen_xdo(s);
-    struct xtrap trap;
-    XWindowAttributes a;
-    xtrap_begin(&trap, s->dpy);
-    bool managed = root_property(s, "_NET_SUPPORTING_WM_CHECK") != None, failed = true;
-    XGrabServer(s->dpy); /* libxdo dereferences a wild pointer when the window vanishes */
-    xdo_leaks_begin();
-    if (xdo && XGetWindowAttributes(s->dpy, id, &a))
-        failed =
-            managed ? xdo_activate_window(xdo, id) : xdo_raise_window(xdo, id) || xdo_focus_window(xdo, id);
-    xdo_leaks_end();
-    XUngrabServer(s->dpy);
-    int code = xtrap_end(&trap);
-    if (screen_alive(s, e))
-        return -1;
-    if (failed || code)
-        return err_set(e, ERR_FAILED, "window 0x%lx could not be brought to the front (X error %d)", id,
-                       code);
-    for (int ms = 0; managed && ms < ACTIVATE_MS; ms += 20) {
-        if (root_property(s, "_NET_ACTIVE_WINDOW") == id)
-            return 0;
-        if (screen_wait(s, 20, e))
-            return -1;
-    }
-    return managed ? err_set(e, ERR_FAILED, "the window manager did not activate window 0x%lx", id) : 0;
-}
+/* ---- window manager ------------------------------------------------------------------------------ */
 
 void window_manager_name(struct screen *s, char *out, size_t size)
 {

@@ -14,7 +14,6 @@
 #include "base/err.h"
 
 #include <poll.h>
-#include <pthread.h>
 #include <setjmp.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -58,17 +57,9 @@ static void on_lost(Display *dpy, void *lost)
     XUnlockDisplay(dpy); /* Xlib has locked it and expects an exit */
 }
 
-static void setup(void)
-{
-    XInitThreads();
-    XSetErrorHandler(on_error);
-    XSetIOErrorHandler(on_io_error);
-}
-
 void xtrap_setup(void)
 {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, setup);
+    XInitThreads();
     XSetErrorHandler(on_error); /* a library may have installed its own */
     XSetIOErrorHandler(on_io_error);
 }
