@@ -10,23 +10,9 @@
 const char *action_fault_name(enum action_fault f)
 {
     static const char *const names[] = {
-        [FAULT_NONE] = "OK",
-        [FAULT_PARSE] = "E_PARSE",
-        [FAULT_NO_ACTION] = "E_NO_ACTION",
-        [FAULT_SCHEMA] = "E_SCHEMA",
-        [FAULT_UNSUPPORTED] = "E_UNSUPPORTED",
-        [FAULT_RANGE] = "E_RANGE",
-        [FAULT_KEY] = "E_KEY",
-        [FAULT_TEXT] = "E_TEXT",
-        [FAULT_DENIED] = "E_DENIED",
-        [FAULT_ZONE] = "E_ZONE",
-        [FAULT_REFUSED] = "E_CONFIRM_REFUSED",
-        [FAULT_GRAB] = "E_GRAB",
-        [FAULT_FOCUS] = "E_FOCUS",
-        [FAULT_X11] = "E_X11",
-        [FAULT_BUDGET] = "E_BUDGET",
-        [FAULT_STOPPED] = "E_STOPPED",
-    };
+        "OK",      "E_PARSE", "E_NO_ACTION", "E_SCHEMA", "E_UNSUPPORTED",     "E_RANGE",
+        "E_KEY",   "E_TEXT",  "E_DENIED",    "E_ZONE",   "E_CONFIRM_REFUSED", "E_GRAB",
+        "E_FOCUS", "E_X11",   "E_BUDGET",    "E_STOPPED"}; /* in the order of the enum */
     return f >= FAULT_NONE && f <= FAULT_STOPPED ? names[f] : "E_UNKNOWN";
 }
 
@@ -85,6 +71,13 @@ int action_characters(const struct action *a)
     default:
         return 0;
     }
+}
+
+int action_shortcut(enum action_kind k, uint32_t keys[2])
+{
+    keys[0] = k == ACT_GOTO ? XK_Control_L : k == ACT_REFRESH ? XK_F5 : XK_Alt_L;
+    keys[1] = k == ACT_GOTO ? XK_l : k == ACT_BACK ? XK_Left : XK_Right;
+    return k == ACT_REFRESH ? 1 : k == ACT_GOTO || k == ACT_BACK || k == ACT_FORWARD ? 2 : 0;
 }
 
 bool action_touches(enum action_kind k)

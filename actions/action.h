@@ -143,6 +143,10 @@ int action_characters(const struct action *a);
 /* Whether it sends input: all but waiting, observing, planning, asking and answering. */
 bool action_touches(enum action_kind k);
 
+/* The chord of BACK, FORWARD and REFRESH, and the one that opens the address bar for GOTO: how many keys;
+ * 0: none. */
+int action_shortcut(enum action_kind k, uint32_t keys[2]);
+
 const char *action_kind_name(enum action_kind k); /* "click" */
 bool action_ends_run(enum action_kind k);         /* ANSWER, INFEASIBLE, ASK */
 

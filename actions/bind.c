@@ -7,7 +7,7 @@
  * which space a fraction is in.  Values fixed by the table ("with") are bound like those that the model
  * wrote.  Messages name the tool and the argument: the model reads them.
  */
-#include "actions/bind.h"
+#include "actions/parse.h"
 
 #include <string.h>
 
@@ -90,12 +90,9 @@ static const struct tool_arg *find_arg(const struct tool *t, const char *key, bo
         if (!strcmp(t->args[i].name, key))
             return &t->args[i];
     *alias = true;
-    for (int i = 0; i < t->nargs; i++) {
-        json_t *one;
-        size_t k;
-        json_array_foreach(t->args[i].aliases, k,
-                           one) if (!strcmp(json_string_value(one), key)) return &t->args[i];
-    }
+    for (int i = 0; i < t->nargs; i++)
+        if (tools_alias(t->args[i].aliases, key, true))
+            return &t->args[i];
     return NULL;
 }
 
@@ -167,7 +164,7 @@ enum action_fault bind_call(struct parse *p, const char *tool, json_t *args, con
     bool alias;
     unsigned given = 0;
     struct binding c = {.p = p, .amount = 5};
-    c.tool = tools_find(dialect_tools(p->d), tool, &alias);
+    c.tool = tools_find(p->d->tools, tool, &alias);
     if (!c.tool)
         return parse_fault(p, FAULT_UNSUPPORTED, "there is no tool '%s'", tool);
     p->out->repairs |= alias ? REPAIR_ALIAS : 0;

@@ -3,19 +3,26 @@
  * Accepted, and recorded as repairs: numbers written as strings, integers with a fraction, a list of keys
  * as one text.  A value out of range or of another type is a message to the model.
  */
-#include "actions/bind.h"
+#include "actions/parse.h"
 
 #include "base/buf.h"
 
 #include <math.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 enum { PIXELS_PER_CLICK = 100, MAX_PIXEL_CLICKS = 30, MAX_PLAN = 8 << 10 };
 
-static enum action_fault bad_value(struct binding *c, const char *arg, const char *expected)
+PRINTF_LIKE(3, 4)
+static enum action_fault bad_value(struct binding *c, const char *arg, const char *fmt, ...)
 {
+    char expected[200];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(expected, sizeof expected, fmt, ap);
+    va_end(ap);
     return parse_fault(c->p, FAULT_SCHEMA, "tool '%s': '%s' must be %s", c->tool->name, arg, expected);
 }
 
@@ -41,18 +48,14 @@ static bool read_number(struct binding *c, json_t *v, double *out, bool *real)
 
 static enum action_fault read_int(struct binding *c, const struct tool_arg *arg, json_t *v, int *out)
 {
-    char expected[80];
     double n;
-    bool real;
-    snprintf(expected, sizeof expected, "an integer from %d to %d", arg->min, arg->max);
-    if (!read_number(c, v, &n, &real))
-        return bad_value(c, arg->name, expected);
-    if (real) {
+    bool real, good = read_number(c, v, &n, &real);
+    if (good && real) {
         n = floor(n + 0.5);
         c->p->out->repairs |= REPAIR_FLOAT;
     }
-    if (n < arg->min || n > arg->max)
-        return bad_value(c, arg->name, expected);
+    if (!good || n < arg->min || n > arg->max)
+        return bad_value(c, arg->name, "an integer from %d to %d", arg->min, arg->max);
     *out = (int)n;
     return FAULT_NONE;
 }
@@ -132,28 +135,13 @@ static enum action_fault read_path(struct binding *c, const struct tool_arg *arg
 
 /* ---- words and keys --------------------------------------------------------------------------- */
 
-/* Whether the word is one of "a|b|c", ignoring case. */
-static bool one_of(const char *values, const char *word)
-{
-    size_t n = strlen(word);
-    for (const char *s = values; n && s; s = strchr(s, '|')) {
-        s += *s == '|';
-        if (!strncasecmp(s, word, n) && (s[n] == '|' || !s[n]))
-            return true;
-    }
-    return false;
-}
-
 static enum action_fault read_enum(struct binding *c, const struct tool_arg *arg, json_t *v)
 {
     static const char *const names[] = {"left", "middle", "right", "wheel", "back", "forward"};
     static const uint8_t numbers[] = {1, 2, 3, 2, 8, 9};
-    char expected[120];
     const char *word = json_string_value(v);
-    if (!word || !one_of(arg->values, word)) {
-        snprintf(expected, sizeof expected, "one of %s", arg->values);
-        return bad_value(c, arg->name, expected);
-    }
+    if (!word || !tools_has_word(arg->values, word, strlen(word)))
+        return bad_value(c, arg->name, "one of %s", arg->values);
     if (arg->id == P_DIRECTION)
         c->direction = (char)(word[0] | 0x20);
     else if (arg->id == P_STATUS)
@@ -170,7 +158,7 @@ static enum action_fault add_chord(struct binding *c, const char *s, size_t len,
                                    int *n)
 {
     char bad[64] = "";
-    int got = len ? action_chord(s, len, dialect_tools(c->p->d)->cmd_is_ctrl, keys + *n, max - *n, bad) : -1;
+    int got = len ? action_chord(s, len, c->p->d->cmd_is_ctrl, keys + *n, max - *n, bad) : -1;
     if (got == -2)
         return parse_fault(c->p, FAULT_SCHEMA, "too many keys in '%s'", s);
     if (got < 0)
@@ -183,23 +171,22 @@ static enum action_fault add_chord(struct binding *c, const char *s, size_t len,
 static enum action_fault read_keys(struct binding *c, const struct tool_arg *arg, json_t *v, uint32_t *keys,
                                    int max, int *n)
 {
-    char expected[80];
+    static const char expected[] = "a list of %d to %d keys";
     json_t *one = v;
     enum action_fault f = FAULT_NONE;
     int before = *n, least = arg->id == P_KEY || arg->id == P_TAP ? 1 : arg->min;
     size_t i;
-    snprintf(expected, sizeof expected, "a list of %d to %d keys", least, max);
     if (json_is_string(v))
         f = add_chord(c, json_string_value(v), json_string_length(v), keys, max, n);
     else if (!json_is_array(v) || json_array_size(v) > (size_t)max)
-        return bad_value(c, arg->name, expected);
+        return bad_value(c, arg->name, expected, least, max);
     json_array_foreach(v, i, one)
     {
         if (!json_is_string(one))
-            return bad_value(c, arg->name, expected);
+            return bad_value(c, arg->name, expected, least, max);
         f = f ? f : add_chord(c, json_string_value(one), json_string_length(one), keys, max, n);
     }
-    return f || *n - before >= least ? f : bad_value(c, arg->name, expected);
+    return f || *n - before >= least ? f : bad_value(c, arg->name, expected, least, max);
 }
 
 /* For HOLDTAP the held keys go to the front of keys[]. */
@@ -250,7 +237,7 @@ static enum action_fault read_goals(struct binding *c, const struct tool_arg *ar
         const char *title = json_string_value(json_object_get(goal, "title"));
         json_t *said = json_object_get(goal, "status");
         const char *status = said ? json_string_value(said) : "todo";
-        good = good && title && status && one_of("todo|running|done|failed", status);
+        good = good && title && status && tools_has_word("todo|running|done|failed", status, strlen(status));
         good = good && json_object_size(goal) == (said ? 2u : 1u);
         if (!good)
             break;
@@ -298,12 +285,10 @@ static enum action_fault set_int(struct binding *c, const struct tool_arg *arg, 
 
 static enum action_fault set_seconds(struct binding *c, const struct tool_arg *arg, json_t *v)
 {
-    char expected[80];
     double n;
     bool real;
-    snprintf(expected, sizeof expected, "a number of seconds from %d to %d", arg->min, arg->max);
     if (!read_number(c, v, &n, &real) || n < arg->min || n > arg->max)
-        return bad_value(c, arg->name, expected);
+        return bad_value(c, arg->name, "a number of seconds from %d to %d", arg->min, arg->max);
     c->a->ms = (uint32_t)(n * 1000 + 0.5);
     return FAULT_NONE;
 }

@@ -173,12 +173,10 @@ void action_to_json(const struct action *a, struct buf *out)
         buf_printf(out, ", \"x\": %d, \"y\": %d", a->x, a->y);
     if (a->x2 != ACTION_ABSENT)
         buf_printf(out, ", \"x2\": %d, \"y2\": %d", a->x2, a->y2);
-    if (a->x != ACTION_ABSENT)
-        buf_printf(out, ", \"n\": [%.6g, %.6g", a->nx, a->ny);
     if (a->x != ACTION_ABSENT && a->x2 != ACTION_ABSENT)
-        buf_printf(out, ", %.6g, %.6g", a->nx2, a->ny2);
-    if (a->x != ACTION_ABSENT)
-        buf_putc(out, ']');
+        buf_printf(out, ", \"n\": [%.6g, %.6g, %.6g, %.6g]", a->nx, a->ny, a->nx2, a->ny2);
+    else if (a->x != ACTION_ABSENT)
+        buf_printf(out, ", \"n\": [%.6g, %.6g]", a->nx, a->ny);
     if (a->npath) {
         buf_puts(out, ", \"path\": [");
         for (int i = 0; i < a->npath; i++)

@@ -60,6 +60,8 @@ static const struct field fields[] = {
     FLAG(tool_output_always),
     FLAG(image_inline),
     FLAG(think),
+    FLAG(cmd_is_ctrl),
+    FLAG(run_all),
     NUMBER(max_images, FIELD_INT, 1, 4, 3),
     NUMBER(max_tokens, FIELD_INT, 16, 65536, 4096),
     NUMBER(temperature, FIELD_FLOAT, 0, 5, 0),
@@ -67,8 +69,7 @@ static const struct field fields[] = {
 };
 enum { NFIELDS = sizeof fields / sizeof *fields };
 
-static const char *const other_keys[] = {"name",        "system_file", "screen", "tools",
-                                         "cmd_is_ctrl", "run_all",     NULL};
+static const char *const other_keys[] = {"name", "system_file", "screen", "tools", NULL};
 
 /* ---- templates -------------------------------------------------------------------------------- */
 
@@ -198,18 +199,30 @@ static int read_screen(json_t *v, struct dialect *d, struct err *e)
     return 0;
 }
 
+/* A built-in dialect's file; NULL: there is none of that name. */
+static const char *builtin_text(const char *name, size_t *len)
+{
+    char *file = xasprintf("%s.json", name);
+    const char *text = builtin_file(file, len);
+    free(file);
+    return text;
+}
+
+static json_t *builtin_json(const char *name)
+{
+    size_t len;
+    const char *text = builtin_text(name, &len);
+    return text ? json_loadb(text, len, 0, NULL) : NULL;
+}
+
 /* "tools" may name a built-in dialect whose table is used. */
 static struct tools *tools_of(json_t *v, const char *name, struct err *e)
 {
     const char *other = json_string_value(v);
     if (!other)
         return tools_parse(v, name, e);
-    size_t len = 0;
-    char *file = xasprintf("%s.json", other);
-    const char *json = builtin_file(file, &len);
-    json_t *root = json ? json_loadb(json, len, 0, NULL) : NULL, *list = json_object_get(root, "tools");
+    json_t *root = builtin_json(other), *list = json_object_get(root, "tools");
     struct tools *t = NULL;
-    free(file);
     if (json_is_array(list))
         t = tools_parse(list, name, e);
     else
@@ -217,22 +230,6 @@ static struct tools *tools_of(json_t *v, const char *name, struct err *e)
                 other);
     json_decref(root);
     return t;
-}
-
-static int read_tools(json_t *root, struct dialect *d, struct err *e)
-{
-    struct tools *t = d->tools = tools_of(json_object_get(root, "tools"), d->name, e);
-    if (!t)
-        return -1;
-    static const char *const keys[] = {"cmd_is_ctrl", "run_all"};
-    bool *const to[] = {&t->cmd_is_ctrl, &t->run_all};
-    for (int i = 0; i < 2; i++) {
-        json_t *v = json_object_get(root, keys[i]);
-        if (v && !json_is_boolean(v))
-            return err_set(e, ERR_USAGE, "dialect '%s': key '%s' must be true or false", d->name, keys[i]);
-        *to[i] = json_is_true(v);
-    }
-    return 0;
 }
 
 static int read_dialect(json_t *root, struct dialect *d, struct err *e)
@@ -249,7 +246,8 @@ static int read_dialect(json_t *root, struct dialect *d, struct err *e)
     for (int i = 0; i < NFIELDS; i++)
         if (read_field(&fields[i], json_object_get(root, fields[i].key), d, e))
             return -1;
-    if (read_screen(json_object_get(root, "screen"), d, e) || read_tools(root, d, e))
+    d->tools = tools_of(json_object_get(root, "tools"), name, e);
+    if (!d->tools || read_screen(json_object_get(root, "screen"), d, e))
         return -1;
     d->schema = tools_schema(d);
     d->tool_list = tools_list(d);
@@ -358,9 +356,7 @@ struct dialect *dialect_load(const char *name, struct err *e)
         free(data);
         return d;
     }
-    char *file = xasprintf("%s.json", name);
-    const char *json = builtin_file(file, &len);
-    free(file);
+    const char *json = builtin_text(name, &len);
     if (json)
         return parse_in(json, len, name, NULL, e);
     unknown_name(name, e);
@@ -390,15 +386,12 @@ const char *dialect_space_name(enum coord_space space)
 char *dialect_in_space(const char *name, enum coord_space space, struct err *e)
 {
     size_t len;
-    char *file = xasprintf("%s.json", name), *text = NULL;
-    const char *json = is_path(name) ? NULL : builtin_file(file, &len);
-    free(file);
-    if (!json) {
+    json_t *root = builtin_json(name);
+    if (!root) {
         err_set(e, ERR_USAGE, "'%s' is no built-in dialect: in its file, \"coords\" should be \"%s\"", name,
                 spaces[space]);
         return NULL;
     }
-    json_t *root = json_loadb(json, len, 0, NULL);
     const char *system = json_string_value(json_object_get(root, "system_file"));
     const char *prompt = system ? builtin_file(system, &len) : NULL;
     if (prompt) {
@@ -408,7 +401,7 @@ char *dialect_in_space(const char *name, enum coord_space space, struct err *e)
     char *named = xasprintf("%s-%s", name, spaces[space]);
     json_object_set_new(root, "name", json_string(named));
     json_object_set_new(root, "coords", json_string(spaces[space]));
-    text = json_dumps(root, JSON_INDENT(2));
+    char *text = json_dumps(root, JSON_INDENT(2));
     free(named);
     json_decref(root);
     return text;

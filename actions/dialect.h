@@ -5,8 +5,7 @@
  *
  * A dialect file is one JSON object with the members of struct dialect below as keys.  "tools": see
  * tools.c, or the name of a built-in dialect whose table is used.  "system_file": "NAME.txt" names a text
- * beside the file, in place of "system".  "screen": [w, h].  "cmd_is_ctrl", "run_all": see tools.h.
- * Unknown keys are refused.
+ * beside the file, in place of "system".  "screen": [w, h].  Unknown keys are refused.
  */
 #ifndef HOLORUN_ACTIONS_DIALECT_H
 #define HOLORUN_ACTIONS_DIALECT_H
@@ -17,6 +16,8 @@
 #include "text/tokenizer.h"
 
 #include <stdbool.h>
+
+struct tools;
 
 enum dialect_syntax { /* selects the parser */
                       SYNTAX_HOLO3,
@@ -56,7 +57,9 @@ struct dialect {
     char *tool_list;         /* one line per tool, from the same table: the {tools} slot */
     int screen_w, screen_h;  /* the only screen size that this model supports, 0: any */
     char *sha256;            /* hex, of the dialect file's bytes */
-    void *tools;             /* struct tools (tools.h) */
+    bool cmd_is_ctrl;        /* "cmd" is the Control key */
+    bool run_all;            /* of several calls in one turn all are run, not only the first */
+    struct tools *tools;     /* tools.h */
 };
 
 /* name: a built-in dialect (dialect_names()) or a path ending in .json.  NULL with e: unknown name, unknown

@@ -8,51 +8,26 @@
 #include <string.h>
 
 /* clang-format off */
-/* NOLINTBEGIN(bugprone-macro-parentheses): a symbol cannot stand in parentheses */
-#define EMBED(symbol, path)                                              \
-    extern const char symbol[], symbol##_end[];                          \
-    __asm__(".pushsection .rodata\n"                                     \
-            ".global " #symbol "\n" #symbol ":\n.incbin \"" path "\"\n"  \
-            ".global " #symbol "_end\n" #symbol "_end:\n.byte 0\n"       \
-            ".popsection\n")
-
-EMBED(prompt_anthropic, "prompts/anthropic.json");
-EMBED(prompt_computer_text, "prompts/computer.txt");
-EMBED(prompt_function, "prompts/function.json");
-EMBED(prompt_function_text, "prompts/function.txt");
-EMBED(prompt_holo1, "prompts/holo1.json");
-EMBED(prompt_holo1_abs, "prompts/holo1-abs.json");
-EMBED(prompt_holo1_text, "prompts/holo1.txt");
-EMBED(prompt_holo3, "prompts/holo3.json");
-EMBED(prompt_holo3_text, "prompts/holo3.txt");
-EMBED(prompt_openai, "prompts/openai.json");
-EMBED(prompt_pocket, "prompts/pocket.json");
-EMBED(prompt_pyautogui, "prompts/pyautogui.json");
-EMBED(prompt_pyautogui_text, "prompts/pyautogui.txt");
-EMBED(prompt_uitars, "prompts/uitars.json");
-EMBED(prompt_uitars_text, "prompts/uitars.txt");
-/* NOLINTEND(bugprone-macro-parentheses) */
+#define FILES(ROW)                                                                                     \
+    ROW(anthropic, "anthropic.json") ROW(computer_text, "computer.txt") ROW(function, "function.json") \
+    ROW(function_text, "function.txt") ROW(holo1, "holo1.json") ROW(holo1_abs, "holo1-abs.json")       \
+    ROW(holo1_text, "holo1.txt") ROW(holo3, "holo3.json") ROW(holo3_text, "holo3.txt")                 \
+    ROW(openai, "openai.json") ROW(pocket, "pocket.json") ROW(pyautogui, "pyautogui.json")             \
+    ROW(pyautogui_text, "pyautogui.txt") ROW(uitars, "uitars.json") ROW(uitars_text, "uitars.txt")
+#define EMBED(symbol, file)                                                                            \
+    extern const char prompt_##symbol[], prompt_##symbol##_end[];                                      \
+    __asm__(".pushsection .rodata\n"                                                                   \
+            ".global prompt_" #symbol "\nprompt_" #symbol ":\n.incbin \"prompts/" file "\"\n"          \
+            ".global prompt_" #symbol "_end\nprompt_" #symbol "_end:\n.byte 0\n"                      \
+            ".popsection\n");
+#define ENTRY(symbol, file) {file, prompt_##symbol, prompt_##symbol##_end},
 /* clang-format on */
+
+FILES(EMBED)
 
 static const struct {
     const char *name, *begin, *end;
-} files[] = {
-    {"holo3.json", prompt_holo3, prompt_holo3_end},
-    {"holo3.txt", prompt_holo3_text, prompt_holo3_text_end},
-    {"holo1.json", prompt_holo1, prompt_holo1_end},
-    {"holo1-abs.json", prompt_holo1_abs, prompt_holo1_abs_end},
-    {"holo1.txt", prompt_holo1_text, prompt_holo1_text_end},
-    {"function.json", prompt_function, prompt_function_end},
-    {"function.txt", prompt_function_text, prompt_function_text_end},
-    {"uitars.json", prompt_uitars, prompt_uitars_end},
-    {"uitars.txt", prompt_uitars_text, prompt_uitars_text_end},
-    {"anthropic.json", prompt_anthropic, prompt_anthropic_end},
-    {"openai.json", prompt_openai, prompt_openai_end},
-    {"computer.txt", prompt_computer_text, prompt_computer_text_end},
-    {"pyautogui.json", prompt_pyautogui, prompt_pyautogui_end},
-    {"pyautogui.txt", prompt_pyautogui_text, prompt_pyautogui_text_end},
-    {"pocket.json", prompt_pocket, prompt_pocket_end},
-};
+} files[] = {FILES(ENTRY)};
 
 const char *builtin_file(const char *name, size_t *len)
 {

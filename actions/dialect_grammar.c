@@ -1,13 +1,287 @@
 /* dialect_grammar.c - builds the grammar of a reply from the dialect's tool table (see dialect.h).
  *
- * Each syntax has a function that builds a step around a call; arguments come from grammar_values.c.
+ * Arguments come from the registry's type and the dialect's narrower range; bind_values.c accepts every
+ * value of these grammars without a repair.  Each syntax has a function that builds a step around a call.
  */
-#include "actions/grammar_values.h"
+#include "actions/parse.h"
 #include "text/chat_template.h"
 
 #include <string.h>
 
-enum { MAX_OFFERED = 64, MANY = GX_EXACT + 1 };
+struct grammar_builder {
+    struct gx *x;
+    const struct dialect *d;
+};
+
+enum {
+    ANY_EXTENT = 16384, /* pixels, when the screen size is not known */
+    MAX_POINTS = 8,     /* of a path */
+    MAX_TITLE = 80,
+    MAX_WORDS = 16,
+    MAX_OFFERED = 64,
+    MANY = GX_EXACT + 1,
+};
+
+static bool is_json(const struct grammar_builder *l)
+{
+    return l->d->syntax != SYNTAX_UITARS && l->d->syntax != SYNTAX_PYAUTOGUI;
+}
+
+/* format with its %s replaced by name. */
+static gx_node lit_of(struct gx *x, const char *format, const char *name)
+{
+    const char *slot = strstr(format, "%s");
+    char *text = xasprintf("%.*s%s%s", (int)(slot - format), format, name, slot + 2);
+    gx_node node = gx_lit(x, text);
+    free(text);
+    return node;
+}
+
+/* "part, part, ...", min to max of them. */
+static gx_node listed(struct gx *x, gx_node part, const char *between, int min, int max)
+{
+    gx_node more = gx_repeat(x, GX_SEQ(x, gx_lit(x, between), part), min > 0 ? min - 1 : 0, max - 1);
+    gx_node some = GX_SEQ(x, part, more);
+    return min > 0 ? some : gx_repeat(x, some, 0, 1);
+}
+
+/* One of the words of "a|b|c", each written as in `format`. */
+static gx_node words(struct gx *x, const char *values, const char *format)
+{
+    gx_node parts[MAX_WORDS];
+    int n = 0;
+    for (const char *s = values; *s && n < MAX_WORDS; s += *s == '|') {
+        size_t len = strcspn(s, "|");
+        char *word = xasprintf("%.*s", (int)len, s);
+        parts[n++] = lit_of(x, format, word);
+        free(word);
+        s += len;
+    }
+    return gx_alt(x, n, parts);
+}
+
+/* ---- numbers and places ----------------------------------------------------------------------- */
+
+static gx_node value_coord(const struct grammar_builder *l, bool vertical)
+{
+    int extent = vertical ? l->d->screen_h : l->d->screen_w;
+    switch (l->d->coords) {
+    case COORD_NORM1000:
+        return gx_int(l->x, 0, 1000);
+    case COORD_NORM1:
+        return GX_SEQ(l->x, gx_lit(l->x, "0."), gx_repeat(l->x, gx_set(l->x, "0-9"), 1, 3));
+    case COORD_BIN64:
+        return gx_int(l->x, 0, 63);
+    case COORD_PIXEL:
+        break;
+    }
+    return gx_int(l->x, 0, (extent > 0 ? extent : ANY_EXTENT) - 1);
+}
+
+/* open x between y close */
+static gx_node point(const struct grammar_builder *l, const char *open, const char *between,
+                     const char *close)
+{
+    struct gx *x = l->x;
+    return GX_SEQ(x, gx_lit(x, open), value_coord(l, false), gx_lit(x, between), value_coord(l, true),
+                  gx_lit(x, close));
+}
+
+static gx_node region(const struct grammar_builder *l)
+{
+    return GX_SEQ(l->x, point(l, "[", ", ", ", "), point(l, "", ", ", "]"));
+}
+
+static gx_node number(struct gx *x, int min, int max)
+{
+    gx_node half = GX_SEQ(x, gx_int(x, min, max > min ? max - 1 : max), gx_lit(x, "."), gx_set(x, "1-9"));
+    return max > min ? GX_ALT(x, gx_int(x, min, max), half) : gx_int(x, min, max);
+}
+
+/* ---- texts and keys --------------------------------------------------------------------------- */
+
+/* In single quotes, with backslash escapes.  Scripts are inside a code fence, so they escape backticks. */
+static gx_node quoted(const struct grammar_builder *l, int min, int max)
+{
+    struct gx *x = l->x;
+    bool script = l->d->syntax == SYNTAX_PYAUTOGUI;
+    gx_node escape = GX_SEQ(x, gx_lit(x, "\\"), gx_set(x, "'\\\\nt"));
+    if (script)
+        escape = GX_ALT(x, escape, gx_lit(x, "\\x60"));
+    gx_node unit = GX_ALT(x, gx_utf8(x, script ? "'\\`" : "'\\", 1, 1), escape);
+    return GX_SEQ(x, gx_lit(x, "'"), gx_repeat(x, unit, min, max), gx_lit(x, "'"));
+}
+
+/* A key name or character, without quotes. */
+static gx_node key_name(struct gx *x)
+{
+    gx_node parts[64];
+    int n = 0;
+    for (int i = 0; keys_modifiers[i]; i++)
+        parts[n++] = gx_lit(x, keys_modifiers[i]);
+    for (int i = 0; keys_offered[i]; i++)
+        parts[n++] = gx_lit(x, keys_offered[i]);
+    parts[n++] = gx_set(x, "a-z0-9!#$%&()*,./:;<=>?@\\-^_~");
+    return gx_alt(x, n, parts);
+}
+
+static gx_node chord(struct gx *x, const char *between, int max)
+{
+    gx_node modifiers[8];
+    int n = 0;
+    for (; keys_modifiers[n]; n++)
+        modifiers[n] = GX_SEQ(x, gx_lit(x, keys_modifiers[n]), gx_lit(x, between));
+    return GX_SEQ(x, gx_repeat(x, gx_alt(x, n, modifiers), 0, max - 1), key_name(x));
+}
+
+static gx_node in_quotes(struct gx *x, const char *quote, gx_node inside)
+{
+    return GX_SEQ(x, gx_lit(x, quote), inside, gx_lit(x, quote));
+}
+
+/* One goal in JSON; status: the allowed words. */
+static gx_node goal(struct gx *x, const char *status)
+{
+    return GX_SEQ(x, gx_lit(x, "{\"title\": "), gx_json_string(x, 1, MAX_TITLE), gx_lit(x, ", \"status\": "),
+                  words(x, status, "\"%s\""), gx_lit(x, "}"));
+}
+
+/* A list of goals of which at most one is running. */
+static gx_node goals(struct gx *x, int max)
+{
+    static const char rest[] = "todo|done|failed";
+    int half = (max - 1) / 2;
+    gx_node before = GX_SEQ(x, goal(x, rest), gx_lit(x, ", ")),
+            after = GX_SEQ(x, gx_lit(x, ", "), goal(x, rest));
+    gx_node one = GX_SEQ(x, gx_repeat(x, before, 0, half), goal(x, "running"), gx_repeat(x, after, 0, half));
+    return GX_SEQ(x, gx_lit(x, "["), GX_ALT(x, listed(x, goal(x, rest), ", ", 1, max), one), gx_lit(x, "]"));
+}
+
+/* ---- one value -------------------------------------------------------------------------------- */
+
+static int chord_length(const struct tool *t)
+{
+    return t->kind == ACT_KEYDOWN || t->kind == ACT_KEYUP ? 1 : 4;
+}
+
+static gx_node json_value(const struct grammar_builder *l, const struct tool *t, const struct tool_arg *a)
+{
+    struct gx *x = l->x;
+    switch (registry_param(a->id)->type) {
+    case PARAM_INT:
+        return gx_int(x, a->min, a->max);
+    case PARAM_NUMBER:
+        return number(x, a->min, a->max);
+    case PARAM_BOOL:
+        return GX_ALT(x, gx_lit(x, "true"), gx_lit(x, "false"));
+    case PARAM_ENUM:
+        return words(x, a->values, "\"%s\"");
+    case PARAM_COORD:
+        return value_coord(l, a->id == P_Y || a->id == P_Y2);
+    case PARAM_POINT:
+        return point(l, "[", ", ", "]");
+    case PARAM_REGION:
+        return region(l);
+    case PARAM_PATH:
+        return GX_SEQ(x, gx_lit(x, "["),
+                      listed(x, point(l, "{\"x\": ", ", \"y\": ", "}"), ", ", 2, MAX_POINTS), gx_lit(x, "]"));
+    case PARAM_KEY:
+        return in_quotes(x, "\"", chord(x, "+", chord_length(t)));
+    case PARAM_KEYS:
+        return GX_SEQ(x, gx_lit(x, "["), listed(x, in_quotes(x, "\"", key_name(x)), ", ", a->min, a->max),
+                      gx_lit(x, "]"));
+    case PARAM_GOALS:
+        return goals(x, a->max);
+    case PARAM_STRING:
+    case PARAM_ANY:
+        break;
+    }
+    return gx_json_string(x, a->min, a->max);
+}
+
+static gx_node call_value(const struct grammar_builder *l, const struct tool *t, const struct tool_arg *a)
+{
+    struct gx *x = l->x;
+    bool script = l->d->syntax == SYNTAX_PYAUTOGUI;
+    switch (registry_param(a->id)->type) {
+    case PARAM_ENUM:
+        return words(x, a->values, "'%s'");
+    case PARAM_POINT:
+        return point(l, "'(", ",", ")'");
+    case PARAM_KEY:
+        return in_quotes(x, "'", script ? key_name(x) : chord(x, " ", chord_length(t)));
+    case PARAM_KEYS:
+        if (script)
+            return listed(x, in_quotes(x, "'", key_name(x)), ", ", a->min, a->max);
+        return in_quotes(x, "'", chord(x, " ", a->max > 4 ? 4 : a->max));
+    case PARAM_STRING:
+        return quoted(l, a->min, a->max);
+    default:
+        return json_value(l, t, a);
+    }
+}
+
+/* ---- calls ------------------------------------------------------------------------------------ */
+
+/* One argument with its name; in scripts keys have none: hotkey('ctrl', 'c'). */
+static gx_node named(const struct grammar_builder *l, const struct tool *t, const struct tool_arg *a)
+{
+    struct gx *x = l->x;
+    if (is_json(l))
+        return GX_SEQ(x, lit_of(x, "\"%s\": ", a->name), json_value(l, t, a));
+    gx_node value = call_value(l, t, a);
+    if (l->d->syntax == SYNTAX_PYAUTOGUI && registry_param(a->id)->type == PARAM_KEYS)
+        return value;
+    return GX_SEQ(x, lit_of(x, "%s=", a->name), value);
+}
+
+/* The first offered argument from i on; nargs: none. */
+static int offered(const struct tool *t, int i)
+{
+    while (i < t->nargs && t->args[i].hidden)
+        i++;
+    return i;
+}
+
+/* Arguments from i on; after: a comma is needed before them.  Both coordinates of a point are given, or
+ * none. */
+static gx_node arguments(const struct grammar_builder *l, const struct tool *t, int i, bool after)
+{
+    struct gx *x = l->x;
+    i = offered(t, i);
+    if (i >= t->nargs)
+        return gx_lit(x, "");
+    const struct tool_arg *a = &t->args[i];
+    gx_node one = named(l, t, a);
+    int next = offered(t, i + 1);
+    if ((a->id == P_X || a->id == P_X2) && next < t->nargs && (int)t->args[next].id == (int)a->id + 1) {
+        one = GX_SEQ(x, one, gx_lit(x, ", "), named(l, t, &t->args[next]));
+        next++;
+    }
+    if (after)
+        one = GX_SEQ(x, gx_lit(x, ", "), one);
+    if (a->required)
+        return GX_SEQ(x, one, arguments(l, t, next, true));
+    if (after)
+        return GX_SEQ(x, gx_repeat(x, one, 0, 1), arguments(l, t, next, true));
+    return GX_ALT(x, GX_SEQ(x, one, arguments(l, t, next, true)), arguments(l, t, next, false));
+}
+
+/* {"tag": "NAME", "arg": value, ...}; tag NULL: arguments only. Optional arguments may be left out. */
+static gx_node value_json_call(const struct grammar_builder *l, const struct tool *t, const char *tag)
+{
+    struct gx *x = l->x;
+    gx_node open = gx_lit(x, "{");
+    if (tag)
+        open = GX_SEQ(x, lit_of(x, "{\"%s\": ", tag), lit_of(x, "\"%s\"", t->name));
+    return GX_SEQ(x, open, arguments(l, t, 0, tag != NULL), gx_lit(x, "}"));
+}
+
+/* NAME(arg='value', ...): the form of UI-TARS, or of Python. */
+static gx_node value_call(const struct grammar_builder *l, const struct tool *t)
+{
+    return GX_SEQ(l->x, lit_of(l->x, "%s(", t->name), arguments(l, t, 0, false), gx_lit(l->x, ")"));
+}
 
 /* ---- pocket ----------------------------------------------------------------------------------- */
 
@@ -51,9 +325,8 @@ static gx_node pocket_step(struct gx *x, enum dialect_goal goal)
     if (goal == GOAL_ANSWER)
         return GX_SEQ(x, thought, done);
     gx_node target = pocket_target(x);
-    gx_node click = pocket_click(x, target);
     gx_node write = GX_SEQ(x, gx_token(x, "<write>"), target, gx_utf8(x, "", 1, 200));
-    return GX_SEQ(x, thought, GX_ALT(x, click, write, done));
+    return GX_SEQ(x, thought, GX_ALT(x, pocket_click(x, target), write, done));
 }
 
 /* ---- steps around a call ---------------------------------------------------------------------- */
@@ -80,7 +353,7 @@ static gx_node one_call(const struct grammar_builder *l, const struct tool *t)
 /* Any offered tool; answer_only: those of kind ANSWER.  -1: there is none. */
 static gx_node any_call(const struct grammar_builder *l, bool answer_only)
 {
-    const struct tools *tools = dialect_tools(l->d);
+    const struct tools *tools = l->d->tools;
     gx_node calls[MAX_OFFERED];
     int n = 0;
     for (int i = 0; i < tools->n && n < MAX_OFFERED; i++)

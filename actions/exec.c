@@ -48,16 +48,11 @@ void action_root_point(const struct view_transform *p, int32_t x, int32_t y, int
     *root_y = to_root(y, p->oy, p->sy);
 }
 
-static void root_point(const struct execution *r, int32_t x, int32_t y, int *rx, int *ry)
-{
-    action_root_point(r->p, x, y, rx, ry);
-}
-
 /* Parts of the root window between monitors of different size are not visible. */
 static enum action_fault check_visible(const struct execution *r, int32_t x, int32_t y)
 {
     int rx, ry;
-    root_point(r, x, y, &rx, &ry);
+    action_root_point(r->p, x, y, &rx, &ry);
     struct screen_rect v = screen_view(r->s);
     bool inside = rx >= v.x && ry >= v.y && rx < v.x + v.w && ry < v.y + v.h;
     if (!inside || screen_visible(r->s, rx, ry))
@@ -69,7 +64,7 @@ static enum action_fault check_visible(const struct execution *r, int32_t x, int
 static int move_to(const struct execution *r, int32_t x, int32_t y)
 {
     int rx, ry;
-    root_point(r, x, y, &rx, &ry);
+    action_root_point(r->p, x, y, &rx, &ry);
     return screen_move(r->s, rx, ry, r->e);
 }
 
@@ -103,15 +98,15 @@ static int run_drag(const struct execution *r)
     int xy[2 * ACTION_MAX_PATH], n = 0;
     if (a->path && a->npath >= 2) {
         for (; n < a->npath && n < ACTION_MAX_PATH; n++)
-            root_point(r, a->path[n].x, a->path[n].y, &xy[2 * n], &xy[2 * n + 1]);
+            action_root_point(r->p, a->path[n].x, a->path[n].y, &xy[2 * n], &xy[2 * n + 1]);
     } else {
         if (a->x2 == ACTION_ABSENT || a->y2 == ACTION_ABSENT)
             return err_set(r->e, ERR_FAILED, "a drag without an end");
         if (has_point(a))
-            root_point(r, a->x, a->y, &xy[0], &xy[1]);
+            action_root_point(r->p, a->x, a->y, &xy[0], &xy[1]);
         else if (screen_pointer(r->s, &xy[0], &xy[1])) /* from where the pointer is */
             return err_set(r->e, ERR_FAILED, "the pointer is not on this screen");
-        root_point(r, a->x2, a->y2, &xy[2], &xy[3]);
+        action_root_point(r->p, a->x2, a->y2, &xy[2], &xy[3]);
         n = 2;
     }
     return screen_drag(r->s, xy, n, button_of(a), (int)(a->ms < 10000 ? a->ms : 10000), r->e);
@@ -190,12 +185,19 @@ static int run_type(const struct execution *r)
     return type_text(r);
 }
 
+static int run_shortcut(const struct execution *r)
+{
+    uint32_t keys[2];
+    int n = action_shortcut(r->a->kind, keys);
+    return chord(r, keys, n);
+}
+
 static int run_goto(const struct execution *r)
 {
-    static const uint32_t address[] = {XK_Control_L, XK_l}, enter = XK_Return;
+    static const uint32_t enter = XK_Return;
     if (!r->a->text)
         return err_set(r->e, ERR_FAILED, "no address to go to");
-    if (chord(r, address, 2) || screen_wait(r->s, ADDRESS_MS, r->e) ||
+    if (run_shortcut(r) || screen_wait(r->s, ADDRESS_MS, r->e) ||
         screen_type(r->s, r->a->text, strlen(r->a->text), r->e))
         return -1;
     return chord(r, &enter, 1);
@@ -215,7 +217,6 @@ static int run_held(const struct execution *r, int (*verb)(const struct executio
 
 static int perform(const struct execution *r)
 {
-    static const uint32_t back[] = {XK_Alt_L, XK_Left}, forward[] = {XK_Alt_L, XK_Right}, refresh = XK_F5;
     switch (r->a->kind) {
     case ACT_MOVE:
         return move_to_target(r);
@@ -244,11 +245,9 @@ static int perform(const struct execution *r)
     case ACT_GOTO:
         return run_goto(r);
     case ACT_BACK:
-        return chord(r, back, 2);
     case ACT_FORWARD:
-        return chord(r, forward, 2);
     case ACT_REFRESH:
-        return chord(r, &refresh, 1);
+        return run_shortcut(r);
     default:
         return 0;
     }

@@ -81,8 +81,7 @@ static enum action_fault read_numbers(struct parse *p, const char *text, size_t 
                                       struct dialect_numbers *n)
 {
     char copy[MAX_REPLY + 1];
-    while (len && isspace((unsigned char)*text))
-        text++, len--;
+    parse_trim(&text, &len);
     if (len > MAX_REPLY)
         return parse_fault(p, FAULT_PARSE, "a place takes less than %d bytes", MAX_REPLY);
     memcpy(copy, text, len);
@@ -96,32 +95,27 @@ static enum action_fault read_numbers(struct parse *p, const char *text, size_t 
     return FAULT_NONE;
 }
 
-int dialect_parse_point(const struct dialect *d, const char *text, size_t len, int w, int h, double *x,
-                        double *y, struct err *e)
-{
-    struct step step = {0};
-    struct parse p = {d, w, h, d->coords, &step, e};
-    struct dialect_numbers n = {0};
-    int32_t px = 0, py = 0;
-    enum action_fault f = read_numbers(&p, text, len, &n);
-    f = f ? f : coords_to_pixels(&p, "x, y", n, &px, &py);
-    if (!f) {
-        *x = px;
-        *y = py;
-    }
-    step_free(&step);
-    return f ? -1 : 0;
-}
-
 int dialect_parse_numbers(const struct dialect *d, const char *text, size_t len, struct dialect_numbers *out,
                           struct err *e)
 {
     /* A large image, so that no number is out of range. */
     struct step step = {0};
     struct parse p = {d, IMAGE_SIDE, IMAGE_SIDE, d->coords, &step, e};
-    struct dialect_numbers n = {0};
-    enum action_fault f = read_numbers(&p, text, len, &n);
-    *out = (struct dialect_numbers){n.x, n.y, n.fx, n.fy};
+    *out = (struct dialect_numbers){0};
+    enum action_fault f = read_numbers(&p, text, len, out);
     step_free(&step);
     return f ? -1 : 0;
+}
+
+int dialect_parse_point(const struct dialect *d, const char *text, size_t len, int w, int h, double *x,
+                        double *y, struct err *e)
+{
+    struct step step = {0};
+    struct parse p = {d, w, h, d->coords, &step, e};
+    struct dialect_numbers n;
+    int32_t px, py;
+    if (dialect_parse_numbers(d, text, len, &n, e) || coords_to_pixels(&p, "x, y", n, &px, &py))
+        return -1;
+    *x = px, *y = py;
+    return 0;
 }

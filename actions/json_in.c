@@ -1,10 +1,8 @@
-/* json_in.c - see json_in.h.
+/* json_in.c - see parse.h.
  *
  * One pass copies the first value as strict JSON, with repairs; jansson reads the copy.
  */
-#include "actions/json_in.h"
-
-#include "actions/action.h"
+#include "actions/parse.h"
 
 #include "base/buf.h"
 

@@ -177,9 +177,8 @@ int action_chord(const char *text, size_t len, bool cmd_is_ctrl, uint32_t *keys,
     while (len && text[len - 1] == ' ')
         len--;
     int n = split_chord(text, len, '+', cmd_is_ctrl, keys, max, bad);
-    if (n < 0 && memchr(text, ' ', len))
-        n = split_chord(text, len, ' ', cmd_is_ctrl, keys, max, unused);
-    if (n < 0 && memchr(text, '-', len))
-        n = split_chord(text, len, '-', cmd_is_ctrl, keys, max, unused);
+    for (const char *by = " -"; *by && n < 0; by++)
+        if (memchr(text, *by, len))
+            n = split_chord(text, len, *by, cmd_is_ctrl, keys, max, unused);
     return n;
 }

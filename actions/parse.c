@@ -7,6 +7,7 @@
 
 #include "base/utf8.h"
 
+#include <ctype.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +23,15 @@ static parse_fn *const parsers[] = {
 
 static bool is_space(char c)
 {
-    return c == ' ' || c == '\n' || c == '\t' || c == '\r';
+    return isspace((unsigned char)c) != 0;
+}
+
+void parse_trim(const char **text, size_t *len)
+{
+    while (*len && is_space(**text))
+        (*text)++, (*len)--;
+    while (*len && is_space((*text)[*len - 1]))
+        (*len)--;
 }
 
 enum action_fault parse_fault(struct parse *p, enum action_fault f, const char *fmt, ...)
@@ -99,14 +108,6 @@ enum action_fault parse_json(struct parse *p, const char *text, size_t len, json
 
 /* ---- entry ----------------------------------------------------------------------------------------- */
 
-static void trim(const char **s, size_t *n)
-{
-    while (*n && is_space(**s))
-        (*s)++, (*n)--;
-    while (*n && is_space((*s)[*n - 1]))
-        (*n)--;
-}
-
 /* Strips "...</think>", also when the template has opened the block; -1 when it is still open.  Without
  * d->think a text that begins with JSON is left alone: the mark is then inside a string. */
 static int strip_reasoning(const char **s, size_t *n, bool think)
@@ -118,7 +119,7 @@ static int strip_reasoning(const char **s, size_t *n, bool think)
     if (end) {
         *n -= (size_t)(end - *s) + sizeof close - 1;
         *s = end + sizeof close - 1;
-        trim(s, n);
+        parse_trim(s, n);
         return 0;
     }
     return *n >= sizeof open - 1 && !memcmp(*s, open, sizeof open - 1) ? -1 : 0;
@@ -133,10 +134,10 @@ static bool strip_fence(const char **s, size_t *n)
     size_t skip = line ? (size_t)(line - *s) + 1 : 3;
     *s += skip;
     *n -= skip;
-    trim(s, n);
+    parse_trim(s, n);
     if (*n >= 3 && !memcmp(*s + *n - 3, "```", 3))
         *n -= 3;
-    trim(s, n);
+    parse_trim(s, n);
     return true;
 }
 
@@ -151,7 +152,7 @@ enum action_fault action_parse(const char *text, size_t len, const struct dialec
     if (len > JSON_IN_MAX_LEN)
         return parse_fault(&p, FAULT_PARSE, "the reply is longer than %d bytes", JSON_IN_MAX_LEN);
     if (d->syntax != SYNTAX_POCKET) {
-        trim(&text, &len);
+        parse_trim(&text, &len);
         if (strip_reasoning(&text, &len, d->think))
             f = parse_fault(&p, FAULT_PARSE, "the reply ends inside its reasoning");
         if (!f && strip_fence(&text, &len))

@@ -12,11 +12,9 @@
  * of the screen when none is above 1, else pixels.  pyperclip.copy followed by ctrl+v is typing.
  */
 #include "actions/parse.h"
-#include "actions/python_in.h"
 
 #include <X11/keysym.h>
 
-#include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -149,7 +147,7 @@ static enum action_fault run_call(struct script *s, struct python_call *call)
     }
     if (!strcmp(call->name, "pyautogui.moveRel") || !strcmp(call->name, "pyautogui.dragRel"))
         return relative_move(p, call->name[10] == 'd', call);
-    const struct tool *t = tools_find(dialect_tools(p->d), call->name, &alias);
+    const struct tool *t = tools_find(p->d->tools, call->name, &alias);
     if (!t || (!call->called && strchr(call->name, '.')))
         return parse_fault(p, FAULT_UNSUPPORTED, "there is no '%s' here", call->name);
     if (action_ends_run(t->kind) && p->out->nactions) {
@@ -159,7 +157,7 @@ static enum action_fault run_call(struct script *s, struct python_call *call)
     /* typewrite(['a', 'enter']) presses keys */
     json_t *text = json_array_get(call->list, 0);
     if (t->kind == ACT_TYPE && json_is_array(text))
-        t = tools_find(dialect_tools(p->d), "pyautogui.press", &alias);
+        t = tools_find(p->d->tools, "pyautogui.press", &alias);
     if (!t)
         return parse_fault(p, FAULT_UNSUPPORTED, "'%s' takes a string here", call->name);
     int first = p->out->nactions;
@@ -225,10 +223,8 @@ enum action_fault parse_pyautogui(struct parse *p, const char *text, size_t len)
     enum action_fault f = FAULT_NONE;
     if (find_code(&text, &len, &thought, &n))
         p->out->repairs |= REPAIR_TRAILING_TEXT;
-    while (n && (isspace((unsigned char)*thought) || *thought == '#'))
+    for (parse_trim(&thought, &n); n && *thought == '#'; parse_trim(&thought, &n))
         thought++, n--;
-    while (n && isspace((unsigned char)thought[n - 1]))
-        n--;
     if (n)
         f = parse_text(p, thought, n, &p->out->thought);
     struct script s = {.p = p, .in = {text, text + len, false, &why}};

@@ -29,10 +29,9 @@ static size_t span_len(const struct span *s)
 
 static void span_trim(struct span *s)
 {
-    while (s->at < s->end && isspace((unsigned char)*s->at))
-        s->at++;
-    while (s->end > s->at && isspace((unsigned char)s->end[-1]))
-        s->end--;
+    size_t n = span_len(s);
+    parse_trim(&s->at, &n);
+    s->end = s->at + n;
 }
 
 static bool starts(const struct span *s, const char *mark)
@@ -291,7 +290,7 @@ enum action_fault parse_uitars(struct parse *p, const char *text, size_t len)
         s.at = one.end;
         span_trim(&one);
         span_trim(&s);
-        if (p->out->nactions && !dialect_tools(p->d)->run_all) {
+        if (p->out->nactions && !p->d->run_all) {
             p->out->repairs |= REPAIR_EXTRA_CALLS;
             return FAULT_NONE;
         }

@@ -1,11 +1,11 @@
-/* python_in.c - see python_in.h.
+/* python_in.c - see parse.h.
  *
  *   statement  import ... | # ... | for NAME in range(INT): call | call
  *   call       NAME(.NAME)* [ ( [argument {, argument}] ) ]
  *   argument   [NAME =] value
  *   value      number | string | True | False | None | [value, ...] | (value, ...)
  */
-#include "actions/python_in.h"
+#include "actions/parse.h"
 
 #include "base/buf.h"
 #include "base/utf8.h"
@@ -161,6 +161,16 @@ static json_t *read_number(struct python_in *in)
 
 static json_t *read_value(struct python_in *in, int depth);
 
+/* A comma, or the closing bracket ahead. */
+static int read_comma(struct python_in *in, char close)
+{
+    skip(in, true);
+    if (!accept(in, ',') && (in->at == in->end || *in->at != close))
+        return (in->at == in->end ? refuse_cut : refuse)(in, "a comma or a closing bracket was expected");
+    skip(in, true);
+    return 0;
+}
+
 static json_t *read_list(struct python_in *in, char close, int depth)
 {
     json_t *list = json_array();
@@ -168,17 +178,10 @@ static json_t *read_list(struct python_in *in, char close, int depth)
     skip(in, true);
     while (!accept(in, close)) {
         json_t *one = json_array_size(list) < MAX_ARGS ? read_value(in, depth + 1) : NULL;
-        if (!one || json_array_append_new(list, one)) {
+        if (!one || json_array_append_new(list, one) || read_comma(in, close)) {
             json_decref(list);
             return NULL;
         }
-        skip(in, true);
-        if (!accept(in, ',') && (in->at == in->end || *in->at != close)) {
-            (in->at == in->end ? refuse_cut : refuse)(in, "a comma or the end of the list was expected");
-            json_decref(list);
-            return NULL;
-        }
-        skip(in, true);
     }
     return list;
 }
@@ -245,15 +248,9 @@ static int read_call(struct python_in *in, struct python_call *call)
     if (!call->called)
         return 0;
     skip(in, true);
-    while (!accept(in, ')')) {
-        if (read_argument(in, call))
+    while (!accept(in, ')'))
+        if (read_argument(in, call) || read_comma(in, ')'))
             return -1;
-        skip(in, true);
-        if (!accept(in, ',') && (in->at == in->end || *in->at != ')'))
-            return (in->at == in->end ? refuse_cut : refuse)(in,
-                                                             "a comma or the end of the call was expected");
-        skip(in, true);
-    }
     return 0;
 }
 

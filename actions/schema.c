@@ -168,7 +168,7 @@ static json_t *tool_schema(const struct tool *t, const char *tag, enum coord_spa
 /* The step object: note, thought, and one of the tools under `call`. */
 static json_t *step_schema(const struct dialect *d, const char *call, const char *tag)
 {
-    const struct tools *tools = dialect_tools(d);
+    const struct tools *tools = d->tools;
     json_t *defs = json_object(), *any = json_array();
     for (int i = 0; i < tools->n; i++) {
         const struct tool *t = &tools->list[i];
@@ -265,7 +265,7 @@ static void put_python(struct buf *out, const json_t *v)
 /* Native function calls: one definition per line. */
 static void put_functions(const struct dialect *d, struct buf *out)
 {
-    const struct tools *tools = dialect_tools(d);
+    const struct tools *tools = d->tools;
     for (int i = 0; i < tools->n; i++) {
         const struct tool *t = &tools->list[i];
         if (t->hidden)
@@ -356,7 +356,7 @@ static void put_json_pattern(const struct tool *t, const char *tag, struct buf *
 
 char *tools_list(const struct dialect *d)
 {
-    const struct tools *tools = dialect_tools(d);
+    const struct tools *tools = d->tools;
     struct buf out;
     buf_init(&out, MAX_SCHEMA);
     for (int i = 0; i < tools->n; i++) {

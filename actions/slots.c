@@ -124,7 +124,7 @@ static const struct tool *find_tool(const struct dialect *d, const char *name, s
         return NULL;
     memcpy(word, name, len);
     word[len] = 0;
-    return tools_find(dialect_tools(d), word, &alias);
+    return tools_find(d->tools, word, &alias);
 }
 
 static const struct tool_arg *find_arg(const struct tool *t, const char *name, size_t len)
@@ -168,8 +168,8 @@ static void read_value(struct json_reader *r, const char *key, size_t key_len)
         return;
     }
     const struct tool_arg *arg = find_arg(r->tool, key, key_len);
-    if (arg && (arg->id == P_X || arg->id == P_Y || arg->id == P_X2 || arg->id == P_Y2 ||
-                arg->id == P_POINT || arg->id == P_POINT2))
+    enum param_type type = arg ? registry_param(arg->id)->type : PARAM_ANY;
+    if (type == PARAM_COORD || type == PARAM_POINT)
         add_point(r, arg->id);
 }
 

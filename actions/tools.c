@@ -102,22 +102,25 @@ static int check_name(const struct tool_context *p, const char *name)
     return n && n <= MAX_NAME ? 0 : refuse(p, "a name of 1 to 64 characters expected, not", name);
 }
 
+bool tools_has_word(const char *values, const char *word, size_t n)
+{
+    for (const char *w = values; n && w; w = strchr(w, '|')) {
+        w += *w == '|';
+        if (strcspn(w, "|") == n && !strncasecmp(w, word, n))
+            return true;
+    }
+    return false;
+}
+
 /* Whether every word of "a|b" is among those of `of`. */
 static bool words_of(const char *values, const char *of)
 {
-    for (const char *s = values;; s++) {
-        size_t n = strcspn(s, "|");
-        bool found = false;
-        for (const char *w = of; w && !found; w = strchr(w, '|')) {
-            w += *w == '|';
-            found = n && strcspn(w, "|") == n && !strncmp(w, s, n);
-        }
-        if (!found)
+    for (const char *s = values, *next; s; s = next ? next + 1 : NULL) {
+        next = strchr(s, '|');
+        if (!tools_has_word(of, s, strcspn(s, "|")))
             return false;
-        s += n;
-        if (!*s)
-            return true;
     }
+    return true;
 }
 
 /* A dialect may narrow a parameter, and widen only the length of a text and the sign of an amount. */
@@ -261,6 +264,14 @@ void tools_free(struct tools *t)
     free(t);
 }
 
+bool tools_alias(const json_t *aliases, const char *word, bool exact)
+{
+    for (size_t i = 0; i < json_array_size(aliases); i++)
+        if (!(exact ? strcmp : strcasecmp)(json_string_value(json_array_get(aliases, i)), word))
+            return true;
+    return false;
+}
+
 const struct tool *tools_find(const struct tools *t, const char *name, bool *alias)
 {
     *alias = false;
@@ -268,11 +279,8 @@ const struct tool *tools_find(const struct tools *t, const char *name, bool *ali
         if (!strcasecmp(t->list[i].name, name))
             return &t->list[i];
     *alias = true;
-    for (int i = 0; i < t->n; i++) {
-        json_t *one;
-        size_t k;
-        json_array_foreach(t->list[i].aliases, k,
-                           one) if (!strcasecmp(json_string_value(one), name)) return &t->list[i];
-    }
+    for (int i = 0; i < t->n; i++)
+        if (tools_alias(t->list[i].aliases, name, false))
+            return &t->list[i];
     return NULL;
 }

@@ -33,8 +33,6 @@ struct tool {
 struct tools {
     struct tool *list;
     int n;
-    bool cmd_is_ctrl; /* "cmd" is the Control key */
-    bool run_all;     /* of several calls in one turn all are run, not only the first */
 };
 
 struct tools *tools_parse(json_t *array, const char *dialect, struct err *e);
@@ -43,12 +41,13 @@ void tools_free(struct tools *t);
 /* The first key of an object that is not in the NULL-terminated list, or NULL. */
 const char *tools_unknown_key(json_t *object, const char *const *known);
 
+/* Whether word[0..n) is one of "a|b|c", ignoring case; an empty one is not. */
+bool tools_has_word(const char *values, const char *word, size_t n);
+/* Whether word is one of the aliases, which may be NULL; exact: case counts. */
+bool tools_alias(const json_t *aliases, const char *word, bool exact);
+
 /* By name, then by alias, both ignoring case; *alias: found by alias. */
 const struct tool *tools_find(const struct tools *t, const char *name, bool *alias);
-static inline const struct tools *dialect_tools(const struct dialect *d)
-{
-    return d->tools;
-}
 
 /* Text made from a table (schema.c); the caller frees it. */
 char *tools_schema(const struct dialect *d);

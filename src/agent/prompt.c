@@ -140,7 +140,7 @@ static bool names_tool(const char *reply, const char *name)
 
 const char *prompt_tool(const struct dialect *d, enum action_kind kind, const char *reply)
 {
-    const struct tools *t = dialect_tools(d);
+    const struct tools *t = d->tools;
     const char *first = kind == ACT_NONE ? "unknown" : action_kind_name(kind);
     for (int i = t->n - 1; i >= 0; i--) {
         if (kind != ACT_NONE && t->list[i].kind != kind)

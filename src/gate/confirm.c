@@ -4,7 +4,6 @@
 #include "base/clock.h"
 #include "base/flag.h"
 #include "base/utf8.h"
-#include "gate/blocks.h"
 
 #include <ctype.h>
 #include <fcntl.h>
@@ -64,6 +63,52 @@ static bool has_ended(const struct wait *w, enum confirm_answer *answer)
     return true;
 }
 
+/* ---- the picture ------------------------------------------------------------------------------ */
+
+enum colours { COLOURS_NONE, COLOURS_256, COLOURS_TRUE };
+
+static enum colours colours(void)
+{
+    const char *no = getenv("NO_COLOR"), *depth = getenv("COLORTERM"), *term = getenv("TERM");
+    if (no && *no)
+        return COLOURS_NONE;
+    if (depth && (strstr(depth, "truecolor") || strstr(depth, "24bit")))
+        return COLOURS_TRUE;
+    return term && strstr(term, "256color") ? COLOURS_256 : COLOURS_NONE;
+}
+
+static void put_colour(FILE *f, enum colours depth, int ground, const uint8_t c[3])
+{
+    if (depth == COLOURS_TRUE)
+        fprintf(f, "\033[%d;2;%d;%d;%dm", ground, c[0], c[1], c[2]);
+    else /* a cube of 6 x 6 x 6 */
+        fprintf(f, "\033[%d;5;%dm", ground,
+                16 + 36 * (c[0] * 5 / 255) + 6 * (c[1] * 5 / 255) + c[2] * 5 / 255);
+}
+
+/* A picture in the terminal, two pixels per character cell: the colour of an upper half block is the upper
+ * pixel, its background the lower one.  Nothing when the terminal has fewer than 256 colours or NO_COLOR is
+ * set. */
+static void print_picture(FILE *f, const struct image *im, int columns)
+{
+    enum colours depth = colours();
+    int w = im->w < columns ? im->w : columns, h = w ? im->h * w / im->w : 0;
+    struct image small = {0};
+    if (depth == COLOURS_NONE || h < 2 || image_shrink(&small, im, w, h, NULL))
+        return;
+    for (int y = 0; y + 1 < h; y += 2) {
+        fputs("      ", f);
+        for (int x = 0; x < w; x++) {
+            const uint8_t *upper = small.rgb + 3 * ((size_t)y * (size_t)w + (size_t)x);
+            put_colour(f, depth, 38, upper);
+            put_colour(f, depth, 48, upper + 3 * (size_t)w);
+            fputs("\xe2\x96\x80", f);
+        }
+        fputs("\033[0m\n", f);
+    }
+    image_free(&small);
+}
+
 /* ---- at the terminal -------------------------------------------------------------------------- */
 
 /* The terminal, if this process may read from it; -1. */
@@ -84,7 +129,7 @@ static void print_question(int fd, const struct confirm_question *q, double seco
         return;
     fputs("\n", f);
     if (q->crop)
-        blocks_print(f, q->crop, COLUMNS);
+        print_picture(f, q->crop, COLUMNS);
     for (int i = 0; i < q->n_lines; i++) {
         fprintf(f, "%10s  ", q->lines[i].name);
         utf8_print(f, q->lines[i].text, strlen(q->lines[i].text));

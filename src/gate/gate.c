@@ -108,10 +108,17 @@ int gate_judge(struct gate *g, const struct action *a, const struct view_transfo
     return 0;
 }
 
-static void describe_window(const struct gate *g, char *out, size_t size)
+/* Of a drag its end. */
+static const struct policy_target *last_target(const struct gate *g)
 {
     const struct policy_subject *s = &g->subject.s;
-    const struct screen_window *w = s->n_targets ? &s->targets[s->n_targets - 1].window : NULL;
+    return s->n_targets ? &s->targets[s->n_targets - 1] : NULL;
+}
+
+static void describe_window(const struct gate *g, char *out, size_t size)
+{
+    const struct policy_target *t = last_target(g);
+    const struct screen_window *w = t ? &t->window : NULL;
     out[0] = 0;
     if (!w)
         return;
@@ -136,18 +143,10 @@ static int min_int(int a, int b)
     return a < b ? a : b;
 }
 
-static void copy_part(const struct image *from, int x, int y, struct image *out)
-{
-    for (int j = 0; j < out->h; j++)
-        memcpy(out->rgb + 3 * (size_t)j * (size_t)out->w,
-               from->rgb + 3 * ((size_t)(y + j) * (size_t)from->w + (size_t)x), 3 * (size_t)out->w);
-}
-
 /* Around the last target: the end of a drag, for keys the centre of the focused window. */
 static void take_crop(struct gate *g, int w, int h, struct crop *out)
 {
-    const struct policy_subject *s = &g->subject.s;
-    const struct policy_target *t = s->n_targets ? &s->targets[s->n_targets - 1] : NULL;
+    const struct policy_target *t = last_target(g);
     struct image all = {0};
     *out = (struct crop){.x = -1, .y = -1};
     if (!t || screen_capture(g->screen, &all, NULL))
@@ -162,8 +161,7 @@ static void take_crop(struct gate *g, int w, int h, struct crop *out)
     int x = cx - w / 2, y = cy - h / 2;
     x = x < 0 ? 0 : min_int(x, all.w - w);
     y = y < 0 ? 0 : min_int(y, all.h - h);
-    if (w > 0 && h > 0 && image_alloc(&out->im, w, h, NULL) == 0) {
-        copy_part(&all, x, y, &out->im);
+    if (w > 0 && h > 0 && image_crop(&out->im, &all, x, y, w, h, NULL) == 0) {
         out->x = t->placed ? cx - x : -1;
         out->y = t->placed ? cy - y : -1;
     }
@@ -216,7 +214,7 @@ static void question_json(const struct gate *g, const struct action *a, const ch
                           const struct gate_ruling *out, struct buf *b)
 {
     const struct policy_subject *s = &g->subject.s;
-    const struct screen_window none = {0}, *w = s->n_targets ? &s->targets[s->n_targets - 1].window : &none;
+    const struct screen_window none = {0}, *w = s->n_targets ? &last_target(g)->window : &none;
     buf_puts(b, "{\"v\": 1");
     buf_put_member(b, "what", what);
     buf_put_member(b, "rule", out->rule.rule);
@@ -353,13 +351,6 @@ static int ask_and_check_again(struct gate *g, const struct action *a, const str
     return rc;
 }
 
-/* The window that the rules were applied to; of a drag the last. */
-static unsigned long target_window(const struct gate *g)
-{
-    const struct policy_subject *s = &g->subject.s;
-    return s->n_targets ? s->targets[s->n_targets - 1].window.id : 0;
-}
-
 int gate_decide(struct gate *g, const struct action *a, const struct view_transform *transform, int step,
                 bool reviewed, struct gate_ruling *out, struct err *e)
 {
@@ -367,7 +358,7 @@ int gate_decide(struct gate *g, const struct action *a, const struct view_transf
     if (gate_judge(g, a, transform, &out->rule, e))
         return -1;
     describe_window(g, out->where, sizeof out->where);
-    g->window = target_window(g);
+    g->window = last_target(g) ? last_target(g)->window.id : 0;
     if (out->rule.verdict == POLICY_CONFIRM && g->o.dry_run)
         out->who = "dry run";
     else if (out->rule.verdict == POLICY_CONFIRM && reviewed)

@@ -74,19 +74,14 @@ static uint32_t lower(uint32_t c)
 /* Stop words. */
 static bool is_common(const uint32_t *w, int n)
 {
-    static const char *const common[] = {
-        "the",  "and",  "for",   "with",  "from", "into", "onto",  "this",  "that",  "then",  "than",
-        "them", "they", "their", "there", "when", "what", "which", "will",  "you",   "your",  "its",
-        "are",  "was",  "were",  "has",   "have", "not",  "all",   "any",   "each",  "every", "out",
-        "off",  "but",  "can",   "may",   "task", "step", "using", "about", "after", "before"};
-    for (size_t i = 0; i < sizeof common / sizeof *common; i++) {
-        int k = 0;
-        while (k < n && common[i][k] && (uint32_t)common[i][k] == w[k])
-            k++;
-        if (k == n && !common[i][k])
-            return true;
-    }
-    return false;
+    static const char common[] =
+        " the and for with from into onto this that then than them they their there when what which "
+        "will you your its are was were has have not all any each every out off but can may task "
+        "step using about after before ";
+    char word[20] = " ";
+    for (int i = 0; i < n; i++)
+        word[i + 1] = w[i] < 0x80 ? (char)w[i] : '?';
+    return strstr(common, strcat(word, " "));
 }
 
 static bool has_word(const struct words *w, uint64_t hash)

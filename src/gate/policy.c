@@ -136,18 +136,13 @@ struct policy *policy_parse(const char *text, size_t len, const char *name, stru
     return from_yaml(doc_parse(text, len, name, e), e);
 }
 
-static struct policy *policy_load(const char *path, struct err *e)
-{
-    return from_yaml(doc_read(path, e), e);
-}
-
 struct policy *policy_open(const char *path, struct err *e)
 {
     if (path)
-        return policy_load(path, e);
+        return from_yaml(doc_read(path, e), e);
     char *config = file_place(PLACE_CONFIG, NULL);
     char *own = config ? xasprintf("%s/policy.yaml", config) : NULL;
-    struct policy *p = own && file_exists(own) ? policy_load(own, e) : policy_builtin();
+    struct policy *p = own && file_exists(own) ? from_yaml(doc_read(own, e), e) : policy_builtin();
     free(own);
     free(config);
     return p;
@@ -183,8 +178,7 @@ void policy_print(const struct policy *p, struct buf *out)
         const struct rule *r = &p->rules[i];
         if (strcmp(file, r->file) != 0)
             buf_printf(out, "%s:\n", file = r->file);
-        buf_printf(out, "  %4d  %-7s  %s\n", r->line, policy_verdict_name(r->verdict), r->name);
-        buf_puts(out, "                ");
+        buf_printf(out, "  %4d  %-7s  %s\n%16s", r->line, policy_verdict_name(r->verdict), r->name, "");
         rule_print(r, out);
         buf_puts(out, "\n");
     }
@@ -270,7 +264,7 @@ static bool match_chord(void *arg, const struct chord *c)
 {
     struct chords *k = arg;
     bool all = k->r->verdict == POLICY_ALLOW, hit = false;
-    for (int i = 0; i < k->r->n_chords && !hit; i++)
+    for (int i = 0; i < k->r->chord_texts.n && !hit; i++)
         hit = chord_within(&k->r->chords[i], c) && (!all || c->n == k->r->chords[i].n);
     k->seen++;
     k->matches = hit;
@@ -280,7 +274,7 @@ static bool match_chord(void *arg, const struct chord *c)
 static bool chords_match(const struct rule_match *q)
 {
     struct chords k = {.r = q->r};
-    if (!q->r->n_chords)
+    if (!q->r->chord_texts.n)
         return true;
     chords_of(q->s, match_chord, &k);
     return k.seen && k.matches;
@@ -299,22 +293,22 @@ static bool host_matches(const char *pattern, const char *host)
 static bool hosts_match(const struct rule_match *q)
 {
     char host[256];
-    if (!q->r->n_hosts)
+    if (!q->r->hosts.n)
         return true;
     if (q->s->action->kind != ACT_GOTO)
         return false;
     if (!policy_host(q->s->action->text ? q->s->action->text : "", host))
         return q->doubt;
-    for (int i = 0; i < q->r->n_hosts; i++)
-        if (host_matches(q->r->hosts[i], host))
+    for (int i = 0; i < q->r->hosts.n; i++)
+        if (host_matches(q->r->hosts.at[i], host))
             return true;
     return false;
 }
 
 static bool named(const struct rule *r, const char *secret)
 {
-    for (int i = 0; i < r->n_secrets; i++)
-        if (!strcmp(r->secrets[i], "*") || !strcmp(r->secrets[i], secret))
+    for (int i = 0; i < r->secrets.n; i++)
+        if (!strcmp(r->secrets.at[i], "*") || !strcmp(r->secrets.at[i], secret))
             return true;
     return false;
 }
@@ -322,7 +316,7 @@ static bool named(const struct rule *r, const char *secret)
 static bool secrets_match(const struct rule_match *q)
 {
     bool all = q->r->verdict == POLICY_ALLOW;
-    if (!q->r->n_secrets)
+    if (!q->r->secrets.n)
         return true;
     for (int i = 0; i < q->s->n_secrets; i++)
         if (named(q->r, q->s->secrets[i]) != all)

@@ -114,8 +114,7 @@ const struct policy_limits *policy_limits(const struct policy *p);
 struct buf;
 void policy_put_limits(const struct policy *p, struct buf *out); /* as one member of a JSON object */
 const char *policy_name(const struct policy *p);                 /* its file, or "built in" */
-const char *policy_sha256(const struct policy *p); /* of the source text of all rules in force */
-struct buf;
+const char *policy_sha256(const struct policy *p);          /* of the source text of all rules in force */
 void policy_print(const struct policy *p, struct buf *out); /* the rules in force, one per line */
 
 /* The canonical keysym: the same for left and right, keypad and main block, lower and upper case. */

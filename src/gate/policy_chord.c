@@ -17,42 +17,21 @@
 /* One keysym for equivalent keys. */
 static uint32_t canonical_keysym(uint32_t k)
 {
+    /* clang-format off */
     static const uint32_t pairs[][2] = {
-        {XK_Control_R, XK_Control_L},
-        {XK_Shift_R, XK_Shift_L},
-        {XK_Alt_R, XK_Alt_L},
-        {XK_Meta_L, XK_Alt_L},
-        {XK_Meta_R, XK_Alt_L},
-        {XK_ISO_Level3_Shift, XK_Alt_L},
-        {XK_Mode_switch, XK_Alt_L},
-        {XK_Super_R, XK_Super_L},
-        {XK_Hyper_L, XK_Super_L},
-        {XK_Hyper_R, XK_Super_L},
-        {XK_KP_Enter, XK_Return},
-        {XK_ISO_Enter, XK_Return},
-        {XK_Linefeed, XK_Return},
-        {XK_KP_Delete, XK_Delete},
-        {XK_KP_Insert, XK_Insert},
-        {XK_KP_Home, XK_Home},
-        {XK_KP_End, XK_End},
-        {XK_KP_Page_Up, XK_Page_Up},
-        {XK_KP_Page_Down, XK_Page_Down},
-        {XK_KP_Up, XK_Up},
-        {XK_KP_Down, XK_Down},
-        {XK_KP_Left, XK_Left},
-        {XK_KP_Right, XK_Right},
-        {XK_KP_Tab, XK_Tab},
-        {XK_ISO_Left_Tab, XK_Tab},
-        {XK_KP_Space, XK_space},
-        {XK_Sys_Req, XK_Print},
-        {XK_Break, XK_Pause},
-        {XK_KP_Add, XK_plus},
-        {XK_KP_Subtract, XK_minus},
-        {XK_KP_Multiply, XK_asterisk},
-        {XK_KP_Divide, XK_slash},
-        {XK_KP_Decimal, XK_period},
+        {XK_Control_R, XK_Control_L}, {XK_Shift_R, XK_Shift_L}, {XK_Alt_R, XK_Alt_L},
+        {XK_Meta_L, XK_Alt_L}, {XK_Meta_R, XK_Alt_L}, {XK_ISO_Level3_Shift, XK_Alt_L},
+        {XK_Mode_switch, XK_Alt_L}, {XK_Super_R, XK_Super_L}, {XK_Hyper_L, XK_Super_L},
+        {XK_Hyper_R, XK_Super_L}, {XK_KP_Enter, XK_Return}, {XK_ISO_Enter, XK_Return},
+        {XK_Linefeed, XK_Return}, {XK_KP_Delete, XK_Delete}, {XK_KP_Insert, XK_Insert},
+        {XK_KP_Home, XK_Home}, {XK_KP_End, XK_End}, {XK_KP_Page_Up, XK_Page_Up},
+        {XK_KP_Page_Down, XK_Page_Down}, {XK_KP_Up, XK_Up}, {XK_KP_Down, XK_Down}, {XK_KP_Left, XK_Left},
+        {XK_KP_Right, XK_Right}, {XK_KP_Tab, XK_Tab}, {XK_ISO_Left_Tab, XK_Tab}, {XK_KP_Space, XK_space},
+        {XK_Sys_Req, XK_Print}, {XK_Break, XK_Pause}, {XK_KP_Add, XK_plus}, {XK_KP_Subtract, XK_minus},
+        {XK_KP_Multiply, XK_asterisk}, {XK_KP_Divide, XK_slash}, {XK_KP_Decimal, XK_period},
         {XK_KP_Equal, XK_equal},
     };
+    /* clang-format on */
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
         if (pairs[i][0] == k)
             return pairs[i][1];
@@ -151,8 +130,7 @@ static void visit_type(struct walk *w, const struct action *a)
 
 void chords_of(const struct policy_subject *s, bool (*visit)(void *arg, const struct chord *c), void *arg)
 {
-    static const uint32_t address[] = {XK_Control_L, XK_l}, back[] = {XK_Alt_L, XK_Left},
-                          forward[] = {XK_Alt_L, XK_Right};
+    uint32_t shortcut[2];
     const struct action *a = s->action;
     struct walk w = {.visit = visit, .arg = arg};
     for (int i = 0; i < s->n_held; i++)
@@ -169,18 +147,14 @@ void chords_of(const struct policy_subject *s, bool (*visit)(void *arg, const st
         visit_type(&w, a);
         break;
     case ACT_GOTO:
-        visit_with(&w, address, 2);
+    case ACT_BACK:
+    case ACT_FORWARD:
+    case ACT_REFRESH:
+        visit_with(&w, shortcut, action_shortcut(a->kind, shortcut));
+        if (a->kind != ACT_GOTO)
+            break;
         visit_text(&w, a->text ? a->text : "");
         visit_one(&w, XK_Return);
-        break;
-    case ACT_BACK:
-        visit_with(&w, back, 2);
-        break;
-    case ACT_FORWARD:
-        visit_with(&w, forward, 2);
-        break;
-    case ACT_REFRESH:
-        visit_one(&w, XK_F5);
         break;
     default:
         if (a->nhold)

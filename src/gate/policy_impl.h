@@ -20,6 +20,11 @@ struct chord { /* a set of keys: policy_key() of each, sorted, without duplicate
     int n;
 };
 
+struct rule_list {
+    char **at;
+    int n;
+};
+
 struct rule_after {
     enum policy_counter of;
     double n;
@@ -36,12 +41,10 @@ struct rule {
     int terminal, new_goal;            /* 1 yes, 0 no, -1: either */
     bool zoned;
     struct zone zone;
-    struct chord *chords;
-    char **chord_texts; /* [n_chords]: as written in the file */
-    int n_chords;
-    int longer; /* characters; -1: any */
-    char **hosts, **secrets;
-    int n_hosts, n_secrets;
+    struct chord *chords;         /* [chord_texts.n] */
+    struct rule_list chord_texts; /* as written in the file */
+    int longer;                   /* characters; -1: any */
+    struct rule_list hosts, secrets;
     struct rule_after *after;
     int n_after;
 };

@@ -1,17 +1,12 @@
-/* policy_limits.c - the block "limits:" of a policy file.
+/* policy_limits.c - what a run uses up ("50 steps"), and the block "limits:" of a policy file.
  *
- *     limits:
- *       typed: 2000        # characters typed
- *       rate: 60           # actions on the screen within a minute
- *       errors: 5          # failed or refused steps in a row
- *       repeats: 5         # of one action without a visible effect
- *       no_effect: 12      # actions of any kind in a row without a visible effect
- *       corner_stop: yes   # the pointer left in the top left corner for a second stops the run
+ *     limits: {errors: 5, rate: 60, corner_stop: yes}      # all of them: struct policy_limits
  *
  * The run ends at the first of them; 0 switches one off.
  */
 #include "gate/policy_impl.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -99,4 +94,31 @@ void policy_put_limits(const struct policy *p, struct buf *out)
         buf_printf(out, "\"%s\": %d, ", keys[i].name,
                    *limit_at((struct policy_limits *)(uintptr_t)&p->limits, i));
     buf_printf(out, "\"corner_stop\": %s}", p->limits.corner_stop ? "true" : "false");
+}
+
+/* ---- counters of the key "after" --------------------------------------------------------------- */
+
+static const char *const spent_names[SPENT_COUNTERS] = {"steps",   "seconds",    "tokens",
+                                                        "actions", "characters", "errors"};
+
+const char *policy_spent_name(enum policy_counter c)
+{
+    return spent_names[c];
+}
+
+bool policy_spent_read(const char *text, enum policy_counter *c, double *n)
+{
+    char *end;
+    if (!isdigit((unsigned char)*text))
+        return false;
+    *n = strtod(text, &end);
+    if (*end != ' ' || *n > 1e12)
+        return false;
+    for (int i = 0; i < SPENT_COUNTERS; i++) {
+        if (strcmp(spent_names[i], end + 1) != 0)
+            continue;
+        *c = (enum policy_counter)i;
+        return true;
+    }
+    return false;
 }

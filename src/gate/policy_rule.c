@@ -82,24 +82,16 @@ static int read_regex(struct rule_reader *g)
     return g->r->regex[which] ? 0 : doc_fault(g->y, n, g->e, "expected a regular expression: %s", why.text);
 }
 
-static int read_yes_or_no(struct rule_reader *g, int *to)
+/* terminal, new_goal */
+static int read_yes_or_no(struct rule_reader *g)
 {
     static const char *const words[2][3] = {{"no", "false", "off"}, {"yes", "true", "on"}};
+    int *to = *g->n->key == 't' ? &g->r->terminal : &g->r->new_goal;
     for (*to = 0; g->n->kind == DOC_SCALAR && *to < 2; ++*to)
         for (int i = 0; i < 3; i++)
             if (!strcasecmp(words[*to][i], g->n->text))
                 return 0;
     return doc_fault(g->y, g->n, g->e, "expected yes or no");
-}
-
-static int read_new_goal(struct rule_reader *g)
-{
-    return read_yes_or_no(g, &g->r->new_goal);
-}
-
-static int read_terminal(struct rule_reader *g)
-{
-    return read_yes_or_no(g, &g->r->terminal);
 }
 
 static int add_after(struct rule_reader *g, const char *word)
@@ -137,10 +129,11 @@ static int read_zone(struct rule_reader *g)
     return 0;
 }
 
-static void append(char ***list, int *n, const char *word)
+static int append(struct rule_list *list, const char *word)
 {
-    *list = xrealloc(*list, (unsigned long)*n + 1, sizeof **list);
-    (*list)[(*n)++] = xstrdup(word);
+    list->at = xrealloc(list->at, (unsigned long)list->n + 1, sizeof *list->at);
+    list->at[list->n++] = xstrdup(word);
+    return 0;
 }
 
 static int add_chord(struct rule_reader *g, const char *word)
@@ -153,13 +146,12 @@ static int add_chord(struct rule_reader *g, const char *word)
                    ? doc_fault(g->y, g->n, g->e, "expected keys joined by +, as ctrl+w; '%s' is no key", bad)
                    : doc_fault(g->y, g->n, g->e, "expected at most %d keys in a chord", ACTION_MAX_KEYS);
     struct rule *r = g->r;
-    struct chord c = {.n = 0};
+    r->chords = xrealloc(r->chords, (unsigned long)r->chord_texts.n + 1, sizeof *r->chords);
+    struct chord *c = &r->chords[r->chord_texts.n];
+    c->n = 0;
     for (int i = 0; i < n; i++)
-        chord_add(&c, keys[i]);
-    r->chords = xrealloc(r->chords, (unsigned long)r->n_chords + 1, sizeof *r->chords);
-    r->chords[r->n_chords] = c;
-    append(&r->chord_texts, &r->n_chords, word);
-    return 0;
+        chord_add(c, keys[i]);
+    return append(&r->chord_texts, word);
 }
 
 static int read_keys(struct rule_reader *g)
@@ -188,8 +180,7 @@ static int add_host(struct rule_reader *g, const char *word)
                          "expected a host in small letters as example.org, *.example.org for those below "
                          "it, or *; not '%.60s'",
                          word);
-    append(&g->r->hosts, &g->r->n_hosts, word);
-    return 0;
+    return append(&g->r->hosts, word);
 }
 
 static int read_host(struct rule_reader *g)
@@ -199,8 +190,7 @@ static int read_host(struct rule_reader *g)
 
 static int add_secret(struct rule_reader *g, const char *word)
 {
-    append(&g->r->secrets, &g->r->n_secrets, word);
-    return 0;
+    return append(&g->r->secrets, word);
 }
 
 static int read_secret(struct rule_reader *g)
@@ -214,10 +204,11 @@ static const struct {
     const char *key;
     int (*read)(struct rule_reader *g);
 } readers[] = {
-    {"actions", read_actions},   {"element", read_regex},     {"text", read_regex},    {"title", read_regex},
-    {"class", read_regex},       {"program", read_regex},     {"zone", read_zone},     {"keys", read_keys},
-    {"longer", read_longer},     {"terminal", read_terminal}, {"secret", read_secret}, {"host", read_host},
-    {"new_goal", read_new_goal}, {"after", read_after},
+    {"actions", read_actions},    {"element", read_regex}, {"text", read_regex},
+    {"title", read_regex},        {"class", read_regex},   {"program", read_regex},
+    {"zone", read_zone},          {"keys", read_keys},     {"longer", read_longer},
+    {"terminal", read_yes_or_no}, {"secret", read_secret}, {"host", read_host},
+    {"new_goal", read_yes_or_no}, {"after", read_after},
 };
 enum { N_READERS = sizeof readers / sizeof *readers };
 
@@ -281,30 +272,31 @@ int rule_read(struct rule *r, const struct doc *y, const struct doc_node *n, str
     return 0;
 }
 
+static void free_list(struct rule_list *list)
+{
+    for (int i = 0; i < list->n; i++)
+        free(list->at[i]);
+    free(list->at);
+}
+
 void rule_free(struct rule *r)
 {
     for (int i = 0; i < RULE_REGEXES; i++)
         regex_free(r->regex[i]);
-    for (int i = 0; i < r->n_hosts; i++)
-        free(r->hosts[i]);
-    for (int i = 0; i < r->n_secrets; i++)
-        free(r->secrets[i]);
-    for (int i = 0; i < r->n_chords; i++)
-        free(r->chord_texts[i]);
-    free(r->hosts);
-    free(r->secrets);
+    free_list(&r->hosts);
+    free_list(&r->secrets);
+    free_list(&r->chord_texts);
     free(r->after);
-    free(r->chord_texts);
     free(r->chords);
     free(r->name);
 }
 
 /* ---- printing --------------------------------------------------------------------------------- */
 
-static void print_words(const char *key, char *const *words, int n, struct buf *out)
+static void print_words(const char *key, const struct rule_list *list, struct buf *out)
 {
-    for (int i = 0; i < n; i++)
-        buf_printf(out, "%s%s%s%s", i ? ", " : "  ", i ? "" : key, i ? "" : ": ", words[i]);
+    for (int i = 0; i < list->n; i++)
+        buf_printf(out, "%s%s%s%s", i ? ", " : "  ", i ? "" : key, i ? "" : ": ", list->at[i]);
 }
 
 void rule_print(const struct rule *r, struct buf *out)
@@ -323,11 +315,11 @@ void rule_print(const struct rule *r, struct buf *out)
         buf_printf(out, "  terminal: %s", r->terminal ? "yes" : "no");
     for (int i = 0; r->zoned && i < 4; i++)
         buf_printf(out, "%s%g%s", i ? ", " : "  zone: ", r->zone.at[i].v, r->zone.at[i].percent ? "%" : "");
-    print_words("keys", r->chord_texts, r->n_chords, out);
+    print_words("keys", &r->chord_texts, out);
     if (r->longer >= 0)
         buf_printf(out, "  longer: %d", r->longer);
-    print_words("host", r->hosts, r->n_hosts, out);
-    print_words("secret", r->secrets, r->n_secrets, out);
+    print_words("host", &r->hosts, out);
+    print_words("secret", &r->secrets, out);
     if (r->new_goal >= 0)
         buf_printf(out, "  new_goal: %s", r->new_goal ? "yes" : "no");
     for (int i = 0; i < r->n_after; i++)

@@ -84,10 +84,7 @@ static struct screen_rect changed_box(const struct image *a, const struct image 
             y1 = max_int(y1, y);
         }
     }
-    struct screen_rect box = {0};
-    if (x1 >= 0)
-        box = (struct screen_rect){x0, y0, x1 - x0 + 1, y1 - y0 + 1};
-    return box;
+    return x1 < 0 ? (struct screen_rect){0} : (struct screen_rect){x0, y0, x1 - x0 + 1, y1 - y0 + 1};
 }
 
 static void mean_colour(const struct image *im, struct screen_rect r, uint8_t out[3])
@@ -129,11 +126,7 @@ int redact_before(struct redact *r, struct err *e)
 
 static bool one_colour(const struct image *im)
 {
-    for (int y = 0; y < im->h; y++)
-        for (int x = 0; x < im->w; x++)
-            if (memcmp(pixel(im, x, y), im->rgb, 3) != 0)
-                return false;
-    return true;
+    return !memcmp(im->rgb, im->rgb + 3, 3 * ((size_t)im->w * (size_t)im->h - 1));
 }
 
 /* Keeps the left part of what has changed: the rest may contain a blinking caret. */
@@ -141,10 +134,8 @@ static void keep_glyphs(struct field *f, const struct image *now, struct screen_
                         struct screen_rect view)
 {
     int w = box.w * 3 / 5;
-    if (w < GLYPHS_LEAST || box.h < GLYPHS_LEAST || image_alloc(&f->glyphs, w, box.h, NULL))
+    if (w < GLYPHS_LEAST || box.h < GLYPHS_LEAST || image_crop(&f->glyphs, now, box.x, box.y, w, box.h, NULL))
         return;
-    for (int y = 0; y < box.h; y++)
-        memcpy(pixel(&f->glyphs, 0, y), pixel(now, box.x, box.y + y), 3 * (size_t)w);
     if (one_colour(&f->glyphs)) /* would match everywhere */
         wipe(&f->glyphs);
     f->gx = box.x + view.x - f->window_at.x - f->at.x;

@@ -21,23 +21,16 @@ static void to_root(const struct builder *m, int32_t x, int32_t y, int *rx, int 
     *ry = clamp(*ry, m->root->h);
 }
 
+/* A place of the image, or where the pointer is when the action has none. */
 static void add_place(const struct builder *m, int32_t x, int32_t y)
 {
-    struct policy_subject *s = &m->out->s;
-    struct policy_target *t = &s->targets[s->n_targets++];
-    t->placed = true;
-    to_root(m, x, y, &t->x, &t->y);
-}
-
-static void add_pointer(const struct builder *m)
-{
-    struct policy_subject *s = &m->out->s;
-    struct policy_target *t = &s->targets[s->n_targets++];
-    t->placed = m->root->pointer != NULL;
-    if (t->placed) {
-        t->x = clamp(m->root->pointer[0], m->root->w);
-        t->y = clamp(m->root->pointer[1], m->root->h);
-    }
+    struct policy_target *t = &m->out->s.targets[m->out->s.n_targets++];
+    bool given = x != ACTION_ABSENT && y != ACTION_ABSENT;
+    t->placed = given || m->root->pointer;
+    if (given)
+        to_root(m, x, y, &t->x, &t->y);
+    else if (t->placed)
+        t->x = clamp(m->root->pointer[0], m->root->w), t->y = clamp(m->root->pointer[1], m->root->h);
 }
 
 static void add_drag(const struct builder *m, const struct action *a)
@@ -51,10 +44,7 @@ static void add_drag(const struct builder *m, const struct action *a)
         out->s.n_corners = a->npath < SUBJECT_CORNERS ? a->npath : SUBJECT_CORNERS;
         return;
     }
-    if (a->x != ACTION_ABSENT && a->y != ACTION_ABSENT)
-        add_place(m, a->x, a->y);
-    else
-        add_pointer(m);
+    add_place(m, a->x, a->y);
     if (a->x2 != ACTION_ABSENT && a->y2 != ACTION_ABSENT)
         add_place(m, a->x2, a->y2);
 }
@@ -63,7 +53,6 @@ void subject_build(struct subject *out, const struct action *a, const struct vie
                    const struct subject_root *root)
 {
     struct builder m = {out, p, root};
-    bool placed = a->x != ACTION_ABSENT && a->y != ACTION_ABSENT;
     *out = (struct subject){.s = {.action = a, .root_w = root->w, .root_h = root->h}};
     out->s.corners = out->corners;
     switch (a->kind) {
@@ -75,13 +64,10 @@ void subject_build(struct subject *out, const struct action *a, const struct vie
     case ACT_MDOWN:
     case ACT_MUP:
     case ACT_SCROLL:
-        if (placed)
-            add_place(&m, a->x, a->y);
-        else
-            add_pointer(&m);
+        add_place(&m, a->x, a->y);
         break;
     case ACT_TYPE:
-        if (placed) {
+        if (a->x != ACTION_ABSENT) {
             add_place(&m, a->x, a->y);
             break;
         }

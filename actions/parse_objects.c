@@ -1,0 +1,240 @@
+/* parse_objects.c - replies that are JSON.
+ *
+ * function   {"name": "click", "arguments": {...}}      arguments may be an object, or the same as a string
+ *            <TOOLCALL>[{...}, ...]</TOOLCALL>           "parameters" is a synonym
+ *            <tool_call>{...}</tool_call>                several of them, one after the other
+ *     Text before the first tag is the thought.  Of several calls only the first is run
+ *     (REPAIR_EXTRA_CALLS), unless the dialect has "run_all".
+ *
+ * holo3      {"note": null, "thought": "...", "tool_call": {"tool_name": "click_desktop", ...}}
+ * holo1      {"note": "", "thought": "...", "action": {"action": "click_element", "element": "...", ...}}
+ *     The tool's name is beside its arguments.  A batch ("tool_calls") is run in order; native function
+ *     calls, which newer models may write instead, are read as above.
+ *
+ * anthropic  {"action": "left_click", "coordinate": [512, 384]}
+ *     also as the content block {"type": "tool_use", "name": "computer", "input": {...}}.
+ *
+ * openai     {"type": "computer_call", "action": {"type": "click", ...}, "pending_safety_checks": []}
+ *     or the action alone, or "actions", a batch run in order.  A pending safety check needs a person's
+ *     acknowledgement: nothing is done.
+ */
+#include "actions/parse.h"
+
+#include <string.h>
+
+/* ---- function calls ---------------------------------------------------------------------------- */
+
+static enum action_fault bind_function(struct parse *p, json_t *call)
+{
+    const char *name = json_string_value(json_object_get(call, "name"));
+    json_t *args = json_object_get(call, "arguments");
+    args = args ? args : json_object_get(call, "parameters");
+    if (!name)
+        return parse_fault(p, FAULT_SCHEMA, "a function call must have a 'name'");
+    json_t *inner = NULL;
+    enum action_fault f = FAULT_NONE;
+    if (json_is_string(args)) {
+        f = parse_json(p, json_string_value(args), json_string_length(args), &inner);
+        args = inner;
+    }
+    if (!f && args && !json_is_object(args))
+        f = parse_fault(p, FAULT_SCHEMA, "the arguments of '%s' must be an object", name);
+    f = f ? f : bind_call(p, name, args, NULL);
+    json_decref(inner);
+    return f;
+}
+
+static enum action_fault parse_function_object(struct parse *p, json_t *root)
+{
+    bool all = p->d->run_all;
+    json_t *one;
+    size_t i;
+    if (json_is_object(root)) {
+        if (p->out->nactions && !all) {
+            p->out->repairs |= REPAIR_EXTRA_CALLS;
+            return FAULT_NONE;
+        }
+        return bind_function(p, root);
+    }
+    enum action_fault f = FAULT_NONE;
+    json_array_foreach(root, i, one)
+    {
+        if (!json_is_object(one))
+            f = f ? f : parse_fault(p, FAULT_SCHEMA, "a list of calls holds something else");
+        f = f ? f : parse_function_object(p, one);
+    }
+    return f;
+}
+
+/* The content of a tag; text after the JSON is recorded. */
+static enum action_fault parse_tagged(struct parse *p, const char *text, size_t len)
+{
+    json_t *root;
+    parse_trim(&text, &len);
+    enum action_fault f = parse_json(p, text, len, &root);
+    f = f ? f : parse_function_object(p, root);
+    json_decref(root);
+    return f;
+}
+
+static const char *find(const char *text, const char *end, const char *mark)
+{
+    return memmem(text, (size_t)(end - text), mark, strlen(mark));
+}
+
+enum action_fault parse_function(struct parse *p, const char *text, size_t len)
+{
+    static const char *const tags[][2] = {{"<TOOLCALL>", "</TOOLCALL>"}, {"<tool_call>", "</tool_call>"}};
+    const char *end = text + len, *at = NULL;
+    int k = 0;
+    enum action_fault f = FAULT_NONE;
+    if (len && (*text == '{' || *text == '['))
+        return parse_tagged(p, text, len);
+    for (; k < 2 && !at; k++)
+        at = find(text, end, tags[k][0]);
+    if (!at)
+        return parse_fault(p, FAULT_NO_ACTION, "the reply holds no function call");
+    const char *thought = text;
+    size_t n = (size_t)(at - text);
+    parse_trim(&thought, &n);
+    if (n)
+        f = parse_text(p, thought, n, &p->out->thought);
+    for (k--; !f && at; at = find(text, end, tags[k][0])) {
+        const char *inside = at + strlen(tags[k][0]), *close = find(inside, end, tags[k][1]);
+        if (!close)
+            return parse_fault(p, FAULT_PARSE, "the call is cut off: '%s' is missing", tags[k][1]);
+        f = parse_tagged(p, inside, (size_t)(close - inside));
+        text = close + strlen(tags[k][1]);
+    }
+    return f;
+}
+
+/* ---- Holo -------------------------------------------------------------------------------------- */
+
+/* A string or null under one of two keys; *found: there is a string. */
+static enum action_fault read_string(struct parse *p, json_t *root, const char *key, const char *other,
+                                     char **out, bool *found)
+{
+    json_t *v = json_object_get(root, key);
+    v = v ? v : json_object_get(root, other);
+    *found = json_is_string(v);
+    if (v && !json_is_string(v) && !json_is_null(v))
+        return parse_fault(p, FAULT_SCHEMA, "'%s' must be a string", key);
+    if (!*found || !json_string_length(v))
+        return FAULT_NONE;
+    return parse_text(p, json_string_value(v), json_string_length(v), out);
+}
+
+/* {"tool_name": NAME, ...}; nested {"name", "arguments"} is a function call. */
+static enum action_fault bind_tool_call(struct parse *p, json_t *call, const char *tag)
+{
+    const char *tool = json_string_value(json_object_get(call, tag));
+    if (!json_is_object(call))
+        return parse_fault(p, FAULT_SCHEMA, "a tool call must be an object with '%s'", tag);
+    if (tool)
+        return bind_call(p, tool, call, tag);
+    if (json_object_get(call, "name"))
+        return parse_function_object(p, call);
+    return parse_fault(p, FAULT_SCHEMA, "a tool call must have '%s'", tag);
+}
+
+static enum action_fault check_keys(struct parse *p, json_t *root)
+{
+    static const char *const known[] = {"note",       "notes",  "thought", "tool_call",
+                                        "tool_calls", "action", NULL};
+    const char *key = tools_unknown_key(root, known);
+    return key ? parse_fault(p, FAULT_SCHEMA, "a step has no '%s'", key) : FAULT_NONE;
+}
+
+static enum action_fault bind_tool_calls(struct parse *p, json_t *root)
+{
+    json_t *call = json_object_get(root, "tool_call"), *calls = json_object_get(root, "tool_calls");
+    json_t *action = json_object_get(root, "action"), *one;
+    size_t i;
+    enum action_fault f = FAULT_NONE;
+    if ((call != NULL) + (calls != NULL) + (action != NULL) > 1)
+        return parse_fault(p, FAULT_SCHEMA, "a step has one action");
+    if (call)
+        return bind_tool_call(p, call, "tool_name");
+    if (action)
+        return bind_tool_call(p, action, "action");
+    if (calls && !json_is_array(calls))
+        return parse_fault(p, FAULT_SCHEMA, "'tool_calls' must be a list");
+    json_array_foreach(calls, i, one) f = f ? f : bind_tool_call(p, one, "tool_name");
+    if (!f && !p->out->nactions)
+        return parse_fault(p, FAULT_NO_ACTION, "the step holds no tool call");
+    return f;
+}
+
+static enum action_fault read_step(struct parse *p, json_t *root)
+{
+    bool note, thought;
+    if (json_is_array(root) || (json_object_get(root, "name") && !json_object_get(root, "thought")))
+        return parse_function_object(p, root);
+    enum action_fault f = check_keys(p, root);
+    f = f ? f : read_string(p, root, "note", "notes", &p->out->note, &note);
+    f = f ? f : read_string(p, root, "thought", "thought", &p->out->thought, &thought);
+    if (!f && !thought)
+        f = parse_fault(p, FAULT_SCHEMA, "the step needs a 'thought'");
+    return f ? f : bind_tool_calls(p, root);
+}
+
+enum action_fault parse_holo(struct parse *p, const char *text, size_t len)
+{
+    json_t *root;
+    if (len && *text == '<')
+        return parse_function(p, text, len);
+    enum action_fault f = parse_json(p, text, len, &root);
+    f = f ? f : read_step(p, root);
+    json_decref(root);
+    return f;
+}
+
+/* ---- the "computer" tool ----------------------------------------------------------------------- */
+
+enum action_fault parse_anthropic(struct parse *p, const char *text, size_t len)
+{
+    json_t *root;
+    enum action_fault f = parse_json(p, text, len, &root);
+    json_t *input = json_object_get(root, "input");
+    json_t *call = input ? input : root;
+    const char *action = json_string_value(json_object_get(call, "action"));
+    if (!f && !action)
+        f = parse_fault(p, FAULT_SCHEMA, "an action needs the key 'action'");
+    f = f ? f : bind_call(p, action, call, "action");
+    json_decref(root);
+    return f;
+}
+
+static enum action_fault bind_action(struct parse *p, json_t *action)
+{
+    const char *type = json_string_value(json_object_get(action, "type"));
+    if (!type)
+        return parse_fault(p, FAULT_SCHEMA, "an action needs the key 'type'");
+    return bind_call(p, type, action, "type");
+}
+
+static enum action_fault bind_actions(struct parse *p, json_t *root)
+{
+    json_t *checks = json_object_get(root, "pending_safety_checks");
+    json_t *action = json_object_get(root, "action"), *actions = json_object_get(root, "actions"), *one;
+    size_t i;
+    enum action_fault f = FAULT_NONE;
+    if (checks && !json_is_null(checks) && !(json_is_array(checks) && !json_array_size(checks)))
+        return parse_fault(p, FAULT_DENIED, "a pending safety check wants a person to look first");
+    if (!actions)
+        return bind_action(p, action ? action : root);
+    if (!json_is_array(actions))
+        return parse_fault(p, FAULT_SCHEMA, "'actions' must be a list");
+    json_array_foreach(actions, i, one) f = f ? f : bind_action(p, one);
+    return f;
+}
+
+enum action_fault parse_openai(struct parse *p, const char *text, size_t len)
+{
+    json_t *root;
+    enum action_fault f = parse_json(p, text, len, &root);
+    f = f ? f : bind_actions(p, root);
+    json_decref(root);
+    return f;
+}
