@@ -133,6 +133,8 @@ enum action_fault action_parse(const char *text, size_t len, const struct dialec
 
 /* One line for people: click "Save" at 312,240 | type "Paris" into "From" at 120,60 */
 void action_describe(const struct action *a, struct buf *out);
+/* n of them, with "; " between; the caller frees it. */
+char *actions_describe(const struct action *a, int n);
 
 /* The canonical form as a JSON object, for the trace. */
 void action_to_json(const struct action *a, struct buf *out);

@@ -337,3 +337,14 @@ int action_from_json(const char *json, size_t len, struct action *out, struct er
     action_free(out);
     return err_set(e, ERR_FAILED, "an action in JSON with a bad '%s'", bad);
 }
+
+char *actions_describe(const struct action *a, int n)
+{
+    struct buf b;
+    buf_init(&b, STEP_MAX_ACTIONS * MAX_JSON);
+    for (int i = 0; i < n; i++) {
+        buf_puts(&b, i ? "; " : "");
+        action_describe(&a[i], &b);
+    }
+    return buf_take(&b);
+}

@@ -130,7 +130,7 @@ static void run_window(enum window_policy window, int max_images)
 {
     static const char replies[] = "a\nbb\nccc\ndddd\neeeee\nffffff\nggggggg\nhhhhhhhh\niiiiiiiii\nj\nk\n";
     struct llm *m = llm_script(replies, sizeof replies - 1);
-    struct context *c = context_new(m, dialect, window, max_images, system_text, NULL);
+    struct context *c = context_new(m, dialect, window, max_images, 0, system_text, NULL);
     struct story s = {0};
     int64_t read = 0, images = 0, cuts = 0;
     assert_non_null(c);
@@ -180,7 +180,7 @@ static void t_attempts(void **state)
     (void)state;
     static const char replies[] = "no step\nstill none\nthoughts</think>a step\nnext\n";
     struct llm *m = llm_script(replies, sizeof replies - 1);
-    struct context *c = context_new(m, dialect, WINDOW_SAWTOOTH, 2, system_text, NULL);
+    struct context *c = context_new(m, dialect, WINDOW_SAWTOOTH, 2, 0, system_text, NULL);
     struct story s = {0};
     struct context_cost cost;
     struct generated g;
@@ -251,7 +251,7 @@ static void run_model(struct engine *engine, enum window_policy window, bool as_
 {
     enum { IN_VIEW = 3 };
     struct llm *m = llm_local(engine, dialect, 1);
-    struct context *c = context_new(m, dialect, window, IN_VIEW, system_text, NULL);
+    struct context *c = context_new(m, dialect, window, IN_VIEW, 0, system_text, NULL);
     struct story s = {0};
     double worst = 0;
     int compared = 0;

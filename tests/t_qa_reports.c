@@ -285,7 +285,7 @@ static void t_why(void **state)
         {OUTCOME_FAILED, {ANSWER_YES, ANSWER_YES}, "infeasible", answer, NULL,
          "the agent says that the task is infeasible: There is no such page.", "agent"},
         {OUTCOME_INCONCLUSIVE, {ANSWER_NOT_ASKED, ANSWER_YES}, "steps", NULL, NULL,
-         "the agent did not finish: step budget used up", "inconclusive"},
+         "the agent did not finish: used up its steps", "inconclusive"},
         {OUTCOME_INCONCLUSIVE, {ANSWER_NOT_ASKED, ANSWER_YES}, "answered", NULL, NULL,
          "a check was not run", "inconclusive"},
         {OUTCOME_ERROR, {ANSWER_ERROR, ANSWER_YES}, "answered", NULL, NULL,

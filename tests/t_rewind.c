@@ -49,9 +49,8 @@ static int again(void *arg, int turn, struct image *out, struct err *e)
 static void talk_open(struct talk *t, enum window_policy window, int keep)
 {
     *t = (struct talk){.m = llm_local(engine, dialect, check_seed())};
-    t->c = context_new(t->m, dialect, window, IN_VIEW, "You use a computer.", NULL);
+    t->c = context_new(t->m, dialect, window, IN_VIEW, keep, "You use a computer.", NULL);
     assert_non_null(t->c);
-    context_keep(t->c, keep);
     for (int k = 0; k < TURNS; k++)
         t->images[k] = tiny_image(70 + k, 50, (uint64_t)k + 1);
 }

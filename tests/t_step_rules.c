@@ -9,7 +9,7 @@
 #include "stepped.h"
 
 #include "gate/gate.h"
-#include "step/print.h"
+#include "step/private.h"
 #include "step/scene.h"
 
 #include <pty.h>

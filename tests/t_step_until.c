@@ -7,7 +7,7 @@
 #include "stepped.h"
 
 #include "base/file.h"
-#include "step/breakpoint.h"
+#include "step/private.h"
 
 #define POCKET "assets/pocket/model"
 

@@ -10,7 +10,7 @@
 #include "person.h"
 #include "stage.h"
 #include "step/scene.h"
-#include "step/window.h"
+#include "step/step.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

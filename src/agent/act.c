@@ -79,34 +79,24 @@ static int pass_gate(struct agent *a, int index, bool *pass, struct err *e)
     return 0;
 }
 
-/* The action is not performed, for the reason in outcome.result. */
-static int record_skipped(struct agent *a, int index, struct err *e)
+/* error: NULL when the action was done; done: NULL when nothing was tried. */
+static int record_exec(struct agent *a, int index, const char *error, const struct exec_result *done,
+                       struct err *e)
 {
     struct trace *t = a->o->trace;
-    progress_trouble(a->o->progress, a->outcome.result);
-    a->outcome.failed = true;
+    int typed = a->o->dry_run || !done ? 0 : action_characters(&a->reply.step.actions[index]);
     trace_begin(t, a->step.number, "exec");
     trace_int(t, "index", index);
-    trace_bool(t, "ok", false);
-    trace_text(t, "error", a->outcome.result);
-    return trace_end(t, e);
-}
-
-static int record_exec(struct agent *a, int index, enum action_fault fault, const struct err *why,
-                       const struct exec_result *done, struct err *e)
-{
-    const struct agent_options *o = a->o;
-    int typed = o->dry_run ? 0 : action_characters(&a->reply.step.actions[index]);
-    trace_begin(o->trace, a->step.number, "exec");
-    trace_int(o->trace, "index", index);
-    trace_bool(o->trace, "ok", fault == FAULT_NONE);
-    if (fault != FAULT_NONE)
-        trace_text(o->trace, "error", why->text);
-    trace_int(o->trace, "events", done->events);
+    trace_bool(t, "ok", !error);
+    if (error)
+        trace_text(t, "error", error);
+    if (done)
+        trace_int(t, "events", done->events);
     if (typed)
-        trace_int(o->trace, "typed", typed);
-    trace_number(o->trace, "ms", done->ms);
-    return trace_end(o->trace, e);
+        trace_int(t, "typed", typed);
+    if (done)
+        trace_number(t, "ms", done->ms);
+    return trace_end(t, e);
 }
 
 /* Performs one recorded action; -1 only for what the model cannot be told of. */
@@ -120,8 +110,11 @@ static int perform(struct agent *a, int index, struct err *e)
     bool pass, lost;
     if (follow_view(a, action, &lost, e))
         return -1;
-    if (lost || !agent_affords(a, action))
-        return record_skipped(a, index, e);
+    if (lost || !agent_affords(a, action)) { /* outcome.result says why */
+        progress_trouble(o->progress, a->outcome.result);
+        a->outcome.failed = true;
+        return record_exec(a, index, a->outcome.result, NULL, e);
+    }
     agent_tell_spent(a);
     if (pass_gate(a, index, &pass, e))
         return -1;
@@ -136,7 +129,7 @@ static int perform(struct agent *a, int index, struct err *e)
                         : action_execute(o->screen, action, &a->step.place, &done, &why);
     screen_deadline(o->screen, 0);
     a->step.ms[PHASE_ACT] += done.ms;
-    if (record_exec(a, index, fault, &why, &done, e))
+    if (record_exec(a, index, fault == FAULT_NONE ? NULL : why.text, &done, e))
         return -1;
     if (o->gate && !o->dry_run && (fault == FAULT_NONE || action->kind == ACT_KEYDOWN))
         gate_action_done(o->gate, action);
@@ -209,15 +202,11 @@ static int refuse(struct agent *a, struct err *e)
 /* Tells the model what was done in place of what it said. */
 static void tell_edit(struct agent *a)
 {
-    struct buf what;
-    buf_init(&what, AGENT_TEXT_MAX);
-    buf_puts(&what, "A person changed this before it was done. Done was: ");
-    for (int i = 0; i < a->reply.step.nactions; i++) {
-        buf_puts(&what, i ? "; " : "");
-        action_describe(&a->reply.step.actions[i], &what);
-    }
-    buf_printf(&what, ".%s%s", *a->outcome.result ? " " : "", a->outcome.result);
-    agent_set_text(&a->outcome.result, buf_take(&what));
+    char *what = actions_describe(a->reply.step.actions, a->reply.step.nactions);
+    agent_set_text(&a->outcome.result,
+                   xasprintf("A person changed this before it was done. Done was: %s.%s%s", what,
+                             *a->outcome.result ? " " : "", a->outcome.result));
+    free(what);
 }
 
 int agent_act(struct agent *a, struct err *e)

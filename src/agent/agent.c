@@ -13,6 +13,7 @@
 #include "agent/private.h"
 
 #include "base/clock.h"
+#include "trace/report.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,23 +24,17 @@ enum { HELD_STEPS = 10 }; /* keys left down are released every so many steps */
 static const struct {
     const char *name;
     int exit;
-    const char *meaning;
 } statuses[] = {
-    [AGENT_RUNNING] = {"running", 0, "is running"},
-    [AGENT_ANSWERED] = {"answered", 0, "answered"},
-    [AGENT_INFEASIBLE] = {"infeasible", ERR_FAILED, "cannot be done"},
-    [AGENT_UNVALIDATED] = {"unvalidated", ERR_FAILED, "answered, but the validator did not accept it"},
-    [AGENT_DRY_RUN] = {"dry-run", 0, "decided, but performed nothing"},
-    [AGENT_STEPS] = {"steps", ERR_STEPS, "used up its steps"},
-    [AGENT_TOKENS] = {"tokens", ERR_STEPS, "used up its tokens"},
-    [AGENT_TIME] = {"time", ERR_TIME, "used up its time"},
-    [AGENT_TYPED] = {"typed", ERR_STEPS, "used up its typed characters"},
-    [AGENT_RATE] = {"rate", ERR_STEPS, "exceeded its actions a minute"},
-    [AGENT_LOOP] = {"loop", ERR_UNSURE, "went in circles"},
-    [AGENT_ERRORS] = {"errors", ERR_UNSURE, "too many errors in a row"},
-    [AGENT_UNPARSABLE] = {"unparsable", ERR_MODEL, "no usable reply after several attempts"},
-    [AGENT_STOPPED] = {"stopped", ERR_STOPPED, "was stopped"},
-    [AGENT_FAILED] = {"failed", ERR_ENV, "failed"},
+    /* clang-format off */
+    [AGENT_RUNNING] = {"running", 0}, [AGENT_ANSWERED] = {"answered", 0},
+    [AGENT_INFEASIBLE] = {"infeasible", ERR_FAILED}, [AGENT_UNVALIDATED] = {"unvalidated", ERR_FAILED},
+    [AGENT_DRY_RUN] = {"dry-run", 0}, [AGENT_STEPS] = {"steps", ERR_STEPS},
+    [AGENT_TOKENS] = {"tokens", ERR_STEPS}, [AGENT_TIME] = {"time", ERR_TIME},
+    [AGENT_TYPED] = {"typed", ERR_STEPS}, [AGENT_RATE] = {"rate", ERR_STEPS},
+    [AGENT_LOOP] = {"loop", ERR_UNSURE}, [AGENT_ERRORS] = {"errors", ERR_UNSURE},
+    [AGENT_UNPARSABLE] = {"unparsable", ERR_MODEL}, [AGENT_STOPPED] = {"stopped", ERR_STOPPED},
+    [AGENT_FAILED] = {"failed", ERR_ENV},
+    /* clang-format on */
 };
 
 const char *agent_status_name(enum agent_status s)
@@ -49,7 +44,8 @@ const char *agent_status_name(enum agent_status s)
 
 const char *agent_status_meaning(enum agent_status s)
 {
-    return statuses[s].meaning;
+    const char *css;
+    return report_status_words(statuses[s].name, &css);
 }
 
 bool agent_status_own(enum agent_status s)
@@ -209,9 +205,8 @@ int agent_run(const struct agent_options *o, struct agent_result *r, struct err 
         agent_set_text(&system, prompt_secrets(system, o->secrets));
     int rc = -1;
     if (system)
-        a.run.context = context_new(o->llm, o->dialect, o->window, o->max_images, system, e);
-    if (a.run.context && o->overseer)
-        context_keep(a.run.context, OVERSEER_MARKS);
+        a.run.context = context_new(o->llm, o->dialect, o->window, o->max_images,
+                                    o->overseer ? OVERSEER_MARKS : 0, system, e);
     if (a.run.context)
         rc = agent_record_start(&a, system, e);
     if (rc == 0 && o->resume)

@@ -9,8 +9,6 @@
 #include "agent/llm.h"
 #include "agent/overseer.h"
 #include "agent/progress.h"
-#include "agent/resume.h"
-#include "agent/validator.h"
 #include "gate/gate.h"
 #include "screen/screen.h"
 #include "trace/trace.h"
@@ -36,6 +34,20 @@ const char *agent_status_name(enum agent_status s);    /* "loop", for programs *
 const char *agent_status_meaning(enum agent_status s); /* "went in circles", for people */
 bool agent_status_own(enum agent_status s);            /* the agent ended the run itself, by an answer */
 int agent_exit_code(enum agent_status s, const struct err *e);
+
+/* A second model checks an answer before it counts.
+ *
+ * It is shown the task, the answer and the last screenshots, and must confirm `passes` times in a row that the
+ * task was carried out.  NO or UNKNOWN goes back to the agent with the reason, and the run goes on; after `most`
+ * rejected answers it ends as unvalidated.  The answer that a task cannot be done is not checked, nor is one that
+ * was asked for because a budget is used up. */
+struct validator { /* pointers are borrowed */
+    int passes, most;
+    /* A new model session for one question, which the caller frees; NULL with e.  The system text is the
+     * dialect's "validator", else our own. */
+    struct llm *(*open)(void *arg, struct err *e);
+    void *arg;
+};
 
 struct agent_options {
     const char *task;
@@ -81,6 +93,22 @@ struct agent_result {
     /* The option of the limit that ended it, "max-steps", and its value; NULL: none did. */
     const char *limit;
     double allowed;
+};
+
+/* A run that continues an interrupted one.  The conversation is repeated without its screenshots, because they show
+ * a desktop that has changed since.  The model is told that the run was interrupted; its next turn has a new
+ * screenshot.  Steps, tokens and time count on. */
+struct resume_turn {
+    char *lead, *history; /* before the screenshot; the reply as history holds it */
+};
+struct resume {
+    const char *parent; /* the run's folder */
+    const char *system; /* its system text */
+    struct resume_turn *turns;
+    int n;
+    const char *lead;           /* of a last turn without a reply; NULL: there is none */
+    int number;                 /* of the last step */
+    struct agent_result so_far; /* only the totals: steps that count, seconds, tokens, ... */
 };
 
 /* 0 when the run ended normally (see status), -1 when it broke off (status STOPPED, FAILED or UNPARSABLE,

@@ -5,7 +5,7 @@
  * oldest of these, strict one for each screenshot in view.
  *
  * Rewinding to a turn needs the mark before its reply, and the marks for evictions as they were then.  Turns
- * mark_share these marks.
+ * share these marks.
  */
 #include "agent/context.h"
 
@@ -54,7 +54,7 @@ struct context {
 };
 
 struct context *context_new(struct llm *m, const struct dialect *d, enum window_policy window, int max_images,
-                            const char *system, struct err *e)
+                            int rewindable, const char *system, struct err *e)
 {
     struct context *c = xcalloc(1, sizeof *c);
     c->llm = m;
@@ -62,6 +62,7 @@ struct context *context_new(struct llm *m, const struct dialect *d, enum window_
     c->dialect = d;
     c->window = window;
     c->max_images = max_images;
+    c->max_points = rewindable;
     c->system = xstrdup(system);
     if (m->ops->begin(m, system, e)) {
         context_free(c);
@@ -167,11 +168,6 @@ void context_free(struct context *c)
     free(c->turns);
     free(c->system);
     free(c);
-}
-
-void context_keep(struct context *c, int turns)
-{
-    c->max_points = turns;
 }
 
 int context_turns(const struct context *c)

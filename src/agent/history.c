@@ -87,25 +87,19 @@ void agent_history_begin(struct agent *a)
                                 .tiles = -1,
                                 .reachable = true};
     struct agent_saved saved = {.turn = context_turns(a->run.context) - 1,
-                                .outcome = outcome_copy(&a->outcome)};
-    memcpy(saved.title, a->step.title, sizeof saved.title);
-    memcpy(saved.class, a->step.class, sizeof saved.class);
+                                .outcome = outcome_copy(&a->outcome),
+                                .window = a->step.window};
     history_add(&a->run.history, &step, &saved);
 }
 
 static char *description(const struct agent *a)
 {
-    struct buf b;
-    buf_init(&b, AGENT_TEXT_MAX);
-    for (int i = 0; i < a->reply.step.nactions; i++) {
-        buf_puts(&b, i ? "; " : "");
-        action_describe(&a->reply.step.actions[i], &b);
-    }
+    char *what = actions_describe(a->reply.step.actions, a->reply.step.nactions);
     if (a->step.veto)
-        buf_printf(&b, "%srefused", b.len ? ": " : "");
+        agent_set_text(&what, xasprintf("%s%srefused", what, *what ? ": " : ""));
     else if (a->reply.fault != FAULT_NONE)
-        buf_puts(&b, action_fault_name(a->reply.fault));
-    return buf_take(&b);
+        agent_set_text(&what, xasprintf("%s%s", what, action_fault_name(a->reply.fault)));
+    return what;
 }
 
 void agent_history_done(struct agent *a, bool ran)
@@ -150,14 +144,6 @@ static int frame_of_turn(void *arg, int turn, struct image *out, struct err *e)
     bug("turn %d has no step", turn);
 }
 
-static void restore(struct agent *a, const struct agent_saved *s)
-{
-    agent_outcome_free(&a->outcome);
-    a->outcome = outcome_copy(&s->outcome);
-    memcpy(a->step.title, s->title, sizeof a->step.title);
-    memcpy(a->step.class, s->class, sizeof a->step.class);
-}
-
 int agent_rewind(struct agent *a, struct err *e)
 {
     static const struct settled recorded = {0, "recorded"};
@@ -174,7 +160,9 @@ int agent_rewind(struct agent *a, struct err *e)
     a->step.ms[PHASE_SEE] = clock_ms_since(start);
     if (context_rewind(a->run.context, turn, frame_of_turn, a, &a->step.cost, e))
         return -1;
-    restore(a, &h->saved[i]);
+    agent_outcome_free(&a->outcome);
+    a->outcome = outcome_copy(&h->saved[i].outcome);
+    a->step.window = h->saved[i].window;
     a->step.from = step->recorded ? step->from : step->number;
     a->run.rewind_to = 0;
     history_leave(h, turn);

@@ -19,6 +19,7 @@ struct llm_request { /* for one reply */
     enum dialect_goal goal;
     struct sampling sampling;
     bool think;
+    bool free;                  /* without the grammar of the goal */
     int resample;               /* 0, or the number of a further sample: other random numbers */
     int alternatives;           /* kept of each sampled token (generate.h) */
     const volatile int *cancel; /* generation stops when it becomes non-zero */
@@ -82,6 +83,10 @@ const char *llm_script_transcript(const struct llm *m); /* what a model would ha
 void llm_set_cancel(struct llm *m, const volatile int *flag);
 
 struct session *llm_session(const struct llm *m); /* NULL for a script */
+
+/* Asks one question in a new conversation. */
+int llm_ask(struct llm *m, const char *system, const struct chat_part *parts, int n, enum chat_place place,
+            const struct llm_request *r, struct generated *out, struct err *e);
 
 void llm_free(struct llm *m); /* NULL is fine */
 

@@ -115,7 +115,8 @@ static void check_deadline(void *arg, const char *text, size_t len)
     flag_set(&w->cancel, w->late || flag_up(w->q->cancel));
 }
 
-static int ask_question(struct llm *m, const struct llm_judge_question *q, struct err *e)
+static int ask_question(struct llm *m, const struct llm_judge_question *q, const struct llm_request *r,
+                        struct generated *out, struct err *e)
 {
     struct chat_part parts[LLM_JUDGE_FRAMES + 1];
     int skip = q->n > LLM_JUDGE_FRAMES ? q->n - LLM_JUDGE_FRAMES : 0, n = 0;
@@ -125,7 +126,7 @@ static int ask_question(struct llm *m, const struct llm_judge_question *q, struc
         parts[n++] = (struct chat_part){.image = &q->frames[i]};
     parts[n++] = (struct chat_part){.text = text};
     enum chat_place place = q->dialect->image_inline ? CHAT_PLACE_INLINE : CHAT_PLACE_TEMPLATE;
-    int rc = m->ops->begin(m, system, e) || m->ops->user(m, parts, n, place, e) ? -1 : 0;
+    int rc = llm_ask(m, system, parts, n, place, r, out, e);
     free(text);
     return rc;
 }
@@ -157,10 +158,8 @@ int llm_judge_ask(struct llm *m, const struct llm_judge_question *q, enum llm_ve
         .arg = &w};
     struct generated g = {0};
     llm_set_cancel(m, q->cancel);
-    int rc = ask_question(m, q, e);
     check_deadline(&w, "", 0);
-    if (rc == 0)
-        rc = m->ops->speak(m, &r, &g, e);
+    int rc = ask_question(m, q, &r, &g, e);
     if (rc == 0 && g.finish == FINISH_CANCELLED && !w.late)
         rc = err_set(e, ERR_STOPPED, "stopped while the judge was deciding");
     if (rc == 0)

@@ -89,9 +89,9 @@ static struct grammar *grammar_for(struct local_llm *m, enum dialect_goal goal, 
 static int local_speak(struct llm *llm, const struct llm_request *r, struct generated *out, struct err *e)
 {
     struct local_llm *m = (struct local_llm *)llm;
-    struct grammar *g = grammar_for(m, r->goal, e);
+    struct grammar *g = r->free ? NULL : grammar_for(m, r->goal, e);
     struct session *s = session_of(llm);
-    if (!g || chat_open_reply(s, r->think, e))
+    if ((!g && !r->free) || chat_open_reply(s, r->think, e))
         return -1;
     for (int i = 0; i < r->resample; i++)
         session_uniform(s);
@@ -279,6 +279,14 @@ void llm_set_cancel(struct llm *m, const volatile int *flag)
 struct session *llm_session(const struct llm *m)
 {
     return m->ops->session ? m->ops->session(m) : NULL;
+}
+
+int llm_ask(struct llm *m, const char *system, const struct chat_part *parts, int n, enum chat_place place,
+            const struct llm_request *r, struct generated *out, struct err *e)
+{
+    return m->ops->begin(m, system, e) || m->ops->user(m, parts, n, place, e) || m->ops->speak(m, r, out, e)
+               ? -1
+               : 0;
 }
 
 void llm_free(struct llm *m)

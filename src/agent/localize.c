@@ -29,14 +29,11 @@ static int ask_localizer(struct agent *a, const char *element, struct generated 
                                   .sampling = {.temperature = 0, .top_p = 1, .max_tokens = PLACE_TOKENS},
                                   .cancel = screen_stop_flag(a->o->screen)};
     llm_set_cancel(m, r.cancel);
+    enum chat_place place = d->image_inline ? CHAT_PLACE_INLINE : CHAT_PLACE_TEMPLATE;
     int rc = dialect_fill(d->ground, (const char *const[]){"target", inert, NULL}, &question, e);
     const struct chat_part parts[] = {{.text = question.data}, {.text = "\n"}, {.image = &a->step.frame}};
     if (rc == 0)
-        rc = m->ops->begin(m, "", e);
-    if (rc == 0)
-        rc = m->ops->user(m, parts, 3, d->image_inline ? CHAT_PLACE_INLINE : CHAT_PLACE_TEMPLATE, e);
-    if (rc == 0)
-        rc = m->ops->speak(m, &r, g, e);
+        rc = llm_ask(m, "", parts, 3, place, &r, g, e);
     if (rc == 0 && g->finish == FINISH_CANCELLED)
         rc = err_set(e, ERR_STOPPED, "stopped while an element was being localized");
     buf_free(&question);

@@ -11,6 +11,37 @@
 
 enum { REPEATS_TOLD = 3 }; /* same action, same screen: the model is told */
 
+/* A person who uses the display comes first: from the first key, button or motion of a person on, no more input is
+ * sent, an action that has begun is broken off, and the model is told.  Before the next screenshot the run waits
+ * until the person is quiet. */
+static int wait_for_human(struct agent *a, struct err *e)
+{
+    const struct agent_options *o = a->o;
+    const char *what = screen_person(o->screen);
+    if (!what)
+        return 0;
+    char text[128];
+    snprintf(text, sizeof text, "a person uses the %s; going on after %g s of quiet", what,
+             o->human_quiet_ms / 1000);
+    progress_trouble(o->progress, text);
+    int64_t start = clock_ns();
+    int rc = screen_wait_for_person(o->screen, o->human_quiet_ms, e);
+    a->run.paused_ns += clock_ns() - start;
+    a->run.paused_seen_ns = a->run.paused_ns;
+    trace_begin(o->trace, a->step.number, "human");
+    trace_text(o->trace, "what", what);
+    trace_number(o->trace, "ms", clock_ms_since(start));
+    return trace_end(o->trace, rc ? NULL : e) || rc ? -1 : 0;
+}
+
+int agent_ignore_answers(struct agent *a, struct err *e)
+{
+    if (a->run.paused_ns == a->run.paused_seen_ns)
+        return 0;
+    a->run.paused_seen_ns = a->run.paused_ns;
+    return screen_wait_for_person(a->o->screen, 0, e);
+}
+
 static int judge_last_step(struct agent *a, struct err *e)
 {
     const struct agent_options *o = a->o;
@@ -64,9 +95,8 @@ int agent_record_observation(struct agent *a, const struct settled *settled, str
         return -1;
     buf_init(&json, AGENT_TEXT_MAX);
     buf_puts(&json, "{\"title\": ");
-    buf_put_json(&json, a->step.title, strlen(a->step.title));
-    buf_puts(&json, ", \"class\": ");
-    buf_put_json(&json, a->step.class, strlen(a->step.class));
+    buf_put_json(&json, a->step.window.title, strlen(a->step.window.title));
+    buf_put_member(&json, "class", a->step.window.class);
     buf_puts(&json, "}");
     trace_begin(t, a->step.number, "observe");
     if (a->step.beyond_budget)
@@ -111,7 +141,7 @@ static struct settle settle_within_budget(const struct agent *a)
 int agent_observe(struct agent *a, struct err *e)
 {
     const struct agent_options *o = a->o;
-    if (agent_wait_for_human(a, e))
+    if (wait_for_human(a, e))
         return -1;
     struct settle patience = settle_within_budget(a);
     struct settled settled;
@@ -123,8 +153,9 @@ int agent_observe(struct agent *a, struct err *e)
     gate_redact(o->gate, &a->step.frame); /* hidden from the model too */
     a->step.ms[PHASE_SETTLE] = settled.ms;
     a->step.ms[PHASE_SEE] = clock_ms_since(start);
-    *a->step.title = *a->step.class = 0;
-    screen_active_window(o->screen, a->step.title, sizeof a->step.title, a->step.class, sizeof a->step.class);
+    struct window_name *w = &a->step.window;
+    *w->title = *w->class = 0;
+    screen_active_window(o->screen, w->title, sizeof w->title, w->class, sizeof w->class);
     a->step.from = 0;
     if (agent_record_observation(a, &settled, e) || (a->run.before.rgb && judge_last_step(a, e)))
         return -1;

@@ -7,7 +7,7 @@
 #include "agent/context.h"
 #include "agent/prompt.h"
 
-enum { AGENT_TEXT_MAX = 4 << 20 };
+enum { AGENT_TEXT_MAX = 4 << 20, VALIDATOR_FRAMES = 3 };
 
 enum attempt { ATTEMPT_FAILED = -1, ATTEMPT_READ, ATTEMPT_UNREADABLE, ATTEMPT_OUT_OF_TIME };
 
@@ -24,12 +24,16 @@ struct agent_reply {
     float temperature;
 };
 
+struct window_name { /* of the active window when the frame was taken */
+    char title[256], class[128];
+};
+
 /* The step at hand; begin_step() (agent.c) resets all of it. */
 struct agent_step {
     int number;
     struct image frame; /* what the model saw */
     int frame_number;
-    char title[256], class[128]; /* of the active window when the frame was taken */
+    struct window_name window;
     struct view_transform place; /* of the frame on the display */
     int from;                    /* the frame is the recorded one of that step; 0: it was captured */
     struct image decided_on;     /* the screen when an overseer decided; empty: the frame */
@@ -63,7 +67,7 @@ struct agent_outcome {
 struct agent_saved {
     int turn; /* of the conversation */
     struct agent_outcome outcome;
-    char title[256], class[128];
+    struct window_name window;
 };
 
 struct history { /* [n] side by side; the last is the step at hand */
@@ -155,9 +159,6 @@ int agent_localize(struct agent *a, struct err *e);
 /* Repeats the conversation of an earlier run (resume.c). */
 int agent_resume(struct agent *a, const struct resume *p, struct err *e);
 
-/* While a person uses the display: waits until the person has been quiet, and records it
- * (wait_for_human.c). */
-int agent_wait_for_human(struct agent *a, struct err *e);
 /* Input that answered a question of ours does not count as use of the display. */
 int agent_ignore_answers(struct agent *a, struct err *e);
 

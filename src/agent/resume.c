@@ -1,4 +1,4 @@
-/* resume.c - see resume.h.  What is repeated is recorded again, so that the new run can be read alone. */
+/* resume.c - continues an interrupted run; see agent.h.  What is repeated is recorded again, so that the new run can be read alone. */
 #include "agent/private.h"
 
 #include <stdlib.h>
@@ -18,17 +18,18 @@ static int recall(struct agent *a, const struct resume_turn *turn, struct err *e
 static int record_resume(struct agent *a, const struct resume *p, struct err *e)
 {
     struct trace *t = a->o->trace;
+    const struct agent_result *r = &p->so_far;
     trace_begin(t, 0, "resume");
     trace_text(t, "parent", p->parent);
     trace_int(t, "number", p->number);
-    trace_int(t, "steps", p->steps);
-    trace_number(t, "seconds", p->seconds);
-    trace_int(t, "generated", p->generated);
-    trace_int(t, "forced", p->forced);
-    trace_int(t, "prefilled", p->prefilled);
-    trace_int(t, "reused", p->reused);
-    trace_int(t, "typed", p->typed);
-    trace_int(t, "acted", p->acted);
+    trace_int(t, "steps", r->steps);
+    trace_number(t, "seconds", r->seconds);
+    trace_int(t, "generated", r->generated);
+    trace_int(t, "forced", r->forced);
+    trace_int(t, "prefilled", r->prefilled);
+    trace_int(t, "reused", r->reused);
+    trace_int(t, "typed", r->typed);
+    trace_int(t, "acted", r->acted);
     return trace_end(t, e);
 }
 
@@ -47,16 +48,9 @@ static char *first_lead(const struct agent *a, const struct resume *p, struct er
 
 int agent_resume(struct agent *a, const struct resume *p, struct err *e)
 {
-    struct agent_result *r = a->r;
     a->step.number = p->number;
-    a->run.start -= (int64_t)(p->seconds * 1e9);
-    r->steps = p->steps;
-    r->generated = p->generated;
-    r->forced = p->forced;
-    r->prefilled = p->prefilled;
-    r->reused = p->reused;
-    r->typed = p->typed;
-    r->acted = p->acted;
+    a->run.start -= (int64_t)(p->so_far.seconds * 1e9);
+    *a->r = p->so_far;
     if (record_resume(a, p, e))
         return -1;
     for (int i = 0; i < p->n; i++)

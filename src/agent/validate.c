@@ -1,4 +1,4 @@
-/* validate.c - has a validator check an answer; see validator.h. */
+/* validate.c - has a validator check an answer; see agent.h. */
 #include "agent/private.h"
 
 #include "agent/llm_judge.h"

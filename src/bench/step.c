@@ -105,7 +105,7 @@ void bench_step(struct subject *m)
     struct prompt_vars w = {task, 100, m->screen.w, m->screen.h, 600};
     char *system = prompt_system(d, &w, &e), *lead = prompt_task(d, task);
     struct llm *llm = llm_local(m->g, d, 1);
-    struct context *c = system ? context_new(llm, d, d->window, d->max_images, system, &e) : NULL;
+    struct context *c = system ? context_new(llm, d, d->window, d->max_images, 0, system, &e) : NULL;
     int rc = c ? run_step(m, c, llm, lead, NULL, &e) : -1; /* the first one compiles the grammar */
     int steps = m->k->repeat < STEPS ? m->k->repeat : STEPS;
     while (rc == 0 && t.n < steps)

@@ -153,7 +153,6 @@ static int ask_item(struct evaluation *v, const struct eval_item *item, struct e
     struct buf question;
     *a = (struct eval_answer){0};
     buf_init(&question, 1 << 20);
-    vqa_reset(&v->l, 1);
     int64_t start = clock_ns();
     int rc = show_image(v, item, &why);
     const char *const slots[] = {"target", item->instruction, NULL};

@@ -55,7 +55,6 @@ static int place_of(struct vqa *l, const struct image *im, const char *label, bo
     struct sampling greedy = {.temperature = 0, .top_p = 1, .max_tokens = PLACE_TOKENS};
     struct buf question;
     buf_init(&question, 1 << 16);
-    vqa_reset(l, 1);
     l->free = free;
     int rc = dialect_fill(l->dialect->ground, (const char *const[]){"target", label, NULL}, &question, e);
     if (rc == 0)

@@ -66,33 +66,34 @@ static int64_t clamped(int64_t v, int64_t max)
 
 static void add_totals(struct resume *p, const struct record *r)
 {
+    struct agent_result *sum = &p->so_far;
     for (int i = 0; i < r->n; i++) {
         const json_t *f = r->events[i].fields;
         if (!strcmp(r->events[i].kind, "resume")) {
             int64_t number = field_int(f, "number"), steps = field_int(f, "steps");
             p->number = number >= 0 && number < RECORD_MAX_EVENTS ? (int)number : 0;
-            p->steps = steps >= 0 && steps < RECORD_MAX_EVENTS ? (int)steps : 0;
+            sum->steps = steps >= 0 && steps < RECORD_MAX_EVENTS ? (int)steps : 0;
             double seconds = field_number(f, "seconds");
-            p->seconds = seconds >= 0 && seconds < 1e9 ? seconds : 0;
-            p->generated = field_int(f, "generated");
-            p->forced = field_int(f, "forced");
-            p->prefilled = field_int(f, "prefilled");
-            p->reused = field_int(f, "reused");
-            p->typed = clamped(field_int(f, "typed"), 1LL << 40);
-            p->acted = (int)clamped(field_int(f, "acted"), RECORD_MAX_EVENTS);
+            sum->seconds = seconds >= 0 && seconds < 1e9 ? seconds : 0;
+            sum->generated = field_int(f, "generated");
+            sum->forced = field_int(f, "forced");
+            sum->prefilled = field_int(f, "prefilled");
+            sum->reused = field_int(f, "reused");
+            sum->typed = clamped(field_int(f, "typed"), 1LL << 40);
+            sum->acted = (int)clamped(field_int(f, "acted"), RECORD_MAX_EVENTS);
         } else if (!strcmp(r->events[i].kind, "exec")) {
-            p->typed += clamped(field_int(f, "typed"), ACTION_MAX_TEXT);
-            p->acted += field_int(f, "events") > 0;
+            sum->typed += clamped(field_int(f, "typed"), ACTION_MAX_TEXT);
+            sum->acted += field_int(f, "events") > 0;
         } else if (!strcmp(r->events[i].kind, "generate")) {
-            p->generated += field_int(f, "tokens");
-            p->forced += field_int(f, "forced");
+            sum->generated += field_int(f, "tokens");
+            sum->forced += field_int(f, "forced");
         } else if (!strcmp(r->events[i].kind, "prompt")) {
-            p->prefilled += field_int(f, "tokens_prefilled");
-            p->reused += field_int(f, "tokens_reused");
+            sum->prefilled += field_int(f, "tokens_prefilled");
+            sum->reused += field_int(f, "tokens_reused");
         }
     }
     double seconds = r->n ? (double)(r->events[r->n - 1].ns - r->events[0].ns) / 1e9 : 0;
-    p->seconds += seconds > 0 && seconds < 1e9 ? seconds : 0;
+    sum->seconds += seconds > 0 && seconds < 1e9 ? seconds : 0;
 }
 
 static int refuse_ended(const struct record *r, const struct story *s, struct err *e)
@@ -127,7 +128,7 @@ int interrupted_make(struct resume *p, const struct timeline *t, struct err *e)
     for (int i = 0; i < t->n && rc == 0; i++)
         if (!is_beyond(&s, t->turns[i].step))
             follow_turn(&m, &t->turns[i]);
-    p->steps += s.counted;
+    p->so_far.steps += s.counted;
     p->lead = m.open ? m.open->lead : NULL;
     free(m.steps);
     story_free(&s);

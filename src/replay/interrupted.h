@@ -2,7 +2,7 @@
 #ifndef HOLORUN_REPLAY_INTERRUPTED_H
 #define HOLORUN_REPLAY_INTERRUPTED_H
 
-#include "agent/resume.h"
+#include "agent/agent.h"
 #include "replay/timeline.h"
 
 /* p borrows from the timeline's record.  Refuses a run that ended (answered, or a dry run), and one without a

@@ -276,11 +276,12 @@ int verify_run(const struct timeline *t, const struct verify_options *o, struct 
     if (timeline_complete(t, e) || index_open(&a.index, t->record, e))
         return -1;
     a.llm = llm_local(o->engine, o->dialect, o->seed);
-    a.context = context_new(a.llm, o->dialect, o->window, o->max_images, t->system, e);
-    int rc = a.context ? 0 : -1;
-    for (int i = 0; i < t->n && rc == 0; i++)
+    int points = 0;
+    for (int i = 0; i < t->n; i++)
         if (t->turns[i].from) /* as in the run, whose overseer could rewind */
-            context_keep(a.context, OVERSEER_MARKS);
+            points = OVERSEER_MARKS;
+    a.context = context_new(a.llm, o->dialect, o->window, o->max_images, points, t->system, e);
+    int rc = a.context ? 0 : -1;
     for (int i = 0; i < t->n && rc == 0 && !a.ended; i++)
         rc = verify_turn(&a, &t->turns[i], e);
     context_free(a.context);

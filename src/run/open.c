@@ -172,9 +172,9 @@ static int open_stepper(struct job *j, struct err *e)
         return 0;
     const struct step_where where = {.out = stderr,
                                      .quiet = j->s.quiet,
-                                     .captured = screen_name(j->screen),
-                                     .view = screen_view(j->screen),
-                                     .display = j->s.ui_display};
+                                     .window = {.captured = screen_name(j->screen),
+                                                .view = screen_view(j->screen),
+                                                .display = j->s.ui_display}};
     return (j->stepper = stepper_open(j->s.step, j->s.breaks, &where, e)) ? 0 : -1;
 }
 

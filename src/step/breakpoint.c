@@ -1,5 +1,5 @@
-/* breakpoint.c - see breakpoint.h. */
-#include "step/breakpoint.h"
+/* breakpoint.c - see private.h. */
+#include "step/private.h"
 
 #include "base/regex.h"
 #include "gate/subject.h"

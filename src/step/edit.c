@@ -1,5 +1,5 @@
-/* edit.c - see edit.h. */
-#include "step/edit.h"
+/* edit.c - see private.h. */
+#include "step/private.h"
 
 #include "base/utf8.h"
 

@@ -1,9 +1,9 @@
-/* focus.c - see focus.h.
+/* focus.c - see window_impl.h.
  *
  * Requests to the window manager carry the source indication of a pager: those of an application may be
  * refused when another window was used last, and the agent has just used one.
  */
-#include "step/focus.h"
+#include "step/window_impl.h"
 
 #include "base/clock.h"
 #include "base/err.h"

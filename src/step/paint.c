@@ -1,8 +1,6 @@
 /* paint.c - see paint.h. */
 #include "step/paint.h"
 
-#include "base/utf8.h"
-
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -102,36 +100,20 @@ void paint_shares(struct paint *p, struct box b, const struct share *s, int n)
 /* Valid UTF-8 for pango, without control characters except newlines. */
 static char *clean_text(const char *text, bool lines)
 {
-    size_t n = strlen(text);
-    n = n < TEXT_MAX ? n : TEXT_MAX;
-    char *out = xmalloc(n + 1, 1);
-    size_t len = 0;
-    for (size_t i = 0; i < n;) {
-        size_t ok = utf8_valid_prefix(text + i, n - i);
-        memcpy(out + len, text + i, ok);
-        len += ok;
-        i += ok;
-        if (i < n) {
-            out[len++] = '?';
-            i++;
-        }
-    }
-    out[len] = 0;
-    for (size_t i = 0; i < len; i++)
-        if ((unsigned char)out[i] < ' ' && !(lines && out[i] == '\n'))
-            out[i] = ' ';
+    char *out = g_utf8_make_valid(text, (gssize)strnlen(text, TEXT_MAX));
+    for (char *c = out; *c; c++)
+        if ((unsigned char)*c < ' ' && !(lines && *c == '\n'))
+            *c = ' ';
     return out;
 }
 
 static void set_layout(struct paint *p, double w, struct text how, const char *text)
 {
-    static const char *const families[] = {"sans", "sans", "monospace", "sans"};
+    static const char *const faces[] = {"sans", "sans bold", "monospace", "sans italic"};
     int lines = how.lines ? how.lines : 1;
     char *s = clean_text(text, lines > 1);
-    PangoFontDescription *font = pango_font_description_from_string(families[how.face]);
+    PangoFontDescription *font = pango_font_description_from_string(faces[how.face]);
     pango_font_description_set_absolute_size(font, how.size * PANGO_SCALE);
-    pango_font_description_set_weight(font, how.face == FACE_BOLD ? PANGO_WEIGHT_BOLD : PANGO_WEIGHT_NORMAL);
-    pango_font_description_set_style(font, how.face == FACE_ITALIC ? PANGO_STYLE_ITALIC : PANGO_STYLE_NORMAL);
     pango_layout_set_font_description(p->layout, font);
     pango_font_description_free(font);
     pango_layout_set_single_paragraph_mode(p->layout, lines == 1);
@@ -143,7 +125,7 @@ static void set_layout(struct paint *p, double w, struct text how, const char *t
                                           : how.align > 0 ? PANGO_ALIGN_CENTER
                                                           : PANGO_ALIGN_LEFT);
     pango_layout_set_text(p->layout, s, -1);
-    free(s);
+    g_free(s);
 }
 
 double paint_text(struct paint *p, double x, double y, double w, struct text how, const char *text)

@@ -2,10 +2,9 @@
  *
  * Texts of the model and the screen may hold anything: control characters never reach the terminal.
  */
-#include "step/print.h"
+#include "step/private.h"
 
 #include "base/utf8.h"
-#include "step/edit.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -64,18 +63,15 @@ static void print_format(const struct page *p, const char *what, const char *fmt
     print_line(p, what, NULL, text);
 }
 
-char *step_describe(const struct action *a)
+char *describe_reply(const struct step *s, const char *message)
 {
-    struct buf b;
-    buf_init(&b, 1 << 20);
-    action_describe(a, &b);
-    return buf_take(&b);
+    return s->nactions ? actions_describe(s->actions, s->nactions) : xstrdup(message);
 }
 
 static void put_action(const struct page *p, const struct step_view *v, int i)
 {
     int x, y, x2, y2;
-    char *what = step_describe(&v->step->actions[i]);
+    char *what = actions_describe(&v->step->actions[i], 1);
     print_label(p, v->edited ? "changed" : "does");
     print_ink(p, v->edited ? warm : bold);
     print_text(p->f, what);
@@ -147,7 +143,7 @@ static void put_forks(const struct page *p, const struct step_view *v)
 {
     for (int i = 0; i < v->p->n_forks; i++) {
         const struct proposed_reply *t = &v->p->forks[i];
-        char *what = t->step->nactions ? step_describe(&t->step->actions[0]) : xstrdup(t->message);
+        char *what = describe_reply(t->step, t->message);
         print_label(p, i ? "" : "replies");
         fprintf(p->f, "%c%d  ", i == v->p->taken ? '*' : ' ', i);
         print_text(p->f, what);
@@ -236,46 +232,7 @@ void step_print_passed(FILE *f, const struct step_view *v, unsigned flags)
     struct page p = {f, flags & PRINT_COLOR};
     char number[16];
     snprintf(number, sizeof number, "%d", v->p->number);
-    char *what = v->step->nactions ? step_describe(&v->step->actions[0]) : xstrdup(v->p->now.message);
+    char *what = describe_reply(v->step, v->p->now.message);
     print_line(&p, number, NULL, what);
     free(what);
-}
-
-enum { CELL = 4 }; /* pixels of the frame to a half block */
-
-static void mean_color(const struct image *im, int x, int y, int rgb[3])
-{
-    int n = 0;
-    memset(rgb, 0, 3 * sizeof *rgb);
-    for (int j = y; j < y + CELL; j++)
-        for (int i = x; i < x + CELL; i++) {
-            if (i < 0 || j < 0 || i >= im->w || j >= im->h)
-                continue;
-            for (int c = 0; c < 3; c++)
-                rgb[c] += im->rgb[3 * ((size_t)j * (size_t)im->w + (size_t)i) + (size_t)c];
-            n++;
-        }
-    for (int c = 0; c < 3 && n; c++)
-        rgb[c] /= n;
-}
-
-void step_print_crop(FILE *f, const struct image *frame, int x, int y, int cols, int rows)
-{
-    int left = x - CELL * cols / 2, top = y - CELL * rows;
-    for (int r = 0; r < rows; r++) {
-        fputs("           ", f);
-        for (int c = 0; c < cols; c++) {
-            int up[3], down[3], cx = left + c * CELL, cy = top + 2 * r * CELL;
-            mean_color(frame, cx, cy, up);
-            mean_color(frame, cx, cy + CELL, down);
-            bool here = x >= cx && x < cx + CELL;
-            if (here && y >= cy && y < cy + CELL)
-                memcpy(up, (int[]){255, 0, 80}, sizeof up);
-            if (here && y >= cy + CELL && y < cy + 2 * CELL)
-                memcpy(down, (int[]){255, 0, 80}, sizeof down);
-            fprintf(f, "\033[38;2;%d;%d;%dm\033[48;2;%d;%d;%dm\u2580", up[0], up[1], up[2], down[0], down[1],
-                    down[2]);
-        }
-        fputs("\033[0m\n", f);
-    }
 }

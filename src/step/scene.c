@@ -43,25 +43,19 @@ void scene_init(struct scene *s, int w, int h)
     *s = (struct scene){.w = w, .h = h, .scale = 1, .heat = true};
 }
 
-static void surface_free(cairo_surface_t **s)
-{
-    if (*s)
-        cairo_surface_destroy(*s);
-    *s = NULL;
-}
-
 void scene_free(struct scene *s)
 {
-    surface_free(&s->frame);
-    surface_free(&s->selected_picture.surface);
+    cairo_surface_destroy(s->frame); /* NULL is fine */
+    cairo_surface_destroy(s->selected_picture.surface);
     for (int i = 0; i < SCENE_THUMBS; i++)
-        surface_free(&s->thumbs[i].surface);
+        cairo_surface_destroy(s->thumbs[i].surface);
 }
 
 void scene_show(struct scene *s, const struct step_view *v)
 {
-    surface_free(&s->frame);
-    surface_free(&s->selected_picture.surface);
+    cairo_surface_destroy(s->frame);
+    cairo_surface_destroy(s->selected_picture.surface);
+    s->selected_picture.surface = NULL;
     s->frame = v->p->frame ? paint_image(v->p->frame) : NULL;
     s->frame_w = v->p->frame ? v->p->frame->w : 4;
     s->frame_h = v->p->frame ? v->p->frame->h : 3;

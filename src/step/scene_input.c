@@ -7,7 +7,7 @@
 #include "step/scene.h"
 
 #include "base/utf8.h"
-#include "step/edit.h"
+#include "step/private.h"
 
 #include <ctype.h>
 #include <math.h>

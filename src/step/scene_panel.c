@@ -2,8 +2,7 @@
  *
  * Blocks from top to bottom as long as they fit; the cost is at the bottom.
  */
-#include "step/edit.h"
-#include "step/print.h"
+#include "step/private.h"
 #include "step/scene.h"
 
 #include <jansson.h>
@@ -67,7 +66,7 @@ static void draw_actions(struct block *b, const struct step_view *v)
                            v->p->now.message && *v->p->now.message ? v->p->now.message : "none") +
                 12;
     for (int i = 0; i < v->step->nactions && fits(b, 40); i++) {
-        char *what = step_describe(&v->step->actions[i]);
+        char *what = actions_describe(&v->step->actions[i], 1);
         struct text how = {FACE_BOLD, 15, 3, 0, v->edited ? INK_WARN : INK_ACCENT};
         b->y += paint_text(b->p, b->x, b->y, b->w, how, what) + 6;
         free(what);
@@ -93,15 +92,7 @@ static void draw_forks(struct block *b, const struct step_view *v)
     draw_heading(b, "REPLIES TO CHOOSE FROM");
     for (int i = 0; i < v->p->n_forks && fits(b, 34); i++) {
         const struct proposed_reply *f = &v->p->forks[i];
-        struct buf what;
-        char number[24];
-        buf_init(&what, 1 << 20);
-        for (int k = 0; f->step && k < f->step->nactions; k++) {
-            buf_puts(&what, k ? " · " : "");
-            action_describe(&f->step->actions[k], &what);
-        }
-        if (!what.len)
-            buf_puts(&what, f->message ? f->message : "cannot be read");
+        char number[24], *what = describe_reply(f->step, f->message);
         snprintf(number, sizeof number, "%d", i); /* the key that takes it */
         bool taken = v->p->taken == i;
         paint_box(b->p, (struct box){b->x - 6, b->y - 2, b->w + 12, 24}, 6, taken ? INK_ACCENT : INK_RAISED,
@@ -109,8 +100,8 @@ static void draw_forks(struct block *b, const struct step_view *v)
         paint_text(b->p, b->x, b->y + 2, 18, (struct text){FACE_BOLD, 13, 1, 0, taken ? INK_ACCENT : INK_DIM},
                    number);
         paint_text(b->p, b->x + 18, b->y + 2, b->w - 20,
-                   (struct text){FACE_PLAIN, 12.5, 1, 0, f->fault ? INK_BAD : INK_TEXT}, what.data);
-        buf_free(&what);
+                   (struct text){FACE_PLAIN, 12.5, 1, 0, f->fault ? INK_BAD : INK_TEXT}, what);
+        free(what);
         b->y += 27;
     }
     b->y += 8;

@@ -14,25 +14,19 @@ enum { THUMB_W = 132, THUMB_GAP = 8, LENS = 118, LENS_ZOOM = 3 };
 static cairo_surface_t *read_frame(const struct step_view *v, int number, bool small)
 {
     char path[4200];
-    struct image im = {0};
+    struct image im = {0}, less = {0};
     struct err e = ERR_INIT;
     if (number < 0 || !v->p->dir)
         return NULL;
     snprintf(path, sizeof path, "%s/frames/%06d.png", v->p->dir, number);
     if (image_read_png(&im, path, &e))
         return NULL;
-    cairo_surface_t *whole = paint_image(&im), *s = whole;
-    if (whole && small) { /* at twice its size, for larger scales */
-        double by = 2.0 * THUMB_W / im.w;
-        s = cairo_image_surface_create(CAIRO_FORMAT_RGB24, 2 * THUMB_W, (int)fmax(im.h * by, 1));
-        cairo_t *cr = cairo_create(s);
-        cairo_scale(cr, by, by);
-        cairo_set_source_surface(cr, whole, 0, 0);
-        cairo_pattern_set_filter(cairo_get_source(cr), CAIRO_FILTER_GOOD);
-        cairo_paint(cr);
-        cairo_destroy(cr);
-        cairo_surface_destroy(whole);
+    int w = 2 * THUMB_W, h = (int)fmax((double)w * im.h / im.w, 1); /* twice the size, for larger scales */
+    if (small && w < im.w && image_shrink(&less, &im, w, h, NULL) == 0) {
+        image_free(&im);
+        im = less;
     }
+    cairo_surface_t *s = paint_image(&im);
     image_free(&im);
     return s;
 }
@@ -46,8 +40,7 @@ static cairo_surface_t *thumbnail(struct scene *s, const struct step_view *v, in
     if (!made)
         return NULL;
     int at = s->next_thumb++ % SCENE_THUMBS;
-    if (s->thumbs[at].surface)
-        cairo_surface_destroy(s->thumbs[at].surface);
+    cairo_surface_destroy(s->thumbs[at].surface);
     s->thumbs[at].number = number;
     return s->thumbs[at].surface = made;
 }
@@ -58,8 +51,7 @@ static cairo_surface_t *shown_picture(struct scene *s, const struct step_view *v
     if (!history)
         return s->frame;
     if (!s->selected_picture.surface || s->selected_picture.number != history->frame) {
-        if (s->selected_picture.surface)
-            cairo_surface_destroy(s->selected_picture.surface);
+        cairo_surface_destroy(s->selected_picture.surface);
         s->selected_picture.surface = read_frame(v, history->frame, false);
         s->selected_picture.number = history->frame;
     }

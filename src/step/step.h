@@ -25,8 +25,8 @@ struct step_view {
     bool error;
     double confidence; /* least probability among the sampled tokens of verb and places; -1: not known */
     struct alternative verbs[STEP_ALTERNATIVES], places[STEP_ALTERNATIVES];
-    int n_verbs, n_places;         /* likeliest first; 0: not known */
-    char breaks[STEP_BREAKS][128]; /* as they were given */
+    int n_verbs, n_places;           /* likeliest first; 0: not known */
+    const char *breaks[STEP_BREAKS]; /* as they were given */
     int n_breaks;
 };
 
@@ -91,20 +91,33 @@ struct step_front *step_script(const char *path, FILE *log, struct err *e);
 /* On a terminal: commands from `in`, views to `out`. */
 struct step_front *step_terminal(int in, FILE *out, struct err *e);
 
+/* A window in SDL, in a thread of its own, so that it is redrawn and Stop works while the model generates and the
+ * agent acts; then it shows the last view, dimmed.
+ *
+ * It must not be in the screenshots.  On the captured display it opens outside the captured view, on another monitor
+ * or beside a captured window.  When there is no room, it is hidden while the agent captures and acts, and says
+ * so. */
+struct window_options {
+    const char *display; /* where it opens; NULL: on `captured` */
+    const char *captured;
+    struct screen_rect view; /* captured part, in root pixels */
+    int w, h;                /* pixels; 0: by the display */
+};
+/* NULL with e: the display cannot be opened. */
+struct step_front *step_window(const struct window_options *o, struct err *e);
+
 /* ---- the stepper ----------------------------------------------------------------------------- */
 
 struct stepper;
 
-struct step_where {       /* for front ends */
-    FILE *out;            /* the terminal */
-    bool quiet;           /* a script logs nothing */
-    const char *captured; /* the display that the agent works on, captured at `view` */
-    struct screen_rect view;
-    const char *display; /* where a window opens; NULL: on `captured` */
+struct step_where { /* for front ends */
+    FILE *out;      /* the terminal */
+    bool quiet;     /* a script logs nothing */
+    struct window_options window;
 };
 
 /* how: "auto", "terminal", "window", "script:FILE".  auto: a window, or the terminal when no window can
- * be opened or over SSH without w->display.  NULL with e. */
+ * be opened or over SSH without w->window.display.  NULL with e. */
 struct stepper *stepper_open(const char *how, const char *const *breaks, const struct step_where *w,
                              struct err *e);
 

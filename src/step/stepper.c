@@ -3,14 +3,12 @@
  * A step is shown until a command decides about it: edits, breakpoints and mistyped commands only change the
  * view.  Forks, another reply or a moved window come back as a new proposal for the same step.
  */
-#include "step/step.h"
-
-#include "step/breakpoint.h"
-#include "step/edit.h"
+#include "step/private.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { ALTERNATIVES = 8, FORKS = 3 };
 
@@ -22,7 +20,6 @@ struct stepper {
     bool running; /* to the next breakpoint */
     int asked;    /* the last step that was asked about */
     char why[192], message[512];
-    bool error;
     /* the edited reply */
     int number, resample;
     struct step edited;
@@ -60,13 +57,10 @@ static void update_view(struct stepper *s, const struct proposal *p)
     v->p = p;
     v->step = s->is_edited ? &s->edited : p->now.step;
     v->edited = s->is_edited;
-    v->why = s->why;
-    v->message = s->message;
-    v->error = s->error;
     v->confidence = p->now.confidence;
     v->n_breaks = s->n_breaks;
     for (int i = 0; i < s->n_breaks; i++)
-        snprintf(v->breaks[i], sizeof v->breaks[i], "%s", break_spec(s->breaks[i]));
+        v->breaks[i] = break_spec(s->breaks[i]);
 }
 
 static int slot_candidates(const struct stepper *s, const struct proposal *p, const struct slot *slot,
@@ -211,7 +205,7 @@ static int ask_for_command(struct stepper *s, const struct proposal *p, struct d
 {
     int rc = 0;
     *s->message = 0;
-    s->error = false;
+    s->view.error = false;
     search_candidates(s, p);
     while (rc == 0) {
         struct step_command c = {0};
@@ -222,7 +216,7 @@ static int ask_for_command(struct stepper *s, const struct proposal *p, struct d
             return -1;
         *d = (struct decision){0};
         rc = apply_command(s, p, &c, d, &wrong);
-        s->error = rc < 0;
+        s->view.error = rc < 0;
         snprintf(s->message, sizeof s->message, "%s", wrong.text);
         rc = rc < 0 ? 0 : rc;
     }
@@ -255,6 +249,7 @@ struct stepper *stepper_new(struct step_front *f, const char *const *breaks, str
     struct stepper *s = xcalloc(1, sizeof *s);
     s->base = (struct overseer){.decide = stepper_decide, .alternatives = f->beam_search ? ALTERNATIVES : 0};
     s->front = f;
+    s->view = (struct step_view){.why = s->why, .message = s->message};
     for (; breaks && *breaks; breaks++) {
         s->running = true;
         if (add_break(s, *breaks, e)) {
@@ -279,4 +274,38 @@ void stepper_free(struct stepper *s)
     if (s->front->close)
         s->front->close(s->front);
     free(s);
+}
+
+/* ---- front ends by name ---------------------------------------------------------------------- */
+
+static struct step_front *open_best(const struct step_where *w, struct err *e)
+{
+    struct err unopened = ERR_INIT;
+    if (w->window.display)
+        return step_window(&w->window, e);
+    struct step_front *f = getenv("SSH_CONNECTION") ? NULL : step_window(&w->window, &unopened);
+    if (!f && !(f = step_terminal(STDIN_FILENO, w->out, e)) && unopened.kind)
+        err_set(e, e->kind, "%s; %s", unopened.text, e->text);
+    return f;
+}
+
+static struct step_front *open_front(const char *how, const struct step_where *w, struct err *e)
+{
+    if (!strncmp(how, "script:", 7) && how[7])
+        return step_script(how + 7, w->quiet ? NULL : w->out, e);
+    if (!strcmp(how, "auto"))
+        return open_best(w, e);
+    if (!strcmp(how, "terminal"))
+        return step_terminal(STDIN_FILENO, w->out, e);
+    if (!strcmp(how, "window"))
+        return step_window(&w->window, e);
+    err_set(e, ERR_USAGE, "--step is one of auto, terminal, window and script:FILE, not '%s'", how);
+    return NULL;
+}
+
+struct stepper *stepper_open(const char *how, const char *const *breaks, const struct step_where *w,
+                             struct err *e)
+{
+    struct step_front *f = open_front(how, w, e);
+    return f ? stepper_new(f, breaks, e) : NULL;
 }

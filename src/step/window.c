@@ -1,4 +1,4 @@
-/* window.c - the SDL part of the step window; see window.h.
+/* window.c - the SDL part of the step window; see step.h.
  *
  *   agent's thread                      window's thread
  *   show, ask ── view, under lock ───►  scene_draw, events
@@ -12,7 +12,6 @@
 
 #include "base/clock.h"
 #include "base/flag.h"
-#include "step/focus.h"
 #include "step/scene.h"
 
 #include <SDL_syswm.h>
@@ -22,6 +21,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+
+enum { WAIT_MS = 20, HIDE_MS = 120, GONE_MS = 2000 };
 
 struct window {
     struct step_front front;
@@ -42,7 +43,8 @@ struct window {
 
     /* of the window's thread */
     SDL_Window *sdl;
-    unsigned long id; /* X11 window id */
+    Display *x; /* SDL's connection; NULL: not X11 */
+    unsigned long id;
     struct scene scene;
     cairo_surface_t *drawn;
     bool dirty, shown, covers; /* covers: it is in the captured view */
@@ -63,8 +65,7 @@ static void draw_view(struct window *w)
     int width, height;
     SDL_GetWindowSize(w->sdl, &width, &height);
     if (!w->drawn || w->scene.w != width || w->scene.h != height) {
-        if (w->drawn)
-            cairo_surface_destroy(w->drawn);
+        cairo_surface_destroy(w->drawn);
         w->drawn = cairo_image_surface_create(CAIRO_FORMAT_RGB24, width, height);
         w->scene.w = width;
         w->scene.h = height;
@@ -224,8 +225,10 @@ static int open_window(struct window *w)
                        SDL_GetError());
     SDL_SysWMinfo x;
     SDL_VERSION(&x.version);
-    if (SDL_GetWindowWMInfo(w->sdl, &x))
+    if (SDL_GetWindowWMInfo(w->sdl, &x) && x.subsystem == SDL_SYSWM_X11) {
+        w->x = x.info.x11.display;
         w->id = x.info.x11.window;
+    }
     SDL_SetWindowMinimumSize(w->sdl, SDL_min(WIDTH_MIN, r.w), SDL_min(HEIGHT_MIN, r.h));
     scene_init(&w->scene, r.w, r.h);
     if (w->covers)
@@ -260,15 +263,12 @@ static void set_title(struct window *w)
 /* Until its frame is gone, too: a window manager that is slow would leave that in the picture. */
 static void hide(struct window *w)
 {
-    SDL_SysWMinfo x;
-    SDL_VERSION(&x.version);
+    bool framed = w->x;
     SDL_HideWindow(w->sdl);
-    bool known = SDL_GetWindowWMInfo(w->sdl, &x) && x.subsystem == SDL_SYSWM_X11, framed = known;
     for (int64_t since = clock_ns(); framed && clock_ms_since(since) < GONE_MS / 2.0;) {
         Window root, parent = None, *children = NULL;
         unsigned n;
-        framed = XQueryTree(x.info.x11.display, x.info.x11.window, &root, &parent, &children, &n) &&
-                 parent != root;
+        framed = XQueryTree(w->x, w->id, &root, &parent, &children, &n) && parent != root;
         if (children)
             XFree(children);
         if (framed)
@@ -319,8 +319,7 @@ static void *window_thread(void *arg)
         end = w->end;
         pthread_mutex_unlock(&w->lock);
     }
-    if (w->drawn)
-        cairo_surface_destroy(w->drawn);
+    cairo_surface_destroy(w->drawn);
     scene_free(&w->scene);
     SDL_Quit();
     return NULL;

@@ -1,8 +1,7 @@
 /* fuzz_step.c - any bytes as a command, as a breakpoint, as a change to an action, and as a reply with
  * slots. */
 #include "base/image.h"
-#include "step/breakpoint.h"
-#include "step/edit.h"
+#include "step/private.h"
 
 #include <stdlib.h>
 #include <string.h>
