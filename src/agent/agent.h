@@ -41,6 +41,7 @@ int agent_exit_code(enum agent_status s, const struct err *e);
  * task was carried out.  NO or UNKNOWN goes back to the agent with the reason, and the run goes on; after `most`
  * rejected answers it ends as unvalidated.  The answer that a task cannot be done is not checked, nor is one that
  * was asked for because a budget is used up. */
+enum { VALIDATOR_FRAMES = 3 };
 struct validator { /* pointers are borrowed */
     int passes, most;
     /* A new model session for one question, which the caller frees; NULL with e.  The system text is the

@@ -7,7 +7,7 @@
 #include "agent/context.h"
 #include "agent/prompt.h"
 
-enum { AGENT_TEXT_MAX = 4 << 20, VALIDATOR_FRAMES = 3 };
+enum { AGENT_TEXT_MAX = 4 << 20 };
 
 enum attempt { ATTEMPT_FAILED = -1, ATTEMPT_READ, ATTEMPT_UNREADABLE, ATTEMPT_OUT_OF_TIME };
 

@@ -86,10 +86,8 @@ static void put_colour(FILE *f, enum colours depth, int ground, const uint8_t c[
                 16 + 36 * (c[0] * 5 / 255) + 6 * (c[1] * 5 / 255) + c[2] * 5 / 255);
 }
 
-/* A picture in the terminal, two pixels per character cell: the colour of an upper half block is the upper
- * pixel, its background the lower one.  Nothing when the terminal has fewer than 256 colours or NO_COLOR is
- * set. */
-static void print_picture(FILE *f, const struct image *im, int columns)
+/* The colour of an upper half block is the upper pixel, its background the lower one. */
+void confirm_print_picture(FILE *f, const struct image *im, int columns)
 {
     enum colours depth = colours();
     int w = im->w < columns ? im->w : columns, h = w ? im->h * w / im->w : 0;
@@ -129,7 +127,7 @@ static void print_question(int fd, const struct confirm_question *q, double seco
         return;
     fputs("\n", f);
     if (q->crop)
-        print_picture(f, q->crop, COLUMNS);
+        confirm_print_picture(f, q->crop, COLUMNS);
     for (int i = 0; i < q->n_lines; i++) {
         fprintf(f, "%10s  ", q->lines[i].name);
         utf8_print(f, q->lines[i].text, strlen(q->lines[i].text));

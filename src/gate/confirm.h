@@ -14,6 +14,8 @@
 #include "base/err.h"
 #include "base/image.h"
 
+#include <stdio.h>
+
 enum confirm_method { CONFIRM_AUTO, CONFIRM_TTY, CONFIRM_COMMAND, CONFIRM_NEVER, CONFIRM_YES };
 
 struct confirm {
@@ -43,6 +45,10 @@ enum confirm_answer {
     CONFIRM_NOBODY,    /* there is nobody to ask, or asking failed */
     CONFIRM_STOPPED    /* the stop flag was set */
 };
+
+/* A picture in a terminal, two pixels per character cell, at most `columns` wide.  Nothing when the terminal has fewer
+ * than 256 colours or NO_COLOR is set. */
+void confirm_print_picture(FILE *f, const struct image *im, int columns);
 
 /* who: "terminal", "command", "nobody", "unattended". */
 enum confirm_answer confirm_ask(const struct confirm *c, const struct confirm_question *q,

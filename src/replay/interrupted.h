@@ -1,4 +1,4 @@
-/* interrupted.h - reads from an interrupted run what resumes it (agent/resume.h). */
+/* interrupted.h - reads from an interrupted run what resumes it (agent/agent.h). */
 #ifndef HOLORUN_REPLAY_INTERRUPTED_H
 #define HOLORUN_REPLAY_INTERRUPTED_H
 

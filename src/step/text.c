@@ -8,7 +8,7 @@
 
 #include "base/bar.h"
 #include "base/flag.h"
-#include "gate/blocks.h"
+#include "gate/confirm.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -165,7 +165,7 @@ static void print_surroundings(FILE *f, const struct image *frame, int x, int y)
     struct image crop = {0};
     if (image_crop(&crop, frame, left, top, w, h, NULL) == 0) {
         image_draw_ring(&crop, x - left, y - top, 5, 4, red);
-        blocks_print(f, &crop, CROP_COLUMNS);
+        confirm_print_picture(f, &crop, CROP_COLUMNS);
     }
     image_free(&crop);
 }
