@@ -104,13 +104,12 @@ struct fixture *fixture_one_of_each(void)
     return m;
 }
 
-char *fixture_report(const struct fixture *m, const char *name,
-                     int (*write)(const struct results *r, const char *path, struct err *e))
+char *fixture_report(const struct fixture *m, const char *name, enum report which)
 {
     char *path = fixture_path(m, name), *text;
     size_t len;
     struct err e = ERR_INIT;
-    if (write(&m->all, path, &e) || file_read(path, 64 << 20, &text, &len, &e))
+    if (report_save(which, &m->all, path, &e) || file_read(path, 64 << 20, &text, &len, &e))
         fail_msg("%s", e.text);
     struct stat st;
     assert_int_equal(stat(path, &st), 0);

@@ -4,7 +4,7 @@
 
 #include "place.h"
 
-#include "qa/report/result.h"
+#include "qa/report/report.h"
 
 enum { FIXTURE_MAX = 64 };
 
@@ -31,8 +31,7 @@ struct fixture *fixture_one_of_each(void);
 void fixture_random(int rounds, void (*look)(const struct fixture *m));
 
 /* Writes a report into the folder, checks that it is 0600, and returns its text; the caller frees it. */
-char *fixture_report(const struct fixture *m, const char *name,
-                     int (*write)(const struct results *r, const char *path, struct err *e));
+char *fixture_report(const struct fixture *m, const char *name, enum report which);
 
 int text_count(const char *text, const char *what);
 void text_has(const char *text, const char *what); /* or the test fails */

@@ -111,7 +111,7 @@ static void t_file(void **state)
     snprintf(path, sizeof path, "%s/big", desk_home(t.desk));
     assert_int_equal(truncate(path, 5 << 20), 0);
     EXPECT(RUN_CHECK(&t, .kind = CHECK_FILE, .text = "big", .text2 = "x"), ANSWER_ERROR,
-           "the limit is 4194304");
+           "larger than 4194304 bytes");
     check_fixture_close(&t);
 }
 

@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
-#include "eval/results.h"
+#include "eval/eval.h"
 
 #include <math.h>
 #include <signal.h>

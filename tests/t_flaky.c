@@ -3,7 +3,7 @@
 #include "xvfb.h"
 
 #include "base/file.h"
-#include "qa/run/flaky.h"
+#include "qa/run/workers.h"
 #include "trace/trace.h"
 
 #include <unistd.h>

@@ -3,7 +3,7 @@
 #include "tiny_model.h"
 
 #include "agent/llm_judge.h"
-#include "qa/run/judge_model.h"
+#include "qa/run/check.h"
 
 static struct dialect *dialect(const char *name)
 {

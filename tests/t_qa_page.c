@@ -64,7 +64,7 @@ static void t_page(void **state)
     m->attempts[OUTCOME_FAILED][0].run_dir = run;
     m->attempts[OUTCOME_PASSED][0].run_dir = run;
     m->checks[OUTCOME_FAILED][0].pictures[2] = png;
-    char *page = fixture_report(m, "report.html", report_html);
+    char *page = fixture_report(m, "report.html", REPORT_HTML);
     static const char *const wanted[] = {
         "<title>nimbus</title>",
         "<span class=\"status bad\">3 of 9 failed</span>",
@@ -104,7 +104,7 @@ static void t_order(void **state)
 {
     (void)state;
     struct fixture *m = fixture_one_of_each();
-    char *page = fixture_report(m, "report.html", report_html), *at = page;
+    char *page = fixture_report(m, "report.html", REPORT_HTML), *at = page;
     static const char *const order[] = {"failed",  "meant to fail", "error",   "claimed", "inconclusive",
                                         "stopped", "flaky one",     "skipped", "passed"};
     for (size_t i = 0; i < sizeof order / sizeof *order; i++) {
@@ -137,7 +137,7 @@ static void t_page_hostile(void **state)
             m->checks[i][k].answer = ANSWER_NO;
         }
     }
-    char *page = fixture_report(m, "report.html", report_html);
+    char *page = fixture_report(m, "report.html", REPORT_HTML);
     assert_int_equal(text_count(page, "<script"), 1);
     assert_int_equal(text_count(page, "</script"), 1);
     assert_int_equal(text_count(page, "<img"), 0);
@@ -167,7 +167,7 @@ static void t_self_contained(void **state)
 {
     (void)state;
     struct fixture *m = fixture_one_of_each();
-    char *page = fixture_report(m, "report.html", report_html);
+    char *page = fixture_report(m, "report.html", REPORT_HTML);
     static const char *const never[] = {"http:", "https:",  "src=",   "@import", "url(",
                                         "<link", "<iframe", "fetch(", "XMLHttp", "import("};
     for (size_t i = 0; i < sizeof never / sizeof *never; i++)
@@ -189,7 +189,7 @@ static void t_size(void **state)
         fixture_outcome(m, i, "noisy", OUTCOME_FAILED);
         m->attempts[i][0].run_dir = run;
     }
-    char *page = fixture_report(m, "report.html", report_html);
+    char *page = fixture_report(m, "report.html", REPORT_HTML);
     int shown = text_count(page, "data:image/png"),
         linked = text_count(page, "too large to embed: open the file");
     check_note("%.1f MB, %d pictures, %d links", (double)strlen(page) / 1e6, shown, linked);
@@ -291,7 +291,7 @@ static int failing_within(const struct fixture *m, const struct report_paths *wa
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
     int rc = reports_write(&m->all, &p, e);
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
-    int failed = !p.junit + !p.tap + !p.json + !p.html + !p.github;
+    int failed = !p.of[0] + !p.of[1] + !p.of[2] + !p.of[3] + !p.of[4];
     assert_int_equal(rc, failed ? -1 : 0);
     assert_int_equal(e->kind, failed ? ERR_ENV : ERR_NONE);
     return failed;
@@ -305,7 +305,7 @@ static void t_full_disk(void **state)
                      fixture_path(m, "results.json"), fixture_path(m, "report.html"),
                      fixture_path(m, "summary.md")},
          *text;
-    const struct report_paths p = {names[0], names[1], names[2], names[3], names[4]};
+    const struct report_paths p = {{names[0], names[1], names[2], names[3], names[4]}};
     struct err e = ERR_INIT;
     size_t len;
     assert_int_equal(file_write(names[3], "old", 3, &e), 0);

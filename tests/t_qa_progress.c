@@ -1,6 +1,6 @@
 /* t_qa_progress.c - the terminal while a suite runs: whole lines, a bar below them, no control sequences. */
 #include "base/file.h"
-#include "qa/report/progress.h"
+#include "qa/report/report.h"
 
 #include "check.h"
 #include "results_fixture.h"

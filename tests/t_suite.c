@@ -199,7 +199,7 @@ static void t_large(void **state)
          "5: key 'task': expected at most 65536 bytes of text"},
         {TEST "    window: ", "(a|b)", 500, "\n",
          "4: key 'window': expected a regular expression: at most 2000 bytes are read, not 2500"},
-        {TEST "    setup: [", "a, ", 33, "]\n", "4: key 'setup': expected at most 32 commands"},
+        {TEST "    setup: [", "a, ", 33, "]\n", "4: key 'setup': expected at most 32 of them"},
         {CHECKS, "      - { kind: shell, run: x }\n", 33, "", "37: expected at most 32 checks"},
         {"tests:\n  - { id: x, task: ", "y", 60000, ", matrix: { n: 1..10000 } }\n",
          "2: the tests up to this one have more than 128 MiB of text"},
@@ -411,7 +411,7 @@ static void t_checks(void **state)
     assert_true(c[9].passes == 2 && c[9].frames == 3 && c[8].seconds == 600);
     assert_string_equal(c[9].text, "Is it a?");
     for (int i = 0; i < 10; i++)
-        assert_int_equal(check_asks_model(c[i].kind), i >= 8);
+        assert_int_equal(check_evidence(c[i].kind) == BY_MODEL, i >= 8);
     suite_free(s);
 }
 

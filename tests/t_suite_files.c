@@ -25,7 +25,7 @@ static void t_read(void **state)
         for (int i = 0; i < s->n; i++) {
             const struct test *t = &s->tests[i];
             assert_string_equal(t->display, "xvfb:640x480");
-            assert_true(t->n_checks > 0 && !check_asks_model(t->checks[0].kind));
+            assert_true(t->n_checks > 0 && check_evidence(t->checks[0].kind) != BY_MODEL);
             /* all variables are expanded */
             assert_null(strstr(t->checks[0].text, "{title}"));
             assert_null(strstr(t->start, "{page}"));

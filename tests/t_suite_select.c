@@ -209,7 +209,7 @@ static void t_round_trip(void **state)
     char path[200];
     struct err e = ERR_INIT;
     snprintf(path, sizeof path, "%s", report(""));
-    if (report_json(&all, path, &e))
+    if (report_save(REPORT_JSON, &all, path, &e))
         fail_msg("%s", e.text);
     assert_string_equal(chosen(many, (struct suite_selection){.rerun_failed = path}),
                         "logout search page-1 page-2 page-3 ");

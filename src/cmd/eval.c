@@ -2,7 +2,7 @@
  *
  * Asks one greedy question per item, as `ground` does; the answer is mapped exactly, without rounding to
  * pixels, to the coordinates of the item's box.  Each answer is in the results file before the next
- * question is asked.  The file format and the scoring are in eval/eval.h and eval/results.h.
+ * question is asked.  The file format and the scoring are in eval/eval.h.
  */
 #include "cmd/commands.h"
 
@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/image.h"
-#include "eval/results.h"
+#include "eval/eval.h"
 #include "screen/screen.h"
 #include "session/session.h"
 

@@ -11,7 +11,6 @@
 #include "cli/version.h"
 #include "qa/report/report.h"
 #include "qa/report/summary.h"
-#include "qa/run/judge_model.h"
 #include "qa/run/workers.h"
 #include "run/running.h"
 
@@ -250,7 +249,7 @@ static int abort_suite(struct qa *q, const struct err *why)
 {
     results_abort(&q->results, why);
     if (reports_save(&q->reports, &q->results) && !q->s.run.quiet)
-        fprintf(stderr, "%-12s %s\n", "report", q->reports.paths.html);
+        fprintf(stderr, "%-12s %s\n", "report", q->reports.paths.of[REPORT_HTML]);
     reports_print_errors(&q->reports);
     return -1;
 }
@@ -263,18 +262,19 @@ static void finish(struct qa *q)
     if (q->model.engine)
         q->results.memory_state = engine_state_memory(q->model.engine).peak;
     reports_save(&q->reports, &q->results);
-    progress_summary(q->progress, &q->results, q->reports.paths.html);
+    progress_summary(q->progress, &q->results, q->reports.paths.of[REPORT_HTML]);
     if (q->s.run.json) /* works even if the disk is full */
-        report_json_print(&q->results, stdout);
+        report_json(&q->results, "-", stdout);
     else if (q->s.tap && !strcmp(q->s.tap, "-"))
-        report_tap_print(&q->results, stdout);
+        report_tap(&q->results, "-", stdout);
 }
 
 static int work(struct qa *q, struct err *e)
 {
     const struct qa_settings *s = &q->s;
-    const struct report_paths copies = {
-        .junit = s->junit, .tap = s->tap && strcmp(s->tap, "-") != 0 ? s->tap : NULL, .html = s->html};
+    const struct report_paths copies = {{[REPORT_JUNIT] = s->junit,
+                                         [REPORT_TAP] = s->tap && strcmp(s->tap, "-") != 0 ? s->tap : NULL,
+                                         [REPORT_HTML] = s->html}};
     struct err unguarded = ERR_INIT, unlisted = ERR_INIT;
     if (!(q->secret_store = secret_store_open(q->suite, s->run.secrets, e)) ||
         reports_open(&q->reports, s->out, &copies, e))

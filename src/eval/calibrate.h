@@ -39,7 +39,7 @@ struct calibration_screen {
 /* n buttons with labels that occur once; the same seed gives the same pixels. */
 int calibration_draw(struct calibration_screen *s, int w, int h, int n, uint64_t seed, struct err *e);
 
-/* ---- lines (calibrate_fit.c) ----------------------------------------------------------------- */
+/* ---- lines (calibrate_candidate.c) ----------------------------------------------------------- */
 
 struct line { /* y = a * x + b */
     double a, b;

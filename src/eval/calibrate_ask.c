@@ -23,7 +23,12 @@ struct work {
     struct candidate *c;
     struct calibration_screen *screens;
     int n_screens;
+    struct llm *llm;         /* for steps */
+    struct llm_mark *before; /* of it, after the system text */
 };
+
+typedef int ask_fn(struct work *w, const struct calibration_screen *s, const struct calibration_target *t,
+                   struct err *e);
 
 static int draw_screens(struct work *w, struct err *e)
 {
@@ -40,10 +45,17 @@ static int draw_screens(struct work *w, struct err *e)
     return 0;
 }
 
-static void report_progress(const struct work *w)
+/* Asks about all targets until the answers are hopeless. */
+static int ask_all(struct work *w, enum question q, ask_fn *ask, struct err *e)
 {
-    if (w->a->progress)
-        w->a->progress(w->a->arg, candidate_asked(w->c));
+    for (int i = 0; i < w->n_screens; i++)
+        for (int k = 0; k < w->screens[i].n && !candidate_hopeless(w->c, q); k++) {
+            if (ask(w, &w->screens[i], &w->screens[i].targets[k], e))
+                return -1;
+            if (w->a->progress)
+                w->a->progress(w->a->arg, candidate_asked(w->c));
+        }
+    return 0;
 }
 
 /* ---- places -------------------------------------------------------------------------------------- */
@@ -65,33 +77,20 @@ static int place_of(struct vqa *l, const struct image *im, const char *label, bo
     return dialect_parse_numbers(l->dialect, l->reply.text.data, l->reply.text.len, n, NULL) ? 1 : 0;
 }
 
-static int ask_place(struct work *w, const struct image *im, const struct calibration_target *t,
+static int ask_place(struct work *w, const struct calibration_screen *s, const struct calibration_target *t,
                      struct err *e)
 {
     struct dialect_numbers n;
-    int rc = place_of(w->a->l, im, t->label, true, &n, e);
+    int rc = place_of(w->a->l, &s->image, t->label, true, &n, e);
     if (rc < 0)
         return -1;
     candidate_count(w->c, QUESTION_PLACE, t, rc ? NULL : &n, false);
     if (rc == 0)
         return 0;
-    rc = place_of(w->a->l, im, t->label, false, &n, e);
+    rc = place_of(w->a->l, &s->image, t->label, false, &n, e);
     if (rc == 0)
         candidate_count(w->c, QUESTION_PLACE, t, &n, true);
     return rc < 0 ? -1 : 0;
-}
-
-static int ask_places(struct work *w, struct err *e)
-{
-    for (int i = 0; i < w->n_screens; i++)
-        for (int k = 0; k < w->screens[i].n; k++) {
-            if (ask_place(w, &w->screens[i].image, &w->screens[i].targets[k], e))
-                return -1;
-            report_progress(w);
-            if (candidate_hopeless(w->c, QUESTION_PLACE))
-                return 0;
-        }
-    return 0;
 }
 
 /* ---- steps --------------------------------------------------------------------------------------- */
@@ -108,10 +107,11 @@ static bool numbers_of(const struct step *s, struct dialect_numbers *n)
     return false;
 }
 
-static int ask_step(struct work *w, struct llm *m, const struct calibration_screen *s,
-                    const struct calibration_target *t, struct err *e)
+static int ask_step(struct work *w, const struct calibration_screen *s, const struct calibration_target *t,
+                    struct err *e)
 {
     const struct dialect *d = w->a->l->dialect;
+    struct llm *m = w->llm;
     struct llm_request ask = {.goal = GOAL_STEP,
                               .sampling = {0, 1, d->max_tokens < STEP_TOKENS ? d->max_tokens : STEP_TOKENS},
                               .cancel = screen_stop_flag(NULL)};
@@ -136,7 +136,7 @@ static int ask_step(struct work *w, struct llm *m, const struct calibration_scre
     free(lead);
     free(task);
     free(sentence);
-    return rc;
+    return rc ? rc : m->ops->rewind(m, w->before, e);
 }
 
 static int ask_steps(struct work *w, struct err *e)
@@ -146,28 +146,19 @@ static int ask_steps(struct work *w, struct err *e)
     char *system = prompt_system(d, &words, e);
     if (!system)
         return -1;
-    struct llm *m = llm_local(w->a->l->engine, d, 1);
+    struct llm *m = w->llm = llm_local(w->a->l->engine, d, 1);
     int rc = m->ops->begin(m, system, e);
-    struct llm_mark *mark = rc ? NULL : m->ops->mark(m, e);
-    rc = mark ? rc : -1;
+    w->before = rc ? NULL : m->ops->mark(m, e);
     free(system);
-    bool going = true;
-    for (int i = 0; i < w->n_screens && rc == 0 && going; i++)
-        for (int k = 0; k < w->screens[i].n && rc == 0 && going; k++) {
-            rc = ask_step(w, m, &w->screens[i], &w->screens[i].targets[k], e);
-            if (rc == 0)
-                rc = m->ops->rewind(m, mark, e);
-            report_progress(w);
-            going = !candidate_hopeless(w->c, QUESTION_STEP);
-        }
-    m->ops->mark_free(mark);
+    rc = w->before ? ask_all(w, QUESTION_STEP, ask_step, e) : -1;
+    m->ops->mark_free(w->before);
     llm_free(m);
     return rc;
 }
 
 /* ---- both ---------------------------------------------------------------------------------------- */
 
-static int ask_all(struct work *w, struct err *e)
+static int ask_dialect(struct work *w, struct err *e)
 {
     struct vqa *l = w->a->l;
     if (vqa_set_dialect(l, w->c->dialect, e))
@@ -179,7 +170,7 @@ static int ask_all(struct work *w, struct err *e)
     if (!g)
         return -1;
     grammar_free(g);
-    if (draw_screens(w, e) || ask_places(w, e))
+    if (draw_screens(w, e) || ask_all(w, QUESTION_PLACE, ask_place, e))
         return -1;
     return w->a->steps ? ask_steps(w, e) : 0;
 }
@@ -188,7 +179,7 @@ int calibration_ask(const struct calibration_run *a, struct candidate *c, struct
 {
     struct work w = {.a = a, .c = c};
     struct err why = ERR_INIT;
-    int rc = ask_all(&w, &why);
+    int rc = ask_dialect(&w, &why);
     for (int i = 0; i < w.n_screens; i++)
         image_free(&w.screens[i].image);
     free(w.screens);

@@ -10,25 +10,16 @@
 #include <unistd.h>
 
 #define DIALECT_FILE "holorun-dialect.json"
-enum { MAX_SETTING = 64 << 10 };
 
 /* holorun.json as it is; an empty object when there is none. */
 static json_t *read_setting(const char *path, struct err *e)
 {
-    char *data;
-    size_t len;
-    if (!file_exists(path))
-        return json_object();
-    if (file_read(path, MAX_SETTING, &data, &len, e))
-        return NULL;
-    json_t *v = json_loadb(data, len, JSON_REJECT_DUPLICATES, NULL);
-    free(data);
-    if (!json_is_object(v)) {
-        json_decref(v);
-        err_set(e, ERR_MODEL, "'%s' is not a JSON object; it is left as it is", path);
-        return NULL;
-    }
-    return v;
+    json_t *v = file_exists(path) ? json_load_file(path, JSON_REJECT_DUPLICATES, NULL) : json_object();
+    if (json_is_object(v))
+        return v;
+    json_decref(v);
+    err_set(e, ERR_MODEL, "'%s' is not a JSON object; it is left as it is", path);
+    return NULL;
 }
 
 static int write_setting(const char *path, const char *dialect, struct err *e)

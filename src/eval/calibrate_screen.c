@@ -1,8 +1,7 @@
 /* calibrate_screen.c - draws a test screen: labelled buttons on an empty page, from a picture of letters.
  *
- * Everything is aligned to cells of 20 x 30 pixels, the grid of the embedded model's theme; other models
- * see large type.  Labels are random syllables, which no model was trained on, with different first
- * letters.
+ * Everything is aligned to cells of 20 x 30 pixels, the grid of the embedded model's theme; other models see
+ * large type.  Labels are random syllables, which no model was trained on, with different first letters.
  */
 #include "eval/calibrate.h"
 

@@ -1,5 +1,5 @@
-/* results.c - see results.h. */
-#include "eval/results.h"
+/* results.c - see eval.h. */
+#include "eval/eval.h"
 
 #include "base/buf.h"
 #include "base/file.h"

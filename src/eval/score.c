@@ -3,7 +3,7 @@
  * The place is where the model's numbers are, not the pixel that would be clicked: rounding is not the
  * model's.  A reply that names no place where there is something is wrong, but in the right format.
  */
-#include "eval/results.h"
+#include "eval/eval.h"
 
 #include <math.h>
 #include <string.h>

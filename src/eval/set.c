@@ -4,31 +4,12 @@
 #include "base/file.h"
 #include "base/sha256.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* ---- lines -------------------------------------------------------------------------------------- */
-
-/* Deepest nesting of brackets outside strings. */
-static int depth_of(const char *s, size_t len)
-{
-    int depth = 0, deepest = 0;
-    bool string = false;
-    for (size_t i = 0; i < len; i++) {
-        if (string) {
-            i += s[i] == '\\';
-            string = i < len && s[i] != '"';
-        } else if (s[i] == '"') {
-            string = true;
-        } else if (s[i] == '{' || s[i] == '[') {
-            deepest = ++depth > deepest ? depth : deepest;
-        } else if (s[i] == '}' || s[i] == ']') {
-            depth--;
-        }
-    }
-    return deepest;
-}
 
 json_t *eval_line(const char *line, size_t len, size_t max, struct err *e)
 {
@@ -36,8 +17,6 @@ json_t *eval_line(const char *line, size_t len, size_t max, struct err *e)
     json_t *v = NULL;
     if (len > max)
         err_set(e, ERR_USAGE, "longer than %zu bytes", max);
-    else if (depth_of(line, len) > EVAL_MAX_DEPTH)
-        err_set(e, ERR_USAGE, "nested deeper than %d", EVAL_MAX_DEPTH);
     else if (!(v = json_loadb(line, len, JSON_REJECT_DUPLICATES, &je)))
         err_set(e, ERR_USAGE, "not JSON: %s", je.text);
     else if (!json_is_object(v)) {
@@ -168,14 +147,6 @@ static void note_unknown(struct eval_set *s, const json_t *fields)
     }
 }
 
-static bool is_blank(const char *line, size_t len)
-{
-    size_t i = 0;
-    while (i < len && (line[i] == ' ' || line[i] == '\t' || line[i] == '\r'))
-        i++;
-    return i == len;
-}
-
 static int add_line(struct eval_set *s, const char *line, size_t len, int number, json_t *ids, struct err *e)
 {
     if (s->n >= EVAL_MAX_ITEMS)
@@ -213,7 +184,10 @@ int eval_set_parse(struct eval_set *s, const char *data, size_t len, const char 
         const char *stop = memchr(p, '\n', (size_t)(end - p));
         size_t n = (size_t)((stop ? stop : end) - p);
         number++;
-        if (!is_blank(p, n))
+        size_t blank = 0;
+        while (blank < n && isspace((unsigned char)p[blank]))
+            blank++;
+        if (blank < n)
             rc = add_line(s, p, n, number, ids, e);
         p = stop ? stop + 1 : end;
     }

@@ -1,5 +1,7 @@
 /* tally.c - tables of outcomes: all items, and each value of each tag. */
-#include "eval/results.h"
+#include "eval/eval.h"
+
+#include "base/utf8.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -13,14 +15,10 @@ static struct tally_row *row_of(struct tally *t, const char *tag, const char *va
         if (tag ? r->tag && !strcmp(r->tag, tag) && !strcmp(r->value, value) : !r->tag)
             return r;
     }
-    t->cut |= t->n >= MAX_ROWS;
-    if (t->n >= MAX_ROWS)
+    t->cut |= t->n == MAX_ROWS;
+    if (t->n == MAX_ROWS)
         return NULL;
-    if (t->n == t->cap) {
-        t->cap = t->cap ? t->cap * 2 : 32;
-        t->rows = xrealloc(t->rows, (unsigned long)t->cap, sizeof *t->rows);
-    }
-    t->rows[t->n] = (struct tally_row){tag, value, 0, 0, 0, 0};
+    t->rows[t->n] = (struct tally_row){.tag = tag, .value = value};
     return &t->rows[t->n++];
 }
 
@@ -43,7 +41,7 @@ static int by_name(const void *a, const void *b)
 
 void tally_make(struct tally *t, const struct eval_set *set, const struct eval_results *r)
 {
-    *t = (struct tally){0};
+    *t = (struct tally){.rows = xcalloc(MAX_ROWS, sizeof *t->rows)};
     row_of(t, NULL, NULL);
     for (int i = 0; i < set->n; i++) {
         const struct eval_outcome *o = &r->outcomes[i];
@@ -72,13 +70,12 @@ static void print_name(FILE *f, const struct tally_row *r, int width)
     char name[512];
     snprintf(name, sizeof name, "%s%s%s", r->tag ? r->tag : "all", r->tag ? " = " : "",
              r->tag ? r->value : "");
-    /* Names come from the set: no control character may reach the terminal. */
-    for (char *c = name; *c; c++)
-        *c = (unsigned char)*c < 32 || *c == 127 ? '?' : *c;
     int shown = 0, bytes = 0;
     for (; name[bytes] && (shown < width || ((unsigned char)name[bytes] & 0xc0) == 0x80); bytes++)
         shown += ((unsigned char)name[bytes] & 0xc0) != 0x80;
-    fprintf(f, "%.*s%*s", bytes, name, width - shown, "");
+    utf8_print(f, name,
+               (size_t)bytes); /* names come from the set: no control character may reach the terminal */
+    fprintf(f, "%*s", width - shown, "");
 }
 
 void tally_print(const struct tally *t, FILE *f)

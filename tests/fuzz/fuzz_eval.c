@@ -1,5 +1,5 @@
 /* fuzz_eval.c - any bytes as a grounding set, as results to go on with, and as a reply that is scored. */
-#include "eval/results.h"
+#include "eval/eval.h"
 
 #include <stdint.h>
 #include <stdlib.h>

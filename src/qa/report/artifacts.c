@@ -1,6 +1,7 @@
-/* artifacts.c - see artifacts.h. */
-#include "qa/report/artifacts.h"
+/* artifacts.c - see summary.h. */
+#include "qa/report/summary.h"
 
+#include <libgen.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -30,10 +31,9 @@ char *artifact_link(const char *from, const char *path)
 
 char *artifact_folder(const char *path)
 {
-    const char *slash = strrchr(path, '/');
-    if (!slash)
-        return xstrdup(".");
-    return slash == path ? xstrdup("/") : xasprintf("%.*s", (int)(slash - path), path);
+    char *copy = xstrdup(path), *folder = xstrdup(dirname(copy));
+    free(copy);
+    return folder;
 }
 
 int artifact_last_steps(const struct story *s, int *steps, int most)

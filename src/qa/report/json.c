@@ -9,7 +9,6 @@
 #include "qa/report/report.h"
 
 #include "base/buf.h"
-#include "base/file.h"
 #include "qa/report/summary.h"
 
 #include <stdlib.h>
@@ -45,7 +44,7 @@ static void put_check(struct buf *b, const struct check_result *c)
     buf_printf(b, "{\"kind\": \"%s\"", check_kind_name(c->check->kind));
     put_text(b, "name", c->check->name);
     buf_printf(b, ", \"line\": %d, \"answer\": \"%s\", \"by_model\": %s", c->check->line,
-               summary_answer(c->answer), check_asks_model(c->check->kind) ? "true" : "false");
+               summary_answer(c->answer), check_evidence(c->check->kind) == BY_MODEL ? "true" : "false");
     put_text(b, "detail", c->detail);
     put_text(b, "output", c->output);
     for (int i = 0; i < 3; i++)
@@ -122,9 +121,10 @@ static void put_head(struct buf *b, const struct results *r)
     buf_printf(b, ", \"flaky\": %d},\n\"tests\": [", results_flaky(r));
 }
 
-void report_json_print(const struct results *r, FILE *f)
+void report_json(const struct results *r, const char *path, FILE *f)
 {
     struct buf b;
+    (void)path;
     buf_init(&b, TEST_MAX);
     put_head(&b, r);
     for (int i = 0; i < r->n; i++) {
@@ -136,13 +136,4 @@ void report_json_print(const struct results *r, FILE *f)
     buf_puts(&b, "\n]}\n");
     fwrite(b.data, 1, b.len, f);
     buf_free(&b);
-}
-
-int report_json(const struct results *r, const char *path, struct err *e)
-{
-    struct file_stream out;
-    if (file_stream_open(&out, path, e))
-        return -1;
-    report_json_print(r, out.f);
-    return file_stream_close(&out, e);
 }

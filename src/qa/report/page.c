@@ -8,8 +8,6 @@
 #include "qa/report/page.h"
 
 #include "base/bar.h"
-#include "base/file.h"
-#include "qa/report/artifacts.h"
 #include "qa/report/report.h"
 #include "qa/report/summary.h"
 #include "trace/page.h"
@@ -41,6 +39,13 @@ void qa_page_line(FILE *f, const char *s)
 {
     char *line = clean_line(s, SHORT);
     page_text(f, line);
+    free(line);
+}
+
+void qa_page_fact(FILE *f, const char *name, const char *value)
+{
+    char *line = clean_line(value, SHORT);
+    page_pair(f, name, line);
     free(line);
 }
 
@@ -106,25 +111,6 @@ static void slot_status(void *arg)
                 results_count(r, OUTCOME_PASSED), r->n);
 }
 
-static void put_memory(const struct qa_page *p)
-{
-    char text[128] = "";
-    const struct results *r = p->r;
-    const double mib = 1 << 20;
-    if (r->memory_peak)
-        snprintf(text, sizeof text, "peak %.0f MiB: weights %.0f, session states %.0f",
-                 (double)r->memory_peak / mib, (double)r->memory_weights / mib,
-                 (double)r->memory_state / mib);
-    page_pair(p->f, "memory", text);
-}
-
-static void put_fact(const struct qa_page *p, const char *name, const char *value)
-{
-    char *line = clean_line(value, SHORT);
-    page_pair(p->f, name, line);
-    free(line);
-}
-
 static void slot_facts(void *arg)
 {
     const struct qa_page *p = arg;
@@ -134,19 +120,20 @@ static void slot_facts(void *arg)
     page_pair(p->f, "time", text);
     for (int i = 0; i < p->r->n; i++)
         sum += p->r->results[i].seconds;
-    snprintf(text, sizeof text, "%d", p->r->jobs);
-    page_pair(p->f, "workers", text);
+    page_pairf(p->f, "workers", "%d", p->r->jobs);
     if (p->r->jobs > 1) {
         bar_time(sum, text);
         page_pair(p->f, "sum of tests", text);
     }
-    put_fact(p, "started", p->r->started);
-    put_fact(p, "model", p->r->model);
-    put_fact(p, "dialect", p->r->dialect);
-    put_fact(p, "holorun", p->r->version);
-    put_fact(p, "host", p->r->host);
-    put_fact(p, "suite", p->r->suite->path);
-    put_memory(p);
+    qa_page_fact(p->f, "started", p->r->started);
+    qa_page_fact(p->f, "model", p->r->model);
+    qa_page_fact(p->f, "dialect", p->r->dialect);
+    qa_page_fact(p->f, "holorun", p->r->version);
+    qa_page_fact(p->f, "host", p->r->host);
+    qa_page_fact(p->f, "suite", p->r->suite->path);
+    if (p->r->memory_peak)
+        page_pairf(p->f, "memory", "peak %.0f MiB: weights %.0f, session states %.0f", mib(p->r->memory_peak),
+                   mib(p->r->memory_weights), mib(p->r->memory_state));
 }
 
 /* A bar of all groups, and their counts, which link to the first test of each group. */
@@ -218,16 +205,13 @@ static void slot_tests(void *arg)
         fputs("<p>No tests ran.</p>\n", p->f);
 }
 
-int report_html(const struct results *r, const char *path, struct err *e)
+void report_html(const struct results *r, const char *path, FILE *f)
 {
     static const struct page_slot slots[] = {
         {"title", slot_title},     {"nonce", slot_nonce}, {"status", slot_status}, {"facts", slot_facts},
         {"summary", slot_summary}, {"lanes", slot_lanes}, {"tests", slot_tests},
     };
-    struct file_stream out;
-    if (file_stream_open(&out, path, e))
-        return -1;
-    struct qa_page p = {.f = out.f,
+    struct qa_page p = {.f = f,
                         .r = r,
                         .list = summary_worst_first(r),
                         .folder = artifact_folder(path),
@@ -236,5 +220,4 @@ int report_html(const struct results *r, const char *path, struct err *e)
     page_print(qa_template, slots, (int)(sizeof slots / sizeof *slots), p.f, &p);
     free(p.list);
     free(p.folder);
-    return file_stream_close(&out, e);
 }

@@ -17,9 +17,10 @@ struct qa_page {
     char nonce[33];
 };
 
-void qa_page_text(FILE *f, const char *s);                    /* clean, escaped; of a long text the end */
-void qa_page_line(FILE *f, const char *s);                    /* the same in one line */
-void qa_page_href(const struct qa_page *p, const char *path); /* a path as the value of href */
+void qa_page_text(FILE *f, const char *s);                       /* clean, escaped; of a long text the end */
+void qa_page_line(FILE *f, const char *s);                       /* the same in one line */
+void qa_page_fact(FILE *f, const char *name, const char *value); /* the same, as a page_pair() */
+void qa_page_href(const struct qa_page *p, const char *path);    /* a path as the value of href */
 
 /* One test, with screenshots if it needs attention; number: on the page, from 0. */
 void qa_page_test(struct qa_page *p, const struct result *r, int number);

@@ -3,7 +3,6 @@
 
 #include "base/file.h"
 #include "base/image.h"
-#include "qa/report/artifacts.h"
 #include "qa/report/summary.h"
 #include "trace/page.h"
 
@@ -176,7 +175,7 @@ static void put_checks(FILE *f, const struct attempt *a)
         fprintf(f, "<li class=\"%s\"><b>", (unsigned)c->answer < 5 ? classes[c->answer] : "unknown");
         qa_page_line(f, c->check->name);
         fprintf(f, "</b><span class=\"said number\">%s", summary_answer(c->answer));
-        if (check_asks_model(c->check->kind))
+        if (check_evidence(c->check->kind) == BY_MODEL)
             fputs(", by a model", f);
         if (c->ms >= 1)
             fputs(", ", f), page_duration(f, c->ms);
@@ -186,7 +185,8 @@ static void put_checks(FILE *f, const struct attempt *a)
             qa_page_text(f, c->detail);
             fputs("</p>\n", f);
         }
-        put_folded(f, check_asks_model(c->check->kind) ? "the model's reason" : "output", c->output);
+        put_folded(f, check_evidence(c->check->kind) == BY_MODEL ? "the model's reason" : "output",
+                   c->output);
         fputs("</li>\n", f);
     }
     fputs("</ul>\n", f);
@@ -224,13 +224,6 @@ static void put_steps(FILE *f, const struct attempt_run *t)
     fputs("</ol>\n", f);
 }
 
-static void put_fact(FILE *f, const char *name, const char *value)
-{
-    char *line = clean_line(value, 400);
-    page_pair(f, name, line);
-    free(line);
-}
-
 static void put_seconds(FILE *f, const char *name, double seconds)
 {
     if (seconds <= 0)
@@ -245,26 +238,25 @@ static void put_facts(FILE *f, const struct suite *s, const struct result *r, co
     char text[160] = "";
     size_t n = 0;
     fputs("<dl class=\"lines number\">", f);
-    put_fact(f, "answer", a->answer);
-    put_fact(f, "agent", a->status);
+    qa_page_fact(f, "answer", a->answer);
+    qa_page_fact(f, "agent", a->status);
     if (r->outcome != OUTCOME_ERROR) /* of an error it is the headline already */
-        put_fact(f, "error", a->error);
+        qa_page_fact(f, "error", a->error);
     if (r->flaky != FLAKY_NOT) {
-        put_fact(f, "flaky", flaky_description(r->flaky));
-        put_fact(f, "differs", r->flaky_where);
+        qa_page_fact(f, "flaky", flaky_description(r->flaky));
+        qa_page_fact(f, "differs", r->flaky_where);
     }
     put_seconds(f, "agent time", a->seconds);
     put_seconds(f, "setup time", a->start_seconds);
-    put_fact(f, "display", r->test->display);
-    put_fact(f, "program", r->test->start);
+    qa_page_fact(f, "display", r->test->display);
+    qa_page_fact(f, "program", r->test->start);
     for (int i = 0; i < SUITE_MAX_TAGS && r->test->tags[i] && n < sizeof text; i++)
         n += (size_t)snprintf(text + n, sizeof text - n, "%s%s", i ? ", " : "", r->test->tags[i]);
-    put_fact(f, "tags", text);
-    snprintf(text, sizeof text, "%llu", (unsigned long long)r->test->seed);
-    put_fact(f, "seed", text);
-    put_fact(f, "expected", r->test->expect_fail ? "to fail" : "");
+    qa_page_fact(f, "tags", text);
+    page_pairf(f, "seed", "%llu", (unsigned long long)r->test->seed);
+    qa_page_fact(f, "expected", r->test->expect_fail ? "to fail" : "");
     snprintf(text, sizeof text, "%s:%d", s->path, r->test->line);
-    put_fact(f, "defined in", r->test->line > 0 ? text : "");
+    qa_page_fact(f, "defined in", r->test->line > 0 ? text : "");
     fputs("</dl>\n", f);
 }
 
@@ -296,7 +288,7 @@ static void put_earlier_attempts(struct qa_page *p, const struct result *r)
         put_frames(p, &t, 1);
         attempt_run_close(&t);
         put_checks(p->f, a);
-        put_fact(p->f, "answer", a->answer);
+        qa_page_fact(p->f, "answer", a->answer);
         put_folded(p->f, "output of the program", a->log);
         put_link(p, a);
         fputs("</details>\n", p->f);

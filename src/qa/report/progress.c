@@ -1,9 +1,9 @@
-/* progress.c - see progress.h.
+/* progress.c - see report.h.
  *
  * Each line is composed in memory and written with one call under a lock, so that lines of tests that end
  * at the same time do not mix.  The bar is erased before a line and redrawn after it.
  */
-#include "qa/report/progress.h"
+#include "qa/report/report.h"
 
 #include "base/bar.h"
 #include "base/clock.h"
@@ -13,8 +13,6 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 enum { MAX_WORKERS = 4096, ID = 120, WHY = 240, LISTED = 100 };
 
@@ -92,14 +90,8 @@ struct progress *progress_begin(int total, int jobs, bool quiet)
 /* Ids of the running tests, as many as fit beside bar, counts and time; then "+3". */
 static void list_running(const struct progress *p, char *out, size_t size)
 {
-    struct winsize w;
-    int columns = ioctl(2, TIOCGWINSZ, &w) == 0 && w.ws_col > 0 ? w.ws_col : 80,
-        room = columns - 34 - 16 - 20;
-    size_t n = 0, limit = !p->bar.terminal      ? size
-                          : room < 12           ? 12
-                          : (size_t)room < size ? (size_t)room
-                                                : size;
-    int left = 0;
+    int room = bar_columns(80) - 34 - 16 - 20, left = 0;
+    size_t n = 0, limit = p->bar.terminal && room < (int)size ? (size_t)(room < 12 ? 12 : room) : size;
     out[0] = 0;
     for (int i = 0; i < p->jobs; i++) {
         if (!p->running[i])
@@ -231,17 +223,6 @@ static void put_list(const struct progress *p, FILE *f, const struct results *r)
     free(list);
 }
 
-static void put_memory(FILE *f, const struct results *r)
-{
-    const double mib = 1 << 20;
-    if (r->memory_peak && r->memory_weights)
-        fprintf(
-            f,
-            "%-12s peak %.0f MiB: %.0f with the weights before the first test, session states at most %.1f\n",
-            "memory", (double)r->memory_peak / mib, (double)r->memory_weights / mib,
-            (double)r->memory_state / mib);
-}
-
 void progress_summary(struct progress *p, const struct results *r, const char *report)
 {
     char *text;
@@ -255,7 +236,9 @@ void progress_summary(struct progress *p, const struct results *r, const char *r
         put(f, report, 4096);
         fputc('\n', f);
     }
-    put_memory(f, r);
+    if (r->memory_peak)
+        fprintf(f, "%-12s peak %.0f MiB: weights %.0f, session states %.1f\n", "memory", mib(r->memory_peak),
+                mib(r->memory_weights), mib(r->memory_state));
     fclose(f);
     pthread_mutex_lock(&p->lock);
     bar_end(&p->bar);

@@ -13,22 +13,35 @@ enum {
     SAVE_PAUSE = 50, /* a pause between saves is this many times as long as a save */
 };
 
+static const struct {
+    const char *name; /* of the file in the folder of results */
+    report_printer *print;
+} formats[REPORT_GITHUB] = {
+    [REPORT_JUNIT] = {"junit.xml", report_junit},
+    [REPORT_TAP] = {"results.tap", report_tap},
+    [REPORT_JSON] = {"results.json", report_json},
+    [REPORT_HTML] = {"report.html", report_html},
+};
+
+int report_save(enum report which, const struct results *r, const char *path, struct err *e)
+{
+    struct file_stream out;
+    if (which == REPORT_GITHUB)
+        return report_github(r, path, e);
+    if (file_stream_open(&out, path, e))
+        return -1;
+    formats[which].print(r, path, out.f);
+    return file_stream_close(&out, e);
+}
+
 int reports_write(const struct results *r, struct report_paths *p, struct err *e)
 {
-    const struct {
-        const char **path;
-        int (*write)(const struct results *r, const char *path, struct err *e);
-    } all[] = {{&p->junit, report_junit},
-               {&p->json, report_json},
-               {&p->tap, report_tap},
-               {&p->html, report_html},
-               {&p->github, report_github}};
     struct err first = ERR_INIT, later = ERR_INIT;
     int failed = 0;
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
-        if (!*all[i].path || !all[i].write(r, *all[i].path, failed ? &later : &first))
+    for (int i = 0; i < REPORTS; i++) {
+        if (!p->of[i] || !report_save((enum report)i, r, p->of[i], failed ? &later : &first))
             continue;
-        *all[i].path = NULL;
+        p->of[i] = NULL;
         failed++;
     }
     if (failed > 1)
@@ -52,8 +65,6 @@ static char *default_folder(struct err *e)
 
 int reports_open(struct reports *f, const char *dir, const struct report_paths *copies, struct err *e)
 {
-    static const char *const names[REPORTS_FILES] = {"junit.xml", "results.tap", "results.json",
-                                                     "report.html"};
     char *made = dir ? xstrdup(dir) : default_folder(e);
     if (!made)
         return -1;
@@ -65,16 +76,12 @@ int reports_open(struct reports *f, const char *dir, const struct report_paths *
     free(made);
     if (!f->dir)
         return -1;
-    for (int i = 0; i < REPORTS_FILES; i++) {
-        f->files[i] = xasprintf("%s/%s", f->dir, names[i]);
+    for (int i = 0; i < REPORT_GITHUB; i++) {
+        f->paths.of[i] = f->files[i] = xasprintf("%s/%s", f->dir, formats[i].name);
         unlink(f->files[i]); /* of an earlier run */
     }
     const char *github = getenv("GITHUB_STEP_SUMMARY");
-    f->paths = (struct report_paths){.junit = f->files[0],
-                                     .tap = f->files[1],
-                                     .json = f->files[2],
-                                     .html = f->files[3],
-                                     .github = github && *github ? github : NULL};
+    f->paths.of[REPORT_GITHUB] = github && *github ? github : NULL;
     f->copies = *copies;
     return 0;
 }
@@ -84,10 +91,10 @@ void reports_save_progress(struct reports *f, const struct results *r)
     int64_t start = clock_ns();
     if (f->saved && clock_ms_since(f->saved) < SAVE_MS + SAVE_PAUSE * f->save_ms)
         return;
-    report_json(r, f->paths.json, NULL);
-    report_junit(r, f->paths.junit, NULL);
-    if (f->copies.junit)
-        report_junit(r, f->copies.junit, NULL);
+    report_save(REPORT_JSON, r, f->paths.of[REPORT_JSON], NULL);
+    report_save(REPORT_JUNIT, r, f->paths.of[REPORT_JUNIT], NULL);
+    if (f->copies.of[REPORT_JUNIT])
+        report_save(REPORT_JUNIT, r, f->copies.of[REPORT_JUNIT], NULL);
     f->saved = clock_ns();
     f->save_ms = clock_ms_since(start);
 }
@@ -113,7 +120,7 @@ bool reports_print_errors(const struct reports *f)
 
 void reports_close(struct reports *f)
 {
-    for (int i = 0; i < REPORTS_FILES; i++)
+    for (int i = 0; i < REPORT_GITHUB; i++)
         free(f->files[i]);
     for (int i = 0; i < 2; i++)
         free(f->errors[i]);

@@ -21,25 +21,24 @@
 
 #include <stdio.h>
 
-int report_junit(const struct results *r, const char *path, struct err *e);
-int report_tap(const struct results *r, const char *path, struct err *e);
-int report_json(const struct results *r, const char *path, struct err *e);
-void report_tap_print(const struct results *r, FILE *f);
-void report_json_print(const struct results *r, FILE *f);
-int report_html(const struct results *r, const char *path, struct err *e);
+enum report { REPORT_JUNIT, REPORT_TAP, REPORT_JSON, REPORT_HTML, REPORT_GITHUB, REPORTS };
+int report_save(enum report which, const struct results *r, const char *path, struct err *e);
+
+/* One for each format; path: of the file, since links are relative to it. */
+typedef void report_printer(const struct results *r, const char *path, FILE *f);
+report_printer report_junit, report_tap, report_json, report_html;
 /* Appends.  GitHub takes 1 MiB: tests beyond that are left out, and a line says how many. */
 int report_github(const struct results *r, const char *path, struct err *e);
 
-struct report_paths { /* NULL: not wanted */
-    const char *junit, *tap, *json, *html, *github;
+struct report_paths {
+    const char *of[REPORTS]; /* NULL: not wanted */
 };
 /* Writes all of them.  -1: *e names the first that failed and counts the others; failed paths become NULL. */
 int reports_write(const struct results *r, struct report_paths *p, struct err *e);
 
 /* The folder of results, with all reports, runs/ and pictures/, and copies of reports elsewhere. */
-enum { REPORTS_FILES = 4 };
 struct reports {
-    char *dir, *files[REPORTS_FILES];
+    char *dir, *files[REPORT_GITHUB];
     struct report_paths paths, copies;
     int64_t saved;   /* clock_ns() of the last save */
     double save_ms;  /* that it took */
@@ -54,5 +53,31 @@ void reports_save_progress(struct reports *f, const struct results *r);
 bool reports_save(struct reports *f, const struct results *r);
 bool reports_print_errors(const struct reports *f); /* whether there were any */
 void reports_close(struct reports *f);
+
+/* ---- the terminal reporter of a running suite, on stderr (progress.c) --------------------------------
+ *
+ * A line for each test when it ends, and on a terminal a progress bar with the running tests and the time
+ * left.
+ *
+ *     p = progress_begin(n, jobs, quiet)
+ *     progress_start(p, test, worker)      any thread
+ *     progress_end(p, result)              any thread; copies what it shows
+ *     progress_tick(p)                     periodically: redraws the clock while no test ends
+ *     progress_summary(p, results, path)   counts, and every test that did not pass or was flaky
+ *     progress_free(p)
+ *
+ * Without a terminal there is no bar, but after 30 s of silence a line says how far it is.  NO_COLOR is
+ * respected. Control characters in ids and answers never reach the terminal.
+ */
+
+struct progress;
+
+struct progress *progress_begin(int total, int jobs, bool quiet); /* quiet: only the summary */
+void progress_start(struct progress *p, const struct test *t, int worker);
+void progress_end(struct progress *p, const struct result *r);
+void progress_tick(struct progress *p);
+/* report: path of the HTML page, or NULL. */
+void progress_summary(struct progress *p, const struct results *r, const char *report);
+void progress_free(struct progress *p); /* NULL is fine */
 
 #endif

@@ -57,10 +57,8 @@ const char *flaky_description(enum flaky f)
 
 /* ---- one attempt --------------------------------------------------------------------------------- */
 
-enum evidence { BY_PROOF, BY_MODEL, BY_CLAIM, KINDS };
-
 struct tally {
-    int n[KINDS][ANSWER_NOT_ASKED + 1];
+    int n[BY_PROOF + 1][ANSWER_NOT_ASKED + 1];
     int all[ANSWER_NOT_ASKED + 1];
 };
 
@@ -68,9 +66,7 @@ static struct tally count(const struct attempt *a)
 {
     struct tally t = {0};
     for (int i = 0; i < a->n_checks; i++) {
-        enum check_kind k = a->checks[i].check->kind;
-        enum evidence kind = check_asks_model(k) ? BY_MODEL : k == CHECK_ANSWER ? BY_CLAIM : BY_PROOF;
-        t.n[kind][a->checks[i].answer]++;
+        t.n[check_evidence(a->checks[i].check->kind)][a->checks[i].answer]++;
         t.all[a->checks[i].answer]++;
     }
     return t;

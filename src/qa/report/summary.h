@@ -5,6 +5,7 @@
 
 #include "qa/report/clean.h"
 #include "qa/report/result.h"
+#include "trace/story.h"
 
 /* The attempt that decided; NULL: none ran. */
 const struct attempt *summary_last_attempt(const struct result *r);
@@ -27,5 +28,24 @@ const char *summary_group_name(int group);
 int summary_group(const struct result *r);
 /* All results by group; owned.  [r->n] */
 const struct result **summary_worst_first(const struct results *r);
+
+static inline double mib(size_t bytes)
+{
+    return (double)bytes / (1 << 20);
+}
+
+/* ---- files of a run that reports link to (artifacts.c) -------------------------------------------- */
+
+/* `path` as a link from folder `from`: relative if it is below, else absolute; owned. */
+char *artifact_link(const char *from, const char *path);
+/* The folder of a file; owned. */
+char *artifact_folder(const char *path);
+
+/* Indices of the steps at which the last `most` distinct frames of a run were seen, oldest first; returns
+ * how many. */
+int artifact_last_steps(const struct story *s, int *steps, int most);
+/* The numbers of those frames; 0 if there is no readable run. */
+int artifact_last_frames(const char *run_dir, int *numbers, int most);
+char *artifact_frame(const char *run_dir, int number); /* its path; owned */
 
 #endif

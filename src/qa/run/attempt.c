@@ -1,10 +1,9 @@
-/* attempt.c - see attempt.h. */
-#include "qa/run/attempt.h"
+/* attempt.c - see workers.h. */
+#include "qa/run/workers.h"
 
 #include "base/clock.h"
 #include "base/file.h"
-#include "qa/report/artifacts.h"
-#include "trace/read.h"
+#include "qa/report/summary.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -53,19 +52,12 @@ static void record_error(struct attempt_state *s, const struct err *e)
         set_error(s->out, of_desk[state], what);
         return;
     }
-    switch (e->kind) {
-    case ERR_STOPPED:
-        set_error(s->out, "stopped", e->text);
-        return;
-    case ERR_MODEL:
-        set_error(s->out, "model", e->text);
-        return;
-    case ERR_USAGE:
-        set_error(s->out, "suite", e->text);
-        return;
-    default:
-        set_error(s->out, s->desk ? "environment" : "desk", e->text);
-    }
+    const char *kind = e->kind == ERR_STOPPED ? "stopped"
+                       : e->kind == ERR_MODEL ? "model"
+                       : e->kind == ERR_USAGE ? "suite"
+                       : s->desk              ? "environment"
+                                              : "desk";
+    set_error(s->out, kind, e->text);
 }
 
 static void check_desk_state(struct attempt_state *s)
@@ -184,7 +176,7 @@ static int frames_needed(const struct test *t)
 {
     int n = 0;
     for (int i = 0; i < t->n_checks; i++)
-        if (check_asks_model(t->checks[i].kind) && t->checks[i].frames > n)
+        if (check_evidence(t->checks[i].kind) == BY_MODEL && t->checks[i].frames > n)
             n = t->checks[i].frames;
     return n;
 }
@@ -192,23 +184,14 @@ static int frames_needed(const struct test *t)
 /* The last distinct frames of the run, oldest first; a judge sees the current screen after them. */
 static void load_frames(struct attempt_state *s)
 {
-    int wanted = frames_needed(s->test) - 1, first = MAX_FRAMES, last = -1;
-    struct record r;
-    if (wanted < 1 || !s->out->run_dir || trace_sync(s->job.trace, NULL) ||
-        record_open(&r, s->out->run_dir, NULL))
-        return;
-    for (int i = r.n - 1; i >= 0 && MAX_FRAMES - first < wanted; i--) {
-        int frame = (int)field_int(r.events[i].fields, "frame");
-        if (strcmp(r.events[i].kind, "observe") != 0 || frame == last)
-            continue;
-        char *path = xasprintf("%s/frames/%06d.png", s->out->run_dir, last = frame);
-        if (image_read_png(&s->frames[first - 1], path, NULL) == 0)
-            first--;
+    int numbers[MAX_FRAMES], wanted = frames_needed(s->test) - 1, n = 0;
+    if (wanted > 0 && s->out->run_dir && !trace_sync(s->job.trace, NULL))
+        n = artifact_last_frames(s->out->run_dir, numbers, wanted);
+    for (int i = 0; i < n; i++) {
+        char *path = artifact_frame(s->out->run_dir, numbers[i]);
+        s->n_frames += image_read_png(&s->frames[s->n_frames], path, NULL) == 0;
         free(path);
     }
-    record_free(&r);
-    s->n_frames = MAX_FRAMES - first;
-    memmove(s->frames, s->frames + first, (size_t)s->n_frames * sizeof *s->frames);
 }
 
 static int run_checks(struct attempt_state *s)

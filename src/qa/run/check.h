@@ -6,6 +6,7 @@
 #ifndef HOLORUN_QA_RUN_CHECK_H
 #define HOLORUN_QA_RUN_CHECK_H
 
+#include "agent/llm.h"
 #include "base/image.h"
 #include "desk/desk.h"
 #include "gate/gate.h"
@@ -28,6 +29,18 @@ struct judge {
     enum answer (*ask)(void *arg, const struct judge_question *q, char **reason, struct err *e);
     void *arg;
 };
+
+/* The judge of a suite: its model.  Nothing of one question is known to the next, and many threads may ask
+ * the same judge_model.  The embedded model is not trained to judge: with it the answer is UNKNOWN. */
+struct judge_model { /* all borrowed */
+    struct engine *engine;
+    const struct dialect *dialect; /* its `judge` is the system prompt; without one a built-in prompt */
+    uint64_t seed;
+    /* Opens the model to ask instead of the engine's; NULL with e. */
+    struct llm *(*partner)(void *arg, struct err *e);
+    void *arg;
+};
+struct judge judge_model_judge(const struct judge_model *m);
 
 struct check_context {
     const struct test *test;

@@ -1,20 +1,18 @@
 /* check_desk.c - checks that need no screenshot: commands, the agent's answer, files, processes, ports.
  *
- * The program under test may have left any kind of file: sizes are bounded, and opening never blocks.
+ * The program under test may have left any kind of file: sizes are bounded, and only regular files are read.
  */
 #include "qa/run/check_impl.h"
 
-#include "base/clock.h"
+#include "base/file.h"
 #include "base/regex.h"
 #include "base/sha256.h"
 #include "base/utf8.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <math.h>
 #include <netinet/in.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -94,45 +92,15 @@ enum answer check_answer(struct probe *probe, struct err *e)
 
 /* ---- files --------------------------------------------------------------------------------------- */
 
-/* Reads a regular file of at most `most` bytes; the caller frees *data.  NO: not a regular file, and the
- * detail says so. */
-static enum answer read_content(struct probe *probe, const char *path, size_t most, char **data, size_t *len,
-                                struct err *e)
-{
-    struct stat st;
-    *data = NULL;
-    *len = 0;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    if (fd < 0 || fstat(fd, &st)) {
-        err_set(e, ERR_ENV, "cannot open '%s': %s", path, strerror(errno));
-    } else if (!S_ISREG(st.st_mode)) {
-        probe_detail(probe, "expected a file '%s', it is not a regular file", probe->c->text);
-        close(fd);
-        return ANSWER_NO;
-    } else if ((size_t)st.st_size > most) {
-        err_set(e, ERR_ENV, "'%s' has %lld bytes; the limit is %zu", path, (long long)st.st_size, most);
-    } else {
-        size_t size = (size_t)st.st_size;
-        char *to = xcalloc(size + 1, 1);
-        for (ssize_t n = 1; *len < size && (n = read(fd, to + *len, size - *len)) > 0;)
-            *len += (size_t)n;
-        close(fd);
-        *data = to;
-        return ANSWER_YES;
-    }
-    if (fd >= 0)
-        close(fd);
-    return ANSWER_ERROR;
-}
-
 static enum answer has_content(struct probe *probe, const char *path, struct err *e)
 {
     const struct check *c = probe->c;
     char *data;
     size_t len;
-    enum answer a =
-        read_content(probe, path, c->sha256 && !c->text2 ? CHECK_HASHED : CHECK_CONTENT, &data, &len, e);
-    if (a == ANSWER_YES && c->text2) {
+    enum answer a = ANSWER_YES;
+    if (file_read(path, c->sha256 && !c->text2 ? CHECK_HASHED : CHECK_CONTENT, &data, &len, e))
+        return ANSWER_ERROR;
+    if (c->text2) {
         probe_detail(probe, "expected %s '%.200s' in '%s', got %zu bytes: '%.*s'",
                      c->absent ? "no match for" : "a match for", c->text2, c->text, len, probe_cut(data, len),
                      data);
@@ -163,6 +131,9 @@ enum answer check_file(struct probe *probe, struct err *e)
         a = errno == ENOENT || errno == ENOTDIR ? ANSWER_NO : ANSWER_ERROR;
         err_set(e, ERR_ENV, "cannot stat '%s': %s", path, strerror(errno));
         probe_detail(probe, "expected %sfile '%s', there is none", c->absent ? "no " : "a ", c->text);
+    } else if ((c->text2 || c->sha256) && !S_ISREG(st.st_mode)) {
+        a = ANSWER_NO;
+        probe_detail(probe, "expected a file '%s', it is not a regular file", c->text);
     } else if (c->text2 || c->sha256) {
         a = has_content(probe, path, e);
     } else {
@@ -188,34 +159,24 @@ enum answer check_process(struct probe *probe, struct err *e)
     return n ? ANSWER_YES : ANSWER_NO;
 }
 
-/* 0, or the errno of connect(); ETIMEDOUT after a second. */
-static int connect_error(const struct probe *probe, int port)
+/* 0, or the errno of connect(), which takes at most a second. */
+static int connect_error(int port)
 {
-    enum { TIMEOUT_MS = 1000, SLICE_MS = 20 };
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    const struct timeval second = {1, 0};
+    const struct sockaddr_in to = {
+        .sin_family = AF_INET, .sin_port = htons((uint16_t)port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (fd < 0)
         return errno;
-    struct sockaddr_in to = {
-        .sin_family = AF_INET, .sin_port = htons((uint16_t)port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &second, sizeof second);
     int why = connect(fd, (const struct sockaddr *)&to, sizeof to) ? errno : 0;
-    if (why == EINPROGRESS) {
-        struct pollfd p = {fd, POLLOUT, 0};
-        socklen_t size = sizeof why;
-        int ready = 0;
-        for (int64_t start = clock_ns();
-             ready <= 0 && clock_ms_since(start) < TIMEOUT_MS && !probe_cancelled(probe);)
-            ready = poll(&p, 1, SLICE_MS);
-        why = ETIMEDOUT;
-        if (ready > 0 && getsockopt(fd, SOL_SOCKET, SO_ERROR, &why, &size))
-            why = errno;
-    }
     close(fd);
-    return why;
+    return why == EINPROGRESS ? ETIMEDOUT : why;
 }
 
 enum answer check_port(struct probe *probe, struct err *e)
 {
-    int why = connect_error(probe, probe->c->port);
+    int why = connect_error(probe->c->port);
     bool ours = why == EMFILE || why == ENFILE || why == ENOBUFS || why == ENOMEM || why == EADDRNOTAVAIL;
     if (ours)
         err_set(e, ERR_ENV, "cannot connect to port %d of 127.0.0.1: %s", probe->c->port, strerror(why));

@@ -4,15 +4,12 @@
  */
 #include "qa/run/check_impl.h"
 
+#include "agent/llm_judge.h"
 #include "base/clock.h"
+#include "qa/report/summary.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-static const char *answer_word(enum answer a)
-{
-    return a == ANSWER_YES ? "yes" : a == ANSWER_NO ? "no" : "unknown";
-}
 
 static enum answer ask(struct probe *probe, const struct judge_question *asked, int passes, struct err *e)
 {
@@ -38,7 +35,7 @@ static enum answer ask(struct probe *probe, const struct judge_question *asked, 
         return a;
     const char *reason = probe->r.output ? probe->r.output : "";
     probe_detail(probe, "the model was asked %d time%s and answers %s%s%.*s", q.pass, q.pass == 1 ? "" : "s",
-                 answer_word(a), *reason ? ": " : "", probe_cut(reason, strlen(reason)), reason);
+                 summary_answer(a), *reason ? ": " : "", probe_cut(reason, strlen(reason)), reason);
     return a;
 }
 
@@ -79,4 +76,31 @@ enum answer check_text(struct probe *probe, struct err *e)
 enum answer check_judge(struct probe *probe, struct err *e)
 {
     return ask_about_frames(probe, probe->c->text, probe->c->frames, probe->c->passes, e);
+}
+
+/* ---- the judge ----------------------------------------------------------------------------------- */
+
+static enum answer ask_model(void *arg, const struct judge_question *q, char **reason, struct err *e)
+{
+    static const enum answer answers[] = {
+        [LLM_JUDGE_YES] = ANSWER_YES, [LLM_JUDGE_NO] = ANSWER_NO, [LLM_JUDGE_UNKNOWN] = ANSWER_UNKNOWN};
+    const struct judge_model *m = arg;
+    struct llm_judge_question ask = {.dialect = m->dialect,
+                                     .system = m->dialect->judge,
+                                     .text = q->text,
+                                     .frames = q->frames,
+                                     .n = q->n,
+                                     .pass = q->pass,
+                                     .seconds = q->seconds,
+                                     .cancel = q->cancel};
+    enum llm_verdict verdict = LLM_JUDGE_UNKNOWN;
+    struct llm *llm = m->partner ? m->partner(m->arg, e) : llm_local(m->engine, m->dialect, m->seed);
+    int rc = llm ? llm_judge_ask(llm, &ask, &verdict, reason, e) : -1;
+    llm_free(llm);
+    return rc ? ANSWER_ERROR : answers[verdict];
+}
+
+struct judge judge_model_judge(const struct judge_model *m)
+{
+    return (struct judge){ask_model, (void *)(uintptr_t)m};
 }

@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "base/regex.h"
 
+#include <libgen.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -112,15 +113,12 @@ static int crop_expected(struct probe *probe, const struct image *screen, struct
 
 static enum answer update_golden(struct probe *probe, const char *path, struct err *e)
 {
-    char *slash = strrchr(path, '/'),
-         *dir = slash && slash > path ? xasprintf("%.*s", (int)(slash - path), path) : NULL;
-    int rc = dir ? dir_make(dir, e) : 0;
-    if (rc == 0)
-        rc = image_write_png(&probe->actual, path, e);
+    char *copy = xstrdup(path);
+    int rc = dir_make(dirname(copy), e) ? -1 : image_write_png(&probe->actual, path, e);
     if (rc == 0)
         probe_detail(probe, "wrote '%s', %dx%d, from the current screen", path, probe->actual.w,
                      probe->actual.h);
-    free(dir);
+    free(copy);
     return rc ? ANSWER_ERROR : ANSWER_YES;
 }
 

@@ -1,6 +1,6 @@
-/* secret_store.c - see secret_store.h.  A source ("env:VAR", "file:PATH") is read once, whatever names
+/* secret_store.c - see workers.h.  A source ("env:VAR", "file:PATH") is read once, whatever names
  * tests give it. */
-#include "qa/run/secret_store.h"
+#include "qa/run/workers.h"
 
 #include <stdlib.h>
 #include <string.h>

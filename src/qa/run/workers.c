@@ -3,7 +3,6 @@
 
 #include "base/clock.h"
 #include "base/flag.h"
-#include "qa/run/flaky.h"
 
 #include <pthread.h>
 #include <signal.h>

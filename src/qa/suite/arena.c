@@ -1,72 +1,50 @@
-/* arena.c - see private.h: a bump allocator. */
+/* arena.c - see private.h: an obstack of the C library. */
 #include "qa/suite/private.h"
 
+#include <obstack.h>
 #include <stdlib.h>
-#include <string.h>
 
-enum { CHUNK = 64 << 10, ALIGN = 16 };
-
-struct chunk {
-    struct chunk *next;
-    size_t used, size;
-    _Alignas(ALIGN) char data[];
-};
+#define obstack_chunk_alloc new_chunk
+#define obstack_chunk_free  free
 
 struct arena {
-    struct chunk *chunks;
-    size_t size;
+    struct obstack texts;
 };
+
+static void *new_chunk(long size)
+{
+    return xmalloc((unsigned long)size, 1);
+}
 
 struct arena *arena_new(void)
 {
-    return xcalloc(1, sizeof(struct arena));
+    struct arena *t = xcalloc(1, sizeof *t);
+    obstack_begin(&t->texts, 64 << 10);
+    return t;
 }
 
 void arena_free(struct arena *t)
 {
-    while (t && t->chunks) {
-        struct chunk *c = t->chunks;
-        t->chunks = c->next;
-        free(c);
-    }
+    if (t)
+        obstack_free(&t->texts, NULL);
     free(t);
-}
-
-static void *arena_alloc(struct arena *t, size_t size)
-{
-    size = (size + ALIGN - 1) / ALIGN * ALIGN;
-    struct chunk *c = t->chunks;
-    if (!c || c->size - c->used < size) {
-        size_t capacity = size > CHUNK ? size : CHUNK;
-        c = xcalloc(1, sizeof *c + capacity);
-        c->size = capacity;
-        c->next = t->chunks;
-        t->chunks = c;
-        t->size += capacity;
-    }
-    void *p = c->data + c->used;
-    c->used += size;
-    return p;
 }
 
 const char *arena_strndup(struct arena *t, const char *s, size_t len)
 {
-    char *p = arena_alloc(t, len + 1);
-    memcpy(p, s, len);
-    return p;
+    return obstack_copy0(&t->texts, s, (int)len);
 }
 
 const char *const *arena_list(struct arena *t, const char *const *list, int n)
 {
-    const char **p = arena_alloc(t, ((size_t)n + 1) * sizeof *p);
-    for (int i = 0; i < n; i++)
-        p[i] = list[i];
-    return p;
+    obstack_grow(&t->texts, list, n * (int)sizeof *list);
+    obstack_ptr_grow(&t->texts, NULL);
+    return obstack_finish(&t->texts);
 }
 
-size_t arena_size(const struct arena *t)
+size_t arena_size(struct arena *t)
 {
-    return t->size;
+    return (size_t)obstack_memory_used(&t->texts);
 }
 
 const char *arena_strdup(struct arena *t, const char *s)

@@ -5,6 +5,7 @@
 
 #include <ctype.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define BIT(kind) (1u << (kind))
@@ -31,9 +32,9 @@ const char *check_kind_name(enum check_kind k)
     return kinds[k].name;
 }
 
-bool check_asks_model(enum check_kind k)
+enum evidence check_evidence(enum check_kind k)
 {
-    return k == CHECK_TEXT || k == CHECK_JUDGE;
+    return k == CHECK_ANSWER ? BY_CLAIM : k == CHECK_TEXT || k == CHECK_JUDGE ? BY_MODEL : BY_PROOF;
 }
 
 static int read_when(struct suite_reader *r, const struct key *k, void *member)
@@ -42,7 +43,7 @@ static int read_when(struct suite_reader *r, const struct key *k, void *member)
     bool *always = member;
     *always = r->n->text && !strcmp(r->n->text, "always");
     if (!*always && (!r->n->text || strcmp(r->n->text, "passed") != 0))
-        return doc_fault(r->y, r->n, r->e, "expected passed (only if the agent finished) or always");
+        return fault(r, "expected passed (only if the agent finished) or always");
     return 0;
 }
 
@@ -56,15 +57,11 @@ static int read_area(struct suite_reader *r, const struct key *k, void *member)
         size_t n = one->text ? strspn(one->text, "0123456789") : 0;
         if (!n || n > 5 || one->text[n])
             break;
-        out[i] = 0;
-        for (size_t d = 0; d < n; d++)
-            out[i] = 10 * out[i] + one->text[d] - '0';
+        out[i] = atoi(one->text);
     }
-    bool good =
-        i == 4 && !one && out[2] > 0 && out[3] > 0 && out[0] + out[2] <= 32767 && out[1] + out[3] <= 32767;
-    return good ? 0
-                : doc_fault(r->y, area, r->e,
-                            "expected [x, y, width, height] in pixels of the screen, as [0, 0, 1280, 60]");
+    if (i < 4 || one || !out[2] || !out[3] || out[0] + out[2] > 32767 || out[1] + out[3] > 32767)
+        return fault(r, "expected [x, y, width, height] in pixels of the screen, as [0, 0, 1280, 60]");
+    return 0;
 }
 
 static int read_sha256(struct suite_reader *r, const struct key *k, void *member)
@@ -73,13 +70,12 @@ static int read_sha256(struct suite_reader *r, const struct key *k, void *member
     int rc = key_line(r, k, &text);
     if (rc)
         return rc;
-    char hex[65] = "";
-    size_t n = 0;
-    for (; n < 64 && isxdigit((unsigned char)text[n]); n++)
-        hex[n] = (char)tolower((unsigned char)text[n]);
-    if (n != 64 || text[n])
-        return doc_fault(r->y, r->n, r->e, "expected 64 hex digits");
-    *(const char **)member = arena_strndup(r->s->arena, hex, n);
+    char hex[64];
+    if (strspn(text, "0123456789abcdefABCDEF") != sizeof hex || text[sizeof hex])
+        return fault(r, "expected 64 hex digits");
+    for (size_t i = 0; i < sizeof hex; i++)
+        hex[i] = (char)tolower((unsigned char)text[i]);
+    *(const char **)member = arena_strndup(r->s->arena, hex, sizeof hex);
     return 0;
 }
 
@@ -108,40 +104,24 @@ static const struct key keys[] = {
     {"ask", BIT(CHECK_JUDGE), key_text, AT(text), 0, 0},
     {"passes", BIT(CHECK_JUDGE), key_int, AT(passes), 1, 9},
     {"frames", BIT(CHECK_JUDGE), key_int, AT(frames), 1, SUITE_MAX_FRAMES},
+    {0},
 };
-enum { N_KEYS = sizeof keys / sizeof *keys };
 
 static int read_kind(struct suite_reader *r, const struct doc_node *check, struct check *c)
 {
     const struct doc_node *n = check->kind == DOC_MAP ? doc_get(check, "kind") : NULL;
     static const char known[] = "shell, answer, window, file, process, port, region, text, judge";
     if (!n)
-        return doc_fault(r->y, check, r->e,
-                         "expected a check, as { kind: shell, run: \"test -f out\" }; its kind is one of %s",
-                         known);
+        return fault_at(r, check,
+                        "expected a check, as { kind: shell, run: \"test -f out\" }; its kind is one of %s",
+                        known);
     for (int k = 0; n->kind == DOC_SCALAR && k < KINDS; k++) {
         if (!strcmp(kinds[k].name, n->text)) {
             c->kind = (enum check_kind)k;
             return 0;
         }
     }
-    return doc_fault(r->y, n, r->e, "expected one of %s, not '%.40s'", known, n->text ? n->text : "");
-}
-
-static int read_member(struct suite_reader *r, struct check *c)
-{
-    const char *names[N_KEYS];
-    int n = 0;
-    for (int i = 0; i < N_KEYS; i++) {
-        if (!(keys[i].where & BIT(c->kind)))
-            continue;
-        names[n++] = keys[i].name;
-        if (!strcmp(keys[i].name, r->n->key))
-            return keys[i].read ? keys[i].read(r, &keys[i], (char *)c + keys[i].at) : 0;
-    }
-    char what[48];
-    snprintf(what, sizeof what, "a check of kind %s has", kinds[c->kind].name);
-    return value_unknown_key(r, what, names, n);
+    return fault_at(r, n, "expected one of %s, not '%.40s'", known, n->text ? n->text : "");
 }
 
 /* A default label: "window: Nimbus", one short line. */
@@ -168,13 +148,14 @@ int keys_read_check(struct suite_reader *r, const struct doc_node *n, struct che
         return -1;
     const struct kind *kind = &kinds[c->kind];
     c->seconds = kind->seconds;
-    for (r->n = n->child; r->n; r->n = r->n->next)
-        if (read_member(r, c) < 0)
-            return -1;
+    char what[48];
+    snprintf(what, sizeof what, "a check of kind %s has", kind->name);
+    if (keys_read(r, n, keys, BIT(c->kind), what, c))
+        return -1;
     const char *one = kind->needs[0], *other = kind->needs[1];
     if (!doc_get(n, one) && (!other || !doc_get(n, other)))
-        return doc_fault(r->y, n, r->e, "expected the key %s%s%s in a check of kind %s", one,
-                         other ? " or " : "", other ? other : "", kind->name);
+        return fault_at(r, n, "expected the key %s%s%s in a check of kind %s", one, other ? " or " : "",
+                        other ? other : "", kind->name);
     if (!c->name)
         set_label(r, c);
     return 0;

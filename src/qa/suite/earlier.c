@@ -1,5 +1,5 @@
-/* earlier.c - see earlier.h. */
-#include "qa/suite/earlier.h"
+/* earlier.c - see private.h. */
+#include "qa/suite/private.h"
 
 #include "base/file.h"
 
@@ -9,70 +9,46 @@
 
 void earlier_free(struct earlier *p)
 {
-    free(p->tests);
+    json_decref(p->tests);
     json_decref(p->json);
     *p = (struct earlier){0};
 }
 
-static int by_id(const void *a, const void *b)
+struct earlier_test earlier_find(const struct earlier *p, const char *suite, const char *id)
 {
-    const struct earlier_test *x = a, *y = b;
-    int order = strcmp(x->id, y->id);
-    return order ? order : x->order - y->order;
-}
-
-const struct earlier_test *earlier_find(const struct earlier *p, const char *suite, const char *id)
-{
-    if (p->suite && strcmp(p->suite, suite) != 0)
-        return NULL;
-    int from = 0, to = p->n; /* binary search for the first id greater than this one */
-    while (from < to) {
-        int half = from + (to - from) / 2;
-        if (strcmp(p->tests[half].id, id) <= 0)
-            from = half + 1;
-        else
-            to = half;
-    }
-    return to && !strcmp(p->tests[to - 1].id, id) ? &p->tests[to - 1] : NULL;
-}
-
-static int read_test(const json_t *test, struct earlier *p)
-{
-    const char *id = json_string_value(json_object_get(test, "id"));
-    const char *outcome = json_string_value(json_object_get(test, "outcome"));
+    const json_t *test = p->suite && strcmp(p->suite, suite) != 0 ? NULL : json_object_get(p->tests, id);
     const json_t *seconds = json_object_get(test, "seconds");
-    if (!id || !outcome || strlen(id) > EARLIER_MAX_NAME)
-        return -1;
-    p->tests[p->n] =
-        (struct earlier_test){.id = id,
-                              .passed = !strcmp(outcome, "passed"),
-                              .seconds = json_is_number(seconds) ? json_number_value(seconds) : -1,
-                              .order = p->n};
-    p->n++;
-    return 0;
+    return (struct earlier_test){
+        .known = test != NULL,
+        .passed = test && !strcmp(json_string_value(json_object_get(test, "outcome")), "passed"),
+        .seconds = json_is_number(seconds) ? json_number_value(seconds) : -1};
 }
 
 int earlier_parse(const char *text, size_t len, const char *path, struct earlier *p, struct err *e)
 {
     json_error_t why;
-    *p = (struct earlier){.json = json_loadb(text, len, JSON_REJECT_DUPLICATES, &why)};
+    size_t i;
+    json_t *test;
+    *p =
+        (struct earlier){.json = json_loadb(text, len, JSON_REJECT_DUPLICATES, &why), .tests = json_object()};
     if (!p->json)
         return err_set(e, ERR_USAGE, "%s:%d: expected the results.json of an earlier run: %s", path, why.line,
                        why.text);
     const json_t *tests = json_object_get(p->json, "tests");
-    size_t n = json_array_size(tests);
-    if (!json_is_array(tests) || n > EARLIER_MAX_TESTS)
+    if (!json_is_array(tests) || json_array_size(tests) > EARLIER_MAX_TESTS)
         return err_set(
             e, ERR_USAGE,
             "'%s' is no results.json: expected {\"tests\": [{\"id\", \"outcome\"}]}, at most %d tests", path,
             EARLIER_MAX_TESTS);
     p->suite = json_string_value(json_object_get(p->json, "suite"));
-    p->tests = xcalloc((unsigned long)n + 1, sizeof *p->tests);
-    for (size_t i = 0; i < n; i++)
-        if (read_test(json_array_get(tests, i), p))
+    json_array_foreach(tests, i, test)
+    {
+        const char *id = json_string_value(json_object_get(test, "id"));
+        if (!id || strlen(id) > EARLIER_MAX_NAME || !json_is_string(json_object_get(test, "outcome")))
             return err_set(e, ERR_USAGE, "%s: test %zu: expected an id of at most %d bytes and an outcome",
                            path, i + 1, EARLIER_MAX_NAME);
-    qsort(p->tests, n, sizeof *p->tests, by_id);
+        json_object_set(p->tests, id, test);
+    }
     return 0;
 }
 

@@ -14,7 +14,7 @@
 static int add_value(struct suite_reader *r, struct axis *a, const char *value)
 {
     if (a->n == SUITE_MAX_TESTS)
-        return doc_fault(r->y, r->n, r->e, "expected at most %d values", SUITE_MAX_TESTS);
+        return fault(r, "expected at most %d values", SUITE_MAX_TESTS);
     if (a->n == a->capacity)
         a->values = xrealloc(a->values, (unsigned long)(a->capacity = a->capacity ? 2 * a->capacity : 8),
                              sizeof *a->values);
@@ -38,13 +38,13 @@ static int add_values(struct suite_reader *r, struct axis *a, const struct doc_n
 {
     uint64_t from, to;
     if (n->kind != DOC_SCALAR || strpbrk(n->text, "\n\r") || strlen(n->text) > SUITE_MAX_VALUE)
-        return doc_fault(r->y, r->n, r->e, "expected values of one line, in a list or as 1..20");
+        return fault(r, "expected values of one line, in a list or as 1..20");
     if (n->quoted || !parse_range(n->text, &from, &to))
         return add_value(r, a, n->text);
     if (to < from)
-        return doc_fault(r->y, r->n, r->e, "expected an ascending range, not '%.40s'", n->text);
+        return fault(r, "expected an ascending range, not '%.40s'", n->text);
     if (to - from >= SUITE_MAX_TESTS)
-        return doc_fault(r->y, r->n, r->e, "expected at most %d values", SUITE_MAX_TESTS);
+        return fault(r, "expected at most %d values", SUITE_MAX_TESTS);
     for (char text[24]; from <= to; from++) {
         snprintf(text, sizeof text, "%llu", (unsigned long long)from);
         if (add_value(r, a, text))
@@ -56,27 +56,25 @@ static int add_values(struct suite_reader *r, struct axis *a, const struct doc_n
 static int read_axis(struct suite_reader *r, struct suite_matrix *m)
 {
     if (!vars_is_name(r->n->key) || !strcmp(r->n->key, "id") || !strcmp(r->n->key, "dir"))
-        return doc_fault(r->y, r->n, r->e,
-                         "expected a variable's name: lower-case letters, digits and _, not id or dir");
+        return fault(r, "expected a variable's name: lower-case letters, digits and _, not id or dir");
     if (m->n == SUITE_MAX_AXES)
-        return doc_fault(r->y, r->n, r->e, "expected at most %d axes in a matrix", SUITE_MAX_AXES);
+        return fault(r, "expected at most %d axes in a matrix", SUITE_MAX_AXES);
     struct axis *a = &m->axes[m->n++];
     a->name = arena_strdup(r->s->arena, r->n->key);
-    const struct doc_node *one = r->n->kind == DOC_LIST ? r->n->child : r->n;
-    if (!one)
-        return doc_fault(r->y, r->n, r->e, "expected values of one line, in a list or as 1..20");
-    for (; one; one = r->n->kind == DOC_LIST ? one->next : NULL)
+    if (!each_first(r->n))
+        return fault(r, "expected values of one line, in a list or as 1..20");
+    for (const struct doc_node *one = each_first(r->n); one; one = each_next(r->n, one))
         if (add_values(r, a, one))
             return -1;
     bool seed = !strcmp(a->name, "seed");
     for (int i = 0; seed && i < a->n; i++) {
         size_t n = strspn(a->values[i], "0123456789");
         if (!n || n > 19 || a->values[i][n])
-            return doc_fault(r->y, r->n, r->e, "expected whole numbers, not '%.40s'", a->values[i]);
+            return fault(r, "expected whole numbers, not '%.40s'", a->values[i]);
     }
     m->combinations *= a->n;
     if (m->combinations > SUITE_MAX_TESTS)
-        return doc_fault(r->y, r->n, r->e, "expected at most %d combinations in a matrix", SUITE_MAX_TESTS);
+        return fault(r, "expected at most %d combinations in a matrix", SUITE_MAX_TESTS);
     return 0;
 }
 
@@ -87,7 +85,7 @@ int matrix_read(struct suite_reader *r, const struct doc_node *n, struct suite_m
         return 0;
     r->n = n;
     if (n->kind != DOC_MAP || !n->child)
-        return doc_fault(r->y, n, r->e, "expected variables and values, as { page: [a, b], seed: 1..20 }");
+        return fault_at(r, n, "expected variables and values, as { page: [a, b], seed: 1..20 }");
     for (r->n = n->child; r->n; r->n = r->n->next)
         if (read_axis(r, m))
             return -1;

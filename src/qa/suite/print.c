@@ -1,35 +1,33 @@
 /* print.c - lists the tests of a suite, and warns of weak ones. */
 #include "qa/suite/private.h"
 
+#include "base/bar.h"
 #include "base/utf8.h"
 
-#include <stdlib.h>
+#include <jansson.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { WARNINGS = 20, WIDE = 40, LINE = 100 };
 
-/* The best outcome a test can have: 2 passed, 1 judged, 0 claimed. */
-static int best_evidence(const struct test *t)
+static enum evidence best_evidence(const struct test *t)
 {
-    int best = 0;
-    for (int i = 0; i < t->n_checks; i++) {
-        enum check_kind k = t->checks[i].kind;
-        int evidence = check_asks_model(k) ? 1 : k == CHECK_ANSWER ? 0 : 2;
-        best = evidence > best ? evidence : best;
-    }
+    enum evidence best = BY_CLAIM;
+    for (int i = 0; i < t->n_checks; i++)
+        if (check_evidence(t->checks[i].kind) > best)
+            best = check_evidence(t->checks[i].kind);
     return best;
 }
 
 void suite_warn(const struct suite *s)
 {
-    static const char *const why[] = {"no check but the agent's own answer: it can be claimed, not passed",
-                                      "no check but by a model: if it passes it is marked as judged"};
+    static const char *const why[] = {
+        [BY_CLAIM] = "no check but the agent's own answer: it can be claimed, not passed",
+        [BY_MODEL] = "no check but by a model: if it passes it is marked as judged"};
     int n = 0;
     for (int i = 0; i < s->n; i++) {
         const struct test *t = &s->tests[i];
-        int best = t->selected ? best_evidence(t) : 2;
-        if (best < 2 && ++n <= WARNINGS)
+        enum evidence best = t->selected ? best_evidence(t) : BY_PROOF;
+        if (best < BY_PROOF && ++n <= WARNINGS)
             warn("%s:%d: test '%s' has %s", s->path, t->line, t->id, why[best]);
     }
     if (n > WARNINGS)
@@ -38,36 +36,22 @@ void suite_warn(const struct suite *s)
 
 static void put_json(FILE *f, const struct suite *s)
 {
-    struct buf b;
-    buf_init(&b, SUITE_MAX_ALL);
-    buf_puts(&b, "{\"suite\": ");
-    buf_put_json(&b, s->name, strlen(s->name));
-    buf_put_member(&b, "path", s->path);
-    buf_puts(&b, ", \"tests\": [");
-    fputs(b.data, f);
-    const char *comma = "";
-    for (int i = 0; i < s->n; i++) {
-        const struct test *t = &s->tests[i];
+    json_t *tests = json_array();
+    for (const struct test *t = s->tests; t < s->tests + s->n; t++) {
         if (!t->selected)
             continue;
-        buf_clear(&b);
-        buf_printf(&b, "%s\n{\"id\": ", comma);
-        buf_put_json(&b, t->id, strlen(t->id));
-        buf_printf(&b, ", \"line\": %d, \"seed\": %llu, \"checks\": %d, \"tags\": [", t->line,
-                   (unsigned long long)t->seed, t->n_checks);
-        for (int k = 0; t->tags[k]; k++) {
-            buf_puts(&b, k ? ", " : "");
-            buf_put_json(&b, t->tags[k], strlen(t->tags[k]));
-        }
-        buf_puts(&b, "]");
-        buf_put_member(&b, "spec", t->spec);
-        buf_put_member(&b, "task", t->task);
-        buf_puts(&b, "}");
-        fputs(b.data, f);
-        comma = ",";
+        json_t *tags = json_array();
+        for (int k = 0; t->tags[k]; k++)
+            json_array_append_new(tags, json_string(t->tags[k]));
+        json_array_append_new(tests, json_pack("{s:s, s:i, s:I, s:i, s:o, s:o?, s:s}", "id", t->id, "line",
+                                               t->line, "seed", (json_int_t)t->seed, "checks", t->n_checks,
+                                               "tags", tags, "spec", json_string(t->spec), "task", t->task));
     }
-    fputs("]}\n", f);
-    buf_free(&b);
+    json_t *all = json_pack("{s:o?, s:o?, s:o}", "suite", json_string(s->name), "path", json_string(s->path),
+                            "tests", tests);
+    json_dumpf(all, f, 0);
+    putc('\n', f);
+    json_decref(all);
 }
 
 /* The first line of the task; of a spec its path, since their texts all start the same. */
@@ -93,8 +77,7 @@ void suite_print(FILE *f, const struct suite *s, bool json)
         put_json(f, s);
         return;
     }
-    const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
-    bool color = isatty(fileno(f)) && (!no || !*no) && term && strcmp(term, "dumb") != 0;
+    bool color = bar_colors(f);
     int wide = 0, tags = 0;
     for (int i = 0; i < s->n; i++) {
         const struct test *t = &s->tests[i];

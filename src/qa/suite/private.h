@@ -21,6 +21,8 @@
 #include "base/doc.h"
 #include "qa/suite/suite.h"
 
+#include <string.h>
+
 enum {
     SUITE_MAX_VARS = 64,
     SUITE_MAX_NAME = 32, /* of a variable */
@@ -40,7 +42,7 @@ const char *arena_strdup(struct arena *t, const char *s);
 /* Keeps a text that came from malloc, and frees it. */
 const char *arena_take(struct arena *t, char *s);
 const char *const *arena_list(struct arena *t, const char *const *list, int n); /* ended by NULL */
-size_t arena_size(const struct arena *t);
+size_t arena_size(struct arena *t);
 /* path if it is absolute, else dir/path */
 const char *arena_path(struct arena *t, const char *dir, const char *path);
 
@@ -76,11 +78,17 @@ struct suite_reader {
     bool draft; /* there is no test: unknown names may become variables later */
     bool again; /* a further combination of an entry: patterns without variables have been checked */
     struct test *t;
+    struct spec *spec; /* whose credentials are being read */
 
     /* lists of the test, merged from its own keys and the suite's */
     const char *env[SUITE_MAX_ENV + SUITE_MAX_VARS + 1], *secrets[SUITE_MAX_SECRETS + 1];
-    int n_env, n_secrets, n_tags;
+    const char *commands[SUITE_MAX_COMMANDS];
+    int n_env, n_secrets, n_tags, n_commands;
 };
+
+/* A message about r->n or another node; -1. */
+#define fault(r, ...)          doc_fault((r)->y, (r)->n, (r)->e, __VA_ARGS__)
+#define fault_at(r, node, ...) doc_fault((r)->y, node, (r)->e, __VA_ARGS__)
 
 enum {
     VALUE_STRICT = EXPAND_STRICT,
@@ -94,13 +102,21 @@ enum { VALUE_UNRESOLVED = 1 };
 int value_text(struct suite_reader *r, const struct doc_node *n, unsigned how, const char **out);
 int value_number(struct suite_reader *r, double min, double max, bool whole, double *out);
 int value_seed(struct suite_reader *r, uint64_t *out);
-/* A scalar or a list of scalars, each given to add(). */
+/* The items of a list; a single value counts as a list of it. */
+static inline const struct doc_node *each_first(const struct doc_node *list)
+{
+    return list->kind == DOC_LIST ? list->child : list;
+}
+static inline const struct doc_node *each_next(const struct doc_node *list, const struct doc_node *n)
+{
+    return list->kind == DOC_LIST ? n->next : NULL;
+}
+/* A scalar or a list of scalars, each given to add(); what: "a tag, or a list of them". */
 int value_each(struct suite_reader *r, const char *what, int most,
                int (*add)(struct suite_reader *r, const struct doc_node *n));
+/* Position of the entry NAME=... in a list of n, else n. */
+int value_find_name(const char *const *list, int n, const char *name, size_t len);
 bool value_is_word(const char *s); /* an id, a tag: letters, digits, . _ - */
-/* "no such key", with the nearest name and all names; what: "a test has" */
-int value_unknown_key(struct suite_reader *r, const char *what, const char *const *names, int n);
-
 /* A key of the tables: where it is allowed, and how to read r->n into the member at `at` of a test or
  * check. */
 struct key {
@@ -113,12 +129,19 @@ struct key {
 typedef int key_reader(struct suite_reader *r, const struct key *k, void *member);
 key_reader key_int, key_number, key_bool, key_pattern, key_line, key_text, key_command;
 
+/* The key of a table, ended by one without a name, that r->n is; where: bits, one of which its `where` has.
+ * NULL with "no such key", the nearest name and all names; what: "a test has". */
+const struct key *key_find(struct suite_reader *r, const struct key *table, unsigned where, const char *what);
+/* Reads all members of a mapping with the table's keys into `to`. */
+int keys_read(struct suite_reader *r, const struct doc_node *map, const struct key *table, unsigned where,
+              const char *what, void *to);
+
 /* ---- test_keys.c, check_keys.c ------------------------------------------------------------------- */
 
 /* The suite's own values, then as a draft those for its tests. */
 int keys_read_suite(struct suite_reader *r, const struct doc_node *suite);
-/* Whether all keys are keys of a test. */
-int keys_check_names(struct suite_reader *r, const struct doc_node *test);
+/* Whether all keys are keys of a suite or a test. */
+int keys_check_names(struct suite_reader *r, const struct doc_node *map, bool suite);
 /* All of a test but id, vars, matrix, task and spec.  test NULL: only the suite's keys. */
 int keys_read_test(struct suite_reader *r, const struct doc_node *suite, const struct doc_node *test);
 /* Moves env and secrets into the test. */
@@ -154,5 +177,31 @@ struct spec {                           /* texts belong to the suite */
 /* With the reader's variables; errors name file and line of the spec. */
 int spec_read(struct suite_reader *r, const char *path, struct spec *p);
 int spec_parse(struct suite_reader *r, const char *text, size_t len, const char *path, struct spec *p);
+
+/* ---- earlier.c: the outcomes and durations of an earlier run --------------------------------------
+ *
+ * Needed: {"tests": [{"id": "...", "outcome": "passed", "seconds": 1.5}]}.  The file may come from elsewhere:
+ * sizes are bounded, and every other key is ignored.
+ */
+
+enum { EARLIER_MAX_BYTES = 64 << 20, EARLIER_MAX_TESTS = 100000, EARLIER_MAX_NAME = 1000 };
+
+struct earlier {
+    const char *suite;           /* its name; NULL: unknown */
+    struct json_t *json, *tests; /* the file; its tests by id, of several with the same id the last */
+};
+
+/* ERR_USAGE: unreadable, not a results.json, or too large.  path is for messages.  earlier_free() in every
+ * case. */
+int earlier_read(const char *path, struct earlier *p, struct err *e);
+int earlier_parse(const char *text, size_t len, const char *path, struct earlier *p, struct err *e);
+void earlier_free(struct earlier *p);
+
+struct earlier_test {
+    bool known; /* false: that run was of another suite or had no such test */
+    bool passed;
+    double seconds; /* -1: unknown */
+};
+struct earlier_test earlier_find(const struct earlier *p, const char *suite, const char *id);
 
 #endif

@@ -3,7 +3,6 @@
  * Shards run without knowing of each other.  Each test is in exactly one because its shard follows from its
  * id alone, or from the durations in the same results.json.
  */
-#include "qa/suite/earlier.h"
 #include "qa/suite/private.h"
 
 #include "base/nearest.h"
@@ -70,33 +69,19 @@ static int by_name(struct suite *s, const char *const *only, struct err *e)
 
 /* ---- by an earlier run --------------------------------------------------------------------------- */
 
-/* The earlier result of each test, or NULL; the caller frees the list. */
-static const struct earlier_test **find_all(const struct suite *s, const struct earlier *p)
-{
-    const struct earlier_test **found = xcalloc((unsigned long)s->n + 1, sizeof *found);
-    for (int i = 0; i < s->n; i++)
-        found[i] = earlier_find(p, s->name, s->tests[i].id);
-    return found;
-}
-
 static int by_failure(struct suite *s, const char *path, struct err *e)
 {
     struct earlier p;
-    if (earlier_read(path, &p, e)) {
-        earlier_free(&p);
-        return -1;
+    int known = 0, rc = earlier_read(path, &p, e);
+    for (int i = 0; i < s->n && rc == 0; i++) {
+        struct earlier_test before = earlier_find(&p, s->name, s->tests[i].id);
+        known += before.known;
+        s->tests[i].selected &= before.known && !before.passed;
     }
-    const struct earlier_test **found = find_all(s, &p);
-    int known = 0;
-    for (int i = 0; i < s->n; i++) {
-        known += found[i] != NULL;
-        s->tests[i].selected &= found[i] && !found[i]->passed;
-    }
-    free(found);
     earlier_free(&p);
-    return known ? 0
-                 : err_set(e, ERR_USAGE, "'%s' has none of the tests of %s (suite '%s')", path, s->path,
-                           s->name);
+    if (rc == 0 && !known)
+        return err_set(e, ERR_USAGE, "'%s' has none of the tests of %s (suite '%s')", path, s->path, s->name);
+    return rc;
 }
 
 /* ---- by shard ------------------------------------------------------------------------------------ */
@@ -131,12 +116,11 @@ static int by_time(struct suite *s, const char *path, int which, int of, struct 
         earlier_free(&p);
         return -1;
     }
-    const struct earlier_test **found = find_all(s, &p);
     struct timed *tests = xcalloc((unsigned long)s->n + 1, sizeof *tests);
     double sum = 0, *load = xcalloc((unsigned long)of, sizeof *load);
     int known = 0;
     for (int i = 0; i < s->n; i++) {
-        tests[i] = (struct timed){&s->tests[i], found[i] ? found[i]->seconds : -1};
+        tests[i] = (struct timed){&s->tests[i], earlier_find(&p, s->name, s->tests[i].id).seconds};
         known += tests[i].seconds >= 0;
         sum += tests[i].seconds >= 0 ? tests[i].seconds : 0;
     }
@@ -154,7 +138,6 @@ static int by_time(struct suite *s, const char *path, int which, int of, struct 
     }
     free(load);
     free(tests);
-    free(found);
     earlier_free(&p);
     return 0;
 }

@@ -41,71 +41,58 @@ static const char closing[] =
 
 /* ---- front matter -------------------------------------------------------------------------------- */
 
-static const char *const known[] = {"id", "url", "timeout_s", "viewport", "backend", "credentials"};
-enum { KNOWN = sizeof known / sizeof *known };
-
-static int read_viewport(struct suite_reader *r, struct spec *p)
+static int read_viewport(struct suite_reader *r, const struct key *k, void *member)
 {
-    const struct doc_node *map = r->n;
-    if (map->kind != DOC_MAP || !doc_get(map, "width") || !doc_get(map, "height"))
-        return doc_fault(r->y, map, r->e, "expected { width: 1280, height: 720 }");
-    for (r->n = map->child; r->n; r->n = r->n->next) {
-        static const char *const sides[] = {"width", "height"};
-        double v = 0;
-        bool width = !strcmp(r->n->key, "width");
-        if (!width && strcmp(r->n->key, "height") != 0)
-            return value_unknown_key(r, "a viewport has", sides, 2);
-        if (value_number(r, 64, 16384, true, &v))
-            return -1;
-        *(width ? &p->width : &p->height) = (int)v;
-    }
-    return 0;
+    static const struct key sides[] = {
+        {"width", 1, key_int, offsetof(struct spec, width), 64, 16384},
+        {"height", 1, key_int, offsetof(struct spec, height), 64, 16384},
+        {0},
+    };
+    (void)k;
+    if (!doc_get(r->n, "width") || !doc_get(r->n, "height"))
+        return fault(r, "expected { width: 1280, height: 720 }");
+    return keys_read(r, r->n, sides, 1, "a viewport has", member);
 }
 
 /* Names of secrets.  Anything else may be the secret itself, so no message shows it. */
-static int read_credentials(struct suite_reader *r, struct spec *p)
+#define CREDENTIALS                                                                                          \
+    "names of secrets in capital letters, as [USER, PASSWORD]; their values come from environment "          \
+    "variables of the same names"
+
+static int add_credential(struct suite_reader *r, const struct doc_node *one)
 {
-    const struct doc_node *one = r->n->kind == DOC_LIST ? r->n->child : r->n;
-    for (; one; one = r->n->kind == DOC_LIST ? one->next : NULL) {
-        size_t n = one->text ? strspn(one->text, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") : 0;
-        if (!n || n > 32 || one->text[n] || !isupper((unsigned char)*one->text))
-            return doc_fault(
-                r->y, r->n, r->e,
-                "expected names of secrets in capital letters, as [USER, PASSWORD]; their values come from "
-                "environment variables of the same names");
-        if (p->n_credentials == SUITE_MAX_SECRETS)
-            return doc_fault(r->y, r->n, r->e, "expected at most %d names", SUITE_MAX_SECRETS);
-        p->credentials[p->n_credentials++] = arena_strndup(r->s->arena, one->text, n);
-    }
+    struct spec *p = r->spec;
+    size_t n = strspn(one->text, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_");
+    if (!n || n > 32 || one->text[n] || !isupper((unsigned char)*one->text))
+        return fault(r, "expected " CREDENTIALS);
+    p->credentials[p->n_credentials++] = arena_strndup(r->s->arena, one->text, n);
     return 0;
 }
 
-static int read_member(struct suite_reader *r, struct spec *p)
+static int read_credentials(struct suite_reader *r, const struct key *k, void *member)
 {
-    int which = 0;
-    while (which < KNOWN && strcmp(known[which], r->n->key) != 0)
-        which++;
-    switch (which) {
-    case 0:
-        return value_text(r, r->n, VALUE_STRICT | VALUE_ONE_LINE, &p->id);
-    case 1:
-        return value_text(r, r->n, VALUE_ONE_LINE, &p->url);
-    case 2:
-        return value_number(r, 0.1, 1e6, false, &p->seconds);
-    case 3: {
-        const struct doc_node *n = r->n;
-        int rc = read_viewport(r, p);
-        r->n = n;
-        return rc;
-    }
-    case 4: /* backend: which driver other tools use; ignored */
-        return 0;
-    case 5:
-        return read_credentials(r, p);
-    default:
-        return value_unknown_key(r, "the front matter of a spec has", known, KNOWN);
-    }
+    (void)k;
+    r->spec = member;
+    return value_each(r, CREDENTIALS, SUITE_MAX_SECRETS, add_credential);
 }
+
+static int read_url(struct suite_reader *r, const struct key *k, void *member)
+{
+    (void)k;
+    return value_text(r, r->n, VALUE_ONE_LINE, member);
+}
+
+#define AT(member) offsetof(struct spec, member)
+
+static const struct key keys[] = {
+    {"id", 1, key_line, AT(id), 0, 0},
+    {"url", 1, read_url, AT(url), 0, 0},
+    {"timeout_s", 1, key_number, AT(seconds), 0.1, 1e6},
+    {"viewport", 1, read_viewport, 0, 0, 0},
+    {"backend", 1, NULL, 0, 0, 0}, /* which driver other tools use; ignored */
+    {"credentials", 1, read_credentials, 0, 0, 0},
+    {0},
+};
 
 /* The keys between two lines of "---".  YAML knows the first of them, too; it stays, so that line numbers
  * are right. */
@@ -113,12 +100,12 @@ static int read_head(struct suite_reader *r, const char *text, size_t len, const
 {
     struct doc *y = doc_parse(text, len, path, r->e);
     int rc = y ? 0 : -1;
-    if (y && doc_root(y)->kind != DOC_MAP)
-        rc = doc_fault(y, doc_root(y), r->e,
-                       "expected keys between the two lines of ---: id, url, timeout_s ...");
     struct suite_reader own = {.s = r->s, .y = y, .e = r->e, .vars = r->vars};
-    for (own.n = y ? doc_root(y)->child : NULL; own.n && !rc; own.n = own.n->next)
-        rc = read_member(&own, p);
+    if (y && doc_root(y)->kind != DOC_MAP)
+        rc =
+            fault_at(&own, doc_root(y), "expected keys between the two lines of ---: id, url, timeout_s ...");
+    else if (y)
+        rc = keys_read(&own, doc_root(y), keys, 1, "the front matter of a spec has", p);
     doc_free(y);
     return rc;
 }
@@ -142,11 +129,10 @@ static int heading(const char *line, size_t len)
 {
     if (len < 3 || strncmp(line, "## ", 3) != 0)
         return -1;
-    line += 3;
-    len -= 3;
-    while (len && isspace((unsigned char)*line))
-        line++, len--;
-    while (len && (isspace((unsigned char)line[len - 1]) || line[len - 1] == '#' || line[len - 1] == ':'))
+    size_t skipped = 3 + strspn(line + 3, " \t");
+    line += skipped;
+    len -= skipped;
+    while (len && strchr(" \t#:", line[len - 1]))
         len--;
     for (int s = SETUP; s <= VERIFICATION; s++) {
         size_t n = strlen(sections[s].name);

@@ -7,6 +7,7 @@
 
 #include "base/file.h"
 
+#include <jansson.h>
 #include <libgen.h>
 #include <limits.h>
 #include <stdio.h>
@@ -24,7 +25,7 @@ static int set_variable(struct suite_reader *r)
     if (rc)
         return rc < 0 ? -1 : 0; /* unresolved in a draft */
     if (vars_set(&r->vars, arena_strdup(r->s->arena, r->n->key), value))
-        return doc_fault(r->y, r->n, r->e, "expected at most %d variables", SUITE_MAX_VARS);
+        return fault(r, "expected at most %d variables", SUITE_MAX_VARS);
     return 0;
 }
 
@@ -32,14 +33,12 @@ static int check_names(struct suite_reader *r, const struct doc_node *vars)
 {
     r->n = vars;
     if (vars->kind != DOC_MAP)
-        return doc_fault(r->y, vars, r->e,
-                         "expected names and values, as { base: \"http://localhost:5173\" }");
+        return fault_at(r, vars, "expected names and values, as { base: \"http://localhost:5173\" }");
     for (r->n = vars->child; r->n; r->n = r->n->next)
         if (!vars_is_name(r->n->key) || !strcmp(r->n->key, "id") || !strcmp(r->n->key, "dir") ||
             !strcmp(r->n->key, "seed"))
-            return doc_fault(
-                r->y, r->n, r->e,
-                "expected a variable's name: lower-case letters, digits and _, not id, seed or dir");
+            return fault(r,
+                         "expected a variable's name: lower-case letters, digits and _, not id, seed or dir");
     return 0;
 }
 
@@ -59,7 +58,7 @@ static int read_vars(struct suite_reader *r, const struct doc_node *suite, const
     }
     for (r->n = own ? own->child : NULL; r->n; r->n = r->n->next) {
         if (matrix && doc_get(matrix, r->n->key))
-            return doc_fault(r->y, r->n, r->e, "is an axis of this test's matrix, too");
+            return fault(r, "is an axis of this test's matrix, too");
         if (!(all && doc_get(all, r->n->key)) && set_variable(r))
             return -1;
     }
@@ -68,11 +67,9 @@ static int read_vars(struct suite_reader *r, const struct doc_node *suite, const
 
 static int read_seed(struct suite_reader *r, const struct doc_node *suite, const struct doc_node *test)
 {
-    r->n = doc_get(suite, "seed");
-    if (r->n && value_seed(r, &r->t->seed))
-        return -1;
     r->n = doc_get(test, "seed");
-    return r->n && value_seed(r, &r->t->seed) ? -1 : 0;
+    r->n = r->n ? r->n : doc_get(suite, "seed");
+    return r->n ? value_seed(r, &r->t->seed) : 0;
 }
 
 /* Starts the next test, or a draft, with its defaults. */
@@ -106,8 +103,8 @@ static void set_seed(struct suite_reader *r)
 static int set_id(struct suite_reader *r, const struct doc_node *n, const char *id)
 {
     if (!value_is_word(id))
-        return doc_fault(r->y, n, r->e, "expected an id of at most %d letters, digits and . _ -, not '%.40s'",
-                         SUITE_MAX_ID, id);
+        return fault_at(r, n, "expected an id of at most %d letters, digits and . _ -, not '%.40s'",
+                        SUITE_MAX_ID, id);
     r->t->id = id;
     vars_set(&r->vars, "id", id); /* cannot be too many yet */
     return 0;
@@ -120,9 +117,8 @@ static int read_id(struct suite_reader *r, const struct doc_node *test, const ch
     r->n = n ? n : test;
     if (n && value_text(r, n, VALUE_STRICT | VALUE_ONE_LINE, &id))
         return -1;
-    if (matrix && !(n && strchr(n->text, '{'))) {
+    if (matrix && !(n && strchr(n->text, '{')))
         id = arena_take(r->s->arena, xasprintf("%s-%ld", id, which + 1));
-    }
     return set_id(r, r->n, id);
 }
 
@@ -141,7 +137,7 @@ static int read_spec(struct suite_reader *r, const struct doc_node *test, struct
         return err_set(e, ERR_USAGE, "%.*s (the spec of %s:%d)", ERR_TEXT - 120, why.text, doc_name(r->y),
                        test->line);
     if (!doc_get(test, "id") && !p->id)
-        return doc_fault(r->y, test, r->e, "expected the key id, in this test or in its spec");
+        return fault_at(r, test, "expected the key id, in this test or in its spec");
     return 0;
 }
 
@@ -158,7 +154,7 @@ static int use_spec(struct suite_reader *r, const struct doc_node *test, const s
     bool full = b.full;
     buf_free(&b);
     if (full)
-        return doc_fault(r->y, r->n, r->e, "expected at most %d bytes of text", SUITE_MAX_TEXT);
+        return fault(r, "expected at most %d bytes of text", SUITE_MAX_TEXT);
     if (p->seconds > 0 && !doc_get(test, "timeout_s"))
         t->timeout = p->seconds;
     if (p->width && !doc_get(test, "display")) {
@@ -167,20 +163,16 @@ static int use_spec(struct suite_reader *r, const struct doc_node *test, const s
     }
     for (int i = 0; i < p->n_credentials; i++) {
         const char *name = p->credentials[i];
-        int at = 0;
-        while (at < r->n_secrets &&
-               (strncmp(r->secrets[at], name, strlen(name)) != 0 || r->secrets[at][strlen(name)] != '='))
-            at++;
+        int at = value_find_name(r->secrets, r->n_secrets, name, strlen(name));
         if (at == SUITE_MAX_SECRETS)
-            return doc_fault(r->y, test, r->e, "expected at most %d secrets, those of its spec included",
-                             SUITE_MAX_SECRETS);
+            return fault_at(r, test, "expected at most %d secrets, those of its spec included",
+                            SUITE_MAX_SECRETS);
         if (at < r->n_secrets)
             continue;
         r->secrets[r->n_secrets++] = arena_take(r->s->arena, xasprintf("%s=env:%s", name, name));
     }
     if (t->n_checks == SUITE_MAX_CHECKS)
-        return doc_fault(r->y, test, r->e, "expected at most %d checks, that of its spec included",
-                         SUITE_MAX_CHECKS);
+        return fault_at(r, test, "expected at most %d checks, that of its spec included", SUITE_MAX_CHECKS);
     t->checks[t->n_checks++] = (struct check){.kind = CHECK_ANSWER,
                                               .line = test->line,
                                               .name = "answer: the tester's verdict",
@@ -206,7 +198,7 @@ static int read_test(struct suite_reader *r, const struct doc_node *suite, const
     if (!id && read_id(r, test, spec.id, which))
         return -1;
     if (spec.url && !vars_get(&r->vars, "url", 3) && vars_set(&r->vars, "url", spec.url))
-        return doc_fault(r->y, test, r->e, "expected at most %d variables", SUITE_MAX_VARS);
+        return fault_at(r, test, "expected at most %d variables", SUITE_MAX_VARS);
     r->n = task;
     if (task && value_text(r, task, VALUE_STRICT, &t->task))
         return -1;
@@ -215,8 +207,8 @@ static int read_test(struct suite_reader *r, const struct doc_node *suite, const
     t->line = test->line;
     keys_finish(r);
     if (arena_size(r->s->arena) > SUITE_MAX_ALL)
-        return doc_fault(r->y, test, r->e, "the tests up to this one have more than %d MiB of text",
-                         SUITE_MAX_ALL >> 20);
+        return fault_at(r, test, "the tests up to this one have more than %d MiB of text",
+                        SUITE_MAX_ALL >> 20);
     return 0;
 }
 
@@ -228,18 +220,18 @@ static int read_entry(struct suite_reader *r, const struct doc_node *suite, cons
     bool task = test->kind == DOC_MAP && doc_get(test, "task"),
          spec = test->kind == DOC_MAP && doc_get(test, "spec");
     if (test->kind != DOC_MAP)
-        return doc_fault(r->y, test, r->e, "expected a test, as \"- id: its-name\" and its keys");
-    if (keys_check_names(r, test))
+        return fault_at(r, test, "expected a test, as \"- id: its-name\" and its keys");
+    if (keys_check_names(r, test, false))
         return -1;
     if (task == spec)
-        return doc_fault(r->y, test, r->e,
-                         task ? "expected task or spec in a test, not both"
-                              : "expected the key task or spec in a test");
+        return fault_at(r, test,
+                        task ? "expected task or spec in a test, not both"
+                             : "expected the key task or spec in a test");
     if (task && !doc_get(test, "id"))
-        return doc_fault(r->y, test, r->e, "expected the key id in a test");
+        return fault_at(r, test, "expected the key id in a test");
     int rc = matrix_read(r, doc_get(test, "matrix"), &m);
     if (!rc && s->n + m.combinations > SUITE_MAX_TESTS)
-        rc = doc_fault(r->y, test, r->e, "expected at most %d tests in a suite", SUITE_MAX_TESTS);
+        rc = fault_at(r, test, "expected at most %d tests in a suite", SUITE_MAX_TESTS);
     for (long i = 0; !rc && i < m.combinations; i++) {
         if (s->n == *capacity)
             s->tests = xrealloc(s->tests, (unsigned long)(*capacity = *capacity ? 2 * *capacity : 16),
@@ -253,32 +245,21 @@ static int read_entry(struct suite_reader *r, const struct doc_node *suite, cons
 
 /* ---- the file ------------------------------------------------------------------------------------ */
 
-static int by_id(const void *a, const void *b)
-{
-    const struct test *x = *(const struct test *const *)a, *y = *(const struct test *const *)b;
-    int order = strcmp(x->id, y->id);
-    return order ? order : (x > y) - (x < y);
-}
-
 static int check_unique_ids(const struct suite_reader *r)
 {
-    const struct suite *s = r->s;
-    const struct test **sorted = xmalloc((unsigned long)s->n, sizeof *sorted), *twice = NULL, *first = NULL;
-    for (int i = 0; i < s->n; i++)
-        sorted[i] = &s->tests[i];
-    qsort(sorted, (size_t)s->n, sizeof *sorted, by_id);
-    for (int i = 1; i < s->n; i++) {
-        if (!strcmp(sorted[i]->id, sorted[i - 1]->id) && (!twice || sorted[i] < twice)) {
-            twice = sorted[i];
-            first = sorted[i - 1];
-        }
+    json_t *taken = json_object();
+    int rc = 0;
+    for (const struct test *t = r->s->tests; rc == 0 && t < r->s->tests + r->s->n; t++) {
+        const json_t *line = json_object_get(taken, t->id);
+        struct doc_node at = {.key = (char[]){"id"}, .line = t->line};
+        if (line)
+            rc = fault_at(r, &at, "the id '%s' is taken by the test on line %d%s", t->id,
+                          (int)json_integer_value(line),
+                          *t->matrix ? "; a matrix wants one like id: \"{page}-{seed}\"" : "");
+        json_object_set_new(taken, t->id, json_integer(t->line));
     }
-    free(sorted);
-    if (!twice)
-        return 0;
-    struct doc_node at = {.key = (char[]){"id"}, .line = twice->line};
-    return doc_fault(r->y, &at, r->e, "the id '%s' is taken by the test on line %d%s", twice->id, first->line,
-                     *twice->matrix ? "; a matrix wants one like id: \"{page}-{seed}\"" : "");
+    json_decref(taken);
+    return rc;
 }
 
 /* The suite's own keys, and as a draft its keys for tests. */
@@ -298,21 +279,20 @@ static int read_suite(struct suite_reader *r, const struct doc_node *suite)
 
 static int read_root(struct suite_reader *r)
 {
-    static const char *const names[] = {"suite", "tests"};
+    static const struct key names[] = {{.name = "suite", .where = 1}, {.name = "tests", .where = 1}, {0}};
     const struct doc_node *root = doc_root(r->y), *suite, *tests;
     int capacity = 0;
     if (root->kind != DOC_MAP)
-        return doc_fault(r->y, root, r->e, "expected the keys suite and tests");
-    for (r->n = root->child; r->n; r->n = r->n->next)
-        if (strcmp(r->n->key, "suite") != 0 && strcmp(r->n->key, "tests") != 0)
-            return value_unknown_key(r, "a file has", names, 2);
+        return fault_at(r, root, "expected the keys suite and tests");
+    if (keys_read(r, root, names, 1, "a file has", NULL))
+        return -1;
     suite = doc_get(root, "suite");
     tests = doc_get(root, "tests");
     if (suite && suite->kind != DOC_MAP)
-        return doc_fault(r->y, suite, r->e, "expected keys, as name and display");
+        return fault_at(r, suite, "expected keys, as name and display");
     if (!tests || tests->kind != DOC_LIST || !tests->child)
-        return doc_fault(r->y, tests ? tests : root, r->e, "expected %s",
-                         tests ? "a list of tests" : "the key tests with a list of tests");
+        return fault_at(r, tests ? tests : root, "expected %s",
+                        tests ? "a list of tests" : "the key tests with a list of tests");
     suite = suite ? suite : &empty_map;
     if (read_suite(r, suite))
         return -1;

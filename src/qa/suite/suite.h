@@ -35,9 +35,9 @@ enum check_kind {
     CHECK_JUDGE,   /* ask: a model is asked in a session of its own; passes, frames */
 };
 const char *check_kind_name(enum check_kind k); /* "shell" */
-/* Whether a model decides it.  (CHECK_ANSWER does not, but it is the agent's own claim and confirms
- * nothing.) */
-bool check_asks_model(enum check_kind k);
+/* What an answer of it is worth: the agent's own words confirm nothing, a model may be wrong. */
+enum evidence { BY_CLAIM, BY_MODEL, BY_PROOF };
+enum evidence check_evidence(enum check_kind k);
 
 struct check {
     enum check_kind kind;

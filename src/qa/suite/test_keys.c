@@ -11,24 +11,24 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { SUITE = 1, TEST = 2, ADDS = 4, FIRST = 8 /* suite.c reads it, before the others */ };
-
-/* 64 to 16384 */
-static bool is_size(const char *s, const char **end)
-{
-    size_t n = strspn(s, "0123456789");
-    long v = n && n < 6 ? strtol(s, NULL, 10) : 0;
-    *end = s + n;
-    return v >= 64 && v <= 16384;
-}
+enum {
+    SUITE = 1, /* a default for the tests, too */
+    TEST = 2,
+    ADDS = 4,
+    FIRST = 8, /* suite.c reads it, before the others */
+    OWN = 16,  /* of the suite itself, no default for its tests */
+};
 
 /* "xvfb:1280x720" or ":0" */
 static bool is_display(const char *s)
 {
+    int w = 0, h = 0, end = 0;
     size_t n = strlen(s);
     if (*s == ':')
         return n < 12 && isdigit((unsigned char)s[1]) && strspn(s + 1, "0123456789.") == n - 1;
-    return !strncmp(s, "xvfb:", 5) && is_size(s + 5, &s) && *s == 'x' && is_size(s + 1, &s) && !*s;
+    return !strncmp(s, "xvfb:", 5) && strspn(s + 5, "0123456789x") == n - 5 &&
+           sscanf(s + 5, "%5dx%5d%n", &w, &h, &end) == 2 && !s[5 + end] && w >= 64 && w <= 16384 && h >= 64 &&
+           h <= 16384;
 }
 
 static int read_display(struct suite_reader *r, const struct key *k, void *member)
@@ -36,8 +36,8 @@ static int read_display(struct suite_reader *r, const struct key *k, void *membe
     const char **display = member;
     int rc = key_line(r, k, member);
     if (!rc && !is_display(*display))
-        rc = doc_fault(
-            r->y, r->n, r->e,
+        rc = fault(
+            r,
             "expected xvfb:WIDTHxHEIGHT (64 to 16384 pixels) or an existing display as \":0\", not '%.40s'",
             *display);
     return rc;
@@ -53,7 +53,7 @@ static int read_path(struct suite_reader *r, const struct key *k, void *member)
         return rc;
     *path = **path ? arena_path(r->s->arena, r->s->dir, *path) : NULL;
     if (*path && !*r->s->setup && access(*path, R_OK))
-        return doc_fault(r->y, r->n, r->e, "cannot read '%.200s'", *path);
+        return fault(r, "cannot read '%.200s'", *path);
     return 0;
 }
 
@@ -83,24 +83,20 @@ static int read_window(struct suite_reader *r, const struct key *k, void *member
 
 /* ---- lists --------------------------------------------------------------------------------------- */
 
-/* Shell commands, one or a list. */
+static int add_command(struct suite_reader *r, const struct doc_node *n)
+{
+    int rc = value_text(r, n, VALUE_SHELL, &r->commands[r->n_commands]);
+    r->n_commands += rc == 0;
+    return rc;
+}
+
 static int read_commands(struct suite_reader *r, const struct key *k, void *member)
 {
     (void)k;
-    const char *list[SUITE_MAX_COMMANDS];
-    int n = 0;
-    const struct doc_node *one = r->n->kind == DOC_LIST ? r->n->child : r->n;
-    for (; one; one = r->n->kind == DOC_LIST ? one->next : NULL) {
-        if (one->kind != DOC_SCALAR || !*one->text)
-            return doc_fault(r->y, r->n, r->e, "expected a shell command, or a list of them");
-        if (n == SUITE_MAX_COMMANDS)
-            return doc_fault(r->y, r->n, r->e, "expected at most %d commands", SUITE_MAX_COMMANDS);
-        int rc = value_text(r, one, VALUE_SHELL, &list[n]);
-        if (rc < 0)
-            return rc;
-        n += rc == 0;
-    }
-    *(const char *const **)member = arena_list(r->s->arena, list, n);
+    r->n_commands = 0;
+    if (value_each(r, "a shell command, or a list of them", SUITE_MAX_COMMANDS, add_command) < 0)
+        return -1;
+    *(const char *const **)member = arena_list(r->s->arena, r->commands, r->n_commands);
     return 0;
 }
 
@@ -113,18 +109,12 @@ static bool env_name(const char *s)
 /* Replaces an earlier value of the same name. */
 static int put_env(struct suite_reader *r, const char *name, const char *value)
 {
-    char *text = xasprintf("%s=%s", name, value);
-    size_t n = strlen(name) + 1;
-    int at = 0;
-    while (at < r->n_env && strncmp(r->env[at], text, n) != 0)
-        at++;
-    bool fits = at < SUITE_MAX_ENV + SUITE_MAX_VARS;
-    if (fits) {
-        r->env[at] = arena_strdup(r->s->arena, text);
-        r->n_env += at == r->n_env;
-    }
-    free(text);
-    return fits ? 0 : -1;
+    int at = value_find_name(r->env, r->n_env, name, strlen(name));
+    if (at == SUITE_MAX_ENV + SUITE_MAX_VARS)
+        return -1;
+    r->env[at] = arena_take(r->s->arena, xasprintf("%s=%s", name, value));
+    r->n_env += at == r->n_env;
+    return 0;
 }
 
 static int read_env(struct suite_reader *r, const struct key *k, void *member)
@@ -132,19 +122,18 @@ static int read_env(struct suite_reader *r, const struct key *k, void *member)
     (void)k, (void)member;
     const struct doc_node *map = r->n;
     if (map->kind != DOC_MAP)
-        return doc_fault(r->y, map, r->e, "expected names and values, as { LANG: C.UTF-8 }");
+        return fault_at(r, map, "expected names and values, as { LANG: C.UTF-8 }");
     for (r->n = map->child; r->n; r->n = r->n->next) {
         const char *value;
         if (!env_name(r->n->key) || !strncmp(r->n->key, "HOLORUN_", 8))
-            return doc_fault(r->y, r->n, r->e,
-                             "expected the name of an environment variable, not HOLORUN_...");
+            return fault(r, "expected the name of an environment variable, not HOLORUN_...");
         if (!strcmp(r->n->key, "HOME") || !strcmp(r->n->key, "DISPLAY") || !strcmp(r->n->key, "XAUTHORITY"))
-            return doc_fault(r->y, r->n, r->e, "each test has its own: see the keys home and display");
+            return fault(r, "each test has its own: see the keys home and display");
         int rc = value_text(r, r->n, VALUE_SHELL | VALUE_EMPTY, &value);
         if (rc < 0)
             return rc;
         if (!rc && (r->n_env == SUITE_MAX_ENV || put_env(r, r->n->key, value)))
-            return doc_fault(r->y, r->n, r->e, "expected at most %d variables", SUITE_MAX_ENV);
+            return fault(r, "expected at most %d variables", SUITE_MAX_ENV);
     }
     r->n = map;
     return 0;
@@ -161,18 +150,15 @@ static int add_secret(struct suite_reader *r, const struct doc_node *n)
     const char *from = text + len;
     bool env = !strncmp(from, "=env:", 5), file = !strncmp(from, "=file:", 6);
     if (!len || len > 32 || !isupper((unsigned char)*text) || !(env ? env_name(from + 5) : file && from[6]))
-        return doc_fault(
-            r->y, r->n, r->e,
+        return fault(
+            r,
             "expected NAME=env:VARIABLE or NAME=file:PATH, NAME of up to 32 capital letters, digits and _; "
             "never the secret itself");
-    int at = 0;
-    while (at < r->n_secrets && strncmp(r->secrets[at], text, len + 1) != 0)
-        at++;
+    int at = value_find_name(r->secrets, r->n_secrets, text, len);
     if (at == SUITE_MAX_SECRETS)
-        return doc_fault(r->y, r->n, r->e, "expected at most %d secrets", SUITE_MAX_SECRETS);
-    if (file && from[6] != '/') {
+        return fault(r, "expected at most %d secrets", SUITE_MAX_SECRETS);
+    if (file && from[6] != '/')
         text = arena_take(r->s->arena, xasprintf("%.*s=file:%s/%s", (int)len, text, r->s->dir, from + 6));
-    }
     r->secrets[at] = text;
     r->n_secrets += at == r->n_secrets;
     return 0;
@@ -181,7 +167,7 @@ static int add_secret(struct suite_reader *r, const struct doc_node *n)
 static int read_secrets(struct suite_reader *r, const struct key *k, void *member)
 {
     (void)k, (void)member;
-    return value_each(r, "NAME=env:VARIABLE", SUITE_MAX_SECRETS, add_secret);
+    return value_each(r, "NAME=env:VARIABLE, or a list of them", SUITE_MAX_SECRETS, add_secret);
 }
 
 static int add_tag(struct suite_reader *r, const struct doc_node *n)
@@ -191,12 +177,12 @@ static int add_tag(struct suite_reader *r, const struct doc_node *n)
     if (rc)
         return rc;
     if (!value_is_word(tag))
-        return doc_fault(r->y, r->n, r->e, "expected a word of letters, digits and . _ -, not '%.40s'", tag);
+        return fault(r, "expected a word of letters, digits and . _ -, not '%.40s'", tag);
     for (int i = 0; i < r->n_tags; i++)
         if (!strcmp(r->t->tags[i], tag))
             return 0;
     if (r->n_tags == SUITE_MAX_TAGS)
-        return doc_fault(r->y, r->n, r->e, "expected at most %d tags", SUITE_MAX_TAGS);
+        return fault(r, "expected at most %d tags", SUITE_MAX_TAGS);
     r->t->tags[r->n_tags++] = tag;
     return 0;
 }
@@ -204,7 +190,7 @@ static int add_tag(struct suite_reader *r, const struct doc_node *n)
 static int read_tags(struct suite_reader *r, const struct key *k, void *member)
 {
     (void)k, (void)member;
-    return value_each(r, "a tag", SUITE_MAX_TAGS, add_tag);
+    return value_each(r, "a tag, or a list of them", SUITE_MAX_TAGS, add_tag);
 }
 
 static int read_checks(struct suite_reader *r, const struct key *k, void *member)
@@ -212,14 +198,12 @@ static int read_checks(struct suite_reader *r, const struct key *k, void *member
     (void)k, (void)member;
     const struct doc_node *list = r->n;
     if (list->kind != DOC_LIST)
-        return doc_fault(r->y, list, r->e,
-                         "expected a list of checks, as \"- { kind: file, path: out.txt }\"");
+        return fault_at(r, list, "expected a list of checks, as \"- { kind: file, path: out.txt }\"");
     for (const struct doc_node *one = list->child; one; one = one->next) {
         r->n = list;
         if (r->t->n_checks == SUITE_MAX_CHECKS)
-            return doc_fault(r->y, one, r->e,
-                             "expected at most %d checks of a test, those of its suite included",
-                             SUITE_MAX_CHECKS);
+            return fault_at(r, one, "expected at most %d checks of a test, those of its suite included",
+                            SUITE_MAX_CHECKS);
         if (keys_read_check(r, one, &r->t->checks[r->t->n_checks++]))
             return -1;
     }
@@ -243,8 +227,8 @@ static const struct key keys[] = {
     {"wm", SUITE | TEST, read_wm, AT(wm), 0, 0},
     {"home", SUITE | TEST, read_path, AT(home), 0, 0},
     {"env", SUITE | TEST | ADDS, read_env, 0, 0, 0},
-    {"setup", TEST, read_commands, AT(setup), 0, 0},
-    {"teardown", TEST, read_commands, AT(teardown), 0, 0},
+    {"setup", TEST | OWN, read_commands, AT(setup), 0, 0},
+    {"teardown", TEST | OWN, read_commands, AT(teardown), 0, 0},
     {"start", SUITE | TEST, read_start, AT(start), 0, 0},
     {"window", SUITE | TEST, read_window, AT(window), 0, 0},
     {"start_timeout_s", SUITE | TEST, key_number, AT(start_timeout), 0.1, 3600},
@@ -258,35 +242,15 @@ static const struct key keys[] = {
     {"tags", SUITE | TEST | ADDS, read_tags, 0, 0, 0},
     {"expect_fail", TEST, key_bool, AT(expect_fail), 0, 0},
     {"checks", SUITE | TEST | ADDS, read_checks, 0, 0, 0},
+    {0},
 };
-enum { N_KEYS = sizeof keys / sizeof *keys };
 
-/* A suite's setup and teardown are its own, not defaults for its tests: their keys are not SUITE | TEST. */
-static bool is_allowed(const struct key *k, unsigned where)
+int keys_check_names(struct suite_reader *r, const struct doc_node *map, bool suite)
 {
-    return k->where & where || (where == SUITE && k->read == read_commands);
-}
-
-static int check_names(struct suite_reader *r, const struct doc_node *map, unsigned where, const char *what)
-{
-    const char *names[N_KEYS];
-    int n = 0;
-    for (int i = 0; i < N_KEYS; i++)
-        if (is_allowed(&keys[i], where))
-            names[n++] = keys[i].name;
-    for (r->n = map->child; r->n; r->n = r->n->next) {
-        int i = 0;
-        while (i < n && strcmp(names[i], r->n->key) != 0)
-            i++;
-        if (i == n)
-            return value_unknown_key(r, what, names, n);
-    }
+    for (r->n = map->child; r->n; r->n = r->n->next)
+        if (!key_find(r, keys, suite ? SUITE | OWN : TEST, suite ? "a suite has" : "a test has"))
+            return -1;
     return 0;
-}
-
-int keys_check_names(struct suite_reader *r, const struct doc_node *test)
-{
-    return check_names(r, test, TEST, "a test has");
 }
 
 static int read_key(struct suite_reader *r, const struct key *k, const struct doc_node *n)
@@ -297,8 +261,7 @@ static int read_key(struct suite_reader *r, const struct key *k, const struct do
 
 int keys_read_test(struct suite_reader *r, const struct doc_node *suite, const struct doc_node *test)
 {
-    for (int i = 0; i < N_KEYS; i++) {
-        const struct key *k = &keys[i];
+    for (const struct key *k = keys; k->name; k++) {
         if (k->where & FIRST)
             continue;
         const struct doc_node *all = k->where & SUITE ? doc_get(suite, k->name) : NULL;
@@ -315,13 +278,13 @@ static int read_name(struct suite_reader *r)
 {
     if (value_text(r, r->n, VALUE_STRICT | VALUE_ONE_LINE, &r->s->name))
         return -1;
-    return strlen(r->s->name) <= 200 ? 0 : doc_fault(r->y, r->n, r->e, "expected at most 200 bytes");
+    return strlen(r->s->name) <= 200 ? 0 : fault(r, "expected at most 200 bytes");
 }
 
 int keys_read_suite(struct suite_reader *r, const struct doc_node *suite)
 {
     double flaky_max = SUITE_MAX_TESTS;
-    if (check_names(r, suite, SUITE, "a suite has"))
+    if (keys_check_names(r, suite, true))
         return -1;
     struct suite *s = r->s;
     if ((r->n = doc_get(suite, "name")) && read_name(r))

@@ -19,8 +19,8 @@ static int unknown_variable(struct suite_reader *r, const struct expansion *x)
         buf_printf(&names, "%s%s", i ? ", " : "", r->vars.names[i]);
     if (x->line > 1)
         snprintf(where, sizeof where, " (line %d of the text)", x->line);
-    doc_fault(r->y, r->n, r->e, "no variable {%s}%s; known: %s ({{%s}} writes the braces themselves)",
-              x->unknown, where, names.data, x->unknown);
+    fault(r, "no variable {%s}%s; known: %s ({{%s}} writes the braces themselves)", x->unknown, where,
+          names.data, x->unknown);
     buf_free(&names);
     return -1;
 }
@@ -28,23 +28,22 @@ static int unknown_variable(struct suite_reader *r, const struct expansion *x)
 int value_text(struct suite_reader *r, const struct doc_node *n, unsigned how, const char **out)
 {
     if (n->kind != DOC_SCALAR || (!*n->text && !(how & VALUE_EMPTY)))
-        return doc_fault(r->y, r->n, r->e, "expected a text%s",
-                         n->kind == DOC_SCALAR ? " that is not empty" : "");
+        return fault(r, "expected a text%s", n->kind == DOC_SCALAR ? " that is not empty" : "");
     struct buf b;
     struct expansion x;
     int rc = 0;
     buf_init(&b, SUITE_MAX_TEXT);
     vars_expand(&r->vars, n->text, how & (EXPAND_STRICT | EXPAND_SHELL), &b, &x);
     if (b.full)
-        rc = doc_fault(r->y, r->n, r->e, "expected at most %d bytes of text", SUITE_MAX_TEXT);
+        rc = fault(r, "expected at most %d bytes of text", SUITE_MAX_TEXT);
     else if (x.line && r->draft)
         rc = VALUE_UNRESOLVED;
     else if (x.line && how & EXPAND_STRICT)
         rc = unknown_variable(r, &x);
     else if (how & VALUE_ONE_LINE && strpbrk(b.data, "\n\r"))
-        rc = doc_fault(r->y, r->n, r->e, "expected one line");
+        rc = fault(r, "expected one line");
     else if (!b.len && !(how & VALUE_EMPTY))
-        rc = doc_fault(r->y, r->n, r->e, "expected a text, but its variables are empty");
+        rc = fault(r, "expected a text, but its variables are empty");
     else
         *out = arena_strndup(r->s->arena, b.data, b.len);
     buf_free(&b);
@@ -66,9 +65,8 @@ int value_number(struct suite_reader *r, double min, double max, bool whole, dou
             return 0;
         }
     }
-    return doc_fault(r->y, r->n, r->e, "expected a %snumber from %g to %.10g%s%.40s%s", whole ? "whole " : "",
-                     min, max, r->n->text ? ", not '" : "", r->n->text ? r->n->text : "",
-                     r->n->text ? "'" : "");
+    return fault(r, "expected a %snumber from %g to %.10g%s%.40s%s", whole ? "whole " : "", min, max,
+                 r->n->text ? ", not '" : "", r->n->text ? r->n->text : "", r->n->text ? "'" : "");
 }
 
 int value_seed(struct suite_reader *r, uint64_t *out)
@@ -76,7 +74,7 @@ int value_seed(struct suite_reader *r, uint64_t *out)
     const char *text = r->n->text;
     size_t n = text ? strspn(text, "0123456789") : 0;
     if (!n || n > 19 || text[n])
-        return doc_fault(r->y, r->n, r->e, "expected a whole number of at most 19 digits");
+        return fault(r, "expected a whole number of at most 19 digits");
     *out = strtoull(text, NULL, 10);
     return 0;
 }
@@ -84,19 +82,26 @@ int value_seed(struct suite_reader *r, uint64_t *out)
 int value_each(struct suite_reader *r, const char *what, int most,
                int (*add)(struct suite_reader *r, const struct doc_node *n))
 {
-    const struct doc_node *list = r->n, *one = list->kind == DOC_LIST ? list->child : list;
-    if (list->kind == DOC_MAP)
-        return doc_fault(r->y, r->n, r->e, "expected %s, or a list of them", what);
-    for (int count = 0; one; one = list->kind == DOC_LIST ? one->next : NULL) {
-        if (one->kind != DOC_SCALAR || !*one->text)
-            return doc_fault(r->y, r->n, r->e, "expected %s, or a list of them", what);
+    const struct doc_node *list = r->n;
+    int count = 0;
+    for (const struct doc_node *n = each_first(list); n; n = each_next(list, n)) {
+        if (n->kind != DOC_SCALAR || !*n->text)
+            return fault(r, "expected %s", what);
         if (++count > most)
-            return doc_fault(r->y, r->n, r->e, "expected at most %d of them", most);
-        int rc = add(r, one);
+            return fault(r, "expected at most %d of them", most);
+        int rc = add(r, n);
         if (rc < 0)
             return rc;
     }
     return 0;
+}
+
+int value_find_name(const char *const *list, int n, const char *name, size_t len)
+{
+    int at = 0;
+    while (at < n && (strncmp(list[at], name, len) != 0 || list[at][len] != '='))
+        at++;
+    return at;
 }
 
 bool value_is_word(const char *s)
@@ -106,19 +111,6 @@ bool value_is_word(const char *s)
         if (!isalnum((unsigned char)s[n]) && (!n || !strchr("._-", s[n])))
             return false;
     return n >= 1 && n <= SUITE_MAX_ID;
-}
-
-int value_unknown_key(struct suite_reader *r, const char *what, const char *const *names, int n)
-{
-    struct buf all;
-    buf_init(&all, 400);
-    for (int i = 0; i < n; i++)
-        buf_printf(&all, "%s%s", i ? ", " : "", names[i]);
-    const char *near = nearest_word(r->n->key, names, n);
-    doc_fault(r->y, r->n, r->e, "no such key%s%s%s; %s %s", near ? ", did you mean '" : "", near ? near : "",
-              near ? "'?" : "", what, all.data);
-    buf_free(&all);
-    return -1;
 }
 
 /* ---- readers of keys ----------------------------------------------------------------------------- */
@@ -141,15 +133,13 @@ int key_bool(struct suite_reader *r, const struct key *k, void *member)
 {
     static const char *const words[2][3] = {{"no", "false", "off"}, {"yes", "true", "on"}};
     (void)k;
-    for (int v = 0; r->n->kind == DOC_SCALAR && v < 2; v++) {
-        for (int i = 0; i < 3; i++) {
+    for (int v = 0; r->n->kind == DOC_SCALAR && v < 2; v++)
+        for (int i = 0; i < 3; i++)
             if (!strcasecmp(words[v][i], r->n->text)) {
                 *(bool *)member = v;
                 return 0;
             }
-        }
-    }
-    return doc_fault(r->y, r->n, r->e, "expected yes or no");
+    return fault(r, "expected yes or no");
 }
 
 int key_pattern(struct suite_reader *r, const struct key *k, void *member)
@@ -157,14 +147,14 @@ int key_pattern(struct suite_reader *r, const struct key *k, void *member)
     const char **pattern = member;
     (void)k;
     if (r->n->kind != DOC_SCALAR || !*r->n->text)
-        return doc_fault(r->y, r->n, r->e, "expected a regular expression");
+        return fault(r, "expected a regular expression");
     int rc = value_text(r, r->n, 0, pattern);
     if (rc || (r->again && !strchr(r->n->text, '{')))
         return rc;
     struct err why = ERR_INIT;
     struct regex *regex = regex_new(*pattern, false, &why);
     if (!regex)
-        return doc_fault(r->y, r->n, r->e, "expected a regular expression: %s", why.text);
+        return fault(r, "expected a regular expression: %s", why.text);
     regex_free(regex);
     return 0;
 }
@@ -185,4 +175,42 @@ int key_command(struct suite_reader *r, const struct key *k, void *member)
 {
     (void)k;
     return value_text(r, r->n, VALUE_SHELL, member);
+}
+
+/* ---- tables of keys ------------------------------------------------------------------------------ */
+
+const struct key *key_find(struct suite_reader *r, const struct key *table, unsigned where, const char *what)
+{
+    const char *names[64];
+    struct buf all;
+    int n = 0;
+    buf_init(&all, 400);
+    for (const struct key *k = table; k->name; k++) {
+        if (!(k->where & where))
+            continue;
+        if (!strcmp(k->name, r->n->key)) {
+            buf_free(&all);
+            return k;
+        }
+        buf_printf(&all, "%s%s", n ? ", " : "", k->name);
+        names[n++] = k->name;
+    }
+    const char *near = nearest_word(r->n->key, names, n);
+    fault(r, "no such key%s%s%s; %s %s", near ? ", did you mean '" : "", near ? near : "", near ? "'?" : "",
+          what, all.data);
+    buf_free(&all);
+    return NULL;
+}
+
+int keys_read(struct suite_reader *r, const struct doc_node *map, const struct key *table, unsigned where,
+              const char *what, void *to)
+{
+    for (const struct doc_node *n = map->child; n; n = n->next) {
+        r->n = n;
+        const struct key *k = key_find(r, table, where, what);
+        if (!k || (k->read && k->read(r, k, (char *)to + k->at) < 0))
+            return -1;
+    }
+    r->n = map;
+    return 0;
 }
