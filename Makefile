@@ -5,7 +5,7 @@
 # the binary.  ASAN=1 builds everything with AddressSanitizer and UBSan into a folder of its own.
 
 CC     ?= gcc
-PKGS   := x11 xtst xext xfixes xdamage xrandr xi jansson libpcre2-8 spng libxxhash yaml-0.1 sdl2 pangocairo
+PKGS   := x11 xtst xext xfixes xdamage xrandr xi jansson libpcre2-8 spng libxxhash libmd yaml-0.1 sdl2 pangocairo
 B      := build/$(if $(ASAN),asan,release)
 WARN   := -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wwrite-strings -Wvla \
           -Wno-missing-field-initializers # rows of tables leave out what is zero
@@ -82,7 +82,6 @@ $(B)/build.h: always
 	@cmp -s $@.new $@ && rm -f $@.new || mv $@.new $@
 $(B)/src/cmd/version.o: $(B)/build.h
 $(B)/src/cmd/version.o: FLAGS += -I$(B)
-.PHONY: always
 
 # A dialect is data in the source tree and bytes in the binary.
 $(B)/actions/dialect_builtin.o: $(wildcard prompts/*)
@@ -118,15 +117,7 @@ FUZZ_OBJ   := $(LIB_SRC:%.c=build/fuzz/%.o) build/fuzz/cuda/none.o
 build/fuzz/src/ops/ops_avx2.o: FUZZ_FLAGS += -mavx2 -mfma -mf16c
 build/fuzz/src/ops/ops_avx512.o: FUZZ_FLAGS += -mavx512f -mavx512bw -mavx512vl -mavx512dq -mfma
 build/fuzz/src/ops/ops_avx512bf16.o: FUZZ_FLAGS += -mavx512f -mavx512bw -mavx512vl -mavx512dq -mavx512bf16 -mavx512vnni -mfma
-build/fuzz/src/%.o: src/%.c
-	@mkdir -p $(@D)
-	$(call say,CLANG)
-	$(Q)clang $(FUZZ_FLAGS) -fsanitize=fuzzer-no-link -MMD -MP -c -o $@ $<
-build/fuzz/cuda/%.o: cuda/%.c
-	@mkdir -p $(@D)
-	$(call say,CLANG)
-	$(Q)clang $(FUZZ_FLAGS) -fsanitize=fuzzer-no-link -MMD -MP -c -o $@ $<
-build/fuzz/actions/%.o: actions/%.c
+build/fuzz/%.o: %.c
 	@mkdir -p $(@D)
 	$(call say,CLANG)
 	$(Q)clang $(FUZZ_FLAGS) -fsanitize=fuzzer-no-link -MMD -MP -c -o $@ $<
@@ -137,7 +128,7 @@ build/fuzz/fuzz_%: tests/fuzz/fuzz_%.c $(FUZZ_OBJ)
 # A make within this one need not say where it is, nor that there is nothing to do.
 QUIET := --no-print-directory $(if $(V),,-s)
 
-.PHONY: demo demo-many qa test tests test-gpu fuzz mutants lint format bench bench-gpu install uninstall clean help
+.PHONY: always demo demo-many qa qa-chaos test tests test-gpu gpu-tests stop-latency fuzz mutants lint format bench bench-gpu install uninstall clean help
 demo: ## install what is missing, build, and book a flight on a private desktop (TASK="…", ON=:0)
 	@$(SCRIPTS)/install.sh build demo
 	@$(MAKE) $(QUIET) -j2 holorun
@@ -157,13 +148,11 @@ test: ## install what is missing, build, run every test (ASAN=1: with sanitizers
 tests: $(TESTS) $(HELPERS)
 qa-chaos: holorun $(B)/helpers/xclient $(B)/tests/t_qa_chaos ## kill something under a suite at 30 random moments (MOMENTS=30)
 	@HOLORUN_MOMENTS=$(or $(MOMENTS),30) $(B)/tests/t_qa_chaos
-.PHONY: qa-chaos
 test-gpu: ## the tests of the kernels on a GPU, then under compute-sanitizer where that is installed
 	@$(SCRIPTS)/gpu.sh '$(NVCC)'
 	@$(SCRIPTS)/install.sh build test
 	@$(MAKE) $(QUIET) -j$(shell nproc) CUDA=1 holorun gpu-tests
 	@$(SCRIPTS)/test_gpu.sh $(B)/gpu
-.PHONY: gpu-tests
 gpu-tests: $(GPU_TESTS)
 fuzz: ## run every fuzz target for FUZZ_SECONDS each, from its seeds
 	@$(SCRIPTS)/install.sh build lint
@@ -189,7 +178,6 @@ bench-peers: holorun $(B)/helpers/peer_model ## beside llama.cpp on the same ran
 stop-latency: holorun $(B)/helpers/xclient $(B)/helpers/stop_latency ## how soon a run stops, over MOMENTS random ones: one session, then 20
 	@$(B)/helpers/stop_latency $(or $(MOMENTS),200) 1
 	@$(B)/helpers/stop_latency $(or $(MOMENTS),200) 20
-.PHONY: stop-latency
 PREFIX ?= /usr/local
 install: holorun ## program, embedded model, manual page and completion under PREFIX (default /usr/local)
 	install -D -m 755 holorun $(DESTDIR)$(PREFIX)/bin/holorun

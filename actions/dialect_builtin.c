@@ -1,9 +1,7 @@
-/* dialect_builtin.c - the files of prompts/, embedded in the binary.
- *
- * The assembler includes them; the Makefile rebuilds this object when one changes.  Paths are relative to
- * the root of the source tree, where the compiler runs.
- */
+/* dialect_builtin.c - the files of prompts/, embedded in the binary. */
 #include "actions/tools.h"
+
+#include "base/embed.h"
 
 #include <string.h>
 
@@ -14,16 +12,11 @@
     ROW(holo1_text, "holo1.txt") ROW(holo3, "holo3.json") ROW(holo3_text, "holo3.txt")                 \
     ROW(openai, "openai.json") ROW(pocket, "pocket.json") ROW(pyautogui, "pyautogui.json")             \
     ROW(pyautogui_text, "pyautogui.txt") ROW(uitars, "uitars.json") ROW(uitars_text, "uitars.txt")
-#define EMBED(symbol, file)                                                                            \
-    extern const char prompt_##symbol[], prompt_##symbol##_end[];                                      \
-    __asm__(".pushsection .rodata\n"                                                                   \
-            ".global prompt_" #symbol "\nprompt_" #symbol ":\n.incbin \"prompts/" file "\"\n"          \
-            ".global prompt_" #symbol "_end\nprompt_" #symbol "_end:\n.byte 0\n"                      \
-            ".popsection\n");
+#define EMBED_PROMPT(symbol, file) EMBED(prompt_##symbol, "prompts/" file);
 #define ENTRY(symbol, file) {file, prompt_##symbol, prompt_##symbol##_end},
 /* clang-format on */
 
-FILES(EMBED)
+FILES(EMBED_PROMPT)
 
 static const struct {
     const char *name, *begin, *end;

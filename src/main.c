@@ -6,7 +6,7 @@
  * A single word that is not a command is refused rather than run as a task: a mistyped command must not
  * move the pointer.
  */
-#include "base/nearest.h"
+#include "base/buf.h"
 #include "cli/manual.h"
 #include "cmd/commands.h"
 
@@ -14,9 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static int cmd_help(int argc, char **argv);
-static int cmd_completion(int argc, char **argv);
 
 struct help_settings {
     bool man, all;
@@ -28,35 +25,24 @@ static const struct option_spec help_options[] = {
      .help = "list the options that are seldom needed, too"},
     {0},
 };
-static const struct command help_command = {"help",
-                                            "[COMMAND]",
-                                            "explain the program or one command",
-                                            NULL,
-                                            "holorun help run\nholorun help --man | man -l -\n",
-                                            help_options,
-                                            cmd_help};
+const struct command help_command = {"help",
+                                     "[COMMAND]",
+                                     "explain the program or one command",
+                                     NULL,
+                                     "holorun help run\nholorun help --man | man -l -\n",
+                                     help_options,
+                                     cmd_help};
 
-static const struct command completion_command = {"completion",
-                                                  "bash",
-                                                  "print a completion script for a shell",
-                                                  NULL,
-                                                  "source <(holorun completion bash)\n",
-                                                  NULL,
-                                                  cmd_completion};
+const struct command completion_command = {"completion",
+                                           "bash",
+                                           "print a completion script for a shell",
+                                           NULL,
+                                           "source <(holorun completion bash)\n",
+                                           NULL,
+                                           cmd_completion};
 
-static const struct command *const commands[] = {
-    &run_command,        &step_command,
-    &resume_command,     &qa_command,
-    &stop_command,       &ask_command,
-    &ground_command,     &report_command,
-    &replay_command,     &diff_command,
-    &export_command,     &doctor_command,
-    &bench_command,      &plan_command,
-    &inspect_command,    &eval_command,
-    &calibrate_command,  &policy_command,
-    &help_command,       &version_command,
-    &completion_command, NULL,
-};
+#define COMMAND_ADDRESS(name) &name##_command,
+static const struct command *const commands[] = {COMMANDS(COMMAND_ADDRESS) NULL};
 
 static const struct command *find_command(const char *name)
 {
@@ -101,13 +87,13 @@ static int refuse_words(char *const *words, int count)
 
 /* ---- small commands ------------------------------------------------------------------------- */
 
-static int cmd_help(int argc, char **argv)
+int cmd_help(int argc, char **argv)
 {
     struct err e = ERR_INIT;
     struct help_settings s = {0};
     int n = options_parse(&help_command, &s, argc, argv, &e);
     if (n < 0)
-        return n == OPTIONS_HELP ? 0 : options_refuse(&help_command, &e);
+        return options_refuse(&help_command, &e);
     if (s.man) {
         manual_page(commands, stdout);
         return 0;
@@ -126,12 +112,12 @@ static int cmd_help(int argc, char **argv)
     return 0;
 }
 
-static int cmd_completion(int argc, char **argv)
+int cmd_completion(int argc, char **argv)
 {
     struct err e = ERR_INIT;
     int n = options_parse(&completion_command, NULL, argc, argv, &e);
     if (n < 0)
-        return n == OPTIONS_HELP ? 0 : options_refuse(&completion_command, &e);
+        return options_refuse(&completion_command, &e);
     if (n != 1 || strcmp(argv[0], "bash")) {
         err_set(&e, ERR_USAGE, "the only shell known here is bash");
         return options_refuse(&completion_command, &e);

@@ -75,10 +75,7 @@ static void t_file(void **state)
     struct check_fixture t;
     check_fixture_open(&t);
     char hex[65], path[120];
-    struct sha256 sum;
-    sha256_begin(&sum);
-    sha256_add(&sum, "Hello\0there\n", 12);
-    sha256_end(&sum, hex);
+    sha256("Hello\0there\n", 12, hex);
     EXPECT(RUN_CHECK(&t, .kind = CHECK_FILE, .text = "a.txt"), ANSWER_NO,
            "expected a file 'a.txt', there is none");
     EXPECT(RUN_CHECK(&t, .kind = CHECK_FILE, .text = "a.txt", .absent = true), ANSWER_YES,

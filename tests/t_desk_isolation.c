@@ -64,7 +64,7 @@ static void t_cookies(void **state)
     struct desk *a = desks_open_bare(), *b = desks_open_bare();
     char *other = xasprintf("DISPLAY=%s xset q >/dev/null 2>&1", desk_display(b));
     char *stolen =
-        xasprintf("DISPLAY=%s XAUTHORITY=%s/auth xset q >/dev/null 2>&1", desk_display(b), desk_folder(b));
+        xasprintf("DISPLAY=%s XAUTHORITY=%s/auth xset q >/dev/null 2>&1", desk_display(b), b->dir);
     assert_int_equal(desks_run(a, "xset q >/dev/null", NULL), 0);
     assert_int_not_equal(desks_run(a, other, NULL), 0);
     assert_int_not_equal(desks_run(a, "XAUTHORITY=/dev/null xset q >/dev/null 2>&1", NULL), 0);
@@ -136,7 +136,7 @@ static void t_refusals(void **state)
     };
     char root[DESK_PATH];
     struct desk *well = desks_open_bare();
-    snprintf(root, sizeof root, "%s", desk_folder(well));
+    snprintf(root, sizeof root, "%s", well->dir);
     *strrchr(root, '/') = 0;
     desk_close(well);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -155,7 +155,7 @@ static void t_existing(void **state)
     desks_ready();
     struct err e = ERR_INIT;
     struct desk *server = desks_open_bare();
-    char *cookie = xasprintf("XAUTHORITY=%s/auth", desk_folder(server)), *command, *home;
+    char *cookie = xasprintf("XAUTHORITY=%s/auth", server->dir), *command, *home;
     const char *const env[] = {cookie, NULL};
     struct desk *d = desks_open(&(struct desk_options){.display = desk_display(server), .env = env});
     struct desk_trace t = desk_trace_of(d);

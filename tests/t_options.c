@@ -34,7 +34,7 @@ static const struct option_spec table[] = {
 };
 
 static const struct command command = {"probe",
-                                       "WORD",
+                                       "WORD...",
                                        "probe the parser",
                                        "A text\nof one line.\n\n  a:   b\n    c: d\n\nThe end.",
                                        "holorun probe -n 3 a\n",

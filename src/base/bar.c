@@ -72,3 +72,20 @@ void bar_end(const struct bar *b)
     if (b->terminal && !b->quiet)
         fputs("\r\033[K", stderr);
 }
+
+void bar_loading(void *arg, double fraction, const char *what)
+{
+    enum { PARTS = 1000, PATIENCE_MS = 1000 };
+    static struct bar bar;
+    static double last = 2;
+    (void)arg;
+    (void)what;
+    if (fraction < last) /* of another model */
+        bar_begin(&bar, PARTS, 0, false);
+    last = fraction;
+    bool shown = bar.shown != bar.start;
+    if (fraction >= 1 && shown)
+        bar_end(&bar);
+    else if (fraction < 1 && clock_ms_since(bar.start) > PATIENCE_MS)
+        bar_show(&bar, (int)(fraction * PARTS), "loading the model");
+}

@@ -17,6 +17,9 @@ void bar_begin(struct bar *b, int total, int skipped, bool quiet);
 void bar_show(struct bar *b, int done, const char *note); /* done counts the skipped ones */
 void bar_end(const struct bar *b);                        /* clears the line on a terminal */
 
+/* For engine_options.progress: loading a model, when it takes longer than a second; arg is not used. */
+void bar_loading(void *arg, double fraction, const char *what);
+
 /* Whether to use colours: on a terminal, without NO_COLOR and TERM=dumb. */
 bool bar_colors(FILE *f);
 

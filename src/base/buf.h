@@ -1,4 +1,4 @@
-/* buf.h - a byte buffer that grows up to a limit.
+/* buf.h - a byte buffer that grows up to a limit, and small helpers for text.
  *
  * `data` ends in a NUL that `len` does not count.  Appending past the limit sets `full`, appends nothing
  * more and returns -1, so that a writer may check `full` once at the end.
@@ -31,5 +31,8 @@ int buf_put_member(struct buf *b, const char *key, const char *value);
 
 /* The last non-blank line of text[n] without trailing blanks, and its length; 0: there is none. */
 const char *text_last_line(const char *text, size_t n, size_t *len);
+
+/* "Did you mean": of the n candidates the one closest to a misspelt word by edit distance; NULL: none is. */
+const char *nearest_word(const char *word, const char *const *candidates, int n);
 
 #endif

@@ -134,15 +134,11 @@ char *xstrdup(const char *s)
 
 char *xasprintf(const char *fmt, ...)
 {
+    char *s;
     va_list ap;
     va_start(ap, fmt);
-    int n = vsnprintf(NULL, 0, fmt, ap);
-    va_end(ap);
-    if (n < 0)
-        bug("bad format string");
-    char *s = xmalloc((size_t)n + 1, 1);
-    va_start(ap, fmt);
-    vsnprintf(s, (size_t)n + 1, fmt, ap);
+    if (vasprintf(&s, fmt, ap) < 0)
+        die(ERR_ENV, "out of memory");
     va_end(ap);
     return s;
 }

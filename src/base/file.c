@@ -63,6 +63,12 @@ int file_write_all(int fd, const char *path, const void *data, size_t len, struc
     return 0;
 }
 
+int file_append(const char *path, struct err *e)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
+    return fd >= 0 ? fd : err_set(e, ERR_ENV, "cannot write '%s': %s", path, strerror(errno));
+}
+
 /* Opens a temporary file beside `path`; the caller frees *tmp. */
 static int open_temp(const char *path, char **tmp, struct err *e)
 {

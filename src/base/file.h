@@ -18,6 +18,9 @@ int file_read(const char *path, size_t max, char **data, size_t *len, struct err
 /* Writes atomically: a temporary file, then rename. */
 int file_write(const char *path, const void *data, size_t len, struct err *e);
 
+/* Opens a file to append to it: a descriptor, or -1. */
+int file_append(const char *path, struct err *e);
+
 /* Writes everything; the error names `path`. */
 int file_write_all(int fd, const char *path, const void *data, size_t len, struct err *e);
 

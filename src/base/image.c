@@ -51,8 +51,6 @@ bool image_equal(const struct image *a, const struct image *b)
     return a->w == b->w && a->h == b->h && (a->w == 0 || !memcmp(a->rgb, b->rgb, image_bytes(a)));
 }
 
-/* ---- PNG ------------------------------------------------------------------------------------- */
-
 static int decode_png(struct image *im, spng_ctx *ctx, const void *data, size_t len)
 {
     struct spng_ihdr ih;
@@ -158,8 +156,6 @@ int image_write_png(const struct image *im, const char *path, struct err *e)
     free(png);
     return rc;
 }
-
-/* ---- comparing and drawing ------------------------------------------------------------------- */
 
 static double tile_difference(const struct image *a, const struct image *b, int tx, int ty)
 {

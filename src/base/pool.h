@@ -1,4 +1,4 @@
-/* pool.h - a thread pool for data-parallel loops.
+/* pool.h - a thread pool for data-parallel loops, and service threads.
  *
  * pool_for splits [0, n) into ranges of at least `grain`, several for each thread, which free threads
  * take, the caller's too; it returns when all are done.  (n, grain, threads) determine the ranges but not
@@ -8,6 +8,8 @@
 #ifndef HOLORUN_BASE_POOL_H
 #define HOLORUN_BASE_POOL_H
 
+#include <pthread.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct pool;
@@ -18,5 +20,9 @@ struct pool *pool_new(int threads); /* 0: one per usable core */
 void pool_free(struct pool *p);
 int pool_threads(const struct pool *p);                                          /* 1 for NULL */
 void pool_for(struct pool *p, int64_t n, int64_t grain, pool_fn *fn, void *arg); /* p NULL: runs here */
+
+/* Starts a service thread: a stack of so many bytes (0: the default, 8 MiB), all signals blocked.  Returns 0 or
+ * an errno. */
+int thread_start(pthread_t *thread, size_t stack, void *(*fn)(void *), void *arg);
 
 #endif

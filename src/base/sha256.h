@@ -1,18 +1,32 @@
-/* sha256.h - SHA-256, which names the dialect and the policy of a run. */
+/* sha256.h - SHA-256 by libmd, which names the dialect and the policy of a run. */
 #ifndef HOLORUN_BASE_SHA256_H
 #define HOLORUN_BASE_SHA256_H
 
-#include <stddef.h>
-#include <stdint.h>
+#include <sha2.h>
 
 struct sha256 {
-    uint32_t h[8];
-    uint8_t block[64];
-    uint64_t len;
+    SHA2_CTX context;
 };
 
-void sha256_begin(struct sha256 *s);
-void sha256_add(struct sha256 *s, const void *data, size_t n);
-void sha256_end(struct sha256 *s, char hex[65]);
+static inline void sha256_begin(struct sha256 *s)
+{
+    SHA256Init(&s->context);
+}
+
+static inline void sha256_add(struct sha256 *s, const void *data, size_t n)
+{
+    SHA256Update(&s->context, data, n);
+}
+
+static inline void sha256_end(struct sha256 *s, char hex[65])
+{
+    SHA256End(&s->context, hex);
+}
+
+/* All at once. */
+static inline void sha256(const void *data, size_t n, char hex[65])
+{
+    SHA256Data(data, n, hex);
+}
 
 #endif

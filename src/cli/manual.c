@@ -30,11 +30,9 @@ static const char general_exit[] =
     "disk full); 4 the model failed; 5 inconclusive (going in circles); 6 step or token budget used up; "
     "124 time budget used up; 130 stopped, by a person or a signal";
 
-static const char general_environment[] =
+static const char environment_and_files[] =
     ".TP\n.B XDG_STATE_HOME, XDG_CACHE_HOME, XDG_RUNTIME_DIR\nwhere the folders below are.\n"
-    ".TP\n.B NO_COLOR\nwhen it is not empty, progress has no colours.\n";
-
-static const char general_files[] =
+    ".TP\n.B NO_COLOR\nwhen it is not empty, progress has no colours.\n"
     ".SH FILES\n"
     ".TP\n.I $XDG_STATE_HOME/holorun/runs\nrun directories (by default below ~/.local/state); each holds "
     "run.json, events.jsonl, frames/ and report.html.\n"
@@ -81,19 +79,24 @@ static void wrapped(FILE *f, const char *text, int column, int indent)
     fputc('\n', f);
 }
 
+/* The next paragraph of a text, which the caller frees; NULL: none. */
+static char *next_paragraph(const char **text)
+{
+    const char *begin = *text, *gap = strstr(begin, "\n\n");
+    if (!*begin)
+        return NULL;
+    *text = gap ? gap + 2 : begin + strlen(begin);
+    return xasprintf("%.*s", (int)((gap ? gap : *text) - begin), begin);
+}
+
 /* The paragraphs of a text, with empty lines between them; one that begins with two spaces stays as it is. */
 static void paragraphs(FILE *f, const char *text)
 {
-    while (*text) {
-        const char *gap = strstr(text, "\n\n");
-        int n = gap ? (int)(gap - text) : (int)strlen(text);
-        char *one = xasprintf("%.*s", n, text);
+    for (char *one; (one = next_paragraph(&text)); free(one)) {
         if (is_layout(one))
             fprintf(f, "%s\n", one);
         else
             wrapped(f, one, 0, 0);
-        free(one);
-        text += n + (gap ? 2 : 0);
         if (*text)
             fputc('\n', f);
     }
@@ -205,8 +208,6 @@ void manual_overview(const struct command *const *commands, FILE *f)
     wrapped(f, general_exit, 12, 12);
 }
 
-/* ---- manual page ---------------------------------------------------------------------------- */
-
 /* roff takes "." and "'" at a line start and "\" anywhere as its own; "-" must not become a hyphen. */
 static void roff(FILE *f, const char *text)
 {
@@ -245,19 +246,12 @@ static void page_command(FILE *f, const struct command *c)
     fputc('\n', f);
     roff(f, c->purpose);
     fputs(".\n", f);
-    if (c->details) {
-        fputs(".PP\n", f);
-        for (const char *p = c->details; *p;) {
-            const char *gap = strstr(p, "\n\n");
-            char *paragraph = xasprintf("%.*s", gap ? (int)(gap - p) : (int)strlen(p), p);
-            bool layout = is_layout(paragraph);
-            fputs(layout ? ".nf\n" : "", f);
-            roff(f, paragraph);
-            fputs(layout ? "\n.fi\n" : "\n", f);
-            fputs(gap ? ".PP\n" : "", f);
-            free(paragraph);
-            p = gap ? gap + 2 : p + strlen(p);
-        }
+    const char *details = c->details ? c->details : "";
+    for (char *one; (one = next_paragraph(&details)); free(one)) {
+        bool layout = is_layout(one);
+        fputs(layout ? ".PP\n.nf\n" : ".PP\n", f);
+        roff(f, one);
+        fputs(layout ? "\n.fi\n" : "\n", f);
     }
     for (const struct option_spec *o = c->options; o && o->name; o++)
         if (o->show != OPTION_SWITCH)
@@ -305,7 +299,6 @@ static void page_environment(const struct command *const *commands, FILE *f)
             roff(f, o->help);
             fputs(".\n", f);
         }
-    fputs(general_environment, f);
 }
 
 void manual_page(const struct command *const *commands, FILE *f)
@@ -328,10 +321,8 @@ void manual_page(const struct command *const *commands, FILE *f)
         page_command(f, *c);
     page_exit(f);
     page_environment(commands, f);
-    fputs(general_files, f);
+    fputs(environment_and_files, f);
 }
-
-/* ---- completion ----------------------------------------------------------------------------- */
 
 /* The words of "a|b|c[:N]": a, b and c. */
 static void bash_words(FILE *f, const char *choices)

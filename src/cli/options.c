@@ -6,7 +6,6 @@
  */
 #include "cli/options.h"
 
-#include "base/nearest.h"
 #include "cli/manual.h"
 
 #include <errno.h>
@@ -19,8 +18,7 @@ enum { TEXT_MAX = 64 << 10 };
 
 /* ---- values --------------------------------------------------------------------------------- */
 
-/* Index of `word` among "a|b|c", -1 when it is none of them. */
-static int choice_index(const char *choices, const char *word)
+int options_choice_index(const char *choices, const char *word)
 {
     size_t len = strlen(word);
     int i = 0;
@@ -131,7 +129,7 @@ static int set_value(const struct option_spec *o, void *settings, const char *fr
     case OPTION_LIST:
         return set_list(o, at, from, text, e);
     case OPTION_CHOICE: {
-        int i = choice_index(o->unit, text);
+        int i = options_choice_index(o->unit, text);
         if (i < 0)
             return err_set(e, ERR_USAGE, "%s is one of %s, not '%s'", from, o->unit, text);
         *(int *)at = i;
@@ -273,6 +271,17 @@ static bool asks_for_all(int argc, char **argv)
     return all;
 }
 
+/* At most as many arguments as the command names; "TASK" and "..." look for themselves. */
+static int check_count(const struct command *c, char **argv, int n, struct err *e)
+{
+    int most = *c->arguments != 0;
+    for (const char *p = c->arguments; *p; p++)
+        most += *p == ' ';
+    if (n <= most || !strncmp(c->arguments, "TASK", 4) || strstr(c->arguments, "..."))
+        return n;
+    return err_set(e, ERR_USAGE, "'%s' is one argument too many", argv[most]);
+}
+
 int options_parse(const struct command *c, void *settings, int argc, char **argv, struct err *e)
 {
     json_asked = asks_for_json(c, argc, argv);
@@ -297,7 +306,14 @@ int options_parse(const struct command *c, void *settings, int argc, char **argv
         if (rc)
             return -1;
     }
-    return n;
+    return check_count(c, argv, n, e);
+}
+
+void options_print_json(json_t *object, size_t flags)
+{
+    json_dumpf(object, stdout, flags | JSON_REAL_PRECISION(6));
+    putchar('\n');
+    json_decref(object);
 }
 
 static int print_failure(const struct err *e, int otherwise)
@@ -307,10 +323,8 @@ static int print_failure(const struct err *e, int otherwise)
         return code;
     struct buf b;
     buf_init(&b, TEXT_MAX);
-    buf_printf(&b,
-               "{\"status\": \"%s\", \"exit\": %d, \"error\": ", code == ERR_STOPPED ? "stopped" : "failed",
-               code);
-    buf_put_json(&b, e->text, strlen(e->text));
+    buf_printf(&b, "{\"status\": \"%s\", \"exit\": %d", code == ERR_STOPPED ? "stopped" : "failed", code);
+    buf_put_member(&b, "error", e->text);
     printf("%s}\n", b.data);
     buf_free(&b);
     return code;
@@ -318,6 +332,8 @@ static int print_failure(const struct err *e, int otherwise)
 
 int options_refuse(const struct command *c, const struct err *e)
 {
+    if (!e->kind) /* the help was asked for */
+        return 0;
     fprintf(stderr, "holorun %s: %s\nholorun %s: 'holorun %s --help' lists the options\n", c->name, e->text,
             c->name, c->name);
     return print_failure(e, ERR_USAGE);
@@ -327,6 +343,13 @@ int options_failed(const struct err *e)
 {
     fprintf(stderr, "holorun: %s\n", e->text);
     return print_failure(e, ERR_ENV);
+}
+
+int options_end(int rc, bool told, const struct err *e)
+{
+    if (rc && told)
+        fprintf(stderr, "holorun: %s\n", e->text);
+    return !rc ? 0 : told ? (int)e->kind : options_failed(e);
 }
 
 char *options_quoted(char *const *words, int n)
@@ -360,60 +383,51 @@ static void list_to_json(const char *const *list, struct buf *out)
     buf_putc(out, ']');
 }
 
+static void value_to_json(const struct option_spec *o, const void *at, struct buf *out)
+{
+    bool known = true; /* null is how a command says "not given" */
+    char word[64];
+    switch (o->type) {
+    case OPTION_FLAG:
+        buf_puts(out, *(const bool *)at ? "true" : "false");
+        break;
+    case OPTION_INT:
+        buf_printf(out, "%d", *(const int *)at);
+        break;
+    case OPTION_NUMBER:
+        if ((known = isfinite(*(const double *)at)))
+            buf_printf(out, "%.12g", *(const double *)at);
+        break;
+    case OPTION_SEED: /* JSON's integers end before ours do */
+        buf_printf(out, *(const uint64_t *)at > INT64_MAX ? "\"%llu\"" : "%llu",
+                   (unsigned long long)*(const uint64_t *)at);
+        break;
+    case OPTION_TEXT:
+    case OPTION_MAYBE:
+        if ((known = *(const char *const *)at))
+            buf_put_json(out, *(const char *const *)at, strlen(*(const char *const *)at));
+        break;
+    case OPTION_LIST:
+        list_to_json(at, out);
+        break;
+    case OPTION_CHOICE:
+        options_choice(o, *(const int *)at, word, sizeof word);
+        if ((known = *(const int *)at >= 0))
+            buf_put_json(out, word, strlen(word));
+        break;
+    case OPTION_SIZE:
+        if ((known = *(const size_t *)at))
+            buf_printf(out, "%zu", *(const size_t *)at);
+        break;
+    }
+    buf_puts(out, known ? "" : "null");
+}
+
 void options_to_json(const struct option_spec *table, const void *settings, struct buf *out)
 {
-    buf_putc(out, '{');
     for (const struct option_spec *o = table; o && o->name; o++) {
-        const void *at = (const char *)settings + o->at;
-        char word[64];
-        if (o != table)
-            buf_puts(out, ", ");
-        buf_put_json(out, o->name, strlen(o->name));
-        buf_puts(out, ": ");
-        switch (o->type) {
-        case OPTION_FLAG:
-            buf_puts(out, *(const bool *)at ? "true" : "false");
-            break;
-        case OPTION_INT:
-            buf_printf(out, "%d", *(const int *)at);
-            break;
-        case OPTION_NUMBER:
-            if (isfinite(*(const double *)at))
-                buf_printf(out, "%.12g", *(const double *)at);
-            else
-                buf_puts(out, "null"); /* NaN is how a command says "not given" */
-            break;
-        case OPTION_SEED:
-            /* JSON's integers end before ours do */
-            buf_printf(out, *(const uint64_t *)at > INT64_MAX ? "\"%llu\"" : "%llu",
-                       (unsigned long long)*(const uint64_t *)at);
-            break;
-        case OPTION_TEXT:
-        case OPTION_MAYBE: {
-            const char *text = *(const char *const *)at;
-            if (text)
-                buf_put_json(out, text, strlen(text));
-            else
-                buf_puts(out, "null");
-            break;
-        }
-        case OPTION_LIST:
-            list_to_json(at, out);
-            break;
-        case OPTION_CHOICE:
-            options_choice(o, *(const int *)at, word, sizeof word);
-            if (*(const int *)at < 0)
-                buf_puts(out, "null");
-            else
-                buf_put_json(out, word, strlen(word));
-            break;
-        case OPTION_SIZE:
-            if (*(const size_t *)at)
-                buf_printf(out, "%zu", *(const size_t *)at);
-            else
-                buf_puts(out, "null"); /* not given */
-            break;
-        }
+        buf_printf(out, "%s\"%s\": ", o == table ? "{" : ", ", o->name);
+        value_to_json(o, (const char *)settings + o->at, out);
     }
     buf_putc(out, '}');
 }

@@ -15,7 +15,6 @@
  *
  *     struct settings s = {0};
  *     int n = options_parse(&ask_command, &s, argc, argv, &e);      // argv[0] is the command's name
- *     if (n == OPTIONS_HELP) return 0;
  *     if (n < 0) return options_refuse(&ask_command, &e);           // one line and where to read more
  *     // argv[0] ... argv[n - 1] are now the arguments that are not options
  *
@@ -29,6 +28,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 
+#include <jansson.h>
 #include <stddef.h>
 #include <stdio.h>
 
@@ -81,16 +81,24 @@ enum { OPTIONS_HELP = -2 };
 /* Sets the defaults of a table and what the environment says, without a command line. */
 int options_defaults(const struct option_spec *table, void *settings, struct err *e);
 
-/* Fills the defaults, then reads argv[1..argc).  Returns the number of other arguments, which are moved
- * to the front of argv, -1 with a message, or OPTIONS_HELP after printing the help. */
+/* Fills the defaults, then reads argv[1..argc).  Returns the number of other arguments, which are moved to
+ * the front of argv, -1 with a message (also for more than the command names), or OPTIONS_HELP after
+ * printing the help. */
 int options_parse(const struct command *c, void *settings, int argc, char **argv, struct err *e);
 
-/* Prints what was wrong and where the help is on stderr; returns the exit code.  A command line that asked
- * for --json gets {"status": "failed", "exit": 2, "error": "..."} on stdout as well. */
+/* Prints what was wrong and where the help is on stderr; returns the exit code: 0 without an error, when the
+ * help has been printed.  A command line that asked for --json gets {"status": "failed", "exit": 2, "error":
+ * "..."} on stdout as well. */
 int options_refuse(const struct command *c, const struct err *e);
 
 /* The same for a later failure: one line on stderr, with --json one object on stdout. */
 int options_failed(const struct err *e);
+
+/* The exit code of a command that ended with rc; told: its result is on stdout already. */
+int options_end(int rc, bool told, const struct err *e);
+
+/* One line on stdout; takes over the object. */
+void options_print_json(json_t *object, size_t flags);
 
 /* Words joined by spaces, in quotes for a shell; the caller frees it. */
 char *options_quoted(char *const *words, int n);
@@ -98,7 +106,8 @@ char *options_quoted(char *const *words, int n);
 /* The values in force as one JSON object, in table order. */
 void options_to_json(const struct option_spec *table, const void *settings, struct buf *out);
 
-/* The word of a choice. */
+/* Index of `word` among "a|b|c", -1 when it is none of them; and the word of a choice. */
+int options_choice_index(const char *choices, const char *word);
 void options_choice(const struct option_spec *o, int index, char *out, size_t size);
 
 #endif

@@ -9,8 +9,6 @@
 
 enum { WORD_MAX_BYTES = 8192 };
 
-/* ---- which run ------------------------------------------------------------------------------- */
-
 /* Reports a name that is not a run before reading it. */
 static char *find_below(const char *name, const char *runs, struct err *e)
 {
@@ -63,10 +61,8 @@ int recorded_name(const struct command *c, void *settings, int argc, char **argv
     int n = options_parse(c, settings, argc, words, e);
     *name = n > 0 ? words[0] : NULL;
     free(words);
-    return n > 1 ? err_set(e, ERR_USAGE, "one run at a time, not %d", n) : n;
+    return n;
 }
-
-/* ---- its settings ---------------------------------------------------------------------------- */
 
 static const struct option_spec *find_option(const struct option_spec *table, const char *name)
 {
@@ -78,14 +74,13 @@ static const struct option_spec *find_option(const struct option_spec *table, co
 /* "--seed=7", "--no-cursor"; NULL: no such setting, or nothing that could be typed. */
 static char *word_of(const struct option_spec *o, const json_t *value)
 {
-    if (o->show == OPTION_SWITCH && json_is_boolean(value))
-        return o->type == OPTION_FLAG ? xasprintf("--@%s=%s", o->name, json_is_true(value) ? "yes" : "no")
-                                      : NULL;
+    bool yes = json_is_true(value);
     const char *at = o->show == OPTION_SWITCH ? "@" : "";
-    if (json_is_boolean(value))
-        return o->type == OPTION_FLAG ? xasprintf("--%s%s", json_is_true(value) ? "" : "no-", o->name) : NULL;
-    if (o->type == OPTION_FLAG)
+    if (json_is_boolean(value) != (o->type == OPTION_FLAG))
         return NULL;
+    if (o->type == OPTION_FLAG)
+        return *at ? xasprintf("--@%s=%s", o->name, yes ? "yes" : "no")
+                   : xasprintf("--%s%s", yes ? "" : "no-", o->name);
     if (json_is_integer(value))
         return xasprintf("--%s%s=%lld", at, o->name, (long long)json_integer_value(value));
     if (json_is_real(value))
@@ -106,10 +101,8 @@ void recorded_line(struct recorded_line *l, const json_t *settings, const struct
                    const char *const *names, int argc, char **argv)
 {
     int max = argc;
-    for (int i = 0; names[i]; i++) {
-        const json_t *value = json_object_get(settings, names[i]);
-        max += json_is_array(value) ? OPTION_LIST_MAX : 1;
-    }
+    for (int i = 0; names[i]; i++)
+        max += OPTION_LIST_MAX;
     *l = (struct recorded_line){.argv = xcalloc((unsigned long)max + 1, sizeof *l->argv),
                                 .words = xcalloc((unsigned long)max + 1, sizeof *l->words)};
     l->argv[l->argc++] = argv[0];

@@ -17,7 +17,7 @@ int recorded_open(struct record *r, const char *name, const char *runs, struct e
 
 /* First of two parses, which only learns the run's name and leaves argv as it is; the second one follows
  * with the recorded settings in front.  *name: the run, NULL when none is named.  Returns what
- * options_parse returns; more than one run is an error. */
+ * options_parse returns. */
 int recorded_name(const struct command *c, void *settings, int argc, char **argv, const char **name,
                   struct err *e);
 

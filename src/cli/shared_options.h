@@ -5,13 +5,18 @@
 #ifndef HOLORUN_CLI_SHARED_OPTIONS_H
 #define HOLORUN_CLI_SHARED_OPTIONS_H
 
-#include "cli/loading.h"
+#include "base/bar.h"
 #include "cli/options.h"
 
 /* clang-format off */
 
-/* const char *model, *device, *isa; int threads, weights_in, weights, state, kv; bool weight_cache, f32;
- * size_t state_memory; */
+#define MODEL_SETTINGS                                                                                       \
+    const char *model, *device, *isa;                                                                        \
+    int threads, weights_in, weights, state, kv;                                                             \
+    bool weight_cache, f32;                                                                                  \
+    size_t state_memory
+
+/* MODEL_SETTINGS; */
 #define MODEL_OPTIONS(T)                                                                                     \
     {"model", 'm', OPTION_TEXT, offsetof(T, model), "DIR", 0, 4096, NULL,                                    \
      "model directory in the published layout; default: the model that comes with holorun",                  \
@@ -57,7 +62,7 @@
     {.dir = (S).model, .device = (S).device, .isa = (S).isa, .threads = (S).threads, .f32 = (S).f32,         \
      .weights_in = (enum weights_in)(S).weights_in, .weights = (enum weight_storage)(S).weights,             \
      .cache = (S).weight_cache, .state = (enum state_storage)(S).state, .kv = (enum kv_storage)(S).kv,       \
-     .state_memory = (S).state_memory, .progress = loading_progress}
+     .state_memory = (S).state_memory, .progress = bar_loading}
 
 /* const char *display, *view; bool cursor; */
 #define SCREEN_OPTIONS(T)                                                                                    \

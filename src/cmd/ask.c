@@ -18,12 +18,12 @@
 enum { MAX_IMAGES = 6 };
 
 struct settings {
-    const char *model, *device, *isa, *dialect, *chat;
-    int threads, weights_in, weights, state, kv, max_tokens;
+    MODEL_SETTINGS;
+    const char *dialect, *chat;
+    int max_tokens;
     double temperature;
     uint64_t seed;
-    bool weight_cache, f32, think, json;
-    size_t state_memory;
+    bool think, json;
 };
 
 static const struct option_spec options[] = {
@@ -170,8 +170,6 @@ int cmd_ask(int argc, char **argv)
     struct settings s = {0};
     argc = drop_image_words(argc, argv);
     int n = options_parse(&ask_command, &s, argc, argv, &e);
-    if (n == OPTIONS_HELP)
-        return 0;
     const char *question = NULL, *files[MAX_IMAGES];
     int nfiles = 0;
     for (int i = 0; i < n; i++) {

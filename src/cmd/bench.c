@@ -36,26 +36,12 @@ const struct command bench_command = {
     options,
     cmd_bench};
 
-static bool is_one_of(const char *section, const char *const *names)
+static int check(const struct bench *k, int n, struct err *e)
 {
-    while (*names && strcmp(*names, section) != 0)
-        names++;
-    return *names;
-}
-
-static int check(const struct bench *k, int n, char **argv, struct err *e)
-{
-    static const char *const names[] = {
-        "all",         "peak",         "kernels",      "vision",     "prefill", "decode",
-        "concurrency", "session",      "step",         "drift",      "fleet",   "threads",
-        "peers",       "peers-prompt", "peers-decode", "peers-tile", NULL};
-    if (n > 0)
-        return err_set(e, ERR_USAGE, "bench takes no argument '%s'", argv[0]);
-    if (n == 0 && !is_one_of(k->section, names))
-        return err_set(e, ERR_USAGE,
-                       "there is no section '%s', but all, peak, kernels, vision, prefill, decode, "
-                       "concurrency, session, step, drift, fleet, threads and peers",
-                       k->section);
+    static const char names[] = "all|peak|kernels|vision|prefill|decode|concurrency|session|step|drift|fleet|"
+                                "threads|peers|peers-prompt|peers-decode|peers-tile";
+    if (n == 0 && options_choice_index(names, k->section) < 0)
+        return err_set(e, ERR_USAGE, "--section is one of %s, not '%s'", names, k->section);
     if (n == 0 && k->random && !random_find(k->random, e))
         return -1;
     return n;
@@ -63,7 +49,6 @@ static int check(const struct bench *k, int n, char **argv, struct err *e)
 
 static int measure(struct bench *k, struct err *e)
 {
-    static const char *const without_model[] = {"peak", "kernels", NULL};
     k->b = backend_open(k->device, k->isa, 0, k->pool, e);
     if (!k->b)
         return -1;
@@ -71,7 +56,7 @@ static int measure(struct bench *k, struct err *e)
     bench_peak(k);
     if (bench_has_section(k, "kernels"))
         bench_kernels(k);
-    return is_one_of(k->section, without_model) ? 0 : bench_model(k, e);
+    return options_choice_index("peak|kernels", k->section) >= 0 ? 0 : bench_model(k, e);
 }
 
 int cmd_bench(int argc, char **argv)
@@ -79,9 +64,7 @@ int cmd_bench(int argc, char **argv)
     struct err e = ERR_INIT;
     struct bench k = {0};
     int n = options_parse(&bench_command, &k, argc, argv, &e);
-    if (n == OPTIONS_HELP)
-        return 0;
-    n = check(&k, n, argv, &e);
+    n = check(&k, n, &e);
     if (n < 0)
         return options_refuse(&bench_command, &e);
     k.pool = pool_new(k.threads);

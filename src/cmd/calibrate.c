@@ -17,11 +17,11 @@
 enum { MAX_CANDIDATES = 16 };
 
 struct settings {
-    const char *model, *device, *isa, *dialect, *size;
-    int threads, weights_in, weights, state, kv, targets;
+    MODEL_SETTINGS;
+    const char *dialect, *size;
+    int targets;
     uint64_t seed;
-    bool weight_cache, f32, json, write, steps, quiet;
-    size_t state_memory;
+    bool json, write, steps, quiet;
 };
 
 static const struct option_spec options[] = {
@@ -68,8 +68,6 @@ struct calibration {
     bool told;      /* the result is on stdout */
     int before;     /* answers of earlier candidates */
 };
-
-/* ---- candidates --------------------------------------------------------------------------------- */
 
 static void add_candidate(struct calibration *k, const char *name, bool own)
 {
@@ -121,8 +119,6 @@ static int ask(struct calibration *k, int w, int h, struct err *e)
     return rc;
 }
 
-/* ---- results ------------------------------------------------------------------------------ */
-
 static void print_counts(const struct answer_counts *h, enum coord_space space)
 {
     if (h->asked)
@@ -136,12 +132,19 @@ static bool worth_a_row(const struct candidate *c, int space)
     return space == (int)c->own || candidate_hits(c, (enum coord_space)space) > 0;
 }
 
+/* The line through the answers on one axis; *own: the one that the dialect's space means. */
+static struct line fit_axis(const struct candidate *c, int axis, struct line *own)
+{
+    int size = axis ? c->h : c->w;
+    *own = line_of_space(c->own, size);
+    return line_fit(c->truth[axis], c->said[axis], c->n, 0.02 * own->a * size);
+}
+
 static void print_lines(const struct candidate *c)
 {
     static const char *const axes[] = {"x", "y"};
     for (int axis = 0; axis < 2; axis++) {
-        struct line own = line_of_space(c->own, axis ? c->h : c->w);
-        struct line l = line_fit(c->truth[axis], c->said[axis], c->n, 0.02 * own.a * (axis ? c->h : c->w));
+        struct line own, l = fit_axis(c, axis, &own);
         if (l.n >= 3)
             printf(
                 "  %s: said %s = %.5g * true %+.4g, %d of %d answers within 2 %%; %s is %.5g * true %+.4g\n",
@@ -171,8 +174,7 @@ static void print_table(const struct calibration *k)
 
 static json_t *line_json(const struct candidate *c, int axis)
 {
-    struct line own = line_of_space(c->own, axis ? c->h : c->w);
-    struct line l = line_fit(c->truth[axis], c->said[axis], c->n, 0.02 * own.a * (axis ? c->h : c->w));
+    struct line own, l = fit_axis(c, axis, &own);
     return json_pack("{s:f, s:f, s:i, s:i}", "a", l.a, "b", l.b, "near", l.near, "answers", l.n);
 }
 
@@ -203,9 +205,7 @@ static void print_json(const struct calibration *k, const struct verdict *v)
                             dialect_space_name(v->space), "hits", v->hits, "asked", v->asked, "interval",
                             v->low, v->high, "sure", v->sure);
     json_t *out = json_pack("{s:s, s:o, s:o}", "model", k->l.dir, "dialects", list, "verdict", verdict);
-    json_dumpf(out, stdout, JSON_COMPACT | JSON_REAL_PRECISION(6));
-    putchar('\n');
-    json_decref(out);
+    options_print_json(out, JSON_COMPACT);
 }
 
 static void print_verdict(const struct verdict *v)
@@ -223,8 +223,6 @@ static void print_verdict(const struct verdict *v)
     else if (v->candidate->own_dialect)
         puts("this is what the model's directory asks for already");
 }
-
-/* ---- the command -------------------------------------------------------------------------------- */
 
 static int read_size(const char *text, int *w, int *h, struct err *e)
 {
@@ -271,10 +269,6 @@ int cmd_calibrate(int argc, char **argv)
     struct settings s = {0};
     int w = 0, h = 0;
     int n = options_parse(&calibrate_command, &s, argc, argv, &e);
-    if (n == OPTIONS_HELP)
-        return 0;
-    if (n > 0)
-        n = err_set(&e, ERR_USAGE, "calibrate takes no argument '%s'", argv[0]);
     if (n == 0)
         n = read_size(s.size, &w, &h, &e);
     if (n < 0)
@@ -286,9 +280,5 @@ int cmd_calibrate(int argc, char **argv)
         free(k.candidates[i].dialect);
     free(k.candidates);
     vqa_close(&k.l);
-    if (rc && !k.told)
-        return options_failed(&e);
-    if (rc)
-        fprintf(stderr, "holorun: %s\n", e.text);
-    return rc ? (int)e.kind : 0;
+    return options_end(rc, k.told, &e);
 }

@@ -1,8 +1,8 @@
 /* commands.h - the commands of the program, each in a file of its own: cmd/NAME.c.
  *
- * A command is `int cmd_NAME(int argc, char **argv)` with argv[0] its name, returning the exit code, and
- * a `const struct command NAME_command` that main.c lists: the table of its options (options.h).
- * Results go to stdout, everything else to stderr.
+ * A command is a word of the list below, `int cmd_NAME(int argc, char **argv)` with argv[0] its name,
+ * returning the exit code, and a `const struct command NAME_command` with the table of its options
+ * (options.h).  Results go to stdout, everything else to stderr.
  */
 #ifndef HOLORUN_CMD_COMMANDS_H
 #define HOLORUN_CMD_COMMANDS_H
@@ -10,29 +10,17 @@
 #include "cli/options.h"
 #include "cli/shared_options.h"
 
-int cmd_run(int argc, char **argv);
-int cmd_step(int argc, char **argv);
-int cmd_qa(int argc, char **argv);
-int cmd_ask(int argc, char **argv);
-int cmd_ground(int argc, char **argv);
-int cmd_stop(int argc, char **argv);
-int cmd_resume(int argc, char **argv);
-int cmd_report(int argc, char **argv);
-int cmd_diff(int argc, char **argv);
-int cmd_export(int argc, char **argv);
-int cmd_replay(int argc, char **argv);
-int cmd_doctor(int argc, char **argv);
-int cmd_bench(int argc, char **argv);
-int cmd_plan(int argc, char **argv);
-int cmd_inspect(int argc, char **argv);
-int cmd_eval(int argc, char **argv);
-int cmd_calibrate(int argc, char **argv);
-int cmd_policy(int argc, char **argv);
-int cmd_version(int argc, char **argv);
+/* In the order of the overview. */
+/* clang-format off */
+#define COMMANDS(X)                                                                                          \
+    X(run) X(step) X(resume) X(qa) X(stop) X(ask) X(ground) X(report) X(replay) X(diff) X(export) X(doctor)  \
+    X(bench) X(plan) X(inspect) X(eval) X(calibrate) X(policy) X(help) X(version) X(completion)
+/* clang-format on */
 
-extern const struct command run_command, step_command, qa_command, resume_command, stop_command, ask_command,
-    ground_command, report_command, replay_command, diff_command, export_command, doctor_command,
-    bench_command, plan_command, inspect_command, eval_command, calibrate_command, policy_command,
-    version_command;
+#define DECLARE_COMMAND(name)                                                                                \
+    int cmd_##name(int argc, char **argv);                                                                   \
+    extern const struct command name##_command;
+COMMANDS(DECLARE_COMMAND)
+#undef DECLARE_COMMAND
 
 #endif

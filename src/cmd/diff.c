@@ -49,10 +49,7 @@ static void print_json(const struct run_diff *d)
         json_pack("{s:s, s:i, s:s, s:s, s:i, s:b, s:o}", "status", diff_any(d) ? "differs" : "same", "exit",
                   diff_any(d) ? ERR_FAILED : 0, "a", d->record[0].dir, "b", d->record[1].dir, "differing",
                   d->differing, "end", d->end_differs, "steps", steps);
-    char *text = json_dumps(all, JSON_REAL_PRECISION(6));
-    puts(text ? text : "{}");
-    free(text);
-    json_decref(all);
+    options_print_json(all, 0);
 }
 
 static int diff(const struct settings *s, char **argv, struct run_diff *d, struct err *e)
@@ -78,9 +75,7 @@ int cmd_diff(int argc, char **argv)
     struct err e = ERR_INIT;
     struct run_diff d = {0};
     int n = options_parse(&diff_command, &s, argc, argv, &e);
-    if (n == OPTIONS_HELP)
-        return 0;
-    if (n >= 0 && n != 2)
+    if (n >= 0 && n < 2)
         n = err_set(&e, ERR_USAGE, "diff takes two runs, not %d", n);
     if (n < 0)
         return options_refuse(&diff_command, &e);

@@ -39,8 +39,6 @@ const struct command doctor_command = {"doctor",
                                        options,
                                        cmd_doctor};
 
-/* ---- findings ---------------------------------------------------------------------------------- */
-
 enum status { OK, WARNING, FAILED };
 static const char *const status_names[] = {"ok", "warning", "failed"};
 
@@ -73,8 +71,6 @@ static void fail(struct report *r, const char *name, enum err_kind kind, const c
     if (r->exit != ERR_ENV)
         r->exit = kind == ERR_MODEL ? ERR_MODEL : ERR_ENV;
 }
-
-/* ---- checks ------------------------------------------------------------------------------------ */
 
 /* Value of "key: value" in the lines of screen_describe(); the caller frees it, "" when absent. */
 static char *fact(const char *lines, const char *key)
@@ -256,8 +252,6 @@ static void check_folders(struct report *r)
     }
 }
 
-/* ---- output ------------------------------------------------------------------------------------ */
-
 static void print_text(const struct report *r)
 {
     for (int i = 0; i < r->n; i++) {
@@ -276,14 +270,10 @@ static void print_json(const struct report *r)
     buf_printf(&b, "{\"ok\": %s, \"exit\": %d, \"checks\": [", r->exit ? "false" : "true", r->exit);
     for (int i = 0; i < r->n; i++) {
         const struct finding *f = &r->list[i];
-        buf_printf(&b, "%s{\"name\": \"%s\", \"status\": \"%s\", \"detail\": ", i ? ", " : "", f->name,
+        buf_printf(&b, "%s{\"name\": \"%s\", \"status\": \"%s\"", i ? ", " : "", f->name,
                    status_names[f->status]);
-        buf_put_json(&b, f->detail, strlen(f->detail));
-        buf_puts(&b, ", \"mend\": ");
-        if (f->mend)
-            buf_put_json(&b, f->mend, strlen(f->mend));
-        else
-            buf_puts(&b, "null");
+        buf_put_member(&b, "detail", f->detail);
+        buf_put_member(&b, "mend", f->mend);
         buf_putc(&b, '}');
     }
     buf_puts(&b, "]}");
@@ -296,13 +286,8 @@ int cmd_doctor(int argc, char **argv)
     struct err e = ERR_INIT;
     struct settings set = {0};
     int n = options_parse(&doctor_command, &set, argc, argv, &e);
-    if (n == OPTIONS_HELP)
-        return 0;
-    if (n > 0)
-        err_set(&e, ERR_USAGE, "'%s' is one argument too many", argv[0]);
-    if (n != 0)
+    if (n < 0)
         return options_refuse(&doctor_command, &e);
-
     screen_install_signals();
     struct report r = {.exit = ERR_NONE};
     check_display(&r, &set);

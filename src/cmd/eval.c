@@ -23,10 +23,10 @@
 enum { NAMED = 20, MAX_TOKENS = 256 };
 
 struct settings {
-    const char *model, *device, *isa, *dialect, *results, *only;
-    int threads, weights_in, weights, state, kv, limit;
-    bool weight_cache, f32, json, resume, free, quiet;
-    size_t state_memory;
+    MODEL_SETTINGS;
+    const char *dialect, *results, *only;
+    int limit;
+    bool json, resume, free, quiet;
 };
 
 static const struct option_spec options[] = {
@@ -297,9 +297,7 @@ static void print_totals(struct evaluation *v, const struct err *e)
                                                                : "done"));
         if (e->kind)
             json_object_set_new(out, "error", json_string(e->text));
-        json_dumpf(out, stdout, JSON_COMPACT | JSON_REAL_PRECISION(6));
-        putchar('\n');
-        json_decref(out);
+        options_print_json(out, JSON_COMPACT);
     } else {
         tally_print(&t, stdout);
         if (!v->s->quiet)
@@ -349,9 +347,7 @@ int cmd_eval(int argc, char **argv)
     struct err e = ERR_INIT;
     struct settings s = {0};
     int n = options_parse(&eval_command, &s, argc, argv, &e);
-    if (n == OPTIONS_HELP)
-        return 0;
-    if (n >= 0 && n != 1)
+    if (n == 0)
         n = err_set(&e, ERR_USAGE, "eval takes one file");
     if (n < 0)
         return options_refuse(&eval_command, &e);
@@ -363,9 +359,5 @@ int cmd_eval(int argc, char **argv)
     image_free(&v.image);
     free(v.image_path);
     vqa_close(&v.l);
-    if (rc && !v.told)
-        return options_failed(&e);
-    if (rc)
-        fprintf(stderr, "holorun: %s\n", e.text);
-    return rc ? (int)e.kind : 0;
+    return options_end(rc, v.told, &e);
 }

@@ -48,11 +48,7 @@ int cmd_export(int argc, char **argv)
     struct err e = ERR_INIT;
     struct record r = {0};
     int n = options_parse(&export_command, &s, argc, argv, &e);
-    if (n == OPTIONS_HELP)
-        return 0;
-    if (n > 1)
-        n = err_set(&e, ERR_USAGE, "one run at a time, not %d", n);
-    else if (n >= 0 && s.format < 0)
+    if (n >= 0 && s.format < 0)
         n = err_set(&e, ERR_USAGE, "--format is missing: osworld, holo, uitars or rl");
     if (n < 0)
         return options_refuse(&export_command, &e);

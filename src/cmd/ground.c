@@ -16,10 +16,9 @@
 #include <string.h>
 
 struct settings {
-    const char *model, *device, *isa, *dialect, *overlay;
-    int threads, weights_in, weights, state, kv;
-    bool weight_cache, f32, json;
-    size_t state_memory;
+    MODEL_SETTINGS;
+    const char *dialect, *overlay;
+    bool json;
 };
 
 static const struct option_spec options[] = {
@@ -78,8 +77,8 @@ static void print_point(const struct settings *s, const struct vqa *l, const str
         sum += l->reply.choices[i].forced ? 0 : (double)l->reply.choices[i].logprob;
     struct buf out;
     buf_init(&out, 1 << 20);
-    buf_puts(&out, "{\"status\": \"found\", \"target\": ");
-    buf_put_json(&out, target, strlen(target));
+    buf_puts(&out, "{\"status\": \"found\"");
+    buf_put_member(&out, "target", target);
     buf_printf(&out,
                ", \"x\": %.0f, \"y\": %.0f, \"width\": %d, \"height\": %d, \"logprob\": %.4f, \"ms\": %.1f}",
                x, y, im->w, im->h, sum, l->reply.ms);
@@ -92,9 +91,7 @@ int cmd_ground(int argc, char **argv)
     struct err e = ERR_INIT;
     struct settings s = {0};
     int n = options_parse(&ground_command, &s, argc, argv, &e);
-    if (n == OPTIONS_HELP)
-        return 0;
-    if (n >= 0 && n != 2)
+    if (n >= 0 && n < 2)
         n = err_set(&e, ERR_USAGE, "ground takes an image and what to find in it");
     if (n == 2 && !*argv[1])
         n = err_set(&e, ERR_USAGE, "the target is empty");

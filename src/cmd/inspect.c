@@ -43,8 +43,6 @@ const struct command inspect_command = {
     options,
     cmd_inspect};
 
-/* ---- config ------------------------------------------------------------------------------------------- */
-
 static void put_int(json_t *o, const char *key, json_int_t value)
 {
     json_object_set_new(o, key, json_integer(value));
@@ -113,8 +111,6 @@ static void put_vision(json_t *o, const struct model_config *c)
                         json_sprintf("%g %g %g", (double)c->std[0], (double)c->std[1], (double)c->std[2]));
 }
 
-/* ---- tensors ------------------------------------------------------------------------------------------- */
-
 /* "layers.12.norm" -> "layers.*.norm" */
 static void group_name(const char *name, char out[256])
 {
@@ -181,8 +177,6 @@ static void put_tensors(json_t *root, const struct lm_config *c, const struct sa
     json_object_set_new(root, "groups", list);
 }
 
-/* ---- tokenizer ------------------------------------------------------------------------------- */
-
 static void put_tokenizer(json_t *root, const struct model_config *c, const struct tokenizer *t)
 {
     static const char *const marks[] = {"<s>",          "</s>",    "<SPECIAL_10>", "<SPECIAL_11>",
@@ -203,8 +197,6 @@ static void put_tokenizer(json_t *root, const struct model_config *c, const stru
     json_object_set_new(o, "end of a reply", eos);
     json_object_set_new(root, "tokenizer", o);
 }
-
-/* ---- problems --------------------------------------------------------------------------------------- */
 
 static void add_problem(void *arg, const char *text)
 {
@@ -253,8 +245,6 @@ static void look(json_t *root, const char *dir)
     tokenizer_free(t);
     safetensors_close(s);
 }
-
-/* ---- output ---------------------------------------------------------------------------------- */
 
 static void print_section(const char *title, const json_t *o)
 {
@@ -329,11 +319,7 @@ int cmd_inspect(int argc, char **argv)
     struct err e = ERR_INIT;
     struct settings set = {0};
     int n = options_parse(&inspect_command, &set, argc, argv, &e);
-    if (n == OPTIONS_HELP)
-        return 0;
-    if (n > 1)
-        err_set(&e, ERR_USAGE, "'%s' is one argument too many", argv[1]);
-    if (n < 0 || n > 1)
+    if (n < 0)
         return options_refuse(&inspect_command, &e);
     char *dir = model_find(n ? argv[0] : set.model, &e);
     if (!dir)
@@ -342,12 +328,10 @@ int cmd_inspect(int argc, char **argv)
     look(root, dir);
     bool ok = json_array_size(json_object_get(root, "refused")) == 0;
     json_object_set_new(root, "ok", json_boolean(ok));
-    if (set.json) {
-        json_dumpf(root, stdout, JSON_COMPACT | JSON_ENSURE_ASCII);
-        putchar('\n');
-    } else {
+    if (!set.json)
         print_text(root);
-    }
+    else
+        options_print_json(json_incref(root), JSON_COMPACT | JSON_ENSURE_ASCII);
     json_decref(root);
     free(dir);
     return ok ? ERR_NONE : ERR_MODEL;

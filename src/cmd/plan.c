@@ -70,8 +70,6 @@ const struct command plan_command = {
     options,
     cmd_plan};
 
-/* ---- settings ------------------------------------------------------------------------------------------ */
-
 static int read_screen(const char *text, int *w, int *h, struct err *e)
 {
     char end = 0;
@@ -79,8 +77,6 @@ static int read_screen(const char *text, int *w, int *h, struct err *e)
         return err_set(e, ERR_USAGE, "--screen wants a size like 1920x1080, not '%s'", text);
     return 0;
 }
-
-/* ---- the configuration ----------------------------------------------------------------------- */
 
 static void note(struct planning *g, const char *fmt, ...) PRINTF_LIKE(2, 3);
 static void note(struct planning *g, const char *fmt, ...)
@@ -101,8 +97,6 @@ static void put_rate(json_t *o, const char *key, double rate)
     json_object_set_new(o, key, json_real(rate));
 }
 
-/* ---- memory ---------------------------------------------------------------------------------- */
-
 static void put_weights(const struct planning *g)
 {
     json_t *list = json_array();
@@ -115,35 +109,24 @@ static void put_weights(const struct planning *g)
                                             (json_int_t)part->own, "mapped", (json_int_t)part->mapped));
     }
     const struct plan_part *all = &g->p.weights;
-    json_t *w = json_pack("{s:s, s:i}", "held", all->mapped ? "mapped" : "packed", "tensors", all->tensors);
-    put(w, "stored", all->stored);
-    put(w, "own", all->own);
-    put(w, "mapped", all->mapped);
-    put(w, "resident", g->p.resident);
-    put(w, "streamed", g->p.streamed);
-    json_object_set_new(w, "bits", json_real(8 * g->p.number));
-    json_object_set_new(g->root, "weights", w);
+    json_object_set_new(g->root, "weights",
+                        json_pack("{s:s, s:i, s:I, s:I, s:I, s:I, s:I, s:f}", "held",
+                                  all->mapped ? "mapped" : "packed", "tensors", all->tensors, "stored",
+                                  all->stored, "own", all->own, "mapped", all->mapped, "resident",
+                                  g->p.resident, "streamed", g->p.streamed, "bits", 8 * g->p.number));
     json_object_set_new(g->root, "parts", list);
 }
 
 static void put_memory(const struct planning *g)
 {
     const struct plan *p = &g->p;
-    json_t *engine = json_object(), *session = json_object();
-    put(engine, "language", p->language);
-    put(engine, "vision", p->vision);
-    put(engine, "work", p->work);
-    put(engine, "picture", p->picture);
-    put(engine, "tokenizer", p->tokenizer);
-    put(engine, "program", p->base);
-    put(engine, "vision_cache_most", p->tile_cache);
-    put(session, "ssm", p->ssm);
-    put(session, "conv", p->conv);
-    put(session, "other", p->session);
-    put(session, "kv_per_token", p->kv_token - PLAN_TOKEN_BYTES);
-    put(session, "ids_per_token", PLAN_TOKEN_BYTES);
-    put(session, "at_context", plan_session(p, g->context));
-    put(session, "checkpoint", p->state);
+    json_t *engine = json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "language", p->language, "vision",
+                               p->vision, "work", p->work, "picture", p->picture, "tokenizer", p->tokenizer,
+                               "program", p->base, "vision_cache_most", p->tile_cache);
+    json_t *session = json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "ssm", p->ssm, "conv", p->conv,
+                                "other", p->session, "kv_per_token", p->kv_token - PLAN_TOKEN_BYTES,
+                                "ids_per_token", (json_int_t)PLAN_TOKEN_BYTES, "at_context",
+                                plan_session(p, g->context), "checkpoint", p->state);
     json_object_set_new(g->root, "engine", engine);
     json_object_set_new(g->root, "session", session);
 }
@@ -156,12 +139,9 @@ static void put_states(struct planning *g, size_t room)
            bound = g->set->state_memory ? g->set->state_memory
                    : room > engine      ? room - engine
                                         : 0;
-    json_t *o = json_object();
-    put(o, "fixed", p->state);
-    put(o, "at_context", each);
-    put(o, "bound", bound);
-    put(o, "sessions", (size_t)plan_states(p, bound, g->context));
-    json_object_set_new(g->root, "state_memory", o);
+    json_object_set_new(g->root, "state_memory",
+                        json_pack("{s:I, s:I, s:I, s:I}", "fixed", p->state, "at_context", each, "bound",
+                                  bound, "sessions", (json_int_t)plan_states(p, bound, g->context)));
     if (g->set->state_memory && bound > room - (room < engine ? room : engine))
         note(g, "%.2f GiB of state memory are more than the %.2f GiB that are left beside the model",
              planning_gib(bound), planning_gib(room > engine ? room - engine : 0));
@@ -202,8 +182,6 @@ static void put_fit(struct planning *g)
     note(g, "keys and values lie in buffers that grow by %lld tokens or a 32nd, whichever is more",
          (long long)state_capacity(0, 1));
 }
-
-/* ---- limits ---------------------------------------------------------------------------------- */
 
 static int measure(struct planning *g, struct err *e)
 {
@@ -276,8 +254,6 @@ static void put_limits(struct planning *g)
     }
 }
 
-/* ---- the whole ------------------------------------------------------------------------------- */
-
 static int read_model(struct planning *g, struct err *e)
 {
     struct engine_options o = {.dir = g->dir,
@@ -342,22 +318,16 @@ int cmd_plan(int argc, char **argv)
     struct plan_settings set = {0};
     struct planning g = {.set = &set};
     int n = options_parse(&plan_command, &set, argc, argv, &e);
-    if (n == OPTIONS_HELP)
-        return 0;
-    if (n > 1)
-        err_set(&e, ERR_USAGE, "'%s' is one argument too many", argv[1]);
-    if (n < 0 || n > 1)
+    if (n < 0)
         return options_refuse(&plan_command, &e);
     g.dir = model_find(n ? argv[0] : set.model, &e);
     int code = ERR_NONE;
-    if (!g.dir || make(&g, &e)) {
+    if (!g.dir || make(&g, &e))
         code = options_failed(&e);
-    } else if (set.json) {
-        json_dumpf(g.root, stdout, JSON_COMPACT | JSON_ENSURE_ASCII);
-        putchar('\n');
-    } else {
+    else if (set.json)
+        options_print_json(json_incref(g.root), JSON_COMPACT | JSON_ENSURE_ASCII);
+    else
         planning_print(&g);
-    }
     if (code == ERR_NONE && !json_is_true(json_object_get(g.root, "fits")))
         code = ERR_FAILED;
     json_decref(g.root);

@@ -77,9 +77,9 @@ static void print_rules(const struct policy *p, bool json)
     struct buf b;
     buf_init(&b, 4 << 20);
     if (json) {
-        buf_puts(&b, "{\"policy\": ");
-        buf_put_json(&b, policy_name(p), strlen(policy_name(p)));
-        buf_printf(&b, ", \"sha256\": \"%s\"}\n", policy_sha256(p));
+        buf_printf(&b, "{\"sha256\": \"%s\"", policy_sha256(p));
+        buf_put_member(&b, "policy", policy_name(p));
+        buf_puts(&b, "}\n");
     } else {
         policy_print(p, &b);
     }
@@ -92,10 +92,9 @@ static void print_ruling(const struct policy_ruling *r, bool json)
     struct buf b;
     buf_init(&b, 1 << 16);
     if (json) {
-        buf_printf(&b, "{\"verdict\": \"%s\", \"rule\": ", policy_verdict_name(r->verdict));
-        buf_put_json(&b, r->rule, strlen(r->rule));
-        buf_puts(&b, ", \"file\": ");
-        buf_put_json(&b, r->file, strlen(r->file));
+        buf_printf(&b, "{\"verdict\": \"%s\"", policy_verdict_name(r->verdict));
+        buf_put_member(&b, "rule", r->rule);
+        buf_put_member(&b, "file", r->file);
         buf_printf(&b, ", \"line\": %d}\n", r->line);
     } else if (r->line) {
         buf_printf(&b, "%s: %s (%s:%d)\n", policy_verdict_name(r->verdict), r->rule, r->file, r->line);
@@ -162,10 +161,6 @@ int cmd_policy(int argc, char **argv)
     struct err e = ERR_INIT;
     struct settings s = {0};
     int n = options_parse(&policy_command, &s, argc, argv, &e);
-    if (n == OPTIONS_HELP)
-        return 0;
-    if (n > 1)
-        n = err_set(&e, ERR_USAGE, "policy takes one file");
     if (n < 0)
         return options_refuse(&policy_command, &e);
     struct policy *p = policy_open(n ? argv[0] : NULL, &e);

@@ -118,8 +118,6 @@ struct qa {
     struct judge_model judge;
 };
 
-/* ---- before the tests ---------------------------------------------------------------------------- */
-
 static int open_suite(struct qa *q, const char *path, struct err *e)
 {
     const struct qa_settings *s = &q->s;
@@ -187,8 +185,6 @@ static void describe(struct qa *q)
     r->model = "script";
     clock_iso(r->started);
 }
-
-/* ---- the run ------------------------------------------------------------------------------------- */
 
 static void save_progress(void *arg, const struct results *r)
 {
@@ -345,10 +341,10 @@ int cmd_qa(int argc, char **argv)
     if (options_defaults(job_options, &q.s.run, &e))
         return options_refuse(&qa_command, &e);
     int n = options_parse(&qa_command, &q.s, argc, argv, &e), code;
-    if (n >= 0 && n != 1)
+    if (n == 0)
         n = err_set(&e, ERR_USAGE, "qa takes one suite: a file, or - for stdin");
     if (n < 0)
-        return n == OPTIONS_HELP ? 0 : options_refuse(&qa_command, &e);
+        return options_refuse(&qa_command, &e);
     if (open_suite(&q, argv[0], &e)) {
         code = options_failed(&e);
     } else if (q.s.list) {

@@ -84,8 +84,6 @@ struct job {
     char *model_dir;
 };
 
-/* ---- the recorded model ---------------------------------------------------------------------- */
-
 static const json_t *of_run(const struct job *j, const char *key)
 {
     return json_object_get(j->record.run, key);
@@ -150,8 +148,6 @@ static int open_model(struct job *j, struct err *e)
     return (j->engine = engine_open(&o, e)) ? compare_model(j, e) : -1;
 }
 
-/* ---- output ---------------------------------------------------------------------------------- */
-
 static void stepped(void *arg, int step, const struct verification *v)
 {
     const struct job *j = arg;
@@ -207,8 +203,6 @@ static void print_json(const struct job *j)
     puts(b.data);
     buf_free(&b);
 }
-
-/* ---- the command ----------------------------------------------------------------------------- */
 
 static uint64_t seed_of(const json_t *settings)
 {

@@ -3,18 +3,15 @@
 #define HOLORUN_CMD_REPLAY_H
 
 #include "base/err.h"
-#include "cli/options.h"
+#include "cli/shared_options.h"
 #include "trace/read.h"
 
 #include <stddef.h>
 
 struct replay_settings {
-    const char *model, *device, *isa, *runs, *dialect;
-    int threads, weights_in, weights, state, kv;
-    bool weight_cache, f32, verify, json, quiet;
-    size_t state_memory;
-
-    bool actions, cursor, dry_run, observe_only, report, redact_frames;
+    MODEL_SETTINGS;
+    const char *runs, *dialect;
+    bool verify, json, quiet, actions, cursor, dry_run, observe_only, report, redact_frames;
     const char *secrets[OPTION_LIST_MAX + 1], *hide[OPTION_LIST_MAX + 1];
     const char *display, *view, *policy, *confirm;
     int from, to;

@@ -6,7 +6,6 @@
 #include "cmd/replay.h"
 
 #include "base/clock.h"
-#include "base/file.h"
 #include "cli/options.h"
 #include "cli/version.h"
 #include "replay/diff.h"
@@ -32,8 +31,6 @@ struct acting {
     struct running_own *told;
     char *report;
 };
-
-/* ---- opening --------------------------------------------------------------------------------- */
 
 static void scrub(const void *secrets, struct buf *json)
 {
@@ -115,8 +112,6 @@ static int open_all(struct acting *a, struct err *e)
     return write_run_json(a, "running", -1, e);
 }
 
-/* ---- the outcome ----------------------------------------------------------------------------- */
-
 /* Both runs side by side. */
 static void write_report(struct acting *a)
 {
@@ -138,8 +133,7 @@ static void write_report(struct acting *a)
 
 static const char *status_of(const struct acting *a, const struct err *e)
 {
-    static const char *const names[] = {"replayed", "differs", "failed"};
-    return e->kind == ERR_STOPPED ? "stopped" : names[a->result.end];
+    return e->kind == ERR_STOPPED ? "stopped" : performed_name(a->result.end);
 }
 
 static void print_json(const struct acting *a, const struct err *e, int code)
@@ -154,10 +148,7 @@ static void print_json(const struct acting *a, const struct err *e, int code)
     }
     if (e->kind)
         json_object_set_new(out, "error", json_string(e->text));
-    char *text = json_dumps(out, JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(6));
-    puts(text ? text : "{}");
-    free(text);
-    json_decref(out);
+    options_print_json(out, JSON_PRESERVE_ORDER);
 }
 
 static void print_outcome(const struct acting *a, const struct err *e, int code)

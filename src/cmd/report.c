@@ -35,20 +35,14 @@ int cmd_report(int argc, char **argv)
     struct report_settings s = {0};
     struct err e = ERR_INIT;
     int n = options_parse(&report_command, &s, argc, argv, &e);
-    if (n == OPTIONS_HELP)
-        return 0;
-    if (n > 1)
-        n = err_set(&e, ERR_USAGE, "one run at a time, not %d", n);
     if (n < 0)
         return options_refuse(&report_command, &e);
     char *dir = recorded_find(n ? argv[0] : NULL, s.runs, &e);
     int rc = dir ? report_write(dir, s.output, &e) : -1;
-    if (rc)
-        fprintf(stderr, "holorun: %s\n", e.text);
-    else if (s.output)
+    if (rc == 0 && s.output)
         printf("%s\n", s.output);
-    else
+    else if (rc == 0)
         printf("%s%sreport.html\n", dir, dir[strlen(dir) - 1] == '/' ? "" : "/");
     free(dir);
-    return rc ? (int)e.kind : 0;
+    return rc ? options_failed(&e) : 0;
 }

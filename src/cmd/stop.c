@@ -39,8 +39,6 @@ const struct command stop_command = {
     .run = cmd_stop,
 };
 
-/* ---- which runs ---------------------------------------------------------------------------------------- */
-
 /* ":1" is the first screen of ":1.0". */
 static bool same_display(const char *a, const char *b)
 {
@@ -113,8 +111,6 @@ static int choose(const struct running *runs, int n, const struct settings *s, c
     return k == 1 ? 1 : several(k, e);
 }
 
-/* ---- output ---------------------------------------------------------------------------------- */
-
 static void print_run(FILE *f, const struct running *r)
 {
     char number[32];
@@ -124,13 +120,11 @@ static void print_run(FILE *f, const struct running *r)
 
 static void put_run(struct buf *b, const struct running *r, const struct stopping *s)
 {
-    const char *const pairs[][2] = {
-        {"display", r->display}, {"run_dir", r->dir}, {"task", r->task}, {"started", r->started}};
     buf_printf(b, "{\"pid\": %d, \"session\": %d", (int)r->pid, r->session);
-    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
-        buf_printf(b, ", \"%s\": ", pairs[i][0]);
-        buf_put_json(b, pairs[i][1], strlen(pairs[i][1]));
-    }
+    buf_put_member(b, "display", r->display);
+    buf_put_member(b, "run_dir", r->dir);
+    buf_put_member(b, "task", r->task);
+    buf_put_member(b, "started", r->started);
     if (s)
         buf_printf(b, ", \"stopped\": \"%s\", \"ms\": %.0f", stopped_name(s->how), s->ms);
     buf_putc(b, '}');
@@ -162,8 +156,6 @@ static void print_stopped(const struct stopping *s)
     fprintf(stderr, "holorun: run %s%s%s %s after %.1f s: %s\n", number_of(&s->run, number),
             *s->run.display ? " on " : "", s->run.display, how[s->how], s->ms / 1000, s->run.task);
 }
-
-/* ---- the command ----------------------------------------------------------------------------------- */
 
 static int stop_them(const struct running *chosen, int n, const struct running *runs, int n_runs, bool json)
 {
@@ -216,11 +208,7 @@ int cmd_stop(int argc, char **argv)
     struct err e = ERR_INIT;
     struct settings s = {0};
     int n = options_parse(&stop_command, &s, argc, argv, &e);
-    if (n == OPTIONS_HELP)
-        return 0;
-    if (n > 1)
-        n = err_set(&e, ERR_USAGE, "name one run, or --all");
-    else if (n == 1 && (s.all || s.list))
+    if (n == 1 && (s.all || s.list))
         n = err_set(&e, ERR_USAGE, "--all and --list name every run already");
     if (n < 0)
         return options_refuse(&stop_command, &e);

@@ -41,10 +41,8 @@ int cmd_version(int argc, char **argv)
     struct err e = ERR_INIT;
     const char *names[MAX_NAMES];
     int n = options_parse(&version_command, NULL, argc, argv, &e);
-    if (n > 0)
-        n = err_set(&e, ERR_USAGE, "'%s' is one argument too many", argv[0]);
     if (n < 0)
-        return n == OPTIONS_HELP ? 0 : options_refuse(&version_command, &e);
+        return options_refuse(&version_command, &e);
     printf("holorun %s%s%s%s\n", HOLORUN_VERSION, *HOLORUN_BUILD ? " (" : "", HOLORUN_BUILD,
            *HOLORUN_BUILD ? ")" : "");
 #ifdef __clang__

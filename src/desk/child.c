@@ -31,18 +31,11 @@ bool child_installed(const char *program)
     return false;
 }
 
-/* ---- environment (putenv() does not copy its strings) ----------------------------------------- */
-
-static void put(const char *name, const char *value)
-{
-    setenv(name, value, 1);
-}
-
 static void put_path(const char *name, const char *folder, const char *below)
 {
     char path[2 * DESK_PATH];
     snprintf(path, sizeof path, "%s/%s", folder, below);
-    put(name, path);
+    setenv(name, path, 1);
 }
 
 static void put_all(const struct msg *m, size_t at)
@@ -64,7 +57,7 @@ static void private_environment(const struct child_context *p)
     /* clang-format on */
     for (size_t i = 0; i < sizeof session_names / sizeof *session_names; i++)
         unsetenv(session_names[i]);
-    put("HOME", p->home);
+    setenv("HOME", p->home, 1);
     put_path("XDG_CONFIG_HOME", p->home, ".config");
     put_path("XDG_CACHE_HOME", p->home, ".cache");
     put_path("XDG_DATA_HOME", p->home, ".local/share");
@@ -72,7 +65,7 @@ static void private_environment(const struct child_context *p)
     put_path("XDG_RUNTIME_DIR", p->dir, "run");
     put_path("TMPDIR", p->dir, "tmp");
     put_path("XAUTHORITY", p->dir, "auth");
-    put("XDG_SESSION_TYPE", "x11");
+    setenv("XDG_SESSION_TYPE", "x11", 1);
 }
 
 static void environment(const struct child_context *p, const struct child_options *h)
@@ -80,17 +73,15 @@ static void environment(const struct child_context *p, const struct child_option
     if (p->own)
         private_environment(p);
     if (!getenv("LC_ALL") && !getenv("LC_CTYPE") && !getenv("LANG"))
-        put("LANG", "C.UTF-8");
+        setenv("LANG", "C.UTF-8", 1);
     if (*p->display)
-        put("DISPLAY", p->display);
+        setenv("DISPLAY", p->display, 1);
     put_all(p->env, p->env_at);
     put_all(h->env, h->env_at);
     if (h->mark)
         putenv((char *)(uintptr_t)h->mark);
     putenv((char *)(uintptr_t)p->mark);
 }
-
-/* ---- a process -------------------------------------------------------------------------------- */
 
 static void reset_signals(void)
 {

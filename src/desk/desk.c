@@ -298,8 +298,6 @@ struct desk *desk_open(const struct desk_options *o, struct err *e)
     return NULL;
 }
 
-/* ---- the end ---------------------------------------------------------------------------------- */
-
 static bool closed_within(struct desk *d, double ms)
 {
     int64_t start = clock_ns();
@@ -355,9 +353,4 @@ const char *desk_display(const struct desk *d)
 const char *desk_home(const struct desk *d)
 {
     return d->home;
-}
-
-const char *desk_folder(const struct desk *d)
-{
-    return d->dir;
 }

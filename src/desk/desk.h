@@ -52,7 +52,6 @@ void desk_close(struct desk *d); /* NULL is fine; returns when all its processes
 
 const char *desk_display(const struct desk *d); /* ":103" */
 const char *desk_home(const struct desk *d);
-const char *desk_folder(const struct desk *d); /* contains HOME; its programs have it as HOLORUN_DESK */
 
 /* The functions below may be called from any thread; calls for one desk are serialized. */
 

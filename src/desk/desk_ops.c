@@ -23,8 +23,6 @@ enum {
     TITLES_MAX = 300
 };
 
-/* ---- requests --------------------------------------------------------------------------------- */
-
 /* With d->lock.  The answer is in d->in. */
 static int send_request(struct desk *d, struct err *e)
 {
@@ -68,8 +66,6 @@ void desk_log(struct desk *d, struct buf *out, size_t most)
 {
     log_tail(d->dir, "programs.log", out, most);
 }
-
-/* ---- windows ---------------------------------------------------------------------------------- */
 
 struct wanted {
     struct regex *re;  /* NULL: any window */
@@ -137,8 +133,6 @@ int desk_wait_window(struct desk *d, const char *pattern, double seconds, const 
     buf_free(&w.titles);
     return found < 0 ? -1 : 0;
 }
-
-/* ---- commands --------------------------------------------------------------------------------- */
 
 static int read_output(struct desk *d, size_t n, struct buf *output)
 {
@@ -231,8 +225,6 @@ int desk_run_all(struct desk *d, const char *const *commands, const char *when, 
         buf_clear(said);
     return rc;
 }
-
-/* ---- processes -------------------------------------------------------------------------------- */
 
 /* argv joined by spaces; returns the length. */
 static size_t command_line(pid_t pid, char text[COMMAND_LINE])

@@ -1,5 +1,5 @@
 /* desk_start.c - the supervisor starts its desk: folders, server, window manager. */
-#include "desk/supervisor.h"
+#include "desk/private.h"
 
 #include "base/clock.h"
 
@@ -11,8 +11,6 @@
 #include <unistd.h>
 
 enum { SERVER_TRIES = 6, FIRST_DISPLAY = 100, SPREAD = 400 /* numbers are not reused at once */ };
-
-/* ---- opening ---------------------------------------------------------------------------------- */
 
 static int make_folders(struct supervisor *k, const char *home, struct err *e)
 {

@@ -50,8 +50,6 @@ static const char *temp_root(void)
                : "/tmp";
 }
 
-/* ---- removing --------------------------------------------------------------------------------- */
-
 static void remove_in(int dir, int top, int depth, int *moved);
 
 static void remove_entry(int dir, const char *name, int top, int depth, int *moved)
@@ -103,8 +101,6 @@ bool folder_remove(const char *path)
     }
     return false;
 }
-
-/* ---- copying ---------------------------------------------------------------------------------- */
 
 struct copy {
     const char *from;
@@ -217,8 +213,6 @@ int folder_copy(const char *from, const char *to, struct err *e)
     }
     return copy_folder(&c, in, out, 0);
 }
-
-/* ---- sweeping --------------------------------------------------------------------------------- */
 
 void folder_sweep_desk(const char *path)
 {

@@ -112,8 +112,6 @@ void stream_drop_ring(struct stream *s)
     s->ring_size = s->ring_total = 0;
 }
 
-/* ---- reading logs ----------------------------------------------------------------------------- */
-
 static ssize_t tail_of(const char *path, char *out, size_t most)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);

@@ -5,7 +5,7 @@
  * gone, or on MSG_CLOSE, it sends TERM, then KILL to the programs; TERM, then KILL to window manager,
  * server and all other children; then it removes display lock and folder.
  */
-#include "desk/supervisor.h"
+#include "desk/private.h"
 
 #include "base/clock.h"
 
@@ -153,8 +153,6 @@ int supervisor_start(struct supervisor *k, struct process *p, struct child_optio
         *stream = s;
     return 0;
 }
-
-/* ---- the end ---------------------------------------------------------------------------------- */
 
 static void term(pid_t pid)
 {

@@ -5,18 +5,14 @@
  */
 #include "eval/calibrate.h"
 
+#include "base/embed.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 enum { CELL_W = 20, CELL_H = 30, PAD = 2, RISE = 5, TRIES = 2000 };
 
-/* clang-format off */
-extern const char calibrate_glyphs[], calibrate_glyphs_end[];
-__asm__(".pushsection .rodata\n"
-        ".global calibrate_glyphs\ncalibrate_glyphs:\n.incbin \"assets/calibrate/glyphs.png\"\n"
-        ".global calibrate_glyphs_end\ncalibrate_glyphs_end:\n.byte 0\n"
-        ".popsection\n");
-/* clang-format on */
+EMBED(calibrate_glyphs, "assets/calibrate/glyphs.png");
 
 static const char chars[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
 

@@ -173,13 +173,10 @@ static int add_line(struct eval_set *s, const char *line, size_t len, int number
 
 int eval_set_parse(struct eval_set *s, const char *data, size_t len, const char *name, struct err *e)
 {
-    struct sha256 sum;
     json_t *ids = json_object();
     int rc = 0, number = 0;
     *s = (struct eval_set){.unknown = json_object(), .folder = xstrdup("")};
-    sha256_begin(&sum);
-    sha256_add(&sum, data, len);
-    sha256_end(&sum, s->sha256);
+    sha256(data, len, s->sha256);
     for (const char *p = data, *end = data + len; p < end && rc == 0;) {
         const char *stop = memchr(p, '\n', (size_t)(end - p));
         size_t n = (size_t)((stop ? stop : end) - p);

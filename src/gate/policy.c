@@ -5,6 +5,7 @@
  */
 #include "gate/policy_impl.h"
 
+#include "base/embed.h"
 #include "base/buf.h"
 #include "base/file.h"
 #include "base/sha256.h"
@@ -14,13 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The path is relative to the folder in which make runs. */
-__asm__(".section .rodata\n"
-        "gate_builtin:\n"
-        ".incbin \"src/gate/builtin.yaml\"\n"
-        ".byte 0\n"
-        ".previous\n");
-extern const char gate_builtin[];
+EMBED(gate_builtin, "src/gate/builtin.yaml");
 
 static const char terminal_classes[] =
     "term|console|rxvt|alacritty|kitty|^foot|^st$|^st-|tilix|guake|yakuake|tilda|ghostty|konsole|^eterm$";

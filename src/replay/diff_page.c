@@ -1,19 +1,14 @@
 /* diff_page.c - two runs as one HTML page without a script; the template is diff.html, part of the binary. */
 #include "replay/diff.h"
 
+#include "base/embed.h"
 #include "base/file.h"
 #include "trace/page.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* The path is relative to the folder in which make runs. */
-__asm__(".section .rodata\n"
-        "diff_template:\n"
-        ".incbin \"src/replay/diff.html\"\n"
-        ".byte 0\n"
-        ".previous\n");
-extern const char diff_template[];
+EMBED(diff_template, "src/replay/diff.html");
 
 struct diff_page {
     const struct run_diff *d;
@@ -118,9 +113,8 @@ static void put_told(const struct diff_page *p, const struct story_step *s)
         fputs("<p class=\"thought\">there is no such step</p></div>\n", p->f);
         return;
     }
-    fputs("<p class=\"thought\">", p->f);
-    page_text(p->f, field_text(s->step, "thought"));
-    fputs("</p>\n<ol class=\"actions\">", p->f);
+    page_between(p->f, "<p class=\"thought\">", field_text(s->step, "thought"),
+                 "</p>\n<ol class=\"actions\">");
     for (int i = 0; i < s->nactions; i++) {
         fprintf(p->f, "<li%s>", *s->actions[i].failure ? " class=\"failed\"" : "");
         page_text(p->f, s->actions[i].what);

@@ -212,12 +212,17 @@ static int perform_step(struct performing *p, const struct story_step *s, struct
     return trace_sync(p->o->trace, e);
 }
 
-static int record_end(struct performing *p, const char *error, struct err *e)
+const char *performed_name(enum performed end)
 {
     static const char *const names[] = {"replayed", "differs", "failed"};
+    return names[end];
+}
+
+static int record_end(struct performing *p, const char *error, struct err *e)
+{
     struct trace *t = p->o->trace;
     trace_begin(t, p->r->at, "end");
-    trace_text(t, "status", names[p->r->end]);
+    trace_text(t, "status", performed_name(p->r->end));
     if (error)
         trace_text(t, "error", error);
     return trace_end(t, e) || trace_sync(t, e) ? -1 : 0;

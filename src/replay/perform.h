@@ -28,6 +28,7 @@ struct perform_options { /* all borrowed */
 };
 
 enum performed { PERFORMED_ALL, PERFORMED_DIFFERS, PERFORMED_FAILED };
+const char *performed_name(enum performed end); /* "replayed" */
 
 struct perform_result {
     enum performed end;

@@ -39,28 +39,31 @@ static bool get_int(const json_t *fields, const char *key, int64_t lo, int64_t h
     return json_is_integer(v) && *out >= lo && *out <= hi;
 }
 
-static bool get_number(const json_t *fields, const char *key, double lo, double hi, float *out)
+/* The same; -1 with the damage. */
+static int need_int(const struct event *v, const char *key, int64_t lo, int64_t hi, int64_t *out,
+                    struct err *e)
 {
-    const json_t *v = json_object_get(fields, key);
-    double x = json_number_value(v);
+    return get_int(v->fields, key, lo, hi, out) ? 0 : damaged(v, key, e);
+}
+
+static int need_number(const struct event *v, const char *key, double hi, float *out, struct err *e)
+{
+    const json_t *n = json_object_get(v->fields, key);
+    double x = json_number_value(n);
     *out = (float)x;
-    return json_is_number(v) && x >= lo && x <= hi;
+    return json_is_number(n) && x >= 0 && x <= hi ? 0 : damaged(v, key, e);
 }
 
 /* Offsets and hashes of its tokens. */
 static int read_offsets(const struct timeline *t, const struct event *v, struct turn_reply *r, struct err *e)
 {
-    const json_t *f = v->fields;
-    if (!get_int(f, "prompt_tokens", 0, TIMELINE_MAX_CONVERSATION, &r->prompt))
-        return damaged(v, "prompt_tokens", e);
-    if (!get_int(f, "kept", 0, r->prompt, &r->kept))
-        return damaged(v, "kept", e);
-    if (!get_hash(f, "prompt_hash", &r->prompt_hash))
+    if (need_int(v, "prompt_tokens", 0, TIMELINE_MAX_CONVERSATION, &r->prompt, e) ||
+        need_int(v, "kept", 0, r->prompt, &r->kept, e) ||
+        need_int(v, "tokens_at", 0, TIMELINE_MAX_TOKENS, &r->at, e) ||
+        need_int(v, "logprobs_at", 0, TIMELINE_MAX_TOKENS, &r->logprobs_at, e))
+        return -1;
+    if (!get_hash(v->fields, "prompt_hash", &r->prompt_hash))
         return damaged(v, "prompt_hash", e);
-    if (!get_int(f, "tokens_at", 0, TIMELINE_MAX_TOKENS, &r->at))
-        return damaged(v, "tokens_at", e);
-    if (!get_int(f, "logprobs_at", 0, TIMELINE_MAX_TOKENS, &r->logprobs_at))
-        return damaged(v, "logprobs_at", e);
     int64_t end = r->at + r->prompt - r->kept + r->n;
     if (end > t->n_tokens)
         return err_set(e, ERR_ENV, "tokens.bin has %lld tokens, step %d needs %lld: the file was cut off",
@@ -68,7 +71,7 @@ static int read_offsets(const struct timeline *t, const struct event *v, struct 
     if (r->logprobs_at + r->n > t->n_logprobs)
         return err_set(e, ERR_ENV, "logprobs.bin has %lld tokens, step %d needs %lld: the file was cut off",
                        (long long)t->n_logprobs, v->step, (long long)(r->logprobs_at + r->n));
-    r->hashed = get_hash(f, "logits_hash", &r->logits_hash);
+    r->hashed = get_hash(v->fields, "logits_hash", &r->logits_hash);
     r->has_tokens = true;
     return 0;
 }
@@ -82,22 +85,16 @@ static int read_reply(struct timeline *t, const struct event *v, struct err *e)
     r->goal = !strcmp(field_text(f, "goal"), "answer") ? GOAL_ANSWER : GOAL_STEP;
     r->think = field_bool(f, "think");
     r->cancelled = !strcmp(field_text(f, "finish"), "cancelled");
-    if (!get_int(f, "tokens", 0, TIMELINE_MAX_REPLY, &n))
-        return damaged(v, "tokens", e);
-    if (!get_int(f, "forced", 0, n, &forced))
-        return damaged(v, "forced", e);
+    if (need_int(v, "tokens", 0, TIMELINE_MAX_REPLY, &n, e) || need_int(v, "forced", 0, n, &forced, e))
+        return -1;
     r->n = (int)n;
     r->forced = (int)forced;
     t->replies++;
-    bool settings = json_object_get(f, "top_p");
-    if (settings && !get_number(f, "temperature", 0, 100, &r->sampling.temperature))
-        return damaged(v, "temperature", e);
-    if (settings && !get_number(f, "top_p", 0, 1, &r->sampling.top_p))
-        return damaged(v, "top_p", e);
-    if (settings && !get_int(f, "max_tokens", 0, TIMELINE_MAX_REPLY, &most))
-        return damaged(v, "max_tokens", e);
-    if (settings && !get_int(f, "resample", 0, 1000, &resample))
-        return damaged(v, "resample", e);
+    if (json_object_get(f, "top_p") && (need_number(v, "temperature", 100, &r->sampling.temperature, e) ||
+                                        need_number(v, "top_p", 1, &r->sampling.top_p, e) ||
+                                        need_int(v, "max_tokens", 0, TIMELINE_MAX_REPLY, &most, e) ||
+                                        need_int(v, "resample", 0, 1000, &resample, e)))
+        return -1;
     r->sampling.max_tokens = (int)most;
     r->resample = (int)resample;
     return json_object_get(f, "prompt_tokens") ? read_offsets(t, v, r, e) : 0;
@@ -192,14 +189,11 @@ static int read_turns(struct timeline *t, struct err *e)
     return check_order(t, e);
 }
 
-int timeline_read(struct timeline *t, const struct record *r, const int32_t *tokens, int64_t n_tokens,
-                  const float *logprobs, int64_t n_logprobs, struct err *e)
+int timeline_read(struct timeline *t, const struct record *r, int32_t *tokens, int64_t n_tokens,
+                  float *logprobs, int64_t n_logprobs, struct err *e)
 {
-    *t = (struct timeline){.record = r, .n_tokens = n_tokens, .n_logprobs = n_logprobs};
-    t->tokens = xmalloc((unsigned long)n_tokens + 1, sizeof *t->tokens);
-    t->logprobs = xmalloc((unsigned long)n_logprobs + 1, 2 * sizeof *t->logprobs);
-    memcpy(t->tokens, tokens, (size_t)n_tokens * sizeof *tokens);
-    memcpy(t->logprobs, logprobs, (size_t)n_logprobs * 2 * sizeof *logprobs);
+    *t = (struct timeline){r, .tokens = tokens, .n_tokens = n_tokens, .logprobs = logprobs,
+                           .n_logprobs = n_logprobs};
     if (read_turns(t, e) == 0)
         return 0;
     timeline_free(t);
@@ -225,15 +219,14 @@ static int read_array(const struct record *r, const char *name, size_t size, cha
 int timeline_open(struct timeline *t, const struct record *r, struct err *e)
 {
     char *tokens = NULL, *logprobs = NULL;
-    int64_t n_tokens, n_logprobs;
-    int rc = -1;
-    *t = (struct timeline){0};
-    if (read_array(r, "tokens.bin", sizeof(int32_t), &tokens, &n_tokens, e) == 0 &&
-        read_array(r, "logprobs.bin", 2 * sizeof(float), &logprobs, &n_logprobs, e) == 0)
-        rc = timeline_read(t, r, (const int32_t *)(const void *)tokens, n_tokens,
-                           (const float *)(const void *)logprobs, n_logprobs, e);
-    free(tokens);
-    free(logprobs);
+    int64_t n_tokens = 0, n_logprobs = 0;
+    int rc = read_array(r, "tokens.bin", sizeof(int32_t), &tokens, &n_tokens, e) ||
+             read_array(r, "logprobs.bin", 2 * sizeof(float), &logprobs, &n_logprobs, e);
+    *t = (struct timeline){r, .tokens = (int32_t *)(void *)tokens, .logprobs = (float *)(void *)logprobs};
+    if (rc)
+        timeline_free(t);
+    else
+        rc = timeline_read(t, r, t->tokens, n_tokens, t->logprobs, n_logprobs, e);
     return rc ? err_prefix(e, "'%s'", r->dir) : 0;
 }
 

@@ -68,9 +68,9 @@ struct timeline {
 };
 
 int timeline_open(struct timeline *t, const struct record *r, struct err *e);
-/* The same from memory, for fuzzing; copies the arrays. */
-int timeline_read(struct timeline *t, const struct record *r, const int32_t *tokens, int64_t n_tokens,
-                  const float *logprobs, int64_t n_logprobs, struct err *e);
+/* The same from memory, for fuzzing; takes over the arrays, also when it fails. */
+int timeline_read(struct timeline *t, const struct record *r, int32_t *tokens, int64_t n_tokens,
+                  float *logprobs, int64_t n_logprobs, struct err *e);
 void timeline_free(struct timeline *t);
 
 /* 0 when there are replies and all have tokens; else -1 with e. */

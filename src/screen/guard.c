@@ -4,7 +4,7 @@
 #include "screen/private.h"
 
 #include "base/clock.h"
-#include "base/thread.h"
+#include "base/pool.h"
 
 #include <X11/extensions/XTest.h>
 #include <errno.h>

@@ -10,7 +10,7 @@
 
 #include "base/buf.h"
 #include "base/file.h"
-#include "base/thread.h"
+#include "base/pool.h"
 #include "screen/private.h"
 
 #include <X11/XKBlib.h>

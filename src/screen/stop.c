@@ -18,7 +18,7 @@
 
 #include "base/clock.h"
 #include "base/flag.h"
-#include "base/thread.h"
+#include "base/pool.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -12,7 +12,7 @@
 
 #include "base/file.h"
 #include "base/flag.h"
-#include "base/thread.h"
+#include "base/pool.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -20,7 +20,7 @@
 
 #include "base/clock.h"
 #include "base/flag.h"
-#include "base/thread.h"
+#include "base/pool.h"
 
 #include <X11/Xatom.h>
 #include <X11/extensions/XInput2.h>

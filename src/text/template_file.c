@@ -81,11 +81,8 @@ const char *chat_check(const char *dir, const struct tokenizer *t)
     char *text = read_template(dir);
     if (!text)
         return "the model has no chat template; the layout of Nemotron VL is used";
-    struct sha256 sum;
     char hex[65];
-    sha256_begin(&sum);
-    sha256_add(&sum, text, strlen(text));
-    sha256_end(&sum, hex);
+    sha256(text, strlen(text), hex);
     bool alike = true;
     for (size_t i = 0; i < 4; i++)
         alike = alike && strstr(text, marks[i]);

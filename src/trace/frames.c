@@ -8,8 +8,6 @@
 #include "base/clock.h"
 #include "base/file.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -111,11 +109,8 @@ struct frames *frames_open(const char *dir, struct err *e)
     char *folder = xasprintf("%s/frames", dir);
     int rc = dir_make(folder, e);
     free(folder);
-    if (!rc) {
-        f->index_fd = open(f->index_path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
-        if (f->index_fd < 0)
-            rc = err_set(e, ERR_ENV, "cannot write '%s': %s", f->index_path, strerror(errno));
-    }
+    if (!rc && (f->index_fd = file_append(f->index_path, e)) < 0)
+        rc = -1;
     pthread_mutex_init(&f->lock, NULL);
     pthread_cond_init(&f->changed, NULL);
     if (!rc && pthread_create(&f->thread, NULL, frames_thread, f))

@@ -1,6 +1,8 @@
 /* page.c - see page.h. */
 #include "trace/page.h"
 
+#include "base/embed.h"
+
 #include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -26,6 +28,13 @@ void page_text(FILE *f, const char *s)
         else if (c >= 0x20 || c == '\n' || c == '\t')
             fputc(c, f);
     }
+}
+
+void page_between(FILE *f, const char *before, const char *s, const char *after)
+{
+    fputs(before, f);
+    page_text(f, s);
+    fputs(after, f);
 }
 
 void page_duration(FILE *f, double ms)
@@ -149,13 +158,7 @@ void page_nonce(char nonce[33])
         snprintf(nonce + 2 * i, 3, "%02x", random[i]);
 }
 
-/* The path is relative to the folder in which make runs. */
-__asm__(".section .rodata\n"
-        "page_style:\n"
-        ".incbin \"src/trace/page.css\"\n"
-        ".byte 0\n"
-        ".previous\n");
-extern const char page_style[];
+EMBED(page_style, "src/trace/page.css");
 
 static void print_slot(const struct page_slot *slots, int n, const char *name, size_t len, FILE *f, void *arg)
 {

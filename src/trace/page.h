@@ -12,6 +12,7 @@
 #include <stdio.h>
 
 void page_text(FILE *f, const char *s); /* for element content and for attributes in double quotes alike */
+void page_between(FILE *f, const char *before, const char *s, const char *after); /* page_text in markup */
 void page_duration(FILE *f, double ms);
 void page_base64(FILE *f, const unsigned char *s, size_t n);
 void page_pair(FILE *f, const char *name,

@@ -6,6 +6,7 @@
  */
 #include "trace/report.h"
 
+#include "base/embed.h"
 #include "base/file.h"
 #include "trace/page.h"
 #include "trace/story.h"
@@ -13,13 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The path is relative to the folder in which make runs. */
-__asm__(".section .rodata\n"
-        "report_template:\n"
-        ".incbin \"src/trace/report.html\"\n"
-        ".byte 0\n"
-        ".previous\n");
-extern const char report_template[];
+EMBED(report_template, "src/trace/report.html");
 
 struct page {
     FILE *f;
@@ -320,23 +315,16 @@ static void slot_steps(void *arg)
             fputs("After the last step: an answer was asked for", p->f);
         else
             fprintf(p->f, "Step %d of %d", s->number, last_number(&p->story));
-        fputs("</h2>\n<p class=\"thought\">", p->f);
-        page_text(p->f, field_text(s->step, "thought"));
-        fputs("</p>\n", p->f);
+        page_between(p->f, "</h2>\n<p class=\"thought\">", field_text(s->step, "thought"), "</p>\n");
         const char *note = field_text(s->step, "note"), *raw = field_text(s->generate, "text");
-        if (*note) {
-            fputs("<p class=\"note\">", p->f);
-            page_text(p->f, note);
-            fputs("</p>\n", p->f);
-        }
+        if (*note)
+            page_between(p->f, "<p class=\"note\">", note, "</p>\n");
         put_actions(p->f, s);
         put_lines(p->f, s);
         page_bar(p->f, s->ms);
-        if (*raw) {
-            fputs("<details><summary>what the model wrote</summary><pre>", p->f);
-            page_text(p->f, raw);
-            fputs("</pre></details>\n", p->f);
-        }
+        if (*raw)
+            page_between(p->f, "<details><summary>what the model wrote</summary><pre>", raw,
+                         "</pre></details>\n");
         fputs("</div>\n</section>\n", p->f);
     }
     if (!p->story.n)
@@ -364,8 +352,6 @@ static void slot_strip(void *arg)
         fputs("</em></span></a>\n", p->f);
     }
 }
-
-/* ---- the page -------------------------------------------------------------------------------- */
 
 static const struct page_slot slots[] = {
     {"frames", slot_frames}, {"title", slot_title},   {"nonce", slot_nonce}, {"task", slot_title},

@@ -7,7 +7,6 @@
 #include "trace/frames.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -72,14 +71,6 @@ static char *make_run_dir(const char *runs, struct err *e)
     return NULL;
 }
 
-static int open_append(const char *path, struct err *e)
-{
-    int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (fd < 0)
-        err_set(e, ERR_ENV, "cannot write '%s': %s", path, strerror(errno));
-    return fd;
-}
-
 struct trace *trace_open(const char *runs, struct err *e)
 {
     char *standard = runs ? NULL : trace_runs_dir(e);
@@ -95,7 +86,7 @@ struct trace *trace_open(const char *runs, struct err *e)
     t->events_path = xasprintf("%s/events.jsonl", t->dir);
     t->tokens.path = xasprintf("%s/tokens.bin", t->dir);
     t->logprobs.path = xasprintf("%s/logprobs.bin", t->dir);
-    t->events_fd = open_append(t->events_path, e);
+    t->events_fd = file_append(t->events_path, e);
     if (t->events_fd < 0)
         goto failed;
     t->frames = frames_open(t->dir, e);
@@ -196,11 +187,7 @@ void trace_begin(struct trace *t, int step, const char *kind)
 
 void trace_text(struct trace *t, const char *key, const char *value)
 {
-    put_key(t, key);
-    if (value)
-        buf_put_json(&t->line, value, strlen(value));
-    else
-        buf_puts(&t->line, "null");
+    buf_put_member(&t->line, key, value);
 }
 
 void trace_int(struct trace *t, const char *key, int64_t value)
@@ -268,7 +255,7 @@ static int put_rows(struct trace *t, struct rows *r, const void *data, size_t si
     *at = r->n;
     if (failed_before(t, e))
         return -1;
-    if (r->fd < 0 && (r->fd = open_append(r->path, &cause)) < 0)
+    if (r->fd < 0 && (r->fd = file_append(r->path, &cause)) < 0)
         return trace_fail(t, &cause, e);
     if (file_write_all(r->fd, r->path, data, (size_t)n * size, &cause))
         return trace_fail(t, &cause, e);

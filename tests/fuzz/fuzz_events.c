@@ -29,8 +29,8 @@ static void print(const struct record *r)
 
 static void follow(const struct record *r)
 {
-    static const int32_t tokens[NUMBERS];
-    static const float logprobs[2 * NUMBERS];
+    int32_t *tokens = xcalloc(NUMBERS, sizeof *tokens);
+    float *logprobs = xcalloc(NUMBERS, 2 * sizeof *logprobs);
     struct timeline t;
     struct err e = ERR_INIT;
     if (timeline_read(&t, r, tokens, NUMBERS, logprobs, NUMBERS, &e)) {

@@ -7,6 +7,7 @@
  */
 #include "qa/report/page.h"
 
+#include "base/embed.h"
 #include "base/bar.h"
 #include "qa/report/report.h"
 #include "qa/report/summary.h"
@@ -16,13 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Relative to the folder in which make runs. */
-__asm__(".section .rodata\n"
-        "qa_template:\n"
-        ".incbin \"src/qa/report/page.html\"\n"
-        ".byte 0\n"
-        ".previous\n");
-extern const char qa_template[];
+EMBED(qa_template, "src/qa/report/page.html");
 
 enum { TEXT = 16 << 10, SHORT = 400, LANE = 18, GAP = 4, WIDE = 1000 };
 

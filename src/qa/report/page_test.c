@@ -346,9 +346,7 @@ static void put_section(struct qa_page *p, const struct result *r, int number)
     attempt_run_open(&t, summary_last_attempt(r));
     open_test(p->f, r, number, "section", "div");
     put_figures(p->f, r);
-    fputs("</div>\n<p class=\"why\">", p->f);
-    page_text(p->f, why);
-    fputs("</p>\n", p->f);
+    page_between(p->f, "</div>\n<p class=\"why\">", why, "</p>\n");
     put_task(p->f, r);
     if (t.a) {
         fputs("<div class=\"two\">\n", p->f);

@@ -108,10 +108,7 @@ static enum answer has_content(struct probe *probe, const char *path, struct err
     }
     if (a == ANSWER_YES && c->sha256) {
         char hex[65];
-        struct sha256 sum;
-        sha256_begin(&sum);
-        sha256_add(&sum, data, len);
-        sha256_end(&sum, hex);
+        sha256(data, len, hex);
         a = strcmp(hex, c->sha256) ? ANSWER_NO : ANSWER_YES;
         if (a == ANSWER_NO || !c->text2)
             probe_detail(probe, "expected '%s' %s sha256 %.16s..., got %zu bytes with %.16s...", c->text,

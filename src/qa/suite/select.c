@@ -5,7 +5,7 @@
  */
 #include "qa/suite/private.h"
 
-#include "base/nearest.h"
+#include "base/buf.h"
 
 #include <ctype.h>
 #include <fnmatch.h>

@@ -2,7 +2,7 @@
  * expected. */
 #include "qa/suite/private.h"
 
-#include "base/nearest.h"
+#include "base/buf.h"
 #include "base/regex.h"
 
 #include <ctype.h>

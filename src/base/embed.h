@@ -1,0 +1,20 @@
+/* embed.h - a file of the source tree as bytes of the binary.
+ *
+ * EMBED(name, "path") defines `const char name[]`, and `name_end[]`, a NUL after them.  The path is
+ * relative to the folder in which make runs; the Makefile rebuilds the object when the file changes.
+ */
+#ifndef HOLORUN_BASE_EMBED_H
+#define HOLORUN_BASE_EMBED_H
+
+/* clang-format off */
+/* NOLINTBEGIN(bugprone-macro-parentheses): a symbol cannot stand in parentheses */
+#define EMBED(symbol, path)                                              \
+    extern const char symbol[], symbol##_end[];                          \
+    __asm__(".pushsection .rodata\n"                                     \
+            ".global " #symbol "\n" #symbol ":\n.incbin \"" path "\"\n"  \
+            ".global " #symbol "_end\n" #symbol "_end:\n.byte 0\n"       \
+            ".popsection\n")
+/* NOLINTEND(bugprone-macro-parentheses) */
+/* clang-format on */
+
+#endif
