@@ -146,7 +146,7 @@ enum {
     WORD_MAX = 32, /* longer words are not compared */
 };
 
-/* The Damerau-Levenshtein distance: edits (insert, delete, replace, swap neighbours) between two short words. */
+/* The Damerau-Levenshtein distance (insert, delete, replace, swap neighbours) of two short words. */
 static int edit_distance(const char *a, const char *b)
 {
     int na = (int)strlen(a), nb = (int)strlen(b);

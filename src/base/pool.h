@@ -21,8 +21,8 @@ void pool_free(struct pool *p);
 int pool_threads(const struct pool *p);                                          /* 1 for NULL */
 void pool_for(struct pool *p, int64_t n, int64_t grain, pool_fn *fn, void *arg); /* p NULL: runs here */
 
-/* Starts a service thread: a stack of so many bytes (0: the default, 8 MiB), all signals blocked.  Returns 0 or
- * an errno. */
+/* Starts a service thread: a stack of so many bytes (0: the default, 8 MiB), all signals blocked.  0 or an
+ * errno. */
 int thread_start(pthread_t *thread, size_t stack, void *(*fn)(void *), void *arg);
 
 #endif

@@ -41,7 +41,7 @@ static int check(const struct bench *k, int n, struct err *e)
     static const char names[] = "all|peak|kernels|vision|prefill|decode|concurrency|session|step|drift|fleet|"
                                 "threads|peers|peers-prompt|peers-decode|peers-tile";
     if (n == 0 && options_choice_index(names, k->section) < 0)
-        return err_set(e, ERR_USAGE, "--section is one of %s, not '%s'", names, k->section);
+        return err_set(e, ERR_USAGE, "there is no section '%s', but %s", k->section, names);
     if (n == 0 && k->random && !random_find(k->random, e))
         return -1;
     return n;

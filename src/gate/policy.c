@@ -5,8 +5,8 @@
  */
 #include "gate/policy_impl.h"
 
-#include "base/embed.h"
 #include "base/buf.h"
+#include "base/embed.h"
 #include "base/file.h"
 #include "base/sha256.h"
 #include "base/utf8.h"

@@ -7,8 +7,8 @@
  */
 #include "qa/report/page.h"
 
-#include "base/embed.h"
 #include "base/bar.h"
+#include "base/embed.h"
 #include "qa/report/report.h"
 #include "qa/report/summary.h"
 #include "trace/page.h"
