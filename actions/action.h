@@ -95,10 +95,10 @@ struct action {
     int nhold;
     int16_t dx, dy; /* SCROLL: wheel clicks, +x right, +y down */
     char *text;     /* TYPE ANSWER INFEASIBLE GOTO ASK PLAN: UTF-8, owned; never NULL for these */
-    bool press_enter, overwrite;      /* TYPE */
-    bool secret;                      /* TYPE: typed with keys only, not recorded */
-    uint32_t ms;                      /* WAIT, DRAG duration */
-    char element[ACTION_MAX_ELEMENT]; /* the model's description of the target */
+    bool press_enter, overwrite, at_end; /* TYPE; at_end: the End key goes first */
+    bool secret;                         /* TYPE: typed with keys only, not recorded */
+    uint32_t ms;                         /* WAIT, DRAG duration */
+    char element[ACTION_MAX_ELEMENT];    /* the model's description of the target */
 };
 
 enum repair { /* deviations that the parser has accepted, as bits */

@@ -304,7 +304,10 @@ enum action_fault bind_arg(struct binding *c, const struct tool_arg *arg, json_t
     case PARAM_NUMBER:
         return set_seconds(c, arg, v);
     case PARAM_BOOL:
-        return set_bool(c, arg, v, arg->id == P_OVERWRITE ? &a->overwrite : &a->press_enter);
+        return set_bool(c, arg, v,
+                        arg->id == P_OVERWRITE ? &a->overwrite
+                        : arg->id == P_AT_END  ? &a->at_end
+                                               : &a->press_enter);
     case PARAM_ENUM:
         return read_enum(c, arg, v);
     case PARAM_COORD:

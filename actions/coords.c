@@ -4,6 +4,7 @@
  *   norm1     px = min(size - 1, floor(v * size))            v in 0..1
  *   px        px = floor(v)                                  v in 0..size - 1
  *   bin64     px = floor((v + 0.5) * size / 64)              v in 0..63, whole
+ *   native    px = floor(v * max(1, longer side / 1024))     v in 0..1023, of a picture that was reduced to that
  *
  * A number out of range is an error that the model reads: a click somewhere else is worse than no click.
  * Up to 1 % beyond an edge is clamped to the edge and recorded.
@@ -12,11 +13,16 @@
 
 #include <math.h>
 
-enum { BINS = 64 };
+enum { BINS = 64, NATIVE_SIDE = 1024 };
 
-/* The unrounded position of v along an extent, up to and including the far edge of the last pixel. */
-static int to_extent(enum coord_space space, double v, int size, double *position, bool *clamped)
+/* The unrounded position of v along an extent, up to and including the far edge of the last pixel.  longest:
+ * the longer side of the image. */
+static int to_extent(enum coord_space space, double v, int size, int longest, double *position, bool *clamped)
 {
+    if (space == COORD_NATIVE) {
+        v *= longest > NATIVE_SIDE ? (double)longest / NATIVE_SIDE : 1;
+        space = COORD_PIXEL;
+    }
     double top = space == COORD_NORM1000 ? 1000
                  : space == COORD_NORM1  ? 1
                  : space == COORD_PIXEL  ? size - 1
@@ -30,19 +36,30 @@ static int to_extent(enum coord_space space, double v, int size, double *positio
     return 0;
 }
 
-static int coords_to_pixel(enum coord_space space, double v, int size, int *pixel, bool *clamped)
+static int coords_to_pixel(enum coord_space space, double v, int size, int longest, int *pixel, bool *clamped)
 {
     double position;
-    if (to_extent(space, v, size, &position, clamped))
+    if (to_extent(space, v, size, longest, &position, clamped))
         return -1;
     *pixel = (int)fmin(floor(position), size - 1);
     return 0;
 }
 
-int dialect_to_pixel(const struct dialect *d, double v, int size, int *pixel)
+static int longer(int w, int h)
+{
+    return w > h ? w : h;
+}
+
+int dialect_to_pixels(const struct dialect *d, const double v[2], int w, int h, int32_t *x, int32_t *y)
 {
     bool clamped = false;
-    return coords_to_pixel(d->coords, v, size, pixel, &clamped);
+    int px, py;
+    if (coords_to_pixel(d->coords, v[0], w, longer(w, h), &px, &clamped) ||
+        coords_to_pixel(d->coords, v[1], h, longer(w, h), &py, &clamped))
+        return -1;
+    *x = px;
+    *y = py;
+    return 0;
 }
 
 /* In spaces of whole numbers, fractions from 0 to 1 are taken as parts of the extent, other fractions are
@@ -61,7 +78,8 @@ static bool convert_fractions(enum coord_space space, const struct dialect_numbe
 }
 
 static const char *const ranges[] = {"integers from 0 to 1000", "numbers from 0 to 1",
-                                     "pixels of the screenshot", "bins from 0 to 63"};
+                                     "pixels of the screenshot", "bins from 0 to 63",
+                                     "pixels of the picture that the model saw"};
 
 enum action_fault coords_to_pixels(struct parse *p, const char *what, struct dialect_numbers n, int32_t *x,
                                    int32_t *y)
@@ -70,8 +88,8 @@ enum action_fault coords_to_pixels(struct parse *p, const char *what, struct dia
     double nx, ny;
     int px, py;
     p->out->repairs |= convert_fractions(p->space, &n, &nx, &ny) ? REPAIR_FLOAT : 0;
-    if (coords_to_pixel(p->space, nx, p->w, &px, &clamped) ||
-        coords_to_pixel(p->space, ny, p->h, &py, &clamped))
+    if (coords_to_pixel(p->space, nx, p->w, longer(p->w, p->h), &px, &clamped) ||
+        coords_to_pixel(p->space, ny, p->h, longer(p->w, p->h), &py, &clamped))
         return parse_fault(p, FAULT_RANGE, "%s = %g, %g is outside the screen: coordinates are %s", what, n.x,
                            n.y, ranges[p->space]);
     *x = px;
@@ -86,7 +104,8 @@ int dialect_exact_point(enum coord_space space, const struct dialect_numbers *n,
     bool clamped = false;
     double nx, ny;
     convert_fractions(space, n, &nx, &ny);
-    if (to_extent(space, nx, w, x, &clamped) || to_extent(space, ny, h, y, &clamped))
+    if (to_extent(space, nx, w, longer(w, h), x, &clamped) ||
+        to_extent(space, ny, h, longer(w, h), y, &clamped))
         return err_set(e, ERR_FAILED, "%g, %g is outside the image: coordinates are %s", n->x, n->y,
                        ranges[space]);
     return 0;

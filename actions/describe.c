@@ -88,7 +88,7 @@ static void put_click(struct buf *out, const struct action *a)
 
 static void put_type(struct buf *out, const struct action *a)
 {
-    buf_puts(out, a->overwrite ? "write " : "type ");
+    buf_puts(out, a->overwrite ? "write " : a->at_end ? "append " : "type ");
     put_quoted(out, a->text ? a->text : "");
     put_target(out, a, " into ");
     if (a->press_enter)
@@ -200,6 +200,8 @@ void action_to_json(const struct action *a, struct buf *out)
     if (a->kind == ACT_TYPE)
         buf_printf(out, ", \"press_enter\": %s, \"overwrite\": %s", a->press_enter ? "true" : "false",
                    a->overwrite ? "true" : "false");
+    if (a->at_end)
+        buf_puts(out, ", \"at_end\": true");
     if (a->ms)
         buf_printf(out, ", \"ms\": %u", a->ms);
     if (*a->element)
@@ -285,6 +287,7 @@ static void get_texts(json_t *root, struct action *a)
     a->ny2 = json_number_value(json_array_get(n, 3));
     a->press_enter = json_is_true(json_object_get(root, "press_enter"));
     a->overwrite = json_is_true(json_object_get(root, "overwrite"));
+    a->at_end = json_is_true(json_object_get(root, "at_end"));
 }
 
 /* NULL, or the name of the bad member. */

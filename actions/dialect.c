@@ -17,7 +17,7 @@ enum { MAX_FILE = 256 << 10, MAX_FILLED = 1 << 20, MAX_SLOT = 32 };
 
 static const char *const syntaxes[] = {"holo3",     "holo1",  "uitars",   "anthropic", "openai",
                                        "pyautogui", "pocket", "function", NULL};
-static const char *const spaces[] = {"norm1000", "norm1", "px", "bin64", NULL};
+static const char *const spaces[] = {"norm1000", "norm1", "px", "bin64", "native", NULL};
 static const char *const windows[] = {"sawtooth", "strict", NULL};
 
 enum field_type { FIELD_TEXT, FIELD_BOOL, FIELD_INT, FIELD_FLOAT, FIELD_WORD };
@@ -55,6 +55,7 @@ static const struct field fields[] = {
     TEXT(image_placeholder, "-", NULL),
     TEXT(ground, "", " target "),
     TEXT(ask, "{question}", " question "),
+    TEXT(view, "all", NULL),
     TEXT(judge, "", NULL),
     TEXT(validator, "", NULL),
     FLAG(tool_output_always),

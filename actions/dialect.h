@@ -29,7 +29,7 @@ enum dialect_syntax { /* selects the parser */
                       SYNTAX_POCKET,
                       SYNTAX_FUNCTION,
 };
-enum coord_space { COORD_NORM1000, COORD_NORM1, COORD_PIXEL, COORD_BIN64 };
+enum coord_space { COORD_NORM1000, COORD_NORM1, COORD_PIXEL, COORD_BIN64, COORD_NATIVE };
 enum window_policy { WINDOW_SAWTOOTH, WINDOW_STRICT };
 
 struct dialect {
@@ -55,6 +55,7 @@ struct dialect {
     char *judge, *validator; /* system texts for verdicts (agent/llm_judge.h); "": the built-in ones */
     char *schema;            /* JSON schema made from the tool table, "" when the syntax has none */
     char *tool_list;         /* one line per tool, from the same table: the {tools} slot */
+    char *view;              /* part of the display it is shown unless told otherwise: "all" or "active" */
     int screen_w, screen_h;  /* the only screen size that this model supports, 0: any */
     char *sha256;            /* hex, of the dialect file's bytes */
     bool cmd_is_ctrl;        /* "cmd" is the Control key */
@@ -115,7 +116,7 @@ int dialect_exact_point(enum coord_space space, const struct dialect_numbers *n,
                         double *y, struct err *e);
 const char *dialect_space_name(enum coord_space space); /* "norm1000" */
 
-/* v in the dialect's space to a pixel; -1 when out of range. */
-int dialect_to_pixel(const struct dialect *d, double v, int size, int *pixel);
+/* Two numbers of the dialect's space to a pixel of a w x h image; -1 when out of range. */
+int dialect_to_pixels(const struct dialect *d, const double v[2], int w, int h, int32_t *x, int32_t *y);
 
 #endif

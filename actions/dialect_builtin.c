@@ -10,7 +10,8 @@
     ROW(anthropic, "anthropic.json") ROW(computer_text, "computer.txt") ROW(function, "function.json") \
     ROW(function_text, "function.txt") ROW(holo1, "holo1.json") ROW(holo1_abs, "holo1-abs.json")       \
     ROW(holo1_text, "holo1.txt") ROW(holo3, "holo3.json") ROW(holo3_text, "holo3.txt")                 \
-    ROW(openai, "openai.json") ROW(pocket, "pocket.json") ROW(pyautogui, "pyautogui.json")             \
+    ROW(openai, "openai.json") ROW(pocket, "pocket.json") ROW(pocket_wide, "pocket-wide.json")         \
+    ROW(pyautogui, "pyautogui.json")                                                                   \
     ROW(pyautogui_text, "pyautogui.txt") ROW(uitars, "uitars.json") ROW(uitars_text, "uitars.txt")
 #define EMBED_PROMPT(symbol, file) EMBED(prompt_##symbol, "prompts/" file);
 #define ENTRY(symbol, file) {file, prompt_##symbol, prompt_##symbol##_end},
@@ -34,7 +35,8 @@ const char *builtin_file(const char *name, size_t *len)
 
 const char *const *dialect_names(void)
 {
-    static const char *const names[] = {"holo3",     "holo1",  "holo1-abs", "function", "uitars",
-                                        "anthropic", "openai", "pyautogui", "pocket",   NULL};
+    static const char *const names[] = {"holo3",  "holo1",       "holo1-abs", "function",
+                                        "uitars", "anthropic",   "openai",    "pyautogui",
+                                        "pocket", "pocket-wide", NULL};
     return names;
 }

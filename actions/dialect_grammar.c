@@ -3,15 +3,11 @@
  * Arguments come from the registry's type and the dialect's narrower range; bind_values.c accepts every
  * value of these grammars without a repair.  Each syntax has a function that builds a step around a call.
  */
+#include "actions/grammar_pocket.h"
 #include "actions/parse.h"
 #include "text/chat_template.h"
 
 #include <string.h>
-
-struct grammar_builder {
-    struct gx *x;
-    const struct dialect *d;
-};
 
 enum {
     ANY_EXTENT = 16384, /* pixels, when the screen size is not known */
@@ -46,7 +42,7 @@ static gx_node listed(struct gx *x, gx_node part, const char *between, int min, 
 }
 
 /* One of the words of "a|b|c", each written as in `format`. */
-static gx_node words(struct gx *x, const char *values, const char *format)
+gx_node grammar_words(struct gx *x, const char *values, const char *format)
 {
     gx_node parts[MAX_WORDS];
     int n = 0;
@@ -73,6 +69,7 @@ static gx_node value_coord(const struct grammar_builder *l, bool vertical)
     case COORD_BIN64:
         return gx_int(l->x, 0, 63);
     case COORD_PIXEL:
+    case COORD_NATIVE:
         break;
     }
     return gx_int(l->x, 0, (extent > 0 ? extent : ANY_EXTENT) - 1);
@@ -125,7 +122,7 @@ static gx_node key_name(struct gx *x)
     return gx_alt(x, n, parts);
 }
 
-static gx_node chord(struct gx *x, const char *between, int max)
+gx_node grammar_chord(struct gx *x, const char *between, int max)
 {
     gx_node modifiers[8];
     int n = 0;
@@ -143,7 +140,7 @@ static gx_node in_quotes(struct gx *x, const char *quote, gx_node inside)
 static gx_node goal(struct gx *x, const char *status)
 {
     return GX_SEQ(x, gx_lit(x, "{\"title\": "), gx_json_string(x, 1, MAX_TITLE), gx_lit(x, ", \"status\": "),
-                  words(x, status, "\"%s\""), gx_lit(x, "}"));
+                  grammar_words(x, status, "\"%s\""), gx_lit(x, "}"));
 }
 
 /* A list of goals of which at most one is running. */
@@ -175,7 +172,7 @@ static gx_node json_value(const struct grammar_builder *l, const struct tool *t,
     case PARAM_BOOL:
         return GX_ALT(x, gx_lit(x, "true"), gx_lit(x, "false"));
     case PARAM_ENUM:
-        return words(x, a->values, "\"%s\"");
+        return grammar_words(x, a->values, "\"%s\"");
     case PARAM_COORD:
         return value_coord(l, a->id == P_Y || a->id == P_Y2);
     case PARAM_POINT:
@@ -186,7 +183,7 @@ static gx_node json_value(const struct grammar_builder *l, const struct tool *t,
         return GX_SEQ(x, gx_lit(x, "["),
                       listed(x, point(l, "{\"x\": ", ", \"y\": ", "}"), ", ", 2, MAX_POINTS), gx_lit(x, "]"));
     case PARAM_KEY:
-        return in_quotes(x, "\"", chord(x, "+", chord_length(t)));
+        return in_quotes(x, "\"", grammar_chord(x, "+", chord_length(t)));
     case PARAM_KEYS:
         return GX_SEQ(x, gx_lit(x, "["), listed(x, in_quotes(x, "\"", key_name(x)), ", ", a->min, a->max),
                       gx_lit(x, "]"));
@@ -205,15 +202,15 @@ static gx_node call_value(const struct grammar_builder *l, const struct tool *t,
     bool script = l->d->syntax == SYNTAX_PYAUTOGUI;
     switch (registry_param(a->id)->type) {
     case PARAM_ENUM:
-        return words(x, a->values, "'%s'");
+        return grammar_words(x, a->values, "'%s'");
     case PARAM_POINT:
         return point(l, "'(", ",", ")'");
     case PARAM_KEY:
-        return in_quotes(x, "'", script ? key_name(x) : chord(x, " ", chord_length(t)));
+        return in_quotes(x, "'", script ? key_name(x) : grammar_chord(x, " ", chord_length(t)));
     case PARAM_KEYS:
         if (script)
             return listed(x, in_quotes(x, "'", key_name(x)), ", ", a->min, a->max);
-        return in_quotes(x, "'", chord(x, " ", a->max > 4 ? 4 : a->max));
+        return in_quotes(x, "'", grammar_chord(x, " ", a->max > 4 ? 4 : a->max));
     case PARAM_STRING:
         return quoted(l, a->min, a->max);
     default:
@@ -283,52 +280,6 @@ static gx_node value_call(const struct grammar_builder *l, const struct tool *t)
     return GX_SEQ(l->x, lit_of(l->x, "%s(", t->name), arguments(l, t, 0, false), gx_lit(l->x, ")"));
 }
 
-/* ---- pocket ----------------------------------------------------------------------------------- */
-
-static gx_node pocket_place(struct gx *x)
-{
-    gx_node bins[64];
-    char spelling[16];
-    for (int i = 0; i < 64; i++) {
-        snprintf(spelling, sizeof spelling, "<%d>", i);
-        bins[i] = gx_token(x, spelling);
-    }
-    gx_node bin = gx_alt(x, 64, bins);
-    return GX_SEQ(x, gx_token(x, "<at>"), bin, bin);
-}
-
-static gx_node pocket_thought(struct gx *x)
-{
-    return gx_utf8(x, "<", 0, 40);
-}
-
-static gx_node pocket_click(struct gx *x, gx_node target)
-{
-    return GX_SEQ(x, gx_token(x, "<click>"), target);
-}
-
-static gx_node pocket_target(struct gx *x)
-{
-    return GX_SEQ(x, gx_utf8(x, "<", 1, 60), pocket_place(x));
-}
-
-/* A place alone, or the whole click. */
-static gx_node pocket_ground(struct gx *x)
-{
-    return GX_ALT(x, pocket_place(x), GX_SEQ(x, pocket_thought(x), pocket_click(x, pocket_target(x))));
-}
-
-static gx_node pocket_step(struct gx *x, enum dialect_goal goal)
-{
-    gx_node thought = pocket_thought(x);
-    gx_node done = GX_SEQ(x, gx_token(x, "<done>"), gx_utf8(x, "", 1, 200));
-    if (goal == GOAL_ANSWER)
-        return GX_SEQ(x, thought, done);
-    gx_node target = pocket_target(x);
-    gx_node write = GX_SEQ(x, gx_token(x, "<write>"), target, gx_utf8(x, "", 1, 200));
-    return GX_SEQ(x, thought, GX_ALT(x, pocket_click(x, target), write, done));
-}
-
 /* ---- steps around a call ---------------------------------------------------------------------- */
 
 static gx_node one_call(const struct grammar_builder *l, const struct tool *t)
@@ -345,6 +296,8 @@ static gx_node one_call(const struct grammar_builder *l, const struct tool *t)
     case SYNTAX_FUNCTION:
         return GX_SEQ(x, gx_lit(x, "{\"name\": \""), gx_lit(x, t->name), gx_lit(x, "\", \"arguments\": "),
                       value_json_call(l, t, NULL), gx_lit(x, "}"));
+    case SYNTAX_POCKET:
+        return pocket_call(l, t);
     default:
         return value_call(l, t);
     }
@@ -383,6 +336,8 @@ static gx_node step(const struct grammar_builder *l, gx_node call)
     case SYNTAX_PYAUTOGUI:
         return GX_SEQ(x, gx_lit(x, "## Action:\n"), gx_utf8(x, "#`", 1, MANY),
                       gx_lit(x, "\n## Code:\n```python\n"), call, gx_lit(x, "\n```"));
+    case SYNTAX_POCKET:
+        return pocket_step(l, call);
     default:
         return call;
     }
@@ -395,7 +350,7 @@ static gx_node ground(const struct grammar_builder *l)
     struct gx *x = l->x;
     const char *open = "{\"x\": ", *between = ", \"y\": ", *close = "}";
     if (l->d->syntax == SYNTAX_POCKET)
-        return pocket_ground(x);
+        return pocket_ground(l);
     if (l->d->syntax == SYNTAX_HOLO1) {
         open = "Click(";
         between = ", ";
@@ -448,8 +403,6 @@ static gx_node reply(const struct grammar_builder *l, enum dialect_goal goal, st
         return err_set(e, ERR_USAGE, "dialect '%s' has no question for a place (key 'ground')", d->name);
     if (goal == GOAL_GROUND)
         return ground(l);
-    if (d->syntax == SYNTAX_POCKET)
-        return pocket_step(l->x, goal);
     gx_node call = any_call(l, goal == GOAL_ANSWER);
     if (call < 0)
         return err_set(e, ERR_USAGE, "dialect '%s' offers no tool %s", d->name,

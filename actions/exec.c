@@ -167,10 +167,13 @@ static int run_holdtap(const struct execution *r)
 
 static int type_text(const struct execution *r)
 {
-    static const uint32_t select_all[] = {XK_Control_L, XK_a}, back = XK_BackSpace, enter = XK_Return;
+    static const uint32_t select_all[] = {XK_Control_L, XK_a}, back = XK_BackSpace, enter = XK_Return,
+                          end = XK_End;
     const struct action *a = r->a;
     if (a->overwrite && (chord(r, select_all, 2) || screen_wait(r->s, SELECT_MS, r->e) ||
                          chord(r, &back, 1) || screen_wait(r->s, SELECT_MS, r->e)))
+        return -1;
+    if (a->at_end && chord(r, &end, 1))
         return -1;
     if (a->text && (a->secret ? screen_type_secret : screen_type)(r->s, a->text, strlen(a->text), r->e))
         return -1;

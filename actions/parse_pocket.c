@@ -1,11 +1,16 @@
-/* parse_pocket.c - the words of the pocket model.
+/* parse_pocket.c - the words of the embedded models.
  *
- *   {thought}<click>{element}<at><BX><BY>
- *   {thought}<write>{element}<at><BX><BY>{text}     click into it, replace what it holds by text
- *   {thought}<done>{answer}
+ *   {thought}<VERB>{element}<at>PLACE{rest}
+ *   {thought}<VERB>{element}<at>PLACE<to>{element}<at>PLACE
+ *   {thought}<VERB>{rest}
  *
- * The marks are single tokens, spelled out in the text.  Thought and element contain no "<", so the first
- * mark is the verb and the first <at> ends the element; the text after the second bin is taken verbatim.
+ * VERB is a tool of the dialect; its arguments say which form it has and what {rest} is: a text, keys to hold
+ * during a click, "down 3" for the wheel, a chord.  A mark is a single token, spelled out in the text.
+ * Thought and element contain no "<", so the first mark is the verb and the first <at> ends the element; the
+ * rest is taken verbatim.
+ *
+ * PLACE is x and y.  In bins each is "<12>", one of 64.  In native pixels each is a patch of 16 and an eighth
+ * of it: "<12><.3>" is 16 * 12 + 2 * 3 + 1 = 199.
  */
 #include "actions/parse.h"
 
@@ -13,7 +18,7 @@
 
 #include <string.h>
 
-enum { MAX_THOUGHT = 40, MAX_ELEMENT = 60, MAX_TEXT = 200 };
+enum { MAX_THOUGHT = 40, PATCH = 16, EIGHTH = 2 };
 
 struct cursor {
     const char *at, *end;
@@ -35,59 +40,148 @@ static size_t text_length(const struct cursor *c)
     return (size_t)((mark ? mark : c->end) - c->at);
 }
 
-/* The bin "<12>", spelled as its token; -1 when there is none. */
-static int read_bin(struct cursor *c)
+/* The number of a mark "<12>" or, after a point, "<.3>"; -1 when there is none. */
+static int read_number(struct cursor *c, const char *open)
 {
+    struct cursor s = *c;
     int v = 0, n = 0;
-    const char *s = c->at;
-    if (s == c->end || *s++ != '<')
+    if (!accept(&s, open))
         return -1;
-    for (; s < c->end && *s >= '0' && *s <= '9' && n < 3; n++)
-        v = v * 10 + (*s++ - '0');
-    if (!n || n > 2 || (n > 1 && c->at[1] == '0') || s == c->end || *s != '>')
+    for (; s.at < s.end && *s.at >= '0' && *s.at <= '9' && n < 3; n++)
+        v = v * 10 + (*s.at++ - '0');
+    if (!n || n > 2 || (n > 1 && s.at[-2] == '0') || !accept(&s, ">"))
         return -1;
-    c->at = s + 1;
+    *c = s;
     return v;
 }
 
-static enum action_fault read_point(struct parse *p, struct cursor *c, struct action *a)
+/* One coordinate in the dialect's space; -1 when there is none. */
+static int read_coord(const struct parse *p, struct cursor *c)
+{
+    int v = read_number(c, "<");
+    if (v < 0 || p->space == COORD_BIN64)
+        return v;
+    int part = read_number(c, "<.");
+    if (part < 0 || part >= PATCH / EIGHTH)
+        return -1;
+    return PATCH * v + EIGHTH * part + EIGHTH / 2;
+}
+
+static enum action_fault read_place(struct parse *p, struct cursor *c, json_t *args, const char *x_name,
+                                    const char *y_name)
 {
     if (!accept(c, "<at>"))
         return parse_fault(p, FAULT_PARSE, "a place '<at><x><y>' must follow the element");
-    int x = read_bin(c), y = x < 0 ? -1 : read_bin(c);
+    int x = read_coord(p, c), y = x < 0 ? -1 : read_coord(p, c);
     if (y < 0)
-        return parse_fault(p, FAULT_PARSE, "two bins such as '<12><33>' must follow '<at>'");
-    a->nx = x;
-    a->ny = y;
-    return coords_to_pixels(p, "x, y", (struct dialect_numbers){.x = x, .y = y}, &a->x, &a->y);
-}
-
-static enum action_fault check_length(struct parse *p, const char *what, const char *s, size_t n,
-                                      size_t least, size_t most)
-{
-    size_t count = utf8_count(s, n);
-    if (count < least || count > most)
-        return parse_fault(p, FAULT_SCHEMA, "%s must have %zu to %zu characters, this one has %zu", what,
-                           least, most, count);
+        return parse_fault(p, FAULT_PARSE, "two %s must follow '<at>'",
+                           p->space == COORD_BIN64 ? "bins such as '<12><33>'"
+                                                   : "coordinates such as '<12><.3><20><.0>'");
+    json_object_set_new(args, x_name, json_integer(x));
+    json_object_set_new(args, y_name, json_integer(y));
     return FAULT_NONE;
 }
 
-static enum action_fault read_target(struct parse *p, struct cursor *c, struct action *a)
+/* Adds s[0..n) as a text argument of the tool. */
+static enum action_fault add_text(struct parse *p, json_t *args, const struct tool_arg *arg, const char *s,
+                                  size_t n)
 {
-    size_t n = text_length(c);
-    enum action_fault f = check_length(p, "an element", c->at, n, 1, MAX_ELEMENT);
-    f = f ? f : parse_element(p, c->at, n, a->element);
-    c->at += n;
-    return f ? f : read_point(p, c, a);
+    size_t count = utf8_count(s, n);
+    char *copy = NULL;
+    const char *what = arg->id == P_ELEMENT ? "an element" : "a text";
+    if (count < (size_t)arg->min || count > (size_t)arg->max)
+        return parse_fault(p, FAULT_SCHEMA, "%s must have %d to %d characters, this one has %zu", what,
+                           arg->min, arg->max, count);
+    enum action_fault f = parse_text(p, s, n, &copy);
+    if (!f)
+        json_object_set_new(args, arg->name, json_string(copy));
+    free(copy);
+    return f;
 }
 
-static enum action_fault read_rest(struct parse *p, struct cursor *c, struct action *a)
+/* "down 3" */
+static enum action_fault read_wheel(struct parse *p, struct cursor *c, json_t *args,
+                                    const struct tool_arg *direction, const struct tool_arg *amount)
+{
+    const char *gap = memchr(c->at, ' ', (size_t)(c->end - c->at));
+    int notches = 0;
+    for (const char *s = gap ? gap + 1 : c->end; s < c->end && *s >= '0' && *s <= '9' && notches < 1000; s++)
+        notches = notches * 10 + (*s - '0');
+    if (!gap || !notches || !amount)
+        return parse_fault(p, FAULT_PARSE,
+                           "a direction and a number, such as 'down 3', must follow the place");
+    json_object_set_new(args, direction->name, json_stringn(c->at, (size_t)(gap - c->at)));
+    json_object_set_new(args, amount->name, json_integer(notches));
+    c->at = c->end;
+    return FAULT_NONE;
+}
+
+/* What follows the place, or the verb of a tool without a place. */
+static enum action_fault read_rest(struct parse *p, struct cursor *c, const struct tool *t, json_t *args)
 {
     size_t n = (size_t)(c->end - c->at);
-    enum action_fault f = check_length(p, "a text", c->at, n, 1, MAX_TEXT);
-    f = f ? f : parse_text(p, c->at, n, &a->text);
+    const char *s = c->at;
+    const struct tool_arg *text = tools_arg(t, P_TEXT),
+                          *keys = tools_arg(t, t->kind == ACT_KEY ? P_KEYS : P_HOLD);
+    if (tools_arg(t, P_DIRECTION))
+        return read_wheel(p, c, args, tools_arg(t, P_DIRECTION), tools_arg(t, P_AMOUNT));
+    if (!text && (!keys || !n))
+        return n ? parse_fault(p, FAULT_PARSE, "text after the end of the step") : FAULT_NONE;
     c->at = c->end;
-    return f;
+    if (text)
+        return add_text(p, args, text, s, n);
+    json_t *chord = json_stringn(s, n);
+    if (!chord)
+        return parse_fault(p, FAULT_TEXT, "the keys are not valid UTF-8");
+    json_object_set_new(args, keys->name, chord);
+    return FAULT_NONE;
+}
+
+static enum action_fault read_target(struct parse *p, struct cursor *c, const struct tool *t, json_t *args)
+{
+    const struct tool_arg *element = tools_arg(t, P_ELEMENT), *x = tools_arg(t, P_X), *y = tools_arg(t, P_Y);
+    const struct tool_arg *x2 = tools_arg(t, P_X2), *y2 = tools_arg(t, P_Y2);
+    size_t n = text_length(c);
+    enum action_fault f = add_text(p, args, element, c->at, n);
+    c->at += n;
+    f = f ? f : read_place(p, c, args, x->name, y->name);
+    if (f || !x2 || !y2)
+        return f;
+    if (!accept(c, "<to>"))
+        return parse_fault(p, FAULT_PARSE, "'<to>', an element and a place must follow the first place");
+    c->at += text_length(c);
+    return read_place(p, c, args, x2->name, y2->name);
+}
+
+/* The tool whose mark is here, which is skipped.  NULL: none; the fault names those that there are. */
+static const struct tool *read_verb(struct parse *p, struct cursor *c)
+{
+    const struct tools *tools = p->d->tools;
+    char names[512] = "", mark[80];
+    for (int i = 0; i < tools->n; i++) {
+        snprintf(mark, sizeof mark, "<%s>", tools->list[i].name);
+        if (accept(c, mark))
+            return &tools->list[i];
+        size_t used = strlen(names);
+        snprintf(names + used, sizeof names - used, "%s'%s'",
+                 i == 0              ? ""
+                 : i == tools->n - 1 ? " or "
+                                     : ", ",
+                 mark);
+    }
+    parse_fault(p, FAULT_UNSUPPORTED, "expected %s after the thought", names);
+    return NULL;
+}
+
+static enum action_fault read_thought(struct parse *p, struct cursor *c)
+{
+    size_t n = text_length(c), count = utf8_count(c->at, n);
+    if (count > MAX_THOUGHT)
+        return parse_fault(p, FAULT_SCHEMA, "a thought must have 0 to %d characters, this one has %zu",
+                           MAX_THOUGHT, count);
+    enum action_fault f = n ? parse_text(p, c->at, n, &p->out->thought) : FAULT_NONE;
+    c->at += n;
+    return !f && c->at == c->end ? parse_fault(p, FAULT_NO_ACTION, "the reply holds no action") : f;
 }
 
 enum action_fault parse_pocket(struct parse *p, const char *text, size_t len)
@@ -95,28 +189,16 @@ enum action_fault parse_pocket(struct parse *p, const char *text, size_t len)
     struct cursor c = {text, text + len};
     if (len && text[len - 1] == '\n')
         c.end--;
-    size_t n = text_length(&c);
-    enum action_fault f = check_length(p, "a thought", text, n, 0, MAX_THOUGHT);
-    f = f || !n ? f : parse_text(p, text, n, &p->out->thought);
+    enum action_fault f = read_thought(p, &c);
     if (f)
         return f;
-    c.at += n;
-    if (c.at == c.end)
-        return parse_fault(p, FAULT_NO_ACTION, "the reply holds no action");
-    if (accept(&c, "<click>")) {
-        f = read_target(p, &c, parse_add(p, ACT_CLICK));
-    } else if (accept(&c, "<write>")) {
-        struct action *a = parse_add(p, ACT_TYPE);
-        a->overwrite = true;
-        f = read_target(p, &c, a);
-        f = f ? f : read_rest(p, &c, a);
-    } else if (accept(&c, "<done>")) {
-        f = read_rest(p, &c, parse_add(p, ACT_ANSWER));
-    } else {
-        return parse_fault(p, FAULT_UNSUPPORTED,
-                           "expected '<click>', '<write>' or '<done>' after the thought");
-    }
-    if (!f && c.at != c.end)
-        f = parse_fault(p, FAULT_PARSE, "text after the end of the step");
+    const struct tool *t = read_verb(p, &c);
+    if (!t)
+        return FAULT_UNSUPPORTED;
+    json_t *args = json_object();
+    f = tools_arg(t, P_X) ? read_target(p, &c, t, args) : FAULT_NONE;
+    f = f ? f : read_rest(p, &c, t, args);
+    f = f ? f : bind_call(p, t->name, args, NULL);
+    json_decref(args);
     return f;
 }

@@ -43,6 +43,7 @@ enum param_id {
     P_TEXT,
     P_PRESS_ENTER,
     P_OVERWRITE,
+    P_AT_END,
     P_KEY,
     P_KEYS,
     P_REPEAT,

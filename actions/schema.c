@@ -43,6 +43,7 @@ static json_t *coord_schema(enum coord_space space)
     case COORD_BIN64:
         return number_schema("integer", 0, 63);
     case COORD_PIXEL:
+    case COORD_NATIVE:
         break;
     }
     return json_pack("{s:i, s:s}", "minimum", 0, "type", "integer");

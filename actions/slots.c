@@ -1,7 +1,8 @@
 /* slots.c - see slots.h.
  *
  * A point is two numbers with anything between them ("><", ", \"y\": "), a verb a word.  They are found by
- * "<click>" and "<at>" in the pocket dialect, and in JSON by the keys of the dialect's tool table.
+ * "<click>" and "<at>" in the pocket dialects, and in JSON by the keys of the dialect's tool table.  In the
+ * wide pocket dialect each of the two numbers is a pair of marks, "12><.3".
  */
 #include "actions/slots.h"
 
@@ -43,6 +44,25 @@ static bool two_numbers(const char *text, size_t len, struct number *x, struct n
     return next_number(text, len, 0, x) && next_number(text, len, x->end, y);
 }
 
+/* Patches and eighths, "12><.3><20><.0>" (parse_pocket.c): the length up to the last ">", -1: not a point, or
+ * it does not end here. */
+static ptrdiff_t patch_point(const char *text, size_t len, int seen[2])
+{
+    char copy[32] = "";
+    int x, y, fx, fy, end = -1;
+    memcpy(copy, text, len < sizeof copy ? len : sizeof copy - 1);
+    if (sscanf(copy, "%2d><.%1d><%2d><.%1d%n", &x, &fx, &y, &fy, &end) < 4 || end < 0 || copy[end] != '>')
+        return -1;
+    seen[0] = 16 * x + 2 * fx + 1;
+    seen[1] = 16 * y + 2 * fy + 1;
+    return end;
+}
+
+static bool in_patches(const struct dialect *d)
+{
+    return d->syntax == SYNTAX_POCKET && d->coords == COORD_NATIVE;
+}
+
 /* ---- slots ------------------------------------------------------------------------------------ */
 
 struct slots {
@@ -57,7 +77,7 @@ static void add(struct slots *s, enum slot_kind kind, size_t begin, size_t end)
 }
 
 /* {thought}<verb>{element}<at><x><y>... */
-static void pocket_slots(struct slots *s, const char *text, size_t len)
+static void pocket_slots(struct slots *s, const struct dialect *d, const char *text, size_t len)
 {
     const char *open = memchr(text, '<', len), *end = text + len;
     const char *close = open ? memchr(open, '>', (size_t)(end - open)) : NULL;
@@ -68,8 +88,11 @@ static void pocket_slots(struct slots *s, const char *text, size_t len)
     struct number x, y;
     if (!at || !two_numbers(at, (size_t)(end - at), &x, &y))
         return;
-    size_t base = (size_t)(at - text);
-    add(s, SLOT_POINT, base + x.begin, base + y.end);
+    size_t base = (size_t)(at - text), begin = base + x.begin;
+    int seen[2];
+    ptrdiff_t n = in_patches(d) ? patch_point(text + begin, len - begin, seen) : (ptrdiff_t)(y.end - x.begin);
+    if (n > 0)
+        add(s, SLOT_POINT, begin, begin + (size_t)n);
 }
 
 /* ---- JSON ------------------------------------------------------------------------------------- */
@@ -196,7 +219,7 @@ int dialect_slots(const struct dialect *d, const char *text, size_t len, struct 
 {
     struct slots s = {out, 0, max};
     if (d->syntax == SYNTAX_POCKET) {
-        pocket_slots(&s, text, len);
+        pocket_slots(&s, d, text, len);
     } else if (verb_key(d)) {
         struct json_reader r = {.d = d, .s = &s, .text = text, .len = len, .x = SIZE_MAX};
         const char *thought = memmem(text, len, "</think>", 8); /* it may quote anything */
@@ -209,6 +232,9 @@ int dialect_slots(const struct dialect *d, const char *text, size_t len, struct 
 ptrdiff_t dialect_slot_end(const struct dialect *d, enum slot_kind kind, const char *text, size_t len)
 {
     struct number x, y;
+    int seen[2];
+    if (kind == SLOT_POINT && in_patches(d))
+        return patch_point(text, len, seen);
     if (kind == SLOT_POINT)
         return two_numbers(text, len, &x, &y) ? (ptrdiff_t)y.end : -1;
     const char *end = memchr(text, d->syntax == SYNTAX_POCKET ? '>' : '"', len);
@@ -231,15 +257,22 @@ int dialect_slot_point(const struct dialect *d, const char *text, size_t len, in
 {
     struct number nx, ny;
     char copy[128];
-    int px, py;
+    int seen[2];
+    double v[2];
     if (len >= sizeof copy - 1)
         return -1;
     memcpy(copy, text, len);
-    copy[len] = ' '; /* ends the second number */
-    if (!two_numbers(copy, len + 1, &nx, &ny) || dialect_to_pixel(d, value(copy, nx), w, &px) ||
-        dialect_to_pixel(d, value(copy, ny), h, &py))
-        return -1;
-    *x = px;
-    *y = py;
-    return 0;
+    copy[len] = in_patches(d) ? '>' : ' '; /* ends the second number */
+    if (in_patches(d)) {
+        if (patch_point(copy, len + 1, seen) < 0)
+            return -1;
+        v[0] = seen[0];
+        v[1] = seen[1];
+    } else {
+        if (!two_numbers(copy, len + 1, &nx, &ny))
+            return -1;
+        v[0] = value(copy, nx);
+        v[1] = value(copy, ny);
+    }
+    return dialect_to_pixels(d, v, w, h, x, y);
 }

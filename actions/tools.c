@@ -284,3 +284,11 @@ const struct tool *tools_find(const struct tools *t, const char *name, bool *ali
             return &t->list[i];
     return NULL;
 }
+
+const struct tool_arg *tools_arg(const struct tool *t, enum param_id id)
+{
+    for (int i = 0; i < t->nargs; i++)
+        if (t->args[i].id == id)
+            return &t->args[i];
+    return NULL;
+}

@@ -48,6 +48,7 @@ bool tools_alias(const json_t *aliases, const char *word, bool exact);
 
 /* By name, then by alias, both ignoring case; *alias: found by alias. */
 const struct tool *tools_find(const struct tools *t, const char *name, bool *alias);
+const struct tool_arg *tools_arg(const struct tool *t, enum param_id id); /* NULL: it takes none */
 
 /* Text made from a table (schema.c); the caller frees it. */
 char *tools_schema(const struct dialect *d);

@@ -162,7 +162,8 @@ static void t_verdict(void **state)
     for (const char *const *name = dialect_names(); *name; name++)
         for (int space = 0; space < CALIBRATE_SPACES; space++) {
             struct dialect *d = dialect_load(*name, NULL);
-            bool possible = *d->ground && (d->syntax != SYNTAX_POCKET || space == COORD_BIN64);
+            bool possible = *d->ground && (d->syntax != SYNTAX_POCKET ||
+                                           (d->coords == COORD_BIN64 && space == COORD_BIN64));
             dialect_free(d);
             if (!possible)
                 continue;

@@ -156,13 +156,16 @@ static void t_think(void **state)
 
 static struct tokenizer *pocket_vocab(void)
 {
-    const char *added[80] = {"<SPECIAL_12>", "<click>", "<write>", "<done>", "<at>"};
-    char bins[64][16];
-    for (int i = 0; i < 64; i++) {
-        snprintf(bins[i], sizeof bins[i], "<%d>", i);
-        added[5 + i] = bins[i];
+    enum { MARKS = 14 };
+    const char *added[MARKS + 72] = {"<SPECIAL_12>", "<click>",  "<write>", "<done>",   "<at>",
+                                     "<append>",     "<double>", "<hover>", "<drag>",   "<to>",
+                                     "<key>",        "<scroll>", "<wait>",  "<missing>"};
+    char bins[72][16];
+    for (int i = 0; i < 72; i++) {
+        snprintf(bins[i], sizeof bins[i], i < 64 ? "<%d>" : "<.%d>", i < 64 ? i : i - 64);
+        added[MARKS + i] = bins[i];
     }
-    return tiny_vocab(NULL, 0, added, 69);
+    return tiny_vocab(NULL, 0, added, MARKS + 72);
 }
 
 static void t_samples(void **state)
@@ -289,6 +292,10 @@ static void t_points(void **state)
         {"pocket", "only step<write>From<at><0><63>Oslo", -1, 0},
         {"pocket", "<at><0><64>", -1, 0},
         {"pocket", "<at><0>", -1, 0},
+        {"pocket-wide", "<at><12><.3><20><.0>\n", 248, 401},
+        {"pocket-wide", "only step<click>Save<at><12><.3><20><.0>\n", 248, 401},
+        {"pocket-wide", "<at><12><.3><20><.8>", -1, 0},
+        {"pocket-wide", "<at><12><20>", -1, 0},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct err e = ERR_INIT;

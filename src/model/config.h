@@ -57,6 +57,8 @@ struct vit_config {
 
     /* Dynamic resolution: one canvas of so many patches instead of tiles; max_patches 0: tiles. */
     int min_patches, max_patches;
+    int native_side; /* the picture is seen at its own pixels, at most so many a side, and its positions are
+                      * cut from the table; 0: it is resized to its canvas, and the table with it */
     bool final_norm; /* a LayerNorm without weights follows the tower */
 };
 

@@ -54,6 +54,18 @@ static void read_canvas(struct reader *vit, struct reader *pre, struct vit_confi
                       v->min_patches);
 }
 
+/* "cpe_crop" and "cpe_max_size" of `args`: positions are cut from the table, not resized. */
+static void read_native(struct reader *vit, struct vit_config *v)
+{
+    struct reader args = reader_inside(vit, "args");
+    if (!args.object || !reader_bool(&args, "cpe_crop", false))
+        return;
+    v->native_side = reader_int(&args, "cpe_max_size", 32, 4096, -1);
+    if (!v->max_patches || v->native_side % 32)
+        reader_refuse(&args,
+                      "'cpe_crop' needs 'max_num_patches', and a 'cpe_max_size' that is a multiple of 32");
+}
+
 static void read_image(struct reader *r, struct model_config *c)
 {
     struct vit_config *v = &c->vit;
@@ -106,6 +118,7 @@ void config_read_vision(struct reader *config, struct reader *pre, struct model_
 {
     struct reader vit = reader_inside(config, "vision_config");
     read_canvas(&vit, pre, &c->vit);
+    read_native(&vit, &c->vit);
     read_image(config, c);
     read_vit(&vit, &c->vit);
     read_norm(config, pre, c);

@@ -45,8 +45,41 @@ static struct tile_grid canvas(const struct model_config *c, int w, int h)
     return (struct tile_grid){1, 1, 1, (int)cols, (int)rows};
 }
 
+/* A side of a native picture, in patches: scaled so that the longer one fits, then up to an even number. */
+static int native_patches(const struct vit_config *v, int side, int longest)
+{
+    double scale = fmin(1, (double)v->native_side / longest), pair = 2.0 * v->patch;
+    return 2 * (int)ceil(fmax(rint(side * scale), 1) / pair);
+}
+
+int preprocess_pad(const struct model_config *c, const struct image *im, struct image *out, struct err *e)
+{
+    const struct vit_config *v = &c->vit;
+    int longest = im->w > im->h ? im->w : im->h;
+    double zoom = fmax(1, (double)longest / v->native_side);
+    int w = (int)rint(native_patches(v, im->w, longest) * v->patch * zoom),
+        h = (int)rint(native_patches(v, im->h, longest) * v->patch * zoom);
+    w = w > im->w ? w : im->w;
+    h = h > im->h ? h : im->h;
+    if (image_alloc(out, w, h, e))
+        return -1;
+    for (int y = 0; y < h; y++) {
+        const uint8_t *from = im->rgb + 3 * (size_t)im->w * (size_t)(y < im->h ? y : im->h - 1);
+        uint8_t *to = out->rgb + 3 * (size_t)w * (size_t)y;
+        memcpy(to, from, 3 * (size_t)im->w);
+        for (int x = im->w; x < w; x++)
+            memcpy(to + 3 * (size_t)x, from + 3 * (size_t)(im->w - 1), 3);
+    }
+    return 0;
+}
+
 struct tile_grid preprocess_grid(const struct model_config *c, int w, int h)
 {
+    if (c->vit.native_side) {
+        int longest = w > h ? w : h;
+        return (struct tile_grid){1, 1, 1, native_patches(&c->vit, w, longest),
+                                  native_patches(&c->vit, h, longest)};
+    }
     if (c->vit.max_patches)
         return canvas(c, w, h);
     double ratio = (double)w / (double)h, best = INFINITY, area = (double)w * (double)h;

@@ -8,6 +8,9 @@
  * Canvas (dynamic resolution, for models whose config limits the patches of an image): the image's own
  * patch count, scaled into the limits, both sides made even; the image is resized to that, as one tile.
  *
+ * Native (a canvas whose config says "cpe_crop"): the image at its own pixels, scaled down only when a side
+ * is longer than native_side; its edge pixels are repeated up to multiples of two patches.
+ *
  * Resizing: bicubic (a = -0.5), antialiased, half-pixel centres, horizontal pass first: what torchvision
  * does to a float tensor with antialias, nothing rounded or clamped.  With `round8` both passes are
  * rounded to 8 bits and clamped, as Pillow does to 8-bit images.
@@ -27,6 +30,9 @@ struct tile_grid {
 };
 
 struct tile_grid preprocess_grid(const struct model_config *c, int w, int h);
+
+/* For native pictures: a copy with the edge repeated up to what the grid of im covers; the caller frees it. */
+int preprocess_pad(const struct model_config *c, const struct image *im, struct image *out, struct err *e);
 
 /* Language tokens of an image, and floats of its patches. */
 int64_t preprocess_tokens(const struct tile_grid *g);

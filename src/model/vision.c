@@ -5,6 +5,7 @@
 #include "base/flag.h"
 #include "model/preprocess.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -302,6 +303,25 @@ int vision_encode(struct vision *v, const float *patches, int tiles, struct tens
     return computed;
 }
 
+/* Position [rows * cols, W] cut from the upper left of the table, as it is. */
+static int cut_position(struct vision *v, int rows, int cols, struct err *e)
+{
+    struct backend *b = v->backend;
+    int side = (int)lrint(sqrt((double)v->weights->position.rows));
+    if (rows > side || cols > side)
+        return err_set(e, ERR_MODEL, "a picture of %dx%d patches: the model has positions for %dx%d", cols,
+                       rows, side, side);
+    if (!v->table.data) { /* the same numbers, as activations */
+        if (replace(v, &v->table, v->act, (int64_t)side * side, v->config->vit.hidden, e))
+            return -1;
+        b->ops->resize_grid(b, v->table, v->weights->position, side, side);
+    }
+    for (int r = 0; r < rows; r++)
+        b->ops->copy(b, tensor_rows(v->position, (int64_t)r * cols, cols),
+                     tensor_rows(v->table, (int64_t)r * side, cols));
+    return 0;
+}
+
 /* Sets the tower up for a canvas of rows x cols patches. */
 static int set_canvas(struct vision *v, int rows, int cols, struct err *e)
 {
@@ -312,7 +332,10 @@ static int set_canvas(struct vision *v, int rows, int cols, struct err *e)
         return 0;
     if (replace(v, &v->position, v->act, (int64_t)rows * cols, v->config->vit.hidden, e))
         return -1;
-    b->ops->resize_grid(b, v->position, v->weights->position, rows, cols);
+    if (!v->config->vit.native_side)
+        b->ops->resize_grid(b, v->position, v->weights->position, rows, cols);
+    else if (cut_position(v, rows, cols, e))
+        return -1;
     v->patch_rows = rows;
     v->patch_cols = cols;
     return 0;
@@ -365,8 +388,15 @@ int vision_encode_image(struct vision *v, const struct image *im, const struct t
 {
     if (v->config->vit.max_patches && set_canvas(v, g->patch_rows, g->patch_cols, e))
         return -1;
-    return v->backend->ops->make_patches ? encode_on_device(v, im, round8, g, out, preprocess_ms, e)
-                                         : encode_on_host(v, im, round8, pool, g, out, preprocess_ms, e);
+    struct image padded = {0};
+    if (v->config->vit.native_side && preprocess_pad(v->config, im, &padded, e))
+        return -1;
+    im = padded.rgb ? &padded : im;
+    int computed = v->backend->ops->make_patches
+                       ? encode_on_device(v, im, round8, g, out, preprocess_ms, e)
+                       : encode_on_host(v, im, round8, pool, g, out, preprocess_ms, e);
+    image_free(&padded);
+    return computed;
 }
 
 /* ---- life ---------------------------------------------------------------------------------------------- */
@@ -461,6 +491,8 @@ void vision_free(struct vision *v)
     drop_scratch(v);
     if (v->config->vit.max_patches && v->position.data)
         v->backend->ops->free(v->backend, &v->position);
+    if (v->table.data)
+        v->backend->ops->free(v->backend, &v->table);
     if (v->cut.data)
         v->backend->ops->free(v->backend, &v->cut);
     if (v->ones.data) {

@@ -51,6 +51,7 @@ struct vision { /* one for each engine */
 
     int patch_rows, patch_cols; /* of the current tile or canvas */
     struct tensor position;     /* [patch_rows * patch_cols, W]; for tiles the weights' own */
+    struct tensor table;        /* native pictures: all positions [side * side, W] */
     struct tensor ones, zeros;  /* [1, W] f32 for a final norm without weights */
 
     /* scratch for `batch` tiles, or for the largest canvas seen; n rows or tile tokens each */

@@ -123,6 +123,8 @@ void job_resolve(struct job *j)
         s->temperature = (double)d->temperature;
     if (!s->max_steps)
         s->max_steps = s->dry_run ? STEPS_DRY : STEPS;
+    if (!s->view)
+        s->view = d->view;
     if (!s->max_images)
         s->max_images = d->max_images;
     if (!s->reply_tokens)

@@ -1,6 +1,6 @@
 /* monitors.c - the root window, its monitors, and the view.
  *
- * A view is a rectangle of the root: all of it, one monitor, or a window.  Monitors change during a run
+ * A view is a rectangle of the root: all of it, one monitor, a window, or the active one (active_view.c).  Monitors change during a run
  * (RRScreenChangeNotify) and windows move, so the rectangle is read again before each capture.
  */
 #include "screen/private.h"
@@ -87,7 +87,7 @@ static int view_of_monitor(struct screen *s, struct err *e)
         if (len < sizeof names)
             len += (size_t)snprintf(names + len, sizeof names - len, "%s%d or %s", i ? ", " : "", i, m->name);
     }
-    return err_set(e, ERR_USAGE, "no monitor '%s' on display '%s'; there is: all, window:ID, %s",
+    return err_set(e, ERR_USAGE, "no monitor '%s' on display '%s'; there is: all, active, window:ID, %s",
                    s->view_name, s->name, names);
 }
 
@@ -104,11 +104,20 @@ int monitors_update(struct screen *s, struct err *e)
     s->root_rect = (struct screen_rect){0, 0, a.width, a.height};
     if (!strncmp(s->view_name, "window:", 7))
         return view_of_window(s, s->view_name + 7, e);
+    if (view_is_active(s)) {
+        active_view_pick(s);
+        return 0;
+    }
     if (!strcmp(s->view_name, "all")) {
         s->view = s->root_rect;
         return 0;
     }
     return view_of_monitor(s, e);
+}
+
+bool view_is_active(const struct screen *s)
+{
+    return !strcmp(s->view_name, "active");
 }
 
 struct screen_rect screen_view(const struct screen *s)
@@ -125,6 +134,8 @@ int screen_view_now(struct screen *s, struct screen_rect *out, struct err *e)
     /* No event tells that a window has moved. */
     if ((s->view_window || s->view_gone) && monitors_update(s, &why))
         return err_set(e, ERR_ENV, "%s", why.text); /* not ERR_USAGE: the view did exist */
+    if (view_is_active(s))
+        active_view_follow(s);
     *out = s->view;
     return 0;
 }

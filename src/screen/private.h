@@ -71,6 +71,10 @@ struct screen {
     int n_monitors;
     Window view_window; /* view "window:ID" */
     bool view_gone;     /* the view's monitor has been removed */
+    struct active_view {
+        Window window; /* 0: the whole root is shown */
+        struct screen_rect rect;
+    } active; /* view "active" */
 
     /* capture.c */
     XImage *image;
@@ -121,6 +125,9 @@ void screen_pump(struct screen *s);             /* reads waiting events: keymap,
 
 /* ---- monitors.c -------------------------------------------------------------------------------- */
 
+bool view_is_active(const struct screen *s);          /* view "active" */
+void active_view_pick(struct screen *s);              /* the window that has the keyboard becomes the view */
+void active_view_follow(struct screen *s);            /* where that window is now */
 int monitors_update(struct screen *s, struct err *e); /* re-reads root size, monitors, view */
 
 /* ---- capture.c --------------------------------------------------------------------------------- */

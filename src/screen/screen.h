@@ -23,7 +23,7 @@ struct screen;
 
 struct screen_options {
     const char *display; /* NULL: $DISPLAY */
-    const char *view;    /* NULL or "all": whole root; monitor name or number; "window:ID" */
+    const char *view;    /* NULL or "all": whole root; monitor name or number; "window:ID"; "active" */
     bool cursor;         /* draw the pointer into captures */
     bool no_shm;         /* XGetImage only */
     double key_delay_ms, keymap_settle_ms; /* 0: defaults 5, 50 */

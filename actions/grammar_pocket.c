@@ -1,0 +1,89 @@
+/* grammar_pocket.c - the grammar of the embedded models' replies, from the dialect's tools (parse_pocket.c). */
+#include "actions/grammar_pocket.h"
+
+#include <stdio.h>
+
+/* One of the tokens "<0>" to "<n-1>", or "<.0>" to "<.n-1>". */
+static gx_node pocket_number(struct gx *x, const char *format, int n)
+{
+    gx_node parts[64];
+    char spelling[16];
+    for (int i = 0; i < n; i++) {
+        snprintf(spelling, sizeof spelling, format, i);
+        parts[i] = gx_token(x, spelling);
+    }
+    return gx_alt(x, n, parts);
+}
+
+/* A bin of 64, or a patch of 16 pixels and an eighth of it. */
+static gx_node pocket_coord(const struct grammar_builder *l, int extent)
+{
+    if (l->d->coords == COORD_BIN64)
+        return pocket_number(l->x, "<%d>", 64);
+    int w = l->d->screen_w, h = l->d->screen_h, longest = w > h ? w : h;
+    int seen = longest > 1024 ? (int)((int64_t)extent * 1024 / longest) : extent;
+    int patches = seen >= 16 && seen < 1024 ? seen / 16 : 64;
+    return GX_SEQ(l->x, pocket_number(l->x, "<%d>", patches), pocket_number(l->x, "<.%d>", 8));
+}
+
+static gx_node pocket_place(const struct grammar_builder *l)
+{
+    return GX_SEQ(l->x, gx_token(l->x, "<at>"), pocket_coord(l, l->d->screen_w),
+                  pocket_coord(l, l->d->screen_h));
+}
+
+static gx_node pocket_thought(struct gx *x)
+{
+    return gx_utf8(x, "<", 0, 40);
+}
+
+static gx_node pocket_target(const struct grammar_builder *l, const struct tool_arg *element)
+{
+    return GX_SEQ(l->x, gx_utf8(l->x, "<", element->min, element->max), pocket_place(l));
+}
+
+/* What follows the place, or the verb of a tool without a place (see parse_pocket.c). */
+static gx_node pocket_rest(const struct grammar_builder *l, const struct tool *t)
+{
+    struct gx *x = l->x;
+    const struct tool_arg *text = tools_arg(t, P_TEXT), *wheel = tools_arg(t, P_DIRECTION),
+                          *amount = tools_arg(t, P_AMOUNT);
+    if (text)
+        return gx_utf8(x, "", text->min, text->max);
+    if (wheel && amount)
+        return GX_SEQ(x, grammar_words(x, wheel->values, "%s"), gx_lit(x, " "), gx_int(x, 1, amount->max));
+    if (t->kind == ACT_KEY)
+        return grammar_chord(x, "+", 4);
+    if (tools_arg(t, P_HOLD))
+        return GX_ALT(x, gx_lit(x, ""), gx_lit(x, "ctrl"), gx_lit(x, "shift"));
+    return gx_lit(x, "");
+}
+
+gx_node pocket_call(const struct grammar_builder *l, const struct tool *t)
+{
+    struct gx *x = l->x;
+    char mark[80];
+    snprintf(mark, sizeof mark, "<%s>", t->name);
+    gx_node call = gx_token(x, mark);
+    if (!tools_arg(t, P_X))
+        return GX_SEQ(x, call, pocket_rest(l, t));
+    call = GX_SEQ(x, call, pocket_target(l, tools_arg(t, P_ELEMENT)));
+    if (tools_arg(t, P_X2))
+        return GX_SEQ(x, call, gx_token(x, "<to>"), pocket_target(l, tools_arg(t, P_ELEMENT)));
+    return GX_SEQ(x, call, pocket_rest(l, t));
+}
+
+gx_node pocket_step(const struct grammar_builder *l, gx_node call)
+{
+    return GX_SEQ(l->x, pocket_thought(l->x), call);
+}
+
+/* A place alone, or the whole click. */
+gx_node pocket_ground(const struct grammar_builder *l)
+{
+    const struct tools *tools = l->d->tools;
+    int i = 0;
+    while (i < tools->n - 1 && tools->list[i].kind != ACT_CLICK)
+        i++;
+    return GX_ALT(l->x, pocket_place(l), pocket_step(l, pocket_call(l, &tools->list[i])));
+}
