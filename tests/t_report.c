@@ -209,7 +209,7 @@ static void t_pictures(void **state)
     assert_int_equal(image_write_png(&im, png, &e), 0);
     image_free(&im);
     assert_int_equal(file_write(events, two_steps, sizeof two_steps - 1, &e), 0);
-    assert_int_equal(report_save(dir, NULL, &e), 0);
+    assert_int_equal(report_write(dir, NULL, &e), 0);
     struct stat st;
     assert_int_equal(stat(html, &st), 0);
     assert_int_equal(st.st_mode & 0777, 0600);
