@@ -8,7 +8,7 @@ CC     ?= gcc
 PKGS   := x11 xtst xext xfixes xdamage xrandr xi jansson libpcre2-8 spng libxxhash libmd yaml-0.1 sdl2 pangocairo
 B      := build/$(if $(ASAN),asan,release)
 WARN   := -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wwrite-strings -Wvla \
-          -Wno-missing-field-initializers # rows of tables leave out what is zero
+          -Wno-missing-field-initializers -Wno-unused-parameter # rows of tables leave out what is zero, callbacks what they need not
 SAN    := $(if $(ASAN),-fsanitize=address -fsanitize=undefined -fno-sanitize-recover=all -Wno-format-truncation -Wno-maybe-uninitialized)
 CFLAGS ?= $(if $(ASAN),-O1 -fno-omit-frame-pointer,-O3) -g
 FLAGS  := -std=gnu11 -D_GNU_SOURCE -Isrc -I. $(CFLAGS) $(WARN) $(SAN) -fno-math-errno -pthread $(shell pkg-config --cflags $(PKGS) 2>/dev/null)

@@ -216,7 +216,6 @@ static struct tensor cuda_try_alloc(struct backend *b, enum dtype t, int64_t row
 static size_t cuda_memory_left(struct backend *b)
 {
     size_t left = 0, all = 0;
-    (void)b;
     CUDA(cudaMemGetInfo(&left, &all));
     return left;
 }
@@ -225,7 +224,6 @@ static size_t cuda_memory_left(struct backend *b)
 static void *cuda_host_alloc(struct backend *b, size_t bytes)
 {
     void *p = nullptr;
-    (void)b;
     if (cudaMallocHost(&p, bytes ? bytes : 1) == cudaSuccess)
         return p;
     cudaGetLastError();
@@ -234,13 +232,11 @@ static void *cuda_host_alloc(struct backend *b, size_t bytes)
 
 static void cuda_host_free(struct backend *b, void *p)
 {
-    (void)b;
     CUDA(cudaFreeHost(p));
 }
 
 static void cuda_free(struct backend *b, struct tensor *t)
 {
-    (void)b;
     CUDA(cudaFree(t->data));
     memset(t, 0, sizeof *t);
 }

@@ -93,8 +93,6 @@ static void launch_kernel(struct cuda *c, const char *name, void (*kernel)(P...)
                              sizeof values};
 #ifdef CUDA_EMULATED
     emu::known(kernel, name);
-#else
-    (void)name;
 #endif
     cuda_start(c, &l);
 }

@@ -47,7 +47,6 @@ static struct weight *cuda_pack(struct backend *b, struct tensor host, enum dtyp
 
 static void cuda_weight_free(struct backend *b, struct weight *w)
 {
-    (void)b;
     CUDA(cudaFree(w->format == QUANT_NONE ? w->plain.data : w->bytes));
     delete w;
 }

@@ -3,8 +3,6 @@
 
 int cuda_devices(struct gpu *out, int max, struct err *e)
 {
-    (void)out;
-    (void)max;
     return err_set(e, ERR_ENV, "this program was built without CUDA: build it where nvcc is found");
 }
 
@@ -15,8 +13,6 @@ const struct work_parts *cuda_work_parts(void)
 
 struct backend *backend_cuda(int device, struct pool *pool, struct err *e)
 {
-    (void)device;
-    (void)pool;
     cuda_devices(NULL, 0, e);
     return NULL;
 }

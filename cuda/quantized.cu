@@ -37,7 +37,6 @@ static bytes_of layout(enum quant_format format, int64_t rows, int64_t cols)
 
 size_t quantized_bytes(const struct backend *b, enum quant_format format, int64_t rows, int64_t cols)
 {
-    (void)b;
     return layout(format, rows, cols).end;
 }
 
@@ -69,7 +68,6 @@ static void place_row(const struct packing *p, uint8_t *tile, int row, int64_t n
 
 static void pack_tiles(void *arg, int64_t begin, int64_t end, int thread)
 {
-    (void)thread;
     const struct packing *p = static_cast<const struct packing *>(arg);
     const struct quant_source *s = p->source;
     bytes_of l = layout(p->format, s->rows, s->cols);

@@ -165,7 +165,6 @@ __global__ void multiply_add(float *out, float factor, int64_t rounds)
 
 static void cuda_synchronize(struct backend *b)
 {
-    (void)b;
     CUDA(cudaDeviceSynchronize()); /* other backends of this process may use the same device */
 }
 

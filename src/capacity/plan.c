@@ -83,15 +83,11 @@ static struct tensor count_alloc(struct backend *b, enum dtype t, int64_t rows, 
 
 static void count_free(struct backend *b, struct tensor *t)
 {
-    (void)b;
     *t = (struct tensor){0};
 }
 
 static void count_copy(struct backend *b, struct tensor dst, struct tensor src)
 {
-    (void)b;
-    (void)dst;
-    (void)src;
 }
 
 static void count_scratch(struct counter *k, size_t bytes)
@@ -132,8 +128,6 @@ static size_t count_quant_bytes(const struct backend *b, enum quant_format forma
 static struct weight *count_quant(struct backend *b, void *bytes, bool owned, enum quant_format format,
                                   int64_t rows, int64_t cols)
 {
-    (void)bytes;
-    (void)owned;
     struct counter *k = counter_of(b);
     k->own += count_quant_bytes(b, format, rows, cols);
     if (k->gpu)
@@ -143,8 +137,6 @@ static struct weight *count_quant(struct backend *b, void *bytes, bool owned, en
 
 static void count_unpack(struct backend *b, struct weight *w)
 {
-    (void)b;
-    (void)w;
 }
 
 static void counter_init(struct counter *k, const struct lm_config *c, bool gpu)
@@ -168,7 +160,6 @@ static void counter_init(struct counter *k, const struct lm_config *c, bool gpu)
 /* Attributes what was counted since the last tensor to this one. */
 static void count_part(void *arg, double fraction, const char *name)
 {
-    (void)fraction;
     struct counter *k = arg;
     struct plan_part *p = &k->parts[plan_kind_of(k->config, name)];
     p->own += k->own - k->seen.own;

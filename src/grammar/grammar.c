@@ -190,7 +190,6 @@ static void check_state(const struct grammar *g, int state)
 
 int grammar_start(struct grammar *g)
 {
-    (void)g;
     return 0;
 }
 

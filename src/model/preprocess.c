@@ -186,7 +186,6 @@ static void round_row(float *p, int n)
 
 static void across_rows(void *arg, int64_t begin, int64_t end, int thread)
 {
-    (void)thread;
     const struct resize *k = arg;
     const struct picture *p = k->p;
     const struct resize_taps *t = k->across;
@@ -232,7 +231,6 @@ static void store_row(const struct resize *k, int y, const float *row)
 
 static void down_rows(void *arg, int64_t begin, int64_t end, int thread)
 {
-    (void)thread;
     const struct resize *k = arg;
     int n = k->across->out * 4;
     float *row = xmalloc((unsigned long)n, sizeof *row);

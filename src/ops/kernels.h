@@ -51,7 +51,6 @@ ALWAYS_INLINE void probe_run(int64_t rounds, const enum factor kind)
 
 static void probe_range(void *arg, int64_t begin, int64_t end, int thread)
 {
-    (void)thread;
     const struct probe_task *p = arg;
     for (int64_t i = begin; i < end; i++) {
         if (HAS_DOT && p->type == DT_BF16)

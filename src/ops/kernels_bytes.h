@@ -240,7 +240,6 @@ ALWAYS_INLINE void bytes_vectors(const struct bytes *p, int64_t begin, int64_t e
 
 static void bytes_vector_range(void *arg, int64_t begin, int64_t end, int thread)
 {
-    (void)thread;
     const struct bytes *p = arg;
     if (p->s.w->format == QUANT_I8)
         bytes_vectors(p, begin, end, QUANT_I8);

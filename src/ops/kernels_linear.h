@@ -331,7 +331,6 @@ struct gathering {
 /* Blocks of MR rows: word k of the MR rows together. */
 static void interleave_range(void *arg, int64_t begin, int64_t end, int thread)
 {
-    (void)thread;
     const struct gathering *g = arg;
     for (int64_t i = begin; i < end; i++) {
         uint32_t *out = g->out + i * g->block;

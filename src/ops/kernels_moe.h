@@ -83,7 +83,6 @@ struct scatter_task {
 /* sum[row] += share * out[i] */
 static void scatter_range(void *arg, int64_t begin, int64_t end, int thread)
 {
-    (void)thread;
     const struct scatter_task *g = arg;
     int64_t n = g->m->y.cols;
     for (int64_t i = begin; i < end; i++) {
@@ -97,7 +96,6 @@ static void scatter_range(void *arg, int64_t begin, int64_t end, int thread)
 
 static void finish_range(void *arg, int64_t begin, int64_t end, int thread)
 {
-    (void)thread;
     const struct moe *m = arg;
     for (int64_t t = begin; t < end; t++)
         store_row(m->y, t, 0, m->y.cols, m->sum + t * padded(m->y.cols));

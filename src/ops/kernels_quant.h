@@ -98,7 +98,6 @@ static table16 table_of(enum quant_format format, int shift)
 
 static size_t quantized_bytes(const struct backend *b, enum quant_format format, int64_t rows, int64_t cols)
 {
-    (void)b;
     return quant_panels(format, rows, cols, NR).end;
 }
 
@@ -173,7 +172,6 @@ static void quantized_pack(struct backend *b, void *bytes, enum quant_format for
 static struct weight *quantized_weight(struct backend *b, void *bytes, bool owned, enum quant_format format,
                                        int64_t rows, int64_t cols)
 {
-    (void)b;
     struct quant_panels h = quant_panels(format, rows, cols, NR);
     struct weight *w = xcalloc(1, sizeof *w);
     *w = (struct weight){.rows = rows, .cols = cols, .format = format, .codes = bytes};
@@ -340,7 +338,6 @@ ALWAYS_INLINE void quantized_vectors(const struct quantized_product *p, int64_t 
 
 static void quantized_vector_range(void *arg, int64_t begin, int64_t end, int thread)
 {
-    (void)thread;
     const struct quantized_product *p = arg;
 #define RUN(format)                                                                                          \
     if (p->dot)                                                                                              \

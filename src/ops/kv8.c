@@ -36,7 +36,6 @@ static void quantize_head(const struct kv_task *m, uint8_t *row, int64_t r, int 
 
 static void quantize_rows(void *arg, int64_t begin, int64_t end, int thread)
 {
-    (void)thread;
     const struct kv_task *m = arg;
     for (int64_t r = begin; r < end; r++) {
         uint8_t *row = m->rows ? m->rows[r].data : (uint8_t *)m->dst.data + r * m->dst.stride;

@@ -97,7 +97,6 @@ static void large_pages(void *data, size_t bytes)
 
 static struct tensor cpu_try_alloc(struct backend *b, enum dtype t, int64_t rows, int64_t cols)
 {
-    (void)b;
     struct tensor x = {NULL, t, rows, cols, cols};
     size_t bytes = (size_t)rows * (size_t)cols * dtype_size(t);
     if (posix_memalign(&x.data, 64, bytes ? bytes : 64)) {
@@ -119,7 +118,6 @@ static struct tensor cpu_alloc(struct backend *b, enum dtype t, int64_t rows, in
 
 static void cpu_free(struct backend *b, struct tensor *t)
 {
-    (void)b;
     free(t->data);
     *t = (struct tensor){0};
 }
@@ -187,7 +185,6 @@ void tensor_convert(struct tensor dst, struct tensor src)
 
 static void cpu_copy(struct backend *b, struct tensor dst, struct tensor src)
 {
-    (void)b;
     tensor_convert(dst, src);
 }
 
@@ -215,7 +212,6 @@ static struct weight *cpu_pack(struct backend *b, struct tensor host, enum dtype
 
 static struct weight *cpu_borrow(struct backend *b, struct tensor host, bool once)
 {
-    (void)b;
     if (host.stride != host.cols || (host.dtype != DT_BF16 && host.dtype != DT_F32))
         bug("a borrowed weight of %s with %lld of %lld columns", dtype_name(host.dtype), (long long)host.cols,
             (long long)host.stride);

@@ -7,7 +7,6 @@
 /* y[t] = E[ids[t]] */
 static void ref_embed(struct backend *b, struct tensor y, struct tensor table, const int32_t *ids)
 {
-    (void)b;
     for (int64_t t = 0; t < y.rows; t++)
         for (int64_t c = 0; c < y.cols; c++)
             put(y, t, c, get(table, ids[t], c));
@@ -17,7 +16,6 @@ static void ref_embed(struct backend *b, struct tensor y, struct tensor table, c
 static void ref_linear(struct backend *b, struct tensor y, struct tensor x, const struct weight *w,
                        struct tensor bias, enum epilogue epi, enum accumulate mode)
 {
-    (void)b;
     for (int64_t t = 0; t < y.rows; t++) {
         for (int64_t n = 0; n < y.cols; n++) {
             float sum = 0;
@@ -34,7 +32,6 @@ static void ref_linear(struct backend *b, struct tensor y, struct tensor x, cons
 
 static void ref_rmsnorm(struct backend *b, struct tensor y, struct tensor x, struct tensor w, float eps)
 {
-    (void)b;
     for (int64_t t = 0; t < x.rows; t++) {
         double sum = 0;
         for (int64_t c = 0; c < x.cols; c++)
@@ -48,7 +45,6 @@ static void ref_rmsnorm(struct backend *b, struct tensor y, struct tensor x, str
 static void ref_layernorm(struct backend *b, struct tensor y, struct tensor x, struct tensor w,
                           struct tensor bias, float eps)
 {
-    (void)b;
     for (int64_t t = 0; t < x.rows; t++) {
         double sum = 0, square = 0;
         for (int64_t c = 0; c < x.cols; c++)
@@ -66,7 +62,6 @@ static void ref_layernorm(struct backend *b, struct tensor y, struct tensor x, s
 static void ref_gated_norm(struct backend *b, struct tensor out, struct tensor y, struct tensor z,
                            struct tensor w, int groups, float eps)
 {
-    (void)b;
     int64_t size = y.cols / groups;
     for (int64_t t = 0; t < y.rows; t++) {
         for (int64_t g = 0; g < groups; g++) {
@@ -84,7 +79,6 @@ static void ref_gated_norm(struct backend *b, struct tensor out, struct tensor y
 
 static void ref_add(struct backend *b, struct tensor h, struct tensor y)
 {
-    (void)b;
     for (int64_t t = 0; t < h.rows; t++)
         for (int64_t c = 0; c < h.cols; c++)
             put(h, t, c, get(h, t, c) + get(y, t, c));
@@ -93,7 +87,6 @@ static void ref_add(struct backend *b, struct tensor h, struct tensor y)
 /* Y[p][q][dr*2C + dc*C + ch] = X[2p+dr][2q+dc][ch] */
 static void ref_pixel_shuffle(struct backend *b, struct tensor y, struct tensor x, int g)
 {
-    (void)b;
     int64_t channels = x.cols, half = g / 2;
     for (int64_t i = 0; i < y.rows; i++) {
         int64_t p = i / half, q = i % half;
@@ -115,7 +108,6 @@ static float between(int i, int in, int out, int64_t at[2])
 
 static void ref_resize_grid(struct backend *b, struct tensor y, struct tensor table, int rows, int cols)
 {
-    (void)b;
     int side = (int)lrint(sqrt((double)table.rows)), grid = rows > cols ? rows : cols;
     int64_t r[2], q[2];
     for (int i = 0; i < rows * cols; i++) {
@@ -132,8 +124,6 @@ static void ref_resize_grid(struct backend *b, struct tensor y, struct tensor ta
 
 static double ref_probe(struct backend *b, enum dtype t, int64_t rounds)
 {
-    (void)b;
-    (void)t;
     volatile float sink = 1;
     float sum = sink, factor = sink;
     for (int64_t i = 0; i < rounds; i++)

@@ -28,7 +28,6 @@ static void attend_one(struct tensor y, struct tensor q, struct tensor k, struct
 static void ref_attend_tokens(struct backend *b, struct tensor y, struct tensor q, struct tensor k,
                               struct tensor v, int q_heads, int kv_heads, int64_t past)
 {
-    (void)b;
     int d = (int)(q.cols / q_heads);
     bool quantized = k.dtype == DT_F8E4M3;
     if (quantized) {
@@ -58,7 +57,6 @@ static void ref_attend_batch(struct backend *b, struct tensor y, struct tensor q
 
 static void ref_attend_tiles(struct backend *b, struct tensor y, struct tensor qkv, int heads, int tiles)
 {
-    (void)b;
     int64_t n = y.rows / tiles, width = y.cols;
     int d = (int)(width / heads);
     float *p = xmalloc((unsigned long)n, sizeof *p);

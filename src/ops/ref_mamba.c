@@ -11,7 +11,6 @@ static float tap(struct tensor x, struct tensor state, int64_t t, int64_t c)
 static void ref_conv_tokens(struct backend *b, struct tensor v, struct tensor xbc, struct tensor w,
                             struct tensor bias, struct tensor state)
 {
-    (void)b;
     int64_t taps = w.cols, keep = taps - 1, rows = xbc.rows;
     for (int64_t t = 0; t < rows; t++) {
         for (int64_t c = 0; c < xbc.cols; c++) {
@@ -88,7 +87,6 @@ static void ref_ssm_step(struct backend *b, struct tensor y, struct tensor v, st
                          struct tensor state, uint32_t key, const struct ssm_shape *s,
                          const struct ssm_const *c)
 {
-    (void)b;
     struct tensor wide = state_begin(state);
     recurrence(y, v, dt, wide, s, c);
     state_end(state, wide, key);
@@ -141,7 +139,6 @@ static void ref_ssm_scan(struct backend *b, struct tensor y, struct tensor v, st
                          struct tensor state, uint32_t key, const struct ssm_shape *s,
                          const struct ssm_const *c)
 {
-    (void)b;
     float *work = xmalloc((unsigned long)s->chunk * 2, sizeof *work);
     struct tensor wide = state_begin(state);
     for (int64_t t0 = 0; t0 < y.rows; t0 += s->chunk) {

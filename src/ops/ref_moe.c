@@ -38,7 +38,6 @@ static int compare_ids(const void *a, const void *b)
 static void ref_route(struct backend *b, struct tensor ids, struct tensor weights, struct tensor logits,
                       struct tensor bias, const struct route_shape *s)
 {
-    (void)b;
     float *choice = xmalloc((unsigned long)s->experts * 3, sizeof *choice), *score = choice + s->experts,
           *sums = score + s->experts;
     for (int64_t t = 0; t < logits.rows; t++) {
@@ -68,7 +67,6 @@ static void ref_route(struct backend *b, struct tensor ids, struct tensor weight
 static void ref_experts(struct backend *b, struct tensor y, struct tensor x, struct tensor ids,
                         struct tensor weights, const struct experts *e)
 {
-    (void)b;
     int64_t width = e->up[0]->rows;
     float *inner = xmalloc((unsigned long)width, sizeof *inner);
     float *sum = xmalloc((unsigned long)y.cols, sizeof *sum);

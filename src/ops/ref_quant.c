@@ -24,13 +24,11 @@ static struct layout layout_of(enum quant_format format, int64_t rows, int64_t c
 
 static size_t rows_bytes(const struct backend *b, enum quant_format format, int64_t rows, int64_t cols)
 {
-    (void)b;
     return layout_of(format, rows, cols).end;
 }
 
 static void rows_pack(struct backend *b, void *bytes, enum quant_format format, const struct quant_source *s)
 {
-    (void)b;
     struct layout at = layout_of(format, s->rows, s->cols);
     int64_t groups = quant_groups(format, s->cols);
     struct quant_row row = {.room = xmalloc((unsigned long)s->cols + 1, sizeof(float))};
@@ -47,7 +45,6 @@ static void rows_pack(struct backend *b, void *bytes, enum quant_format format, 
 static struct weight *rows_weight(struct backend *b, void *bytes, bool owned, enum quant_format format,
                                   int64_t rows, int64_t cols)
 {
-    (void)b;
     struct layout at = layout_of(format, rows, cols);
     struct weight *w = xcalloc(1, sizeof *w);
     *w = (struct weight){.rows = rows, .cols = cols, .format = format, .codes = bytes};

@@ -14,7 +14,6 @@ struct fill_task {
 
 static void fill_rows(void *arg, int64_t begin, int64_t end, int thread)
 {
-    (void)thread;
     const struct fill_task *k = arg;
     const struct synthetic m = *k->m;
     struct tensor t = k->dst;
