@@ -34,11 +34,9 @@ template <class K, int D, int M, int WARPS> static void launch(struct backend *b
                a->past,
                a->group,
                1.44269504f / sqrtf(static_cast<float>(a->d))};
-    dim3 grid(blocks_for(static_cast<int64_t>(a->n) * a->group, shape::ROWS), static_cast<unsigned>(a->heads),
-              static_cast<unsigned>(a->tiles));
+    dim3 grid = grid_of(blocks_for(static_cast<int64_t>(a->n) * a->group, shape::ROWS), a->heads, a->tiles);
     allow_shared(flash_attention<K, D, M, WARPS>, shape::BYTES);
-    LAUNCH((flash_attention<K, D, M, WARPS>), grid, shape::THREADS, shape::BYTES, cuda_of(b), f);
-    LAUNCHED(b);
+    LAUNCH((flash_attention<K, D, M, WARPS>), grid, shape::THREADS, shape::BYTES, b, f);
 }
 
 /* Blocks of 64 rows where 128 would give fewer blocks than multiprocessors. */
@@ -80,30 +78,29 @@ static int whole(int64_t n)
     return static_cast<int>(n);
 }
 
-static void same_types(const struct attention *a)
+static struct attention attention_of(struct tensor y, struct tensor q, struct tensor k, struct tensor v,
+                                     int tiles, int64_t n, int64_t keys, int64_t past, int heads, int group)
 {
-    bool quantized = a->k.dtype == DT_F8E4M3 && a->k.cols == kv8_cols(a->heads, a->d);
-    if ((a->k.dtype != a->q.dtype && !quantized) || a->v.dtype != a->k.dtype || a->y.dtype != a->q.dtype)
-        bug("attention of %s over keys of %s", dtype_name(a->q.dtype), dtype_name(a->k.dtype));
+    struct attention a = {};
+    a.y = y, a.q = q, a.k = k, a.v = v;
+    a.tiles = tiles;
+    a.n = whole(n);
+    a.keys = whole(keys);
+    a.past = past < 0 ? -1 : whole(past);
+    a.heads = heads;
+    a.group = group;
+    a.d = static_cast<int>(y.cols / (heads * group));
+    bool quantized = k.dtype == DT_F8E4M3 && k.cols == kv8_cols(heads, a.d);
+    if ((k.dtype != q.dtype && !quantized) || v.dtype != k.dtype || y.dtype != q.dtype)
+        bug("attention of %s over keys of %s", dtype_name(q.dtype), dtype_name(k.dtype));
+    return a;
 }
 
 static void cuda_attend_tokens(struct backend *b, struct tensor y, struct tensor q, struct tensor k,
                                struct tensor v, int q_heads, int kv_heads, int64_t past)
 {
-    struct attention a = {y,
-                          q,
-                          k,
-                          v,
-                          nullptr,
-                          nullptr,
-                          1,
-                          whole(q.rows),
-                          whole(past + q.rows),
-                          whole(past),
-                          kv_heads,
-                          q_heads / kv_heads,
-                          static_cast<int>(q.cols / q_heads)};
-    same_types(&a);
+    struct attention a =
+        attention_of(y, q, k, v, 1, q.rows, past + q.rows, past, kv_heads, q_heads / kv_heads);
     if (q.rows && !attend_split(b, &a) && !attend_flash(b, &a))
         attend_plain(b, &a);
 }
@@ -113,41 +110,19 @@ static void cuda_attend_batch(struct backend *b, struct tensor y, struct tensor 
 {
     if (q.rows == 0)
         return;
-    struct attention a = {y,
-                          q,
-                          k[0],
-                          v[0],
-                          k,
-                          v,
-                          whole(q.rows),
-                          1,
-                          0,
-                          -1,
-                          kv_heads,
-                          q_heads / kv_heads,
-                          static_cast<int>(q.cols / q_heads)};
-    same_types(&a);
+    struct attention a =
+        attention_of(y, q, k[0], v[0], whole(q.rows), 1, 0, -1, kv_heads, q_heads / kv_heads);
+    a.ks = k;
+    a.vs = v;
     if (!attend_split(b, &a))
         attend_plain(b, &a);
 }
 
 static void cuda_attend_tiles(struct backend *b, struct tensor y, struct tensor qkv, int heads, int tiles)
 {
-    int n = whole(y.rows / tiles);
-    struct attention a = {y,
-                          tensor_cols(qkv, 0, y.cols),
-                          tensor_cols(qkv, y.cols, y.cols),
-                          tensor_cols(qkv, 2 * y.cols, y.cols),
-                          nullptr,
-                          nullptr,
-                          tiles,
-                          n,
-                          n,
-                          -1,
-                          heads,
-                          1,
-                          static_cast<int>(y.cols / heads)};
-    same_types(&a);
+    int64_t n = y.rows / tiles, width = y.cols;
+    struct attention a = attention_of(y, tensor_cols(qkv, 0, width), tensor_cols(qkv, width, width),
+                                      tensor_cols(qkv, 2 * width, width), tiles, n, n, -1, heads, 1);
     if (n && !attend_flash(b, &a))
         attend_plain(b, &a);
 }

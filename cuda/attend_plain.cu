@@ -79,9 +79,8 @@ template <class T, class K> __global__ void attend_rows(view<T> y, view<T> q, pl
 template <class T, class K>
 static void launch(struct backend *b, const struct attention *a, const plain &p, size_t shared)
 {
-    dim3 grid(static_cast<unsigned>(a->q.rows), static_cast<unsigned>(a->heads * a->group));
-    LAUNCH((attend_rows<T, K>), grid, THREADS, shared, cuda_of(b), view_of<T>(a->y), view_of<T>(a->q), p);
-    LAUNCHED(b);
+    dim3 grid = grid_of(a->q.rows, a->heads * a->group);
+    LAUNCH((attend_rows<T, K>), grid, THREADS, shared, b, view_of<T>(a->y), view_of<T>(a->q), p);
 }
 
 void attend_plain(struct backend *b, const struct attention *a)

@@ -98,8 +98,7 @@ struct attention_table attend_table(struct backend *b, const struct attention *a
             rows.s[i].split = split;
             split += static_cast<int>(blocks_for(rows.s[i].keys, split_length(rows.s[i].keys)));
         }
-        LAUNCH(table_write, static_cast<unsigned>(m), WARP, 0, cuda_of(b), t.sessions, t.owner, first, rows);
-        LAUNCHED(b);
+        LAUNCH(table_write, grid_of(m), WARP, 0, b, t.sessions, t.owner, first, rows);
     }
     return t;
 }
@@ -349,8 +348,7 @@ static struct attention queries_that_fit(const struct attention *a, int first, i
 
 template <class K, int D, int NQ> static void launch_some(struct backend *b, const struct attention *a)
 {
-    const unsigned rows = static_cast<unsigned>(a->heads * a->group);
-    struct attention_table t = attend_table(b, a, int64_t{rows} * (D + 2));
+    struct attention_table t = attend_table(b, a, int64_t{a->heads} * a->group * (D + 2));
     split_args p = {t.sessions,
                     t.owner,
                     static_cast<const bf16 *>(a->q.data),
@@ -362,14 +360,10 @@ template <class K, int D, int NQ> static void launch_some(struct backend *b, con
                     1.44269504f / sqrtf(static_cast<float>(a->d))};
     size_t shared = WARPS * 8 * NQ * D * sizeof(float);
     allow_shared(attend_one_split<K, D, NQ>, shared);
-    LAUNCH((attend_one_split<K, D, NQ>),
-           dim3(static_cast<unsigned>(t.splits), static_cast<unsigned>(a->heads)), THREADS, shared,
-           cuda_of(b), p);
-    LAUNCHED(b);
+    LAUNCH((attend_one_split<K, D, NQ>), grid_of(t.splits, a->heads), THREADS, shared, b, p);
     if (t.splits == a->q.rows)
         return;
-    LAUNCH((attend_combine<D>), dim3(static_cast<unsigned>(a->q.rows), rows), D, 0, cuda_of(b), p, t.splits);
-    LAUNCHED(b);
+    LAUNCH((attend_combine<D>), grid_of(a->q.rows, a->heads * a->group), D, 0, b, p, t.splits);
 }
 
 template <class K, int D, int NQ> static void launch(struct backend *b, const struct attention *a)

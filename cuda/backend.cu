@@ -1,6 +1,6 @@
 /* backend.cu - GPU devices, device memory, and the table of operations. */
-#include "cublas.cuh"
 #include "host.cuh"
+#include "linear.cuh"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,11 +39,11 @@ void cuda_die(cudaError_t error, const char *what, const char *file, int line)
         name ? name + 1 : file, line);
 }
 
-void cuda_launched(struct backend *b, const char *file, int line)
+void cuda_check_started(struct cuda *c, const char *file, int line)
 {
     cudaError_t error = cudaGetLastError();
-    if (error == cudaSuccess && cuda_of(b)->managed && !cuda_recording(cuda_of(b)))
-        error = cudaStreamSynchronize(cuda_of(b)->stream);
+    if (error == cudaSuccess && c->managed && !cuda_recording(c))
+        error = cudaStreamSynchronize(c->stream);
     if (error != cudaSuccess)
         cuda_die(error, "a kernel", file, line);
 }
@@ -194,7 +194,7 @@ static struct tensor zeroed(struct backend *b, struct tensor x)
 {
     if (x.data) {
         CUDA(cudaMemsetAsync(x.data, 0, tensor_bytes(x), cuda_of(b)->stream));
-        LAUNCHED(b);
+        CHECK_STARTED(b);
     }
     return x;
 }
@@ -263,14 +263,7 @@ static void move(struct backend *b, struct tensor dst, struct tensor src, cudaMe
                                    static_cast<size_t>(src.stride) * size, width,
                                    static_cast<size_t>(dst.rows), kind, stream));
     });
-    LAUNCHED(b);
-}
-
-static void same_shape(struct tensor dst, struct tensor src)
-{
-    if (dst.rows != src.rows || dst.cols != src.cols)
-        bug("copy of %lldx%lld to %lldx%lld", (long long)src.rows, (long long)src.cols, (long long)dst.rows,
-            (long long)dst.cols);
+    CHECK_STARTED(b);
 }
 
 static void wait_for_stream(struct backend *b)
@@ -290,7 +283,7 @@ static struct tensor host_like(struct tensor t, enum dtype type)
 
 static void cuda_upload(struct backend *b, struct tensor dst, struct tensor src)
 {
-    same_shape(dst, src);
+    tensor_check_copy(dst, src);
     if (dst.dtype == src.dtype) {
         move(b, dst, src, cudaMemcpyHostToDevice);
         wait_for_stream(b); /* the caller may overwrite src */
@@ -305,7 +298,7 @@ static void cuda_upload(struct backend *b, struct tensor dst, struct tensor src)
 
 static void cuda_download(struct backend *b, struct tensor dst, struct tensor src)
 {
-    same_shape(dst, src);
+    tensor_check_copy(dst, src);
     if (dst.dtype == src.dtype) {
         move(b, dst, src, cudaMemcpyDeviceToHost);
         wait_for_stream(b);
@@ -326,20 +319,19 @@ template <class D, class S> __global__ void convert(view<D> dst, view<S> src)
 
 static void cuda_copy(struct backend *b, struct tensor dst, struct tensor src)
 {
-    same_shape(dst, src);
+    tensor_check_copy(dst, src);
     if (dst.dtype == src.dtype) {
         move(b, dst, src, cudaMemcpyDeviceToDevice);
         return;
     }
     for (int64_t r = 0; r < dst.rows; r += 32768) {
-        int64_t n = dst.rows - r < 32768 ? dst.rows - r : 32768;
-        dim3 grid(blocks_for(dst.cols, 256), static_cast<unsigned>(n));
+        int64_t n = least(dst.rows - r, 32768);
+        dim3 grid = grid_of(blocks_for(dst.cols, 256), n);
         struct tensor to = tensor_rows(dst, r, n), from = tensor_rows(src, r, n);
-        WITH_TYPE(
-            D, to.dtype,
-            WITH_TYPE(S, from.dtype,
-                      LAUNCH((convert<D, S>), grid, 256, 0, cuda_of(b), view_of<D>(to), view_of<S>(from))));
-        LAUNCHED(b);
+        WITH_TYPE(D, to.dtype,
+                  WITH_TYPE(S, from.dtype,
+                            LAUNCH((convert<D, S>), grid, 256, 0, b, view_of<D>(to), view_of<S>(from))));
+        CHECK_STARTED(b);
     }
 }
 

@@ -4,7 +4,6 @@
  * Row-major matrices are its column-major ones transposed: W [N, K] is K x N with its stride as leading
  * dimension, x is K x T, and y N x T = W^T x.  The library's heuristic picks a kernel once for each shape.
  */
-#include "cublas.cuh"
 #include "linear.cuh"
 
 #include <array>
@@ -287,7 +286,7 @@ void gemm(struct backend *b, struct tensor y, struct tensor x, struct tensor w, 
                           y.data, p->y, &p->algo, c->workspace, p->workspace, stream),
               "a product");
     });
-    LAUNCHED(b);
+    CHECK_STARTED(b);
 }
 
 #endif

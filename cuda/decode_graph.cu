@@ -229,7 +229,7 @@ static void graph_end(struct backend *b)
         CUDA(cudaGraphLaunch(s->now->exec, c->stream));
     s->now->warm = true;
     s->mode = OUTSIDE;
-    LAUNCHED(b);
+    CHECK_STARTED(b);
 }
 
 void graphs_open(struct cuda *c)

@@ -59,8 +59,9 @@ static inline struct cuda *cuda_of(struct backend *b)
 
 /* ---- launches ------------------------------------------------------------------------------------------ */
 
-/* LAUNCH(kernel, grid, block, shared, c, arguments...) starts a kernel (in parentheses when it has template
- * arguments); c is the struct cuda.  Within a recorded graph it is compared instead: see decode_graph.cu. */
+/* LAUNCH(kernel, grid, block, shared, b, arguments...) starts a kernel (in parentheses when it has template
+ * arguments) and exits when it cannot start.  An empty grid starts nothing.  Within a recorded graph the launch
+ * is compared instead: see decode_graph.cu. */
 struct launch {
     const void *kernel;
     dim3 grid, block;
@@ -72,7 +73,11 @@ struct launch {
 
 void cuda_start(struct cuda *c, const struct launch *l);
 
-/* The same for work other than our kernels; `what` identifies it. */
+/* Exits when what was started last failed. */
+void cuda_check_started(struct cuda *c, const char *file, int line);
+#define CHECK_STARTED(b) cuda_check_started(cuda_of(b), __FILE__, __LINE__)
+
+/* The same as a launch for work other than our kernels; `what` identifies it. */
 void cuda_also(struct cuda *c, const void *what, size_t bytes, const std::function<void()> &other);
 
 template <class... P, class... A>
@@ -80,6 +85,8 @@ static void launch_kernel(struct cuda *c, const char *name, void (*kernel)(P...)
                           size_t shared, const A &...args)
 {
     static_assert((0 + ... + sizeof(P)) <= 4096 - 64, "what every driver takes as arguments of a kernel");
+    if (grid.x == 0 || grid.y == 0 || grid.z == 0)
+        return;
     std::tuple<P...> values(args...);
     std::array<void *, sizeof...(P)> each = std::apply(
         [](auto &...v) { return std::array<void *, sizeof...(P)>{static_cast<void *>(&v)...}; }, values);
@@ -97,18 +104,14 @@ static void launch_kernel(struct cuda *c, const char *name, void (*kernel)(P...)
     cuda_start(c, &l);
 }
 
-#define LAUNCH(kernel, grid, block, shared, c, ...)                                                          \
-    launch_kernel(c, #kernel, kernel, grid, block, shared, __VA_ARGS__)
+#define LAUNCH(kernel, grid, block, shared, b, ...)                                                          \
+    (launch_kernel(cuda_of(b), #kernel, kernel, grid, block, shared, __VA_ARGS__), CHECK_STARTED(b))
 
 /* Whether operations are being recorded or compared: then none may wait or use host memory. */
 bool cuda_recording(const struct cuda *c);
 
 void graphs_open(struct cuda *c);
 void graphs_close(struct cuda *c);
-
-/* Checks after every launch that it could start. */
-void cuda_launched(struct backend *b, const char *file, int line);
-#define LAUNCHED(b) cuda_launched(b, __FILE__, __LINE__)
 
 /* Working memory on the device for one operation, 256-byte aligned, undefined contents: valid until the
  * next operation asks.  A model's operations find it reserved; when memory runs out the first exits, the
@@ -155,6 +158,16 @@ template <class T> static inline view<T> view_of(struct tensor t)
             bug("no operation on the device for %s", dtype_name(dtype_));                                    \
         }                                                                                                    \
     } while (0)
+
+static inline dim3 grid_of(int64_t x, int64_t y = 1, int64_t z = 1)
+{
+    return dim3(static_cast<unsigned>(x), static_cast<unsigned>(y), static_cast<unsigned>(z));
+}
+
+static inline int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
 
 static inline unsigned blocks_for(int64_t n, int64_t each)
 {

@@ -54,28 +54,24 @@ static void check(struct tensor dst, struct tensor src, int heads)
 static void cuda_kv_quantize(struct backend *b, struct tensor dst, struct tensor src, int heads)
 {
     check(dst, src, heads);
-    if (src.rows == 0)
-        return;
     WITH_TYPE(T, src.dtype,
-              LAUNCH((kv_quantize_rows<T>), static_cast<unsigned>(src.rows), THREADS, 0, cuda_of(b),
-                     view_of<uint8_t>(dst), view_of<const T>(src), heads));
-    LAUNCHED(b);
+              LAUNCH((kv_quantize_rows<T>), grid_of(src.rows), THREADS, 0, b, view_of<uint8_t>(dst),
+                     view_of<const T>(src), heads));
 }
 
 static void cuda_kv_quantize_batch(struct backend *b, const struct tensor *dst, struct tensor src, int heads)
 {
     for (int64_t r = 0; r < src.rows; r += MOST_ROWS) {
         row_places to = {};
-        int64_t n = src.rows - r < MOST_ROWS ? src.rows - r : static_cast<int64_t>(MOST_ROWS);
+        int64_t n = least(src.rows - r, MOST_ROWS);
         struct tensor from = tensor_rows(src, r, n);
         for (int64_t i = 0; i < n; i++) {
             check(dst[r + i], src, heads);
             to.at[i] = static_cast<uint8_t *>(dst[r + i].data);
         }
-        WITH_TYPE(T, src.dtype,
-                  LAUNCH((kv_quantize_places<T>), static_cast<unsigned>(n), THREADS, 0, cuda_of(b), to,
-                         view_of<const T>(from), heads));
-        LAUNCHED(b);
+        WITH_TYPE(
+            T, src.dtype,
+            LAUNCH((kv_quantize_places<T>), grid_of(n), THREADS, 0, b, to, view_of<const T>(from), heads));
     }
 }
 

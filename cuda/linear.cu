@@ -11,10 +11,8 @@
  * row's bits are the same for any number of rows up to FEW, or FEW_QUANTIZED, and beyond that what the
  * library makes of the shape.
  */
-#include "cublas.cuh"
 #include "linear.cuh"
 #include "quant_formats.cuh"
-#include "quantized.cuh"
 
 #include <stdlib.h>
 
@@ -39,7 +37,7 @@ static struct weight *cuda_pack(struct backend *b, struct tensor host, enum dtyp
     struct tensor there = tensor_cols(w->plain, 0, host.cols);
     int64_t part = STAGED_BYTES / 4 / (host.cols + 1) + 1;
     for (int64_t r = 0; r < host.rows; r += part) {
-        int64_t n = host.rows - r < part ? host.rows - r : part;
+        int64_t n = least(host.rows - r, part);
         o->upload(b, tensor_rows(there, r, n), tensor_rows(host, r, n));
     }
     return w;
@@ -98,14 +96,13 @@ __global__ void finish(view<Y> y, view<const S> sums, const float *scales, const
 static void launch_finish(struct backend *b, const struct product &p, struct tensor sums, const float *scales)
 {
     for (int64_t t = 0; t < p.y.rows; t += 32768) {
-        int64_t n = p.y.rows - t < 32768 ? p.y.rows - t : 32768;
+        int64_t n = least(p.y.rows - t, 32768);
         struct tensor y = tensor_rows(p.y, t, n), s = tensor_rows(sums, t, n);
-        dim3 grid(blocks_for(y.cols, THREADS * EACH), static_cast<unsigned>(n));
+        dim3 grid = grid_of(blocks_for(y.cols, THREADS * EACH), n);
         WITH_TYPE(S, s.dtype,
                   WITH_TYPE(Y, y.dtype,
-                            LAUNCH((finish<S, Y>), grid, THREADS, 0, cuda_of(b), view_of<Y>(y),
-                                   view_of<const S>(s), scales, p.bias, (int)p.epi, p.mode)));
-        LAUNCHED(b);
+                            LAUNCH((finish<S, Y>), grid, THREADS, 0, b, view_of<Y>(y), view_of<const S>(s),
+                                   scales, p.bias, (int)p.epi, p.mode)));
     }
 }
 
@@ -133,7 +130,7 @@ static void through_sums(struct backend *b, const struct part &m)
     rows = rows < 1 ? 1 : rows;
     for (int64_t t = 0; t < m.p.y.rows; t += rows) {
         struct product p = m.p;
-        int64_t n = p.y.rows - t < rows ? p.y.rows - t : rows;
+        int64_t n = least(p.y.rows - t, rows);
         struct tensor sums = {m.sums, DT_F32, n, p.y.cols, width};
         p.y = tensor_rows(p.y, t, n);
         p.x = tensor_rows(p.x, t, n);

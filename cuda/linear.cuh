@@ -27,4 +27,37 @@ struct products {
 struct products *products_of(struct backend *b);
 void tables_close(struct tables *t);
 
+/* ---- quantized.cu: quantized matrices on the device ----------------------------------------------------- */
+
+/* quant_bytes, quant_pack and quant_weight of ops.h. */
+size_t quantized_bytes(const struct backend *b, enum quant_format format, int64_t rows, int64_t cols);
+void quantized_pack(struct backend *b, void *bytes, enum quant_format format, const struct quant_source *s);
+struct weight *quantized_weight(struct backend *b, void *bytes, bool owned, enum quant_format format,
+                                int64_t rows, int64_t cols);
+
+/* Dequantizes rows [first, first + to.rows) to bf16, without row scales; first and to.rows are multiples
+ * of 16, and a row of `to` has room for quantized_padded() elements.  rest: of i4, room for as much,
+ * what bf16 does not keep. */
+int64_t quantized_padded(const struct weight *w);
+void quantized_dequantize(struct backend *b, struct tensor to, void *rest, const struct weight *w,
+                          int64_t first);
+
+/* ---- cublas.cu: matrix products of many rows, by NVIDIA's cuBLASLt --------------------------------------- */
+
+struct cublas;
+
+/* y[T,N] = or += factor x[T,K] w[N,K]^T; x and w bf16, y bf16 or f32, sums in f32.  Addresses and rows
+ * are 16-byte aligned. */
+void gemm(struct backend *b, struct tensor y, struct tensor x, struct tensor w, float factor,
+          enum accumulate mode);
+
+struct cublas *cublas_open();
+void cublas_close(struct cublas *c);
+
+/* Whether the library can be opened, and the message if not. */
+bool cublas_here();
+static const char *const cublas_missing = "libcublasLt.so.13 (or .12) is not found: install cuBLAS from "
+                                          "NVIDIA's packages (libcublas-13-0), name its folder in "
+                                          "LD_LIBRARY_PATH, or use --device cpu";
+
 #endif

@@ -16,7 +16,6 @@
  * x, B, C and y are rounded to the activation type where the separate operations store them, and sums
  * have the same order: the same bits.
  */
-#include "norm.cuh"
 #include "ssm.cuh"
 
 template <class T> struct mixer {
@@ -173,11 +172,10 @@ template <class T, class N, int P>
 static void launch(struct backend *b, const mixer<T> &m, const states &conv, const ssm_states &ssm,
                    int sessions)
 {
-    dim3 grid(static_cast<unsigned>(m.k.heads / m.part), static_cast<unsigned>(sessions));
+    dim3 grid = grid_of(m.k.heads / m.part, sessions);
     size_t shared = ((P ? 2 : 2 + SSM_WARPS) * m.k.state + m.part * (m.k.head_dim + 2)) * sizeof(float);
     allow_shared(mamba_batch<T, N, P>, shared);
-    LAUNCH((mamba_batch<T, N, P>), grid, SSM_THREADS, shared, cuda_of(b), m, conv, ssm);
-    LAUNCHED(b);
+    LAUNCH((mamba_batch<T, N, P>), grid, SSM_THREADS, shared, b, m, conv, ssm);
 }
 
 static void cuda_mamba_batch(struct backend *b, struct tensor out, struct tensor z, struct tensor xbc,

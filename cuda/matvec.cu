@@ -52,9 +52,8 @@ template <int FORMAT, int NT, bool ALIGNED> static void launch_few(struct backen
 {
     const output y = {p.y.data, p.y.rows, p.y.cols, p.y.stride, p.y.dtype == DT_F32};
     dim3 grid(blocks_for(p.y.cols, TILE), blocks_for(p.y.rows, 8 * NT));
-    LAUNCH((few_rows<FORMAT, NT, ALIGNED>), grid, SUM_THREADS, 0, cuda_of(b), y, view_of<const bf16>(p.x),
+    LAUNCH((few_rows<FORMAT, NT, ALIGNED>), grid, SUM_THREADS, 0, b, y, view_of<const bf16>(p.x),
            matrix_of<FORMAT>(p.w), p.bias, (int)p.epi, p.mode);
-    LAUNCHED(b);
 }
 
 /* Unaligned rows are slow anyway. */
@@ -68,22 +67,6 @@ template <int FORMAT> static void launch_rows(struct backend *b, const struct pr
         launch_few<FORMAT, 2, true>(b, p);
     else
         launch_few<FORMAT, 4, true>(b, p);
-}
-
-static void launch_format(struct backend *b, const struct product &p)
-{
-    switch (p.w->format) {
-    case QUANT_I8:
-        return launch_rows<QUANT_I8>(b, p);
-    case QUANT_I4:
-        return launch_rows<QUANT_I4>(b, p);
-    case QUANT_F8:
-        return launch_rows<QUANT_F8>(b, p);
-    case QUANT_F4:
-        return launch_rows<QUANT_F4>(b, p);
-    default:
-        return launch_rows<QUANT_NONE>(b, p);
-    }
 }
 
 /* ---- plain --------------------------------------------------------------------------------------------- */
@@ -118,9 +101,8 @@ __global__ void plain_rows(view<Y> y, view<const X> x, any_matrix w, const float
 template <class X, class Y> static void launch_plain(struct backend *b, const struct product &p)
 {
     dim3 grid(blocks_for(p.y.cols, PLAIN_WARPS), blocks_for(p.y.rows, PLAIN_ROWS));
-    LAUNCH((plain_rows<X, Y>), grid, PLAIN_WARPS * WARP, 0, cuda_of(b), view_of<Y>(p.y),
-           view_of<const X>(p.x), any_matrix_of(p.w), p.bias, (int)p.epi, p.mode);
-    LAUNCHED(b);
+    LAUNCH((plain_rows<X, Y>), grid, PLAIN_WARPS * WARP, 0, b, view_of<Y>(p.y), view_of<const X>(p.x),
+           any_matrix_of(p.w), p.bias, (int)p.epi, p.mode);
 }
 
 /* ---- which kernel -------------------------------------------------------------------------------------- */
@@ -134,11 +116,13 @@ bool rows_aligned16(struct tensor x)
 /* A grid has at most 65535 blocks in its second direction. */
 static void some_rows(struct backend *b, const struct product &p)
 {
-    bool full = p.w->format == QUANT_NONE && p.w->plain.dtype == DT_F32;
-    if (p.x.dtype == DT_BF16 && !full)
-        launch_format(b, p);
-    else
+    bool plain = p.w->format == QUANT_NONE;
+    if (p.x.dtype != DT_BF16 || (plain && p.w->plain.dtype == DT_F32))
         WITH_TYPE(X, p.x.dtype, WITH_TYPE(Y, p.y.dtype, launch_plain<X, Y>(b, p)));
+    else if (plain)
+        launch_rows<QUANT_NONE>(b, p);
+    else
+        WITH_FORMAT(F, p.w->format, launch_rows<F>(b, p));
 }
 
 void matvec(struct backend *b, const struct product &p)
@@ -146,7 +130,7 @@ void matvec(struct backend *b, const struct product &p)
     const int64_t most = 65535 * PLAIN_ROWS;
     for (int64_t t = 0; t < p.y.rows; t += most) {
         struct product part = p;
-        int64_t n = p.y.rows - t < most ? p.y.rows - t : most;
+        int64_t n = least(p.y.rows - t, most);
         part.y = tensor_rows(p.y, t, n);
         part.x = tensor_rows(p.x, t, n);
         some_rows(b, part);

@@ -18,9 +18,10 @@
 #include "linear.cuh"
 #include "quant_formats.cuh"
 
+#include <map>
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
+#include <utility>
+#include <vector>
 
 /* ---- router -------------------------------------------------------------------------------------------- */
 
@@ -123,12 +124,9 @@ static void cuda_route(struct backend *b, struct tensor ids, struct tensor weigh
 {
     if (s->experts > MOST_EXPERTS)
         bug("%d experts, %d are provided for", s->experts, (int)MOST_EXPERTS);
-    if (logits.rows == 0)
-        return;
     size_t bytes = (2 * static_cast<size_t>(s->experts) + static_cast<size_t>(s->groups)) * sizeof(float);
-    LAUNCH(route, static_cast<unsigned>(logits.rows), WARP, bytes, cuda_of(b), view_of<int32_t>(ids),
-           view_of<float>(weights), view_of<const float>(logits), static_cast<const float *>(bias.data), *s);
-    LAUNCHED(b);
+    LAUNCH(route, grid_of(logits.rows), WARP, bytes, b, view_of<int32_t>(ids), view_of<float>(weights),
+           view_of<const float>(logits), static_cast<const float *>(bias.data), *s);
 }
 
 /* ---- order of the choices ------------------------------------------------------------------------------ */
@@ -264,49 +262,38 @@ __global__ void gather(view<Y> y, view<const float> weights, const float *result
 /* Pointers to the experts of a layer, cached by the address of the host's list while its contents stay
  * the same. */
 struct table {
-    struct weight *const *list;
-    int count;
-    pointers *host, *device;
-    struct table *next;
+    std::vector<pointers> host;
+    pointers *device;
 };
 
 struct tables {
-    struct table *first;
+    std::map<std::pair<struct weight *const *, int>, table> of_list;
 };
 
 void tables_close(struct tables *t)
 {
-    while (t && t->first) {
-        struct table *next = t->first->next;
-        cudaFree(t->first->device);
-        free(t->first->host);
-        delete t->first;
-        t->first = next;
-    }
+    if (t)
+        for (auto &each : t->of_list)
+            cudaFree(each.second.device);
     delete t;
 }
 
-static struct table *table_of(struct backend *b, struct weight *const *list, int count)
+static table &table_of(struct backend *b, struct weight *const *list, int count)
 {
     struct tables *&all = products_of(b)->tables;
     if (!all)
         all = new tables();
-    for (struct table *t = all->first; t; t = t->next)
-        if (t->list == list && t->count == count)
-            return t;
-    size_t bytes = static_cast<size_t>(count) * sizeof(pointers);
-    struct table *t = new table();
-    t->list = list;
-    t->count = count;
-    t->host = static_cast<pointers *>(xcalloc(static_cast<unsigned long>(count), sizeof(pointers)));
-    CUDA(cudaMalloc(reinterpret_cast<void **>(&t->device), bytes));
-    t->next = all->first;
-    return all->first = t;
+    table &t = all->of_list[{list, count}];
+    if (!t.device) {
+        t.host.resize(static_cast<size_t>(count));
+        CUDA(cudaMalloc(reinterpret_cast<void **>(&t.device), t.host.size() * sizeof(pointers)));
+    }
+    return t;
 }
 
 static const pointers *pointers_of(struct backend *b, struct weight *const *list, int count)
 {
-    struct table *t = table_of(b, list, count);
+    table &t = table_of(b, list, count);
     const struct weight *w = list[0];
     bool same = true;
     for (int i = 0; i < count; i++) {
@@ -315,15 +302,15 @@ static const pointers *pointers_of(struct backend *b, struct weight *const *list
         if (v->format != w->format || v->rows != w->rows || v->cols != w->cols ||
             v->plain.dtype != w->plain.dtype)
             bug("expert %d is no matrix like that of expert 0", i);
-        same &= t->host[i].at == p.at && t->host[i].scales == p.scales;
-        t->host[i] = p;
+        same &= t.host[i].at == p.at && t.host[i].scales == p.scales;
+        t.host[i] = p;
     }
     if (!same) {
-        CUDA(cudaMemcpyAsync(t->device, t->host, static_cast<size_t>(count) * sizeof(pointers),
+        CUDA(cudaMemcpyAsync(t.device, t.host.data(), static_cast<size_t>(count) * sizeof(pointers),
                              cudaMemcpyHostToDevice, cuda_of(b)->stream));
         CUDA(cudaStreamSynchronize(cuda_of(b)->stream));
     }
-    return t->device;
+    return t.device;
 }
 
 /* ---- experts ------------------------------------------------------------------------------------------- */
@@ -342,9 +329,8 @@ static void launch_experts(struct backend *b, const expert_product &s, const cho
 {
     unsigned groups = static_cast<unsigned>(c.count < c.experts ? c.count : c.experts);
     dim3 grid(blocks_for(s.w->rows, TILE), groups);
-    LAUNCH((expert_rows<FORMAT, NT, ALIGNED>), grid, SUM_THREADS, 0, cuda_of(b), s.out,
-           view_of<const bf16>(s.x), s.rows, c, matrix_of<FORMAT>(s.w), s.table, s.square);
-    LAUNCHED(b);
+    LAUNCH((expert_rows<FORMAT, NT, ALIGNED>), grid, SUM_THREADS, 0, b, s.out, view_of<const bf16>(s.x),
+           s.rows, c, matrix_of<FORMAT>(s.w), s.table, s.square);
 }
 
 template <int FORMAT> static void launch_width(struct backend *b, const expert_product &s, const choices &c)
@@ -360,30 +346,20 @@ template <int FORMAT> static void launch_width(struct backend *b, const expert_p
 template <class X> static void launch_plain(struct backend *b, const expert_product &s, const choices &c)
 {
     const int warps = 4;
-    dim3 grid(blocks_for(s.w->rows, warps), static_cast<unsigned>(c.count < 65535 ? c.count : 65535));
-    LAUNCH((expert_plain<X>), grid, warps * WARP, 0, cuda_of(b), s.out, view_of<const X>(s.x), s.rows, c,
+    dim3 grid = grid_of(blocks_for(s.w->rows, warps), c.count < 65535 ? c.count : 65535);
+    LAUNCH((expert_plain<X>), grid, warps * WARP, 0, b, s.out, view_of<const X>(s.x), s.rows, c,
            any_matrix_of(s.w), s.table, s.square);
-    LAUNCHED(b);
 }
 
 static void run_product(struct backend *b, const expert_product &s, const choices &c)
 {
-    if (s.x.dtype != DT_BF16 || (s.w->format == QUANT_NONE && s.w->plain.dtype == DT_F32)) {
+    bool plain = s.w->format == QUANT_NONE;
+    if (s.x.dtype != DT_BF16 || (plain && s.w->plain.dtype == DT_F32))
         WITH_TYPE(X, s.x.dtype, launch_plain<X>(b, s, c));
-        return;
-    }
-    switch (s.w->format) {
-    case QUANT_I8:
-        return launch_width<QUANT_I8>(b, s, c);
-    case QUANT_I4:
-        return launch_width<QUANT_I4>(b, s, c);
-    case QUANT_F8:
-        return launch_width<QUANT_F8>(b, s, c);
-    case QUANT_F4:
-        return launch_width<QUANT_F4>(b, s, c);
-    default:
-        return launch_width<QUANT_NONE>(b, s, c);
-    }
+    else if (plain)
+        launch_width<QUANT_NONE>(b, s, c);
+    else
+        WITH_FORMAT(F, s.w->format, launch_width<F>(b, s, c));
 }
 
 /* Rows whose results fit in the working memory. */
@@ -401,16 +377,13 @@ static void some_rows(struct backend *b, struct tensor y, struct tensor x, struc
                  e->count};
     struct tensor inner = {p + 4 * r.list, x.dtype, count, width, width};
     float *results = reinterpret_cast<float *>(p + 4 * r.list + r.inner);
-    LAUNCH(sort_choices, static_cast<unsigned>(e->count), WARP, 0, cuda_of(b), c,
-           view_of<const int32_t>(ids));
-    LAUNCHED(b);
+    LAUNCH(sort_choices, grid_of(e->count), WARP, 0, b, c, view_of<const int32_t>(ids));
     run_product(b, expert_product{inner.data, x, c.row, e->up[0], pointers_of(b, e->up, e->count), true}, c);
     run_product(
         b, expert_product{results, inner, nullptr, e->down[0], pointers_of(b, e->down, e->count), false}, c);
     WITH_TYPE(Y, y.dtype,
-              LAUNCH((gather<Y>), static_cast<unsigned>(y.rows), 256, 0, cuda_of(b), view_of<Y>(y),
-                     view_of<const float>(weights), static_cast<const float *>(results), c));
-    LAUNCHED(b);
+              LAUNCH((gather<Y>), grid_of(y.rows), 256, 0, b, view_of<Y>(y), view_of<const float>(weights),
+                     static_cast<const float *>(results), c));
 }
 
 static void cuda_experts(struct backend *b, struct tensor y, struct tensor x, struct tensor ids,
@@ -418,7 +391,7 @@ static void cuda_experts(struct backend *b, struct tensor y, struct tensor x, st
 {
     int64_t rows = work_expert_rows(cuda_work_parts(), ids.cols, e->up[0]->rows, y.cols, x.dtype);
     for (int64_t t = 0; t < x.rows; t += rows) {
-        int64_t n = x.rows - t < rows ? x.rows - t : rows;
+        int64_t n = least(x.rows - t, rows);
         some_rows(b, tensor_rows(y, t, n), tensor_rows(x, t, n), tensor_rows(ids, t, n),
                   tensor_rows(weights, t, n), e);
     }

@@ -171,16 +171,14 @@ static size_t wide_bytes(const struct picture *p, int size)
 static int64_t patches_of_size(struct backend *b, struct tensor patches, const struct picture *p, int size,
                                const uint8_t *rgb, struct arena arena)
 {
-    struct cuda *c = cuda_of(b);
     const patching cut = patching_of(p);
     const line wide = line_on_card(&arena, &p->size[size].across),
                high = line_on_card(&arena, &p->size[size].down);
     float *middle = static_cast<float *>(take(&arena, wide_bytes(p, size)));
-    LAUNCH(across, dim3(blocks_for(wide.out, THREADS), static_cast<unsigned>(p->h)), THREADS, 0, c, middle,
+    LAUNCH(across, dim3(blocks_for(wide.out, THREADS), static_cast<unsigned>(p->h)), THREADS, 0, b, middle,
            rgb, cut, wide);
-    LAUNCH(down, dim3(blocks_for(wide.out, THREADS), static_cast<unsigned>(high.out)), THREADS, 0, c,
+    LAUNCH(down, dim3(blocks_for(wide.out, THREADS), static_cast<unsigned>(high.out)), THREADS, 0, b,
            view_of<float>(patches), middle, cut, high, wide.out);
-    LAUNCHED(b);
     return (int64_t)(wide.out / p->patch) * (high.out / p->patch);
 }
 
@@ -204,8 +202,7 @@ static int cuda_make_patches(struct backend *b, struct tensor patches, uint64_t 
         done += patches_of_size(b, tensor_rows(patches, done, patches.rows - done), p, i, rgb, arena);
     if (done != patches.rows || patches.dtype != DT_F32 || patches.cols != 3 * p->patch * p->patch)
         bug("%lld patches of a picture that has %lld", (long long)patches.rows, (long long)done);
-    LAUNCH(digest, dim3(DIGEST_BLOCKS, tiles), THREADS, 0, c, sums, view_of<float>(patches), each);
-    LAUNCHED(b);
+    LAUNCH(digest, dim3(DIGEST_BLOCKS, tiles), THREADS, 0, b, sums, view_of<float>(patches), each);
     CUDA(cudaMemcpyAsync(out, sums, digests, cudaMemcpyDeviceToHost, c->stream));
     CUDA(cudaStreamSynchronize(c->stream));
     return 0;

@@ -35,6 +35,24 @@ __host__ __device__ constexpr bool is_packed4(int format)
     return format == QUANT_I4 || format == QUANT_F4;
 }
 
+/* Runs a statement with F as the quantized format. */
+#define WITH_FORMAT(F, format_, ...)                                                                         \
+    do {                                                                                                     \
+        if ((format_) == QUANT_I8) {                                                                         \
+            constexpr int F = QUANT_I8;                                                                      \
+            __VA_ARGS__;                                                                                     \
+        } else if ((format_) == QUANT_I4) {                                                                  \
+            constexpr int F = QUANT_I4;                                                                      \
+            __VA_ARGS__;                                                                                     \
+        } else if ((format_) == QUANT_F8) {                                                                  \
+            constexpr int F = QUANT_F8;                                                                      \
+            __VA_ARGS__;                                                                                     \
+        } else {                                                                                             \
+            constexpr int F = QUANT_F4;                                                                      \
+            __VA_ARGS__;                                                                                     \
+        }                                                                                                    \
+    } while (0)
+
 /* k of a block, and its bytes. */
 __host__ __device__ constexpr int format_span(int format)
 {
@@ -375,10 +393,8 @@ struct any_matrix {
         const uint8_t *block =
             static_cast<const uint8_t *>(at) + (n / TILE * stride + k / span) * format_bytes(format);
         unsigned v = is_packed4(format) ? block[p.code / 2] >> 4 * (p.code % 2) & 15u : block[p.code];
-        unsigned pair = format == QUANT_I8   ? pair_of<QUANT_I8>(v)
-                        : format == QUANT_F8 ? pair_of<QUANT_F8>(v)
-                        : format == QUANT_I4 ? pair_of<QUANT_I4>(v)
-                                             : pair_of<QUANT_F4>(v);
+        unsigned pair;
+        WITH_FORMAT(F, format, pair = pair_of<F>(v));
         float group = format == QUANT_I4   ? number(*reinterpret_cast<const bf16 *>(block + p.scale))
                       : format == QUANT_F4 ? e4m3(block[p.scale])
                                            : 1.0f;

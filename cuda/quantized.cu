@@ -11,8 +11,8 @@
  *
  * So only sums are rounded, as in the reference.
  */
+#include "linear.cuh"
 #include "quant_formats.cuh"
-#include "quantized.cuh"
 
 #include <math.h>
 #include <stdlib.h>
@@ -179,9 +179,8 @@ static void launch_dequantize(struct backend *b, struct tensor to, void *rest, c
 {
     const int warps = 8;
     dim3 grid(blocks_for(w->stride, warps), blocks_for(to.rows, TILE));
-    LAUNCH((dequantize<FORMAT>), grid, warps * WARP, 0, cuda_of(b), view_of<bf16>(to),
-           static_cast<bf16 *>(rest), matrix_of<FORMAT>(w), first / TILE);
-    LAUNCHED(b);
+    LAUNCH((dequantize<FORMAT>), grid, warps * WARP, 0, b, view_of<bf16>(to), static_cast<bf16 *>(rest),
+           matrix_of<FORMAT>(w), first / TILE);
 }
 
 int64_t quantized_padded(const struct weight *w)
@@ -192,14 +191,5 @@ int64_t quantized_padded(const struct weight *w)
 void quantized_dequantize(struct backend *b, struct tensor to, void *rest, const struct weight *w,
                           int64_t first)
 {
-    switch (w->format) {
-    case QUANT_I8:
-        return launch_dequantize<QUANT_I8>(b, to, rest, w, first);
-    case QUANT_I4:
-        return launch_dequantize<QUANT_I4>(b, to, rest, w, first);
-    case QUANT_F8:
-        return launch_dequantize<QUANT_F8>(b, to, rest, w, first);
-    default:
-        return launch_dequantize<QUANT_F4>(b, to, rest, w, first);
-    }
+    WITH_FORMAT(F, w->format, launch_dequantize<F>(b, to, rest, w, first));
 }

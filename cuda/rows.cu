@@ -4,7 +4,6 @@
  * A block has one row, or one group of a row of the gated norm; its threads run along it side by side.
  */
 #include "host.cuh"
-#include "norm.cuh"
 
 #include <math.h>
 #include <string.h>
@@ -30,15 +29,14 @@ template <class T, class E> __global__ void embed(view<T> y, view<E> table, toke
 static void cuda_embed(struct backend *b, struct tensor y, struct tensor table, const int32_t *ids)
 {
     for (int64_t r = 0; r < y.rows; r += MOST_IDS) {
-        int64_t n = y.rows - r < MOST_IDS ? y.rows - r : static_cast<int64_t>(MOST_IDS);
+        int64_t n = least(y.rows - r, MOST_IDS);
         struct tensor to = tensor_rows(y, r, n);
         token_ids some = {};
         memcpy(some.id, ids + r, static_cast<size_t>(n) * sizeof *ids);
         WITH_TYPE(T, y.dtype,
                   WITH_TYPE(E, table.dtype,
-                            LAUNCH((embed<T, E>), static_cast<unsigned>(n), THREADS, 0, cuda_of(b),
-                                   view_of<T>(to), view_of<E>(table), some)));
-        LAUNCHED(b);
+                            LAUNCH((embed<T, E>), grid_of(n), THREADS, 0, b, view_of<T>(to),
+                                   view_of<E>(table), some)));
     }
 }
 
@@ -58,12 +56,9 @@ template <class T> __global__ void rmsnorm(view<T> y, view<T> x, const float *w,
 
 static void cuda_rmsnorm(struct backend *b, struct tensor y, struct tensor x, struct tensor w, float eps)
 {
-    if (x.rows == 0)
-        return;
     WITH_TYPE(T, x.dtype,
-              LAUNCH((rmsnorm<T>), static_cast<unsigned>(x.rows), THREADS, 0, cuda_of(b), view_of<T>(y),
-                     view_of<T>(x), static_cast<const float *>(w.data), eps));
-    LAUNCHED(b);
+              LAUNCH((rmsnorm<T>), grid_of(x.rows), THREADS, 0, b, view_of<T>(y), view_of<T>(x),
+                     static_cast<const float *>(w.data), eps));
 }
 
 template <class T>
@@ -85,13 +80,9 @@ __global__ void layernorm(view<T> y, view<T> x, const float *w, const float *bia
 static void cuda_layernorm(struct backend *b, struct tensor y, struct tensor x, struct tensor w,
                            struct tensor bias, float eps)
 {
-    if (x.rows == 0)
-        return;
     WITH_TYPE(T, x.dtype,
-              LAUNCH((layernorm<T>), static_cast<unsigned>(x.rows), THREADS, 0, cuda_of(b), view_of<T>(y),
-                     view_of<T>(x), static_cast<const float *>(w.data), static_cast<const float *>(bias.data),
-                     eps));
-    LAUNCHED(b);
+              LAUNCH((layernorm<T>), grid_of(x.rows), THREADS, 0, b, view_of<T>(y), view_of<T>(x),
+                     static_cast<const float *>(w.data), static_cast<const float *>(bias.data), eps));
 }
 
 template <class T>
@@ -105,14 +96,10 @@ __global__ void gated_norm(view<T> out, view<T> y, view<T> z, const float *w, in
 static void cuda_gated_norm(struct backend *b, struct tensor out, struct tensor y, struct tensor z,
                             struct tensor w, int groups, float eps)
 {
-    if (y.rows == 0)
-        return;
-    dim3 grid(static_cast<unsigned>(y.rows), static_cast<unsigned>(groups));
+    dim3 grid = grid_of(y.rows, groups);
     WITH_TYPE(T, y.dtype,
-              LAUNCH((gated_norm<T>), grid, THREADS, 0, cuda_of(b), view_of<T>(out), view_of<T>(y),
-                     view_of<T>(z), static_cast<const float *>(w.data), static_cast<int>(y.cols / groups),
-                     eps));
-    LAUNCHED(b);
+              LAUNCH((gated_norm<T>), grid, THREADS, 0, b, view_of<T>(out), view_of<T>(y), view_of<T>(z),
+                     static_cast<const float *>(w.data), static_cast<int>(y.cols / groups), eps));
 }
 
 /* ---- sums ---------------------------------------------------------------------------------------------- */
@@ -127,12 +114,7 @@ template <class T> __global__ void add(view<T> h, view<T> y)
 
 static void cuda_add(struct backend *b, struct tensor h, struct tensor y)
 {
-    if (h.rows == 0)
-        return;
-    WITH_TYPE(T, h.dtype,
-              LAUNCH((add<T>), static_cast<unsigned>(h.rows), THREADS, 0, cuda_of(b), view_of<T>(h),
-                     view_of<T>(y)));
-    LAUNCHED(b);
+    WITH_TYPE(T, h.dtype, LAUNCH((add<T>), grid_of(h.rows), THREADS, 0, b, view_of<T>(h), view_of<T>(y)));
 }
 
 /* ---- images -------------------------------------------------------------------------------------------- */
@@ -149,12 +131,8 @@ template <class T> __global__ void pixel_shuffle(view<T> y, view<T> x, int g)
 
 static void cuda_pixel_shuffle(struct backend *b, struct tensor y, struct tensor x, int g)
 {
-    if (y.rows == 0)
-        return;
     WITH_TYPE(T, x.dtype,
-              LAUNCH((pixel_shuffle<T>), static_cast<unsigned>(y.rows), THREADS, 0, cuda_of(b), view_of<T>(y),
-                     view_of<T>(x), g));
-    LAUNCHED(b);
+              LAUNCH((pixel_shuffle<T>), grid_of(y.rows), THREADS, 0, b, view_of<T>(y), view_of<T>(x), g));
 }
 
 struct neighbours { /* neighbours of output i in a line of input values, edges repeated */
@@ -186,12 +164,9 @@ static void cuda_resize_grid(struct backend *b, struct tensor y, struct tensor t
 {
     int side = static_cast<int>(lrint(sqrt(static_cast<double>(table.rows)))),
         grid = rows > cols ? rows : cols;
-    if (y.rows == 0)
-        return;
     WITH_TYPE(T, y.dtype,
-              LAUNCH((resize_grid<T>), static_cast<unsigned>(rows * cols), THREADS, 0, cuda_of(b),
-                     view_of<T>(y), view_of<float>(table), side, grid, cols));
-    LAUNCHED(b);
+              LAUNCH((resize_grid<T>), grid_of(rows * cols), THREADS, 0, b, view_of<T>(y),
+                     view_of<float>(table), side, grid, cols));
 }
 
 /* ---- rows of many tensors ------------------------------------------------------------------------------ */
@@ -235,12 +210,11 @@ static void cuda_scatter(struct backend *b, const struct tensor *dst, struct ten
         unsigned n = static_cast<unsigned>(take_places(&p, dst, src, r));
         struct tensor from = tensor_rows(src, r, n);
         if (dtype_size(src.dtype) == 2)
-            LAUNCH((scatter_rows<uint16_t>), n, THREADS, 0, cuda_of(b), p,
-                   static_cast<const uint16_t *>(from.data), from.stride, from.cols);
+            LAUNCH((scatter_rows<uint16_t>), n, THREADS, 0, b, p, static_cast<const uint16_t *>(from.data),
+                   from.stride, from.cols);
         else
-            LAUNCH((scatter_rows<uint32_t>), n, THREADS, 0, cuda_of(b), p,
-                   static_cast<const uint32_t *>(from.data), from.stride, from.cols);
-        LAUNCHED(b);
+            LAUNCH((scatter_rows<uint32_t>), n, THREADS, 0, b, p, static_cast<const uint32_t *>(from.data),
+                   from.stride, from.cols);
     }
 }
 
@@ -251,12 +225,11 @@ static void cuda_gather(struct backend *b, struct tensor dst, const struct tenso
         unsigned n = static_cast<unsigned>(take_places(&p, src, dst, r));
         struct tensor to = tensor_rows(dst, r, n);
         if (dtype_size(dst.dtype) == 2)
-            LAUNCH((gather_rows<uint16_t>), n, THREADS, 0, cuda_of(b), static_cast<uint16_t *>(to.data),
-                   to.stride, p, to.cols);
+            LAUNCH((gather_rows<uint16_t>), n, THREADS, 0, b, static_cast<uint16_t *>(to.data), to.stride, p,
+                   to.cols);
         else
-            LAUNCH((gather_rows<uint32_t>), n, THREADS, 0, cuda_of(b), static_cast<uint32_t *>(to.data),
-                   to.stride, p, to.cols);
-        LAUNCHED(b);
+            LAUNCH((gather_rows<uint32_t>), n, THREADS, 0, b, static_cast<uint32_t *>(to.data), to.stride, p,
+                   to.cols);
     }
 }
 

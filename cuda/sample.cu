@@ -376,11 +376,10 @@ static void sample_rows(struct backend *b, struct tensor logits, const struct sa
     sampling_state *on_card = reinterpret_cast<sampling_state *>(bins + n * SAMPLING_BINS);
     CUDA(cudaMemsetAsync(bins, 0, bytes, c->stream));
     const dim3 grid(blocks_for(logits.cols, SLICE), n);
-    LAUNCH(survey, grid, THREADS, 0, c, rows, on_card);
-    LAUNCH(weigh, grid, THREADS, 0, c, rows, on_card);
+    LAUNCH(survey, grid, THREADS, 0, b, rows, on_card);
+    LAUNCH(weigh, grid, THREADS, 0, b, rows, on_card);
     for (int i = 0; i < searches * SAMPLING_LEVELS; i++)
-        LAUNCH(select_digit, grid, THREADS, 0, c, rows, on_card, bins);
-    LAUNCHED(b);
+        LAUNCH(select_digit, grid, THREADS, 0, b, rows, on_card, bins);
     CUDA(cudaMemcpyAsync(states, on_card, n * sizeof *states, cudaMemcpyDeviceToHost, c->stream));
     CUDA(cudaStreamSynchronize(c->stream));
     for (unsigned t = 0; t < n; t++)
@@ -393,9 +392,7 @@ static void cuda_sample(struct backend *b, struct tensor logits, const struct sa
     if (logits.dtype != DT_F32 || logits.cols < 1 || logits.cols > 1 << SAMPLING_ID)
         bug("sampling from %lld logits of %s", (long long)logits.cols, dtype_name(logits.dtype));
     for (int64_t t = 0; t < logits.rows; t += MOST)
-        sample_rows(
-            b, tensor_rows(logits, t, logits.rows - t < MOST ? logits.rows - t : static_cast<int64_t>(MOST)),
-            how + t, out + t);
+        sample_rows(b, tensor_rows(logits, t, least(logits.rows - t, MOST)), how + t, out + t);
 }
 
 void sample_fill(struct ops *o)

@@ -312,11 +312,10 @@ template <class N, int P>
 static void chunks(struct backend *b, struct tensor y, struct tensor v, struct tensor dt, struct tensor state,
                    uint32_t key, const struct ssm_shape *s, const struct ssm_const *c)
 {
-    dim3 grid(static_cast<unsigned>(s->heads), static_cast<unsigned>(s->head_dim / P));
+    dim3 grid = grid_of(s->heads, s->head_dim / P);
     allow_shared(ssm_chunks<N, P>, sizeof(chunk<P>));
-    LAUNCH((ssm_chunks<N, P>), grid, SSM_THREADS, sizeof(chunk<P>), cuda_of(b), view_of<bf16>(y),
-           view_of<bf16>(v), view_of<bf16>(dt), layer_of(s, c), view_of<N>(state), key);
-    LAUNCHED(b);
+    LAUNCH((ssm_chunks<N, P>), grid, SSM_THREADS, sizeof(chunk<P>), b, view_of<bf16>(y), view_of<bf16>(v),
+           view_of<bf16>(dt), layer_of(s, c), view_of<N>(state), key);
 }
 
 static void cuda_ssm_scan(struct backend *b, struct tensor y, struct tensor v, struct tensor dt,

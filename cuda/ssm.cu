@@ -92,12 +92,11 @@ static void conv_run(struct backend *b, struct tensor v, struct tensor x, struct
         struct tensor to = tensor_rows(v, s * rows, n * rows), from = tensor_rows(x, s * rows, n * rows);
         bool fast = k.count == 4 && k.stride == 4 && v.cols % 8 == 0 && aligned(to) && aligned(from) &&
                     aligned(w) && aligned(&of, n, dtype_size(v.dtype));
-        dim3 grid(blocks_for(v.cols, fast ? 8 * CONV_THREADS : CONV_THREADS),
-                  blocks_for(rows, fast ? RUN : RUN_ANY), static_cast<unsigned>(n));
+        dim3 grid = grid_of(blocks_for(v.cols, fast ? 8 * CONV_THREADS : CONV_THREADS),
+                            blocks_for(rows, fast ? RUN : RUN_ANY), n);
         WITH_TYPE(T, v.dtype,
-                  LAUNCH((fast ? conv_four<T> : conv_any<T>), grid, CONV_THREADS, 0, cuda_of(b),
-                         view_of<T>(to), view_of<T>(from), k, of, rows));
-        LAUNCHED(b);
+                  LAUNCH((fast ? conv_four<T> : conv_any<T>), grid, CONV_THREADS, 0, b, view_of<T>(to),
+                         view_of<T>(from), k, of, rows));
         s += n;
     }
 }
@@ -173,7 +172,7 @@ void ssm_walk_run(struct backend *b, struct tensor y, struct tensor v, struct te
                       steps = tensor_rows(dt, i * rows, n * rows);
         bool fast = s->state == 128 && s->heads * s->head_dim % 8 == 0 && aligned(from) &&
                     aligned(&of, n, dtype_size(state->dtype));
-        dim3 grid(static_cast<unsigned>(s->heads), static_cast<unsigned>(n));
+        dim3 grid = grid_of(s->heads, n);
         bool wide = fast && (s->head_dim == 80 || s->head_dim == 64);
         size_t shared = wide ? 0 : static_cast<size_t>(SSM_WARPS) * s->state * sizeof(float);
         WITH_STATE(N, state->dtype,
@@ -181,18 +180,10 @@ void ssm_walk_run(struct backend *b, struct tensor y, struct tensor v, struct te
                              LAUNCH((!wide               ? ssm_walk<T, N, 0>
                                      : s->head_dim == 80 ? ssm_walk<T, N, 80>
                                                          : ssm_walk<T, N, 64>),
-                                    grid, SSM_THREADS, shared, cuda_of(b), view_of<T>(to), view_of<T>(from),
+                                    grid, SSM_THREADS, shared, b, view_of<T>(to), view_of<T>(from),
                                     view_of<T>(steps), layer_of(s, c), of, rows)));
-        LAUNCHED(b);
         i += n;
     }
-}
-
-static void cuda_ssm_step(struct backend *b, struct tensor y, struct tensor v, struct tensor dt,
-                          struct tensor state, uint32_t key, const struct ssm_shape *s,
-                          const struct ssm_const *c)
-{
-    ssm_walk_run(b, y, v, dt, &state, &key, 1, s, c);
 }
 
 static void cuda_ssm_step_batch(struct backend *b, struct tensor y, struct tensor v, struct tensor dt,
@@ -206,6 +197,5 @@ void ssm_fill(struct ops *o)
 {
     o->conv_tokens = cuda_conv_tokens;
     o->conv_batch = cuda_conv_batch;
-    o->ssm_step = cuda_ssm_step;
     o->ssm_step_batch = cuda_ssm_step_batch;
 }

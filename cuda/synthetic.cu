@@ -8,9 +8,8 @@
  * limit is a chain of fused multiply-adds in registers.
  */
 #define SYNTHETIC_FUNCTION __host__ __device__ __forceinline__
-#include "cublas.cuh"
+#include "linear.cuh"
 #include "quant_formats.cuh"
-#include "quantized.cuh"
 
 #include <math.h>
 #include <vector>
@@ -33,10 +32,9 @@ template <class T> __global__ void fill_values(view<T> dst, synthetic m, int64_t
 static void cuda_fill_synthetic(struct backend *b, struct tensor dst, const struct synthetic *m)
 {
     for (int64_t r = 0; r < dst.rows; r += 32768) {
-        int64_t n = dst.rows - r < 32768 ? dst.rows - r : 32768;
-        dim3 grid(blocks_for(dst.cols, THREADS), static_cast<unsigned>(n));
-        WITH_TYPE(T, dst.dtype, LAUNCH(fill_values<T>, grid, THREADS, 0, cuda_of(b), view_of<T>(dst), *m, r));
-        LAUNCHED(b);
+        int64_t n = least(dst.rows - r, 32768);
+        dim3 grid = grid_of(blocks_for(dst.cols, THREADS), n);
+        WITH_TYPE(T, dst.dtype, LAUNCH(fill_values<T>, grid, THREADS, 0, b, view_of<T>(dst), *m, r));
     }
 }
 
@@ -84,9 +82,8 @@ static void launch_codes(struct backend *b, const codes &to, int64_t tiles, cons
     int64_t words = to.blocks * format_span(FORMAT) / (is_packed4(FORMAT) ? 8 : 4);
     for (int64_t n = 0; n < tiles * TILE; n += 32768) {
         int64_t some = tiles * TILE - n < 32768 ? tiles * TILE - n : 32768;
-        dim3 grid(blocks_for(words, THREADS), static_cast<unsigned>(some));
-        LAUNCH(make_codes<FORMAT>, grid, THREADS, 0, cuda_of(b), to, m, n);
-        LAUNCHED(b);
+        dim3 grid = grid_of(blocks_for(words, THREADS), some);
+        LAUNCH(make_codes<FORMAT>, grid, THREADS, 0, b, to, m, n);
     }
 }
 
@@ -173,8 +170,7 @@ static double probe_f32(struct backend *b, int64_t rounds)
     unsigned blocks = 8 * static_cast<unsigned>(cuda_of(b)->processors);
     rounds = rounds / LESS + 1;
     float *out = static_cast<float *>(cuda_scratch(b, static_cast<size_t>(blocks) * THREADS * sizeof(float)));
-    LAUNCH(multiply_add, blocks, THREADS, 0, cuda_of(b), out, 0.5f, rounds);
-    LAUNCHED(b);
+    LAUNCH(multiply_add, blocks, THREADS, 0, b, out, 0.5f, rounds);
     return 2.0 * 8 * static_cast<double>(rounds) * blocks * THREADS;
 }
 

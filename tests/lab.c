@@ -215,6 +215,17 @@ void lab_ssm_drop(struct lab_ssm *k, struct backend *b)
     lab_drop(b, 6, (struct tensor *const[]){&k->v, &k->dt, &k->state, &k->a, &k->dt_bias, &k->d});
 }
 
+void lab_ssm_run(const struct lab_ssm *k, struct backend *b, bool step, struct tensor y, int64_t first,
+                 int64_t n, struct tensor state, uint32_t key)
+{
+    struct tensor to = tensor_rows(y, first, n), v = tensor_rows(k->v, first, n),
+                  dt = tensor_rows(k->dt, first, n);
+    if (step)
+        b->ops->ssm_step_batch(b, to, v, dt, &state, &key, &k->s, &k->c);
+    else
+        b->ops->ssm_scan(b, to, v, dt, state, key, &k->s, &k->c);
+}
+
 /* Every number of t as its magnitude. */
 static struct tensor magnitudes(struct backend *b, struct tensor t)
 {
@@ -243,8 +254,8 @@ double lab_ssm(const struct lab *l)
     lab_poison(have);
     l->ref->ops->ssm_scan(l->ref, terms, v_terms, k.dt, s_terms, 0, &k.s,
                           &(struct ssm_const){k.c.a, k.c.dt_bias, d_terms.data});
-    (step ? l->ref->ops->ssm_step : l->ref->ops->ssm_scan)(l->ref, want, k.v, k.dt, k.state, 0, &k.s, &k.c);
-    (step ? l->fast->ops->ssm_step : l->fast->ops->ssm_scan)(l->fast, have, k.v, k.dt, s2, 0, &k.s, &k.c);
+    lab_ssm_run(&k, l->ref, step, want, 0, k.T, k.state, 0);
+    lab_ssm_run(&k, l->fast, step, have, 0, k.T, s2, 0);
     double share = !step && l->act == DT_BF16 ? factor_rounded : 0;
     double off =
         fmax(worst_beside(have, want, 0, terms, share), worst_beside(s2, k.state, 0, s_terms, share));

@@ -76,6 +76,10 @@ void lab_ssm_make(struct lab_ssm *k, struct backend *b, enum dtype act, int T, i
 void lab_ssm_of(struct lab_ssm *k, struct backend *b, enum dtype act, int T, int G, int H, int P, int N);
 void lab_ssm_drop(struct lab_ssm *k, struct backend *b);
 
+/* The scan of rows [first, first + n), or the step of row `first`, with these outputs, state and key. */
+void lab_ssm_run(const struct lab_ssm *k, struct backend *b, bool step, struct tensor y, int64_t first,
+                 int64_t n, struct tensor state, uint32_t key);
+
 /* States in f16 next to states in f32 that start with the same values (lab_stochastic_round.c): outputs
  * must have the same bits, and the former end as stochastic_round_f16 makes them of the latter;
  * otherwise the test fails.  A step is one token of each of T sessions, a scan T tokens of one. */

@@ -104,7 +104,7 @@ void lab_stochastic_numbers(struct backend *b, const float *v, int N)
     for (int scan = 0; scan < 2; scan++) {
         struct tensor state = b->ops->alloc(b, DT_F16, 2, N);
         uint32_t key = stochastic_key(lab_between(1, 1 << 20), scan);
-        (scan ? b->ops->ssm_scan : b->ops->ssm_step)(b, y, k.v, k.dt, state, key, &k.s, &k.c);
+        lab_ssm_run(&k, b, !scan, y, 0, 1, state, key);
         same_rounded(state, want, key);
         lab_drop(b, 1, (struct tensor *const[]){&state});
     }

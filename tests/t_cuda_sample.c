@@ -8,7 +8,6 @@
 
 #include "ops/sampling.h"
 #include "session/generate.h"
-#include "session/sample.h"
 #include "session/session_impl.h"
 #include "src/ops/cuda.h"
 

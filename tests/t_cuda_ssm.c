@@ -139,8 +139,7 @@ static void ssm_drop(struct ssm_case *c)
 static void scan(struct backend *b, const struct ssm_case *c, struct tensor y, struct tensor state, int from,
                  int n)
 {
-    (n == 1 ? b->ops->ssm_step : b->ops->ssm_scan)(b, tensor_rows(y, from, n), tensor_rows(c->k.v, from, n),
-                                                   tensor_rows(c->k.dt, from, n), state, 0, &c->k.s, &c->k.c);
+    lab_ssm_run(&c->k, b, n == 1, y, from, n, state, 0);
 }
 
 static void t_ssm(void **state)

@@ -311,7 +311,7 @@ static void t_positions(void **state)
             struct tensor table = make(ref, DT_F32, (int64_t)side * side, width, 1);
             struct tensor want = make(ref, DT_F32, (int64_t)square * square, width, 0);
             struct tensor have = make(ref, DT_F32, (int64_t)rows * cols, width, 0);
-            weights_resize_grid(table.data, side, want.data, square, width);
+            tensor_resize_grid(want, table, square, square);
             b->ops->resize_grid(b, have, table, rows, cols);
             for (int r = 0; r < rows; r++)
                 assert_true(largest_difference(tensor_rows(have, (int64_t)r * cols, cols),

@@ -4,7 +4,6 @@
 
 #include "session/chat.h"
 #include "session/generate.h"
-#include "session/sample.h"
 #include "session/session_impl.h"
 
 #include <math.h>

@@ -297,6 +297,13 @@ static void t_places(void **state)
 
 /* ---- tables ---------------------------------------------------------------------------------- */
 
+static void resize(const float *table, int side, float *out, int grid, int width)
+{
+    tensor_resize_grid((struct tensor){out, DT_F32, grid * grid, width, width},
+                       (struct tensor){(void *)(uintptr_t)table, DT_F32, side * side, width, width}, grid,
+                       grid);
+}
+
 static void t_position(void **state)
 {
     (void)state;
@@ -306,7 +313,7 @@ static void t_position(void **state)
           *out = malloc((size_t)(128 * 128 * width) * 4);
     for (int i = 0; i < 128 * 128 * width; i++)
         table[i] = (float)check_random(&rng) - 0.5f;
-    weights_resize_grid(table, 128, out, 32, width); /* source coordinate 4r + 1.5: the mean of four cells */
+    resize(table, 128, out, 32, width); /* source coordinate 4r + 1.5: the mean of four cells */
     for (int r = 0; r < 32; r++)
         for (int c = 0; c < 32; c++)
             for (int k = 0; k < width; k++) {
@@ -315,9 +322,9 @@ static void t_position(void **state)
                     want += 0.25f * table[((4 * r + 1 + i / 2) * 128 + 4 * c + 1 + i % 2) * width + k];
                 assert_true(fabsf(want - out[(r * 32 + c) * width + k]) < 1e-6f);
             }
-    weights_resize_grid(table, 40, out, 40, width);
+    resize(table, 40, out, 40, width);
     assert_memory_equal(out, table, 40 * 40 * 3 * sizeof *out);
-    weights_resize_grid(table, 2, out, 4, 1); /* growing: edges are repeated */
+    resize(table, 2, out, 4, 1); /* growing: edges are repeated */
     assert_true(out[0] == table[0] && out[15] == table[3]);
     assert_true(fabsf(out[1] - (0.75f * table[0] + 0.25f * table[1])) < 1e-6f);
     free(table);

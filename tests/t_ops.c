@@ -103,8 +103,8 @@ static void scan_is_recurrence(struct backend *b)
         struct tensor s2 = lab_twin(b, k.state), want = b->ops->alloc(b, DT_F32, k.T, k.inner),
                       have = lab_twin(b, want);
         for (int t = 0; t < k.T; t++)
-            b->ops->ssm_step(b, tensor_rows(want, t, 1), tensor_rows(k.v, t, 1), tensor_rows(k.dt, t, 1),
-                             k.state, 0, &k.s, &k.c);
+            b->ops->ssm_step_batch(b, tensor_rows(want, t, 1), tensor_rows(k.v, t, 1),
+                                   tensor_rows(k.dt, t, 1), &k.state, NULL, &k.s, &k.c);
         int cut = lab_between(0, k.T); /* two calls, so that a state is handed over in the middle */
         if (cut)
             b->ops->ssm_scan(b, tensor_rows(have, 0, cut), tensor_rows(k.v, 0, cut),
@@ -186,7 +186,7 @@ static void t_ref_step(void **state)
     struct tensor v = lab_make(b, DT_F32, 1, 2 + 6, -1, 1), dt = lab_make(b, DT_F32, 1, 1, -1, 1),
                   S = lab_make(b, DT_F32, 2, 3, -1, 1);
     struct tensor before = lab_twin(b, S), y = b->ops->alloc(b, DT_F32, 1, 2);
-    b->ops->ssm_step(b, y, v, dt, S, 0, &s, &c);
+    b->ops->ssm_step_batch(b, y, v, dt, &S, NULL, &s, &c);
     double delta = log1p(exp((double)lab_at(dt, 0, 0) + bias));
     for (int p = 0; p < 2; p++) {
         double sum = D * (double)lab_at(v, 0, p);

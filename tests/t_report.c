@@ -221,11 +221,11 @@ static void t_pictures(void **state)
     assert_has(page, "<circle cx=\"210\" cy=\"120\"");
     free(page);
     assert_int_equal(file_write(png, "not a png", 9, &e), 0);
-    assert_int_equal(report_save(dir, NULL, &e), 0);
+    assert_int_equal(report_write(dir, NULL, &e), 0);
     assert_int_equal(file_read(html, 1 << 20, &page, &len, &e), 0);
     assert_has(page, "no screenshot of this step");
     free(page);
-    assert_int_equal(report_save("/tmp/holorun-no-such-run", NULL, &e), -1);
+    assert_int_equal(report_write("/tmp/holorun-no-such-run", NULL, &e), -1);
     assert_non_null(strstr(e.text, "/tmp/holorun-no-such-run/events.jsonl"));
     remove(html), remove(events), remove(png), remove(frames), remove(dir);
     free(frames), free(png), free(events), free(html);

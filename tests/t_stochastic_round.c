@@ -172,7 +172,7 @@ static void gathers(struct backend *b)
         ((float *)k.v.data)[i] = i ? 0x1p-12f : 1;
     struct tensor state = lab_make(b, DT_F16, 1, N, 1, 1), y = b->ops->alloc(b, DT_F32, 1, 1);
     for (int t = 1; t <= TOKENS; t++)
-        b->ops->ssm_step(b, y, k.v, k.dt, state, stochastic_key(t, 0), &k.s, &k.c);
+        b->ops->ssm_step_batch(b, y, k.v, k.dt, &state, &(uint32_t){stochastic_key(t, 0)}, &k.s, &k.c);
     double mean = 0;
     for (int i = 0; i < N; i++)
         mean += (double)lab_at(state, 0, i) / N;

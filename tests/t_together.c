@@ -80,8 +80,8 @@ static void ssm_together(struct backend *b, enum dtype act)
     for (int i = 0; i < n; i++) {
         s1[i] = make(b, DT_F32, H * P, N);
         s2[i] = twin(b, s1[i]);
-        b->ops->ssm_step(b, tensor_rows(one, i, 1), tensor_rows(v, i, 1), tensor_rows(dt, i, 1), s1[i], 0, &s,
-                         &c);
+        b->ops->ssm_step_batch(b, tensor_rows(one, i, 1), tensor_rows(v, i, 1), tensor_rows(dt, i, 1), &s1[i],
+                               NULL, &s, &c);
     }
     b->ops->ssm_step_batch(b, all, v, dt, s2, NULL, &s, &c);
     same_tensor(one, all);

@@ -56,12 +56,19 @@ struct timing bench_measure(const struct bench *k, void (*fn)(void *), void *arg
 
 void bench_heading(const struct bench *k);
 void bench_row(const struct bench *k, const char *section, const char *name, struct timing t, struct rate r);
+
+/* A name made of its parts; valid until the same thread asks for the next one. */
+const char *bench_name(const char *fmt, ...) PRINTF_LIKE(1, 2);
 /* A value that is not a time. */
 void bench_value(const struct bench *k, const char *section, const char *name, double value,
                  const char *unit);
 
 /* A row that is skipped because memory does not suffice. */
 void bench_skip(const struct bench *k, const char *section, const char *name);
+
+/* A temporary file, or a folder, which is added before the files in it; it need not exist.  Those that are left are
+ * removed when SIGINT, SIGTERM or SIGHUP ends the process. */
+void bench_temp_file(const char *path);
 
 void bench_peak(struct bench *k);
 void bench_kernels(const struct bench *k);

@@ -45,8 +45,7 @@ bool bench_fits(const struct subject *m, int n, int64_t tokens)
 void bench_decode(struct subject *m, const char *section, int n, int after)
 {
     struct batch_run k = {.m = m, .n = n, .after = after, .steps = m->trial ? 2 : STEPS};
-    char name[80];
-    snprintf(name, sizeof name, "%d session%s after %d, one token each", n, n > 1 ? "s" : "", after);
+    const char *name = bench_name("%d session%s after %d, one token each", n, n > 1 ? "s" : "", after);
     if (m->c->lm.max_tokens < after + GROWN || !bench_fits(m, n, after + GROWN)) {
         bench_skip(m->k, section, name);
         return;
@@ -99,10 +98,9 @@ static void prompts(struct subject *m)
 {
     const int tokens[] = {m->trial ? 64 : 512, m->trial ? 128 : 3328};
     for (int i = 0; i < 2; i++) {
-        char name[80];
         m->n = tokens[i];
-        snprintf(name, sizeof name, "prompt of %d tokens", tokens[i]);
-        bench_row(m->k, "peers", name, bench_measure(m->k, subject_run_prefill, m),
+        bench_row(m->k, "peers", bench_name("prompt of %d tokens", tokens[i]),
+                  bench_measure(m->k, subject_run_prefill, m),
                   (struct rate){.flop = cost_text_flop(m->c, m->n, 0),
                                 .count = (double)m->n,
                                 .unit = "tok",

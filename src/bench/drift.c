@@ -78,12 +78,10 @@ void bench_drift(struct subject *m)
                     {"same likeliest token", "%", 100.0 * d.same / d.steps},
                     {"largest difference of logits", "logit", d.logit}};
         for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
-            char name[96];
-            snprintf(name, sizeof name, "weights %s: %s%s", choices[i].name, rows[k].what,
-                     k                   ? ""
-                     : d.steps == TOKENS ? ", 2048 tokens"
-                                         : ", fewer tokens");
-            bench_value(m->k, "drift", name, rows[k].value, rows[k].unit);
+            const char *length = d.steps == TOKENS ? ", 2048 tokens" : ", fewer tokens";
+            bench_value(m->k, "drift",
+                        bench_name("weights %s: %s%s", choices[i].name, rows[k].what, k ? "" : length),
+                        rows[k].value, rows[k].unit);
         }
     }
     engine_close(exact);

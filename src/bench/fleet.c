@@ -27,15 +27,11 @@ static int64_t at_most(const struct subject *m, int64_t tokens)
 
 /* ---- a screenshot -------------------------------------------------------------------------------------- */
 
-static void append_new_screen(struct subject *m)
+static void append_new_screen(void *arg)
 {
+    struct subject *m = arg;
     subject_new_screen(m);
     subject_append_screen(m);
-}
-
-static void run_tower(void *arg)
-{
-    append_new_screen(arg);
 }
 
 static void run_both(void *arg)
@@ -60,7 +56,7 @@ static void screenshot(struct subject *m)
         struct rate rate;
     } rows[] = {
         {"resize, tower, projector",
-         run_tower,
+         append_new_screen,
          {.flop = tower, .count = tiles, .unit = "tiles", .factor = DT_BF16}},
         {"its tokens read",
          subject_run_prefill,
@@ -70,9 +66,8 @@ static void screenshot(struct subject *m)
     if (m->n + checkpoint_length(m->start) > m->c->lm.max_tokens)
         return;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        char name[96];
-        snprintf(name, sizeof name, "screen, %d tiles, %lld tokens: %s", tiles, (long long)m->n,
-                 rows[i].what);
+        const char *name =
+            bench_name("screen, %d tiles, %lld tokens: %s", tiles, (long long)m->n, rows[i].what);
         bench_row(m->k, "fleet", name, bench_measure(m->k, rows[i].fn, m), rows[i].rate);
     }
     subject_need(subject_screen(m, 0, 0, &e), &e);
@@ -124,11 +119,11 @@ static void agents(struct subject *m, int n, bool forced)
     int64_t history = at_most(m, HISTORY),
             seen = engine_image_tokens(m->g, m->screen.w, m->screen.h, NULL, NULL) + 2;
     int tokens = reply_of(m);
-    char name[96], given[32] = "";
+    char given[32] = "";
     if (forced)
         snprintf(given, sizeof given, ", %d forced", tokens / GROUP * FORCED);
-    snprintf(name, sizeof name, "%d session%s: %dx%d screen, reply of %d%s", n, n > 1 ? "s" : "", m->screen.w,
-             m->screen.h, tokens, given);
+    const char *name = bench_name("%d session%s: %dx%d screen, reply of %d%s", n, n > 1 ? "s" : "",
+                                  m->screen.w, m->screen.h, tokens, given);
     /* each session has a state and a checkpoint */
     if (history + seen + tokens > m->c->lm.max_tokens || !bench_fits(m, 2 * n, history + seen + tokens)) {
         bench_skip(m->k, "fleet", name);

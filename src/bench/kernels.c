@@ -42,7 +42,7 @@ struct operation { /* unused tensors stay empty */
     int64_t past;
     struct ssm_shape shape;
     struct ssm_const constants;
-    void (*fn)(void *);
+    void (*fn)(const struct operation *s);
     int times;
 };
 
@@ -69,17 +69,18 @@ static void run_times(void *arg)
         s->fn(s);
 }
 
-static void finish(struct operation *s, const char *model, const char *what, void (*fn)(void *), double flop,
+/* One token is limited by the bytes it reads, many by arithmetic (0: by neither). */
+static void finish(struct operation *s, const char *what, void (*fn)(const struct operation *s), double flop,
                    double bytes)
 {
-    char name[96];
-    snprintf(name, sizeof name, "%s: %s", model, what);
+    bool one = s->x.rows == 1;
     s->fn = fn;
     s->times = bench_on_gpu(s->k) ? 16 : 1;
     struct timing t = bench_measure(s->k, run_times, s);
     t.median /= s->times;
     t.min /= s->times;
-    bench_row(s->k, "kernels", name, t, (struct rate){.flop = flop, .bytes = bytes, .factor = DT_BF16});
+    bench_row(s->k, "kernels", what, t,
+              (struct rate){.flop = one ? 0 : flop, .bytes = one ? bytes : 0, .factor = DT_BF16});
     struct tensor *all[] = {&s->y, &s->x, &s->z, &s->w, &s->bias, &s->state};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         s->o->free(s->b, all[i]);
@@ -89,64 +90,46 @@ static void finish(struct operation *s, const char *model, const char *what, voi
 
 /* ---- operations ------------------------------------------------------------------------------------- */
 
-static void run_linear(void *arg)
+static void run_linear(const struct operation *s)
 {
-    struct operation *s = arg;
     s->o->linear(s->b, s->y, s->x, s->weight, s->bias, s->epi, s->mode);
 }
 
-static void linear(const struct bench *k, const char *model, const char *what, int64_t T, int64_t N,
-                   int64_t K, enum epilogue epi, enum accumulate mode)
+static void linear(const struct bench *k, const struct shapes *m, const char *what, enum quant_format format,
+                   int64_t T, int64_t N, int64_t K, enum epilogue epi, enum accumulate mode)
 {
     struct operation s = begin(k);
-    s.weight = s.o->make_synthetic_weight(s.b, QUANT_NONE, DT_BF16, N, K, &values);
+    s.weight = s.o->make_synthetic_weight(s.b, format, DT_BF16, N, K, &values);
     s.x = filled(&s, DT_BF16, T, K);
     s.y = filled(&s, DT_BF16, T, N);
     s.epi = epi;
     s.mode = mode;
     if (epi == EPI_GELU)
         s.bias = filled(&s, DT_F32, 1, N);
-    char name[64];
-    snprintf(name, sizeof name, "%s %lldx%lldx%lld", what, (long long)T, (long long)N, (long long)K);
-    bool one = T == 1;
-    finish(&s, model, name, run_linear, one ? 0 : 2.0 * (double)(T * N * K), one ? 2.0 * (double)(N * K) : 0);
+    finish(&s,
+           bench_name("%s: %s%s%s %lldx%lldx%lld", m->name, what, format ? ", " : "", quant_name(format),
+                      (long long)T, (long long)N, (long long)K),
+           run_linear, 2.0 * (double)(T * N * K),
+           format ? (double)s.o->quant_bytes(s.b, format, N, K) : 2.0 * (double)(N * K));
 }
 
-/* The same with a quantized matrix. */
-static void quantized_linear(const struct bench *k, const char *model, const char *what,
-                             enum quant_format format, int64_t T, int64_t N, int64_t K)
+static void run_rmsnorm(const struct operation *s)
 {
-    struct operation s = begin(k);
-    double bytes = (double)s.o->quant_bytes(s.b, format, N, K);
-    s.weight = s.o->make_synthetic_weight(s.b, format, DT_BF16, N, K, &values);
-    s.x = filled(&s, DT_BF16, T, K);
-    s.y = filled(&s, DT_BF16, T, N);
-    char name[64];
-    snprintf(name, sizeof name, "%s, %s %lldx%lldx%lld", what, quant_name(format), (long long)T, (long long)N,
-             (long long)K);
-    finish(&s, model, name, run_linear, T == 1 ? 0 : 2.0 * (double)(T * N * K), T == 1 ? bytes : 0);
-}
-
-static void run_rmsnorm(void *arg)
-{
-    struct operation *s = arg;
     s->o->rmsnorm(s->b, s->y, s->x, s->w, 1e-5f);
 }
 
-static void run_layernorm(void *arg)
+static void run_layernorm(const struct operation *s)
 {
-    struct operation *s = arg;
     s->o->layernorm(s->b, s->y, s->x, s->w, s->bias, 1e-6f);
 }
 
-static void run_gated_norm(void *arg)
+static void run_gated_norm(const struct operation *s)
 {
-    struct operation *s = arg;
     s->o->gated_norm(s->b, s->y, s->x, s->z, s->w, s->groups, 1e-5f);
 }
 
-static void norm(const struct bench *k, const char *model, const char *what, int64_t T, int64_t D, int groups,
-                 void (*fn)(void *))
+static void norm(const struct bench *k, const struct shapes *m, const char *what, int64_t T, int64_t D,
+                 int groups, void (*fn)(const struct operation *s))
 {
     struct operation s = begin(k);
     s.y = filled(&s, DT_BF16, T, D);
@@ -155,14 +138,11 @@ static void norm(const struct bench *k, const char *model, const char *what, int
     s.w = filled(&s, DT_F32, 1, D);
     s.bias = filled(&s, DT_F32, 1, D);
     s.groups = groups;
-    char name[64];
-    snprintf(name, sizeof name, "%s %lldx%lld", what, (long long)T, (long long)D);
-    finish(&s, model, name, fn, 0, 0);
+    finish(&s, bench_name("%s: %s %lldx%lld", m->name, what, (long long)T, (long long)D), fn, 0, 0);
 }
 
-static void run_conv(void *arg)
+static void run_conv(const struct operation *s)
 {
-    struct operation *s = arg;
     s->o->conv_tokens(s->b, s->y, s->x, s->w, s->bias, s->state);
 }
 
@@ -175,21 +155,18 @@ static void conv(const struct bench *k, const struct shapes *m, int64_t T)
     s.w = filled(&s, DT_F32, C, 4);
     s.bias = filled(&s, DT_F32, 1, C);
     s.state = filled(&s, DT_BF16, 3, C);
-    char name[64];
-    snprintf(name, sizeof name, "conv %lldx%lld", (long long)T, (long long)C);
-    finish(&s, m->name, name, run_conv, 0, 0);
+    finish(&s, bench_name("%s: conv %lldx%lld", m->name, (long long)T, (long long)C), run_conv, 0, 0);
 }
 
-static void run_scan(void *arg)
+static void run_scan(const struct operation *s)
 {
-    struct operation *s = arg;
     s->o->ssm_scan(s->b, s->y, s->x, s->z, s->state, 0, &s->shape, &s->constants);
 }
 
-static void run_step(void *arg)
+static void run_step(const struct operation *s)
 {
-    struct operation *s = arg;
-    s->o->ssm_step(s->b, s->y, s->x, s->z, s->state, 0, &s->shape, &s->constants);
+    static const uint32_t key = 0;
+    s->o->ssm_step_batch(s->b, s->y, s->x, s->z, &s->state, &key, &s->shape, &s->constants);
 }
 
 static void ssm(const struct bench *k, const struct shapes *m, int64_t T, enum dtype type)
@@ -205,19 +182,18 @@ static void ssm(const struct bench *k, const struct shapes *m, int64_t T, enum d
     s.shape = (struct ssm_shape){m->heads, m->head_dim, m->state, m->groups, 4, m->scan, 0, 1e30f};
     s.constants =
         (struct ssm_const){s.w.data, (float *)s.w.data + m->heads, (float *)s.w.data + 2 * m->heads};
-    char name[64];
-    snprintf(name, sizeof name, "%s %lld tokens%s", T == 1 ? "ssm step" : "ssm scan", (long long)T,
-             type == DT_F32 ? "" : ", fp16");
     /* M x over half a triangle, S C, and the new state; C B^T for each group */
     double scan = (double)T * (double)inner * (double)(Q + 4LL * m->state) +
                   (double)T * (double)Q * 2.0 * m->groups * m->state;
     double state = 2 * (double)dtype_size(type) * (double)inner * m->state;
-    finish(&s, m->name, name, T == 1 ? run_step : run_scan, T == 1 ? 0 : scan, T == 1 ? state : 0);
+    finish(&s,
+           bench_name("%s: ssm %s %lld tokens%s", m->name, T == 1 ? "step" : "scan", (long long)T,
+                      type == DT_F32 ? "" : ", fp16"),
+           T == 1 ? run_step : run_scan, scan, state);
 }
 
-static void run_attend(void *arg)
+static void run_attend(const struct operation *s)
 {
-    struct operation *s = arg;
     s->o->attend_tokens(s->b, s->y, s->x, s->z, s->w, s->heads, s->kv_heads, s->past);
 }
 
@@ -232,16 +208,13 @@ static void attend(const struct bench *k, const struct shapes *m, int64_t T, int
     s.x = filled(&s, DT_BF16, T, (int64_t)m->q_heads * m->d);
     s.z = filled(&s, DT_BF16, keys, kv);
     s.w = filled(&s, DT_BF16, keys, kv);
-    char name[64];
-    snprintf(name, sizeof name, "attend %lld after %lld", (long long)T, (long long)past);
     double seen = (double)T * (double)past + 0.5 * (double)T * (double)(T + 1);
-    finish(&s, m->name, name, run_attend, T == 1 ? 0 : 4.0 * seen * m->q_heads * m->d,
-           T == 1 ? 4.0 * (double)(keys * kv) : 0);
+    finish(&s, bench_name("%s: attend %lld after %lld", m->name, (long long)T, (long long)past), run_attend,
+           4.0 * seen * m->q_heads * m->d, 4.0 * (double)(keys * kv));
 }
 
-static void run_attend_tiles(void *arg)
+static void run_attend_tiles(const struct operation *s)
 {
-    struct operation *s = arg;
     s->o->attend_tiles(s->b, s->y, s->x, s->heads, 1);
 }
 
@@ -251,10 +224,10 @@ static void attend_tiles(const struct bench *k, const struct shapes *m)
     s.heads = m->vit_heads;
     s.y = filled(&s, DT_BF16, m->tile, m->vit_width);
     s.x = filled(&s, DT_BF16, m->tile, 3LL * m->vit_width);
-    char name[64];
-    snprintf(name, sizeof name, "attend tile %d, %d heads of %d", m->tile, m->vit_heads,
-             m->vit_width / m->vit_heads);
-    finish(&s, m->name, name, run_attend_tiles, 4.0 * m->tile * m->tile * m->vit_width, 0);
+    finish(&s,
+           bench_name("%s: attend tile %d, %d heads of %d", m->name, m->tile, m->vit_heads,
+                      m->vit_width / m->vit_heads),
+           run_attend_tiles, 4.0 * m->tile * m->tile * m->vit_width, 0);
 }
 
 /* ---- the list ---------------------------------------------------------------------------------------- */
@@ -262,38 +235,38 @@ static void attend_tiles(const struct bench *k, const struct shapes *m)
 static void vision(const struct bench *k, const struct shapes *m)
 {
     int n = m->tile, w = m->vit_width;
-    norm(k, m->name, "ViT layer norm", n, w, 1, run_layernorm);
-    linear(k, m->name, "ViT qkv", n, 3LL * w, w, EPI_NONE, SET);
+    norm(k, m, "ViT layer norm", n, w, 1, run_layernorm);
+    linear(k, m, "ViT qkv", QUANT_NONE, n, 3LL * w, w, EPI_NONE, SET);
     attend_tiles(k, m);
-    linear(k, m->name, "ViT proj", n, w, w, EPI_NONE, ADD);
-    linear(k, m->name, "ViT fc1, GELU", n, m->vit_mlp, w, EPI_GELU, SET);
-    linear(k, m->name, "ViT fc2", n, w, m->vit_mlp, EPI_NONE, ADD);
+    linear(k, m, "ViT proj", QUANT_NONE, n, w, w, EPI_NONE, ADD);
+    linear(k, m, "ViT fc1, GELU", QUANT_NONE, n, m->vit_mlp, w, EPI_GELU, SET);
+    linear(k, m, "ViT fc2", QUANT_NONE, n, w, m->vit_mlp, EPI_NONE, ADD);
 }
 
 static void language(const struct bench *k, const struct shapes *m, int64_t T)
 {
     int64_t inner = (int64_t)m->heads * m->head_dim, bc = 2LL * m->groups * m->state;
-    norm(k, m->name, "RMS norm", T, m->hidden, 1, run_rmsnorm);
-    linear(k, m->name, "Mamba in", T, 2 * inner + bc + m->heads, m->hidden, EPI_NONE, SET);
+    norm(k, m, "RMS norm", T, m->hidden, 1, run_rmsnorm);
+    linear(k, m, "Mamba in", QUANT_NONE, T, 2 * inner + bc + m->heads, m->hidden, EPI_NONE, SET);
     conv(k, m, T);
     ssm(k, m, T, DT_F32);
     ssm(k, m, T, DT_F16);
-    norm(k, m->name, "gated norm", T, inner, m->groups, run_gated_norm);
-    linear(k, m->name, "Mamba out", T, m->hidden, inner, EPI_NONE, ADD);
+    norm(k, m, "gated norm", T, inner, m->groups, run_gated_norm);
+    linear(k, m, "Mamba out", QUANT_NONE, T, m->hidden, inner, EPI_NONE, ADD);
     attend(k, m, T, T == 1 ? m->context : 0);
-    linear(k, m->name, "MLP up", T, m->mlp, m->hidden, EPI_RELU2, SET);
-    linear(k, m->name, "MLP down", T, m->hidden, m->mlp, EPI_NONE, ADD);
+    linear(k, m, "MLP up", QUANT_NONE, T, m->mlp, m->hidden, EPI_RELU2, SET);
+    linear(k, m, "MLP down", QUANT_NONE, T, m->hidden, m->mlp, EPI_NONE, ADD);
     if (T == 1)
-        linear(k, m->name, "head", 1, m->vocab, m->hidden, EPI_NONE, SET);
+        linear(k, m, "head", QUANT_NONE, 1, m->vocab, m->hidden, EPI_NONE, SET);
 }
 
 static void quantized(const struct bench *k, const struct shapes *m)
 {
     static const enum quant_format formats[] = {QUANT_I8, QUANT_F8, QUANT_I4};
     for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
-        quantized_linear(k, m->name, "MLP up", formats[i], m->prefill, m->mlp, m->hidden);
-        quantized_linear(k, m->name, "MLP up", formats[i], 1, m->mlp, m->hidden);
-        quantized_linear(k, m->name, "MLP down", formats[i], 1, m->hidden, m->mlp);
+        linear(k, m, "MLP up", formats[i], m->prefill, m->mlp, m->hidden, EPI_NONE, SET);
+        linear(k, m, "MLP up", formats[i], 1, m->mlp, m->hidden, EPI_NONE, SET);
+        linear(k, m, "MLP down", formats[i], 1, m->hidden, m->mlp, EPI_NONE, SET);
     }
 }
 

@@ -5,9 +5,12 @@
 #include "capacity/memory.h"
 
 #include <math.h>
+#include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { MAX_RUNS = 2000, LEAST_MS = 250, MOST_MS = 2000, LIMIT_RUNS = 5 };
 
@@ -69,6 +72,16 @@ struct timing bench_measure(const struct bench *k, void (*fn)(void *), void *arg
 }
 
 /* ---- rows ------------------------------------------------------------------------------------------ */
+
+const char *bench_name(const char *fmt, ...)
+{
+    static _Thread_local char name[128];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(name, sizeof name, fmt, ap);
+    va_end(ap);
+    return name;
+}
 
 void bench_heading(const struct bench *k)
 {
@@ -156,6 +169,35 @@ double bench_memory_used(const struct bench *k)
     return (double)memory_heap() - (k->b->ops->memory_left ? bench_memory_free(k) : 0);
 }
 
+/* ---- temporary files ---------------------------------------------------------------------------------- */
+
+enum { MOST_PATHS = 16, PATH_BYTES = 512 };
+
+static char paths[MOST_PATHS][PATH_BYTES];
+static volatile sig_atomic_t n_paths;
+
+static void on_signal(int sig)
+{
+    for (int i = n_paths; i-- > 0;)
+        if (unlink(paths[i]))
+            rmdir(paths[i]);
+    signal(sig, SIG_DFL);
+    raise(sig); /* delivered when this handler returns */
+}
+
+void bench_temp_file(const char *path)
+{
+    static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+    struct sigaction sa = {.sa_handler = on_signal}, old;
+    if (n_paths == MOST_PATHS || strlen(path) >= PATH_BYTES)
+        return;
+    snprintf(paths[n_paths], PATH_BYTES, "%s", path);
+    n_paths++;
+    for (int i = 0; i < 3; i++)
+        if (sigaction(signals[i], NULL, &old) == 0 && old.sa_handler == SIG_DFL)
+            sigaction(signals[i], &sa, NULL); /* an ignored signal, as under nohup, stays ignored */
+}
+
 /* ---- limits ------------------------------------------------------------------------------------------ */
 
 struct arithmetic {
@@ -212,16 +254,15 @@ static void run_copying(void *arg)
 static void copying_limit(struct bench *k, const struct bench *often, bool show)
 {
     int64_t bytes = k->brief || k->repeat == 1 ? 64 << 20 : 1 << 30;
-    char name[64];
     struct copying c = {k->b, k->b->ops->alloc(k->b, DT_U8, 1, bytes),
                         k->b->ops->alloc(k->b, DT_U8, 1, bytes)};
     struct timing t = bench_measure(often, run_copying, &c);
     k->b->ops->free(k->b, &c.to);
     k->b->ops->free(k->b, &c.from);
-    snprintf(name, sizeof name, "copying %lld MiB on the device", (long long)bytes >> 20);
     double moved = 2.0 * COPIES * (double)bytes;
     if (show)
-        bench_row(k, "peak", name, t, (struct rate){.bytes = moved, .limit = true});
+        bench_row(k, "peak", bench_name("copying %lld MiB on the device", (long long)bytes >> 20), t,
+                  (struct rate){.bytes = moved, .limit = true});
     k->memory = moved / t.min * 1e-6;
 }
 

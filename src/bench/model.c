@@ -42,12 +42,11 @@ static void run_screen(void *arg)
 
 static void vision(struct subject *m)
 {
-    char name[80];
     struct tile_grid grid = preprocess_grid(m->c, m->screen.w, m->screen.h);
     struct screen_run l = {.m = m, .grid = grid};
     l.patches = xmalloc(preprocess_image_floats(m->c, &grid), sizeof *l.patches);
-    snprintf(name, sizeof name, "resize %dx%d to tiles of %d: %d", m->screen.w, m->screen.h, m->c->vit.tile,
-             grid.tiles);
+    const char *name =
+        bench_name("resize %dx%d to tiles of %d: %d", m->screen.w, m->screen.h, m->c->vit.tile, grid.tiles);
     struct rate shots = {.count = 1, .unit = "shots"};
     bench_row(m->k, "vision", name, bench_measure(m->k, run_preprocess, &l), shots);
     free(l.patches);
@@ -58,12 +57,12 @@ static void vision(struct subject *m)
         int changed = 1 + m->c->thumbnail;
         shots.flop = cost_tile_flop(m->c, 0) * changed;
         l.change = subject_new_corner;
-        snprintf(name, sizeof name, "a screen, tiles changed: %d of %d", changed, grid.tiles);
+        name = bench_name("a screen, tiles changed: %d of %d", changed, grid.tiles);
         bench_row(m->k, "vision", name, bench_measure(m->k, run_screen, &l), shots);
     }
     shots.flop = cost_tile_flop(m->c, 0) * grid.tiles;
     l.change = subject_new_screen;
-    snprintf(name, sizeof name, "a screen, tiles changed: %d of %d", grid.tiles, grid.tiles);
+    name = bench_name("a screen, tiles changed: %d of %d", grid.tiles, grid.tiles);
     bench_row(m->k, "vision", name, bench_measure(m->k, run_screen, &l), shots);
 }
 
@@ -107,11 +106,8 @@ static void prefill(struct subject *m)
         if (!extend_to(m, cases[i].past, cases[i].tokens + checkpoint_length(m->start)))
             continue;
         m->n = cases[i].tokens;
-        char name[80];
-        if (cases[i].past)
-            snprintf(name, sizeof name, "%d tokens after %d", cases[i].tokens, cases[i].past);
-        else
-            snprintf(name, sizeof name, "%d tokens", cases[i].tokens);
+        const char *name = cases[i].past ? bench_name("%d tokens after %d", cases[i].tokens, cases[i].past)
+                                         : bench_name("%d tokens", cases[i].tokens);
         bench_row(m->k, "prefill", name, bench_measure(m->k, subject_run_prefill, m),
                   (struct rate){.flop = cost_text_flop(m->c, m->n, cases[i].past),
                                 .count = cases[i].tokens,
@@ -128,12 +124,10 @@ static void decode(struct subject *m)
         int past = m->trial ? 64 : contexts[i];
         if (!extend_to(m, past, DECODED))
             continue;
-        char name[80];
         struct timing ms = bench_measure(m->k, run_decode, m);
         ms.median /= m->trial ? 1 : DECODED;
         ms.min /= m->trial ? 1 : DECODED;
-        snprintf(name, sizeof name, "one token after %d", past);
-        bench_row(m->k, "decode", name, ms,
+        bench_row(m->k, "decode", bench_name("one token after %d", past), ms,
                   (struct rate){.bytes = subject_decode_bytes(m, 1, past), .count = 1, .unit = "tok"});
         back_to_start(m);
     }

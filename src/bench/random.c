@@ -3,7 +3,7 @@
 
 #include "base/file.h"
 #include "base/utf8.h"
-#include "bench/temp_files.h"
+#include "bench/bench.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -19,28 +19,21 @@ enum { HEADER_MAX = 4 << 20 };
 
 /* ---- the models ------------------------------------------------------------------------------ */
 
+#define CLIP_NORM                                                                                            \
+    "\"norm_mean\":[0.48145466,0.4578275,0.40821073],\"norm_std\":[0.26862954,0.26130258,0.27577711],"
 #define HOLOTRON_PATTERN "M-M-M-M*-M-M-M-M*-M-M-M-M*-M-M-M-M*-M-M-M-M*-M-M-M-M*-M-M-M-M-"
 
 static const char holotron[] =
-    "{\"architectures\":[\"NemotronH_Nano_VL_V2\"],\"model_type\":\"NemotronH_Nano_VL_V2\","
-    "\"force_image_size\":512,\"patch_size\":16,\"downsample_ratio\":0.5,\"ps_version\":\"v2\","
-    "\"image_tag_type\":\"internvl\",\"vit_hidden_size\":1280,\"projector_hidden_size\":20480,"
-    "\"use_thumbnail\":true,\"norm_mean\":[0.48145466,0.4578275,0.40821073],"
-    "\"norm_std\":[0.26862954,0.26130258,0.27577711],\"img_context_token_id\":131072,"
-    "\"torch_dtype\":\"bfloat16\",\"llm_config\":{\"architectures\":[\"NemotronHForCausalLM\"],"
-    "\"model_type\":\"nemotron_h\",\"hybrid_override_pattern\":\"" HOLOTRON_PATTERN
-    "\",\"num_hidden_layers\":62,"
-    "\"hidden_size\":5120,\"intermediate_size\":20480,\"num_attention_heads\":40,\"num_key_value_heads\":8,"
-    "\"head_dim\":128,\"mamba_num_heads\":128,\"mamba_head_dim\":80,\"ssm_state_size\":128,\"n_groups\":8,"
-    "\"expand\":2,\"conv_kernel\":4,\"use_conv_bias\":true,\"use_bias\":false,\"mlp_bias\":false,"
-    "\"attention_bias\":false,\"mamba_proj_bias\":false,\"mamba_hidden_act\":\"silu\","
-    "\"mlp_hidden_act\":\"relu2\",\"chunk_size\":128,\"time_step_limit\":[0.0,Infinity],"
-    "\"layer_norm_epsilon\":1e-05,\"residual_in_fp32\":false,\"rescale_prenorm_residual\":true,"
-    "\"tie_word_embeddings\":false,\"max_position_embeddings\":131072,\"vocab_size\":132096,"
-    "\"bos_token_id\":1,\"eos_token_id\":12},\"vision_config\":{\"args\":{\"model\":"
-    "\"vit_huge_patch16_224\",\"cpe_max_size\":2048,\"cls_token_per_teacher\":true,"
-    "\"register_multiple\":16},\"patch_size\":16,\"max_resolution\":2048,\"preferred_resolution\":[512,512],"
-    "\"version\":\"radio_v2.5-h\"}}";
+    "{\"architectures\":[\"NemotronH_Nano_VL_V2\"],\"force_image_size\":512,\"patch_size\":16,"
+    "\"downsample_ratio\":0.5,\"ps_version\":\"v2\",\"image_tag_type\":\"internvl\",\"use_thumbnail\":true,"
+    "\"projector_hidden_size\":20480," CLIP_NORM "\"img_context_token_id\":131072,"
+    "\"llm_config\":{\"model_type\":\"nemotron_h\",\"hybrid_override_pattern\":\"" HOLOTRON_PATTERN "\","
+    "\"num_hidden_layers\":62,\"hidden_size\":5120,\"intermediate_size\":20480,\"num_attention_heads\":40,"
+    "\"num_key_value_heads\":8,\"head_dim\":128,\"mamba_num_heads\":128,\"mamba_head_dim\":80,"
+    "\"ssm_state_size\":128,\"n_groups\":8,\"conv_kernel\":4,\"use_conv_bias\":true,\"chunk_size\":128,"
+    "\"mamba_hidden_act\":\"silu\",\"mlp_hidden_act\":\"relu2\",\"time_step_limit\":[0.0,Infinity],"
+    "\"layer_norm_epsilon\":1e-05,\"max_position_embeddings\":131072,\"vocab_size\":132096,"
+    "\"eos_token_id\":12},\"vision_config\":{\"args\":{\"model\":\"vit_huge_patch16_224\"}}}";
 
 static const struct random_special holotron_named[] = {
     {0, "<unk>"},      {1, "<s>"},         {2, "</s>"},        {131072, "<image>"},
@@ -50,8 +43,7 @@ static const struct random_special holotron_named[] = {
 
 static const char nano[] =
     "{\"architectures\":[\"NemotronH_Nano_Omni_Reasoning_V3\"],\"patch_size\":16,\"downsample_ratio\":0.5,"
-    "\"ps_version\":\"v2\",\"projector_hidden_size\":20480,\"norm_mean\":[0.48145466,0.4578275,0.40821073],"
-    "\"norm_std\":[0.26862954,0.26130258,0.27577711],\"img_context_token_id\":18,"
+    "\"ps_version\":\"v2\",\"projector_hidden_size\":20480," CLIP_NORM "\"img_context_token_id\":18,"
     "\"llm_config\":{\"model_type\":\"nemotron_h\",\"vocab_size\":131072,\"hidden_size\":2688,"
     "\"hybrid_override_pattern\":\"MEMEM*EMEMEM*EMEMEM*EMEMEM*EMEMEM*EMEMEMEM*EMEMEMEME\","
     "\"num_hidden_layers\":52,\"intermediate_size\":1856,\"num_attention_heads\":32,"
@@ -348,7 +340,7 @@ static int put_files(const char *dir, const struct random_model *m, struct err *
     int rc = 0;
     for (int i = 0; i < FILES && rc == 0; i++) {
         char *path = xasprintf("%s/%s", dir, file_names[i]);
-        temp_files_add(path);
+        bench_temp_file(path);
         if (texts[i])
             rc = file_write(path, texts[i], strlen(texts[i]), e);
         else if (i == FILES - 1)
@@ -371,7 +363,7 @@ char *random_write(const struct random_model *m, struct err *e)
         free(dir);
         return NULL;
     }
-    temp_files_add(dir);
+    bench_temp_file(dir);
     if (put_files(dir, m, e)) {
         random_remove(dir);
         return NULL;

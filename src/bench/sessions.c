@@ -6,7 +6,6 @@
 #include "bench/subject.h"
 
 #include "base/file.h"
-#include "bench/temp_files.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -117,7 +116,7 @@ void bench_sessions(struct subject *m)
     subject_need(dir ? 0 : -1, &e);
     struct session_run k = {.m = m, .s = session_new(m->g, 1)};
     k.path = xasprintf("%s/bench-%d.session", dir, (int)getpid());
-    temp_files_add(k.path);
+    bench_temp_file(k.path);
     append(k.s, m->ids, brief(m));
     k.mark = session_checkpoint(k.s);
     double first = saved_bytes(&k, brief(m));

@@ -59,8 +59,7 @@ static void measure(struct subject *m, int n, uint64_t *known)
 {
     struct thread_run c = {.n = n};
     int tokens = m->trial ? 8 : TOKENS, before = m->trial ? 64 : BEFORE;
-    char name[80];
-    snprintf(name, sizeof name, "%d thread%s, %d tokens each", n, n > 1 ? "s" : "", tokens);
+    const char *name = bench_name("%d thread%s, %d tokens each", n, n > 1 ? "s" : "", tokens);
     if (m->c->lm.max_tokens < before + tokens + 1 || !bench_fits(m, 2 * n, before + tokens)) {
         bench_skip(m->k, "threads", name);
         return;
@@ -76,9 +75,8 @@ static void measure(struct subject *m, int n, uint64_t *known)
         checkpoint_free(c.writers[i].from);
     subject_free_forks(s, n);
     bench_row(m->k, "threads", name, t, (struct rate){.count = (double)n * tokens, .unit = "tok"});
-    snprintf(name, sizeof name, "%d thread%s: rows of a batch", n, n > 1 ? "s" : "");
-    bench_value(m->k, "threads", name, (double)(to.rows - from.rows) / (double)(to.batches - from.batches),
-                "");
+    bench_value(m->k, "threads", bench_name("%d thread%s: rows of a batch", n, n > 1 ? "s" : ""),
+                (double)(to.rows - from.rows) / (double)(to.batches - from.batches), "");
 }
 
 void bench_threads(struct subject *m)

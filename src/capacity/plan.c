@@ -145,6 +145,7 @@ static void counter_init(struct counter *k, const struct lm_config *c, bool gpu)
                           .gpu = gpu ? cuda_work_parts() : NULL,
                           .ops = {.name = "count",
                                   .alloc = count_alloc,
+                                  .try_alloc = count_alloc,
                                   .free = count_free,
                                   .upload = count_copy,
                                   .download = count_copy,
@@ -170,11 +171,6 @@ static void count_part(void *arg, double fraction, const char *name)
 
 /* ---- counting -------------------------------------------------------------------------------- */
 
-static size_t bytes_of(struct tensor t)
-{
-    return t.data ? (size_t)t.rows * (size_t)t.cols * dtype_size(t.dtype) : 0;
-}
-
 static void count_stored(struct plan *p, const struct model_config *c, const struct safetensors *s)
 {
     for (int i = 0; i < safetensors_count(s); i++) {
@@ -192,8 +188,8 @@ static void count_session(struct plan *p, const struct model_config *c, struct s
     counter_init(&k, &c->lm, gpu);
     state_init(&s, &c->lm, &k.backend, types);
     for (int i = 0; i < c->lm.layers; i++) {
-        p->ssm += bytes_of(s.now.ssm[i]);
-        p->conv += bytes_of(s.now.conv[i]);
+        p->ssm += tensor_bytes(s.now.ssm[i]);
+        p->conv += tensor_bytes(s.now.conv[i]);
     }
     p->state = k.own;
     p->session = k.own - p->ssm - p->conv + (size_t)p->vocab * sizeof(float);
@@ -287,7 +283,6 @@ static int count_all(struct plan *p, const struct model_config *c, const struct 
     counter_init(&k, &c->lm, gpu);
     k.parts = p->parts;
     struct bind_options bind = {.f32 = o->f32,
-                                .allow_extra = o->allow_extra,
                                 .progress = count_part,
                                 .progress_arg = &k,
                                 .storage = o->weights,
@@ -298,7 +293,7 @@ static int count_all(struct plan *p, const struct model_config *c, const struct 
         return -1;
     p->vocab = w.vocab;
     p->number = w.element_bytes;
-    p->parts[PLAN_EMBEDDINGS].mapped += w.embed_mapped ? bytes_of(w.embed) : 0;
+    p->parts[PLAN_EMBEDDINGS].mapped += w.embed_mapped ? tensor_bytes(w.embed) : 0;
     p->streamed = k.streamed;
     p->resident = k.mapped - k.streamed;
     count_stored(p, c, s);

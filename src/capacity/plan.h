@@ -67,7 +67,7 @@ struct plan_check {
 };
 int plan_check(const struct plan_check *l, const struct model_config *c, const struct safetensors *s);
 
-/* Uses o->f32, weights, kv, memory, allow_extra and device: of a GPU it is the device's memory, without
+/* Uses o->f32, weights, kv, memory and device: of a GPU it is the device's memory, without
  * what stays on the host.  -1 when the model would be refused. */
 int plan_make(struct plan *p, const struct model_config *c, const struct safetensors *s,
               const struct engine_options *o, struct err *e);

@@ -190,8 +190,7 @@ static int logits_rows(struct language *m, int n)
 {
     const struct ops *ops = m->backend->ops;
     if (m->logits.rows < n) {
-        struct tensor more =
-            (ops->try_alloc ? ops->try_alloc : ops->alloc)(m->backend, DT_F32, n, m->weights->vocab);
+        struct tensor more = ops->try_alloc(m->backend, DT_F32, n, m->weights->vocab);
         if (!more.data)
             return (int)m->logits.rows;
         ops->free(m->backend, &m->logits);
@@ -278,9 +277,10 @@ void language_init(struct language *m, const struct lm_config *c, const struct m
 
 void language_free(struct language *m)
 {
-    struct tensor *scratch[] = {&m->h, &m->u, &m->p, &m->v, &m->y, &m->q, &m->a, &m->m, &m->logits};
+    struct moe_scratch *e = &m->moe;
+    struct tensor *scratch[] = {&m->h,      &m->u,      &m->p,   &m->v,       &m->y,  &m->q,   &m->a,  &m->m,
+                                &m->logits, &e->logits, &e->ids, &e->weights, &e->in, &e->out, &e->sum};
     for (size_t i = 0; i < sizeof scratch / sizeof *scratch; i++)
         if (scratch[i]->data)
             m->backend->ops->free(m->backend, scratch[i]);
-    moe_free(m);
 }

@@ -37,7 +37,6 @@ void attention_layer(struct language *m, const struct attention_weights *w, stru
                      int layer, struct tensor h, struct tensor u);
 void moe_layer(struct language *m, const struct moe_weights *w, struct tensor h, struct tensor u);
 
-void moe_init(struct language *m);
-void moe_free(struct language *m);
+void moe_init(struct language *m); /* its scratch, which language_free frees */
 
 #endif

@@ -57,12 +57,3 @@ void moe_init(struct language *m)
         s->sum = b->ops->alloc(b, m->act, LANGUAGE_ROWS, c->hidden);
     }
 }
-
-void moe_free(struct language *m)
-{
-    struct moe_scratch *s = &m->moe;
-    struct tensor *const all[] = {&s->logits, &s->ids, &s->weights, &s->in, &s->out, &s->sum};
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        if (all[i]->data)
-            m->backend->ops->free(m->backend, all[i]);
-}

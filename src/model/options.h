@@ -41,7 +41,6 @@ struct engine_options {
     const char *isa;    /* of the CPU; NULL: best; "ref" for the scalar reference */
     int threads;        /* 0: one per core */
     bool f32;           /* activations and weights in f32 instead of bf16 */
-    bool allow_extra;   /* unknown tensors are a warning, not a refusal */
     enum weights_in weights_in;
     enum weight_storage weights;
     enum state_storage state;
@@ -51,13 +50,11 @@ struct engine_options {
     size_t memory;  /* bytes that may be used, which decides weights_in; 0: free memory */
     /* seed of synthetic weights, of which the files give only the shapes; 0: weights are read */
     uint64_t random;
-    size_t
-        /* bytes for states and checkpoints of sessions; 0: what the weights leave of a device's memory,
-         * and no limit on a CPU */
-        state_memory;
-    const volatile int
-        /* non-zero: prefill and image encoding stop with ERR_STOPPED within a layer's time; may be NULL */
-        *cancel;
+    /* bytes for states and checkpoints of sessions; 0: what the weights leave of a device's memory, and no
+     * limit on a CPU */
+    size_t state_memory;
+    /* non-zero: prefill and image encoding stop with ERR_STOPPED within a layer's time; may be NULL */
+    const volatile int *cancel;
     bool shared; /* several threads use the engine, each with its own sessions */
     bool round8; /* resized pixels are rounded to 8 bits, to compare with runtimes that do so */
     void (*progress)(void *arg, double fraction, const char *what); /* may be NULL */

@@ -209,8 +209,7 @@ int state_pool_alloc(struct state_pool *r, struct tensor *t, struct err *e)
     if (state_pool_reserve(r, bytes, e))
         return -1;
     for (;;) { /* device memory may run out before the bound */
-        struct tensor got =
-            (b->ops->try_alloc ? b->ops->try_alloc : b->ops->alloc)(b, t->dtype, t->rows, t->cols);
+        struct tensor got = b->ops->try_alloc(b, t->dtype, t->rows, t->cols);
         if (got.data) {
             *t = got;
             break;

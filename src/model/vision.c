@@ -147,20 +147,24 @@ static bool evict_oldest(struct vision *v)
 /* Allocates, evicting cached tiles while memory is short. */
 static struct tensor try_alloc(struct vision *v, enum dtype type, int64_t rows, int64_t cols)
 {
-    const struct ops *ops = v->backend->ops;
     struct tensor t;
     do
-        t = (ops->try_alloc ? ops->try_alloc : ops->alloc)(v->backend, type, rows, cols);
+        t = v->backend->ops->try_alloc(v->backend, type, rows, cols);
     while (!t.data && evict_oldest(v));
     return t;
+}
+
+static void drop(struct vision *v, struct tensor *t)
+{
+    if (t->data)
+        v->backend->ops->free(v->backend, t);
 }
 
 /* Replaces t, which is freed even when there is no memory for the new one. */
 static int replace(struct vision *v, struct tensor *t, enum dtype type, int64_t rows, int64_t cols,
                    struct err *e)
 {
-    if (t->data)
-        v->backend->ops->free(v->backend, t);
+    drop(v, t);
     *t = try_alloc(v, type, rows, cols);
     if (t->data)
         return 0;
@@ -432,8 +436,7 @@ static void drop_scratch(struct vision *v)
     struct scratch all[SCRATCH];
     list_scratch(v, 1, 1, all);
     for (int i = 0; i < SCRATCH; i++)
-        if (all[i].t->data)
-            v->backend->ops->free(v->backend, all[i].t);
+        drop(v, all[i].t);
 }
 
 int vision_reserve(struct vision *v, int tiles, int rows, int cols, struct err *e)
@@ -489,16 +492,12 @@ void vision_free(struct vision *v)
     if (!v->backend) /* never initialised */
         return;
     drop_scratch(v);
-    if (v->config->vit.max_patches && v->position.data)
-        v->backend->ops->free(v->backend, &v->position);
-    if (v->table.data)
-        v->backend->ops->free(v->backend, &v->table);
-    if (v->cut.data)
-        v->backend->ops->free(v->backend, &v->cut);
-    if (v->ones.data) {
-        v->backend->ops->free(v->backend, &v->ones);
-        v->backend->ops->free(v->backend, &v->zeros);
-    }
+    if (v->config->vit.max_patches)
+        drop(v, &v->position);
+    drop(v, &v->table);
+    drop(v, &v->cut);
+    drop(v, &v->ones);
+    drop(v, &v->zeros);
     for (int i = 0; i < v->cached; i++)
         v->backend->ops->free(v->backend, &v->cache[i].rows);
     free(v->cache);

@@ -21,36 +21,45 @@ static const char *layer_name(const struct binder *x, int layer, const char *par
     return name;
 }
 
+static struct weight *layer_matrix(struct binder *x, int layer, const char *part, int64_t rows, int64_t cols)
+{
+    return binder_matrix(x, ROLE_LINEAR, layer_name(x, layer, part), rows, cols);
+}
+
+static struct tensor layer_vector(struct binder *x, int layer, const char *part, int64_t n)
+{
+    return binder_vector(x, layer_name(x, layer, part), n);
+}
+
 static void bind_mamba(struct binder *x, int i, struct mamba_weights *w)
 {
     const struct lm_config *c = &x->c->lm;
     int64_t inner = config_inner(c), channels = config_conv_dim(c), heads = c->ssm.heads, taps = c->ssm.conv;
-    w->in_proj = binder_matrix(x, ROLE_LINEAR, layer_name(x, i, "mixer.in_proj.weight"), config_proj_rows(c),
-                               c->hidden);
+    w->in_proj = layer_matrix(x, i, "mixer.in_proj.weight", config_proj_rows(c), c->hidden);
     const struct st_tensor *conv =
         binder_take_shape(x, layer_name(x, i, "mixer.conv1d.weight"), SHAPE(channels, 1, taps));
     w->conv = binder_upload(x, conv, DT_F32, channels, taps);
     if (c->conv_bias)
-        w->conv_bias = binder_vector(x, layer_name(x, i, "mixer.conv1d.bias"), channels);
-    w->dt_bias = binder_vector(x, layer_name(x, i, "mixer.dt_bias"), heads);
-    w->d = binder_vector(x, layer_name(x, i, "mixer.D"), heads);
+        w->conv_bias = layer_vector(x, i, "mixer.conv1d.bias", channels);
+    w->dt_bias = layer_vector(x, i, "mixer.dt_bias", heads);
+    w->d = layer_vector(x, i, "mixer.D", heads);
     float *a = binder_numbers(x, binder_take_shape(x, layer_name(x, i, "mixer.A_log"), SHAPE(heads)));
     for (int64_t h = 0; a && h < heads; h++)
         a[h] = -expf(a[h]);
     w->a = binder_put_numbers(x, a, DT_F32, 1, heads);
     w->constants = (struct ssm_const){w->a.data, w->dt_bias.data, w->d.data};
-    w->norm = binder_vector(x, layer_name(x, i, "mixer.norm.weight"), inner);
-    w->out_proj = binder_matrix(x, ROLE_LINEAR, layer_name(x, i, "mixer.out_proj.weight"), c->hidden, inner);
+    w->norm = layer_vector(x, i, "mixer.norm.weight", inner);
+    w->out_proj = layer_matrix(x, i, "mixer.out_proj.weight", c->hidden, inner);
 }
 
 static void bind_attention(struct binder *x, int i, struct attention_weights *w)
 {
     const struct lm_config *c = &x->c->lm;
     int64_t q = (int64_t)c->q_heads * c->head_dim, kv = (int64_t)c->kv_heads * c->head_dim;
-    w->q = binder_matrix(x, ROLE_LINEAR, layer_name(x, i, "mixer.q_proj.weight"), q, c->hidden);
-    w->k = binder_matrix(x, ROLE_LINEAR, layer_name(x, i, "mixer.k_proj.weight"), kv, c->hidden);
-    w->v = binder_matrix(x, ROLE_LINEAR, layer_name(x, i, "mixer.v_proj.weight"), kv, c->hidden);
-    w->o = binder_matrix(x, ROLE_LINEAR, layer_name(x, i, "mixer.o_proj.weight"), c->hidden, q);
+    w->q = layer_matrix(x, i, "mixer.q_proj.weight", q, c->hidden);
+    w->k = layer_matrix(x, i, "mixer.k_proj.weight", kv, c->hidden);
+    w->v = layer_matrix(x, i, "mixer.v_proj.weight", kv, c->hidden);
+    w->o = layer_matrix(x, i, "mixer.o_proj.weight", c->hidden, q);
 }
 
 /* The router is f32 whatever the run's type. */
@@ -103,29 +112,25 @@ static void bind_moe(struct binder *x, int i, struct moe_weights *w)
     const struct lm_config *c = &x->c->lm;
     int64_t inner = c->moe.latent ? c->moe.latent : c->hidden;
     w->gate = gate_matrix(x, layer_name(x, i, "mixer.gate.weight"), c->moe.route.experts, c->hidden);
-    w->bias = binder_vector(x, layer_name(x, i, "mixer.gate.e_score_correction_bias"), c->moe.route.experts);
+    w->bias = layer_vector(x, i, "mixer.gate.e_score_correction_bias", c->moe.route.experts);
     w->up = expert_matrices(x, i, "up_proj", c->moe.width, inner);
     w->down = expert_matrices(x, i, "down_proj", inner, c->moe.width);
     w->experts = (struct experts){c->moe.route.experts, w->up, w->down};
     if (c->moe.shared) {
-        w->shared.up = binder_matrix(x, ROLE_LINEAR, layer_name(x, i, "mixer.shared_experts.up_proj.weight"),
-                                     c->moe.shared, c->hidden);
+        w->shared.up = layer_matrix(x, i, "mixer.shared_experts.up_proj.weight", c->moe.shared, c->hidden);
         w->shared.down =
-            binder_matrix(x, ROLE_LINEAR, layer_name(x, i, "mixer.shared_experts.down_proj.weight"),
-                          c->hidden, c->moe.shared);
+            layer_matrix(x, i, "mixer.shared_experts.down_proj.weight", c->hidden, c->moe.shared);
     }
     if (c->moe.latent) {
-        w->latent_down =
-            binder_matrix(x, ROLE_LINEAR, layer_name(x, i, "mixer.fc1_latent_proj.weight"), inner, c->hidden);
-        w->latent_up =
-            binder_matrix(x, ROLE_LINEAR, layer_name(x, i, "mixer.fc2_latent_proj.weight"), c->hidden, inner);
+        w->latent_down = layer_matrix(x, i, "mixer.fc1_latent_proj.weight", inner, c->hidden);
+        w->latent_up = layer_matrix(x, i, "mixer.fc2_latent_proj.weight", c->hidden, inner);
     }
 }
 
 static void bind_layer(struct binder *x, int i, struct layer_weights *w)
 {
     const struct lm_config *c = &x->c->lm;
-    w->norm = binder_vector(x, layer_name(x, i, "norm.weight"), c->hidden);
+    w->norm = layer_vector(x, i, "norm.weight", c->hidden);
     switch (c->pattern[i]) {
     case LAYER_MAMBA:
         bind_mamba(x, i, &w->mamba);
@@ -137,10 +142,8 @@ static void bind_layer(struct binder *x, int i, struct layer_weights *w)
         bind_moe(x, i, &w->moe);
         break;
     default:
-        w->mlp.up =
-            binder_matrix(x, ROLE_LINEAR, layer_name(x, i, "mixer.up_proj.weight"), c->mlp[i], c->hidden);
-        w->mlp.down =
-            binder_matrix(x, ROLE_LINEAR, layer_name(x, i, "mixer.down_proj.weight"), c->hidden, c->mlp[i]);
+        w->mlp.up = layer_matrix(x, i, "mixer.up_proj.weight", c->mlp[i], c->hidden);
+        w->mlp.down = layer_matrix(x, i, "mixer.down_proj.weight", c->hidden, c->mlp[i]);
     }
 }
 
@@ -268,15 +271,10 @@ static void check_extra(struct binder *x)
         const struct st_tensor *t = safetensors_at(x->s, i);
         if (x->used[i])
             continue;
-        if (is_unused(x, t)) {
-            if (x->o->ignored)
-                x->o->ignored(x->o->look_arg, t);
-            continue;
-        }
-        if (!x->o->allow_extra)
+        if (!is_unused(x, t))
             binder_fail(x, "tensor '%s' of %s belongs to no part of this model", t->name, t->file);
-        else if (!x->o->shapes_only)
-            warn("tensor '%s' of %s belongs to no part of this model and is left out", t->name, t->file);
+        else if (x->o->ignored)
+            x->o->ignored(x->o->look_arg, t);
     }
 }
 

@@ -111,17 +111,14 @@ struct model_weights {
 struct weight_cache;
 
 struct bind_options {
-    bool f32;         /* activations in f32 */
-    bool allow_extra; /* unknown tensors are a warning */
+    bool f32; /* activations in f32 */
     void (*progress)(void *arg, double fraction, const char *what);
     void *progress_arg;
     enum weight_storage storage;
     struct weight_cache *cache; /* of quantized matrices; NULL: none */
     bool mapped;                /* matrices stay in the file where they can */
     size_t resident;            /* bytes of those that may stay in memory */
-    uint64_t
-        /* seed of synthetic values (weights_synthetic.c), then no value is read; 0: the files' values */
-        random;
+    uint64_t random;            /* seed of synthetic values, then no value is read; 0: the files' values */
 
     /* Inspection: no value is read, so the backend must be one that only counts; failures go to
      * `problem`, if set, and binding goes on with the next tensor. */
@@ -134,9 +131,5 @@ struct bind_options {
 int weights_bind(struct model_weights *w, const struct model_config *c, const struct safetensors *s,
                  struct backend *b, const struct bind_options *o, struct err *e);
 void weights_free(struct model_weights *w, const struct model_config *c, struct backend *b);
-
-/* Resizes a table of side x side rows of width values to grid x grid: bilinear, half-pixel centres,
- * edges repeated, in f32. */
-void weights_resize_grid(const float *table, int side, float *out, int grid, int width);
 
 #endif

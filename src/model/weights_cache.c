@@ -73,17 +73,12 @@ static uint64_t identify(const char *dir, const struct safetensors *s, uint64_t 
     return seed;
 }
 
-static char *choose_path(const char *dir, enum weight_storage numbers, const char *layout, struct err *e)
+char *weight_cache_path(uint64_t key, const char *kind, struct err *e)
 {
-    char real[PATH_MAX];
-    char *place = file_place(PLACE_CACHE, e);
-    if (!place)
-        return NULL;
-    char *folder = xasprintf("%s/weights", place), *path = NULL;
-    char *what = xasprintf("%s\n%d\n%s", realpath(dir, real) ? real : dir, (int)numbers, layout);
-    if (dir_make(folder, e) == 0)
-        path = xasprintf("%s/%016llx.weights", folder, (unsigned long long)XXH3_64bits(what, strlen(what)));
-    free(what);
+    char *place = file_place(PLACE_CACHE, e), *folder = place ? xasprintf("%s/weights", place) : NULL,
+         *path = NULL;
+    if (folder && dir_make(folder, e) == 0)
+        path = xasprintf("%s/%016llx.%s", folder, (unsigned long long)key, kind);
     free(folder);
     free(place);
     return path;
@@ -279,7 +274,10 @@ struct weight_cache *weight_cache_open(const char *dir, const struct safetensors
                                        enum weight_storage numbers, const char *layout)
 {
     struct err e = ERR_INIT;
-    char *path = choose_path(dir, numbers, layout, &e);
+    char real[PATH_MAX],
+        *what = xasprintf("%s\n%d\n%s", realpath(dir, real) ? real : dir, (int)numbers, layout);
+    char *path = weight_cache_path(XXH3_64bits(what, strlen(what)), "weights", &e);
+    free(what);
     if (!path) {
         warn("quantized weights are not kept: %s; the next start quantizes again", e.text);
         return NULL;

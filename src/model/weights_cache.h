@@ -37,4 +37,7 @@ void weight_cache_add(struct weight_cache *c, const char *name, enum quant_forma
 void weight_cache_finish(struct weight_cache *c, bool complete);
 void weight_cache_close(struct weight_cache *c);
 
+/* Path of a file of the cache's folder, which is made; NULL with the reason. */
+char *weight_cache_path(uint64_t key, const char *kind, struct err *e);
+
 #endif

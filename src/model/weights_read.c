@@ -218,11 +218,8 @@ float *binder_numbers(struct binder *x, const struct st_tensor *t)
         binder_make_host(x, t, out, n);
     if (x->o->shapes_only || x->o->random)
         return out;
-    const void *p = binder_host_view(t, 1, (int64_t)n, &copy).data;
-    for (size_t i = 0; i < n; i++)
-        out[i] = t->dtype == DT_F32    ? ((const float *)p)[i]
-                 : t->dtype == DT_BF16 ? bf16_to_f32(((const uint16_t *)p)[i])
-                                       : f16_to_f32(((const uint16_t *)p)[i]);
+    tensor_convert((struct tensor){out, DT_F32, 1, (int64_t)n, (int64_t)n},
+                   binder_host_view(t, 1, (int64_t)n, &copy));
     free(copy);
     binder_done(x, t);
     return out;

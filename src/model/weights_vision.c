@@ -5,26 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-void weights_resize_grid(const float *table, int side, float *out, int grid, int width)
-{
-    for (int r = 0; r < grid; r++) {
-        for (int q = 0; q < grid; q++) {
-            float step = (float)side / (float)grid;
-            float y = fmaxf(((float)r + 0.5f) * step - 0.5f, 0),
-                  x = fmaxf(((float)q + 0.5f) * step - 0.5f, 0);
-            int y0 = (int)y, x0 = (int)x, y1 = y0 + (y0 < side - 1), x1 = x0 + (x0 < side - 1);
-            float fy = y - (float)y0, fx = x - (float)x0;
-            const float *a = table + ((size_t)y0 * (size_t)side + (size_t)x0) * (size_t)width;
-            const float *b = table + ((size_t)y0 * (size_t)side + (size_t)x1) * (size_t)width;
-            const float *c = table + ((size_t)y1 * (size_t)side + (size_t)x0) * (size_t)width;
-            const float *d = table + ((size_t)y1 * (size_t)side + (size_t)x1) * (size_t)width;
-            float *to = out + ((size_t)r * (size_t)grid + (size_t)q) * (size_t)width;
-            for (int k = 0; k < width; k++)
-                to[k] = (1 - fy) * ((1 - fx) * a[k] + fx * b[k]) + fy * ((1 - fx) * c[k] + fx * d[k]);
-        }
-    }
-}
-
 /* pos_embed [1, side^2, W] -> [grid^2, W]. */
 static struct tensor bind_position(struct binder *x, const char *name)
 {
@@ -44,7 +24,9 @@ static struct tensor bind_position(struct binder *x, const char *name)
     if (table) {
         out = xcalloc((unsigned long)grid * (unsigned long)grid * (unsigned long)width, sizeof *out);
         if (!x->o->shapes_only)
-            weights_resize_grid(table, side, out, grid, width);
+            tensor_resize_grid((struct tensor){out, DT_F32, (int64_t)grid * grid, width, width},
+                               (struct tensor){table, DT_F32, (int64_t)side * side, width, width}, grid,
+                               grid);
     }
     free(table);
     return binder_put_numbers(x, out, binder_activation(x), (int64_t)grid * grid, width);

@@ -67,17 +67,7 @@ static void product(struct side *s, int rows)
     free(host.data);
 }
 
-static void few_rows(struct side *s)
-{
-    product(s, ROWS);
-}
-
-static void many_rows(struct side *s)
-{
-    product(s, MANY);
-}
-
-static void norm(struct side *s)
+static void norm(struct side *s, int any)
 {
     struct backend *b = s->b;
     struct tensor x = random_tensor(b, DT_BF16, ROWS, 4 * D, 3, 2),
@@ -88,7 +78,7 @@ static void norm(struct side *s)
 }
 
 /* Convolution and state space of a prompt and of one more token, with a state of this type. */
-static void state_space(struct side *s, enum dtype type)
+static void state_space(struct side *s, int type)
 {
     static const uint32_t key = 1;
     struct backend *b = s->b;
@@ -99,7 +89,8 @@ static void state_space(struct side *s, enum dtype type)
                   w = random_tensor(b, DT_F32, channels, TAPS, 6, 0.5f),
                   bias = random_tensor(b, DT_F32, 1, channels, 7, 0.5f),
                   conv = b->ops->alloc(b, DT_BF16, TAPS - 1, channels),
-                  dt = random_tensor(b, DT_BF16, KEYS, HEADS, 8, 1), ssm = b->ops->alloc(b, type, inner, N),
+                  dt = random_tensor(b, DT_BF16, KEYS, HEADS, 8, 1),
+                  ssm = b->ops->alloc(b, (enum dtype)type, inner, N),
                   y = b->ops->alloc(b, DT_BF16, KEYS, inner), a = b->ops->alloc(b, DT_F32, 1, HEADS),
                   rest = random_tensor(b, DT_F32, 2, HEADS, 9, 1);
     static float decays[HEADS] = {-0.05f, -1};
@@ -115,18 +106,8 @@ static void state_space(struct side *s, enum dtype type)
     drop(b, 10, (struct tensor *const[]){&x, &v, &w, &bias, &conv, &dt, &ssm, &y, &a, &rest});
 }
 
-static void state_floats(struct side *s)
-{
-    state_space(s, DT_F32);
-}
-
-static void state_halves(struct side *s)
-{
-    state_space(s, DT_F16);
-}
-
 /* A prompt over a KV cache, and one token over the same keys. */
-static void attention(struct side *s)
+static void attention(struct side *s, int any)
 {
     struct backend *b = s->b;
     struct tensor q = random_tensor(b, DT_BF16, MANY, HEADS * D, 10, 1),
@@ -158,19 +139,20 @@ int backend_check(struct backend *b, struct err *e)
 {
     static const struct {
         const char *name;
-        void (*run)(struct side *s);
-    } cases[] = {{"a product of few rows", few_rows},
-                 {"a product of many rows", many_rows},
-                 {"a norm", norm},
-                 {"the state space", state_floats},
-                 {"the state space in fp16", state_halves},
-                 {"attention", attention}};
+        void (*run)(struct side *s, int what);
+        int what; /* rows, or the type of a state */
+    } cases[] = {{"a product of few rows", product, ROWS},
+                 {"a product of many rows", product, MANY},
+                 {"a norm", norm, 0},
+                 {"the state space", state_space, DT_F32},
+                 {"the state space in fp16", state_space, DT_F16},
+                 {"attention", attention, 0}};
     static const double most = 0x1p-6; /* a bf16 rounding is 2^-9 */
     struct side ref = {backend_cpu("ref", NULL, NULL), {0}}, here = {b, {0}};
     int rc = 0;
     for (size_t i = 0; i < sizeof cases / sizeof *cases && rc == 0; i++) {
-        cases[i].run(&ref);
-        cases[i].run(&here);
+        cases[i].run(&ref, cases[i].what);
+        cases[i].run(&here, cases[i].what);
         double off = apart(here.out, ref.out);
         if (!(off < most))
             rc = err_set(

@@ -1,7 +1,7 @@
 /* kernels.h - the fast CPU kernels, written once and compiled once for each instruction set.
  *
- * The including file defines VL, MR, VEC_MAX, DOT_BF16, VEC_BF16 and DOT_BYTES as kernels_core.h says,
- * and KERNELS_FILL, the function that enters these kernels into a table.
+ * The including file defines VL, MR and, where there are dot products, DOT_BF16, VEC_BF16 and DOT_BYTES as
+ * kernels_core.h says; and KERNELS_FILL, the function that enters these kernels into a table.
  *
  *   kernels_core.h     vectors, exponentials, packing, the one matrix product everything uses
  *   kernels_linear.h   matrix products
@@ -86,7 +86,6 @@ void KERNELS_FILL(struct ops *o)
     o->add = fast_add;
     o->conv_tokens = fast_conv_tokens;
     o->conv_batch = fast_conv_batch;
-    o->ssm_step = fast_ssm_step;
     o->ssm_step_batch = fast_ssm_step_batch;
     o->ssm_scan = fast_ssm_scan;
     o->attend_tokens = fast_attend_tokens;

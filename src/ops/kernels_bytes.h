@@ -176,11 +176,6 @@ struct bytes {
     int64_t words; /* of four k */
 };
 
-static const char *bytes_at(const struct bytes *p, int64_t panel)
-{
-    return quantized_lines(&p->s, panel);
-}
-
 /* N vectors of 4-bit codes, two for each panel: words [k, end) of eight k. */
 ALWAYS_INLINE void packed4_run(ivec *hi, ivec *lo, const int N, const uint32_t *x, const char *w,
                                int64_t apart, int64_t k, int64_t end, const enum quant_format format)
@@ -204,7 +199,7 @@ ALWAYS_INLINE void bytes_vector(const struct bytes *p, int64_t panel, const int 
 {
     const int64_t apart = p->s.shape.lines * NR,
                   per = format == QUANT_I4 ? QUANT_I4_GROUP / 8 : QUANT_F4_GROUP / 8;
-    const char *w = bytes_at(p, panel);
+    const char *w = quantized_lines(&p->s, panel);
     const int32_t *begin = p->d.begin;
     ivec acc[2 * 4];
     vec sums[4];
@@ -260,7 +255,7 @@ enum {
 /* Words [k, k + n) of four k, from 4-bit codes. */
 OWN_FUNCTION void split_words(const struct bytes *p, int64_t panel, int64_t k, int64_t n, uint32_t *out)
 {
-    const char *w = bytes_at(p, panel) + k / 2 * NR * WORD;
+    const char *w = quantized_lines(&p->s, panel) + k / 2 * NR * WORD;
     for (int64_t i = 0; i < n; i += 2, w += NR * WORD, out += 2 * NR)
         for (int j = 0; j < NR; j += VL) {
             uvec word[2], u = *(const uvec *)(w + j * WORD);
@@ -303,7 +298,7 @@ static void bytes_slice(const struct bytes *p, int64_t row, int64_t panel, int64
 {
     const struct digits *d = &p->d;
     int64_t block = row / d->block_rows, per = d->size / 4;
-    int rows = (int)least(d->block_rows, p->s.rows - row);
+    int rows = (int)least(d->block_rows, p->s.out.rows - row);
     const uint32_t *x = d->out + (block * p->words + k) * d->step;
     const int32_t *begin = d->begin + block * d->groups * d->step;
     if (!p->s.shape.packed4) {
@@ -331,8 +326,9 @@ static void bytes_product_range(void *arg, int64_t begin, int64_t end, int threa
     char *room = cpu_scratch(p->s.out.b, thread, slice_bytes + (size_t)QUANTIZED_PANELS * BYTES_TILE * WORD);
     int32_t *tiles = (int32_t *)(void *)(room + slice_bytes);
     for (int64_t item = begin; item < end; item++) {
-        int64_t p0 = item / p->s.strips * p->s.group, p1 = least(p0 + p->s.group, p->s.shape.panels);
-        int64_t r0 = item % p->s.strips * BYTES_STRIP, r1 = least(r0 + BYTES_STRIP, p->s.rows);
+        int64_t p0 = item / p->s.out.strips * p->s.out.group,
+                p1 = least(p0 + p->s.out.group, p->s.shape.panels);
+        int64_t r0 = item % p->s.out.strips * BYTES_STRIP, r1 = least(r0 + BYTES_STRIP, p->s.out.rows);
         for (int64_t k = 0; k < p->words; k += BYTES_DEPTH) {
             int64_t n = least(BYTES_DEPTH, p->words - k);
             for (int64_t panel = p0; panel < p1; panel++) {
@@ -340,7 +336,7 @@ static void bytes_product_range(void *arg, int64_t begin, int64_t end, int threa
                 if (p->s.shape.packed4)
                     split_words(p, panel, k, n, (uint32_t *)(void *)room);
                 else
-                    w = bytes_at(p, panel) + k * NR * WORD;
+                    w = quantized_lines(&p->s, panel) + k * NR * WORD;
                 for (int64_t r = r0; r < r1; r += step)
                     bytes_slice(p, r, panel, k, n, w, tiles + (panel - p0) * BYTES_TILE + (r - r0) * 2 * NR);
             }
@@ -370,25 +366,8 @@ static void bytes_pack_rows(struct bytes *p, struct tensor x)
     d->out = (uint32_t *)(void *)room;
     d->begin = (int32_t *)(void *)(room + words);
     d->scale = (float *)(void *)(room + words + begins);
-    p->s.rows = x.rows;
+    p->s.out.rows = x.rows;
     pool_for(d->b->pool, x.rows, 1 + SMALL_ROWS / (x.cols + 1), digits_range, d);
-}
-
-static void bytes_chunk(struct bytes *p)
-{
-    struct pool *pool = p->s.out.b->pool;
-    int64_t panels = p->s.shape.panels, threads = pool_threads(pool), per_panel = p->s.w->cols * NR;
-    if (p->s.rows == 1) {
-        pool_for(pool, panels, 1 + SMALL_PRODUCT / (per_panel + 1), bytes_vector_range, p);
-        return;
-    }
-    p->s.strips = ceil_div(p->s.rows, BYTES_STRIP);
-    p->s.group = QUANTIZED_PANELS;
-    while (p->s.group > 1 && ceil_div(panels, p->s.group) * p->s.strips < 4 * threads)
-        p->s.group /= 2;
-    int64_t per_item = per_panel * p->s.group * p->s.rows / p->s.strips;
-    pool_for(pool, ceil_div(panels, p->s.group) * p->s.strips, 1 + SMALL_PRODUCT / (per_item + 1),
-             bytes_product_range, p);
 }
 
 static void bytes_linear(struct backend *b, struct tensor y, struct tensor x, const struct weight *w,
@@ -400,7 +379,7 @@ static void bytes_linear(struct backend *b, struct tensor y, struct tensor x, co
     for (int64_t r = 0; r < x.rows; r += chunk) {
         p.s.out.row0 = r;
         bytes_pack_rows(&p, tensor_rows(x, r, least(chunk, x.rows - r)));
-        bytes_chunk(&p);
+        spread_chunk(&p.s.out, BYTES_STRIP, QUANTIZED_PANELS, bytes_vector_range, bytes_product_range, &p);
     }
 }
 
@@ -411,20 +390,17 @@ static void bytes_linear(struct backend *b, struct tensor y, struct tensor x, co
 static void any_linear(struct backend *b, struct tensor y, struct tensor x, const struct weight *w,
                        struct tensor bias, enum epilogue epi, enum accumulate mode)
 {
-    if (w->format == QUANT_NONE) {
-        fast_linear(b, y, x, w, bias, epi, mode);
-        return;
-    }
     if (x.cols != w->cols || y.cols != w->rows || x.rows != y.rows)
         bug("linear %lldx%lld with a matrix %lldx%lld into %lldx%lld", (long long)x.rows, (long long)x.cols,
             (long long)w->rows, (long long)w->cols, (long long)y.rows, (long long)y.cols);
+    if (w->format == QUANT_NONE)
+        fast_linear(b, y, x, w, bias, epi, mode);
 #ifdef DOT_BYTES
-    if (in_words(w->format) && x.dtype == DT_BF16 && x.cols <= BYTES_MAX) {
+    else if (in_words(w->format) && x.dtype == DT_BF16 && x.cols <= BYTES_MAX)
         bytes_linear(b, y, x, w, bias, epi, mode);
-        return;
-    }
 #endif
-    quantized_linear(b, y, x, w, bias, epi, mode);
+    else
+        quantized_linear(b, y, x, w, bias, epi, mode);
 }
 
 #endif

@@ -3,11 +3,6 @@
  * The including file defines
  *   VL        floats in a vector: 8 or 16
  *   MR        rows of the block of sums that multiply() keeps in registers
- *   VEC_MAX   (a, b): lane by lane; b where either is NaN
- *   VEC_WIDEN_F16 (h): VL f16 values as f32;  VEC_TRUNCATE_F16 (v): and back, rounded towards zero
- *   VEC_WIDEN optional, (h): VL 16-bit values moved to the upper halves of words
- *   VEC_LESS  optional, (x): x minus the nearest integer, 0 for infinities
- *   VEC_SCALE optional, with the former, (x, n): x 2^n for integers n, 0 where n is -infinity
  *   DOT_BF16  optional, (acc, word, v): acc += the dot product of the two pairs of bf16, lane by lane
  *   VEC_BF16  optional, (v): VL floats rounded to bf16
  *   DOT_BYTES optional, (acc, u, word): integer acc += the dot product of four unsigned bytes of u and the
@@ -25,6 +20,7 @@
 
 #include "ops/ops_impl.h"
 
+#include <immintrin.h>
 #include <math.h>
 #include <stdbool.h>
 #include <string.h>
@@ -43,6 +39,24 @@ typedef uint16_t pairvec __attribute__((vector_size(VL * 4), aligned(2), may_ali
 #define OWN_FUNCTION static __attribute__((noinline))
 #else
 #define OWN_FUNCTION static __attribute__((noinline, noclone)) /* nor specialised for constant arguments */
+#endif
+
+/* VEC_MAX (a, b): lane by lane; b where either is NaN.  VEC_WIDEN (h): VL 16-bit values moved to the upper halves
+ * of words.  VEC_WIDEN_F16 (h): VL f16 values as f32; VEC_TRUNCATE_F16 (v): and back, rounded towards zero.
+ * VEC_LESS (x): x minus the nearest integer, 0 for infinities; VEC_SCALE (x, n): x 2^n for integers n, 0 where n
+ * is -infinity. */
+#if VL == 16
+#define VEC_MAX(a, b)       ((vec)_mm512_max_ps((__m512)(a), (__m512)(b)))
+#define VEC_WIDEN(h)        ((vec)_mm512_slli_epi32(_mm512_cvtepu16_epi32((__m256i)(h)), 16))
+#define VEC_WIDEN_F16(h)    ((vec)_mm512_cvtph_ps((__m256i)(h)))
+#define VEC_TRUNCATE_F16(v) ((hvec)_mm512_cvtps_ph((__m512)(v), _MM_FROUND_TO_ZERO))
+#define VEC_LESS(x)         ((vec)_mm512_reduce_ps((__m512)(x), 0))
+#define VEC_SCALE(x, n)     ((vec)_mm512_scalef_ps((__m512)(x), (__m512)(n)))
+#else
+#define VEC_MAX(a, b)       ((vec)_mm256_max_ps((__m256)(a), (__m256)(b)))
+#define VEC_WIDEN(h)        ((vec)_mm256_slli_epi32(_mm256_cvtepu16_epi32((__m128i)(h)), 16))
+#define VEC_WIDEN_F16(h)    ((vec)_mm256_cvtph_ps((__m128i)(h)))
+#define VEC_TRUNCATE_F16(v) ((hvec)_mm256_cvtps_ph((__m256)(v), _MM_FROUND_TO_ZERO))
 #endif
 
 #ifdef DOT_BF16
@@ -71,11 +85,7 @@ ALWAYS_INLINE vec splat(float x)
 
 ALWAYS_INLINE vec vec_from_bf16(hvec h)
 {
-#ifdef VEC_WIDEN
     return VEC_WIDEN(h);
-#else
-    return (vec)(__builtin_convertvector(h, uvec) << 16);
-#endif
 }
 
 /* Round to nearest even; a NaN stays one. */

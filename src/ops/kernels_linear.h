@@ -373,33 +373,32 @@ static void take_rows(struct linear *p, struct tensor x, bool in_place)
     p->block = few ? MR * g.block : g.block;
 }
 
-static void run_chunk(struct linear *p)
+/* Runs a chunk: one row panel by panel (with `vectors`), else items of a strip of rows and at most `most` panels,
+ * few enough to occupy every thread.  arg holds p. */
+static void spread_chunk(struct linear *p, int64_t strip, int64_t most, pool_fn *vectors, pool_fn *products,
+                         void *arg)
 {
-    int64_t panels = ceil_div(p->w->rows, NR), threads = pool_threads(p->b->pool);
-    int64_t per_panel = p->rows * p->w->cols * NR; /* multiplications */
-    if (p->rows == 1) {
-        pool_for(p->b->pool, panels, 1 + SMALL_PRODUCT / (per_panel + 1), vector_range, p);
+    struct pool *pool = p->b->pool;
+    int64_t panels = ceil_div(p->w->rows, NR), per_panel = p->w->cols * NR; /* multiplications */
+    if (p->rows == 1 && vectors) {
+        pool_for(pool, panels, 1 + SMALL_PRODUCT / (per_panel + 1), vectors, arg);
         return;
     }
-    p->strip = p->w->borrowed ? BORROWED_STRIP : STRIP;
-    p->strips = ceil_div(p->rows, p->strip);
-    p->group = PANELS;
-    while (p->group > 1 && ceil_div(panels, p->group) * p->strips < 4 * threads)
+    p->strips = ceil_div(p->rows, strip);
+    p->group = most;
+    while (p->group > 1 && ceil_div(panels, p->group) * p->strips < 4 * (int64_t)pool_threads(pool))
         p->group /= 2;
-    int64_t per_item = per_panel * p->group / p->strips;
-    pool_for(p->b->pool, ceil_div(panels, p->group) * p->strips, 1 + SMALL_PRODUCT / (per_item + 1),
-             product_range, p);
+    int64_t per_item = per_panel * p->group * p->rows / p->strips;
+    pool_for(pool, ceil_div(panels, p->group) * p->strips, 1 + SMALL_PRODUCT / (per_item + 1), products, arg);
 }
 
 static void fast_linear(struct backend *b, struct tensor y, struct tensor x, const struct weight *w,
                         struct tensor bias, enum epilogue epi, enum accumulate mode)
 {
-    if (x.cols != w->cols || y.cols != w->rows || x.rows != y.rows)
-        bug("linear %lldx%lld with a matrix %lldx%lld into %lldx%lld", (long long)x.rows, (long long)x.cols,
-            (long long)w->rows, (long long)w->cols, (long long)y.rows, (long long)y.cols);
     const bool bf16 = w->plain.dtype == DT_BF16;
     struct linear p = {.b = b, .y = y, .w = w, .bias = bias.data, .epi = epi, .add = mode == ADD};
     p.bf16 = y.dtype == DT_BF16;
+    p.strip = w->borrowed ? BORROWED_STRIP : STRIP;
     p.kind = !bf16 ? F32 : HAS_DOT && x.dtype == DT_BF16 ? PAIR : WIDE;
     p.words = p.kind == WIDE ? 2 * w->words : w->words;
     /* whole words of the wanted type, and no more than the cache holds at any stride */
@@ -410,7 +409,7 @@ static void fast_linear(struct backend *b, struct tensor y, struct tensor x, con
     for (int64_t r = 0; r < x.rows; r += chunk) {
         p.row0 = r;
         take_rows(&p, tensor_rows(x, r, least(chunk, x.rows - r)), in_place);
-        run_chunk(&p);
+        spread_chunk(&p, p.strip, PANELS, vector_range, product_range, &p);
     }
     cpu_weight_read(w);
 }

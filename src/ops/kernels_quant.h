@@ -45,7 +45,6 @@ ALWAYS_INLINE uvec lookup(table16 t, uvec idx)
 {
     return (uvec)_mm512_permutexvar_epi32((__m512i)idx, (__m512i)t.words);
 }
-#define VEC_F16(h)      ((vec)_mm512_cvtph_ps((__m256i)(h)))
 #define SIGNED_BYTES(p) ((ivec)_mm512_cvtepi8_epi32(_mm_loadu_si128((const __m128i *)(const void *)(p))))
 #define BYTES(p)        ((uvec)_mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)(const void *)(p))))
 #define SHORT_BYTES(p)  ((shvec)_mm256_cvtepi8_epi16(_mm_loadu_si128((const __m128i *)(const void *)(p))))
@@ -59,7 +58,6 @@ ALWAYS_INLINE uvec lookup(table16 t, uvec idx)
     __m256i high = _mm256_permutevar8x32_epi32((__m256i)t.high, (__m256i)idx);
     return (uvec)_mm256_blendv_ps((__m256)low, (__m256)high, (__m256)(idx << 28));
 }
-#define VEC_F16(h)      ((vec)_mm256_cvtph_ps((__m128i)(h)))
 #define SIGNED_BYTES(p) ((ivec)_mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)(p))))
 #define BYTES(p)        ((uvec)_mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)(p))))
 #define SHORT_BYTES(p)  ((shvec)_mm_cvtepi8_epi16(_mm_loadl_epi64((const __m128i *)(const void *)(p))))
@@ -173,12 +171,7 @@ static struct weight *quantized_weight(struct backend *b, void *bytes, bool owne
                                        int64_t rows, int64_t cols)
 {
     struct quant_panels h = quant_panels(format, rows, cols, NR);
-    struct weight *w = xcalloc(1, sizeof *w);
-    *w = (struct weight){.rows = rows, .cols = cols, .format = format, .codes = bytes};
-    w->groups = (const uint16_t *)(const void *)((const char *)bytes + h.groups_at);
-    w->scales = (const float *)(const void *)((const char *)bytes + h.scales_at);
-    w->owned = owned ? bytes : NULL;
-    return w;
+    return cpu_quantized(bytes, owned, format, rows, cols, h.groups_at, h.scales_at);
 }
 
 /* ---- codes become factors ------------------------------------------------------------------------------ */
@@ -189,7 +182,7 @@ ALWAYS_INLINE vec wide_value(const char *p, const enum quant_format format)
 {
     if (format == QUANT_I8)
         return __builtin_convertvector(SIGNED_BYTES(p), vec);
-    return VEC_F16(SHORT_BYTES(p) << 7 & (int16_t)0xbf80);
+    return VEC_WIDEN_F16(SHORT_BYTES(p) << 7 & (int16_t)0xbf80);
 }
 
 /* Two bf16 of neighbouring k in a word. */
@@ -234,7 +227,6 @@ struct quantized_product {
     int64_t pairs;     /* pairs of k, in x and in the lines */
     const char *x;
     int64_t row, step, block; /* words of x: to the next row, the next k, the next MR rows */
-    int64_t rows, strips, group;
 };
 
 ALWAYS_INLINE vec group_scale(const uint16_t *p)
@@ -311,8 +303,8 @@ ALWAYS_INLINE void quantized_vector(const struct quantized_product *p, int64_t p
 }
 
 /* Instantiates `what` for each format. */
-#define EACH_FORMAT(what)                                                                                    \
-    switch (p->w->format) {                                                                                  \
+#define EACH_FORMAT(format, what)                                                                            \
+    switch (format) {                                                                                        \
     case QUANT_I8:                                                                                           \
         what(QUANT_I8);                                                                                      \
         break;                                                                                               \
@@ -344,7 +336,7 @@ static void quantized_vector_range(void *arg, int64_t begin, int64_t end, int th
         quantized_vectors(p, begin, end, true, format);                                                      \
     else                                                                                                     \
         quantized_vectors(p, begin, end, false, format)
-    EACH_FORMAT(RUN)
+    EACH_FORMAT(p->w->format, RUN)
 #undef RUN
 }
 
@@ -392,7 +384,7 @@ OWN_FUNCTION void quantized_slice(const struct quantized_product *p, int64_t pan
         return;
     }
 #define RUN(format) quantized_dequantize(p, lines, k, n, out, format)
-    EACH_FORMAT(RUN)
+    EACH_FORMAT(p->w->format, RUN)
 #undef RUN
 }
 
@@ -410,7 +402,7 @@ static void quantized_gather(float *tile, const float *sums, const uint16_t *sca
 static void quantized_block(const struct quantized_product *p, int64_t row, int64_t panel, int64_t k,
                             int64_t n, const uint32_t *slice, float *tile)
 {
-    const int64_t per = p->dot ? 1 : 2, m = least(MR, p->rows - row);
+    const int64_t per = p->dot ? 1 : 2, m = least(MR, p->out.rows - row);
     const int64_t size = quant_group(p->w->format) ? quant_group(p->w->format) / 2 : n;
     float sums[MR * NR] __attribute__((aligned(64)));
     for (int64_t g = 0; g < n; g += size) {
@@ -441,8 +433,8 @@ static void quantized_product_range(void *arg, int64_t begin, int64_t end, int t
     uint32_t *slice = (uint32_t *)(void *)room;
     float *tiles = (float *)(void *)(room + slice_bytes);
     for (int64_t item = begin; item < end; item++) {
-        int64_t p0 = item / p->strips * p->group, p1 = least(p0 + p->group, p->shape.panels);
-        int64_t r0 = item % p->strips * QUANTIZED_STRIP, r1 = least(r0 + QUANTIZED_STRIP, p->rows);
+        int64_t p0 = item / p->out.strips * p->out.group, p1 = least(p0 + p->out.group, p->shape.panels);
+        int64_t r0 = item % p->out.strips * QUANTIZED_STRIP, r1 = least(r0 + QUANTIZED_STRIP, p->out.rows);
         for (int64_t k = 0; k < p->pairs; k += QUANTIZED_DEPTH / 2) {
             int64_t n = least(QUANTIZED_DEPTH / 2, p->pairs - k);
             for (int64_t panel = p0; panel < p1; panel++) {
@@ -465,7 +457,7 @@ static void quantized_pack_rows(struct quantized_product *p, struct tensor x)
     int64_t blocks = ceil_div(x.rows, MR), wide = few ? padded(words) : words * MR + VL;
     uint32_t *out = cpu_scratch(p->out.b, SHARED_SCRATCH, (size_t)((few ? x.rows : blocks) * wide) * WORD);
     p->x = (const char *)out;
-    p->rows = x.rows;
+    p->out.rows = x.rows;
     p->row = few ? wide : 1;
     p->step = few ? 1 : MR;
     p->block = few ? MR * wide : wide;
@@ -481,22 +473,6 @@ static void quantized_pack_rows(struct quantized_product *p, struct tensor x)
             memset(out + have * MR, 0, (size_t)((words - have) * MR) * WORD);
         }
     }
-}
-
-static void quantized_chunk(struct quantized_product *p)
-{
-    int64_t panels = p->shape.panels, threads = pool_threads(p->out.b->pool), per_panel = p->w->cols * NR;
-    if (p->rows == 1 && !in_words(p->w->format)) {
-        pool_for(p->out.b->pool, panels, 1 + SMALL_PRODUCT / (per_panel + 1), quantized_vector_range, p);
-        return;
-    }
-    p->strips = ceil_div(p->rows, QUANTIZED_STRIP);
-    p->group = QUANTIZED_PANELS;
-    while (p->group > 1 && ceil_div(panels, p->group) * p->strips < 4 * threads)
-        p->group /= 2;
-    int64_t per_item = per_panel * p->group * p->rows / p->strips;
-    pool_for(p->out.b->pool, ceil_div(panels, p->group) * p->strips, 1 + SMALL_PRODUCT / (per_item + 1),
-             quantized_product_range, p);
 }
 
 static struct quantized_product quantized_begin(struct backend *b, struct tensor y, const struct weight *w,
@@ -522,7 +498,8 @@ static void quantized_linear(struct backend *b, struct tensor y, struct tensor x
     for (int64_t r = 0; r < x.rows; r += chunk) {
         p.out.row0 = r;
         quantized_pack_rows(&p, tensor_rows(x, r, least(chunk, x.rows - r)));
-        quantized_chunk(&p);
+        spread_chunk(&p.out, QUANTIZED_STRIP, QUANTIZED_PANELS,
+                     in_words(w->format) ? NULL : quantized_vector_range, quantized_product_range, &p);
     }
 }
 

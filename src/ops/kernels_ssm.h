@@ -281,11 +281,4 @@ static void fast_ssm_step_batch(struct backend *b, struct tensor y, struct tenso
     pool_for(b->pool, y.rows * s->heads, 1 + SMALL_STATE / (s->head_dim * s->state + 1), step_range, &k);
 }
 
-static void fast_ssm_step(struct backend *b, struct tensor y, struct tensor v, struct tensor dt,
-                          struct tensor state, uint32_t key, const struct ssm_shape *s,
-                          const struct ssm_const *c)
-{
-    fast_ssm_step_batch(b, y, v, dt, &state, &key, s, c);
-}
-
 #endif

@@ -5,7 +5,7 @@
  */
 #include "ops/kv8.h"
 
-#include "ops/ops_impl.h"
+#include "ops/ref.h"
 
 struct kv_task {
     struct tensor dst;
@@ -14,23 +14,18 @@ struct kv_task {
     int heads;
 };
 
-static float number(struct tensor t, int64_t i)
-{
-    return t.dtype == DT_BF16 ? bf16_to_f32(((const uint16_t *)t.data)[i]) : ((const float *)t.data)[i];
-}
-
 static void quantize_head(const struct kv_task *m, uint8_t *row, int64_t r, int h)
 {
-    int64_t d = m->src.cols / m->heads, first = r * m->src.stride + h * d;
+    int64_t d = m->src.cols / m->heads, first = h * d;
     uint32_t most = 0, u;
     for (int64_t i = first; i < first + d; i++) {
-        float v = number(m->src, i);
+        float v = get(m->src, r, i);
         memcpy(&u, &v, 4);
         most = (u & 0x7fffffff) > most ? u & 0x7fffffff : most;
     }
     uint32_t scale = kv8_scale(most);
     for (int64_t i = 0; i < d; i++)
-        row[h * d + i] = kv8_code(number(m->src, first + i), scale);
+        row[h * d + i] = kv8_code(get(m->src, r, first + i), scale);
     row[m->heads * d + h] = (uint8_t)scale;
 }
 

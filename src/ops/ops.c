@@ -161,11 +161,16 @@ static float load(const void *p, enum dtype t, int64_t i)
     }
 }
 
-void tensor_convert(struct tensor dst, struct tensor src)
+void tensor_check_copy(struct tensor dst, struct tensor src)
 {
     if (dst.rows != src.rows || dst.cols != src.cols)
         bug("copy of %lldx%lld to %lldx%lld", (long long)src.rows, (long long)src.cols, (long long)dst.rows,
             (long long)dst.cols);
+}
+
+void tensor_convert(struct tensor dst, struct tensor src)
+{
+    tensor_check_copy(dst, src);
     size_t ds = dtype_size(dst.dtype), ss = dtype_size(src.dtype);
     for (int64_t r = 0; r < dst.rows; r++) {
         char *to = (char *)dst.data + (size_t)(r * dst.stride) * ds;
@@ -221,6 +226,17 @@ static struct weight *cpu_borrow(struct backend *b, struct tensor host, bool onc
     return w;
 }
 
+struct weight *cpu_quantized(void *bytes, bool owned, enum quant_format format, int64_t rows, int64_t cols,
+                             size_t groups, size_t scales)
+{
+    struct weight *w = xcalloc(1, sizeof *w);
+    *w = (struct weight){.rows = rows, .cols = cols, .format = format, .codes = bytes};
+    w->groups = (const uint16_t *)(const void *)((const char *)bytes + groups);
+    w->scales = (const float *)(const void *)((const char *)bytes + scales);
+    w->owned = owned ? bytes : NULL;
+    return w;
+}
+
 /* Whole pages only: the first and the last may hold a neighbour.  PAGEOUT reclaims them at once, before
  * pages that will be read again sooner. */
 void cpu_weight_read(const struct weight *w)
@@ -248,11 +264,6 @@ static void cpu_weight_free(struct backend *b, struct weight *w)
 
 /* ---- choosing a backend ---------------------------------------------------------------------- */
 
-static bool always(void)
-{
-    return true;
-}
-
 static bool has_avx2(void)
 {
     return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
@@ -271,10 +282,10 @@ static bool has_avx512bf16(void)
 
 static const struct isa { /* slowest first; each needs all that the ones before it need */
     const char *name;
-    bool (*runs)(void);
+    bool (*runs)(void); /* NULL: everywhere */
     void (*fill)(struct ops *o);
 } isas[] = {
-    {"ref", always, ops_ref_fill},
+    {"ref", NULL, ops_ref_fill},
     {"avx2", has_avx2, ops_avx2_fill},
     {"avx512", has_avx512, ops_avx512_fill},
     {"avx512bf16", has_avx512bf16, ops_avx512bf16_fill},
@@ -283,7 +294,7 @@ static const struct isa { /* slowest first; each needs all that the ones before 
 int backend_cpu_list(const char *names[], int max)
 {
     int n = 0;
-    for (size_t i = 0; i < sizeof isas / sizeof *isas && n < max && isas[i].runs(); i++)
+    for (size_t i = 0; i < sizeof isas / sizeof *isas && n < max && (!isas[i].runs || isas[i].runs()); i++)
         names[n++] = isas[i].name;
     return n;
 }

@@ -44,6 +44,10 @@ size_t tensor_bytes(struct tensor t); /* without gaps between rows */
 
 /* Copies src, of any float type, to dst, of the same type or f32 or bf16; both on the host. */
 void tensor_convert(struct tensor dst, struct tensor src);
+void tensor_check_copy(struct tensor dst, struct tensor src); /* a bug unless both have one shape */
+
+/* The operation resize_grid below, of tensors on the host. */
+void tensor_resize_grid(struct tensor y, struct tensor table, int rows, int cols);
 
 /* A weight matrix [N, K] in the layout the backend multiplies fastest. */
 struct weight;
@@ -172,7 +176,7 @@ struct ops {
 
     struct tensor (*alloc)(struct backend *b, enum dtype t, int64_t rows, int64_t cols); /* zeroed */
     void (*free)(struct backend *b, struct tensor *t);
-    /* alloc that answers data NULL when memory is exhausted.  NULL: not available. */
+    /* alloc that answers data NULL when memory is exhausted. */
     struct tensor (*try_alloc)(struct backend *b, enum dtype t, int64_t rows, int64_t cols);
     /* The next four are NULL where tensors live in the host's memory.  memory_left: free bytes on the
      * device. */
@@ -256,16 +260,14 @@ struct ops {
 
     /* Mamba-2 state space layer: v [T, H*P + 2*G*N] = x, B, C after conv; dt [T,H] raw; state f32 or f16
      * [H*P, N] in and out; y [T, H*P] = C.S + D*x.
-     * ssm_step: T == 1, the recurrence.  ssm_scan: any T, in chunks of shape->chunk.
-     * Within a call the state is f32; f16 is rounded stochastically once, at the end, with `key`, the
-     * stochastic_key of the layer and of the position the state then has.  f32 ignores the key. */
-    void (*ssm_step)(struct backend *b, struct tensor y, struct tensor v, struct tensor dt,
-                     struct tensor state, uint32_t key, const struct ssm_shape *s, const struct ssm_const *c);
+     * Any T, in chunks of shape->chunk.  Within a call the state is f32; f16 is rounded stochastically once,
+     * at the end, with `key`, the stochastic_key of the layer and of the position the state then has.  f32
+     * ignores the key. */
     void (*ssm_scan)(struct backend *b, struct tensor y, struct tensor v, struct tensor dt,
                      struct tensor state, uint32_t key, const struct ssm_shape *s, const struct ssm_const *c);
 
-    /* conv_tokens and ssm_step for row t with states[t] and keys[t], with the bits each would have alone.
-     * All states are of one type; keys may be NULL where that is f32. */
+    /* conv_tokens, and the recurrence of ssm_scan, for row t with states[t] and keys[t], with the bits each
+     * would have alone.  All states are of one type; keys may be NULL where that is f32. */
     void (*conv_batch)(struct backend *b, struct tensor v, struct tensor xbc, struct tensor w,
                        struct tensor bias, const struct tensor *states);
     void (*ssm_step_batch)(struct backend *b, struct tensor y, struct tensor v, struct tensor dt,

@@ -23,6 +23,10 @@ struct weight {
     void *owned; /* memory of the three, freed with the weight; or NULL */
 };
 
+/* A quantized weight; groups and scales: offsets in its bytes. */
+struct weight *cpu_quantized(void *bytes, bool owned, enum quant_format format, int64_t rows, int64_t cols,
+                             size_t groups, size_t scales);
+
 /* After a product has read w: gives the pages of a `once` weight back. */
 void cpu_weight_read(const struct weight *w);
 

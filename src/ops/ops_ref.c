@@ -106,7 +106,7 @@ static float between(int i, int in, int out, int64_t at[2])
     return x - (float)at[0];
 }
 
-static void ref_resize_grid(struct backend *b, struct tensor y, struct tensor table, int rows, int cols)
+void tensor_resize_grid(struct tensor y, struct tensor table, int rows, int cols)
 {
     int side = (int)lrint(sqrt((double)table.rows)), grid = rows > cols ? rows : cols;
     int64_t r[2], q[2];
@@ -120,6 +120,11 @@ static void ref_resize_grid(struct backend *b, struct tensor y, struct tensor ta
             put(y, i, c, (1 - fy) * above + fy * below);
         }
     }
+}
+
+static void ref_resize_grid(struct backend *b, struct tensor y, struct tensor table, int rows, int cols)
+{
+    tensor_resize_grid(y, table, rows, cols);
 }
 
 static double ref_probe(struct backend *b, enum dtype t, int64_t rounds)

@@ -10,7 +10,8 @@ const char *quant_name(enum quant_format format)
     return names[format];
 }
 
-bool quant_is_packed4(enum quant_format format)
+/* Two codes in a byte, the even k in the low half. */
+static bool is_packed4(enum quant_format format)
 {
     return format == QUANT_I4 || format == QUANT_F4;
 }
@@ -28,7 +29,7 @@ int64_t quant_groups(enum quant_format format, int64_t cols)
 
 double quant_size(enum quant_format format, int64_t rows, int64_t cols)
 {
-    double code = quant_is_packed4(format) ? 0.5 : 1, groups = (double)quant_groups(format, cols);
+    double code = is_packed4(format) ? 0.5 : 1, groups = (double)quant_groups(format, cols);
     return (double)rows * ((double)cols * code + groups * sizeof(uint16_t) + sizeof(float));
 }
 
@@ -165,15 +166,6 @@ static float furthest(const float *x, int64_t n)
     return lane[0];
 }
 
-static void make_i8(struct quant_row *r, int64_t cols)
-{
-    float most = furthest(r->room, cols), each = most > 0 ? 127 / most : 0;
-    if (!(each < INFINITY)) /* a row of denormals: zero in bf16 */
-        each = 0;
-    round_to(r->codes, r->room, cols, each, -127, 127, 255);
-    r->scale = each > 0 ? most / 127 : 0;
-}
-
 /* Rounds n values times `each` to e4m3 as f8.h does; NaN becomes the lowest. */
 static void round_f8(uint8_t *out, const float *x, int64_t n, float each)
 {
@@ -192,13 +184,18 @@ static void round_f8(uint8_t *out, const float *x, int64_t n, float each)
     }
 }
 
-static void make_f8(struct quant_row *r, int64_t cols)
+/* i8 or f8: a scale for the row, by which its largest value becomes the format's. */
+static void make_row(struct quant_row *r, int64_t cols, enum quant_format format)
 {
-    float most = furthest(r->room, cols), each = most > 0 ? 448 / most : 0;
-    if (!(each < INFINITY)) /* as in make_i8 */
+    const float top = format == QUANT_I8 ? 127 : 448;
+    float most = furthest(r->room, cols), each = most > 0 ? top / most : 0;
+    if (!(each < INFINITY)) /* a row of denormals: zero in bf16 */
         each = 0;
-    round_f8(r->codes, r->room, cols, each);
-    r->scale = each > 0 ? most / 448 : 0;
+    if (format == QUANT_I8)
+        round_to(r->codes, r->room, cols, each, -127, 127, 255);
+    else
+        round_f8(r->codes, r->room, cols, each);
+    r->scale = each > 0 ? most / top : 0;
 }
 
 /* Square error of a group quantized with this step. */
@@ -276,12 +273,10 @@ void quant_make_row(enum quant_format format, const struct quant_source *s, int6
         return;
     }
     quant_source_row(s, n, out->room);
-    if (format == QUANT_I8)
-        make_i8(out, s->cols);
-    else if (format == QUANT_I4)
+    if (format == QUANT_I4)
         make_i4(out, s->cols);
     else
-        make_f8(out, s->cols);
+        make_row(out, s->cols, format);
 }
 
 /* ---- panels -------------------------------------------------------------------------------------------- */
@@ -294,7 +289,7 @@ static int64_t up_to(int64_t n, int64_t whole)
 struct quant_panels quant_panels(enum quant_format format, int64_t rows, int64_t cols, int64_t columns)
 {
     int64_t n = up_to(rows, columns), size = quant_group(format) ? quant_group(format) : 4;
-    struct quant_panels p = {.packed4 = quant_is_packed4(format), .panels = n / columns};
+    struct quant_panels p = {.packed4 = is_packed4(format), .panels = n / columns};
     p.lines = up_to(cols, size) / (p.packed4 ? 2 : 1);
     p.groups = quant_groups(format, cols);
     p.groups_at = (size_t)up_to(n * p.lines, 64);

@@ -24,8 +24,7 @@ enum { QUANT_I4_GROUP = 32, QUANT_F4_GROUP = 16 };
 
 /* "i8" */
 const char *quant_name(enum quant_format format);
-bool quant_is_packed4(enum quant_format format); /* two codes in a byte, the even k in the low half */
-int64_t quant_group(enum quant_format format);   /* G; 0: no groups */
+int64_t quant_group(enum quant_format format); /* G; 0: no groups */
 int64_t quant_groups(enum quant_format format, int64_t cols);
 
 /* Bytes of codes and scales, without a backend's padding. */

@@ -83,15 +83,6 @@ static void state_end(struct tensor state, struct tensor wide, uint32_t key)
     free(wide.data);
 }
 
-static void ref_ssm_step(struct backend *b, struct tensor y, struct tensor v, struct tensor dt,
-                         struct tensor state, uint32_t key, const struct ssm_shape *s,
-                         const struct ssm_const *c)
-{
-    struct tensor wide = state_begin(state);
-    recurrence(y, v, dt, wide, s, c);
-    state_end(state, wide, key);
-}
-
 /* One head over one chunk of L tokens from token t0, by the quadratic form of the same recurrence:
  * with c_i the inclusive sum of dt a, only differences c_i - c_j <= 0 are ever exponentiated.
  *   y_i = exp(c_i) S C_i + sum_{j<=i} exp(c_i - c_j) dt_j (C_i . B_j) x_j + D x_i
@@ -161,16 +152,17 @@ static void ref_ssm_step_batch(struct backend *b, struct tensor y, struct tensor
                                const struct tensor *states, const uint32_t *keys, const struct ssm_shape *s,
                                const struct ssm_const *c)
 {
-    for (int64_t t = 0; t < y.rows; t++)
-        ref_ssm_step(b, tensor_rows(y, t, 1), tensor_rows(v, t, 1), tensor_rows(dt, t, 1), states[t],
-                     keys ? keys[t] : 0, s, c);
+    for (int64_t t = 0; t < y.rows; t++) {
+        struct tensor wide = state_begin(states[t]);
+        recurrence(tensor_rows(y, t, 1), tensor_rows(v, t, 1), tensor_rows(dt, t, 1), wide, s, c);
+        state_end(states[t], wide, keys ? keys[t] : 0);
+    }
 }
 
 void ref_mamba_fill(struct ops *o)
 {
     o->conv_tokens = ref_conv_tokens;
     o->conv_batch = ref_conv_batch;
-    o->ssm_step = ref_ssm_step;
     o->ssm_step_batch = ref_ssm_step_batch;
     o->ssm_scan = ref_ssm_scan;
 }

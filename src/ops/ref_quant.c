@@ -46,12 +46,7 @@ static struct weight *rows_weight(struct backend *b, void *bytes, bool owned, en
                                   int64_t rows, int64_t cols)
 {
     struct layout at = layout_of(format, rows, cols);
-    struct weight *w = xcalloc(1, sizeof *w);
-    *w = (struct weight){.rows = rows, .cols = cols, .format = format, .codes = bytes};
-    w->groups = (const uint16_t *)(const void *)((const char *)bytes + at.groups);
-    w->scales = (const float *)(const void *)((const char *)bytes + at.scales);
-    w->owned = owned ? bytes : NULL;
-    return w;
+    return cpu_quantized(bytes, owned, format, rows, cols, at.groups, at.scales);
 }
 
 float ref_number(const struct weight *w, int64_t n, int64_t k)

@@ -37,24 +37,14 @@ static void host_fill_synthetic(struct backend *b, struct tensor dst, const stru
     pool_for(b->pool, dst.rows, 1, fill_rows, &k);
 }
 
-static struct tensor host_synthetic(struct backend *b, enum dtype t, int64_t rows, int64_t cols,
-                                    const struct synthetic *m)
-{
-    struct tensor x = {xmalloc((unsigned long)rows * (unsigned long)cols, dtype_size(t)), t, rows, cols,
-                       cols};
-    host_fill_synthetic(b, x, m);
-    return x;
-}
-
 struct weight *synthetic_weight(struct backend *b, enum quant_format format, enum dtype dtype, int64_t rows,
                                 int64_t cols, const struct synthetic *m)
 {
     bool f8 = format == QUANT_F8, f4 = format == QUANT_F4;
-    struct tensor host = host_synthetic(b,
-                                        f8 || f4 ? DT_F8E4M3
-                                        : format ? DT_BF16
-                                                 : dtype,
-                                        rows, f4 ? cols / 2 : cols, m);
+    enum dtype type = f8 || f4 ? DT_F8E4M3 : format ? DT_BF16 : dtype;
+    int64_t wide = f4 ? cols / 2 : cols;
+    struct tensor host = {xmalloc((unsigned long)(rows * wide), dtype_size(type)), type, rows, wide, wide};
+    host_fill_synthetic(b, host, m);
     if (format == QUANT_NONE) {
         struct weight *w = b->ops->pack(b, host, dtype);
         free(host.data);

@@ -124,17 +124,6 @@ static uint64_t cache_key(const struct engine *g, const struct engine_options *o
     return XXH3_64bits(facts, sizeof facts);
 }
 
-static char *path_of(uint64_t key)
-{
-    char *place = file_place(PLACE_CACHE, NULL), *folder = place ? xasprintf("%s/weights", place) : NULL,
-         *path = NULL;
-    if (folder && dir_make(folder, NULL) == 0)
-        path = xasprintf("%s/%016llx.drift", folder, (unsigned long long)key);
-    free(folder);
-    free(place);
-    return path;
-}
-
 static bool load_cached(struct drift *d, const char *path, uint64_t key)
 {
     struct drift_file f;
@@ -170,7 +159,7 @@ int drift_gate(struct engine *g, const struct engine_options *o, struct err *e)
     if (tokens <= 0)
         return 0; /* the context is shorter than the prompt */
     uint64_t key = cache_key(g, o, tokens);
-    char *path = o->cache ? path_of(key) : NULL;
+    char *path = o->cache ? weight_cache_path(key, "drift", NULL) : NULL;
     if (!path || !load_cached(&g->drift, path, key)) {
         g->drift = measure(g, tokens);
         if (path)

@@ -65,27 +65,6 @@ static void add_stop(struct engine *g, int32_t id)
         g->stops[g->n_stops++] = id;
 }
 
-static int check_ids(struct engine *g, struct err *e)
-{
-    const struct model_config *c = &g->config;
-    int vocab = g->weights.vocab, size = tokenizer_size(g->tokenizer);
-    if (size > vocab)
-        return err_set(e, ERR_MODEL, "the tokenizer has ids up to %d, the embedding %d rows", size - 1,
-                       vocab);
-    for (int i = 0; i < c->n_eos; i++) {
-        if (c->eos[i] >= vocab)
-            return err_set(e, ERR_MODEL, "'eos_token_id' %d has no row of the embedding's %d", c->eos[i],
-                           vocab);
-        add_stop(g, c->eos[i]);
-    }
-    static const char *const ends[] = {"<SPECIAL_12>", "<SPECIAL_11>", "</s>", "<|im_end|>", "<|endoftext|>"};
-    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
-        int32_t id = tokenizer_find(g->tokenizer, ends[i]);
-        add_stop(g, tokenizer_is_special(g->tokenizer, id) ? id : -1);
-    }
-    return 0;
-}
-
 static int check_image_ids(struct engine *g, struct err *e)
 {
     g->image_open = g->image_close = -1;
@@ -109,15 +88,31 @@ static int check_image_ids(struct engine *g, struct err *e)
 }
 
 /* Whether tokenizer, config and V agree; collects the stop tokens. */
-static int check_tokenizer(struct engine *g, struct err *e)
+static int check_ids(struct engine *g, struct err *e)
 {
-    return check_ids(g, e) || check_image_ids(g, e) ? -1 : 0;
+    const struct model_config *c = &g->config;
+    int vocab = g->weights.vocab, size = tokenizer_size(g->tokenizer);
+    if (size > vocab)
+        return err_set(e, ERR_MODEL, "the tokenizer has ids up to %d, the embedding %d rows", size - 1,
+                       vocab);
+    for (int i = 0; i < c->n_eos; i++) {
+        if (c->eos[i] >= vocab)
+            return err_set(e, ERR_MODEL, "'eos_token_id' %d has no row of the embedding's %d", c->eos[i],
+                           vocab);
+        add_stop(g, c->eos[i]);
+    }
+    static const char *const ends[] = {"<SPECIAL_12>", "<SPECIAL_11>", "</s>", "<|im_end|>", "<|endoftext|>"};
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+        int32_t id = tokenizer_find(g->tokenizer, ends[i]);
+        add_stop(g, tokenizer_is_special(g->tokenizer, id) ? id : -1);
+    }
+    return check_image_ids(g, e);
 }
 
 int engine_check_tokenizer(const struct model_config *c, int vocab, const struct tokenizer *t, struct err *e)
 {
     struct engine g = {.config = *c, .tokenizer = (struct tokenizer *)(uintptr_t)t, .weights.vocab = vocab};
-    return check_tokenizer(&g, e);
+    return check_ids(&g, e);
 }
 
 /* ---- opening ------------------------------------------------------------------------------------------- */
@@ -151,7 +146,6 @@ static int open_weights(struct engine *g, const struct engine_options *o, struct
         return -1;
     }
     struct bind_options bind = {.f32 = o->f32,
-                                .allow_extra = o->allow_extra,
                                 .progress = o->progress,
                                 .progress_arg = o->progress_arg,
                                 .storage = o->weights,
@@ -163,7 +157,7 @@ static int open_weights(struct engine *g, const struct engine_options *o, struct
             weight_cache_open(o->dir, s, g->hash, o->weights, g->backend->ops->quant_layout);
     int rc = weights_bind(&g->weights, &g->config, s, g->backend, &bind, e);
     if (rc == 0)
-        rc = check_tokenizer(g, e);
+        rc = check_ids(g, e);
     if (rc)
         err_prefix(e, "model '%s'", o->dir);
     weight_cache_finish(g->cache, rc == 0);

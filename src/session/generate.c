@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "base/flag.h"
 #include "base/utf8.h"
-#include "ops/ops.h"
+#include "ops/sampling.h"
 #include "session/session_impl.h"
 
 #include <math.h>
@@ -111,17 +111,12 @@ static int append_forced(struct run *r, struct err *e)
     return rc ? -1 : n;
 }
 
-static bool has(const uint64_t *set, int i)
-{
-    return set[i / 64] >> (i % 64) & 1;
-}
-
 int generate_top(const float *logits, int n, const uint64_t *known, const uint64_t *allowed,
                  struct token_alternative *top, int width)
 {
     int found = 0;
     for (int id = 0; id < n; id++) {
-        if (!has(known, id) || (allowed && !has(allowed, id)) || !isfinite(logits[id]))
+        if (!sampling_has(known, id) || (allowed && !sampling_has(allowed, id)) || !isfinite(logits[id]))
             continue;
         int at = found < width ? found++ : width;
         for (; at > 0 && logits[id] > logits[top[at - 1].id]; at--)
@@ -133,7 +128,7 @@ int generate_top(const float *logits, int n, const uint64_t *known, const uint64
     double mass = 0;
     float largest = found ? logits[top[0].id] : 0;
     for (int id = 0; id < n; id++)
-        if (has(known, id) && (!allowed || has(allowed, id)) && isfinite(logits[id]))
+        if (sampling_has(known, id) && (!allowed || sampling_has(allowed, id)) && isfinite(logits[id]))
             mass += (double)expf(logits[id] - largest);
     for (int i = 0; i < width; i++)
         top[i] = i < found

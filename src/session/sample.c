@@ -1,11 +1,10 @@
-/* sample.c - see sample.h.
+/* sample.c - one token out of a row of logits on the host: see sample_token in session_impl.h.
  *
  * A token is sampled without sorting: a radix search over the keys of the candidates, the most significant
  * digit first, that descends into the one bin where the running sum of weights passes the target.
  */
-#include "session/sample.h"
-
 #include "ops/sampling.h"
+#include "session/session_impl.h"
 
 #include <math.h>
 #include <stdlib.h>

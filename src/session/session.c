@@ -8,16 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct lm_config *lm(const struct session *s)
-{
-    return &s->engine->config.lm;
-}
-
-static struct backend *backend(const struct session *s)
-{
-    return s->engine->backend;
-}
-
 static bool is_shared(const struct session *s)
 {
     return s->engine->scheduler != NULL;
@@ -28,7 +18,7 @@ static bool is_shared(const struct session *s)
 static void visit_tensors(void *owner, pool_entry_visit *fn, void *arg)
 {
     struct session *s = owner;
-    state_each(&s->state, lm(s), fn, arg);
+    state_each(&s->state, session_lm(s), fn, arg);
     for (int i = 0; i < s->n_images; i++)
         fn(arg, &s->images[i].rows);
 }
@@ -36,7 +26,7 @@ static void visit_tensors(void *owner, pool_entry_visit *fn, void *arg)
 static void restored(void *owner)
 {
     struct session *s = owner;
-    recurrent_place(&s->state.now, lm(s));
+    recurrent_place(&s->state.now, session_lm(s));
 }
 
 static const struct pool_entry_kind session_kind = {SESSION_RANK, visit_tensors, restored};
@@ -45,7 +35,7 @@ int session_pin(struct session *s, int64_t more, struct err *e)
 {
     engine_enter(s->engine, &s->client);
     int rc = pool_entry_pin(&s->entry, e);
-    if (rc == 0 && (rc = state_try_reserve(&s->state, lm(s), backend(s), s->n + more, e)))
+    if (rc == 0 && (rc = state_try_reserve(&s->state, session_lm(s), session_backend(s), s->n + more, e)))
         pool_entry_unpin(&s->entry);
     engine_leave(s->engine);
     return rc ? -1 : 0;
@@ -64,9 +54,10 @@ bool session_fits(const struct session *s, int64_t more)
         return true;
     engine_enter(s->engine, NULL);
     /* what cannot be spilled is missing from state_pool_left */
-    bool counted = !s->entry.spilled && (s->entry.pins || !backend(s)->ops->host_alloc);
-    bool fits = state_need(&s->state, lm(s), s->n + more) + (counted ? 0 : pool_entry_bytes(&s->entry)) <=
-                state_pool_left(&s->engine->state_pool);
+    bool counted = !s->entry.spilled && (s->entry.pins || !session_backend(s)->ops->host_alloc);
+    bool fits =
+        state_need(&s->state, session_lm(s), s->n + more) + (counted ? 0 : pool_entry_bytes(&s->entry)) <=
+        state_pool_left(&s->engine->state_pool);
     engine_leave(s->engine);
     return fits;
 }
@@ -128,7 +119,7 @@ void session_free(struct session *s)
         return;
     engine_enter(s->engine, &s->client);
     pool_entry_free(&s->entry);
-    state_free(&s->state, lm(s), backend(s));
+    state_free(&s->state, session_lm(s), session_backend(s));
     engine_leave(s->engine);
     free(s->images);
     free(s->tokens);
@@ -166,9 +157,9 @@ struct session_stats session_stats(const struct session *s)
 
 static int check_length(const struct session *s, int64_t n, struct err *e)
 {
-    if (n > lm(s)->max_tokens - s->n)
+    if (n > session_lm(s)->max_tokens - s->n)
         return err_set(e, ERR_MODEL, "the conversation would be %lld tokens long; the model's context has %d",
-                       (long long)(s->n + n), lm(s)->max_tokens);
+                       (long long)(s->n + n), session_lm(s)->max_tokens);
     return 0;
 }
 

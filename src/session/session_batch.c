@@ -8,7 +8,6 @@
 #include "session/session_impl.h"
 
 #include "base/clock.h"
-#include "session/sample.h"
 
 #include <stdlib.h>
 

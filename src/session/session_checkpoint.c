@@ -13,16 +13,6 @@ struct checkpoint {
     uint64_t random;
 };
 
-static const struct lm_config *lm(const struct session *s)
-{
-    return &s->engine->config.lm;
-}
-
-static struct backend *backend(const struct session *s)
-{
-    return s->engine->backend;
-}
-
 static void visit_tensors(void *owner, pool_entry_visit *fn, void *arg)
 {
     struct checkpoint *c = owner;
@@ -36,7 +26,7 @@ static const struct pool_entry_kind checkpoint_kind = {CHECKPOINT_RANK, visit_te
 /* Copies s's recurrent states; without room on the device they go to host memory at once. */
 static int copy_block(struct checkpoint *c, const struct session *s, struct err *e)
 {
-    struct backend *b = backend(s);
+    struct backend *b = session_backend(s);
     if (state_pool_alloc(&s->engine->state_pool, &c->block, e) == 0) {
         c->entry.spilled = false;
         b->ops->copy(b, c->block, s->state.now.block);
@@ -92,7 +82,7 @@ struct checkpoint *session_checkpoint(struct session *s)
 /* Copies a checkpoint into s, from the device or, where it is spilled, from host memory. */
 static void restore(struct session *s, const struct checkpoint *c)
 {
-    struct backend *b = backend(s);
+    struct backend *b = session_backend(s);
     struct tensor host = c->block;
     host.data = c->entry.host;
     if (c->entry.spilled)
@@ -169,7 +159,7 @@ static struct session *copy_session(struct session *from, int64_t length, struct
     part.length = length;
     for (int64_t i = 0; i < length; i++)
         session_push(s, from->tokens[i]);
-    state_copy(&s->state, &part, lm(s), backend(s));
+    state_copy(&s->state, &part, session_lm(s), session_backend(s));
     if (c) {
         c->entry.used = ++s->engine->state_pool.clock;
         restore(s, c);

@@ -32,6 +32,16 @@ struct session {
     struct session_stats stats;
 };
 
+static inline const struct lm_config *session_lm(const struct session *s)
+{
+    return &s->engine->config.lm;
+}
+
+static inline struct backend *session_backend(const struct session *s)
+{
+    return s->engine->backend;
+}
+
 enum { CHECKPOINT_RANK, SESSION_RANK }; /* the lower rank is spilled first */
 
 /* Computes the requests of one batch: a scheduler_serve whose argument is the engine. */
@@ -56,6 +66,11 @@ int64_t session_pending(const struct session *s); /* tokens */
 /* Appends one token without a check; frees the rows of pending images. */
 void session_push(struct session *s, int32_t id);
 void session_drop_images(struct session *s);
+
+/* A token sampled from a row of logits on the host, greedily or among the ids below n: what is sampled is defined in
+ * ops.h (struct sampler), its arithmetic in ops/sampling.h.  With a temperature: softmax(logits / temperature), cut to
+ * the smallest set of likeliest tokens that holds top_p, and how->random picks one of them. */
+struct sampled sample_token(const float *logits, int n, const struct sampler *how);
 
 /* Sets ERR_STOPPED for a session that was cancelled while it waited for the engine; -1. */
 int session_err_stopped(struct err *e);

@@ -3,7 +3,7 @@
  * It supports what this family publishes: byte-level BPE, no normalizer, a pre-tokenizer of Split and
  * ByteLevel steps.  Anything else would change the ids and is refused by name.
  *
- * The vocabulary and the merges are read in place (tokenizer_json.h), the rest as JSON values.  A byte-level
+ * The vocabulary and the merges are read in place (tokenizer_json.c), the rest as JSON values.  A byte-level
  * vocabulary spells each byte as one printable character (GPT-2's table): printable Latin-1 bytes as
  * themselves, the others as U+0100 and following.  Added tokens are spelled as they are.
  */
@@ -11,7 +11,6 @@
 
 #include "base/file.h"
 #include "base/utf8.h"
-#include "text/tokenizer_json.h"
 
 #include <jansson.h>
 #include <stdlib.h>

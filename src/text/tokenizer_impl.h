@@ -1,4 +1,4 @@
-/* tokenizer_impl.h - inside of a tokenizer: tokenizer_file.c and tokenizer_split.c build it, tokenizer.c
+/* tokenizer_impl.h - inside of a tokenizer: tokenizer_file.c, _json.c and _split.c build it, tokenizer.c
  * encodes with it; private to them. */
 #ifndef HOLORUN_TEXT_TOKENIZER_IMPL_H
 #define HOLORUN_TEXT_TOKENIZER_IMPL_H
@@ -48,5 +48,25 @@ uint32_t tokenizer_merge_slot(const struct tokenizer *t, int32_t left,
                               int32_t right); /* its slot or a free one */
 
 int tokenizer_read_splits(struct tokenizer *t, const json_t *pre_tokenizer, struct err *e);
+
+/* ---- tokenizer_json.c: the two long parts of a tokenizer.json, read in place ------------------------------ */
+
+struct json_reader { /* the rest of a text */
+    const char *at, *end;
+};
+
+/* Points readers at model.vocab and model.merges (`at` NULL: absent) and copies everything else, with null in
+ * their place, to rest.  Never fails: malformed text stays in rest, for the parser to refuse. */
+void json_cut(const char *json, size_t len, struct buf *rest, struct json_reader *vocab,
+              struct json_reader *merges);
+
+/* Skips white space, and c if that is the next character; whether it was. */
+bool json_next(struct json_reader *r, char c);
+
+/* Reads a string into out, with a NUL; its length, -1 when there is none or it does not fit in max bytes. */
+int json_read_string(struct json_reader *r, char *out, int max);
+
+/* Reads an integer from 0 to max; -1 when there is none. */
+int json_read_count(struct json_reader *r, int max);
 
 #endif
