@@ -131,8 +131,8 @@ __device__ __forceinline__ float block_sum(float v)
     return total;
 }
 
-/* The gated norm of one group of a row by one block: alone (rows.cu) and fused after a state space step (mamba.cu).
- * q = y silu(z); out = w q rsqrt(mean of q^2 + eps) over `size` elements.  out may be y. */
+/* The gated norm of one group of a row by one block: alone (rows.cu) and fused after a state space step
+ * (mamba.cu). q = y silu(z); out = w q rsqrt(mean of q^2 + eps) over `size` elements.  out may be y. */
 template <int THREADS, class T>
 __device__ __forceinline__ void gated_norm_group(T *out, const T *y, const T *z, const float *w, int size,
                                                  float eps)

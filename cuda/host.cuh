@@ -60,8 +60,8 @@ static inline struct cuda *cuda_of(struct backend *b)
 /* ---- launches ------------------------------------------------------------------------------------------ */
 
 /* LAUNCH(kernel, grid, block, shared, b, arguments...) starts a kernel (in parentheses when it has template
- * arguments) and exits when it cannot start.  An empty grid starts nothing.  Within a recorded graph the launch
- * is compared instead: see decode_graph.cu. */
+ * arguments) and exits when it cannot start.  An empty grid starts nothing.  Within a recorded graph the
+ * launch is compared instead: see decode_graph.cu. */
 struct launch {
     const void *kernel;
     dim3 grid, block;

@@ -27,7 +27,7 @@ struct products {
 struct products *products_of(struct backend *b);
 void tables_close(struct tables *t);
 
-/* ---- quantized.cu: quantized matrices on the device ----------------------------------------------------- */
+/* ---- quantized.cu: quantized matrices on the device ---------------------------------------------------- */
 
 /* quant_bytes, quant_pack and quant_weight of ops.h. */
 size_t quantized_bytes(const struct backend *b, enum quant_format format, int64_t rows, int64_t cols);
@@ -42,7 +42,7 @@ int64_t quantized_padded(const struct weight *w);
 void quantized_dequantize(struct backend *b, struct tensor to, void *rest, const struct weight *w,
                           int64_t first);
 
-/* ---- cublas.cu: matrix products of many rows, by NVIDIA's cuBLASLt --------------------------------------- */
+/* ---- cublas.cu: matrix products of many rows, by NVIDIA's cuBLASLt ------------------------------------- */
 
 struct cublas;
 

@@ -66,8 +66,8 @@ void bench_value(const struct bench *k, const char *section, const char *name, d
 /* A row that is skipped because memory does not suffice. */
 void bench_skip(const struct bench *k, const char *section, const char *name);
 
-/* A temporary file, or a folder, which is added before the files in it; it need not exist.  Those that are left are
- * removed when SIGINT, SIGTERM or SIGHUP ends the process. */
+/* A temporary file, or a folder, which is added before the files in it; it need not exist.  Those that are
+ * left are removed when SIGINT, SIGTERM or SIGHUP ends the process. */
 void bench_temp_file(const char *path);
 
 void bench_peak(struct bench *k);

@@ -41,10 +41,10 @@ typedef uint16_t pairvec __attribute__((vector_size(VL * 4), aligned(2), may_ali
 #define OWN_FUNCTION static __attribute__((noinline, noclone)) /* nor specialised for constant arguments */
 #endif
 
-/* VEC_MAX (a, b): lane by lane; b where either is NaN.  VEC_WIDEN (h): VL 16-bit values moved to the upper halves
- * of words.  VEC_WIDEN_F16 (h): VL f16 values as f32; VEC_TRUNCATE_F16 (v): and back, rounded towards zero.
- * VEC_LESS (x): x minus the nearest integer, 0 for infinities; VEC_SCALE (x, n): x 2^n for integers n, 0 where n
- * is -infinity. */
+/* VEC_MAX (a, b): lane by lane; b where either is NaN.  VEC_WIDEN (h): VL 16-bit values moved to the upper
+ * halves of words.  VEC_WIDEN_F16 (h): VL f16 values as f32; VEC_TRUNCATE_F16 (v): and back, rounded towards
+ * zero. VEC_LESS (x): x minus the nearest integer, 0 for infinities; VEC_SCALE (x, n): x 2^n for integers n,
+ * 0 where n is -infinity. */
 #if VL == 16
 #define VEC_MAX(a, b)       ((vec)_mm512_max_ps((__m512)(a), (__m512)(b)))
 #define VEC_WIDEN(h)        ((vec)_mm512_slli_epi32(_mm512_cvtepu16_epi32((__m256i)(h)), 16))

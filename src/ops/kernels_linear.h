@@ -373,8 +373,8 @@ static void take_rows(struct linear *p, struct tensor x, bool in_place)
     p->block = few ? MR * g.block : g.block;
 }
 
-/* Runs a chunk: one row panel by panel (with `vectors`), else items of a strip of rows and at most `most` panels,
- * few enough to occupy every thread.  arg holds p. */
+/* Runs a chunk: one row panel by panel (with `vectors`), else items of a strip of rows and at most `most`
+ * panels, few enough to occupy every thread.  arg holds p. */
 static void spread_chunk(struct linear *p, int64_t strip, int64_t most, pool_fn *vectors, pool_fn *products,
                          void *arg)
 {

@@ -49,7 +49,7 @@ uint32_t tokenizer_merge_slot(const struct tokenizer *t, int32_t left,
 
 int tokenizer_read_splits(struct tokenizer *t, const json_t *pre_tokenizer, struct err *e);
 
-/* ---- tokenizer_json.c: the two long parts of a tokenizer.json, read in place ------------------------------ */
+/* ---- tokenizer_json.c: the two long parts of a tokenizer.json, read in place --------------------------- */
 
 struct json_reader { /* the rest of a text */
     const char *at, *end;

@@ -1,7 +1,8 @@
 /* tokenizer_json.c - the two long parts of a tokenizer.json, read in place.
  *
- * Vocabulary and merges are hundreds of thousands of short strings.  A JSON value for each of them would be most of
- * the time of a start.  So they are cut out of the text and read one after the other; the rest is parsed as usual.
+ * Vocabulary and merges are hundreds of thousands of short strings.  A JSON value for each of them would be
+ * most of the time of a start.  So they are cut out of the text and read one after the other; the rest is
+ * parsed as usual.
  */
 #include "text/tokenizer_impl.h"
 
