@@ -83,12 +83,9 @@ static struct attention attention_of(struct tensor y, struct tensor q, struct te
 {
     struct attention a = {};
     a.y = y, a.q = q, a.k = k, a.v = v;
-    a.tiles = tiles;
-    a.n = whole(n);
-    a.keys = whole(keys);
+    a.tiles = tiles, a.heads = heads, a.group = group;
+    a.n = whole(n), a.keys = whole(keys);
     a.past = past < 0 ? -1 : whole(past);
-    a.heads = heads;
-    a.group = group;
     a.d = static_cast<int>(y.cols / (heads * group));
     bool quantized = k.dtype == DT_F8E4M3 && k.cols == kv8_cols(heads, a.d);
     if ((k.dtype != q.dtype && !quantized) || v.dtype != k.dtype || y.dtype != q.dtype)

@@ -67,10 +67,8 @@ int64_t session_pending(const struct session *s); /* tokens */
 void session_push(struct session *s, int32_t id);
 void session_drop_images(struct session *s);
 
-/* A token sampled from a row of logits on the host, greedily or among the ids below n: what is sampled is
- * defined in ops.h (struct sampler), its arithmetic in ops/sampling.h.  With a temperature: softmax(logits /
- * temperature), cut to the smallest set of likeliest tokens that holds top_p, and how->random picks one of
- * them. */
+/* The token that a sampler (ops.h) picks from a row of logits on the host, among the ids below n: greedily, or
+ * from softmax(logits / temperature), cut to the smallest set of likeliest tokens that holds top_p. */
 struct sampled sample_token(const float *logits, int n, const struct sampler *how);
 
 /* Sets ERR_STOPPED for a session that was cancelled while it waited for the engine; -1. */
