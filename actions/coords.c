@@ -4,7 +4,8 @@
  *   norm1     px = min(size - 1, floor(v * size))            v in 0..1
  *   px        px = floor(v)                                  v in 0..size - 1
  *   bin64     px = floor((v + 0.5) * size / 64)              v in 0..63, whole
- *   native    px = floor(v * max(1, longer side / 1024))     v in 0..1023, of a picture that was reduced to that
+ *   native    px = floor(v * max(1, longer side / 1024))     v in 0..1023, of a picture that was reduced
+ *             to that
  *
  * A number out of range is an error that the model reads: a click somewhere else is worse than no click.
  * Up to 1 % beyond an edge is clamped to the edge and recorded.

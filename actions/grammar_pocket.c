@@ -1,4 +1,5 @@
-/* grammar_pocket.c - the grammar of the embedded models' replies, from the dialect's tools (parse_pocket.c). */
+/* grammar_pocket.c - the grammar of the embedded models' replies, from the dialect's tools
+ * (parse_pocket.c). */
 #include "actions/grammar_pocket.h"
 
 #include <stdio.h>

@@ -37,10 +37,10 @@ int agent_exit_code(enum agent_status s, const struct err *e);
 
 /* A second model checks an answer before it counts.
  *
- * It is shown the task, the answer and the last screenshots, and must confirm `passes` times in a row that the
- * task was carried out.  NO or UNKNOWN goes back to the agent with the reason, and the run goes on; after `most`
- * rejected answers it ends as unvalidated.  The answer that a task cannot be done is not checked, nor is one that
- * was asked for because a budget is used up. */
+ * It is shown the task, the answer and the last screenshots, and must confirm `passes` times in a row
+ * that the task was carried out.  NO or UNKNOWN goes back to the agent with the reason, and the run goes
+ * on; after `most` rejected answers it ends as unvalidated.  The answer that a task cannot be done is
+ * not checked, nor is one that was asked for because a budget is used up. */
 enum { VALIDATOR_FRAMES = 3 };
 struct validator { /* pointers are borrowed */
     int passes, most;
@@ -96,9 +96,9 @@ struct agent_result {
     double allowed;
 };
 
-/* A run that continues an interrupted one.  The conversation is repeated without its screenshots, because they show
- * a desktop that has changed since.  The model is told that the run was interrupted; its next turn has a new
- * screenshot.  Steps, tokens and time count on. */
+/* A run that continues an interrupted one.  The conversation is repeated without its screenshots,
+ * because they show a desktop that has changed since.  The model is told that the run was interrupted;
+ * its next turn has a new screenshot.  Steps, tokens and time count on. */
 struct resume_turn {
     char *lead, *history; /* before the screenshot; the reply as history holds it */
 };

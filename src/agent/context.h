@@ -28,8 +28,8 @@ struct context_cost {                 /* of one observe */
     double ms;
 };
 
-/* Opens the conversation with the system text.  m and d are borrowed; max_images 1..4; rewindable: how many of the
- * last turns have rewind points. */
+/* Opens the conversation with the system text.  m and d are borrowed; max_images 1..4; rewindable: how
+ * many of the last turns have rewind points. */
 struct context *context_new(struct llm *m, const struct dialect *d, enum window_policy window, int max_images,
                             int rewindable, const char *system, struct err *e);
 void context_free(struct context *c); /* NULL is fine */
@@ -50,10 +50,10 @@ int context_accept(struct context *c, const char *text, bool as_said, struct err
 
 /* ---- rewinding ----------------------------------------------------------------------------------
  *
- * To where a turn had been observed and had no reply yet.  At a rewind point the same random numbers give the same
- * reply, bit for bit.  The conversation that a rewind leaves stays in memory as long as its points do.  Where
- * memory is short, and for older turns, everything is prefilled again: the tokens are then the same, the last
- * bits of the state may not be.
+ * To where a turn had been observed and had no reply yet.  At a rewind point the same random numbers
+ * give the same reply, bit for bit.  The conversation that a rewind leaves stays in memory as long as
+ * its points do.  Where memory is short, and for older turns, everything is prefilled again: the tokens
+ * are then the same, the last bits of the state may not be.
  */
 int context_turns(const struct context *c); /* observed so far */
 

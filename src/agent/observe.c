@@ -11,9 +11,9 @@
 
 enum { REPEATS_TOLD = 3 }; /* same action, same screen: the model is told */
 
-/* A person who uses the display comes first: from the first key, button or motion of a person on, no more input is
- * sent, an action that has begun is broken off, and the model is told.  Before the next screenshot the run waits
- * until the person is quiet. */
+/* A person who uses the display comes first: from the first key, button or motion of a person on, no
+ * more input is sent, an action that has begun is broken off, and the model is told.  Before the next
+ * screenshot the run waits until the person is quiet. */
 static int wait_for_human(struct agent *a, struct err *e)
 {
     const struct agent_options *o = a->o;

@@ -1,4 +1,5 @@
-/* resume.c - continues an interrupted run; see agent.h.  What is repeated is recorded again, so that the new run can be read alone. */
+/* resume.c - continues an interrupted run; see agent.h.  What is repeated is recorded again, so that the
+ * new run can be read alone. */
 #include "agent/private.h"
 
 #include <stdlib.h>

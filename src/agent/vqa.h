@@ -18,7 +18,8 @@ struct vqa {
 int vqa_open(struct vqa *l, const char *dialect, const struct engine_options *model, uint64_t seed,
              struct err *e);
 
-/* Asks about n images in a new conversation, which go before the text or where the dialect wants them; the reply is l->reply. */
+/* Asks about n images in a new conversation, which go before the text or where the dialect wants them;
+ * the reply is l->reply. */
 int vqa_ask(struct vqa *l, const char *question, const struct image *images, int n, enum dialect_goal goal,
             const struct sampling *sampling, struct err *e);
 

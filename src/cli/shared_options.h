@@ -69,8 +69,8 @@
     {"display", 'd', OPTION_TEXT, offsetof(T, display), "NAME", 0, 256, NULL, "X display to work on",        \
      "DISPLAY", .group = "screen"},                                                                          \
     {"view", 'v', OPTION_TEXT, offsetof(T, view), "WHAT", 0, 256, NULL,                                      \
-     "part of the display to work on: all, a monitor's name or number, window:ID, or active, the window that " \
-     "has the keyboard; default: what the dialect says, else all",                                            \
+     "part of the display: all, a monitor's name or number, window:ID, or active, the window that has the "  \
+     "keyboard; default: what the dialect says, else all",                                                   \
      NULL},                 \
     {"cursor", 0, OPTION_FLAG, offsetof(T, cursor), NULL, 0, 0, NULL,                                        \
      "show the pointer in screenshots", NULL}

@@ -46,8 +46,8 @@ enum confirm_answer {
     CONFIRM_STOPPED    /* the stop flag was set */
 };
 
-/* A picture in a terminal, two pixels per character cell, at most `columns` wide.  Nothing when the terminal has fewer
- * than 256 colours or NO_COLOR is set. */
+/* A picture in a terminal, two pixels per character cell, at most `columns` wide.  Nothing when the
+ * terminal has fewer than 256 colours or NO_COLOR is set. */
 void confirm_print_picture(FILE *f, const struct image *im, int columns);
 
 /* who: "terminal", "command", "nobody", "unattended". */

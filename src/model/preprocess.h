@@ -31,7 +31,8 @@ struct tile_grid {
 
 struct tile_grid preprocess_grid(const struct model_config *c, int w, int h);
 
-/* For native pictures: a copy with the edge repeated up to what the grid of im covers; the caller frees it. */
+/* For native pictures: a copy with the edge repeated up to what the grid of im covers; the caller frees
+ * it. */
 int preprocess_pad(const struct model_config *c, const struct image *im, struct image *out, struct err *e);
 
 /* Language tokens of an image, and floats of its patches. */

@@ -307,19 +307,20 @@ int vision_encode(struct vision *v, const float *patches, int tiles, struct tens
     return computed;
 }
 
-/* Position [rows * cols, W] cut from the upper left of the table, as it is. */
-static int cut_position(struct vision *v, int rows, int cols, struct err *e)
+/* Positions of a canvas: the table resized to it, or, of a native picture, its upper left part as it is. */
+static int make_position(struct vision *v, int rows, int cols, struct err *e)
 {
     struct backend *b = v->backend;
-    int side = (int)lrint(sqrt((double)v->weights->position.rows));
-    if (rows > side || cols > side)
-        return err_set(e, ERR_MODEL, "a picture of %dx%d patches: the model has positions for %dx%d", cols,
-                       rows, side, side);
-    if (!v->table.data) { /* the same numbers, as activations */
-        if (replace(v, &v->table, v->act, (int64_t)side * side, v->config->vit.hidden, e))
-            return -1;
-        b->ops->resize_grid(b, v->table, v->weights->position, side, side);
+    int side = (int)lrint(sqrt((double)v->weights->position.rows)), width = v->config->vit.hidden;
+    if (replace(v, &v->position, v->act, (int64_t)rows * cols, width, e))
+        return -1;
+    if (!v->config->vit.native_side) {
+        b->ops->resize_grid(b, v->position, v->weights->position, rows, cols);
+        return 0;
     }
+    if (!v->table.data && replace(v, &v->table, v->act, (int64_t)side * side, width, e))
+        return -1;
+    b->ops->resize_grid(b, v->table, v->weights->position, side, side); /* the same numbers, as activations */
     for (int r = 0; r < rows; r++)
         b->ops->copy(b, tensor_rows(v->position, (int64_t)r * cols, cols),
                      tensor_rows(v->table, (int64_t)r * side, cols));
@@ -329,16 +330,8 @@ static int cut_position(struct vision *v, int rows, int cols, struct err *e)
 /* Sets the tower up for a canvas of rows x cols patches. */
 static int set_canvas(struct vision *v, int rows, int cols, struct err *e)
 {
-    struct backend *b = v->backend;
-    if (vision_reserve(v, 1, rows, cols, e))
-        return -1;
-    if (v->position.data && rows == v->patch_rows && cols == v->patch_cols)
-        return 0;
-    if (replace(v, &v->position, v->act, (int64_t)rows * cols, v->config->vit.hidden, e))
-        return -1;
-    if (!v->config->vit.native_side)
-        b->ops->resize_grid(b, v->position, v->weights->position, rows, cols);
-    else if (cut_position(v, rows, cols, e))
+    bool ready = v->position.data && rows == v->patch_rows && cols == v->patch_cols;
+    if (vision_reserve(v, 1, rows, cols, e) || (!ready && make_position(v, rows, cols, e)))
         return -1;
     v->patch_rows = rows;
     v->patch_cols = cols;
@@ -396,9 +389,9 @@ int vision_encode_image(struct vision *v, const struct image *im, const struct t
     if (v->config->vit.native_side && preprocess_pad(v->config, im, &padded, e))
         return -1;
     im = padded.rgb ? &padded : im;
-    int computed = v->backend->ops->make_patches
-                       ? encode_on_device(v, im, round8, g, out, preprocess_ms, e)
-                       : encode_on_host(v, im, round8, pool, g, out, preprocess_ms, e);
+    bool device = v->backend->ops->make_patches;
+    int computed = device ? encode_on_device(v, im, round8, g, out, preprocess_ms, e)
+                          : encode_on_host(v, im, round8, pool, g, out, preprocess_ms, e);
     image_free(&padded);
     return computed;
 }

@@ -18,6 +18,11 @@ static struct tensor bind_position(struct binder *x, const char *name)
         binder_fail(x, "tensor '%s' has shape %s; expected [1, a square, %d]", name, found, width);
         return (struct tensor){0};
     }
+    if (t && x->c->vit.native_side > side * x->c->vit.patch) {
+        binder_fail(x, "tensor '%s' has positions for %d pixels a side, the config says %d", name,
+                    side * x->c->vit.patch, x->c->vit.native_side);
+        return (struct tensor){0};
+    }
     float *table = binder_numbers(x, t), *out = NULL;
     if (x->c->vit.max_patches)
         return binder_put_numbers(x, table, DT_F32, (int64_t)side * side, width);

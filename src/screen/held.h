@@ -30,10 +30,10 @@
 
 enum { HELD_KEYS = 256, HELD_BUTTONS = 32 };
 
-/* Tells the events that this program sent from those of a person.  XTEST events carry the XTEST keyboard or
- * pointer as their source, but so do the events of a person who uses VNC.  So each event is noted before it is
- * sent.  An event of an XTEST device that matches a note of the last 2 s is ours and uses the note up; every
- * other event is a person's. */
+/* Tells the events that this program sent from those of a person.  XTEST events carry the XTEST keyboard
+ * or pointer as their source, but so do the events of a person who uses VNC.  So each event is noted
+ * before it is sent.  An event of an XTEST device that matches a note of the last 2 s is ours and uses
+ * the note up; every other event is a person's. */
 enum { ORIGIN_NOTES = 256 };
 enum event_origin_kind { ORIGIN_KEY, ORIGIN_BUTTON, ORIGIN_MOTION };
 

@@ -1,7 +1,8 @@
 /* monitors.c - the root window, its monitors, and the view.
  *
- * A view is a rectangle of the root: all of it, one monitor, a window, or the active one (active_view.c).  Monitors change during a run
- * (RRScreenChangeNotify) and windows move, so the rectangle is read again before each capture.
+ * A view is a rectangle of the root: all of it, one monitor, a window, or the active one
+ * (active_view.c).  Monitors change during a run (RRScreenChangeNotify) and windows move, so the
+ * rectangle is read again before each capture.
  */
 #include "screen/private.h"
 

@@ -91,12 +91,12 @@ struct step_front *step_script(const char *path, FILE *log, struct err *e);
 /* On a terminal: commands from `in`, views to `out`. */
 struct step_front *step_terminal(int in, FILE *out, struct err *e);
 
-/* A window in SDL, in a thread of its own, so that it is redrawn and Stop works while the model generates and the
- * agent acts; then it shows the last view, dimmed.
+/* A window in SDL, in a thread of its own, so that it is redrawn and Stop works while the model
+ * generates and the agent acts; then it shows the last view, dimmed.
  *
- * It must not be in the screenshots.  On the captured display it opens outside the captured view, on another monitor
- * or beside a captured window.  When there is no room, it is hidden while the agent captures and acts, and says
- * so. */
+ * It must not be in the screenshots.  On the captured display it opens outside the captured view, on
+ * another monitor or beside a captured window.  When there is no room, it is hidden while the agent
+ * captures and acts, and says so. */
 struct window_options {
     const char *display; /* where it opens; NULL: on `captured` */
     const char *captured;

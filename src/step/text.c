@@ -1,8 +1,8 @@
 /* text.c - the front ends in text: a script of commands for tests and programs, and a terminal.
  *
- * A mistake in a script ends the run, because nobody is there to correct it.  At a terminal the view is printed,
- * then a line is read: a verb or its letter; Return alone runs the step.  With enough colours the surroundings
- * of the target are drawn in half blocks.
+ * A mistake in a script ends the run, because nobody is there to correct it.  At a terminal the view is
+ * printed, then a line is read: a verb or its letter; Return alone runs the step.  With enough colours
+ * the surroundings of the target are drawn in half blocks.
  */
 #include "step/private.h"
 

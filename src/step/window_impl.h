@@ -1,9 +1,9 @@
-/* window_impl.h - placement of the step window, and the input focus that it shares with the agent; private to
- * step/window*.c and step/focus.c.
+/* window_impl.h - placement of the step window, and the input focus that it shares with the agent;
+ * private to step/window*.c and step/focus.c.
  *
- * The step window takes the focus when it asks, and gives it back before the agent acts: the agent types into the
- * window that had the focus in the screenshot.  Uses _NET_ACTIVE_WINDOW with a window manager, else
- * XSetInputFocus.
+ * The step window takes the focus when it asks, and gives it back before the agent acts: the agent types
+ * into the window that had the focus in the screenshot.  Uses _NET_ACTIVE_WINDOW with a window manager,
+ * else XSetInputFocus.
  */
 #ifndef HOLORUN_STEP_WINDOW_IMPL_H
 #define HOLORUN_STEP_WINDOW_IMPL_H
