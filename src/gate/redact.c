@@ -84,7 +84,8 @@ static struct screen_rect changed_box(const struct image *a, const struct image 
             y1 = max_int(y1, y);
         }
     }
-    return x1 < 0 ? (struct screen_rect){0} : (struct screen_rect){x0, y0, x1 - x0 + 1, y1 - y0 + 1};
+    struct screen_rect box = {x0, y0, x1 - x0 + 1, y1 - y0 + 1}, none = {0};
+    return x1 < 0 ? none : box;
 }
 
 static void mean_colour(const struct image *im, struct screen_rect r, uint8_t out[3])
