@@ -103,6 +103,8 @@ static void put_type(struct buf *b, const json_t *a)
     put_xy(b, a, "pyautogui.click(x=%d, y=%d); ");
     if (field_bool(a, "overwrite"))
         buf_puts(b, "pyautogui.hotkey(\"ctrl\", \"a\"); pyautogui.press(\"backspace\"); ");
+    if (field_bool(a, "at_end"))
+        buf_puts(b, "pyautogui.press(\"end\"); ");
     buf_puts(b, "pyautogui.write(");
     put_literal(b, field_text(a, "text"));
     buf_puts(b, field_bool(a, "press_enter") ? "); pyautogui.press(\"enter\")" : ")");
@@ -126,8 +128,8 @@ static void put_holdtap(struct buf *b, const json_t *a)
     size_t n = json_array_size(keys), held = (size_t)field_int(a, "nhold");
     put_each(b, "keyDown", keys, 0, held, "; ");
     put_each(b, "press", keys, held, n, "; ");
-    put_each(b, "keyUp", keys, 0, held, "; ");
-    buf_puts(b, "time.sleep(0)");
+    put_each(b, "keyUp", keys, 1, held, "; ");
+    put_each(b, "keyUp", keys, 0, 1, "");
 }
 
 static void put_goto(struct buf *b, const json_t *a)
@@ -172,12 +174,12 @@ char *export_python(const json_t *a)
         put_type(&b, a);
     else if (!strcmp(kind, "key"))
         put_key(&b, a);
-    else if (!strcmp(kind, "holdtap"))
+    else if (!strcmp(kind, "hold_and_tap"))
         put_holdtap(&b, a);
-    else if (!strcmp(kind, "mdown") || !strcmp(kind, "mup"))
-        put_button(&b, a, kind[1] == 'd' ? "mouseDown" : "mouseUp");
-    else if (!strcmp(kind, "keydown") || !strcmp(kind, "keyup"))
-        put_each(&b, kind[3] == 'd' ? "keyDown" : "keyUp", keys, 0, 1, "");
+    else if (!strcmp(kind, "mouse_down") || !strcmp(kind, "mouse_up"))
+        put_button(&b, a, kind[6] == 'd' ? "mouseDown" : "mouseUp");
+    else if (!strcmp(kind, "key_down") || !strcmp(kind, "key_up"))
+        put_each(&b, kind[4] == 'd' ? "keyDown" : "keyUp", keys, 0, 1, "");
     else if (!strcmp(kind, "wait"))
         buf_printf(&b, "time.sleep(%g)", (double)field_int(a, "ms") / 1000);
     else
@@ -201,9 +203,9 @@ static void put_place(json_t *inputs, const char *name, const json_t *a, const c
 static const char *uitars_type(const json_t *a)
 {
     static const char *const known[][2] = {
-        {"type", "type"},     {"key", "hotkey"},           {"scroll", "scroll"}, {"drag", "drag"},
-        {"wait", "wait"},     {"answer", "finished"},      {"move", "hover"},    {"keydown", "press"},
-        {"keyup", "release"}, {"infeasible", "call_user"}, {"ask", "call_user"}};
+        {"type", "type"},      {"key", "hotkey"},           {"scroll", "scroll"}, {"drag", "drag"},
+        {"wait", "wait"},      {"answer", "finished"},      {"move", "hover"},    {"key_down", "press"},
+        {"key_up", "release"}, {"infeasible", "call_user"}, {"ask", "call_user"}};
     const char *kind = field_text(a, "kind"), *button = field_text(a, "button");
     if (!strcmp(kind, "click"))
         return field_int(a, "count") > 1  ? "left_double"
