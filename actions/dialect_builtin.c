@@ -11,8 +11,9 @@
     ROW(function_text, "function.txt") ROW(holo1, "holo1.json") ROW(holo1_abs, "holo1-abs.json")       \
     ROW(holo1_text, "holo1.txt") ROW(holo3, "holo3.json") ROW(holo3_text, "holo3.txt")                 \
     ROW(openai, "openai.json") ROW(pocket, "pocket.json") ROW(pocket_wide, "pocket-wide.json")         \
-    ROW(pyautogui, "pyautogui.json")                                                                   \
-    ROW(pyautogui_text, "pyautogui.txt") ROW(uitars, "uitars.json") ROW(uitars_text, "uitars.txt")
+    ROW(pyautogui, "pyautogui.json") ROW(pyautogui_text, "pyautogui.txt")                              \
+    ROW(recording, "recording.json") /* no model's: of src/record/playback.c */                        \
+    ROW(uitars, "uitars.json") ROW(uitars_text, "uitars.txt")
 #define EMBED_PROMPT(symbol, file) EMBED(prompt_##symbol, "prompts/" file);
 #define ENTRY(symbol, file) {file, prompt_##symbol, prompt_##symbol##_end},
 /* clang-format on */

@@ -64,7 +64,7 @@ static int judge_last_step(struct agent *a, struct err *e)
         a->r->status = AGENT_LOOP;
         return 0;
     }
-    if (a->outcome.repeats >= REPEATS_TOLD && !a->outcome.failed) {
+    if (o->max_repeats && a->outcome.repeats >= REPEATS_TOLD && !a->outcome.failed) {
         agent_set_text(
             &a->outcome.result,
             xasprintf("the same action was done %d times without any visible effect; try another way",

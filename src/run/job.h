@@ -54,6 +54,7 @@ struct job {
     char *task;
     struct running_own *told; /* entry in the registry of runs; NULL: not yet */
     bool warm_up, began;      /* began: it has a record */
+    bool playback;            /* a recording (record/playback.h) takes the place of a model */
     bool among;               /* one of many in this process, which has an entry of its own */
     struct job_model own;
     const struct job_model *model; /* &own, or one that the caller opened */

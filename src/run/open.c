@@ -8,6 +8,7 @@
 
 #include "cli/shared_options.h"
 #include "model/find.h"
+#include "record/playback.h"
 #include "run/running.h"
 #include "text/tokenizer.h"
 
@@ -54,6 +55,23 @@ static int open_gate(struct job *j, struct err *e)
     return 0;
 }
 
+/* ---- a recording in place of a model ---------------------------------------------------------- */
+
+/* A recording speaks a dialect of its own, asks nobody, and takes as many steps as it has to. */
+static int open_playback(struct job *j, struct err *e)
+{
+    j->playback = j->s.fake && playback_is(j->s.fake);
+    if (!j->playback)
+        return 0;
+    if ((j->s.dialect && strcmp(j->s.dialect, PLAYBACK_DIALECT) != 0) || j->s.localizer || j->s.validator)
+        return err_set(e, ERR_USAGE,
+                       "'%s' is a recording: --dialect, --localizer and --validator need a model", j->s.fake);
+    j->s.dialect = PLAYBACK_DIALECT;
+    if (!j->s.max_steps && !j->s.dry_run)
+        j->s.max_steps = PLAYBACK_STEPS;
+    return 0;
+}
+
 /* ---- the model's side ------------------------------------------------------------------------ */
 
 int job_model_find(struct job_model *m, const struct run_settings *s, struct err *e)
@@ -90,7 +108,7 @@ void job_model_close(struct job_model *m)
 
 static int open_dialect(struct job *j, struct err *e)
 {
-    if (!j->s.fake && !j->model->dir && job_model_find(&j->own, &j->s, e))
+    if (open_playback(j, e) || (!j->s.fake && !j->model->dir && job_model_find(&j->own, &j->s, e)))
         return -1;
     if (j->s.dialect)
         j->dialect_source = xstrdup(j->s.dialect);
@@ -108,7 +126,9 @@ static int open_dialect(struct job *j, struct err *e)
 
 static int open_llm(struct job *j, struct err *e)
 {
-    if (j->s.fake)
+    if (j->playback)
+        j->llm = playback_open(j->s.fake, j->screen, j->secrets, e);
+    else if (j->s.fake)
         j->llm = llm_script_file(j->s.fake, e);
     else if (j->model->engine || job_model_open(&j->own, &j->s, screen_stop_flag(j->screen), false, e) == 0)
         j->llm = llm_local(j->model->engine, j->dialect, j->s.seed);

@@ -38,8 +38,8 @@ static void fill_options(struct job *j, struct agent_options *o)
         .max_typed = limits->typed,
         .max_rate = limits->rate,
         .max_errors = limits->errors,
-        .max_repeats = limits->repeats,
-        .max_still = limits->no_effect,
+        .max_repeats = j->playback ? 0 : limits->repeats, /* a person did so, too */
+        .max_still = j->playback ? 0 : limits->no_effect,
         .force_answer = s->force_answer,
         .dry_run = s->dry_run,
         .log_tokens = s->log_tokens,

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { INSIDE_DEPTH = 4, INSIDE_WINDOWS = 200 };
+enum { INSIDE_DEPTH = 4, INSIDE_WINDOWS = 200, FIND_WINDOWS = 5000 };
 
 static bool has_class(struct screen *s, Window w)
 {
@@ -168,6 +168,48 @@ int screen_focused_window(struct screen *s, struct screen_window *out)
         describe(s, w, out);
     xtrap_end(&trap);
     return s->lost ? -1 : 0;
+}
+
+/* Topmost first; stops at one with the title. */
+static bool find_class(struct screen *s, Window w, int depth, int *budget, const char *class,
+                       const char *title, Window *found)
+{
+    XWindowAttributes a;
+    char text[512];
+    Window root, parent, *children = NULL;
+    unsigned n = 0;
+    bool exact = false;
+    if (depth > INSIDE_DEPTH || --*budget < 0 || !XGetWindowAttributes(s->dpy, w, &a) ||
+        a.map_state != IsViewable)
+        return false;
+    window_class(s, w, text, sizeof text);
+    if (depth && !strcmp(text, class)) {
+        window_title(s, w, text, sizeof text);
+        exact = !strcmp(text, title);
+        *found = exact || !*found ? w : *found;
+    }
+    if (!exact && XQueryTree(s->dpy, w, &root, &parent, &children, &n))
+        for (unsigned i = n; i-- > 0 && !exact;)
+            exact = find_class(s, children[i], depth + 1, budget, class, title, found);
+    if (children)
+        XFree(children);
+    return exact;
+}
+
+int screen_find_window(struct screen *s, const char *class, const char *title, struct screen_window *out)
+{
+    struct xtrap trap;
+    Window w = None;
+    int budget = FIND_WINDOWS;
+    *out = (struct screen_window){0};
+    if (s->lost)
+        return -1;
+    xtrap_begin(&trap, s->dpy);
+    find_class(s, s->root, 0, &budget, class, title, &w);
+    if (w)
+        describe(s, w, out);
+    xtrap_end(&trap);
+    return s->lost || !w ? -1 : 0;
 }
 
 int hit_test_pids(struct screen *s, int pids[2])

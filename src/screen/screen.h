@@ -87,6 +87,8 @@ struct screen_window { /* a program's window, without the window manager's frame
  * is lost. */
 int screen_window_at(struct screen *s, int x, int y, struct screen_window *out);
 int screen_focused_window(struct screen *s, struct screen_window *out);
+/* The topmost visible window of this class, one with this title before others.  -1: there is none. */
+int screen_find_window(struct screen *s, const char *class, const char *title, struct screen_window *out);
 /* The window's rectangle in root pixels; -1: it is gone. */
 int screen_window_rect(struct screen *s, unsigned long id, struct screen_rect *out);
 /* Whether the window exists and is the visible one at this point. */

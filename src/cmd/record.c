@@ -1,0 +1,169 @@
+/* record.c - `holorun record`: what a person does becomes a script, or a test; see record/recorder.h. */
+#include "cmd/commands.h"
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "record/recorder.h"
+#include "record/suite_file.h"
+#include "run/running.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct settings {
+    const char *display, *out;
+    const char *secrets[OPTION_LIST_MAX + 1];
+    bool test, elements, json, quiet;
+};
+
+#define AT(member) offsetof(struct settings, member)
+
+static const struct option_spec options[] = {
+    {"out", 'o', OPTION_TEXT, AT(out), "FILE", 0, 4096, NULL,
+     "file to write, which must not exist; default: recording.jsonl, with --test recording.yaml"},
+    {"test", 't', OPTION_FLAG, AT(test),
+     .help =
+         "write a suite for holorun qa to FILE, with its checks to fill in; the recording goes beside it"},
+    {"display", 'd', OPTION_TEXT, AT(display), "NAME", 0, 256, NULL, "X display to record", "DISPLAY"},
+    {"secret", 0, OPTION_LIST, AT(secrets), "NAME=env:VARIABLE|NAME=file:PATH", 0, 4096, NULL,
+     "a value that is written as {{NAME}} when it is typed; may be repeated", NULL},
+    {"elements", 0, OPTION_FLAG, AT(elements), NULL, 0, 0, "yes",
+     "ask programs for the names of their elements, through AT-SPI", NULL},
+    JSON_OPTION(struct settings),
+    QUIET_OPTION(struct settings),
+    {0},
+};
+
+const struct command record_command = {
+    .name = "record",
+    .arguments = "",
+    .purpose = "turn what you do on a display into a script or a test",
+    .details =
+        "Watches the display while you work and writes each click, drag, scroll, text and key as a step, "
+        "until you press Escape twice, Ctrl-C here, or holorun stop. It presses nothing itself. run --fake "
+        "FILE then does the same again, with rules, record and report as in any run.\n\n"
+        "Of each target the recording keeps a picture, the name of the element where the program tells it "
+        "(AT-SPI), and its place in its window. Played back, a target is found by its picture, in its "
+        "window or anywhere on the screen; else by its name; else by its place, if that still looks alike. "
+        "So a window or an icon may have moved. Until a target, or the window that had the keyboard, is "
+        "there, the run waits; when it does not come, the run ends with exit code 1 and says which step it "
+        "was. Where you waited for the screen, it waits until the screen rests.\n\n"
+        "What is typed into a field that the program calls a password field, and each value of --secret, is "
+        "written as {{NAME}}, which needs --secret when it is played. Other text is written as it was "
+        "typed: a password that is asked for in a terminal needs --secret.\n\n"
+        "The file is JSON Lines and may be edited: a line is a step. It is written as FILE.part and gets "
+        "its name at the end; a part that a killed recording left can be played.",
+    .examples = "holorun record -o save.jsonl\n"
+                "holorun run --fake save.jsonl \"Save the letter\"\n"
+                "holorun record --test -o save.yaml --secret PASSWORD=env:LETTER_PASSWORD\n"
+                "holorun qa save.yaml\n",
+    .options = options,
+    .run = cmd_record,
+};
+
+struct names {
+    char *suite, *recording; /* suite NULL: none */
+};
+
+/* save.yaml has its recording in save.jsonl. */
+static struct names names_of(const struct settings *s)
+{
+    const char *out = s->out    ? s->out
+                      : s->test ? "recording.yaml"
+                                : "recording.jsonl",
+               *dot = strrchr(out, '.');
+    struct names n = {0};
+    if (!s->test) {
+        n.recording = xstrdup(out);
+        return n;
+    }
+    bool yaml = dot && !strchr(dot, '/') && dot > out && (!strcmp(dot, ".yaml") || !strcmp(dot, ".yml"));
+    n.suite = xstrdup(out);
+    n.recording = xasprintf("%.*s.jsonl", yaml ? (int)(dot - out) : (int)strlen(out), out);
+    return n;
+}
+
+static void tell(const struct settings *s, const struct names *n, const struct recorder_result *r)
+{
+    if (s->json) {
+        struct buf b;
+        buf_init(&b, 1 << 20);
+        buf_printf(&b, "{\"exit\": 0, \"steps\": %d, \"named\": %d", r->steps, r->named);
+        buf_put_member(&b, "recording", n->recording);
+        buf_put_member(&b, "suite", n->suite);
+        buf_puts(&b, ", \"hidden\": [");
+        for (int i = 0; i < r->n_hidden; i++)
+            buf_printf(&b, "%s\"%s\"", i ? ", " : "", r->hidden[i]);
+        buf_puts(&b, "]}");
+        puts(b.data);
+        buf_free(&b);
+    }
+    if (s->quiet)
+        return;
+    fprintf(stderr, "holorun: %d step%s in '%s'; play with: ", r->steps, r->steps == 1 ? "" : "s",
+            n->recording);
+    if (n->suite)
+        fprintf(stderr, "holorun qa %s\n", n->suite);
+    else
+        fprintf(stderr, "holorun run --fake %s \"TASK\"\n", n->recording);
+    for (int i = 0; i < r->n_hidden; i++)
+        fprintf(
+            stderr,
+            "holorun: {{%s}} stands for what was typed into a password field; give it with --secret %s=...\n",
+            r->hidden[i], r->hidden[i]);
+}
+
+static int record_display(const struct settings *s, const struct names *n, struct screen *screen,
+                          const struct secrets *secrets, struct err *e)
+{
+    struct recorder_result r;
+    struct err unlisted = ERR_INIT;
+    char started[28];
+    clock_iso(started);
+    const struct recorder_options o = {.screen = screen,
+                                       .path = n->recording,
+                                       .secrets = secrets,
+                                       .elements = s->elements,
+                                       .quiet = s->quiet};
+    if (n->suite && file_exists(n->suite))
+        return err_set(e, ERR_USAGE, "'%s' exists; give another file with -o, or remove it", n->suite);
+    if (screen_watch(screen, e))
+        return -1;
+    struct running_own *told = running_enter(0, screen_name(screen), "recording", started, &unlisted);
+    if (!told)
+        warn("holorun stop will not find this recording: %s", unlisted.text);
+    int rc = recorder_run(&o, &r, e);
+    if (rc == 0 && n->suite)
+        rc = suite_file_write(n->suite, n->recording, &r, e);
+    running_leave(told);
+    if (rc == 0)
+        tell(s, n, &r);
+    return rc;
+}
+
+int cmd_record(int argc, char **argv)
+{
+    struct err e = ERR_INIT;
+    struct settings s = {0};
+    struct secrets *secrets = NULL;
+    struct screen *screen = NULL;
+    int n = options_parse(&record_command, &s, argc, argv, &e);
+    if (n == OPTIONS_HELP)
+        return 0;
+    if (n > 0)
+        n = err_set(&e, ERR_USAGE, "record takes no task; the file is given with -o");
+    if (n < 0)
+        return options_refuse(&record_command, &e);
+    const struct screen_options o = {.display = s.display};
+    struct names names = names_of(&s);
+    screen_install_signals();
+    int rc = secrets_open(&secrets, s.secrets, &e) || !(screen = screen_open(&o, &e))
+                 ? -1
+                 : record_display(&s, &names, screen, secrets, &e);
+    screen_close(screen);
+    secrets_free(secrets);
+    free(names.suite);
+    free(names.recording);
+    return rc ? options_failed(&e) : 0;
+}

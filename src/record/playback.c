@@ -1,0 +1,460 @@
+/* playback.c - see playback.h. */
+#include "record/playback.h"
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "record/target.h"
+
+#include <fcntl.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+    REPLY_MAX = 1 << 20,
+    WAIT_MS = 500,      /* between two looks for a target */
+    PATIENCE_MIN_S = 5, /* how long a target may be missing */
+    PATIENCE_MAX_S = 120,
+    IMAGE_TOKENS = 256,
+};
+
+struct playback {
+    struct llm base;
+    struct recording *recording;
+    struct screen *screen;
+    struct elements *elements; /* opened when first needed */
+    bool elements_tried;
+    int at;        /* the step to play */
+    int64_t since; /* since when it is looked for; 0: not yet */
+    struct image seen, rested;
+    char failed[ERR_TEXT]; /* why the last action was not done; "": it was */
+    int ways[TARGET_WAYS];
+    int64_t length;
+    struct session_stats stats;
+};
+
+static struct playback *playback_of(const struct llm *m)
+{
+    return (struct playback *)(uintptr_t)m;
+}
+
+/* ---- replies ------------------------------------------------------------------------------------- */
+
+static void put_keys(struct buf *b, const char *name, const uint32_t *keys, int n)
+{
+    struct action a = {.kind = ACT_KEY, .x = ACTION_ABSENT, .x2 = ACTION_ABSENT, .nkeys = n, .count = 1};
+    struct buf json;
+    if (!n)
+        return;
+    memcpy(a.keys, keys, (size_t)n * sizeof *keys);
+    buf_init(&json, REPLY_MAX);
+    action_to_json(&a, &json); /* its spelling of keys */
+    const char *list = strchr(json.data, '['), *end = list ? strchr(list, ']') : NULL;
+    if (end)
+        buf_printf(b, ", \"%s\": %.*s", name, (int)(end - list) + 1, list);
+    buf_free(&json);
+}
+
+static const char *button_name(int button)
+{
+    static const char *const names[] = {
+        [1] = "left", [2] = "middle", [3] = "right", [8] = "back", [9] = "forward"};
+    return button > 0 && button <= 9 && names[button] ? names[button] : "left";
+}
+
+static void put_element(struct buf *b, const struct recording_target *t)
+{
+    if (!*t->name)
+        return;
+    buf_puts(b, ", \"element\": ");
+    buf_put_json(b, t->name, strlen(t->name));
+}
+
+struct place {
+    int x, y; /* image pixels */
+};
+
+/* A drag inside one window keeps its form; one to another target goes straight there. */
+static void put_path(struct buf *b, const struct action *a, struct place from, struct place to)
+{
+    struct action_point ends[2] = {{a->x, a->y}, {a->x2, a->y2}};
+    const struct action_point *p = a->npath ? a->path : ends;
+    int n = a->npath ? a->npath : 2;
+    bool moved = to.x - from.x != p[n - 1].x - p[0].x || to.y - from.y != p[n - 1].y - p[0].y;
+    buf_puts(b, ", \"path\": [");
+    for (int i = 0; i < n; i++) {
+        struct place at = {from.x + p[i].x - p[0].x, from.y + p[i].y - p[0].y};
+        if (moved && i && i < n - 1)
+            continue;
+        at = i == n - 1 ? to : at;
+        buf_printf(b, "%s{\"x\": %d, \"y\": %d}", i ? ", " : "", at.x, at.y);
+    }
+    buf_putc(b, ']');
+}
+
+static void put_arguments(struct buf *b, const struct recording_step *s, struct place from, struct place to)
+{
+    const struct action *a = &s->action;
+    switch (a->kind) {
+    case ACT_TYPE:
+        buf_puts(b, "\"text\": ");
+        buf_put_json(b, a->text, strlen(a->text));
+        buf_printf(b, ", \"press_enter\": %s", a->press_enter ? "true" : "false");
+        return;
+    case ACT_KEY:
+        buf_printf(b, "\"repeat\": %d", a->count);
+        put_keys(b, "keys", a->keys, a->nkeys);
+        return;
+    case ACT_DRAG:
+        buf_printf(b, "\"button\": \"%s\"", button_name(a->button));
+        put_path(b, a, from, to);
+        break;
+    case ACT_SCROLL:
+        buf_printf(b, "\"x\": %d, \"y\": %d, \"direction\": \"%s\", \"amount\": %d", from.x, from.y,
+                   a->dy > 0   ? "down"
+                   : a->dy < 0 ? "up"
+                   : a->dx > 0 ? "right"
+                               : "left",
+                   abs(a->dy ? a->dy : a->dx));
+        break;
+    default:
+        buf_printf(b, "\"x\": %d, \"y\": %d", from.x, from.y);
+        if (a->kind == ACT_CLICK)
+            buf_printf(b, ", \"button\": \"%s\", \"count\": %d", button_name(a->button), a->count);
+        break;
+    }
+    put_element(b, &s->target);
+    put_keys(b, "hold", a->hold, a->nhold);
+}
+
+/* A thought, and a call with one text or number. */
+static void reply_with(struct buf *b, const char *tool, const char *key, const char *text)
+{
+    buf_printf(b, "<tool_call>{\"name\": \"%s\", \"arguments\": {\"%s\": ", tool, key);
+    buf_put_json(b, text, strlen(text));
+    buf_puts(b, "}}</tool_call>");
+}
+
+static void reply_wait(struct buf *b, const char *why)
+{
+    buf_printf(b, "%s\n<tool_call>{\"name\": \"wait\", \"arguments\": {\"seconds\": %.1f}}</tool_call>", why,
+               WAIT_MS / 1000.0);
+}
+
+static void reply_failed(const struct playback *p, struct buf *b, const char *why)
+{
+    const struct recording_step *s =
+        &p->recording->steps[p->at < p->recording->n ? p->at : p->recording->n - 1];
+    struct buf text;
+    buf_init(&text, REPLY_MAX);
+    buf_printf(&text, "step %d of %d (line %d) cannot be played: ", p->at + 1, p->recording->n, s->line);
+    action_describe(&s->action, &text);
+    buf_printf(&text, ": %s", why);
+    reply_with(b, "infeasible", "text", text.data);
+    buf_free(&text);
+}
+
+static void reply_done(const struct playback *p, struct buf *b)
+{
+    char text[256];
+    snprintf(text, sizeof text, "played %d of %d steps; targets found by picture %d, name %d, pixel %d",
+             p->at, p->recording->n, p->ways[TARGET_PICTURE], p->ways[TARGET_NAME], p->ways[TARGET_PIXEL]);
+    reply_with(b, "answer", "text", text);
+}
+
+/* ---- one step ------------------------------------------------------------------------------------ */
+
+static double patience(const struct recording_step *s)
+{
+    return fmin(fmax(PATIENCE_MIN_S, 2 * s->pause + 3), PATIENCE_MAX_S);
+}
+
+static bool patient(const struct playback *p, const struct recording_step *s)
+{
+    return clock_ms_since(p->since) < 1000 * patience(s);
+}
+
+static struct elements *elements_of(struct playback *p)
+{
+    if (!p->elements_tried)
+        p->elements = elements_open();
+    p->elements_tried = true;
+    return p->elements;
+}
+
+/* Whether the screen rests, or has been waited for long enough. */
+static bool rests(struct playback *p, const struct recording_step *s)
+{
+    bool same = p->rested.rgb && image_tiles_changed(&p->rested, &p->seen, IMAGE_EFFECT_LEVEL) == 0;
+    if (same || clock_ms_since(p->since) > 1000 * s->seconds)
+        return true;
+    image_free(&p->rested);
+    image_copy(&p->rested, &p->seen, NULL);
+    return false;
+}
+
+/* Whether the window of that class has the keyboard; else why not. */
+static bool has_keyboard(const struct playback *p, const struct recording_step *s, char *why, size_t size)
+{
+    struct screen_window w;
+    if (!*s->class || (screen_focused_window(p->screen, &w) == 0 && !strcmp(w.class, s->class)))
+        return true;
+    snprintf(why, size, "the keyboard is in a window of class '%s', not '%s'", w.class, s->class);
+    return false;
+}
+
+/* The targets of a step; false: not there, and why. */
+static bool find_targets(struct playback *p, const struct recording_step *s, struct place *from,
+                         struct place *to, char *how, size_t size)
+{
+    struct target_finder f = {p->screen, *s->target.role || *s->to.role ? elements_of(p) : NULL};
+    struct screen_rect view = screen_view(p->screen);
+    struct target_found a, b = {0};
+    bool last = !patient(p, s);
+    enum target_way way = target_find(&f, &s->target, &p->seen, view.x, view.y, last, &a);
+    snprintf(how, size, "%s", a.text);
+    if (!way)
+        return false;
+    *from = *to = (struct place){a.x - view.x, a.y - view.y};
+    p->ways[way]++;
+    if (!s->has_to)
+        return true;
+    bool together = !strcmp(s->to.class, s->target.class) && !strcmp(s->to.title, s->target.title) &&
+                    s->to.rect.x == s->target.rect.x && s->to.rect.y == s->target.rect.y;
+    if (together) { /* inside one window: by the same way */
+        to->x += s->to.x - s->target.x;
+        to->y += s->to.y - s->target.y;
+        return true;
+    }
+    if (!target_find(&f, &s->to, &p->seen, view.x, view.y, last, &b)) {
+        snprintf(how, size, "where it ends: %.400s", b.text);
+        p->ways[way]--;
+        return false;
+    }
+    *to = (struct place){b.x - view.x, b.y - view.y};
+    return true;
+}
+
+/* The action, or waiting for it, or that it cannot be done. */
+static void play_step(struct playback *p, struct buf *b)
+{
+    const struct recording_step *s = &p->recording->steps[p->at];
+    struct place from = {0}, to = {0};
+    char how[ERR_TEXT] = "";
+    bool there =
+        s->has_target ? find_targets(p, s, &from, &to, how, sizeof how) : has_keyboard(p, s, how, sizeof how);
+    if (!there && patient(p, s)) {
+        reply_wait(b, how);
+        return;
+    }
+    if (!there) {
+        reply_failed(p, b, how);
+        return;
+    }
+    buf_printf(b, "%s\n<tool_call>{\"name\": \"%s\", \"arguments\": {", how,
+               action_kind_name(s->action.kind));
+    put_arguments(b, s, from, to);
+    buf_puts(b, "}}</tool_call>");
+    p->at++;
+    p->since = 0;
+}
+
+static void next_reply(struct playback *p, enum dialect_goal goal, struct buf *b)
+{
+    const struct recording *r = p->recording;
+    if (goal != GOAL_STEP && goal != GOAL_ANSWER) { /* a question about the screen */
+        reply_with(b, "infeasible", "text", "a recording answers no questions");
+        return;
+    }
+    if (*p->failed && goal == GOAL_STEP) {
+        p->at -= p->at > 0;
+        reply_failed(p, b, p->failed);
+        return;
+    }
+    while (goal == GOAL_STEP && p->at < r->n) {
+        if (!p->since)
+            p->since = clock_ns();
+        if (r->steps[p->at].action.kind != ACT_NONE) {
+            play_step(p, b);
+            return;
+        }
+        if (!rests(p, &r->steps[p->at])) {
+            reply_wait(b, "waits until the screen rests");
+            return;
+        }
+        image_free(&p->rested);
+        p->at++;
+        p->since = 0;
+    }
+    reply_done(p, b);
+}
+
+/* ---- the interface of llm.h ------------------------------------------------------------------------ */
+
+static int play_begin(struct llm *m, const char *system, struct err *e)
+{
+    (void)e;
+    playback_of(m)->length = (int64_t)strlen(system);
+    return 0;
+}
+
+/* Keeps the newest screenshot, and whether the last action failed. */
+static int play_user(struct llm *m, const struct chat_part *parts, int n, enum chat_place place,
+                     struct err *e)
+{
+    static const char mark[] = "FAILED ";
+    struct playback *p = playback_of(m);
+    (void)place;
+    for (int i = 0; i < n; i++) {
+        p->length += parts[i].image ? IMAGE_TOKENS : (int64_t)strlen(parts[i].text);
+        if (!parts[i].image)
+            continue;
+        const char *failed = i ? parts[0].text : NULL;
+        failed = failed ? strstr(failed, mark) : NULL;
+        snprintf(p->failed, sizeof p->failed, "%.*s",
+                 failed ? (int)strcspn(failed, "\n") - (int)sizeof mark + 1 : 0,
+                 failed ? failed + sizeof mark - 1 : "");
+        image_free(&p->seen);
+        if (image_copy(&p->seen, parts[i].image, e))
+            return -1;
+    }
+    return 0;
+}
+
+static int play_reply(struct llm *m, const char *text, struct err *e)
+{
+    (void)e;
+    playback_of(m)->length += (int64_t)strlen(text);
+    return 0;
+}
+
+static int play_speak(struct llm *m, const struct llm_request *r, struct generated *out, struct err *e)
+{
+    struct playback *p = playback_of(m);
+    int64_t start = clock_ns();
+    *out = (struct generated){.finish = FINISH_STOP};
+    buf_init(&out->text, REPLY_MAX);
+    if (!p->seen.rgb)
+        return err_set(e, ERR_FAILED, "a recording can only be played on a screen");
+    next_reply(p, r->goal, &out->text);
+    if (out->text.full)
+        return err_set(e, ERR_FAILED, "a recorded step is too long");
+    out->n = 1;
+    p->stats.decoded++;
+    p->length += (int64_t)out->text.len;
+    if (r->on_text)
+        r->on_text(r->arg, out->text.data, out->text.len);
+    out->ms = clock_ms_since(start);
+    return 0;
+}
+
+static int play_close(struct llm *m, struct err *e)
+{
+    (void)m;
+    (void)e;
+    return 0;
+}
+
+static struct llm_mark *play_mark(struct llm *m, struct err *e)
+{
+    (void)e;
+    int64_t *mark = xmalloc(1, sizeof *mark);
+    *mark = playback_of(m)->length;
+    return (struct llm_mark *)mark;
+}
+
+/* What was played stays played, as with a script. */
+static int play_rewind(struct llm *m, const struct llm_mark *at, struct err *e)
+{
+    (void)e;
+    playback_of(m)->length = *(const int64_t *)(const void *)at;
+    return 0;
+}
+
+static int64_t play_mark_length(const struct llm_mark *at)
+{
+    return *(const int64_t *)(const void *)at;
+}
+
+static void play_mark_free(struct llm_mark *at)
+{
+    free(at);
+}
+
+static int64_t play_length(const struct llm *m)
+{
+    return playback_of(m)->length;
+}
+
+static struct session_stats play_stats(const struct llm *m)
+{
+    return playback_of(m)->stats;
+}
+
+static void play_free(struct llm *m)
+{
+    struct playback *p = playback_of(m);
+    elements_close(p->elements);
+    recording_free(p->recording);
+    image_free(&p->seen);
+    image_free(&p->rested);
+    free(p);
+}
+
+bool playback_is(const char *path)
+{
+    char head[64];
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    ssize_t n = fd < 0 ? -1 : pread(fd, head, sizeof head, 0);
+    if (fd >= 0)
+        close(fd);
+    return n > 0 && recording_is(head, (size_t)n);
+}
+
+/* A secret that is missing is told before anything is pressed. */
+static int check_secrets(const struct recording *r, const char *path, const struct secrets *secrets,
+                         struct err *e)
+{
+    for (int i = 0; i < r->n_secrets; i++) {
+        bool known = false;
+        for (int k = 0; k < secrets_count(secrets); k++)
+            known = known || !strcmp(r->secrets[i], secrets_name(secrets, k));
+        if (!known)
+            return err_set(e, ERR_USAGE, "'%s' types {{%s}}: give it with --secret %s=env:VARIABLE", path,
+                           r->secrets[i], r->secrets[i]);
+    }
+    return 0;
+}
+
+struct llm *playback_open(const char *path, struct screen *screen, const struct secrets *secrets,
+                          struct err *e)
+{
+    static const struct llm_ops ops = {
+        .begin = play_begin,
+        .user = play_user,
+        .reply = play_reply,
+        .speak = play_speak,
+        .close = play_close,
+        .mark = play_mark,
+        .rewind = play_rewind,
+        .branch = play_rewind, /* marks are numbers and stay valid */
+        .mark_length = play_mark_length,
+        .mark_free = play_mark_free,
+        .length = play_length,
+        .stats = play_stats,
+        .free = play_free,
+    };
+    struct recording *r = recording_read(path, e);
+    if (!r || check_secrets(r, path, secrets, e) ||
+        (!r->n && err_set(e, ERR_USAGE, "'%s' holds no steps", path))) {
+        recording_free(r);
+        return NULL;
+    }
+    struct playback *p = xcalloc(1, sizeof *p);
+    p->base.ops = &ops;
+    p->recording = r;
+    p->screen = screen;
+    return &p->base;
+}

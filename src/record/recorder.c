@@ -1,0 +1,383 @@
+/* recorder.c - see recorder.h.
+ *
+ *   listen.c ─► gestures.c ─► steps ─► recording.c ─► FILE.part
+ *   screenshots, windows, elements under the pointer ──┘
+ *
+ * A press changes what it points at, so what is kept of a target was looked at before: screenshots are
+ * taken all the time, window and element are asked for as soon as the pointer rests.
+ *
+ * Whether a text was typed into a password field is known only a moment later, when the program has told
+ * who has the keyboard: steps wait in a queue until then.
+ */
+#include "record/recorder.h"
+
+#include "record/elements.h"
+#include "record/listen.h"
+#include "record/recorder_impl.h"
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/flag.h"
+#include "gate/redact.h"
+
+#include <X11/keysym.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum {
+    TICK_MS = 20,
+    REST_MS = 40,       /* the pointer rests */
+    SHOT_MS = 60,       /* between screenshots while somebody works */
+    IDLE_SHOT_MS = 300, /* and else */
+    IDLE_MS = 5000,
+    ANSWER_MS = 120, /* longest wait for an element's name at a press */
+    FOCUS_MS = 350,  /* until a program has told that the keyboard moved */
+    LATE_MS = 500,   /* after an action: a change of the screen that is worth waiting for */
+    LONG_PAUSE_MS = 2000,
+};
+
+/* ---- the queue of steps ------------------------------------------------------------------------------- */
+
+/* PASSWORD, PASSWORD_2, ... for each field of its own. */
+static const char *hidden_name(struct recorder *r, const struct element *field)
+{
+    char(*names)[SECRET_NAME] = r->result->hidden;
+    int n = r->result->n_hidden;
+    for (int i = 0; i < n; i++)
+        if (!strcmp(r->fields[i], field->name))
+            return names[i];
+    if (n == RECORDER_SECRETS)
+        return names[n - 1];
+    for (int k = n + 1;; k++) {
+        bool taken = false;
+        snprintf(names[n], SECRET_NAME, k > 1 ? "PASSWORD_%d" : "PASSWORD", k);
+        for (int i = 0; i < secrets_count(r->o->secrets); i++)
+            taken = taken || !strcmp(names[n], secrets_name(r->o->secrets, i));
+        if (!taken)
+            break;
+    }
+    snprintf(r->fields[n], sizeof r->fields[n], "%s", field->name);
+    r->result->n_hidden++;
+    return names[n];
+}
+
+static void replace_text(struct action *a, char *text)
+{
+    explicit_bzero(a->text, strlen(a->text));
+    free(a->text);
+    a->text = text;
+}
+
+/* A secret becomes its name; *again: more of the one before. */
+static void hide_secret(struct recorder *r, struct item *q, bool *again)
+{
+    struct element field;
+    struct action *a = &q->step.action;
+    *again = false;
+    if (a->kind == ACT_TYPE && elements_password_between(r->elements, q->from, q->until, &field)) {
+        const char *name = hidden_name(r, &field);
+        *again = r->in_field && !strcmp(r->field, name) && !a->press_enter;
+        bool empty = r->in_field && !strcmp(r->field, name);
+        replace_text(a, empty ? xstrdup("") : xasprintf("{{%s}}", name));
+        r->in_field = true;
+        snprintf(r->field, sizeof r->field, "%s", name);
+        return;
+    }
+    if (a->kind == ACT_TYPE && r->o->secrets)
+        replace_text(a, secrets_mask(r->o->secrets, a->text));
+    bool editing = a->kind == ACT_KEY &&
+                   (a->keys[0] == XK_BackSpace || a->keys[0] == XK_Delete || a->keys[0] == XK_Left ||
+                    a->keys[0] == XK_Right || a->keys[0] == XK_Home || a->keys[0] == XK_End);
+    *again = r->in_field && editing; /* the value is typed whole */
+    r->in_field = r->in_field && editing;
+}
+
+static int append(struct recorder *r, const struct recording_step *s, struct err *e)
+{
+    struct buf line;
+    buf_init(&line, RECORDING_MAX_LINE + 4096);
+    int rc =
+        recording_put_step(s, &line, e) || file_write_all(r->fd, r->part, line.data, line.len, e) ? -1 : 0;
+    r->bytes += line.len;
+    buf_free(&line);
+    if (rc)
+        return -1;
+    r->result->steps++;
+    return r->bytes > RECORDING_MAX_BYTES - RECORDING_MAX_LINE || r->result->steps >= RECORDING_MAX_STEPS - 1
+               ? err_set(e, ERR_FAILED, "the recording is full: %d steps", r->result->steps)
+               : 0;
+}
+
+static void show(const struct recorder *r, const struct recording_step *s)
+{
+    struct buf b;
+    if (r->o->quiet)
+        return;
+    buf_init(&b, 1 << 20);
+    action_describe(&s->action, &b);
+    fprintf(stderr, "holorun: %s\n", b.data);
+    buf_free(&b);
+}
+
+static int write_step(struct recorder *r, struct item *q, struct err *e)
+{
+    bool again;
+    hide_secret(r, q, &again);
+    if (again)
+        return 0;
+    if (q->wait) {
+        const struct recording_step w = {.seconds = 5 + 2 * q->step.pause};
+        if (append(r, &w, e))
+            return -1;
+    }
+    if (!*r->result->title && *q->step.target.title)
+        recorder_name_program(r, &q->step);
+    snprintf(r->result->title, sizeof r->result->title, "%s",
+             *q->step.target.title ? q->step.target.title
+             : *q->step.title      ? q->step.title
+                                   : r->result->title);
+    r->result->named += *q->step.target.role != 0;
+    show(r, &q->step);
+    return append(r, &q->step, e);
+}
+
+/* Writes what needs not wait any more; all: everything. */
+static int write_queue(struct recorder *r, bool all, struct err *e)
+{
+    int rc = 0, done = 0;
+    while (done < r->n_queue && rc == 0) {
+        struct item *q = &r->queue[done];
+        if (!all && q->step.action.kind == ACT_TYPE && r->elements && clock_ms_since(q->done) < FOCUS_MS)
+            break;
+        rc = write_step(r, q, e);
+        if (q->step.action.text)
+            explicit_bzero(q->step.action.text, strlen(q->step.action.text));
+        recording_step_free(&q->step);
+        done++;
+    }
+    memmove(r->queue, r->queue + done, (size_t)(r->n_queue - done) * sizeof *r->queue);
+    r->n_queue -= done;
+    return rc;
+}
+
+/* ---- gestures ------------------------------------------------------------------------------------------ */
+
+/* A time of the X server as clock_ns(). */
+static int64_t ns_of(const struct recorder *r, int64_t ms)
+{
+    return r->in_ns - (r->in_ms - ms) * 1000000;
+}
+
+static void start_gesture(struct recorder *r)
+{
+    double pause = (double)(r->in_ns - r->last_end) / 1e6,
+           change = (double)(r->last_change - r->last_end) / 1e6;
+    r->late = r->last_end && pause > LONG_PAUSE_MS && change > LATE_MS;
+}
+
+static void on_pointed(void *arg, const struct input *at)
+{
+    struct recorder *r = arg;
+    start_gesture(r);
+    recorder_look_at(r, at->x, at->y);
+}
+
+static void on_typing(void *arg, const struct input *at)
+{
+    struct recorder *r = arg;
+    (void)at;
+    start_gesture(r);
+    recording_target_free(&r->target);
+    screen_focused_window(r->o->screen, &r->focus);
+    if (r->redact)
+        redact_before(r->redact, NULL);
+}
+
+/* What is kept of a gesture beside its action. */
+static void describe_step(struct recorder *r, struct recording_step *s)
+{
+    bool pointed = s->action.kind != ACT_TYPE && s->action.kind != ACT_KEY;
+    if (pointed) {
+        s->has_target = true;
+        s->target = r->target;
+        r->target = (struct recording_target){0};
+        snprintf(s->action.element, sizeof s->action.element, "%s", s->target.name);
+    } else {
+        snprintf(s->class, sizeof s->class, "%s", r->focus.class);
+        snprintf(s->title, sizeof s->title, "%.*s", (int)sizeof s->title - 1, r->focus.title);
+    }
+    if (s->action.kind == ACT_DRAG) {
+        s->has_to = true;
+        recorder_look_back(r, s->action.x2, s->action.y2, &s->to);
+    }
+}
+
+static void on_done(void *arg, struct gesture *g)
+{
+    struct recorder *r = arg;
+    struct item q = {.from = ns_of(r, g->from), .until = clock_ns(), .done = clock_ns(), .wait = r->late};
+    q.step.action = g->action;
+    q.step.pause = r->last_end ? fmax(0, (double)(q.from - r->last_end) / 1e9) : 0;
+    describe_step(r, &q.step);
+    /* A program tells late that the keyboard has moved.  While it has not told since the gesture before, a
+     * text that was typed faster may belong to the element that it will name. */
+    if ((double)(q.until - q.from) / 1e6 < FOCUS_MS && !elements_focus_since(r->elements, r->last_end))
+        q.until += FOCUS_MS * INT64_C(1000000);
+    r->last_end = ns_of(r, g->to);
+    if (q.step.action.kind == ACT_TYPE && r->redact &&
+        secrets_contained_in(r->o->secrets, q.step.action.text)) {
+        redact_after(r->redact, &r->focus, -1, -1, NULL);
+        redact_seal(r->redact);
+    }
+    if (r->n_queue == QUEUE_MOST && write_queue(r, true, &r->trouble))
+        r->failed = true;
+    r->queue[r->n_queue++] = q;
+}
+
+/* ---- the loop
+ * -------------------------------------------------------------------------------------------- */
+
+static void on_input(struct recorder *r, const struct input *in)
+{
+    if (in->kind == INPUT_MOTION || in->x != r->px || in->y != r->py) {
+        r->px = in->x;
+        r->py = in->y;
+        r->moved = clock_ns();
+        r->asked = false;
+    }
+    r->last_input = r->in_ns = clock_ns();
+    r->in_ms = in->ms;
+    gestures_input(r->gestures, in);
+}
+
+/* As soon as the pointer rests: what is under it. */
+static void look_ahead(struct recorder *r)
+{
+    if (r->asked || clock_ms_since(r->moved) < REST_MS)
+        return;
+    r->asked = true;
+    recorder_ask(r, r->px, r->py);
+}
+
+static int work(struct recorder *r, struct err *e)
+{
+    const volatile int *stop = screen_stop_flag(r->o->screen);
+    struct input in;
+    while (!flag_up(stop)) {
+        struct pollfd p[2] = {{listen_fd(r->listen), POLLIN, 0}, {elements_fd(r->elements), POLLIN, 0}};
+        poll(p, 2, TICK_MS);
+        elements_pump(r->elements);
+        while (listen_next(r->listen, &in))
+            on_input(r, &in);
+        if (listen_lost(r->listen))
+            return err_set(e, ERR_ENV, "display '%s' was lost", screen_name(r->o->screen));
+        gestures_tick(r->gestures, clock_ms_since(r->last_input));
+        look_ahead(r);
+        bool idle = clock_ms_since(r->last_input) > IDLE_MS;
+        if (clock_ms_since(r->last_shot) > (idle ? IDLE_SHOT_MS : SHOT_MS) && recorder_shoot(r, e))
+            return -1;
+        if (r->failed) {
+            *e = r->trouble;
+            return -1;
+        }
+        if (write_queue(r, false, e))
+            return -1;
+    }
+    return 0;
+}
+
+/* What has come until now, without the two Escapes that ended it. */
+static int finish(struct recorder *r, struct err *e)
+{
+    struct input in;
+    clock_sleep_ms(30);
+    while (listen_next(r->listen, &in))
+        on_input(r, &in);
+    gestures_end(r->gestures, *screen_stop_flag(r->o->screen) == STOP_HUMAN);
+    clock_sleep_ms(r->elements ? FOCUS_MS : 0);
+    elements_pump(r->elements);
+    return write_queue(r, true, e);
+}
+
+/* ---- the file
+ * -------------------------------------------------------------------------------------------- */
+
+static int open_part(struct recorder *r, struct err *e)
+{
+    struct buf head;
+    struct screen_rect root = screen_root(r->o->screen);
+    if (file_exists(r->o->path))
+        return err_set(e, ERR_USAGE, "'%s' exists; give another file with -o, or remove it", r->o->path);
+    r->part = xasprintf("%s.part", r->o->path);
+    r->fd = open(r->part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW | O_APPEND, 0600);
+    if (r->fd < 0 && errno == EEXIST)
+        return err_set(e, ERR_USAGE, "'%s' is what a killed recording left: rename or remove it", r->part);
+    if (r->fd < 0)
+        return err_set(e, ERR_ENV, "cannot create '%s': %s", r->part, strerror(errno));
+    buf_init(&head, 4096);
+    recording_put_head(root.w, root.h, &head);
+    int rc = file_write_all(r->fd, r->part, head.data, head.len, e);
+    buf_free(&head);
+    return rc;
+}
+
+/* The part gets its name; without steps nothing stays. */
+static int close_part(struct recorder *r, int rc, struct err *e)
+{
+    if (r->fd < 0)
+        return rc;
+    bool flushed = fsync(r->fd) == 0 && close(r->fd) == 0;
+    r->fd = -1;
+    if (!r->result->steps) {
+        unlink(r->part);
+        return rc ? rc : err_set(e, ERR_FAILED, "nothing was recorded");
+    }
+    if (!flushed || renameat2(AT_FDCWD, r->part, AT_FDCWD, r->o->path, RENAME_NOREPLACE))
+        return rc ? rc
+                  : err_set(e, ERR_ENV, "cannot write '%s': %s; the recording is '%s'", r->o->path,
+                            strerror(errno), r->part);
+    return rc;
+}
+
+int recorder_run(const struct recorder_options *o, struct recorder_result *result, struct err *e)
+{
+    struct recorder *r = xcalloc(1, sizeof *r);
+    const struct gesture_sink sink = {r, on_pointed, on_typing, on_done};
+    *result = (struct recorder_result){0};
+    r->o = o;
+    r->result = result;
+    r->fd = -1;
+    r->last_input = r->moved = clock_ns();
+    r->gestures = gestures_new(&sink);
+    r->elements = o->elements ? elements_open() : NULL;
+    r->redact = o->secrets ? redact_new(o->screen) : NULL;
+    int rc = (r->listen = listen_open(screen_name(o->screen), e)) ? open_part(r, e) : -1;
+    if (rc == 0 && (rc = recorder_shoot(r, e)) == 0) {
+        if (!o->quiet)
+            fprintf(stderr, "holorun: recording %s; Escape twice ends it\n", screen_name(o->screen));
+        rc = work(r, e);
+        struct err late = ERR_INIT;
+        if (finish(r, &late) && rc == 0) {
+            *e = late;
+            rc = -1;
+        }
+    }
+    rc = close_part(r, rc, e);
+    listen_close(r->listen);
+    elements_close(r->elements);
+    gestures_free(r->gestures);
+    redact_free(r->redact);
+    recorder_free_pictures(r);
+    for (int i = 0; i < r->n_queue; i++)
+        recording_step_free(&r->queue[i].step);
+    free(r->part);
+    free(r);
+    return rc;
+}

@@ -1,0 +1,401 @@
+/* recording.c - see recording.h.
+ *
+ * The file may have been edited or come from elsewhere: sizes are bounded, every member is checked, and a
+ * refusal names line and member.  Unknown members are ignored, so that a person may add comments.
+ */
+#include "record/recording.h"
+
+#include "base/file.h"
+#include "base/utf8.h"
+#include "gate/secret.h"
+#include "trace/page.h"
+
+#include <jansson.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { VERSION = 1, FAR = 1 << 20 };
+static const char magic[] = "{\"holorun_recording\":";
+
+bool recording_is(const char *text, size_t len)
+{
+    return len >= sizeof magic - 1 && !memcmp(text, magic, sizeof magic - 1);
+}
+
+void recording_target_free(struct recording_target *t)
+{
+    for (int i = 0; i < t->n_pictures; i++)
+        image_free(&t->pictures[i].image);
+    *t = (struct recording_target){0};
+}
+
+void recording_step_free(struct recording_step *s)
+{
+    action_free(&s->action);
+    recording_target_free(&s->target);
+    recording_target_free(&s->to);
+    *s = (struct recording_step){0};
+}
+
+void recording_free(struct recording *r)
+{
+    if (!r)
+        return;
+    for (int i = 0; i < r->n; i++)
+        recording_step_free(&r->steps[i]);
+    for (int i = 0; i < r->n_secrets; i++)
+        free(r->secrets[i]);
+    free(r->steps);
+    free(r);
+}
+
+/* ---- base64 -------------------------------------------------------------------------------------- */
+
+/* Decodes in place; the length, -1: not base64. */
+static long get_base64(char *text, size_t len)
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    size_t out = 0;
+    if (len % 4)
+        return -1;
+    for (size_t i = 0; i < len; i += 4) {
+        unsigned v = 0;
+        int pad = i + 4 == len ? (text[i + 3] == '=') + (text[i + 2] == '=' && text[i + 3] == '=') : 0;
+        for (int k = 0; k < 4; k++) {
+            const char *at = k >= 4 - pad ? digits : memchr(digits, text[i + (size_t)k], 64);
+            if (!at)
+                return -1;
+            v = v << 6 | (unsigned)(at - digits);
+        }
+        for (int k = 0; k < 3 - pad; k++)
+            text[out++] = (char)(v >> (16 - 8 * k));
+    }
+    return (long)out;
+}
+
+/* ---- reading ------------------------------------------------------------------------------------- */
+
+struct reader {
+    const char *name;
+    int line;
+    long pixels; /* of all pictures until here */
+    struct err *e;
+};
+
+static int refuse(const struct reader *p, const char *what)
+{
+    return err_set(p->e, ERR_USAGE, "%s:%d: %s", p->name, p->line, what);
+}
+
+static bool get_pixel(json_t *pair, size_t i, int *out)
+{
+    json_t *v = json_array_get(pair, i);
+    *out = json_is_integer(v) ? (int)json_integer_value(v) : 0;
+    return json_is_integer(v) && llabs(json_integer_value(v)) <= FAR;
+}
+
+/* A text member without control characters, cut to RECORDING_TEXT. */
+static bool get_text(json_t *object, const char *key, char out[RECORDING_TEXT])
+{
+    json_t *v = json_object_get(object, key);
+    const char *s = json_string_value(v);
+    if (!v)
+        return true;
+    if (!s)
+        return false;
+    size_t n = strlen(s) < RECORDING_TEXT ? strlen(s) : RECORDING_TEXT - 1;
+    n = utf8_valid_prefix(s, n);
+    memcpy(out, s, n);
+    out[n] = 0;
+    for (char *c = out; *c; c++)
+        *c = (unsigned char)*c < ' ' ? ' ' : *c;
+    return true;
+}
+
+static bool get_number(json_t *v, double lo, double hi, double *out)
+{
+    *out = json_number_value(v);
+    return !v || (json_is_number(v) && *out >= lo && *out <= hi);
+}
+
+static bool get_window(json_t *w, struct recording_target *t)
+{
+    json_t *rect = json_object_get(w, "rect");
+    return !w || (get_text(w, "class", t->class) && get_text(w, "title", t->title) &&
+                  get_pixel(rect, 0, &t->rect.x) && get_pixel(rect, 1, &t->rect.y) &&
+                  get_pixel(rect, 2, &t->rect.w) && get_pixel(rect, 3, &t->rect.h));
+}
+
+static int get_picture(struct reader *p, json_t *from, struct recording_picture *out)
+{
+    json_t *at = json_object_get(from, "at"), *png = json_object_get(from, "png");
+    if (!get_pixel(at, 0, &out->x) || !get_pixel(at, 1, &out->y) || !json_is_string(png))
+        return refuse(p, "a picture has 'at' [x, y] and 'png'");
+    char *bytes = xstrdup(json_string_value(png));
+    long n = get_base64(bytes, strlen(bytes));
+    struct err why = ERR_INIT;
+    int rc = n < 0 ? err_set(&why, ERR_USAGE, "not base64")
+                   : image_parse_png(&out->image, bytes, (uint64_t)n, &why);
+    free(bytes);
+    if (rc)
+        return err_set(p->e, ERR_USAGE, "%s:%d: a picture that cannot be read: %s", p->name, p->line,
+                       why.text);
+    p->pixels += (long)out->image.w * out->image.h;
+    if (out->image.w <= RECORDING_SIDE && out->image.h <= RECORDING_SIDE && p->pixels <= RECORDING_PIXELS)
+        return 0;
+    image_free(&out->image);
+    return refuse(p, "a picture is too large, or all of them are");
+}
+
+static int get_target(struct reader *p, json_t *from, struct recording_target *t)
+{
+    json_t *at = json_object_get(from, "at"), *element = json_object_get(from, "element"), *one;
+    json_t *pictures = json_object_get(from, "pictures"), *inside = json_object_get(element, "at");
+    size_t i;
+    if (!get_pixel(at, 0, &t->x) || !get_pixel(at, 1, &t->y))
+        return refuse(p, "a target needs 'at' [x, y]");
+    if (!get_window(json_object_get(from, "window"), t))
+        return refuse(p, "a window has 'class', 'title' and 'rect' [x, y, w, h]");
+    t->fx = t->fy = 0.5;
+    if (!get_text(element, "name", t->name) || !get_text(element, "role", t->role) ||
+        (inside && (!get_number(json_array_get(inside, 0), 0, 1, &t->fx) ||
+                    !get_number(json_array_get(inside, 1), 0, 1, &t->fy))))
+        return refuse(p, "an element has 'name', 'role' and 'at' from 0 to 1");
+    if (pictures && (!json_is_array(pictures) || json_array_size(pictures) > RECORDING_PICTURES))
+        return refuse(p, "'pictures' is a list of at most two");
+    json_array_foreach(pictures, i, one)
+    {
+        if (get_picture(p, one, &t->pictures[t->n_pictures]))
+            return -1;
+        t->n_pictures++;
+    }
+    return 0;
+}
+
+static bool is_recorded(enum action_kind k)
+{
+    return k == ACT_MOVE || k == ACT_CLICK || k == ACT_DRAG || k == ACT_SCROLL || k == ACT_TYPE ||
+           k == ACT_KEY;
+}
+
+static int get_action(const struct reader *p, json_t *from, struct action *a)
+{
+    struct err why = ERR_INIT;
+    char *json = json_dumps(from, 0);
+    int rc = json ? action_from_json(json, strlen(json), a, &why) : err_set(&why, ERR_USAGE, "too deep");
+    free(json);
+    if (rc)
+        return err_set(p->e, ERR_USAGE, "%s:%d: %s", p->name, p->line, why.text);
+    if (!is_recorded(a->kind))
+        return refuse(p, "a recorded action is move, click, drag, scroll, type or key");
+    if ((a->kind == ACT_TYPE && !a->text) || (a->kind == ACT_KEY && !a->nkeys))
+        return refuse(p, "nothing to type");
+    if (a->kind == ACT_SCROLL && !a->dx == !a->dy)
+        return refuse(p, "a scroll goes one way: 'dx' or 'dy'");
+    if (a->kind == ACT_CLICK && a->count > 3)
+        return refuse(p, "a click has a 'count' of at most 3");
+    return 0;
+}
+
+static int get_step(struct reader *p, json_t *line, struct recording_step *s)
+{
+    json_t *action = json_object_get(line, "action"), *target = json_object_get(line, "target");
+    json_t *to = json_object_get(line, "to"), *keyboard = json_object_get(line, "keyboard");
+    const char *wait = json_string_value(json_object_get(line, "wait_until"));
+    s->line = p->line;
+    if (!get_number(json_object_get(line, "pause"), 0, 1e6, &s->pause) ||
+        !get_number(json_object_get(line, "seconds"), 0, 3600, &s->seconds))
+        return refuse(p, "'pause' and 'seconds' are numbers");
+    if (wait)
+        return !strcmp(wait, "rest") ? 0 : refuse(p, "'wait_until' is \"rest\"");
+    if (!action)
+        return refuse(p, "a line has an 'action' or 'wait_until'");
+    if (get_action(p, action, &s->action))
+        return -1;
+    s->has_target = target != NULL;
+    s->has_to = to != NULL;
+    if ((target && get_target(p, target, &s->target)) || (to && get_target(p, to, &s->to)))
+        return -1;
+    if (!get_text(keyboard, "class", s->class) || !get_text(keyboard, "title", s->title))
+        return refuse(p, "'keyboard' has 'class' and 'title'");
+    bool pointed = s->action.kind != ACT_TYPE && s->action.kind != ACT_KEY;
+    if (pointed && !s->has_target)
+        return refuse(p, "this action needs a 'target'");
+    return s->action.kind == ACT_DRAG && !s->has_to ? refuse(p, "a drag needs 'to'") : 0;
+}
+
+static int get_head(const struct reader *p, json_t *line, struct recording *r)
+{
+    json_t *size = json_object_get(line, "screen");
+    if (json_integer_value(json_object_get(line, "holorun_recording")) != VERSION)
+        return refuse(p, "this is no recording of a version that this program knows");
+    bool sized = get_pixel(size, 0, &r->w) && get_pixel(size, 1, &r->h) && r->w > 0 && r->h > 0;
+    return sized ? 0 : refuse(p, "'screen' is [width, height]");
+}
+
+/* Collects the names in {{NAME}} of a text that is typed. */
+static int note_secrets(const struct reader *p, const char *text, struct recording *r)
+{
+    for (const char *at = text; at && (at = strstr(at, "{{"));) {
+        size_t n = strspn(at += 2, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789");
+        int i = 0;
+        if (!n || n > SECRET_NAME || strncmp(at + n, "}}", 2) != 0)
+            continue;
+        while (i < r->n_secrets && (strncmp(r->secrets[i], at, n) != 0 || r->secrets[i][n]))
+            i++;
+        if (i == RECORDING_MAX_SECRETS)
+            return refuse(p, "too many secrets");
+        if (i == r->n_secrets)
+            r->secrets[r->n_secrets++] = xasprintf("%.*s", (int)n, at);
+    }
+    return 0;
+}
+
+static int get_line(struct reader *p, const char *text, size_t len, struct recording *r)
+{
+    json_error_t why;
+    if (len > RECORDING_MAX_LINE)
+        return refuse(p, "the line is too long");
+    json_t *line = json_loadb(text, len, JSON_REJECT_DUPLICATES, &why);
+    if (!json_is_object(line)) {
+        json_decref(line);
+        return err_set(p->e, ERR_USAGE, "%s:%d: %s", p->name, p->line, line ? "not a JSON object" : why.text);
+    }
+    int rc;
+    if (p->line == 1) {
+        rc = get_head(p, line, r);
+    } else if (r->n == RECORDING_MAX_STEPS) {
+        rc = refuse(p, "too many steps");
+    } else {
+        r->steps = xrealloc(r->steps, (unsigned long)r->n + 1, sizeof *r->steps);
+        struct recording_step *s = &r->steps[r->n++];
+        *s = (struct recording_step){0};
+        rc = get_step(p, line, s) || note_secrets(p, s->action.text, r) ? -1 : 0;
+    }
+    json_decref(line);
+    return rc;
+}
+
+struct recording *recording_parse(const char *text, size_t len, const char *name, struct err *e)
+{
+    struct recording *r = xcalloc(1, sizeof *r);
+    struct reader p = {.name = name, .e = e};
+    int rc = len <= RECORDING_MAX_BYTES
+                 ? 0
+                 : err_set(e, ERR_USAGE, "%s: more than %d MiB", name, RECORDING_MAX_BYTES >> 20);
+    if (rc == 0 && !recording_is(text, len))
+        rc = err_set(e, ERR_USAGE, "%s: not a recording", name);
+    for (const char *at = text, *end = text + len; rc == 0 && at < end;) {
+        const char *stop = memchr(at, '\n', (size_t)(end - at));
+        p.line++;
+        if (!stop && p.line > 1) /* its writer was killed */
+            break;
+        stop = stop ? stop : end;
+        if (stop > at)
+            rc = get_line(&p, at, (size_t)(stop - at), r);
+        at = stop + 1;
+    }
+    if (rc == 0)
+        return r;
+    recording_free(r);
+    return NULL;
+}
+
+struct recording *recording_read(const char *path, struct err *e)
+{
+    char *text;
+    size_t len;
+    if (file_read(path, RECORDING_MAX_BYTES, &text, &len, e))
+        return NULL;
+    struct recording *r = recording_parse(text, len, path, e);
+    free(text);
+    return r;
+}
+
+/* ---- writing ------------------------------------------------------------------------------------- */
+
+static void put_window(const char *class, const char *title, const struct screen_rect *rect, struct buf *out)
+{
+    buf_puts(out, "{\"class\": ");
+    buf_put_json(out, class, strlen(class));
+    buf_put_member(out, "title", title);
+    if (rect)
+        buf_printf(out, ", \"rect\": [%d, %d, %d, %d]", rect->x, rect->y, rect->w, rect->h);
+    buf_putc(out, '}');
+}
+
+static int put_picture(const struct recording_picture *p, struct buf *out, struct err *e)
+{
+    void *png = NULL;
+    uint64_t len;
+    char *text = NULL;
+    size_t n = 0;
+    if (image_encode_png(&p->image, &png, &len, e))
+        return -1;
+    FILE *f = open_memstream(&text, &n);
+    if (f) {
+        page_base64(f, png, len);
+        fclose(f);
+    }
+    buf_printf(out, "{\"at\": [%d, %d], \"png\": \"", p->x, p->y);
+    buf_put(out, text, n);
+    buf_puts(out, "\"}");
+    free(text);
+    free(png);
+    return f ? 0 : err_set(e, ERR_ENV, "out of memory");
+}
+
+static int put_target(const struct recording_target *t, struct buf *out, struct err *e)
+{
+    buf_printf(out, "{\"at\": [%d, %d], \"window\": ", t->x, t->y);
+    put_window(t->class, t->title, &t->rect, out);
+    if (*t->role) {
+        buf_puts(out, ", \"element\": {\"name\": ");
+        buf_put_json(out, t->name, strlen(t->name));
+        buf_put_member(out, "role", t->role);
+        buf_printf(out, ", \"at\": [%.4g, %.4g]}", t->fx, t->fy);
+    }
+    for (int i = 0; i < t->n_pictures; i++) {
+        buf_puts(out, i ? ", " : ", \"pictures\": [");
+        if (put_picture(&t->pictures[i], out, e))
+            return -1;
+    }
+    buf_puts(out, t->n_pictures ? "]}" : "}");
+    return 0;
+}
+
+void recording_put_head(int w, int h, struct buf *out)
+{
+    buf_printf(out, "%s %d, \"screen\": [%d, %d]}\n", magic, VERSION, w, h);
+}
+
+int recording_put_step(const struct recording_step *s, struct buf *out, struct err *e)
+{
+    size_t before = out->len;
+    if (s->action.kind == ACT_NONE) {
+        buf_printf(out, "{\"wait_until\": \"rest\", \"seconds\": %.4g}\n", s->seconds);
+        return 0;
+    }
+    buf_puts(out, "{\"action\": ");
+    action_to_json(&s->action, out);
+    buf_printf(out, ", \"pause\": %.3g", s->pause);
+    if (*s->class) {
+        buf_puts(out, ", \"keyboard\": ");
+        put_window(s->class, s->title, NULL, out);
+    }
+    if (s->has_target) {
+        buf_puts(out, ", \"target\": ");
+        if (put_target(&s->target, out, e))
+            return -1;
+    }
+    if (s->has_to) {
+        buf_puts(out, ", \"to\": ");
+        if (put_target(&s->to, out, e))
+            return -1;
+    }
+    buf_puts(out, "}\n");
+    return out->full || out->len - before > RECORDING_MAX_LINE
+               ? err_set(e, ERR_FAILED, "a step is too long to record")
+               : 0;
+}

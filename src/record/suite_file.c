@@ -1,0 +1,109 @@
+/* suite_file.c - see suite_file.h. */
+#include "record/suite_file.h"
+
+#include "base/file.h"
+#include "record/recording.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SUITE_BYTES = 1 << 20, WORDS_BYTES = 20000 };
+
+/* A JSON string is a YAML string; braces are written twice, because a suite replaces {names}. */
+static void put_text(struct buf *b, const char *s)
+{
+    struct buf twice;
+    buf_init(&twice, SUITE_BYTES);
+    for (; *s; s++) {
+        buf_putc(&twice, *s);
+        if (*s == '{' || *s == '}')
+            buf_putc(&twice, *s);
+    }
+    buf_put_json(b, twice.data ? twice.data : "", twice.len);
+    buf_free(&twice);
+}
+
+/* The title as a pattern that matches it, up to a number or a dash that may change. */
+static void put_title(struct buf *b, const char *title)
+{
+    struct buf p;
+    buf_init(&p, SUITE_BYTES);
+    buf_putc(&p, '^');
+    for (; *title; title++) {
+        if (strchr("\\^$.|?*+()[]{}", *title))
+            buf_putc(&p, '\\');
+        buf_putc(&p, *title);
+    }
+    buf_put_json(b, p.data, p.len);
+    buf_free(&p);
+}
+
+/* The steps in words, which tell a model what to do if the recording is taken out. */
+static void put_task(struct buf *b, const struct recording *r)
+{
+    struct buf words;
+    buf_init(&words, WORDS_BYTES);
+    for (int i = 0; i < r->n && !words.full; i++) {
+        const struct action *a = &r->steps[i].action;
+        if (a->kind == ACT_NONE)
+            continue;
+        size_t at = words.len + (words.len ? 2 : 0);
+        buf_puts(&words, words.len ? ". " : "");
+        action_describe(a, &words);
+        if (at < words.len)
+            words.data[at] = (char)toupper((unsigned char)words.data[at]);
+    }
+    buf_puts(&words, ".");
+    buf_put_json(b, words.data, words.len); /* {{NAME}} stays: it is a secret's name */
+    buf_free(&words);
+}
+
+static void put_id(struct buf *b, const char *name, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        buf_putc(b, isalnum((unsigned char)name[i]) || strchr("._-", name[i]) ? name[i] : '-');
+}
+
+static void put_suite(struct buf *b, const char *name, const char *file, const struct recording *r,
+                      const struct recorder_result *result)
+{
+    size_t n = strcspn(name, ".");
+    buf_puts(b, "suite:\n  name: ");
+    put_id(b, name, n);
+    buf_printf(b,
+               "\n  display: xvfb:%dx%d\n  # the program that was used; add its arguments\n  %sstart: ", r->w,
+               r->h, *result->command ? "" : "# ");
+    put_text(b, result->command);
+    buf_puts(b, "\ntests:\n  - id: ");
+    put_id(b, name, n);
+    buf_puts(b, "\n    task: ");
+    put_task(b, r);
+    buf_puts(b, "\n    recording: ");
+    put_text(b, file);
+    for (int i = 0; i < r->n_secrets; i++)
+        buf_printf(b, "%s%s=env:%s", i ? ", " : "\n    secrets: [", r->secrets[i], r->secrets[i]);
+    buf_puts(b, r->n_secrets ? "]\n    checks:\n" : "\n    checks:\n");
+    buf_puts(b, "      # what must be true afterwards; holorun help qa lists the kinds\n      ");
+    buf_puts(b, *result->title ? "- { kind: window, title: " : "# - { kind: window, title: ");
+    put_title(b, result->title);
+    buf_puts(b, " }\n      # - { kind: file, path: saved.txt, match: \"the text\" }\n"
+                "      # - { kind: shell, run: \"test -s saved.txt\" }\n");
+}
+
+int suite_file_write(const char *path, const char *recording, const struct recorder_result *result,
+                     struct err *e)
+{
+    const char *slash = strrchr(path, '/'), *own = slash ? slash + 1 : path;
+    slash = strrchr(recording, '/');
+    struct recording *r = recording_read(recording, e);
+    struct buf b;
+    if (!r)
+        return -1;
+    buf_init(&b, SUITE_BYTES);
+    put_suite(&b, own, slash ? slash + 1 : recording, r, result);
+    int rc = b.full ? err_set(e, ERR_FAILED, "the suite is too long") : file_write(path, b.data, b.len, e);
+    buf_free(&b);
+    recording_free(r);
+    return rc;
+}

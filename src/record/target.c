@@ -1,0 +1,229 @@
+/* target.c - see target.h. */
+#include "record/target.h"
+
+#include "record/picture.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    NEAR = 3,       /* px: a picture found so near is where it was expected */
+    SIZE_SLACK = 4, /* px by which a window's size may differ for its pixels to mean the same */
+    NAME_MS = 2500, /* longest wait for names */
+};
+static const double CLEARLY = 0.05; /* better than the second best */
+
+const char *target_way_name(enum target_way w)
+{
+    static const char *const names[TARGET_WAYS] = {"nothing", "picture", "name", "pixel"};
+    return names[w];
+}
+
+/* ---- finding ------------------------------------------------------------------------------------- */
+
+struct search {
+    const struct target_finder *f;
+    const struct recording_target *t;
+    const struct image *im;
+    int x0, y0, ex, ey; /* ex, ey: where it should be now, root pixels */
+    bool window;        /* its window is there */
+    bool same_size;     /* and has its size */
+    bool covered;       /* another window is at the expected place */
+    bool plain;         /* no picture shows anything to know the target by */
+    double best;        /* highest score at the expected place */
+    int alike;          /* pictures found, none of them clearly the one */
+    int named;          /* elements of that name */
+};
+
+static bool in_class(const struct search *q, int x, int y)
+{
+    struct screen_window w;
+    return !*q->t->class || (screen_window_at(q->f->screen, x, y, &w) == 0 && !strcmp(w.class, q->t->class));
+}
+
+/* Where the target should be: in its window, wherever that is now. */
+static void expect(struct search *q)
+{
+    const struct recording_target *t = q->t;
+    struct screen_rect root = screen_root(q->f->screen);
+    struct screen_window w = {.rect = root};
+    q->ex = t->x;
+    q->ey = t->y;
+    q->window = !*t->class || screen_find_window(q->f->screen, t->class, t->title, &w) == 0;
+    if (q->window && t->rect.w) {
+        q->ex += w.rect.x - t->rect.x;
+        q->ey += w.rect.y - t->rect.y;
+        q->same_size = abs(w.rect.w - t->rect.w) <= SIZE_SLACK && abs(w.rect.h - t->rect.h) <= SIZE_SLACK;
+    }
+    q->covered = q->window && !in_class(q, q->ex, q->ey);
+}
+
+static enum target_way found(struct target_found *out, enum target_way way, int x, int y, double score)
+{
+    out->way = way;
+    out->x = x;
+    out->y = y;
+    out->score = score;
+    return way;
+}
+
+static enum target_way at_expected(struct search *q, double enough, int reach, enum target_way way,
+                                   struct target_found *out)
+{
+    struct picture_match at;
+    if (q->covered || !q->window)
+        return TARGET_NONE;
+    for (int i = 0; i < q->t->n_pictures; i++) {
+        const struct recording_picture *p = &q->t->pictures[i];
+        if (!q->plain && picture_plain(&p->image))
+            continue;
+        double s = picture_score_near(q->im, &p->image, q->ex - p->x - q->x0, q->ey - p->y - q->y0, reach,
+                                      p->x, p->y, &at);
+        q->best = fmax(q->best, s);
+        if (s >= enough)
+            return found(out, way, at.x + p->x + q->x0, at.y + p->y + q->y0, s);
+    }
+    return TARGET_NONE;
+}
+
+static enum target_way by_picture(struct search *q, struct target_found *out)
+{
+    struct picture_match list[PICTURE_MATCHES], best = {.score = 0};
+    double second = 0;
+    if (q->plain) /* see by_pixel() */
+        return TARGET_NONE;
+    if (at_expected(q, PICTURE_FOUND, NEAR, TARGET_PICTURE, out))
+        return TARGET_PICTURE;
+    for (int i = 0; i < q->t->n_pictures && best.score < PICTURE_FOUND; i++) {
+        const struct recording_picture *p = &q->t->pictures[i];
+        int n = picture_find(q->im, &p->image, p->x, p->y, list);
+        for (int k = 0; k < n; k++) {
+            struct picture_match m = {list[k].x + p->x + q->x0, list[k].y + p->y + q->y0, list[k].score};
+            if (!in_class(q, m.x, m.y))
+                continue;
+            q->alike++;
+            second = fmax(second, fmin(best.score, m.score));
+            best = m.score > best.score ? m : best;
+        }
+    }
+    if (best.score < PICTURE_FOUND || second > best.score - CLEARLY)
+        return TARGET_NONE;
+    return found(out, TARGET_PICTURE, best.x, best.y, best.score);
+}
+
+static bool holds(struct screen_rect r, int x, int y)
+{
+    return x >= r.x && y >= r.y && x < r.x + r.w && y < r.y + r.h;
+}
+
+static enum target_way by_name(struct search *q, struct target_found *out)
+{
+    struct element list[ELEMENTS_MATCHES];
+    const struct recording_target *t = q->t;
+    int one = -1;
+    if (!*t->role)
+        return TARGET_NONE;
+    q->named = elements_find(q->f->elements, t->name, t->role, t->title, NAME_MS, list);
+    for (int i = 0; i < q->named; i++)
+        if (q->named == 1 || holds(list[i].rect, q->ex, q->ey))
+            one = i;
+    if (one < 0 || list[one].rect.w < 1 || list[one].rect.h < 1)
+        return TARGET_NONE;
+    struct screen_rect r = list[one].rect, view = {q->x0, q->y0, q->im->w, q->im->h};
+    int x = r.x + (int)fmin(t->fx * r.w, r.w - 1), y = r.y + (int)fmin(t->fy * r.h, r.h - 1);
+    if (!holds(view, x, y) || !in_class(q, x, y))
+        return TARGET_NONE;
+    return found(out, TARGET_NAME, x, y, 0);
+}
+
+static enum target_way by_pixel(struct search *q, struct target_found *out)
+{
+    struct screen_rect view = {q->x0, q->y0, q->im->w, q->im->h};
+    if (!q->window || !q->same_size || q->covered || !holds(view, q->ex, q->ey))
+        return TARGET_NONE;
+    if (!q->t->n_pictures)
+        return found(out, TARGET_PIXEL, q->ex, q->ey, 0);
+    if (!at_expected(q, PICTURE_LIKE, NEAR, TARGET_PIXEL, out))
+        return TARGET_NONE;
+    return found(out, TARGET_PIXEL, q->ex, q->ey, out->score);
+}
+
+static void tell(const struct search *q, struct target_found *out)
+{
+    int n = 0, size = sizeof out->text;
+    if (out->way) {
+        int dx = out->x - q->t->x, dy = out->y - q->t->y;
+        n = snprintf(out->text, (size_t)size, "found by its %s", target_way_name(out->way));
+        if (dx || dy)
+            snprintf(out->text + n, (size_t)(size - n), ", %+d,%+d px from where it was", dx, dy);
+        return;
+    }
+    if (!q->window) {
+        snprintf(out->text, (size_t)size, "its window (class %.100s) is not on the screen", q->t->class);
+        return;
+    }
+    if (q->alike > 1)
+        n = snprintf(out->text, (size_t)size, "its picture is on the screen %d times", q->alike);
+    else
+        n = snprintf(out->text, (size_t)size, "its picture is not on the screen");
+    if (*q->t->role && n < size)
+        n += snprintf(out->text + n, (size_t)(size - n),
+                      q->named ? ", its name is there %d times" : ", nor its name", q->named);
+    if (n < size)
+        snprintf(out->text + n, (size_t)(size - n), "%s",
+                 q->covered     ? ", and another window covers its place"
+                 : q->same_size ? ", and its place looks different"
+                                : ", and its window has another size");
+}
+
+enum target_way target_find(const struct target_finder *f, const struct recording_target *t,
+                            const struct image *im, int x0, int y0, bool settle_for_pixel,
+                            struct target_found *out)
+{
+    struct search q = {.f = f, .t = t, .im = im, .x0 = x0, .y0 = y0};
+    *out = (struct target_found){0};
+    expect(&q);
+    q.plain = true;
+    for (int i = 0; i < t->n_pictures; i++)
+        q.plain = q.plain && picture_plain(&t->pictures[i].image);
+    if (!by_picture(&q, out) && !by_name(&q, out) && (settle_for_pixel || (q.plain && !*t->role)))
+        by_pixel(&q, out);
+    tell(&q, out);
+    return out->way;
+}
+
+/* ---- cutting ------------------------------------------------------------------------------------- */
+
+int target_cut(const struct image *im, int x, int y, struct screen_rect within, struct recording_picture *out,
+               struct err *e)
+{
+    static const int sizes[][2] = {{48, 48}, {96, 64}, {160, 112}, {320, 200}};
+    struct screen_rect all = {0, 0, im->w, im->h};
+    struct picture_match list[PICTURE_MATCHES];
+    within = screen_rect_intersect(within, all);
+    *out = (struct recording_picture){0};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        struct screen_rect r = {x - sizes[i][0] / 2, y - sizes[i][1] / 2, sizes[i][0], sizes[i][1]};
+        r = screen_rect_intersect(r, within);
+        if (!holds(r, x, y))
+            return err_set(e, ERR_FAILED, "the place %d,%d is outside its window", x, y);
+        image_free(&out->image);
+        if (image_crop(&out->image, im, r.x, r.y, r.w, r.h, e))
+            return -1;
+        out->x = x - r.x;
+        out->y = y - r.y;
+        int n = picture_find(im, &out->image, out->x, out->y, list);
+        if (n == 1 || (n == 2 && list[1].score < list[0].score - CLEARLY))
+            break;
+    }
+    return 0;
+}
+
+int target_cut_same(const struct image *im, int x, int y, const struct recording_picture *like,
+                    struct recording_picture *out, struct err *e)
+{
+    *out = (struct recording_picture){.x = like->x, .y = like->y};
+    return image_crop(&out->image, im, x - like->x, y - like->y, like->image.w, like->image.h, e);
+}

@@ -1,0 +1,515 @@
+/* t_record.c - what a person did, recorded and played back: real programs on a display of their own.
+ *
+ * The person is this process, through XTEST; what happened is read from files that the programs write.
+ */
+#include "check.h"
+#include "program.h"
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/file.h"
+#include "screen/screen.h"
+
+#include <X11/XKBlib.h>
+#include <X11/extensions/XTest.h>
+#include <X11/keysym.h>
+#include <ctype.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { PATIENCE_MS = 20000 };
+
+/* ---- the person --------------------------------------------------------------------------------------- */
+
+static struct xvfb x;
+static Display *dpy;
+
+static void hands_open(const char *size)
+{
+    if (xvfb_start(&x, size, NULL))
+        skip();
+    dpy = XOpenDisplay(x.display);
+    assert_non_null(dpy);
+}
+
+static void hands_close(void)
+{
+    XCloseDisplay(dpy);
+    xvfb_stop(&x);
+}
+
+static void pause_ms(double ms)
+{
+    XSync(dpy, False);
+    clock_sleep_ms(ms);
+}
+
+static void point(int px, int py)
+{
+    XTestFakeMotionEvent(dpy, 0, px, py, CurrentTime);
+    pause_ms(150); /* a hand rests before it presses */
+}
+
+static void press(unsigned button, int times)
+{
+    for (int i = 0; i < times; i++) {
+        XTestFakeButtonEvent(dpy, button, True, CurrentTime);
+        pause_ms(20);
+        XTestFakeButtonEvent(dpy, button, False, CurrentTime);
+        pause_ms(40);
+    }
+    pause_ms(500); /* no double click with the next one */
+}
+
+static void click(int px, int py)
+{
+    point(px, py);
+    press(1, 1);
+}
+
+static void key(KeySym sym, KeySym with)
+{
+    unsigned code = XKeysymToKeycode(dpy, sym), mod = with ? XKeysymToKeycode(dpy, with) : 0;
+    if (mod)
+        XTestFakeKeyEvent(dpy, mod, True, CurrentTime);
+    XTestFakeKeyEvent(dpy, code, True, CurrentTime);
+    XTestFakeKeyEvent(dpy, code, False, CurrentTime);
+    if (mod)
+        XTestFakeKeyEvent(dpy, mod, False, CurrentTime);
+    pause_ms(25);
+}
+
+static void words(const char *text)
+{
+    for (; *text; text++) {
+        char name[2] = {*text, 0};
+        KeySym sym = *text == ' ' ? XK_space : *text == '-' ? XK_minus : XStringToKeysym(name);
+        key(sym, isupper((unsigned char)*text) ? XK_Shift_L : 0);
+    }
+}
+
+static void escape_twice(void)
+{
+    key(XK_Escape, 0);
+    pause_ms(80);
+    key(XK_Escape, 0);
+}
+
+/* ---- programs ------------------------------------------------------------------------------------------- */
+
+static bool wait_for_text(const char *path, const char *part)
+{
+    for (int ms = 0; ms < PATIENCE_MS; ms += 20) {
+        char *text;
+        size_t len;
+        if (file_exists(path) && file_read(path, 1 << 20, &text, &len, NULL) == 0) {
+            bool there = strstr(text, part) != NULL;
+            free(text);
+            if (there)
+                return true;
+        }
+        clock_sleep_ms(20);
+    }
+    return false;
+}
+
+static char *text_of(const char *path)
+{
+    char *text;
+    size_t len;
+    assert_int_equal(file_read(path, 64 << 20, &text, &len, NULL), 0);
+    return text;
+}
+
+/* A dialog of Tk's at a place: a field, a box and two buttons.  Save writes what they hold to OUT. */
+static const char dialog[] =
+    "lassign $argv place out without\n"
+    "wm title . Letter\n"
+    "wm geometry . 360x200$place\n"
+    "option add *font {Helvetica 14}\n"
+    "label .l -text {Your name}\n"
+    "entry .e -textvariable name\n"
+    "checkbutton .c -text {Send a copy} -variable copy\n"
+    "button .s -text Save -command {set f [open $out w]; puts $f \"name=$name copy=$copy\"; close $f}\n"
+    "button .q -text Cancel -command exit\n"
+    "label .g -text {No button here}\n"
+    "place .l -x 20 -y 20\nplace .e -x 130 -y 18 -width 200\nplace .c -x 20 -y 70\n"
+    "if {$without ne {save}} {place .s -x 60 -y 140 -width 100}\n"
+    "place .q -x 200 -y 140 -width 100\n"
+    "focus -force .e\n";
+
+static pid_t start_dialog(const char *place, const char *out, const char *without)
+{
+    char *script = xvfb_put(&x, "dialog.tcl", dialog);
+    if (!program_exists("wish"))
+        skip();
+    pid_t pid = xvfb_spawn(&x, "wish.log", WORDS("wish", script, "--", place, out, without));
+    free(script);
+    assert_true(pid > 0 && xvfb_wait_window(&x, "^Letter"));
+    clock_sleep_ms(300);
+    return pid;
+}
+
+/* `holorun record` until it says that it records. */
+static pid_t start_recorder(const char *file, const char *const *more)
+{
+    const char *argv[20] = {"record", "-o", file};
+    int n = 3;
+    for (; *more && n < 19; more++)
+        argv[n++] = *more;
+    pid_t pid = program_start(&x, argv);
+    char *err = xvfb_place(&x, "err");
+    assert_true(wait_for_text(err, "recording"));
+    free(err);
+    return pid;
+}
+
+static void play(const char *file, struct outcome *o, const char *const *more)
+{
+    char *runs = xvfb_place(&x, "runs");
+    const char *argv[24] = {"run",       "Do it again", "--fake",         file, "--runs", runs,
+                            "--confirm", "yes-to-all",  "--settle-quiet", "60"};
+    int n = 10;
+    for (; *more && n < 23; more++)
+        argv[n++] = *more;
+    program_run(&x, o, argv);
+    free(runs);
+}
+
+static void assert_text(const char *path, const char *want)
+{
+    char *text = text_of(path);
+    assert_string_equal(text, want);
+    free(text);
+    unlink(path);
+}
+
+static void record_letter(const char *file)
+{
+    pid_t pid = start_recorder(file, WORDS(NULL));
+    struct outcome o = {0};
+    click(330, 110);
+    words("Ana Lima");
+    click(132, 162);
+    click(210, 233);
+    escape_twice();
+    program_finish(&x, pid, &o);
+    if (o.code)
+        fail_msg("%s", o.err);
+    outcome_free(&o);
+}
+
+static void t_dialog(void **state)
+{
+    (void)state;
+    hands_open("800x600x24");
+    char *out = xvfb_place(&x, "letter"), *file = xvfb_place(&x, "letter.jsonl");
+    pid_t wish = start_dialog("+100+80", out, "");
+    record_letter(file);
+    assert_text(out, "name=Ana Lima copy=1\n");
+    process_end(wish);
+
+    struct stat st;
+    assert_int_equal(stat(file, &st), 0);
+    assert_int_equal(st.st_mode & 0777, 0600);
+    static const char *const places[] = {"+100+80", "+380+330"};
+    for (int i = 0; i < 2; i++) {
+        struct outcome o = {0};
+        wish = start_dialog(places[i], out, "");
+        play(file, &o, WORDS(NULL));
+        if (o.code)
+            fail_msg("%s\n%s", o.out, o.err);
+        check_note("%s: %.*s", places[i], (int)strcspn(o.out, "\n"), o.out);
+        assert_text(out, "name=Ana Lima copy=1\n");
+        outcome_free(&o);
+        process_end(wish);
+    }
+    free(out);
+    free(file);
+    hands_close();
+}
+
+/* ---- the accessibility bus ------------------------------------------------------------------------------ */
+
+/* A session bus of our own, which starts the one of AT-SPI when it is asked for. */
+static void start_bus(void)
+{
+    char *log = xvfb_place(&x, "bus.log");
+    if (!program_exists("dbus-daemon") || !program_exists("zenity") ||
+        !file_exists("/usr/libexec/at-spi-bus-launcher"))
+        skip();
+    assert_true(xvfb_spawn(&x, "bus.log",
+                           WORDS("dbus-daemon", "--session", "--nofork", "--nopidfile", "--print-address")) >
+                0);
+    assert_true(wait_for_text(log, "\n"));
+    char *address = text_of(log);
+    address[strcspn(address, "\n")] = 0;
+    setenv("DBUS_SESSION_BUS_ADDRESS", address, 1);
+    free(address);
+    free(log);
+}
+
+static bool file_has(const char *path, const char *part)
+{
+    char *text = text_of(path);
+    bool has = strstr(text, part) != NULL;
+    free(text);
+    return has;
+}
+
+/* A form of GTK's with a field that hides what is typed; what was typed goes to its log. */
+static pid_t start_form(const char *log)
+{
+    pid_t pid = xvfb_spawn(&x, log,
+                           WORDS("zenity", "--forms", "--title=Sign in", "--text=Who are you",
+                                 "--add-entry=Name", "--add-password=Word", "--separator=|"));
+    assert_true(pid > 0 && xvfb_wait_window(&x, "^Sign in"));
+    clock_sleep_ms(1500);
+    return pid;
+}
+
+static struct screen_rect rect_of(const char *class)
+{
+    const struct screen_options o = {.display = x.display};
+    struct screen *s = screen_open(&o, NULL);
+    struct screen_window w;
+    assert_non_null(s);
+    assert_int_equal(screen_find_window(s, class, "", &w), 0);
+    screen_close(s);
+    return w.rect;
+}
+
+static void t_password_field(void **state)
+{
+    (void)state;
+    hands_open("800x600x24");
+    if (xvfb_window_manager(&x))
+        skip();
+    start_bus();
+    char *file = xvfb_place(&x, "form.jsonl"), *first = xvfb_place(&x, "first"),
+         *again = xvfb_place(&x, "again");
+    struct outcome o = {0};
+    start_form("first");
+    pid_t pid = start_recorder(file, WORDS(NULL));
+    pause_ms(500);
+    words("ana");
+    key(XK_Tab, 0);
+    pause_ms(400);
+    words("hush-hush");
+    struct screen_rect r = rect_of("Zenity");
+    click(r.x + r.w - 50, r.y + r.h - 26);
+    assert_true(wait_for_text(first, "ana|hush-hush"));
+    escape_twice();
+    program_finish(&x, pid, &o);
+    if (o.code)
+        fail_msg("%s", o.err);
+    assert_true(file_has(file, "ana"));
+    assert_true(file_has(file, "{{PASSWORD}}"));
+    assert_true(file_has(file, "\"name\": \"OK\", \"role\": \"push button\""));
+    assert_false(file_has(file, "hush"));
+    assert_null(strstr(o.err, "hush"));
+
+    setenv("GTK_THEME", "Adwaita:dark", 1); /* no picture is found again */
+    start_form("again");
+    play(file, &o, WORDS(NULL));
+    ONE_LINE(&o, ERR_USAGE, "{{PASSWORD}}", "--secret");
+    setenv("HUSH", "hush-hush", 1);
+    play(file, &o, WORDS("--secret", "PASSWORD=env:HUSH"));
+    if (o.code)
+        fail_msg("%s\n%s", o.out, o.err);
+    assert_true(wait_for_text(again, "ana|hush-hush"));
+    assert_non_null(strstr(o.out, "picture 0, name 1, pixel 0"));
+    unsetenv("GTK_THEME");
+    outcome_free(&o);
+    free(file);
+    free(first);
+    free(again);
+    unsetenv("DBUS_SESSION_BUS_ADDRESS");
+    hands_close();
+}
+
+static void t_vanished(void **state)
+{
+    (void)state;
+    hands_open("800x600x24");
+    char *out = xvfb_place(&x, "letter"), *file = xvfb_place(&x, "letter.jsonl");
+    struct outcome o = {0};
+    pid_t wish = start_dialog("+100+80", out, "");
+    record_letter(file);
+    process_end(wish);
+    unlink(out);
+    wish = start_dialog("+100+80", out, "save");
+    play(file, &o, WORDS(NULL));
+    assert_int_equal(o.code, ERR_FAILED);
+    check_note("%.*s", (int)strcspn(o.out, "\n"), o.out);
+    assert_non_null(
+        strstr(o.out, "step 4 of 4 (line 5) cannot be played: click at 210,233: its picture is not on"));
+    assert_ptr_equal(strchr(o.out, '\n'), o.out + strlen(o.out) - 1);
+    assert_false(file_exists(out));
+    process_end(wish);
+    play(file, &o, WORDS(NULL)); /* nor its window */
+    assert_int_equal(o.code, ERR_FAILED);
+    assert_non_null(strstr(o.out, "step 1 of 4 (line 2) cannot be played"));
+    outcome_free(&o);
+    free(out);
+    free(file);
+    hands_close();
+}
+
+/* A terminal whose shell keeps what it reads in a file. */
+static pid_t start_terminal(const char *place, const char *out)
+{
+    char *script = xasprintf("while read -r line; do echo \"$line\" >>'%s'; done", out);
+    if (!program_exists("xterm"))
+        skip();
+    unlink(out);
+    pid_t pid = xvfb_spawn(&x, "xterm.log",
+                           WORDS("xterm", "-geometry", place, "-T", "Notes", "-e", "sh", "-c", script));
+    free(script);
+    assert_true(pid > 0 && xvfb_wait_window(&x, "^Notes"));
+    clock_sleep_ms(500);
+    return pid;
+}
+
+static void t_terminal(void **state)
+{
+    (void)state;
+    hands_open("800x600x24");
+    char *out = xvfb_place(&x, "notes"), *file = xvfb_place(&x, "notes.jsonl");
+    struct outcome o = {0};
+    setenv("WORD", "tiger lily", 1);
+    pid_t xterm = start_terminal("50x10+40+60", out);
+    pid_t pid = start_recorder(file, WORDS("--secret", "WORD=env:WORD"));
+    click(200, 150);
+    words("eggs and hamm");
+    key(XK_BackSpace, 0);
+    key(XK_Return, 0);
+    words("tiger lily");
+    key(XK_Return, 0);
+    words("gone");
+    key(XK_u, XK_Control_L);
+    words("end");
+    key(XK_Return, 0);
+    assert_true(wait_for_text(out, "end"));
+    kill(pid, SIGINT);
+    program_finish(&x, pid, &o);
+    if (o.code)
+        fail_msg("%s", o.err);
+    assert_text(out, "eggs and ham\ntiger lily\nend\n");
+    assert_true(file_has(file, "{{WORD}}"));
+    assert_false(file_has(file, "tiger"));
+    assert_null(strstr(o.err, "tiger"));
+    process_end(xterm);
+    static const char *const places[] = {"50x10+40+60", "50x10+300+320"};
+    for (int i = 0; i < 2; i++) {
+        xterm = start_terminal(places[i], out);
+        play(file, &o, WORDS("--secret", "WORD=env:WORD"));
+        if (o.code)
+            fail_msg("%s\n%s", o.out, o.err);
+        check_note("%s: %.*s", places[i], (int)strcspn(o.out, "\n"), o.out);
+        assert_true(wait_for_text(out, "end"));
+        assert_text(out, "eggs and ham\ntiger lily\nend\n");
+        process_end(xterm);
+    }
+    unsetenv("WORD");
+    outcome_free(&o);
+    free(out);
+    free(file);
+    hands_close();
+}
+
+/* Until the file holds n lines. */
+static void wait_for_lines(const char *path, int n)
+{
+    for (int ms = 0; ms < PATIENCE_MS; ms += 20) {
+        char *text = file_exists(path) ? text_of(path) : xstrdup("");
+        int lines = 0;
+        for (const char *p = text; *p; p++)
+            lines += *p == '\n';
+        free(text);
+        if (lines >= n)
+            return;
+        clock_sleep_ms(20);
+    }
+    fail_msg("'%s' does not get %d lines", path, n);
+}
+
+static void t_killed(void **state)
+{
+    (void)state;
+    hands_open("800x600x24");
+    char *out = xvfb_place(&x, "letter"), *file = xvfb_place(&x, "letter.jsonl"),
+         *part = xvfb_place(&x, "letter.jsonl.part");
+    struct outcome o = {0};
+    struct stat st;
+    pid_t wish = start_dialog("+100+80", out, ""), pid = start_recorder(file, WORDS(NULL));
+    click(132, 162);
+    click(210, 233);
+    wait_for_lines(part, 3);
+    kill(pid, SIGKILL);
+    program_finish(&x, pid, &o);
+    assert_false(file_exists(file));
+    assert_int_equal(stat(part, &st), 0);
+    assert_int_equal(st.st_mode & 0777, 0600);
+    program_run(&x, &o, WORDS("record", "-o", file)); /* it is not overwritten */
+    ONE_LINE(&o, ERR_USAGE, "letter.jsonl.part");
+    process_end(wish);
+    unlink(out);
+    wish = start_dialog("+250+200", out, "");
+    play(part, &o, WORDS(NULL));
+    assert_int_equal(o.code, 0);
+    assert_text(out, "name= copy=1\n");
+    outcome_free(&o);
+    free(out);
+    free(file);
+    free(part);
+    hands_close();
+}
+
+/* holorun stop ends it; an existing file stays; without a display it says so. */
+static void t_ends(void **state)
+{
+    (void)state;
+    hands_open("640x480x24");
+    char *file = xvfb_place(&x, "a.jsonl");
+    struct outcome o = {0}, stopped = {0};
+    pid_t pid = start_recorder(file, WORDS("--json"));
+    point(100, 100);
+    press(5, 3);
+    key(XK_F5, 0);
+    char *said = xvfb_place(&x, "out.stop");
+    program_finish(&x, program_start_into(&x, said, WORDS("stop")), &stopped);
+    assert_int_equal(stopped.code, 0);
+    program_finish(&x, pid, &o);
+    assert_int_equal(o.code, 0);
+    assert_non_null(strstr(o.out, "\"steps\": 2"));
+    assert_true(file_has(file, "\"dy\": 3"));
+    assert_true(file_has(file, "\"keys\": [\"F5\"]"));
+    program_run(&x, &o, WORDS("record", "-o", file));
+    ONE_LINE(&o, ERR_USAGE, "a.jsonl", "exists");
+    program_run(&x, &o, WORDS("record", "-o", "/nowhere/a.jsonl"));
+    ONE_LINE(&o, ERR_ENV, "/nowhere/a.jsonl");
+    program_run(&x, &o, WORDS("record", "--display", ":987654"));
+    ONE_LINE(&o, ERR_ENV, ":987654");
+    outcome_free(&o);
+    outcome_free(&stopped);
+    free(said);
+    free(file);
+    hands_close();
+}
+
+int main(int argc, char **argv)
+{
+    static const struct CMUnitTest tests[] = {
+        CLAIM("a dialog that a person filled in is filled in again, also when it has moved", t_dialog),
+        CLAIM("what is typed into a password field is not recorded, and comes from a secret",
+              t_password_field),
+        CLAIM("a target that is gone is not clicked, and the run says which step it was", t_vanished),
+        CLAIM("texts, keys and a secret go into a terminal again, also when it has moved", t_terminal),
+        CLAIM("a recorder that is killed leaves what it has, and that can be played", t_killed),
+        CLAIM("holorun stop ends a recording; no file is overwritten; mistakes are one line", t_ends),
+    };
+    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
+}
