@@ -468,6 +468,60 @@ static void t_killed(void **state)
     hands_close();
 }
 
+static void replace(char **text, const char *what, const char *by)
+{
+    char *at = strstr(*text, what);
+    assert_non_null(at);
+    char *whole = xasprintf("%.*s%s%s", (int)(at - *text), *text, by, at + strlen(what));
+    free(*text);
+    *text = whole;
+}
+
+/* A suite with its recording; the program's arguments and a check are filled in, as the file says. */
+static void t_suite(void **state)
+{
+    (void)state;
+    hands_open("800x600x24");
+    char *out = xvfb_place(&x, "letter"), *suite = xvfb_place(&x, "letter.yaml"),
+         *results = xvfb_place(&x, "results");
+    struct outcome o = {0};
+    struct stat st;
+    pid_t wish = start_dialog("+100+80", out, ""), pid = start_recorder(suite, WORDS("--test"));
+    click(132, 162);
+    point(330, 110);
+    press(1, 2);
+    words("Bo");
+    click(210, 233);
+    kill(pid, SIGINT);
+    program_finish(&x, pid, &o);
+    assert_int_equal(o.code, 0);
+    assert_non_null(strstr(o.err, "holorun qa "));
+    process_end(wish);
+    assert_int_equal(stat(suite, &st), 0);
+    assert_int_equal(st.st_mode & 0777, 0600);
+    char *text = text_of(suite), *start = xasprintf("wish %s/dialog.tcl -- +330+250 $HOME/letter ''\"", x.dir);
+    assert_non_null(strstr(text, "display: xvfb:800x600"));
+    assert_non_null(strstr(text, "- { kind: window, title: \"^Letter\" }"));
+    char *line = strstr(text, "start: \""), *end = line ? strchr(line + 8, '"') : NULL;
+    assert_non_null(end);
+    int before = (int)(line - text) - (line[-2] == '#' ? 2 : 0); /* Tk does not say which program it is */
+    char *whole = xasprintf("%.*sstart: \"%s%s", before, text, start, end + 1);
+    replace(&whole, "# - { kind: file, path: saved.txt, match: \"the text\" }",
+            "- { kind: file, path: letter, match: \"name=Bo copy=1\" }");
+    assert_int_equal(file_write(suite, whole, strlen(whole), NULL), 0);
+    program_run(&x, &o, WORDS("qa", suite, "--out", results, "--confirm", "yes-to-all"));
+    if (o.code)
+        fail_msg("%s\n%s\n%s", whole, o.out, o.err);
+    free(whole);
+    free(text);
+    free(start);
+    outcome_free(&o);
+    free(out);
+    free(suite);
+    free(results);
+    hands_close();
+}
+
 /* holorun stop ends it; an existing file stays; without a display it says so. */
 static void t_ends(void **state)
 {
@@ -509,6 +563,7 @@ int main(int argc, char **argv)
         CLAIM("a target that is gone is not clicked, and the run says which step it was", t_vanished),
         CLAIM("texts, keys and a secret go into a terminal again, also when it has moved", t_terminal),
         CLAIM("a recorder that is killed leaves what it has, and that can be played", t_killed),
+        CLAIM("record --test writes a suite that qa plays, without a model", t_suite),
         CLAIM("holorun stop ends a recording; no file is overwritten; mistakes are one line", t_ends),
     };
     return check_main(argc, argv, tests, sizeof tests / sizeof *tests);

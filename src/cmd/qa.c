@@ -88,7 +88,7 @@ static const struct option_spec options[] = {
      "with --step=window: the display of its window; default: your own", "DISPLAY"},
     BREAK_OPTION(struct run_settings),
     {"fake", 0, OPTION_TEXT, RUN(fake), "FILE|DIR", 0, 4096, NULL,
-     "replies from a file, or for each test from DIR/ID.txt, instead of a model", NULL},
+     "replies or a recording from a file, or for each test from DIR/ID.txt, instead of a model", NULL},
     {0},
 };
 
@@ -130,9 +130,18 @@ static int open_suite(struct qa *q, const char *path, struct err *e)
     return suite_select(q->suite, &selection, e) < 0 ? -1 : 0;
 }
 
+/* Whether a test is played by a model, not by a recording. */
+static bool needs_model(const struct suite *s)
+{
+    bool any = s->n == 0;
+    for (int i = 0; i < s->n; i++)
+        any = any || (s->tests[i].selected && !s->tests[i].recording);
+    return any;
+}
+
 static int open_model(struct qa *q, struct err *e)
 {
-    if (q->s.run.fake)
+    if (q->s.run.fake || !needs_model(q->suite))
         return 0;
     if (job_model_find(&q->model, &q->s.run, e) ||
         job_model_open(&q->model, &q->s.run, screen_stop_flag(NULL), true, e))

@@ -33,7 +33,9 @@ const struct option_spec job_options[] = {
     {"reply-tokens", 0, OPTION_INT, AT(reply_tokens), "N", 0, 100000, "0",
      "longest single reply, 0 for the dialect's number", NULL, .show = OPTION_MORE},
     {"fake", 0, OPTION_TEXT, AT(fake), "FILE", 0, 4096, NULL,
-     "take replies from a file instead of a model, one a line, or blocks between empty lines", NULL},
+     "take replies from a file instead of a model, one a line, or blocks between empty lines; or play a "
+     "recording (see holorun record)",
+     NULL},
     SCREEN_OPTIONS(struct run_settings),
     PACE_OPTIONS(struct run_settings, ""),
     {"max-steps", 'n', OPTION_INT, AT(max_steps), "N", 1, 100000, NULL,

@@ -113,7 +113,7 @@ static int open_desk(struct attempt_state *s, struct err *e)
 static char *fake_replies(const struct attempt_state *s)
 {
     struct stat st;
-    const char *fake = s->run->fake;
+    const char *fake = s->test->recording ? s->test->recording : s->run->fake;
     if (fake && stat(fake, &st) == 0 && S_ISDIR(st.st_mode))
         return xasprintf("%s/%s.txt", fake, s->test->id);
     return fake ? xstrdup(fake) : NULL;
@@ -127,6 +127,8 @@ static void fill_settings(struct attempt_state *s)
     *r = *s->run->settings;
     r->display = desk_display(s->desk);
     r->fake = s->fake = fake_replies(s);
+    if (t->recording) /* whatever the other tests of the suite are asked in */
+        r->dialect = NULL;
     r->runs = s->runs = xasprintf("%s/runs/%s", s->run->dir, t->id);
     r->seed = t->seed + s->seed_offset;
     r->confirm = s->run->confirm ? s->run->confirm : test_owns_desktop(t) ? "yes-to-all" : "auto";

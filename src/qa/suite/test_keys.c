@@ -238,6 +238,7 @@ static const struct key keys[] = {
     {"attempts", SUITE | TEST, key_int, AT(attempts), 1, 20},
     {"validator", SUITE | TEST, key_int, AT(validator), 0, 20},
     {"policy", SUITE | TEST, read_path, AT(policy), 0, 0},
+    {"recording", TEST, read_path, AT(recording), 0, 0},
     {"secrets", SUITE | TEST | ADDS, read_secrets, 0, 0, 0},
     {"tags", SUITE | TEST | ADDS, read_tags, 0, 0, 0},
     {"expect_fail", TEST, key_bool, AT(expect_fail), 0, 0},
