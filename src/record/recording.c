@@ -198,6 +198,22 @@ static int get_action(const struct reader *p, json_t *from, struct action *a)
     return 0;
 }
 
+/* The action's own places are those of its targets. */
+static int place_action(const struct reader *p, struct recording_step *s)
+{
+    struct action *a = &s->action;
+    bool pointed = a->kind != ACT_TYPE && a->kind != ACT_KEY, drag = a->kind == ACT_DRAG;
+    if (pointed && !s->has_target)
+        return refuse(p, "this action needs a 'target'");
+    if (drag && !s->has_to)
+        return refuse(p, "a drag needs 'to'");
+    a->x = pointed ? s->target.x : ACTION_ABSENT;
+    a->y = pointed ? s->target.y : ACTION_ABSENT;
+    a->x2 = drag ? s->to.x : ACTION_ABSENT;
+    a->y2 = drag ? s->to.y : ACTION_ABSENT;
+    return 0;
+}
+
 static int get_step(struct reader *p, json_t *line, struct recording_step *s)
 {
     json_t *action = json_object_get(line, "action"), *target = json_object_get(line, "target");
@@ -219,10 +235,7 @@ static int get_step(struct reader *p, json_t *line, struct recording_step *s)
         return -1;
     if (!get_text(keyboard, "class", s->class) || !get_text(keyboard, "title", s->title))
         return refuse(p, "'keyboard' has 'class' and 'title'");
-    bool pointed = s->action.kind != ACT_TYPE && s->action.kind != ACT_KEY;
-    if (pointed && !s->has_target)
-        return refuse(p, "this action needs a 'target'");
-    return s->action.kind == ACT_DRAG && !s->has_to ? refuse(p, "a drag needs 'to'") : 0;
+    return place_action(p, s);
 }
 
 static int get_head(const struct reader *p, json_t *line, struct recording *r)
