@@ -159,6 +159,24 @@ int action_chord(const char *text, size_t len, bool cmd_is_ctrl, uint32_t *keys,
 /* Makes letters of a chord lower case: "CTRL+A" does not include Shift. */
 void action_plain_keys(struct action *a);
 
+/* ---- addresses (address.c) ----------------------------------------------------------------------- */
+
+/* Whether text has no line end and no other control character. */
+bool action_one_line(const char *text);
+
+struct action_address { /* read from a text for an address bar */
+    char typed[8192];   /* what is typed, without spaces around it */
+    /* Where a browser would go, in lower case; a scheme without a host gives the scheme with its colon
+     * ("file:"). */
+    char host[256];
+    bool clear; /* false: the host is unclear, and "" */
+};
+/* -1 with ERR_USAGE: more than a line. */
+int action_address(const char *text, struct action_address *out, struct err *e);
+/* Whether text would be run as a program when it gets into an address bar ("javascript:..."), however it gets
+ * there: tabs and line ends, which browsers drop, do not count. */
+bool action_is_code(const char *text);
+
 /* ---- execution (exec.c) ------------------------------------------------------------------------- */
 
 struct screen;

@@ -68,6 +68,10 @@ static enum action_fault finish(struct binding *c)
     }
     if (f)
         return f;
+    struct action_address address;
+    struct err why = ERR_INIT;
+    if (a->kind == ACT_GOTO && a->text && action_address(a->text, &address, &why))
+        return parse_fault(c->p, FAULT_TEXT, "tool '%s': %s", c->tool->name, why.text);
     if (!a->text && action_ends_run(a->kind))
         a->text = xstrdup("");
     scroll_amount(c);

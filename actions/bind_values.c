@@ -242,7 +242,10 @@ static enum action_fault read_goals(struct binding *c, const struct tool_arg *ar
         if (!good)
             break;
         running += !strcmp(status, "running");
-        buf_printf(&plan, "%s%zu. %s [%s]", i ? "\n" : "", i + 1, title, status);
+        buf_printf(&plan, "%s%zu. ", i ? "\n" : "", i + 1);
+        for (const char *s = title; *s; s++) /* a line end would begin another goal */
+            buf_putc(&plan, (unsigned char)*s < 0x20 ? ' ' : *s);
+        buf_printf(&plan, " [%s]", status);
     }
     if (!good || running > 1 || plan.full)
         f = bad_value(c, arg->name, expected);

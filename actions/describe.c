@@ -279,7 +279,8 @@ static void get_texts(json_t *root, struct action *a)
     if (element) {
         size_t len = strlen(element);
         len = utf8_valid_prefix(element, len < ACTION_MAX_ELEMENT ? len : ACTION_MAX_ELEMENT - 1);
-        memcpy(a->element, element, len);
+        for (size_t i = 0; i < len; i++)
+            a->element[i] = (unsigned char)element[i] < 0x20 ? ' ' : element[i];
     }
     a->nx = json_number_value(json_array_get(n, 0));
     a->ny = json_number_value(json_array_get(n, 1));
@@ -322,6 +323,9 @@ static const char *read_action(json_t *root, struct action *a)
     a->nhold = nhold;
     action_plain_keys(a);
     get_texts(root, a);
+    struct action_address address;
+    if (a->kind == ACT_GOTO && a->text && action_address(a->text, &address, NULL))
+        return "text";
     return NULL;
 }
 

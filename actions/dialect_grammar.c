@@ -98,15 +98,23 @@ static gx_node number(struct gx *x, int min, int max)
 /* ---- texts and keys --------------------------------------------------------------------------- */
 
 /* In single quotes, with backslash escapes.  Scripts are inside a code fence, so they escape backticks. */
-static gx_node quoted(const struct grammar_builder *l, int min, int max)
+static gx_node quoted(const struct grammar_builder *l, int min, int max, bool one_line)
 {
     struct gx *x = l->x;
     bool script = l->d->syntax == SYNTAX_PYAUTOGUI;
-    gx_node escape = GX_SEQ(x, gx_lit(x, "\\"), gx_set(x, "'\\\\nt"));
+    gx_node escape = GX_SEQ(x, gx_lit(x, "\\"), gx_set(x, one_line ? "'\\\\" : "'\\\\nt"));
     if (script)
         escape = GX_ALT(x, escape, gx_lit(x, "\\x60"));
     gx_node unit = GX_ALT(x, gx_utf8(x, script ? "'\\`" : "'\\", 1, 1), escape);
     return GX_SEQ(x, gx_lit(x, "'"), gx_repeat(x, unit, min, max), gx_lit(x, "'"));
+}
+
+/* A JSON string without line ends and tabs: an address. */
+static gx_node json_line(struct gx *x, int min, int max)
+{
+    gx_node escape = GX_SEQ(x, gx_lit(x, "\\"), gx_set(x, "\"\\\\"));
+    gx_node unit = GX_ALT(x, gx_utf8(x, "\"\\", 1, 1), escape);
+    return GX_SEQ(x, gx_lit(x, "\""), gx_repeat(x, unit, min, max), gx_lit(x, "\""));
 }
 
 /* A key name or character, without quotes. */
@@ -193,7 +201,7 @@ static gx_node json_value(const struct grammar_builder *l, const struct tool *t,
     case PARAM_ANY:
         break;
     }
-    return gx_json_string(x, a->min, a->max);
+    return t->kind == ACT_GOTO ? json_line(x, a->min, a->max) : gx_json_string(x, a->min, a->max);
 }
 
 static gx_node call_value(const struct grammar_builder *l, const struct tool *t, const struct tool_arg *a)
@@ -212,7 +220,7 @@ static gx_node call_value(const struct grammar_builder *l, const struct tool *t,
             return listed(x, in_quotes(x, "'", key_name(x)), ", ", a->min, a->max);
         return in_quotes(x, "'", grammar_chord(x, " ", a->max > 4 ? 4 : a->max));
     case PARAM_STRING:
-        return quoted(l, a->min, a->max);
+        return quoted(l, a->min, a->max, t->kind == ACT_GOTO);
     default:
         return json_value(l, t, a);
     }

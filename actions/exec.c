@@ -198,10 +198,13 @@ static int run_shortcut(const struct execution *r)
 static int run_goto(const struct execution *r)
 {
     static const uint32_t enter = XK_Return;
+    struct action_address address;
     if (!r->a->text)
         return err_set(r->e, ERR_FAILED, "no address to go to");
+    if (action_address(r->a->text, &address, r->e))
+        return -1;
     if (run_shortcut(r) || screen_wait(r->s, ADDRESS_MS, r->e) ||
-        screen_type(r->s, r->a->text, strlen(r->a->text), r->e))
+        screen_type(r->s, address.typed, strlen(address.typed), r->e))
         return -1;
     return chord(r, &enter, 1);
 }

@@ -88,7 +88,8 @@ enum action_fault parse_element(struct parse *p, const char *text, size_t len, c
     if (f)
         return f;
     size_t n = utf8_valid_prefix(text, len < ACTION_MAX_ELEMENT ? len : ACTION_MAX_ELEMENT - 1);
-    memcpy(out, text, n);
+    for (size_t i = 0; i < n; i++) /* it is one line wherever it is shown or matched */
+        out[i] = (unsigned char)text[i] < 0x20 ? ' ' : text[i];
     out[n] = 0;
     return FAULT_NONE;
 }

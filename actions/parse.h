@@ -33,7 +33,7 @@ void parse_trim(const char **text, size_t *len);
 
 /* Copies text[0..len) if it is UTF-8 without control characters other than tab and newline. */
 enum action_fault parse_text(struct parse *p, const char *text, size_t len, char **out);
-/* The same, truncated to the size of the field. */
+/* The same as one line, truncated to the size of the field. */
 enum action_fault parse_element(struct parse *p, const char *text, size_t len, char out[ACTION_MAX_ELEMENT]);
 
 /* Parses JSON with json_in(); the caller releases *out, which is NULL after a fault. */

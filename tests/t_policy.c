@@ -184,7 +184,6 @@ static const struct {
     {C, "{\"kind\": \"type\", \"text\": \"x\"}", {"Authentication required - polkit", "Polkit-gnome", NULL}},
     {C, "{\"kind\": \"goto\", \"text\": \"example.org\"}", {0}},
     {D, "{\"kind\": \"goto\", \"text\": \" JavaScript:alert(1)\"}", {0}},
-    {D, "{\"kind\": \"goto\", \"text\": \"java\\nscript:alert(1)\"}", {0}},
     {C, "{\"kind\": \"key\", \"keys\": [\"Control_L\", \"w\"]}", {"*letter.txt - Editor", "Gedit", NULL}},
     {A, "{\"kind\": \"key\", \"keys\": [\"Control_L\", \"w\"]}", {"letter.txt - Editor", "Gedit", NULL}},
     {C,

@@ -38,12 +38,14 @@ void gate_free(struct gate *g)
     redact_free(g->redact);
     goals_free(g->goals);
     free(g->dir);
+    free(g->pasted);
     free(g);
 }
 
 void gate_action_done(struct gate *g, const struct action *a)
 {
     subject_update_held(a, g->held, &g->n_held);
+    gate_note_written(g, a);
     if (a->kind == ACT_PLAN && a->text && g->goals)
         goals_add_plan(g->goals, a->text);
 }
@@ -56,55 +58,17 @@ void gate_set_spent(struct gate *g, const struct policy_spent *spent)
 void gate_keys_released(struct gate *g)
 {
     g->n_held = 0;
+    g->buttons = 0;
 }
 
 /* ---- targets and rules ------------------------------------------------------------------------ */
 
-static int look_up_targets(struct gate *g, const struct action *a, const struct view_transform *transform,
-                           struct err *e)
-{
-    struct policy_subject *s = &g->subject.s;
-    struct screen_rect all = screen_root(g->screen);
-    int pointer[2];
-    bool known = screen_pointer(g->screen, &pointer[0], &pointer[1]) == 0;
-    struct subject_root root = {all.w, all.h, known ? pointer : NULL};
-    subject_build(&g->subject, a, transform, &root);
-    memcpy(s->held, g->held, sizeof s->held);
-    s->n_held = g->n_held;
-    if (a->kind == ACT_TYPE && a->text)
-        s->n_secrets = secrets_find_names(g->o.secrets, a->text, g->named);
-    s->secrets = g->named;
-    s->new_goal = a->kind == ACT_PLAN && a->text && g->goals && goals_has_new(g->goals, a->text);
-    s->spent = g->spent;
-    for (int i = 0; i < s->n_targets; i++) {
-        struct policy_target *t = &s->targets[i];
-        int rc = t->placed ? screen_window_at(g->screen, t->x, t->y, &t->window)
-                           : screen_focused_window(g->screen, &t->window);
-        if (rc)
-            return err_set(e, ERR_ENV, "display '%s' was lost", screen_name(g->screen));
-    }
-    return 0;
-}
-
-static bool only_observes(enum action_kind k)
-{
-    return k == ACT_MOVE || k == ACT_SCROLL || k == ACT_WAIT || k == ACT_OBSERVE || k == ACT_ZOOM ||
-           k == ACT_PLAN || k == ACT_ANSWER || k == ACT_INFEASIBLE;
-}
-
-static struct policy_ruling apply_rules(const struct gate *g, const struct action *a)
-{
-    if (g->o.observe_only && !only_observes(a->kind))
-        return (struct policy_ruling){POLICY_DENY, "observe-only", "--observe-only", 0};
-    return policy_judge(g->o.policy, &g->subject.s);
-}
-
 int gate_judge(struct gate *g, const struct action *a, const struct view_transform *transform,
                struct policy_ruling *out, struct err *e)
 {
-    if (look_up_targets(g, a, transform, e))
+    if (gate_look(g, a, transform, e))
         return -1;
-    *out = apply_rules(g, a);
+    *out = gate_apply_rules(g, a);
     return 0;
 }
 
@@ -261,10 +225,12 @@ static enum confirm_answer ask_person(struct gate *g, const struct action *a, co
     return answer;
 }
 
-/* What the person has approved must not have changed: the windows here, the pixels near the target below. */
+/* What the person has approved must not have changed: the windows and the text here, the pixels near the target
+ * below. */
 static bool same_targets(const struct policy_subject *a, const struct policy_subject *b)
 {
-    bool same = a->n_targets == b->n_targets;
+    bool same = a->n_targets == b->n_targets && a->writing.known == b->writing.known &&
+                (!a->writing.known || !strcmp(a->writing.text, b->writing.text));
     for (int i = 0; same && i < a->n_targets; i++) {
         const struct screen_window *v = &a->targets[i].window, *w = &b->targets[i].window;
         same = v->id == w->id && !strcmp(v->title, w->title) && !strcmp(v->class, w->class);
@@ -277,10 +243,14 @@ static int check_unchanged(struct gate *g, const struct action *a, const struct 
 {
     struct policy_subject asked = g->subject.s; /* its corners are not compared */
     struct crop now;
-    if (look_up_targets(g, a, transform, e))
+    char *text = xstrdup(asked.writing.known ? asked.writing.text : "");
+    asked.writing.text = text;
+    int rc = gate_look(g, a, transform, e);
+    *same = rc == 0 && same_targets(&asked, &g->subject.s);
+    free(text);
+    if (rc)
         return -1;
     take_crop(g, 2 * NEAR, 2 * NEAR, &now);
-    *same = same_targets(&asked, &g->subject.s);
     if (near->im.rgb && now.im.rgb && near->x >= 0)
         *same = *same && image_tiles_changed(&near->im, &now.im, changed_level) == 0;
     image_free(&now.im);
@@ -358,7 +328,7 @@ int gate_decide(struct gate *g, const struct action *a, const struct view_transf
     if (gate_judge(g, a, transform, &out->rule, e))
         return -1;
     describe_window(g, out->where, sizeof out->where);
-    g->window = last_target(g) ? last_target(g)->window.id : 0;
+    g->window = g->subject.s.n_targets ? g->subject.s.targets[0].window.id : 0;
     if (out->rule.verdict == POLICY_CONFIRM && g->o.dry_run)
         out->who = "dry run";
     else if (out->rule.verdict == POLICY_CONFIRM && reviewed)

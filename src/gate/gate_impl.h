@@ -1,4 +1,4 @@
-/* gate_impl.h - struct gate.  Private to gate/gate.c and gate/type.c. */
+/* gate_impl.h - struct gate.  Private to gate/gate.c, gate/targets.c and gate/type.c. */
 #ifndef HOLORUN_GATE_GATE_IMPL_H
 #define HOLORUN_GATE_GATE_IMPL_H
 
@@ -11,8 +11,16 @@ struct gate {
     struct gate_options o;
     struct screen *screen;
     char *dir;
-    struct redact *redact;          /* NULL: nothing to cover */
-    unsigned long window;           /* of the last action that passed */
+    struct redact *redact; /* NULL: nothing to cover */
+    unsigned long window;  /* that the rules were applied to; keys may go there */
+    char *pasted;          /* what the current action would paste; NULL: nothing, or not known */
+    struct written {       /* into one window, since the last Return or escape from it */
+        unsigned long window;
+        char text[512]; /* its end */
+        bool moved;     /* the cursor may be elsewhere */
+    } written;
+    unsigned buttons; /* bits of those that actions have left down */
+    char thought[1024];
     struct subject subject;         /* of the current action; large */
     const char *named[SECRETS_MAX]; /* secrets that it would type */
     uint32_t held[POLICY_MAX_KEYS];
@@ -21,5 +29,15 @@ struct gate {
     struct goals *goals; /* NULL: no task */
     struct policy_spent spent;
 };
+
+/* Fills in g->subject: what the action would touch and write, now.  -1: the display is lost. */
+int gate_look(struct gate *g, const struct action *a, const struct view_transform *transform, struct err *e);
+/* The rules applied to g->subject. */
+struct policy_ruling gate_apply_rules(const struct gate *g, const struct action *a);
+/* The rules applied to the same action if what it writes went into w instead.  false: they would ask or forbid. */
+bool gate_allows_window(struct gate *g, const struct action *a, const struct screen_window *w,
+                        struct policy_ruling *out);
+/* After the action was done. */
+void gate_note_written(struct gate *g, const struct action *a);
 
 #endif

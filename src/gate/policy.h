@@ -7,28 +7,31 @@
  *     rules:
  *       - confirm: orders         # the verdict, and a name for people
  *         actions: [click, type]  # kinds, as in the record of a run
- *         element: buy|order      # regex, on the model's description of the target
- *         text: invoice           # regex, on the text typed or the address
+ *         element: buy|order      # regex, on the model's description of the target and its accessible name;
+ *                                 # without a description also on the model's thought and a dialog's title
+ *         text: invoice           # regex, on the text that is typed, pasted or dropped, or the address
  *         title: Shop             # regex, on the title of the window ...
  *         class: firefox          # ... on its class ...
  *         program: bin/xterm$     # ... on the file of its process
- *         terminal: yes           # the window is a terminal by its class
- *         zone: [0, 0, 100%, 32]  # x, y, width, height on the root window; pixels or %
+ *         terminal: yes           # the window is a terminal, by its class or its shell, or a launcher
+ *         zone: [0, 0, 100%, 32]  # x, y, width, height on the root window; pixels or %; a drag that passes counts
  *         keys: [ctrl+w, alt+F4]  # chords, spelled as models spell them
  *         longer: 500             # the text has more characters than this
- *         host: ["*.example.org"] # of the address
+ *         host: ["*.example.org"] # of the address; in other texts "code:", for one that would run as an address
  *         secret: [PASSWORD]      # names of secrets that are typed; "*": any
  *         new_goal: yes           # a plan with goals unrelated to the task (goals.h)
  *         after: [50 steps]       # the run has used so many steps, seconds, tokens, actions, typed
  *                                 # characters, or made so many errors in a row
  *
  * The first rule that matches decides.  A rule matches when all its keys do, a key with a list when one
- * item does.  Regexes are PCRE2, case-insensitive.  In doubt a rule forbids rather than allows:
+ * item does.  Regexes are PCRE2, case-insensitive, and are tried on each text as it is and as a person reads it
+ * (fold.h).  In doubt a rule forbids rather than allows:
  *
  *     an action has several targets (a drag)      deny, confirm: any of them     allow: all of them
  *     more keys are down than the chord names     match                          no match
  *     a regex runs into its limit                 match                          no match
  *     an address whose host is unclear            match                          no match
+ *     a text that is pasted and cannot be read    match                          no match
  */
 #ifndef HOLORUN_GATE_POLICY_H
 #define HOLORUN_GATE_POLICY_H
@@ -45,6 +48,18 @@ struct policy_target {
     bool placed; /* x, y are valid: root pixels of the event */
     int x, y;
     struct screen_window window; /* at x, y, else the focused one */
+    bool writes;                 /* what is written goes into this window */
+    bool shell;     /* its process has a shell of its own: it is a terminal, whatever its class */
+    char name[256]; /* of the element at x, y, as the program tells it (AT-SPI); "": not known */
+};
+
+/* Text that an action puts into a window: by typing, by keys that are characters, by pasting (the middle button,
+ * Ctrl+V, Shift+Insert), or by dropping it.  Such an action counts as "type", too. */
+struct policy_writing {
+    bool any, known;    /* known: text is what would be written */
+    const char *text;   /* never NULL when known */
+    const char *before; /* what was written into the same window just before; "": nothing */
+    bool moved;         /* ... and the cursor may not be at its end any more */
 };
 
 enum policy_counter {
@@ -68,9 +83,12 @@ struct policy_subject { /* an action and what it would touch */
     int root_w, root_h;
     struct policy_target targets[POLICY_MAX_TARGETS];
     int n_targets;
-    /* Points of a drag's path, for zones only.  Borrowed x, y pairs. */
+    bool drags; /* a button is down meanwhile; this counts as "drag", too */
+    /* Points of a drag's path: a zone counts when a line between two of them touches it.  Borrowed x, y pairs. */
     const int *corners;
     int n_corners;
+    struct policy_writing writing;
+    const char *thought; /* of the model, for actions that do not describe their target; NULL: none */
     uint32_t held[POLICY_MAX_KEYS]; /* keys that earlier actions left down */
     int n_held;
     const char *const *secrets; /* names of the secrets it would type */
@@ -110,6 +128,9 @@ void policy_free(struct policy *p); /* NULL is fine */
 /* The first rule that matches.  Never fails. */
 struct policy_ruling policy_judge(const struct policy *p, const struct policy_subject *s);
 
+/* Whether windows of this class take the keyboard to run what is typed (rofi, krunner). */
+bool policy_is_launcher(const struct policy *p, const char *class);
+
 const struct policy_limits *policy_limits(const struct policy *p);
 struct buf;
 void policy_put_limits(const struct policy *p, struct buf *out); /* as one member of a JSON object */
@@ -119,9 +140,5 @@ void policy_print(const struct policy *p, struct buf *out); /* the rules in forc
 
 /* The canonical keysym: the same for left and right, keypad and main block, lower and upper case. */
 uint32_t policy_key(uint32_t keysym);
-
-/* The host of a text typed into an address bar, in lower case; schemes without a host give the scheme with
- * its colon ("javascript:").  false: unclear (host is ""). */
-bool policy_host(const char *address, char host[256]);
 
 #endif

@@ -56,7 +56,7 @@ struct policy {
     enum policy_verdict otherwise;
     int otherwise_line; /* 0: not in the file */
     struct policy_limits limits;
-    struct regex *terminals;
+    struct regex *terminals, *launchers;
     char sha256[65];
 };
 

@@ -174,7 +174,7 @@ static int read_longer(struct rule_reader *g)
 static int add_host(struct rule_reader *g, const char *word)
 {
     const char *p = !strncmp(word, "*.", 2) ? word + 2 : word;
-    size_t n = strspn(p, "abcdefghijklmnopqrstuvwxyz0123456789.-:[]");
+    size_t n = strspn(p, "abcdefghijklmnopqrstuvwxyz0123456789.-:[]"); /* with "code:" */
     if (strcmp(word, "*") != 0 && (!*p || p[n]))
         return doc_fault(g->y, g->n, g->e,
                          "expected a host in small letters as example.org, *.example.org for those below "

@@ -33,20 +33,38 @@ static void add_place(const struct builder *m, int32_t x, int32_t y)
         t->x = clamp(m->root->pointer[0], m->root->w), t->y = clamp(m->root->pointer[1], m->root->h);
 }
 
+/* Where the drag goes, with its first and last point as targets. */
 static void add_drag(const struct builder *m, const struct action *a)
 {
     struct subject *out = m->out;
+    int n = 0;
     if (a->path && a->npath >= 2) {
         add_place(m, a->path[0].x, a->path[0].y);
         add_place(m, a->path[a->npath - 1].x, a->path[a->npath - 1].y);
-        for (int i = 0; i < a->npath && i < SUBJECT_CORNERS; i++)
-            to_root(m, a->path[i].x, a->path[i].y, &out->corners[2 * i], &out->corners[2 * i + 1]);
-        out->s.n_corners = a->npath < SUBJECT_CORNERS ? a->npath : SUBJECT_CORNERS;
+        for (; n < a->npath && n < SUBJECT_CORNERS; n++)
+            to_root(m, a->path[n].x, a->path[n].y, &out->corners[2 * n], &out->corners[2 * n + 1]);
+        out->s.n_corners = n;
         return;
     }
     add_place(m, a->x, a->y);
     if (a->x2 != ACTION_ABSENT && a->y2 != ACTION_ABSENT)
         add_place(m, a->x2, a->y2);
+    for (; n < out->s.n_targets && out->s.targets[n].placed; n++)
+        out->corners[2 * n] = out->s.targets[n].x, out->corners[2 * n + 1] = out->s.targets[n].y;
+    out->s.n_corners = n;
+}
+
+/* A move or release while a button is down is the rest of a drag, from where the pointer is. */
+static void add_rest_of_drag(const struct builder *m)
+{
+    const struct policy_target *t = &m->out->s.targets[0];
+    if (!m->root->button_down || !m->root->pointer || !t->placed)
+        return;
+    const int line[4] = {clamp(m->root->pointer[0], m->root->w), clamp(m->root->pointer[1], m->root->h), t->x,
+                         t->y};
+    memcpy(m->out->corners, line, sizeof line);
+    m->out->s.n_corners = 2;
+    m->out->s.drags = true;
 }
 
 void subject_build(struct subject *out, const struct action *a, const struct view_transform *p,
@@ -60,9 +78,12 @@ void subject_build(struct subject *out, const struct action *a, const struct vie
         add_drag(&m, a);
         break;
     case ACT_MOVE:
+    case ACT_MUP:
+        add_place(&m, a->x, a->y);
+        add_rest_of_drag(&m);
+        break;
     case ACT_CLICK:
     case ACT_MDOWN:
-    case ACT_MUP:
     case ACT_SCROLL:
         add_place(&m, a->x, a->y);
         break;
@@ -85,6 +106,7 @@ void subject_build(struct subject *out, const struct action *a, const struct vie
     default:
         break;
     }
+    writing_begin(&out->s, out->typed);
 }
 
 void subject_update_held(const struct action *a, uint32_t held[POLICY_MAX_KEYS], int *n)

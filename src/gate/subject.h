@@ -12,17 +12,31 @@ enum { SUBJECT_CORNERS = ACTION_MAX_PATH };
 struct subject { /* with the corners that s borrows */
     struct policy_subject s;
     int corners[2 * SUBJECT_CORNERS];
+    char typed[4 * ACTION_MAX_KEYS * 20 + 1]; /* the characters of keys */
 };
 
 struct subject_root {
     int w, h;           /* of the root window: points outside are clamped, as events are */
     const int *pointer; /* x, y: where actions without a place act; NULL: unknown */
+    bool button_down;   /* an earlier action has left one down */
 };
 
 /* Targets: start and end of a drag, the place of a pointer action or of typing into a place; key actions
  * have one without a place, the focused window. */
 void subject_build(struct subject *out, const struct action *a, const struct view_transform *p,
                    const struct subject_root *root);
+
+/* ---- what an action writes (writing.c) ------------------------------------------------------------ */
+
+enum writing_source { WRITING_NONE, WRITING_PRIMARY = 1, WRITING_CLIPBOARD = 2 };
+
+/* Fills in s->writing and the targets' writes as far as the action itself tells; typed: memory for characters. */
+void writing_begin(struct policy_subject *s, char *typed);
+/* The selections that the action would paste, as bits; any of them when it is not known which. */
+unsigned writing_sources(const struct policy_subject *s);
+/* Whether a key, pressed with the others of its action, moves the cursor or deletes: what was written before is no
+ * longer all there, or goes on elsewhere. */
+bool writing_ends_line(const struct action *a);
 
 /* Keys that are down after the action, given those before. */
 void subject_update_held(const struct action *a, uint32_t held[POLICY_MAX_KEYS], int *n);

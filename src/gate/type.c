@@ -1,4 +1,8 @@
-/* type.c - performs actions that passed the gate; typing a secret is done in parts:
+/* type.c - performs actions that passed the gate.
+ *
+ * Keys are pressed only while the window has the keyboard that the rules were applied to, or another one into which
+ * they would let the same text go: screen_set_check() asks before each event.  Writing into a place is done in
+ * parts, as the click may move the keyboard elsewhere; typing a secret in more of them:
  *
  *     capture | click | check the focus | type with keys only | capture | Enter
  *
@@ -6,9 +10,18 @@
  */
 #include "gate/gate_impl.h"
 
-#include <X11/keysym.h>
+#include "base/clock.h"
+#include "base/utf8.h"
 
-enum { FOCUS_MS = 120 }; /* until a click has moved the focus */
+#include <X11/keysym.h>
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    FOCUS_MS = 120,       /* until a click has moved the focus */
+    FOCUS_MOST_MS = 1000, /* ... under a slow window manager */
+    FOCUS_POLL_MS = 20
+};
 
 struct typing {
     struct gate *g;
@@ -16,16 +29,19 @@ struct typing {
     const struct view_transform *transform;
     struct exec_result *r;
     struct err *e;
+    bool secret;
+    unsigned long focus, top; /* found to be right, as the server has them; focus 0: look again */
+    bool elsewhere;           /* keys would have gone where they may not */
 };
 
 /* Executes a part of the action. */
-static enum action_fault execute_part(const struct typing *t, const struct action *a)
+static enum action_fault execute_part(struct typing *t, const struct action *a)
 {
     struct exec_result one = {0};
     enum action_fault f = action_execute(t->g->screen, a, t->transform, &one, t->e);
     t->r->events += one.events;
     t->r->ms += one.ms;
-    return f;
+    return f && t->elsewhere ? FAULT_FOCUS : f;
 }
 
 static enum action_fault wait_ms(const struct typing *t, int ms)
@@ -33,45 +49,124 @@ static enum action_fault wait_ms(const struct typing *t, int ms)
     return screen_wait(t->g->screen, ms, t->e) ? FAULT_STOPPED : FAULT_NONE;
 }
 
-/* Clicks the place, if there is one; FAULT_FOCUS when another window than expected has the focus. */
-static enum action_fault focus_target(const struct typing *t, struct screen_window *w)
+/* ---- which window gets the keys ------------------------------------------------------------------- */
+
+/* A launcher that has opened meanwhile has the keyboard without the focus. */
+static bool launcher_opened(struct typing *t, struct screen_window *w)
 {
-    enum action_fault f = FAULT_NONE;
-    if (t->a->x != ACTION_ABSENT && t->a->y != ACTION_ABSENT) {
-        struct action click = {.kind = ACT_CLICK, .x = t->a->x, .y = t->a->y, .button = 1, .count = 1};
-        f = execute_part(t, &click);
-        f = f ? f : wait_ms(t, FOCUS_MS);
+    struct screen_window found[8];
+    int n = screen_overlays(t->g->screen, found, 8);
+    for (int i = 0; i < n; i++) {
+        bool known = false;
+        for (int k = 0; k < t->g->subject.s.n_targets; k++)
+            known = known || t->g->subject.s.targets[k].window.id == found[i].id;
+        if (known || !policy_is_launcher(t->g->o.policy, found[i].class))
+            continue;
+        *w = found[i];
+        return true;
     }
-    if (f)
-        return f;
-    if (screen_focused_window(t->g->screen, w))
-        return err_set(t->e, ERR_ENV, "display '%s' was lost", screen_name(t->g->screen)), FAULT_X11;
-    if (w->id == t->g->window)
-        return FAULT_NONE;
-    err_set(t->e, ERR_FAILED, "the secret was not typed: another window has the keyboard");
-    return FAULT_FOCUS;
+    return false;
 }
 
-static enum action_fault type_filled(const struct typing *t)
+/* 0: the keys may go to the window that would get them now. */
+static int check_window(struct typing *t, struct err *e)
+{
+    struct gate *g = t->g;
+    struct policy_ruling rule = {.rule = ""};
+    struct screen_window w;
+    if (screen_focused_window(g->screen, &w))
+        return err_set(e, ERR_ENV, "display '%s' was lost", screen_name(g->screen));
+    bool launcher = launcher_opened(t, &w);
+    if (!launcher && w.id == g->window)
+        return 0;
+    if (!t->secret && gate_allows_window(g, t->a, &w, &rule))
+        return 0;
+    char title[100] = "";
+    snprintf(title, sizeof title, "%.99s", *w.title ? w.title : *w.class ? w.class : "without a title");
+    title[utf8_valid_prefix(title, strlen(title))] = 0;
+    t->elsewhere = true;
+    if (t->secret)
+        return err_set(e, ERR_FAILED, "the secret was not typed: another window has the keyboard");
+    return err_set(e, ERR_FAILED,
+                   "another window has the keyboard now (%s), and the rule \"%s\" %s: what was not yet "
+                   "written there was left out; look again",
+                   title, rule.rule, rule.verdict == POLICY_DENY ? "forbids it" : "asks a person first");
+}
+
+static int check_before_event(void *arg, struct err *e)
+{
+    struct typing *t = arg;
+    unsigned long top = screen_topmost(t->g->screen), focus = screen_focus(t->g->screen);
+    if (focus && focus == t->focus && top == t->top)
+        return 0;
+    if (check_window(t, e))
+        return -1;
+    t->focus = focus;
+    t->top = top;
+    return 0;
+}
+
+/* Clicks the place, if there is one, and waits until the keyboard has followed. */
+static enum action_fault focus_target(struct typing *t)
+{
+    struct gate *g = t->g;
+    if (t->a->x == ACTION_ABSENT || t->a->y == ACTION_ABSENT)
+        return FAULT_NONE;
+    struct action click = {.kind = ACT_CLICK, .x = t->a->x, .y = t->a->y, .button = 1, .count = 1};
+    enum action_fault f = execute_part(t, &click);
+    f = f ? f : wait_ms(t, FOCUS_MS);
+    struct screen_window w;
+    int64_t start = clock_ns();
+    while (!f && screen_focused_window(g->screen, &w) == 0 && w.id != g->window &&
+           clock_ms_since(start) < FOCUS_MOST_MS) {
+        struct policy_ruling rule;
+        if (!t->secret && gate_allows_window(g, t->a, &w, &rule))
+            break;
+        f = wait_ms(t, FOCUS_POLL_MS);
+    }
+    return f;
+}
+
+/* A part that presses keys. */
+static enum action_fault press(struct typing *t, const struct action *a)
+{
+    struct err why = ERR_INIT;
+    if (check_window(t, &why)) {
+        *t->e = why;
+        return t->elsewhere ? FAULT_FOCUS : FAULT_X11;
+    }
+    screen_set_check(t->g->screen, check_before_event, t);
+    enum action_fault f = execute_part(t, a);
+    screen_set_check(t->g->screen, NULL, NULL);
+    return f;
+}
+
+/* ---- secrets ---------------------------------------------------------------------------------------- */
+
+static enum action_fault type_filled(struct typing *t)
 {
     char *filled = secrets_fill(t->g->o.secrets, t->a->text);
     struct action type = {.kind = ACT_TYPE, .text = filled, .overwrite = t->a->overwrite, .secret = true};
     type.x = type.y = ACTION_ABSENT;
-    enum action_fault f = execute_part(t, &type);
+    enum action_fault f = press(t, &type);
     secrets_free_filled(filled);
     return f;
 }
 
 /* Enter comes last: the second capture must still show the field. */
-static enum action_fault type_secret(const struct typing *t)
+static enum action_fault type_secret(struct typing *t)
 {
     struct gate *g = t->g;
     struct screen_window w;
     if (g->redact && redact_before(g->redact, t->e))
         return FAULT_X11;
-    enum action_fault f = focus_target(t, &w);
+    enum action_fault f = focus_target(t);
     if (f)
         return f;
+    if (screen_focused_window(g->screen, &w))
+        return err_set(t->e, ERR_ENV, "display '%s' was lost", screen_name(g->screen)), FAULT_X11;
+    if (check_window(t, t->e))
+        return FAULT_FOCUS;
     f = type_filled(t);
     if (g->redact) { /* also when typing failed half-way */
         struct err late = ERR_INIT;
@@ -87,27 +182,36 @@ static enum action_fault type_secret(const struct typing *t)
         return f;
     struct action enter = {.kind = ACT_KEY, .keys = {XK_Return}, .nkeys = 1, .count = 1};
     enter.x = enter.y = ACTION_ABSENT;
-    return execute_part(t, &enter);
+    return press(t, &enter);
 }
 
-/* Other actions change more than the field that a secret was typed into. */
-static enum action_fault execute(struct gate *g, const struct action *a,
-                                 const struct view_transform *transform, struct exec_result *r, struct err *e)
+/* ---- all actions ------------------------------------------------------------------------------------ */
+
+static bool presses_keys(enum action_kind k)
 {
-    bool harmless =
-        a->kind == ACT_WAIT || a->kind == ACT_OBSERVE || a->kind == ACT_PLAN || a->kind == ACT_MOVE;
-    if (g->redact && !harmless)
-        redact_seal(g->redact);
-    return action_execute(g->screen, a, transform, r, e);
+    return k == ACT_TYPE || k == ACT_KEY || k == ACT_KEYDOWN || k == ACT_HOLDTAP || k == ACT_GOTO ||
+           k == ACT_BACK || k == ACT_FORWARD || k == ACT_REFRESH;
 }
 
 enum action_fault gate_execute(struct gate *g, const struct action *a, const struct view_transform *transform,
                                struct exec_result *r, struct err *e)
 {
     const char *names[SECRETS_MAX];
-    if (a->kind != ACT_TYPE || !a->text || !secrets_find_names(g->o.secrets, a->text, names))
-        return execute(g, a, transform, r, e);
+    struct err own = ERR_INIT;
+    struct typing t = {.g = g, .a = a, .transform = transform, .r = r, .e = e ? e : &own};
     *r = (struct exec_result){0};
-    struct typing t = {g, a, transform, r, e};
-    return type_secret(&t);
+    t.secret = a->kind == ACT_TYPE && a->text && secrets_find_names(g->o.secrets, a->text, names);
+    if (t.secret)
+        return type_secret(&t);
+    bool harmless =
+        a->kind == ACT_WAIT || a->kind == ACT_OBSERVE || a->kind == ACT_PLAN || a->kind == ACT_MOVE;
+    if (g->redact && !harmless) /* what it changes is more than the field that a secret was typed into */
+        redact_seal(g->redact);
+    if (!presses_keys(a->kind))
+        return execute_part(&t, a);
+    struct action part = *a;
+    enum action_fault f = a->kind == ACT_TYPE ? focus_target(&t) : FAULT_NONE;
+    if (a->kind == ACT_TYPE)
+        part.x = part.y = ACTION_ABSENT;
+    return f ? f : press(&t, &part);
 }

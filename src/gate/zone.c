@@ -62,3 +62,21 @@ struct screen_rect zone_rect(const struct zone *z, int w, int h)
     span(z, 1, h, &y0, &y1);
     return (struct screen_rect){x0, y0, x1 - x0, y1 - y0};
 }
+
+/* Cuts the part 0..1 of the line that is left to the side from..to of one axis; false: nothing is left. */
+static bool cut(double at, double step, double from, double to, double part[2])
+{
+    if (step == 0)
+        return at >= from && at <= to;
+    double enter = (from - at) / step, leave = (to - at) / step;
+    part[0] = fmax(part[0], fmin(enter, leave));
+    part[1] = fmin(part[1], fmax(enter, leave));
+    return part[0] <= part[1];
+}
+
+bool zone_touched(const struct screen_rect *r, const int a[2], const int b[2])
+{
+    double part[2] = {0, 1};
+    return r->w > 0 && r->h > 0 && cut(a[0], b[0] - a[0], r->x - 0.5, r->x + r->w - 0.5, part) &&
+           cut(a[1], b[1] - a[1], r->y - 0.5, r->y + r->h - 0.5, part);
+}

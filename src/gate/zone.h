@@ -25,4 +25,7 @@ int zones_read(const char *const *texts, const char *from, struct zone out[ZONES
 /* On a root window of that size, rounded outwards. */
 struct screen_rect zone_rect(const struct zone *z, int w, int h);
 
+/* Whether the straight line from a to b touches r. */
+bool zone_touched(const struct screen_rect *r, const int a[2], const int b[2]);
+
 #endif

@@ -90,13 +90,12 @@ static int local_pid(struct screen *s, Window w)
     return pid > 0 && is_local(s, w) ? pid : 0;
 }
 
-static void program_of(struct screen *s, Window w, char *out, size_t size)
+static void program_of(int pid, char *out, size_t size)
 {
-    int pid = local_pid(s, w);
+    char link[64];
     out[0] = 0;
     if (!pid)
         return;
-    char link[64];
     snprintf(link, sizeof link, "/proc/%d/exe", pid);
     ssize_t n = readlink(link, out, size - 1);
     out[n > 0 ? n : 0] = 0;
@@ -113,12 +112,19 @@ static void rect_of(struct screen *s, Window w, struct screen_rect *out)
     out->h = a.height;
 }
 
-static void describe(struct screen *s, Window w, struct screen_window *out)
+static bool is_dialog(struct screen *s, Window w)
 {
-    out->id = w;
+    Atom type = (Atom)window_property(s, w, "_NET_WM_WINDOW_TYPE", XA_ATOM);
+    return window_property(s, w, "WM_TRANSIENT_FOR", XA_WINDOW) != 0 ||
+           (type && type == XInternAtom(s->dpy, "_NET_WM_WINDOW_TYPE_DIALOG", False));
+}
+
+void hit_test_describe(struct screen *s, Window w, struct screen_window *out)
+{
+    *out = (struct screen_window){.id = w, .pid = local_pid(s, w), .dialog = is_dialog(s, w)};
     window_title(s, w, out->title, sizeof out->title);
     window_class(s, w, out->class, sizeof out->class);
-    program_of(s, w, out->program, sizeof out->program);
+    program_of(out->pid, out->program, sizeof out->program);
     rect_of(s, w, &out->rect);
 }
 
@@ -134,7 +140,7 @@ int screen_window_at(struct screen *s, int x, int y, struct screen_window *out)
     xtrap_begin(&trap, s->dpy);
     Window w = program_window(s, chain, hit_test_chain(s, x, y, chain));
     if (w)
-        describe(s, w, out);
+        hit_test_describe(s, w, out);
     xtrap_end(&trap);
     return s->lost ? -1 : 0;
 }
@@ -165,7 +171,7 @@ int screen_focused_window(struct screen *s, struct screen_window *out)
     xtrap_begin(&trap, s->dpy);
     Window w = focused_window(s);
     if (w)
-        describe(s, w, out);
+        hit_test_describe(s, w, out);
     xtrap_end(&trap);
     return s->lost ? -1 : 0;
 }

@@ -7,6 +7,7 @@
  *   window.c    titles, activation          paste.c           text without any free keycode
  *   hit_test.c  windows, their programs     held.c            keys and buttons that are down
  *   watch.c     a person at the display     cpu_wait.c        programs that wait for a CPU
+ *   receiver.c  what is written into what
  *   stop.c      stop flags                  stopfile.c        stop files
  *   guard.c     watchdog process            xtrap.c           X errors, lost connections
  */
@@ -107,6 +108,8 @@ struct screen {
 
     struct held held;
     int64_t events;
+    int (*check)(void *arg, struct err *e); /* screen_set_check() */
+    void *check_arg;
 };
 
 /* ---- screen.c ---------------------------------------------------------------------------------- */
@@ -166,6 +169,8 @@ void cpu_wait_end(struct cpu_wait *v);
 
 /* ---- hit_test.c ----------------------------------------------------------------------------------- */
 
+/* Fills *out; inside a trap. */
+void hit_test_describe(struct screen *s, Window w, struct screen_window *out);
 /* Local processes of the focused window and of the one under the pointer; returns how many. */
 int hit_test_pids(struct screen *s, int pids[2]);
 enum { HIT_TEST_DEPTH = 32 };

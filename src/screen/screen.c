@@ -211,6 +211,8 @@ int screen_may_act(struct screen *s, struct err *e)
         return -1;
     if (screen_person(s))
         return err_set(e, ERR_FAILED, "a person uses the %s: nothing more was done", screen_person(s));
+    if (s->check && s->check(s->check_arg, e))
+        return -1;
     return held_acquire(&s->held, s->dpy, e);
 }
 

@@ -81,6 +81,8 @@ struct screen_window { /* a program's window, without the window manager's frame
     char title[512], class[128];
     char program
         [256]; /* executable of the process it claims to belong to; "": unknown or on another machine */
+    int pid;   /* of that process; 0: unknown */
+    bool dialog;
     struct screen_rect rect;
 };
 /* The window that an event at this point would reach, and the one that has the keyboard.  -1: the display
@@ -93,6 +95,23 @@ int screen_find_window(struct screen *s, const char *class, const char *title, s
 int screen_window_rect(struct screen *s, unsigned long id, struct screen_rect *out);
 /* Whether the window exists and is the visible one at this point. */
 bool screen_window_covers(struct screen *s, unsigned long id, int x, int y);
+
+/* ---- what is written, and what gets it (receiver.c) -------------------------------------------- */
+
+/* The text that the middle button (primary) or Ctrl+V would paste, owned by the caller; "" when there is none.
+ * -1: not known, as its owner does not answer within 0.3 s, or it is no text. */
+int screen_selection(struct screen *s, bool primary, char **text);
+/* Visible windows that the window manager does not manage and that have a class, topmost first: menus, and
+ * launchers, which take the keyboard without having the focus.  Returns how many. */
+int screen_overlays(struct screen *s, struct screen_window *out, int max);
+/* Whether the window's process has a child on a pseudo-terminal: a terminal, or an editor with one. */
+bool screen_has_shell(const struct screen_window *w);
+/* The window with the focus, as the server has it; 0: the one under the pointer, or none.  One request. */
+unsigned long screen_focus(struct screen *s);
+/* The topmost child of the root window; another one when something has opened.  One request. */
+unsigned long screen_topmost(struct screen *s);
+/* Called before each event until it is set to NULL; -1 refuses the event. */
+void screen_set_check(struct screen *s, int (*check)(void *arg, struct err *e), void *arg);
 
 /* ---- input: 0 done, -1 failed (e->kind ERR_STOPPED when the stop flag is set) ------------------ */
 

@@ -1,0 +1,137 @@
+/* address.c - a text that goes into an address bar: what is typed, and where a browser would go.
+ *
+ * The executor and the rules both use this reading, so they cannot disagree.  An address is one line: a line end
+ * would go to one address and type the rest somewhere else.  Addresses may be disguised: user names before an @, backslashes, percent signs, look-alike letters.  What
+ * a browser reads as a path is a path here; anything but ASCII letters, digits, dots and hyphens makes the
+ * host unclear.
+ */
+#include "actions/action.h"
+
+#include "base/utf8.h"
+
+#include <ctype.h>
+#include <string.h>
+#include <strings.h>
+
+/* Length of the scheme at the start: letters and a colon that no port follows; 0: none. */
+static size_t scheme_of(const char *s)
+{
+    size_t n = 0;
+    while (isalnum((unsigned char)s[n]) || (n && strchr("+-.", s[n]) && s[n]))
+        n++;
+    if (!n || !isalpha((unsigned char)s[0]) || s[n] != ':')
+        return 0;
+    bool port = isdigit((unsigned char)s[n + 1]); /* localhost:8080 */
+    return port ? 0 : n;
+}
+
+bool action_one_line(const char *text)
+{
+    uint32_t c;
+    for (size_t n = strlen(text); n;) {
+        int len = utf8_decode(text, n, &c);
+        if (len <= 0 || c < 0x20 || (c >= 0x7f && c < 0xa0))
+            return false;
+        text += len;
+        n -= (size_t)len;
+    }
+    return true;
+}
+
+static void put_lower(char host[256], const char *s, size_t len)
+{
+    size_t n = len < 255 ? len : 255;
+    for (size_t i = 0; i < n; i++)
+        host[i] = (char)tolower((unsigned char)s[i]);
+    host[n] = 0;
+}
+
+/* The authority without user name, password, port and trailing dots. */
+static const char *host_of(const char *authority, size_t *len)
+{
+    const char *p = authority;
+    size_t n = strcspn(p, "/\\?#");
+    const char *at = memrchr(p, '@', n);
+    if (at) {
+        n -= (size_t)(at + 1 - p);
+        p = at + 1;
+    }
+    size_t port = n;
+    while (port && isdigit((unsigned char)p[port - 1]))
+        port--;
+    if (port && p[port - 1] == ':')
+        n = port - 1;
+    while (n && p[n - 1] == '.') /* example.org. is example.org */
+        n--;
+    *len = n;
+    return p;
+}
+
+/* false: unclear. */
+static bool read_host(const char *s, char host[256])
+{
+    size_t scheme = scheme_of(s), n;
+    bool web = (scheme == 4 && !strncasecmp(s, "http", 4)) || (scheme == 5 && !strncasecmp(s, "https", 5));
+    if (scheme && !web) {
+        put_lower(host, s, scheme + 1);
+        return true;
+    }
+    const char *p = scheme ? s + scheme + 1 : s;
+    p = host_of(p + strspn(p, "/\\"), &n);
+    bool clear = n > 0 && n < 256;
+    for (size_t i = 0; clear && i < n; i++) /* no %41, no look-alike letters */
+        clear = isalnum((unsigned char)p[i]) || strchr("-.:[]", p[i]);
+    if (clear)
+        put_lower(host, p, n);
+    return clear;
+}
+
+int action_address(const char *text, struct action_address *out, struct err *e)
+{
+    size_t n = strlen(text);
+    *out = (struct action_address){0};
+    while (n && *text == ' ')
+        text++, n--;
+    while (n && text[n - 1] == ' ')
+        n--;
+    if (n >= sizeof out->typed)
+        return err_set(e, ERR_USAGE, "an address of more than %zu bytes", sizeof out->typed - 1);
+    memcpy(out->typed, text, n);
+    if (!action_one_line(out->typed))
+        return err_set(e, ERR_USAGE, "an address is one line, without control characters");
+    out->clear = read_host(out->typed, out->host);
+    return 0;
+}
+
+/* The schemes whose addresses are programs, or may hold one. */
+bool action_is_code(const char *text)
+{
+    static const char *const schemes[] = {
+        "javascript:", "vbscript:", "livescript:", "mocha:", "data:", "jar:"};
+    static const char *const around[] = {"view-source:", "feed:", "pcast:"};
+    char line[64];
+    uint32_t c;
+    size_t n = 0;
+    for (size_t left = strlen(text);
+         left && n < sizeof line - 1;) { /* what browsers drop when text is pasted */
+        int len = utf8_decode(text, left, &c);
+        len = len > 0 ? len : 1;
+        if (c > ' ' && c < 0x7f)
+            line[n++] = (char)tolower((int)c);
+        else if (c == ' ' && n)
+            line[n++] = ' ';
+        text += len;
+        left -= (size_t)len;
+    }
+    line[n] = 0;
+    const char *at = line;
+    for (const char *from = NULL; from != at;) {
+        from = at;
+        for (size_t i = 0; i < sizeof around / sizeof *around; i++)
+            at += strncmp(at, around[i], strlen(around[i])) ? 0 : strlen(around[i]);
+    }
+    for (size_t i = 0; i < sizeof schemes / sizeof *schemes; i++)
+        if (!strncmp(at, schemes[i], strlen(schemes[i])))
+            return strcmp(schemes[i], "data:") != 0 || (at[5] && at[5] != ' ');
+    return false;
+}

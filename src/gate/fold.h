@@ -1,0 +1,10 @@
+/* fold.h - a text as a person reads it: look-alike letters of other scripts, styled and accented letters become
+ * plain ones, invisible characters vanish, spaced-out words close up.
+ */
+#ifndef HOLORUN_GATE_FOLD_H
+#define HOLORUN_GATE_FOLD_H
+
+/* In lower case; owned by the caller.  text: UTF-8. */
+char *fold_text(const char *text);
+
+#endif

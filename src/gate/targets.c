@@ -1,0 +1,266 @@
+/* targets.c - what an action would touch and write, looked up on the display, and the rules applied to it.
+ *
+ * subject.c says from the action alone which points and which windows matter; here they get their windows, the names
+ * of elements, the text that would be pasted, and what was written just before.
+ */
+#include "gate/gate_impl.h"
+
+#include "base/utf8.h"
+
+#include <X11/keysym.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { OVERLAYS = 8 };
+
+static bool uses_keyboard(enum action_kind k)
+{
+    return k == ACT_TYPE || k == ACT_KEY || k == ACT_KEYDOWN || k == ACT_HOLDTAP || k == ACT_GOTO;
+}
+
+static bool uses_pointer(enum action_kind k)
+{
+    return k == ACT_CLICK || k == ACT_MDOWN || k == ACT_MUP || k == ACT_DRAG;
+}
+
+/* ---- windows ------------------------------------------------------------------------------------ */
+
+static int look_up_windows(struct gate *g, struct err *e)
+{
+    struct policy_subject *s = &g->subject.s;
+    for (int i = 0; i < s->n_targets; i++) {
+        struct policy_target *t = &s->targets[i];
+        int rc = t->placed ? screen_window_at(g->screen, t->x, t->y, &t->window)
+                           : screen_focused_window(g->screen, &t->window);
+        if (rc)
+            return err_set(e, ERR_ENV, "display '%s' was lost", screen_name(g->screen));
+    }
+    return 0;
+}
+
+static void add_target(struct policy_subject *s, const struct screen_window *w)
+{
+    if (s->n_targets < POLICY_MAX_TARGETS)
+        s->targets[s->n_targets++] = (struct policy_target){.window = *w, .writes = true};
+}
+
+/* Launchers have the keyboard without the focus; the entry "Paste" of a menu writes into the window with the
+ * focus. */
+static void add_receivers(struct gate *g, const struct action *a)
+{
+    struct policy_subject *s = &g->subject.s;
+    struct screen_window found[OVERLAYS];
+    int n = uses_keyboard(a->kind) ? screen_overlays(g->screen, found, OVERLAYS) : 0;
+    for (int i = 0; i < n; i++)
+        if (policy_is_launcher(g->o.policy, found[i].class))
+            add_target(s, &found[i]);
+    if (a->kind == ACT_CLICK && s->writing.any && screen_focused_window(g->screen, &found[0]) == 0)
+        add_target(s, &found[0]);
+}
+
+static void look_for_shells(struct policy_subject *s, bool keys)
+{
+    for (int i = 0; i < s->n_targets; i++) {
+        struct policy_target *t = &s->targets[i];
+        t->shell = (keys || t->writes) && screen_has_shell(&t->window);
+    }
+}
+
+static void look_up_names(struct gate *g)
+{
+    struct policy_subject *s = &g->subject.s;
+    for (int i = 0; g->o.name_at && i < s->n_targets; i++) {
+        struct policy_target *t = &s->targets[i];
+        if (t->placed && !g->o.name_at(g->o.name_arg, t->x, t->y, t->window.title, t->name, sizeof t->name))
+            t->name[0] = 0;
+    }
+}
+
+/* ---- what is written ---------------------------------------------------------------------------- */
+
+static void read_selections(struct gate *g)
+{
+    struct policy_writing *w = &g->subject.s.writing;
+    unsigned sources = writing_sources(&g->subject.s);
+    char *primary = NULL, *clipboard = NULL;
+    free(g->pasted);
+    g->pasted = NULL;
+    if (!sources)
+        return;
+    bool unknown = (sources & WRITING_PRIMARY && screen_selection(g->screen, true, &primary)) ||
+                   (sources & WRITING_CLIPBOARD && screen_selection(g->screen, false, &clipboard));
+    if (!unknown)
+        g->pasted = xasprintf("%s%s%s", primary ? primary : "", primary && clipboard ? "\n" : "",
+                              clipboard ? clipboard : "");
+    free(primary);
+    free(clipboard);
+    w->known = g->pasted != NULL;
+    w->text = g->pasted ? g->pasted : "";
+}
+
+static void remember_before(struct gate *g, const struct action *a)
+{
+    struct policy_subject *s = &g->subject.s;
+    struct policy_writing *w = &s->writing;
+    bool same = s->n_targets && s->targets[0].window.id == g->written.window;
+    bool replaced = a->kind == ACT_TYPE && a->overwrite;
+    if (!w->any || !same || replaced)
+        return;
+    w->before = g->written.text;
+    w->moved = g->written.moved || a->x != ACTION_ABSENT;
+}
+
+static void append_written(struct written *w, const char *text)
+{
+    size_t have = strlen(w->text), n = strlen(text), most = sizeof w->text - 1;
+    if (n > most)
+        text += n - most, n = most;
+    if (have + n > most) {
+        memmove(w->text, w->text + (have + n - most), most - n);
+        have = most - n;
+    }
+    memcpy(w->text + have, text, n);
+    w->text[have + n] = 0;
+}
+
+static bool leaves_field(const struct action *a)
+{
+    bool command = false, plain = false;
+    for (int i = 0; i < a->nkeys; i++) {
+        uint32_t k = policy_key(a->keys[i]);
+        plain = plain || k == XK_Return || k == XK_Escape || k == XK_Tab;
+        command = command || k == XK_Control_L || k == XK_Alt_L || k == XK_Super_L;
+    }
+    return (a->kind == ACT_KEY || a->kind == ACT_HOLDTAP) && (plain || command) && !writing_ends_line(a);
+}
+
+void gate_note_written(struct gate *g, const struct action *a)
+{
+    const struct policy_subject *s = &g->subject.s;
+    const struct policy_writing *w = &s->writing;
+    unsigned long window = s->n_targets ? s->targets[0].window.id : 0;
+    for (int i = 0; i < s->n_targets; i++)
+        window = s->targets[i].writes ? s->targets[i].window.id : window;
+    if (a->kind == ACT_MDOWN)
+        g->buttons |= 1u << (a->button & 31);
+    if (a->kind == ACT_MUP)
+        g->buttons &= ~(1u << (a->button & 31));
+    bool fresh = a->kind == ACT_GOTO || (!w->any && leaves_field(a)) ||
+                 (a->kind == ACT_TYPE && a->overwrite) || (w->any && window != g->written.window);
+    if (fresh)
+        g->written = (struct written){.window = window};
+    if (w->any && w->known)
+        append_written(&g->written, w->text);
+    g->written.moved = (!fresh && g->written.moved) || a->kind == ACT_CLICK || writing_ends_line(a);
+    if (a->kind == ACT_TYPE && a->press_enter)
+        g->written.text[0] = 0;
+}
+
+/* ---- the whole ------------------------------------------------------------------------------------ */
+
+int gate_look(struct gate *g, const struct action *a, const struct view_transform *transform, struct err *e)
+{
+    struct policy_subject *s = &g->subject.s;
+    struct screen_rect all = screen_root(g->screen);
+    int pointer[2];
+    bool known = screen_pointer(g->screen, &pointer[0], &pointer[1]) == 0;
+    struct subject_root root = {all.w, all.h, known ? pointer : NULL, g->buttons != 0};
+    subject_build(&g->subject, a, transform, &root);
+    memcpy(s->held, g->held, sizeof s->held);
+    s->n_held = g->n_held;
+    if (a->kind == ACT_TYPE && a->text)
+        s->n_secrets = secrets_find_names(g->o.secrets, a->text, g->named);
+    s->secrets = g->named;
+    s->new_goal = a->kind == ACT_PLAN && a->text && g->goals && goals_has_new(g->goals, a->text);
+    s->spent = g->spent;
+    s->thought = *g->thought ? g->thought : NULL;
+    if (look_up_windows(g, e))
+        return -1;
+    writing_begin(s, g->subject.typed); /* with what is known of windows and held keys now */
+    add_receivers(g, a);
+    look_for_shells(s, uses_keyboard(a->kind));
+    if (uses_pointer(a->kind) || a->kind == ACT_TYPE)
+        look_up_names(g);
+    read_selections(g);
+    remember_before(g, a);
+    return 0;
+}
+
+static bool only_observes(enum action_kind k)
+{
+    return k == ACT_MOVE || k == ACT_SCROLL || k == ACT_WAIT || k == ACT_OBSERVE || k == ACT_ZOOM ||
+           k == ACT_PLAN || k == ACT_ANSWER || k == ACT_INFEASIBLE;
+}
+
+struct policy_ruling gate_apply_rules(const struct gate *g, const struct action *a)
+{
+    if (g->o.observe_only && !only_observes(a->kind))
+        return (struct policy_ruling){POLICY_DENY, "observe-only", "--observe-only", 0};
+    return policy_judge(g->o.policy, &g->subject.s);
+}
+
+bool gate_allows_window(struct gate *g, const struct action *a, const struct screen_window *w,
+                        struct policy_ruling *out)
+{
+    struct policy_target *t = &g->subject.s.targets[0], was = *t;
+    int n = g->subject.s.n_targets;
+    t->window = *w;
+    t->name[0] = 0;
+    t->shell = screen_has_shell(w);
+    t->writes = g->subject.s.writing.any;
+    g->subject.s.n_targets = 1;
+    *out = gate_apply_rules(g, a);
+    *t = was;
+    g->subject.s.n_targets = n;
+    return out->verdict == POLICY_ALLOW ||
+           (out->verdict == POLICY_CONFIRM && g->o.confirm.method == CONFIRM_YES);
+}
+
+/* ---- thoughts ------------------------------------------------------------------------------------- */
+
+static bool speaks_of_acting(const char *text, size_t n)
+{
+    static const char *const words[] = {
+        "click",  "press", "tap",  "hit ", "select",
+        "choose", "drag",  "push", "open", "\xe7\x82\xb9\xe5\x87\xbb", /* dianji: click */
+        "klick",  "cliqu", "clic", "нажм", "クリック",
+        "클릭"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        for (size_t k = 0, len = strlen(words[i]); k + len <= n; k++)
+            if (!strncasecmp(text + k, words[i], len))
+                return true;
+    return false;
+}
+
+static size_t sentence_length(const char *s)
+{
+    for (size_t n = 0; s[n]; n++) {
+        bool end = (strchr(".!?;", s[n]) && (s[n + 1] == ' ' || s[n + 1] == '\n')) || s[n] == '\n';
+        if (end)
+            return n + 1;
+        if (!strncmp(s + n, "\xe3\x80\x82", 3)) /* ideographic full stop */
+            return n + 3;
+    }
+    return strlen(s);
+}
+
+/* Only the sentences that say what is done next: those that speak of pressing something, and the last one.  The
+ * others tell of the task, and would make rules ask about everything. */
+void gate_set_thought(struct gate *g, const char *thought)
+{
+    size_t used = 0;
+    g->thought[0] = 0;
+    for (const char *s = thought ? thought : ""; *s;) {
+        size_t n = sentence_length(s);
+        bool last = !s[n + strspn(s + n, " \n")];
+        if ((last || speaks_of_acting(s, n)) && used + 1 < sizeof g->thought) {
+            size_t take = n < sizeof g->thought - 1 - used ? n : sizeof g->thought - 1 - used;
+            memcpy(g->thought + used, s, take);
+            used += take;
+        }
+        s += n;
+    }
+    g->thought[used] = 0;
+    g->thought[utf8_valid_prefix(g->thought, used)] = 0;
+}
