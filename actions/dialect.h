@@ -79,6 +79,9 @@ char *dialect_for_model(const char *model_dir, struct err *e);
  * another space than they were trained for.  The caller frees it; NULL when name is not built in. */
 char *dialect_in_space(const char *name, enum coord_space space, struct err *e);
 
+/* Whether replies describe what they click, so that rules by element can see it. */
+bool dialect_describes(const struct dialect *d);
+
 /* Fills the {slots} of a template; slots: NULL-terminated pairs of name and value.  Unknown slots are
  * refused; a brace that does not open a {lower_case_name} is copied. */
 int dialect_fill(const char *tmpl, const char *const *slots, struct buf *out, struct err *e);

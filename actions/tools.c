@@ -264,6 +264,21 @@ void tools_free(struct tools *t)
     free(t);
 }
 
+bool dialect_describes(const struct dialect *d)
+{
+    bool some = d->syntax == SYNTAX_POCKET; /* its grammar has a place for it, and no table */
+    for (int i = 0; i < d->tools->n; i++) {
+        const struct tool *t = &d->tools->list[i];
+        bool clicks = t->kind == ACT_CLICK && !t->hidden, describes = false;
+        for (int k = 0; k < t->nargs; k++)
+            describes = describes || (t->args[k].id == P_ELEMENT && !t->args[k].hidden);
+        if (clicks && !describes)
+            return false;
+        some = some || clicks;
+    }
+    return some;
+}
+
 bool tools_alias(const json_t *aliases, const char *word, bool exact)
 {
     for (size_t i = 0; i < json_array_size(aliases); i++)

@@ -67,6 +67,7 @@ static int pass_gate(struct agent *a, int index, bool *pass, struct err *e)
     *pass = true;
     if (!a->o->gate)
         return 0;
+    gate_set_thought(a->o->gate, a->reply.step.thought);
     int rc = gate_decide(a->o->gate, &a->reply.step.actions[index], &a->step.place, a->step.number,
                          a->step.confirmed, &ruling, e);
     a->run.paused_ns += (int64_t)(ruling.ms * 1e6);

@@ -323,6 +323,8 @@ static enum review_result follow_decision(struct review *s, struct decision *d, 
 static int label_with_rule(struct review *s, struct proposal *p, struct err *e)
 {
     const struct agent *a = s->a;
+    if (a->o->gate)
+        gate_set_thought(a->o->gate, a->reply.step.thought);
     for (int i = 0; a->o->gate && i < a->reply.step.nactions && !p->gate; i++) {
         struct policy_ruling r;
         if (gate_judge(a->o->gate, &a->reply.step.actions[i], &a->step.place, &r, e))

@@ -3,6 +3,7 @@
  */
 #include "cmd/commands.h"
 
+#include "actions/dialect.h"
 #include "gate/goals.h"
 #include "gate/subject.h"
 
@@ -11,7 +12,8 @@
 #include <string.h>
 
 struct settings {
-    const char *explain, *title, *class, *program, *task, *spent[OPTION_LIST_MAX + 1];
+    const char *explain, *title, *class, *program, *task, *thought, *name, *paste,
+        *spent[OPTION_LIST_MAX + 1];
     int width, height;
     bool json;
 };
@@ -28,6 +30,12 @@ static const struct option_spec options[] = {
      "with --explain: the executable of its process", NULL},
     {"task", 0, OPTION_TEXT, AT(task), "TEXT", 0, 65536, "",
      "with --explain: the task that a plan is compared with", NULL},
+    {"thought", 0, OPTION_TEXT, AT(thought), "TEXT", 0, 65536, "",
+     "with --explain: what the model says it does, for actions that describe no target", NULL},
+    {"name", 0, OPTION_TEXT, AT(name), "TEXT", 0, 250, "",
+     "with --explain: the name that the program gives the element under the pointer", NULL},
+    {"paste", 0, OPTION_TEXT, AT(paste), "TEXT", 0, 65536, "",
+     "with --explain: the text that the action would paste", NULL},
     {"spent", 0, OPTION_LIST, AT(spent), "'N COUNTER'", 0, 64, NULL,
      "with --explain: what the run has used up, as '50 steps', for rules with after; may be repeated", NULL},
     {"width", 0, OPTION_INT, AT(width), "PIXELS", 1, 32767, "1920",
@@ -41,36 +49,62 @@ const struct command policy_command = {
     .name = "policy",
     .arguments = "[FILE]",
     .purpose = "show and check the rules about what the agent may do",
-    .details = "Prints the rules in force in the order in which they are tried: those of the file "
-               "(default: policy.yaml in the user's configuration folder, if there is one), then the "
-               "built-in rules. A wrong file is refused with its line, the key, and what was expected.\n\n"
-               "A rule has a verdict (deny, confirm, allow) and conditions; the first rule that matches an "
-               "action decides:\n\n"
-               "  builtin: yes              # no: leave the built-in rules out\n"
-               "  otherwise: allow          # when no rule matches\n"
-               "  limits:                   # budgets that end a run; 0: none\n"
-               "    typed: 0                # characters typed\n"
-               "    rate: 0                 # actions on the screen within a minute\n"
-               "    errors: 5               # failed or refused steps in a row\n"
-               "    repeats: 5              # of one action without a visible effect\n"
-               "    no_effect: 12           # actions in a row without a visible effect\n"
-               "    corner_stop: no         # yes: the pointer in the top left corner stops\n"
-               "  rules:\n"
-               "    - deny: the panel\n"
-               "      zone: [0, 0, 100%, 32]\n"
-               "    - confirm: orders\n"
-               "      actions: [click, type]\n"
-               "      element: buy|order\n\n"
-               "Keys of a rule: actions, element, text, title, class, program (regular expressions, "
-               "case-insensitive), terminal, zone, keys, longer, host, secret, new_goal (a plan with goals "
-               "that the task does not mention), after (what the run has used up: 50 steps, 600 seconds, "
-               "or tokens, actions, characters, errors). In doubt a rule denies rather than allows.",
+    .details =
+        "Prints the rules in force in the order in which they are tried: those of the file "
+        "(default: policy.yaml in the user's configuration folder, if there is one), then the "
+        "built-in rules. A wrong file is refused with its line, the key, and what was expected.\n\n"
+        "A rule has a verdict (deny, confirm, allow) and conditions; the first rule that matches an "
+        "action decides:\n\n"
+        "  builtin: yes              # no: leave the built-in rules out\n"
+        "  otherwise: allow          # when no rule matches\n"
+        "  limits:                   # budgets that end a run; 0: none\n"
+        "    typed: 0                # characters typed\n"
+        "    rate: 0                 # actions on the screen within a minute\n"
+        "    errors: 5               # failed or refused steps in a row\n"
+        "    repeats: 5              # of one action without a visible effect\n"
+        "    no_effect: 12           # actions in a row without a visible effect\n"
+        "    corner_stop: no         # yes: the pointer in the top left corner stops\n"
+        "  rules:\n"
+        "    - deny: the panel\n"
+        "      zone: [0, 0, 100%, 32]\n"
+        "    - confirm: orders\n"
+        "      actions: [click, type]\n"
+        "      element: buy|order\n\n"
+        "Keys of a rule: actions, element, text, title, class, program (regular expressions, "
+        "case-insensitive, tried on texts as they are and without accents and look-alike letters), terminal, "
+        "zone, keys, longer, host, secret, new_goal (a plan with goals "
+        "that the task does not mention), after (what the run has used up: 50 steps, 600 seconds, "
+        "or tokens, actions, characters, errors). In doubt a rule denies rather than allows.",
     .examples = "holorun policy\n"
                 "holorun policy mine.yaml --explain '{\"kind\": \"click\", \"x\": 3, \"y\": 5, "
                 "\"element\": \"Buy\"}'\n",
     .options = options,
     .run = cmd_policy,
 };
+
+/* The built-in dialects whose replies describe what they click, or the others. */
+static void list_dialects(struct buf *b, bool describing, bool json)
+{
+    int n = 0;
+    for (const char *const *name = dialect_names(); *name; name++) {
+        struct dialect *d = dialect_load(*name, NULL);
+        if (d && dialect_describes(d) == describing)
+            buf_printf(b, json ? "%s\"%s\"" : "%s%s", n++ ? ", " : "", *name);
+        dialect_free(d);
+    }
+}
+
+/* How much rules by element can see. */
+static void print_sight(struct buf *b)
+{
+    buf_puts(b, "rules by element see what the model says about its target, in the dialects ");
+    list_dialects(b, true, false);
+    buf_puts(b, ";\n  in ");
+    list_dialects(b, false, false);
+    buf_puts(b, ", which describe no target, the model's thought where there is one, and titles of dialogs;\n"
+                "  in all of them also the names that programs give their elements, where these answer "
+                "(see holorun doctor)\n");
+}
 
 static void print_rules(const struct policy *p, bool json)
 {
@@ -79,9 +113,14 @@ static void print_rules(const struct policy *p, bool json)
     if (json) {
         buf_printf(&b, "{\"sha256\": \"%s\"", policy_sha256(p));
         buf_put_member(&b, "policy", policy_name(p));
-        buf_puts(&b, "}\n");
+        buf_puts(&b, ", \"describe_targets\": [");
+        list_dialects(&b, true, true);
+        buf_puts(&b, "], \"describe_none\": [");
+        list_dialects(&b, false, true);
+        buf_puts(&b, "]}\n");
     } else {
         policy_print(p, &b);
+        print_sight(&b);
     }
     fputs(b.data, stdout);
     buf_free(&b);
@@ -136,7 +175,7 @@ static int explain(const struct policy *p, const struct settings *s, struct err 
     if (action_from_json(s->explain, strlen(s->explain), &a, e))
         return err_set(e, ERR_USAGE,
                        "--explain wants an action as {\"kind\": \"click\", \"x\": 3, \"y\": 5}: %s", e->text);
-    struct subject_root root = {s->width, s->height, NULL};
+    struct subject_root root = {s->width, s->height, NULL, false};
     struct subject *subject = xcalloc(1, sizeof *subject);
     subject_build(subject, &a, &same, &root);
     for (int i = 0; i < subject->s.n_targets; i++) {
@@ -144,7 +183,11 @@ static int explain(const struct policy *p, const struct settings *s, struct err 
         snprintf(w->title, sizeof w->title, "%s", s->title);
         snprintf(w->class, sizeof w->class, "%s", s->class);
         snprintf(w->program, sizeof w->program, "%s", s->program);
+        snprintf(subject->s.targets[i].name, sizeof subject->s.targets[i].name, "%s", s->name);
     }
+    subject->s.thought = *s->thought ? s->thought : NULL;
+    if (writing_sources(&subject->s) && *s->paste)
+        subject->s.writing.known = true, subject->s.writing.text = s->paste;
     subject->s.new_goal = is_strange(s, &a);
     int rc = take_spent(s, &subject->s.spent, e);
     if (rc == 0) {

@@ -15,6 +15,8 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 EMBED(gate_builtin, "src/gate/builtin.yaml");
 
@@ -138,13 +140,28 @@ struct policy *policy_parse(const char *text, size_t len, const char *name, stru
     return from_yaml(doc_parse(text, len, name, e), e);
 }
 
+/* Rules that anybody can change protect from nothing. */
+static struct policy *read_checked(const char *path, struct err *e)
+{
+    struct stat st;
+    if (stat(path, &st) == 0 && S_ISREG(st.st_mode)) {
+        if (st.st_mode & S_IWOTH) {
+            err_set(e, ERR_USAGE, "everybody on this machine can change '%s': chmod go-w it", path);
+            return NULL;
+        }
+        if (st.st_mode & S_IWGRP || (st.st_uid && st.st_uid != geteuid()))
+            warn("others can change the rules in '%s'", path);
+    }
+    return from_yaml(doc_read(path, e), e);
+}
+
 struct policy *policy_open(const char *path, struct err *e)
 {
     if (path)
-        return from_yaml(doc_read(path, e), e);
+        return read_checked(path, e);
     char *config = file_place(PLACE_CONFIG, NULL);
     char *own = config ? xasprintf("%s/policy.yaml", config) : NULL;
-    struct policy *p = own && file_exists(own) ? from_yaml(doc_read(own, e), e) : policy_builtin();
+    struct policy *p = own && file_exists(own) ? read_checked(own, e) : policy_builtin();
     free(own);
     free(config);
     return p;

@@ -28,7 +28,7 @@ static uint32_t canonical_keysym(uint32_t k)
         {XK_KP_Page_Down, XK_Page_Down}, {XK_KP_Up, XK_Up}, {XK_KP_Down, XK_Down}, {XK_KP_Left, XK_Left},
         {XK_KP_Right, XK_Right}, {XK_KP_Tab, XK_Tab}, {XK_ISO_Left_Tab, XK_Tab}, {XK_KP_Space, XK_space},
         {XK_Sys_Req, XK_Print}, {XK_Break, XK_Pause}, {XK_KP_Add, XK_plus}, {XK_KP_Subtract, XK_minus},
-        {XK_KP_Multiply, XK_asterisk}, {XK_KP_Divide, XK_slash}, {XK_KP_Decimal, XK_period},
+        {XK_KP_Multiply, XK_asterisk}, {XK_KP_Divide, XK_slash},
         {XK_KP_Equal, XK_equal},
     };
     /* clang-format on */

@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 struct secret {
@@ -114,6 +115,12 @@ static int read_secret_file(struct secret *one, const char *path, struct err *e)
     char *data;
     size_t len;
     struct err why = ERR_INIT;
+    struct stat st;
+    if (stat(path, &st) == 0 && S_ISREG(st.st_mode) && st.st_mode & S_IWOTH)
+        return err_set(e, ERR_USAGE, "secret %s: everybody on this machine can change '%s': chmod go= it",
+                       one->name, path);
+    if (stat(path, &st) == 0 && S_ISREG(st.st_mode) && st.st_mode & S_IROTH)
+        warn("secret %s: everybody on this machine can read '%s': chmod go= it", one->name, path);
     if (file_read(path, SECRET_MAX + 2, &data, &len, &why))
         return err_set(e, ERR_USAGE, "secret %s: %s", one->name, why.text);
     size_t n = len;
