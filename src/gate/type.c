@@ -30,8 +30,9 @@ struct typing {
     struct exec_result *r;
     struct err *e;
     bool secret;
-    unsigned long focus, top; /* found to be right, as the server has them; focus 0: look again */
-    bool elsewhere;           /* keys would have gone where they may not */
+    unsigned long focus; /* that was found to be right, as the server has it; 0: look again */
+    unsigned opened;     /* windows that had opened by then */
+    bool elsewhere;      /* keys would have gone where they may not */
 };
 
 /* Executes a part of the action. */
@@ -96,13 +97,14 @@ static int check_window(struct typing *t, struct err *e)
 static int check_before_event(void *arg, struct err *e)
 {
     struct typing *t = arg;
-    unsigned long top = screen_topmost(t->g->screen), focus = screen_focus(t->g->screen);
-    if (focus && focus == t->focus && top == t->top)
+    unsigned opened;
+    unsigned long focus = screen_focus(t->g->screen, &opened);
+    if (focus && focus == t->focus && opened == t->opened)
         return 0;
     if (check_window(t, e))
         return -1;
     t->focus = focus;
-    t->top = top;
+    t->opened = opened;
     return 0;
 }
 

@@ -122,23 +122,14 @@ int screen_overlays(struct screen *s, struct screen_window *out, int max)
     return found;
 }
 
-unsigned long screen_topmost(struct screen *s)
-{
-    Window root, parent, *children = NULL, top = None;
-    unsigned n = 0;
-    if (!s->lost && XQueryTree(s->dpy, s->root, &root, &parent, &children, &n) && n)
-        top = children[n - 1];
-    if (children)
-        XFree(children);
-    return top;
-}
-
-unsigned long screen_focus(struct screen *s)
+unsigned long screen_focus(struct screen *s, unsigned *opened)
 {
     Window focus = None;
     int revert;
     if (!s->lost)
         XGetInputFocus(s->dpy, &focus, &revert);
+    screen_pump(s); /* has read all events until the answer */
+    *opened = s->opened;
     return focus == PointerRoot || focus == s->root ? None : focus;
 }
 

@@ -121,7 +121,8 @@ static int probe(struct screen *s, struct err *e)
         s->randr_event = event;
         XRRSelectInput(s->dpy, s->root, RRScreenChangeNotifyMask);
     }
-    XSelectInput(s->dpy, s->root, StructureNotifyMask); /* xrandr --setmonitor sends only this */
+    /* xrandr --setmonitor sends only the first; the second tells of windows that open */
+    XSelectInput(s->dpy, s->root, StructureNotifyMask | SubstructureNotifyMask);
     int opcode;
     if (screen_xinput_answers(s->dpy)) {
         major = 2;
@@ -249,6 +250,8 @@ void screen_pump(struct screen *s)
             s->map_stale = true;
         } else if (s->damage_event && ev.type == s->damage_event + XDamageNotify) {
             s->damage_waiting = true;
+        } else if (ev.type == MapNotify) {
+            s->opened += ev.xmap.override_redirect != 0;
         } else if (ev.type == SelectionRequest) {
             paste_answer(s, &ev.xselectionrequest);
         } else if (ev.type == SelectionClear && ev.xselectionclear.selection != XA_PRIMARY) {

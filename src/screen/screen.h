@@ -106,10 +106,9 @@ int screen_selection(struct screen *s, bool primary, char **text);
 int screen_overlays(struct screen *s, struct screen_window *out, int max);
 /* Whether the window's process has a child on a pseudo-terminal: a terminal, or an editor with one. */
 bool screen_has_shell(const struct screen_window *w);
-/* The window with the focus, as the server has it; 0: the one under the pointer, or none.  One request. */
-unsigned long screen_focus(struct screen *s);
-/* The topmost child of the root window; another one when something has opened.  One request. */
-unsigned long screen_topmost(struct screen *s);
+/* The window with the focus, as the server has it; 0: the one under the pointer, or none.  *opened: how many windows
+ * of the kind of screen_overlays() have opened so far.  One request. */
+unsigned long screen_focus(struct screen *s, unsigned *opened);
 /* Called before each event until it is set to NULL; -1 refuses the event. */
 void screen_set_check(struct screen *s, int (*check)(void *arg, struct err *e), void *arg);
 

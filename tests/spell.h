@@ -1,0 +1,19 @@
+/* spell.h - an action in the words of any dialect, as a model would write it: made from the dialect's tool table. */
+#ifndef HOLORUN_TESTS_SPELL_H
+#define HOLORUN_TESTS_SPELL_H
+
+#include "actions/dialect.h"
+
+#include "actions/action.h"
+
+struct want {
+    enum action_kind kind;
+    const char *element, *text, *keys; /* keys: "ctrl+v" */
+    int x, y, x2, y2;                  /* pixels; 0: none */
+    int button;                        /* 0: left */
+};
+
+/* The reply, owned by the caller; NULL: the dialect cannot say it. */
+char *spell_reply(const struct dialect *d, const struct want *w, const char *thought, int width, int height);
+
+#endif
