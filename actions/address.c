@@ -1,9 +1,9 @@
 /* address.c - a text that goes into an address bar: what is typed, and where a browser would go.
  *
- * The executor and the rules both use this reading, so they cannot disagree.  An address is one line: a line end
- * would go to one address and type the rest somewhere else.  Addresses may be disguised: user names before an @, backslashes, percent signs, look-alike letters.  What
- * a browser reads as a path is a path here; anything but ASCII letters, digits, dots and hyphens makes the
- * host unclear.
+ * The executor and the rules both use this reading, so they cannot disagree.  An address is one line: a
+ * line end would go to one address and type the rest somewhere else.  Addresses may be disguised: user
+ * names before an @, backslashes, percent signs, look-alike letters.  What a browser reads as a path is a
+ * path here; anything but ASCII letters, digits, dots and hyphens makes the host unclear.
  */
 #include "actions/action.h"
 

@@ -26,6 +26,7 @@ static json_t *coord(const struct spelling *s, int v, bool vertical)
         return json_real((double)v / size);
     case COORD_BIN64:
         return json_integer(v * 64 / size);
+    case COORD_NATIVE:
     case COORD_PIXEL:
         break;
     }

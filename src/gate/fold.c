@@ -1,7 +1,8 @@
 /* fold.c - see fold.h.
  *
- * Compatibility decomposition (full-width, mathematical, circled letters), then accents are dropped, then letters
- * that look Latin become Latin, then the rest is composed again, so that Hangul and kana stay what they were.
+ * Compatibility decomposition (full-width, mathematical, circled letters), then accents are dropped, then
+ * letters that look Latin become Latin, then the rest is composed again, so that Hangul and kana stay what
+ * they were.
  */
 #include "gate/fold.h"
 
@@ -57,7 +58,7 @@ static void fold_digits(char *s)
     }
 }
 
-/* "s e n d" and "s.e.n.d" become "send": three letters or more with one of the same separators between them. */
+/* "s e n d" and "s.e.n.d" become "send": three letters or more, the same separator between them. */
 static void close_up(char *s)
 {
     char *to = s;

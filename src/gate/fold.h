@@ -1,5 +1,5 @@
-/* fold.h - a text as a person reads it: look-alike letters of other scripts, styled and accented letters become
- * plain ones, invisible characters vanish, spaced-out words close up.
+/* fold.h - a text as a person reads it: look-alike letters of other scripts, styled and accented letters
+ * become plain ones, invisible characters vanish, spaced-out words close up.
  */
 #ifndef HOLORUN_GATE_FOLD_H
 #define HOLORUN_GATE_FOLD_H

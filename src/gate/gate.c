@@ -225,8 +225,8 @@ static enum confirm_answer ask_person(struct gate *g, const struct action *a, co
     return answer;
 }
 
-/* What the person has approved must not have changed: the windows and the text here, the pixels near the target
- * below. */
+/* What the person has approved must not have changed: the windows and the text here, the pixels near the
+ * target below. */
 static bool same_targets(const struct policy_subject *a, const struct policy_subject *b)
 {
     bool same = a->n_targets == b->n_targets && a->writing.known == b->writing.known &&

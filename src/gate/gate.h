@@ -3,9 +3,10 @@
  *     gate_decide    looks up the windows the action would touch, finds the rule, asks if the rule says so
  *     gate_execute   only when ruling.pass: action_execute, with secrets substituted for their names
  *
- * Keys go to the window that has the keyboard when they are pressed, which may be another one than was judged: a
- * click raises a window, a window opens.  So gate_execute looks at the focus before each event, and applies the
- * rules again when it has changed: what they would ask about or forbid is not written (E_FOCUS).
+ * Keys go to the window that has the keyboard when they are pressed, which may be another one than was
+ * judged: a click raises a window, a window opens.  So gate_execute looks at the focus before each event,
+ * and applies the rules again when it has changed: what they would ask about or forbid is not written
+ * (E_FOCUS).
  *
  * After a person's yes the targets are looked up again: if the window under the target or the pixels around
  * it have changed, the action is refused.  Keys that actions leave down are tracked, as they are part of
@@ -31,8 +32,8 @@ struct gate_options { /* pointers are borrowed */
     bool redact;                   /* cover fields into which a secret was typed (redact.h) */
     struct zone hide[ZONES_MAX];   /* covered in every picture */
     int n_hide;
-    /* The accessible name of the element at a point of the root window, in the window of this title, within a time
-     * limit; NULL: nobody knows.  false: it has none, or no answer came. */
+    /* The accessible name of the element at a point of the root window, in the window of this title,
+     * within a time limit; NULL: nobody knows.  false: it has none, or no answer came. */
     bool (*name_at)(void *arg, int x, int y, const char *title, char *name, size_t size);
     void *name_arg;
 };
@@ -59,8 +60,8 @@ struct gate_ruling {
 int gate_decide(struct gate *g, const struct action *a, const struct view_transform *transform, int step,
                 bool reviewed, struct gate_ruling *out, struct err *e);
 
-/* Performs the action that has just passed, like action_execute.  A secret is typed only while the window that
- * the rules were applied to has the focus, and never uses the clipboard. */
+/* Performs the action that has just passed, like action_execute.  A secret is typed only while the window
+ * that the rules were applied to has the focus, and never uses the clipboard. */
 enum action_fault gate_execute(struct gate *g, const struct action *a, const struct view_transform *transform,
                                struct exec_result *r, struct err *e);
 
@@ -72,7 +73,7 @@ void gate_redact(struct gate *g, struct image *capture);
 int gate_judge(struct gate *g, const struct action *a, const struct view_transform *transform,
                struct policy_ruling *out, struct err *e);
 
-/* What the model thinks it does next, for actions that do not describe their target; NULL: nothing.  Copied. */
+/* What the model thinks it does next, for actions that do not describe their target.  NULL: nothing. */
 void gate_set_thought(struct gate *g, const char *thought);
 
 /* What the run has used up so far, for rules with "after". */

@@ -34,7 +34,8 @@ struct gate {
 int gate_look(struct gate *g, const struct action *a, const struct view_transform *transform, struct err *e);
 /* The rules applied to g->subject. */
 struct policy_ruling gate_apply_rules(const struct gate *g, const struct action *a);
-/* The rules applied to the same action if what it writes went into w instead.  false: they would ask or forbid. */
+/* The rules applied to the same action if what it writes went into w instead.  false: they would ask or
+ * forbid. */
 bool gate_allows_window(struct gate *g, const struct action *a, const struct screen_window *w,
                         struct policy_ruling *out);
 /* After the action was done. */

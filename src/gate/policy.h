@@ -7,25 +7,26 @@
  *     rules:
  *       - confirm: orders         # the verdict, and a name for people
  *         actions: [click, type]  # kinds, as in the record of a run
- *         element: buy|order      # regex, on the model's description of the target and its accessible name;
- *                                 # without a description also on the model's thought and a dialog's title
+ *         element: buy|order      # regex, on the model's description of the target and its accessible
+ *                                 # name; without a description also on the thought and a dialog's title
  *         text: invoice           # regex, on the text that is typed, pasted or dropped, or the address
  *         title: Shop             # regex, on the title of the window ...
  *         class: firefox          # ... on its class ...
  *         program: bin/xterm$     # ... on the file of its process
  *         terminal: yes           # the window is a terminal, by its class or its shell, or a launcher
- *         zone: [0, 0, 100%, 32]  # x, y, width, height on the root window; pixels or %; a drag that passes counts
+ *         zone: [0, 0, 100%, 32]  # x, y, width, height on the root window; pixels or %; a drag through
+ *                                 # it counts
  *         keys: [ctrl+w, alt+F4]  # chords, spelled as models spell them
  *         longer: 500             # the text has more characters than this
- *         host: ["*.example.org"] # of the address; in other texts "code:", for one that would run as an address
+ *         host: ["*.example.org"] # of the address; "code:" is one that would run, also in a text written
  *         secret: [PASSWORD]      # names of secrets that are typed; "*": any
  *         new_goal: yes           # a plan with goals unrelated to the task (goals.h)
  *         after: [50 steps]       # the run has used so many steps, seconds, tokens, actions, typed
  *                                 # characters, or made so many errors in a row
  *
  * The first rule that matches decides.  A rule matches when all its keys do, a key with a list when one
- * item does.  Regexes are PCRE2, case-insensitive, and are tried on each text as it is and as a person reads it
- * (fold.h).  In doubt a rule forbids rather than allows:
+ * item does.  Regexes are PCRE2, case-insensitive, and are tried on each text as it is and as a person
+ * reads it (fold.h).  In doubt a rule forbids rather than allows:
  *
  *     an action has several targets (a drag)      deny, confirm: any of them     allow: all of them
  *     more keys are down than the chord names     match                          no match
@@ -53,8 +54,8 @@ struct policy_target {
     char name[256]; /* of the element at x, y, as the program tells it (AT-SPI); "": not known */
 };
 
-/* Text that an action puts into a window: by typing, by keys that are characters, by pasting (the middle button,
- * Ctrl+V, Shift+Insert), or by dropping it.  Such an action counts as "type", too. */
+/* Text that an action puts into a window: by typing, by keys that are characters, by pasting (the middle
+ * button, Ctrl+V, Shift+Insert), or by dropping it.  Such an action counts as "type", too. */
 struct policy_writing {
     bool any, known;    /* known: text is what would be written */
     const char *text;   /* never NULL when known */
@@ -84,7 +85,8 @@ struct policy_subject { /* an action and what it would touch */
     struct policy_target targets[POLICY_MAX_TARGETS];
     int n_targets;
     bool drags; /* a button is down meanwhile; this counts as "drag", too */
-    /* Points of a drag's path: a zone counts when a line between two of them touches it.  Borrowed x, y pairs. */
+    /* Points of a drag's path: a zone counts when a line between two of them touches it.  Borrowed x, y
+     * pairs. */
     const int *corners;
     int n_corners;
     struct policy_writing writing;

@@ -30,12 +30,13 @@ void subject_build(struct subject *out, const struct action *a, const struct vie
 
 enum writing_source { WRITING_NONE, WRITING_PRIMARY = 1, WRITING_CLIPBOARD = 2 };
 
-/* Fills in s->writing and the targets' writes as far as the action itself tells; typed: memory for characters. */
+/* Fills in s->writing and the targets' writes as far as the action itself tells; typed: memory for
+ * characters. */
 void writing_begin(struct policy_subject *s, char *typed);
 /* The selections that the action would paste, as bits; any of them when it is not known which. */
 unsigned writing_sources(const struct policy_subject *s);
-/* Whether a key, pressed with the others of its action, moves the cursor or deletes: what was written before is no
- * longer all there, or goes on elsewhere. */
+/* Whether a key, pressed with the others of its action, moves the cursor or deletes: what was written
+ * before is no longer all there, or goes on elsewhere. */
 bool writing_ends_line(const struct action *a);
 
 /* Keys that are down after the action, given those before. */

@@ -1,7 +1,7 @@
 /* targets.c - what an action would touch and write, looked up on the display, and the rules applied to it.
  *
- * subject.c says from the action alone which points and which windows matter; here they get their windows, the names
- * of elements, the text that would be pasted, and what was written just before.
+ * subject.c says from the action alone which points and which windows matter; here they get their windows,
+ * the names of elements, the text that would be pasted, and what was written just before.
  */
 #include "gate/gate_impl.h"
 
@@ -245,8 +245,8 @@ static size_t sentence_length(const char *s)
     return strlen(s);
 }
 
-/* Only the sentences that say what is done next: those that speak of pressing something, and the last one.  The
- * others tell of the task, and would make rules ask about everything. */
+/* Only the sentences that say what is done next: those that speak of pressing something, and the last
+ * one.  The others tell of the task, and would make rules ask about everything. */
 void gate_set_thought(struct gate *g, const char *thought)
 {
     size_t used = 0;

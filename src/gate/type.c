@@ -1,8 +1,8 @@
 /* type.c - performs actions that passed the gate.
  *
- * Keys are pressed only while the window has the keyboard that the rules were applied to, or another one into which
- * they would let the same text go: screen_set_check() asks before each event.  Writing into a place is done in
- * parts, as the click may move the keyboard elsewhere; typing a secret in more of them:
+ * Keys are pressed only while the window has the keyboard that the rules were applied to, or another one
+ * into which they would let the same text go: screen_set_check() asks before each event.  Writing into a
+ * place is done in parts, as the click may move the keyboard elsewhere; typing a secret in more of them:
  *
  *     capture | click | check the focus | type with keys only | capture | Enter
  *

@@ -1,7 +1,7 @@
 /* writing.c - what an action would put into a window, and how (subject.h).
  *
- * Text gets into a window by typing, by single keys, by pasting and by dropping.  Rules about writing hold for all of
- * these alike; the gate reads the selections, this file says which of them matter.
+ * Text gets into a window by typing, by single keys, by pasting and by dropping.  Rules about writing hold
+ * for all of these alike; the gate reads the selections, this file says which of them matter.
  */
 #include "gate/subject.h"
 

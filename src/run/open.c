@@ -119,10 +119,9 @@ static int open_dialect(struct job *j, struct err *e)
         return -1;
     job_resolve(j);
     if (!dialect_describes(j->dialect))
-        warn(
-            "dialect '%s' does not describe what it clicks: rules by element see the model's thought, titles of "
-            "dialogs, and names that programs give their elements",
-            j->dialect->name);
+        warn("dialect '%s' does not describe what it clicks: rules by element see the model's thought, "
+             "titles of dialogs, and names that programs give their elements",
+             j->dialect->name);
     if (j->s.localizer && !*j->dialect->ground)
         return err_set(e, ERR_USAGE, "--localizer: dialect '%s' has no question for a place (key 'ground')",
                        j->dialect->name);

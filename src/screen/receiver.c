@@ -1,7 +1,7 @@
 /* receiver.c - facts about what is written, and about the window that gets it.
  *
- * A terminal is known by what its process does: it has a child on a pseudo-terminal of another name than its own.
- * Everything here is bounded in time; what cannot be found out is said to be unknown.
+ * A terminal is known by what its process does: it has a child on a pseudo-terminal of another name than
+ * its own. Everything here is bounded in time; what cannot be found out is said to be unknown.
  */
 #include "screen/private.h"
 
@@ -208,7 +208,8 @@ static int list_processes(struct process **out)
     return n;
 }
 
-/* The parent counts as the window's process too when it is a helper of the same program, as editors have them. */
+/* The parent counts as the window's process too when it is a helper of the same program, as editors have
+ * them. */
 bool screen_has_shell(const struct screen_window *w)
 {
     enum { HELPERS = 4 };

@@ -98,16 +98,16 @@ bool screen_window_covers(struct screen *s, unsigned long id, int x, int y);
 
 /* ---- what is written, and what gets it (receiver.c) -------------------------------------------- */
 
-/* The text that the middle button (primary) or Ctrl+V would paste, owned by the caller; "" when there is none.
- * -1: not known, as its owner does not answer within 0.3 s, or it is no text. */
+/* The text that the middle button (primary) or Ctrl+V would paste, owned by the caller; "" when there is
+ * none. -1: not known, as its owner does not answer within 0.3 s, or it is no text. */
 int screen_selection(struct screen *s, bool primary, char **text);
 /* Visible windows that the window manager does not manage and that have a class, topmost first: menus, and
  * launchers, which take the keyboard without having the focus.  Returns how many. */
 int screen_overlays(struct screen *s, struct screen_window *out, int max);
 /* Whether the window's process has a child on a pseudo-terminal: a terminal, or an editor with one. */
 bool screen_has_shell(const struct screen_window *w);
-/* The window with the focus, as the server has it; 0: the one under the pointer, or none.  *opened: how many windows
- * of the kind of screen_overlays() have opened so far.  One request. */
+/* The window with the focus, as the server has it; 0: the one under the pointer, or none.  *opened: how
+ * many windows of the kind of screen_overlays() have opened so far.  One request. */
 unsigned long screen_focus(struct screen *s, unsigned *opened);
 /* Called before each event until it is set to NULL; -1 refuses the event. */
 void screen_set_check(struct screen *s, int (*check)(void *arg, struct err *e), void *arg);

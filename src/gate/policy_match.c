@@ -1,0 +1,319 @@
+/* policy_match.c - finds the first rule that matches an action (policy.h).
+ *
+ * Keys of a rule are checked one by one, the cheap ones first.  In doubt a rule that denies or asks
+ * matches, one that allows does not.
+ */
+#include "gate/policy_impl.h"
+
+#include "base/utf8.h"
+#include "gate/fold.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { FOLDED = 32 };
+
+struct folded { /* texts of one action as people read them, made when first needed */
+    const char *text[FOLDED];
+    char *as[FOLDED];
+    int n;
+};
+
+struct rule_match { /* of rule r and subject s */
+    const struct policy *p;
+    const struct rule *r;
+    const struct policy_subject *s;
+    struct folded *folded;
+    bool doubt;        /* the result when in doubt */
+    bool only_writing; /* the rule is about the action only as far as it writes */
+};
+
+static const char *fold(struct folded *f, const char *text)
+{
+    for (int i = 0; i < f->n; i++)
+        if (f->text[i] == text)
+            return f->as[i];
+    if (f->n == FOLDED)
+        return text;
+    f->text[f->n] = text;
+    return f->as[f->n++] = fold_text(text);
+}
+
+static void free_folded(struct folded *f)
+{
+    while (f->n)
+        free(f->as[--f->n]);
+}
+
+/* Whether the text matches as it is or as a person reads it; to be allowed it must in both forms. */
+static bool regex_matches(const struct rule_match *q, const struct regex *r, const char *text)
+{
+    const char *forms[2] = {text, text};
+    bool all = !q->doubt;
+    for (int i = 0; i < 2; i++) {
+        if (i && !*text)
+            break;
+        forms[1] = i ? fold(q->folded, text) : text;
+        int found = regex_find(r, forms[i], strlen(forms[i]));
+        bool hit = found < 0 ? q->doubt : found > 0;
+        if (hit != all)
+            return hit;
+    }
+    return all;
+}
+
+static bool member_matches(const struct rule_match *q, enum rule_regex which, const char *text)
+{
+    const struct regex *r = q->r->regex[which];
+    return !r || regex_matches(q, r, text);
+}
+
+/* ---- places and windows ------------------------------------------------------------------------ */
+
+static bool inside_zone(const struct rule_match *q, int x, int y)
+{
+    struct screen_rect z = zone_rect(&q->r->zone, q->s->root_w, q->s->root_h);
+    return zone_touched(&z, (const int[]){x, y}, (const int[]){x, y});
+}
+
+/* A launcher runs what is written into it, as a terminal does. */
+static bool is_terminal(const struct rule_match *q, const struct policy_target *t)
+{
+    const char *slash = strrchr(t->window.program, '/'), *program = slash ? slash + 1 : t->window.program;
+    return t->shell || regex_matches(q, q->p->terminals, t->window.class) ||
+           regex_matches(q, q->p->terminals, program) || regex_matches(q, q->p->launchers, t->window.class) ||
+           regex_matches(q, q->p->launchers, program);
+}
+
+/* All conditions on the target must hold for the same target. */
+static bool target_matches(const struct rule_match *q, const struct policy_target *t, bool zoned)
+{
+    const struct screen_window *w = &t->window;
+    if (q->only_writing && !t->writes)
+        return false;
+    if (zoned && (!t->placed || !inside_zone(q, t->x, t->y)))
+        return false;
+    if (q->r->terminal >= 0 && is_terminal(q, t) != q->r->terminal)
+        return false;
+    return member_matches(q, RULE_TITLE, w->title) && member_matches(q, RULE_CLASS, w->class) &&
+           member_matches(q, RULE_PROGRAM, w->program);
+}
+
+/* Between its points a drag belongs to the window of its start. */
+static bool path_matches(const struct rule_match *q, const int *at)
+{
+    struct screen_rect z = zone_rect(&q->r->zone, q->s->root_w, q->s->root_h);
+    return zone_touched(&z, at, at + 2) && target_matches(q, &q->s->targets[0], false);
+}
+
+static bool targets_match(const struct rule_match *q)
+{
+    const struct rule *r = q->r;
+    bool asked = r->zoned || r->terminal >= 0 || r->regex[RULE_TITLE] || r->regex[RULE_CLASS] ||
+                 r->regex[RULE_PROGRAM];
+    if (!asked)
+        return true;
+    if (!q->s->n_targets)
+        return false;
+    bool all = r->verdict == POLICY_ALLOW;
+    for (int i = 0; i < q->s->n_targets; i++)
+        if (target_matches(q, &q->s->targets[i], r->zoned) != all)
+            return !all;
+    for (int i = 0; r->zoned && i + 1 < q->s->n_corners;
+         i++) /* what is allowed holds the line between its ends */
+        if (all ? !inside_zone(q, q->s->corners[2 * i], q->s->corners[2 * i + 1])
+                : path_matches(q, &q->s->corners[2 * i]))
+            return !all;
+    return all;
+}
+
+/* ---- words --------------------------------------------------------------------------------------- */
+
+/* The description of the target, its accessible name, and without a description what else there is: in
+ * doubt any of them, to be allowed the description and what the program says itself. */
+static bool element_matches(const struct rule_match *q)
+{
+    const struct regex *r = q->r->regex[RULE_ELEMENT];
+    const char *element = q->s->action->element;
+    if (!r)
+        return true;
+    bool all = !q->doubt;
+    if (regex_matches(q, r, element) != all)
+        return !all;
+    for (int i = 0; i < q->s->n_targets; i++) {
+        const struct policy_target *t = &q->s->targets[i];
+        const char *said = *t->name ? t->name : !*element && t->window.dialog && !all ? t->window.title : "";
+        if (*said && regex_matches(q, r, said) != all)
+            return !all;
+    }
+    return !all && !*element && q->s->thought ? regex_matches(q, r, q->s->thought) : all;
+}
+
+/* What is written, alone and together with what was written before it; an address. */
+static bool text_matches(const struct rule_match *q,
+                         bool (*test)(const struct rule_match *q, const char *text))
+{
+    const struct policy_writing *w = &q->s->writing;
+    if (!w->any)
+        return test(q, q->s->action->text ? q->s->action->text : "");
+    if (!w->known)
+        return q->doubt;
+    if (!*w->before || !q->doubt)
+        return test(q, w->text);
+    char *together = xasprintf("%s%s", w->before, w->text), *turned = xasprintf("%s%s", w->text, w->before);
+    struct folded mine = {.n = 0};
+    struct rule_match again = *q;
+    again.folded = &mine;
+    bool found = test(q, w->text) || test(&again, together) || (w->moved && test(&again, turned));
+    free_folded(&mine);
+    free(together);
+    free(turned);
+    return found;
+}
+
+static bool test_regex(const struct rule_match *q, const char *text)
+{
+    return member_matches(q, RULE_TEXT, text);
+}
+
+static bool test_length(const struct rule_match *q, const char *text)
+{
+    return utf8_count(text, strlen(text)) > (size_t)q->r->longer;
+}
+
+/* ---- keys ----------------------------------------------------------------------------------------- */
+
+struct chords { /* compares the chords of an action with those of a rule */
+    const struct rule *r;
+    int seen;
+    bool matches;
+};
+
+static bool match_chord(void *arg, const struct chord *c)
+{
+    struct chords *k = arg;
+    bool all = k->r->verdict == POLICY_ALLOW, hit = false;
+    for (int i = 0; i < k->r->chord_texts.n && !hit; i++)
+        hit = chord_within(&k->r->chords[i], c) && (!all || c->n == k->r->chords[i].n);
+    k->seen++;
+    k->matches = hit;
+    return hit == all; /* continue until one decides */
+}
+
+static bool chords_match(const struct rule_match *q)
+{
+    struct chords k = {.r = q->r};
+    if (!q->r->chord_texts.n)
+        return true;
+    chords_of(q->s, match_chord, &k);
+    return k.seen && k.matches;
+}
+
+static bool host_matches(const char *pattern, const char *host)
+{
+    size_t n = strlen(pattern), m = strlen(host);
+    if (!strcmp(pattern, "*"))
+        return true;
+    if (!strncmp(pattern, "*.", 2)) /* "*.example.org": the dot counts */
+        return m > n - 1 && !strcmp(host + m - (n - 1), pattern + 1);
+    return !strcmp(pattern, host);
+}
+
+/* Some line of a text that is written, or all of them as a browser joins them, would run as an address. */
+static bool test_code(const struct rule_match *q, const char *text)
+{
+    bool found = action_is_code(text) || action_is_code(fold(q->folded, text));
+    for (const char *line = strchr(text, '\n'); line && !found; line = strchr(line + 1, '\n'))
+        found = action_is_code(line + 1);
+    return found;
+}
+
+static bool hosts_match(const struct rule_match *q)
+{
+    struct action_address address;
+    const char *text = q->s->action->text ? q->s->action->text : "";
+    bool code = false;
+    if (!q->r->hosts.n)
+        return true;
+    if (q->s->action->kind != ACT_GOTO && !q->s->writing.any)
+        return false;
+    for (int i = 0; i < q->r->hosts.n; i++)
+        code = code || !strcmp(q->r->hosts.at[i], "code:");
+    if (code && text_matches(q, test_code))
+        return true;
+    if (q->s->action->kind != ACT_GOTO)
+        return false;
+    if (action_address(text, &address, NULL) || !address.clear)
+        return q->doubt;
+    for (int i = 0; i < q->r->hosts.n; i++)
+        if (host_matches(q->r->hosts.at[i], address.host))
+            return true;
+    return false;
+}
+
+static bool named(const struct rule *r, const char *secret)
+{
+    for (int i = 0; i < r->secrets.n; i++)
+        if (!strcmp(r->secrets.at[i], "*") || !strcmp(r->secrets.at[i], secret))
+            return true;
+    return false;
+}
+
+static bool secrets_match(const struct rule_match *q)
+{
+    bool all = q->r->verdict == POLICY_ALLOW;
+    if (!q->r->secrets.n)
+        return true;
+    for (int i = 0; i < q->s->n_secrets; i++)
+        if (named(q->r, q->s->secrets[i]) != all)
+            return !all;
+    return all && q->s->n_secrets;
+}
+
+static bool match_spent(const struct rule_match *q)
+{
+    for (int i = 0; i < q->r->n_after; i++)
+        if (q->s->spent.of[q->r->after[i].of] >= q->r->after[i].n)
+            return true;
+    return !q->r->n_after;
+}
+
+/* The kinds that an action counts as: its own, writing, and the rest of a drag. */
+static bool kinds_match(struct rule_match *q)
+{
+    uint32_t own = 1u << q->s->action->kind;
+    uint32_t as = own | (q->s->writing.any ? 1u << ACT_TYPE : 0) | (q->s->drags ? 1u << ACT_DRAG : 0);
+    q->only_writing = q->r->kinds && !(q->r->kinds & (as & ~(1u << ACT_TYPE))) && own != 1u << ACT_TYPE;
+    return !q->r->kinds || (q->doubt ? (q->r->kinds & as) != 0 : (as & ~q->r->kinds) == 0);
+}
+
+static bool rule_matches(struct rule_match *q)
+{
+    const struct rule *r = q->r;
+    if (!kinds_match(q) || (r->new_goal >= 0 && q->s->new_goal != r->new_goal))
+        return false;
+    return (r->longer < 0 || text_matches(q, test_length)) && match_spent(q) && hosts_match(q) &&
+           secrets_match(q) && chords_match(q) && element_matches(q) &&
+           (!r->regex[RULE_TEXT] || text_matches(q, test_regex)) && targets_match(q);
+}
+
+bool policy_is_launcher(const struct policy *p, const char *class)
+{
+    return regex_find(p->launchers, class, strlen(class)) != 0;
+}
+
+struct policy_ruling policy_judge(const struct policy *p, const struct policy_subject *s)
+{
+    struct policy_ruling ruling = {p->otherwise, "otherwise", policy_name(p), p->otherwise_line};
+    struct folded folded = {.n = 0};
+    for (int i = 0; i < p->n; i++) {
+        const struct rule *r = &p->rules[i];
+        struct rule_match q = {p, r, s, &folded, r->verdict != POLICY_ALLOW, false};
+        if (!rule_matches(&q))
+            continue;
+        ruling = (struct policy_ruling){r->verdict, r->name, r->file, r->line};
+        break;
+    }
+    free_folded(&folded);
+    return ruling;
+}
