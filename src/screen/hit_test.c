@@ -213,7 +213,7 @@ int screen_find_window(struct screen *s, const char *class, const char *title, s
     xtrap_begin(&trap, s->dpy);
     find_class(s, s->root, 0, &budget, class, title, &w);
     if (w)
-        describe(s, w, out);
+        hit_test_describe(s, w, out);
     xtrap_end(&trap);
     return s->lost || !w ? -1 : 0;
 }
