@@ -12,6 +12,7 @@
 #include "base/image.h"
 #include "model/find.h"
 #include "ops/ops.h"
+#include "record/elements.h"
 #include "screen/screen.h"
 
 #include <stdio.h>
@@ -42,7 +43,7 @@ const struct command doctor_command = {"doctor",
 enum status { OK, WARNING, FAILED };
 static const char *const status_names[] = {"ok", "warning", "failed"};
 
-enum { MAX_FINDINGS = 32, MAX_NAMES = 16, SLOW_CAPTURE_MS = 50, CAPTURES = 5 };
+enum { MAX_FINDINGS = 32, MAX_NAMES = 16, SLOW_CAPTURE_MS = 50, CAPTURES = 5, NAMES_AT = 200 };
 
 struct finding {
     const char *name;
@@ -235,6 +236,25 @@ static void check_gpus(struct report *r)
     }
 }
 
+/* What rules by element see besides the words of the model. */
+static void check_names(struct report *r)
+{
+    enum { ANSWER_MS = 1500 };
+    struct element found;
+    struct elements *x = elements_open();
+    elements_ask_at(x, NAMES_AT, NAMES_AT, "");
+    bool answered = elements_answer_at(x, NAMES_AT, NAMES_AT, ANSWER_MS, &found);
+    if (!x)
+        add(r, "names of elements", WARNING, xstrdup("no accessibility bus (AT-SPI)"),
+            "rules by element see only what the model says; at-spi2-core lets programs name their elements");
+    else
+        add(r, "names of elements", OK,
+            answered ? xasprintf("programs name them (AT-SPI): '%.60s', %.40s", found.name, found.role)
+                     : xstrdup("there is an accessibility bus (AT-SPI); no program named the one at 200,200"),
+            NULL);
+    elements_close(x);
+}
+
 static void check_folders(struct report *r)
 {
     static const struct {
@@ -294,6 +314,7 @@ int cmd_doctor(int argc, char **argv)
     check_model(&r, set.model);
     check_cpu(&r);
     check_gpus(&r);
+    check_names(&r);
     check_folders(&r);
     if (set.json)
         print_json(&r);

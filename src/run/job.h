@@ -67,6 +67,7 @@ struct job {
     struct policy *policy;
     struct secrets *secrets; /* NULL: none; may be there before it opens, in place of those in the settings */
     struct gate *gate;
+    struct elements *elements; /* what programs call what is on the screen; NULL: they are not asked */
     struct stepper *stepper;
     struct validator validator;
     char started[28];

@@ -6,8 +6,10 @@
  */
 #include "run/job.h"
 
+#include "base/utf8.h"
 #include "cli/shared_options.h"
 #include "model/find.h"
+#include "record/elements.h"
 #include "record/playback.h"
 #include "run/running.h"
 #include "text/tokenizer.h"
@@ -15,6 +17,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+enum { NAME_MS = 400 }; /* for a program to name an element */
 
 /* ---- secrets, rules, hidden zones ------------------------------------------------------------ */
 
@@ -37,8 +41,30 @@ static int open_secrets(struct job *j, struct err *e)
     return 0;
 }
 
+/* What the program calls the element at this point, for rules about elements. */
+static bool name_at(void *arg, int x, int y, const char *title, char *name, size_t size)
+{
+    struct job *j = arg;
+    struct element found;
+    elements_ask_at(j->elements, x, y, title);
+    if (!elements_answer_at(j->elements, x, y, NAME_MS, &found))
+        return false;
+    snprintf(name, size, "%.200s%s", found.name, found.password ? " password" : "");
+    name[utf8_valid_prefix(name, strlen(name))] = 0;
+    return true;
+}
+
+/* Programs of this session answer for the session's own display only. */
+static void open_elements(struct job *j)
+{
+    const char *own = getenv("DISPLAY");
+    if (j->model == &j->own && (!j->s.display || (own && !strcmp(own, j->s.display))))
+        j->elements = elements_open();
+}
+
 static int open_gate(struct job *j, struct err *e)
 {
+    open_elements(j);
     struct confirm confirm = {.seconds = j->s.confirm_timeout};
     if (confirm_parse(j->s.confirm, &confirm, e) || !(j->policy = policy_open(j->s.policy, e)))
         return -1;
@@ -48,7 +74,9 @@ static int open_gate(struct job *j, struct err *e)
                              .observe_only = j->s.observe_only,
                              .secrets = j->secrets,
                              .redact = j->s.redact_frames,
-                             .task = j->task};
+                             .task = j->task,
+                             .name_at = name_at,
+                             .name_arg = j};
     if ((o.n_hide = zones_read(j->s.hide, "--hide", o.hide, e)) < 0)
         return -1;
     j->gate = gate_new(&o);
@@ -118,10 +146,10 @@ static int open_dialect(struct job *j, struct err *e)
     if (!j->dialect)
         return -1;
     job_resolve(j);
-    if (!dialect_describes(j->dialect))
+    if (j->model == &j->own && !dialect_describes(j->dialect))
         warn("dialect '%s' does not describe what it clicks: rules by element see the model's thought, "
-             "titles of dialogs, and names that programs give their elements",
-             j->dialect->name);
+             "titles of dialogs%s",
+             j->dialect->name, j->elements ? ", and what programs call their elements" : "");
     if (j->s.localizer && !*j->dialect->ground)
         return err_set(e, ERR_USAGE, "--localizer: dialect '%s' has no question for a place (key 'ground')",
                        j->dialect->name);
@@ -250,6 +278,7 @@ void job_close(struct job *j)
     record_free(&j->record);
     stepper_free(j->stepper);
     gate_free(j->gate);
+    elements_close(j->elements);
     secrets_free(j->secrets);
     policy_free(j->policy);
     if (j->dialect)
