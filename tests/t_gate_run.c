@@ -214,7 +214,77 @@ static void t_nobody(void **state)
     stage_close(&t);
 }
 
+/* ---- names of elements --------------------------------------------------------------------------- */
+
+/* A session bus of our own, which starts the one of accessibility when a program asks for it. */
+static void start_bus(struct xvfb *x)
+{
+    char *log = xvfb_place(x, "bus.log"), *address = NULL;
+    size_t n = 0;
+    if (!program_exists("dbus-daemon") || !program_exists("zenity") ||
+        !file_exists("/usr/libexec/at-spi-bus-launcher"))
+        skip();
+    xvfb_spawn(x, "bus.log", WORDS("dbus-daemon", "--session", "--nofork", "--nopidfile", "--print-address"));
+    for (int ms = 0; ms < PATIENCE_MS && n == 0; ms += 50, clock_sleep_ms(50)) {
+        free(address);
+        address = NULL;
+        if (file_read(log, 4096, &address, &n, NULL) || !memchr(address, '\n', n))
+            n = 0;
+    }
+    assert_true(n > 0);
+    address[strcspn(address, "\n")] = 0;
+    setenv("DBUS_SESSION_BUS_ADDRESS", address, 1);
+    free(address);
+    free(log);
+}
+
+/* The rectangle of a dialog that asks whether to delete. */
+static struct screen_rect open_dialog(struct stage *t)
+{
+    struct screen_window w;
+    xvfb_spawn(&t->x, "zenity.log",
+               WORDS("zenity", "--question", "--title=Question", "--text=Go on?", "--ok-label=Delete all",
+                     "--cancel-label=Keep"));
+    assert_true(xvfb_wait_window(&t->x, "^Question"));
+    clock_sleep_ms(1000);
+    struct screen *s = screen_open(NULL, NULL);
+    assert_non_null(s);
+    assert_int_equal(screen_find_window(s, "Zenity", "Question", &w), 0);
+    screen_close(s);
+    return w.rect;
+}
+
+static bool click_passes(struct stage *t, int x, int y)
+{
+    struct outcome o = {0};
+    char *replies = xasprintf("{\"action\": \"left_click\", \"coordinate\": [%d, %d]}\n"
+                              "{\"action\": \"answer\", \"text\": \"done\"}\n",
+                              x, y);
+    program_finish(&t->x,
+                   driven_start_with(t, replies, WORDS("--dialect", "anthropic", "--confirm", "never")), &o);
+    assert_non_null(strstr(o.err, "does not describe what it clicks"));
+    bool pass = !strstr(o.err, "asks before this");
+    outcome_free(&o);
+    free(replies);
+    return pass;
+}
+
+/* The dialect says nothing of its target, and the dialog's title neither. */
+static void t_names(void **state)
+{
+    (void)state;
+    struct stage t;
+    driven_open(&t);
+    start_bus(&t.x);
+    struct screen_rect r = open_dialog(&t);
+    assert_false(click_passes(&t, r.x + 3 * r.w / 4, r.y + r.h - 20));
+    assert_true(click_passes(&t, r.x + r.w / 4, r.y + r.h - 20));
+    unsetenv("DBUS_SESSION_BUS_ADDRESS");
+    stage_close(&t);
+}
+
 static const struct CMUnitTest tests[] = {
+    CLAIM("what a program calls its button is asked about in a dialect that says nothing of it", t_names),
     CLAIM("what is forbidden or refused does not happen, is told to the model and is on record", t_denied),
     CLAIM("a dry run asks nobody; wrong options and files are one line", t_dry),
     CLAIM("at a terminal only y and yes, typed after the question and in time, are yes", t_terminal),

@@ -10,6 +10,7 @@
 #include "gate/subject.h"
 
 #include <X11/Xlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* ---- wrong files ----------------------------------------------------------------------------- */
@@ -210,6 +211,22 @@ static const struct {
      "{\"kind\": \"hold_and_tap\", \"keys\": [\"Control_L\", \"Alt_L\", \"a\", \"F1\"], \"nhold\": 2}",
      {0}},
     {A, "{\"kind\": \"key\", \"keys\": [\"Control_L\", \"Delete\"]}", {0}},
+    {D, "{\"kind\": \"key\", \"keys\": [\"Control_L\", \"Alt_L\", \"KP_Decimal\"]}", {0}},
+    {D, "{\"kind\": \"key\", \"keys\": [\"XF86PowerDown\"]}", {0}},
+    {D, "{\"kind\": \"key\", \"keys\": [\"XF86Standby\"]}", {0}},
+    /* every way of writing into a terminal or a launcher */
+    {C, "{\"kind\": \"click\", \"x\": 1, \"y\": 2, \"button\": \"middle\"}", {"~", "XTerm", NULL}},
+    {C, "{\"kind\": \"mouse_up\", \"x\": 1, \"y\": 2, \"button\": \"middle\"}", {"~", "XTerm", NULL}},
+    {A, "{\"kind\": \"click\", \"x\": 1, \"y\": 2}", {"~", "XTerm", NULL}},
+    {C, "{\"kind\": \"type\", \"text\": \"x\"}", {"", "org.gnome.Ptyxis", NULL}},
+    {C, "{\"kind\": \"type\", \"text\": \"x\"}", {"", "kgx", NULL}},
+    {C, "{\"kind\": \"type\", \"text\": \"x\"}", {"", "dev.warp.Warp", NULL}},
+    {C, "{\"kind\": \"type\", \"text\": \"x\"}", {"", "Tabby", NULL}},
+    {C, "{\"kind\": \"type\", \"text\": \"x\"}", {"", "Sakura", NULL}},
+    {C, "{\"kind\": \"type\", \"text\": \"x\"}", {"", "Rofi", NULL}},
+    {C, "{\"kind\": \"type\", \"text\": \"x\"}", {"", "krunner", NULL}},
+    {C, "{\"kind\": \"type\", \"text\": \"x\"}", {"", "", "/usr/bin/xfce4-terminal"}},
+    {A, "{\"kind\": \"type\", \"text\": \"x\"}", {"", "Gedit", "/usr/bin/gedit"}},
 };
 
 static void t_standard(void **state)
@@ -453,6 +470,10 @@ static void t_config(void **state)
     assert_string_equal(policy_name(p), path);
     assert_int_equal(judge(p, "{\"kind\": \"wait\"}", (struct scene){0}, NULL), D);
     policy_free(p);
+    assert_int_equal(chmod(path, 0666), 0); /* rules that everybody can change */
+    assert_null(policy_open(NULL, &e));
+    assert_non_null(strstr(e.text, "everybody on this machine can change"));
+    assert_null(policy_open(path, &e));
     assert_int_equal(file_write(path, "otherwise: x\n", 13, NULL), 0);
     assert_null(policy_open(NULL, &e));
     assert_non_null(strstr(e.text, path));

@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "gate/secret.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define CANARY "Kx7\\\"qZ-canary-91" /* has what JSON escapes */
@@ -56,6 +57,11 @@ static void t_taking(void **state)
     assert_null(getenv("GOOD"));
     assert_int_equal(environment[0], 0); /* as /proc shows it */
     assert_int_equal(file_write(path, PLAIN "\r\n", sizeof PLAIN + 1, NULL), 0);
+    assert_int_equal(chmod(path, 0666), 0); /* everybody could put another value there */
+    struct err others = ERR_INIT;
+    assert_int_equal(secrets_add(s, spec, &others), -1);
+    assert_non_null(strstr(others.text, "can change"));
+    assert_int_equal(chmod(path, 0600), 0);
     assert_int_equal(secrets_add(s, spec, NULL), 0);
     setenv("GOOD", PLAIN, 1);
     assert_int_equal(secrets_add(s, "GOOD=env:GOOD", NULL), -1); /* twice */

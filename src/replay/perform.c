@@ -197,6 +197,8 @@ static int perform_step(struct performing *p, const struct story_step *s, struct
     const char *thought = field_text(s->step, "thought");
     progress_thought(p->o->progress, s->number, thought);
     p->r->at = s->number;
+    if (p->o->gate)
+        gate_set_thought(p->o->gate, thought);
     if (compare_screen(p, s, &same, e))
         return -1;
     trace_begin(p->o->trace, s->number, "step");
