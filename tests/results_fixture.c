@@ -93,6 +93,7 @@ struct fixture *fixture_one_of_each(void)
     m->attempts[OUTCOME_ERROR][0].error_kind = display;
     m->results[OUTCOME_SKIPPED].n = 0;
     m->results[OUTCOME_SKIPPED].reason = "--fail-fast: 'failed' has failed";
+    m->results[OUTCOME_SKIPPED].excused = true;
     fixture_outcome(m, OUTCOMES, "flaky one", OUTCOME_PASSED);
     m->results[OUTCOMES].n = 2;
     m->results[OUTCOMES].flaky = FLAKY_APPLICATION;
@@ -171,6 +172,7 @@ static struct fixture *random_results(uint64_t *seed, char *pool[], int *used)
         m->results[i].flaky = m->results[i].n > 1 ? (enum flaky)(int)(check_random(seed) * 4) : FLAKY_NOT;
         m->results[i].flaky_where = TEXT;
         m->results[i].reason = TEXT;
+        m->results[i].excused = check_random(seed) < 0.5;
         a[0].answer = TEXT;
         a[0].error = a[1].error = TEXT;
         a[0].error_kind = TEXT;

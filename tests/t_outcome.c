@@ -33,11 +33,12 @@ static const struct attempt *attempt_of(struct told *t, const char *status, cons
     return &t->attempt;
 }
 
-static enum outcome verdict(const char *status, const char *said, char *error_kind, bool expect_fail,
-                            bool *judged)
+enum { FAIL = 1, INFEASIBLE = 2 }; /* what a test expects */
+
+static enum outcome verdict(const char *status, const char *said, char *error_kind, int expect, bool *judged)
 {
     struct told t;
-    struct test test = {.expect_fail = expect_fail};
+    struct test test = {.expect_fail = expect & FAIL, .expect_infeasible = expect & INFEASIBLE};
     return result_outcome(&test, attempt_of(&t, status, said, error_kind), judged);
 }
 
@@ -80,12 +81,13 @@ static const struct row {
     {"answered", "J! J?", ERRED},
     /* the agent answers that it is infeasible */
     {"infeasible", "", FAILED},
-    {"infeasible", "A+", CLAIMED}, /* as expected */
-    {"infeasible", "A-", FAILED},
-    {"infeasible", "S+", PASSED},
+    {"infeasible", "A+", FAILED},
+    {"infeasible", "S+", FAILED}, /* whatever the checks say */
     {"infeasible", "S-", FAILED},
-    {"infeasible", "J+", JUDGED},
-    {"infeasible", "J?", UNSURE},
+    {"infeasible", "S!", ERRED},
+    {"infeasible", "J+", FAILED},
+    {"infeasible", "J?", FAILED},
+    {"infeasible", "J!", FAILED},
     /* its validator rejected the answer */
     {"unvalidated", "", FAILED},
     {"unvalidated", "A+", FAILED},
@@ -127,16 +129,39 @@ static void t_table(void **state)
     for (size_t i = 0; i < n; i++) {
         const struct row *r = &table[i];
         bool judged;
-        enum outcome o = verdict(r->status, r->checks, NULL, false, &judged);
+        enum outcome o = verdict(r->status, r->checks, NULL, 0, &judged);
         enum outcome want = r->is == JUDGED ? OUTCOME_PASSED : (enum outcome)r->is;
         if (o != want || judged != (r->is == JUDGED))
             fail_msg("%s, %s: %s%s", r->status ? r->status : "no status", r->checks, outcome_name(o),
                      judged ? ", judged" : "");
         bool stopped = r->status && !strcmp(r->status, "stopped");
-        assert_int_equal(verdict(r->status, r->checks, (char[]){"disk"}, false, &judged),
+        assert_int_equal(verdict(r->status, r->checks, (char[]){"disk"}, 0, &judged),
                          stopped ? OUTCOME_STOPPED : OUTCOME_ERROR);
     }
     check_note("%zu rows", n);
+}
+
+/* With `expect: infeasible`. */
+static const struct row expected_infeasible[] = {
+    {"infeasible", "", JUDGED},    {"infeasible", "A+", JUDGED}, {"infeasible", "A-", FAILED},
+    {"infeasible", "S+", PASSED},  {"infeasible", "S-", FAILED}, {"infeasible", "J+", JUDGED},
+    {"infeasible", "J?", UNSURE},  {"infeasible", "J!", ERRED},  {"answered", "", FAILED},
+    {"answered", "S+", FAILED},    {"answered", "J?", FAILED},   {"answered", "S!", ERRED},
+    {"steps", "", UNSURE},         {"steps", "S+", UNSURE},      {"time", "S.", UNSURE},
+    {"unvalidated", "S+", UNSURE}, {"steps", "S-", FAILED},      {"failed", "", ERRED},
+    {"stopped", "", STOPPED},
+};
+
+static void t_infeasible(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof expected_infeasible / sizeof *expected_infeasible; i++) {
+        const struct row *r = &expected_infeasible[i];
+        bool judged;
+        enum outcome o = verdict(r->status, r->checks, NULL, INFEASIBLE, &judged);
+        if (o != (r->is == JUDGED ? OUTCOME_PASSED : (enum outcome)r->is) || judged != (r->is == JUDGED))
+            fail_msg("%s, %s: %s%s", r->status, r->checks, outcome_name(o), judged ? ", judged" : "");
+    }
 }
 
 /* ---- what holds for all of them ------------------------------------------------------------------ */
@@ -152,9 +177,12 @@ static void spell(char out[3 * MOST], const int *codes, int n)
     p[n ? -1 : 0] = 0;
 }
 
-static enum outcome turned(enum outcome o)
+/* Only a check can fail as expected, not the agent. */
+static enum outcome turned(enum outcome o, const char *said)
 {
-    return o == OUTCOME_PASSED ? OUTCOME_FAILED : o == OUTCOME_FAILED ? OUTCOME_PASSED : o;
+    return o == OUTCOME_PASSED                        ? OUTCOME_FAILED
+           : o == OUTCOME_FAILED && strchr(said, '-') ? OUTCOME_PASSED
+                                                      : o;
 }
 
 static void holds(const char *status, const int *codes, int n)
@@ -166,12 +194,12 @@ static void holds(const char *status, const int *codes, int n)
         other[i] = codes[n - 1 - i];
     spell(said, codes, n);
     spell(back, other, n);
-    enum outcome o = verdict(status, said, NULL, false, &judged);
+    enum outcome o = verdict(status, said, NULL, 0, &judged);
     bool ended = !strcmp(status, "answered") || !strcmp(status, "infeasible");
     bool proof_error = strstr(said, "S!") || strstr(said, "A!"), proof_yes = strstr(said, "S+");
-    if (verdict(status, back, NULL, false, &judged_back) != o || judged_back != judged)
+    if (verdict(status, back, NULL, 0, &judged_back) != o || judged_back != judged)
         fail_msg("%s: another order, another verdict: %s", status, said);
-    if (verdict(status, said, NULL, true, &judged_turned) != turned(o))
+    if (verdict(status, said, NULL, FAIL, &judged_turned) != turned(o, said))
         fail_msg("%s: expect_fail turned %s of %s", status, outcome_name(o), said);
     if (strcmp(status, "failed") != 0 && strchr(said, '-') && !proof_error && o != OUTCOME_FAILED)
         fail_msg("%s: %s in spite of a no: %s", status, outcome_name(o), said);
@@ -179,6 +207,8 @@ static void holds(const char *status, const int *codes, int n)
         fail_msg("%s: passed with %s", status, said);
     if (judged != (o == OUTCOME_PASSED && !proof_yes))
         fail_msg("%s: judged is wrong with %s", status, said);
+    if (o == OUTCOME_PASSED && !strcmp(status, "infeasible"))
+        fail_msg("passed by an agent that says it is infeasible: %s", said);
     if (o == OUTCOME_CLAIMED && (!ended || strpbrk(said, "SJ")))
         fail_msg("%s: claimed with %s", status, said);
     if (!ended && strchr(said, '.') && o != OUTCOME_FAILED && o != OUTCOME_ERROR && o != OUTCOME_INCONCLUSIVE)
@@ -215,35 +245,36 @@ static void t_expected(void **state)
         {"answered", "S- J-", OUTCOME_PASSED, false}, {"answered", "S+ J-", OUTCOME_PASSED, true},
         {"answered", "S+", OUTCOME_FAILED, false},    {"answered", "J+", OUTCOME_FAILED, false},
         {"answered", "", OUTCOME_CLAIMED, false},     {"answered", "J?", OUTCOME_INCONCLUSIVE, false},
-        {"infeasible", "", OUTCOME_PASSED, true},     {"failed", "S-", OUTCOME_ERROR, false},
-        {"stopped", "S-", OUTCOME_STOPPED, false},
+        {"infeasible", "", OUTCOME_FAILED, false},    {"failed", "S-", OUTCOME_ERROR, false},
+        {"stopped", "S-", OUTCOME_STOPPED, false},    {"infeasible", "S-", OUTCOME_PASSED, false},
+        {"unvalidated", "", OUTCOME_FAILED, false},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         bool judged = !rows[i].judged;
-        assert_int_equal(verdict(rows[i].status, rows[i].said, NULL, true, &judged), rows[i].is);
+        assert_int_equal(verdict(rows[i].status, rows[i].said, NULL, FAIL, &judged), rows[i].is);
         assert_int_equal(judged, rows[i].judged);
     }
 }
 
 /* ---- a suite ------------------------------------------------------------------------------------- */
 
-static int exit_code(const char *outcomes, const char *kind, int flaky, bool time_over, bool accept)
+/* The letters are outcomes in the order of their enum; x: skipped by --fail-fast. */
+static struct results suite_of(const char *outcomes, const char *kind, struct result list[16])
 {
-    static const char letters[] = "PFCIEKS"; /* in the order of enum outcome */
-    struct suite suite = {.flaky_max = 1};
-    struct attempt attempt = {.error_kind = (char *)(uintptr_t)kind};
-    struct result list[16];
-    struct results r = {.suite = &suite, .results = list, .time_over = time_over};
-    for (; outcomes[r.n]; r.n++)
-        list[r.n] = (struct result){.outcome = (enum outcome)(strchr(letters, outcomes[r.n]) - letters),
-                                    .flaky = r.n < flaky ? FLAKY_MODEL : FLAKY_NOT,
-                                    .attempts = &attempt,
-                                    .n = 1};
-    for (int o = 0, all = 0; o < OUTCOMES; o++) {
-        all += results_count(&r, (enum outcome)o);
-        assert_true(o < OUTCOMES - 1 || all == r.n);
+    static const char letters[] = "PFCIEKS";
+    static struct suite suite = {.flaky_max = 1};
+    static struct attempt attempt;
+    struct results r = {.suite = &suite, .results = list};
+    attempt = (struct attempt){.error_kind = (char *)(uintptr_t)kind};
+    for (; outcomes[r.n]; r.n++) {
+        bool excused = outcomes[r.n] == 'x';
+        list[r.n] = (struct result){
+            .outcome = excused ? OUTCOME_SKIPPED : (enum outcome)(strchr(letters, outcomes[r.n]) - letters),
+            .excused = excused,
+            .attempts = &attempt,
+            .n = 1};
     }
-    return results_exit_code(&r, accept);
+    return r;
 }
 
 static void t_exit_code(void **state)
@@ -253,25 +284,78 @@ static void t_exit_code(void **state)
         const char *outcomes, *kind;
         int flaky;
         bool time_over, accept;
+        enum undecided undecided;
         int code;
     } rows[] = {
-        {"PPP", NULL, 0, false, false, 0},      {"", NULL, 0, false, false, 0},
-        {"PFP", NULL, 0, false, false, 1},      {"PFEICK", NULL, 0, true, false, 1},
-        {"PFES", "model", 0, true, false, 130}, {"PS", NULL, 0, false, true, 130},
-        {"PE", "display", 0, false, false, 3},  {"PE", NULL, 0, false, false, 3},
-        {"PEE", "model", 0, false, false, 4},   {"PEI", "disk", 0, true, false, 3},
-        {"PPK", NULL, 0, true, false, 124},     {"PIK", NULL, 0, true, false, 124},
-        {"PPK", NULL, 0, false, false, 0},      {"PI", NULL, 0, false, true, 5},
-        {"PC", NULL, 0, false, false, 5},       {"PC", NULL, 0, false, true, 0},
-        {"PPP", NULL, 1, false, false, 0},      {"PPP", NULL, 2, false, false, 5},
-        {"PPF", NULL, 2, false, false, 1},
+        {"PPP", NULL, 0, 0, 0, 0, 0},
+        {"", NULL, 0, 0, 0, 0, 0},
+        {"PFP", NULL, 0, 0, 0, 0, 1},
+        {"PFEICK", NULL, 0, 1, 0, 0, 1},
+        {"PFES", "model", 0, 1, 0, 0, 130},
+        {"PS", NULL, 0, 0, 1, 0, 130},
+        {"PE", "display", 0, 0, 0, 0, 3},
+        {"PE", NULL, 0, 0, 0, 0, 3},
+        {"PEE", "model", 0, 0, 0, 0, 4},
+        {"PEI", "disk", 0, 1, 0, 0, 3},
+        {"PPK", NULL, 0, 1, 0, 0, 124},
+        {"PIK", NULL, 0, 1, 0, 0, 124},
+        {"PPK", NULL, 0, 0, 0, 0, 5},
+        {"PI", NULL, 0, 0, 1, 0, 5},
+        {"PC", NULL, 0, 0, 0, 0, 5},
+        {"PC", NULL, 0, 0, 1, 0, 0},
+        {"PPP", NULL, 1, 0, 0, 0, 0},
+        {"PPP", NULL, 2, 0, 0, 0, 5},
+        {"PPF", NULL, 2, 0, 0, 0, 1},
+        {"PFx", NULL, 0, 0, 0, 0, 1},
+        {"PI", NULL, 0, 0, 0, UNDECIDED_FAILURE, 1},
+        {"PC", NULL, 0, 0, 0, UNDECIDED_FAILURE, 1},
+        {"PK", NULL, 0, 1, 0, UNDECIDED_FAILURE, 1},
+        {"PC", NULL, 0, 0, 1, UNDECIDED_FAILURE, 0},
+        {"PIC", NULL, 0, 0, 0, UNDECIDED_SKIPPED, 0},
+        {"PK", NULL, 0, 1, 0, UNDECIDED_SKIPPED, 124},
+        {"PS", NULL, 0, 0, 0, UNDECIDED_SKIPPED, 130},
+        {"PFI", NULL, 0, 0, 0, UNDECIDED_SKIPPED, 1},
+        {"PEI", NULL, 0, 0, 0, UNDECIDED_SKIPPED, 3},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        int code =
-            exit_code(rows[i].outcomes, rows[i].kind, rows[i].flaky, rows[i].time_over, rows[i].accept);
-        if (code != rows[i].code)
-            fail_msg("%s: %d instead of %d", rows[i].outcomes, code, rows[i].code);
+        struct result list[16];
+        struct results r = suite_of(rows[i].outcomes, rows[i].kind, list);
+        for (int k = 0; k < rows[i].flaky; k++)
+            list[k].flaky = FLAKY_MODEL;
+        r.time_over = rows[i].time_over;
+        r.accept_claims = rows[i].accept;
+        r.undecided = rows[i].undecided;
+        if (results_exit_code(&r) != rows[i].code)
+            fail_msg("%s: %d instead of %d", rows[i].outcomes, results_exit_code(&r), rows[i].code);
     }
+}
+
+/* Whatever the outcomes: a suite that CI shows as green has exit code 0, and the other way round. */
+static void t_ci(void **state)
+{
+    (void)state;
+    static const char letters[] = "PFCIEKSx";
+    for (int i = 0, all = 8 * 8 * 8 * 6; i < all; i++) {
+        const char said[] = {letters[i % 8], letters[i / 8 % 8], letters[i / 64 % 8], 0};
+        struct result list[16];
+        struct results r = suite_of(said, NULL, list);
+        r.undecided = (enum undecided)(i / 512 % 3);
+        r.accept_claims = i / 512 >= 3;
+        int red = 0, passed = 0;
+        for (int k = 0; k < r.n; k++) {
+            enum ci ci = results_ci(&r, &list[k]);
+            red += ci == CI_FAILURE || ci == CI_ERROR;
+            passed += ci == CI_PASSED;
+            assert_int_equal(ci == CI_PASSED, said[k] == 'P');
+            if (ci == CI_SKIPPED && said[k] != 'x' && r.undecided != UNDECIDED_SKIPPED &&
+                !(said[k] == 'C' && r.accept_claims))
+                fail_msg("%s: test %d is skipped to CI", said, k);
+        }
+        bool stopped = strchr(said, 'S') != NULL;
+        if ((red || stopped) != (results_exit_code(&r) != 0))
+            fail_msg("%s: %d red, and exit code %d", said, red, results_exit_code(&r));
+    }
+    check_note("%d suites", 8 * 8 * 8 * 6);
 }
 
 static void t_names(void **state)
@@ -309,6 +393,8 @@ static void t_free(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
+    CLAIM("an agent that says it cannot be done fails its test, unless that is expected", t_infeasible),
+    CLAIM("no undecided test is green to CI, and JUnit and exit code agree, in every small suite", t_ci),
     CLAIM("checks and the agent's end make the outcome of the table", t_table),
     CLAIM("the order of checks does not matter, a no fails, and only a yes of a proof or a model passes",
           t_all),

@@ -28,6 +28,7 @@ struct qa_settings {
         *confirm;
     int jobs, retries, attempts;
     double max_time;
+    int undecided;
     bool list, fail_fast, update_golden, accept_claims;
 };
 
@@ -57,7 +58,11 @@ static const struct option_spec options[] = {
     {"update-golden", 0, OPTION_FLAG, AT(update_golden),
      .help = "write the images of region checks from the current screen instead of comparing"},
     {"accept-claims", 0, OPTION_FLAG, AT(accept_claims),
-     .help = "exit with 0 even if only the agent itself says that a test is done"},
+     .help = "a test that only the agent itself says is done is skipped, not undecided"},
+    {"undecided", 0, OPTION_CHOICE, AT(undecided), "error|failure|skipped", 0, 0, "error",
+     "what a test without a verdict is in JUnit, TAP and the exit code: claimed, inconclusive, stopped or not "
+     "run",
+     NULL},
     {"out", 'o', OPTION_TEXT, AT(out), "DIR", 0, 4096, NULL,
      "folder for reports, runs and pictures; default: a new one in qa of the user's state folder", NULL},
     {"junit", 0, OPTION_TEXT, AT(junit), "FILE", 0, 4096, NULL, "also write JUnit XML here", NULL},
@@ -189,6 +194,8 @@ static void describe(struct qa *q)
     results_begin(r, q->suite);
     r->dir = q->reports.dir;
     r->jobs = q->s.jobs;
+    r->undecided = (enum undecided)q->s.undecided;
+    r->accept_claims = q->s.accept_claims;
     r->host = host;
     r->version = HOLORUN_VERSION;
     r->model = "script";
@@ -274,12 +281,17 @@ static void finish(struct qa *q)
         report_tap(&q->results, "-", stdout);
 }
 
+static struct report_paths copies_of(const struct qa_settings *s)
+{
+    return (struct report_paths){{[REPORT_JUNIT] = s->junit,
+                                  [REPORT_TAP] = s->tap && strcmp(s->tap, "-") != 0 ? s->tap : NULL,
+                                  [REPORT_HTML] = s->html}};
+}
+
 static int work(struct qa *q, struct err *e)
 {
     const struct qa_settings *s = &q->s;
-    const struct report_paths copies = {{[REPORT_JUNIT] = s->junit,
-                                         [REPORT_TAP] = s->tap && strcmp(s->tap, "-") != 0 ? s->tap : NULL,
-                                         [REPORT_HTML] = s->html}};
+    const struct report_paths copies = copies_of(s);
     struct err unguarded = ERR_INIT, unlisted = ERR_INIT;
     if (!(q->secret_store = secret_store_open(q->suite, s->run.secrets, e)) ||
         reports_open(&q->reports, s->out, &copies, e))
@@ -356,13 +368,16 @@ int cmd_qa(int argc, char **argv)
         return options_refuse(&qa_command, &e);
     if (open_suite(&q, argv[0], &e)) {
         code = options_failed(&e);
+        const struct report_paths copies = copies_of(&q.s);
+        if (!q.s.list)
+            reports_discard(q.s.out, &copies);
     } else if (q.s.list) {
         suite_print(stdout, q.suite, q.s.run.json);
         code = 0;
     } else {
         code = work(&q, &e)                       ? options_failed(&e)
                : reports_print_errors(&q.reports) ? ERR_ENV
-                                                  : results_exit_code(&q.results, q.s.accept_claims);
+                                                  : results_exit_code(&q.results);
     }
     close_all(&q);
     return code;

@@ -59,7 +59,7 @@ static bool append(struct buf *all, struct buf *part)
 static void put_row(struct buf *b, const struct result *r)
 {
     char *why = summary_reason(r);
-    buf_printf(b, "| %s %s | ", marks[r->outcome], outcome_name(r->outcome));
+    buf_printf(b, "| %s %s | ", marks[r->outcome], summary_group_name(summary_group(r)));
     put_line(b, r->test->id, ID);
     buf_printf(b, " | %.1f s | ", r->seconds);
     put_line(b, why, WHY);
@@ -94,20 +94,12 @@ static void put_outputs(struct buf *b, const struct result *r)
 
 static void put_heading(struct buf *b, const struct results *r)
 {
-    char took[32];
-    bool any = false;
-    buf_puts(b, "\n## ");
+    char took[32], *counts = summary_counts(r);
+    buf_printf(b, "\n## %s ", results_exit_code(r) ? marks[OUTCOME_FAILED] : marks[OUTCOME_PASSED]);
     put_line(b, r->suite->name, ID);
-    buf_puts(b, ": ");
-    for (int o = 0; o < OUTCOMES; o++) {
-        int n = results_count(r, (enum outcome)o);
-        if (n)
-            buf_printf(b, "%s%d %s", any ? ", " : "", n, outcome_name((enum outcome)o));
-        any = any || n;
-    }
     bar_time(r->seconds, took);
-    buf_printf(b, "%s\n\n%s, %d worker%s, model ", any ? "" : "no tests ran", took, r->jobs,
-               r->jobs == 1 ? "" : "s");
+    buf_printf(b, ": %s\n\n%s, %d worker%s, model ", counts, took, r->jobs, r->jobs == 1 ? "" : "s");
+    free(counts);
     put_line(b, r->model, ID);
     buf_puts(b, "\n");
 }

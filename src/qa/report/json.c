@@ -73,14 +73,15 @@ static void put_attempt(struct buf *b, const struct attempt *a)
     buf_puts(b, "]}");
 }
 
-static void put_test(struct buf *b, const struct result *r)
+static void put_test(struct buf *b, const struct results *all, const struct result *r)
 {
     static const char *const flaky[] = {"not", "model", "application", "unknown"};
     const struct test *t = r->test;
     char *why = summary_reason(r), *kind = summary_kind(r);
     buf_puts(b, "{\"id\": ");
     buf_put_json(b, t->id, strlen(t->id));
-    buf_printf(b, ", \"outcome\": \"%s\"", outcome_name(r->outcome));
+    buf_printf(b, ", \"outcome\": \"%s\", \"ci\": \"%s\"", outcome_name(r->outcome),
+               ci_name(results_ci(all, r)));
     put_text(b, "kind", kind);
     put_text(b, "why", why);
     buf_printf(b, ", \"flaky\": \"%s\"", (unsigned)r->flaky <= FLAKY_UNKNOWN ? flaky[r->flaky] : "unknown");
@@ -89,9 +90,11 @@ static void put_test(struct buf *b, const struct result *r)
     put_text(b, "task", t->task);
     put_text(b, "spec", t->spec);
     put_list(b, "tags", t->tags);
-    buf_printf(b, ", \"seed\": %llu, \"expect_fail\": %s, \"worker\": %d, \"began\": %.3f, \"seconds\": %.3f",
-               (unsigned long long)t->seed, t->expect_fail ? "true" : "false", r->worker, r->began,
-               r->seconds);
+    buf_printf(
+        b,
+        ", \"seed\": %llu, \"expect_fail\": %s, \"expect\": \"%s\", \"worker\": %d, \"began\": %.3f, \"seconds\": %.3f",
+        (unsigned long long)t->seed, t->expect_fail ? "true" : "false",
+        t->expect_infeasible ? "infeasible" : "done", r->worker, r->began, r->seconds);
     buf_puts(b, ", \"attempts\": [");
     for (int i = 0; i < r->n; i++) {
         buf_puts(b, i ? ", " : "");
@@ -115,7 +118,7 @@ static void put_head(struct buf *b, const struct results *r)
     put_text(b, "dir", r->dir);
     buf_printf(b, ", \"memory\": {\"weights\": %zu, \"state\": %zu, \"most\": %zu}", r->memory_weights,
                r->memory_state, r->memory_peak);
-    buf_printf(b, ", \"exit_code\": %d, \"counts\": {\"total\": %d", results_exit_code(r, false), r->n);
+    buf_printf(b, ", \"exit_code\": %d, \"counts\": {\"total\": %d", results_exit_code(r), r->n);
     for (int o = 0; o < OUTCOMES; o++)
         buf_printf(b, ", \"%s\": %d", outcome_name((enum outcome)o), results_count(r, (enum outcome)o));
     buf_printf(b, ", \"flaky\": %d},\n\"tests\": [", results_flaky(r));
@@ -129,7 +132,7 @@ void report_json(const struct results *r, const char *path, FILE *f)
     put_head(&b, r);
     for (int i = 0; i < r->n; i++) {
         buf_puts(&b, i ? ",\n" : "\n");
-        put_test(&b, &r->results[i]);
+        put_test(&b, r, &r->results[i]);
         fwrite(b.data, 1, b.len, f);
         buf_clear(&b);
     }

@@ -72,20 +72,6 @@ static void put_number(FILE *f, const char *name, double value)
 
 /* ---- failures ------------------------------------------------------------------------------------ */
 
-static const char *element(enum outcome o)
-{
-    switch (o) {
-    case OUTCOME_PASSED:
-        return NULL;
-    case OUTCOME_FAILED:
-        return "failure";
-    case OUTCOME_ERROR:
-        return "error";
-    default:
-        return "skipped";
-    }
-}
-
 static void put_check(FILE *f, const struct check_result *c)
 {
     put_line(f, c->check->name);
@@ -112,25 +98,25 @@ static void put_bad_checks(FILE *f, const struct attempt *a)
     }
 }
 
-static void put_outcome(FILE *f, const struct result *r)
+static void put_outcome(const struct junit *j, const struct result *r)
 {
-    const char *name = element(r->outcome);
-    if (!name)
+    enum ci ci = results_ci(j->r, r);
+    if (ci == CI_PASSED)
         return;
     char *why = summary_reason(r), *kind = summary_kind(r);
-    fprintf(f, "      <%s", name);
-    put_attribute(f, "type", kind);
-    fputs(" message=\"", f);
-    if (element(r->outcome)[0] == 's' && r->outcome != OUTCOME_SKIPPED)
-        fprintf(f, "%s: ", outcome_name(r->outcome));
-    put_line(f, why);
-    fputs("\">", f);
+    const char *group = summary_group_name(summary_group(r));
+    bool plain = r->outcome == OUTCOME_FAILED || r->outcome == OUTCOME_ERROR || r->excused;
+    fprintf(j->f, "      <%s", ci_name(ci));
+    put_attribute(j->f, "type", kind);
+    fprintf(j->f, " message=\"%s%s", plain ? "" : group, plain ? "" : ": ");
+    put_line(j->f, why);
+    fputs("\">", j->f);
     if (r->outcome != OUTCOME_FAILED)
-        fprintf(f, "%s: ", outcome_name(r->outcome));
-    put_line(f, why);
-    fputc('\n', f);
-    put_bad_checks(f, summary_last_attempt(r));
-    fprintf(f, "</%s>\n", name);
+        fprintf(j->f, "%s: ", group);
+    put_line(j->f, why);
+    fputc('\n', j->f);
+    put_bad_checks(j->f, summary_last_attempt(r));
+    fprintf(j->f, "</%s>\n", ci_name(ci));
     free(why), free(kind);
 }
 
@@ -235,7 +221,7 @@ static void put_case(const struct junit *j, const struct result *r)
     put_attribute(j->f, "classname", r->test->suite);
     put_attribute(j->f, "name", r->test->id);
     fprintf(j->f, " time=\"%.3f\">\n", r->seconds > 0 ? r->seconds : 0);
-    put_outcome(j->f, r);
+    put_outcome(j, r);
     put_earlier(j->f, r);
     put_system_out(j, r);
     fputs("    </testcase>\n", j->f);
@@ -263,17 +249,13 @@ static void put_properties(const struct junit *j)
 static void put_counts(const struct junit *j, bool with_skipped)
 {
     const struct results *r = j->r;
-    int failed = 0, errors = 0, skipped = 0;
-    for (int i = 0; i < r->n; i++) {
-        const char *name = element(r->results[i].outcome);
-        failed += name && name[0] == 'f';
-        errors += name && name[0] == 'e';
-        skipped += name && name[0] == 's';
-    }
+    int n[CI_SKIPPED + 1] = {0};
+    for (int i = 0; i < r->n; i++)
+        n[results_ci(r, &r->results[i])]++;
     put_attribute(j->f, "name", r->suite->name);
-    fprintf(j->f, " tests=\"%d\" failures=\"%d\" errors=\"%d\"", r->n, failed, errors);
+    fprintf(j->f, " tests=\"%d\" failures=\"%d\" errors=\"%d\"", r->n, n[CI_FAILURE], n[CI_ERROR]);
     if (with_skipped)
-        fprintf(j->f, " skipped=\"%d\"", skipped);
+        fprintf(j->f, " skipped=\"%d\"", n[CI_SKIPPED]);
     fprintf(j->f, " time=\"%.3f\"", r->seconds > 0 ? r->seconds : 0);
 }
 

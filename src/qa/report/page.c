@@ -57,14 +57,6 @@ void qa_page_href(const struct qa_page *p, const char *path)
     free(seen);
 }
 
-static int group_count(const struct results *r, int g)
-{
-    int n = 0;
-    for (int i = 0; i < r->n; i++)
-        n += summary_group(&r->results[i]) == g;
-    return n;
-}
-
 /* Its position on the page. */
 static int number_of(const struct qa_page *p, const struct result *r)
 {
@@ -92,18 +84,14 @@ static void slot_status(void *arg)
 {
     const struct qa_page *p = arg;
     const struct results *r = p->r;
-    int bad = results_count(r, OUTCOME_FAILED) + results_count(r, OUTCOME_ERROR), attention = 0;
-    for (int i = 0; i < r->n; i++)
-        attention += summary_needs_attention(&r->results[i]) || r->results[i].flaky != FLAKY_NOT;
-    if (bad)
-        fprintf(p->f, "<span class=\"status bad\">%d of %d failed</span>", bad, r->n);
-    else if (attention)
-        fprintf(p->f, "<span class=\"status unsure\">%d of %d need attention</span>", attention, r->n);
-    else if (results_count(r, OUTCOME_PASSED) == r->n && r->n)
-        fprintf(p->f, "<span class=\"status good\">all %d passed</span>", r->n);
-    else
-        fprintf(p->f, "<span class=\"status unsure\">%d of %d passed</span>",
-                results_count(r, OUTCOME_PASSED), r->n);
+    bool all = r->n && summary_count(r, SUMMARY_GROUPS - 1) == r->n;
+    char *counts = all ? xasprintf("all %d passed", r->n) : summary_counts(r);
+    fprintf(p->f, "<span class=\"status %s\">%s</span>",
+            all                    ? "good"
+            : results_exit_code(r) ? "bad"
+                                   : "unsure",
+            counts);
+    free(counts);
 }
 
 static void slot_facts(void *arg)
@@ -138,15 +126,15 @@ static void slot_summary(void *arg)
     int first = 0;
     fputs("<div class=\"bar whole\" aria-hidden=\"true\">", p->f);
     for (int g = SUMMARY_GROUPS - 1; g >= 0; g--)
-        if (group_count(p->r, g))
-            fprintf(p->f, "<span class=\"of-%s\" style=\"flex:%d\"></span>", summary_group_name(g),
-                    group_count(p->r, g));
+        if (summary_count(p->r, g))
+            fprintf(p->f, "<span class=\"of-%s\" style=\"flex:%d\"></span>", summary_group_class(g),
+                    summary_count(p->r, g));
     fputs("</div>\n<nav class=\"choose number\" aria-label=\"outcomes\">", p->f);
     for (int g = 0; g < SUMMARY_GROUPS; g++) {
-        int n = group_count(p->r, g);
+        int n = summary_count(p->r, g);
         if (n)
             fprintf(p->f, "<a class=\"of-%s\" data-of=\"%s\" href=\"#test-%d\"><i></i><b>%d</b> %s</a>\n",
-                    summary_group_name(g), summary_group_name(g), first, n, summary_group_name(g));
+                    summary_group_class(g), summary_group_class(g), first, n, summary_group_name(g));
         first += n;
     }
     fputs("</nav>\n", p->f);
@@ -177,7 +165,7 @@ static void slot_lanes(void *arg)
         fprintf(p->f,
                 "<a href=\"#test-%d\"><rect class=\"of-%s\" x=\"%.2f\" y=\"%d\" width=\"%.2f\" "
                 "height=\"%d\"><title>",
-                number_of(p, x), summary_group_name(summary_group(x)), left, x->worker * high,
+                number_of(p, x), summary_group_class(summary_group(x)), left, x->worker * high,
                 wide > 1.5 ? wide - .8 : wide, high - GAP);
         qa_page_line(p->f, x->test->id);
         fprintf(p->f, ", %.1f s</title></rect></a>\n", x->seconds);

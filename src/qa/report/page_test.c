@@ -322,11 +322,11 @@ static void put_details(struct qa_page *p, const struct result *r, const struct 
 /* Opens the element of a test and its head, up to the id; the caller closes both. */
 static void open_test(FILE *f, const struct result *r, int number, const char *element, const char *head)
 {
-    const char *group = summary_group_name(summary_group(r));
+    const char *group = summary_group_class(summary_group(r)), *name = summary_group_name(summary_group(r));
     fprintf(f,
             "<%s class=\"test of-%s\" id=\"test-%d\" data-of=\"%s\">\n<%s class=\"head\"><span "
             "class=\"mark\">%s</span><h2>",
-            element, group, number, group, head, group);
+            element, group, number, group, head, name);
     qa_page_line(f, r->test->id);
     fputs("</h2>", f);
 }

@@ -26,21 +26,9 @@ struct progress {
 
 /* ---- a result in one line ------------------------------------------------------------------------ */
 
-static const char *color_of(enum outcome o)
-{
-    switch (o) {
-    case OUTCOME_PASSED:
-        return "\033[32m";
-    case OUTCOME_FAILED:
-    case OUTCOME_ERROR:
-        return "\033[31m";
-    case OUTCOME_CLAIMED:
-    case OUTCOME_INCONCLUSIVE:
-        return "\033[33m";
-    default:
-        return "\033[2m";
-    }
-}
+/* As the groups of summary.h. */
+static const char *const colors[SUMMARY_GROUPS] = {"\033[31m", "\033[31m", "\033[33m", "\033[33m", "\033[33m",
+                                                   "\033[33m", "\033[36m", "\033[2m",  "\033[32m"};
 
 static void put(FILE *f, const char *text, size_t most)
 {
@@ -49,10 +37,10 @@ static void put(FILE *f, const char *text, size_t most)
     free(line);
 }
 
-static void put_mark(const struct progress *p, FILE *f, enum outcome o, const char *word)
+static void put_mark(const struct progress *p, FILE *f, int group, const char *word)
 {
     if (p->color)
-        fprintf(f, "%s%-12s\033[0m", color_of(o), word);
+        fprintf(f, "%s%-12s\033[0m", colors[group], word);
     else
         fprintf(f, "%-12s", word);
 }
@@ -61,7 +49,7 @@ static void put_mark(const struct progress *p, FILE *f, enum outcome o, const ch
 static void put_result(const struct progress *p, FILE *f, const struct result *r)
 {
     char *why = summary_reason(r);
-    put_mark(p, f, r->outcome, outcome_name(r->outcome));
+    put_mark(p, f, summary_group(r), outcome_name(r->outcome));
     fprintf(f, " %7.1f s  ", r->seconds);
     put(f, r->test->id, ID);
     if (*why) {
@@ -176,24 +164,39 @@ void progress_tick(struct progress *p)
 
 /* ---- summary ------------------------------------------------------------------------------------- */
 
-/* "38 passed, 1 failed, 1 claimed in 3 min 20 s" */
+/* Why the suite has not passed. */
+static void put_verdict(const struct progress *p, FILE *f, const struct results *r)
+{
+    static const char *const as[] = {"errors", "failures", "skipped"};
+    int undecided = 0;
+    for (int i = 0; i < r->n; i++) {
+        enum ci ci = results_ci(r, &r->results[i]);
+        bool decided = r->results[i].outcome == OUTCOME_FAILED || r->results[i].outcome == OUTCOME_ERROR;
+        undecided += (ci == CI_ERROR || ci == CI_FAILURE) && !decided;
+    }
+    put_mark(p, f, 0, "not passed");
+    fprintf(f, " exit code %d", results_exit_code(r));
+    if (undecided)
+        fprintf(f, "; %d of the tests undecided: %s to CI", undecided, as[r->undecided]);
+    fputc('\n', f);
+}
+
+/* "1 failed, 1 flaky, 37 passed in 3 min 20 s" */
 static void put_counts(const struct progress *p, FILE *f, const struct results *r)
 {
-    bool any = false;
-    int flaky = results_flaky(r);
+    const char *comma = "";
     char took[32];
-    for (int o = 0; o < OUTCOMES; o++) {
-        int n = results_count(r, (enum outcome)o);
-        if (!n)
-            continue;
-        fprintf(f, "%s%s%d %s%s", any ? ", " : "", p->color ? color_of((enum outcome)o) : "", n,
-                outcome_name((enum outcome)o), p->color ? "\033[0m" : "");
-        if (o == OUTCOME_PASSED && flaky)
-            fprintf(f, " (%d flaky)", flaky);
-        any = true;
+    for (int g = 0; g < SUMMARY_GROUPS; g++) {
+        int n = summary_count(r, g);
+        if (n)
+            fprintf(f, "%s%s%d %s%s", comma, p->color ? colors[g] : "", n, summary_group_name(g),
+                    p->color ? "\033[0m" : "");
+        comma = n ? ", " : comma;
     }
     bar_time(r->seconds, took);
-    fprintf(f, "%s in %s\n", any ? "" : "no tests ran", took);
+    fprintf(f, "%s in %s\n", r->n ? "" : "no tests ran", took);
+    if (results_exit_code(r))
+        put_verdict(p, f, r);
 }
 
 static void put_list(const struct progress *p, FILE *f, const struct results *r)
@@ -210,7 +213,7 @@ static void put_list(const struct progress *p, FILE *f, const struct results *r)
         }
         shown++;
         char *why = summary_reason(x);
-        put_mark(p, f, x->outcome, summary_group_name(summary_group(x)));
+        put_mark(p, f, summary_group(x), summary_group_name(summary_group(x)));
         fputc(' ', f);
         put(f, x->test->id, ID);
         fputs(*why ? " - " : "", f);

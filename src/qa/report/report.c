@@ -6,6 +6,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum {
@@ -63,6 +64,19 @@ static char *default_folder(struct err *e)
     return dir;
 }
 
+void reports_discard(const char *dir, const struct report_paths *copies)
+{
+    struct stat st;
+    for (int i = 0; i < REPORT_GITHUB; i++) {
+        char *path = dir ? xasprintf("%s/%s", dir, formats[i].name) : NULL;
+        if (path && lstat(path, &st) == 0 && S_ISREG(st.st_mode))
+            unlink(path);
+        if (copies->of[i] && lstat(copies->of[i], &st) == 0 && S_ISREG(st.st_mode))
+            unlink(copies->of[i]);
+        free(path);
+    }
+}
+
 int reports_open(struct reports *f, const char *dir, const struct report_paths *copies, struct err *e)
 {
     char *made = dir ? xstrdup(dir) : default_folder(e);
@@ -76,10 +90,9 @@ int reports_open(struct reports *f, const char *dir, const struct report_paths *
     free(made);
     if (!f->dir)
         return -1;
-    for (int i = 0; i < REPORT_GITHUB; i++) {
+    for (int i = 0; i < REPORT_GITHUB; i++)
         f->paths.of[i] = f->files[i] = xasprintf("%s/%s", f->dir, formats[i].name);
-        unlink(f->files[i]); /* of an earlier run */
-    }
+    reports_discard(f->dir, copies);
     const char *github = getenv("GITHUB_STEP_SUMMARY");
     f->paths.of[REPORT_GITHUB] = github && *github ? github : NULL;
     f->copies = *copies;

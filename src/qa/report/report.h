@@ -6,9 +6,9 @@
  *   HTML         one page that opens from disk
  *   Markdown     appended to the summary of a GitHub job
  *
- * A failed check is a `failure`; an `error` is what kept a test from a verdict.  Claimed, inconclusive and
- * stopped tests have no verdict: JUnit marks them `skipped` with the reason, TAP `# TODO`, and the exit
- * code of the program tells.  A flaky test has passed, with a `flakyFailure` for each earlier attempt.
+ * A failed check is a `failure`; an `error` is what kept a test from a verdict.  What a claimed, inconclusive,
+ * stopped or unrun test is to CI results_ci() says, the same in each format and in the exit code.  A flaky
+ * test has passed, with a `flakyFailure` for each earlier attempt.
  *
  * Writers return -1 with a message that names the file, leave an existing file as it was, and create
  * files as 0600.
@@ -44,6 +44,8 @@ struct reports {
     double save_ms;  /* that it took */
     char *errors[2]; /* of the folder, of the copies; or NULL */
 };
+/* Removes reports of an earlier run, so that nobody takes them for those of a run that wrote none. */
+void reports_discard(const char *dir, const struct report_paths *copies);
 /* dir NULL: a new folder in the user's state folder.  Removes reports of an earlier run.  reports_close()
  * in every case. */
 int reports_open(struct reports *f, const char *dir, const struct report_paths *copies, struct err *e);

@@ -13,17 +13,20 @@
  *   there was no agent, it failed, or the attempt has an error_kind  error
  *   a proof could not be run                                         error
  *   the program under test crashed, or a check says no               failed
+ *   the agent answers that the task is infeasible, unexpectedly      failed
+ *   it answers something else where infeasible is expected           failed
  *   a model could not be asked                                       error
  *   a model does not know                                            inconclusive
  *   a check was not run                                              inconclusive
+ *   it did not finish where infeasible is expected                   inconclusive
  *   a proof says yes                                                 passed
- *   a model says yes                                                 passed, judged
- *   the agent answers that the task is infeasible, unexpectedly      failed
+ *   a model says yes, or the agent that it is infeasible             passed, judged
  *   its validator rejects its answer                                 failed
  *   the agent did not finish                                         inconclusive
  *   otherwise                                                        claimed
  *
- * An agent that runs out of steps can pass by checks that run all the same (`when: always`).
+ * An agent that runs out of steps can pass by checks that run all the same (`when: always`).  `expect_fail`
+ * makes a failed check and a crash of the program pass, never what the agent says of itself.
  */
 #include "qa/report/result.h"
 
@@ -77,36 +80,38 @@ static bool is_status(const struct attempt *a, enum agent_status s)
     return a->status && !strcmp(a->status, agent_status_name(s));
 }
 
-static enum outcome decide(const struct attempt *a, const struct tally *t)
+static enum outcome decide(const struct test *t, const struct attempt *a, const struct tally *n)
 {
+    bool infeasible = is_status(a, AGENT_INFEASIBLE), answered = is_status(a, AGENT_ANSWERED);
     if (is_status(a, AGENT_STOPPED))
         return OUTCOME_STOPPED;
     if (!a->status || !*a->status || is_status(a, AGENT_FAILED) || a->error_kind)
         return OUTCOME_ERROR;
-    if (t->all[ANSWER_ERROR] > t->n[BY_MODEL][ANSWER_ERROR])
+    if (n->all[ANSWER_ERROR] > n->n[BY_MODEL][ANSWER_ERROR])
         return OUTCOME_ERROR;
-    if (a->crashed || t->all[ANSWER_NO])
+    if (a->crashed || n->all[ANSWER_NO] || (t->expect_infeasible ? answered : infeasible))
         return OUTCOME_FAILED;
-    if (t->all[ANSWER_ERROR])
+    if (n->all[ANSWER_ERROR])
         return OUTCOME_ERROR;
-    if (t->all[ANSWER_UNKNOWN] || t->all[ANSWER_NOT_ASKED])
+    if (n->all[ANSWER_UNKNOWN] || n->all[ANSWER_NOT_ASKED])
         return OUTCOME_INCONCLUSIVE;
-    if (t->n[BY_PROOF][ANSWER_YES] || t->n[BY_MODEL][ANSWER_YES])
+    if (t->expect_infeasible)
+        return infeasible ? OUTCOME_PASSED : OUTCOME_INCONCLUSIVE;
+    if (n->n[BY_PROOF][ANSWER_YES] || n->n[BY_MODEL][ANSWER_YES])
         return OUTCOME_PASSED;
     if (is_status(a, AGENT_UNVALIDATED))
         return OUTCOME_FAILED;
-    if (is_status(a, AGENT_INFEASIBLE))
-        return t->n[BY_CLAIM][ANSWER_YES] ? OUTCOME_CLAIMED : OUTCOME_FAILED;
-    return is_status(a, AGENT_ANSWERED) ? OUTCOME_CLAIMED : OUTCOME_INCONCLUSIVE;
+    return answered ? OUTCOME_CLAIMED : OUTCOME_INCONCLUSIVE;
 }
 
 enum outcome result_outcome(const struct test *t, const struct attempt *a, bool *judged)
 {
     struct tally tally = count(a);
-    enum outcome o = decide(a, &tally);
+    enum outcome o = decide(t, a, &tally);
     enum answer decisive = o == OUTCOME_FAILED ? ANSWER_NO : ANSWER_YES;
-    if (t->expect_fail && (o == OUTCOME_PASSED || o == OUTCOME_FAILED))
-        o = o == OUTCOME_PASSED ? OUTCOME_FAILED : OUTCOME_PASSED;
+    bool by_checks = o == OUTCOME_FAILED && (a->crashed || tally.all[ANSWER_NO]);
+    if (t->expect_fail && (o == OUTCOME_PASSED || by_checks))
+        o = by_checks ? OUTCOME_PASSED : OUTCOME_FAILED;
     *judged = o == OUTCOME_PASSED && !tally.n[BY_PROOF][decisive];
     return o;
 }
@@ -129,7 +134,7 @@ void results_abort(struct results *r, const struct err *why)
     free(r->abort_reason);
     r->abort_reason = xstrdup(why->text);
     for (int i = 0; i < r->n; i++) {
-        r->results[i].outcome = why->kind == ERR_STOPPED ? OUTCOME_SKIPPED : OUTCOME_ERROR;
+        r->results[i].outcome = why->kind == ERR_STOPPED ? OUTCOME_STOPPED : OUTCOME_ERROR;
         r->results[i].reason = why->kind == ERR_STOPPED ? "stopped before it started" : r->abort_reason;
     }
 }
@@ -162,21 +167,42 @@ int results_flaky(const struct results *r)
     return n;
 }
 
-int results_exit_code(const struct results *r, bool accept_claims)
+const char *ci_name(enum ci c)
 {
+    static const char *const names[] = {"passed", "failure", "error", "skipped"};
+    return names[c];
+}
+
+enum ci results_ci(const struct results *r, const struct result *x)
+{
+    static const enum ci undecided[] = {CI_ERROR, CI_FAILURE, CI_SKIPPED};
+    if (x->outcome == OUTCOME_PASSED)
+        return CI_PASSED;
+    if (x->outcome == OUTCOME_FAILED)
+        return CI_FAILURE;
+    if (x->outcome == OUTCOME_ERROR)
+        return CI_ERROR;
+    bool skipped =
+        x->outcome == OUTCOME_SKIPPED ? x->excused : x->outcome == OUTCOME_CLAIMED && r->accept_claims;
+    return skipped ? CI_SKIPPED : undecided[r->undecided];
+}
+
+int results_exit_code(const struct results *r)
+{
+    int n[CI_SKIPPED + 1] = {0};
+    for (int i = 0; i < r->n; i++)
+        n[results_ci(r, &r->results[i])]++;
     if (r->aborted)
         return (int)r->aborted;
-    if (results_count(r, OUTCOME_STOPPED))
+    if (r->stopped || results_count(r, OUTCOME_STOPPED))
         return ERR_STOPPED;
-    if (results_count(r, OUTCOME_FAILED))
+    if (n[CI_FAILURE])
         return ERR_FAILED;
     if (results_count(r, OUTCOME_ERROR))
         return model_errors(r) ? ERR_MODEL : ERR_ENV;
     if (r->time_over)
         return ERR_TIME;
-    if (results_count(r, OUTCOME_INCONCLUSIVE) || (!accept_claims && results_count(r, OUTCOME_CLAIMED)))
-        return ERR_UNSURE;
-    return r->suite && results_flaky(r) > r->suite->flaky_max ? ERR_UNSURE : 0;
+    return n[CI_ERROR] || (r->suite && results_flaky(r) > r->suite->flaky_max) ? ERR_UNSURE : 0;
 }
 
 /* ---- freeing ------------------------------------------------------------------------------------- */

@@ -1,13 +1,18 @@
 /* result.h - results of a suite: qa/run fills them in, the reports read them.
  *
  *   passed        all checks passed; `judged`: no check but by a model
- *   failed        a check failed; or no check decides, and the agent answers that the task is infeasible,
- *                 or its validator rejects its answer
+ *   failed        a check failed; or the agent answers that the task is infeasible and the test does not
+ *                 expect it, or is done with a task that should be; or no check decides and its validator
+ *                 rejects its answer
  *   claimed       the agent says it is done, and no check confirms it
  *   inconclusive  a judge did not know, or the agent did not finish and its checks were therefore not run
  *   error         no verdict on the program under test: no display, model, disk
- *   skipped       not run (--fail-fast, --max-time)
+ *   skipped       not run: the suite ran out of time or was stopped before it, or --fail-fast ended it
  *   stopped       by a person
+ *
+ * All but passed and failed leave a test undecided.  CI must not take that for a success: to CI each of them
+ * is an error, or what `undecided` says, and only a test that --fail-fast left out is skipped, since then
+ * the suite is red anyway.
  *
  * result.c lists the rules in the order in which they apply.
  */
@@ -30,6 +35,10 @@ enum outcome {
 };
 enum { OUTCOMES = OUTCOME_STOPPED + 1 };
 const char *outcome_name(enum outcome o); /* "passed" */
+
+enum ci { CI_PASSED, CI_FAILURE, CI_ERROR, CI_SKIPPED }; /* what JUnit, TAP and the exit code know */
+const char *ci_name(enum ci c);                          /* "failure" */
+enum undecided { UNDECIDED_ERROR, UNDECIDED_FAILURE, UNDECIDED_SKIPPED }; /* --undecided */
 
 enum answer { ANSWER_YES, ANSWER_NO, ANSWER_UNKNOWN, ANSWER_ERROR, ANSWER_NOT_ASKED };
 
@@ -68,6 +77,7 @@ struct result {
     enum flaky flaky;     /* passed only on a retry */
     char *flaky_where;    /* "step 3: ..."; or NULL */
     const char *reason;   /* why it was not run, borrowed; NULL while it may still run */
+    bool excused;         /* skipped by --fail-fast: another test has made the suite red */
     bool judged;          /* passed, by models alone */
     struct attempt *attempts;
     int n;
@@ -79,7 +89,10 @@ struct results { /* of the selected tests of a suite, in their order */
     const struct suite *suite;
     struct result *results;
     int n, jobs;
+    enum undecided undecided;
+    bool accept_claims;    /* claimed tests are skipped to CI */
     bool time_over;        /* --max-time: some were skipped */
+    bool stopped;          /* by a person: some were skipped */
     enum err_kind aborted; /* why no test could run, which is the exit code then: results_abort() */
     char *abort_reason;
     char started[28]; /* UTC, "2026-11-21T05:45:00Z" */
@@ -91,21 +104,22 @@ struct results { /* of the selected tests of a suite, in their order */
 };
 
 /* The outcome of an attempt from its checks and its agent's end, and whether it is `judged`; expect_fail
- * swaps passed and failed only.  Not decided here: skipped, and a stop by a person while the checks ran
+ * swaps passed and failed by checks only.  Not decided here: skipped, and a stop by a person while the checks ran
  * (checks_run() tells). */
 enum outcome result_outcome(const struct test *t, const struct attempt *a, bool *judged);
 
 /* A row for each selected test, skipped until it is done. */
 void results_begin(struct results *r, const struct suite *s);
-/* No test can run: all become errors for this reason, or skipped if a person stopped the suite. */
+/* No test can run: all become errors for this reason, or stopped if a person stopped the suite. */
 void results_abort(struct results *r, const struct err *why);
 
 int results_count(const struct results *r, enum outcome o);
 int results_flaky(const struct results *r);
-/* The reason of results_abort(), else the first that applies: 130 stopped, 1 failed, 3 error (4: all of
- * them about the model), 124 time over, 5 inconclusive, claimed unless accepted, or more flaky tests than
- * the suite allows; else 0. */
-int results_exit_code(const struct results *r, bool accept_claims);
+enum ci results_ci(const struct results *r, const struct result *x);
+/* The reason of results_abort(), else the first that applies: 130 stopped, 1 a failure to CI, 3 error (4:
+ * all of them about the model), 124 time over, 5 another error to CI, or more flaky tests than the suite
+ * allows; else 0. */
+int results_exit_code(const struct results *r);
 
 /* They free all texts but `status`, `reason` and the suite's. */
 void attempt_free(struct attempt *a);

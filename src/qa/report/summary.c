@@ -1,6 +1,7 @@
 /* summary.c - see summary.h. */
 #include "qa/report/summary.h"
 
+#include "base/buf.h"
 #include "trace/report.h"
 
 #include <stdlib.h>
@@ -66,7 +67,7 @@ static char *why_check(const struct attempt *a, enum answer answer, const char *
     return text;
 }
 
-static char *why_agent(const struct attempt *a)
+static char *why_agent(const struct result *r, const struct attempt *a)
 {
     if (a->error && *a->error)
         return clean_line(a->error, LINE);
@@ -74,6 +75,8 @@ static char *why_agent(const struct attempt *a)
     char *status = clean_line(a->status, 40), *answer = clean_line(a->answer, LINE), *text;
     if (!strcmp(status, "infeasible"))
         text = xasprintf("the agent says that the task is infeasible%s%s", *answer ? ": " : "", answer);
+    else if (r->outcome == OUTCOME_FAILED && r->test->expect_infeasible)
+        text = xasprintf("the agent was expected to say that the task is infeasible, and says: %s", answer);
     else if (!*status || !strcmp(status, "answered"))
         text = xstrdup("a check was not run");
     else
@@ -103,6 +106,14 @@ static char *why_passed(const struct result *r)
     return xstrdup(r->judged ? "confirmed by a model alone" : "");
 }
 
+/* Whether what the agent says of itself decided, not a check. */
+static bool failed_by_agent(const struct result *r, const struct attempt *a)
+{
+    bool infeasible = a && a->status && !strcmp(a->status, "infeasible"),
+         answered = a && a->status && !strcmp(a->status, "answered");
+    return r->test->expect_infeasible ? answered : infeasible;
+}
+
 char *summary_reason(const struct result *r)
 {
     const struct attempt *a = summary_last_attempt(r);
@@ -112,7 +123,7 @@ char *summary_reason(const struct result *r)
         return clean_line(r->reason ? r->reason : "it was still running or waiting when this was written",
                           LINE);
     if (r->outcome == OUTCOME_STOPPED)
-        return xstrdup("stopped by a person");
+        return xstrdup(r->reason ? r->reason : "stopped by a person");
     if (r->outcome == OUTCOME_CLAIMED)
         return why_claimed(a);
     if (!a)
@@ -120,15 +131,15 @@ char *summary_reason(const struct result *r)
     if (r->outcome == OUTCOME_ERROR)
         return find_check(a, ANSWER_ERROR) && !a->error
                    ? why_check(a, ANSWER_ERROR, "the check could not be run")
-                   : why_agent(a);
+                   : why_agent(r, a);
     if (r->outcome == OUTCOME_INCONCLUSIVE)
         return find_check(a, ANSWER_UNKNOWN) ? why_check(a, ANSWER_UNKNOWN, "the model does not know")
-                                             : why_agent(a);
+                                             : why_agent(r, a);
     if (find_check(a, ANSWER_NO) && !a->crashed)
         return why_check(a, ANSWER_NO, "no");
-    if (r->test->expect_fail)
+    if (r->test->expect_fail && !failed_by_agent(r, a))
         return xstrdup("it was expected to fail, but passed");
-    return why_agent(a);
+    return why_agent(r, a);
 }
 
 char *summary_kind(const struct result *r)
@@ -148,7 +159,7 @@ char *summary_kind(const struct result *r)
     if (r->outcome == OUTCOME_ERROR && a && a->error_kind)
         return clean_line(a->error_kind, 40);
     if (r->outcome == OUTCOME_FAILED)
-        return xstrdup(r->test->expect_fail ? "expect-fail" : "agent");
+        return xstrdup(r->test->expect_fail && !failed_by_agent(r, a) ? "expect-fail" : "agent");
     return xstrdup(outcome_name(r->outcome));
 }
 
@@ -156,25 +167,55 @@ char *summary_kind(const struct result *r)
 
 bool summary_needs_attention(const struct result *r)
 {
-    return r->outcome != OUTCOME_PASSED && r->outcome != OUTCOME_SKIPPED;
+    return r->outcome != OUTCOME_PASSED && !(r->outcome == OUTCOME_SKIPPED && r->excused);
 }
 
-static const char *const groups[SUMMARY_GROUPS] = {"failed",  "error", "claimed", "inconclusive",
-                                                   "stopped", "flaky", "skipped", "passed"};
+static const struct {
+    const char *name, *class;
+} groups[SUMMARY_GROUPS] = {
+    {"failed", "failed"},   {"error", "error"},   {"claimed", "claimed"}, {"inconclusive", "inconclusive"},
+    {"stopped", "stopped"}, {"not run", "unrun"}, {"flaky", "flaky"},     {"skipped", "skipped"},
+    {"passed", "passed"}};
 
 const char *summary_group_name(int group)
 {
-    return groups[group];
+    return groups[group].name;
+}
+
+const char *summary_group_class(int group)
+{
+    return groups[group].class;
 }
 
 int summary_group(const struct result *r)
 {
     bool flaky = r->outcome == OUTCOME_PASSED && r->flaky != FLAKY_NOT;
-    const char *name = flaky ? "flaky" : outcome_name(r->outcome);
+    bool unrun = r->outcome == OUTCOME_SKIPPED && !r->excused;
+    const char *name = flaky ? "flaky" : unrun ? "not run" : outcome_name(r->outcome);
     int g = 0;
-    while (g < SUMMARY_GROUPS - 1 && strcmp(groups[g], name) != 0)
+    while (g < SUMMARY_GROUPS - 1 && strcmp(groups[g].name, name) != 0)
         g++;
     return g;
+}
+
+int summary_count(const struct results *r, int group)
+{
+    int n = 0;
+    for (int i = 0; i < r->n; i++)
+        n += summary_group(&r->results[i]) == group;
+    return n;
+}
+
+char *summary_counts(const struct results *r)
+{
+    struct buf b;
+    buf_init(&b, 1000);
+    for (int g = 0; g < SUMMARY_GROUPS; g++)
+        if (summary_count(r, g))
+            buf_printf(&b, "%s%d %s", b.len ? ", " : "", summary_count(r, g), groups[g].name);
+    if (!b.len)
+        buf_puts(&b, "no tests ran");
+    return buf_take(&b);
 }
 
 const struct result **summary_worst_first(const struct results *r)

@@ -18,14 +18,17 @@ char *summary_reason(const struct result *r);
 /* The same for machines: "check:shell", "display", "claimed" ...; "" if it passed.  Owned. */
 char *summary_kind(const struct result *r);
 
-/* Neither passed nor skipped. */
+/* Not passed, and not excused. */
 bool summary_needs_attention(const struct result *r);
 
-/* Outcomes as reports group them, worst first; flaky tests are a group of their own between stopped and
- * skipped. */
-enum { SUMMARY_GROUPS = OUTCOMES + 1 };
-const char *summary_group_name(int group);
+/* Outcomes as reports group and count them, worst first.  Two groups more than outcomes: tests that were not
+ * run are apart from those that --fail-fast skipped, and flaky tests from those that passed. */
+enum { SUMMARY_GROUPS = OUTCOMES + 2 };
+const char *summary_group_name(int group);  /* "not run" */
+const char *summary_group_class(int group); /* one word, for style sheets */
 int summary_group(const struct result *r);
+int summary_count(const struct results *r, int group);
+char *summary_counts(const struct results *r); /* "1 failed, 1 flaky, 37 passed"; owned */
 /* All results by group; owned.  [r->n] */
 const struct result **summary_worst_first(const struct results *r);
 

@@ -1,7 +1,7 @@
 /* tap.c - TAP 13: a line for each test, with failed checks as YAML below it.  Not TAP 14: `prove` rejects
  * its version line.
  *
- * Claimed and inconclusive tests are `not ok # TODO`, which harnesses show without counting a failure.
+ * An undecided test is `not ok`, unless it is skipped to CI.
  */
 #include "qa/report/report.h"
 
@@ -77,30 +77,26 @@ static void put_yaml(FILE *f, const struct result *r)
     free(why);
 }
 
-static void put_test(FILE *f, int number, const struct result *r)
+static void put_test(FILE *f, int number, const struct results *all, const struct result *r)
 {
-    enum outcome o = r->outcome;
-    bool none = o == OUTCOME_SKIPPED || o == OUTCOME_STOPPED;
-    bool unsure = o == OUTCOME_CLAIMED || o == OUTCOME_INCONCLUSIVE;
-    fprintf(f, "%s %d - ", o == OUTCOME_PASSED || none ? "ok" : "not ok", number);
+    enum ci ci = results_ci(all, r);
+    fprintf(f, "%s %d - ", ci == CI_PASSED || ci == CI_SKIPPED ? "ok" : "not ok", number);
     put_plain(f, r->test->id);
-    if (none || unsure) {
+    if (ci == CI_SKIPPED) {
         char *why = summary_reason(r);
-        fprintf(f, " # %s ", none ? "SKIP" : "TODO");
-        if (unsure)
-            fprintf(f, "%s: ", outcome_name(o));
+        fprintf(f, " # SKIP %s: ", summary_group_name(summary_group(r)));
         put_plain(f, why);
         free(why);
     }
     fputc('\n', f);
-    if (o != OUTCOME_PASSED || r->flaky != FLAKY_NOT || r->judged)
+    if (ci != CI_PASSED || r->flaky != FLAKY_NOT || r->judged)
         put_yaml(f, r);
 }
 
 void report_tap(const struct results *r, const char *path, FILE *f)
 {
     (void)path;
-    fprintf(f, "TAP version 13\n1..%d\n", r->n);
+    fprintf(f, "TAP version 13\n1..%d%s\n", r->n, r->n ? "" : " # SKIP no test was selected");
     for (int i = 0; i < r->n; i++)
-        put_test(f, i + 1, &r->results[i]);
+        put_test(f, i + 1, r, &r->results[i]);
 }

@@ -12,6 +12,8 @@
 
 enum { WORKERS_MAX = 256, TICK_NS = 250000000 };
 
+static const char fail_fast[] = "--fail-fast: an earlier test did not pass";
+
 struct queue { /* shared by the workers; its state is under `lock` */
     const struct suite_run *run;
     const struct workers_options *o;
@@ -43,8 +45,10 @@ static struct result *next_test(struct queue *q)
         q->stopped = "--max-time is over";
         q->r->time_over = true;
     }
-    if (flag_up(screen_stop_flag(NULL)))
+    if (flag_up(screen_stop_flag(NULL)) && q->next < q->r->n) {
         q->stopped = "stopped before it started";
+        q->r->stopped = true;
+    }
     if (!q->stopped && q->next < q->r->n)
         out = &q->r->results[q->next++];
     pthread_mutex_unlock(&q->lock);
@@ -87,8 +91,9 @@ static void store_result(struct queue *q, struct result *row, const struct resul
 {
     pthread_mutex_lock(&q->lock);
     *row = *done;
-    if (q->o->fail_fast && (row->outcome == OUTCOME_FAILED || row->outcome == OUTCOME_ERROR))
-        q->stopped = "--fail-fast: an earlier test failed";
+    enum ci ci = results_ci(q->r, row);
+    if (q->o->fail_fast && (ci == CI_FAILURE || ci == CI_ERROR) && !q->stopped)
+        q->stopped = fail_fast;
     q->r->seconds = since_start(q);
     if (q->o->saved)
         q->o->saved(q->o->arg, q->r);
@@ -175,8 +180,10 @@ void workers_run(const struct suite_run *run, const struct workers_options *o, s
     for (int i = 0; i < n; i++)
         pthread_join(workers[i].thread, NULL);
     for (int i = 0; i < r->n; i++)
-        if (r->results[i].n == 0)
+        if (r->results[i].n == 0) {
             r->results[i].reason = q.stopped;
+            r->results[i].excused = q.stopped == fail_fast;
+        }
     r->seconds = since_start(&q);
     pthread_mutex_destroy(&q.lock);
     pthread_mutex_destroy(&q.desktop);

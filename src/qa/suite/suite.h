@@ -72,7 +72,7 @@ struct test {
     const char *recording; /* of `holorun record`, played in place of a model; NULL: none */
     const char *policy, *const *secrets; /* as in `run`; policy NULL: none; secrets ended by NULL */
     const char *tags[SUITE_MAX_TAGS + 1];
-    bool expect_fail;
+    bool expect_fail, expect_infeasible;
     struct check checks[SUITE_MAX_CHECKS];
     int n_checks;
     bool selected; /* by suite_select(); before it all are */

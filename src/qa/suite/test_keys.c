@@ -193,6 +193,16 @@ static int read_tags(struct suite_reader *r, const struct key *k, void *member)
     return value_each(r, "a tag, or a list of them", SUITE_MAX_TAGS, add_tag);
 }
 
+static int read_expect(struct suite_reader *r, const struct key *k, void *member)
+{
+    (void)k;
+    bool *infeasible = member;
+    *infeasible = r->n->text && !strcmp(r->n->text, "infeasible");
+    if (!*infeasible && (!r->n->text || strcmp(r->n->text, "done") != 0))
+        return fault(r, "expected done, or infeasible if the agent is to say that it cannot be done");
+    return 0;
+}
+
 static int read_checks(struct suite_reader *r, const struct key *k, void *member)
 {
     (void)k, (void)member;
@@ -241,6 +251,7 @@ static const struct key keys[] = {
     {"recording", TEST, read_path, AT(recording), 0, 0},
     {"secrets", SUITE | TEST | ADDS, read_secrets, 0, 0, 0},
     {"tags", SUITE | TEST | ADDS, read_tags, 0, 0, 0},
+    {"expect", SUITE | TEST, read_expect, AT(expect_infeasible), 0, 0},
     {"expect_fail", TEST, key_bool, AT(expect_fail), 0, 0},
     {"checks", SUITE | TEST | ADDS, read_checks, 0, 0, 0},
     {0},
