@@ -57,6 +57,10 @@ static const struct {
      "3: key 'task': no variable {bsae}; known: dir, seed, id ("},
     {"tests:\n  - id: a\n    task: |\n      one\n      two {x}\n",
      "3: key 'task': no variable {x} (line 2 of the text)"},
+    {"tests:\n  - id: a\n    task: Type {{PIN}}\n", "3: key 'task': no secret PIN for {{PIN}}: give it with"},
+    {"tests:\n  - id: a\n    task: Type {{PIN}} {{P_2}}\n    secrets: [PIN=env:P_2]\n",
+     "3: key 'task': no secret P_2"},
+    {TEST "    expect: fail\n", "4: key 'expect': expected done, or infeasible"},
     {"tests:\n  - id: a\n    task: [t]\n", "3: key 'task': expected a text"},
     {TEST "    display: 1280x720\n",
      "4: key 'display': expected xvfb:WIDTHxHEIGHT (64 to 16384 pixels) or an "
@@ -156,6 +160,22 @@ static const struct {
 };
 
 /* 1: it is not refused with this message. */
+/* Whether a reader that goes on after mistakes finds it as well. */
+static bool among_all(const char *text, size_t len, const char *want)
+{
+    struct err e = ERR_INIT;
+    json_t *faults = json_object(), *unused;
+    const char *fault;
+    struct suite *s = suite_parse_all(text, len, "s.yaml", faults, &e);
+    bool found = !strncmp(e.text, want, strlen(want));
+    json_object_foreach(faults, fault, unused) found |= !strncmp(fault, want, strlen(want));
+    if (!found)
+        print_error("not among all mistakes: '%s'\n", want);
+    suite_free(s);
+    json_decref(faults);
+    return found;
+}
+
 static int unlike(const char *text, size_t len, const char *says)
 {
     struct err e = ERR_INIT;
@@ -166,7 +186,7 @@ static int unlike(const char *text, size_t len, const char *says)
     if (bad)
         print_error("instead of '%s': '%s'\n", want, s ? "accepted" : e.text);
     suite_free(s);
-    return bad;
+    return bad + !among_all(text, len, want);
 }
 
 static void t_wrong(void **state)
@@ -428,6 +448,7 @@ static void t_variables(void **state)
         "tests:\n"
         "  - id: one\n"
         "    task: '{url} {seed} {{USER}} {{url}} {{nobody}} { {} {a b} {\"k\": {\"l\": 1}} {empty}|{id}'\n"
+        "    secrets: USER=env:WHO\n"
         "  - id: two\n"
         "    task: '{url} {more}'\n"
         "    vars: { base: B, more: '{url}{id}{{id}}' }\n");

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/flag.h"
+#include "base/utf8.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -239,9 +240,18 @@ struct llm *llm_script_file(const char *path, struct err *e)
 {
     char *text;
     size_t len;
-    if (file_read(path, SCRIPT_MAX, &text, &len, e))
+    if (file_read(path, SCRIPT_MAX, &text, &len, e)) {
+        if (e)
+            e->kind = ERR_USAGE;
         return NULL;
-    struct llm *m = llm_script(text, len);
+    }
+    char *to = text;
+    for (const char *p = text; p < text + len; p++) /* CR LF ends a line as LF does */
+        if (*p != '\r' || p[1] != '\n')
+            *to++ = *p;
+    len = (size_t)(to - text);
+    size_t bom = utf8_bom(text, len);
+    struct llm *m = llm_script(text + bom, len - bom);
     free(text);
     return m;
 }

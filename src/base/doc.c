@@ -269,18 +269,20 @@ struct doc *doc_parse_within(const char *text, size_t len, const char *name, str
     r.y->source[len] = 0;
     r.y->len = len;
     int rc = -1;
+    size_t bom = utf8_bom(text, len);
     if (len > most.bytes) {
         err_set(e, ERR_USAGE, "%s: %zu bytes; the limit is %zu", name, len, most.bytes);
     } else if (utf8_valid_prefix(text, len) != len) {
         size_t line = 0, bad = utf8_valid_prefix(text, len);
         for (size_t i = 0; i < bad; i++)
             line += text[i] == '\n';
-        fault_at(&r, line, "not valid UTF-8");
+        bool utf16 = len > 1 && (!memcmp(text, "\xff\xfe", 2) || !memcmp(text, "\xfe\xff", 2));
+        fault_at(&r, line, utf16 ? "not valid UTF-8: it is UTF-16" : "not valid UTF-8");
     } else if (!yaml_parser_initialize(&r.parser)) {
         die(ERR_ENV, "out of memory");
     } else {
         yaml_parser_set_encoding(&r.parser, YAML_UTF8_ENCODING);
-        yaml_parser_set_input_string(&r.parser, (const unsigned char *)r.y->source, len);
+        yaml_parser_set_input_string(&r.parser, (const unsigned char *)r.y->source + bom, len - bom);
         rc = read_document(&r);
         yaml_parser_delete(&r.parser);
     }

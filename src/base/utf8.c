@@ -1,6 +1,8 @@
 /* utf8.c - see utf8.h. */
 #include "base/utf8.h"
 
+#include <string.h>
+
 #include <stdbool.h>
 
 int utf8_decode(const char *str, size_t n, uint32_t *cp)
@@ -60,6 +62,11 @@ size_t utf8_valid_prefix(const char *s, size_t n)
     while (at < n && (len = utf8_decode(s + at, n - at, &cp)) > 0)
         at += (size_t)len;
     return at;
+}
+
+size_t utf8_bom(const char *s, size_t n)
+{
+    return n >= 3 && !memcmp(s, "\xef\xbb\xbf", 3) ? 3 : 0;
 }
 
 void utf8_print(FILE *f, const char *s, size_t n)

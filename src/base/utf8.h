@@ -16,6 +16,9 @@ int utf8_encode(uint32_t cp, char out[4]);
 /* Length of the longest valid prefix of s[0..n). */
 size_t utf8_valid_prefix(const char *s, size_t n);
 
+/* Length of the byte order mark that some editors put before a text: 3 or 0. */
+size_t utf8_bom(const char *s, size_t n);
+
 /* Number of scalars in s[0..n), which is valid UTF-8. */
 size_t utf8_count(const char *s, size_t n);
 

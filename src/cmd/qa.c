@@ -14,6 +14,7 @@
 #include "qa/run/workers.h"
 #include "run/running.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,7 +30,7 @@ struct qa_settings {
     int jobs, retries, attempts;
     double max_time;
     int undecided;
-    bool list, fail_fast, update_golden, accept_claims;
+    bool list, check, fail_fast, update_golden, accept_claims;
 };
 
 #define AT(member)  offsetof(struct qa_settings, member)
@@ -49,6 +50,8 @@ static const struct option_spec options[] = {
     {"rerun-failed", 0, OPTION_TEXT, AT(rerun_failed), "FILE", 0, 4096, NULL,
      "only tests that did not pass in an earlier run: its results.json", NULL},
     {"list", 0, OPTION_FLAG, AT(list), .help = "list the tests that would run, and run none"},
+    {"check", 0, OPTION_FLAG, AT(check),
+     .help = "print all mistakes of the suite, its secrets, policies, images and --fake, and run no test"},
     {"fail-fast", 0, OPTION_FLAG, AT(fail_fast), .help = "start no further test after one that failed"},
     {"retries", 0, OPTION_INT, AT(retries), "N", 0, 100, "0",
      "how often a test that did not pass is retried, unless the suite says; if it then passes it is flaky",
@@ -103,6 +106,7 @@ const struct command qa_command = {
     .purpose = "run a suite of tests written in plain words",
     .details = suite_keys_help,
     .examples = "holorun qa suite.yaml --jobs 4\nholorun qa suite.yaml --list --only tag:login\n"
+                "holorun qa suite.yaml --check --fake replies\n"
                 "holorun qa suite.yaml --rerun-failed results/results.json\n"
                 "holorun qa suite.yaml --only sign-in --step=window\n",
     .options = options,
@@ -123,15 +127,13 @@ struct qa {
     struct judge_model judge;
 };
 
-static int open_suite(struct qa *q, const char *path, struct err *e)
+static int select_tests(struct qa *q, struct err *e)
 {
     const struct qa_settings *s = &q->s;
     const struct suite_selection selection = {.only = *s->only ? s->only : NULL,
                                               .shard = s->shard,
                                               .shard_times = s->shard_times,
                                               .rerun_failed = s->rerun_failed};
-    if (!(q->suite = suite_read(path, e)))
-        return -1;
     return suite_select(q->suite, &selection, e) < 0 ? -1 : 0;
 }
 
@@ -288,12 +290,90 @@ static struct report_paths copies_of(const struct qa_settings *s)
                                   [REPORT_HTML] = s->html}};
 }
 
+struct mistake {
+    const char *text;
+    int line, order;
+};
+
+/* The line in the suite; those of other files come last. */
+static int line_of(const char *text, const char *path)
+{
+    size_t n = strlen(path);
+    int line = !strncmp(text, path, n) && text[n] == ':' ? atoi(text + n + 1) : 0;
+    return line > 0 ? line : INT_MAX;
+}
+
+static int by_line(const void *a, const void *b)
+{
+    const struct mistake *x = a, *y = b;
+    return x->line != y->line ? (x->line > y->line) - (x->line < y->line) : x->order - y->order;
+}
+
+static void print_mistakes(const struct qa *q, const char *path, const struct mistake *list, int n)
+{
+    int tests = q->suite ? q->suite->n : 0;
+    json_t *texts = json_array();
+    for (int i = 0; i < n; i++) {
+        json_array_append_new(texts, json_string_nocheck(list[i].text));
+        if (!q->s.run.json)
+            fprintf(stderr, "%s\n", list[i].text);
+    }
+    if (q->s.run.json) {
+        printf("{\"tests\": %d, \"mistakes\": ", tests);
+        json_dumpf(texts, stdout, 0);
+        puts("}");
+    } else {
+        fprintf(n ? stderr : stdout, "%s: %d test%s, %d mistake%s\n", path, tests, tests == 1 ? "" : "s", n,
+                n == 1 ? "" : "s");
+    }
+    json_decref(texts);
+}
+
+/* --check: all mistakes at once.  Returns the exit code. */
+static int check_suite(struct qa *q, const char *path)
+{
+    json_t *faults = json_object(), *unused;
+    struct err e = ERR_INIT;
+    const char *text;
+    int n = 0;
+    if ((q->suite = suite_check(path, faults)) && select_tests(q, &e) < 0)
+        json_object_set_new_nocheck(faults, e.text, json_null());
+    if (q->suite)
+        preflight(q->suite, &q->s.run, q->s.update_golden, faults);
+    struct mistake *list = xcalloc(json_object_size(faults) + 1, sizeof *list);
+    json_object_foreach(faults, text, unused)
+    {
+        list[n] = (struct mistake){text, line_of(text, strcmp(path, "-") ? path : "stdin"), n};
+        n++;
+    }
+    qsort(list, (size_t)n, sizeof *list, by_line);
+    print_mistakes(q, path, list, n);
+    free(list);
+    json_decref(faults);
+    return n ? ERR_USAGE : 0;
+}
+
+/* The first mistake of --fake is told. */
+static int check_fake(const struct qa *q, struct err *e)
+{
+    json_t *faults = json_object();
+    if (q->s.run.fake)
+        preflight_fake(q->suite, q->s.run.fake, faults);
+    const char *first = json_object_iter_key(json_object_iter(faults));
+    size_t n = json_object_size(faults);
+    int rc = n > 1 ? err_set(e, ERR_USAGE, "%.400s (and %zu more; --check shows all)", first, n - 1)
+             : n   ? err_set(e, ERR_USAGE, "%s", first)
+                   : 0;
+    json_decref(faults);
+    return rc;
+}
+
 static int work(struct qa *q, struct err *e)
 {
     const struct qa_settings *s = &q->s;
     const struct report_paths copies = copies_of(s);
     struct err unguarded = ERR_INIT, unlisted = ERR_INIT;
-    if (!(q->secret_store = secret_store_open(q->suite, s->run.secrets, e)) ||
+    if (check_fake(q, e) || !(q->secret_store = secret_store_open(q->suite, s->run.secrets, e)) ||
         reports_open(&q->reports, s->out, &copies, e))
         return -1;
     describe(q);
@@ -366,11 +446,13 @@ int cmd_qa(int argc, char **argv)
         n = err_set(&e, ERR_USAGE, "qa takes one suite: a file, or - for stdin");
     if (n < 0)
         return options_refuse(&qa_command, &e);
-    if (open_suite(&q, argv[0], &e)) {
+    const struct report_paths copies = copies_of(&q.s);
+    if (!q.s.list && !q.s.check)
+        reports_discard(q.s.out, &copies);
+    if (q.s.check) {
+        code = check_suite(&q, argv[0]);
+    } else if (!(q.suite = suite_read(argv[0], &e)) || select_tests(&q, &e)) {
         code = options_failed(&e);
-        const struct report_paths copies = copies_of(&q.s);
-        if (!q.s.list)
-            reports_discard(q.s.out, &copies);
     } else if (q.s.list) {
         suite_print(stdout, q.suite, q.s.run.json);
         code = 0;

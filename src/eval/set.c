@@ -3,6 +3,7 @@
 
 #include "base/file.h"
 #include "base/sha256.h"
+#include "base/utf8.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -177,7 +178,7 @@ int eval_set_parse(struct eval_set *s, const char *data, size_t len, const char 
     int rc = 0, number = 0;
     *s = (struct eval_set){.unknown = json_object(), .folder = xstrdup("")};
     sha256(data, len, s->sha256);
-    for (const char *p = data, *end = data + len; p < end && rc == 0;) {
+    for (const char *p = data + utf8_bom(data, len), *end = data + len; p < end && rc == 0;) {
         const char *stop = memchr(p, '\n', (size_t)(end - p));
         size_t n = (size_t)((stop ? stop : end) - p);
         number++;

@@ -92,7 +92,6 @@ int reports_open(struct reports *f, const char *dir, const struct report_paths *
         return -1;
     for (int i = 0; i < REPORT_GITHUB; i++)
         f->paths.of[i] = f->files[i] = xasprintf("%s/%s", f->dir, formats[i].name);
-    reports_discard(f->dir, copies);
     const char *github = getenv("GITHUB_STEP_SUMMARY");
     f->paths.of[REPORT_GITHUB] = github && *github ? github : NULL;
     f->copies = *copies;

@@ -147,13 +147,13 @@ int results_count(const struct results *r, enum outcome o)
     return n;
 }
 
-/* Whether all errors are about the model. */
-static bool model_errors(const struct results *r)
+/* Whether all errors are of this kind. */
+static bool all_errors(const struct results *r, const char *wanted)
 {
     for (int i = 0; i < r->n; i++) {
         const struct result *x = &r->results[i];
         const char *kind = x->n ? x->attempts[x->n - 1].error_kind : NULL;
-        if (x->outcome == OUTCOME_ERROR && (!kind || strcmp(kind, "model") != 0))
+        if (x->outcome == OUTCOME_ERROR && (!kind || strcmp(kind, wanted) != 0))
             return false;
     }
     return true;
@@ -199,7 +199,7 @@ int results_exit_code(const struct results *r)
     if (n[CI_FAILURE])
         return ERR_FAILED;
     if (results_count(r, OUTCOME_ERROR))
-        return model_errors(r) ? ERR_MODEL : ERR_ENV;
+        return all_errors(r, "model") ? ERR_MODEL : all_errors(r, "suite") ? ERR_USAGE : ERR_ENV;
     if (r->time_over)
         return ERR_TIME;
     return n[CI_ERROR] || (r->suite && results_flaky(r) > r->suite->flaky_max) ? ERR_UNSURE : 0;

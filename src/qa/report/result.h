@@ -117,7 +117,7 @@ int results_count(const struct results *r, enum outcome o);
 int results_flaky(const struct results *r);
 enum ci results_ci(const struct results *r, const struct result *x);
 /* The reason of results_abort(), else the first that applies: 130 stopped, 1 a failure to CI, 3 error (4:
- * all of them about the model), 124 time over, 5 another error to CI, or more flaky tests than the suite
+ * all of them about the model; 2: about the suite, its files or --fake), 124 time over, 5 another error to CI, or more flaky tests than the suite
  * allows; else 0. */
 int results_exit_code(const struct results *r);
 

@@ -61,6 +61,18 @@ struct suite_run {                       /* shared by all tests of a run and con
 void attempt_run(const struct suite_run *run, const struct test *t, int number, uint64_t seed_offset,
                  struct attempt *out);
 
+/* ---- mistakes that show before anything starts (preflight.c) ------------------------------------------
+ *
+ * Each becomes a key of `faults`.
+ */
+
+/* Of --fake: a file, or folder with a file for each selected test, that has replies. */
+void preflight_fake(const struct suite *s, const char *fake, json_t *faults);
+/* Also what replies, secrets, policies, a dialect and images to compare with have to be.  It takes the
+ * secrets out of the environment. */
+void preflight(const struct suite *s, const struct run_settings *settings, bool update_golden,
+               json_t *faults);
+
 /* ---- all tests (workers.c) --------------------------------------------------------------------------- */
 
 struct workers_options {

@@ -2,6 +2,7 @@
 #include "qa/suite/private.h"
 
 #include "base/file.h"
+#include "base/utf8.h"
 
 #include <jansson.h>
 #include <stdlib.h>
@@ -27,10 +28,10 @@ struct earlier_test earlier_find(const struct earlier *p, const char *suite, con
 int earlier_parse(const char *text, size_t len, const char *path, struct earlier *p, struct err *e)
 {
     json_error_t why;
-    size_t i;
+    size_t i, bom = utf8_bom(text, len);
     json_t *test;
-    *p =
-        (struct earlier){.json = json_loadb(text, len, JSON_REJECT_DUPLICATES, &why), .tests = json_object()};
+    *p = (struct earlier){.json = json_loadb(text + bom, len - bom, JSON_REJECT_DUPLICATES, &why),
+                          .tests = json_object()};
     if (!p->json)
         return err_set(e, ERR_USAGE, "%s:%d: expected the results.json of an earlier run: %s", path, why.line,
                        why.text);

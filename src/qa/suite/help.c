@@ -74,7 +74,7 @@ const char suite_keys_help[] =
     "A test is undecided if nothing but the agent says that it passed (claimed), if a model does not know or "
     "the agent did not finish (inconclusive), if a person stopped it, or if the suite ran out of time or was "
     "stopped before it (not run).  In JUnit, TAP and the exit code that is an error, unless --undecided says "
-    "otherwise.  Exit codes: 0 passed; 1 a test failed; 3 an error of the environment; 4 of the model; 5 "
+    "otherwise.  Exit codes: 0 passed; 1 a test failed; 2 a mistake in the suite, its files or the command line; 3 an error of the environment; 4 of the model; 5 "
     "undecided, or more flaky tests than flaky_max; 124 --max-time was over; 130 stopped.\n\n"
     "--fake takes replies from a file instead of a model, to try a suite, its programs and its checks "
     "without one: one reply a line, in the words of the dialect.  With --dialect pyautogui such a file "

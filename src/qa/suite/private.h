@@ -75,8 +75,9 @@ struct suite_reader {
     const struct doc_node *n; /* the member being read: messages name its key */
     struct err *e;
     struct suite_vars vars;
-    bool draft; /* there is no test: unknown names may become variables later */
-    bool again; /* a further combination of an entry: patterns without variables have been checked */
+    bool draft;     /* there is no test: unknown names may become variables later */
+    bool again;     /* a further combination of an entry: patterns without variables have been checked */
+    json_t *faults; /* all mistakes as its keys; NULL: the first one ends it */
     struct test *t;
     struct spec *spec; /* whose credentials are being read */
 
@@ -85,6 +86,9 @@ struct suite_reader {
     const char *commands[SUITE_MAX_COMMANDS];
     int n_env, n_secrets, n_tags, n_commands;
 };
+
+/* rc of a part of the suite.  While all mistakes are collected, a mistake is noted and reading goes on: 0. */
+int part_read(struct suite_reader *r, int rc);
 
 /* A message about r->n or another node; -1. */
 #define fault(r, ...)          doc_fault((r)->y, (r)->n, (r)->e, __VA_ARGS__)

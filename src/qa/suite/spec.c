@@ -100,7 +100,7 @@ static int read_head(struct suite_reader *r, const char *text, size_t len, const
 {
     struct doc *y = doc_parse(text, len, path, r->e);
     int rc = y ? 0 : -1;
-    struct suite_reader own = {.s = r->s, .y = y, .e = r->e, .vars = r->vars};
+    struct suite_reader own = {.s = r->s, .y = y, .e = r->e, .vars = r->vars, .faults = r->faults};
     if (y && doc_root(y)->kind != DOC_MAP)
         rc =
             fault_at(&own, doc_root(y), "expected keys between the two lines of ---: id, url, timeout_s ...");
@@ -233,7 +233,7 @@ int spec_parse(struct suite_reader *r, const char *text, size_t len, const char 
         return err_set(r->e, ERR_USAGE, "%s: not valid UTF-8", path);
     char *plain = xmalloc(len + 1, 1);
     size_t n = 0;
-    for (size_t i = 0; i < len; i++)
+    for (size_t i = utf8_bom(text, len); i < len; i++)
         if (text[i] != '\r')
             plain[n++] = text[i];
     plain[n] = 0;

@@ -6,8 +6,9 @@
 #include "qa/suite/private.h"
 
 #include "base/file.h"
+#include "gate/secret.h"
 
-#include <jansson.h>
+#include <ctype.h>
 #include <libgen.h>
 #include <limits.h>
 #include <stdio.h>
@@ -22,11 +23,11 @@ static int set_variable(struct suite_reader *r)
 {
     const char *value = NULL;
     int rc = value_text(r, r->n, VALUE_STRICT | VALUE_EMPTY, &value);
-    if (rc)
-        return rc < 0 ? -1 : 0; /* unresolved in a draft */
-    if (vars_set(&r->vars, arena_strdup(r->s->arena, r->n->key), value))
+    if (rc > 0)
+        return 0; /* unresolved in a draft */
+    if (vars_set(&r->vars, arena_strdup(r->s->arena, r->n->key), rc ? "" : value) && !rc)
         return fault(r, "expected at most %d variables", SUITE_MAX_VARS);
-    return 0;
+    return rc;
 }
 
 static int check_names(struct suite_reader *r, const struct doc_node *vars)
@@ -53,13 +54,13 @@ static int read_vars(struct suite_reader *r, const struct doc_node *suite, const
     for (const struct doc_node *n = all ? all->child : NULL; n; n = n->next) {
         r->n = own ? doc_get(own, n->key) : NULL;
         r->n = r->n ? r->n : n;
-        if (!(matrix && doc_get(matrix, n->key)) && set_variable(r))
+        if (!(matrix && doc_get(matrix, n->key)) && part_read(r, set_variable(r)))
             return -1;
     }
     for (r->n = own ? own->child : NULL; r->n; r->n = r->n->next) {
         if (matrix && doc_get(matrix, r->n->key))
             return fault(r, "is an axis of this test's matrix, too");
-        if (!(all && doc_get(all, r->n->key)) && set_variable(r))
+        if (!(all && doc_get(all, r->n->key)) && part_read(r, set_variable(r)))
             return -1;
     }
     return 0;
@@ -180,32 +181,52 @@ static int use_spec(struct suite_reader *r, const struct doc_node *test, const s
     return 0;
 }
 
+/* Every {{NAME}} in the task is one of the test's secrets: it would be typed as it is otherwise. */
+static int check_secret_names(struct suite_reader *r, const struct doc_node *at, const char *task)
+{
+    static const char capitals[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
+    for (const char *p = task; (p = strstr(p, "{{")); p += 2) {
+        size_t n = strspn(p + 2, capitals);
+        if (!n || n > SECRET_NAME || isdigit((unsigned char)p[2]) || strncmp(p + 2 + n, "}}", 2) != 0 ||
+            value_find_name(r->secrets, r->n_secrets, p + 2, n) < r->n_secrets)
+            continue;
+        return fault_at(r, at, "no secret %.*s for {{%.*s}}: give it with secrets: [%.*s=env:VARIABLE]",
+                        (int)n, p + 2, (int)n, p + 2, (int)n, p + 2);
+    }
+    return 0;
+}
+
 static int read_test(struct suite_reader *r, const struct doc_node *suite, const struct doc_node *test,
                      const struct suite_matrix *m, long which, struct test *t)
 {
     const struct doc_node *task = doc_get(test, "task"), *id = doc_get(test, "id");
     struct spec spec = {.path = NULL};
     test_begin(r, t);
+    t->line = test->line;
     r->again = which > 0;
-    if (read_seed(r, suite, test))
+    if (part_read(r, read_seed(r, suite, test)))
         return -1;
     matrix_set(m, which, r);
     set_seed(r);
-    if ((id && read_id(r, test, NULL, which)) || read_vars(r, suite, test))
+    if ((id && part_read(r, read_id(r, test, NULL, which))) || part_read(r, read_vars(r, suite, test)))
         return -1;
-    if (!task && read_spec(r, test, &spec))
+    if (!task && doc_get(test, "spec") && part_read(r, read_spec(r, test, &spec)))
         return -1;
-    if (!id && read_id(r, test, spec.id, which))
+    if (!id && spec.id && part_read(r, read_id(r, test, spec.id, which)))
         return -1;
     if (spec.url && !vars_get(&r->vars, "url", 3) && vars_set(&r->vars, "url", spec.url))
         return fault_at(r, test, "expected at most %d variables", SUITE_MAX_VARS);
+    if (!t->id)
+        vars_set(&r->vars, "id", ""); /* its mistake is noted already */
     r->n = task;
-    if (task && value_text(r, task, VALUE_STRICT, &t->task))
+    if (task && part_read(r, value_text(r, task, VALUE_STRICT, &t->task)))
         return -1;
-    if (keys_read_test(r, suite, test) || (!task && use_spec(r, test, &spec)))
+    if (keys_read_test(r, suite, test) || (spec.task && part_read(r, use_spec(r, test, &spec))))
         return -1;
-    t->line = test->line;
     keys_finish(r);
+    const char *says = task && task->kind == DOC_SCALAR ? task->text : t->task;
+    if (says && part_read(r, check_secret_names(r, task ? task : doc_get(test, "spec"), says)))
+        return -1;
     if (arena_size(r->s->arena) > SUITE_MAX_ALL)
         return fault_at(r, test, "the tests up to this one have more than %d MiB of text",
                         SUITE_MAX_ALL >> 20);
@@ -223,12 +244,12 @@ static int read_entry(struct suite_reader *r, const struct doc_node *suite, cons
         return fault_at(r, test, "expected a test, as \"- id: its-name\" and its keys");
     if (keys_check_names(r, test, false))
         return -1;
-    if (task == spec)
-        return fault_at(r, test,
-                        task ? "expected task or spec in a test, not both"
-                             : "expected the key task or spec in a test");
-    if (task && !doc_get(test, "id"))
-        return fault_at(r, test, "expected the key id in a test");
+    if (task == spec && part_read(r, fault_at(r, test,
+                                              task ? "expected task or spec in a test, not both"
+                                                   : "expected the key task or spec in a test")))
+        return -1;
+    if (!spec && !doc_get(test, "id") && part_read(r, fault_at(r, test, "expected the key id in a test")))
+        return -1;
     int rc = matrix_read(r, doc_get(test, "matrix"), &m);
     if (!rc && s->n + m.combinations > SUITE_MAX_TESTS)
         rc = fault_at(r, test, "expected at most %d tests in a suite", SUITE_MAX_TESTS);
@@ -237,7 +258,7 @@ static int read_entry(struct suite_reader *r, const struct doc_node *suite, cons
             s->tests = xrealloc(s->tests, (unsigned long)(*capacity = *capacity ? 2 * *capacity : 16),
                                 sizeof *s->tests);
         rc = read_test(r, suite, test, &m, i, &s->tests[s->n]);
-        s->n += !rc;
+        s->n += !rc && s->tests[s->n].id && s->tests[s->n].task;
     }
     matrix_free(&m);
     return rc;
@@ -245,7 +266,7 @@ static int read_entry(struct suite_reader *r, const struct doc_node *suite, cons
 
 /* ---- the file ------------------------------------------------------------------------------------ */
 
-static int check_unique_ids(const struct suite_reader *r)
+static int check_unique_ids(struct suite_reader *r)
 {
     json_t *taken = json_object();
     int rc = 0;
@@ -253,9 +274,9 @@ static int check_unique_ids(const struct suite_reader *r)
         const json_t *line = json_object_get(taken, t->id);
         struct doc_node at = {.key = (char[]){"id"}, .line = t->line};
         if (line)
-            rc = fault_at(r, &at, "the id '%s' is taken by the test on line %d%s", t->id,
-                          (int)json_integer_value(line),
-                          *t->matrix ? "; a matrix wants one like id: \"{page}-{seed}\"" : "");
+            rc = part_read(r, fault_at(r, &at, "the id '%s' is taken by the test on line %d%s", t->id,
+                                       (int)json_integer_value(line),
+                                       *t->matrix ? "; a matrix wants one like id: \"{page}-{seed}\"" : ""));
         json_object_set_new(taken, t->id, json_integer(t->line));
     }
     json_decref(taken);
@@ -267,10 +288,10 @@ static int read_suite(struct suite_reader *r, const struct doc_node *suite)
 {
     struct test *draft = xmalloc(1, sizeof *draft);
     test_begin(r, draft);
-    int rc = read_seed(r, suite, &empty_map);
+    int rc = part_read(r, read_seed(r, suite, &empty_map));
     set_seed(r);
     r->draft = true;
-    rc = rc ? rc : read_vars(r, suite, &empty_map);
+    rc = rc ? rc : part_read(r, read_vars(r, suite, &empty_map));
     r->draft = false;
     rc = rc ? rc : keys_read_suite(r, suite);
     free(draft);
@@ -288,8 +309,11 @@ static int read_root(struct suite_reader *r)
         return -1;
     suite = doc_get(root, "suite");
     tests = doc_get(root, "tests");
-    if (suite && suite->kind != DOC_MAP)
-        return fault_at(r, suite, "expected keys, as name and display");
+    if (suite && suite->kind != DOC_MAP) {
+        if (part_read(r, fault_at(r, suite, "expected keys, as name and display")))
+            return -1;
+        suite = NULL;
+    }
     if (!tests || tests->kind != DOC_LIST || !tests->child)
         return fault_at(r, tests ? tests : root, "expected %s",
                         tests ? "a list of tests" : "the key tests with a list of tests");
@@ -297,7 +321,7 @@ static int read_root(struct suite_reader *r)
     if (read_suite(r, suite))
         return -1;
     for (const struct doc_node *n = tests->child; n; n = n->next)
-        if (read_entry(r, suite, n, &capacity))
+        if (part_read(r, read_entry(r, suite, n, &capacity)))
             return -1;
     return check_unique_ids(r);
 }
@@ -318,10 +342,10 @@ static void set_path(struct suite *s, const char *path)
     s->setup = s->teardown = s->env = none;
 }
 
-struct suite *suite_parse(const char *text, size_t len, const char *path, struct err *e)
+struct suite *suite_parse_all(const char *text, size_t len, const char *path, json_t *faults, struct err *e)
 {
     struct err own = ERR_INIT;
-    struct suite_reader r = {.e = e ? e : &own};
+    struct suite_reader r = {.e = e ? e : &own, .faults = faults};
     struct doc *y =
         doc_parse_within(text, len, path, (struct doc_limits){SUITE_MAX_BYTES, SUITE_MAX_NODES}, r.e);
     if (!y)
@@ -339,12 +363,17 @@ struct suite *suite_parse(const char *text, size_t len, const char *path, struct
     return NULL;
 }
 
+struct suite *suite_parse(const char *text, size_t len, const char *path, struct err *e)
+{
+    return suite_parse_all(text, len, path, NULL, e);
+}
+
 bool test_owns_desktop(const struct test *t)
 {
     return !strncmp(t->display, "xvfb", 4);
 }
 
-struct suite *suite_read(const char *path, struct err *e)
+static struct suite *read_file(const char *path, json_t *faults, struct err *e)
 {
     char *text;
     size_t len;
@@ -354,8 +383,23 @@ struct suite *suite_read(const char *path, struct err *e)
             e->kind = ERR_USAGE;
         return NULL;
     }
-    struct suite *s = suite_parse(text, len, in ? "stdin" : path, e); /* a name in the current folder */
+    struct suite *s =
+        suite_parse_all(text, len, in ? "stdin" : path, faults, e); /* a name in the current folder */
     free(text);
+    return s;
+}
+
+struct suite *suite_read(const char *path, struct err *e)
+{
+    return read_file(path, NULL, e);
+}
+
+struct suite *suite_check(const char *path, json_t *faults)
+{
+    struct err e = ERR_INIT;
+    struct suite *s = read_file(path, faults, &e);
+    if (e.kind)
+        json_object_set_new_nocheck(faults, e.text, json_null());
     return s;
 }
 

@@ -14,6 +14,7 @@
 
 #include "base/err.h"
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -92,8 +93,11 @@ struct suite {
 
 /* path "-": stdin, treated as a file in the current folder. */
 struct suite *suite_read(const char *path, struct err *e);
+/* Goes on after mistakes, which become keys of `faults`; NULL: nothing could be read. */
+struct suite *suite_check(const char *path, json_t *faults);
 /* Relative paths, of specs as well, start in the folder of `path`. */
 struct suite *suite_parse(const char *text, size_t len, const char *path, struct err *e);
+struct suite *suite_parse_all(const char *text, size_t len, const char *path, json_t *faults, struct err *e);
 void suite_free(struct suite *s); /* NULL is fine */
 
 /* Which tests run: those that meet all conditions. */

@@ -117,6 +117,15 @@ static int put_env(struct suite_reader *r, const char *name, const char *value)
     return 0;
 }
 
+/* What is wrong with the name of a variable, or NULL. */
+static const char *env_fault(const char *name)
+{
+    if (!env_name(name) || !strncmp(name, "HOLORUN_", 8))
+        return "expected the name of an environment variable, not HOLORUN_...";
+    bool own = !strcmp(name, "HOME") || !strcmp(name, "DISPLAY") || !strcmp(name, "XAUTHORITY");
+    return own ? "each test has its own: see the keys home and display" : NULL;
+}
+
 static int read_env(struct suite_reader *r, const struct key *k, void *member)
 {
     (void)k, (void)member;
@@ -125,13 +134,15 @@ static int read_env(struct suite_reader *r, const struct key *k, void *member)
         return fault_at(r, map, "expected names and values, as { LANG: C.UTF-8 }");
     for (r->n = map->child; r->n; r->n = r->n->next) {
         const char *value;
-        if (!env_name(r->n->key) || !strncmp(r->n->key, "HOLORUN_", 8))
-            return fault(r, "expected the name of an environment variable, not HOLORUN_...");
-        if (!strcmp(r->n->key, "HOME") || !strcmp(r->n->key, "DISPLAY") || !strcmp(r->n->key, "XAUTHORITY"))
-            return fault(r, "each test has its own: see the keys home and display");
+        const char *wrong = env_fault(r->n->key);
+        if (wrong) {
+            if (part_read(r, fault(r, "%s", wrong)))
+                return -1;
+            continue;
+        }
         int rc = value_text(r, r->n, VALUE_SHELL | VALUE_EMPTY, &value);
-        if (rc < 0)
-            return rc;
+        if (part_read(r, rc))
+            return -1;
         if (!rc && (r->n_env == SUITE_MAX_ENV || put_env(r, r->n->key, value)))
             return fault(r, "expected at most %d variables", SUITE_MAX_ENV);
     }
@@ -214,7 +225,7 @@ static int read_checks(struct suite_reader *r, const struct key *k, void *member
         if (r->t->n_checks == SUITE_MAX_CHECKS)
             return fault_at(r, one, "expected at most %d checks of a test, those of its suite included",
                             SUITE_MAX_CHECKS);
-        if (keys_read_check(r, one, &r->t->checks[r->t->n_checks++]))
+        if (part_read(r, keys_read_check(r, one, &r->t->checks[r->t->n_checks++])))
             return -1;
     }
     return 0;
@@ -260,7 +271,8 @@ static const struct key keys[] = {
 int keys_check_names(struct suite_reader *r, const struct doc_node *map, bool suite)
 {
     for (r->n = map->child; r->n; r->n = r->n->next)
-        if (!key_find(r, keys, suite ? SUITE | OWN : TEST, suite ? "a suite has" : "a test has"))
+        if (!key_find(r, keys, suite ? SUITE | OWN : TEST, suite ? "a suite has" : "a test has") &&
+            part_read(r, -1))
             return -1;
     return 0;
 }
@@ -268,7 +280,7 @@ int keys_check_names(struct suite_reader *r, const struct doc_node *map, bool su
 static int read_key(struct suite_reader *r, const struct key *k, const struct doc_node *n)
 {
     r->n = n;
-    return n && k->read(r, k, (char *)r->t + k->at) < 0 ? -1 : 0;
+    return n ? part_read(r, k->read(r, k, (char *)r->t + k->at)) : 0;
 }
 
 int keys_read_test(struct suite_reader *r, const struct doc_node *suite, const struct doc_node *test)
@@ -299,16 +311,17 @@ int keys_read_suite(struct suite_reader *r, const struct doc_node *suite)
     if (keys_check_names(r, suite, true))
         return -1;
     struct suite *s = r->s;
-    if ((r->n = doc_get(suite, "name")) && read_name(r))
+    if ((r->n = doc_get(suite, "name")) && part_read(r, read_name(r)))
         return -1;
-    if ((r->n = doc_get(suite, "flaky_max")) && value_number(r, 0, SUITE_MAX_TESTS, true, &flaky_max) < 0)
+    if ((r->n = doc_get(suite, "flaky_max")) &&
+        part_read(r, value_number(r, 0, SUITE_MAX_TESTS, true, &flaky_max)))
         return -1;
     s->flaky_max = (int)flaky_max;
-    if ((r->n = doc_get(suite, "setup")) && read_commands(r, NULL, &s->setup))
+    if ((r->n = doc_get(suite, "setup")) && part_read(r, read_commands(r, NULL, &s->setup)))
         return -1;
-    if ((r->n = doc_get(suite, "teardown")) && read_commands(r, NULL, &s->teardown))
+    if ((r->n = doc_get(suite, "teardown")) && part_read(r, read_commands(r, NULL, &s->teardown)))
         return -1;
-    if ((r->n = doc_get(suite, "env")) && read_env(r, NULL, NULL))
+    if ((r->n = doc_get(suite, "env")) && part_read(r, read_env(r, NULL, NULL)))
         return -1;
     r->t->env = NULL;
     keys_finish(r);

@@ -10,6 +10,15 @@
 #include <string.h>
 #include <strings.h>
 
+int part_read(struct suite_reader *r, int rc)
+{
+    if (rc >= 0 || !r->faults)
+        return rc < 0 ? -1 : 0;
+    json_object_set_new_nocheck(r->faults, r->e->text, json_null());
+    *r->e = (struct err)ERR_INIT;
+    return 0;
+}
+
 static int unknown_variable(struct suite_reader *r, const struct expansion *x)
 {
     struct buf names;
@@ -89,9 +98,8 @@ int value_each(struct suite_reader *r, const char *what, int most,
             return fault(r, "expected %s", what);
         if (++count > most)
             return fault(r, "expected at most %d of them", most);
-        int rc = add(r, n);
-        if (rc < 0)
-            return rc;
+        if (part_read(r, add(r, n)))
+            return -1;
     }
     return 0;
 }
@@ -208,7 +216,7 @@ int keys_read(struct suite_reader *r, const struct doc_node *map, const struct k
     for (const struct doc_node *n = map->child; n; n = n->next) {
         r->n = n;
         const struct key *k = key_find(r, table, where, what);
-        if (!k || (k->read && k->read(r, k, (char *)to + k->at) < 0))
+        if (part_read(r, !k ? -1 : k->read ? k->read(r, k, (char *)to + k->at) : 0))
             return -1;
     }
     r->n = map;
