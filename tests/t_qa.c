@@ -238,7 +238,7 @@ static void t_picture(void **state)
         "  - id: unset\n    task: Wait.\n    setup: ['echo first; echo second; exit 3']\n"
         "  - id: same\n    task: Wait.\n    checks: [{kind: shell, run: 'false'}]\n"
         "  - id: good\n    task: Wait.\n    checks: [{kind: shell, run: 'true'}]\n",
-        WORDS("late", "same", "good"), ANSWER("Done."));
+        WORDS("late", "unset", "same", "good"), ANSWER("Done."));
     qa_program_run(&q, WORDS("--jobs", "3", "--quiet"));
     assert_int_equal(q.o.code, ERR_FAILED);
     const json_t *late = json_array_get(json_object_get(qa_program_test(&q, "late"), "attempts"), 0);
