@@ -60,6 +60,15 @@ static const struct {
     {"tests:\n  - id: a\n    task: Type {{PIN}}\n", "3: key 'task': no secret PIN for {{PIN}}: give it with"},
     {"tests:\n  - id: a\n    task: Type {{PIN}} {{P_2}}\n    secrets: [PIN=env:P_2]\n",
      "3: key 'task': no secret P_2"},
+    {TEST "    wait_until: [{ kind: judge, ask: x }]\n",
+     "4: expected what can be waited for before the agent starts, not judge"},
+    {TEST "    wait_until: [{ kind: text, text: x }]\n", "4: expected what can be waited for"},
+    {CHECKS "      - { kind: clipboard }\n", "5: expected the key match in a check of kind clipboard"},
+    {CHECKS "      - { kind: clipboard, match: x, selection: both }\n",
+     "5: key 'selection': expected clipboard or primary"},
+    {CHECKS "      - { kind: element, state: checked }\n",
+     "5: expected the key name or role in a check of kind element"},
+    {CHECKS "      - { kind: text, text: x, by: me }\n", "5: key 'by': expected model or reading"},
     {TEST "    expect: fail\n", "4: key 'expect': expected done, or infeasible"},
     {"tests:\n  - id: a\n    task: [t]\n", "3: key 'task': expected a text"},
     {TEST "    display: 1280x720\n",
@@ -116,8 +125,9 @@ static const struct {
     {CHECKS "      - shell\n",
      "5: expected a check, as { kind: shell, run: \"test -f out\" }; its kind is one of shell, answer"},
     {CHECKS "      - { run: x }\n", "5: expected a check"},
-    {CHECKS "      - { kind: shel, run: x }\n", "5: key 'kind': expected one of shell, answer, window, file, "
-                                                "process, port, region, text, judge, not 'shel'"},
+    {CHECKS "      - { kind: shel, run: x }\n",
+     "5: key 'kind': expected one of shell, answer, window, file, "
+     "process, port, region, clipboard, element, text, judge, not 'shel'"},
     {CHECKS "      - { kind: [shell] }\n", "5: key 'kind': expected one of"},
     {CHECKS "      - { kind: shell }\n", "5: expected the key run in a check of kind shell"},
     {CHECKS "      - { kind: window }\n", "5: expected the key title or class in a check of kind window"},
@@ -404,12 +414,15 @@ static void t_checks(void **state)
                "      - { kind: port, port: 5173 }\n"
                "      - { kind: region, png: a.png, area: [1, 2, 3, 4], max_diff: 0.5, tolerance: 0 }\n"
                "      - { kind: region, png: b.png, label: the bar }\n"
+               "      - { kind: clipboard, match: two, selection: primary, absent: yes }\n"
+               "      - { kind: element, name: OK, role: button, window: Ask, content: c, state: checked }\n"
+               "      - { kind: text, text: Log out, by: reading }\n"
                "      - { kind: text, text: Log out }\n"
                "      - { kind: judge, ask: 'Is it {id}?', passes: 2, frames: 3 }\n");
     const struct test *t = &s->tests[0];
     const struct check *c = t->checks;
-    assert_int_equal(t->n_checks, 10);
-    for (int i = 0; i < 10; i++)
+    assert_int_equal(t->n_checks, 13);
+    for (int i = 0; i < 13; i++)
         assert_int_equal(c[i].line, 5 + i);
     assert_string_equal(c[0].text, "awk '{print}' a.txt");
     assert_true(c[0].line == 5);
@@ -427,11 +440,16 @@ static void t_checks(void **state)
     assert_true(c[6].area[0] == 1 && c[6].area[1] == 2 && c[6].area[2] == 3 && c[6].area[3] == 4);
     assert_true(c[6].max_diff == 0.5 && c[6].tolerance == 0 && c[7].max_diff == 0.01 && c[7].tolerance == 16);
     assert_true(c[7].area[2] == 0 && !strcmp(c[7].name, "the bar"));
-    assert_string_equal(c[8].text, "Log out");
-    assert_true(c[9].passes == 2 && c[9].frames == 3 && c[8].seconds == 600);
-    assert_string_equal(c[9].text, "Is it a?");
-    for (int i = 0; i < 10; i++)
-        assert_int_equal(check_evidence(c[i].kind) == BY_MODEL, i >= 8);
+    assert_true(c[8].primary && c[8].absent && !strcmp(c[8].text, "two") && c[8].seconds == 5);
+    assert_true(!strcmp(c[9].text, "OK") && !strcmp(c[9].text2, "button") && !strcmp(c[9].window, "Ask"));
+    assert_true(!strcmp(c[9].content, "c") && !strcmp(c[9].state, "checked"));
+    assert_true(c[10].reading && !c[11].reading);
+    assert_string_equal(c[10].name, "text, read by the embedded model: Log out");
+    assert_string_equal(c[11].text, "Log out");
+    assert_true(c[12].passes == 2 && c[12].frames == 3 && c[11].seconds == 600);
+    assert_string_equal(c[12].text, "Is it a?");
+    for (int i = 0; i < 13; i++)
+        assert_int_equal(check_evidence(c[i].kind) == BY_MODEL, i >= 10);
     suite_free(s);
 }
 

@@ -45,6 +45,8 @@ static void put_check(struct buf *b, const struct check_result *c)
     put_text(b, "name", c->check->name);
     buf_printf(b, ", \"line\": %d, \"answer\": \"%s\", \"by_model\": %s", c->check->line,
                summary_answer(c->answer), check_evidence(c->check->kind) == BY_MODEL ? "true" : "false");
+    if (c->check->reading)
+        put_text(b, "by", "the embedded model's reading");
     put_text(b, "detail", c->detail);
     put_text(b, "output", c->output);
     for (int i = 0; i < 3; i++)

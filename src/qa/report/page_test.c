@@ -176,7 +176,7 @@ static void put_checks(FILE *f, const struct attempt *a)
         qa_page_line(f, c->check->name);
         fprintf(f, "</b><span class=\"said number\">%s", summary_answer(c->answer));
         if (check_evidence(c->check->kind) == BY_MODEL)
-            fputs(", by a model", f);
+            fputs(c->check->reading ? ", read by the embedded model" : ", by a model", f);
         if (c->ms >= 1)
             fputs(", ", f), page_duration(f, c->ms);
         fputs("</span>\n", f);

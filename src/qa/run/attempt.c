@@ -25,6 +25,7 @@ struct attempt_state {
     struct job job;
     bool job_begun, ended; /* ended: the agent finished by itself */
     char *runs, *fake;     /* paths that job.s borrows */
+    char *bus, *bus_env;   /* address of the session bus of the desk; NULL: it has none */
     char *pictures;        /* folder; created only for a first picture */
     uint64_t seed_offset;
     struct image frames[MAX_FRAMES];
@@ -87,14 +88,73 @@ static void save_log(struct attempt_state *s, struct buf *log)
 
 /* ---- desk and program ---------------------------------------------------------------------------- */
 
+/* What `wait_until` says. */
+static int wait_until(const struct attempt_state *s, struct err *e)
+{
+    const struct test *t = s->test;
+    const struct screen_options o = {.display = desk_display(s->desk)};
+    struct screen *screen = t->n_waits ? screen_open(&o, e) : NULL;
+    const struct check_context context = {.test = t,
+                                          .desk = s->desk,
+                                          .screen = screen,
+                                          .golden_dir = s->run->suite->dir,
+                                          .cancel = screen_stop_flag(NULL)};
+    int rc = t->n_waits && !screen ? -1 : 0;
+    for (int i = 0; i < t->n_waits && rc == 0; i++)
+        rc = check_wait(&context, &t->waits[i], e);
+    screen_close(screen);
+    return rc;
+}
+
+static bool checks_elements(const struct test *t)
+{
+    bool any = false;
+    for (int i = 0; i < t->n_checks; i++)
+        any |= t->checks[i].kind == CHECK_ELEMENT;
+    for (int i = 0; i < t->n_waits; i++)
+        any |= t->waits[i].kind == CHECK_ELEMENT;
+    return any;
+}
+
+/* The environment of a test.  Programs tell about their elements on a session bus, which a private desktop
+ * gets if a check looks at them; the suite's own variables come after ours and win. */
+static void fill_env(struct attempt_state *s, const char *env[SUITE_MOST_ENV + 3])
+{
+    static _Atomic int number;
+    const struct test *t = s->test;
+    int n = 0;
+    if (test_owns_desktop(t) && checks_elements(t)) {
+        s->bus = xasprintf("unix:abstract=/tmp/holorun-bus-%d-%d", (int)getpid(), number++);
+        env[n++] = s->bus_env = xasprintf("DBUS_SESSION_BUS_ADDRESS=%s", s->bus);
+        env[n++] = "QT_LINUX_ACCESSIBILITY_ALWAYS_ON=1";
+    }
+    for (int i = 0; t->env[i] && i < SUITE_MOST_ENV; i++)
+        env[n++] = t->env[i];
+    env[n] = NULL;
+}
+
+static int start_bus(const struct attempt_state *s, struct err *e)
+{
+    char *command =
+        s->bus ? xasprintf("exec dbus-daemon --session --fork --nopidfile --address='%s'", s->bus) : NULL;
+    int rc = command ? desk_run_all(s->desk, (const char *const[]){command, NULL},
+                                    "the session bus for checks of elements", COMMAND_SECONDS,
+                                    screen_stop_flag(NULL), NULL, e)
+                     : 0;
+    free(command);
+    return rc;
+}
+
 static int open_desk(struct attempt_state *s, struct err *e)
 {
     const struct test *t = s->test;
+    const char *env[SUITE_MOST_ENV + 3];
+    fill_env(s, env);
     const struct desk_options o = {
-        .display = t->display, .wm = t->wm, .home = t->home, .dir = t->dir, .env = t->env};
+        .display = t->display, .wm = t->wm, .home = t->home, .dir = t->dir, .env = env};
     struct buf said;
     buf_init(&said, LOG_BYTES);
-    int rc = (s->desk = desk_open(&o, e))
+    int rc = (s->desk = desk_open(&o, e)) && start_bus(s, e) == 0
                  ? desk_run_all(s->desk, t->setup, "setup", COMMAND_SECONDS, screen_stop_flag(NULL), &said, e)
                  : -1;
     if (rc)
@@ -102,10 +162,10 @@ static int open_desk(struct attempt_state *s, struct err *e)
     buf_free(&said);
     if (rc)
         return -1;
-    if (!t->start)
-        return 0;
-    return desk_start(s->desk, t->start, e) ||
-           desk_wait_window(s->desk, t->window, t->start_timeout, screen_stop_flag(NULL), e);
+    if (t->start && (desk_start(s->desk, t->start, e) ||
+                     desk_wait_window(s->desk, t->window, t->start_timeout, screen_stop_flag(NULL), e)))
+        return -1;
+    return wait_until(s, e);
 }
 
 /* ---- the agent ----------------------------------------------------------------------------------- */
@@ -308,6 +368,8 @@ static void tear_down(struct attempt_state *s)
     desk_close(s->desk);
     free(s->runs);
     free(s->fake);
+    free(s->bus);
+    free(s->bus_env);
     free(s->pictures);
 }
 

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/flag.h"
+#include "base/regex.h"
 #include "base/utf8.h"
 
 #include <stdarg.h>
@@ -28,6 +29,8 @@ static const struct {
     [CHECK_PROCESS] = {check_process, true, false, true},
     [CHECK_PORT] = {check_port, false, false, true},
     [CHECK_REGION] = {check_region, false, true, true},
+    [CHECK_CLIPBOARD] = {check_clipboard, true, false, true},
+    [CHECK_ELEMENT] = {check_element, true, false, true},
     [CHECK_TEXT] = {check_text, false, true, false},
     [CHECK_JUDGE] = {check_judge, false, true, false},
 };
@@ -53,6 +56,16 @@ void probe_detail(struct probe *probe, const char *fmt, ...)
             *p = ' ';
     free(probe->r.detail);
     probe->r.detail = xstrdup(line);
+}
+
+enum answer probe_find(const char *pattern, const char *text, size_t len, struct err *e)
+{
+    struct regex *r = pattern ? regex_new(pattern, false, e) : NULL;
+    int found = r ? regex_find(r, text, len) : pattern ? -2 : 1;
+    regex_free(r);
+    if (found == -1)
+        err_set(e, ERR_USAGE, "matching '%.80s' against %zu bytes takes too long", pattern, len);
+    return found < 0 ? ANSWER_ERROR : found ? ANSWER_YES : ANSWER_NO;
 }
 
 bool probe_cancelled(const struct probe *probe)
@@ -167,6 +180,25 @@ static void run_check(const struct check_context *s, const struct check *c, int 
     *out = probe.r;
     out->check = c;
     out->ms = clock_ms_since(start);
+}
+
+int check_wait(const struct check_context *s, const struct check *c, struct err *e)
+{
+    struct probe probe = {.s = s, .c = c, .r = {.answer = ANSWER_NOT_ASKED}};
+    int64_t start = clock_ns();
+    do {
+        check_result_clear(&probe.r);
+        probe_until_yes(&probe);
+    } while (probe.r.answer != ANSWER_YES && probe.r.answer != ANSWER_ERROR && !probe_cancelled(&probe) &&
+             clock_ms_since(start) < 1000 * c->seconds && wait_for_retry(&probe, &(double){poll_last_ms}));
+    int rc = probe_cancelled(&probe)        ? err_set(e, ERR_STOPPED, "stopped")
+             : probe.r.answer == ANSWER_YES ? 0
+                                            : err_set(e, ERR_ENV, "waited %.0f s until %s: %s",
+                                                      clock_ms_since(start) / 1000, c->name, probe.r.detail);
+    image_free(&probe.expected);
+    image_free(&probe.actual);
+    check_result_clear(&probe.r);
+    return rc;
 }
 
 int checks_run(const struct check_context *s, struct attempt *a)

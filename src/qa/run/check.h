@@ -59,6 +59,9 @@ struct check_context {
     const volatile int *cancel; /* or NULL */
 };
 
+/* Waits until a check says yes, for up to its `seconds`; ERR_ENV with what there is instead. */
+int check_wait(const struct check_context *s, const struct check *c, struct err *e);
+
 /* Fills a->checks of an attempt that has none.  -1: *cancel was set, and the remaining checks were not
  * run. */
 int checks_run(const struct check_context *s, struct attempt *a);

@@ -5,7 +5,6 @@
 #include "qa/run/check_impl.h"
 
 #include "base/file.h"
-#include "base/regex.h"
 #include "base/sha256.h"
 #include "base/utf8.h"
 
@@ -62,20 +61,7 @@ enum answer check_shell(struct probe *probe, struct err *e)
     return probe->late ? ANSWER_NO : rc ? ANSWER_ERROR : code == 0 ? ANSWER_YES : ANSWER_NO;
 }
 
-/* ---- patterns ------------------------------------------------------------------------------------ */
-
-/* Whether the text matches a pattern of the suite; the pattern compiled when the suite was read. */
-static enum answer find_pattern(const char *pattern, const char *text, size_t len, struct err *e)
-{
-    struct regex *r = regex_new(pattern, false, e);
-    if (!r)
-        return ANSWER_ERROR;
-    int found = regex_find(r, text, len);
-    regex_free(r);
-    if (found < 0)
-        err_set(e, ERR_USAGE, "matching '%.80s' against %zu bytes takes too long", pattern, len);
-    return found < 0 ? ANSWER_ERROR : found ? ANSWER_YES : ANSWER_NO;
-}
+/* ---- the answer ---------------------------------------------------------------------------------- */
 
 enum answer check_answer(struct probe *probe, struct err *e)
 {
@@ -87,7 +73,7 @@ enum answer check_answer(struct probe *probe, struct err *e)
     size_t n = strlen(text);
     probe_detail(probe, "expected an answer that matches '%.200s', got '%.*s'", pattern, probe_cut(text, n),
                  text);
-    return find_pattern(pattern, text, n, e);
+    return probe_find(pattern, text, n, e);
 }
 
 /* ---- files --------------------------------------------------------------------------------------- */
@@ -104,7 +90,7 @@ static enum answer has_content(struct probe *probe, const char *path, struct err
         probe_detail(probe, "expected %s '%.200s' in '%s', got %zu bytes: '%.*s'",
                      c->absent ? "no match for" : "a match for", c->text2, c->text, len, probe_cut(data, len),
                      data);
-        a = find_pattern(c->text2, data, len, e);
+        a = probe_find(c->text2, data, len, e);
     }
     if (a == ANSWER_YES && c->sha256) {
         char hex[65];

@@ -32,7 +32,14 @@ bool probe_cancelled(const struct probe *probe);
 typedef enum answer check_fn(struct probe *probe, struct err *e);
 check_fn check_shell, check_answer, check_file, check_process, check_port; /* check_desk.c */
 check_fn check_window, check_region;                                       /* check_screen.c */
+check_fn check_clipboard;                                                  /* check_clipboard.c */
+check_fn check_element;                                                    /* check_element.c */
 check_fn check_text, check_judge;                                          /* check_llm.c */
+check_fn check_reading;                                                    /* check_reading.c */
+
+/* Whether the text matches a pattern of the suite; the pattern compiled when the suite was read.  NULL
+ * matches anything. */
+enum answer probe_find(const char *pattern, const char *text, size_t len, struct err *e);
 
 /* Writes the expected, actual and difference images of a region to out_dir; their paths go to r.pictures. */
 int check_region_pictures(struct probe *probe, int number, struct err *e);

@@ -66,6 +66,8 @@ static enum answer ask_about_frames(struct probe *probe, const char *text, int n
 
 enum answer check_text(struct probe *probe, struct err *e)
 {
+    if (probe->c->reading)
+        return check_reading(probe, e);
     char *question =
         xasprintf("Is this text to be seen in the screenshot, in these words: \"%s\"?", probe->c->text);
     enum answer a = ask_about_frames(probe, question, 1, 1, e);

@@ -12,7 +12,8 @@
 
 enum {
     ALL = BIT(CHECK_JUDGE + 1) - 1,
-    INVERTIBLE = BIT(CHECK_WINDOW) | BIT(CHECK_FILE) | BIT(CHECK_PROCESS) | BIT(CHECK_PORT) | BIT(CHECK_TEXT),
+    INVERTIBLE = BIT(CHECK_WINDOW) | BIT(CHECK_FILE) | BIT(CHECK_PROCESS) | BIT(CHECK_PORT) |
+                 BIT(CHECK_TEXT) | BIT(CHECK_CLIPBOARD) | BIT(CHECK_ELEMENT),
 };
 
 static const struct kind {
@@ -22,7 +23,8 @@ static const struct kind {
     [CHECK_SHELL] = {"shell", {"run", NULL}, 0},        [CHECK_ANSWER] = {"answer", {"match", NULL}, 0},
     [CHECK_WINDOW] = {"window", {"title", "class"}, 5}, [CHECK_FILE] = {"file", {"path", NULL}, 5},
     [CHECK_PROCESS] = {"process", {"name", NULL}, 5},   [CHECK_PORT] = {"port", {"port", NULL}, 5},
-    [CHECK_REGION] = {"region", {"png", NULL}, 5},      [CHECK_TEXT] = {"text", {"text", NULL}, 600},
+    [CHECK_REGION] = {"region", {"png", NULL}, 5},      [CHECK_CLIPBOARD] = {"clipboard", {"match", NULL}, 5},
+    [CHECK_ELEMENT] = {"element", {"name", "role"}, 5}, [CHECK_TEXT] = {"text", {"text", NULL}, 600},
     [CHECK_JUDGE] = {"judge", {"ask", NULL}, 600},
 };
 enum { KINDS = sizeof kinds / sizeof *kinds };
@@ -45,6 +47,19 @@ static int read_when(struct suite_reader *r, const struct key *k, void *member)
     if (!*always && (!r->n->text || strcmp(r->n->text, "passed") != 0))
         return fault(r, "expected passed (only if the agent finished) or always");
     return 0;
+}
+
+/* selection: clipboard or primary; by: model or reading. */
+static int read_choice(struct suite_reader *r, const struct key *k, void *member)
+{
+    static const char *const words[2][2] = {{"clipboard", "primary"}, {"model", "reading"}};
+    const char *const *known = words[*k->name == 'b'];
+    for (int i = 0; r->n->kind == DOC_SCALAR && i < 2; i++)
+        if (!strcmp(r->n->text, known[i])) {
+            *(bool *)member = i;
+            return 0;
+        }
+    return fault(r, "expected %s or %s", known[0], known[1]);
 }
 
 static int read_area(struct suite_reader *r, const struct key *k, void *member)
@@ -100,6 +115,14 @@ static const struct key keys[] = {
     {"area", BIT(CHECK_REGION), read_area, AT(area), 0, 0},
     {"max_diff", BIT(CHECK_REGION), key_number, AT(max_diff), 0, 1},
     {"tolerance", BIT(CHECK_REGION), key_int, AT(tolerance), 0, 255},
+    {"match", BIT(CHECK_CLIPBOARD), key_pattern, AT(text), 0, 0},
+    {"selection", BIT(CHECK_CLIPBOARD), read_choice, AT(primary), 0, 0},
+    {"name", BIT(CHECK_ELEMENT), key_pattern, AT(text), 0, 0},
+    {"role", BIT(CHECK_ELEMENT), key_pattern, AT(text2), 0, 0},
+    {"window", BIT(CHECK_ELEMENT), key_pattern, AT(window), 0, 0},
+    {"content", BIT(CHECK_ELEMENT), key_pattern, AT(content), 0, 0},
+    {"state", BIT(CHECK_ELEMENT), key_pattern, AT(state), 0, 0},
+    {"by", BIT(CHECK_TEXT), read_choice, AT(reading), 0, 0},
     {"text", BIT(CHECK_TEXT), key_text, AT(text), 0, 0},
     {"ask", BIT(CHECK_JUDGE), key_text, AT(text), 0, 0},
     {"passes", BIT(CHECK_JUDGE), key_int, AT(passes), 1, 9},
@@ -110,7 +133,8 @@ static const struct key keys[] = {
 static int read_kind(struct suite_reader *r, const struct doc_node *check, struct check *c)
 {
     const struct doc_node *n = check->kind == DOC_MAP ? doc_get(check, "kind") : NULL;
-    static const char known[] = "shell, answer, window, file, process, port, region, text, judge";
+    static const char known[] =
+        "shell, answer, window, file, process, port, region, clipboard, element, text, judge";
     if (!n)
         return fault_at(r, check,
                         "expected a check, as { kind: shell, run: \"test -f out\" }; its kind is one of %s",
@@ -133,7 +157,8 @@ static void set_label(struct suite_reader *r, struct check *c)
     snprintf(port, sizeof port, "%d", c->port);
     const char *what = c->kind == CHECK_PORT ? port : c->text ? c->text : c->text2 ? c->text2 : "";
     size_t n = strlen(what), most = n > 72 ? utf8_valid_prefix(what, 69) : n;
-    buf_printf(&b, "%s%s: ", c->absent ? "no " : "", kinds[c->kind].name);
+    buf_printf(&b, "%s%s%s: ", c->absent ? "no " : "", kinds[c->kind].name,
+               c->reading ? ", read by the embedded model" : "");
     for (size_t i = 0; i < most; i++)
         buf_putc(&b, (unsigned char)what[i] < ' ' ? ' ' : what[i]);
     buf_puts(&b, most < n ? "..." : "");

@@ -82,7 +82,7 @@ struct suite_reader {
     struct spec *spec; /* whose credentials are being read */
 
     /* lists of the test, merged from its own keys and the suite's */
-    const char *env[SUITE_MAX_ENV + SUITE_MAX_VARS + 1], *secrets[SUITE_MAX_SECRETS + 1];
+    const char *env[SUITE_MOST_ENV + 1], *secrets[SUITE_MAX_SECRETS + 1];
     const char *commands[SUITE_MAX_COMMANDS];
     int n_env, n_secrets, n_tags, n_commands;
 };

@@ -20,20 +20,29 @@
 #include <stdint.h>
 #include <stdio.h>
 
-enum { SUITE_MAX_TESTS = 10000, SUITE_MAX_CHECKS = 32, SUITE_MAX_TAGS = 16, SUITE_MAX_COMMANDS = 32 };
+enum {
+    SUITE_MAX_TESTS = 10000,
+    SUITE_MAX_CHECKS = 32,
+    SUITE_MAX_WAITS = 8,
+    SUITE_MAX_TAGS = 16,
+    SUITE_MAX_COMMANDS = 32
+};
+enum { SUITE_MOST_ENV = 128 /* variables of a test, those of its vars included */ };
 enum { SUITE_MAX_FRAMES = 8 /* that a judge sees */ };
 enum { SUITE_MAX_BYTES = 1 << 20, SUITE_MAX_NODES = 100000, SUITE_MAX_TEXT = 64 << 10, SUITE_MAX_ID = 100 };
 
 enum check_kind {
-    CHECK_SHELL,   /* run: exit code 0; with HOLORUN_DIR, HOLORUN_HOME, HOLORUN_ANSWER in its environment */
-    CHECK_ANSWER,  /* match: PCRE2 on the final answer */
-    CHECK_WINDOW,  /* title, class or both: PCRE2 */
-    CHECK_FILE,    /* path (relative to HOME) exists; match: PCRE2 on its content; sha256 */
-    CHECK_PROCESS, /* name: PCRE2 on command lines of the desk */
-    CHECK_PORT,    /* port of 127.0.0.1 accepts connections */
-    CHECK_REGION,  /* png, area [x, y, w, h], max_diff, tolerance */
-    CHECK_TEXT,    /* text: a model is asked whether it is visible */
-    CHECK_JUDGE,   /* ask: a model is asked in a session of its own; passes, frames */
+    CHECK_SHELL,     /* run: exit code 0; with HOLORUN_DIR, HOLORUN_HOME, HOLORUN_ANSWER in its environment */
+    CHECK_ANSWER,    /* match: PCRE2 on the final answer */
+    CHECK_WINDOW,    /* title, class or both: PCRE2 */
+    CHECK_FILE,      /* path (relative to HOME) exists; match: PCRE2 on its content; sha256 */
+    CHECK_PROCESS,   /* name: PCRE2 on command lines of the desk */
+    CHECK_PORT,      /* port of 127.0.0.1 accepts connections */
+    CHECK_REGION,    /* png, area [x, y, w, h], max_diff, tolerance */
+    CHECK_CLIPBOARD, /* match: PCRE2 on the text that can be pasted */
+    CHECK_ELEMENT,   /* of the accessibility tree: name, role, window, content, state; PCRE2 */
+    CHECK_TEXT,      /* text: a model is asked whether it is visible, or the embedded one reads the screen */
+    CHECK_JUDGE,     /* ask: a model is asked in a session of its own; passes, frames */
 };
 const char *check_kind_name(enum check_kind k); /* "shell" */
 /* What an answer of it is worth: the agent's own words confirm nothing, a model may be wrong. */
@@ -43,17 +52,21 @@ enum evidence check_evidence(enum check_kind k);
 struct check {
     enum check_kind kind;
     int line;
-    const char *name;         /* its label, or "shell: curl -sf ..." */
-    const char *text, *text2; /* run, match, title, path, name, png, text, ask; class, match of a file */
-    const char *sha256;       /* of a file, 64 lower-case hex digits; or NULL */
-    int area[4], port;        /* of a region; w 0: the whole screen */
-    double max_diff;          /* fraction of pixels; 0.01 */
+    const char *name; /* its label, or "shell: curl -sf ..." */
+    const char *text,
+        *text2; /* run, match, title, path, name, png, text, ask; class, match of a file, role */
+    const char *window, *content, *state; /* of an element; or NULL */
+    const char *sha256;                   /* of a file, 64 lower-case hex digits; or NULL */
+    int area[4], port;                    /* of a region; w 0: the whole screen */
+    double max_diff;                      /* fraction of pixels; 0.01 */
     /* How long it is retried, or may take.  Default: window, file, process, port, region 5; text, judge
      * 600; shell, answer 0 (run once). */
     double seconds;
     int tolerance;      /* per channel; 16 */
     int passes, frames; /* of a judge; 1 and 1 */
     bool absent;        /* inverts it: window, file, process, port, text */
+    bool primary;       /* of a clipboard: the selection that the middle button pastes */
+    bool reading;       /* of a text: the embedded model reads the screen, no model is asked */
     bool always;        /* when: always; else it runs only if the agent finished by itself */
 };
 
@@ -76,6 +89,8 @@ struct test {
     bool expect_fail, expect_infeasible;
     struct check checks[SUITE_MAX_CHECKS];
     int n_checks;
+    struct check waits[SUITE_MAX_WAITS]; /* hold before the agent starts */
+    int n_waits;
     bool selected; /* by suite_select(); before it all are */
 };
 

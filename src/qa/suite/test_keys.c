@@ -110,7 +110,7 @@ static bool env_name(const char *s)
 static int put_env(struct suite_reader *r, const char *name, const char *value)
 {
     int at = value_find_name(r->env, r->n_env, name, strlen(name));
-    if (at == SUITE_MAX_ENV + SUITE_MAX_VARS)
+    if (at == SUITE_MOST_ENV)
         return -1;
     r->env[at] = arena_take(r->s->arena, xasprintf("%s=%s", name, value));
     r->n_env += at == r->n_env;
@@ -214,6 +214,36 @@ static int read_expect(struct suite_reader *r, const struct key *k, void *member
     return 0;
 }
 
+/* Checks that hold before the agent starts: not by a model, not of its answer; 30 s unless they say. */
+static int add_wait(struct suite_reader *r, const struct doc_node *one)
+{
+    struct check *c = &r->t->waits[r->t->n_waits];
+    if (keys_read_check(r, one, c))
+        return -1;
+    if (c->kind == CHECK_ANSWER || c->kind == CHECK_JUDGE || (c->kind == CHECK_TEXT && !c->reading))
+        return fault_at(r, one, "expected what can be waited for before the agent starts, not %s",
+                        check_kind_name(c->kind));
+    if (!doc_get(one, "seconds"))
+        c->seconds = 30;
+    r->t->n_waits++;
+    return 0;
+}
+
+static int read_waits(struct suite_reader *r, const struct key *k, void *member)
+{
+    (void)k, (void)member;
+    const struct doc_node *list = r->n;
+    r->t->n_waits = 0; /* a test's own take the place of its suite's */
+    for (const struct doc_node *one = each_first(list); one; one = each_next(list, one)) {
+        r->n = list;
+        if (r->t->n_waits == SUITE_MAX_WAITS)
+            return fault_at(r, one, "expected at most %d of them", SUITE_MAX_WAITS);
+        if (part_read(r, add_wait(r, one)))
+            return -1;
+    }
+    return 0;
+}
+
 static int read_checks(struct suite_reader *r, const struct key *k, void *member)
 {
     (void)k, (void)member;
@@ -252,6 +282,7 @@ static const struct key keys[] = {
     {"teardown", TEST | OWN, read_commands, AT(teardown), 0, 0},
     {"start", SUITE | TEST, read_start, AT(start), 0, 0},
     {"window", SUITE | TEST, read_window, AT(window), 0, 0},
+    {"wait_until", SUITE | TEST, read_waits, 0, 0, 0},
     {"start_timeout_s", SUITE | TEST, key_number, AT(start_timeout), 0.1, 3600},
     {"steps", SUITE | TEST, key_int, AT(steps), 1, 100000},
     {"timeout_s", SUITE | TEST, key_number, AT(timeout), 0.1, 1e6},

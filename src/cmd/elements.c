@@ -1,0 +1,325 @@
+/* elements.c - `holorun elements`: what programs tell about their windows through AT-SPI, which screen
+ * readers use: roles, names, states, contents and places.
+ *
+ * libatspi (Debian: libatspi2.0-0) is loaded when it is needed; the prototypes below are those of
+ * at-spi2-core 2.46.  A program that does not answer costs CALL_MS a question; the walk ends at its time
+ * limit with what it has, and an alarm ends the process should the library hang.  Elements are names that
+ * programs make up: bounded, and without control characters on a terminal.
+ */
+#include "cmd/commands.h"
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/utf8.h"
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+    CALL_MS = 400,
+    START_MS = 1000,
+    DEPTH = 60,
+    ELEMENTS = 5000,
+    TEXT = 4096, /* bytes of a name or a content */
+    STATE_SHOWING = 25,
+    SCREEN = 0, /* ATSPI_COORD_TYPE_SCREEN */
+};
+
+struct settings {
+    const char *display;
+    double seconds;
+    bool json;
+};
+
+static const struct option_spec options[] = {
+    {"display", 'd', OPTION_TEXT, offsetof(struct settings, display), ":N", 0, 256, NULL, "X display",
+     "DISPLAY"},
+    {"seconds", 0, OPTION_NUMBER, offsetof(struct settings, seconds), "SECONDS", 0.1, 60, "5",
+     "time limit; what was found until then is printed", NULL},
+    JSON_OPTION(struct settings),
+    {0},
+};
+
+const struct command elements_command = {
+    "elements",
+    "",
+    "list what programs tell screen readers about their windows",
+    "Prints the accessibility tree (AT-SPI) of the windows that show: role, name, states, content and place "
+    "of each element, indented. Tests of a suite can check them (kind: element). GTK programs tell it as soon "
+    "as there is a session bus, Qt programs with QT_LINUX_ACCESSIBILITY_ALWAYS_ON=1, Chromium with "
+    "--force-renderer-accessibility. Contents of password fields are left out. Exit code 3: there is no "
+    "accessibility bus, or no libatspi.",
+    "holorun elements\nholorun elements --json | jq '.elements[] | select(.role == \"push button\")'\n",
+    options,
+    cmd_elements};
+
+/* ---- the library --------------------------------------------------------------------------------- */
+
+struct rect {
+    int x, y, width, height;
+};
+
+static struct {
+    int (*init)(void);
+    void (*set_timeout)(int, int);
+    void *(*desktop)(int);
+    int (*child_count)(void *, void *);
+    void *(*child_at)(void *, int, void *);
+    char *(*name)(void *, void *);
+    char *(*role)(void *, void *);
+    void *(*states)(void *);
+    int (*has_state)(void *, int);
+    void *(*component)(void *);
+    struct rect *(*extents)(void *, int, void *);
+    void *(*text)(void *);
+    int (*text_length)(void *, void *);
+    char *(*text_get)(void *, int, int, void *);
+    void (*unref)(void *);
+    void (*free)(void *);
+} spi;
+
+static int load(struct err *e)
+{
+    void *lib = dlopen("libatspi.so.0", RTLD_NOW | RTLD_LOCAL);
+    const struct {
+        const char *name;
+        void *to;
+    } wanted[] = {
+        {"atspi_init", &spi.init},
+        {"atspi_set_timeout", &spi.set_timeout},
+        {"atspi_get_desktop", &spi.desktop},
+        {"atspi_accessible_get_child_count", &spi.child_count},
+        {"atspi_accessible_get_child_at_index", &spi.child_at},
+        {"atspi_accessible_get_name", &spi.name},
+        {"atspi_accessible_get_role_name", &spi.role},
+        {"atspi_accessible_get_state_set", &spi.states},
+        {"atspi_state_set_contains", &spi.has_state},
+        {"atspi_accessible_get_component_iface", &spi.component},
+        {"atspi_component_get_extents", &spi.extents},
+        {"atspi_accessible_get_text_iface", &spi.text},
+        {"atspi_text_get_character_count", &spi.text_length},
+        {"atspi_text_get_text", &spi.text_get},
+        {"g_object_unref", &spi.unref}, /* of libraries that it needs */
+        {"g_free", &spi.free},
+    };
+    if (!lib)
+        return err_set(e, ERR_ENV, "cannot load libatspi.so.0 (Debian: libatspi2.0-0): %s", dlerror());
+    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
+        void *at = dlsym(lib, wanted[i].name);
+        if (!at)
+            return err_set(e, ERR_ENV, "libatspi.so.0 has no %s", wanted[i].name);
+        memcpy(wanted[i].to, &at, sizeof at);
+    }
+    return 0;
+}
+
+static void drop(void *object)
+{
+    if (object)
+        spi.unref(object);
+}
+
+/* ---- one element --------------------------------------------------------------------------------- */
+
+static const struct {
+    int bit;
+    const char *name;
+} states[] = {{1, "active"},     {4, "checked"},   {7, "editable"},   {8, "enabled"},
+              {9, "expandable"}, {10, "expanded"}, {11, "focusable"}, {12, "focused"},
+              {20, "pressed"},   {23, "selected"}, {24, "sensitive"}, {30, "visible"}};
+
+/* Valid UTF-8 of at most TEXT bytes; frees text. */
+static json_t *text_of(char *text)
+{
+    size_t n = text ? strlen(text) : 0;
+    json_t *v = json_stringn(text ? text : "", utf8_valid_prefix(text ? text : "", n < TEXT ? n : TEXT));
+    spi.free(text);
+    return v;
+}
+
+static json_t *content_of(void *object, const char *role)
+{
+    void *text = strstr(role, "password") ? NULL : spi.text(object);
+    int n = text ? spi.text_length(text, NULL) : 0;
+    json_t *v = n > 0 ? text_of(spi.text_get(text, 0, n < TEXT ? n : TEXT, NULL)) : NULL;
+    drop(text);
+    return v;
+}
+
+static json_t *box_of(void *object)
+{
+    void *component = spi.component(object);
+    struct rect *r = component ? spi.extents(component, SCREEN, NULL) : NULL;
+    json_t *v = r && r->width > 0 ? json_pack("[i, i, i, i]", r->x, r->y, r->width, r->height) : NULL;
+    spi.free(r);
+    drop(component);
+    return v;
+}
+
+/* NULL: it does not show, so what is below it does not, either. */
+static json_t *describe(void *object, const char *window, int depth)
+{
+    void *set = spi.states(object);
+    bool shows = set && spi.has_state(set, STATE_SHOWING);
+    json_t *one = NULL, *list = json_array();
+    for (size_t i = 0; shows && i < sizeof states / sizeof *states; i++)
+        if (spi.has_state(set, states[i].bit))
+            json_array_append_new(list, json_string(states[i].name));
+    drop(set);
+    if (shows) {
+        json_t *role = text_of(spi.role(object, NULL));
+        one = json_pack("{s:o, s:o, s:s, s:i, s:O}", "role", role, "name", text_of(spi.name(object, NULL)),
+                        "window", window, "depth", depth, "states", list);
+        json_t *content = content_of(object, json_string_value(role)), *box = box_of(object);
+        if (content)
+            json_object_set_new(one, "content", content);
+        if (box)
+            json_object_set_new(one, "box", box);
+    }
+    json_decref(list);
+    return one;
+}
+
+/* ---- the tree ------------------------------------------------------------------------------------ */
+
+struct walk {
+    json_t *found;
+    int64_t start;
+    double seconds;
+    bool cut;
+};
+
+static bool is_over(struct walk *w)
+{
+    w->cut |= json_array_size(w->found) >= ELEMENTS || clock_ms_since(w->start) > 1000 * w->seconds;
+    return w->cut;
+}
+
+static void visit(struct walk *w, void *object, const char *window, int depth)
+{
+    json_t *one = depth > DEPTH || is_over(w) ? NULL : describe(object, window, depth);
+    if (!one)
+        return;
+    json_array_append_new(w->found, one);
+    if (!depth) {
+        json_object_set(one, "window", json_object_get(one, "name"));
+        window = json_string_value(json_object_get(one, "name"));
+    }
+    int n = spi.child_count(object, NULL);
+    for (int i = 0; i < n && !is_over(w); i++) {
+        void *child = spi.child_at(object, i, NULL);
+        if (child)
+            visit(w, child, window, depth + 1);
+        drop(child);
+    }
+}
+
+static void visit_all(struct walk *w)
+{
+    void *desktop = spi.desktop(0);
+    int programs = desktop ? spi.child_count(desktop, NULL) : 0;
+    for (int i = 0; i < programs && !is_over(w); i++) {
+        void *program = spi.child_at(desktop, i, NULL);
+        int windows = program ? spi.child_count(program, NULL) : 0;
+        for (int k = 0; k < windows && !is_over(w); k++) {
+            void *window = spi.child_at(program, k, NULL);
+            if (window)
+                visit(w, window, "", 0);
+            drop(window);
+        }
+        drop(program);
+    }
+    drop(desktop);
+}
+
+/* ---- printing ------------------------------------------------------------------------------------ */
+
+static void print_text(const json_t *one, const char *key, const char *before, const char *behind)
+{
+    const char *text = json_string_value(json_object_get(one, key));
+    if (!text || !*text)
+        return;
+    fputs(before, stdout);
+    utf8_print(stdout, text, strlen(text));
+    fputs(behind, stdout);
+}
+
+static void print_element(const json_t *one)
+{
+    size_t i;
+    json_t *state;
+    printf("%*s", 2 * (int)json_integer_value(json_object_get(one, "depth")), "");
+    print_text(one, "role", "", "");
+    print_text(one, "name", " '", "'");
+    json_array_foreach(json_object_get(one, "states"), i, state)
+    {
+        const char *s = json_string_value(state);
+        if (strcmp(s, "enabled") != 0 && strcmp(s, "sensitive") != 0 && strcmp(s, "visible") != 0)
+            printf(" %s", s);
+    }
+    print_text(one, "content", " \"", "\"");
+    const json_t *box = json_object_get(one, "box");
+    for (i = 0; box && i < 4; i++)
+        printf("%s%d",
+               i == 0   ? " at "
+               : i == 1 ? ","
+               : i == 2 ? " size "
+                        : "x",
+               (int)json_integer_value(json_array_get(box, i)));
+    putchar('\n');
+}
+
+static void print_all(const struct walk *w, bool json)
+{
+    size_t i;
+    json_t *one;
+    if (json) {
+        json_t *all = json_pack("{s:O, s:b}", "elements", w->found, "complete", !w->cut);
+        json_dumpf(all, stdout, JSON_COMPACT);
+        putchar('\n');
+        json_decref(all);
+        return;
+    }
+    json_array_foreach(w->found, i, one) print_element(one);
+    if (w->cut)
+        warn("there is more than was told in the time, or than %d elements", ELEMENTS);
+}
+
+int cmd_elements(int argc, char **argv)
+{
+    struct err e = ERR_INIT;
+    struct settings s = {0};
+    int n = options_parse(&elements_command, &s, argc, argv, &e);
+    if (n == OPTIONS_HELP)
+        return 0;
+    if (n > 0)
+        n = err_set(&e, ERR_USAGE, "elements takes no arguments");
+    if (n < 0)
+        return options_refuse(&elements_command, &e);
+    if (s.display)
+        setenv("DISPLAY", s.display, 1);
+    alarm((unsigned)s.seconds + 5);
+    if (load(&e))
+        return options_failed(&e);
+    int messages = dup(2), none = open("/dev/null", O_WRONLY | O_CLOEXEC); /* the library's own */
+    if (none >= 0)
+        dup2(none, 2);
+    spi.set_timeout(CALL_MS, START_MS);
+    bool no_bus = spi.init() > 1;
+    struct walk w = {.found = json_array(), .start = clock_ns(), .seconds = s.seconds};
+    if (!no_bus)
+        visit_all(&w);
+    dup2(messages, 2);
+    if (no_bus) {
+        err_set(&e, ERR_ENV,
+                "there is no accessibility bus: no session bus, or at-spi2-core is not installed");
+        return options_failed(&e);
+    }
+    print_all(&w, s.json);
+    fflush(stdout);
+    _exit(0); /* the library's own end may wait for programs that do not answer */
+}

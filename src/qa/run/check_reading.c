@@ -1,0 +1,108 @@
+/* check_reading.c - a text on the screen, as the embedded model reads it, so that a suite needs no other
+ * model for it.
+ *
+ * The screen is cut into pictures of the size that this model was trained on, and each of their lines is
+ * read.  It overlooks and misreads lines, above all on other themes than its own: that it has read a text
+ * shows that the text is there, but that it has not shows nothing.  So the answer is yes or unknown.
+ */
+#include "qa/run/check_impl.h"
+
+#include "agent/vqa.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    LINE_HEIGHT = 30,
+    MOST_PICTURES = 12,
+    MOST_TOKENS = 64,
+    ENOUGH = 400 /* bytes of read lines that are shown */
+};
+
+struct reading {
+    const struct probe *probe;
+    struct vqa reader;
+    char *wanted;     /* normalized */
+    struct buf lines; /* what was read */
+};
+
+/* White space becomes single blanks; the caller frees it. */
+static char *normalize(const char *text)
+{
+    char *out = xcalloc(strlen(text) + 1, 1);
+    size_t n = 0;
+    for (const char *p = text; *p; p++)
+        if (!isspace((unsigned char)*p))
+            out[n++] = *p;
+        else if (n && out[n - 1] != ' ')
+            out[n++] = ' ';
+    out[n - (n && out[n - 1] == ' ')] = 0;
+    return out;
+}
+
+static enum answer read_lines(struct reading *r, const struct image *picture, struct err *e)
+{
+    const struct sampling greedy = {.temperature = 0, .top_p = 1, .max_tokens = MOST_TOKENS};
+    enum answer a = ANSWER_UNKNOWN;
+    for (int row = 1; row * LINE_HEIGHT <= picture->h && a == ANSWER_UNKNOWN; row++) {
+        char *question = xasprintf("Read row %d", row);
+        int rc = probe_cancelled(r->probe) ? err_set(e, ERR_STOPPED, "stopped")
+                                           : vqa_ask(&r->reader, question, picture, 1, GOAL_TEXT, &greedy, e);
+        free(question);
+        if (rc)
+            return ANSWER_ERROR;
+        char *line = normalize(r->reader.reply.text.data);
+        if (strstr(line, r->wanted))
+            a = ANSWER_YES;
+        if (a == ANSWER_YES)
+            buf_clear(&r->lines);
+        if (*line && strcmp(line, "nothing") != 0 && r->lines.len < ENOUGH)
+            buf_printf(&r->lines, "%s%s", r->lines.len ? " | " : "", line);
+        free(line);
+    }
+    return a;
+}
+
+/* In pictures of w x h; the last ones end where the screen ends. */
+static enum answer read_screen(struct reading *r, const struct image *screen, int w, int h, struct err *e)
+{
+    enum answer a = ANSWER_UNKNOWN;
+    int pictures = 0;
+    for (int y = 0; y < screen->h && a == ANSWER_UNKNOWN; y += h)
+        for (int x = 0; x < screen->w && a == ANSWER_UNKNOWN && pictures++ < MOST_PICTURES; x += w) {
+            int left = x + w > screen->w ? screen->w - w : x, top = y + h > screen->h ? screen->h - h : y;
+            struct image part = {0};
+            a = image_crop(&part, screen, left > 0 ? left : 0, top > 0 ? top : 0,
+                           w < screen->w ? w : screen->w, h < screen->h ? h : screen->h, e)
+                    ? ANSWER_ERROR
+                    : read_lines(r, &part, e);
+            image_free(&part);
+        }
+    return a;
+}
+
+enum answer check_reading(struct probe *probe, struct err *e)
+{
+    const struct engine_options embedded = {.threads = 1};
+    struct reading r = {.probe = probe, .wanted = normalize(probe->c->text)};
+    struct image screen = {0};
+    enum answer a = ANSWER_ERROR;
+    buf_init(&r.lines, 64 << 10);
+    if (screen_capture(probe->s->screen, &screen, e) == 0 &&
+        vqa_open(&r.reader, NULL, &embedded, 1, e) == 0) {
+        const struct dialect *d = r.reader.dialect;
+        gate_redact(probe->s->gate, &screen);
+        a = read_screen(&r, &screen, d->screen_w ? d->screen_w : 640, d->screen_h ? d->screen_h : 480, e);
+    }
+    const char *lines = r.lines.len ? r.lines.data : "nothing";
+    if (a != ANSWER_ERROR)
+        probe_detail(probe, "expected '%.160s' %s; the embedded model reads: %.*s", r.wanted,
+                     probe->c->absent ? "not to be there" : "to be there", probe_cut(lines, strlen(lines)),
+                     lines);
+    vqa_close(&r.reader);
+    image_free(&screen);
+    buf_free(&r.lines);
+    free(r.wanted);
+    return a;
+}
