@@ -49,8 +49,8 @@ const struct command elements_command = {
     "",
     "list what programs tell screen readers about their windows",
     "Prints the accessibility tree (AT-SPI) of the windows that show: role, name, states, content and place "
-    "of each element, indented. Tests of a suite can check them (kind: element). GTK programs tell it as soon "
-    "as there is a session bus, Qt programs with QT_LINUX_ACCESSIBILITY_ALWAYS_ON=1, Chromium with "
+    "of each element, indented. Tests of a suite can check them (kind: element). GTK programs tell it as "
+    "soon as there is a session bus, Qt programs with QT_LINUX_ACCESSIBILITY_ALWAYS_ON=1, Chromium with "
     "--force-renderer-accessibility. Contents of password fields are left out. Exit code 3: there is no "
     "accessibility bus, or no libatspi.",
     "holorun elements\nholorun elements --json | jq '.elements[] | select(.role == \"push button\")'\n",
@@ -293,12 +293,7 @@ int cmd_elements(int argc, char **argv)
 {
     struct err e = ERR_INIT;
     struct settings s = {0};
-    int n = options_parse(&elements_command, &s, argc, argv, &e);
-    if (n == OPTIONS_HELP)
-        return 0;
-    if (n > 0)
-        n = err_set(&e, ERR_USAGE, "elements takes no arguments");
-    if (n < 0)
+    if (options_parse(&elements_command, &s, argc, argv, &e) < 0)
         return options_refuse(&elements_command, &e);
     if (s.display)
         setenv("DISPLAY", s.display, 1);

@@ -63,8 +63,8 @@ static const struct option_spec options[] = {
     {"accept-claims", 0, OPTION_FLAG, AT(accept_claims),
      .help = "a test that only the agent itself says is done is skipped, not undecided"},
     {"undecided", 0, OPTION_CHOICE, AT(undecided), "error|failure|skipped", 0, 0, "error",
-     "what a test without a verdict is in JUnit, TAP and the exit code: claimed, inconclusive, stopped or not "
-     "run",
+     "what a test without a verdict (claimed, inconclusive, stopped or not run) is in JUnit, TAP and the "
+     "exit code",
      NULL},
     {"out", 'o', OPTION_TEXT, AT(out), "DIR", 0, 4096, NULL,
      "folder for reports, runs and pictures; default: a new one in qa of the user's state folder", NULL},

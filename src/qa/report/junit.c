@@ -268,7 +268,6 @@ static const char *job_folder(void)
 void report_junit(const struct results *r, const char *path, FILE *f)
 {
     struct junit j = {f, r, job_folder()};
-    (void)path;
     fputs("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites", j.f);
     put_counts(&j, false);
     fputs(">\n  <testsuite", j.f);

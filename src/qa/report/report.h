@@ -6,9 +6,9 @@
  *   HTML         one page that opens from disk
  *   Markdown     appended to the summary of a GitHub job
  *
- * A failed check is a `failure`; an `error` is what kept a test from a verdict.  What a claimed, inconclusive,
- * stopped or unrun test is to CI results_ci() says, the same in each format and in the exit code.  A flaky
- * test has passed, with a `flakyFailure` for each earlier attempt.
+ * A failed check is a `failure`; an `error` is what kept a test from a verdict.  results_ci() says what a
+ * claimed, inconclusive, stopped or unrun test is to CI: the same in each format and in the exit code.  A
+ * flaky test has passed, with a `flakyFailure` for each earlier attempt.
  *
  * Writers return -1 with a message that names the file, leave an existing file as it was, and create
  * files as 0600.

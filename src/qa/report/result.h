@@ -104,8 +104,8 @@ struct results { /* of the selected tests of a suite, in their order */
 };
 
 /* The outcome of an attempt from its checks and its agent's end, and whether it is `judged`; expect_fail
- * swaps passed and failed by checks only.  Not decided here: skipped, and a stop by a person while the checks ran
- * (checks_run() tells). */
+ * swaps passed and failed by checks only.  Not decided here: skipped, and a stop by a person while the
+ * checks ran (checks_run() tells). */
 enum outcome result_outcome(const struct test *t, const struct attempt *a, bool *judged);
 
 /* A row for each selected test, skipped until it is done. */
@@ -117,8 +117,8 @@ int results_count(const struct results *r, enum outcome o);
 int results_flaky(const struct results *r);
 enum ci results_ci(const struct results *r, const struct result *x);
 /* The reason of results_abort(), else the first that applies: 130 stopped, 1 a failure to CI, 3 error (4:
- * all of them about the model; 2: about the suite, its files or --fake), 124 time over, 5 another error to CI, or more flaky tests than the suite
- * allows; else 0. */
+ * all of them about the model; 2: about the suite, its files or --fake), 124 time over, 5 another error to
+ * CI, or more flaky tests than the suite allows; else 0. */
 int results_exit_code(const struct results *r);
 
 /* They free all texts but `status`, `reason` and the suite's. */

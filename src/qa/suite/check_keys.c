@@ -41,7 +41,6 @@ enum evidence check_evidence(enum check_kind k)
 
 static int read_when(struct suite_reader *r, const struct key *k, void *member)
 {
-    (void)k;
     bool *always = member;
     *always = r->n->text && !strcmp(r->n->text, "always");
     if (!*always && (!r->n->text || strcmp(r->n->text, "passed") != 0))
@@ -64,7 +63,6 @@ static int read_choice(struct suite_reader *r, const struct key *k, void *member
 
 static int read_area(struct suite_reader *r, const struct key *k, void *member)
 {
-    (void)k;
     int *out = member;
     const struct doc_node *area = r->n, *one = area->kind == DOC_LIST ? area->child : NULL;
     int i = 0;

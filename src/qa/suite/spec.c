@@ -48,7 +48,6 @@ static int read_viewport(struct suite_reader *r, const struct key *k, void *memb
         {"height", 1, key_int, offsetof(struct spec, height), 64, 16384},
         {0},
     };
-    (void)k;
     if (!doc_get(r->n, "width") || !doc_get(r->n, "height"))
         return fault(r, "expected { width: 1280, height: 720 }");
     return keys_read(r, r->n, sides, 1, "a viewport has", member);
@@ -71,14 +70,12 @@ static int add_credential(struct suite_reader *r, const struct doc_node *one)
 
 static int read_credentials(struct suite_reader *r, const struct key *k, void *member)
 {
-    (void)k;
     r->spec = member;
     return value_each(r, CREDENTIALS, SUITE_MAX_SECRETS, add_credential);
 }
 
 static int read_url(struct suite_reader *r, const struct key *k, void *member)
 {
-    (void)k;
     return value_text(r, r->n, VALUE_ONE_LINE, member);
 }
 

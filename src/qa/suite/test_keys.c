@@ -46,7 +46,6 @@ static int read_display(struct suite_reader *r, const struct key *k, void *membe
 /* A file or folder, relative to the suite; the suite's setup may still create it. */
 static int read_path(struct suite_reader *r, const struct key *k, void *member)
 {
-    (void)k;
     const char **path = member;
     int rc = value_text(r, r->n, VALUE_STRICT | VALUE_ONE_LINE | VALUE_EMPTY, path);
     if (rc)
@@ -59,7 +58,6 @@ static int read_path(struct suite_reader *r, const struct key *k, void *member)
 
 static int read_wm(struct suite_reader *r, const struct key *k, void *member)
 {
-    (void)k;
     return value_text(r, r->n, VALUE_SHELL | VALUE_EMPTY, member);
 }
 
@@ -92,7 +90,6 @@ static int add_command(struct suite_reader *r, const struct doc_node *n)
 
 static int read_commands(struct suite_reader *r, const struct key *k, void *member)
 {
-    (void)k;
     r->n_commands = 0;
     if (value_each(r, "a shell command, or a list of them", SUITE_MAX_COMMANDS, add_command) < 0)
         return -1;
@@ -128,7 +125,6 @@ static const char *env_fault(const char *name)
 
 static int read_env(struct suite_reader *r, const struct key *k, void *member)
 {
-    (void)k, (void)member;
     const struct doc_node *map = r->n;
     if (map->kind != DOC_MAP)
         return fault_at(r, map, "expected names and values, as { LANG: C.UTF-8 }");
@@ -177,7 +173,6 @@ static int add_secret(struct suite_reader *r, const struct doc_node *n)
 
 static int read_secrets(struct suite_reader *r, const struct key *k, void *member)
 {
-    (void)k, (void)member;
     return value_each(r, "NAME=env:VARIABLE, or a list of them", SUITE_MAX_SECRETS, add_secret);
 }
 
@@ -200,13 +195,11 @@ static int add_tag(struct suite_reader *r, const struct doc_node *n)
 
 static int read_tags(struct suite_reader *r, const struct key *k, void *member)
 {
-    (void)k, (void)member;
     return value_each(r, "a tag, or a list of them", SUITE_MAX_TAGS, add_tag);
 }
 
 static int read_expect(struct suite_reader *r, const struct key *k, void *member)
 {
-    (void)k;
     bool *infeasible = member;
     *infeasible = r->n->text && !strcmp(r->n->text, "infeasible");
     if (!*infeasible && (!r->n->text || strcmp(r->n->text, "done") != 0))
@@ -231,7 +224,6 @@ static int add_wait(struct suite_reader *r, const struct doc_node *one)
 
 static int read_waits(struct suite_reader *r, const struct key *k, void *member)
 {
-    (void)k, (void)member;
     const struct doc_node *list = r->n;
     r->t->n_waits = 0; /* a test's own take the place of its suite's */
     for (const struct doc_node *one = each_first(list); one; one = each_next(list, one)) {
@@ -246,7 +238,6 @@ static int read_waits(struct suite_reader *r, const struct key *k, void *member)
 
 static int read_checks(struct suite_reader *r, const struct key *k, void *member)
 {
-    (void)k, (void)member;
     const struct doc_node *list = r->n;
     if (list->kind != DOC_LIST)
         return fault_at(r, list, "expected a list of checks, as \"- { kind: file, path: out.txt }\"");

@@ -140,7 +140,6 @@ int key_number(struct suite_reader *r, const struct key *k, void *member)
 int key_bool(struct suite_reader *r, const struct key *k, void *member)
 {
     static const char *const words[2][3] = {{"no", "false", "off"}, {"yes", "true", "on"}};
-    (void)k;
     for (int v = 0; r->n->kind == DOC_SCALAR && v < 2; v++)
         for (int i = 0; i < 3; i++)
             if (!strcasecmp(words[v][i], r->n->text)) {
@@ -153,7 +152,6 @@ int key_bool(struct suite_reader *r, const struct key *k, void *member)
 int key_pattern(struct suite_reader *r, const struct key *k, void *member)
 {
     const char **pattern = member;
-    (void)k;
     if (r->n->kind != DOC_SCALAR || !*r->n->text)
         return fault(r, "expected a regular expression");
     int rc = value_text(r, r->n, 0, pattern);
@@ -169,19 +167,16 @@ int key_pattern(struct suite_reader *r, const struct key *k, void *member)
 
 int key_line(struct suite_reader *r, const struct key *k, void *member)
 {
-    (void)k;
     return value_text(r, r->n, VALUE_STRICT | VALUE_ONE_LINE, member);
 }
 
 int key_text(struct suite_reader *r, const struct key *k, void *member)
 {
-    (void)k;
     return value_text(r, r->n, VALUE_STRICT, member);
 }
 
 int key_command(struct suite_reader *r, const struct key *k, void *member)
 {
-    (void)k;
     return value_text(r, r->n, VALUE_SHELL, member);
 }
 
