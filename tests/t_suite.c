@@ -210,6 +210,36 @@ static void t_wrong(void **state)
     check_note("%zu wrong suites, each refused with its line, its key and what was expected", n);
 }
 
+static void t_all_mistakes(void **state)
+{
+    (void)state;
+    static const char text[] = "suite:\n  retries: x\n  steps: y\n  env: { HOME: a, B-: c }\ntests:\n"
+                               "  - id: a b\n    task: Type {{PIN}} at {x}\n    chekcs: []\n    checks:\n"
+                               "      - { kind: shell, rum: x }\n      - { kind: port, port: 0 }\n"
+                               "  - id: c\n    task: t\n  - id: c\n    task: t\n  - id: c\n    task: t\n";
+    static const int lines[] = {2, 3, 4, 4, 6, 7, 7, 8, 10, 10, 11, 14, 16};
+    struct err e = ERR_INIT;
+    json_t *faults = json_object(), *unused;
+    const char *fault;
+    struct suite *s = suite_parse_all(text, strlen(text), "s.yaml", faults, &e);
+    int found = 0, left = (int)(sizeof lines / sizeof *lines);
+    json_object_foreach(faults, fault, unused)
+    {
+        int line = 0;
+        assert_int_equal(sscanf(fault, "s.yaml:%d: ", &line), 1);
+        for (int i = 0; i < left; i++)
+            found += lines[i] == line && (i == 0 || lines[i - 1] != line);
+    }
+    if (found != left)
+        json_dumpf(faults, stdout, JSON_INDENT(1));
+    assert_int_equal(found, left);
+    assert_int_equal(json_object_size(faults), left);
+    assert_int_equal(e.kind, ERR_NONE);
+    assert_int_equal(s->n, 3);
+    suite_free(s);
+    json_decref(faults);
+}
+
 static void t_large(void **state)
 {
     (void)state;
@@ -533,6 +563,7 @@ static void t_stdin(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
+    CLAIM("all mistakes of a suite are found at once, each once", t_all_mistakes),
     CLAIM("a wrong suite is refused with its line, its key and what was expected", t_wrong),
     CLAIM("sizes and depths are limited", t_large),
     CLAIM("no message shows what may be a secret", t_secret_kept),

@@ -1,5 +1,6 @@
 /* fuzz_suite.c - any bytes as a suite, or as a spec where they begin with its head; what comes of them
- * is chosen from and listed. */
+ * is chosen from and listed.  A reader that goes on after mistakes finds the one that ends reading, too, and
+ * none in a suite that can be read. */
 #include "qa/suite/private.h"
 
 #include <stdlib.h>
@@ -19,6 +20,23 @@ static void as_spec(const char *text, size_t size)
     suite_free(r.s);
 }
 
+static void all_mistakes(const char *text, size_t size)
+{
+    struct err first = ERR_INIT, e = ERR_INIT;
+    json_t *faults = json_object();
+    struct suite *s = suite_parse(text, size, "fuzz", &first),
+                 *all = suite_parse_all(text, size, "fuzz", faults, &e);
+    bool found = json_object_get(faults, first.text) || !strcmp(e.text, first.text);
+    if (s ? !all || json_object_size(faults) || e.kind : !found)
+        abort();
+    for (int i = 0; all && i < all->n; i++)
+        if (!all->tests[i].id || !all->tests[i].task || !all->tests[i].secrets)
+            abort();
+    suite_free(s);
+    suite_free(all);
+    json_decref(faults);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const char *const only[] = {"a*", "tag:a", NULL};
@@ -26,6 +44,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         as_spec((const char *)data, size);
         return 0;
     }
+    all_mistakes((const char *)data, size);
     struct suite *s = suite_parse((const char *)data, size, "fuzz", NULL);
     if (!s)
         return 0;

@@ -37,7 +37,8 @@ void suite_warn(const struct suite *s)
 static void put_json(FILE *f, const struct suite *s)
 {
     json_t *tests = json_array();
-    for (const struct test *t = s->tests; t < s->tests + s->n; t++) {
+    for (int i = 0; i < s->n; i++) {
+        const struct test *t = &s->tests[i];
         if (!t->selected)
             continue;
         json_t *tags = json_array();

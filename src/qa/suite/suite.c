@@ -270,7 +270,8 @@ static int check_unique_ids(struct suite_reader *r)
 {
     json_t *taken = json_object();
     int rc = 0;
-    for (const struct test *t = r->s->tests; rc == 0 && t < r->s->tests + r->s->n; t++) {
+    for (int i = 0; i < r->s->n && rc == 0; i++) {
+        const struct test *t = &r->s->tests[i];
         const json_t *line = json_object_get(taken, t->id);
         struct doc_node at = {.key = (char[]){"id"}, .line = t->line};
         if (line)
