@@ -21,7 +21,7 @@
 
 enum { PATIENCE_MS = 20000 };
 
-/* ---- the person --------------------------------------------------------------------------------------- */
+/* ---- the person ------------------------------------------------------------------------------------- */
 
 static struct xvfb x;
 static Display *dpy;
@@ -97,7 +97,7 @@ static void escape_twice(void)
     key(XK_Escape, 0);
 }
 
-/* ---- programs ------------------------------------------------------------------------------------------- */
+/* ---- programs --------------------------------------------------------------------------------------- */
 
 static bool wait_for_text(const char *path, const char *part)
 {
@@ -123,9 +123,11 @@ static char *text_of(const char *path)
     return text;
 }
 
-/* A dialog of Tk's at a place: a field, a box and two buttons.  Save writes what they hold to OUT. */
+/* A dialog of Tk's at a place: a field, a box and two buttons.  Save writes what they hold to OUT.  `how`
+ * may be "unsaved" (there is no Save), "swapped" (the buttons are elsewhere) or "late" (Save comes after a
+ * while). */
 static const char dialog[] =
-    "lassign $argv place out without\n"
+    "lassign $argv place out how\n"
     "wm title . Letter\n"
     "wm geometry . 360x200$place\n"
     "option add *font {Helvetica 14}\n"
@@ -134,18 +136,19 @@ static const char dialog[] =
     "checkbutton .c -text {Send a copy} -variable copy\n"
     "button .s -text Save -command {set f [open $out w]; puts $f \"name=$name copy=$copy\"; close $f}\n"
     "button .q -text Cancel -command exit\n"
-    "label .g -text {No button here}\n"
     "place .l -x 20 -y 20\nplace .e -x 130 -y 18 -width 200\nplace .c -x 20 -y 70\n"
-    "if {$without ne {save}} {place .s -x 60 -y 140 -width 100}\n"
-    "place .q -x 200 -y 140 -width 100\n"
+    "proc show {} {place .s -x 60 -y 140 -width 100}\n"
+    "place .q -x [expr {$how eq {swapped} ? 60 : 200}] -y 140 -width 100\n"
+    "switch $how {unsaved {} late {after 3500 show} later {after 6500 show} swapped {place .s -x 240 -y 145 -width 100; "
+    "place .c -x 160 -y 100} default show}\n"
     "focus -force .e\n";
 
-static pid_t start_dialog(const char *place, const char *out, const char *without)
+static pid_t start_dialog(const char *place, const char *out, const char *how)
 {
     char *script = xvfb_put(&x, "dialog.tcl", dialog);
     if (!program_exists("wish"))
         skip();
-    pid_t pid = xvfb_spawn(&x, "wish.log", WORDS("wish", script, "--", place, out, without));
+    pid_t pid = xvfb_spawn(&x, "wish.log", WORDS("wish", script, "--", place, out, how));
     free(script);
     assert_true(pid > 0 && xvfb_wait_window(&x, "^Letter"));
     clock_sleep_ms(300);
@@ -214,14 +217,14 @@ static void t_dialog(void **state)
     struct stat st;
     assert_int_equal(stat(file, &st), 0);
     assert_int_equal(st.st_mode & 0777, 0600);
-    static const char *const places[] = {"+100+80", "+380+330"};
-    for (int i = 0; i < 2; i++) {
+    static const char *const places[][2] = {{"+100+80", ""}, {"+380+330", ""}, {"+20+300", "swapped"}};
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
         struct outcome o = {0};
-        wish = start_dialog(places[i], out, "");
+        wish = start_dialog(places[i][0], out, places[i][1]);
         play(file, &o, WORDS(NULL));
         if (o.code)
             fail_msg("%s\n%s", o.out, o.err);
-        check_note("%s: %.*s", places[i], (int)strcspn(o.out, "\n"), o.out);
+        check_note("%s %s: %.*s", places[i][0], places[i][1], (int)strcspn(o.out, "\n"), o.out);
         assert_text(out, "name=Ana Lima copy=1\n");
         outcome_free(&o);
         process_end(wish);
@@ -231,7 +234,7 @@ static void t_dialog(void **state)
     hands_close();
 }
 
-/* ---- the accessibility bus ------------------------------------------------------------------------------ */
+/* ---- the accessibility bus -------------------------------------------------------------------------- */
 
 /* A session bus of our own, which starts the one of AT-SPI when it is asked for. */
 static void start_bus(void)
@@ -340,7 +343,7 @@ static void t_vanished(void **state)
     record_letter(file);
     process_end(wish);
     unlink(out);
-    wish = start_dialog("+100+80", out, "save");
+    wish = start_dialog("+100+80", out, "unsaved");
     play(file, &o, WORDS(NULL));
     assert_int_equal(o.code, ERR_FAILED);
     check_note("%.*s", (int)strcspn(o.out, "\n"), o.out);
@@ -355,6 +358,66 @@ static void t_vanished(void **state)
     outcome_free(&o);
     free(out);
     free(file);
+    hands_close();
+}
+
+/* The person waited for what came late; played back, it comes later still. */
+static void t_wait(void **state)
+{
+    (void)state;
+    hands_open("800x600x24");
+    char *out = xvfb_place(&x, "letter"), *file = xvfb_place(&x, "letter.jsonl");
+    struct outcome o = {0};
+    pid_t wish = start_dialog("+100+80", out, "late"), pid = start_recorder(file, WORDS(NULL));
+    click(132, 162);
+    pause_ms(4500);
+    click(210, 233);
+    assert_true(wait_for_text(out, "copy=1"));
+    escape_twice();
+    program_finish(&x, pid, &o);
+    assert_int_equal(o.code, 0);
+    process_end(wish);
+    assert_true(file_has(file, "\n{\"wait_until\": \"rest\", \"seconds\": 1"));
+    unlink(out);
+    wish = start_dialog("+300+80", out, "later");
+    play(file, &o, WORDS(NULL));
+    if (o.code)
+        fail_msg("%s\n%s", o.out, o.err);
+    assert_text(out, "name= copy=1\n");
+    process_end(wish);
+    outcome_free(&o);
+    free(out);
+    free(file);
+    hands_close();
+}
+
+/* A program that answers nobody: its names are not to be had, and nothing waits for it. */
+static void t_frozen(void **state)
+{
+    (void)state;
+    hands_open("800x600x24");
+    if (xvfb_window_manager(&x))
+        skip();
+    start_bus();
+    char *file = xvfb_place(&x, "form.jsonl");
+    struct outcome o = {0};
+    pid_t form = start_form("form"), pid = start_recorder(file, WORDS(NULL));
+    struct screen_rect r = rect_of("Zenity");
+    kill(form, SIGSTOP);
+    for (int i = 0; i < 3; i++)
+        click(r.x + r.w / 2, r.y + 60 + 30 * i);
+    words("abc");
+    int64_t start = clock_ns();
+    escape_twice();
+    program_finish(&x, pid, &o);
+    check_note("ended %.0f ms after Escape twice", clock_ms_since(start));
+    assert_true(clock_ms_since(start) < 5000);
+    kill(form, SIGCONT);
+    assert_int_equal(o.code, 0);
+    assert_true(file_has(file, "\"text\": \"abc\""));
+    outcome_free(&o);
+    free(file);
+    unsetenv("DBUS_SESSION_BUS_ADDRESS");
     hands_close();
 }
 
@@ -499,7 +562,8 @@ static void t_suite(void **state)
     process_end(wish);
     assert_int_equal(stat(suite, &st), 0);
     assert_int_equal(st.st_mode & 0777, 0600);
-    char *text = text_of(suite), *start = xasprintf("wish %s/dialog.tcl -- +330+250 $HOME/letter ''\"", x.dir);
+    char *text = text_of(suite);
+    char *start = xasprintf("wish %s/dialog.tcl -- +330+250 $HOME/letter ''\"", x.dir);
     assert_non_null(strstr(text, "display: xvfb:800x600"));
     assert_non_null(strstr(text, "- { kind: window, title: \"^Letter\" }"));
     char *line = strstr(text, "start: \""), *end = line ? strchr(line + 8, '"') : NULL;
@@ -561,6 +625,8 @@ int main(int argc, char **argv)
         CLAIM("what is typed into a password field is not recorded, and comes from a secret",
               t_password_field),
         CLAIM("a target that is gone is not clicked, and the run says which step it was", t_vanished),
+        CLAIM("what a person waited for is waited for, as long as it takes", t_wait),
+        CLAIM("a program that hangs does not hang the recorder", t_frozen),
         CLAIM("texts, keys and a secret go into a terminal again, also when it has moved", t_terminal),
         CLAIM("a recorder that is killed leaves what it has, and that can be played", t_killed),
         CLAIM("record --test writes a suite that qa plays, without a model", t_suite),

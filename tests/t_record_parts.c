@@ -10,7 +10,7 @@
 #include <X11/Xlib.h>
 #include <X11/keysym.h>
 
-/* ---- gestures -------------------------------------------------------------------------------------------- */
+/* ---- gestures --------------------------------------------------------------------------------------- */
 
 struct notes { /* what came out, as a person would say it */
     struct buf said;
@@ -37,8 +37,8 @@ static void on_done(void *arg, struct gesture *g)
     action_free(&g->action);
 }
 
-/* "d1 100,50" presses button 1 there, "u1" releases it, "m 10,20" moves, "+300" lets ms pass, "k a" taps a key, "D
- * Control_L" and "U Control_L" press and release one. */
+/* "d1 100,50" presses button 1 there, "u1" releases it, "m 10,20" moves, "+300" lets ms pass, "k a" taps a
+ * key, "D Control_L" and "U Control_L" press and release one. */
 static void expect_gestures(const char *script, bool escapes, const char *want)
 {
     struct notes n = {.pointed = 0};
@@ -154,7 +154,7 @@ static void t_long_gestures(void **state)
     gestures_free(g);
 }
 
-/* ---- pictures -------------------------------------------------------------------------------------------- */
+/* ---- pictures --------------------------------------------------------------------------------------- */
 
 static void fill(struct image *im, int x, int y, int w, int h, unsigned rgb)
 {
@@ -257,7 +257,7 @@ static void t_not_alike(void **state)
     image_free(&button);
 }
 
-/* ---- files ----------------------------------------------------------------------------------------------- */
+/* ---- files ------------------------------------------------------------------------------------------ */
 
 static struct recording *parse(const char *text, struct err *e)
 {
@@ -331,7 +331,8 @@ static void t_file(void **state)
 static void t_bad_files(void **state)
 {
     (void)state;
-#define HEAD "{\"holorun_recording\": 1, \"screen\": [800, 600]}\n"
+#define CLICK "{\"action\": {\"kind\": \"click\"}, "
+#define HEAD  "{\"holorun_recording\": 1, \"screen\": [800, 600]}\n"
     static const struct {
         const char *text, *why;
     } cases[] = {
@@ -353,11 +354,9 @@ static void t_bad_files(void **state)
         {HEAD "{\"action\": {\"kind\": \"click\"}, \"target\": {}}\n", "f:2: a target needs 'at'"},
         {HEAD "{\"action\": {\"kind\": \"click\"}, \"target\": {\"at\": [1, 2e9]}}\n",
          "f:2: a target needs 'at'"},
-        {HEAD
-         "{\"action\": {\"kind\": \"click\"}, \"target\": {\"at\": [1, 2], \"pictures\": [{\"at\": [0, 0], \"png\": \"!!!!\"}]}}\n",
+        {HEAD CLICK "\"target\": {\"at\": [1, 2], \"pictures\": [{\"at\": [0, 0], \"png\": \"!!!!\"}]}}\n",
          "not base64"},
-        {HEAD
-         "{\"action\": {\"kind\": \"click\"}, \"target\": {\"at\": [1, 2], \"pictures\": [{\"at\": [0, 0], \"png\": \"QUJD\"}]}}\n",
+        {HEAD CLICK "\"target\": {\"at\": [1, 2], \"pictures\": [{\"at\": [0, 0], \"png\": \"QUJD\"}]}}\n",
          "f:2: a picture that cannot be read"},
         {HEAD "{\"action\": {\"kind\": \"drag\"}, \"target\": {\"at\": [1, 2]}}\n", "f:2: a drag needs 'to'"},
         {HEAD "{\"action\": {\"kind\": \"scroll\", \"dx\": 1, \"dy\": 1}, \"target\": {\"at\": [1, 2]}}\n",

@@ -122,7 +122,7 @@ int elements_fd(const struct elements *x)
     return x ? x->fd : -1;
 }
 
-/* ---- answers --------------------------------------------------------------------------------------- */
+/* ---- answers ---------------------------------------------------------------------------------------- */
 
 static void copy_text(const char *from, char *to, size_t size)
 {

@@ -56,7 +56,7 @@ const char *gestures_text(const struct gestures *g)
     return g->pending == TEXT ? g->text : "";
 }
 
-/* ---- endings --------------------------------------------------------------------------------------- */
+/* ---- endings ---------------------------------------------------------------------------------------- */
 
 static struct action empty(enum action_kind kind)
 {
@@ -131,7 +131,7 @@ void gestures_end(struct gestures *g, bool without_escapes)
     finish(g);
 }
 
-/* ---- modifiers --------------------------------------------------------------------------------------- */
+/* ---- modifiers -------------------------------------------------------------------------------------- */
 
 /* One name for both sides; 0: no modifier that a chord is made with. */
 static uint32_t modifier(uint32_t keysym)
@@ -261,7 +261,7 @@ static void key_down(struct gestures *g, const struct input *in)
     }
 }
 
-/* ---- pointer ------------------------------------------------------------------------------------------ */
+/* ---- pointer ---------------------------------------------------------------------------------------- */
 
 static bool near(const struct action *a, const struct input *in, int px)
 {

@@ -15,7 +15,7 @@ enum {
 };
 static const double COARSE = 0.55, CONTRAST = 1.7;
 
-/* ---- exact ----------------------------------------------------------------------------------------- */
+/* ---- exact ------------------------------------------------------------------------------------------ */
 
 struct moments {
     double mean[3], square, n; /* square: of the deviations, all channels */
@@ -31,7 +31,8 @@ static struct moments moments_of(const struct image *im, int x, int y, int w, in
                 sum[c] += p[3 * i + c];
                 square += p[3 * i + c] * p[3 * i + c];
             }
-        n += (w + step - 1) / step;
+        int columns = (w + step - 1) / step;
+        n += columns;
     }
     struct moments m = {.n = n};
     for (int c = 0; c < 3; c++) {
@@ -133,7 +134,7 @@ bool picture_plain(const struct image *im)
     return flat(&m);
 }
 
-/* ---- coarse ------------------------------------------------------------------------------------------ */
+/* ---- coarse ----------------------------------------------------------------------------------------- */
 
 struct grey { /* means of f x f pixels, and sums for the moments of any rectangle */
     float *v;

@@ -40,7 +40,7 @@ static struct playback *playback_of(const struct llm *m)
     return (struct playback *)(uintptr_t)m;
 }
 
-/* ---- replies ------------------------------------------------------------------------------------- */
+/* ---- replies ---------------------------------------------------------------------------------------- */
 
 static void put_keys(struct buf *b, const char *name, const uint32_t *keys, int n)
 {
@@ -164,7 +164,7 @@ static void reply_done(const struct playback *p, struct buf *b)
     reply_with(b, "answer", "text", text);
 }
 
-/* ---- one step ------------------------------------------------------------------------------------ */
+/* ---- one step --------------------------------------------------------------------------------------- */
 
 static double patience(const struct recording_step *s)
 {
@@ -291,7 +291,7 @@ static void next_reply(struct playback *p, enum dialect_goal goal, struct buf *b
     reply_done(p, b);
 }
 
-/* ---- the interface of llm.h ------------------------------------------------------------------------ */
+/* ---- the interface of llm.h ------------------------------------------------------------------------- */
 
 static int play_begin(struct llm *m, const char *system, struct err *e)
 {

@@ -43,7 +43,7 @@ enum {
     LONG_PAUSE_MS = 2000,
 };
 
-/* ---- the queue of steps ------------------------------------------------------------------------------- */
+/* ---- the queue of steps ----------------------------------------------------------------------------- */
 
 /* PASSWORD, PASSWORD_2, ... for each field of its own. */
 static const char *hidden_name(struct recorder *r, const struct element *field)
@@ -167,7 +167,7 @@ static int write_queue(struct recorder *r, bool all, struct err *e)
     return rc;
 }
 
-/* ---- gestures ------------------------------------------------------------------------------------------ */
+/* ---- gestures --------------------------------------------------------------------------------------- */
 
 /* A time of the X server as clock_ns(). */
 static int64_t ns_of(const struct recorder *r, int64_t ms)

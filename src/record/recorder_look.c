@@ -56,7 +56,7 @@ void recorder_free_pictures(struct recorder *r)
     recording_target_free(&r->target);
 }
 
-/* ---- the place under the pointer ---------------------------------------------------------------------- */
+/* ---- the place under the pointer -------------------------------------------------------------------- */
 
 void recorder_ask(struct recorder *r, int x, int y)
 {
@@ -147,7 +147,7 @@ void recorder_look_back(struct recorder *r, int x, int y, struct recording_targe
         out->n_pictures = 1;
 }
 
-/* ---- the program, for a suite ------------------------------------------------------------------------- */
+/* ---- the program, for a suite ----------------------------------------------------------------------- */
 
 void recorder_name_program(struct recorder *r, const struct recording_step *s)
 {

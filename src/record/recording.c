@@ -50,7 +50,7 @@ void recording_free(struct recording *r)
     free(r);
 }
 
-/* ---- base64 -------------------------------------------------------------------------------------- */
+/* ---- base64 ----------------------------------------------------------------------------------------- */
 
 /* Decodes in place; the length, -1: not base64. */
 static long get_base64(char *text, size_t len)
@@ -74,7 +74,7 @@ static long get_base64(char *text, size_t len)
     return (long)out;
 }
 
-/* ---- reading ------------------------------------------------------------------------------------- */
+/* ---- reading ---------------------------------------------------------------------------------------- */
 
 struct reader {
     const char *name;
@@ -326,7 +326,7 @@ struct recording *recording_read(const char *path, struct err *e)
     return r;
 }
 
-/* ---- writing ------------------------------------------------------------------------------------- */
+/* ---- writing ---------------------------------------------------------------------------------------- */
 
 static void put_window(const char *class, const char *title, const struct screen_rect *rect, struct buf *out)
 {

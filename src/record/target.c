@@ -21,7 +21,7 @@ const char *target_way_name(enum target_way w)
     return names[w];
 }
 
-/* ---- finding ------------------------------------------------------------------------------------- */
+/* ---- finding ---------------------------------------------------------------------------------------- */
 
 struct search {
     const struct target_finder *f;
@@ -194,7 +194,7 @@ enum target_way target_find(const struct target_finder *f, const struct recordin
     return out->way;
 }
 
-/* ---- cutting ------------------------------------------------------------------------------------- */
+/* ---- cutting ---------------------------------------------------------------------------------------- */
 
 int target_cut(const struct image *im, int x, int y, struct screen_rect within, struct recording_picture *out,
                struct err *e)
