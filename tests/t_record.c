@@ -421,6 +421,86 @@ static void t_frozen(void **state)
     hands_close();
 }
 
+/* A slider, and an area that writes down how it was clicked. */
+static const char panel[] =
+    "lassign $argv place out\n"
+    "wm title . Panel\nwm geometry . 400x260$place\n"
+    "set f [open $out w]\n"
+    "proc note {what} {global f; puts $f $what; flush $f}\n"
+    "scale .s -orient horizontal -from 0 -to 100 -length 360 -showvalue 0\n"
+    "canvas .c -width 360 -height 150 -background white\n"
+    ".c create oval 30 20 80 70 -fill orange\n.c create rectangle 200 40 300 120 -fill navy\n"
+    "place .s -x 20 -y 20\nplace .c -x 20 -y 80\n"
+    "bind .s <ButtonRelease-1> {after idle {note slider=[.s get]}}\n"
+    "bind .c <Double-Button-1> {note double}\nbind .c <Control-Button-1> {note control}\n"
+    "bind .c <Button-3> {note right}\nbind .c <Button-4> {note up}\nbind .c <Button-5> {note down}\n";
+
+static pid_t start_panel(const char *place, const char *out)
+{
+    char *script = xvfb_put(&x, "panel.tcl", panel);
+    if (!program_exists("wish"))
+        skip();
+    pid_t pid = xvfb_spawn(&x, "wish.log", WORDS("wish", script, "--", place, out));
+    free(script);
+    assert_true(pid > 0 && xvfb_wait_window(&x, "^Panel"));
+    clock_sleep_ms(300);
+    return pid;
+}
+
+static void drag(int fx, int fy, int tx, int ty)
+{
+    point(fx, fy);
+    XTestFakeButtonEvent(dpy, 1, True, CurrentTime);
+    pause_ms(60);
+    for (int i = 1; i <= 10; i++) {
+        XTestFakeMotionEvent(dpy, 0, fx + (tx - fx) * i / 10, fy + (ty - fy) * i / 10, CurrentTime);
+        pause_ms(20);
+    }
+    XTestFakeButtonEvent(dpy, 1, False, CurrentTime);
+    pause_ms(300);
+}
+
+static void t_mouse(void **state)
+{
+    (void)state;
+    hands_open("800x600x24");
+    char *out = xvfb_place(&x, "panel"), *file = xvfb_place(&x, "panel.jsonl"), *want, *got;
+    struct outcome o = {0};
+    pid_t wish = start_panel("+100+100", out), pid = start_recorder(file, WORDS(NULL));
+    drag(135, 130, 335, 130);
+    point(175, 225);
+    press(1, 2);
+    press(3, 1);
+    point(370, 260);
+    press(5, 3);
+    press(4, 1);
+    unsigned control = XKeysymToKeycode(dpy, XK_Control_L);
+    XTestFakeKeyEvent(dpy, control, True, CurrentTime);
+    press(1, 1);
+    XTestFakeKeyEvent(dpy, control, False, CurrentTime);
+    assert_true(wait_for_text(out, "control"));
+    escape_twice();
+    program_finish(&x, pid, &o);
+    assert_int_equal(o.code, 0);
+    process_end(wish);
+    want = text_of(out);
+    check_note("%zu bytes: %.*s, ...", strlen(want), (int)strcspn(want, "\n"), want);
+    assert_non_null(strstr(want, "\ndouble\nright\ndown\ndown\ndown\nup\ncontrol\n"));
+    wish = start_panel("+380+310", out);
+    play(file, &o, WORDS(NULL));
+    if (o.code)
+        fail_msg("%s\n%s", o.out, o.err);
+    got = text_of(out);
+    assert_string_equal(got, want);
+    process_end(wish);
+    outcome_free(&o);
+    free(want);
+    free(got);
+    free(out);
+    free(file);
+    hands_close();
+}
+
 /* A terminal whose shell keeps what it reads in a file. */
 static pid_t start_terminal(const char *place, const char *out)
 {
@@ -625,6 +705,7 @@ int main(int argc, char **argv)
         CLAIM("what is typed into a password field is not recorded, and comes from a secret",
               t_password_field),
         CLAIM("a target that is gone is not clicked, and the run says which step it was", t_vanished),
+        CLAIM("drags, double clicks, wheels and held keys do the same in a window that has moved", t_mouse),
         CLAIM("what a person waited for is waited for, as long as it takes", t_wait),
         CLAIM("a program that hangs does not hang the recorder", t_frozen),
         CLAIM("texts, keys and a secret go into a terminal again, also when it has moved", t_terminal),
