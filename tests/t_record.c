@@ -563,6 +563,61 @@ static void t_terminal(void **state)
     hands_close();
 }
 
+/* A prompt of a terminal that does not show what is typed, twice, with two values. */
+static void t_prompt(void **state)
+{
+    (void)state;
+    hands_open("800x600x24");
+    if (!program_exists("xterm"))
+        skip();
+    char *out = xvfb_place(&x, "words"), *file = xvfb_place(&x, "words.jsonl");
+    char *script =
+        xasprintf("for i in 1 2; do echo name; read -r n; echo password; stty -echo; read -r p; stty echo; "
+                  "echo \"$n $p\" >>'%s'; done; sleep 60",
+                  out);
+    struct outcome o = {0};
+    setenv("ONE", "plover", 1);
+    setenv("TWO", "xyzzy", 1);
+    for (int again = 0; again < 2; again++) {
+        pid_t xterm = xvfb_spawn(&x, "xterm.log", WORDS("xterm", "-T", "Notes", "-e", "sh", "-c", script));
+        assert_true(xterm > 0 && xvfb_wait_window(&x, "^Notes"));
+        clock_sleep_ms(500);
+        pid_t pid = again ? 0 : start_recorder(file, WORDS(NULL));
+        point(100, 100);
+        for (int i = 0; i < 2 && !again; i++) {
+            words(i ? "bo" : "ana");
+            key(XK_Return, 0);
+            pause_ms(300);
+            words(i ? "xyzzy" : "plover");
+            key(XK_Return, 0);
+            pause_ms(300);
+        }
+        if (!again) {
+            assert_true(wait_for_text(out, "bo xyzzy"));
+            kill(pid, SIGTERM);
+            program_finish(&x, pid, &o);
+            assert_int_equal(o.code, 0);
+        } else {
+            play(file, &o, WORDS("--secret", "PASSWORD=env:ONE", "--secret", "PASSWORD_2=env:TWO"));
+            if (o.code)
+                fail_msg("%s\n%s", o.out, o.err);
+            assert_true(wait_for_text(out, "bo xyzzy"));
+        }
+        assert_text(out, "ana plover\nbo xyzzy\n");
+        process_end(xterm);
+    }
+    assert_true(file_has(file, "\"ana\"") && file_has(file, "{{PASSWORD}}") &&
+                file_has(file, "{{PASSWORD_2}}"));
+    assert_false(file_has(file, "plover") || file_has(file, "xyzzy"));
+    unsetenv("ONE");
+    unsetenv("TWO");
+    outcome_free(&o);
+    free(script);
+    free(out);
+    free(file);
+    hands_close();
+}
+
 /* Until the file holds n lines. */
 static void wait_for_lines(const char *path, int n)
 {
@@ -709,6 +764,7 @@ int main(int argc, char **argv)
         CLAIM("what a person waited for is waited for, as long as it takes", t_wait),
         CLAIM("a program that hangs does not hang the recorder", t_frozen),
         CLAIM("texts, keys and a secret go into a terminal again, also when it has moved", t_terminal),
+        CLAIM("what a terminal does not show is not recorded", t_prompt),
         CLAIM("a recorder that is killed leaves what it has, and that can be played", t_killed),
         CLAIM("record --test writes a suite that qa plays, without a model", t_suite),
         CLAIM("holorun stop ends a recording; no file is overwritten; mistakes are one line", t_ends),

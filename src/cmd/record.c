@@ -49,9 +49,9 @@ const struct command record_command = {
         "So a window or an icon may have moved. Until a target, or the window that had the keyboard, is "
         "there, the run waits; when it does not come, the run ends with exit code 1 and says which step it "
         "was. Where you waited for the screen, it waits until the screen rests.\n\n"
-        "What is typed into a field that the program calls a password field, and each value of --secret, is "
-        "written as {{NAME}}, which needs --secret when it is played. Other text is written as it was "
-        "typed: a password that is asked for in a terminal needs --secret.\n\n"
+        "What is typed into a field that the program calls a password field, or at a terminal that does not "
+        "show it, and each value of --secret, is written as {{NAME}}, which needs --secret when it is "
+        "played. Other text is written as it was typed.\n\n"
         "The file is JSON Lines and may be edited: a line is a step. It is written as FILE.part and gets "
         "its name at the end; a part that a killed recording left can be played.",
     .examples = "holorun record -o save.jsonl\n"
@@ -108,10 +108,9 @@ static void tell(const struct settings *s, const struct names *n, const struct r
     else
         fprintf(stderr, "holorun run --fake %s \"TASK\"\n", n->recording);
     for (int i = 0; i < r->n_hidden; i++)
-        fprintf(
-            stderr,
-            "holorun: {{%s}} stands for what was typed into a password field; give it with --secret %s=...\n",
-            r->hidden[i], r->hidden[i]);
+        fprintf(stderr,
+                "holorun: {{%s}} stands for a password that was typed; give it with --secret %s=...\n",
+                r->hidden[i], r->hidden[i]);
 }
 
 static int record_display(const struct settings *s, const struct names *n, struct screen *screen,

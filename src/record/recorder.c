@@ -13,6 +13,7 @@
 
 #include "record/elements.h"
 #include "record/listen.h"
+#include "record/prompt_tty.h"
 #include "record/recorder_impl.h"
 
 #include "base/clock.h"
@@ -28,8 +29,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <xxhash.h>
 
 enum {
     TICK_MS = 20,
@@ -45,13 +48,14 @@ enum {
 
 /* ---- the queue of steps ----------------------------------------------------------------------------- */
 
-/* PASSWORD, PASSWORD_2, ... for each field of its own. */
-static const char *hidden_name(struct recorder *r, const struct element *field)
+/* PASSWORD, PASSWORD_2, ... for each value; known by a hash, which is never written. */
+static const char *hidden_name(struct recorder *r, const char *value)
 {
     char(*names)[SECRET_NAME] = r->result->hidden;
     int n = r->result->n_hidden;
+    uint64_t hash = XXH3_64bits_withSeed(value, strlen(value), r->salt);
     for (int i = 0; i < n; i++)
-        if (!strcmp(r->fields[i], field->name))
+        if (r->hashes[i] == hash)
             return names[i];
     if (n == RECORDER_SECRETS)
         return names[n - 1];
@@ -63,7 +67,7 @@ static const char *hidden_name(struct recorder *r, const struct element *field)
         if (!taken)
             break;
     }
-    snprintf(r->fields[n], sizeof r->fields[n], "%s", field->name);
+    r->hashes[n] = hash;
     r->result->n_hidden++;
     return names[n];
 }
@@ -75,28 +79,31 @@ static void replace_text(struct action *a, char *text)
     a->text = text;
 }
 
-/* A secret becomes its name; *again: more of the one before. */
-static void hide_secret(struct recorder *r, struct item *q, bool *again)
+static bool edits(const struct action *a)
+{
+    static const uint32_t keys[] = {XK_BackSpace, XK_Delete, XK_Left, XK_Right, XK_Home, XK_End};
+    for (size_t i = 0; a->kind == ACT_KEY && i < sizeof keys / sizeof *keys; i++)
+        if (a->keys[0] == keys[i])
+            return true;
+    return false;
+}
+
+/* A secret becomes its name.  false: the step is part of the one before, which types the value whole. */
+static bool hide_secret(struct recorder *r, struct item *q)
 {
     struct element field;
     struct action *a = &q->step.action;
-    *again = false;
-    if (a->kind == ACT_TYPE && elements_password_between(r->elements, q->from, q->until, &field)) {
-        const char *name = hidden_name(r, &field);
-        *again = r->in_field && !strcmp(r->field, name) && !a->press_enter;
-        bool empty = r->in_field && !strcmp(r->field, name);
-        replace_text(a, empty ? xstrdup("") : xasprintf("{{%s}}", name));
-        r->in_field = true;
-        snprintf(r->field, sizeof r->field, "%s", name);
-        return;
-    }
+    bool before = r->in_field;
     if (a->kind == ACT_TYPE && r->o->secrets)
         replace_text(a, secrets_mask(r->o->secrets, a->text));
-    bool editing = a->kind == ACT_KEY &&
-                   (a->keys[0] == XK_BackSpace || a->keys[0] == XK_Delete || a->keys[0] == XK_Left ||
-                    a->keys[0] == XK_Right || a->keys[0] == XK_Home || a->keys[0] == XK_End);
-    *again = r->in_field && editing; /* the value is typed whole */
-    r->in_field = r->in_field && editing;
+    bool hidden = a->kind == ACT_TYPE &&
+                  (q->hidden || elements_password_between(r->elements, q->from, q->until, &field));
+    r->in_field = hidden ? !a->press_enter : before && edits(a);
+    if (hidden && before)
+        replace_text(a, xstrdup(""));
+    else if (hidden && !strstr(a->text, "{{"))
+        replace_text(a, xasprintf("{{%s}}", hidden_name(r, a->text)));
+    return !before || (hidden ? a->press_enter : !edits(a));
 }
 
 static int append(struct recorder *r, const struct recording_step *s, struct err *e)
@@ -128,9 +135,7 @@ static void show(const struct recorder *r, const struct recording_step *s)
 
 static int write_step(struct recorder *r, struct item *q, struct err *e)
 {
-    bool again;
-    hide_secret(r, q, &again);
-    if (again)
+    if (!hide_secret(r, q))
         return 0;
     if (q->wait) {
         const struct recording_step w = {.seconds = 5 + 2 * q->step.pause};
@@ -196,6 +201,7 @@ static void on_typing(void *arg, const struct input *at)
     start_gesture(r);
     recording_target_free(&r->target);
     screen_focused_window(r->o->screen, &r->focus);
+    r->hidden = prompt_tty_hides(r->focus.pid);
     if (r->redact)
         redact_before(r->redact, NULL);
 }
@@ -223,6 +229,7 @@ static void on_done(void *arg, struct gesture *g)
 {
     struct recorder *r = arg;
     struct item q = {.from = ns_of(r, g->from), .until = clock_ns(), .done = clock_ns(), .wait = r->late};
+    q.hidden = g->action.kind == ACT_TYPE && r->hidden;
     q.step.action = g->action;
     q.step.pause = r->last_end ? fmax(0, (double)(q.from - r->last_end) / 1e9) : 0;
     describe_step(r, &q.step);
@@ -354,6 +361,8 @@ int recorder_run(const struct recorder_options *o, struct recorder_result *resul
     r->o = o;
     r->result = result;
     r->fd = -1;
+    if (getrandom(&r->salt, sizeof r->salt, 0) != sizeof r->salt)
+        r->salt = (uint64_t)clock_ns();
     r->last_input = r->moved = clock_ns();
     r->gestures = gestures_new(&sink);
     r->elements = o->elements ? elements_open() : NULL;

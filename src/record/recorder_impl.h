@@ -15,6 +15,7 @@ struct item { /* a step that is not written yet */
     struct recording_step step;
     int64_t from, until, done; /* clock_ns(): who had the keyboard meanwhile counts; when it was complete */
     bool wait;                 /* the screen changed late before it */
+    bool hidden;               /* typed at a terminal that does not show it */
 };
 
 struct shot { /* a screenshot that differs from the one after it */
@@ -39,8 +40,7 @@ struct recorder {
     struct item queue[QUEUE_MOST];
     int n_queue;
     bool in_field; /* the last step that was written is the text of a password field */
-    char field[SECRET_NAME];
-    char fields[RECORDER_SECRETS][ELEMENT_NAME];
+    uint64_t salt, hashes[RECORDER_SECRETS]; /* of the values of result->hidden */
 
     int64_t in_ms, in_ns; /* the newest event: the server's time, ours */
     int64_t last_end;     /* of the newest finished gesture, clock_ns(); 0: none */
@@ -50,6 +50,7 @@ struct recorder {
     struct recording_target target;
     struct image press; /* the screen before it */
     struct screen_window focus;
+    bool hidden; /* it is typed at a terminal that does not show it */
     int64_t last_change, last_input, last_shot;
 
     /* the pointer, and what was under it when it came to rest */
