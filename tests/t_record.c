@@ -333,6 +333,35 @@ static void t_password_field(void **state)
     hands_close();
 }
 
+/* Faster than the program can tell where the keyboard is: rather a name too many than a password. */
+static void t_too_fast(void **state)
+{
+    (void)state;
+    hands_open("800x600x24");
+    if (xvfb_window_manager(&x))
+        skip();
+    start_bus();
+    char *file = xvfb_place(&x, "form.jsonl");
+    struct outcome o = {0};
+    pid_t form = start_form("form"), pid = start_recorder(file, WORDS(NULL));
+    pause_ms(300);
+    static const KeySym keys[] = {XK_a, XK_n, XK_a, XK_Tab, XK_z, XK_e, XK_b, XK_r, XK_a, XK_Tab};
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        for (int down = 1; down >= 0; down--)
+            XTestFakeKeyEvent(dpy, XKeysymToKeycode(dpy, keys[i]), down, CurrentTime);
+    pause_ms(100);
+    kill(pid, SIGINT);
+    program_finish(&x, pid, &o);
+    assert_int_equal(o.code, 0);
+    assert_true(file_has(file, "{{PASSWORD}}"));
+    assert_false(file_has(file, "zebra"));
+    process_end(form);
+    outcome_free(&o);
+    free(file);
+    unsetenv("DBUS_SESSION_BUS_ADDRESS");
+    hands_close();
+}
+
 static void t_vanished(void **state)
 {
     (void)state;
@@ -759,6 +788,7 @@ int main(int argc, char **argv)
         CLAIM("a dialog that a person filled in is filled in again, also when it has moved", t_dialog),
         CLAIM("what is typed into a password field is not recorded, and comes from a secret",
               t_password_field),
+        CLAIM("a password that is typed too fast to be told from a name is not recorded", t_too_fast),
         CLAIM("a target that is gone is not clicked, and the run says which step it was", t_vanished),
         CLAIM("drags, double clicks, wheels and held keys do the same in a window that has moved", t_mouse),
         CLAIM("what a person waited for is waited for, as long as it takes", t_wait),

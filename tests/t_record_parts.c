@@ -328,6 +328,32 @@ static void t_file(void **state)
     recording_step_free(&s);
 }
 
+/* A small file may hold pictures of one colour that need much memory. */
+static void t_many_pictures(void **state)
+{
+    (void)state;
+    enum { SIDE = RECORDING_SIDE, MOST = RECORDING_PIXELS / (SIDE * SIDE) };
+    struct recording_step s = {.has_target = true};
+    struct err e = ERR_INIT;
+    struct buf text;
+    s.action = (struct action){.kind = ACT_MOVE, .x2 = ACTION_ABSENT, .y2 = ACTION_ABSENT};
+    s.target.n_pictures = 1;
+    assert_int_equal(image_alloc(&s.target.pictures[0].image, SIDE, SIDE, NULL), 0);
+    fill(&s.target.pictures[0].image, 0, 0, SIDE, SIDE, 0x808080);
+    for (int n = MOST; n <= MOST + 1; n++) {
+        buf_init(&text, RECORDING_MAX_BYTES);
+        recording_put_head(800, 600, &text);
+        for (int i = 0; i < n; i++)
+            assert_int_equal(recording_put_step(&s, &text, &e), 0);
+        struct recording *r = parse(text.data, &e);
+        check_note("%d pictures in %zu KiB: %s", n, text.len >> 10, r ? "read" : e.text);
+        assert_int_equal(r != NULL, n == MOST);
+        recording_free(r);
+        buf_free(&text);
+    }
+    recording_step_free(&s);
+}
+
 static void t_bad_files(void **state)
 {
     (void)state;
@@ -385,6 +411,7 @@ int main(int argc, char **argv)
         CLAIM("a picture is found where it is now, and nowhere when it is gone", t_pictures),
         CLAIM("an empty, another and a greyed out button are not the recorded one", t_not_alike),
         CLAIM("a recording is read as it was written, and up to where its writer was killed", t_file),
+        CLAIM("the bounds of all pictures of a file are kept", t_many_pictures),
         CLAIM("a wrong recording is refused with line and reason", t_bad_files),
     };
     return check_main(argc, argv, tests, sizeof tests / sizeof *tests);

@@ -133,10 +133,21 @@ static void show(const struct recorder *r, const struct recording_step *s)
     buf_free(&b);
 }
 
+/* A title may show what was typed. */
+static void mask_title(const struct recorder *r, char *title)
+{
+    if (r->o->secrets && secrets_contained_in(r->o->secrets, title))
+        *title = 0;
+}
+
 static int write_step(struct recorder *r, struct item *q, struct err *e)
 {
     if (!hide_secret(r, q))
         return 0;
+    mask_title(r, q->step.title);
+    mask_title(r, q->step.target.title);
+    mask_title(r, q->step.target.name);
+    mask_title(r, q->step.to.title);
     if (q->wait) {
         const struct recording_step w = {.seconds = 5 + 2 * q->step.pause};
         if (append(r, &w, e))
