@@ -69,6 +69,7 @@ void history_free(struct history *h)
     for (int i = 0; i < h->n; i++) {
         free(h->steps[i].what);
         free(h->steps[i].thought);
+        free(h->steps[i].window);
         agent_outcome_free(&h->saved[i].outcome);
     }
     free(h->steps);
@@ -84,6 +85,10 @@ void agent_history_begin(struct agent *a)
                                 .from = a->step.from,
                                 .what = xstrdup(""),
                                 .thought = xstrdup(""),
+                                .window = xstrdup(a->step.window.title),
+                                .x = ACTION_ABSENT,
+                                .x2 = ACTION_ABSENT,
+                                .confidence = -1,
                                 .tiles = -1,
                                 .reachable = true};
     struct agent_saved saved = {.turn = context_turns(a->run.context) - 1,
@@ -112,6 +117,13 @@ void agent_history_done(struct agent *a, bool ran)
     agent_set_text(&s->thought, xstrdup(thought ? thought : ""));
     s->ran = ran;
     s->failed = a->outcome.failed;
+    s->edited = a->step.edited;
+    s->refused = a->step.veto;
+    if (a->reply.step.nactions) {
+        const struct action *first = &a->reply.step.actions[0];
+        s->x = first->x, s->y = first->y, s->x2 = first->x2, s->y2 = first->y2;
+    }
+    agent_show_chosen(a, s);
     memcpy(s->ms, a->step.ms, sizeof s->ms);
 }
 

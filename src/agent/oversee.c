@@ -66,20 +66,31 @@ static int resample(struct review *s, struct err *e)
 
 /* ---- what is shown --------------------------------------------------------------------------- */
 
-/* The least probability among the tokens sampled inside a slot; -1: none. */
-static double confidence(const struct proposed_reply *t)
+/* The least probability among the tokens sampled inside a slot, and their product; -1: none was sampled. */
+static double slot_confidence(const struct generated *g, const struct slot *slot, double *product)
 {
-    const struct generated *g = t->generated;
     double least = -1;
     size_t begin = 0;
+    *product = 1;
     for (int i = 0; g->choices && i < g->n; i++) {
-        bool inside = false;
-        for (int k = 0; k < t->n_slots; k++)
-            inside = inside || (begin < t->slots[k].end && g->choices[i].end > t->slots[k].begin);
+        bool inside = begin < slot->end && g->choices[i].end > slot->begin;
         double p = exp((double)g->choices[i].logprob_masked);
-        if (inside && !g->choices[i].forced)
-            least = least < 0 || p < least ? p : least;
         begin = g->choices[i].end;
+        if (!inside || g->choices[i].forced)
+            continue;
+        least = least < 0 || p < least ? p : least;
+        *product *= p;
+    }
+    return least;
+}
+
+/* The least of all slots; -1: not known. */
+static double confidence(const struct proposed_reply *t)
+{
+    double least = -1, product;
+    for (int k = 0; k < t->n_slots; k++) {
+        double p = slot_confidence(t->generated, &t->slots[k], &product);
+        least = p >= 0 && (least < 0 || p < least) ? p : least;
     }
     return least;
 }
@@ -98,15 +109,29 @@ static struct proposed_reply shown_reply(const struct agent *a, const struct age
     return t;
 }
 
-static void show_alternative(const struct agent *a, const struct slot *slot,
-                             const struct beam_candidate *from, struct alternative *to)
+static struct alternative show_alternative(const struct agent *a, const struct slot *slot, const char *text,
+                                           size_t len, double p)
 {
-    *to = (struct alternative){.p = from->p, .x = ACTION_ABSENT, .y = ACTION_ABSENT};
-    _Static_assert(sizeof to->text >= sizeof from->text, "it fits");
-    memcpy(to->text, from->text, sizeof from->text);
-    if (slot->kind == SLOT_POINT && !dialect_slot_point(a->o->dialect, from->text, strlen(from->text),
-                                                        a->step.frame.w, a->step.frame.h, &to->x, &to->y))
-        snprintf(to->text, sizeof to->text, "%d,%d", to->x, to->y);
+    struct alternative to = {.p = p, .x = ACTION_ABSENT, .y = ACTION_ABSENT};
+    snprintf(to.text, sizeof to.text, "%.*s", (int)(len < sizeof to.text ? len : sizeof to.text), text);
+    if (slot->kind == SLOT_POINT &&
+        !dialect_slot_point(a->o->dialect, text, len, a->step.frame.w, a->step.frame.h, &to.x, &to.y))
+        snprintf(to.text, sizeof to.text, "%d,%d", to.x, to.y);
+    return to;
+}
+
+void agent_show_chosen(const struct agent *a, struct history_step *to)
+{
+    const struct proposed_reply t = shown_reply(a, &a->reply);
+    to->confidence = t.confidence;
+    to->n_chosen = 0;
+    for (int i = 0; i < t.n_slots; i++) {
+        const struct slot *slot = &t.slots[i];
+        double product;
+        if (slot_confidence(t.generated, slot, &product) >= 0)
+            to->chosen[to->n_chosen++] =
+                show_alternative(a, slot, t.reply + slot->begin, slot->end - slot->begin, product);
+    }
 }
 
 static int search_alternatives(const struct proposal *p, const struct slot *slot, struct alternative *out,
@@ -122,7 +147,7 @@ static int search_alternatives(const struct proposal *p, const struct slot *slot
     struct err why = ERR_INIT; /* out of memory or stopped: no candidates */
     int n = context_beam_search(a->run.context, &x, found, max < BEAM_WIDTH ? max : BEAM_WIDTH, &why);
     for (int i = 0; i < n; i++)
-        show_alternative(a, slot, &found[i], &out[i]);
+        out[i] = show_alternative(a, slot, found[i].text, strlen(found[i].text), found[i].p);
     return n < 0 ? 0 : n;
 }
 

@@ -52,6 +52,13 @@ struct history_step {
     bool recorded;        /* it was decided on a recorded screen, */
     int from;             /* ... the one of this step */
     char *what, *thought; /* "click \"Save\" at 312,240" */
+    char *window;         /* title of the active one */
+    int32_t x, y, x2, y2; /* targets of its first action in the frame, or ACTION_ABSENT */
+    bool edited, refused; /* by a person */
+    double confidence;    /* as in proposed_reply */
+    /* what was chosen for verb and places, with its probability */
+    struct alternative chosen[SLOTS_MAX];
+    int n_chosen;
     bool ran, failed;     /* its actions were performed; one of them could not be */
     bool judged, changed; /* whether it had an effect, once that is known */
     double tiles;         /* share of the screen that it changed */

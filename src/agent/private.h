@@ -131,6 +131,9 @@ void agent_reply_free(struct agent_reply *r);
 /* Asks the overseer about a->reply until it is run, refused, or left (run.rewind_to is set).  -1 with e. */
 int agent_oversee(struct agent *a, struct err *e);
 
+/* Verb and places of the reply at hand, with their probabilities. */
+void agent_show_chosen(const struct agent *a, struct history_step *to);
+
 /* History of the steps (history.c), kept only for an overseer. */
 int history_find(const struct history *h, int number); /* index of a step that can be rewound to; -1 */
 void history_free(struct history *h);

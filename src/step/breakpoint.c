@@ -20,8 +20,9 @@ static const char *const words[] = {
 /* clang-format on */
 enum { WORDS = sizeof words / sizeof *words };
 
-struct breakpoint {
-    char spec[128];
+enum { CLAUSES = 4, SPEC = 256 };
+
+struct clause {
     enum when when;
     int step;
     enum action_kind kind;
@@ -30,11 +31,11 @@ struct breakpoint {
     struct policy *policy; /* the built-in rules */
 };
 
-static int compile_pattern(struct breakpoint *b, const char *pattern, struct err *e)
-{
-    b->regex = regex_new(pattern, true, e);
-    return b->regex ? 0 : err_prefix(e, "breakpoint '%s'", b->spec);
-}
+struct breakpoint { /* hit when all its clauses hold */
+    char spec[SPEC];
+    struct clause clauses[CLAUSES];
+    int n;
+};
 
 static enum action_kind find_kind(const char *name)
 {
@@ -44,64 +45,110 @@ static enum action_kind find_kind(const char *name)
     return ACT_NONE;
 }
 
-static int read_value(struct breakpoint *b, const char *value, struct err *e)
+static int read_value(const char *spec, struct clause *c, const char *value, struct err *e)
 {
     char *end = NULL;
-    switch (b->when) {
+    switch (c->when) {
     case WHEN_STEP:
-        b->step = (int)strtol(value, &end, 10);
-        if (end == value || *end || b->step < 1 || b->step > 1000000)
-            return err_set(e, ERR_USAGE, "breakpoint '%s': a step is a number from 1", b->spec);
+        c->step = (int)strtol(value, &end, 10);
+        if (end == value || *end || c->step < 1 || c->step > 1000000)
+            return err_set(e, ERR_USAGE, "breakpoint '%s': a step is a number from 1", spec);
         return 0;
     case WHEN_KIND:
-        b->kind = find_kind(value);
-        if (b->kind == ACT_NONE)
+        c->kind = find_kind(value);
+        if (c->kind == ACT_NONE)
             return err_set(e, ERR_USAGE,
-                           "breakpoint '%s': there is no action '%s'; try click, type, key, answer", b->spec,
+                           "breakpoint '%s': there is no action '%s'; try click, type, key, answer", spec,
                            value);
         return 0;
     case WHEN_TEXT:
     case WHEN_WINDOW:
         if (!*value)
-            return err_set(e, ERR_USAGE, "breakpoint '%s': a pattern is missing", b->spec);
-        return compile_pattern(b, value, e);
+            return err_set(e, ERR_USAGE, "breakpoint '%s': a pattern is missing", spec);
+        c->regex = regex_new(value, true, e);
+        return c->regex ? 0 : err_prefix(e, "breakpoint '%s'", spec);
     case WHEN_CONFIDENCE:
-        b->p = strtod(value, &end);
-        if (end == value || *end || !(b->p > 0 && b->p <= 1))
-            return err_set(e, ERR_USAGE, "breakpoint '%s': a confidence is a number up to 1", b->spec);
+        c->p = strtod(value, &end);
+        if (end == value || *end || !(c->p > 0 && c->p <= 1))
+            return err_set(e, ERR_USAGE, "breakpoint '%s': a confidence is a number up to 1", spec);
         return 0;
     case WHEN_IRREVERSIBLE:
-        b->policy = policy_builtin();
+        c->policy = policy_builtin();
         __attribute__((fallthrough));
     case WHEN_NO_EFFECT:
         if (*value)
-            return err_set(e, ERR_USAGE, "breakpoint '%s': '%s' takes no value", b->spec, words[b->when]);
+            return err_set(e, ERR_USAGE, "breakpoint '%s': '%s' takes no value", spec, words[c->when]);
         return 0;
     }
     return 0;
+}
+
+/* The condition that s begins with; WORDS: none. */
+static size_t condition_at(const char *s, size_t *len)
+{
+    size_t which = 0;
+    *len = strcspn(s, " \t");
+    while (which < WORDS && (strlen(words[which]) != *len || strncmp(words[which], s, *len) != 0))
+        which++;
+    return which;
+}
+
+/* Where the value ends: at " and " before another condition, or at the end of the text.  A pattern in double
+ * quotes may hold anything. */
+static const char *value_end(const char *value)
+{
+    const char *close = *value == '"' ? strchr(value + 1, '"') : NULL;
+    size_t len;
+    for (const char *p = close ? close + 1 : value; (p = strstr(p, " and ")); p++)
+        if (condition_at(p + 5 + strspn(p + 5, " \t"), &len) != WORDS)
+            return p;
+    return value + strlen(value);
+}
+
+/* Reads one condition; returns where the text goes on, or NULL. */
+static const char *read_clause(struct breakpoint *b, const char *s, struct err *e)
+{
+    char value[SPEC];
+    size_t len, which = condition_at(s, &len);
+    if (which == WORDS)
+        err_set(e, ERR_USAGE,
+                "breakpoint '%s': one of step N, kind NAME, text PATTERN, window PATTERN, "
+                "irreversible, confidence P, no-effect; several with 'and' between",
+                b->spec);
+    else if (b->n == CLAUSES)
+        err_set(e, ERR_USAGE, "breakpoint '%s': more than %d conditions", b->spec, CLAUSES);
+    if (which == WORDS || b->n == CLAUSES)
+        return NULL;
+    const char *from = s + len + strspn(s + len, " \t"), *end = value_end(from), *next = end;
+    while (end > from && strchr(" \t", end[-1]))
+        end--;
+    if (end - from >= 2 && *from == '"' && end[-1] == '"') {
+        from++;
+        end--;
+    }
+    snprintf(value, sizeof value, "%.*s", (int)(end - from), from);
+    struct clause *c = &b->clauses[b->n++];
+    c->when = (enum when)which;
+    if (read_value(b->spec, c, value, e))
+        return NULL;
+    return *next ? next + 5 + strspn(next + 5, " \t") : next;
 }
 
 struct breakpoint *break_parse(const char *spec, struct err *e)
 {
     struct breakpoint *b = xcalloc(1, sizeof *b);
     spec += strspn(spec, " \t");
-    size_t len = strcspn(spec, " \t"), which = 0;
-    while (which < WORDS && (strlen(words[which]) != len || strncmp(words[which], spec, len) != 0))
-        which++;
-    int rc = 0;
-    if (strlen(spec) >= sizeof b->spec)
-        rc = err_set(e, ERR_USAGE, "a breakpoint of more than %zu bytes", sizeof b->spec - 1);
-    else if (which == WORDS)
-        rc = err_set(e, ERR_USAGE,
-                     "breakpoint '%s': one of step N, kind NAME, text PATTERN, window PATTERN, "
-                     "irreversible, confidence P, no-effect",
-                     spec);
-    if (rc == 0) {
+    const char *at = b->spec;
+    if (strlen(spec) >= sizeof b->spec) {
+        err_set(e, ERR_USAGE, "a breakpoint of more than %zu bytes", sizeof b->spec - 1);
+        at = NULL;
+    } else {
         snprintf(b->spec, sizeof b->spec, "%s", spec);
-        b->when = (enum when)which;
-        rc = read_value(b, spec + len + strspn(spec + len, " \t"), e);
+        do
+            at = read_clause(b, at, e);
+        while (at && *at);
     }
-    if (rc == 0)
+    if (at)
         return b;
     break_free(b);
     return NULL;
@@ -109,10 +156,10 @@ struct breakpoint *break_parse(const char *spec, struct err *e)
 
 void break_free(struct breakpoint *b)
 {
-    if (!b)
-        return;
-    regex_free(b->regex);
-    policy_free(b->policy);
+    for (int i = 0; b && i < b->n; i++) {
+        regex_free(b->clauses[i].regex);
+        policy_free(b->clauses[i].policy);
+    }
     free(b);
 }
 
@@ -122,33 +169,33 @@ const char *break_spec(const struct breakpoint *b)
 }
 
 /* A pattern that takes too long counts as a match, so that the run stops. */
-static bool pattern_matches(const struct breakpoint *b, const char *text)
+static bool pattern_matches(const struct clause *c, const char *text)
 {
     size_t n = text ? strlen(text) : 0;
     if (n == 0)
         return false;
-    return regex_find(b->regex, text, n < MATCH_BYTES ? n : MATCH_BYTES) != 0;
+    return regex_find(c->regex, text, n < MATCH_BYTES ? n : MATCH_BYTES) != 0;
 }
 
-static bool texts_match(const struct breakpoint *b, const struct step *s)
+static bool texts_match(const struct clause *c, const struct step *s)
 {
-    bool hit = pattern_matches(b, s->thought) || pattern_matches(b, s->note);
+    bool hit = pattern_matches(c, s->thought) || pattern_matches(c, s->note);
     for (int i = 0; i < s->nactions && !hit; i++)
-        hit = pattern_matches(b, s->actions[i].text) || pattern_matches(b, s->actions[i].element);
+        hit = pattern_matches(c, s->actions[i].text) || pattern_matches(c, s->actions[i].element);
     return hit;
 }
 
-static bool has_kind(const struct breakpoint *b, const struct step *s)
+static bool has_kind(const struct clause *c, const struct step *s)
 {
     for (int i = 0; i < s->nactions; i++)
-        if (s->actions[i].kind == b->kind)
+        if (s->actions[i].kind == c->kind)
             return true;
     return false;
 }
 
 /* Judges an action by the built-in rules as if its target were in the active window; only the gate looks
  * up the window under it. */
-static bool rules_would_ask(const struct breakpoint *b, const struct step_view *v, const struct action *a)
+static bool rules_would_ask(const struct clause *c, const struct step_view *v, const struct action *a)
 {
     const struct proposal *p = v->p;
     const struct subject_root root = {(int)(p->place.ox + p->frame->w * p->place.sx),
@@ -160,35 +207,43 @@ static bool rules_would_ask(const struct breakpoint *b, const struct step_view *
         snprintf(w->title, sizeof w->title, "%s", p->title);
         snprintf(w->class, sizeof w->class, "%s", p->class);
     }
-    return policy_judge(b->policy, &subject.s).verdict == POLICY_CONFIRM;
+    return policy_judge(c->policy, &subject.s).verdict == POLICY_CONFIRM;
 }
 
-static bool is_irreversible(const struct breakpoint *b, const struct step_view *v)
+static bool is_irreversible(const struct clause *c, const struct step_view *v)
 {
     bool hit = v->p->irreversible;
     for (int i = 0; i < v->step->nactions && !hit; i++)
-        hit = rules_would_ask(b, v, &v->step->actions[i]);
+        hit = rules_would_ask(c, v, &v->step->actions[i]);
     return hit;
 }
 
-bool break_hit(const struct breakpoint *b, const struct step_view *v)
+static bool clause_holds(const struct clause *c, const struct step_view *v)
 {
     const struct proposal *p = v->p;
-    switch (b->when) {
+    switch (c->when) {
     case WHEN_STEP:
-        return p->number == b->step;
+        return p->number == c->step;
     case WHEN_KIND:
-        return has_kind(b, v->step);
+        return has_kind(c, v->step);
     case WHEN_TEXT:
-        return texts_match(b, v->step);
+        return texts_match(c, v->step);
     case WHEN_WINDOW:
-        return pattern_matches(b, p->title) || pattern_matches(b, p->class);
+        return pattern_matches(c, p->title) || pattern_matches(c, p->class);
     case WHEN_IRREVERSIBLE:
-        return is_irreversible(b, v);
+        return is_irreversible(c, v);
     case WHEN_CONFIDENCE:
-        return v->confidence >= 0 && v->confidence < b->p;
+        return v->confidence >= 0 && v->confidence < c->p;
     case WHEN_NO_EFFECT:
         return p->judged && p->expected && !p->changed;
     }
     return false;
+}
+
+bool break_hit(const struct breakpoint *b, const struct step_view *v)
+{
+    bool hit = true;
+    for (int i = 0; i < b->n && hit; i++)
+        hit = clause_holds(&b->clauses[i], v);
+    return hit;
 }

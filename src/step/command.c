@@ -30,7 +30,10 @@ static const struct {
     [STEP_TAKE] = {"take", 'k', ARGS_NUMBER, "take N               take one of these; 0 is the first"},
     [STEP_CONTINUE] = {"continue", 'c', ARGS_NONE, "continue             run until a breakpoint"},
     [STEP_BREAK] = {"break", 'b', ARGS_TEXT, "break WHEN           step 7 | kind click | text PATTERN |\n"
-                    "                          window PATTERN | irreversible | confidence 0.8 | no-effect"},
+                    "                          window PATTERN | irreversible | confidence 0.8 | no-effect;\n"
+                    "                          window Shop and text Pay"},
+    [STEP_UNTIL] = {"until", 'g', ARGS_TEXT, "until WHEN           run to here: until WHEN, or another breakpoint"},
+    [STEP_TOGGLE] = {"toggle", 'd', ARGS_NUMBER, "toggle N             switch a breakpoint off or on"},
     [STEP_CLEAR] = {"clear", 'x', ARGS_MAYBE_NUMBER, "clear [N]            delete a breakpoint, or all"},
     [STEP_STOP] = {"stop", 's', ARGS_MAYBE_TEXT, "stop [REASON]        end the run"},
     [STEP_SHOW] = {"show", 'l', ARGS_MAYBE_TEXT, "show                 show this step again"},

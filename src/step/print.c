@@ -223,7 +223,8 @@ void step_print(FILE *f, const struct step_view *v, unsigned flags)
     put_costs(&p, v);
     put_history(&p, v, flags & PRINT_MORE ? 1000 : SHOWN_HISTORY);
     for (int i = 0; i < v->n_breaks; i++)
-        print_format(&p, i ? "" : "breaks", "%d  %s", i + 1, v->breaks[i]);
+        print_format(&p, i ? "" : "breaks", "%d  %s%s", i + 1, v->breaks[i].spec,
+                     v->breaks[i].off ? "  [off]" : "");
     print_line(&p, v->error ? "!" : "", v->error ? bad : NULL, v->message);
 }
 

@@ -14,8 +14,9 @@
  *   irreversible      before an action that the built-in rules would ask about (gate/policy.h)
  *   confidence 0.8    a token of verb or place was sampled with a lower probability
  *   no-effect         the last action should have changed the screen and did not
+ *   X and Y           when both hold: "window Shop and text Pay"
  *
- * PATTERN is a PCRE2 regular expression; case is ignored. */
+ * PATTERN is a PCRE2 regular expression; case is ignored.  In double quotes it may hold " and ". */
 
 struct breakpoint *break_parse(const char *spec, struct err *e);
 void break_free(struct breakpoint *b);

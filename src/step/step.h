@@ -12,9 +12,21 @@
 
 #include "agent/overseer.h"
 
-enum { STEP_BREAKS = 32, STEP_ALTERNATIVES = 32, STEP_LINE = 4096 };
+enum { STEP_BREAKS = 32, STEP_ALTERNATIVES = 32, STEP_LINE = 4096, STEP_ODDS = 5 };
 
 /* ---- views ----------------------------------------------------------------------------------- */
+
+struct step_break {
+    const char *spec; /* as it was given */
+    bool off;
+    int hits;
+};
+
+struct step_odds { /* the candidates of a step, as they were when it was asked about */
+    int number;
+    struct alternative verbs[STEP_ODDS], places[STEP_ODDS];
+    int n_verbs, n_places;
+};
 
 struct step_view {
     const struct proposal *p;
@@ -25,9 +37,11 @@ struct step_view {
     bool error;
     double confidence; /* least probability among the sampled tokens of verb and places; -1: not known */
     struct alternative verbs[STEP_ALTERNATIVES], places[STEP_ALTERNATIVES];
-    int n_verbs, n_places;           /* likeliest first; 0: not known */
-    const char *breaks[STEP_BREAKS]; /* as they were given */
+    int n_verbs, n_places; /* likeliest first; 0: not known */
+    struct step_break breaks[STEP_BREAKS];
     int n_breaks;
+    const struct step_odds *odds; /* [n_odds] of earlier steps that were asked about */
+    int n_odds;
 };
 
 /* The target of action i on the display, computed as the executor does.  second: the end of a drag.
@@ -53,7 +67,9 @@ enum step_verb {
     STEP_TAKE,     /* n: which of the replies; 0: the first */
     STEP_CONTINUE, /* run until a breakpoint */
     STEP_BREAK,    /* text: for break_parse() */
+    STEP_UNTIL,    /* text: for break_parse(); runs until then, or another breakpoint */
     STEP_CLEAR,    /* n: which breakpoint, from 1; 0: all */
+    STEP_TOGGLE,   /* n: switch a breakpoint off or on */
     STEP_STOP,     /* text: why, or "" */
     STEP_SHOW,     /* show the step again; text: "" or a topic of the front end */
 };

@@ -15,10 +15,17 @@ enum { ALTERNATIVES = 8, FORKS = 3 };
 struct stepper {
     struct overseer base;
     struct step_front *front;
-    struct breakpoint *breaks[STEP_BREAKS];
+    struct {
+        struct breakpoint *at;
+        bool off;
+        int hits;
+    } breaks[STEP_BREAKS];
     int n_breaks;
-    bool running; /* to the next breakpoint */
-    int asked;    /* the last step that was asked about */
+    struct breakpoint *until; /* once; or NULL */
+    bool running;             /* to the next breakpoint */
+    struct step_odds *odds;   /* of the steps that were asked about */
+    int n_odds;
+    int asked; /* the last step that was asked about */
     char why[192], message[512];
     /* the edited reply */
     int number, resample;
@@ -34,7 +41,8 @@ static int add_break(struct stepper *s, const char *spec, struct err *e)
     struct breakpoint *b = break_parse(spec, e);
     if (!b)
         return -1;
-    s->breaks[s->n_breaks++] = b;
+    memset(&s->breaks[s->n_breaks], 0, sizeof *s->breaks);
+    s->breaks[s->n_breaks++].at = b;
     return 0;
 }
 
@@ -44,7 +52,7 @@ static int clear_breaks(struct stepper *s, int n, struct err *e)
         return err_set(e, ERR_USAGE, "there is no breakpoint %d", n);
     int first = n ? n - 1 : 0, count = n ? 1 : s->n_breaks;
     for (int i = first; i < first + count; i++)
-        break_free(s->breaks[i]);
+        break_free(s->breaks[i].at);
     memmove(s->breaks + first, s->breaks + first + count,
             (size_t)(s->n_breaks - first - count) * sizeof *s->breaks);
     s->n_breaks -= count;
@@ -60,7 +68,9 @@ static void update_view(struct stepper *s, const struct proposal *p)
     v->confidence = p->now.confidence;
     v->n_breaks = s->n_breaks;
     for (int i = 0; i < s->n_breaks; i++)
-        v->breaks[i] = break_spec(s->breaks[i]);
+        v->breaks[i] = (struct step_break){break_spec(s->breaks[i].at), s->breaks[i].off, s->breaks[i].hits};
+    v->odds = s->odds;
+    v->n_odds = s->n_odds;
 }
 
 static int slot_candidates(const struct stepper *s, const struct proposal *p, const struct slot *slot,
@@ -87,6 +97,23 @@ static void search_candidates(struct stepper *s, const struct proposal *p)
     }
 }
 
+/* Remembers the best candidates of this step for later, when it is an earlier one. */
+static void keep_odds(struct stepper *s, const struct proposal *p)
+{
+    const struct step_view *v = &s->view;
+    int i = 0;
+    while (i < s->n_odds && s->odds[i].number != p->number)
+        i++;
+    if (i == s->n_odds)
+        s->odds = xrealloc(s->odds, (unsigned long)++s->n_odds, sizeof *s->odds);
+    struct step_odds *o = &s->odds[i];
+    *o = (struct step_odds){.number = p->number};
+    o->n_verbs = v->n_verbs < STEP_ODDS ? v->n_verbs : STEP_ODDS;
+    o->n_places = v->n_places < STEP_ODDS ? v->n_places : STEP_ODDS;
+    memcpy(o->verbs, v->verbs, (size_t)o->n_verbs * sizeof *o->verbs);
+    memcpy(o->places, v->places, (size_t)o->n_places * sizeof *o->places);
+}
+
 static void drop_edits(struct stepper *s)
 {
     step_free(&s->edited);
@@ -107,13 +134,18 @@ static bool should_ask(struct stepper *s, const struct proposal *p)
         snprintf(s->why, sizeof s->why, "%s", s->asked ? "next step" : "first step");
         return true;
     }
+    bool hit = s->until && break_hit(s->until, &s->view);
+    if (hit)
+        snprintf(s->why, sizeof s->why, "reached: %s", break_spec(s->until));
     for (int i = 0; i < s->n_breaks; i++) {
-        if (!break_hit(s->breaks[i], &s->view))
+        if (s->breaks[i].off || !break_hit(s->breaks[i].at, &s->view))
             continue;
-        snprintf(s->why, sizeof s->why, "breakpoint: %s", break_spec(s->breaks[i]));
-        return true;
+        s->breaks[i].hits++;
+        if (!hit)
+            snprintf(s->why, sizeof s->why, "breakpoint: %s", break_spec(s->breaks[i].at));
+        hit = true;
     }
-    return false;
+    return hit;
 }
 
 /* Edits a copy, so that the model's step remains. */
@@ -132,6 +164,25 @@ static int edit_step(struct stepper *s, const struct proposal *p, const struct s
         step_free(&s->edited);
     s->is_edited = s->is_edited || rc == 0;
     return rc;
+}
+
+static int set_until(struct stepper *s, const char *spec, struct err *e)
+{
+    struct breakpoint *b = break_parse(spec, e);
+    if (!b)
+        return -1;
+    break_free(s->until);
+    s->until = b;
+    s->running = true;
+    return 1;
+}
+
+static int toggle_break(struct stepper *s, int n, struct err *e)
+{
+    if (n < 1 || n > s->n_breaks)
+        return err_set(e, ERR_USAGE, "there is no breakpoint %d", n);
+    s->breaks[n - 1].off = !s->breaks[n - 1].off;
+    return 0;
 }
 
 static bool can_rewind(const struct proposal *p, int number)
@@ -189,6 +240,13 @@ static int apply_command(struct stepper *s, const struct proposal *p, const stru
                    : err_set(e, ERR_USAGE, "there is no reply %d to take; 'fork' samples some", c->n);
     case STEP_BREAK:
         return add_break(s, c->text, e);
+    case STEP_UNTIL:
+        if (set_until(s, c->text, e) < 0)
+            return -1;
+        decide_run(s, d);
+        return 1;
+    case STEP_TOGGLE:
+        return toggle_break(s, c->n, e);
     case STEP_CLEAR:
         return clear_breaks(s, c->n, e);
     case STEP_RESET:
@@ -207,6 +265,7 @@ static int ask_for_command(struct stepper *s, const struct proposal *p, struct d
     *s->message = 0;
     s->view.error = false;
     search_candidates(s, p);
+    keep_odds(s, p);
     while (rc == 0) {
         struct step_command c = {0};
         struct err wrong = ERR_INIT;
@@ -240,6 +299,8 @@ static int stepper_decide(struct overseer *o, const struct proposal *p, struct d
         return 0;
     }
     s->running = false;
+    break_free(s->until);
+    s->until = NULL;
     s->asked = p->number;
     return ask_for_command(s, p, d, e);
 }
@@ -270,6 +331,8 @@ void stepper_free(struct stepper *s)
     if (!s)
         return;
     clear_breaks(s, 0, NULL);
+    break_free(s->until);
+    free(s->odds);
     drop_edits(s);
     if (s->front->close)
         s->front->close(s->front);
