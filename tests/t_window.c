@@ -128,7 +128,8 @@ static void t_letters(void **state)
         char letter;
         const char *words; /* NULL: it is a command by itself */
     } cases[] = {{'c', NULL}, {'a', NULL}, {'s', NULL},    {'u', NULL}, {'t', "word"},
-                 {'v', "no"}, {'f', "3"},  {'b', "click"}, {'r', "1"},  {'x', "1"}};
+                 {'v', "no"}, {'f', "3"},  {'b', "click"}, {'r', "1"},  {'x', "1"},
+                 {'d', "1"},  {'g', "1"},  {'l', NULL}};
     struct xvfb x;
     struct example ex;
     struct step_front *f = open_on(&x, "1400x900x24", nothing, true);
@@ -172,12 +173,11 @@ static struct scene same_scene(const struct example *x)
 
 static struct box button_of(const struct scene *s, char wanted)
 {
-    for (int i = 0; i < SCENE_BUTTONS; i++) {
-        char letter;
-        const struct box b = scene_button(s, i, &letter);
-        if (letter == wanted)
+    struct box b;
+    int key;
+    for (int i = 0; scene_button(s, i, &b, &key); i++)
+        if (key == wanted)
             return b;
-    }
     fail_msg("no button '%c'", wanted);
     return (struct box){0};
 }
@@ -338,7 +338,7 @@ static void t_anything(void **state)
         ex.v.n_places = (int)check_within(&random, 0, 3);
         ex.step.nactions = (int)check_within(&random, 0, 2);
         if (r < 0.3)
-            commands += scene_key(&s, &ex.v, (int)check_within(&random, 0, KEY_SMALLER + 2), &c);
+            commands += scene_key(&s, &ex.v, (int)check_within(&random, 0, KEY_LAST + 2), &c);
         else if (r < 0.6)
             scene_type(&s, words[(int)check_within(&random, 0, 9)]);
         else if (r < 0.8)

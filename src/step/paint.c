@@ -2,6 +2,7 @@
 #include "step/paint.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,8 +27,45 @@ struct box box_inset(struct box b, double by)
     return (struct box){b.x + by, b.y + by, fmax(b.w - 2 * by, 0), fmax(b.h - 2 * by, 0)};
 }
 
-void paint_begin(struct paint *p, cairo_surface_t *s, double scale)
+bool box_meets(struct box a, struct box b)
 {
+    return a.x < b.x + b.w && b.x < a.x + a.w && a.y < b.y + b.h && b.y < a.y + a.h;
+}
+
+/* In units of the window, whatever the clip is. */
+static void log_box(struct paint *p, struct box b, const char *what, bool part, bool cut)
+{
+    double x0, y0, x1, y1;
+    struct paint_log *l = p->log;
+    if (!l)
+        return;
+    cairo_clip_extents(p->cr, &x0, &y0, &x1, &y1);
+    x0 = fmax(b.x, x0);
+    y0 = fmax(b.y, y0);
+    struct painted d = {{x0, y0, fmin(b.x + b.w, x1) - x0, fmin(b.y + b.h, y1) - y0}, "", part, cut};
+    if (d.at.w <= 0 || d.at.h <= 0)
+        return;
+    snprintf(d.what, sizeof d.what, "%s", what);
+    if (l->n == l->cap)
+        l->list = xrealloc(l->list, (unsigned long)(l->cap = l->cap ? 2 * l->cap : 64), sizeof *l->list);
+    l->list[l->n++] = d;
+}
+
+void paint_part(struct paint *p, struct box b, const char *name)
+{
+    log_box(p, b, name, true, false);
+}
+
+void paint_clip(struct paint *p, struct box b)
+{
+    cairo_save(p->cr);
+    cairo_rectangle(p->cr, b.x, b.y, b.w, b.h);
+    cairo_clip(p->cr);
+}
+
+void paint_begin(struct paint *p, cairo_surface_t *s, double scale, struct paint_log *log)
+{
+    p->log = log;
     p->cr = cairo_create(s);
     cairo_scale(p->cr, scale, scale);
     p->layout = pango_cairo_create_layout(p->cr);
@@ -76,6 +114,13 @@ void paint_line(struct paint *p, double x0, double y0, double x1, double y1, dou
     cairo_line_to(p->cr, x1, y1);
     cairo_set_line_width(p->cr, width);
     cairo_stroke(p->cr);
+}
+
+void paint_scrollbar(struct paint *p, struct box b, double down, double length)
+{
+    double h = fmax(b.h * b.h / length, 20), y = b.y + (b.h - h) * down / (length - b.h);
+    paint_box(p, (struct box){b.x + b.w - 6, b.y + 3, 3, b.h - 6}, 1.5, INK_RAISED, 1);
+    paint_box(p, (struct box){b.x + b.w - 6, fmax(y, b.y + 3), 3, h - 6}, 1.5, INK_FAINT, 1);
 }
 
 void paint_shares(struct paint *p, struct box b, const struct share *s, int n)
@@ -130,13 +175,16 @@ static void set_layout(struct paint *p, double w, struct text how, const char *t
 
 double paint_text(struct paint *p, double x, double y, double w, struct text how, const char *text)
 {
-    int width, height;
+    PangoRectangle r;
     set_layout(p, fmax(w, 1), how, text);
-    pango_layout_get_size(p->layout, &width, &height);
+    pango_layout_get_extents(p->layout, NULL, &r);
     paint_ink(p, how.ink, 1);
     cairo_move_to(p->cr, x, y);
     pango_cairo_show_layout(p->cr, p->layout);
-    return (double)height / PANGO_SCALE;
+    const double unit = 1.0 / PANGO_SCALE;
+    log_box(p, (struct box){x + r.x * unit, y + r.y * unit, r.width * unit, r.height * unit}, text, false,
+            pango_layout_is_ellipsized(p->layout));
+    return r.height * unit;
 }
 
 double paint_text_width(struct paint *p, struct text how, const char *text)
@@ -165,4 +213,58 @@ cairo_surface_t *paint_image(const struct image *im)
     }
     cairo_surface_mark_dirty(s);
     return s;
+}
+
+void paint_picture(struct paint *p, cairo_surface_t *s, struct box b)
+{
+    cairo_save(p->cr);
+    cairo_translate(p->cr, b.x, b.y);
+    cairo_scale(p->cr, b.w / cairo_image_surface_get_width(s), b.h / cairo_image_surface_get_height(s));
+    cairo_set_source_surface(p->cr, s, 0, 0);
+    cairo_pattern_set_filter(cairo_get_source(p->cr), CAIRO_FILTER_GOOD);
+    cairo_paint(p->cr);
+    cairo_restore(p->cr);
+}
+
+static void stroke_twice(struct paint *p, double width, enum colour ink)
+{
+    cairo_set_line_cap(p->cr, CAIRO_LINE_CAP_ROUND);
+    cairo_set_source_rgba(p->cr, 0, 0, 0, 0.55);
+    cairo_set_line_width(p->cr, width + 2.5);
+    cairo_stroke_preserve(p->cr);
+    paint_ink(p, ink, 1);
+    cairo_set_line_width(p->cr, width);
+    cairo_stroke(p->cr);
+}
+
+void paint_ring(struct paint *p, double x, double y, double r, enum colour ink)
+{
+    const double gap = r / 3;
+    cairo_new_path(p->cr);
+    cairo_arc(p->cr, x, y, r, 0, 2 * M_PI);
+    for (int i = 0; i < 4; i++) {
+        double c = cos(i * M_PI / 2), d = sin(i * M_PI / 2);
+        cairo_move_to(p->cr, x + c * (r - gap), y + d * (r - gap));
+        cairo_line_to(p->cr, x + c * (r + gap), y + d * (r + gap));
+    }
+    stroke_twice(p, 2.5, ink);
+    cairo_arc(p->cr, x, y, 2, 0, 2 * M_PI);
+    paint_ink(p, ink, 1);
+    cairo_fill(p->cr);
+}
+
+void paint_arrow(struct paint *p, double x0, double y0, double x1, double y1, enum colour ink)
+{
+    double dx = x1 - x0, dy = y1 - y0, len = sqrt(dx * dx + dy * dy), head = 11;
+    if (len < 1)
+        return;
+    dx /= len;
+    dy /= len;
+    cairo_new_path(p->cr);
+    cairo_move_to(p->cr, x0, y0);
+    cairo_line_to(p->cr, x1, y1);
+    cairo_move_to(p->cr, x1 - head * (dx + 0.6 * dy), y1 - head * (dy - 0.6 * dx));
+    cairo_line_to(p->cr, x1, y1);
+    cairo_line_to(p->cr, x1 - head * (dx - 0.6 * dy), y1 - head * (dy + 0.6 * dx));
+    stroke_twice(p, 2.5, ink);
 }

@@ -18,6 +18,7 @@ struct box {
 
 bool box_has(struct box b, double x, double y);
 struct box box_inset(struct box b, double by);
+bool box_meets(struct box a, struct box b); /* they have a point in common */
 
 /* clang-format off */
 enum colour {
@@ -26,13 +27,29 @@ enum colour {
 };
 /* clang-format on */
 
+/* What was drawn and where, as far as the clip let it through; for tests of the layout. */
+struct painted {
+    struct box at;
+    char what[96]; /* the text, or the name of a part */
+    bool part;     /* a part, not a text */
+    bool cut;      /* the text did not fit and ends in dots */
+};
+struct paint_log {
+    struct painted *list; /* owned by who reads it */
+    int n, cap;
+};
+
 struct paint {
     cairo_t *cr;
     PangoLayout *layout;
+    struct paint_log *log; /* NULL: nothing is written down */
 };
 
 /* On a surface of w x h pixels, units `scale` pixels large. */
-void paint_begin(struct paint *p, cairo_surface_t *s, double scale);
+void paint_begin(struct paint *p, cairo_surface_t *s, double scale, struct paint_log *log);
+/* Writes down that a part of the window takes this place. */
+void paint_part(struct paint *p, struct box b, const char *name);
+void paint_clip(struct paint *p, struct box b); /* until cairo_restore() */
 void paint_end(struct paint *p);
 
 void paint_ink(struct paint *p, enum colour c, double alpha);
@@ -52,6 +69,9 @@ struct text {
 double paint_text(struct paint *p, double x, double y, double w, struct text how, const char *text);
 double paint_text_width(struct paint *p, struct text how, const char *text);
 
+/* At the right edge of a part of which only `b.h` of `length` can be seen, from `down` on. */
+void paint_scrollbar(struct paint *p, struct box b, double down, double length);
+
 /* A stacked bar. */
 struct share {
     double value;
@@ -59,6 +79,11 @@ struct share {
 };
 void paint_shares(struct paint *p, struct box b, const struct share *s, int n);
 
+/* A target and a movement: light on a dark edge, so that they are seen on any picture. */
+void paint_ring(struct paint *p, double x, double y, double r, enum colour ink);
+void paint_arrow(struct paint *p, double x0, double y0, double x1, double y1, enum colour ink);
+
+void paint_picture(struct paint *p, cairo_surface_t *s, struct box b); /* scaled to fill b */
 /* A copy of the image for cairo; NULL: out of memory. */
 cairo_surface_t *paint_image(const struct image *im);
 

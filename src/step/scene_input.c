@@ -1,8 +1,8 @@
-/* scene_input.c - keys and mouse in the step window; see scene.h.
+/* scene_input.c - keys and mouse in the step window; see scene.h, and scene_help.c for what each key does.
  *
- * A letter is the verb of its button.  Verbs with arguments open the input line, which Enter closes with
- * a command and Escape without.  A target is dragged with the mouse, or set with the right button.  A
- * click on an earlier step shows its screen, and Enter rewinds to it.
+ * A letter is the verb of its button, as in a terminal.  Verbs with arguments open the input line, which Enter
+ * closes with a command and Escape without.  A target is dragged with the mouse, or set with the right button.
+ * While an earlier step is shown the keys are about that one.
  */
 #include "step/scene.h"
 
@@ -20,16 +20,20 @@ enum { REACH = 18 }; /* a press this close to a target grabs it */
 const char *scene_prompt(const struct scene *s)
 {
     static const char *const prompts[] = {
-        [MODE_NONE] = "Drag the target, or right-click its new place. U undoes edits.",
+        [MODE_NONE] = "Drag the target, or right-click its new place. U undoes edits, ? helps.",
         [MODE_TEXT] = "text",
         [MODE_EDIT] = "action",
         [MODE_VETO] = "why not",
         [MODE_REWIND] = "rewind to step",
         [MODE_FORK] = "how many replies",
         [MODE_BREAK] = "break at",
+        [MODE_UNTIL] = "run until",
+        [MODE_TOGGLE] = "switch off or on breakpoint",
         [MODE_CLEAR] = "remove breakpoint (0: all)",
     };
-    return prompts[s->mode];
+    return s->mode == MODE_NONE && s->selected
+               ? "Enter begins again at this step. Esc goes back to the step at hand."
+               : prompts[s->mode];
 }
 
 static void open_line(struct scene *s, enum scene_mode mode, const char *text)
@@ -43,16 +47,16 @@ static void open_line(struct scene *s, enum scene_mode mode, const char *text)
 static bool close_line(struct scene *s, struct step_command *out)
 {
     static const enum step_verb verbs[] = {
-        [MODE_TEXT] = STEP_TEXT,     [MODE_EDIT] = STEP_EDIT, [MODE_VETO] = STEP_VETO,
-        [MODE_REWIND] = STEP_REWIND, [MODE_FORK] = STEP_FORK, [MODE_BREAK] = STEP_BREAK,
-        [MODE_CLEAR] = STEP_CLEAR,
+        [MODE_TEXT] = STEP_TEXT,     [MODE_EDIT] = STEP_EDIT,     [MODE_VETO] = STEP_VETO,
+        [MODE_REWIND] = STEP_REWIND, [MODE_FORK] = STEP_FORK,     [MODE_BREAK] = STEP_BREAK,
+        [MODE_UNTIL] = STEP_UNTIL,   [MODE_TOGGLE] = STEP_TOGGLE, [MODE_CLEAR] = STEP_CLEAR,
     };
     enum scene_mode mode = s->mode;
     char *end;
     s->mode = MODE_NONE;
     *out = (struct step_command){.verb = verbs[mode]};
     snprintf(out->text, sizeof out->text, "%s", s->input);
-    if (mode == MODE_REWIND || mode == MODE_FORK || mode == MODE_CLEAR) {
+    if (mode == MODE_REWIND || mode == MODE_FORK || mode == MODE_CLEAR || mode == MODE_TOGGLE) {
         long n = strtol(s->input, &end, 10);
         if (end == s->input || *end || n < 0 || n > 1000000)
             return false; /* no number: as Escape */
@@ -112,6 +116,7 @@ static bool line_key(struct scene *s, int key, struct step_command *out)
         return close_line(s, out);
     if (key == KEY_ESCAPE) {
         s->mode = MODE_NONE;
+        s->breaks = false;
         s->selected = 0;
     } else if (key == KEY_BACKSPACE) {
         delete_bytes(s, prev_char(s, s->caret), s->caret);
@@ -137,20 +142,36 @@ static bool emit(struct step_command *out, enum step_verb verb, int n)
 
 static void select_step(struct scene *s, const struct history_step *history)
 {
-    char number[16];
-    snprintf(number, sizeof number, "%d", history->number);
     s->selected = history->number;
-    open_line(s, MODE_REWIND, history->reachable ? number : "");
+    s->mode = MODE_NONE;
+    s->down = 0;
 }
 
-static void select_last_step(struct scene *s, const struct step_view *v)
+/* Shows the step before the one shown, or the one after it; after the last one the step at hand. */
+static void move_selection(struct scene *s, const struct step_view *v, int by)
 {
-    for (int i = v->p->n_history - 1; i >= 0; i--)
-        if (v->p->history[i].reachable) {
-            select_step(s, &v->p->history[i]);
-            return;
-        }
-    open_line(s, MODE_REWIND, "");
+    int n = v->p->n_history, i = n;
+    for (int k = 0; k < n; k++)
+        if (v->p->history[k].number == s->selected)
+            i = k;
+    if (i + by >= 0 && i + by < n)
+        select_step(s, &v->p->history[i + by]);
+    else if (i + by >= n)
+        s->selected = 0;
+}
+
+static void rewind_line(struct scene *s, const struct step_view *v)
+{
+    const struct history_step *to = s->selected ? scene_history(v, s->selected) : NULL;
+    char number[16] = "";
+    for (int i = v->p->n_history - 1; i >= 0 && !to; i--)
+        if (v->p->history[i].reachable)
+            to = &v->p->history[i];
+    if (to) {
+        select_step(s, to);
+        snprintf(number, sizeof number, "%d", to->number);
+    }
+    open_line(s, MODE_REWIND, to && to->reachable ? number : "");
 }
 
 static void edit_line(struct scene *s, const struct step_view *v)
@@ -160,18 +181,29 @@ static void edit_line(struct scene *s, const struct step_view *v)
     free(json);
 }
 
+/* The page with the list of breakpoints and the line to add one. */
+static void open_breaks(struct scene *s, enum scene_mode mode, const char *text)
+{
+    s->breaks = true;
+    s->selected = 0;
+    s->down = 0;
+    open_line(s, mode, text);
+}
+
 static bool letter_key(struct scene *s, const struct step_view *v, int key, struct step_command *out)
 {
     static const struct {
-        char key;
+        int key;
         enum step_verb verb;
     } commands[] = {
-        {'\n', STEP_RUN}, {'a', STEP_AGAIN}, {'c', STEP_CONTINUE}, {'s', STEP_STOP}, {'u', STEP_RESET}};
+        {KEY_ENTER, STEP_RUN}, {'a', STEP_AGAIN}, {'c', STEP_CONTINUE}, {'u', STEP_RESET}, {'l', STEP_SHOW}};
+    char step[32];
     if (key >= '0' && key <= '9' && v->p->n_forks)
-        return emit(out, STEP_TAKE, key - '0');
+        return emit(out, STEP_TAKE, key - '0'); /* rows are numbered as replies are, from 0 */
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
         if (commands[i].key == key)
             return emit(out, commands[i].verb, 0);
+    snprintf(step, sizeof step, "step %d", v->p->number + 1);
     if (key == 'h')
         s->heat = !s->heat;
     else if (key == 't')
@@ -183,25 +215,88 @@ static bool letter_key(struct scene *s, const struct step_view *v, int key, stru
     else if (key == 'f')
         open_line(s, MODE_FORK, "3");
     else if (key == 'r')
-        select_last_step(s, v);
+        rewind_line(s, v);
     else if (key == 'b')
-        open_line(s, MODE_BREAK, "kind ");
+        open_breaks(s, MODE_BREAK, "kind ");
+    else if (key == 'g')
+        open_breaks(s, MODE_UNTIL, step);
+    else if (key == 'd')
+        open_breaks(s, MODE_TOGGLE, v->n_breaks == 1 ? "1" : "");
     else if (key == 'x')
-        open_line(s, MODE_CLEAR, v->n_breaks ? "0" : "");
+        open_breaks(s, MODE_CLEAR, v->n_breaks ? "0" : "");
     return false;
+}
+
+/* While an earlier step is shown: nothing runs the step at hand, which is out of sight. */
+static bool past_key(struct scene *s, const struct step_view *v, int key, struct step_command *out)
+{
+    const struct history_step *h = scene_history(v, s->selected);
+    if (key == KEY_ENTER && h && h->reachable)
+        return emit(out, STEP_REWIND, h->number);
+    if (key == KEY_ENTER)
+        snprintf(s->said, sizeof s->said, "The run cannot be rewound to step %d: %s.", s->selected,
+                 h && h->left ? "it was left by a rewind" : "its turn is no longer in memory");
+    else if (key == 'r')
+        rewind_line(s, v);
+    return false;
+}
+
+/* Scrolls the panel or help; true: the key was for that.  scene_draw knows the end. */
+static bool scroll_key(struct scene *s, int key)
+{
+    double by = key == KEY_UP          ? -40
+                : key == KEY_DOWN      ? 40
+                : key == KEY_PAGE_UP   ? -240
+                : key == KEY_PAGE_DOWN ? 240
+                                       : 0;
+    s->down = fmax(s->down + by, 0);
+    return by != 0;
+}
+
+static void close_page(struct scene *s)
+{
+    if (!s->help) {
+        s->breaks = false;
+        s->selected = 0;
+    }
+    s->help = false;
+    s->down = 0;
+}
+
+/* Keys that do the same on each page; true: it was one. */
+static bool common_key(struct scene *s, const struct step_view *v, int key)
+{
+    bool typing = s->mode != MODE_NONE && !s->help;
+    if (key == KEY_LARGER || key == KEY_SMALLER) {
+        s->scale = fmin(fmax(scene_scale(s) * (key == KEY_LARGER ? 1.1 : 1 / 1.1), 0.5), 4);
+    } else if (key == KEY_HELP || (key == '?' && !typing)) {
+        s->help = !s->help;
+        s->down = 0;
+    } else if (typing) {
+        return false;
+    } else if (key == KEY_ESCAPE) {
+        close_page(s);
+    } else if ((key == KEY_LEFT || key == KEY_RIGHT) && !s->help) {
+        move_selection(s, v, key == KEY_LEFT ? -1 : 1);
+    } else {
+        return scroll_key(s, key);
+    }
+    return true;
 }
 
 bool scene_key(struct scene *s, const struct step_view *v, int key, struct step_command *out)
 {
-    if (key == KEY_LARGER || key == KEY_SMALLER) {
-        s->scale = fmin(fmax(s->scale * (key == KEY_LARGER ? 1.1 : 1 / 1.1), 0.5), 4);
+    key = key < 128 ? tolower(key) : key;
+    s->said[0] = 0;
+    if (common_key(s, v, key))
         return false;
-    }
-    if (s->mode != MODE_NONE)
+    if (s->mode != MODE_NONE && !s->help)
         return line_key(s, key, out);
-    if (key == KEY_ESCAPE)
-        s->selected = 0;
-    return letter_key(s, v, key == KEY_ENTER ? '\n' : key < 128 ? tolower(key) : key, out);
+    if (key == 's')
+        return emit(out, STEP_STOP, 0);
+    if (s->help)
+        return false;
+    return s->selected ? past_key(s, v, key, out) : letter_key(s, v, key, out);
 }
 
 static void to_frame(const struct scene *s, double x, double y, double *fx, double *fy)
@@ -234,15 +329,39 @@ static bool grab_target(struct scene *s, const struct step_view *v, double x, do
     return false;
 }
 
+static bool press_hit(struct scene *s, const struct step_view *v, const struct scene_hit *h,
+                      struct step_command *out)
+{
+    if (h->kind == HIT_EXAMPLE) {
+        open_line(s, s->mode == MODE_UNTIL ? MODE_UNTIL : MODE_BREAK, h->text);
+        return false;
+    }
+    static const enum step_verb verbs[] = {[HIT_TAKE] = STEP_TAKE,
+                                           [HIT_TOGGLE] = STEP_TOGGLE,
+                                           [HIT_UNTIL] = STEP_UNTIL,
+                                           [HIT_CLEAR] = STEP_CLEAR};
+    emit(out, verbs[h->kind], h->n);
+    if (h->kind == HIT_UNTIL)
+        snprintf(out->text, sizeof out->text, "%s", h->n <= v->n_breaks ? v->breaks[h->n - 1].spec : "");
+    return true;
+}
+
 bool scene_press(struct scene *s, const struct step_view *v, double x, double y, bool aim,
                  struct step_command *out)
 {
     const struct scene_layout l = scene_layout(s);
-    for (int i = 0; i < SCENE_BUTTONS; i++) {
-        char key;
-        if (box_has(scene_button(s, i, &key), x, y))
-            return letter_key(s, v, key, out);
-    }
+    struct box b;
+    int key;
+    for (int i = 0; scene_button(s, i, &b, &key); i++)
+        if (box_has(b, x, y)) {
+            s->mode = MODE_NONE; /* a button is no text */
+            return scene_key(s, v, key, out);
+        }
+    if (s->help)
+        return false;
+    for (int i = 0; i < s->n_hits && box_has(l.panel, x, y); i++)
+        if (box_has(s->hits[i].at, x, y))
+            return press_hit(s, v, &s->hits[i], out);
     for (int i = 0; i < v->p->n_history && box_has(l.strip, x, y); i++)
         if (box_has(scene_thumb(s, v, i), x, y))
             select_step(s, &v->p->history[i]);
@@ -267,10 +386,12 @@ bool scene_release(struct scene *s, double x, double y, struct step_command *out
 
 void scene_wheel(struct scene *s, const struct step_view *v, double x, double y, double by)
 {
-    const struct box b = scene_layout(s).strip;
-    if (!box_has(b, x, y) || !v->p->n_history)
+    const struct scene_layout l = scene_layout(s);
+    if (s->help || box_has(l.panel, x, y))
+        s->down = fmax(s->down - by * 40, 0); /* scene_draw knows the end */
+    if (!box_has(l.strip, x, y) || !v->p->n_history)
         return;
     s->scrolled += by * 60;
-    double hidden = b.x - scene_thumb(s, v, 0).x + s->scrolled; /* width hidden on the left */
+    double hidden = l.strip.x - scene_thumb(s, v, 0).x + s->scrolled; /* width hidden on the left */
     s->scrolled = fmin(fmax(s->scrolled, 0), fmax(hidden, 0));
 }

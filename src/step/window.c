@@ -105,9 +105,20 @@ static int key_of(const SDL_KeyboardEvent *k)
         SDL_Keycode from;
         int to;
     } keys[] = {
-        {SDLK_RETURN, KEY_ENTER},        {SDLK_KP_ENTER, KEY_ENTER}, {SDLK_ESCAPE, KEY_ESCAPE},
-        {SDLK_BACKSPACE, KEY_BACKSPACE}, {SDLK_DELETE, KEY_DELETE},  {SDLK_LEFT, KEY_LEFT},
-        {SDLK_RIGHT, KEY_RIGHT},         {SDLK_HOME, KEY_HOME},      {SDLK_END, KEY_END},
+        {SDLK_RETURN, KEY_ENTER},
+        {SDLK_KP_ENTER, KEY_ENTER},
+        {SDLK_ESCAPE, KEY_ESCAPE},
+        {SDLK_BACKSPACE, KEY_BACKSPACE},
+        {SDLK_DELETE, KEY_DELETE},
+        {SDLK_LEFT, KEY_LEFT},
+        {SDLK_RIGHT, KEY_RIGHT},
+        {SDLK_HOME, KEY_HOME},
+        {SDLK_END, KEY_END},
+        {SDLK_UP, KEY_UP},
+        {SDLK_DOWN, KEY_DOWN},
+        {SDLK_PAGEUP, KEY_PAGE_UP},
+        {SDLK_PAGEDOWN, KEY_PAGE_DOWN},
+        {SDLK_F1, KEY_HELP},
     };
     SDL_Keycode sym = k->keysym.sym;
     if (k->keysym.mod & KMOD_CTRL)
@@ -129,7 +140,7 @@ static void paste(struct window *w)
 /* A letter is a verb unless the input line is open; true: *out is a command. */
 static bool on_text(struct window *w, const char *text, struct step_command *out)
 {
-    if (w->scene.mode == MODE_NONE)
+    if (w->scene.mode == MODE_NONE || w->scene.help)
         return text[0] > ' ' && !text[1] && scene_key(&w->scene, w->view, text[0], out);
     scene_type(&w->scene, text);
     return false;
@@ -150,15 +161,15 @@ static bool on_event(struct window *w, const SDL_Event *ev, struct step_command 
     case SDL_TEXTINPUT:
         return on_text(w, ev->text.text, out);
     case SDL_MOUSEBUTTONDOWN:
-        return scene_press(s, v, ev->button.x / s->scale, ev->button.y / s->scale,
+        return scene_press(s, v, ev->button.x / scene_scale(s), ev->button.y / scene_scale(s),
                            ev->button.button == SDL_BUTTON_RIGHT, out);
     case SDL_MOUSEBUTTONUP:
-        return scene_release(s, ev->button.x / s->scale, ev->button.y / s->scale, out);
+        return scene_release(s, ev->button.x / scene_scale(s), ev->button.y / scene_scale(s), out);
     case SDL_MOUSEMOTION:
-        scene_move(s, ev->motion.x / s->scale, ev->motion.y / s->scale);
+        scene_move(s, ev->motion.x / scene_scale(s), ev->motion.y / scene_scale(s));
         return false;
     case SDL_MOUSEWHEEL:
-        scene_wheel(s, v, ev->wheel.mouseX / s->scale, ev->wheel.mouseY / s->scale,
+        scene_wheel(s, v, ev->wheel.mouseX / scene_scale(s), ev->wheel.mouseY / scene_scale(s),
                     ev->wheel.y + ev->wheel.x);
         return false;
     default:
@@ -170,15 +181,15 @@ static bool on_event(struct window *w, const SDL_Event *ev, struct step_command 
  * typed by the agent, so only the button counts. */
 static bool wants_stop(const struct window *w, const SDL_Event *ev)
 {
-    char letter;
+    struct box b;
+    int key;
     if (ev->type == SDL_TEXTINPUT)
         return !same_display(w) && (!strcmp(ev->text.text, "s") || !strcmp(ev->text.text, "S"));
     if (ev->type != SDL_MOUSEBUTTONDOWN)
         return false;
-    for (int i = 0; i < SCENE_BUTTONS; i++)
-        if (box_has(scene_button(&w->scene, i, &letter), ev->button.x / w->scene.scale,
-                    ev->button.y / w->scene.scale))
-            return letter == 's';
+    for (int i = 0; scene_button(&w->scene, i, &b, &key); i++)
+        if (box_has(b, ev->button.x / scene_scale(&w->scene), ev->button.y / scene_scale(&w->scene)))
+            return key == 's';
     return false;
 }
 

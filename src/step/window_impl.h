@@ -12,7 +12,7 @@
 
 #include <SDL.h>
 
-enum { WIDTH = 1280, HEIGHT = 820, WIDTH_MIN = 760, HEIGHT_MIN = 520 };
+enum { WIDTH = 1280, HEIGHT = 820, WIDTH_MIN = 640, HEIGHT_MIN = 400 };
 
 /* The rectangle to open in: on the captured display (same_display) the largest free side of a monitor,
  * else a monitor. *covers: there is no such side, and the window lies over the view. */

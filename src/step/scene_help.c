@@ -1,0 +1,101 @@
+/* scene_help.c - the help page: every key, what the mouse does, what the words of the panel mean; see scene.h. */
+#include "step/scene.h"
+
+#include <math.h>
+
+struct row {
+    const char *name; /* a key, a word; NULL: `text` is a heading */
+    const char *text;
+};
+
+static const struct row keys[] = {
+    {NULL, "KEYS"},
+    {"Enter", "run the step; while an earlier one is shown, rewind to it"},
+    {"C", "continue to the next breakpoint"},
+    {"G", "run to here: until a condition holds, once"},
+    {"T", "type or answer another text"},
+    {"E", "edit the action as JSON"},
+    {"U", "undo these changes"},
+    {"V", "veto: refuse the step and tell the model why"},
+    {"A", "again: another reply to the same screen"},
+    {"F", "fork: several replies to choose from"},
+    {"0 - 9", "take one of these replies"},
+    {"R", "rewind: begin again at an earlier step"},
+    {"B", "breakpoints: list and add them"},
+    {"D", "switch a breakpoint off or on"},
+    {"X", "delete a breakpoint"},
+    {"H", "show or hide the heat map of the candidates"},
+    {"L", "show the step again"},
+    {"S", "stop the run"},
+    {"? F1", "this page"},
+    {"Esc", "close the line or the page"},
+    {"\u2190 \u2192", "an earlier step, a later one"},
+    {"\u2191 \u2193", "scroll the panel; Page Up and Page Down as well"},
+    {"Ctrl +", "larger; with - smaller"},
+    {NULL, "MOUSE"},
+    {"drag", "a target moves with the pointer"},
+    {"right", "the target's new place in the picture"},
+    {"click", "an earlier step shows what happened; a reply is taken"},
+    {"wheel", "scrolls the panel and the earlier steps"},
+};
+
+static const struct row meanings[] = {
+    {NULL, "TOKENS OF A STEP"},
+    {"reused", "kept from the step before: the model need not read them again"},
+    {"prefilled", "read in this step: the new screenshot, and what was told about the last action"},
+    {"forced", "written without a choice: the grammar allowed only this token"},
+    {"sampled", "chosen by the model from the tokens that the grammar allowed"},
+    {NULL, "TIME"},
+    {"settle", "until the screen stood still"},
+    {"see", "capturing it"},
+    {"read", "prefilling the prompt"},
+    {"decide", "writing the reply"},
+    {NULL, "ODDS"},
+    {"candidates", "verbs and places that the model could have chosen here, with the probability of each"},
+    {"least", "the lowest probability among the sampled tokens of verb and places; below 50 % it is amber"},
+    {"heat map", "the candidates of the target, each as dense as it is probable"},
+    {NULL, "EARLIER STEPS"},
+    {"green", "the run can be rewound to it"},
+    {"amber", "the action had no effect"},
+    {"red", "the action failed"},
+    {"dimmed", "left by a rewind, or not run"},
+};
+
+static double draw_rows(struct paint *p, double x, double y, double w, double name_w, const struct row *r,
+                        int n)
+{
+    double from = y;
+    for (int i = 0; i < n; i++) {
+        if (!r[i].name) {
+            y += i ? 10 : 0;
+            y += paint_text(p, x, y, w, (struct text){FACE_BOLD, 10.5, 1, 0, INK_ACCENT}, r[i].text) + 5;
+            continue;
+        }
+        double a = paint_text(p, x, y, name_w, (struct text){FACE_BOLD, 12, 1, 0, INK_TEXT}, r[i].name);
+        double b = paint_text(p, x + name_w + 8, y, w - name_w - 8,
+                              (struct text){FACE_PLAIN, 12, 4, 0, INK_DIM}, r[i].text);
+        y += fmax(a, b) + 3;
+    }
+    return y - from;
+}
+
+void scene_draw_help(struct scene *s, const struct box at, struct paint *p)
+{
+    const double pad = 14, column = fmin((at.w - 3 * pad) / 2, 520);
+    struct paint measure = *p;
+    measure.log = NULL;
+    paint_box(p, at, 8, INK_PANEL, 1);
+    for (int pass = 0; pass < 2; pass++) { /* the first finds out how long it is */
+        paint_clip(p, pass ? at : (struct box){0, 0, 0, 0});
+        struct paint *on = pass ? p : &measure;
+        double y = at.y + pad - s->down;
+        double left = draw_rows(on, at.x + pad, y, column, 48, keys, sizeof keys / sizeof *keys);
+        double right = draw_rows(on, at.x + 2 * pad + column, y, column, 76, meanings,
+                                 sizeof meanings / sizeof *meanings);
+        cairo_restore(p->cr);
+        s->length = fmax(left, right) + 2 * pad;
+        s->down = fmin(fmax(s->down, 0), fmax(s->length - at.h, 0));
+    }
+    if (s->length > at.h)
+        paint_scrollbar(p, at, s->down, s->length);
+}
