@@ -61,19 +61,21 @@ static const struct row meanings[] = {
     {"dimmed", "left by a rewind, or not run"},
 };
 
-static double draw_rows(struct paint *p, double x, double y, double w, double name_w, const struct row *r,
-                        int n)
+static double draw_rows(struct paint *p, double x, double y, double w, double type, double name_w,
+                        const struct row *r, int n)
 {
+    name_w *= type / 12;
     double from = y;
     for (int i = 0; i < n; i++) {
         if (!r[i].name) {
             y += i ? 10 : 0;
-            y += paint_text(p, x, y, w, (struct text){FACE_BOLD, 10.5, 1, 0, INK_ACCENT}, r[i].text) + 5;
+            y +=
+                paint_text(p, x, y, w, (struct text){FACE_BOLD, type - 1.5, 1, 0, INK_ACCENT}, r[i].text) + 5;
             continue;
         }
-        double a = paint_text(p, x, y, name_w, (struct text){FACE_BOLD, 12, 1, 0, INK_TEXT}, r[i].name);
+        double a = paint_text(p, x, y, name_w, (struct text){FACE_BOLD, type, 1, 0, INK_TEXT}, r[i].name);
         double b = paint_text(p, x + name_w + 8, y, w - name_w - 8,
-                              (struct text){FACE_PLAIN, 12, 4, 0, INK_DIM}, r[i].text);
+                              (struct text){FACE_PLAIN, type, 4, 0, INK_DIM}, r[i].text);
         y += fmax(a, b) + 3;
     }
     return y - from;
@@ -81,7 +83,8 @@ static double draw_rows(struct paint *p, double x, double y, double w, double na
 
 void scene_draw_help(struct scene *s, const struct box at, struct paint *p)
 {
-    const double pad = 14, column = fmin((at.w - 3 * pad) / 2, 520);
+    const double pad = 14, column = fmin((at.w - 3 * pad) / 2, 760);
+    const double type = at.w > 1100 && at.h > 640 ? 14.5 : 12;
     struct paint measure = *p;
     measure.log = NULL;
     paint_box(p, at, 8, INK_PANEL, 1);
@@ -89,8 +92,8 @@ void scene_draw_help(struct scene *s, const struct box at, struct paint *p)
         paint_clip(p, pass ? at : (struct box){0, 0, 0, 0});
         struct paint *on = pass ? p : &measure;
         double y = at.y + pad - s->down;
-        double left = draw_rows(on, at.x + pad, y, column, 48, keys, sizeof keys / sizeof *keys);
-        double right = draw_rows(on, at.x + 2 * pad + column, y, column, 76, meanings,
+        double left = draw_rows(on, at.x + pad, y, column, type, 48, keys, sizeof keys / sizeof *keys);
+        double right = draw_rows(on, at.x + 2 * pad + column, y, column, type, 76, meanings,
                                  sizeof meanings / sizeof *meanings);
         cairo_restore(p->cr);
         s->length = fmax(left, right) + 2 * pad;

@@ -31,6 +31,8 @@ const char *scene_prompt(const struct scene *s)
         [MODE_TOGGLE] = "switch off or on breakpoint",
         [MODE_CLEAR] = "remove breakpoint (0: all)",
     };
+    if (s->status)
+        return "The Stop button ends the run.";
     return s->mode == MODE_NONE && s->selected
                ? "Enter begins again at this step. Esc goes back to the step at hand."
                : prompts[s->mode];
