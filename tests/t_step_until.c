@@ -51,12 +51,55 @@ static void t_breakpoints(void **state)
     play_close(&p);
 }
 
+/* "and", "until", and a breakpoint that is off. */
+static void t_conditions(void **state)
+{
+    (void)state;
+    static const char replies[] = CLICK(500, 500) CLICK_ON("the Pay and go button", 900, 900)
+        CLICK_ON("the Pay button", 300, 300) TYPE("pay later") CLICK(310, 310) ANSWER("All good.");
+    struct play p;
+    stepped_open(&p);
+    assert_int_equal(stopped_before(&p, "kind click and text Pay", replies), 2);
+    assert_int_equal(stopped_before(&p, "text pay and kind type", replies), 4);
+    assert_int_equal(stopped_before(&p, "text \"Pay and go\" and kind click", replies), 2);
+    assert_int_equal(stopped_before(&p, "text Pay and go", replies), 2); /* no condition begins with "go" */
+    assert_int_equal(stopped_before(&p, "kind drag and text Pay", replies), 0);
+    assert_int_equal(stopped_before(&p, "text Pay and kind click and step 3", replies), 3);
+    assert_int_equal(stopped_before(&p, "window xclient and no-effect", replies), 2);
+    stepped(&p, NULL, "until step 3 and kind click\nuntil kind answer\nstop\n", replies);
+    assert_non_null(strstr(p.e.text, "stopped before step 6"));
+    /* It holds once, and other breakpoints hold as well. */
+    stepped(&p, NULL, "break kind type\nuntil step 6\ncontinue\nstop\n", replies);
+    stepped_ended(&p, AGENT_ANSWERED);
+    stepped(&p, NULL, "break kind type\nuntil step 6\nstop\n", replies);
+    assert_non_null(strstr(p.e.text, "stopped before step 4"));
+    stepped(&p, NULL, "break kind type\nbreak step 5\ntoggle 1\ncontinue\nstop\n", replies);
+    assert_non_null(strstr(p.e.text, "stopped before step 5"));
+    stepped(&p, NULL, "break kind type\ntoggle 1\ntoggle 1\ncontinue\nstop\n", replies);
+    assert_non_null(strstr(p.e.text, "stopped before step 4"));
+    stepped(&p, NULL, "toggle 1\n", replies);
+    assert_non_null(strstr(p.e.text, "there is no breakpoint 1"));
+    play_close(&p);
+}
+
 static void t_specs(void **state)
 {
     (void)state;
-    static const char *const bad[] = {"",           "step",         "step 0",      "step x",
-                                      "kind",       "text",         "window",      "irreversible now",
-                                      "confidence", "confidence 2", "no-effect 3", "sometimes"};
+    static const char *const bad[] = {"",
+                                      "step",
+                                      "step 0",
+                                      "step x",
+                                      "kind",
+                                      "text",
+                                      "window",
+                                      "irreversible now",
+                                      "confidence",
+                                      "confidence 2",
+                                      "no-effect 3",
+                                      "sometimes",
+                                      "step 1 and step",
+                                      "step 1 and step 2 and step 3 and step 4 and step 5",
+                                      "kind click and "};
     struct err e = ERR_INIT;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         e = (struct err)ERR_INIT;
@@ -265,9 +308,66 @@ static void t_confidence(void **state)
     engine_close(engine);
 }
 
+/* Of earlier steps: what was chosen, how probable it was, and the candidates of those that were asked about. */
+static int odds_show(struct step_front *f, const struct step_view *v, struct err *e)
+{
+    (void)f;
+    (void)e;
+    for (int i = 0; i < v->p->n_history; i++) {
+        const struct history_step *h = &v->p->history[i];
+        const struct step_odds *o = i < v->n_odds ? &v->odds[i] : NULL;
+        assert_true(h->n_chosen >= 1 && *h->chosen[0].text && h->confidence >= 0);
+        double product = h->chosen[0].p;
+        assert_true(product > 0 && product <= 1 && h->confidence <= 1);
+        assert_true(o && o->number == h->number && o->n_verbs > 0);
+        bool among = false; /* the verb that was chosen is a candidate, as probable */
+        for (int k = 0; k < o->n_verbs; k++)
+            among = among || (!strcmp(o->verbs[k].text, h->chosen[0].text) &&
+                              o->verbs[k].p > product - 0.02 && o->verbs[k].p < product + 0.02);
+        assert_true(among);
+    }
+    return 0;
+}
+
+static int odds_ask(struct step_front *f, const struct step_view *v, struct step_command *c, struct err *e)
+{
+    (void)f;
+    (void)e;
+    *c = (struct step_command){.verb = v->p->number == 3 ? STEP_STOP : STEP_VETO};
+    return 0;
+}
+
+static void t_odds(void **state)
+{
+    (void)state;
+    struct engine_options eo = {.dir = POCKET, .device = "cpu", .threads = 1};
+    struct engine *engine = engine_open(&eo, NULL);
+    if (!engine)
+        skip();
+    struct play p;
+    stepped_open(&p);
+    dialect_free(p.dialect);
+    p.o.dialect = p.dialect = dialect_load("pocket", NULL);
+    p.o.window = WINDOW_STRICT;
+    p.o.max_images = 1;
+    p.o.sampling = (struct sampling){0, 1, 60};
+    p.o.dry_run = true;
+    struct step_front f = {.name = "odds", .beam_search = 8, .show = odds_show, .ask = odds_ask};
+    struct stepper *s = stepper_new(&f, NULL, NULL);
+    struct llm *m = llm_local(engine, p.dialect, 1);
+    play_run(&p, m, stepper_overseer(s));
+    assert_int_equal(p.r.status, AGENT_STOPPED);
+    llm_free(m);
+    stepper_free(s);
+    play_close(&p);
+    engine_close(engine);
+}
+
 static const struct CMUnitTest tests[] = {
     CLAIM("a run goes on to its breakpoint: step, kind, text, window, irreversible, no effect",
           t_breakpoints),
+    CLAIM("conditions are joined by 'and'; until holds once; a breakpoint can be off", t_conditions),
+    CLAIM("an earlier step has the probability of what was chosen, and what else could have been", t_odds),
     CLAIM("a breakpoint that cannot be is refused", t_specs),
     CLAIM("where the marker is, the event goes: of the screen and of a window", t_marker),
     CLAIM("a recorded screen is said to be one, and how far it is from that of now", t_recorded),
