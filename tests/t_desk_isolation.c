@@ -63,8 +63,7 @@ static void t_cookies(void **state)
     desks_ready();
     struct desk *a = desks_open_bare(), *b = desks_open_bare();
     char *other = xasprintf("DISPLAY=%s xset q >/dev/null 2>&1", desk_display(b));
-    char *stolen =
-        xasprintf("DISPLAY=%s XAUTHORITY=%s/auth xset q >/dev/null 2>&1", desk_display(b), b->dir);
+    char *stolen = xasprintf("DISPLAY=%s XAUTHORITY=%s/auth xset q >/dev/null 2>&1", desk_display(b), b->dir);
     assert_int_equal(desks_run(a, "xset q >/dev/null", NULL), 0);
     assert_int_not_equal(desks_run(a, other, NULL), 0);
     assert_int_not_equal(desks_run(a, "XAUTHORITY=/dev/null xset q >/dev/null 2>&1", NULL), 0);

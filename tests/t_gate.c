@@ -251,8 +251,8 @@ static void t_question(void **state)
                      300);
     assert_non_null(strstr(field_text(json_object_get(q, "window"), "title"), "Shop"));
     assert_int_equal(image_read_png(&crop, field_text(q, "crop"), NULL), 0);
-    assert_int_equal(crop.w, 320);
-    assert_int_equal(crop.h, 200);
+    assert_int_equal(crop.w, 600); /* all of the window's width, 400 around the target */
+    assert_int_equal(crop.h, 400);
     path = xvfb_place(&g.t.x, g.r.crop);
     assert_string_equal(path, field_text(q, "crop"));
     assert_int_equal(stat(path, &st), 0);
@@ -271,7 +271,8 @@ static void t_question(void **state)
 static void t_meanwhile(void **state)
 {
     (void)state;
-    static const bool pass[] = {false, false, false, true};
+    static const bool pass[] = {true, true, false,
+                                true}; /* of two questions the second was answered with yes, too */
     struct guarded g = {0};
     stage_open(&g.t);
     struct later l = {.dpy = g.t.other, .window = client_window(&g)};

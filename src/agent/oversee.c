@@ -24,7 +24,10 @@ struct review { /* one step, shown to the overseer */
     int n, taken;                      /* replies to choose from, 0: only the one at hand; its index */
     bool moved;
     double moved_on;
-    char rule[160];
+    char rule[160], where[320];
+    bool asks;          /* ... and the rule asks: `where` is what the first such action would touch */
+    bool changed;       /* what a person approved has changed since it was shown */
+    struct image shown; /* the screen that is shown instead of the step's frame; empty: that one */
 };
 
 static const char *verdict_name(enum verdict v)
@@ -162,7 +165,7 @@ static void make_proposal(const struct review *s, const struct proposed_reply *f
         .stop = screen_stop_flag(a->o->screen),
         .beyond_budget = a->step.beyond_budget,
         .seconds = agent_seconds(a),
-        .frame = &a->step.frame,
+        .frame = s->shown.rgb ? &s->shown : &a->step.frame,
         .frame_number = a->step.frame_number,
         .place = a->step.place,
         .title = a->step.window.title,
@@ -171,6 +174,8 @@ static void make_proposal(const struct review *s, const struct proposed_reply *f
         .from = a->step.from,
         .moved_on = s->moved_on,
         .moved = s->moved,
+        .changed_since = s->changed,
+        .where = "",
         .lead = a->outcome.lead,
         .now = shown_reply(a, &a->reply),
         .forks = forks,
@@ -297,6 +302,49 @@ static int take_reply(struct review *s, int i, struct err *e)
 
 enum review_result { REVIEW_DONE = 1, REVIEW_ASK_AGAIN = 0, REVIEW_FAILED = -1 };
 
+/* Whether the place that an action would touch looks otherwise than when it was shown, or lies in another window. */
+static int place_changed(struct review *s, const struct action *action, bool first, bool *changed,
+                         struct err *e)
+{
+    struct agent *a = s->a;
+    const struct image *seen = s->shown.rgb ? &s->shown : &a->step.frame, *now = &a->step.decided_on;
+    struct image was = {0}, is = {0};
+    struct screen_rect r;
+    char where[320];
+    if (gate_shown(a->o->gate, action, &a->step.place, &r, where, e))
+        return -1;
+    bool inside =
+        r.w > 0 && r.x + r.w <= seen->w && r.y + r.h <= seen->h && seen->w == now->w && seen->h == now->h;
+    *changed = *changed || (r.w > 0 && !inside) || (first && s->asks && strcmp(s->where, where) != 0);
+    if (inside && image_crop(&was, seen, r.x, r.y, r.w, r.h, NULL) == 0 &&
+        image_crop(&is, now, r.x, r.y, r.w, r.h, NULL) == 0)
+        *changed = *changed || gate_picture_changed(&was, &is);
+    image_free(&was);
+    image_free(&is);
+    return 0;
+}
+
+/* A person has approved actions that the rules ask about: what was shown of their places must still be there.  Then
+ * the gate does not ask again; else the step is shown once more, with the present screen. */
+static int check_approved(struct review *s, const struct step *step, struct err *e)
+{
+    struct agent *a = s->a;
+    bool first = true; /* of those that the rules ask about; s->where is about that one */
+    s->changed = false;
+    for (int i = 0; a->o->gate && i < step->nactions && !s->changed; i++) {
+        struct policy_ruling r;
+        if (gate_judge(a->o->gate, &step->actions[i], &a->step.place, &r, e))
+            return -1;
+        if (r.verdict != POLICY_CONFIRM)
+            continue;
+        if (place_changed(s, &step->actions[i], first, &s->changed, e))
+            return -1;
+        first = false;
+    }
+    image_free(&s->shown);
+    return s->changed ? image_copy(&s->shown, &a->step.decided_on, e) : 0;
+}
+
 static enum review_result follow_decision(struct review *s, struct decision *d, struct err *e)
 {
     struct agent *a = s->a;
@@ -308,11 +356,17 @@ static enum review_result follow_decision(struct review *s, struct decision *d, 
         if ((d->by || a->step.from) && capture_now(s, &moved, e))
             return REVIEW_FAILED;
         s->moved = moved && d->by;
+        if (d->verdict == VERDICT_EDIT) {
+            replace_actions(a, d);
+            s->asks = false; /* `where` was about the model's step */
+        }
         if (s->moved)
             return REVIEW_ASK_AGAIN;
+        if (d->confirmed && check_approved(s, &a->reply.step, e))
+            return REVIEW_FAILED;
+        if (d->confirmed && s->changed)
+            return REVIEW_ASK_AGAIN;
         a->step.confirmed = d->confirmed;
-        if (d->verdict == VERDICT_EDIT)
-            replace_actions(a, d);
         return REVIEW_DONE;
     case VERDICT_VETO:
         agent_set_text(&a->step.veto, d->reason ? d->reason : xstrdup(""));
@@ -348,6 +402,7 @@ static enum review_result follow_decision(struct review *s, struct decision *d, 
 static int label_with_rule(struct review *s, struct proposal *p, struct err *e)
 {
     const struct agent *a = s->a;
+    s->asks = false;
     if (a->o->gate)
         gate_set_thought(a->o->gate, a->reply.step.thought);
     for (int i = 0; a->o->gate && i < a->reply.step.nactions && !p->gate; i++) {
@@ -358,7 +413,11 @@ static int label_with_rule(struct review *s, struct proposal *p, struct err *e)
             continue;
         snprintf(s->rule, sizeof s->rule, "%s: %s", policy_verdict_name(r.verdict), r.rule);
         p->gate = s->rule;
-        p->irreversible = r.verdict == POLICY_CONFIRM;
+        p->irreversible = s->asks = r.verdict == POLICY_CONFIRM;
+        struct screen_rect area;
+        p->where = s->where;
+        if (gate_shown(a->o->gate, &a->reply.step.actions[i], &a->step.place, &area, s->where, e))
+            return -1;
     }
     return 0;
 }
@@ -411,6 +470,7 @@ int agent_oversee(struct agent *a, struct err *e)
         free(d.reason);
     }
     free_replies(&s);
+    image_free(&s.shown);
     if (what == REVIEW_FAILED)
         return -1;
     if (a->reply.status == ATTEMPT_OUT_OF_TIME && a->step.budget == AGENT_RUNNING)

@@ -81,8 +81,9 @@ struct proposal {
     const char *title, *class;   /* of the active window when the frame was taken */
     bool recorded;               /* the frame is the recorded one of step `from` */
     int from;
-    double moved_on; /* share of the screen that has changed since; -1: not known */
-    bool moved;      /* asked again because the view has moved; `place` is new */
+    double moved_on;    /* share of the screen that has changed since; -1: not known */
+    bool moved;         /* asked again because the view has moved; `place` is new */
+    bool changed_since; /* asked again because what was approved has changed; `frame` is the present screen */
 
     /* prompt and replies */
     const char *lead; /* text of the prompt before the screenshot */
@@ -91,6 +92,7 @@ struct proposal {
     int n_forks, taken;                 /* index of `now` among them, -1: no forks */
     const char *gate;                   /* the first rule that asks or forbids: "deny: console"; NULL: none */
     bool irreversible;                  /* the rules would ask about it */
+    const char *where;                  /* ... the window that it would touch, or "" */
 
     /* cost */
     int64_t reused, prefilled; /* tokens */

@@ -8,9 +8,9 @@
  * and applies the rules again when it has changed: what they would ask about or forbid is not written
  * (E_FOCUS).
  *
- * After a person's yes the targets are looked up again: if the window under the target or the pixels around
- * it have changed, the action is refused.  Keys that actions leave down are tracked, as they are part of
- * every later chord.
+ * After a person's yes all that the question showed is compared with the screen: if it has changed, the
+ * person is asked again about what is there now; if the target is in another window, the action is refused.
+ * Keys that actions leave down are tracked, as they are part of every later chord.
  */
 #ifndef HOLORUN_GATE_GATE_H
 #define HOLORUN_GATE_GATE_H
@@ -72,6 +72,13 @@ void gate_redact(struct gate *g, struct image *capture);
 /* Applies the rules to the action, without asking anybody. */
 int gate_judge(struct gate *g, const struct action *a, const struct view_transform *transform,
                struct policy_ruling *out, struct err *e);
+
+/* The part of a capture, around the target and within its window, that a question about the action shows, and that
+ * window in words (where[320]); w 0: it has no target. */
+int gate_shown(struct gate *g, const struct action *a, const struct view_transform *transform,
+               struct screen_rect *area, char where[320], struct err *e);
+/* Whether pictures of the same place differ by more than a text cursor that blinks. */
+bool gate_picture_changed(const struct image *was, const struct image *is);
 
 /* What the model thinks it does next, for actions that do not describe their target.  NULL: nothing. */
 void gate_set_thought(struct gate *g, const char *thought);

@@ -1,4 +1,4 @@
-/* gate_impl.h - struct gate.  Private to gate/gate.c, gate/targets.c and gate/type.c. */
+/* gate_impl.h - struct gate.  Private to gate/gate.c, question.c, targets.c and type.c. */
 #ifndef HOLORUN_GATE_GATE_IMPL_H
 #define HOLORUN_GATE_GATE_IMPL_H
 
@@ -38,6 +38,12 @@ struct policy_ruling gate_apply_rules(const struct gate *g, const struct action 
  * forbid. */
 bool gate_allows_window(struct gate *g, const struct action *a, const struct screen_window *w,
                         struct policy_ruling *out);
+/* "title, class, program" of the window that g->subject would touch; "" when it touches none. */
+void gate_describe_window(const struct gate *g, char *out, size_t size);
+/* Asks a person about the action, again when what the question showed has changed meanwhile. */
+int gate_ask(struct gate *g, const struct action *a, const struct view_transform *transform, int step,
+             struct gate_ruling *out, struct err *e);
+void gate_refuse(struct gate_ruling *out, enum action_fault fault, const char *fmt, ...) PRINTF_LIKE(3, 4);
 /* After the action was done. */
 void gate_note_written(struct gate *g, const struct action *a);
 

@@ -217,6 +217,7 @@ void step_print(FILE *f, const struct step_view *v, unsigned flags)
         print_line(&p, "reply", NULL, o->now.reply);
     }
     print_line(&p, "rules", warm, o->gate);
+    print_line(&p, "touches", NULL, o->where);
     put_alternatives(&p, "verbs", v->verbs, v->n_verbs);
     put_alternatives(&p, "places", v->places, v->n_places);
     put_forks(&p, v);

@@ -27,9 +27,10 @@ static void draw_members(struct block *b, const struct action *a)
         if (text && strcmp(key, "kind") != 0 && strcmp(key, "n") != 0) {
             const double left = fmin(86, b->w * 0.3);
             paint_text(b->p, b->x, b->y, left, (struct text){FACE_PLAIN, b->type - 1.5, 1, 0, INK_DIM}, key);
-            paint_text(b->p, b->x + left + 4, b->y, b->w - left - 4,
-                       (struct text){FACE_MONO, b->type - 1.5, 1, 0, INK_TEXT}, text);
-            b->y += 18;
+            int lines = strcmp(key, "text") == 0 ? 12 : 1; /* what is typed is shown in full */
+            double h = paint_text(b->p, b->x + left + 4, b->y, b->w - left - 4,
+                                  (struct text){FACE_MONO, b->type - 1.5, lines, 0, INK_TEXT}, text);
+            b->y += fmax(18, h + 2);
         }
         free(text);
     }
@@ -63,6 +64,10 @@ static void draw_rule(struct block *b, const struct step_view *v)
     b->y += paint_text(b->p, b->x + 10, b->y + 2, b->w - 10,
                        (struct text){FACE_PLAIN, b->type - 1, 4, 0, INK_WARN}, text) +
             4;
+    if (v->p->where && *v->p->where)
+        b->y += paint_text(b->p, b->x + 10, b->y, b->w - 10,
+                           (struct text){FACE_PLAIN, b->type - 1.5, 4, 0, INK_TEXT}, v->p->where) +
+                3;
     paint_box(b->p, (struct box){b->x, top, 3, b->y - top}, 1.5, INK_WARN, 1);
     b->y += 10;
 }

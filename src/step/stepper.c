@@ -125,7 +125,8 @@ static bool should_ask(struct stepper *s, const struct proposal *p)
 {
     if (s->asked == p->number) { /* the same step once more */
         snprintf(s->why, sizeof s->why, "%s",
-                 p->moved         ? "the view has moved; the target shows where the event would go now"
+                 p->changed_since ? "the screen has changed since you saw it; this is how it is now"
+                 : p->moved       ? "the view has moved; the target shows where the event would go now"
                  : p->n_forks > 1 ? "choose one"
                                   : "another reply");
         return true;

@@ -1,0 +1,435 @@
+/* question.c - asks a person about an action: what the question shows, and that it still holds after the answer.
+ *
+ *     look ─► picture and words ─► answer ─► look again ─┬─ the same ──► pass
+ *                ▲                                       ├─ changed ───► ask again, three times at most
+ *                └───────────────────────────────────────┘  another window ─► refuse
+ *
+ * The picture is what lies around the target within its window, for keys around the middle of the window that has
+ * the focus.  All of it is compared: an amount beside a button is part of what was approved.
+ */
+#include "gate/gate_impl.h"
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/utf8.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SHOWN_W = 640, SHOWN_H = 400, QUESTION_MAX = 1 << 20, QUESTIONS = 3, LINES = 10 };
+enum { TOLERANCE = 24, CARET_W = 3, BLOCK_W = 16, CARET_H = 48 }; /* colours and pixels */
+
+/* Of a drag its end. */
+static const struct policy_target *last_target(const struct gate *g)
+{
+    const struct policy_subject *s = &g->subject.s;
+    return s->n_targets ? &s->targets[s->n_targets - 1] : NULL;
+}
+
+void gate_describe_window(const struct gate *g, char *out, size_t size)
+{
+    const struct policy_target *t = last_target(g);
+    const struct screen_window *w = t ? &t->window : NULL;
+    out[0] = 0;
+    if (!w)
+        return;
+    if (!w->id)
+        snprintf(out, size, "the desktop");
+    else
+        snprintf(out, size, "%.120s%s%.60s%s%.100s", *w->title ? w->title : "without a title",
+                 *w->class ? ", " : "", w->class, *w->program ? ", " : "", w->program);
+    out[utf8_valid_prefix(out, strlen(out))] = 0;
+}
+
+/* ---- the picture ------------------------------------------------------------------------------ */
+
+/* Part of the screen; empty when it cannot be captured: a question works without. */
+struct crop {
+    struct image im;
+    int x, y; /* the target in im; -1: none */
+};
+
+static int clamp_int(int v, int min, int max)
+{
+    return v < min ? min : v > max ? max : v;
+}
+
+/* [from, from + *size) of a range, `wanted` large, around `at`. */
+static int place_around(int at, int wanted, int min, int max, int *size)
+{
+    *size = clamp_int(wanted, 0, max - min);
+    return clamp_int(at - *size / 2, min, max - *size);
+}
+
+/* Within the target's window and a capture of `view`, in pixels of the capture. */
+static struct screen_rect shown_area(const struct gate *g, struct screen_rect view)
+{
+    const struct policy_target *t = last_target(g);
+    if (!t)
+        return (struct screen_rect){0};
+    struct screen_rect r = t->window.rect, out;
+    if (!t->window.id || r.w < 1 || r.h < 1) /* the desktop */
+        r = (struct screen_rect){view.x, view.y, view.w, view.h};
+    int left = clamp_int(r.x - view.x, 0, view.w), right = clamp_int(r.x + r.w - view.x, left, view.w);
+    int top = clamp_int(r.y - view.y, 0, view.h), bottom = clamp_int(r.y + r.h - view.y, top, view.h);
+    int cx = t->placed ? t->x - view.x : (left + right) / 2,
+        cy = t->placed ? t->y - view.y : (top + bottom) / 2;
+    out.x = place_around(cx, SHOWN_W, left, right, &out.w);
+    out.y = place_around(cy, SHOWN_H, top, bottom, &out.h);
+    return out;
+}
+
+static void take_crop(struct gate *g, struct crop *out)
+{
+    const struct policy_target *t = last_target(g);
+    struct image all = {0};
+    *out = (struct crop){.x = -1, .y = -1};
+    if (!t || screen_capture(g->screen, &all, NULL))
+        return;
+    struct screen_rect view = screen_view(g->screen); /* the capture may have updated it */
+    gate_redact(g, &all);
+    view.w = all.w;
+    view.h = all.h;
+    struct screen_rect r = shown_area(g, view);
+    if (r.w > 0 && r.h > 0 && image_crop(&out->im, &all, r.x, r.y, r.w, r.h, NULL) == 0 && t->placed) {
+        out->x = t->x - view.x - r.x;
+        out->y = t->y - view.y - r.y;
+    }
+    image_free(&all);
+}
+
+int gate_shown(struct gate *g, const struct action *a, const struct view_transform *transform,
+               struct screen_rect *area, char where[320], struct err *e)
+{
+    *area = (struct screen_rect){0};
+    if (gate_look(g, a, transform, e))
+        return -1;
+    gate_describe_window(g, where, 320);
+    *area = shown_area(g, screen_view(g->screen));
+    return 0;
+}
+
+/* A caret is thin; a block cursor inverts all of a small box. */
+bool gate_picture_changed(const struct image *was, const struct image *is)
+{
+    int x0 = was->w, y0 = was->h, x1 = -1, y1 = -1, n = 0;
+    if (was->w != is->w || was->h != is->h)
+        return true;
+    for (int y = 0; y < was->h; y++)
+        for (int x = 0; x < was->w; x++) {
+            const uint8_t *a = was->rgb + 3 * ((size_t)y * (size_t)was->w + (size_t)x),
+                          *b = is->rgb + (a - was->rgb);
+            if (abs(a[0] - b[0]) <= TOLERANCE && abs(a[1] - b[1]) <= TOLERANCE &&
+                abs(a[2] - b[2]) <= TOLERANCE)
+                continue;
+            n++;
+            x0 = x < x0 ? x : x0;
+            x1 = x > x1 ? x : x1;
+            y0 = y < y0 ? y : y0;
+            y1 = y;
+        }
+    int w = x1 - x0 + 1, h = y1 - y0 + 1;
+    bool cursor = h <= CARET_H && (w <= CARET_W || (w <= BLOCK_W && n >= 0.85 * w * h));
+    return n && !cursor;
+}
+
+static void mark_target(struct crop *c)
+{
+    static const uint8_t red[3] = {230, 40, 40}, white[3] = {255, 255, 255};
+    if (c->x < 0)
+        return;
+    image_draw_ring(&c->im, c->x, c->y, 13, 5, white);
+    image_draw_ring(&c->im, c->x, c->y, 12, 3, red);
+}
+
+/* confirm/0001.png; "" when it cannot be written. */
+static void save_crop(struct gate *g, const struct crop *c, int step, char *name, size_t size, char **path)
+{
+    name[0] = 0;
+    *path = NULL;
+    if (!c->im.rgb || !g->dir)
+        return;
+    char *folder = xasprintf("%s/confirm", g->dir);
+    snprintf(name, size, "confirm/%04d-%d.png", step, ++g->questions);
+    *path = xasprintf("%s/%s", g->dir, name);
+    if (dir_make(folder, NULL) || image_write_png(&c->im, *path, NULL)) {
+        free(*path);
+        *path = NULL;
+        name[0] = 0;
+    }
+    free(folder);
+}
+
+/* ---- the words -------------------------------------------------------------------------------- */
+
+static const char *const currencies[] = {"€",   "$",   "£",   "¥",   "₹",   "EUR", "USD", "GBP", "CHF", "JPY",
+                                         "CNY", "INR", "CAD", "AUD", "BTC", "SEK", "NOK", "DKK", "PLN"};
+
+/* The currency that text ends (before) or begins with, next to at most one space; its length, or 0. */
+static size_t currency_near(const char *text, size_t n, bool before)
+{
+    bool space = n && text[before ? n - 1 : 0] == ' ';
+    text += space && !before;
+    n -= space;
+    for (size_t i = 0; i < sizeof currencies / sizeof *currencies; i++) {
+        size_t len = strlen(currencies[i]);
+        if (len <= n && !memcmp(before ? text + n - len : text, currencies[i], len))
+            return len + space;
+    }
+    return 0;
+}
+
+/* Appends the amounts of money in a text. */
+static void put_amounts(const char *text, struct buf *out)
+{
+    size_t n = strlen(text);
+    for (size_t i = 0, end; i < n; i = end + 1) {
+        i += strcspn(text + i, "0123456789");
+        end = i + strspn(text + i, "0123456789.,'");
+        if (i >= n)
+            return;
+        size_t before = currency_near(text, i, true), after = currency_near(text + end, n - end, false);
+        if (before || after)
+            buf_printf(out, "%s%.*s", out->len ? ", " : "", (int)(end - i + before + after),
+                       text + i - before);
+    }
+}
+
+/* Amounts in what is written, in the model's and the program's names of the target, and in the window's title. */
+static void find_amounts(const struct gate *g, const struct action *a, struct buf *out)
+{
+    const struct policy_subject *s = &g->subject.s;
+    put_amounts(a->text ? a->text : "", out);
+    put_amounts(a->element, out);
+    if (s->writing.known && s->writing.text != a->text)
+        put_amounts(s->writing.text, out);
+    for (int i = 0; i < s->n_targets; i++) {
+        put_amounts(s->targets[i].name, out);
+        put_amounts(s->targets[i].window.title, out);
+    }
+}
+
+struct words {                         /* of a question */
+    const char *what, *amounts, *path; /* path: of the picture, or NULL */
+    bool again;
+};
+
+static void question_json(const struct gate *g, const struct action *a, const struct words *q,
+                          const struct gate_ruling *out, struct buf *b)
+{
+    const struct policy_subject *s = &g->subject.s;
+    const struct screen_window none = {0}, *w = s->n_targets ? &last_target(g)->window : &none;
+    buf_puts(b, "{\"v\": 1");
+    buf_put_member(b, "what", q->what);
+    buf_put_member(b, "rule", out->rule.rule);
+    buf_put_member(b, "task", g->o.task ? g->o.task : "");
+    buf_puts(b, ", \"action\": ");
+    action_to_json(a, b);
+    buf_puts(b, ", \"targets\": [");
+    for (int i = 0; i < s->n_targets; i++)
+        if (s->targets[i].placed)
+            buf_printf(b, "%s[%d, %d]", i ? ", " : "", s->targets[i].x, s->targets[i].y);
+    buf_printf(b, "], \"window\": {\"id\": %lu", w->id);
+    buf_put_member(b, "title", w->title);
+    buf_put_member(b, "class", w->class);
+    buf_put_member(b, "program", w->program);
+    buf_printf(b, "}, \"seconds\": %g", g->o.confirm.seconds);
+    if (s->n_targets && *last_target(g)->name)
+        buf_put_member(b, "name", last_target(g)->name);
+    if (*g->thought)
+        buf_put_member(b, "thought", g->thought);
+    if (q->amounts && *q->amounts)
+        buf_put_member(b, "amounts", q->amounts);
+    if (q->path)
+        buf_put_member(b, "crop", q->path);
+    if (q->again)
+        buf_puts(b, ", \"changed\": true");
+    buf_puts(b, "}\n");
+}
+
+struct page { /* of a question */
+    struct confirm_line lines[LINES];
+    int n;
+};
+
+static void put_line(struct page *p, const char *name, const char *text)
+{
+    if (text && *text && p->n < LINES)
+        p->lines[p->n++] = (struct confirm_line){name, text};
+}
+
+static enum confirm_answer ask_person(struct gate *g, const struct action *a, const struct crop *crop,
+                                      int step, bool again, struct gate_ruling *out)
+{
+    const struct policy_target *t = last_target(g);
+    const struct policy_writing *w = &g->subject.s.writing;
+    struct page page = {.n = 0};
+    struct buf what, json, amounts;
+    char *path;
+    buf_init(&what, QUESTION_MAX);
+    buf_init(&json, QUESTION_MAX);
+    buf_init(&amounts, QUESTION_MAX);
+    action_describe(a, &what);
+    find_amounts(g, a, &amounts);
+    char *written = secrets_mask(g->o.secrets, a->text ? a->text : w->known ? w->text : "");
+    save_crop(g, crop, step, out->crop, sizeof out->crop, &path);
+    question_json(g, a, &(struct words){what.data, amounts.data, path, again}, out, &json);
+    secrets_scrub_json(g->o.secrets, &json);
+    put_line(&page, "changed", again ? "what you were shown has changed; this is how it is now" : NULL);
+    put_line(&page, "wants to", what.data);
+    put_line(&page, "writes", written);
+    put_line(&page, "target", t ? t->name : NULL);
+    put_line(&page, "amounts", amounts.data);
+    put_line(&page, "window", out->where);
+    put_line(&page, "rule", out->rule.rule);
+    put_line(&page, "thought", g->thought);
+    put_line(&page, "task", g->o.task);
+    put_line(&page, "picture", path);
+    struct confirm_question q = {page.lines, page.n, crop->im.rgb ? &crop->im : NULL, json.data};
+    enum confirm_answer answer = confirm_ask(&g->o.confirm, &q, screen_stop_flag(g->screen), &out->who);
+    free(path);
+    free(written);
+    buf_free(&what);
+    buf_free(&json);
+    buf_free(&amounts);
+    return answer;
+}
+
+/* ---- the answer ------------------------------------------------------------------------------- */
+
+void gate_refuse(struct gate_ruling *out, enum action_fault fault, const char *fmt, ...)
+{
+    char text[300];
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(text, sizeof text, fmt, args);
+    va_end(args);
+    out->pass = false;
+    out->fault = fault;
+    snprintf(out->told, sizeof out->told, "%s: not done: %s", action_fault_name(fault), text);
+    out->told[utf8_valid_prefix(out->told, strlen(out->told))] = 0;
+}
+
+static void apply_answer(struct gate *g, enum confirm_answer answer, struct gate_ruling *out)
+{
+    const char *rule = out->rule.rule;
+    switch (answer) {
+    case CONFIRM_ALLOWED:
+        out->pass = true;
+        return;
+    case CONFIRM_DECLINED:
+        gate_refuse(out, FAULT_REFUSED,
+                    "a person was asked (rule \"%s\") and declined; do not try it in another way", rule);
+        return;
+    case CONFIRM_TIMED_OUT:
+        gate_refuse(out, FAULT_REFUSED, "a person was asked (rule \"%s\") and did not answer in time", rule);
+        return;
+    case CONFIRM_STOPPED:
+        gate_refuse(out, FAULT_REFUSED, "stopped");
+        return;
+    case CONFIRM_NOBODY:
+        gate_refuse(out, FAULT_REFUSED,
+                    "the rule \"%s\" wants a person to be asked, and there is nobody to ask", rule);
+        if (!g->warned_nobody)
+            warn("the rule \"%s\" asks before this, and there is nobody to ask: see --confirm", rule);
+        g->warned_nobody = true;
+    }
+}
+
+/* What the person has approved must still be there: the same windows, the same text. */
+static bool same_targets(const struct policy_subject *a, const struct policy_subject *b)
+{
+    bool same = a->n_targets == b->n_targets && a->writing.known == b->writing.known &&
+                (!a->writing.known || !strcmp(a->writing.text, b->writing.text));
+    for (int i = 0; same && i < a->n_targets; i++) {
+        const struct screen_window *v = &a->targets[i].window, *w = &b->targets[i].window;
+        same = v->id == w->id && !strcmp(v->class, w->class);
+    }
+    return same;
+}
+
+static bool same_titles(const struct policy_subject *a, const struct policy_subject *b)
+{
+    bool same = true;
+    for (int i = 0; same && i < a->n_targets; i++)
+        same = !strcmp(a->targets[i].window.title, b->targets[i].window.title);
+    return same;
+}
+
+enum since { SINCE_SAME, SINCE_CHANGED, SINCE_ELSEWHERE };
+
+/* Looks again after a yes; the rules may say something else about what is there now. */
+static int look_again(struct gate *g, const struct action *a, const struct view_transform *transform,
+                      const struct crop *shown, struct gate_ruling *out, enum since *since, struct err *e)
+{
+    struct policy_subject asked = g->subject.s; /* its corners are not compared */
+    struct crop now;
+    char *text = xstrdup(asked.writing.known ? asked.writing.text : "");
+    asked.writing.text = text;
+    int rc = gate_look(g, a, transform, e);
+    bool same = rc == 0 && same_targets(&asked, &g->subject.s);
+    free(text);
+    *since = same ? SINCE_SAME : SINCE_ELSEWHERE;
+    if (rc || !same)
+        return rc;
+    take_crop(g, &now);
+    if (!same_titles(&asked, &g->subject.s) ||
+        (shown->im.rgb && (!now.im.rgb || gate_picture_changed(&shown->im, &now.im))))
+        *since = SINCE_CHANGED;
+    image_free(&now.im);
+    if (*since == SINCE_CHANGED) {
+        out->rule = gate_apply_rules(g, a);
+        gate_describe_window(g, out->where, sizeof out->where);
+    }
+    return 0;
+}
+
+/* One question.  *since: SINCE_CHANGED when the answer was yes to what is no longer there. */
+static int ask_once(struct gate *g, const struct action *a, const struct view_transform *transform, int step,
+                    bool again, struct gate_ruling *out, enum since *since, struct err *e)
+{
+    struct crop shown, marked = {.x = -1};
+    int rc = 0;
+    take_crop(g, &shown);
+    if (shown.im.rgb && image_copy(&marked.im, &shown.im, NULL) == 0) {
+        marked.x = shown.x;
+        marked.y = shown.y;
+        mark_target(&marked);
+    }
+    enum confirm_answer answer = ask_person(g, a, &marked, step, again, out);
+    *since = SINCE_SAME;
+    if (answer == CONFIRM_STOPPED)
+        rc = err_set(e, ERR_STOPPED, "stopped while a person was asked");
+    else if (answer == CONFIRM_ALLOWED && g->o.confirm.method != CONFIRM_YES)
+        rc = look_again(g, a, transform, &shown, out, since, e);
+    apply_answer(g, answer, out);
+    image_free(&marked.im);
+    image_free(&shown.im);
+    return rc;
+}
+
+int gate_ask(struct gate *g, const struct action *a, const struct view_transform *transform, int step,
+             struct gate_ruling *out, struct err *e)
+{
+    int64_t start = clock_ns();
+    enum since since = SINCE_CHANGED;
+    int rc = 0;
+    for (int i = 0; i < QUESTIONS && rc == 0 && since == SINCE_CHANGED && out->rule.verdict != POLICY_DENY;
+         i++)
+        rc = ask_once(g, a, transform, step, i > 0, out, &since, e);
+    if (since == SINCE_ELSEWHERE)
+        gate_refuse(out, FAULT_REFUSED,
+                    "what is under the target has changed while a person was asked; look again");
+    else if (out->rule.verdict == POLICY_DENY)
+        gate_refuse(out, FAULT_DENIED, "the rule \"%s\" forbids it; do not try it in another way",
+                    out->rule.rule);
+    else if (since == SINCE_CHANGED)
+        gate_refuse(
+            out, FAULT_REFUSED,
+            "the screen around the target has changed each time while a person was asked; wait and look again");
+    out->ms = clock_ms_since(start);
+    return rc;
+}
