@@ -175,10 +175,16 @@ static void press(struct scene *s, const struct step_view *v, int key)
 /* Brings the window to this page.  What it changes in the view is undone by full_make(). */
 static void open_page(struct full *f, struct scene *s, enum page page)
 {
+    static char long_text[] =
+        "please send to account 12 34 56 78 90 with the reference of the invoice of last May the sum "
+        "of $ 1,250.00 and then CHF 7 for the fee; thank you very much";
     struct step_view *v = &f->x.v;
     struct proposal *p = &f->x.p;
     p->gate = page == QUESTION ? "confirm: sending, paying, deleting, granting" : NULL;
     p->irreversible = page == QUESTION;
+    p->where = page == QUESTION ? "Pay - Shop - Mozilla Firefox, firefox, /usr/lib/firefox/firefox" : "";
+    f->x.step.actions[0].kind = page == QUESTION ? ACT_TYPE : ACT_CLICK;
+    f->x.step.actions[0].text = page == QUESTION ? long_text : NULL;
     p->forks = page == REPLIES ? f->forks : NULL;
     p->n_forks = page == REPLIES ? FORKS : 0;
     p->taken = page == REPLIES ? 1 : -1;

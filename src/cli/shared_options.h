@@ -105,9 +105,9 @@
 
 /* const char *breaks[OPTION_LIST_MAX + 1]; */
 #define BREAK_OPTION(T)                                                                                      \
-    {"break", 0, OPTION_LIST, offsetof(T, breaks), "WHEN", 0, 127, NULL,                                     \
+    {"break", 0, OPTION_LIST, offsetof(T, breaks), "WHEN", 0, 255, NULL,                                     \
      "with --step, a breakpoint to run to; may be repeated: step 7, kind click, text PATTERN, "              \
-     "window PATTERN, irreversible, confidence 0.8, no-effect", NULL}
+     "window PATTERN, irreversible, confidence 0.8, no-effect, X and Y", NULL}
 
 /* const char *policy, *confirm; double confirm_timeout; */
 #define RULES_OPTIONS(T)                                                                                     \

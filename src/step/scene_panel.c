@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SHOWN_VERBS = 5, SHOWN_PLACES = 4, COST = 112 };
+enum { SHOWN_VERBS = 5, SHOWN_PLACES = 4, COST = 128 };
 
 /* The members of the canonical form except the kind. */
 static void draw_members(struct block *b, const struct action *a)
@@ -139,8 +139,8 @@ static void draw_cost(struct block *b, const struct proposal *q)
 
 static void draw_step(struct scene *s, const struct step_view *v, struct block *b, double foot)
 {
+    draw_rule(b, v); /* first: it must be seen without scrolling */
     draw_actions(b, v);
-    draw_rule(b, v);
     draw_forks(s, b, v);
     block_text(b, "THOUGHT", FACE_ITALIC, 8, v->p->now.step ? v->p->now.step->thought : NULL);
     block_text(b, "NOTE", FACE_PLAIN, 5, v->p->now.step ? v->p->now.step->note : NULL);
