@@ -302,7 +302,8 @@ static int take_reply(struct review *s, int i, struct err *e)
 
 enum review_result { REVIEW_DONE = 1, REVIEW_ASK_AGAIN = 0, REVIEW_FAILED = -1 };
 
-/* Whether the place that an action would touch looks otherwise than when it was shown, or lies in another window. */
+/* Whether the place that an action would touch looks otherwise than when it was shown, or lies in
+ * another window. */
 static int place_changed(struct review *s, const struct action *action, bool first, bool *changed,
                          struct err *e)
 {
@@ -324,8 +325,8 @@ static int place_changed(struct review *s, const struct action *action, bool fir
     return 0;
 }
 
-/* A person has approved actions that the rules ask about: what was shown of their places must still be there.  Then
- * the gate does not ask again; else the step is shown once more, with the present screen. */
+/* A person has approved actions that the rules ask about: what was shown of their places must still be
+ * there.  Then the gate does not ask again; else the step is shown once more, with the present screen. */
 static int check_approved(struct review *s, const struct step *step, struct err *e)
 {
     struct agent *a = s->a;

@@ -73,8 +73,8 @@ void gate_redact(struct gate *g, struct image *capture);
 int gate_judge(struct gate *g, const struct action *a, const struct view_transform *transform,
                struct policy_ruling *out, struct err *e);
 
-/* The part of a capture, around the target and within its window, that a question about the action shows, and that
- * window in words (where[320]); w 0: it has no target. */
+/* The part of a capture, around the target and within its window, that a question about the action
+ * shows, and that window in words (where[320]); w 0: it has no target. */
 int gate_shown(struct gate *g, const struct action *a, const struct view_transform *transform,
                struct screen_rect *area, char where[320], struct err *e);
 /* Whether pictures of the same place differ by more than a text cursor that blinks. */

@@ -1,11 +1,12 @@
-/* question.c - asks a person about an action: what the question shows, and that it still holds after the answer.
+/* question.c - asks a person about an action: what the question shows, and that it still holds after the
+ * answer.
  *
  *     look ─► picture and words ─► answer ─► look again ─┬─ the same ──► pass
  *                ▲                                       ├─ changed ───► ask again, three times at most
  *                └───────────────────────────────────────┘  another window ─► refuse
  *
- * The picture is what lies around the target within its window, for keys around the middle of the window that has
- * the focus.  All of it is compared: an amount beside a button is part of what was approved.
+ * The picture is what lies around the target within its window, for keys around the middle of the window
+ * that has the focus.  All of it is compared: an amount beside a button is part of what was approved.
  */
 #include "gate/gate_impl.h"
 
@@ -198,7 +199,8 @@ static void put_amounts(const char *text, struct buf *out)
     }
 }
 
-/* Amounts in what is written, in the model's and the program's names of the target, and in the window's title. */
+/* Amounts in what is written, in the model's and the program's names of the target, and in the window's
+ * title. */
 static void find_amounts(const struct gate *g, const struct action *a, struct buf *out)
 {
     const struct policy_subject *s = &g->subject.s;
@@ -429,7 +431,7 @@ int gate_ask(struct gate *g, const struct action *a, const struct view_transform
     else if (since == SINCE_CHANGED)
         gate_refuse(
             out, FAULT_REFUSED,
-            "the screen around the target has changed each time while a person was asked; wait and look again");
+            "the screen around the target changed each time a person was asked; wait and look again");
     out->ms = clock_ms_since(start);
     return rc;
 }

@@ -4,8 +4,8 @@
 
 #include <stdbool.h>
 
-/* pid: of the terminal's window; 0: unknown.  True when one of the terminals that its children run on reads lines
- * without echo, as sudo, ssh and read -s do. */
+/* pid: of the terminal's window; 0: unknown.  True when one of the terminals that its children run on
+ * reads lines without echo, as sudo, ssh and read -s do. */
 bool prompt_tty_hides(int pid);
 
 #endif

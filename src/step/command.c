@@ -32,7 +32,8 @@ static const struct {
     [STEP_BREAK] = {"break", 'b', ARGS_TEXT, "break WHEN           step 7 | kind click | text PATTERN |\n"
                     "                          window PATTERN | irreversible | confidence 0.8 | no-effect;\n"
                     "                          window Shop and text Pay"},
-    [STEP_UNTIL] = {"until", 'g', ARGS_TEXT, "until WHEN           run to here: until WHEN, or another breakpoint"},
+    [STEP_UNTIL] = {"until", 'g', ARGS_TEXT,
+                    "until WHEN           run to here: until WHEN, or another breakpoint"},
     [STEP_TOGGLE] = {"toggle", 'd', ARGS_NUMBER, "toggle N             switch a breakpoint off or on"},
     [STEP_CLEAR] = {"clear", 'x', ARGS_MAYBE_NUMBER, "clear [N]            delete a breakpoint, or all"},
     [STEP_STOP] = {"stop", 's', ARGS_MAYBE_TEXT, "stop [REASON]        end the run"},

@@ -4,9 +4,10 @@
  *                      ├─► scene_layout ─► scene_draw      pixels, and the places that can be clicked
  *   struct scene ──────┘        └────────► scene_key, ...   a command, or a change of the scene
  *
- * window.c has the window and the event loop.  A view and a scene go in, pixels or a command come out, so
- * that tests and pictures for the manual need no display.  Positions are in pixels of the window divided by
- * scene_scale().  No part is drawn over another at any size from 640 x 400; a smaller window is drawn smaller.
+ * window.c has the window and the event loop.  A view and a scene go in, pixels or a command come out,
+ * so that tests and pictures for the manual need no display.  Positions are in pixels of the window
+ * divided by scene_scale().  No part is drawn over another at any size from 640 x 400; a smaller window
+ * is drawn smaller.
  */
 #ifndef HOLORUN_STEP_SCENE_H
 #define HOLORUN_STEP_SCENE_H

@@ -77,5 +77,6 @@ void scene_break_blocks(struct scene *s, const struct step_view *v, struct block
     }
     block_line(
         b, INK_FAINT,
-        "Patterns are regular expressions (PCRE2), case is ignored; put one that holds \" and \" in double quotes.");
+        "Patterns are regular expressions (PCRE2), case is ignored; put one that holds \" and \" in double "
+        "quotes.");
 }

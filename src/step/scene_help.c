@@ -1,4 +1,5 @@
-/* scene_help.c - the help page: every key, what the mouse does, what the words of the panel mean; see scene.h. */
+/* scene_help.c - the help page: every key, what the mouse does, what the words of the panel mean; see
+ * scene.h. */
 #include "step/scene.h"
 
 #include <math.h>

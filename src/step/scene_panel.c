@@ -1,7 +1,8 @@
-/* scene_panel.c - the panel: of the step at hand its actions, rule, replies to choose from, thought, odds and cost; or
- * the list of breakpoints, or an earlier step; see scene.h.
+/* scene_panel.c - the panel: of the step at hand its actions, rule, replies to choose from, thought,
+ * odds and cost; or the list of breakpoints, or an earlier step; see scene.h.
  *
- * Blocks from top to bottom.  What does not fit is scrolled; the cost is at the bottom where there is room.
+ * Blocks from top to bottom.  What does not fit is scrolled; the cost is at the bottom where there is
+ * room.
  */
 #include "step/private.h"
 #include "step/scene.h"

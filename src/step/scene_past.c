@@ -1,4 +1,5 @@
-/* scene_past.c - an earlier step: the screens before and after it, what was done, and its odds; see scene.h. */
+/* scene_past.c - an earlier step: the screens before and after it, what was done, and its odds; see
+ * scene.h. */
 #include "step/scene.h"
 
 #include <math.h>

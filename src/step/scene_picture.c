@@ -1,8 +1,8 @@
 /* scene_picture.c - the screenshot with its targets; see scene.h.
  *
- * A target is drawn where step_target() says the event goes, mapped back into the frame.  Below it a heat map
- * shows the candidates of the target, one blot each, as dense as it is probable.  Labels and the lens take free
- * places: what finds none is not drawn, and the panel has it in words.
+ * A target is drawn where step_target() says the event goes, mapped back into the frame.  Below it a
+ * heat map shows the candidates of the target, one blot each, as dense as it is probable.  Labels and
+ * the lens take free places: what finds none is not drawn, and the panel has it in words.
  */
 #include "step/scene.h"
 
