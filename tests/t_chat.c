@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "base/sha256.h"
 #include "session/chat.h"
+#include "text/conversation.h"
 #include "text/tokenizer.h"
 
 #include <jansson.h>
@@ -95,7 +96,7 @@ static void read_message(struct talk *t, int i, const json_t *m)
     for (size_t k = 0; k < json_array_size(content); k++)
         read_part(t, &t->parts[i][k], json_array_get(content, k));
     for (size_t k = 0; k < json_array_size(calls); k++)
-        t->calls[i][k] = json_dumps(json_array_get(calls, k), 0);
+        t->calls[i][k] = conversation_json(json_array_get(calls, k));
     to->calls = (const char *const *)t->calls[i];
     to->n_calls = (int)json_array_size(calls);
 }
@@ -116,7 +117,7 @@ static struct talk *read_talk(const json_t *v)
     for (int i = 0; i < t->c.n; i++)
         read_message(t, i, json_array_get(messages, (size_t)i));
     for (int i = 0; i < t->c.n_tools; i++)
-        t->tools[i] = json_dumps(json_array_get(tools, (size_t)i), 0);
+        t->tools[i] = conversation_json(json_array_get(tools, (size_t)i));
     return t;
 }
 

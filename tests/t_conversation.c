@@ -4,9 +4,11 @@
 #include "check.h"
 
 #include "base/file.h"
+#include "base/sha256.h"
 #include "program.h"
 #include "text/conversation.h"
 
+#include <math.h>
 #include <unistd.h>
 
 #define MODEL "assets/pocket/model"
@@ -57,6 +59,53 @@ static void t_rendered(void **state)
     }
     check_note("%d conversations", told);
     assert_true(told >= 100);
+    json_decref(golden);
+}
+
+/* ---- numbers --------------------------------------------------------------------------------- */
+
+static uint64_t draw_below(uint64_t *state, uint64_t n) /* Draws of make_tokenizer.py */
+{
+    uint64_t z = *state += 0x9e3779b97f4a7c15u;
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+    return ((z ^ z >> 31) >> 32) * n >> 32;
+}
+
+static void add_real(struct sha256 *sum, double v)
+{
+    json_t *real = json_real(v);
+    char *text = conversation_json(real);
+    sha256_add(sum, text, strlen(text));
+    sha256_add(sum, "\n", 1);
+    free(text);
+    json_decref(real);
+}
+
+/* The numbers of reals() in make_chat.py, whose spelling by Python is hashed in the golden file. */
+static void t_reals(void **state)
+{
+    (void)state;
+    json_t *golden = json_load_file("tests/golden/chat/chat.json", 0, NULL);
+    uint64_t rng = 11;
+    struct sha256 sum;
+    char hex[65];
+    sha256_begin(&sum);
+    for (int k = -1074; k < 1024; k++)
+        add_real(&sum, ldexp(1, k));
+    for (int i = 0; i < 10000; i++) {
+        double digits = (double)draw_below(&rng, 1000000);
+        add_real(&sum, digits / pow(10, (double)draw_below(&rng, 23)));
+        uint64_t bits = draw_below(&rng, (uint64_t)1 << 32) << 32;
+        bits |= draw_below(&rng, (uint64_t)1 << 32);
+        if ((bits >> 52 & 2047) == 2047)
+            bits &= ~((uint64_t)1 << 52);
+        double v;
+        memcpy(&v, &bits, sizeof v);
+        add_real(&sum, v);
+    }
+    sha256_end(&sum, hex);
+    assert_string_equal(hex, json_string_value(json_object_get(golden, "reals")));
     json_decref(golden);
 }
 
@@ -167,6 +216,7 @@ int main(int argc, char **argv)
     static const struct CMUnitTest tests[] = {
         CLAIM("tools and calls in their wrappings are announced without them", t_tools),
         CLAIM("conversations in files are rendered as Jinja2 renders the template", t_rendered),
+        CLAIM("22,098 numbers are spelt as Python spells them", t_reals),
         CLAIM("what is no conversation is refused with its place", t_refused),
         CLAIM("a question in a conversation gets the answer it gets alone", t_asked),
     };

@@ -75,7 +75,7 @@ static int read_call(struct conversation *v, const json_t *call, const char **ou
         return err_set(e, ERR_USAGE, "a call needs a 'name', and 'arguments' that are an object");
     }
     json_t *both = json_pack("{s:O, s:O}", "name", name, "arguments", arguments);
-    *out = keep_text(v, json_dumps(both, 0));
+    *out = keep_text(v, conversation_json(both));
     json_decref(both);
     json_decref(parsed);
     return 0;
@@ -112,7 +112,8 @@ static int read_tools(struct conversation *v, const json_t *tools, struct err *e
         if (!json_is_object(json_array_get(tools, i)))
             return err_set(e, ERR_USAGE, "tool %zu is not an object", i + 1);
         const json_t *inside = json_object_get(json_array_get(tools, i), "function");
-        texts[i] = keep_text(v, json_dumps(json_is_object(inside) ? inside : json_array_get(tools, i), 0));
+        texts[i] =
+            keep_text(v, conversation_json(json_is_object(inside) ? inside : json_array_get(tools, i)));
     }
     return 0;
 }

@@ -46,4 +46,7 @@ int conversation_parse(struct conversation *v, const char *text, size_t len, str
 
 void conversation_free(struct conversation *v);
 
+/* A value as the templates' tojson spells it (conversation_json.c); the caller frees the text. */
+char *conversation_json(const json_t *v);
+
 #endif

@@ -5,7 +5,8 @@
 The template is rendered the way transformers does it.  Texts of people, tools and screens may spell marks
 of the template: for the ids, what those texts hold is encoded without added tokens, everything else with
 them.  Each <image> that the template wrote becomes <img>, as many <image> as the picture has rows, and
-</img>, for a tower with tiles of 64 pixels and 4 rows each.
+</img>, for a tower with tiles of 64 pixels and 4 rows each.  "reals" is the SHA-256 of how json.dumps
+spells the numbers of reals(), one a line.
 
 Made with transformers 5.23.0, Jinja2 3.1.6, tokenizers 0.23.3 and mistral-common 1.13.1 under Python 3.11.
 """
@@ -14,12 +15,14 @@ import hashlib
 import json
 import os
 import random
+import struct
 from importlib import metadata
 
-from make_tokenizer import HERE, hash_ids, published
+from make_tokenizer import HERE, Draws, hash_ids, published
 from transformers.utils.chat_template_utils import render_jinja_template
 
 SEED, TILE, TILE_ROWS, TILES = 11, 64, 4, 12
+REALS = 10000
 MARKS = ["<image>", "<img>", "</img>", "<s>", "</s>", "<unk>", "<SPECIAL_10>", "<SPECIAL_11>", "<SPECIAL_12>",
          "<SPECIAL_999>", "<quad>", "<box>", "<video>"]
 HIDDEN = "\ue0f0"  # stands for the "<" of a mark in somebody's text while the template is rendered
@@ -134,6 +137,50 @@ def written():
     yield "scripts and spaces", [system(" \u6771\u4eac\n\n"), user("\n\n  na\u00efve \U0001f642\t\r\n ", one)], {}
 
 
+def valued():
+    """Numbers, control characters, nested values and other scripts in tools, calls and results: all that JSON spells."""
+    numbers = [0.1, 0.5, 1 / 3, 1.0, -0.0, 100.0, 1e15, 1e16, 1.5e16, 123456789012345680.0, 1e22, 1e23, 0.0001, 0.00001,
+               1.5e-7, 5e-324, 1.7976931348623157e308, 2.0 ** -44, 2.0 ** -1022, 9007199254740993.0, 0.30000000000000004,
+               -1234.5678, 2 ** 53, -2 ** 63, 2 ** 63 - 1, 0, -7]
+    controls = "".join(map(chr, range(1, 32))) + "\x7f\x80\x9f\u2028\u2029\ufeff \"\\/\b\f"
+    scripts = "\u6771\u4eac \u0645\u0631\u062d\u0628\u0627 e\u0301 \U0001f469\u200d\U0001f4bb \U0010ffff"
+    deep = {"a": [[], {}, [{}], {"b": {"c": [1, [2.5, [None, True, False]]]}}], "\u00e9\n": {"": ""}}
+    meter = {"name": "meter", "description": controls, "parameters": {"type": "object", "properties": {
+        scripts: {"type": "number", "minimum": -0.5, "maximum": 1e-5, "default": 0.1, "enum": numbers}}}}
+    for n in numbers:
+        yield f"the number {n!r}", [user("go"), assistant("", call("meter", n=n)), tool("ok")], {"tools": [CLICK]}
+    yield "numbers in a tool", [user("go")], {"tools": [meter]}
+    yield "control characters in a call", [user("go"), assistant("", call("write", text=controls)), tool(controls)], {
+        "tools": [WRITE]}
+    yield "other scripts in a call", [user("go"), assistant("", call("write", **{scripts: scripts})), tool(scripts)], {
+        "tools": [meter, WRITE]}
+    yield "nested values in a call", [user("go"), assistant("", call("write", deep=deep, x=[0.1, [1e300]]))], {
+        "tools": [{"name": "n", "parameters": deep}]}
+    rng = random.Random(SEED + 1)
+
+    def value(depth):
+        kind = rng.randint(0, 8 if depth else 5)
+        if kind == 0:
+            return rng.choice([None, True, False])
+        if kind == 1:
+            return rng.randint(-10 ** rng.randint(1, 18), 10 ** rng.randint(1, 18))
+        if kind == 2:
+            return round(rng.uniform(-1000, 1000), rng.randint(0, 6))
+        if kind == 3:
+            return struct.unpack("<d", struct.pack("<Q", rng.getrandbits(64) & ~(1 << 62)))[0]
+        if kind in (4, 5):
+            return "".join(chr(rng.choice([rng.randint(1, 31), rng.randint(32, 126), rng.randint(0xa0, 0x17f),
+                                           rng.randint(0x4e00, 0x4fff), rng.randint(0x1f300, 0x1f5ff)]))
+                           for _ in range(rng.randint(0, 8)))
+        if kind == 6:
+            return [value(depth - 1) for _ in range(rng.randint(0, 4))]
+        return {f"k{i}": value(depth - 1) for i in range(rng.randint(0, 4))}
+
+    for i in range(60):
+        yield f"values by chance {i}", [user("go"), assistant("", call("write", v=value(3))), tool("ok")], {
+            "tools": [{"name": "t", "parameters": {"v": value(3)}}]}
+
+
 def drawn(n):
     """Conversations by chance."""
     rng = random.Random(SEED)
@@ -162,6 +209,16 @@ def drawn(n):
         if messages[-1]["role"] == "assistant":
             messages.append(user(say()))
         yield f"by chance {i}", messages, {"tools": tools or None, "thinking": rng.choice([None, False, True])}
+
+
+def reals(n):
+    """Powers of two, short decimals and any doubles, by a generator that a test can repeat."""
+    d = Draws(SEED)
+    yield from (2.0 ** k for k in range(-1074, 1024))
+    for _ in range(n):
+        yield d.below(1000000) / 10 ** d.below(23)
+        bits = d.below(1 << 32) << 32 | d.below(1 << 32)
+        yield struct.unpack("<d", struct.pack("<Q", bits & ~(1 << 52) if bits >> 52 & 2047 == 2047 else bits))[0]
 
 
 def hide_all(v):
@@ -224,7 +281,7 @@ def main():
         template = f.read()
     tokenizer, bare, _ = published()
     cases = []
-    for name, messages, options in [*written(), *drawn(60)]:
+    for name, messages, options in [*written(), *drawn(60), *valued()]:
         rendered = render(template, messages, options)
         sizes = [p["size"] for m in messages if isinstance(m["content"], list) for p in m["content"] if p["type"] == "image"]
         rows = [TILE_ROWS * tiles(w, h) for w, h in sizes]
@@ -233,6 +290,7 @@ def main():
                       "rendered": rendered.replace(HIDDEN, "<"), "rows": rows, "n": len(ids), "ids": hash_ids([ids])})
     root = {"generator": "make_chat.py", "seed": SEED, "template": hashlib.sha256(template.encode()).hexdigest(),
             **{p: metadata.version(p) for p in ["jinja2", "transformers", "tokenizers", "mistral-common"]}}
+    root["reals"] = hashlib.sha256("".join(json.dumps(x) + "\n" for x in reals(REALS)).encode()).hexdigest()
     lines = [f" {json.dumps(k)}: {json.dumps(v)}" for k, v in root.items()]
     lines.append(' "cases": [\n' + ",\n".join("  " + json.dumps(c) for c in cases) + "\n ]")
     with open(os.path.join(out, "chat.json"), "w", encoding="utf-8") as f:
