@@ -240,6 +240,53 @@ static void t_extra(void **state)
     refused(&t, "what.is.this", "belongs to no part");
 }
 
+/* ---- values that are no numbers ----------------------------------------------------------------------- */
+
+static void spoil(const char *name, uint16_t value, size_t at)
+{
+    struct tiny t = good();
+    struct tiny_tensor *x = tiny_find(&t, name);
+    assert_true(2 * at < x->bytes);
+    memcpy(x->data + 2 * at, &value, sizeof value);
+    refused(&t, name, "1 values that are NaN or infinite");
+}
+
+static void t_finite(void **state)
+{
+    (void)state;
+    spoil(LAYER "0.norm.weight", 0x7fc0, 3);
+    spoil(LAYER "0.mixer.A_log", 0xff80, 0);
+    spoil(LAYER "0.mixer.conv1d.weight", 0x7f80, 7);
+    spoil(LAYER "1.mixer.up_proj.weight", 0xffff, 1001);
+    spoil("language_model.backbone.embeddings.weight", 0x7f81, 11519);
+    spoil(VIT "blocks.1.attn.proj.bias", 0x7fc0, 23);
+    spoil("mlp1.1.weight", 0x7fc0, 17);
+}
+
+/* ---- as transformers 5 saves a model ------------------------------------------------------------------ */
+
+static void t_transformers(void **state)
+{
+    (void)state;
+    struct tiny t = good();
+    tiny_add(&t, VIT "blocks.0.layer_scale1.lambda1", 1, 0, (const int64_t[]){24, 0});
+    tiny_add(&t, VIT "blocks.1.layer_scale2.lambda1", 1, 0, (const int64_t[]){24, 0});
+    tiny_edit(&t.config, "\"norm_mean\":[0.48,0.46,0.41],\"norm_std\":[0.27,0.26,0.28],", "");
+    tiny_edit(&t.config, "\"vision_config\":{",
+              "\"vision_config\":{\"norm_mean\":[0.5,0.25,0.125],"
+              "\"norm_std\":[0.75,0.5,0.25],");
+    tiny_write(&t);
+    struct engine *g = tiny_open(&t, "ref", 1, false);
+    const struct model_config *c = engine_config(g);
+    assert_true(c->mean[0] == 0.5f && c->mean[1] == 0.25f && c->mean[2] == 0.125f);
+    assert_true(c->std[0] == 0.75f && c->std[1] == 0.5f && c->std[2] == 0.25f);
+    engine_close(g);
+    tiny_free(&t);
+    t = good();
+    tiny_add(&t, VIT "blocks.0.layer_scale1.lambda1", 1, 0.1, (const int64_t[]){24, 0});
+    refused(&t, "layer_scale1", "belongs to no part");
+}
+
 /* ---- files ----------------------------------------------------------------------------------- */
 
 /* Changes bytes of the weight file after it was written. */
@@ -365,6 +412,8 @@ static const struct CMUnitTest tests[] = {
     CLAIM("every number of the config that is not understood is refused by its key", t_config),
     CLAIM("what the config leaves out has the values of the family", t_config_values),
     CLAIM("a missing tensor, a wrong shape, a wrong type: name, found, expected", t_tensors),
+    CLAIM("a NaN or an infinity in a weight is refused when the model is opened", t_finite),
+    CLAIM("a directory saved by transformers 5 opens, with its own picture statistics", t_transformers),
     CLAIM("tensors nobody asked for are refused unless they are known to be of no use", t_extra),
     CLAIM("damaged and missing files are refused by their name", t_files),
     CLAIM("weights at odd addresses give the same bits", t_unaligned),

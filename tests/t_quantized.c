@@ -49,7 +49,7 @@ static void add_scale(struct tiny *t, const char *name, const char *suffix, floa
 }
 
 /* Of FP8: what has a scale. */
-enum scaled { MATRIX, ROWS_F32, ROWS_BF16 };
+enum scaled { MATRIX, ONE_BF16, ONE_F16, ROWS_F32, ROWS_BF16 };
 
 /* Scales of rows: with them every number of e4m3 is exact in bf16. */
 static float scale_of_row(int64_t n)
@@ -83,7 +83,7 @@ static void shrink(struct tiny *t, struct tiny *plain, const char *name, enum qu
         marks[i] = (uint8_t)(0x30 + i % 24); /* 1/2 to 3.75 */
     for (int64_t i = 0; i < rows * cols; i++) {
         int64_t n = i / cols, k = i % cols;
-        scale = what ? scale_of_row(n) : scale;
+        scale = what >= ROWS_F32 ? scale_of_row(n) : what ? 0x1.4p-9f : scale; /* 0x1900 in f16 */
         float group = format == QUANT_F4 ? quant_value(QUANT_F8, marks[n * groups + k / 16]) : 1;
         int code = nearest(format, out[i] / (scale * group));
         out[i] = quant_value(format, code) * group * scale;
@@ -96,8 +96,12 @@ static void shrink(struct tiny *t, struct tiny *plain, const char *name, enum qu
     x->shape[1] = format == QUANT_F8 ? cols : cols / 2;
     x->bytes = (size_t)(rows * x->shape[1]);
     memcpy(x->data, codes, x->bytes);
-    if (what) {
+    if (what >= ROWS_F32) {
         add_row_scales(t, name, rows, what);
+    } else if (what == ONE_BF16) {
+        add(t, name, "weight_scale", "BF16", &(uint16_t){bf16_from_f32(scale)}, 2, 0, 0);
+    } else if (what == ONE_F16) {
+        add(t, name, "weight_scale", "F16", &(uint16_t){0x1900}, 2, 1, 0)->dims = 1;
     } else if (format == QUANT_F8) {
         add_scale(t, name, "weight_scale", scale);
     } else {
@@ -155,6 +159,9 @@ static void t_published(void **state)
         {"FP8", "\"quant_method\":\"modelopt\",\"quant_algo\":\"FP8\"", QUANT_F8, MATRIX},
         {"FP8, a scale for each row", "\"quant_method\":\"modelopt\",\"quant_algo\":\"MIXED_PRECISION\"",
          QUANT_F8, ROWS_F32},
+        {"FP8, one bf16 scale", "\"quant_method\":\"modelopt\",\"quant_algo\":\"FP8\"", QUANT_F8, ONE_BF16},
+        {"FP8, one f16 scale in a list", "\"quant_method\":\"modelopt\",\"quant_algo\":\"FP8\"", QUANT_F8,
+         ONE_F16},
         {"FP8, bf16 scales", "\"quant_method\":\"compressed-tensors\",\"format\":\"float-quantized\"",
          QUANT_F8, ROWS_BF16},
         {"NVFP4", "\"quant_method\":\"modelopt\",\"quant_algo\":\"W4A16_NVFP4\"", QUANT_F4, MATRIX},
@@ -273,7 +280,7 @@ static void t_refused(void **state)
     SPOILT(QUANT_F4, tiny_drop(&t, scale), out, "u8 without a 'weight_scale'");
     SPOILT(QUANT_F4, tiny_drop(&t, LAYER "0.mixer.out_proj.weight_scale_2"), out, "no 'weight_scale_2'");
     SPOILT(QUANT_F8, memset(tiny_find(&t, scale)->data, 0, 4), scale, "expected a scale above 0");
-    SPOILT(QUANT_F8, memset(tiny_find(&t, scale)->data, 0xff, 4), scale, "expected a scale above 0");
+    SPOILT(QUANT_F8, memset(tiny_find(&t, scale)->data, 0xff, 4), scale, "1 values that are NaN or infinite");
     SPOILT(QUANT_F8, tiny_find(&t, out)->data[77] = 0xff, out, "1 NaN values");
     SPOILT(QUANT_F4, tiny_find(&t, scale)->data[5] = 0x7f, scale, "1 NaN values");
     SPOILT(QUANT_F8, tiny_find(&t, out)->type = "U8", out, "u8 [40, 48]; expected u8 [40, 24]");

@@ -1,5 +1,5 @@
 /* t_tekken.c - the tokenizer at full size against Hugging Face tokenizers and tiktoken, whose ids for
- * 100,000 texts and for every assigned character stand as hashes in tests/golden/tokenizer/texts.json
+ * 100,000 texts and for every character stand as hashes in tests/golden/tokenizer/texts.json
  * (tests/reference/make_tokenizer.py).  The texts are drawn here again; a hash of theirs tells a
  * difference in drawing from one in the ids. */
 #include "check.h"
@@ -324,24 +324,23 @@ static void t_chars(void **state)
 {
     (void)state;
     open_all();
-    struct kinds k;
     struct block b = {0};
     struct buf text;
     size_t size = (size_t)json_integer_value(json_object_get(golden, "chars_block")), n = 0;
     int bad = 0;
-    read_kinds(&k);
     buf_init(&text, MAX_TEXT);
     buf_init(&b.back, MAX_TEXT);
     begin_block(&b);
-    for (int r = k.at[k.n - 1]; r < k.at[k.n]; r++)
-        for (uint32_t cp = k.ranges[r].from; cp <= k.ranges[r].to; cp++) {
-            put_surroundings(&text, cp);
-            add_text(&b, &text);
-            if (++n % size == 0) {
-                bad += !end_block(&b, "chars_blocks", n - size, n, size);
-                begin_block(&b);
-            }
+    for (uint32_t cp = 0; cp < 0x110000; cp++) {
+        if (cp >= 0xd800 && cp < 0xe000)
+            continue;
+        put_surroundings(&text, cp);
+        add_text(&b, &text);
+        if (++n % size == 0) {
+            bad += !end_block(&b, "chars_blocks", n - size, n, size);
+            begin_block(&b);
         }
+    }
     if (n % size)
         bad += !end_block(&b, "chars_blocks", n - n % size, n, size);
     assert_int_equal(n, json_integer_value(json_object_get(golden, "chars")));
@@ -350,8 +349,6 @@ static void t_chars(void **state)
     buf_free(&text);
     buf_free(&b.back);
     tokens_free(&b.ids);
-    free(k.ranges);
-    free(k.at);
 }
 
 /* ---- speed ----------------------------------------------------------------------------------- */
@@ -379,7 +376,7 @@ static void t_speed(void **state)
 static const struct CMUnitTest tests[] = {
     CLAIM("the file is the one that transformers makes of the table, and gives the published ids", t_known),
     CLAIM("100,000 texts give the ids of tokenizers and tiktoken, and their bytes again", t_texts),
-    CLAIM("every assigned character between others gives the ids of tokenizers and tiktoken", t_chars),
+    CLAIM("every character between others gives the ids of tokenizers and tiktoken", t_chars),
     CLAIM("the full vocabulary loads within the second that a start may take", t_speed),
 };
 

@@ -4,8 +4,9 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/sha256.h"
 #include "base/utf8.h"
-#include "text/tokenizer.h"
+#include "text/tokenizer_impl.h"
 
 /* ---- a vocabulary of 256 bytes and a few joined tokens --------------------------------------------- */
 
@@ -316,6 +317,72 @@ static void t_patterns(void **state)
     tokenizer_free(t);
 }
 
+/* ---- categories ------------------------------------------------------------------------------------- */
+
+/* Every character but the surrogates, one after the other. */
+static void put_all(struct buf *b)
+{
+    char s[4];
+    buf_init(b, 8 << 20);
+    for (uint32_t c = 0; c < 0x110000; c++)
+        if (c < 0xd800 || c > 0xdfff)
+            buf_put(b, s, (size_t)utf8_encode(c, s));
+}
+
+/* The characters of a category as the split patterns see them: as many as golden[0], with the hash golden[1]. */
+static void check_category(const char *name, const json_t *golden, const struct buf *text, const char *known)
+{
+    char pattern[16], hex[65];
+    int code;
+    size_t at, count = 0;
+    struct sha256 sum;
+    snprintf(pattern, sizeof pattern, "\\p{%s}", name);
+    pcre2_code *re =
+        pcre2_compile((PCRE2_SPTR)pattern, PCRE2_ZERO_TERMINATED, PCRE2_UTF | PCRE2_UCP, &code, &at, NULL);
+    assert_non_null(re);
+    pcre2_jit_compile(re, PCRE2_JIT_COMPLETE);
+    pcre2_match_data *match = pcre2_match_data_create(1, NULL);
+    const PCRE2_SIZE *v = pcre2_get_ovector_pointer(match);
+    sha256_begin(&sum);
+    for (size_t from = 0;
+         pcre2_match(re, (PCRE2_SPTR)known, text->len, from, PCRE2_NO_UTF_CHECK, match, NULL) > 0;
+         from = v[1]) {
+        uint32_t c;
+        utf8_decode(text->data + v[0], text->len - v[0], &c);
+        sha256_add(&sum, &c, sizeof c);
+        count++;
+    }
+    sha256_end(&sum, hex);
+    assert_string_equal(hex, json_string_value(json_array_get(golden, 1)));
+    assert_int_equal(count, json_integer_value(json_array_get(golden, 0)));
+    pcre2_match_data_free(match);
+    pcre2_code_free(re);
+}
+
+static void t_categories(void **state)
+{
+    (void)state;
+    json_t *golden = json_load_file("tests/golden/tokenizer/categories.json", 0, NULL), *v;
+    struct buf text, room;
+    const char *name, *known;
+    int n = 0;
+    put_all(&text);
+    buf_init(&room, 8 << 20);
+    assert_ptr_equal(tokenizer_known(text.data, 1000, &room), text.data); /* nothing newer: no copy */
+    known = tokenizer_known(text.data, text.len, &room);
+    json_object_foreach(golden, name, v)
+    {
+        if (json_is_string(v))
+            continue;
+        check_category(name, v, &text, known);
+        n++;
+    }
+    assert_int_equal(n, 28);
+    buf_free(&text);
+    buf_free(&room);
+    json_decref(golden);
+}
+
 static void t_truncated(void **state)
 {
     (void)state;
@@ -339,6 +406,7 @@ static const struct CMUnitTest tests[] = {
     CLAIM("decoding gives back the bytes that were encoded; long pieces stay fast", t_round_trip),
     CLAIM("words and merges in every spelling that JSON has; ids may have gaps", t_spellings),
     CLAIM("patterns see Unicode and have no depth; whole tokens where the file asks for them", t_patterns),
+    CLAIM("every character has the category that the published splits give it", t_categories),
     CLAIM("a file that ends too early is refused wherever it ends", t_truncated),
     CLAIM("whatever would change the ids is refused and named", t_refusals),
 };

@@ -87,6 +87,8 @@ struct encoder { /* scratch of one call */
     const struct tokenizer *t;
     struct tokens *out;
     pcre2_match_data *match;
+    const char *text, *known; /* the text being split, and what patterns see of it */
+    struct buf room;          /* of `known` */
     struct symbol *symbols;
     struct candidate *heap;
     int cap, heap_n;
@@ -199,7 +201,8 @@ static void encode_split(struct encoder *x, int stage, const char *s, size_t n)
         return;
     }
     size_t done = 0, from = 0, begin, end;
-    while (from < n && next_match(x, x->t->splits[stage], s, n, from, &begin, &end)) {
+    const char *seen = x->t->literal[stage] ? s : x->known + (s - x->text);
+    while (from < n && next_match(x, x->t->splits[stage], seen, n, from, &begin, &end)) {
         if (end <= begin) { /* an empty match splits nothing: continue after the next character */
             for (from = end + 1; from < n && (s[from] & 0xc0) == 0x80; from++)
                 ;
@@ -218,6 +221,8 @@ static void encode_plain(struct encoder *x, const char *s, size_t n)
 {
     while (n) {
         size_t valid = utf8_valid_prefix(s, n < SPLIT_MAX ? n : SPLIT_MAX);
+        x->text = s;
+        x->known = tokenizer_known(s, valid, &x->room);
         encode_split(x, 0, s, valid);
         s += valid;
         n -= valid;
@@ -270,10 +275,12 @@ void tokenizer_encode_parts(const struct tokenizer *t, const struct text_part *p
         die(ERR_ENV, "out of memory");
     struct buf plain;
     buf_init(&plain, (size_t)-1 / 4);
+    buf_init(&x.room, (size_t)-1 / 4);
     for (int i = 0; i < n; i++)
         scan_part(&x, &parts[i], &plain);
     flush_plain(&x, &plain, NULL);
     buf_free(&plain);
+    buf_free(&x.room);
     pcre2_match_data_free(x.match);
     free(x.symbols);
     free(x.heap);

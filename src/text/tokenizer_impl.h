@@ -38,6 +38,7 @@ struct tokenizer {
     int n_added;
     int added_from[257]; /* those that start with byte b: added[added_from[b] .. added_from[b + 1]) */
     pcre2_code *splits[TOKENIZER_MAX_SPLITS];
+    bool literal[TOKENIZER_MAX_SPLITS]; /* a text, not a pattern */
     int n_splits;
     bool trained_split; /* the pattern is that of the training */
     bool ignore_merges; /* a word that is a token needs no merging */
@@ -48,6 +49,10 @@ uint32_t tokenizer_merge_slot(const struct tokenizer *t, int32_t left,
                               int32_t right); /* its slot or a free one */
 
 int tokenizer_read_splits(struct tokenizer *t, const json_t *pre_tokenizer, struct err *e);
+
+/* A text of n bytes of UTF-8 as the split patterns see it (tokenizer_unicode.c): s itself, or a copy in
+ * `room` with stand-ins at the same bytes, valid until the next call with that room. */
+const char *tokenizer_known(const char *s, size_t n, struct buf *room);
 
 /* ---- tokenizer_json.c: the two long parts of a tokenizer.json, read in place --------------------------- */
 

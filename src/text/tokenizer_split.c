@@ -50,6 +50,7 @@ static int compile_split(struct tokenizer *t, const char *pattern, uint32_t flag
         pcre2_get_error_message(code, why, sizeof why);
         return err_set(e, ERR_MODEL, "split pattern, character %zu: %s", at, (char *)why);
     }
+    t->literal[t->n_splits] = flags & PCRE2_LITERAL;
     t->splits[t->n_splits++] = re;
     pcre2_jit_compile(re, PCRE2_JIT_COMPLETE); /* where there is no JIT, matching is only slower */
     return 0;

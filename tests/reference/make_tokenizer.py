@@ -9,10 +9,11 @@ texts.json  the SHA-256 of the tokenizer.json that transformers' own converter m
             the texts, of their ids by Hugging Face tokenizers with special tokens recognised, and of
             their ids without, which is checked against tiktoken.  The texts themselves are drawn by a
             generator that a test can repeat: the kinds of characters it draws from stand in the file.
-            A second list has every assigned character between letters, spaces and digits.
+            A second list has every code point between letters, spaces and digits: the expressions of
+            both are of Unicode 16.
 
 Made with mistral-common 1.13.1, transformers 5.23.0, tokenizers 0.23.3 and tiktoken 0.14.0 under Python
-3.11, whose Unicode 14 says which characters are assigned; all are only needed to make the files again.
+3.11, whose Unicode 14 says which characters the texts are drawn from; all are only needed to make the files again.
 """
 import argparse
 import base64
@@ -30,7 +31,7 @@ import tiktoken
 from tokenizers import AddedToken, Tokenizer
 from transformers.integrations.mistral.tokenizer import MistralConverter
 
-SEED, TEXTS, BLOCK, CHARS = 20261121, 100_000, 1000, 4096
+SEED, TEXTS, BLOCK, CHARS = 20261121, 100_000, 1000, 16384
 SPECIAL, IDS, BITS = 1000, 131072, 17
 ADDED = ["<image>", "<img>", "</img>", "<quad>", "</quad>", "<ref>", "</ref>", "<box>", "</box>", "<video>"]
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -221,7 +222,7 @@ def main():
                             mergeable_ranks={w: r for r, w in enumerate(words)})
     known = assigned()
     kinds = [[list(r) for r in k] for k in KINDS] + [known]
-    chars = [chr(c) for a, b in known for c in range(a, b + 1)]
+    chars = [chr(c) for c in range(0x110000) if not 0xd800 <= c < 0xe000]
     packages = ["mistral-common", "transformers", "tokenizers", "tiktoken"]
     root = {
         "generator": "make_tokenizer.py", "seed": SEED, "unicode": unicodedata.unidata_version,
