@@ -100,13 +100,15 @@ static bool read_triple(struct reader *r, const char *names, float out[3])
     return true;
 }
 
-static void read_norm(struct reader *config, struct reader *pre, struct model_config *c)
+/* In config.json, in the preprocessor's file or, as transformers 5 saves it, in vision_config. */
+static void read_norm(struct reader *config, struct reader *pre, struct reader *vit, struct model_config *c)
 {
     memcpy(c->mean, clip_mean, sizeof clip_mean);
     memcpy(c->std, clip_std, sizeof clip_std);
-    bool mean =
-        read_triple(config, "norm_mean", c->mean) || read_triple(pre, "norm_mean|image_mean", c->mean);
-    bool std = read_triple(config, "norm_std", c->std) || read_triple(pre, "norm_std|image_std", c->std);
+    bool mean = read_triple(config, "norm_mean", c->mean) ||
+                read_triple(pre, "norm_mean|image_mean", c->mean) || read_triple(vit, "norm_mean", c->mean);
+    bool std = read_triple(config, "norm_std", c->std) || read_triple(pre, "norm_std|image_std", c->std) ||
+               read_triple(vit, "norm_std", c->std);
     if (!mean || !std)
         warn("%s: no 'norm_mean' and 'norm_std'; going on with those of CLIP", config->where);
     for (int i = 0; i < 3; i++)
@@ -121,7 +123,7 @@ void config_read_vision(struct reader *config, struct reader *pre, struct model_
     read_native(&vit, &c->vit);
     read_image(config, c);
     read_vit(&vit, &c->vit);
-    read_norm(config, pre, c);
+    read_norm(config, pre, &vit, c);
     c->max_tiles = 12;
     if (pre->object) {
         c->max_tiles = reader_int(pre, "max_num_tiles", 1, 64, 12);

@@ -71,7 +71,7 @@ static struct weight *gate_matrix(struct binder *x, const char *name, int64_t ro
     void *copy = NULL;
     struct weight *w = binder_makes(x)
                            ? binder_synthetic_weight(x, t, QUANT_NONE, DT_F32, rows, cols)
-                           : x->b->ops->pack(x->b, binder_host_view(t, rows, cols, &copy), DT_F32);
+                           : x->b->ops->pack(x->b, binder_host_view(x, t, rows, cols, &copy), DT_F32);
     free(copy);
     binder_done(x, t);
     return binder_own_weight(x, w);
@@ -227,10 +227,15 @@ static bool starts(const char *s, const char *front)
     return !strncmp(s, front, strlen(front));
 }
 
-/* A layer scale must be one in this tower; any other value is another model. */
+/* A layer scale, by the name of timm or of transformers 5, must be one in this tower: any other value is
+ * another model. */
 static bool is_unit_scale(struct binder *x, const struct st_tensor *t)
 {
-    if (!starts(t->name, VIT "blocks.") || !(strstr(t->name, ".ls1") || strstr(t->name, ".ls2")))
+    static const char *const names[] = {".ls1", ".ls2", ".layer_scale1.lambda1", ".layer_scale2.lambda1"};
+    bool scale = false;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        scale = scale || strstr(t->name, names[i]);
+    if (!scale || !starts(t->name, VIT "blocks."))
         return false;
     if (t->dtype != DT_BF16 && t->dtype != DT_F32 && t->dtype != DT_F16)
         return false;

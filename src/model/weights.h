@@ -1,32 +1,33 @@
 /* weights.h - every tensor of a model, bound once by name, shape and dtype.
  *
- * Afterwards code says layer->mamba.in_proj and never a string.  A tensor that is missing, has another
- * shape than the config asks for, or a dtype that cannot be multiplied is refused with its name, what was
- * expected and what was found; so is an unknown tensor, unless it is known to be of no use at run time.
+ * Afterwards code says layer->mamba.in_proj and never a string.  A tensor that is missing, has another shape
+ * than the config asks for, or a dtype that cannot be multiplied is refused with its name, what was expected
+ * and what was found; so is an unknown tensor, unless it is known to be of no use at run time, and one with a
+ * NaN or an infinity among the values that are copied or packed (mapped ones are not read at the start).
  *
- * In RAM: matrices are packed into the layout the backend multiplies fastest, tensor by tensor out of
- * the mapped file, whose pages are given back: a model is in memory once.  They are bf16 (f32 when the
- * run is in f32 and the file has more than bf16) or quantized (ops/quant.h).
+ * In RAM: matrices are packed into the layout the backend multiplies fastest, tensor by tensor out of the
+ * mapped file, whose pages are given back: a model is in memory once.  They are bf16 (f32 when the run is in
+ * f32 and the file has more than bf16) or quantized (ops/quant.h).
  *
- * Mapped: matrices and embeddings stored in the type wanted stay in the file, which must stay open;
- * nothing is read at the start, so a model larger than memory opens at once.  Those that do not fit in
- * `resident` bytes are read again for every product: experts, of which a token needs few, first.
- * Vectors and small constants are copied to f32 in both cases.
+ * Mapped: matrices and embeddings stored in the type wanted stay in the file, which must stay open; nothing
+ * is read at the start, so a model larger than memory opens at once.  Those that do not fit in `resident`
+ * bytes are read again for every product: experts, of which a token needs few, first. Vectors and small
+ * constants are copied to f32 in both cases.
  *
- * Quantized weights.  A checkpoint may store matrices as FP8 or NVFP4: those with a tensor of scales
- * next to them, whatever the config says.  They stay in 8 or 4 bits and are multiplied with activations
- * that are not rounded any further; scales of activations (input_scale) and of keys and values are
- * ignored.  Other matrices may be quantized at the start:
+ * Quantized weights.  A checkpoint may store matrices as FP8 or NVFP4: those with a tensor of scales next to
+ * them, whatever the config says.  They stay in 8 or 4 bits and are multiplied with activations that are not
+ * rounded any further; scales of activations (input_scale) and of keys and values are ignored.  Other
+ * matrices may be quantized at the start:
  *
  *   int8   matrices of the layers, experts, lm_head
  *   int4   matrices of the layers, experts; lm_head in int8
  *   fp8    as int8, in e4m3: an error in proportion to each value instead of to the largest of its row
  *
  * Never quantized here are embeddings (a token reads one row), norms, the convolution, the router and
- * constants, all too small to matter, and the vision tower and the projector: their error would be the
- * same in all tokens of an image, and they are 7 % of the published model.  lm_head has 8 bits at least,
- * because its rows compete with each other.  Nothing becomes wider than it is stored, except by asking
- * for bf16, which dequantizes stored codes and rounds to bf16.
+ * constants, all too small to matter, and the vision tower and the projector: their error would be the same
+ * in all tokens of an image, and they are 7 % of the published model.  lm_head has 8 bits at least, because
+ * its rows compete with each other.  Nothing becomes wider than it is stored, except by asking for bf16,
+ * which dequantizes stored codes and rounds to bf16.
  */
 #ifndef HOLORUN_MODEL_WEIGHTS_H
 #define HOLORUN_MODEL_WEIGHTS_H

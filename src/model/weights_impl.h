@@ -71,8 +71,10 @@ bool binder_stays_mapped(const struct binder *x, const struct st_tensor *t, enum
 /* Experts: of many such matrices a token needs few. */
 bool binder_is_expert(const struct st_tensor *t);
 
-/* The tensor as a matrix on the host; the caller frees *copy. */
-struct tensor binder_host_view(const struct st_tensor *t, int64_t rows, int64_t cols, void **copy);
+/* The tensor as a matrix on the host, aligned, for values that are about to be read: a failure when some are
+ * NaN or infinite.  The caller frees *copy. */
+struct tensor binder_host_view(struct binder *x, const struct st_tensor *t, int64_t rows, int64_t cols,
+                               void **copy);
 
 /* Turns a stored tensor into a weight, the only place that does; and the same by name. */
 struct weight *binder_weight(struct binder *x, enum role role, const struct stored *m);

@@ -3,8 +3,8 @@
  *
  * A quantized matrix X.weight of a published checkpoint comes with further tensors:
  *
- *   FP8     X.weight f8e4m3 [out, in]   X.weight_scale f32 [] or [1], or f32 or bf16 [out] or [out, 1]
- *   NVFP4   X.weight u8 [out, in / 2]   X.weight_scale f8e4m3 [out, in / 16]  X.weight_scale_2 f32 [] or [1]
+ *   FP8     X.weight f8e4m3 [out, in]   X.weight_scale of a float type: [], [1], [out] or [out, 1]
+ *   NVFP4   X.weight u8 [out, in / 2]   X.weight_scale f8e4m3 [out, in / 16]  X.weight_scale_2, one
  *
  * and X.input_scale, which matters only where activations are quantized, too.
  */
@@ -50,52 +50,49 @@ static bool has_shape(const struct st_tensor *t, enum dtype dtype, int64_t rows,
     return t->dtype == dtype && t->dims == 2 && t->shape[0] == rows && t->shape[1] == cols;
 }
 
-/* Reads a scalar scale. */
-static bool read_scale(struct binder *x, const struct st_tensor *t, float *out)
-{
-    if (t->dtype != DT_F32 || t->bytes != sizeof *out) {
-        char found[128];
-        safetensors_shape_text(t, found, sizeof found);
-        binder_fail(x, "tensor '%s' is %s %s; expected one f32", t->name, dtype_name(t->dtype), found);
-        return false;
-    }
-    *out = 1;
-    if (!x->o->shapes_only)
-        memcpy(out, t->data, sizeof *out);
-    if (isfinite(*out) && *out > 0)
-        return true;
-    binder_fail(x, "tensor '%s' is %g; expected a scale above 0", t->name, (double)*out);
-    return false;
-}
-
-static bool is_scale_of_rows(const struct st_tensor *t, int64_t rows)
+static bool is_column(const struct st_tensor *t, int64_t rows)
 {
     bool column = t->dims == 2 && t->shape[0] == rows && t->shape[1] == 1;
-    return rows > 1 && (column || (t->dims == 1 && t->shape[0] == rows)) &&
-           (t->dtype == DT_F32 || t->dtype == DT_BF16);
+    return column || (t->dims == 1 && t->shape[0] == rows);
 }
 
-/* One scale for each row, which the caller frees; NULL on failure. */
+/* Scales above 0, one for each row or one alone ([], [1] or [1, 1]), which the caller frees; NULL on
+ * failure. */
 static float *read_scales(struct binder *x, const struct st_tensor *t, int64_t rows)
 {
+    bool floats = t->dtype == DT_F32 || t->dtype == DT_BF16 || t->dtype == DT_F16;
+    if (!floats || !(is_column(t, rows) || (rows == 1 && t->dims == 0))) {
+        char found[128];
+        safetensors_shape_text(t, found, sizeof found);
+        binder_fail(x, "tensor '%s' is %s %s; expected one f32, f16 or bf16, or one for each row", t->name,
+                    dtype_name(t->dtype), found);
+        return NULL;
+    }
+    void *copy = NULL;
     float *out = xcalloc((unsigned long)rows, sizeof *out);
+    if (!x->o->shapes_only)
+        tensor_convert((struct tensor){out, DT_F32, 1, rows, rows}, binder_host_view(x, t, 1, rows, &copy));
+    free(copy);
     for (int64_t n = 0; n < rows && !x->o->shapes_only; n++) {
-        const char *at = (const char *)t->data + (size_t)n * dtype_size(t->dtype);
-        uint16_t half;
-        if (t->dtype == DT_F32) {
-            memcpy(&out[n], at, sizeof out[n]);
-        } else {
-            memcpy(&half, at, sizeof half);
-            out[n] = bf16_to_f32(half);
-        }
         if (isfinite(out[n]) && out[n] > 0)
             continue;
-        binder_fail(x, "tensor '%s' has %g for row %lld; expected scales above 0", t->name, (double)out[n],
-                    (long long)n);
+        if (rows == 1)
+            binder_fail(x, "tensor '%s' is %g; expected a scale above 0", t->name, (double)out[n]);
+        else
+            binder_fail(x, "tensor '%s' has %g for row %lld; expected scales above 0", t->name,
+                        (double)out[n], (long long)n);
         free(out);
         return NULL;
     }
     return out;
+}
+
+static bool read_scale(struct binder *x, const struct st_tensor *t, float *out)
+{
+    float *one = read_scales(x, t, 1);
+    *out = one ? *one : 0;
+    free(one);
+    return one;
 }
 
 /* e4m3 has no infinity, and one NaN of either sign. */
@@ -119,10 +116,10 @@ static bool take_f8(struct binder *x, struct stored *m, const struct st_tensor *
     }
     m->format = QUANT_F8;
     m->source.stored = (struct tensor){(void *)(uintptr_t)m->t->data, DT_F8E4M3, rows, cols, cols};
-    if (!is_scale_of_rows(scale, rows))
-        return read_scale(x, scale, &m->source.scale) && all_numbers(x, m->t);
     if (!all_numbers(x, m->t))
         return false;
+    if (rows == 1 || !is_column(scale, rows))
+        return read_scale(x, scale, &m->source.scale);
     m->source.scales = m->scales = read_scales(x, scale, rows);
     return m->scales;
 }
@@ -223,7 +220,7 @@ struct weight *binder_quantized(struct binder *x, enum quant_format format, cons
         die(ERR_ENV, "out of memory: %zu bytes asked for", bytes);
     void *copy = NULL;
     if (!m->format)
-        s.stored = binder_host_view(m->t, s.rows, s.cols, &copy);
+        s.stored = binder_host_view(x, m->t, s.rows, s.cols, &copy);
     ops->quant_pack(x->b, room, format, &s);
     free(copy);
     if (cached)

@@ -8,6 +8,7 @@
 #include "ops/quant.h"
 
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -72,16 +73,53 @@ static bool is_aligned(const struct st_tensor *t)
     return (uintptr_t)t->data % dtype_size(t->dtype) == 0;
 }
 
-/* A header may leave the data unaligned: then *copy is an aligned copy. */
-struct tensor binder_host_view(const struct st_tensor *t, int64_t rows, int64_t cols, void **copy)
+/* ---- values that are no numbers ------------------------------------------------------------------------ */
+
+struct finite_task {
+    struct tensor t; /* one row */
+    atomic_size_t bad;
+};
+
+/* NaN and infinity have all bits of the exponent. */
+static void count_range(void *arg, int64_t begin, int64_t end, int thread)
+{
+    struct finite_task *k = arg;
+    const uint16_t *half = k->t.data, bits = k->t.dtype == DT_BF16 ? 0x7f80 : 0x7c00;
+    const uint32_t *word = k->t.data;
+    size_t bad = 0;
+    if (k->t.dtype == DT_F32)
+        for (int64_t i = begin; i < end; i++)
+            bad += (word[i] & 0x7f800000) == 0x7f800000;
+    else
+        for (int64_t i = begin; i < end; i++)
+            bad += (half[i] & bits) == bits;
+    if (bad)
+        atomic_fetch_add(&k->bad, bad);
+}
+
+/* Refuses a tensor with values that no sum survives. */
+static void check_finite(struct binder *x, const struct st_tensor *t, const void *data)
+{
+    int64_t n = (int64_t)(t->bytes / dtype_size(t->dtype));
+    struct finite_task k = {.t = {(void *)(uintptr_t)data, t->dtype, 1, n, n}};
+    pool_for(x->b->pool, n, 1 << 16, count_range, &k);
+    if (k.bad)
+        binder_fail(x, "tensor '%s' of %s has %zu values that are NaN or infinite", t->name, t->file,
+                    (size_t)k.bad);
+}
+
+struct tensor binder_host_view(struct binder *x, const struct st_tensor *t, int64_t rows, int64_t cols,
+                               void **copy)
 {
     const void *data = t->data;
     *copy = NULL;
-    if (!is_aligned(t)) {
+    if (!is_aligned(t)) { /* a header may leave it so */
         *copy = xmalloc(t->bytes, 1);
         memcpy(*copy, data, t->bytes);
         data = *copy;
     }
+    if (!x->o->shapes_only)
+        check_finite(x, t, data);
     return (struct tensor){(void *)(uintptr_t)data, t->dtype, rows, cols, cols};
 }
 
@@ -163,7 +201,7 @@ static struct weight *make_weight(struct binder *x, enum role role, const struct
     if (m->format)
         copy = (host = binder_dequantized(m)).data;
     else
-        host = binder_host_view(t, host.rows, host.cols, &copy);
+        host = binder_host_view(x, t, host.rows, host.cols, &copy);
     struct weight *w = x->b->ops->pack(x->b, host, kept);
     free(copy);
     return w;
@@ -195,7 +233,7 @@ struct tensor binder_upload(struct binder *x, const struct st_tensor *t, enum dt
         binder_make(x, t, out);
     } else if (!x->o->shapes_only) {
         void *copy;
-        x->b->ops->upload(x->b, out, binder_host_view(t, rows, cols, &copy));
+        x->b->ops->upload(x->b, out, binder_host_view(x, t, rows, cols, &copy));
         free(copy);
     }
     binder_done(x, t);
@@ -219,7 +257,7 @@ float *binder_numbers(struct binder *x, const struct st_tensor *t)
     if (x->o->shapes_only || x->o->random)
         return out;
     tensor_convert((struct tensor){out, DT_F32, 1, (int64_t)n, (int64_t)n},
-                   binder_host_view(t, 1, (int64_t)n, &copy));
+                   binder_host_view(x, t, 1, (int64_t)n, &copy));
     free(copy);
     binder_done(x, t);
     return out;
