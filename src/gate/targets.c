@@ -177,11 +177,11 @@ int gate_look(struct gate *g, const struct action *a, const struct view_transfor
     s->thought = *g->thought ? g->thought : NULL;
     if (look_up_windows(g, e))
         return -1;
-    writing_begin(s, g->subject.typed); /* with what is known of windows and held keys now */
-    add_receivers(g, a);
-    look_for_shells(s, uses_keyboard(a->kind));
     if (uses_pointer(a->kind) || a->kind == ACT_TYPE)
         look_up_names(g);
+    writing_begin(s, g->subject.typed); /* with what is known of windows, names and held keys now */
+    add_receivers(g, a);
+    look_for_shells(s, uses_keyboard(a->kind));
     read_selections(g);
     remember_before(g, a);
     return 0;

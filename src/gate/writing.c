@@ -91,9 +91,18 @@ static bool drops(const struct policy_subject *s)
     return s->action->kind == ACT_MUP && s->drags;
 }
 
-static bool pastes_by_element(const struct action *a)
+/* An entry of a menu, by what the model or the program calls it. */
+static bool pastes_by_name(const struct policy_subject *s)
 {
-    return a->kind == ACT_CLICK && strcasestr(a->element, "paste");
+    static const char *const words[] = {"paste", "einfügen", "coller",  "pegar",      "incolla",
+                                        "colar", "plakken",  "wklej",   "klistra in", "вставить",
+                                        "粘贴",  "貼り付け", "붙여넣기"};
+    const struct action *a = s->action;
+    const char *name = s->n_targets ? s->targets[0].name : "";
+    for (size_t i = 0; a->kind == ACT_CLICK && i < sizeof words / sizeof *words; i++)
+        if (strcasestr(a->element, words[i]) || strcasestr(name, words[i]))
+            return true;
+    return false;
 }
 
 unsigned writing_sources(const struct policy_subject *s)
@@ -102,7 +111,7 @@ unsigned writing_sources(const struct policy_subject *s)
     bool pointer = a->kind == ACT_CLICK || a->kind == ACT_MDOWN || a->kind == ACT_MUP || a->kind == ACT_DRAG;
     if ((pointer && a->button == 2) || drops(s))
         return WRITING_PRIMARY;
-    if (pastes_by_element(a))
+    if (pastes_by_name(s))
         return WRITING_CLIPBOARD;
     if (!presses_keys(a->kind))
         return WRITING_NONE;
