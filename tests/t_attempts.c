@@ -9,6 +9,7 @@
  */
 #include "arena.h"
 #include "check.h"
+#include "program.h"
 #include "spell.h"
 
 #include "base/clock.h"
@@ -559,13 +560,19 @@ static void t_questions(void **state)
             continue;
         arena_reset(&s.a, window_of(&s, questions[m.what].focus));
         arena_select(&s.a, "harmless", NULL);
-        open_gate(&s, questions[m.what].rules, "cmd:sleep 0.5");
+        /* yes to the first question, no to the same question with another picture */
+        char *asked = xvfb_place(&s.a.x, "asked");
+        char *answer = xasprintf("cmd:test -e %s && exit 1; touch %s; sleep 0.5", asked, asked);
+        unlink(asked);
+        open_gate(&s, questions[m.what].rules, answer);
         pthread_create(&thread, NULL, change, &m);
         enum result r =
             try_wants(&s, s.dialects[i % DIALECTS], &questions[m.what].want, 1, "Next step.", true);
         pthread_join(thread, NULL);
         count(&s, &c, questions[m.what].name, dialects[i % DIALECTS], r);
         close_gate(&s);
+        free(answer);
+        free(asked);
     }
     close_session(&s);
     check_note("%d questions during which something changed, %d of the actions passed", c.tried, c.passed);
