@@ -108,7 +108,7 @@ struct screen {
 
     struct held held;
     int64_t events;
-    unsigned opened; /* windows that no window manager manages, so far */
+    unsigned opened;                        /* windows that no window manager manages, so far */
     int (*check)(void *arg, struct err *e); /* screen_set_check() */
     void *check_arg;
 };

@@ -83,7 +83,7 @@ struct test {
     int steps, retries, attempts, validator; /* 0: the command line or the dialect decides; retries: -1 */
     double timeout;                          /* seconds for the agent; 0: the command line decides */
     uint64_t seed;
-    const char *recording; /* of `holorun record`, played in place of a model; NULL: none */
+    const char *recording;               /* of `holorun record`, played in place of a model; NULL: none */
     const char *policy, *const *secrets; /* as in `run`; policy NULL: none; secrets ended by NULL */
     const char *tags[SUITE_MAX_TAGS + 1];
     bool expect_fail, expect_infeasible;
