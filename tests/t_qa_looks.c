@@ -4,6 +4,10 @@
 #include "check.h"
 #include "qa_program.h"
 
+#include "base/clock.h"
+#include "base/image.h"
+#include "screen/screen.h"
+
 static const json_t *check_at(const struct qa_program *q, const char *id, size_t i)
 {
     const json_t *attempt = json_array_get(json_object_get(qa_program_test(q, id), "attempts"), 0);
@@ -143,10 +147,51 @@ static void t_wait(void **state)
     qa_program_close(&q);
 }
 
+/* `holorun wait`, as a step of a script. */
+static void t_wait_command(void **state)
+{
+    (void)state;
+    struct xvfb x;
+    struct outcome o = {0};
+    if (xvfb_start(&x, "640x480x24", NULL))
+        skip();
+    char *form = realpath(helper_path("form"), NULL), *png = xvfb_place(&x, "screen.png");
+    if (!form)
+        skip();
+    pid_t late =
+        program_start(&x, WORDS("wait", "--window", "^DIALOG", "--text", "Tippom", "--seconds", "30"));
+    clock_sleep_ms(500); /* it waits for what starts after it */
+    xvfb_spawn(&x, "form.log",
+               (const char *const[]){form, "dialog.html?seed=1&kind=buttons&labels=Tippom%7CDonkey", NULL});
+    program_finish(&x, late, &o);
+    if (o.code)
+        fail_msg("%d: %s", o.code, o.err);
+    struct screen *s = screen_open(&(const struct screen_options){.display = NULL}, NULL);
+    struct image now = {0};
+    assert_non_null(s);
+    assert_int_equal(screen_capture(s, &now, NULL) || image_write_png(&now, png, NULL), 0);
+    image_free(&now);
+    screen_close(s);
+    program_run(&x, &o, WORDS("wait", "--region", png, "--area", "0,0,640,480"));
+    assert_int_equal(o.code, 0);
+    program_run(&x, &o, WORDS("wait", "--window", "^Other$", "--seconds", "0.3"));
+    ONE_LINE(&o, ERR_TIME, "until window: expected a window titled '^Other$', there is 'DIALOG");
+    program_run(&x, &o, WORDS("wait", "--window", "DIALOG", "--absent", "--seconds", "0.3"));
+    ONE_LINE(&o, ERR_TIME, "expected no window titled 'DIALOG'");
+    program_run(&x, &o, WORDS("wait", "--region", "/no/such.png", "--seconds", "0.3"));
+    ONE_LINE(&o, ERR_ENV, "there is no image '/no/such.png'");
+    program_run(&x, &o, WORDS("wait", "--area", "1,2,3", "--region", png));
+    assert_int_equal(o.code, ERR_USAGE);
+    outcome_free(&o);
+    free(form), free(png);
+    xvfb_stop(&x);
+}
+
 static const struct CMUnitTest tests[] = {
     CLAIM("the clipboard and the primary selection are checked, whole and in pieces", t_clipboard),
     CLAIM("elements that programs tell screen readers are found by role, name, window and state", t_elements),
     CLAIM("a text that the embedded model reads is there, one that it does not read is undecided", t_reading),
+    CLAIM("a script waits for a window, an image or a text on the screen", t_wait_command),
     CLAIM("a test waits for windows, files or elements before its agent starts", t_wait),
 };
 

@@ -24,7 +24,7 @@ enum {
 static void put_text(struct buf *b, const char *key, const char *value)
 {
     size_t n = value ? strlen(value) : 0;
-    buf_put_member(b, key, n > TEXT ? value + n - TEXT : value);
+    buf_put_member(b, key, n > TEXT ? value + (n - TEXT) : value);
 }
 
 static void put_list(struct buf *b, const char *key, const char *const *list)

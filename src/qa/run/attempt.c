@@ -128,7 +128,7 @@ static void fill_env(struct attempt_state *s, const char *env[SUITE_MOST_ENV + 3
         env[n++] = s->bus_env = xasprintf("DBUS_SESSION_BUS_ADDRESS=%s", s->bus);
         env[n++] = "QT_LINUX_ACCESSIBILITY_ALWAYS_ON=1";
     }
-    for (int i = 0; t->env[i] && i < SUITE_MOST_ENV; i++)
+    for (int i = 0; i < SUITE_MOST_ENV && t->env[i]; i++)
         env[n++] = t->env[i];
     env[n] = NULL;
 }

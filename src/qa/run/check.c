@@ -191,10 +191,12 @@ int check_wait(const struct check_context *s, const struct check *c, struct err 
         probe_until_yes(&probe);
     } while (probe.r.answer != ANSWER_YES && probe.r.answer != ANSWER_ERROR && !probe_cancelled(&probe) &&
              clock_ms_since(start) < 1000 * c->seconds && wait_for_retry(&probe, &(double){poll_last_ms}));
-    int rc = probe_cancelled(&probe)        ? err_set(e, ERR_STOPPED, "stopped")
-             : probe.r.answer == ANSWER_YES ? 0
-                                            : err_set(e, ERR_ENV, "waited %.0f s until %s: %s",
-                                                      clock_ms_since(start) / 1000, c->name, probe.r.detail);
+    int rc = 0;
+    if (probe_cancelled(&probe))
+        rc = err_set(e, ERR_STOPPED, "stopped");
+    else if (probe.r.answer != ANSWER_YES)
+        rc = err_set(e, probe.r.answer == ANSWER_ERROR ? ERR_ENV : ERR_TIME, "waited %.0f s until %s: %s",
+                     clock_ms_since(start) / 1000, c->name, probe.r.detail);
     image_free(&probe.expected);
     image_free(&probe.actual);
     check_result_clear(&probe.r);

@@ -59,7 +59,8 @@ struct check_context {
     const volatile int *cancel; /* or NULL */
 };
 
-/* Waits until a check says yes, for up to its `seconds`; ERR_ENV with what there is instead. */
+/* Waits until a check says yes, for up to its `seconds`.  ERR_TIME with what there is instead; ERR_ENV: it
+ * cannot be checked. */
 int check_wait(const struct check_context *s, const struct check *c, struct err *e);
 
 /* Fills a->checks of an attempt that has none.  -1: *cancel was set, and the remaining checks were not

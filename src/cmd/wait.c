@@ -1,0 +1,110 @@
+/* wait.c - `holorun wait`: a step of a script that ends when the screen shows something: a window, an image
+ * or a text.  The checks are those of suites (qa/run/check.h), on an existing display and without a run.
+ */
+#include "cmd/commands.h"
+
+#include "qa/run/check.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+struct settings {
+    const char *display, *window, *class, *region, *area, *text;
+    double seconds, max_diff;
+    bool absent, json;
+};
+
+static const struct option_spec options[] = {
+    {"display", 'd', OPTION_TEXT, offsetof(struct settings, display), ":N", 0, 256, NULL, "X display",
+     "DISPLAY"},
+    {"window", 'w', OPTION_TEXT, offsetof(struct settings, window), "REGEX", 0, 2000, NULL,
+     "a window whose title matches", NULL},
+    {"class", 0, OPTION_TEXT, offsetof(struct settings, class), "REGEX", 0, 2000, NULL,
+     "a window whose class matches", NULL},
+    {"region", 'r', OPTION_TEXT, offsetof(struct settings, region), "FILE", 0, 4096, NULL,
+     "the screen, or --area of it, looks like this PNG", NULL},
+    {"area", 0, OPTION_TEXT, offsetof(struct settings, area), "X,Y,W,H", 0, 64, NULL,
+     "with --region: the part of the screen that is compared", NULL},
+    {"max-diff", 0, OPTION_NUMBER, offsetof(struct settings, max_diff), "FRACTION", 0, 1, "0.01",
+     "with --region: pixels that may differ", NULL},
+    {"text", 't', OPTION_TEXT, offsetof(struct settings, text), "WORDS", 0, 4096, NULL,
+     "a text that the embedded model reads on the screen", NULL},
+    {"absent", 0, OPTION_FLAG, offsetof(struct settings, absent),
+     .help = "with --window or --class: until it is gone"},
+    {"seconds", 's', OPTION_NUMBER, offsetof(struct settings, seconds), "SECONDS", 0, 86400, "30",
+     "how long at most", NULL},
+    JSON_OPTION(struct settings),
+    {0},
+};
+
+const struct command wait_command = {
+    "wait",
+    "",
+    "wait until a window, an image or a text is on the screen",
+    "A step between others in a script. All of what is asked for must hold, one after the other. Exit code "
+    "0: it does; 124: it did not within the time, and the message says what there is instead. The embedded "
+    "model reads its own theme well and others badly: that it has read a text shows that it is there, that "
+    "it has not shows nothing, so it cannot be asked whether a text is gone.",
+    "holorun wait --window '^Dashboard' --seconds 60\nholorun wait --region logo.png --area 0,0,200,60\n"
+    "holorun run 'Open the report.' && holorun wait --window Report && holorun run 'Print it.'\n",
+    options,
+    cmd_wait};
+
+/* The checks that are asked for; returns how many, or -1. */
+static int fill_checks(const struct settings *s, struct check c[3], struct err *e)
+{
+    struct check base = {
+        .seconds = s->seconds, .max_diff = s->max_diff, .tolerance = 16, .passes = 1, .frames = 1};
+    int n = 0, end = 0, area[4] = {0};
+    if (s->area && (sscanf(s->area, "%5d,%5d,%5d,%5d%n", &area[0], &area[1], &area[2], &area[3], &end) != 4 ||
+                    s->area[end] || area[0] < 0 || area[1] < 0 || area[2] < 1 || area[3] < 1))
+        return err_set(e, ERR_USAGE, "--area: expected X,Y,W,H in pixels, as 0,0,200,60");
+    if (s->absent && (s->region || s->text))
+        return err_set(e, ERR_USAGE, "--absent goes with --window and --class only");
+    if (s->window || s->class) {
+        c[n] = base;
+        c[n].kind = CHECK_WINDOW;
+        c[n].text = s->window;
+        c[n].text2 = s->class;
+        c[n].absent = s->absent;
+        c[n++].name = "window";
+    }
+    if (s->region) {
+        c[n] = base;
+        c[n].kind = CHECK_REGION;
+        c[n].text = s->region;
+        for (int i = 0; i < 4; i++)
+            c[n].area[i] = area[i];
+        c[n++].name = "region";
+    }
+    if (s->text) {
+        c[n] = base;
+        c[n].kind = CHECK_TEXT;
+        c[n].text = s->text;
+        c[n].reading = true;
+        c[n++].name = "text";
+    }
+    return n ? n : err_set(e, ERR_USAGE, "nothing to wait for: give --window, --class, --region or --text");
+}
+
+int cmd_wait(int argc, char **argv)
+{
+    struct err e = ERR_INIT;
+    struct settings s = {0};
+    struct check checks[3];
+    int n = options_parse(&wait_command, &s, argc, argv, &e);
+    n = n < 0 ? n : fill_checks(&s, checks, &e);
+    if (n < 0)
+        return options_refuse(&wait_command, &e);
+    screen_install_signals();
+    const struct screen_options o = {.display = s.display};
+    struct screen *screen = screen_open(&o, &e);
+    const struct check_context context = {.screen = screen, .cancel = screen_stop_flag(screen)};
+    int rc = screen ? 0 : -1;
+    for (int i = 0; i < n && rc == 0; i++)
+        rc = check_wait(&context, &checks[i], &e);
+    screen_close(screen);
+    if (rc == 0 && s.json)
+        puts("{\"status\": \"there\"}");
+    return rc ? options_failed(&e) : 0;
+}
