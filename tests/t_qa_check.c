@@ -149,6 +149,32 @@ static void t_fake(void **state)
     qa_program_close(&q);
 }
 
+/* A test with a recording needs no replies, and a wrong recording is found. */
+static void t_recording(void **state)
+{
+    (void)state;
+    static const char good[] = "{\"holorun_recording\": 1, \"screen\": [800, 600]}\n"
+                               "{\"wait_until\": \"rest\", \"seconds\": 1}\n";
+    struct qa_program q;
+    qa_program_open(&q);
+    put(&q, "s.yaml",
+        "tests:\n  - id: a\n    task: Do it.\n    recording: r.jsonl\n  - id: b\n    task: Do it.\n");
+    put(&q, "r.jsonl", good);
+    qa_program_reply(&q, "b", ANSWER("Done."));
+    run_in(&q, WORDS("qa", "s.yaml", "--check", "--fake", "replies"));
+    if (q.o.code)
+        fail_msg("%s", q.o.err);
+    run_in(&q, WORDS("qa", "s.yaml", "--check", "--fake", "r.jsonl"));
+    if (q.o.code)
+        fail_msg("%s", q.o.err);
+    put(&q, "r.jsonl", "{\"holorun_recording\": 1, \"screen\": [800, 600]}\n{\"action\": 3}\n");
+    run_in(&q, WORDS("qa", "s.yaml", "--check", "--fake", "replies"));
+    assert_int_equal(q.o.code, ERR_USAGE);
+    assert_non_null(strstr(q.o.err, "s.yaml:2: test 'a': "));
+    assert_non_null(strstr(q.o.err, "r.jsonl"));
+    qa_program_close(&q);
+}
+
 /* A script that is too short shows only while it runs. */
 static void t_short(void **state)
 {
@@ -215,6 +241,7 @@ static const struct CMUnitTest tests[] = {
     CLAIM("--check finds all mistakes of a suite at once, its secrets, policies, images and replies included",
           t_many),
     CLAIM("a wrong --fake is a usage error, and nothing starts", t_fake),
+    CLAIM("a recording takes the place of replies, and its mistakes are found", t_recording),
     CLAIM("replies that end too early make the exit code that of a usage error", t_short),
     CLAIM("a {{NAME}} without such a secret is an error, also with --list", t_secret_names),
     CLAIM("suites, specs, policies and replies may have a byte order mark and CR LF", t_bom),

@@ -5,6 +5,8 @@
 #include "actions/dialect.h"
 #include "base/file.h"
 #include "gate/policy.h"
+#include "record/playback.h"
+#include "record/recording.h"
 
 #include <stdarg.h>
 #include <stdlib.h>
@@ -56,10 +58,23 @@ static void search_replies(const struct search *s, struct llm *replies, const ch
     }
 }
 
+static void search_recording(const struct search *s, const char *path)
+{
+    struct err e = ERR_INIT;
+    struct recording *r = recording_read(path, &e);
+    if (!r)
+        found(s, "%s", e.text);
+    recording_free(r);
+}
+
 static void search_script(const struct search *s, const char *path)
 {
     struct err e = ERR_INIT;
     struct stat st;
+    if (playback_is(path)) {
+        search_recording(s, path);
+        return;
+    }
     if (stat(path, &st) == 0 && !S_ISREG(st.st_mode)) {
         found(s, "--fake: '%s' is not a file", path);
         return;
@@ -88,7 +103,7 @@ static void search_fake(struct search *s, const char *fake)
     for (int i = 0; i < s->suite->n; i++) {
         s->test = &s->suite->tests[i];
         char *path = xasprintf("%s/%s.txt", fake, s->test->id);
-        if (s->test->selected)
+        if (s->test->selected && !s->test->recording)
             search_script(s, path);
         free(path);
     }
@@ -157,6 +172,8 @@ void preflight(const struct suite *s, const struct run_settings *settings, bool 
         search.test = &s->tests[i];
         if (!search.test->selected)
             continue;
+        if (search.test->recording)
+            search_recording(&search, search.test->recording);
         search_secrets(&search);
         search_policy(&search, search.test->policy);
         if (!update_golden)
