@@ -190,7 +190,8 @@ struct walk {
     json_t *found;
     int64_t start;
     double seconds;
-    bool cut;
+    bool cut;    /* the time is over, or there are too many */
+    bool silent; /* a program did not answer */
 };
 
 static bool is_over(struct walk *w)
@@ -210,6 +211,7 @@ static void visit(struct walk *w, void *object, const char *window, int depth)
         window = json_string_value(json_object_get(one, "name"));
     }
     int n = spi.child_count(object, NULL);
+    w->silent |= n < 0;
     for (int i = 0; i < n && !is_over(w); i++) {
         void *child = spi.child_at(object, i, NULL);
         if (child)
@@ -224,7 +226,8 @@ static void visit_all(struct walk *w)
     int programs = desktop ? spi.child_count(desktop, NULL) : 0;
     for (int i = 0; i < programs && !is_over(w); i++) {
         void *program = spi.child_at(desktop, i, NULL);
-        int windows = program ? spi.child_count(program, NULL) : 0;
+        int windows = program ? spi.child_count(program, NULL) : -1;
+        w->silent |= windows < 0;
         for (int k = 0; k < windows && !is_over(w); k++) {
             void *window = spi.child_at(program, k, NULL);
             if (window)
@@ -278,13 +281,15 @@ static void print_all(const struct walk *w, bool json)
     size_t i;
     json_t *one;
     if (json) {
-        json_t *all = json_pack("{s:O, s:b}", "elements", w->found, "complete", !w->cut);
+        json_t *all = json_pack("{s:O, s:b}", "elements", w->found, "complete", !w->cut && !w->silent);
         json_dumpf(all, stdout, JSON_COMPACT);
         putchar('\n');
         json_decref(all);
         return;
     }
     json_array_foreach(w->found, i, one) print_element(one);
+    if (w->silent)
+        warn("a program does not answer");
     if (w->cut)
         warn("there is more than was told in the time, or than %d elements", ELEMENTS);
 }

@@ -109,9 +109,9 @@ enum answer check_element(struct probe *probe, struct err *e)
     bool cut = json_is_false(json_object_get(all, "complete"));
     if (a != ANSWER_ERROR)
         put_detail(probe, tree, found, near);
-    if (a == ANSWER_NO && (cut || (c->absent && !json_array_size(tree)))) {
+    if (a == ANSWER_NO && c->absent && (cut || !json_array_size(tree))) {
         err_set(e, ERR_ENV,
-                cut ? "the accessibility tree was not read to its end"
+                cut ? "the accessibility tree was not read to its end: a program does not answer"
                     : "no program on the desktop tells of its elements");
         a = ANSWER_ERROR;
     }
