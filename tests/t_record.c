@@ -123,6 +123,14 @@ static char *text_of(const char *path)
     return text;
 }
 
+static bool file_has(const char *path, const char *part)
+{
+    char *text = text_of(path);
+    bool has = strstr(text, part) != NULL;
+    free(text);
+    return has;
+}
+
 /* A dialog of Tk's at a place: a field, a box and two buttons.  Save writes what they hold to OUT.  `how`
  * may be "unsaved" (there is no Save), "swapped" (the buttons are elsewhere) or "late" (Save comes after a
  * while). */
@@ -201,6 +209,7 @@ static void record_letter(const char *file)
     program_finish(&x, pid, &o);
     if (o.code)
         fail_msg("%s", o.err);
+    assert_false(file_has(file, "Escape"));
     outcome_free(&o);
 }
 
@@ -252,14 +261,6 @@ static void start_bus(void)
     setenv("DBUS_SESSION_BUS_ADDRESS", address, 1);
     free(address);
     free(log);
-}
-
-static bool file_has(const char *path, const char *part)
-{
-    char *text = text_of(path);
-    bool has = strstr(text, part) != NULL;
-    free(text);
-    return has;
 }
 
 /* A form of GTK's with a field that hides what is typed; what was typed goes to its log. */
@@ -530,6 +531,43 @@ static void t_mouse(void **state)
     hands_close();
 }
 
+/* Nothing to see: only the place in its window is left. */
+static void t_plain(void **state)
+{
+    (void)state;
+    hands_open("800x600x24");
+    char *out = xvfb_place(&x, "plain"), *file = xvfb_place(&x, "plain.jsonl");
+    char *script = xvfb_put(&x, "plain.tcl",
+                            "lassign $argv place out\nwm title . Plain\nwm geometry . 300x260$place\n"
+                            "bind . <Button-1> {set f [open $out w]; puts $f %x,%y; close $f}\n");
+    static const char *const places[] = {"+100+100", "+430+320"};
+    struct outcome o = {0};
+    if (!program_exists("wish"))
+        skip();
+    for (int i = 0; i < 2; i++) {
+        pid_t wish = xvfb_spawn(&x, "wish.log", WORDS("wish", script, "--", places[i], out));
+        assert_true(wish > 0 && xvfb_wait_window(&x, "^Plain"));
+        clock_sleep_ms(300);
+        pid_t pid = i ? 0 : start_recorder(file, WORDS(NULL));
+        if (i) {
+            play(file, &o, WORDS(NULL));
+        } else {
+            click(260, 230);
+            escape_twice();
+            program_finish(&x, pid, &o);
+        }
+        assert_int_equal(o.code, 0);
+        assert_text(out, "160,130\n");
+        process_end(wish);
+    }
+    assert_non_null(strstr(o.out, "picture 0, name 0, pixel 1"));
+    outcome_free(&o);
+    free(script);
+    free(out);
+    free(file);
+    hands_close();
+}
+
 /* A terminal whose shell keeps what it reads in a file. */
 static pid_t start_terminal(const char *place, const char *out)
 {
@@ -791,6 +829,7 @@ int main(int argc, char **argv)
         CLAIM("a password that is typed too fast to be told from a name is not recorded", t_too_fast),
         CLAIM("a target that is gone is not clicked, and the run says which step it was", t_vanished),
         CLAIM("drags, double clicks, wheels and held keys do the same in a window that has moved", t_mouse),
+        CLAIM("a place in a window that shows nothing is found by where it is in the window", t_plain),
         CLAIM("what a person waited for is waited for, as long as it takes", t_wait),
         CLAIM("a program that hangs does not hang the recorder", t_frozen),
         CLAIM("texts, keys and a secret go into a terminal again, also when it has moved", t_terminal),
