@@ -26,6 +26,8 @@ int buf_printf(struct buf *b, const char *fmt, ...) __attribute__((format(printf
 
 /* Appends s as a JSON string with its quotes: UTF-8 is kept, invalid bytes become U+FFFD. */
 int buf_put_json(struct buf *b, const char *s, size_t n);
+/* Appends data[n] in base64. */
+int buf_put_base64(struct buf *b, const void *data, size_t n);
 /* Appends a member of an object: `, "key": "value"`; NULL: null. */
 int buf_put_member(struct buf *b, const char *key, const char *value);
 

@@ -1,6 +1,7 @@
 /* page.c - see page.h. */
 #include "trace/page.h"
 
+#include "base/buf.h"
 #include "base/embed.h"
 
 #include <math.h>
@@ -49,15 +50,11 @@ void page_duration(FILE *f, double ms)
 
 void page_base64(FILE *f, const unsigned char *s, size_t n)
 {
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    for (; n; s += 3) {
-        unsigned b1 = n > 1 ? s[1] : 0, b2 = n > 2 ? s[2] : 0, v = (unsigned)s[0] << 16 | b1 << 8 | b2;
-        fputc(digits[v >> 18], f);
-        fputc(digits[v >> 12 & 63], f);
-        fputc(n > 1 ? digits[v >> 6 & 63] : '=', f);
-        fputc(n > 2 ? digits[v & 63] : '=', f);
-        n -= n < 3 ? n : 3;
-    }
+    struct buf b;
+    buf_init(&b, n / 3 * 4 + 8);
+    buf_put_base64(&b, s, n);
+    fwrite(b.data, 1, b.len, f);
+    buf_free(&b);
 }
 
 void page_pair(FILE *f, const char *name, const char *value)

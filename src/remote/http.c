@@ -1,0 +1,251 @@
+/* http.c - see http.h.
+ *
+ * The multi interface is polled in short turns, between which the stop flag and the time since the last byte
+ * are looked at: libcurl's own timeouts know neither.
+ */
+#include "remote/http.h"
+
+#include "base/clock.h"
+#include "base/flag.h"
+
+#include <curl/curl.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+enum { TURN_MS = 20, DEFAULT_MAX = 64 << 20 };
+
+struct http_client {
+    CURLM *multi;
+    CURL *easy;
+};
+
+struct exchange {
+    const struct http_request *q;
+    struct http_reply *out;
+    CURL *easy;
+    int64_t heard; /* clock_ns() of the last byte, or of the start */
+    bool began;    /* a byte has arrived */
+    bool enough;   /* on_data wants no more */
+    bool too_long;
+    size_t bytes;
+};
+
+static void start_library(void)
+{
+    curl_global_init(CURL_GLOBAL_DEFAULT);
+}
+
+struct http_client *http_open(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, start_library);
+    struct http_client *c = xcalloc(1, sizeof *c);
+    c->multi = curl_multi_init();
+    c->easy = curl_easy_init();
+    if (!c->multi || !c->easy)
+        die(ERR_ENV, "libcurl cannot start");
+    return c;
+}
+
+void http_close(struct http_client *c)
+{
+    if (!c)
+        return;
+    curl_easy_cleanup(c->easy);
+    curl_multi_cleanup(c->multi);
+    free(c);
+}
+
+void http_reply_free(struct http_reply *r)
+{
+    buf_free(&r->body);
+    *r = (struct http_reply){0};
+}
+
+/* ---- what arrives ------------------------------------------------------------------------------ */
+
+static size_t on_body(char *data, size_t size, size_t n, void *arg)
+{
+    struct exchange *x = arg;
+    long status = 0;
+    n *= size;
+    x->heard = clock_ns();
+    x->began = true;
+    x->bytes += n;
+    x->too_long = x->bytes > (x->q->max_bytes ? x->q->max_bytes : DEFAULT_MAX);
+    if (x->too_long)
+        return CURL_WRITEFUNC_ERROR;
+    curl_easy_getinfo(x->easy, CURLINFO_RESPONSE_CODE, &status);
+    if (status != 200 || !x->q->on_data) {
+        buf_put(&x->out->body, data, n);
+        return n;
+    }
+    x->out->received = true;
+    x->enough = x->q->on_data(x->q->arg, data, n) != 0;
+    return x->enough ? CURL_WRITEFUNC_ERROR : n;
+}
+
+/* The value of header `name` in a line, without blanks around it; NULL: another header. */
+static char *header_value(const char *line, size_t n, const char *name)
+{
+    size_t len = strlen(name);
+    if (n <= len || strncasecmp(line, name, len) != 0 || line[len] != ':')
+        return NULL;
+    line += len + 1;
+    n -= len + 1;
+    while (n && (*line == ' ' || *line == '\t'))
+        line++, n--;
+    while (n && (unsigned char)line[n - 1] <= ' ')
+        n--;
+    return strndup(line, n);
+}
+
+/* Seconds, or a date. */
+static double parse_retry(const char *text)
+{
+    char *end;
+    double seconds = strtod(text, &end);
+    if (end == text) {
+        time_t at = curl_getdate(text, NULL), now = time(NULL);
+        seconds = at > now ? (double)(at - now) : 0;
+    }
+    return seconds > 0 && seconds < 3600 ? seconds : 0;
+}
+
+static size_t on_header(char *line, size_t size, size_t n, void *arg)
+{
+    struct exchange *x = arg;
+    char *value;
+    n *= size;
+    x->heard = clock_ns();
+    x->began = true;
+    if ((value = header_value(line, n, "content-type"))) {
+        value[strcspn(value, "; ")] = 0;
+        snprintf(x->out->type, sizeof x->out->type, "%s", value);
+    } else if ((value = header_value(line, n, "retry-after"))) {
+        x->out->retry_after = parse_retry(value);
+    } else if ((value = header_value(line, n, "location"))) {
+        snprintf(x->out->location, sizeof x->out->location, "%s", value);
+    }
+    free(value);
+    return n;
+}
+
+/* ---- the exchange ------------------------------------------------------------------------------ */
+
+static struct curl_slist *set_options(struct exchange *x, char why[CURL_ERROR_SIZE])
+{
+    const struct http_request *q = x->q;
+    struct curl_slist *headers = NULL;
+    CURL *h = x->easy;
+    curl_easy_reset(h);
+    curl_easy_setopt(h, CURLOPT_URL, q->url);
+    curl_easy_setopt(h, CURLOPT_PROTOCOLS_STR, "http,https");
+    curl_easy_setopt(h, CURLOPT_FOLLOWLOCATION, 0L);
+    curl_easy_setopt(h, CURLOPT_NOSIGNAL, 1L);
+    curl_easy_setopt(h, CURLOPT_ERRORBUFFER, why);
+    curl_easy_setopt(h, CURLOPT_USERAGENT, "holorun");
+    curl_easy_setopt(h, CURLOPT_CONNECTTIMEOUT_MS, (long)((q->connect_s > 0 ? q->connect_s : 10) * 1000));
+    curl_easy_setopt(h, CURLOPT_WRITEFUNCTION, on_body);
+    curl_easy_setopt(h, CURLOPT_WRITEDATA, x);
+    curl_easy_setopt(h, CURLOPT_HEADERFUNCTION, on_header);
+    curl_easy_setopt(h, CURLOPT_HEADERDATA, x);
+    if (q->body) {
+        curl_easy_setopt(h, CURLOPT_POSTFIELDS, q->body);
+        curl_easy_setopt(h, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)q->len);
+        headers = curl_slist_append(headers, "Content-Type: application/json");
+        headers = curl_slist_append(headers, "Expect:"); /* no pause before a body with pictures */
+    }
+    for (int i = 0; q->headers && q->headers[i]; i++)
+        headers = curl_slist_append(headers, q->headers[i]);
+    curl_easy_setopt(h, CURLOPT_HTTPHEADER, headers);
+    return headers;
+}
+
+/* The host of an address, for messages: neither path nor anything that could be a secret. */
+static void host_of(const char *url, char *out, size_t size)
+{
+    CURLU *u = curl_url();
+    char *host = NULL, *port = NULL;
+    snprintf(out, size, "the server");
+    if (u && !curl_url_set(u, CURLUPART_URL, url, 0) && !curl_url_get(u, CURLUPART_HOST, &host, 0)) {
+        curl_url_get(u, CURLUPART_PORT, &port, CURLU_DEFAULT_PORT);
+        snprintf(out, size, "%s:%s", host, port ? port : "?");
+    }
+    curl_free(host);
+    curl_free(port);
+    curl_url_cleanup(u);
+}
+
+static int fail(const struct exchange *x, CURLcode code, const char *why, struct err *e)
+{
+    char host[256];
+    host_of(x->q->url, host, sizeof host);
+    if (x->too_long)
+        return err_set(e, ERR_ENV, "%s sent more than %zu MiB in one reply", host,
+                       (x->q->max_bytes ? x->q->max_bytes : DEFAULT_MAX) >> 20);
+    if (code == CURLE_URL_MALFORMAT || code == CURLE_UNSUPPORTED_PROTOCOL)
+        return err_set(e, ERR_USAGE, "'%.200s' is not an address; one is http://127.0.0.1:8000/v1",
+                       x->q->url);
+    if (code == CURLE_PEER_FAILED_VERIFICATION || code == CURLE_SSL_CACERT_BADFILE)
+        return err_set(e, ERR_ENV, "%s: its certificate was refused: %s", host, why);
+    x->out->broken = true;
+    return err_set(e, ERR_ENV, "%s: %s", host, *why ? why : curl_easy_strerror(code));
+}
+
+/* Whether the server has been silent for too long. */
+static int check_patience(struct exchange *x, struct err *e)
+{
+    double limit = x->began ? x->q->idle_s > 0 ? x->q->idle_s : 120 : x->q->first_s > 0 ? x->q->first_s : 300;
+    char host[256];
+    if (clock_ms_since(x->heard) < 1000 * limit)
+        return 0;
+    host_of(x->q->url, host, sizeof host);
+    x->out->broken = true;
+    return err_set(e, ERR_ENV, "%s: nothing %s for %.0f s", host, x->began ? "more" : "came", limit);
+}
+
+static int run_exchange(struct http_client *c, struct exchange *x, CURLcode *code, struct err *e)
+{
+    int running = 1, left;
+    for (;;) {
+        CURLMcode rc = curl_multi_perform(c->multi, &running);
+        if (rc == CURLM_OK && running)
+            rc = curl_multi_poll(c->multi, NULL, 0, TURN_MS, NULL);
+        if (rc != CURLM_OK)
+            return err_set(e, ERR_ENV, "libcurl: %s", curl_multi_strerror(rc));
+        CURLMsg *m = running ? NULL : curl_multi_info_read(c->multi, &left);
+        if (m && m->msg == CURLMSG_DONE) {
+            *code = m->data.result;
+            return 0;
+        }
+        if (x->q->on_turn)
+            x->q->on_turn(x->q->arg);
+        if (flag_up(x->q->stop))
+            return err_set(e, ERR_STOPPED, "stopped while the model answered");
+        if (check_patience(x, e))
+            return -1;
+    }
+}
+
+int http_send(struct http_client *c, const struct http_request *q, struct http_reply *out, struct err *e)
+{
+    struct exchange x = {.q = q, .out = out, .easy = c->easy, .heard = clock_ns()};
+    char why[CURL_ERROR_SIZE] = "";
+    CURLcode code = CURLE_OK;
+    long status = 0;
+    *out = (struct http_reply){0};
+    buf_init(&out->body, q->max_bytes ? q->max_bytes : DEFAULT_MAX);
+    struct curl_slist *headers = set_options(&x, why);
+    curl_multi_add_handle(c->multi, c->easy);
+    int rc = run_exchange(c, &x, &code, e);
+    if (rc == 0 && code != CURLE_OK && !x.enough)
+        rc = fail(&x, code, why, e);
+    curl_easy_getinfo(c->easy, CURLINFO_RESPONSE_CODE, &status);
+    out->status = (int)status;
+    curl_multi_remove_handle(c->multi, c->easy);
+    curl_slist_free_all(headers);
+    return rc;
+}
