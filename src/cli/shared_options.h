@@ -39,6 +39,17 @@
      "keep quantized weights in a file, so that the next start maps it; \"no\" switches it off",            \
      "HOLORUN_WEIGHT_CACHE", .show = OPTION_SWITCH}
 
+/* const char *base_url, *key, *profile; */
+#define ENDPOINT_OPTIONS(T)                                                                                  \
+    {"base-url", 0, OPTION_TEXT, offsetof(T, base_url), "URL", 0, 4096, NULL,                                \
+     "a model behind this address instead (Chat Completions), as http://127.0.0.1:8000/v1; --model is then "  \
+     "its name there", "HOLORUN_BASE_URL"},                                                                   \
+    {"key", 0, OPTION_TEXT, offsetof(T, key), "env:VARIABLE|file:PATH", 0, 4096, NULL,                       \
+     "the key for that address", NULL, .show = OPTION_MORE},                                                 \
+    {"profile", 0, OPTION_TEXT, offsetof(T, profile), "FILE", 0, 4096, NULL,                                 \
+     "what is known of that server: how it takes a schema, how many pictures, time limits (JSON)", NULL,      \
+     .show = OPTION_MORE}
+
 /* int weights_in, weights, kv; */
 #define WEIGHTS_OPTIONS(T)                                                                                   \
     {"weights", 0, OPTION_CHOICE, offsetof(T, weights), "auto|bf16|int8|int4|fp8", 0, 0, "auto",             \

@@ -154,7 +154,9 @@ static int open_model(struct qa *q, struct err *e)
         job_model_open(&q->model, &q->s.run, screen_stop_flag(NULL), true, e))
         return -1;
     q->results.memory_weights = memory_use().own;
-    char *source = q->s.run.dialect ? xstrdup(q->s.run.dialect) : dialect_for_model(q->model.dir, e);
+    char *source = q->s.run.dialect ? xstrdup(q->s.run.dialect)
+                   : q->model.dir   ? dialect_for_model(q->model.dir, e)
+                                    : xstrdup("holo3");
     q->dialect = source ? dialect_load(source, e) : NULL;
     free(source);
     if (!q->dialect)

@@ -6,6 +6,7 @@
 #include "run/job.h"
 
 #include "cli/version.h"
+#include "remote/endpoint.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,8 +50,11 @@ int job_record(struct job *j, const char *status, int exit_code, struct err *e)
     if (exit_code >= 0)
         buf_printf(&b, ", \"exit\": %d", exit_code);
     buf_puts(&b, ", \"model\": {\"name\": ");
-    const char *name = j->model->dir ? j->model->dir : "script";
+    const struct endpoint *far = j->model->endpoint;
+    const char *name = far ? far->model : j->model->dir ? j->model->dir : "script";
     buf_put_json(&b, name, strlen(name));
+    if (far)
+        buf_put_member(&b, "base_url", far->base);
     if (j->model->engine)
         put_engine(j->model, &b);
     buf_puts(&b, "}, \"dialect\": {\"name\": ");

@@ -23,6 +23,7 @@ enum { JOB_TASK_MAX = 64 << 10 }; /* bytes */
 
 struct run_settings {
     const char *model, *device, *isa, *display, *view, *ui_display, *dialect, *fake, *runs;
+    const char *base_url, *key, *profile;
     int threads, weights_in, weights, state, kv, max_steps, max_tokens, reply_tokens, window, max_images;
     double max_time, temperature, settle_min, settle_quiet, settle_max, key_delay, keymap_settle, human_quiet;
     uint64_t seed;
@@ -40,8 +41,9 @@ struct run_settings {
 };
 
 struct job_model { /* the model of one run, or one shared by many */
-    char *dir;     /* NULL: a script replaces the model */
+    char *dir; /* NULL: a script or an endpoint replaces the model */
     struct engine *engine;
+    struct endpoint *endpoint;
     uint64_t hash; /* of all its weights */
     bool hashed;
 };

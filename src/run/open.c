@@ -14,9 +14,13 @@
 #include "run/running.h"
 #include "text/tokenizer.h"
 
+#include "base/clock.h"
+#include "remote/llm_remote.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
 enum { NAME_MS = 400 }; /* for a program to name an element */
 
@@ -104,12 +108,16 @@ static int open_playback(struct job *j, struct err *e)
 
 int job_model_find(struct job_model *m, const struct run_settings *s, struct err *e)
 {
-    return (m->dir = model_find(s->model, e)) ? 0 : -1;
+    return s->base_url || (m->dir = model_find(s->model, e)) ? 0 : -1;
 }
 
 int job_model_open(struct job_model *m, const struct run_settings *s, const volatile int *stop, bool share,
                    struct err *e)
 {
+    if (s->base_url) {
+        const struct endpoint_options at = {s->base_url, s->model, s->key, s->profile};
+        return (m->endpoint = endpoint_open(&at, stop, e)) ? 0 : -1;
+    }
     struct engine_options o = MODEL_ENGINE(*s);
     o.dir = m->dir;
     o.cancel = stop;
@@ -130,6 +138,7 @@ int job_model_open(struct job_model *m, const struct run_settings *s, const vola
 void job_model_close(struct job_model *m)
 {
     engine_close(m->engine);
+    endpoint_free(m->endpoint);
     free(m->dir);
     *m = (struct job_model){0};
 }
@@ -156,14 +165,28 @@ static int open_dialect(struct job *j, struct err *e)
     return 0;
 }
 
+/* A conversation with the model of this process, or with the one behind the endpoint. */
+static struct llm *conversation(const struct job *j)
+{
+    uint64_t id[2];
+    char name[40];
+    if (!j->model->endpoint)
+        return llm_local(j->model->engine, j->dialect, j->s.seed);
+    if (getrandom(id, sizeof id, 0) != sizeof id)
+        id[0] = (uint64_t)clock_ns();
+    snprintf(name, sizeof name, "%016llx%016llx", (unsigned long long)id[0], (unsigned long long)id[1]);
+    return llm_remote(j->model->endpoint, j->dialect, j->s.seed, name);
+}
+
 static int open_llm(struct job *j, struct err *e)
 {
+    bool open = j->model->engine || j->model->endpoint;
     if (j->playback)
         j->llm = playback_open(j->s.fake, j->screen, j->secrets, e);
     else if (j->s.fake)
         j->llm = llm_script_file(j->s.fake, e);
-    else if (j->model->engine || job_model_open(&j->own, &j->s, screen_stop_flag(j->screen), false, e) == 0)
-        j->llm = llm_local(j->model->engine, j->dialect, j->s.seed);
+    else if (open || job_model_open(&j->own, &j->s, screen_stop_flag(j->screen), false, e) == 0)
+        j->llm = conversation(j);
     if (j->llm)
         llm_set_cancel(j->llm, screen_stop_flag(j->screen));
     return j->llm ? 0 : -1;
@@ -173,8 +196,7 @@ static int open_llm(struct job *j, struct err *e)
 static struct llm *partner(void *arg, struct err *e)
 {
     const struct job *j = arg;
-    (void)e;
-    return j->s.fake ? llm_script_share(j->llm) : llm_local(j->model->engine, j->dialect, j->s.seed);
+    return j->s.fake ? llm_script_share(j->llm) : conversation(j);
 }
 
 static void open_partners(struct job *j)

@@ -20,6 +20,7 @@ enum { STEPS = 100, STEPS_DRY = 1, WINDOW_AUTO = 0 };
 /* clang-format off */
 const struct option_spec job_options[] = {
     MODEL_OPTIONS(struct run_settings),
+    ENDPOINT_OPTIONS(struct run_settings),
     DIALECT_OPTION(struct run_settings),
     {"temperature", 't', OPTION_NUMBER, AT(temperature), "T", 0, 10, NULL,
      "sampling temperature, 0 for greedy; default: the dialect's, more after an action without effect",
