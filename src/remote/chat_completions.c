@@ -37,6 +37,14 @@ static void set_optional(const struct endpoint *p, json_t *body, const char *key
         json_decref(value);
 }
 
+/* 0.8f as 0.8. */
+static json_t *real(float v)
+{
+    char text[32];
+    snprintf(text, sizeof text, "%.6g", (double)v);
+    return json_real(strtod(text, NULL));
+}
+
 static void set_constraint(const struct endpoint *p, json_t *body, json_t *schema)
 {
     const char *way = p->constraint ? p->constraint : "response_format";
@@ -56,11 +64,11 @@ json_t *chat_request(const struct endpoint *p, json_t *messages, const struct ll
     json_t *body = json_pack("{s:s, s:O, s:i, s:b}", "model", p->model, "messages", messages, "max_tokens",
                              r->sampling.max_tokens, "stream", 1);
     set_optional(p, body, "stream_options", json_pack("{s:b}", "include_usage", 1));
-    set_optional(p, body, "temperature", json_real((double)r->sampling.temperature));
+    set_optional(p, body, "temperature", real(r->sampling.temperature));
     if (r->sampling.temperature > 0) {
         set_optional(p, body, "seed", json_integer((json_int_t)((seed + (uint64_t)r->resample) & INT32_MAX)));
         if (r->sampling.top_p < 1)
-            set_optional(p, body, "top_p", json_real((double)r->sampling.top_p));
+            set_optional(p, body, "top_p", real(r->sampling.top_p));
     }
     if (schema)
         set_constraint(p, body, schema);
