@@ -65,6 +65,18 @@ static double waited(struct cpu_wait_process *p, double ms)
     return ready && now < ms / 2 ? ms - now : 0;
 }
 
+bool cpu_wait_asleep(int pid)
+{
+    char path[64], stat[STAT_BYTES];
+    snprintf(path, sizeof path, "/proc/%d/stat", pid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    bool known = read_text(fd, stat);
+    if (fd >= 0)
+        close(fd);
+    const char *name_end = strrchr(stat, ')');
+    return known && name_end && name_end[1] == ' ' && name_end[2] == 'S';
+}
+
 void cpu_wait_begin(struct cpu_wait *v, struct screen *s)
 {
     int pids[2];

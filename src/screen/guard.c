@@ -110,7 +110,7 @@ static void release_for_dead(struct guard_thread *y)
     struct held h = {.fd = -1};
     int64_t start = clock_ns();
     while (is_connected(y) && h.fd < 0 && clock_ms_since(start) < LOCK_MS) {
-        held_open(&h, y->dpy, y->display, true);
+        held_open(&h, y->dpy, y->display);
         if (h.fd < 0) {
             held_close(&h);
             clock_sleep_ms(10);

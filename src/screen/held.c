@@ -1,10 +1,9 @@
 /* held.c - see held.h.
  *
  * The file is one JSON object, replaced by one pwrite: {"version":1,"pid":4711,"keys":[37],"buttons":[1],
- * "scratch":[[93,16777297]],"locks":2}.  A kill leaves the old or the new state, never half of one.  What
- * it lists is checked against the server before it is undone, since a new server may have the same display
- * number.  Locks cannot be checked: only a caller that has been connected to the server since before puts
- * them back.
+ * "scratch":[[93,16777297]],"locks":2,"latches":0,"controls":8,"server":"c3..."}.  A kill leaves the old or the new
+ * state, never half of one.  What it lists is undone on the same server only, since a new one may have the same
+ * display number.
  */
 #include "screen/held.h"
 
@@ -14,14 +13,18 @@
 #include "screen/private.h"
 
 #include <X11/XKBlib.h>
+#include <X11/Xatom.h>
 #include <X11/extensions/XTest.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/random.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -73,7 +76,9 @@ static void spare_clear(Display *dpy, int code, uint32_t keysym)
 {
     int per = 0;
     KeySym *now = XGetKeyboardMapping(dpy, (KeyCode)code, 1, &per);
-    bool ours = now && per >= 2 && now[0] == keysym && now[1] == keysym;
+    KeySym lower, upper;
+    XConvertCase(keysym, &lower, &upper);
+    bool ours = now && per >= 2 && now[0] == keysym && (now[1] == keysym || now[1] == upper);
     if (now)
         XFree(now);
     if (ours) {
@@ -85,7 +90,7 @@ static void spare_clear(Display *dpy, int code, uint32_t keysym)
 struct pressed { /* a snapshot of struct held */
     bool key[HELD_KEYS], button[HELD_BUTTONS];
     uint32_t spare[HELD_KEYS];
-    unsigned locks;
+    struct held_settings settings;
 };
 
 static void send_releases(Display *dpy, const struct pressed *p, struct event_origin *origin)
@@ -104,6 +109,32 @@ static void send_releases(Display *dpy, const struct pressed *p, struct event_or
         }
 }
 
+static bool any_settings(const struct held_settings *t)
+{
+    return t->locks || t->latches || t->controls;
+}
+
+/* One write carries all of it.  Sticky keys come first: the server forgets locks when they go off. */
+static void put_back(Display *dpy, const struct held_settings *t)
+{
+    if (t->controls)
+        XkbChangeEnabledControls(dpy, XkbUseCoreKbd, t->controls, t->controls);
+    if (t->locks)
+        XkbLockModifiers(dpy, XkbUseCoreKbd, t->locks, t->locks);
+    if (t->latches)
+        XkbLatchModifiers(dpy, XkbUseCoreKbd, t->latches, t->latches);
+    XSync(dpy, False);
+}
+
+void held_restore_settings(struct held *h, Display *dpy)
+{
+    if (!any_settings(&h->settings))
+        return;
+    put_back(dpy, &h->settings);
+    h->settings = (struct held_settings){0};
+    held_store(h);
+}
+
 /* origin: NULL when no thread of this process watches the display. */
 static void undo(Display *dpy, const struct pressed *p, struct event_origin *origin)
 {
@@ -114,17 +145,24 @@ static void undo(Display *dpy, const struct pressed *p, struct event_origin *ori
     for (int k = 8; k < HELD_KEYS; k++)
         if (p->spare[k])
             spare_clear(dpy, k, p->spare[k]);
-    if (p->locks)
-        XkbLockModifiers(dpy, XkbUseCoreKbd, p->locks, p->locks);
+    put_back(dpy, &p->settings);
     xtrap_end(&t);
+}
+
+bool held_pressed(const struct held *h)
+{
+    for (int i = 0; i < HELD_KEYS; i++)
+        if (h->key[i] || (i < HELD_BUTTONS && h->button[i]))
+            return true;
+    return false;
 }
 
 bool held_any(const struct held *h)
 {
     for (int i = 0; i < HELD_KEYS; i++)
-        if (h->key[i] || h->spare[i] || (i < HELD_BUTTONS && h->button[i]))
+        if (h->spare[i])
             return true;
-    return h->locks != 0;
+    return held_pressed(h) || any_settings(&h->settings);
 }
 
 static void copy_pressed(const struct held *h, struct pressed *p)
@@ -135,7 +173,7 @@ static void copy_pressed(const struct held *h, struct pressed *p)
     }
     for (int i = 0; i < HELD_BUTTONS; i++)
         p->button[i] = h->button[i];
-    p->locks = h->locks;
+    p->settings = h->settings;
 }
 
 static void forget_pressed(struct held *h)
@@ -146,18 +184,8 @@ static void forget_pressed(struct held *h)
     }
     for (int i = 0; i < HELD_BUTTONS; i++)
         h->button[i] = false;
-    h->locks = 0;
+    h->settings = (struct held_settings){0};
     held_store(h);
-}
-
-void held_release(struct held *h, Display *dpy)
-{
-    struct pressed p;
-    if (!held_any(h))
-        return;
-    copy_pressed(h, &p);
-    undo(dpy, &p, &h->origin);
-    forget_pressed(h);
 }
 
 struct timespec held_deadline(int ms)
@@ -191,6 +219,27 @@ void held_release_pressed(struct held *h, Display *dpy)
 
 /* ---- all displays ----------------------------------------------------------------------------- */
 
+/* Through a new connection; without one the server is gone, and its keys with it. */
+static void undo_anew(const char *display, const struct pressed *p, struct event_origin *origin)
+{
+    atomic_bool lost = false;
+    Display *dpy = xtrap_open(display, &lost);
+    if (!dpy)
+        return;
+    undo(dpy, p, origin);
+    XCloseDisplay(dpy);
+}
+
+void held_release_anew(struct held *h)
+{
+    struct pressed p;
+    if (!held_any(h))
+        return;
+    copy_pressed(h, &p);
+    undo_anew(h->display, &p, &h->origin);
+    forget_pressed(h);
+}
+
 struct emergency { /* one display; freed by its thread */
     struct pressed pressed;
     char *display;
@@ -200,12 +249,7 @@ struct emergency { /* one display; freed by its thread */
 static void *emergency_thread(void *arg)
 {
     struct emergency *r = arg;
-    atomic_bool lost = false;
-    Display *dpy = xtrap_open(r->display, &lost);
-    if (dpy) {
-        undo(dpy, &r->pressed, r->origin);
-        XCloseDisplay(dpy);
-    }
+    undo_anew(r->display, &r->pressed, r->origin);
     free(r->display);
     free(r);
     return NULL;
@@ -275,7 +319,8 @@ void held_store(struct held *h)
             buf_printf(&b, "%s[%d,%u]", comma, i, h->spare[i]);
             comma = ",";
         }
-    buf_printf(&b, "],\"locks\":%u}", h->locks);
+    buf_printf(&b, "],\"locks\":%u,\"latches\":%u,\"controls\":%u,\"server\":\"%s\"}", h->settings.locks,
+               h->settings.latches, h->settings.controls, h->server);
     /* Padded to one size, so that one write replaces the whole line. */
     while (b.len < FILE_BYTES - 1)
         buf_putc(&b, ' ');
@@ -292,15 +337,57 @@ static json_t *read_file(int fd)
     return n > 0 ? json_loadb(text, (size_t)n, JSON_DISABLE_EOF_CHECK, NULL) : NULL;
 }
 
-/* Undoes what the file lists; returns how much that was.  same_server: see held_open. */
-static int undo_list(int fd, Display *dpy, bool same_server)
+/* The server's name for itself, as long as it lives: a random text that the first run leaves on the root window.
+ * "" when there is none. */
+static void read_server(Display *dpy, char out[HELD_SERVER])
+{
+    Atom type;
+    int format = 0;
+    unsigned long n = 0, after;
+    unsigned char *data = NULL;
+    struct xtrap t;
+    out[0] = 0;
+    xtrap_begin(&t, dpy);
+    XGetWindowProperty(dpy, DefaultRootWindow(dpy), XInternAtom(dpy, "_HOLORUN_SERVER", False), 0,
+                       HELD_SERVER / 4, False, XA_STRING, &type, &format, &n, &after, &data);
+    if (!xtrap_end(&t) && data && format == 8 && n == HELD_SERVER - 1)
+        snprintf(out, HELD_SERVER, "%s", (const char *)data);
+    if (data)
+        XFree(data);
+}
+
+static void name_server(struct held *h, Display *dpy)
+{
+    uint64_t random;
+    read_server(dpy, h->server);
+    if (*h->server || getrandom(&random, sizeof random, 0) != sizeof random)
+        return;
+    snprintf(h->server, sizeof h->server, "%016llx", (unsigned long long)random);
+    XChangeProperty(dpy, DefaultRootWindow(dpy), XInternAtom(dpy, "_HOLORUN_SERVER", False), XA_STRING, 8,
+                    PropModeReplace, (const unsigned char *)h->server, HELD_SERVER - 1);
+}
+
+static unsigned read_bits(const json_t *root, const char *name)
+{
+    json_int_t v = json_integer_value(json_object_get(root, name));
+    return v > 0 && v <= UINT16_MAX ? (unsigned)v : 0;
+}
+
+/* Undoes what the file lists, if it is of this server; returns how much that was. */
+static int undo_list(int fd, Display *dpy)
 {
     json_t *root = read_file(fd), *v;
     struct pressed p = {0};
-    char down[32] = {0};
+    char down[32] = {0}, server[HELD_SERVER];
+    const char *written = json_string_value(json_object_get(root, "server"));
     int found = 0;
     size_t i;
 
+    read_server(dpy, server);
+    if (!written || !*written || strcmp(written, server) != 0) {
+        json_decref(root);
+        return 0;
+    }
     XQueryKeymap(dpy, down);
     json_array_foreach(json_object_get(root, "keys"), i, v)
     {
@@ -323,11 +410,9 @@ static int undo_list(int fd, Display *dpy, bool same_server)
             found++;
         }
     }
-    json_int_t locks = json_integer_value(json_object_get(root, "locks"));
-    if (same_server && locks > 0 && locks <= UINT8_MAX) {
-        p.locks = (unsigned)locks;
-        found++;
-    }
+    p.settings = (struct held_settings){read_bits(root, "locks"), read_bits(root, "latches"),
+                                        read_bits(root, "controls")};
+    found += any_settings(&p.settings);
     json_decref(root);
     if (found)
         undo(dpy, &p, NULL);
@@ -336,45 +421,59 @@ static int undo_list(int fd, Display *dpy, bool same_server)
 
 int held_release_file(const char *path, Display *dpy)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW), found = fd >= 0 ? undo_list(fd, dpy, true) : 0;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW), found = fd >= 0 ? undo_list(fd, dpy) : 0;
     if (fd >= 0)
         close(fd);
     return found;
 }
 
-static void undo_abandoned(struct held *h, Display *dpy, bool same_server)
+/* Opens the file and locks it; -1: it cannot be opened, -2: another process has it.  The process that had it
+ * before may have removed it meanwhile: then there is another one of that name, or none. */
+static int open_locked(struct held *h)
 {
-    int found = undo_list(h->fd, dpy, same_server);
-    if (found)
-        warn("an earlier run on display '%s' left %d keys, buttons, keycodes or locks changed; put back",
-             h->display, found);
+    for (;;) {
+        struct stat own, there;
+        int fd = open(h->path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+        if (fd < 0)
+            return -1;
+        if (flock(fd, LOCK_EX | LOCK_NB)) {
+            json_t *root = read_file(fd);
+            h->owner = (int)json_integer_value(json_object_get(root, "pid"));
+            json_decref(root);
+            close(fd);
+            return -2;
+        }
+        if (fstat(fd, &own) == 0 && stat(h->path, &there) == 0 && own.st_ino == there.st_ino &&
+            own.st_dev == there.st_dev)
+            return fd;
+        close(fd);
+    }
 }
 
 /* 0 when this process has the lock. */
-static int lock_file(struct held *h, Display *dpy, bool same_server)
+static int lock_file(struct held *h, Display *dpy)
 {
     if (h->memory_only || h->fd >= 0)
         return 0;
-    int fd = open(h->path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (fd < 0) {
+    int fd = open_locked(h);
+    if (fd == -1) {
         warn("cannot open '%s': %s; keys held at a crash will stay down", h->path, strerror(errno));
         h->memory_only = true;
         return 0;
     }
-    if (flock(fd, LOCK_EX | LOCK_NB)) {
-        json_t *root = read_file(fd);
-        h->owner = (int)json_integer_value(json_object_get(root, "pid"));
-        json_decref(root);
-        close(fd);
+    if (fd < 0)
         return -1;
-    }
     h->fd = fd;
-    undo_abandoned(h, dpy, same_server);
+    int found = undo_list(fd, dpy);
+    if (found)
+        warn("an earlier run on display '%s' left %d keys, buttons, keycodes or locks changed; put back",
+             h->display, found);
+    name_server(h, dpy);
     held_store(h);
     return 0;
 }
 
-void held_open(struct held *h, Display *dpy, const char *display, bool same_server)
+void held_open(struct held *h, Display *dpy, const char *display)
 {
     memset(h, 0, sizeof *h);
     h->fd = -1;
@@ -399,13 +498,13 @@ void held_open(struct held *h, Display *dpy, const char *display, bool same_serv
         warn("%s; keys held at a crash will stay down", e.text);
         h->memory_only = true;
     }
-    lock_file(h, dpy, same_server);
+    lock_file(h, dpy);
     registry_add(h);
 }
 
 int held_acquire(struct held *h, Display *dpy, struct err *e)
 {
-    if (lock_file(h, dpy, false) == 0)
+    if (lock_file(h, dpy) == 0)
         return 0;
     return err_set(e, ERR_ENV, "display '%s' is driven by another holorun (process %d); stop that one first",
                    h->display, h->owner);
@@ -415,8 +514,10 @@ void held_close(struct held *h)
 {
     registry_remove(h);
     if (h->fd >= 0) {
-        /* Not removed: two processes could then lock two files of the same name. */
-        held_store(h);
+        if (held_any(h))
+            held_store(h);
+        else
+            unlink(h->path); /* before the lock goes: see open_locked() */
         close(h->fd);
     }
     free(h->path);
@@ -443,12 +544,4 @@ void held_set_spare(struct held *h, int keycode, uint32_t keysym)
 {
     if (keycode >= 8 && keycode < HELD_KEYS)
         h->spare[keycode] = keysym;
-}
-
-void held_set_locks(struct held *h, unsigned mods)
-{
-    held_lock(h);
-    h->locks = mods;
-    held_store(h);
-    held_unlock(h);
 }

@@ -1,10 +1,10 @@
 /* held.h - keys and buttons that are down, so that they are always released.
  *
  * XTEST keys stay down after their client is gone: a program killed during ctrl+c would leave Control
- * pressed.  So each key, button and borrowed keycode is recorded before it is used, and each lock (Caps
- * Lock) before it is taken off, in memory and in a small file:
+ * pressed.  So each key, button and borrowed keycode is recorded before it is used, and each setting of a person
+ * (Caps Lock, sticky keys) before it is taken off, in memory and in a small file, which is removed at the end:
  *
- *   released by the owner          held_release(): at the end of an action, on failure, at close
+ *   released by the owner          screen_release_all(): at the end of an action, on failure, at close
  *   by the thread that watches     held_release_pressed(): at once after a stop, even while the owner is busy
  *   by another thread              held_emergency(): through its own connection, for die(), a second Ctrl-C,
  *                                  exit() without close
@@ -28,7 +28,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { HELD_KEYS = 256, HELD_BUTTONS = 32 };
+enum { HELD_KEYS = 256, HELD_BUTTONS = 32, HELD_SERVER = 17 };
 
 /* Tells the events that this program sent from those of a person.  XTEST events carry the XTEST keyboard
  * or pointer as their source, but so do the events of a person who uses VNC.  So each event is noted
@@ -54,23 +54,24 @@ void event_origin_add(struct event_origin *o, enum event_origin_kind kind, int d
 bool event_origin_match(struct event_origin *o, enum event_origin_kind kind, int detail, bool down);
 
 struct held {
-    char *display, *path;
-    struct held *next; /* in this process */
+    char *display, *path, server[HELD_SERVER]; /* server: its name for itself */
+    struct held *next;                         /* in this process */
     struct event_origin origin;
-    pthread_mutex_t lock;              /* one event at a time */
-    int fd;                            /* locked file; -1: another process drives the display */
-    int owner;                         /* pid of that process, 0 unknown */
-    bool memory_only;                  /* the file could not be made */
-    atomic_bool key[HELD_KEYS];        /* by keycode */
-    atomic_bool button[HELD_BUTTONS];  /* by physical button */
-    _Atomic uint32_t spare[HELD_KEYS]; /* keysym we put on a free keycode, 0 none */
-    _Atomic unsigned locks;            /* locked modifiers that we took off for as long as we type */
+    pthread_mutex_t lock;                  /* one event at a time */
+    int fd;                                /* locked file; -1: another process drives the display */
+    int owner;                             /* pid of that process, 0 unknown */
+    bool memory_only;                      /* the file could not be made */
+    atomic_bool key[HELD_KEYS];            /* by keycode */
+    atomic_bool button[HELD_BUTTONS];      /* by physical button */
+    _Atomic uint32_t spare[HELD_KEYS];     /* keysym we put on a free keycode, 0 none */
+    struct held_settings {                 /* what a person has set, and we took off for as long as we type */
+        unsigned locks, latches, controls; /* modifiers; XkbStickyKeysMask and its kin */
+    } settings;
 };
 
-/* Takes the lock and releases on dpy what a dead process left.  Never fails: without the lock
- * held_acquire() says why.  same_server: dpy was opened before that process died, so its locks were taken
- * off on this server. */
-void held_open(struct held *h, Display *dpy, const char *display, bool same_server);
+/* Takes the lock and releases on dpy what a dead process left.  Never fails: without the lock held_acquire()
+ * says why. */
+void held_open(struct held *h, Display *dpy, const char *display);
 void held_close(struct held *h); /* gives the lock back; release first */
 /* 0 when this process has the lock; tries again to take it. */
 int held_acquire(struct held *h, Display *dpy, struct err *e);
@@ -80,15 +81,17 @@ void held_set_key(struct held *h, int keycode, bool on);
 void held_set_button(struct held *h, int button, bool on);
 /* keysym 0: given back.  Call held_store() afterwards. */
 void held_set_spare(struct held *h, int keycode, uint32_t keysym);
-void held_set_locks(struct held *h, unsigned mods); /* 0: they are on again */
 void held_store(struct held *h);
 
 void held_lock(struct held *h);
 void held_unlock(struct held *h);
 
 bool held_any(const struct held *h);
-/* Releases keys and buttons, empties borrowed keycodes, puts locks back. */
-void held_release(struct held *h, Display *dpy);
+bool held_pressed(const struct held *h);                  /* a key or button */
+void held_restore_settings(struct held *h, Display *dpy); /* puts them back */
+/* After a lost connection: releases keys and buttons, empties borrowed keycodes, puts settings back through a new
+ * connection. */
+void held_release_anew(struct held *h);
 
 /* Releases keys and buttons only: text on its way still needs its keycodes.  Takes held_lock(), but waits
  * neither for an owner that hangs nor for a server that does. */

@@ -84,7 +84,7 @@ static bool is_local(struct screen *s, Window w)
     return !machine[0] || !strcmp(machine, own) || !strcmp(machine, "localhost");
 }
 
-static int local_pid(struct screen *s, Window w)
+int hit_test_pid(struct screen *s, Window w)
 {
     int pid = (int)window_property(s, w, "_NET_WM_PID", XA_CARDINAL);
     return pid > 0 && is_local(s, w) ? pid : 0;
@@ -152,14 +152,38 @@ static Window window_under_pointer(struct screen *s)
     return screen_pointer(s, &x, &y) == 0 ? program_window(s, chain, hit_test_chain(s, x, y, chain)) : None;
 }
 
-static Window focused_window(struct screen *s)
+int hit_test_focus(struct screen *s, Window chain[HIT_TEST_DEPTH])
 {
-    Window chain[HIT_TEST_DEPTH], focus = None;
-    int revert;
+    Window focus = None;
+    int revert, x, y;
     XGetInputFocus(s->dpy, &focus, &revert);
     if (focus == PointerRoot || focus == s->root) /* keys go where the pointer is */
-        return window_under_pointer(s);
-    return focus != None ? program_window(s, chain, chain_of(s, focus, chain)) : None;
+        return screen_pointer(s, &x, &y) == 0 ? hit_test_chain(s, x, y, chain) : 0;
+    return focus != None ? chain_of(s, focus, chain) : 0;
+}
+
+static Window focused_window(struct screen *s)
+{
+    Window chain[HIT_TEST_DEPTH];
+    return program_window(s, chain, hit_test_focus(s, chain));
+}
+
+bool hit_test_java(struct screen *s)
+{
+    struct screen_window w;
+    XClassHint hint = {0};
+    if (screen_focused_window(s, &w) || !w.id)
+        return false;
+    struct xtrap trap;
+    xtrap_begin(&trap, s->dpy);
+    bool awt = XGetClassHint(s->dpy, w.id, &hint) && hint.res_name && !strncmp(hint.res_name, "sun-awt-", 8);
+    xtrap_end(&trap);
+    if (hint.res_name)
+        XFree(hint.res_name);
+    if (hint.res_class)
+        XFree(hint.res_class);
+    const char *slash = strrchr(w.program, '/');
+    return awt || (slash && !strcmp(slash + 1, "java"));
 }
 
 int screen_focused_window(struct screen *s, struct screen_window *out)
@@ -227,7 +251,7 @@ int hit_test_pids(struct screen *s, int pids[2])
     xtrap_begin(&trap, s->dpy);
     const Window windows[2] = {focused_window(s), window_under_pointer(s)};
     for (int i = 0; i < 2; i++) {
-        int pid = windows[i] && (!i || windows[1] != windows[0]) ? local_pid(s, windows[i]) : 0;
+        int pid = windows[i] && (!i || windows[1] != windows[0]) ? hit_test_pid(s, windows[i]) : 0;
         if (pid)
             pids[n++] = pid;
     }

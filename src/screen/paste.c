@@ -1,4 +1,4 @@
-/* paste.c - text through the selections, for keyboards without a free keycode.
+/* paste.c - text through the selections, where keys cannot give it (typing.c).
  *
  * We own CLIPBOARD and PRIMARY for a moment, press Shift+Insert (terminals take PRIMARY, nearly everything
  * else CLIPBOARD) and answer requests.  The clipboard's old content is read first and offered again
@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { OLD_MAX = 1 << 20, OLD_MS = 300, REQUEST_MS = 2000, MORE_MS = 150 };
+enum { OLD_MAX = 1 << 20, OLD_MS = 300, MORE_MS = 150 };
 
 static Atom atom(struct screen *s, const char *name)
 {
@@ -120,9 +120,9 @@ static int wait_for_taker(struct screen *s, struct err *e)
         }
         if (seen && clock_ms_since(taken) > MORE_MS)
             return 0;
-        if (!seen && clock_ms_since(start) > REQUEST_MS)
+        if (!seen && clock_ms_since(start) > READ_MS)
             return err_set(e, ERR_FAILED,
-                           "no keycode is free for typing, and nothing took the text from the clipboard");
+                           "keys cannot give this text, and nothing took it from the clipboard");
         if (screen_wait(s, 10, e))
             return -1;
     }

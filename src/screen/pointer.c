@@ -110,7 +110,9 @@ int screen_button(struct screen *s, int button, bool down, struct err *e)
     int physical = physical_button(s, button, e);
     if (!physical)
         return -1;
-    return (down && keyboard_wait_modifiers(s, e)) || button_event(s, physical, down, e) ? -1 : 0;
+    int rc = (down && keyboard_begin_pointer(s, LockMask, e)) || button_event(s, physical, down, e) ? -1 : 0;
+    keyboard_end(s);
+    return rc;
 }
 
 /* Press and release; releases even when the wait between fails. */
@@ -126,18 +128,12 @@ int screen_click(struct screen *s, int x, int y, int button, int count, struct e
 {
     if (x >= 0 && screen_move(s, x, y, e))
         return -1;
-    if (screen_wait(s, HOVER_MS, e) || keyboard_wait_modifiers(s, e))
-        return -1;
-    int physical = physical_button(s, button, e);
-    if (!physical)
-        return -1;
-    for (int i = 0; i < count; i++) {
-        if (i && screen_wait(s, BETWEEN_MS, e))
-            return -1;
-        if (tap_button(s, physical, DOWN_MS, e))
-            return -1;
-    }
-    return 0;
+    int physical = screen_wait(s, HOVER_MS, e) ? 0 : physical_button(s, button, e);
+    int rc = !physical || keyboard_begin_pointer(s, LockMask, e) ? -1 : 0;
+    for (int i = 0; i < count && rc == 0; i++)
+        rc = (i && screen_wait(s, BETWEEN_MS, e)) || tap_button(s, physical, DOWN_MS, e) ? -1 : 0;
+    keyboard_end(s);
+    return rc;
 }
 
 /* ---- drag ------------------------------------------------------------------------------------- */
@@ -222,13 +218,12 @@ static int wheel(struct screen *s, int button, int clicks, struct err *e)
     }
     if (!physical)
         return err_set(e, ERR_FAILED, "the pointer has no wheel (button %d)", button);
-    if (keyboard_wait_modifiers(s, e) || (shift && screen_key(s, XK_Shift_L, true, e)))
-        return -1;
-    int rc = 0;
+    int rc = keyboard_begin_pointer(s, LockMask, e) || (shift && screen_key(s, XK_Shift_L, true, e)) ? -1 : 0;
     for (int i = 0; i < clicks && i < WHEEL_MAX && rc == 0; i++)
         rc = (i && screen_wait(s, WHEEL_MS, e)) || tap_button(s, physical, 0, e) ? -1 : 0;
     if (shift && screen_key(s, XK_Shift_L, false, rc ? NULL : e))
         rc = -1;
+    keyboard_end(s);
     return rc;
 }
 

@@ -1,11 +1,13 @@
 /* private.h - what the files of this folder share: struct screen and the functions between them.
  *
  *   screen.c    open, close, facts          pointer.c         move, press, drag, wheel
- *   monitors.c  root, view, RandR           keyboard.c        keysym to keycode, chords, modifiers
- *   capture.c   pixels (pixels.c)           spare_keycodes.c  borrowed keycodes for unmapped characters
- *   settle.c    damage, waiting             typing.c          text
- *   window.c    titles, activation          paste.c           text without any free keycode
- *   hit_test.c  windows, their programs     held.c            keys and buttons that are down
+ *   monitors.c  root, view, RandR           keyboard.c        keyboard map, single keys
+ *   capture.c   pixels (pixels.c)           modifiers.c       what a person has set or holds
+ *   settle.c    damage, waiting             chords.c          keys one by one, chords
+ *   window.c    titles, classes             typing.c          text
+ *   hit_test.c  windows, their programs     spare_keycodes.c  borrowed keycodes for unmapped characters
+ *   held.c      keys and buttons down       reader.c          whether a program has read its keys
+ *   paste.c     text without any keycode
  *   watch.c     a person at the display     cpu_wait.c        programs that wait for a CPU
  *   receiver.c  what is written into what
  *   stop.c      stop flags                  stopfile.c        stop files
@@ -26,7 +28,7 @@
 #include <X11/extensions/Xdamage.h>
 #include <xdo.h>
 
-enum { MAX_MONITORS = 32, MAX_BLINKERS = 16, MAX_SPARE = 32, MAX_DOWN = 16 };
+enum { MAX_MONITORS = 32, MAX_BLINKERS = 16, MAX_SPARE = 32, MAX_DOWN = 16, HIT_TEST_DEPTH = 32 };
 
 struct monitor {
     char name[64];
@@ -45,10 +47,16 @@ struct key_down { /* a press by screen_key(): its release must use the same keyc
     int code, shift_code, group;
 };
 
-struct spare { /* a free keycode and the keysym bound to it */
+struct spare { /* a free keycode and the keysyms bound to it */
     uint8_t code;
-    uint32_t keysym; /* 0: none */
-    unsigned since;  /* spare_clock at binding: the oldest is reused first */
+    uint32_t keysym, shifted; /* without and with Shift; 0: none */
+    unsigned since;           /* spare_clock at binding: the oldest is reused first */
+};
+
+struct reader { /* the program that gets our keys */
+    Window focus,
+        ping; /* the window that has the keyboard; one of the program's that answers pings, None: none does */
+    int pid;  /* without ping; 0: unknown or on another machine */
 };
 
 struct screen {
@@ -58,14 +66,14 @@ struct screen {
     Visual *visual;
     int depth;
     struct stop *stop;
-    atomic_bool lost; /* the connection is gone, or the watch has given the server up */
+    atomic_bool lost, hung; /* the connection is gone; the watch has given the server up */
     struct screen_options options;
     char *view_name;
 
     /* extensions: event base or 0 */
     int xtest_major, xtest_minor;
-    bool shm, xfixes, xinput, xkb;
-    int damage_event, randr_event;
+    bool shm, xfixes, xinput;
+    int damage_event, randr_event, xkb_event;
 
     struct screen_rect root_rect, view;
     struct monitor monitors[MAX_MONITORS];
@@ -90,14 +98,21 @@ struct screen {
     /* keyboard.c */
     XkbDescPtr map;
     bool map_stale;
-    int keyboard_id; /* XInput id of the XTEST keyboard, 0 when unknown */
-    xdo_t *xdo;      /* NULL until first use: libxdo then reads the whole keymap */
+    XkbStateRec state; /* as of keyboard_read() */
+    uint64_t layout;   /* hash of the map without borrowed keycodes */
+    unsigned layouts;  /* how often somebody else has changed it */
+    int keyboard_id;   /* XInput id of the XTEST keyboard, 0 when unknown */
+    xdo_t *xdo;        /* NULL until first use: libxdo then reads the whole keymap */
     struct key_down down[MAX_DOWN];
 
     /* spare_keycodes.c */
     struct spare spare[MAX_SPARE];
     int n_spare;
     unsigned spare_clock;
+
+    /* reader.c */
+    struct reader reader;
+    int ping, pong; /* the last one sent, the last one answered */
 
     /* paste.c */
     Window paste_window;
@@ -167,14 +182,18 @@ void cpu_wait_begin(struct cpu_wait *v, struct screen *s);
 /* ms since the last sample in which one of them waited for a CPU */
 double cpu_wait_sample(struct cpu_wait *v);
 void cpu_wait_end(struct cpu_wait *v);
+bool cpu_wait_asleep(int pid); /* its main thread waits for something: neither busy nor stopped */
 
 /* ---- hit_test.c ----------------------------------------------------------------------------------- */
 
 /* Fills *out; inside a trap. */
 void hit_test_describe(struct screen *s, Window w, struct screen_window *out);
+/* The focused window's ancestors from a child of the root down to itself; returns how many. */
+int hit_test_focus(struct screen *s, Window chain[HIT_TEST_DEPTH]);
+bool hit_test_java(struct screen *s);         /* the focused window is a Java program's */
+int hit_test_pid(struct screen *s, Window w); /* the local process it claims to belong to; 0: none */
 /* Local processes of the focused window and of the one under the pointer; returns how many. */
 int hit_test_pids(struct screen *s, int pids[2]);
-enum { HIT_TEST_DEPTH = 32 };
 /* The windows at this point, from a child of the root down; returns how many. */
 int hit_test_chain(struct screen *s, int x, int y, Window chain[HIT_TEST_DEPTH]);
 
@@ -198,28 +217,55 @@ struct keypress { /* how to make a keysym with the keyboard as it is */
 
 void keyboard_open(struct screen *s);
 void keyboard_close(struct screen *s);
-int keyboard_read(struct screen *s, struct err *e); /* reads the map when it is stale */
+/* Id of the XTEST keyboard; *source: the device whose map the core keyboard shows now. */
+int keyboard_xtest_id(struct screen *s, int *source);
+/* Reads the state, and the map when it has changed.  Before each key. */
+int keyboard_read(struct screen *s, struct err *e);
 /* In the active group, then with any_group in the others.  Ignores borrowed keycodes. */
 bool keyboard_find(struct screen *s, uint32_t keysym, bool any_group, struct keypress *out);
-int keyboard_free_codes(struct screen *s, uint8_t *codes, int max); /* without any keysym or modifier */
-int keyboard_wait_modifiers(struct screen *s, struct err *e);       /* until nobody else holds one */
-/* Before the first key: the same, and makes clients use the XTEST keyboard's map. */
-int keyboard_ready(struct screen *s, struct err *e);
-/* Takes off locks that change what keys mean (Caps Lock, a sticky Control); returns those that were on. */
-unsigned keyboard_clear_locks(struct screen *s);
-void keyboard_restore_locks(struct screen *s, unsigned locked);
+int keyboard_free_codes(struct screen *s, uint8_t *codes, int max);  /* without any keysym or modifier */
 int key_event(struct screen *s, int code, bool down, struct err *e); /* one XTEST request */
 int key_tap(struct screen *s, int code, struct err *e);              /* down and up in one write */
+/* Around an XTEST request that another library makes. */
+int key_begin(struct screen *s, int code, bool down, struct err *e);
+int key_end(struct screen *s, int code, bool down, struct err *e);
 
-/* ---- spare_keycodes.c --------------------------------------------------------------------------------- */
+/* ---- modifiers.c ------------------------------------------------------------------------------- */
 
-int spare_capacity(struct screen *s);              /* how many keysyms can be bound at once */
-int spare_code(struct screen *s, uint32_t keysym); /* its borrowed keycode, 0: none */
-/* Binds the keysyms to free keycodes and waits until clients know.  Older bindings stay while there are
- * keycodes; the oldest is replaced first. */
-int spare_bind(struct screen *s, const uint32_t *keysyms, int n, struct err *e);
+unsigned keyboard_our_modifiers(const struct screen *s);
+unsigned
+keyboard_foreign_modifiers(const struct screen *s); /* that somebody else holds, as of keyboard_read() */
+/* Before the first key: waits until nobody else holds a modifier, takes off what would change our keys but the
+ * locks in `leave`, and makes clients use the XTEST keyboard's map. */
+int keyboard_begin(struct screen *s, unsigned leave, struct err *e);
+int keyboard_begin_pointer(struct screen *s, unsigned leave, struct err *e); /* all but the last */
+void keyboard_end(struct screen *s); /* puts back what was taken off, once nothing of ours is down */
+
+/* ---- spare_keycodes.c -------------------------------------------------------------------------- */
+
+struct spare spare_of(uint32_t keysym);                     /* the same with and without Shift */
+struct spare spare_with_case(uint32_t keysym);              /* a letter and its capital */
+int spare_capacity(struct screen *s);                       /* how many can be bound at once */
+int spare_code(struct screen *s, const struct spare *want); /* its borrowed keycode, 0: none */
+/* Binds them to free keycodes and waits until the program knows.  Older bindings stay while there are keycodes;
+ * the oldest is replaced first, once the program has read its keys. */
+int spare_bind(struct screen *s, const struct spare *want, int n, struct err *e);
 bool spare_bound(const struct screen *s); /* is anything bound */
-void spare_restore(struct screen *s);     /* empties all borrowed keycodes */
+bool spare_forget_lost(
+    struct screen *s);                /* those that another layout has taken away; whether there were any */
+void spare_restore(struct screen *s); /* empties all borrowed keycodes */
+
+/* ---- reader.c ---------------------------------------------------------------------------------- */
+
+enum { READ_MS = 8000 }; /* longest that a program may take to read its keys */
+enum reading { READING_DONE, READING_UNKNOWN, READING_BEHIND };
+
+void reader_begin(struct screen *s); /* before the first key: who gets them */
+/* Waits until it has read all keys so far; READING_BEHIND: not within max_ms. */
+int reader_wait(struct screen *s, double max_ms, enum reading *out, struct err *e);
+/* The same after a change of the map, then a pause in which it fetches the new one. */
+int reader_settle(struct screen *s, struct err *e);
+void reader_note_pong(struct screen *s, const XClientMessageEvent *ev);
 
 /* ---- paste.c ----------------------------------------------------------------------------------- */
 

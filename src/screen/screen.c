@@ -131,8 +131,8 @@ static int probe(struct screen *s, struct err *e)
     }
     major = XkbMajorVersion;
     minor = XkbMinorVersion;
-    s->xkb = XkbQueryExtension(s->dpy, &opcode, &event, &error, &major, &minor);
-    if (!s->xkb)
+    s->xkb_event = XkbQueryExtension(s->dpy, &opcode, &event, &error, &major, &minor) ? event : 0;
+    if (!s->xkb_event)
         return err_set(e, ERR_ENV, "display '%s' has no XKEYBOARD extension, so keys cannot be found",
                        s->name);
     return 0;
@@ -160,7 +160,7 @@ struct screen *screen_open(const struct screen_options *o, struct err *e)
     }
     keyboard_open(s);
     settle_open(s);
-    held_open(&s->held, s->dpy, s->name, false);
+    held_open(&s->held, s->dpy, s->name);
     guard_display(s->stop->slot, s->held.display, s->held.path);
     if (screen_alive(s, e))
         goto fail;
@@ -170,14 +170,26 @@ fail:
     return NULL;
 }
 
+/* A program that is behind still translates keys with borrowed keycodes; after a stop there is less time. */
+static void release_at_end(struct screen *s)
+{
+    enum reading unused;
+    if (!s->lost)
+        screen_release_all(s);
+    if (!s->lost && spare_bound(s) && reader_wait(s, READ_MS, &unused, NULL))
+        clock_sleep_ms(s->options.keymap_settle_ms);
+    spare_restore(s);
+    if (s->lost && !s->hung)
+        held_release_anew(&s->held);
+}
+
 void screen_close(struct screen *s)
 {
     if (!s)
         return;
     if (s->dpy) {
         watch_closing(s);
-        if (!s->lost)
-            screen_release_all(s);
+        release_at_end(s);
         paste_close(s);
         settle_close(s);
         capture_close(s);
@@ -185,7 +197,8 @@ void screen_close(struct screen *s)
         if (s->xdo)
             xdo_free(s->xdo);
         watch_close(s);
-        if (s->stop)
+        if (s->stop &&
+            !(s->hung && held_any(&s->held))) /* else the guard releases that when the server wakes */
             guard_forget(s->stop->slot);
         if (s->held.display)
             held_close(&s->held);
@@ -244,10 +257,10 @@ void screen_pump(struct screen *s)
     while (!s->lost && XPending(s->dpy)) {
         XEvent ev;
         XNextEvent(s->dpy, &ev);
-        if (ev.type == MappingNotify) {
-            if (ev.xmapping.request != MappingPointer)
-                XRefreshKeyboardMapping(&ev.xmapping);
+        if (ev.type == MappingNotify || ev.type == s->xkb_event) { /* the only ones selected */
             s->map_stale = true;
+        } else if (ev.type == ClientMessage) {
+            reader_note_pong(s, &ev.xclient);
         } else if (s->damage_event && ev.type == s->damage_event + XDamageNotify) {
             s->damage_waiting = true;
         } else if (ev.type == MapNotify) {
@@ -276,15 +289,12 @@ int64_t screen_events_sent(const struct screen *s)
 
 int screen_release_all(struct screen *s)
 {
-    bool any = held_any(&s->held);
-    if (!s->lost && any) {
-        held_lock(&s->held);
-        held_release(&s->held, s->dpy);
-        held_unlock(&s->held);
+    bool any = held_pressed(&s->held);
+    if (!s->lost) {
+        held_release_pressed(&s->held, s->dpy);
+        keyboard_end(s);
     }
     memset(s->down, 0, sizeof s->down);
-    s->n_spare = 0;
-    s->map_stale = true;
     return any;
 }
 

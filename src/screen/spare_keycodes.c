@@ -1,27 +1,46 @@
 /* spare_keycodes.c - borrowed keycodes for characters that the keyboard lacks.
  *
- * A keycode without any keysym is given one for a while.  Rebinding one key per character is unreliable, so:
+ * A keycode without any keysym is given one.  A client translates a key with the map it has when it reads the
+ * event, not with the one that was valid when the key was pressed, so:
+ *   - a keycode keeps its keysym until it is needed for another one or the run ends;
+ *   - before it gets another one, the program must have read its keys (reader.c);
  *   - both columns get the same keysym: with one column the server treats a capital as the shifted half of a
  *     letter key, and O-acute arrives as o-acute;
- *   - many keysyms are bound together and stay: each change makes every client read the whole map again;
- *   - a wait follows each change and precedes each reuse of a keycode: a client translates a key with the map
- *     it has when it reads the event, not with the one that was valid when the key was pressed.
- * Bindings are recorded in the held file first, so that the next start can undo them.
+ *   - many keysyms are bound together: each change makes every client read the whole map again; then the
+ *     program gets time for that.
+ * Bindings are recorded in the held file first, so that the next start can undo them.  Somebody who loads
+ * another layout takes them away: keyboard_read() notices.
  */
 #include "screen/private.h"
 
-#include <X11/XKBlib.h>
+struct spare spare_of(uint32_t keysym)
+{
+    return (struct spare){.keysym = keysym, .shifted = keysym};
+}
 
-/* Lists the free keycodes while nothing is bound: only then is a keycode without keysym free. */
+struct spare spare_with_case(uint32_t keysym)
+{
+    KeySym lower, upper;
+    XConvertCase(keysym, &lower, &upper);
+    return (struct spare){.keysym = (uint32_t)lower, .shifted = (uint32_t)upper};
+}
+
+static bool same_keysyms(const struct spare *a, const struct spare *b)
+{
+    return a->keysym == b->keysym && a->shifted == b->shifted;
+}
+
+/* What is bound stays in the list; the rest of it are the keycodes that are free now. */
 static void list_codes(struct screen *s)
 {
+    uint8_t codes[MAX_SPARE];
+    int found = keyboard_free_codes(s, codes, MAX_SPARE), n = 0;
     for (int i = 0; i < s->n_spare; i++)
         if (s->spare[i].keysym)
-            return;
-    uint8_t codes[MAX_SPARE];
-    s->n_spare = keyboard_free_codes(s, codes, MAX_SPARE);
-    for (int i = 0; i < s->n_spare; i++)
-        s->spare[i] = (struct spare){.code = codes[i]};
+            s->spare[n++] = s->spare[i];
+    for (int i = 0; i < found && n < MAX_SPARE; i++)
+        s->spare[n++] = (struct spare){.code = codes[i]};
+    s->n_spare = n;
 }
 
 int spare_capacity(struct screen *s)
@@ -30,10 +49,10 @@ int spare_capacity(struct screen *s)
     return s->n_spare;
 }
 
-int spare_code(struct screen *s, uint32_t keysym)
+int spare_code(struct screen *s, const struct spare *want)
 {
     for (int i = 0; i < s->n_spare; i++)
-        if (s->spare[i].keysym == keysym)
+        if (same_keysyms(&s->spare[i], want))
             return s->spare[i].code;
     return 0;
 }
@@ -47,8 +66,10 @@ static int write_map(struct screen *s, const bool *changed, struct err *e)
     for (int i = 0; i < s->n_spare;) {
         KeySym syms[2 * MAX_SPARE];
         int n = 0;
-        for (; i + n < s->n_spare && changed[i + n] && s->spare[i + n].code == s->spare[i].code + n; n++)
-            syms[2 * n] = syms[2 * n + 1] = s->spare[i + n].keysym;
+        for (; i + n < s->n_spare && changed[i + n] && s->spare[i + n].code == s->spare[i].code + n; n++) {
+            syms[2 * n] = s->spare[i + n].keysym;
+            syms[2 * n + 1] = s->spare[i + n].shifted;
+        }
         if (n)
             XChangeKeyboardMapping(s->dpy, s->spare[i].code, 2, syms, n);
         i += n ? n : 1;
@@ -69,58 +90,95 @@ static int oldest(struct screen *s, const bool *taken)
     return best;
 }
 
-int spare_bind(struct screen *s, const uint32_t *keysyms, int n, struct err *e)
+/* The program must have read what was typed with a keycode that now gets another keysym. */
+static int wait_before_reuse(struct screen *s, struct err *e)
+{
+    enum reading r;
+    if (reader_wait(s, READ_MS, &r, e))
+        return -1;
+    if (r == READING_BEHIND)
+        return err_set(e, ERR_FAILED,
+                       "unsure: the program has not read its keys for %d s, so the text was not "
+                       "typed to its end",
+                       READ_MS / 1000);
+    return r == READING_UNKNOWN ? screen_wait(s, s->options.keymap_settle_ms, e) : 0;
+}
+
+int spare_bind(struct screen *s, const struct spare *want, int n, struct err *e)
 {
     bool taken[MAX_SPARE] = {0}, changed[MAX_SPARE] = {0}, reused = false, any = false;
+    struct spare next[MAX_SPARE];
     if (screen_may_act(s, e))
         return -1;
     list_codes(s);
-    for (int i = 0; i < s->n_spare; i++)
+    for (int i = 0; i < s->n_spare; i++) {
+        next[i] = s->spare[i];
         for (int k = 0; k < n; k++)
-            if (s->spare[i].keysym == keysyms[k])
-                taken[i] = true;
+            taken[i] = taken[i] || same_keysyms(&s->spare[i], &want[k]);
+    }
     s->spare_clock++;
     for (int k = 0; k < n; k++) {
-        if (spare_code(s, keysyms[k]))
+        if (spare_code(s, &want[k]))
             continue;
         int i = oldest(s, taken);
         if (i < 0)
             return err_set(e, ERR_USAGE, "no key gives U+%04X and no keycode is free for it",
-                           (unsigned)(keysyms[k] & 0xffffff));
+                           (unsigned)(want[k].keysym & 0xffffff));
         reused |= s->spare[i].keysym != 0;
-        s->spare[i].keysym = keysyms[k];
-        s->spare[i].since = s->spare_clock;
+        next[i] = (struct spare){s->spare[i].code, want[k].keysym, want[k].shifted, s->spare_clock};
         taken[i] = changed[i] = any = true;
     }
     if (!any)
         return 0;
-    if (reused && screen_wait(s, s->options.keymap_settle_ms, e))
+    unsigned layouts = s->layouts;
+    if ((reused && wait_before_reuse(s, e)) || keyboard_read(s, e))
         return -1;
-    for (int i = 0; i < s->n_spare; i++)
+    if (s->layouts != layouts) /* other keycodes may be free now */
+        return spare_bind(s, want, n, e);
+    for (int i = 0; i < s->n_spare; i++) {
+        s->spare[i] = next[i];
         if (changed[i])
             held_set_spare(&s->held, s->spare[i].code, s->spare[i].keysym);
-    if (write_map(s, changed, e))
-        return -1;
-    return screen_wait(s, s->options.keymap_settle_ms, e);
+    }
+    return write_map(s, changed, e) || reader_settle(s, e) ? -1 : 0;
 }
 
 bool spare_bound(const struct screen *s)
 {
     for (int i = 0; i < s->n_spare; i++)
-        if (s->held.spare[s->spare[i].code])
+        if (s->spare[i].keysym)
             return true;
     return false;
 }
 
+bool spare_forget_lost(struct screen *s)
+{
+    bool any = false;
+    for (int i = 0; i < s->n_spare; i++) {
+        struct spare *p = &s->spare[i];
+        XkbDescPtr m = s->map;
+        if (!p->keysym || (XkbKeyNumGroups(m, p->code) && XkbKeySymEntry(m, p->code, 0, 0) == p->keysym &&
+                           (p->keysym == p->shifted || (XkbKeyGroupWidth(m, p->code, 0) > 1 &&
+                                                        XkbKeySymEntry(m, p->code, 1, 0) == p->shifted))))
+            continue;
+        held_set_spare(&s->held, p->code, 0);
+        p->keysym = p->shifted = 0;
+        any = true;
+    }
+    if (any)
+        held_store(&s->held);
+    return any;
+}
+
 void spare_restore(struct screen *s)
 {
-    bool changed[MAX_SPARE] = {0}, any = false;
-    for (int i = 0; i < s->n_spare; i++) {
-        any |= changed[i] = s->held.spare[s->spare[i].code] != 0;
-        s->spare[i].keysym = 0;
-    }
-    if (!any || s->lost)
+    bool changed[MAX_SPARE] = {0};
+    if (s->lost || keyboard_read(s, NULL) || !spare_bound(s))
         return;
+    for (int i = 0; i < s->n_spare; i++) {
+        changed[i] = s->spare[i].keysym != 0;
+        s->spare[i].keysym = s->spare[i].shifted = 0;
+    }
     write_map(s, changed, NULL);
     for (int i = 0; i < s->n_spare; i++)
         held_set_spare(&s->held, s->spare[i].code, 0);

@@ -1,13 +1,18 @@
 /* typing.c - text.
  *
- * Each character becomes a keysym.  Keysyms on the keyboard (plain or with Shift) are typed with their own
- * keys; others are bound to free keycodes (spare_keycodes.c), and the text is typed in runs that need no
- * more new keysyms than there are keycodes.  All runs but the last use at most half of the keycodes, so
- * that the bindings of the run before stay valid for a slow client.  After the last character: a wait, then
- * the keymap is restored. On a keyboard without free keycodes, a text that needs one is pasted (paste.c).
+ * Each character becomes a keysym.  Keysyms on the keyboard (plain or with Shift) are typed with their own keys;
+ * others are bound to free keycodes (spare_keycodes.c), and the text is typed in runs that need no more new
+ * keysyms than there are keycodes.  All runs but the last use at most half of the keycodes, so that the next run
+ * seldom has to wait until the program has read its keys (reader.c).  On a keyboard without free keycodes, a text
+ * that needs one is pasted (paste.c), and so is a text beyond U+FFFF for Java, which drops such keysyms.
  *
- * Press and release of a key are sent together: a key that stays down while this process is not scheduled
- * would repeat.
+ * Another layout, a lock or a modifier of a person may come at any time: keyboard and state are read again before
+ * each character, and the rest is planned anew.  What the program has read by then, nobody knows.  So the text
+ * counts as typed only when the program has read all of it, and nothing changed meanwhile; otherwise the text is
+ * "unsure": an error that says so, for the model to look.
+ *
+ * Press and release of a key are sent together: a key that stays down while this process is not scheduled would
+ * repeat.
  */
 #include "screen/private.h"
 
@@ -18,7 +23,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TEXT_MAX = 1 << 20 };
+enum { TEXT_MAX = 1 << 20, MOST_CHANGES = 100 };
 
 /* The text's *n keysyms, owned by the caller; NULL with e. */
 static uint32_t *decode(const char *utf8, size_t len, size_t *n, struct err *e)
@@ -51,34 +56,44 @@ static uint32_t *decode(const char *utf8, size_t len, size_t *n, struct err *e)
     return out;
 }
 
+struct typing {
+    struct screen *s;
+    const uint32_t *text; /* keysyms */
+    size_t n, done;
+    bool spare;       /* some were typed with a borrowed keycode */
+    bool changed;     /* keyboard or state, since the first key */
+    unsigned layouts; /* as planned with: screen.layouts */
+    int group;
+    struct err *e;
+};
+
 static bool on_keyboard(struct screen *s, uint32_t keysym)
 {
     struct keypress k;
     return keyboard_find(s, keysym, false, &k);
 }
 
-static bool contains(const uint32_t *list, int n, uint32_t v)
+static bool contains(const struct spare *list, int n, uint32_t v)
 {
     for (int i = 0; i < n; i++)
-        if (list[i] == v)
+        if (list[i].keysym == v)
             return true;
     return false;
 }
 
-/* Length of the longest run from text[0] with at most `capacity` unmapped keysyms, returned in need. */
-static size_t plan_run(struct screen *s, const uint32_t *text, size_t n, uint32_t *need, int *n_need,
-                       int capacity)
+/* Length of the longest run of the rest with at most `capacity` unmapped keysyms, returned in need. */
+static size_t plan_run(struct typing *t, struct spare *need, int *n_need, int capacity)
 {
-    size_t i = 0;
+    size_t i = t->done;
     *n_need = 0;
-    for (; i < n; i++) {
-        if (contains(need, *n_need, text[i]) || on_keyboard(s, text[i]))
+    for (; i < t->n; i++) {
+        if (contains(need, *n_need, t->text[i]) || on_keyboard(t->s, t->text[i]))
             continue;
         if (*n_need == capacity)
             break;
-        need[(*n_need)++] = text[i];
+        need[(*n_need)++] = spare_of(t->text[i]);
     }
-    return i;
+    return i - t->done;
 }
 
 static int tap(struct screen *s, int code, int shift, struct err *e)
@@ -109,47 +124,105 @@ static int check_view(struct screen *s, struct err *e)
                          s->view_window);
 }
 
-static int type_run(struct screen *s, const uint32_t *text, size_t n, struct err *e)
+/* Reads the keyboard again.  What a person has set meanwhile is taken off. */
+static int look_again(struct typing *t)
+{
+    struct screen *s = t->s;
+    if (keyboard_read(s, t->e))
+        return -1;
+    if (keyboard_foreign_modifiers(s) || s->state.latched_mods || s->state.locked_mods & LockMask) {
+        t->changed = true;
+        if (keyboard_begin(s, 0, t->e))
+            return -1;
+    }
+    if (s->layouts != t->layouts || s->state.group != t->group)
+        t->changed = true;
+    return 0;
+}
+
+/* Types up to n characters; fewer when the keyboard has changed, and the rest must be planned anew. */
+static int type_run(struct typing *t, size_t n)
 {
     struct keypress shift = {0}, k;
-    if (keyboard_read(s, e))
-        return -1;
-    keyboard_find(s, XK_Shift_L, true, &shift);
-    for (size_t i = 0; i < n; i++) {
-        int code = spare_code(s, text[i]);
-        bool shifted = false;
-        if (!code) {
-            if (keyboard_read(s, e))
-                return -1;
-            if (!keyboard_find(s, text[i], false, &k))
-                return err_set(e, ERR_FAILED, "the keyboard map changed while typing");
-            code = k.code;
-            shifted = k.shift;
-        }
-        if (check_view(s, e) || tap(s, code, shifted ? shift.code : 0, e) ||
-            screen_wait(s, s->options.key_delay_ms, e))
+    struct screen *s = t->s;
+    for (size_t end = t->done + n; t->done < end; t->done++) {
+        if (look_again(t))
+            return -1;
+        const struct spare want = spare_of(t->text[t->done]);
+        int code = spare_code(s, &want);
+        t->spare = t->spare || code;
+        if (s->layouts != t->layouts || s->state.group != t->group)
+            return 0;
+        if (!code && !keyboard_find(s, want.keysym, false, &k))
+            return err_set(t->e, ERR_FAILED, "the keyboard map changed while typing");
+        if (!code && k.shift && !keyboard_find(s, XK_Shift_L, true, &shift))
+            return err_set(t->e, ERR_FAILED, "this keyboard has no Shift key");
+        if (check_view(s, t->e) || tap(s, code ? code : k.code, !code && k.shift ? shift.code : 0, t->e) ||
+            screen_wait(s, s->options.key_delay_ms, t->e))
             return -1;
     }
     return 0;
 }
 
+/* Plans with the keyboard as it is, binds, and types as much as that allows. */
+static int type_on(struct typing *t)
+{
+    struct screen *s = t->s;
+    struct spare need[MAX_SPARE];
+    int n_need, capacity = spare_capacity(s);
+    t->changed = t->changed || (t->done && (t->layouts != s->layouts || t->group != s->state.group));
+    t->layouts = s->layouts;
+    t->group = s->state.group;
+    size_t run = plan_run(t, need, &n_need, capacity);
+    if (t->done + run < t->n) /* not the last run: use half */
+        run = plan_run(t, need, &n_need, (capacity + 1) / 2);
+    if (!run)
+        return err_set(t->e, ERR_USAGE, "no key gives U+%04X and no keycode is free for it",
+                       (unsigned)(t->text[t->done] & 0xffffff));
+    return spare_bind(s, need, n_need, t->e) || type_run(t, run) ? -1 : 0;
+}
+
+/* -1, with the reason, unless the program has read all of it as it was meant. */
+static int confirm(struct typing *t)
+{
+    enum reading r;
+    if (reader_wait(t->s, READ_MS, &r, t->e) || look_again(t))
+        return -1;
+    const char *why =
+        r == READING_BEHIND ? "the program has not read its keys for 8 s"
+        : t->changed        ? "the keyboard layout or its state changed meanwhile"
+        : r == READING_UNKNOWN && t->spare
+            ? "it has characters that are on no key, and nothing tells whether the program took them"
+            : NULL;
+    return why ? err_set(t->e, ERR_FAILED, "unsure whether the text arrived as meant: %s; look at it", why)
+               : 0;
+}
+
 static int type_all(struct screen *s, const uint32_t *text, size_t n, struct err *e)
 {
-    int capacity = spare_capacity(s);
-    for (size_t done = 0; done < n;) {
-        uint32_t need[MAX_SPARE];
-        int n_need;
-        size_t run = plan_run(s, text + done, n - done, need, &n_need, capacity);
-        if (done + run < n) /* not the last run: use half */
-            run = plan_run(s, text + done, n - done, need, &n_need, (capacity + 1) / 2);
-        if (!run)
-            return err_set(e, ERR_USAGE, "no key gives U+%04X and no keycode is free for it",
-                           (unsigned)(text[done] & 0xffffff));
-        if (spare_bind(s, need, n_need, e) || type_run(s, text + done, run, e))
+    struct typing t = {.s = s, .text = text, .n = n, .e = e};
+    int changes = 0;
+    while (t.done < n) {
+        size_t before = t.done;
+        if (type_on(&t))
             return -1;
-        done += run;
+        changes = t.done == before ? changes + 1 : 0;
+        if (changes > MOST_CHANGES)
+            return err_set(e, ERR_FAILED,
+                           "the keyboard layout changes all the time: the text was not typed to its end");
     }
-    return 0;
+    return confirm(&t);
+}
+
+/* Whether keys cannot give this text to the program that has the keyboard. */
+static bool must_paste(struct screen *s, const uint32_t *text, size_t n)
+{
+    struct typing t = {.s = s, .text = text, .n = n};
+    int none;
+    bool beyond = false;
+    for (size_t i = 0; i < n; i++)
+        beyond = beyond || text[i] > (0x01000000 | 0xffff);
+    return (beyond && hit_test_java(s)) || (!spare_capacity(s) && plan_run(&t, NULL, &none, 0) < n);
 }
 
 /* A secret is never pasted, and no message mentions its characters. */
@@ -161,23 +234,17 @@ static int type_with(struct screen *s, const char *utf8, size_t len, bool secret
     uint32_t *text = decode(utf8, len, &n, e);
     if (!text)
         return -1;
-    int rc = n ? keyboard_ready(s, e) : 0;
+    reader_begin(s);
+    int rc = n ? keyboard_begin(s, 0, e) : 0;
     if (n && rc == 0) {
-        unsigned locked = keyboard_clear_locks(s);
-        int none;
-        if (spare_capacity(s) || plan_run(s, text, n, NULL, &none, 0) == n)
+        if (!must_paste(s, text, n))
             rc = type_all(s, text, n, e);
         else if (secret)
             rc = err_set(e, ERR_USAGE, "no key gives a character of a secret, and secrets are not pasted");
         else
             rc = paste_text(s, utf8, len, e);
-        if (spare_bound(s)) {
-            /* Also after a stop: clients still have to translate what was typed. */
-            clock_sleep_ms(s->options.keymap_settle_ms);
-            spare_restore(s);
-        }
-        keyboard_restore_locks(s, locked);
     }
+    keyboard_end(s);
     explicit_bzero(text, n * sizeof *text);
     free(text);
     return rc;

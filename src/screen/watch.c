@@ -58,7 +58,7 @@ struct watch {
     Window window;  /* unmapped: receives pings */
     bool ping_sent; /* and has not come back */
     int64_t ping;   /* when it was sent, or came back */
-    int xi_opcode, keyboard_id, pointer_id, escape;
+    int xi_opcode, xkb_event, keyboard_id, pointer_id, escape;
     bool armed, released; /* a first Escape went down; and up */
     int64_t first;
     bool released_once;     /* since the flag was set */
@@ -163,8 +163,8 @@ static void read_events(struct watch *w)
     while (!w->lost && XPending(w->dpy)) {
         XEvent ev;
         XNextEvent(w->dpy, &ev);
-        if (ev.type == MappingNotify) {
-            XRefreshKeyboardMapping(&ev.xmapping);
+        if (ev.type == w->xkb_event) { /* another keyboard map; the server withholds MappingNotify */
+            XkbRefreshKeyboardMapping(&((XkbEvent *)&ev)->map);
             w->escape = XKeysymToKeycode(w->dpy, XK_Escape);
         }
         if (ev.type == ClientMessage && ev.xclient.window == w->window) {
@@ -210,7 +210,7 @@ static void check_server(struct watch *w)
     if (ms < (closing ? CLOSING_TIMEOUT_MS : SERVER_TIMEOUT_MS))
         return;
     warn("display '%s' does not answer: given up", s->name);
-    s->lost = w->lost = true;
+    s->hung = s->lost = w->lost = true;
     shutdown(ConnectionNumber(s->dpy), SHUT_RDWR);
     shutdown(w->socket, SHUT_RDWR);
 }
@@ -302,7 +302,7 @@ static int device_named(Display *dpy, const char *part)
 
 static int listen_to(struct watch *w, const char *display, bool pointer, struct err *e)
 {
-    int event, error, major = 2, minor = 2;
+    int event, error, opcode, major = 2, minor = 2;
     w->dpy = xtrap_open(display, &w->lost);
     if (!w->dpy)
         return err_set(e, ERR_ENV, "cannot open a second connection to display '%s'", display);
@@ -326,6 +326,11 @@ static int listen_to(struct watch *w, const char *display, bool pointer, struct 
     XIEventMask wanted = {.deviceid = XIAllMasterDevices, .mask_len = sizeof bits, .mask = bits};
     XISelectEvents(w->dpy, DefaultRootWindow(w->dpy), &wanted, 1);
     w->escape = XKeysymToKeycode(w->dpy, XK_Escape);
+    major = XkbMajorVersion;
+    minor = XkbMinorVersion;
+    const unsigned maps = XkbMapNotifyMask | XkbNewKeyboardNotifyMask;
+    if (XkbQueryExtension(w->dpy, &opcode, &w->xkb_event, &error, &major, &minor))
+        XkbSelectEvents(w->dpy, XkbUseCoreKbd, maps, maps);
     w->window = XCreateWindow(w->dpy, DefaultRootWindow(w->dpy), 0, 0, 1, 1, 0, 0, InputOnly, CopyFromParent,
                               0, NULL);
     w->ping = clock_ns();

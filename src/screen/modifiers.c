@@ -1,0 +1,139 @@
+/* modifiers.c - what a person has set on the keyboard, around our own keys and clicks.
+ *
+ * Modifiers that a person holds would turn text into commands and clicks into selections.  We wait for their
+ * release; releasing them ourselves and pressing them again leaves them stuck when the person lets go in
+ * between.
+ *
+ * Locked modifiers, latched ones and the accessibility controls would change our keys as well: Caps Lock, a
+ * Control that sticky keys hold, slow keys that ignore a short press; and our keys would change them: two keys
+ * at once turn sticky keys off.  They are recorded (held.h), taken off before the first key, and put back when
+ * nothing of ours is down any more.
+ */
+#include "screen/private.h"
+
+#include <X11/keysym.h>
+#include <string.h>
+
+enum {
+    MODIFIER_WAIT_MS = 1000,
+    DISTURBING_LOCKS = LockMask | ControlMask | Mod1Mask | Mod4Mask, /* Mod1, Mod4: Alt, Super */
+    DISTURBING_CONTROLS =
+        XkbSlowKeysMask | XkbBounceKeysMask | XkbStickyKeysMask | XkbMouseKeysMask | XkbAccessXKeysMask,
+};
+
+unsigned keyboard_our_modifiers(const struct screen *s)
+{
+    unsigned ours = 0;
+    for (int code = 8; code < HELD_KEYS; code++)
+        if (s->held.key[code] && s->map && s->map->map->modmap)
+            ours |= s->map->map->modmap[code];
+    return ours;
+}
+
+unsigned keyboard_foreign_modifiers(const struct screen *s)
+{
+    return s->state.base_mods & ~keyboard_our_modifiers(s);
+}
+
+/* ---- what is in the way ------------------------------------------------------------------------ */
+
+static unsigned disturbing_controls(struct screen *s)
+{
+    XkbDescRec d = {.device_spec = XkbUseCoreKbd};
+    unsigned on = 0;
+    if (!s->lost && XkbGetControls(s->dpy, XkbControlsEnabledMask, &d) == Success && d.ctrls)
+        on = d.ctrls->enabled_ctrls & DISTURBING_CONTROLS;
+    if (d.ctrls)
+        XkbFreeControls(&d, XkbAllControlsMask, True);
+    return on;
+}
+
+/* Takes off what would change our keys; `leave`: locks that stay. */
+static void take_off(struct screen *s, unsigned leave)
+{
+    struct held_settings *h = &s->held.settings;
+    unsigned controls = disturbing_controls(s), locks = s->state.locked_mods & DISTURBING_LOCKS & ~leave,
+             latches = s->state.latched_mods, others = s->state.locked_mods & ~locks;
+    if (!controls && !locks && !latches)
+        return;
+    held_lock(&s->held);
+    *h = (struct held_settings){h->locks | locks, h->latches | latches, h->controls | controls};
+    held_store(&s->held);
+    held_unlock(&s->held);
+    if (controls)
+        XkbChangeEnabledControls(s->dpy, XkbUseCoreKbd, controls, 0);
+    if (locks)
+        XkbLockModifiers(s->dpy, XkbUseCoreKbd, locks, 0);
+    if (latches)
+        XkbLatchModifiers(s->dpy, XkbUseCoreKbd, latches, 0);
+    if (controls & XkbStickyKeysMask) { /* without them the server forgets all locks, and the layout chosen */
+        XkbLockModifiers(s->dpy, XkbUseCoreKbd, others, others);
+        XkbLockGroup(s->dpy, XkbUseCoreKbd, s->state.locked_group);
+    }
+    /* One write carries all of it: a kill comes before or after. */
+    XSync(s->dpy, False);
+}
+
+void keyboard_end(struct screen *s)
+{
+    if (s->lost || held_pressed(&s->held) || !held_any(&s->held))
+        return;
+    held_lock(&s->held);
+    held_restore_settings(&s->held, s->dpy);
+    held_unlock(&s->held);
+}
+
+/* ---- before the first key or click ------------------------------------------------------------- */
+
+int keyboard_begin_pointer(struct screen *s, unsigned leave, struct err *e)
+{
+    unsigned mods = 0;
+    if (screen_may_act(s, e) || keyboard_read(s, e))
+        return -1;
+    for (int ms = 0; (mods = keyboard_foreign_modifiers(s)) != 0; ms += 20) {
+        if (ms >= MODIFIER_WAIT_MS)
+            return err_set(e, ERR_FAILED, "somebody holds %s on the keyboard; nothing was done",
+                           mods & ShiftMask     ? "Shift"
+                           : mods & ControlMask ? "Control"
+                                                : "a modifier key");
+        if (screen_wait(s, 20, e) || keyboard_read(s, e))
+            return -1;
+    }
+    take_off(s, leave);
+    return keyboard_read(s, e);
+}
+
+static bool same_symbols(XkbDescPtr a, XkbDescPtr b)
+{
+    if (a->min_key_code != b->min_key_code || a->max_key_code != b->max_key_code)
+        return false;
+    for (int code = a->min_key_code; code <= a->max_key_code; code++) {
+        int n = XkbKeyNumSyms(a, code);
+        if (n != XkbKeyNumSyms(b, code) || XkbKeyNumGroups(a, code) != XkbKeyNumGroups(b, code) ||
+            memcmp(XkbKeySymsPtr(a, code), XkbKeySymsPtr(b, code), (size_t)n * sizeof(KeySym)) != 0)
+            return false;
+    }
+    return true;
+}
+
+/* Clients translate by the map of the keyboard used last.  If that is another map, a tap of an unmapped key
+ * makes them read the XTEST keyboard's; they get time for it. */
+static int activate_xtest_keyboard(struct screen *s, struct err *e)
+{
+    int source;
+    uint8_t code;
+    if (!s->keyboard_id || keyboard_xtest_id(s, &source) != s->keyboard_id || source == s->keyboard_id)
+        return screen_alive(s, e);
+    XkbDescPtr core = XkbGetMap(s->dpy, XkbAllClientInfoMask, XkbUseCoreKbd);
+    bool same = core && core->map && core->map->syms && same_symbols(core, s->map);
+    if (core)
+        XkbFreeKeyboard(core, XkbAllComponentsMask, True);
+    if (same || !keyboard_free_codes(s, &code, 1))
+        return screen_alive(s, e);
+    return key_tap(s, code, e) || reader_settle(s, e) ? -1 : 0;
+}
+
+int keyboard_begin(struct screen *s, unsigned leave, struct err *e)
+{
+    return keyboard_begin_pointer(s, leave, e) || activate_xtest_keyboard(s, e) ? -1 : 0;
+}

@@ -1,0 +1,371 @@
+/* reader.c - whether the program that has the keyboard has read the keys that were sent to it.
+ *
+ * A program translates a key when it reads the event, with the keyboard map of that moment.  As long as it has
+ * not read a key, what that key means must not change; and while the map changes, nobody knows what it reads.
+ *
+ *   a program that speaks _NET_WM_PING (all toolkits do)   answers a ping after the keys that came before it
+ *   another one on this machine                            has read all when nothing waits in its sockets to
+ *                                                          the display and its main thread sleeps, twice
+ *   another one                                            cannot be known
+ *
+ * Input methods that hold keys back are not seen.
+ */
+#include "screen/private.h"
+
+#include "base/buf.h"
+#include "base/clock.h"
+
+#include <X11/Xatom.h>
+#include <X11/Xlibint.h> /* resource_mask, and requests of an extension without a library here */
+#include <X11/extensions/XResproto.h>
+#undef min
+#undef max
+#undef xmalloc
+#undef xrealloc
+#undef xfree
+#include <dirent.h>
+#include <fcntl.h>
+#include <linux/netlink.h>
+#include <linux/sock_diag.h>
+#include <linux/unix_diag.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+enum {
+    SEARCH_WINDOWS = 300,
+    SEARCH_DEPTH = 4,
+    LOOK_MS = 10,
+    EXISTS_MS = 200,
+    MAX_SOCKETS = 256, /* of one process, or to one display */
+    DIAG_BYTES = 32 << 10,
+};
+
+/* ---- the window to ping ------------------------------------------------------------------------ */
+
+static bool same_client(struct screen *s, Window a, Window b)
+{
+    return (a & ~s->dpy->resource_mask) == (b & ~s->dpy->resource_mask);
+}
+
+static bool answers_pings(struct screen *s, Window w)
+{
+    Atom *list = NULL, ping = XInternAtom(s->dpy, "_NET_WM_PING", False);
+    int n = 0;
+    bool found = false;
+    if (XGetWMProtocols(s->dpy, w, &list, &n))
+        for (int i = 0; i < n; i++)
+            found = found || list[i] == ping;
+    if (list)
+        XFree(list);
+    return found;
+}
+
+/* Any window of this client, below w, that answers. */
+static Window search(struct screen *s, Window client, Window w, int depth, int *budget)
+{
+    Window root, parent, *children = NULL, found = None;
+    unsigned n = 0;
+    if (depth > SEARCH_DEPTH || --*budget < 0)
+        return None;
+    if (w != s->root && same_client(s, w, client) && answers_pings(s, w))
+        return w;
+    if (XQueryTree(s->dpy, w, &root, &parent, &children, &n))
+        for (unsigned i = n; i-- > 0 && !found;)
+            found = search(s, client, children[i], depth + 1, budget);
+    if (children)
+        XFree(children);
+    return found;
+}
+
+/* The process on this machine that made the window, as the server knows it; 0: it does not tell. */
+static int client_pid(struct screen *s, Window w)
+{
+    Display *dpy = s->dpy;
+    int opcode, event, error;
+    uint32_t pid = 0, answer[4]; /* client, mask, bytes, the number */
+    xXResQueryClientIdsReq *req;
+    xXResQueryClientIdsReply rep;
+    if (!XQueryExtension(dpy, "X-Resource", &opcode, &event, &error))
+        return 0;
+    LockDisplay(dpy);
+    GetReqExtra(XResQueryClientIds, sz_xXResClientIdSpec, req);
+    req->reqType = (CARD8)opcode;
+    req->XResReqType = X_XResQueryClientIds;
+    req->numSpecs = 1;
+    const xXResClientIdSpec spec = {(CARD32)w, X_XResLocalClientPIDMask};
+    memcpy(req + 1, &spec, sizeof spec);
+    if (_XReply(dpy, (xReply *)&rep, 0, xFalse)) {
+        if (rep.numIds == 1 && rep.length == sizeof answer / 4) {
+            _XRead(dpy, (char *)answer, sizeof answer);
+            pid = answer[2] == 4 ? answer[3] : 0;
+        } else {
+            _XEatDataWords(dpy, rep.length);
+        }
+    }
+    UnlockDisplay(dpy);
+    SyncHandle();
+    return pid <= INT32_MAX ? (int)pid : 0;
+}
+
+static void find_reader(struct screen *s, struct reader *r)
+{
+    Window chain[HIT_TEST_DEPTH];
+    struct xtrap t;
+    *r = (struct reader){0};
+    if (s->lost)
+        return;
+    xtrap_begin(&t, s->dpy);
+    int n = hit_test_focus(s, chain), budget = SEARCH_WINDOWS;
+    if (n)
+        r->focus = chain[n - 1];
+    for (int i = n; i-- > 0 && !r->ping;)
+        if (same_client(s, chain[i], r->focus) && answers_pings(s, chain[i]))
+            r->ping = chain[i];
+    if (n && !r->ping)
+        r->ping = search(s, r->focus, s->root, 0, &budget);
+    if (n && !r->ping && !(r->pid = client_pid(s, r->focus)))
+        r->pid = hit_test_pid(s, r->focus);
+    xtrap_end(&t);
+}
+
+void reader_begin(struct screen *s)
+{
+    find_reader(s, &s->reader);
+}
+
+/* ---- unread bytes ------------------------------------------------------------------------------ */
+
+struct unix_socket {
+    unsigned inode, peer, unread;
+    bool server; /* the X server's end of a connection to this display */
+};
+
+/* Name of the X server's socket as the kernel has it; the length, 0: not a local one. */
+static size_t server_name(struct screen *s, struct sockaddr_un *at)
+{
+    socklen_t len = sizeof *at;
+    if (getpeername(ConnectionNumber(s->dpy), (struct sockaddr *)at, &len) || at->sun_family != AF_UNIX)
+        return 0;
+    return len - offsetof(struct sockaddr_un, sun_path);
+}
+
+static void read_socket(const struct nlmsghdr *h, const struct sockaddr_un *at, size_t n,
+                        struct unix_socket *out)
+{
+    const struct unix_diag_msg *m = NLMSG_DATA(h);
+    int left = (int)(h->nlmsg_len - NLMSG_LENGTH(sizeof *m));
+    *out = (struct unix_socket){.inode = m->udiag_ino};
+    const struct nlattr *a = (const struct nlattr *)(m + 1);
+    for (; left >= NLA_HDRLEN && a->nla_len >= NLA_HDRLEN && a->nla_len <= left;) {
+        const char *data = (const char *)a + NLA_HDRLEN;
+        size_t len = a->nla_len - NLA_HDRLEN;
+        if (a->nla_type == UNIX_DIAG_NAME)
+            out->server = len && len <= n && !memcmp(data, at->sun_path, len);
+        else if (a->nla_type == UNIX_DIAG_PEER && len >= 4)
+            memcpy(&out->peer, data, 4);
+        else if (a->nla_type == UNIX_DIAG_RQLEN && len >= 4)
+            memcpy(&out->unread, data, 4);
+        left -= NLA_ALIGN(a->nla_len);
+        a = (const struct nlattr *)(const void *)((const char *)a + NLA_ALIGN(a->nla_len));
+    }
+}
+
+/* All unix sockets with a peer; the caller frees the list.  -1: the kernel does not tell. */
+static int list_sockets(struct screen *s, struct unix_socket **out)
+{
+    static const struct {
+        struct nlmsghdr head;
+        struct unix_diag_req ask;
+    } request = {{sizeof request, SOCK_DIAG_BY_FAMILY, NLM_F_REQUEST | NLM_F_DUMP, 1, 0},
+                 {.sdiag_family = AF_UNIX,
+                  .udiag_states = ~0u,
+                  .udiag_show = UDIAG_SHOW_NAME | UDIAG_SHOW_PEER | UDIAG_SHOW_RQLEN}};
+    struct sockaddr_un at;
+    size_t name = server_name(s, &at);
+    int fd = name ? socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG) : -1, n = 0;
+    bool done = false;
+    char *data = xmalloc(DIAG_BYTES, 1);
+    *out = NULL;
+    if (fd < 0 || send(fd, &request, sizeof request, 0) < 0)
+        n = -1;
+    while (n >= 0 && !done) {
+        ssize_t got = recv(fd, data, DIAG_BYTES, 0);
+        const struct nlmsghdr *h = (const struct nlmsghdr *)(const void *)data;
+        size_t left = got > 0 ? (size_t)got : 0;
+        if (!left)
+            n = -1;
+        for (; n >= 0 && NLMSG_OK(h, left); h = NLMSG_NEXT(h, left)) {
+            done = done || h->nlmsg_type == NLMSG_DONE;
+            if (h->nlmsg_type == NLMSG_ERROR)
+                n = -1;
+            if (n < 0 || h->nlmsg_type != SOCK_DIAG_BY_FAMILY)
+                continue;
+            *out = xrealloc(*out, (size_t)n + 1, sizeof **out);
+            read_socket(h, &at, name, &(*out)[n++]);
+        }
+    }
+    if (fd >= 0)
+        close(fd);
+    free(data);
+    return n;
+}
+
+static bool owns_socket(const unsigned *inodes, int n, unsigned inode)
+{
+    for (int i = 0; i < n; i++)
+        if (inodes[i] == inode)
+            return true;
+    return false;
+}
+
+static int sockets_of(int pid, unsigned inodes[MAX_SOCKETS])
+{
+    char path[320], to[64];
+    int n = 0;
+    snprintf(path, sizeof path, "/proc/%d/fd", pid);
+    DIR *d = opendir(path);
+    for (const struct dirent *f; d && n < MAX_SOCKETS && (f = readdir(d));) {
+        snprintf(path, sizeof path, "/proc/%d/fd/%s", pid, f->d_name);
+        ssize_t len = readlink(path, to, sizeof to - 1);
+        to[len > 0 ? len : 0] = 0;
+        n += sscanf(to, "socket:[%u]", &inodes[n]) == 1;
+    }
+    if (d)
+        closedir(d);
+    return n;
+}
+
+/* Bytes that this process has not read of what the display has sent it; -1: cannot be known. */
+static int64_t unread_bytes(struct screen *s, int pid)
+{
+    unsigned inodes[MAX_SOCKETS];
+    struct unix_socket *all;
+    int n = list_sockets(s, &all), own = n > 0 ? sockets_of(pid, inodes) : 0;
+    int64_t unread = -1;
+    for (int i = 0; i < n; i++)
+        for (int k = 0; all[i].server && k < n; k++)
+            if (all[k].inode == all[i].peer && owns_socket(inodes, own, all[k].inode))
+                unread = (unread < 0 ? 0 : unread) + all[k].unread;
+    free(all);
+    return unread;
+}
+
+/* ---- waiting ----------------------------------------------------------------------------------- */
+
+static void send_ping(struct screen *s, Window w)
+{
+    XEvent ev = {.xclient = {.type = ClientMessage, .window = w, .format = 32}};
+    ev.xclient.message_type = XInternAtom(s->dpy, "WM_PROTOCOLS", False);
+    ev.xclient.data.l[0] = (long)XInternAtom(s->dpy, "_NET_WM_PING", False);
+    ev.xclient.data.l[1] = ++s->ping;
+    ev.xclient.data.l[2] = (long)w;
+    XSendEvent(s->dpy, w, False, NoEventMask, &ev);
+    XFlush(s->dpy);
+}
+
+void reader_note_pong(struct screen *s, const XClientMessageEvent *ev)
+{
+    if (ev->window == s->root && ev->data.l[0] == (long)XInternAtom(s->dpy, "_NET_WM_PING", False))
+        s->pong = (int)ev->data.l[1];
+}
+
+static bool window_exists(struct screen *s, Window w)
+{
+    XWindowAttributes a;
+    struct xtrap t;
+    xtrap_begin(&t, s->dpy);
+    bool there = XGetWindowAttributes(s->dpy, w, &a);
+    return !xtrap_end(&t) && there;
+}
+
+/* A program whose window is gone reads nothing more. */
+static int wait_for_pong(struct screen *s, Window w, double max_ms, enum reading *out, struct err *e)
+{
+    int64_t start = clock_ns(), looked = start;
+    struct pollfd p = {.fd = ConnectionNumber(s->dpy), .events = POLLIN};
+    struct xtrap t;
+    *out = READING_DONE;
+    XSelectInput(s->dpy, s->root, StructureNotifyMask | SubstructureNotifyMask);
+    xtrap_begin(&t, s->dpy);
+    send_ping(s, w);
+    xtrap_end(&t);
+    int rc = 0;
+    for (screen_pump(s); s->pong != s->ping && rc == 0; screen_pump(s)) {
+        poll(&p, 1, LOOK_MS);
+        rc = screen_wait(s, 0, e);
+        if (clock_ms_since(looked) > EXISTS_MS && rc == 0) {
+            looked = clock_ns();
+            if (!window_exists(s, w))
+                break;
+        }
+        if (clock_ms_since(start) > max_ms) {
+            *out = READING_BEHIND;
+            break;
+        }
+    }
+    if (!s->lost)
+        XSelectInput(s->dpy, s->root, StructureNotifyMask);
+    return rc;
+}
+
+static int wait_for_sockets(struct screen *s, const struct reader *r, double max_ms, enum reading *out,
+                            struct err *e)
+{
+    int64_t start = clock_ns();
+    for (int idle = 0; idle < 2;) {
+        if (!window_exists(s, r->focus))
+            break;
+        int64_t unread = unread_bytes(s, r->pid);
+        if (unread < 0) {
+            *out = READING_UNKNOWN;
+            return screen_alive(s, e);
+        }
+        idle = unread == 0 && cpu_wait_asleep(r->pid) ? idle + 1 : 0;
+        if (clock_ms_since(start) > max_ms) {
+            *out = READING_BEHIND;
+            return screen_alive(s, e);
+        }
+        if (screen_wait(s, 2 * LOOK_MS, e))
+            return -1;
+    }
+    *out = READING_DONE;
+    return screen_alive(s, e);
+}
+
+static int wait_for(struct screen *s, const struct reader *r, double max_ms, enum reading *out, struct err *e)
+{
+    *out = READING_DONE; /* nobody has the keyboard */
+    if (!r->focus || screen_alive(s, e))
+        return screen_alive(s, e);
+    if (r->ping)
+        return wait_for_pong(s, r->ping, max_ms, out, e);
+    if (r->pid)
+        return wait_for_sockets(s, r, max_ms, out, e);
+    *out = READING_UNKNOWN;
+    return 0;
+}
+
+int reader_wait(struct screen *s, double max_ms, enum reading *out, struct err *e)
+{
+    enum reading now = READING_DONE;
+    struct reader first = s->reader;
+    if (wait_for(s, &first, max_ms, out, e))
+        return -1;
+    find_reader(s, &s->reader); /* a text may open another window, which gets its rest */
+    if (s->reader.focus && first.focus && !same_client(s, s->reader.focus, first.focus) &&
+        wait_for(s, &s->reader, max_ms, &now, e))
+        return -1;
+    *out = now > *out ? now : *out;
+    return 0;
+}
+
+int reader_settle(struct screen *s, struct err *e)
+{
+    enum reading unused;
+    return reader_wait(s, READ_MS, &unused, e) || screen_wait(s, s->options.keymap_settle_ms, e) ? -1 : 0;
+}
