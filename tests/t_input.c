@@ -238,6 +238,9 @@ static void t_chord(void **state)
     assert_int_equal(json_array_size(ev), 2);
     assert_int_equal(field(ev, 1, "keysym"), XK_Greek_omega);
     assert_int_equal(pressed(t.other), 0);
+    screen_close(t.s);
+    t.s = NULL;
+    assert_int_equal(borrowed_keycodes(t.other), 0); /* given back at the end */
     stage_close(&t);
 }
 
@@ -409,7 +412,7 @@ static void t_locks(void **state)
     XSync(t.other, False);
     int before = borrowed_keycodes(t.other); /* the Greek layout has such keysyms of its own */
     must(screen_type(t.s, "aB\xc3\xb3\xce\xbb\xce\xa9,", 9, &why));
-    assert_int_equal(borrowed_keycodes(t.other), before); /* given back at once */
+    assert_true(borrowed_keycodes(t.other) > before); /* kept for as long as the run lasts */
     json_t *ev = stage_events(&t, "key_press");
     char got[64] = "";
     for (size_t i = 0; i < json_array_size(ev); i++)
@@ -428,6 +431,9 @@ static void t_locks(void **state)
     assert_int_equal(field(ev, 1, "keysym"), XK_c);
     XkbGetState(t.other, XkbUseCoreKbd, &st);
     assert_int_equal(st.locked_group, 1);
+    screen_close(t.s);
+    t.s = NULL;
+    assert_int_equal(borrowed_keycodes(t.other), before);
     stage_close(&t);
 }
 

@@ -60,11 +60,13 @@ static void t_stop(void **state)
                    e.text);
         assert_true(r.ms < ms + 1000);
         assert_int_equal(pressed(t.other), 0);
-        assert_int_equal(borrowed_keycodes(t.other), 0);
         assert_int_equal(action_execute(t.s, &down, &plain, &r, &e),
                          FAULT_STOPPED); /* nothing more happens */
         assert_int_equal(r.events, 0);
     }
+    screen_close(t.s);
+    t.s = NULL;
+    assert_int_equal(borrowed_keycodes(t.other), 0);
     stage_close(&t);
 }
 

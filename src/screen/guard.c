@@ -26,8 +26,8 @@ enum {
     TICK_MS = 250,
     HANG_TICKS = 8, /* unchanged for so many is a hang */
     LOCK_MS = 500,  /* until the kernel has released a dead process's lock */
-    RELEASE_S = 10, /* longest to release after a death, however slow a server is */
     EXIT_WAIT_MS = 1000,
+    AGAIN_MS = 10,
     TEMP_FILES = 1024,
     STACK_BYTES = 256 << 10,
     PIPE_FD = 3, /* closed when the parent ends, or by screen_guard_end() */
@@ -50,8 +50,8 @@ struct shared { /* between the two processes */
 };
 static struct shared *shared;                            /* NULL: no guard */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* for writers in the parent */
-static pid_t guard;
-static int pipe_end = -1;
+static pid_t guard;                                      /* the supervisor, which leads their process group */
+static int pipe_end = -1, guard_fd = -1;
 
 /* ---- the guard: a thread for each display ----------------------------------------------------- */
 
@@ -189,10 +189,25 @@ _Noreturn static void guard_main(void)
     for (int i = 0; i < TEMP_FILES && !shared->done; i++)
         if (*shared->temp_files[i])
             unlink(shared->temp_files[i]);
-    for (int64_t start = clock_ns();
-         guard_threads && !shared->done && clock_ms_since(start) < RELEASE_S * 1000.0;)
+    while (guard_threads && !shared->done) /* a server that hangs may wake with a button down */
         clock_sleep_ms(2);
     _exit(0);
+}
+
+/* Has no threads and never talks to a server, so that it can fork the guard again when that was killed. */
+_Noreturn static void supervise(void)
+{
+    for (;;) {
+        int status = 0;
+        pid_t worker = fork();
+        if (worker == 0)
+            guard_main();
+        while (worker > 0 && waitpid(worker, &status, 0) < 0 && errno == EINTR)
+            ;
+        if (worker > 0 && WIFEXITED(status))
+            _exit(0);
+        clock_sleep_ms(AGAIN_MS);
+    }
 }
 
 /* In its own session, so that signals to the terminal's process group do not reach it. */
@@ -232,10 +247,11 @@ int screen_guard(struct err *e)
     guard = fork();
     if (guard == 0) {
         guard_setup(fds[0]);
-        guard_main();
+        supervise();
     }
     close(fds[0]);
     pipe_end = fds[1];
+    guard_fd = guard > 0 ? (int)syscall(SYS_pidfd_open, guard, 0) : -1;
     if (guard > 0)
         return 0;
     int why = errno;
@@ -245,23 +261,42 @@ int screen_guard(struct err *e)
     return err_set(e, ERR_ENV, "cannot start a watchdog: %s", strerror(why));
 }
 
+/* Whether a screen was given up with something pressed, since its server hangs. */
+static bool is_owing(void)
+{
+    for (int i = 0; i < shared->slots; i++)
+        if (shared->at[i].serial)
+            return true;
+    return false;
+}
+
 void screen_guard_end(void)
 {
     if (!shared)
         return;
-    shared->done = true;
+    bool owing = is_owing(); /* then it stays until that server wakes or ends */
+    shared->done = !owing;
     close(pipe_end);
     int64_t start = clock_ns();
-    while (waitpid(guard, NULL, WNOHANG) == 0) {
+    while (!owing && waitpid(guard, NULL, WNOHANG) == 0) {
         if (clock_ms_since(start) > EXIT_WAIT_MS) { /* a server does not answer */
-            kill(guard, SIGKILL);
+            kill(-guard, SIGKILL);
             waitpid(guard, NULL, 0);
             break;
         }
         clock_sleep_ms(1);
     }
+    if (guard_fd >= 0)
+        close(guard_fd);
+    guard_fd = -1;
     munmap(shared, sizeof *shared);
     shared = NULL;
+}
+
+bool guard_killed(void)
+{
+    struct pollfd p = {.fd = guard_fd, .events = POLLIN};
+    return guard_fd >= 0 && poll(&p, 1, 0) > 0;
 }
 
 /* ---- shared memory ---------------------------------------------------------------------------- */

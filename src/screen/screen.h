@@ -139,7 +139,7 @@ int64_t screen_events_sent(const struct screen *s);
 /* The flag of a screen, checked by input, waits and generation.  0: go on, else the reason: a signal
  * number, or STOP_* below.  Anybody may write it, also a signal handler.  The pointer is valid while the
  * screen is open.  NULL: the process's flag, for work without a screen. */
-enum { STOP_FILE = 1000, STOP_HUMAN = 1001, STOP_CORNER = 1002, STOP_HANG = 1003 };
+enum { STOP_FILE = 1000, STOP_HUMAN, STOP_CORNER, STOP_HANG, STOP_GUARD };
 volatile int *screen_stop_flag(const struct screen *s);
 
 /* Sets the process's flag and those of all screens, also of those opened later.  0 resets them.

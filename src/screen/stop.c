@@ -128,6 +128,8 @@ int stop_check(struct stop *s, struct err *e)
         return err_set(e, ERR_STOPPED, "stopped by a person at the keyboard");
     if (why == STOP_HANG)
         return err_set(e, ERR_STOPPED, "stopped by the watchdog: it hung for 2 s with something pressed");
+    if (why == STOP_GUARD)
+        return err_set(e, ERR_STOPPED, "stopped: its watchdog process was killed");
     if (why == STOP_CORNER)
         return err_set(e, ERR_STOPPED, "stopped by a person: the pointer rests in the top left corner");
     if (why == STOP_FILE)

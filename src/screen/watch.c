@@ -233,6 +233,8 @@ static void *watch_thread(void *arg)
     struct stop *stop = w->screen->stop;
     while (!w->end) {
         guard_alive(stop->slot);
+        if (guard_killed())
+            stop_set(stop, STOP_GUARD);
         wait_for_event(w);
         if (!w->lost)
             read_events(w);
