@@ -348,7 +348,7 @@ static bool in_time(struct play *p, const char *reply, int presses)
     ended(p, AGENT_TIME, ERR_TIME);
     assert_int_equal(p->rc, 0);
     check_note("%.1f s given, ended after %.3f s", p->o.max_seconds, p->r.seconds);
-    assert_int_equal(borrowed_keycodes(p->stage.other), 0);
+    assert_int_equal(pressed(p->stage.other), 0);
     int pressed_n = clicks(p);
     assert_true(pressed_n <= presses);
     const struct story_step *last = p->story.n ? &p->story.steps[p->story.n - 1] : NULL;

@@ -292,6 +292,7 @@ int screen_release_all(struct screen *s)
     bool any = held_pressed(&s->held);
     if (!s->lost) {
         held_release_pressed(&s->held, s->dpy);
+        XSync(s->dpy, False);
         keyboard_end(s);
     }
     memset(s->down, 0, sizeof s->down);
