@@ -157,7 +157,7 @@ static void field_open(struct field *f, const struct program *p)
     if (!is_ready(f))
         fail_msg("%s shows no window", p->name);
     clock_sleep_ms(p->page ? 1500 : 300);
-    assert_int_equal(screen_click(f->s, p->page ? 300 : -1, p->page ? 400 : 0, 1, p->page ? 1 : 0, NULL), 0);
+    assert_int_equal(screen_click(f->s, p->page ? 300 : -1, p->page ? 250 : 0, 1, p->page ? 1 : 0, NULL), 0);
 }
 
 static void field_close(struct field *f)
@@ -165,6 +165,14 @@ static void field_close(struct field *f)
     kill(f->pid, SIGCONT);
     screen_close(f->s);
     xvfb_stop(&f->x);
+}
+
+static void load_layout(const char *layout)
+{
+    char *argv[] = {(char *)"setxkbmap", (char *)"-layout", (char *)layout, NULL};
+    pid_t pid;
+    if (posix_spawnp(&pid, argv[0], NULL, NULL, argv, environ) == 0)
+        waitpid(pid, NULL, 0);
 }
 
 /* ---- what is in it --------------------------------------------------------------------------- */
@@ -264,14 +272,6 @@ struct trouble {
     bool in_loop;
 };
 
-static void load_layout(const char *layout)
-{
-    char *argv[] = {(char *)"setxkbmap", (char *)"-layout", (char *)layout, NULL};
-    pid_t pid;
-    if (posix_spawnp(&pid, argv[0], NULL, NULL, argv, environ) == 0)
-        waitpid(pid, NULL, 0);
-}
-
 static void *stall(void *arg)
 {
     const struct trouble *t = arg;
@@ -330,6 +330,7 @@ static void type_one(struct field *f, int index, uint64_t *rng, struct tally *su
         t.layout_after_ms = check_within(rng, 0, 1500);
         sum->changed++;
     }
+    load_layout("us");
     field_clear(f);
     if (t.stall_ms > 0)
         pthread_create(&threads[0], NULL, stall, &t);

@@ -1,8 +1,8 @@
 /* chords.c - keys that are pressed and released one by one, and chords of them.
  *
  * They go through libxdo one key at a time, which also locks the key's group for that event; typing does not
- * (typing.c).  A keysym that is on no key of any group takes a borrowed keycode.  A letter takes it with its
- * capital on the Shift level, as on any keyboard, since Shift may be part of the chord.
+ * (typing.c).  A keysym that is on no key of any group takes a borrowed keycode; with Shift down, a letter takes
+ * it with its capital on the Shift level, as on any keyboard.
  */
 #include "screen/private.h"
 
@@ -47,7 +47,8 @@ static int press(struct screen *s, uint32_t keysym, struct err *e)
         return -1;
     if (!keyboard_find(s, keysym, true, &k)) {
         reader_begin(s);
-        const struct spare want = spare_with_case(keysym);
+        const struct spare want =
+            keyboard_our_modifiers(s) & ShiftMask ? spare_with_case(keysym) : spare_of(keysym);
         if (spare_bind(s, &want, 1, e))
             return -1;
         k = (struct keypress){.code = spare_code(s, &want), .shift = want.keysym != keysym};

@@ -170,20 +170,16 @@ static Window focused_window(struct screen *s)
 
 bool hit_test_java(struct screen *s)
 {
-    struct screen_window w;
-    XClassHint hint = {0};
-    if (screen_focused_window(s, &w) || !w.id)
-        return false;
+    Window chain[HIT_TEST_DEPTH];
+    char class[128] = "";
     struct xtrap trap;
+    if (s->lost)
+        return false;
     xtrap_begin(&trap, s->dpy);
-    bool awt = XGetClassHint(s->dpy, w.id, &hint) && hint.res_name && !strncmp(hint.res_name, "sun-awt-", 8);
+    for (int i = hit_test_focus(s, chain); i-- > 0 && strcmp(class, "FocusProxy") != 0;)
+        window_class(s, chain[i], class, sizeof class);
     xtrap_end(&trap);
-    if (hint.res_name)
-        XFree(hint.res_name);
-    if (hint.res_class)
-        XFree(hint.res_class);
-    const char *slash = strrchr(w.program, '/');
-    return awt || (slash && !strcmp(slash + 1, "java"));
+    return !strcmp(class, "FocusProxy"); /* a child of each window of AWT, which has the focus for it */
 }
 
 int screen_focused_window(struct screen *s, struct screen_window *out)

@@ -13,6 +13,8 @@
  */
 #include "screen/private.h"
 
+#include <stdlib.h>
+
 struct spare spare_of(uint32_t keysym)
 {
     return (struct spare){.keysym = keysym, .shifted = keysym};
@@ -30,6 +32,12 @@ static bool same_keysyms(const struct spare *a, const struct spare *b)
     return a->keysym == b->keysym && a->shifted == b->shifted;
 }
 
+static int by_code(const void *a, const void *b)
+{
+    const struct spare *x = a, *y = b;
+    return x->code - y->code;
+}
+
 /* What is bound stays in the list; the rest of it are the keycodes that are free now. */
 static void list_codes(struct screen *s)
 {
@@ -40,6 +48,7 @@ static void list_codes(struct screen *s)
             s->spare[n++] = s->spare[i];
     for (int i = 0; i < found && n < MAX_SPARE; i++)
         s->spare[n++] = (struct spare){.code = codes[i]};
+    qsort(s->spare, (size_t)n, sizeof *s->spare, by_code);
     s->n_spare = n;
 }
 
