@@ -27,6 +27,12 @@ static int chord_event(struct screen *s, int code, int group, bool down, struct 
     return failed ? err_set(e, ERR_FAILED, "libxdo could not send keycode %d", code) : 0;
 }
 
+/* A stop may have released it meanwhile. */
+static bool is_down(const struct screen *s, int code)
+{
+    return s->held.key[code] && !s->held.key_sent[code];
+}
+
 static struct key_down *down_entry(struct screen *s, uint32_t keysym)
 {
     for (int i = 0; i < MAX_DOWN; i++)
@@ -70,9 +76,9 @@ static int release(struct screen *s, uint32_t keysym, struct err *e)
     d = *entry;
     *entry = (struct key_down){0};
     int rc = 0;
-    if (s->held.key[d.code])
+    if (is_down(s, d.code))
         rc = chord_event(s, d.code, d.group, false, e);
-    if (d.shift_code && s->held.key[d.shift_code] && chord_event(s, d.shift_code, d.group, false, e))
+    if (d.shift_code && is_down(s, d.shift_code) && chord_event(s, d.shift_code, d.group, false, e))
         rc = -1;
     keyboard_end(s);
     return rc;

@@ -152,7 +152,7 @@ static void undo(Display *dpy, const struct pressed *p, struct event_origin *ori
 bool held_pressed(const struct held *h)
 {
     for (int i = 0; i < HELD_KEYS; i++)
-        if (h->key[i] || (i < HELD_BUTTONS && h->button[i]))
+        if ((h->key[i] && !h->key_sent[i]) || (i < HELD_BUTTONS && h->button[i] && !h->button_sent[i]))
             return true;
     return false;
 }
@@ -160,9 +160,9 @@ bool held_pressed(const struct held *h)
 bool held_any(const struct held *h)
 {
     for (int i = 0; i < HELD_KEYS; i++)
-        if (h->spare[i])
+        if (h->key[i] || h->spare[i] || (i < HELD_BUTTONS && h->button[i]))
             return true;
-    return held_pressed(h) || any_settings(&h->settings);
+    return any_settings(&h->settings);
 }
 
 static void copy_pressed(const struct held *h, struct pressed *p)
@@ -179,11 +179,11 @@ static void copy_pressed(const struct held *h, struct pressed *p)
 static void forget_pressed(struct held *h)
 {
     for (int i = 0; i < HELD_KEYS; i++) {
-        h->key[i] = false;
+        h->key[i] = h->key_sent[i] = false;
         h->spare[i] = 0;
     }
     for (int i = 0; i < HELD_BUTTONS; i++)
-        h->button[i] = false;
+        h->button[i] = h->button_sent[i] = false;
     h->settings = (struct held_settings){0};
     held_store(h);
 }
@@ -205,16 +205,28 @@ void held_release_pressed(struct held *h, Display *dpy)
     bool locked = pthread_mutex_clocklock(&h->lock, CLOCK_MONOTONIC, &until) == 0, any = false;
     struct pressed p = {0};
     for (int i = 0; i < HELD_KEYS; i++)
-        any |= p.key[i] = atomic_exchange(&h->key[i], false);
+        any |= p.key[i] = h->key[i] && !atomic_exchange(&h->key_sent[i], true);
     for (int i = 0; i < HELD_BUTTONS; i++)
-        any |= p.button[i] = atomic_exchange(&h->button[i], false);
+        any |= p.button[i] = h->button[i] && !atomic_exchange(&h->button_sent[i], true);
     if (any) {
         send_releases(dpy, &p, &h->origin);
         XFlush(dpy);
-        held_store(h);
     }
     if (locked)
         held_unlock(h);
+}
+
+void held_confirm_released(struct held *h)
+{
+    bool any = false;
+    for (int i = 0; i < HELD_KEYS; i++)
+        if (atomic_exchange(&h->key_sent[i], false))
+            any |= atomic_exchange(&h->key[i], false);
+    for (int i = 0; i < HELD_BUTTONS; i++)
+        if (atomic_exchange(&h->button_sent[i], false))
+            any |= atomic_exchange(&h->button[i], false);
+    if (any)
+        held_store(h);
 }
 
 /* ---- all displays ----------------------------------------------------------------------------- */
@@ -530,13 +542,19 @@ void held_close(struct held *h)
 
 void held_set_key(struct held *h, int keycode, bool on)
 {
-    if (keycode >= 8 && keycode < HELD_KEYS && atomic_exchange(&h->key[keycode], on) != on)
+    if (keycode < 8 || keycode >= HELD_KEYS)
+        return;
+    h->key_sent[keycode] = false;
+    if (atomic_exchange(&h->key[keycode], on) != on)
         held_store(h);
 }
 
 void held_set_button(struct held *h, int button, bool on)
 {
-    if (button >= 1 && button < HELD_BUTTONS && atomic_exchange(&h->button[button], on) != on)
+    if (button < 1 || button >= HELD_BUTTONS)
+        return;
+    h->button_sent[button] = false;
+    if (atomic_exchange(&h->button[button], on) != on)
         held_store(h);
 }
 

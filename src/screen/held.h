@@ -57,12 +57,14 @@ struct held {
     char *display, *path, server[HELD_SERVER]; /* server: its name for itself */
     struct held *next;                         /* in this process */
     struct event_origin origin;
-    pthread_mutex_t lock;                  /* one event at a time */
-    int fd;                                /* locked file; -1: another process drives the display */
-    int owner;                             /* pid of that process, 0 unknown */
-    bool memory_only;                      /* the file could not be made */
-    atomic_bool key[HELD_KEYS];            /* by keycode */
-    atomic_bool button[HELD_BUTTONS];      /* by physical button */
+    pthread_mutex_t lock;             /* one event at a time */
+    int fd;                           /* locked file; -1: another process drives the display */
+    int owner;                        /* pid of that process, 0 unknown */
+    bool memory_only;                 /* the file could not be made */
+    atomic_bool key[HELD_KEYS];       /* by keycode */
+    atomic_bool button[HELD_BUTTONS]; /* by physical button */
+    /* Released, but the server has not answered since: one that hangs may never read it. */
+    atomic_bool key_sent[HELD_KEYS], button_sent[HELD_BUTTONS];
     _Atomic uint32_t spare[HELD_KEYS];     /* keysym we put on a free keycode, 0 none */
     struct held_settings {                 /* what a person has set, and we took off for as long as we type */
         unsigned locks, latches, controls; /* modifiers; XkbStickyKeysMask and its kin */
@@ -87,15 +89,16 @@ void held_lock(struct held *h);
 void held_unlock(struct held *h);
 
 bool held_any(const struct held *h);
-bool held_pressed(const struct held *h);                  /* a key or button */
+bool held_pressed(const struct held *h); /* a key or button, not counting those of which a release was sent */
 void held_restore_settings(struct held *h, Display *dpy); /* puts them back */
 /* After a lost connection: releases keys and buttons, empties borrowed keycodes, puts settings back through a new
  * connection. */
 void held_release_anew(struct held *h);
 
-/* Releases keys and buttons only: text on its way still needs its keycodes.  Takes held_lock(), but waits
- * neither for an owner that hangs nor for a server that does. */
+/* Sends the release of keys and buttons only: text on its way still needs its keycodes.  Takes held_lock(), but
+ * waits neither for an owner that hangs nor for a server that does. */
 void held_release_pressed(struct held *h, Display *dpy);
+void held_confirm_released(struct held *h); /* the server has read what that has sent */
 
 /* Now plus ms on CLOCK_MONOTONIC, for waits that must end. */
 struct timespec held_deadline(int ms);

@@ -293,6 +293,9 @@ int screen_release_all(struct screen *s)
     if (!s->lost) {
         held_release_pressed(&s->held, s->dpy);
         XSync(s->dpy, False);
+    }
+    if (!s->lost) {
+        held_confirm_released(&s->held);
         keyboard_end(s);
     }
     memset(s->down, 0, sizeof s->down);

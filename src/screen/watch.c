@@ -170,6 +170,8 @@ static void read_events(struct watch *w)
         if (ev.type == ClientMessage && ev.xclient.window == w->window) {
             w->ping_sent = false;
             w->ping = clock_ns();
+            if (ev.xclient.data.l[0]) /* sent after the releases */
+                held_confirm_released(&w->screen->held);
         }
         if (ev.type != GenericEvent || ev.xcookie.extension != w->xi_opcode ||
             !XGetEventData(w->dpy, &ev.xcookie))
@@ -184,10 +186,11 @@ static void read_events(struct watch *w)
 
 /* ---- a server that hangs ---------------------------------------------------------------------- */
 
-static void send_ping(struct watch *w)
+static void send_ping(struct watch *w, bool released)
 {
     XEvent ev = {.xclient = {.type = ClientMessage, .window = w->window, .format = 32}};
     ev.xclient.message_type = XA_WINDOW; /* it means nothing */
+    ev.xclient.data.l[0] = released;
     XSendEvent(w->dpy, w->window, False, NoEventMask, &ev);
     XFlush(w->dpy);
     w->ping_sent = true;
@@ -204,7 +207,7 @@ static void check_server(struct watch *w)
         return;
     if (!w->ping_sent) {
         if (ms > (closing ? CLOSING_TIMEOUT_MS / 4 : PING_MS))
-            send_ping(w);
+            send_ping(w, false);
         return;
     }
     if (ms < (closing ? CLOSING_TIMEOUT_MS : SERVER_TIMEOUT_MS))
@@ -241,8 +244,10 @@ static void *watch_thread(void *arg)
         if (w->corner && clock_ms_since(w->corner) >= CORNER_MS)
             stop_set(stop, STOP_CORNER);
         bool stopped = stop_reason(stop) != 0;
-        if (stopped && !w->released_once && !w->lost)
+        if (stopped && !w->released_once && !w->lost) {
             held_release_pressed(&w->screen->held, w->dpy);
+            send_ping(w, true);
+        }
         w->released_once = stopped;
         check_server(w);
     }
