@@ -128,7 +128,7 @@ build/fuzz/fuzz_%: tests/fuzz/fuzz_%.c $(FUZZ_OBJ)
 # A make within this one need not say where it is, nor that there is nothing to do.
 QUIET := --no-print-directory $(if $(V),,-s)
 
-.PHONY: always demo demo-many qa qa-chaos test tests test-gpu gpu-tests stop-latency fuzz mutants lint format bench bench-gpu install uninstall clean help
+.PHONY: always demo demo-many qa qa-chaos test tests test-gpu gpu-tests stop-latency typing fuzz mutants lint format bench bench-gpu install uninstall clean help
 demo: ## install what is missing, build, and book a flight on a private desktop (TASK="…", ON=:0)
 	@$(SCRIPTS)/install.sh build demo
 	@$(MAKE) $(QUIET) -j2 holorun
@@ -178,6 +178,10 @@ bench-peers: holorun $(B)/helpers/peer_model ## beside llama.cpp on the same ran
 stop-latency: holorun $(B)/helpers/xclient $(B)/helpers/stop_latency ## how soon a run stops, over MOMENTS random ones: one session, then 20
 	@$(B)/helpers/stop_latency $(or $(MOMENTS),200) 1
 	@$(B)/helpers/stop_latency $(or $(MOMENTS),200) 20
+typing: ## what is typed into eight kinds of program, and what killed runs leave (TEXTS=25 for each, KILLS=500)
+	@$(SCRIPTS)/install.sh build demo test typing
+	@$(MAKE) $(QUIET) -j2 holorun $(B)/helpers/xclient $(B)/tests/t_programs $(B)/tests/t_sticky
+	@B=$(B) $(SCRIPTS)/typing.sh $(or $(TEXTS),25) $(or $(KILLS),500)
 PREFIX ?= /usr/local
 install: holorun ## program, embedded model, manual page and completion under PREFIX (default /usr/local)
 	install -D -m 755 holorun $(DESTDIR)$(PREFIX)/bin/holorun

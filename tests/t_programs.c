@@ -1,12 +1,13 @@
 /* t_programs.c - what is typed into eight kinds of program is right there, or said to be unsure.
  *
- * Tk, GTK 3, GTK 4, Qt, Swing, Firefox, Chromium and xterm, each with one text field of its own.  Texts of ten
- * scripts, with combining marks and joined emoji, at random; in two of three the program stalls at a random
- * moment for up to 5 s, in its event loop or as a stopped process, and in one of three somebody loads another
- * keyboard layout at a random moment.  What arrived is read from the program's own report: a file that it writes,
- * or the title that its page sets.
+ * Tk, GTK 3, GTK 4, Qt, Swing, Firefox, Chromium and xterm, each with one text field of its own.  Texts of
+ * ten scripts, with combining marks and joined emoji, at random; in two of three the program stalls at a
+ * random moment for up to 5 s, in its event loop or as a stopped process, and in one of three somebody
+ * loads another keyboard layout at a random moment.  What arrived is read from the program's own report: a
+ * file that it writes, or the title that its page sets.
  *
- * HOLORUN_TYPING_TEXTS=n: n texts for each program instead of 2.  HOLORUN_TYPING_RESULT=FILE: a table of it.
+ * HOLORUN_TYPING_TEXTS=n: n texts for each program instead of 2.  HOLORUN_TYPING_RESULT=FILE: a table of
+ * it.
  */
 #include "check.h"
 #include "xvfb.h"

@@ -1,8 +1,8 @@
 /* chords.c - keys that are pressed and released one by one, and chords of them.
  *
- * They go through libxdo one key at a time, which also locks the key's group for that event; typing does not
- * (typing.c).  A keysym that is on no key of any group takes a borrowed keycode; with Shift down, a letter takes
- * it with its capital on the Shift level, as on any keyboard.
+ * They go through libxdo one key at a time, which also locks the key's group for that event; typing does
+ * not (typing.c).  A keysym that is on no key of any group takes a borrowed keycode; with Shift down, a
+ * letter takes it with its capital on the Shift level, as on any keyboard.
  */
 #include "screen/private.h"
 

@@ -107,17 +107,12 @@ static void release_for_hung(struct guard_thread *y)
 /* Takes the file's lock first, so that a run that has begun meanwhile is left alone. */
 static void release_for_dead(struct guard_thread *y)
 {
-    struct held h = {.fd = -1};
+    struct held h;
     int64_t start = clock_ns();
-    while (is_connected(y) && h.fd < 0 && clock_ms_since(start) < LOCK_MS) {
-        held_open(&h, y->dpy, y->display);
-        if (h.fd < 0) {
-            held_close(&h);
-            clock_sleep_ms(10);
-        }
-    }
-    if (h.fd >= 0)
-        held_close(&h);
+    held_open(&h, y->display);
+    while (is_connected(y) && held_acquire(&h, y->dpy, NULL) && clock_ms_since(start) < LOCK_MS)
+        clock_sleep_ms(10);
+    held_close(&h);
 }
 
 static void *guard_thread_main(void *arg)

@@ -2,18 +2,17 @@
  *
  * No thread can release them when the process is killed (SIGKILL) or stopped (SIGSTOP), or when the thread
  * that sends events hangs in the middle of an action.  The guard is forked at the start, before there are
- * threads, and ends with this process.  It is two processes: one only waits for the other and forks it again when
- * somebody kills it; when the first is killed, the run is stopped.  The second has one thread with an X connection per open screen, so that a
- * server that hangs or dies delays no other screen.  Every 250 ms the thread checks two counters of its
- * screen in shared memory:
+ * threads, and ends with this process.  It is two processes: one only waits for the other and forks it
+ * again when somebody kills it; when the first is killed, the run is stopped.  The second has one thread
+ * with an X connection per open screen, so that a server that hangs or dies delays no other screen.  Every
+ * 250 ms the thread checks two counters of its screen in shared memory:
  *
  *   alive     incremented all the time by the thread that watches the display
  *   progress  incremented with each event sent and each 10 ms of waiting; checked during an action only
  *
- * When this process dies, each thread releases what the held file of its display lists; on a server that hangs,
- * once it wakes.  When a counter has
- * not moved for 2 s while something is held down, that is released, and the screen is stopped: its action
- * has been broken off.
+ * When this process dies, each thread releases what the held file of its display lists; on a server that
+ * hangs, once it wakes.  When a counter has not moved for 2 s while something is held down, that is
+ * released, and the screen is stopped: its action has been broken off.
  *
  * screen_guard() starts the guard, screen_guard_end() ends it.  Slots are those of struct stop.
  */

@@ -1,8 +1,9 @@
 /* held.h - keys and buttons that are down, so that they are always released.
  *
  * XTEST keys stay down after their client is gone: a program killed during ctrl+c would leave Control
- * pressed.  So each key, button and borrowed keycode is recorded before it is used, and each setting of a person
- * (Caps Lock, sticky keys) before it is taken off, in memory and in a small file, which is removed at the end:
+ * pressed.  So each key, button and borrowed keycode is recorded before it is used, and each setting of a
+ * person (Caps Lock, sticky keys) before it is taken off, in memory and in a small file, which is removed
+ * at the end:
  *
  *   released by the owner          screen_release_all(): at the end of an action, on failure, at close
  *   by the thread that watches     held_release_pressed(): at once after a stop, even while the owner is busy
@@ -71,11 +72,9 @@ struct held {
     } settings;
 };
 
-/* Takes the lock and releases on dpy what a dead process left.  Never fails: without the lock held_acquire()
- * says why. */
-void held_open(struct held *h, Display *dpy, const char *display);
+void held_open(struct held *h, const char *display);
 void held_close(struct held *h); /* gives the lock back; release first */
-/* 0 when this process has the lock; tries again to take it. */
+/* 0 when this process has the lock, or takes it now; then what a dead process left is released on dpy. */
 int held_acquire(struct held *h, Display *dpy, struct err *e);
 
 /* on: before the press; off: after the release. */
@@ -91,12 +90,12 @@ void held_unlock(struct held *h);
 bool held_any(const struct held *h);
 bool held_pressed(const struct held *h); /* a key or button, not counting those of which a release was sent */
 void held_restore_settings(struct held *h, Display *dpy); /* puts them back */
-/* After a lost connection: releases keys and buttons, empties borrowed keycodes, puts settings back through a new
- * connection. */
+/* After a lost connection: releases keys and buttons, empties borrowed keycodes, puts settings back through
+ * a new connection. */
 void held_release_anew(struct held *h);
 
-/* Sends the release of keys and buttons only: text on its way still needs its keycodes.  Takes held_lock(), but
- * waits neither for an owner that hangs nor for a server that does. */
+/* Sends the release of keys and buttons only: text on its way still needs its keycodes.  Takes held_lock(),
+ * but waits neither for an owner that hangs nor for a server that does. */
 void held_release_pressed(struct held *h, Display *dpy);
 void held_confirm_released(struct held *h); /* the server has read what that has sent */
 

@@ -1,11 +1,13 @@
 /* keyboard.c - the keyboard map: keysyms to keycodes, and single key events.
  *
- * Keys are injected through the XTEST keyboard, a device with a map of its own, so that map is read (clients
- * see it once the device has been used; keyboard_begin() sees to that).  A keysym is looked up on the plain and
- * the Shift level; higher levels, dead keys and absent characters take a borrowed keycode (spare_keycodes.c).
+ * Keys are injected through the XTEST keyboard, a device with a map of its own, so that map is read
+ * (clients see it once the device has been used; keyboard_begin() sees to that).  A keysym is looked up on
+ * the plain and the Shift level; higher levels, dead keys and absent characters take a borrowed keycode
+ * (spare_keycodes.c).
  *
- * The map may change at any time (setxkbmap, xmodmap, another keyboard).  The server tells only with XKB events,
- * since it withholds MappingNotify from clients that use XKB.  s->layouts counts changes that are not ours.
+ * The map may change at any time (setxkbmap, xmodmap, another keyboard).  The server tells only with XKB
+ * events, since it withholds MappingNotify from clients that use XKB.  s->layouts counts changes that are
+ * not ours.
  */
 #include "screen/private.h"
 
@@ -138,9 +140,9 @@ static bool find_in_group(struct screen *s, uint32_t keysym, int group, unsigned
 
 bool keyboard_find(struct screen *s, uint32_t keysym, bool any_group, struct keypress *out)
 {
-    /* Locked modifiers select the level (Num Lock on a keypad); Caps Lock is taken off before typing.  Clients
-     * translate by the core keyboard's state: the layout that a person has switched to is not in the XTEST
-     * keyboard's. */
+    /* Locked modifiers select the level (Num Lock on a keypad); Caps Lock is taken off before typing.
+     * Clients translate by the core keyboard's state: the layout that a person has switched to is not in
+     * the XTEST keyboard's. */
     int group = s->state.group;
     unsigned mods = s->state.locked_mods & ~(unsigned)LockMask;
     if (find_in_group(s, keysym, group, mods, out))

@@ -1,13 +1,13 @@
 /* modifiers.c - what a person has set on the keyboard, around our own keys and clicks.
  *
- * Modifiers that a person holds would turn text into commands and clicks into selections.  We wait for their
- * release; releasing them ourselves and pressing them again leaves them stuck when the person lets go in
- * between.
+ * Modifiers that a person holds would turn text into commands and clicks into selections.  We wait for
+ * their release; releasing them ourselves and pressing them again leaves them stuck when the person lets go
+ * in between.
  *
  * Locked modifiers, latched ones and the accessibility controls would change our keys as well: Caps Lock, a
- * Control that sticky keys hold, slow keys that ignore a short press; and our keys would change them: two keys
- * at once turn sticky keys off.  They are recorded (held.h), taken off before the first key, and put back when
- * nothing of ours is down any more.
+ * Control that sticky keys hold, slow keys that ignore a short press; and our keys would change them: two
+ * keys at once turn sticky keys off.  They are recorded (held.h), taken off before the first key, and put
+ * back when nothing of ours is down any more.
  */
 #include "screen/private.h"
 

@@ -235,8 +235,8 @@ int key_end(struct screen *s, int code, bool down, struct err *e);
 unsigned keyboard_our_modifiers(const struct screen *s);
 unsigned
 keyboard_foreign_modifiers(const struct screen *s); /* that somebody else holds, as of keyboard_read() */
-/* Before the first key: waits until nobody else holds a modifier, takes off what would change our keys but the
- * locks in `leave`, and makes clients use the XTEST keyboard's map. */
+/* Before the first key: waits until nobody else holds a modifier, takes off what would change our keys but
+ * the locks in `leave`, and makes clients use the XTEST keyboard's map. */
 int keyboard_begin(struct screen *s, unsigned leave, struct err *e);
 int keyboard_begin_pointer(struct screen *s, unsigned leave, struct err *e); /* all but the last */
 void keyboard_end(struct screen *s); /* puts back what was taken off, once nothing of ours is down */
@@ -247,8 +247,8 @@ struct spare spare_of(uint32_t keysym);                     /* the same with and
 struct spare spare_with_case(uint32_t keysym);              /* a letter and its capital */
 int spare_capacity(struct screen *s);                       /* how many can be bound at once */
 int spare_code(struct screen *s, const struct spare *want); /* its borrowed keycode, 0: none */
-/* Binds them to free keycodes and waits until the program knows.  Older bindings stay while there are keycodes;
- * the oldest is replaced first, once the program has read its keys. */
+/* Binds them to free keycodes and waits until the program knows.  Older bindings stay while there are
+ * keycodes; the oldest is replaced first, once the program has read its keys. */
 int spare_bind(struct screen *s, const struct spare *want, int n, struct err *e);
 bool spare_bound(const struct screen *s); /* is anything bound */
 bool spare_forget_lost(
@@ -266,6 +266,18 @@ int reader_wait(struct screen *s, double max_ms, enum reading *out, struct err *
 /* The same after a change of the map, then a pause in which it fetches the new one. */
 int reader_settle(struct screen *s, struct err *e);
 void reader_note_pong(struct screen *s, const XClientMessageEvent *ev);
+
+/* ---- held.c, held_file.c ------------------------------------------------------------------------ */
+
+struct pressed { /* a snapshot of struct held */
+    bool key[HELD_KEYS], button[HELD_BUTTONS];
+    uint32_t spare[HELD_KEYS];
+    struct held_settings settings;
+};
+/* origin: NULL when no thread of this process watches the display. */
+void held_undo(Display *dpy, const struct pressed *p, struct event_origin *origin);
+bool held_any_settings(const struct held_settings *t);
+void held_unlock_file(struct held *h); /* removes the file when nothing is held */
 
 /* ---- paste.c ----------------------------------------------------------------------------------- */
 

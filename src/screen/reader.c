@@ -1,7 +1,8 @@
 /* reader.c - whether the program that has the keyboard has read the keys that were sent to it.
  *
- * A program translates a key when it reads the event, with the keyboard map of that moment.  As long as it has
- * not read a key, what that key means must not change; and while the map changes, nobody knows what it reads.
+ * A program translates a key when it reads the event, with the keyboard map of that moment.  As long as it
+ * has not read a key, what that key means must not change; and while the map changes, nobody knows what it
+ * reads.
  *
  *   a program that speaks _NET_WM_PING (all toolkits do)   answers a ping after the keys that came before it
  *   another one on this machine                            has read all when nothing waits in its sockets to
@@ -290,7 +291,6 @@ static int wait_for_pong(struct screen *s, Window w, double max_ms, enum reading
     struct pollfd p = {.fd = ConnectionNumber(s->dpy), .events = POLLIN};
     struct xtrap t;
     *out = READING_DONE;
-    XSelectInput(s->dpy, s->root, StructureNotifyMask | SubstructureNotifyMask);
     xtrap_begin(&t, s->dpy);
     send_ping(s, w);
     xtrap_end(&t);
@@ -308,8 +308,6 @@ static int wait_for_pong(struct screen *s, Window w, double max_ms, enum reading
             break;
         }
     }
-    if (!s->lost)
-        XSelectInput(s->dpy, s->root, StructureNotifyMask);
     return rc;
 }
 

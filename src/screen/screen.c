@@ -121,7 +121,8 @@ static int probe(struct screen *s, struct err *e)
         s->randr_event = event;
         XRRSelectInput(s->dpy, s->root, RRScreenChangeNotifyMask);
     }
-    /* xrandr --setmonitor sends only the first; the second tells of windows that open */
+    /* xrandr --setmonitor sends only the first; the second tells of windows that open, and of answered
+     * pings */
     XSelectInput(s->dpy, s->root, StructureNotifyMask | SubstructureNotifyMask);
     int opcode;
     if (screen_xinput_answers(s->dpy)) {
@@ -160,8 +161,10 @@ struct screen *screen_open(const struct screen_options *o, struct err *e)
     }
     keyboard_open(s);
     settle_open(s);
-    held_open(&s->held, s->dpy, s->name);
-    guard_display(s->stop->slot, s->held.display, s->held.path);
+    held_open(&s->held, s->name);
+    guard_display(s->stop->slot, s->held.display,
+                  s->held.path); /* before there is a file to be left behind */
+    held_acquire(&s->held, s->dpy, NULL);
     if (screen_alive(s, e))
         goto fail;
     return s;

@@ -1,18 +1,19 @@
 /* typing.c - text.
  *
- * Each character becomes a keysym.  Keysyms on the keyboard (plain or with Shift) are typed with their own keys;
- * others are bound to free keycodes (spare_keycodes.c), and the text is typed in runs that need no more new
- * keysyms than there are keycodes.  All runs but the last use at most half of the keycodes, so that the next run
- * seldom has to wait until the program has read its keys (reader.c).  On a keyboard without free keycodes, a text
- * that needs one is pasted (paste.c), and so is a text beyond U+FFFF for Java, which drops such keysyms.
+ * Each character becomes a keysym.  Keysyms on the keyboard (plain or with Shift) are typed with their own
+ * keys; others are bound to free keycodes (spare_keycodes.c), and the text is typed in runs that need no
+ * more new keysyms than there are keycodes.  All runs but the last use at most half of the keycodes, so
+ * that the next run seldom has to wait until the program has read its keys (reader.c).  On a keyboard
+ * without free keycodes, a text that needs one is pasted (paste.c), and so is a text beyond U+FFFF for
+ * Java, which drops such keysyms.
  *
- * Another layout, a lock or a modifier of a person may come at any time: keyboard and state are read again before
- * each character, and the rest is planned anew.  What the program has read by then, nobody knows.  So the text
- * counts as typed only when the program has read all of it, and nothing changed meanwhile; otherwise the text is
- * "unsure": an error that says so, for the model to look.
+ * Another layout, a lock or a modifier of a person may come at any time: keyboard and state are read again
+ * before each character, and the rest is planned anew.  What the program has read by then, nobody knows.
+ * So the text counts as typed only when the program has read all of it, and nothing changed meanwhile;
+ * otherwise the text is "unsure": an error that says so, for the model to look.
  *
- * Press and release of a key are sent together: a key that stays down while this process is not scheduled would
- * repeat.
+ * Press and release of a key are sent together: a key that stays down while this process is not scheduled
+ * would repeat.
  */
 #include "screen/private.h"
 
