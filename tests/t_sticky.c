@@ -339,6 +339,33 @@ static void t_between(void **state)
     stage_close(&t);
 }
 
+static void t_escape(void **state)
+{
+    (void)state;
+    struct stage t;
+    stage_open(&t);
+    XDevice *hers = persons_keyboard(t.other);
+    assert_non_null(hers);
+    must(screen_watch(t.s, &why));
+    assert_int_equal(
+        xvfb_run(&t.x, (const char *const[]){"setxkbmap", "us", "-option", "caps:swapescape", NULL}), 0);
+    clock_sleep_ms(300);
+    Display *fresh = XOpenDisplay(NULL); /* has the new map */
+    unsigned code = XKeysymToKeycode(fresh, XK_Escape);
+    XCloseDisplay(fresh);
+    assert_int_equal(code, 66);
+    for (int i = 0; i < 4; i++) {
+        XTestFakeDeviceKeyEvent(t.other, hers, code, i % 2 == 0, NULL, 0, CurrentTime);
+        XSync(t.other, False);
+        clock_sleep_ms(20);
+    }
+    for (int ms = 0; ms < PATIENCE_MS && !*screen_stop_flag(t.s); ms += 5)
+        clock_sleep_ms(5);
+    assert_int_equal(*screen_stop_flag(t.s), STOP_HUMAN);
+    XCloseDevice(t.other, hers);
+    stage_close(&t);
+}
+
 static const struct CMUnitTest tests[] = {
     CLAIM("sticky, slow and bounce keys, locks and latches are as before after each action, and change none",
           t_as_before),
@@ -346,6 +373,7 @@ static const struct CMUnitTest tests[] = {
     CLAIM("a killed watchdog is replaced; without any the run stops", t_watchdog),
     CLAIM("a server that hangs with a button down and wakes after the run has ended has it released",
           t_hung_server),
+    CLAIM("Escape twice stops the run where the layout that was loaded last has it", t_escape),
     CLAIM("a layout loaded between two actions is the one that the next types with; no file stays",
           t_between),
 };
