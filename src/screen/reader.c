@@ -186,7 +186,7 @@ static int list_sockets(struct screen *s, struct unix_socket **out)
                  {.sdiag_family = AF_UNIX,
                   .udiag_states = ~0u,
                   .udiag_show = UDIAG_SHOW_NAME | UDIAG_SHOW_PEER | UDIAG_SHOW_RQLEN}};
-    struct sockaddr_un at;
+    struct sockaddr_un at = {0};
     size_t name = server_name(s, &at);
     int fd = name ? socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG) : -1, n = 0;
     bool done = false;
