@@ -85,9 +85,8 @@ bool writing_ends_line(const struct action *a)
 /* A drop takes the text that is selected; between two windows only. */
 static bool drops(const struct policy_subject *s)
 {
-    const struct policy_target *from = &s->targets[0], *to = &s->targets[s->n_targets - 1];
     if (s->action->kind == ACT_DRAG)
-        return s->n_targets == 2 && from->window.id != to->window.id;
+        return s->n_targets == 2 && s->targets[0].window.id != s->targets[1].window.id;
     return s->action->kind == ACT_MUP && s->drags;
 }
 
