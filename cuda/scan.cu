@@ -1,36 +1,35 @@
 /* scan.cu - the Mamba-2 recurrence over many tokens: products of small matrices, chunk after chunk.
  *
- * For a chunk of L <= 128 tokens of one head, with c_i the sum of dt a up to token i and S the state
- * before:
+ * For a chunk of L <= 128 tokens of one head, with c_i the sum of dt a up to token i and S the state before:
  *
  *   y_i = e^(c_i) S C_i + sum_(j <= i) M_ij x_j + D x_i     M_ij = e^(c_i - c_j) dt_j (C_i . B_j)
  *   S'  = e^(c_L) S + sum_j x_j (f_j B_j)^T                 f_j = e^(c_L - c_j) dt_j
  *
  * Layout.  Heads are independent, and so are the rows of a state: a block takes one head, or some of its
- * rows, through all chunks and keeps the state in registers throughout.  Memory traffic is what the
- * operation reads and writes: x, B, C, dt, y, and the state once each way; B and C, shared by the heads
- * of a group, come from the L2 cache.  The form of the paper (states of all chunks first, then passed
- * on, then outputs) has more blocks, but moves 4 P N bytes a head and chunk four times; 128 heads
- * already give as many blocks as multiprocessors.  A warp has 16 rows of the outputs, as in flash
- * attention: M never leaves its registers, and tiles above the diagonal are not computed.  Rows are
- * dealt so that each scheduler's two warps have the same number of tiles.  Of the state a warp has 16 of
- * the 128 columns.
+ * rows, through all chunks and keeps the state in registers throughout.  Memory traffic is what the operation
+ * reads and writes: x, B, C, dt, y, and the state once each way; B and C, shared by the heads of a group,
+ * come from the L2 cache.  The form of the paper (states of all chunks first, then passed on, then outputs)
+ * has more blocks, but moves 4 P N bytes a head and chunk four times; 128 heads already give as many blocks
+ * as multiprocessors.  A warp has 16 rows of the outputs, as in flash attention: M never leaves its
+ * registers, and tiles above the diagonal are not computed.  Rows are dealt so that each scheduler's two
+ * warps have the same number of tiles.  Of the state a warp has 16 of the 128 columns.
  *
- * Rounding.  x, B and C are bf16 and enter the tensor cores as they are; sums are f32.  M, S (for the
- * outputs) and f B are f32, and rounding them to bf16 would show: a sum that cancels has the error of
- * its terms.  Each is a sum of two bf16 instead, which leaves 2^-18 of a term, and takes two products
- * instead of one.  f goes to B because a warp then splits only its own columns.  The state itself stays
- * f32 in registers: it is multiplied by e^(c_L) and added to, never rounded, so only the error of each
- * chunk's own sum accumulates.  An f16 state is rounded when it leaves the registers, once in a call.
+ * Rounding.  c is summed in f64 and kept as the sum of two floats: where some tokens forget everything it
+ * reaches thousands while differences between later tokens stay small.  x, B and C are bf16 and enter the
+ * tensor cores as they are; sums are f32.  M, S (for the outputs) and f B are f32, and rounding them to bf16
+ * would show: a sum that cancels has the error of its terms.  Each is a sum of two bf16 instead, which leaves
+ * 2^-18 of a term, and takes two products instead of one.  f goes to B because a warp then splits only its
+ * own columns.  The state itself stays f32 in registers: it is multiplied by e^(c_L) and added to, never
+ * rounded, so only the error of each chunk's own sum accumulates.  An f16 state is rounded when it leaves the
+ * registers, once in a call.
  *
  * Work for a head and chunk of 128 by 80 by 128: 2.6 MFLOP for each of C B^T (its half), M x (its half,
  * twice), S C (twice), and x B^T (twice); about 16 MFLOP on tensor cores for 84 KB read and written.
  *
- * The chunk is 128 here, whatever the shape says: the mathematics is the same.  A remainder of a few
- * tokens runs through the recurrence (ssm.cu), and so does what the tensor cores do not take: f32, other
- * sizes.  Both depend only on the number of tokens left, so cutting a prompt at whole chunks changes no
- * bit of an f32 state.  An f16 state must not be rounded twice on its way: there the remainder is a
- * chunk like any other.
+ * The chunk is 128 here, whatever the shape says: the mathematics is the same.  A remainder of a few tokens
+ * runs through the recurrence (ssm.cu), and so does what the tensor cores do not take: f32, other sizes.
+ * Both depend only on the number of tokens left, so cutting a prompt at whole chunks changes no bit of an f32
+ * state.  An f16 state must not be rounded twice on its way: there the remainder is a chunk like any other.
  */
 #include "mma.cuh"
 #include "ssm.cuh"
@@ -57,6 +56,7 @@ template <int P> struct chunk {
     bf16 rest[P * STATE];
     bf16 x[CHUNK * PITCH];
     float sum[CHUNK];  /* c */
+    float low[CHUNK];  /* what f32 rounds off of it */
     float step[CHUNK]; /* dt, zero after the last token */
     float left[CHUNK]; /* f */
 };
@@ -95,27 +95,28 @@ template <int P>
 __device__ __forceinline__ void time_steps(chunk<P> *w, view<bf16> dt, const layer &k, const scan_place &at)
 {
     int lane = threadIdx.x % WARP;
-    float d[4], sum[4], before = 0, a = k.a[at.head];
+    float d[4], a = k.a[at.head];
+    double sum[4];
 #pragma unroll
     for (int i = 0; i < 4; i++) {
         int j = 4 * lane + i;
         d[i] = j < at.count ? time_step(k, number(dt.row(at.t0 + j)[at.head]), at.head) : 0.0f;
-        sum[i] = (i ? sum[i - 1] : 0.0f) + d[i] * a;
+        sum[i] = (i ? sum[i - 1] : 0.0) + (double)(d[i] * a);
     }
-    float total = sum[3];
+    double total = sum[3];
 #pragma unroll
     for (int by = 1; by < WARP; by *= 2) {
-        float other = __shfl_up_sync(ALL_LANES, total, by);
-        total += lane >= by ? other : 0.0f;
+        double other = __shfl_up_sync(ALL_LANES, total, by);
+        total += lane >= by ? other : 0.0;
     }
-    before = __shfl_up_sync(ALL_LANES, total, 1);
-    float all = __shfl_sync(ALL_LANES, total, WARP - 1);
+    double before = __shfl_up_sync(ALL_LANES, total, 1), all = __shfl_sync(ALL_LANES, total, WARP - 1);
 #pragma unroll
     for (int i = 0; i < 4; i++) {
-        float c = (lane ? before : 0.0f) + sum[i];
-        w->sum[4 * lane + i] = c;
+        double c = (lane ? before : 0.0) + sum[i];
+        w->sum[4 * lane + i] = (float)c;
+        w->low[4 * lane + i] = (float)(c - (double)(float)c);
         w->step[4 * lane + i] = d[i];
-        w->left[4 * lane + i] = expf(fminf(all - c, 0.0f)) * d[i];
+        w->left[4 * lane + i] = expf(fminf((float)(all - c), 0.0f)) * d[i];
     }
 }
 
@@ -174,7 +175,8 @@ __device__ __forceinline__ void seen(float y[P / 8][4], const chunk<P> *w, const
 #pragma unroll
         for (int e = 0; e < 4; e++) {
             int i = i0 + g + e / 2 * 8, j = j0 + 8 * q + 2 * t + e % 2;
-            M[q][e] = j <= i ? M[q][e] * (__expf(w->sum[i] - w->sum[j]) * w->step[j]) : 0.0f;
+            float c = w->sum[i] - w->sum[j] + (w->low[i] - w->low[j]);
+            M[q][e] = j <= i ? M[q][e] * (__expf(c) * w->step[j]) : 0.0f;
         }
     unsigned most[4], rest[4];
 #pragma unroll

@@ -126,6 +126,42 @@ static void t_scan(void **state)
     each_isa(scan_is_recurrence);
 }
 
+/* Tokens that forget everything between others that forget little: prefix sums reach tens of thousands. */
+static void scan_forgets(struct backend *b)
+{
+    enum { T = 256, P = 16, N = 16 };
+    double off = 0;
+    for (int round = 0; round < 4; round++) {
+        struct lab_ssm k;
+        lab_ssm_of(&k, b, DT_F32, T, 1, 2, P, N);
+        k.s.chunk = 128;
+        for (int h = 0; h < 2; h++) {
+            ((float *)k.a.data)[h] = (float)-lab_uniform(4, 16);
+            ((float *)k.dt_bias.data)[h] = 0;
+            for (int t = 0; t < T; t++)
+                ((float *)k.dt.data)[t * 2 + h] = lab_between(0, 3) ? -5 : (float)lab_uniform(10, 60);
+        }
+        struct tensor s2 = lab_twin(b, k.state), want = b->ops->alloc(b, DT_F32, T, k.inner),
+                      have = lab_twin(b, want);
+        for (int t = 0; t < T; t++)
+            lab_ssm_run(&k, b, true, want, t, 1, k.state, 0);
+        lab_ssm_run(&k, b, false, have, 0, T, s2, 0);
+        for (int h = 0; h < 2; h++)
+            off = check_worse(off, relative(tensor_cols(have, h * P, P), tensor_cols(want, h * P, P)));
+        off = check_worse(off, relative(s2, k.state));
+        lab_ssm_drop(&k, b);
+        lab_drop(b, 3, (struct tensor *const[]){&s2, &want, &have});
+    }
+    check_note("%-10s largest difference %.1e of the largest", b->ops->name, off);
+    assert_true(off < 1e-5);
+}
+
+static void t_forgets(void **state)
+{
+    (void)state;
+    each_isa(scan_forgets);
+}
+
 static void conv_splits(struct backend *b)
 {
     for (int round = 0; round < 20; round++) {
@@ -400,6 +436,7 @@ static const struct CMUnitTest tests[] = {
     CLAIM("causal attention over a cache equals the reference on every instruction set", t_attend),
     CLAIM("attention inside tiles equals the reference on every instruction set", t_tiles),
     CLAIM("a chunked scan, cut anywhere, equals the single-token recurrence", t_scan),
+    CLAIM("a scan under strong decay is as near to the recurrence as one under weak decay", t_forgets),
     CLAIM("a convolution cut anywhere equals an uncut one, bit for bit", t_conv_split),
     CLAIM("the reference attention equals its formula in double precision", t_ref_attend),
     CLAIM("the reference recurrence equals its formula in double precision", t_ref_step),

@@ -21,8 +21,9 @@
 struct chunk {
     uint32_t *B, *C, *Bt, *M, *x, *xf, *St; /* [Q/w][N] [Q][N] [N/w][Q] [Q][Q/w] [Q/w][P] [Q/w][P] [N/w][P] */
     float *CB, *y, *U;                      /* [Q][Q] of a group; [Q][P] [P][N] of a head */
-    /* [Q]: time steps, their running sums times a, exp of those, shares in the next state */
-    float *d, *sum, *decay, *part;
+    /* [Q]: time steps, their running sums times a as the sums of two floats, exp of those, shares in the next
+     * state */
+    float *d, *sum, *low, *decay, *part;
     float *wide; /* [heads][P][N]: f32 copies of f16 states, of heads from `first` on */
     int64_t first;
     int64_t Q, P, N;    /* floats of a padded row */
@@ -41,7 +42,7 @@ static void chunk_init(struct chunk *w, const struct ssm_task *k, int thread, in
 {
     int64_t q = k->s->chunk, p = k->s->head_dim, n = k->s->state;
     int64_t Q = padded(q), P = padded(p), N = padded(n);
-    int64_t words = 2 * q * N + n * Q + 2 * q * Q + 3 * q * P + n * P + (1 + heads) * p * N + 4 * Q;
+    int64_t words = 2 * q * N + n * Q + 2 * q * Q + 3 * q * P + n * P + (1 + heads) * p * N + 5 * Q;
     uint32_t *at = cpu_scratch(k->b, thread, (size_t)words * sizeof *at);
     *w = (struct chunk){.Q = Q, .P = P, .N = N, .pair = scan_in_pairs(k)};
     w->B = at, at += q * N;
@@ -57,7 +58,8 @@ static void chunk_init(struct chunk *w, const struct ssm_task *k, int thread, in
     w->wide = (float *)at, at += heads * p * N;
     w->d = (float *)at;
     w->sum = w->d + Q;
-    w->decay = w->sum + Q;
+    w->low = w->sum + Q;
+    w->decay = w->low + Q;
     w->part = w->decay + Q;
 }
 
@@ -126,25 +128,34 @@ static void load_group(const struct ssm_task *k, struct chunk *w, int64_t group,
     w->group = group;
 }
 
+/* exp(c_i - c_j) for j and the VL - 1 tokens after it. */
+ALWAYS_INLINE vec decay_between(const struct chunk *w, int64_t i, int64_t j)
+{
+    return exp_vec(splat(w->sum[i]) - *(const vec *)(w->sum + j) +
+                   (splat(w->low[i]) - *(const vec *)(w->low + j)));
+}
+
 /* Time steps and running sums of a head, zero up to whole vectors, and each token's share in the state
- * after the last: exp(c_L - c_j) dt_j. */
+ * after the last: exp(c_L - c_j) dt_j.  Where some tokens forget everything c reaches thousands while later
+ * differences stay small: the sums run in double, and two floats keep what one would round off. */
 static void load_times(const struct ssm_task *k, struct chunk *w, int64_t h, int64_t t0, int64_t L)
 {
     for (int64_t i = 0; i < L; i++)
         w->d[i] = load_value(k->dt, t0 + i, h) + k->c->dt_bias[h];
     for (int64_t i = L; i < padded(L); i++)
         w->d[i] = 0;
-    float acc = 0;
+    double acc = 0;
     for (int64_t i = 0; i < L; i += VL)
         *(vec *)(w->d + i) = time_steps(k->s, *(const vec *)(w->d + i));
     for (int64_t i = 0; i < padded(L); i++) {
         w->d[i] = i < L ? w->d[i] : 0;
-        w->sum[i] = i < L ? acc += w->d[i] * k->c->a[h] : acc;
+        acc += w->d[i] * k->c->a[h];
+        w->sum[i] = (float)acc;
+        w->low[i] = (float)(acc - (double)w->sum[i]);
     }
     for (int64_t i = 0; i < L; i += VL) {
-        vec sum = *(const vec *)(w->sum + i);
-        *(vec *)(w->decay + i) = exp_vec(sum);
-        *(vec *)(w->part + i) = exp_vec(splat(acc) - sum) * *(const vec *)(w->d + i);
+        *(vec *)(w->decay + i) = exp_vec(*(const vec *)(w->sum + i));
+        *(vec *)(w->part + i) = decay_between(w, L - 1, i) * *(const vec *)(w->d + i);
     }
 }
 
@@ -160,8 +171,7 @@ ALWAYS_INLINE void weigh(struct chunk *w, int64_t L, const bool pair)
         const float *CB = w->CB + i * w->Q;
         int64_t j = 0, end = least(padded(i + MR), w->Q);
         for (; j <= i; j += VL) {
-            vec e = exp_vec(splat(w->sum[i]) - *(const vec *)(w->sum + j));
-            vec m = *(const vec *)(CB + j) * e * *(const vec *)(w->d + j);
+            vec m = *(const vec *)(CB + j) * decay_between(w, i, j) * *(const vec *)(w->d + j);
             uvec seen = (uvec)(lane + (unsigned)j <= (unsigned)i);
             store_vec(M + j * size, pair, (vec)((uvec)m & seen));
         }

@@ -83,8 +83,9 @@ static void state_end(struct tensor state, struct tensor wide, uint32_t key)
     free(wide.data);
 }
 
-/* One head over one chunk of L tokens from token t0, by the quadratic form of the same recurrence:
- * with c_i the inclusive sum of dt a, only differences c_i - c_j <= 0 are ever exponentiated.
+/* One head over one chunk of L tokens from token t0, by the quadratic form of the same recurrence: with c_i
+ * the inclusive sum of dt a, only differences c_i - c_j <= 0 are ever exponentiated.  Where some tokens
+ * forget everything c reaches thousands while differences between later tokens stay small: the sums are f64.
  *   y_i = exp(c_i) S C_i + sum_{j<=i} exp(c_i - c_j) dt_j (C_i . B_j) x_j + D x_i
  *   S'  = exp(c_L) S + sum_j exp(c_L - c_j) dt_j x_j B_j^T */
 static void scan_chunk(struct tensor y, struct tensor v, struct tensor dt, struct tensor state,
@@ -94,7 +95,8 @@ static void scan_chunk(struct tensor y, struct tensor v, struct tensor dt, struc
     int64_t inner = (int64_t)s->heads * s->head_dim;
     int64_t b0 = inner + (int64_t)(h / (s->heads / s->groups)) * s->state,
             c0 = b0 + (int64_t)s->groups * s->state;
-    float *sum = work, *d = work + len, acc = 0;
+    float *d = work + 2 * len;
+    double *sum = (double *)(void *)work, acc = 0;
     for (int64_t i = 0; i < len; i++) {
         d[i] = time_step(s, c, dt, t0 + i, h);
         sum[i] = acc += d[i] * c->a[h];
@@ -109,18 +111,18 @@ static void scan_chunk(struct tensor y, struct tensor v, struct tensor dt, struc
                 float cb = 0;
                 for (int n = 0; n < s->state; n++)
                     cb += get(v, t0 + i, c0 + n) * get(v, t0 + j, b0 + n);
-                here += expf(sum[i] - sum[j]) * d[j] * cb * get(v, t0 + j, row);
+                here += expf((float)(sum[i] - sum[j])) * d[j] * cb * get(v, t0 + j, row);
             }
-            put(y, t0 + i, row, expf(sum[i]) * carried + here + c->d[h] * get(v, t0 + i, row));
+            put(y, t0 + i, row, expf((float)sum[i]) * carried + here + c->d[h] * get(v, t0 + i, row));
         }
     }
-    float last = sum[len - 1];
+    double last = sum[len - 1];
     for (int p = 0; p < s->head_dim; p++) {
         int64_t row = (int64_t)h * s->head_dim + p;
         for (int n = 0; n < s->state; n++) {
-            float next = expf(last) * get(state, row, n);
+            float next = expf((float)last) * get(state, row, n);
             for (int64_t j = 0; j < len; j++)
-                next += expf(last - sum[j]) * d[j] * get(v, t0 + j, row) * get(v, t0 + j, b0 + n);
+                next += expf((float)(last - sum[j])) * d[j] * get(v, t0 + j, row) * get(v, t0 + j, b0 + n);
             put(state, row, n, next);
         }
     }
@@ -130,7 +132,7 @@ static void ref_ssm_scan(struct backend *b, struct tensor y, struct tensor v, st
                          struct tensor state, uint32_t key, const struct ssm_shape *s,
                          const struct ssm_const *c)
 {
-    float *work = xmalloc((unsigned long)s->chunk * 2, sizeof *work);
+    float *work = xmalloc((unsigned long)s->chunk * 3, sizeof *work);
     struct tensor wide = state_begin(state);
     for (int64_t t0 = 0; t0 < y.rows; t0 += s->chunk) {
         int64_t len = y.rows - t0 < s->chunk ? y.rows - t0 : s->chunk;
