@@ -42,12 +42,12 @@
 /* const char *base_url, *key, *profile; */
 #define ENDPOINT_OPTIONS(T)                                                                                  \
     {"base-url", 0, OPTION_TEXT, offsetof(T, base_url), "URL", 0, 4096, NULL,                                \
-     "a model behind this address instead (Chat Completions), as http://127.0.0.1:8000/v1; --model is then "  \
-     "its name there", "HOLORUN_BASE_URL"},                                                                   \
+     "a model behind this address instead (Chat Completions), as http://127.0.0.1:8000/v1; --model is then " \
+     "its name there", "HOLORUN_BASE_URL"},                                                                  \
     {"key", 0, OPTION_TEXT, offsetof(T, key), "env:VARIABLE|file:PATH", 0, 4096, NULL,                       \
      "the key for that address", NULL, .show = OPTION_MORE},                                                 \
     {"profile", 0, OPTION_TEXT, offsetof(T, profile), "FILE", 0, 4096, NULL,                                 \
-     "what is known of that server: how it takes a schema, how many pictures, time limits (JSON)", NULL,      \
+     "what is known of that server: how it takes a schema, how many pictures, time limits (JSON)", NULL,     \
      .show = OPTION_MORE}
 
 /* int weights_in, weights, kv; */

@@ -1,8 +1,9 @@
-/* chat_completions.h - the protocol "Chat Completions": one request from messages, one reply from its stream.
+/* chat_completions.h - the protocol "Chat Completions": one request from messages, one reply from its
+ * stream.
  *
- * Spoken by vLLM, SGLang, llama.cpp, Ollama, LM Studio, transformers and most vendors.  Where servers differ,
- * everything is read: the thought as "reasoning" or "reasoning_content", the answer as text or as a tool call,
- * streamed or whole.
+ * Spoken by vLLM, SGLang, llama.cpp, Ollama, LM Studio, transformers and most vendors.  Where servers
+ * differ, everything is read: the thought as "reasoning" or "reasoning_content", the answer as text or
+ * as a tool call, streamed or whole.
  */
 #ifndef HOLORUN_REMOTE_CHAT_COMPLETIONS_H
 #define HOLORUN_REMOTE_CHAT_COMPLETIONS_H
@@ -25,8 +26,8 @@ struct chat_reply {
 void chat_reply_init(struct chat_reply *r);
 void chat_reply_free(struct chat_reply *r);
 
-/* The body of a request, owned by the caller.  messages: borrowed.  schema: of the answer, NULL for none; name:
- * what to call it. */
+/* The body of a request, owned by the caller.  messages: borrowed.  schema: of the answer, NULL for
+ * none; name: what to call it. */
 json_t *chat_request(const struct endpoint *p, json_t *messages, const struct llm_request *r, uint64_t seed,
                      json_t *schema);
 /* Names of its members that a server may refuse, NULL-terminated. */

@@ -35,9 +35,9 @@ struct endpoint {
 struct endpoint *endpoint_open(const struct endpoint_options *o, const volatile int *stop, struct err *e);
 void endpoint_free(struct endpoint *p); /* NULL is fine */
 
-/* Sends a request below the base address, again after what a second try can mend (429, 502, 503, 504, a broken
- * connection), after the time that the server asks for, or 1, 2, 4, 8 s and up to a quarter more.  0 with
- * status 200; -1 with one line.  session: its value for the header x-session-id; may be NULL. */
+/* Sends a request below the base address, again after what a second try can mend (429, 502, 503, 504, a
+ * broken connection), after the time that the server asks for, or 1, 2, 4, 8 s and up to a quarter more.
+ * 0 with status 200; -1 with one line.  session: its value for the header x-session-id; may be NULL. */
 int endpoint_send(struct endpoint *p, struct http_client *c, const char *path, const char *session,
                   struct http_request *q, struct http_reply *out, struct err *e);
 

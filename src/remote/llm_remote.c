@@ -202,8 +202,8 @@ static int exchange(struct reading *g, json_t *schema, struct err *e)
     }
 }
 
-/* The reply as the dialect's parser wants it: a tool call as {"name", "arguments"}; the thought only when asked for,
- * or when the answer stands in it. */
+/* The reply as the dialect's parser wants it: a tool call as {"name", "arguments"}; the thought only
+ * when asked for, or when the answer stands in it. */
 static void take_text(struct reading *g, struct generated *out)
 {
     struct chat_reply *r = &g->reply;

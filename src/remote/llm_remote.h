@@ -1,8 +1,8 @@
 /* llm_remote.h - a model behind an endpoint as the loop sees it (agent/llm.h).
  *
- * The conversation is a list of messages; a mark is a copy of that list, which shares its pictures, so rewind,
- * fork and veto work as with a session.  What such a partner cannot give: tokens to be verified, a state to be
- * saved, odds of other places.
+ * The conversation is a list of messages; a mark is a copy of that list, which shares its pictures, so
+ * rewind, fork and veto work as with a session.  What such a partner cannot give: tokens to be verified,
+ * a state to be saved, odds of other places.
  */
 #ifndef HOLORUN_REMOTE_LLM_REMOTE_H
 #define HOLORUN_REMOTE_LLM_REMOTE_H

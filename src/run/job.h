@@ -41,7 +41,7 @@ struct run_settings {
 };
 
 struct job_model { /* the model of one run, or one shared by many */
-    char *dir; /* NULL: a script or an endpoint replaces the model */
+    char *dir;     /* NULL: a script or an endpoint replaces the model */
     struct engine *engine;
     struct endpoint *endpoint;
     uint64_t hash; /* of all its weights */
