@@ -128,7 +128,9 @@ unsigned long screen_focus(struct screen *s, unsigned *opened)
     int revert;
     if (!s->lost)
         XGetInputFocus(s->dpy, &focus, &revert);
-    screen_pump(s); /* has read all events until the answer */
+    XEvent ev; /* all events until the answer have been read; the others wait for screen_pump() */
+    while (!s->lost && XCheckTypedEvent(s->dpy, MapNotify, &ev))
+        s->opened += ev.xmap.override_redirect != 0;
     *opened = s->opened;
     return focus == PointerRoot || focus == s->root ? None : focus;
 }
