@@ -178,7 +178,8 @@ static void t_suite(void **state)
     qa_program_run(&q, WORDS("--hide", "0,0,100%,100%"));
     assert_int_equal(q.o.code, 0);
 
-    /* without replies there is no run: of its screen is kept what may be seen, or nothing */
+    /* a run that breaks off as its replies end: of its screen is kept what may be seen, or nothing */
+    qa_program_reply(&q, "b", WAIT(0));
     qa_program_suite(&q, SUITE("b", "c01090", "open"));
     qa_program_run(&q, WORDS("--hide", "0,0,100%,100%"));
     assert_string_equal(qa_program_outcome(&q, "b"), "error");
