@@ -1,8 +1,7 @@
-/* delta.h - the gated delta rule of Gated DeltaNet layers (Yang, Kautz, Hatamizadeh, "Gated Delta Networks",
- * 2024), in f32.
+/* delta.h - the gated delta rule of Gated DeltaNet layers (Yang and others, "Gated Delta Networks", 2024).
  *
  *   q = q / |q| / sqrt(dk),  k = k / |k|                each key head, shared by consecutive value heads
- *   S = exp(g) S;  d = beta (v - ST k);  S = S + k dT   each value head: what S says of k is corrected towards v
+ *   S = exp(g) S;  d = beta (v - ST k);  S = S + k dT   each value head: S's answer to k moves towards v
  *   y = ST q                                            from the new state
  *
  * A layer's convolution, gates and gated norm are not part of it.  Two forms of the same mathematics: token

@@ -1,9 +1,8 @@
 /* conversation_json.c - JSON of tools and calls as the published templates' tojson spells it, which is
- * Python's json.dumps(value, ensure_ascii=False): models were trained on that spelling, and another one
- * has other tokens.
+ * Python's json.dumps(value, ensure_ascii=False): models were trained on that spelling, and another one has
+ * other tokens.
  *
- *   reals     the shortest digits that read back as the same double, as repr() lays them out: 0.1,
- *             1e-05, 100.0
+ *   reals     the shortest digits that read back as the same double, as repr() lays them out: 0.1, 1e-05
  *   strings   \" \\ \b \f \n \r \t, other control characters as lower-case \u001f, everything else as it is
  *   the rest  ", " and ": " between parts, keys in the order of the file
  */
