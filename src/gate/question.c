@@ -429,8 +429,9 @@ int gate_ask(struct gate *g, const struct action *a, const struct view_transform
         gate_refuse(out, FAULT_DENIED, "the rule \"%s\" forbids it; do not try it in another way",
                     out->rule.rule);
     else if (since == SINCE_CHANGED)
-        gate_refuse(out, FAULT_REFUSED,
-                    "the screen around the target changed each time a person was asked; wait and look again");
+        gate_refuse(
+            out, FAULT_REFUSED,
+            "the screen around the target has changed each time a person was asked; wait and look again");
     out->ms = clock_ms_since(start);
     return rc;
 }

@@ -62,10 +62,10 @@ static void draw_tag(struct paint *p, struct marks *m, double x, double y, enum 
     for (int ring = 0; ring < 6; ring++)
         for (int way = 0; way < 4; way++) {
             double off = 24 + 26 * ring, up = way & 2 ? -1 : 1;
-            struct box b = {way & 1 ? x - 24 - w : x + 24, y - TAG_H / 2 + (ring ? up * (off - 24) : 0), w,
+            struct box b = {way & 1 ? x - 24 - w : x + 24, y - TAG_H / 2.0 + (ring ? up * (off - 24) : 0), w,
                             TAG_H};
             if (ring > 2)
-                b = (struct box){x - w / 2, y + up * off - TAG_H / 2, w, TAG_H};
+                b = (struct box){x - w / 2, y + up * off - TAG_H / 2.0, w, TAG_H};
             if (!is_free(m, b))
                 continue;
             take_place(m, b);
