@@ -119,6 +119,9 @@ const char *scene_prompt(const struct scene *s);
 
 void scene_draw_picture(struct scene *s, const struct step_view *v, const struct scene_layout *l,
                         struct paint *p);
+/* The target enlarged, and where that lies beside the screenshot; false: no room, it goes into the panel. */
+void scene_draw_lens(const struct scene *s, const struct step_view *v, struct paint *p, struct box at);
+bool scene_lens_beside(const struct scene_layout *l, struct box *at);
 void scene_draw_panel(struct scene *s, const struct step_view *v, const struct scene_layout *l,
                       struct paint *p);
 void scene_draw_past_pictures(struct scene *s, const struct step_view *v, const struct scene_layout *l,

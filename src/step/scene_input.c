@@ -2,7 +2,7 @@
  *
  * A letter is the verb of its button, as in a terminal.  Verbs with arguments open the input line, which
  * Enter closes with a command and Escape without.  A target is dragged with the mouse, or set with the
- * right button. While an earlier step is shown the keys are about that one.
+ * right button.  While an earlier step is shown the keys are about that one.
  */
 #include "step/scene.h"
 

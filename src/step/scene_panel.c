@@ -108,6 +108,19 @@ static void draw_candidates(struct block *b, const struct step_view *v)
         block_confidence(b, v->confidence);
 }
 
+/* Enlarged, when there is no room for that beside the screenshot. */
+static void draw_target(const struct scene *s, const struct step_view *v, struct block *b)
+{
+    const struct scene_layout l = scene_layout(s);
+    struct box at;
+    double x, y;
+    if (scene_lens_beside(&l, &at) || !scene_target(s, v, 0, false, &x, &y))
+        return;
+    block_heading(b, "TARGET, ENLARGED");
+    scene_draw_lens(s, v, b->p, (struct box){b->x, b->y + 2, b->w, 84});
+    b->y += 96;
+}
+
 static void draw_break_summary(struct block *b, const struct step_view *v)
 {
     char text[300];
@@ -146,6 +159,7 @@ static void draw_step(struct scene *s, const struct step_view *v, struct block *
     block_text(b, "THOUGHT", FACE_ITALIC, 8, v->p->now.step ? v->p->now.step->thought : NULL);
     block_text(b, "NOTE", FACE_PLAIN, 5, v->p->now.step ? v->p->now.step->note : NULL);
     draw_candidates(b, v);
+    draw_target(s, v, b);
     draw_break_summary(b, v);
     block_text(b, "PROMPT BEFORE THE SCREENSHOT", FACE_PLAIN, 6, v->p->lead);
     b->y = fmax(b->y + 4, foot);

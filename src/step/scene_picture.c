@@ -1,8 +1,9 @@
 /* scene_picture.c - the screenshot with its targets; see scene.h.
  *
- * A target is drawn where step_target() says the event goes, mapped back into the frame.  Below it a
- * heat map shows the candidates of the target, one blot each, as dense as it is probable.  Labels and
- * the lens take free places: what finds none is not drawn, and the panel has it in words.
+ * A target is drawn where step_target() says the event goes, mapped back into the frame.  Below it a heat
+ * map shows the candidates of the target, one blot each, as dense as it is probable.  Labels take free
+ * places: what finds none is not drawn, and the panel has it in words.  The lens, which enlarges the target,
+ * is beside the screenshot where there is room, else in the panel.
  */
 #include "step/scene.h"
 
@@ -10,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { LENS = 118, LENS_ZOOM = 3, RING = 15, MARKS = 64, TAG_W = 260, TAG_H = 24 };
+enum { LENS = 118, LENS_LEAST = 72, LENS_ZOOM = 3, RING = 15, MARKS = 64, TAG_W = 260, TAG_H = 24 };
 
 struct marks { /* places that are taken, in the picture */
     struct box room, list[MARKS];
@@ -131,27 +132,23 @@ static void draw_heat(const struct scene *s, const struct step_view *v, const st
     }
 }
 
-/* The surroundings of the target, enlarged, in a corner that is free; the farthest first. */
-static void draw_lens(const struct scene *s, const struct step_view *v, const struct scene_layout *l,
-                      struct marks *m, struct paint *p)
+bool scene_lens_beside(const struct scene_layout *l, struct box *at)
 {
-    const struct box f = l->frame;
+    const double left = l->frame.x - l->picture.x, top = l->frame.y - l->picture.y, margin = fmax(left, top);
+    const double size = fmin(LENS, margin - 16);
+    *at = (struct box){l->picture.x + 8, l->picture.y + 8, size, size};
+    *(left > top ? &at->x : &at->y) += (margin - 16 - size) / 2;
+    return size >= LENS_LEAST;
+}
+
+void scene_draw_lens(const struct scene *s, const struct step_view *v, struct paint *p, struct box b)
+{
+    const struct scene_layout l = scene_layout(s);
     double x, y;
-    if (!s->frame || !scene_target(s, v, 0, false, &x, &y) || f.w < 3 * LENS || f.h < 2 * LENS)
+    if (!s->frame || !scene_target(s, v, 0, false, &x, &y))
         return;
-    struct box b = {0};
-    for (int i = 0; i < 4 && b.w == 0; i++) {
-        bool left = (x > f.x + f.w / 2) != (i & 1), top = (y > f.y + f.h / 2) != (i >> 1);
-        struct box corner = {left ? f.x + 10 : f.x + f.w - LENS - 10, top ? f.y + 10 : f.y + f.h - LENS - 10,
-                             LENS, LENS};
-        if (is_free(m, corner))
-            b = corner;
-    }
-    if (b.w == 0)
-        return;
-    take_place(m, b);
+    double fx = (x - l.frame.x) / l.fit, fy = (y - l.frame.y) / l.fit;
     paint_part(p, b, "lens");
-    double fx = (x - f.x) / l->fit, fy = (y - f.y) / l->fit;
     paint_clip(p, b);
     paint_box(p, b, 0, INK_GROUND, 1);
     cairo_translate(p->cr, b.x + b.w / 2, b.y + b.h / 2);
@@ -170,6 +167,10 @@ void scene_draw_picture(struct scene *s, const struct step_view *v, const struct
                         struct paint *p)
 {
     struct marks m = {.room = box_inset(l->picture, 2)};
+    struct box lens;
+    bool beside = scene_lens_beside(l, &lens);
+    if (beside)
+        take_place(&m, lens);
     enum colour ink = v->edited || s->drag ? INK_WARN : INK_ACCENT;
     paint_box(p, l->picture, 8, INK_PANEL, 1);
     if (s->frame)
@@ -185,6 +186,7 @@ void scene_draw_picture(struct scene *s, const struct step_view *v, const struct
         draw_mark(s, v, &m, p, i, ink);
     for (int i = 0; i < v->step->nactions; i++)
         draw_label(s, v, &m, p, i, ink);
-    draw_lens(s, v, l, &m, p);
+    if (beside)
+        scene_draw_lens(s, v, p, lens);
     cairo_restore(p->cr);
 }

@@ -43,7 +43,7 @@ SDL_Rect window_place(const struct window_options *o, bool same_display, bool *c
     if (*covers)
         SDL_GetDisplayUsableBounds(0, &best);
     int width = o->w ? o->w : WIDTH, height = o->h ? o->h : HEIGHT;
-    int tall = SDL_max(best.h - TITLE, SDL_min(best.h, HEIGHT_MIN));
+    int tall = SDL_max(best.h - TITLE, best.h / 2); /* what is too small is drawn smaller */
     SDL_Rect r = {best.x, best.y, SDL_min(width, best.w), SDL_min(height, tall)};
     r.x += (best.w - r.w) / 2;
     r.y += (tall - r.h) / 2;
