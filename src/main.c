@@ -11,9 +11,11 @@
 #include "cmd/commands.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 struct help_settings {
     bool man, all;
@@ -157,9 +159,19 @@ static int run_command_line(int argc, char **argv)
     return refuse_words(argv + 1, argc - 1);
 }
 
+/* A standard descriptor that the caller has closed becomes /dev/null: else the next file or socket would get
+ * its number.  Such a stdout cannot be written to, so that a lost answer is a failure. */
+static void open_closed(void)
+{
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+        if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", fd == STDOUT_FILENO ? O_RDONLY : O_RDWR) < 0)
+            open("/", O_RDONLY); /* no /dev here: only the number matters */
+}
+
 /* An answer that could not be written to stdout is a failure. */
 int main(int argc, char **argv)
 {
+    open_closed();
     int code = run_command_line(argc, argv);
     if (fflush(stdout) || ferror(stdout)) {
         fprintf(stderr, "holorun: cannot write to stdout: %s\n", strerror(errno));

@@ -1,9 +1,12 @@
 /* file.c - see file.h. */
 #include "base/file.h"
 
+#include "base/clock.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,40 +14,76 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+enum {
+    WRITER_MS = 1000, /* until somebody opens a pipe for writing */
+    SILENT_MS = 10000,
+    POLL_MS = 10,
+};
+
+static bool is_stdin(const struct stat *st)
+{
+    struct stat in;
+    return fstat(STDIN_FILENO, &in) == 0 && in.st_dev == st->st_dev && in.st_ino == st->st_ino;
+}
+
+/* Opens a file without waiting for the writer of a pipe. */
+static int open_to_read(const char *path, struct stat *st, struct err *e)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (fd >= 0 && fstat(fd, st) == 0)
+        return fd;
+    err_set(e, ERR_ENV, "cannot open '%s': %s", path, strerror(errno));
+    if (fd >= 0)
+        close(fd);
+    return -1;
+}
+
+/* read(2) that waits for a pipe or a terminal, but for none other than stdin without end. */
+static ssize_t read_some(int fd, const struct stat *st, void *to, size_t size, bool first)
+{
+    bool endless = !S_ISFIFO(st->st_mode) || is_stdin(st);
+    for (int64_t start = clock_ns();;) {
+        ssize_t n = read(fd, to, size);
+        bool written = n > 0 || (n == 0 && (endless || !first || clock_ms_since(start) > WRITER_MS));
+        if (written || (n < 0 && errno != EAGAIN && errno != EINTR))
+            return n;
+        struct pollfd p = {.fd = fd, .events = POLLIN};
+        if (n == 0)
+            clock_sleep_ms(POLL_MS);
+        else if (errno == EAGAIN && poll(&p, 1, endless ? -1 : SILENT_MS) == 0)
+            return errno = ETIMEDOUT, -1;
+    }
+}
+
 int file_read(const char *path, size_t max, char **data, size_t *len, struct err *e)
 {
+    struct stat st;
     *data = NULL;
     *len = 0;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = open_to_read(path, &st, e);
     if (fd < 0)
-        return err_set(e, ERR_ENV, "cannot open '%s': %s", path, strerror(errno));
-    size_t cap = 4096, n = 0;
+        return -1;
+    size_t cap = S_ISREG(st.st_mode) && (size_t)st.st_size < max ? (size_t)st.st_size + 1 : 4096, n = 0;
     char *s = xmalloc(cap + 1, 1);
     ssize_t got;
-    while ((got = read(fd, s + n, cap - n)) != 0) {
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got < 0) {
-            err_set(e, ERR_ENV, "cannot read '%s': %s", path, strerror(errno));
-            goto fail;
-        }
-        n += (size_t)got;
-        if (n > max) {
-            err_set(e, ERR_ENV, "'%s' is larger than %zu bytes, the limit for this kind of file", path, max);
-            goto fail;
-        }
+    while ((got = read_some(fd, &st, s + n, cap - n, n == 0)) > 0 && (n += (size_t)got) <= max)
         if (n == cap)
             s = xrealloc(s, (cap *= 2) + 1, 1);
-    }
+    int rc = 0;
+    if (got < 0)
+        rc = err_set(e, ERR_ENV, "cannot read '%s': %s", path,
+                     errno == ETIMEDOUT ? "it is a pipe, and nothing comes out of it" : strerror(errno));
+    else if (n > max)
+        rc = err_set(e, ERR_ENV, "'%s' is larger than %zu bytes, the limit for this kind of file", path, max);
+    else if (!n && S_ISFIFO(st.st_mode) && !is_stdin(&st))
+        rc = err_set(e, ERR_ENV, "'%s' is a pipe that nobody writes to", path);
     close(fd);
     s[n] = 0;
-    *data = s;
-    *len = n;
-    return 0;
-fail:
-    close(fd);
-    free(s);
-    return -1;
+    *data = rc ? NULL : s;
+    *len = rc ? 0 : n;
+    if (rc)
+        free(s);
+    return rc;
 }
 
 int file_write_all(int fd, const char *path, const void *data, size_t len, struct err *e)
@@ -124,13 +163,12 @@ int file_stream_close(struct file_stream *s, struct err *e)
 
 int file_map(struct file_map *m, const char *path, struct err *e)
 {
-    *m = (struct file_map){0};
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return err_set(e, ERR_ENV, "cannot open '%s': %s", path, strerror(errno));
     struct stat st;
-    int rc = 0;
-    if (fstat(fd, &st) || !S_ISREG(st.st_mode)) {
+    *m = (struct file_map){0};
+    int fd = open_to_read(path, &st, e), rc = 0;
+    if (fd < 0)
+        return -1;
+    if (!S_ISREG(st.st_mode)) {
         rc = err_set(e, ERR_ENV, "'%s' is not a regular file", path);
     } else if (st.st_size > 0) {
         void *p = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
@@ -210,6 +248,11 @@ char *file_place(enum file_place place, struct err *e)
         return private_tmp(e);
     else if (home && home[0] == '/')
         path = xasprintf("%s/%s/holorun", home, places[place].below_home);
+    else if (home && *home)
+        return err_set(e, ERR_ENV,
+                       "HOME is '%s', which does not begin with '/': set it, or %s, to a whole path", home,
+                       places[place].variable),
+               NULL;
     else
         return err_set(e, ERR_ENV, "neither %s nor HOME is set", places[place].variable), NULL;
     if (dir_make(path, e)) {

@@ -12,7 +12,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* Reads a file of at most max bytes; NUL-terminated, the caller frees *data. */
+/* Reads a file of at most max bytes; NUL-terminated, the caller frees *data.  A pipe is read to its end, as
+ * <(...) of a shell needs it, but given up when nobody writes to it. */
 int file_read(const char *path, size_t max, char **data, size_t *len, struct err *e);
 
 /* Writes atomically: a temporary file, then rename. */

@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* A line has the item's fields and a reply, each byte of which may take six. */
@@ -166,6 +167,9 @@ int results_open(struct eval_results *r, const char *path, const struct eval_set
         return err_set(e, ERR_USAGE, "'%s' exists: --resume continues it, --results names another", path);
     if (r->fd < 0)
         return err_set(e, ERR_ENV, "cannot write '%s': %s", path, strerror(errno));
+    struct stat st;
+    if (fstat(r->fd, &st) || !S_ISREG(st.st_mode))
+        return err_set(e, ERR_USAGE, "'%s' is not a regular file", path);
     return resume ? resume_file(r, set, head, e) : write_line(r, head, e);
 }
 

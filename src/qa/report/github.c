@@ -152,7 +152,7 @@ static void put_summary(struct buf *all, const struct results *r)
 
 int report_github(const struct results *r, const char *path, struct err *e)
 {
-    int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600), rc = 0;
+    int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0600), rc = 0;
     struct stat st;
     if (fd < 0 || fstat(fd, &st)) {
         err_set(e, ERR_ENV, "cannot write '%s': %s", path, strerror(errno));
@@ -160,6 +160,7 @@ int report_github(const struct results *r, const char *path, struct err *e)
             close(fd);
         return -1;
     }
+    fcntl(fd, F_SETFL, O_APPEND); /* only opening a pipe must not block */
     struct buf all;
     buf_init(&all, st.st_size < SUMMARY_MAX ? (size_t)(SUMMARY_MAX - st.st_size) : 0);
     put_summary(&all, r);

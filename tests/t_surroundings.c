@@ -1,0 +1,150 @@
+/* t_surroundings.c - claims about what the program meets before it does anything: closed descriptors, pipes in
+ * place of files, a HOME that is no path.
+ */
+#include "check.h"
+#include "place.h"
+#include "program.h"
+
+#include "base/clock.h"
+#include "base/file.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { PATIENCE_MS = 15000, SOON_MS = 9000 };
+
+static void open_place(struct xvfb *x)
+{
+    *x = (struct xvfb){0};
+    assert_non_null(mkdtemp(place_template(x->dir)));
+}
+
+static void close_place(const struct xvfb *x)
+{
+    char *line = xasprintf("rm -rf '%s'", x->dir);
+    assert_int_equal(system(line), 0);
+    free(line);
+}
+
+/* A shell command in x's folder; %s is the program.  Its exit code, or -1 after PATIENCE_MS, when it is killed. */
+static int shell(const struct xvfb *x, const char *format, char **err)
+{
+    char *dir = xasprintf("cd %s && ", x->dir), *program = realpath(program_path(), NULL);
+    char *line = xasprintf(format, program), *all = xasprintf("%s{ %s; } >said 2>&1", dir, line);
+    int64_t start = clock_ns();
+    int status = 0;
+    pid_t pid = fork(), got;
+    if (pid == 0) {
+        setpgid(0, 0);
+        execl("/bin/bash", "bash", "-c", all, (char *)NULL);
+        _exit(127);
+    }
+    while ((got = waitpid(pid, &status, WNOHANG)) == 0 && clock_ms_since(start) < PATIENCE_MS)
+        clock_sleep_ms(5);
+    if (got == 0) {
+        kill(-pid, SIGKILL);
+        waitpid(pid, NULL, 0);
+    }
+    char *said = xvfb_place(x, "said"), *text = NULL;
+    size_t len;
+    assert_int_equal(file_read(said, 1 << 20, &text, &len, NULL), 0);
+    *err = text;
+    free(said);
+    free(all);
+    free(line);
+    free(program);
+    free(dir);
+    return got && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static void expect(const struct xvfb *x, const char *format, int code, const char *words)
+{
+    char *err;
+    int got = shell(x, format, &err);
+    if (got != code || (words && !strstr(err, words)))
+        fail_msg("%s: exit code %d, not %d; it says: %s", format, got, code, err);
+    printf("           %d  %.*s\n", code, (int)strcspn(err, "\n"), err);
+    free(err);
+}
+
+static void t_pipes(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *line;
+        int code;
+    } cases[] = {
+        {"'%s' ask --chat f.png", ERR_ENV}, {"'%s' policy f.png", ERR_USAGE},
+        {"'%s' eval f.png", ERR_USAGE},       {"'%s' qa f.png", ERR_USAGE},
+    };
+    struct xvfb x;
+    char run[200], path[240];
+    open_place(&x);
+    snprintf(run, sizeof run, "%s/run", x.dir);
+    snprintf(path, sizeof path, "%s/events.jsonl", run);
+    assert_true(mkdir(run, 0700) == 0 && mkfifo(path, 0600) == 0);
+    snprintf(path, sizeof path, "%s/f.png", x.dir);
+    assert_int_equal(mkfifo(path, 0600), 0);
+    snprintf(run, sizeof run, "%s/model", x.dir);
+    snprintf(path, sizeof path, "%s/config.json", run);
+    assert_true(mkdir(run, 0700) == 0 && mkfifo(path, 0600) == 0);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        int64_t start = clock_ns();
+        expect(&x, cases[i].line, cases[i].code, "pipe");
+        assert_true(clock_ms_since(start) < SOON_MS);
+    }
+    close_place(&x);
+}
+
+static void t_written_pipes(void **state)
+{
+    (void)state;
+    struct xvfb x;
+    open_place(&x);
+    expect(&x, "'%s' policy <(echo 'rules: [{deny: mine, keys: ctrl+q}]')", 0, "mine");
+    expect(&x, "mkfifo p; (sleep 0.3; echo 'rules: [{deny: late, keys: ctrl+q}]' >p) & '%s' policy p", 0,
+           "late");
+    expect(&x, "echo 'rules: [{deny: piped, keys: ctrl+q}]' | '%s' policy /dev/stdin", 0, "piped");
+    expect(&x, "(sleep 2; echo 'rules: [{deny: slow, keys: ctrl+q}]') | '%s' policy /dev/stdin", 0, "slow");
+    close_place(&x);
+}
+
+static void t_closed(void **state)
+{
+    (void)state;
+    struct xvfb x;
+    open_place(&x);
+    expect(&x, "'%s' version >&-", ERR_ENV, "cannot write to stdout");
+    expect(&x, "'%s' policy <&- >out 2>&-; c=$?; cat out; (exit $c)", 0, "built in");
+    expect(&x, "'%s' policy nothing <&- >&- 2>&-", ERR_USAGE, NULL);
+    /* The descriptors that the program opens first are not 0, 1 and 2, so that none of its texts goes into one. */
+    expect(&x,
+           "'%s' run x --fake /dev/null --display :9999 --step=script:/proc/self/fd/3 3<<<quit <&- >&- 2>&-",
+           ERR_ENV, NULL);
+    close_place(&x);
+}
+
+static void t_home(void **state)
+{
+    (void)state;
+    struct xvfb x;
+    open_place(&x);
+    expect(&x, "env -u XDG_STATE_HOME HOME=foo '%s' report", ERR_ENV, "HOME is 'foo'");
+    expect(&x, "env -u XDG_STATE_HOME -u HOME '%s' report", ERR_ENV,
+           "neither XDG_STATE_HOME nor HOME is set");
+    close_place(&x);
+}
+
+int main(int argc, char **argv)
+{
+    static const struct CMUnitTest tests[] = {
+        CLAIM("a pipe in place of a file is refused by name within seconds, by every command", t_pipes),
+        CLAIM("a pipe that somebody writes to is read to its end, a late one and stdin too", t_written_pipes),
+        CLAIM("closed descriptors 0 to 2: the answer is told to be lost, and all else goes on", t_closed),
+        CLAIM("a HOME that is no whole path is named as it is", t_home),
+    };
+    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
+}
