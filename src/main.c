@@ -12,6 +12,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -158,6 +159,43 @@ static int run_command_line(int argc, char **argv)
         return run_task(argc, argv);
     return refuse_words(argv + 1, argc - 1);
 }
+
+/* ---- memory --------------------------------------------------------------------------------- */
+
+#ifndef __SANITIZE_ADDRESS__
+
+/* Every library calls this malloc() in place of the C library's.  libxdo, libyaml and others crash or abort
+ * without a word when a small allocation fails; here the program ends with a message, and releases its keys.
+ * The callers of large allocations handle a failure. */
+enum { SMALL = 1 << 20 };
+
+void *__libc_malloc(size_t size);
+void *__libc_calloc(size_t n, size_t size);
+void *__libc_realloc(void *old, size_t size);
+
+static void *or_die(void *p, size_t size)
+{
+    if (!p && size && size < SMALL)
+        die(ERR_ENV, "out of memory: %zu bytes asked for", size);
+    return p;
+}
+
+void *malloc(size_t size)
+{
+    return or_die(__libc_malloc(size), size);
+}
+
+void *calloc(size_t n, size_t size)
+{
+    return or_die(__libc_calloc(n, size), n && size < SIZE_MAX / n ? n * size : SMALL);
+}
+
+void *realloc(void *old, size_t size)
+{
+    return or_die(__libc_realloc(old, size), size);
+}
+
+#endif
 
 /* A standard descriptor that the caller has closed becomes /dev/null: else the next file or socket would get
  * its number.  Such a stdout cannot be written to, so that a lost answer is a failure. */

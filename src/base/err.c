@@ -72,14 +72,22 @@ void warn(const char *fmt, ...)
     va_end(ap);
 }
 
+/* Once: releasing keys may fail for want of memory, too. */
+static void run_exit_hook(void)
+{
+    void (*hook)(void) = exit_hook;
+    exit_hook = NULL;
+    if (hook)
+        hook();
+}
+
 void die(enum err_kind kind, const char *fmt, ...)
 {
     va_list ap;
     va_start(ap, fmt);
     print_message("", fmt, ap);
     va_end(ap);
-    if (exit_hook)
-        exit_hook();
+    run_exit_hook();
     exit(kind);
 }
 
@@ -91,8 +99,7 @@ void bug_at(const char *file, int line, const char *fmt, ...)
     vfprintf(stderr, fmt, ap);
     fputc('\n', stderr);
     va_end(ap);
-    if (exit_hook)
-        exit_hook();
+    run_exit_hook();
     abort();
 }
 
