@@ -63,10 +63,8 @@ static void remove_entry(int dir, const char *name, int top, int depth, int *mov
         return;
     }
     int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (fd < 0 && errno == EACCES) {
-        fchmodat(dir, name, 0700, 0);
+    if (fd < 0 && errno == EACCES && fchmodat(dir, name, 0700, 0) == 0)
         fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    }
     if (fd < 0)
         return;
     fchmod(fd, 0700);
