@@ -2,6 +2,7 @@
 #include "cmd/commands.h"
 
 #include "run/running.h"
+#include "screen/driver.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,7 +29,7 @@ const struct command stop_command = {
         "Asks the run to end and waits until it has: pressed keys and buttons are released at once, the "
         "record is closed, and the run exits with 130. A run that does not answer within two seconds is "
         "asked again, then killed, and what it held is released.\n\n"
-        "Without an argument it stops the only run there is. Of several, name one by its process id, its "
+        "Without an argument it stops the only run there is, else the one that drives $DISPLAY. Of several, name one by its process id, its "
         "display, or its run directory. A process that carries out many runs, as qa does, has a line for "
         "itself and one for each session, numbered 4711.3: its own number ends all of it; the number or "
         "display of a session ends that session alone.\n\n"
@@ -86,6 +87,27 @@ static int several(int n, struct err *e)
                    "%d runs are under way: name one by process, display or run directory, or --all", n);
 }
 
+/* The run that drives a display, as its server says: another spelling of the display, or a run with another
+ * runtime folder.  1, 0 or -1. */
+static int ask_server(const char *display, const struct running *runs, int n, struct running *out,
+                      struct err *e)
+{
+    struct driver d;
+    bool here;
+    if (!display || !driver_find(display, &d, &here))
+        return 0;
+    if (!here)
+        return err_set(e, ERR_ENV, "display '%s' is driven by process %d on %.*s: stop it there", display,
+                       (int)d.pid, (int)strcspn(d.where, " "), d.where);
+    *out = (struct running){.pid = d.pid, .born = d.born};
+    snprintf(out->display, sizeof out->display, "%s", display);
+    snprintf(out->task, sizeof out->task, "the run that drives this display");
+    for (int i = 0; i < n; i++)
+        if (runs[i].pid == d.pid && !runs[i].session)
+            *out = runs[i];
+    return 1;
+}
+
 /* Fills out with the runs that are meant; returns how many. */
 static int choose(const struct running *runs, int n, const struct settings *s, const char *name,
                   struct running *out, struct err *e)
@@ -94,7 +116,9 @@ static int choose(const struct running *runs, int n, const struct settings *s, c
     int k = 0, processes = whole(runs, n, out);
     if (s->all)
         return processes;
-    if (n == 0)
+    if (n == 0 && !name && (k = ask_server(getenv("DISPLAY"), runs, n, out, e)))
+        return k;
+    if (n == 0 && !name)
         return err_set(e, ERR_FAILED, "nothing is running");
     if (!name)
         return processes == 1 ? 1 : several(processes, e);
@@ -105,9 +129,12 @@ static int choose(const struct running *runs, int n, const struct settings *s, c
     for (int i = 0; i < n && !found; i++)
         if (named(&runs[i], name))
             out[k++] = runs[i];
+    if (k == 0 && strchr(name, ':') && (k = ask_server(name, runs, n, out, e)))
+        return k;
     if (k == 0)
-        return err_set(e, ERR_FAILED, "no run is called '%s'; holorun stop --list names those there are",
-                       name);
+        return n ? err_set(e, ERR_FAILED, "no run is called '%s'; holorun stop --list names those there are",
+                           name)
+                 : err_set(e, ERR_FAILED, "nothing is running");
     return k == 1 ? 1 : several(k, e);
 }
 

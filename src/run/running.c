@@ -4,36 +4,16 @@
 #include "base/buf.h"
 #include "base/file.h"
 #include "base/utf8.h"
+#include "screen/driver.h"
 #include "screen/guard.h"
 
 #include <dirent.h>
-#include <fcntl.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-
-enum { STAT_BYTES = 4096, STAT_BORN = 22 }; /* field of /proc/PID/stat, counted from 1 */
-
-/* Start time of a process; 0: there is none. */
-static uint64_t born(pid_t pid)
-{
-    char path[64], text[STAT_BYTES];
-    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t n = fd >= 0 ? read(fd, text, sizeof text - 1) : -1;
-    if (fd >= 0)
-        close(fd);
-    if (n <= 0)
-        return 0;
-    text[n] = 0;
-    const char *p = strrchr(text, ')'); /* the name before it may contain any character */
-    for (int field = 2; p && field < STAT_BORN; field++)
-        p = strchr(p + 1, ' ');
-    return p ? strtoull(p, NULL, 10) : 0;
-}
 
 /* The file in the runtime folder, "run-4711.json", "stop-4711-3"; NULL. */
 static char *path_of(const char *kind, pid_t pid, int session, const char *end, struct err *e)
@@ -88,7 +68,7 @@ struct running_own *running_enter(int session, const char *display, const char *
     struct running_own *r = xcalloc(1, sizeof *r);
     r->path = path;
     r->about.pid = getpid();
-    r->about.born = born(getpid());
+    r->about.born = driver_born(getpid());
     r->about.session = session;
     copy_text(r->about.display, sizeof r->about.display, display);
     copy_text(r->about.task, sizeof r->about.task, task);
@@ -154,7 +134,7 @@ int running_parse(const char *text, size_t len, struct running *out, struct err 
 int running_handle(const struct running *r)
 {
     int fd = (int)syscall(SYS_pidfd_open, r->pid, 0);
-    if (fd >= 0 && born(r->pid) == r->born) /* checked after opening the pidfd: the id cannot be reused now */
+    if (fd >= 0 && driver_born(r->pid) == r->born) /* checked after opening the pidfd: the id cannot be reused now */
         return fd;
     if (fd >= 0)
         close(fd);

@@ -16,6 +16,7 @@
 #ifndef HOLORUN_SCREEN_PRIVATE_H
 #define HOLORUN_SCREEN_PRIVATE_H
 
+#include "screen/driver.h"
 #include "screen/held.h"
 #include "screen/screen.h"
 #include "screen/stop.h"
@@ -66,6 +67,7 @@ struct screen {
     Visual *visual;
     int depth;
     struct stop *stop;
+    Window driver; /* owner of the selection that says who drives the display; 0: not us */
     atomic_bool lost, hung; /* the connection is gone; the watch has given the server up */
     struct screen_options options;
     char *view_name;

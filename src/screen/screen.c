@@ -222,6 +222,12 @@ int screen_alive(struct screen *s, struct err *e)
     return 0;
 }
 
+/* Keyboard and pointer are this process's: by the file of what is held, and by the server. */
+static int acquire(struct screen *s, struct err *e)
+{
+    return held_acquire(&s->held, s->dpy, e) || driver_take(s->dpy, s->name, &s->driver, e) ? -1 : 0;
+}
+
 int screen_may_act(struct screen *s, struct err *e)
 {
     if (screen_alive(s, e) || stop_check(s->stop, e))
@@ -230,7 +236,7 @@ int screen_may_act(struct screen *s, struct err *e)
         return err_set(e, ERR_FAILED, "a person uses the %s: nothing more was done", screen_person(s));
     if (s->check && s->check(s->check_arg, e))
         return -1;
-    return held_acquire(&s->held, s->dpy, e);
+    return acquire(s, e);
 }
 
 int input_begin(struct screen *s, bool down, struct err *e)
@@ -252,7 +258,7 @@ int input_end(struct screen *s, struct err *e)
 
 int screen_acquire_input(struct screen *s, struct err *e)
 {
-    return screen_alive(s, e) ? -1 : held_acquire(&s->held, s->dpy, e);
+    return screen_alive(s, e) ? -1 : acquire(s, e);
 }
 
 void screen_pump(struct screen *s)
@@ -346,6 +352,5 @@ void screen_describe(struct screen *s, struct buf *out)
     char manager[64];
     window_manager_name(s, manager, sizeof manager);
     buf_printf(out, "window manager: %s\n", manager[0] ? manager : "no");
-    buf_printf(out, "hands: %s\n",
-               held_acquire(&s->held, s->dpy, NULL) ? "no, another holorun drives this display" : "yes");
+    buf_printf(out, "hands: %s\n", acquire(s, NULL) ? "no, another holorun drives this display" : "yes");
 }

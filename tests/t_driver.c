@@ -1,0 +1,135 @@
+/* t_driver.c - one display has one driver, however its name is spelt and wherever files are kept: the server
+ * knows it, and `holorun stop` asks the server.
+ */
+#include "check.h"
+#include "driven.h"
+
+#include "base/clock.h"
+
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define LONG_WAIT TYPE("a") WAIT(60) ANSWER("Done.")
+
+struct other { /* a runtime folder of its own, and another spelling of the display */
+    char folder[160], display[32];
+};
+
+static void open_other(const struct stage *t, const char *spelling, struct other *o)
+{
+    snprintf(o->folder, sizeof o->folder, "%s/elsewhere", t->x.dir);
+    assert_int_equal(mkdir(o->folder, 0700), 0);
+    snprintf(o->display, sizeof o->display, "%s%s", spelling, t->x.display);
+}
+
+/* The program with that runtime folder. */
+static void run_there(const struct stage *t, const struct other *o, const char *const *words,
+                      struct outcome *out)
+{
+    char *runtime = xstrdup(getenv("XDG_RUNTIME_DIR")), *said = xvfb_place(&t->x, "out");
+    setenv("XDG_RUNTIME_DIR", o->folder, 1);
+    program_finish(&t->x, program_start_into(&t->x, said, words), out);
+    setenv("XDG_RUNTIME_DIR", runtime, 1);
+    free(runtime);
+    free(said);
+}
+
+static pid_t start_long(const struct stage *t)
+{
+    pid_t pid = driven_start(t, LONG_WAIT);
+    driven_wait(t, "key_press", 1);
+    return pid;
+}
+
+static void t_second(void **state)
+{
+    (void)state;
+    static const char *const spellings[] = {"unix", ""};
+    for (int i = 0; i < 2; i++) {
+        struct stage t;
+        struct other o;
+        struct outcome second = {0}, stop = {0}, after = {0};
+        char number[24];
+        driven_open(&t);
+        open_other(&t, spellings[i], &o);
+        char *script = xvfb_put(&t.x, "second", TYPE("b") ANSWER("Done."));
+        pid_t first = start_long(&t);
+        snprintf(number, sizeof number, "process %d", (int)first);
+        const char *const *words = WORDS("run", "Type", "--display", o.display, "--fake", script);
+        run_there(&t, &o, words, &second);
+        if (second.code != ERR_ENV || !strstr(second.err, "driven by another holorun") ||
+            !strstr(second.err, number))
+            fail_msg("'%s': exit code %d, it says: %s", o.display, second.code, second.err);
+        printf("           %s: %.*s\n", o.display, (int)strcspn(second.err, "\n"), second.err);
+        assert_int_equal(waitpid(first, NULL, WNOHANG), 0);
+        run_there(&t, &o, WORDS("stop", o.display), &stop);
+        if (stop.code)
+            fail_msg("stop: exit code %d, it says: %s", stop.code, stop.err);
+        int status;
+        assert_int_equal(waitpid(first, &status, 0), first);
+        assert_true(WIFEXITED(status) && WEXITSTATUS(status) == ERR_STOPPED);
+        run_there(&t, &o, words, &after); /* the display is free again */
+        if (after.code)
+            fail_msg("afterwards: exit code %d, it says: %s", after.code, after.err);
+        outcome_free(&second);
+        outcome_free(&stop);
+        outcome_free(&after);
+        free(script);
+        stage_close(&t);
+    }
+}
+
+static void t_killed(void **state)
+{
+    (void)state;
+    struct stage t;
+    struct other o;
+    struct outcome second = {0};
+    driven_open(&t);
+    open_other(&t, "unix", &o);
+    char *script = xvfb_put(&t.x, "second", TYPE("b") ANSWER("Done."));
+    pid_t first = start_long(&t);
+    kill(first, SIGKILL);
+    waitpid(first, NULL, 0);
+    run_there(&t, &o, WORDS("run", "Type", "--display", o.display, "--fake", script), &second);
+    if (second.code)
+        fail_msg("exit code %d, it says: %s", second.code, second.err);
+    outcome_free(&second);
+    free(script);
+    stage_close(&t);
+}
+
+static void t_stop_alone(void **state)
+{
+    (void)state;
+    struct stage t;
+    struct other o;
+    struct outcome stop = {0};
+    int status;
+    driven_open(&t);
+    open_other(&t, "", &o);
+    pid_t first = start_long(&t);
+    run_there(&t, &o, WORDS("stop"), &stop); /* $DISPLAY */
+    assert_int_equal(stop.code, 0);
+    assert_int_equal(waitpid(first, &status, 0), first);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == ERR_STOPPED);
+    run_there(&t, &o, WORDS("stop"), &stop);
+    ONE_LINE(&stop, ERR_FAILED, "nothing is running");
+    outcome_free(&stop);
+    stage_close(&t);
+}
+
+static const struct CMUnitTest tests[] = {
+    CLAIM(
+        "a second run with another spelling or runtime folder is refused by the server, and stop finds the first",
+        t_second),
+    CLAIM("after a kill the display is free at once", t_killed),
+    CLAIM("stop without a name ends the run that drives $DISPLAY, whatever folder knows of it", t_stop_alone),
+};
+
+int main(int argc, char **argv)
+{
+    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
+}
