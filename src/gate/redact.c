@@ -2,6 +2,7 @@
 #include "gate/redact.h"
 
 #include "base/clock.h"
+#include "gate/copies.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -282,23 +283,15 @@ static void fill_field(struct redact *r, const struct field *f, struct image *im
     }
 }
 
-static bool same_glyphs(const struct image *im, int x, int y, const struct image *g)
+/* Covers the same characters elsewhere. */
+static void fill_copies(const struct field *f, const struct copy *copies, int n, struct image *im)
 {
-    for (int j = 0; j < g->h; j++)
-        if (memcmp(pixel(im, x, y + j), pixel(g, 0, j), 3 * (size_t)g->w) != 0)
-            return false;
-    return true;
-}
-
-/* Covers the same characters elsewhere: the page was scrolled, or shows them twice. */
-static void fill_copies(const struct field *f, struct image *im)
-{
-    const struct image *g = &f->glyphs;
-    for (int y = 0; g->rgb && y + g->h <= im->h; y++)
-        for (int x = 0; x + g->w <= im->w; x++)
-            if (!memcmp(pixel(im, x, y + g->h / 2), pixel(g, 0, g->h / 2), 3 * (size_t)g->w) &&
-                same_glyphs(im, x, y, g))
-                redact_paint(im, (struct screen_rect){x - f->gx, y - f->gy, f->at.w, f->at.h}, f->colour);
+    for (int i = 0; i < n; i++) {
+        const struct copy *c = &copies[i];
+        int wider = (c->w - f->glyphs.w) * max_int(f->at.w, 1) / max_int(f->glyphs.w, 1);
+        redact_paint(im, (struct screen_rect){c->x - f->gx, c->y - f->gy, f->at.w + wider, f->at.h},
+                     f->colour);
+    }
 }
 
 /* Updates the window's position; after a resize the layout is unknown and all of it is covered.  false: it
@@ -325,8 +318,14 @@ void redact_image(struct redact *r, struct image *im)
             remove_field(r, i);
     if (r->before.rgb && r->n)
         grow_last(r, im);
-    for (int i = 0; i < r->n; i++) /* first: a copy may lie inside another field */
-        fill_copies(&r->fields[i], im);
+    /* All are found before one is painted: a copy on the next line touches the first, or lies in a field. */
+    struct copy *copies[REDACT_FIELDS];
+    int n[REDACT_FIELDS];
     for (int i = 0; i < r->n; i++)
+        n[i] = copies_find(im, &r->fields[i].glyphs, &copies[i]);
+    for (int i = 0; i < r->n; i++) {
+        fill_copies(&r->fields[i], copies[i], n[i], im);
         fill_field(r, &r->fields[i], im);
+        free(copies[i]);
+    }
 }

@@ -4,7 +4,7 @@
  * around the typing position, or all of it, is taken.  In every later picture, the model's and the recorded
  * one, the field is filled with its mean colour from before, with stripes, so that neither the text nor its
  * exact length shows.  This ends when the window is gone; where another window covers the field, that one
- * is shown.  Wherever the same pixels appear (the page was scrolled), they are covered too.
+ * is shown.  Wherever the same characters appear (copies.h), they are covered too.
  */
 #ifndef HOLORUN_GATE_REDACT_H
 #define HOLORUN_GATE_REDACT_H

@@ -1,0 +1,255 @@
+/* copies.c - see copies.h.
+ *
+ * A copy in the same face has pixels of one colour wherever the original has pixels of one colour; which
+ * colours does not matter, so text under a selection is found too.  A copy in bold covers the ink of the
+ * original and little beyond its neighbours; letter by letter, since bold letters are wider and drift apart.
+ */
+#include "gate/copies.h"
+
+#include "base/err.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    EDGE = 48, /* least difference of the two pixels that are looked at first */
+    INK = 45,  /* percent of the contrast by which a pixel of ink differs from the background */
+    LETTERS = 64,
+    LETTERS_LEAST = 3, /* a copy in bold has as many, else it could be any text */
+    MISSING = 25,      /* percent of a letter's ink that its copy may lack */
+    BEYOND = 10,       /* ... and that it may have beyond the original and its neighbours */
+    BOLDEST = 230,     /* ... and the ink of its copy at most */
+    DRIFT = 2,         /* pixels that a letter may stand further from the one before */
+    WIDER = 3,         /* and that it may be wider */
+};
+
+struct letter {
+    int x, w, ink; /* columns of the original that hold it, and its pixels */
+};
+
+struct shape {
+    const struct image *g;
+    int ax, bx, ay; /* two pixels next to each other that differ most */
+    int *colour;    /* [h][w] a number for each of its colours */
+    int *seen;      /* [colours] the place at which it was met last, and what it is there */
+    const uint8_t **there;
+    uint8_t ground[3];
+    int gx, gy;       /* background with background around it; -1: none */
+    bool *ink, *near; /* [h][w]; near: or a pixel beside it is ink */
+    struct letter letters[LETTERS];
+    int n;
+};
+
+static const uint8_t *pixel(const struct image *im, int x, int y)
+{
+    return im->rgb + 3 * ((size_t)y * (size_t)im->w + (size_t)x);
+}
+
+static int difference(const uint8_t *a, const uint8_t *b)
+{
+    int most = 0;
+    for (int c = 0; c < 3; c++)
+        most = abs(a[c] - b[c]) > most ? abs(a[c] - b[c]) : most;
+    return most;
+}
+
+/* ---- the original ------------------------------------------------------------------------------ */
+
+/* Numbers the colours; the most frequent one is the background. */
+static void number_colours(struct shape *s)
+{
+    int n = s->g->w * s->g->h, *count = xcalloc((size_t)n, sizeof *count), most = 0;
+    for (int i = 0; i < n; i++) {
+        int k = 0;
+        while (memcmp(s->g->rgb + 3 * k, s->g->rgb + 3 * i, 3) != 0)
+            k++;
+        s->colour[i] = k;
+        most = ++count[k] > count[most] ? k : most;
+    }
+    memcpy(s->ground, s->g->rgb + 3 * most, 3);
+    free(count);
+}
+
+/* The largest difference to the background within the size of the original. */
+static int contrast_at(const struct shape *s, const struct image *im, int x, int y, const uint8_t ground[3])
+{
+    int most = 0;
+    for (int v = 0; v < s->g->h; v++)
+        for (int u = 0; u < s->g->w; u++) {
+            int d = difference(pixel(im, x + u, y + v), ground);
+            most = d > most ? d : most;
+        }
+    return most;
+}
+
+static bool any_ink(const struct shape *s, int x, int y, int dx, int dy)
+{
+    for (int v = y - dy; v <= y + dy; v++)
+        for (int u = x - dx; u <= x + dx; u++)
+            if (u >= 0 && v >= 0 && u < s->g->w && v < s->g->h && s->ink[v * s->g->w + u])
+                return true;
+    return false;
+}
+
+static void find_letters(struct shape *s)
+{
+    struct letter now = {0};
+    for (int x = 0; x <= s->g->w && s->n < LETTERS; x++) {
+        int ink = 0;
+        for (int y = 0; x < s->g->w && y < s->g->h; y++)
+            ink += s->ink[y * s->g->w + x];
+        if (ink) {
+            now.x = now.ink ? now.x : x;
+            now.ink += ink;
+            now.w = x + 1 - now.x;
+        } else if (now.ink) {
+            s->letters[s->n++] = now;
+            now = (struct letter){0};
+        }
+    }
+}
+
+static void shape_make(struct shape *s, const struct image *g)
+{
+    int most = 0, w = g->w;
+    size_t n = (size_t)w * (size_t)g->h;
+    *s = (struct shape){.g = g, .gx = -1};
+    s->colour = xcalloc(n, sizeof *s->colour);
+    s->seen = xcalloc(n, sizeof *s->seen);
+    s->there = xcalloc(n, sizeof *s->there);
+    s->ink = xcalloc(n, sizeof *s->ink);
+    s->near = xcalloc(n, sizeof *s->near);
+    number_colours(s);
+    int least = INK * contrast_at(s, g, 0, 0, s->ground) / 100;
+    for (int y = 0; y < g->h; y++)
+        for (int x = 0; x < w; x++) {
+            s->ink[y * w + x] = difference(pixel(g, x, y), s->ground) > least;
+            int d = x ? difference(pixel(g, x, y), pixel(g, x - 1, y)) : 0;
+            if (d > most) {
+                most = d;
+                s->ax = x - 1;
+                s->bx = x;
+                s->ay = y;
+            }
+        }
+    for (int y = 0; y < g->h; y++)
+        for (int x = 0; x < w; x++) {
+            s->near[y * w + x] = any_ink(s, x, y, 1, 1);
+            if (s->gx < 0 && !any_ink(s, x, y, 2, 2)) {
+                s->gx = x;
+                s->gy = y;
+            }
+        }
+    find_letters(s);
+}
+
+static void shape_free(struct shape *s)
+{
+    free(s->colour);
+    free(s->seen);
+    free(s->there);
+    free(s->ink);
+    free(s->near);
+}
+
+/* ---- its copies ---------------------------------------------------------------------------------- */
+
+/* The same pixels, whatever their colours; stamp: another one for each place. */
+static bool is_same(struct shape *s, const struct image *im, int x, int y, int stamp)
+{
+    for (int v = 0, i = 0; v < s->g->h; v++)
+        for (int u = 0; u < s->g->w; u++, i++) {
+            const uint8_t *p = pixel(im, x + u, y + v);
+            int k = s->colour[i];
+            if (s->seen[k] == stamp && memcmp(s->there[k], p, 3) != 0)
+                return false;
+            s->seen[k] = stamp;
+            s->there[k] = p;
+        }
+    return true;
+}
+
+struct place { /* where a copy could be */
+    const struct image *im;
+    int x, y, least; /* least difference of ink to the background */
+    const uint8_t *ground;
+};
+
+/* How badly a letter fits that begins in column x of the picture, stretched to this width; -1: it is none. */
+static int letter_misfit(const struct shape *s, const struct letter *l, const struct place *p, int x,
+                         int width)
+{
+    int missing = 0, beyond = 0, all = 0, w = s->g->w;
+    if (x < 0 || x + width > p->im->w)
+        return -1;
+    for (int u = 0; u < width; u++)
+        for (int v = 0; v < s->g->h; v++) {
+            int at = v * w + l->x + u * l->w / width;
+            bool ink = difference(pixel(p->im, x + u, p->y + v), p->ground) > p->least;
+            all += ink;
+            missing += s->ink[at] && !ink;
+            beyond += ink && !s->near[at];
+            if (100 * missing > MISSING * l->ink || 100 * beyond > BEYOND * l->ink ||
+                100 * all > BOLDEST * l->ink)
+                return -1;
+        }
+    return missing + beyond;
+}
+
+/* The end of the i-th letter, whose predecessor ends at x; -1: it is not there. */
+static int follow_letter(const struct shape *s, int i, const struct place *p, int x)
+{
+    const struct letter *l = &s->letters[i];
+    int gap = i ? l->x - l[-1].x - l[-1].w : 0, best = INT_MAX, end = -1;
+    for (int d = i ? -DRIFT : 0; d <= (i ? DRIFT : 0); d++)
+        for (int wider = 0; wider <= WIDER; wider++) {
+            int misfit = letter_misfit(s, l, p, x + gap + d, l->w + wider);
+            if (misfit >= 0 && misfit < best) {
+                best = misfit;
+                end = x + gap + d + l->w + wider;
+            }
+        }
+    return end;
+}
+
+/* The width of a copy in bold; 0: there is none. */
+static int bold_width(const struct shape *s, struct place *p)
+{
+    int x = p->x;
+    p->ground = pixel(p->im, p->x + s->gx, p->y + s->gy);
+    if (difference(p->ground, pixel(p->im, p->x + s->gx + 1, p->y + s->gy)) > EDGE / 4)
+        return 0;
+    int contrast = contrast_at(s, p->im, p->x, p->y, p->ground);
+    if (contrast < EDGE)
+        return 0;
+    p->least = INK * contrast / 100;
+    for (int i = 0; i < s->n && x >= 0; i++)
+        x = follow_letter(s, i, p, x);
+    return x < 0 ? 0 : x - p->x;
+}
+
+int copies_find(const struct image *im, const struct image *glyphs, struct copy **out)
+{
+    struct shape s;
+    int n = 0;
+    *out = NULL;
+    if (!glyphs->rgb || glyphs->w > im->w || glyphs->h > im->h)
+        return 0;
+    shape_make(&s, glyphs);
+    for (int y = 0, stamp = 1; y + glyphs->h <= im->h; y++)
+        for (int x = 0; x + glyphs->w <= im->w; x++, stamp++) {
+            if (difference(pixel(im, x + s.ax, y + s.ay), pixel(im, x + s.bx, y + s.ay)) < EDGE / 2)
+                continue;
+            struct place p = {.im = im, .x = x, .y = y};
+            int w = is_same(&s, im, x, y, stamp) ? glyphs->w : 0;
+            if (!w && s.gx >= 0 && s.n >= LETTERS_LEAST)
+                w = bold_width(&s, &p);
+            if (!w)
+                continue;
+            *out = xrealloc(*out, (unsigned long)n + 1, sizeof **out);
+            (*out)[n++] = (struct copy){x, y, w};
+        }
+    shape_free(&s);
+    return n;
+}
