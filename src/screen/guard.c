@@ -205,10 +205,30 @@ _Noreturn static void supervise(void)
     }
 }
 
+/* Its copy of the environment may hold a secret that the run removes from its own: only what opening a display
+ * needs is kept. */
+static void wipe_environment(void)
+{
+    static const char *const needed[] = {"XAUTHORITY=", "HOME=", "XDG_RUNTIME_DIR="};
+    char **to = environ;
+    for (char **from = environ; from && *from; from++) {
+        bool keep = false;
+        for (size_t i = 0; i < sizeof needed / sizeof *needed; i++)
+            keep = keep || !strncmp(*from, needed[i], strlen(needed[i]));
+        if (keep)
+            *to++ = *from;
+        else
+            explicit_bzero(*from, strlen(*from));
+    }
+    if (to)
+        *to = NULL;
+}
+
 /* In its own session, so that signals to the terminal's process group do not reach it. */
 static void guard_setup(int fd)
 {
     setsid();
+    wipe_environment();
     static const int ignored[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE};
     for (size_t i = 0; i < sizeof ignored / sizeof *ignored; i++)
         signal(ignored[i], SIG_IGN);
