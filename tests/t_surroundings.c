@@ -2,6 +2,7 @@
  * place of files, a HOME that is no path.
  */
 #include "check.h"
+#include "driven.h"
 #include "place.h"
 #include "program.h"
 
@@ -77,8 +78,10 @@ static void t_pipes(void **state)
         const char *line;
         int code;
     } cases[] = {
-        {"'%s' ask --chat f.png", ERR_ENV}, {"'%s' policy f.png", ERR_USAGE},
-        {"'%s' eval f.png", ERR_USAGE},       {"'%s' qa f.png", ERR_USAGE},
+        {"'%s' ask --chat f.png", ERR_ENV},
+        {"'%s' policy f.png", ERR_USAGE},
+        {"'%s' eval f.png", ERR_USAGE},
+        {"'%s' qa f.png", ERR_USAGE},
     };
     struct xvfb x;
     char run[200], path[240];
@@ -138,12 +141,52 @@ static void t_home(void **state)
     close_place(&x);
 }
 
+/* Whether a process has the text in its environment, as /proc shows it. */
+static bool has_in_environment(pid_t pid, const char *text)
+{
+    char *path = xasprintf("/proc/%d/environ", (int)pid), *data = NULL;
+    size_t len;
+    bool found = file_read(path, 1 << 20, &data, &len, NULL) == 0 && memmem(data, len, text, strlen(text));
+    free(data);
+    free(path);
+    return found;
+}
+
+static void t_guard(void **state)
+{
+    (void)state;
+    struct stage t;
+    struct outcome o = {0};
+    driven_open(&t);
+    setenv("PIN", "quokka-4417-willow", 1);
+    pid_t run = driven_start_with(&t, TYPE("a") WAIT(30) ANSWER("Done."), WORDS("--secret", "PIN=env:PIN"));
+    unsetenv("PIN");
+    driven_wait(&t, "key_press", 1);
+    char *path = xasprintf("/proc/%d/task/%d/children", (int)run, (int)run), *list = NULL;
+    size_t len;
+    int n = 0;
+    assert_int_equal(file_read(path, 4096, &list, &len, NULL), 0);
+    for (char *at = list, *end; strtol(at, &end, 10) > 0; at = end, n++)
+        if (has_in_environment((pid_t)strtol(at, NULL, 10), "quokka"))
+            fail_msg("process %.*s has the secret in its environment", (int)(end - at), at);
+    assert_int_equal(n, 1);
+    assert_false(has_in_environment(run, "quokka"));
+    kill(run, SIGTERM);
+    program_finish(&t.x, run, &o);
+    assert_int_equal(o.code, ERR_STOPPED);
+    outcome_free(&o);
+    free(list);
+    free(path);
+    stage_close(&t);
+}
+
 int main(int argc, char **argv)
 {
     static const struct CMUnitTest tests[] = {
         CLAIM("a pipe in place of a file is refused by name within seconds, by every command", t_pipes),
         CLAIM("a pipe that somebody writes to is read to its end, a late one and stdin too", t_written_pipes),
         CLAIM("closed descriptors 0 to 2: the answer is told to be lost, and all else goes on", t_closed),
+        CLAIM("the guard of a run has no secret in its environment", t_guard),
         CLAIM("a HOME that is no whole path is named as it is", t_home),
     };
     return check_main(argc, argv, tests, sizeof tests / sizeof *tests);

@@ -15,11 +15,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+enum { LEVELS = 4 }; /* 0: as it is; 2: a reply that is JSON, within an event */
+
 struct secret {
     char name[SECRET_NAME + 1];
     char value[SECRET_MAX + 1];
-    char escaped[2 * SECRET_MAX + 1]; /* JSON-escaped */
-    char quoted[4 * SECRET_MAX + 1];  /* escaped twice: a reply that is JSON, within an event */
 };
 
 struct secrets { /* in a block of its own pages */
@@ -156,24 +156,6 @@ static int check_value(struct secret *one, struct err *e)
     return 0;
 }
 
-/* Escapes like buf_put_json(): after check_value() nothing else needs it.  Leaves no copies in other
- * memory. */
-static void escape(const char *text, char *out)
-{
-    for (; *text; text++) {
-        if (*text == '"' || *text == '\\')
-            *out++ = '\\';
-        *out++ = *text;
-    }
-    *out = 0;
-}
-
-static void set_spellings(struct secret *one)
-{
-    escape(one->value, one->escaped);
-    escape(one->escaped, one->quoted);
-}
-
 /* The next free entry, with the name from spec; NULL with e. */
 static struct secret *new_secret(struct secrets *s, const char *spec, struct err *e)
 {
@@ -198,7 +180,6 @@ int secrets_add_copy(struct secrets *s, const char *spec, const struct secrets *
     if (!one)
         return -1;
     memcpy(one->value, from->list[0].value, sizeof one->value);
-    set_spellings(one);
     s->n++;
     return 0;
 }
@@ -220,7 +201,6 @@ int secrets_add(struct secrets *s, const char *spec, struct err *e)
         explicit_bzero(one, sizeof *one);
         return -1;
     }
-    set_spellings(one);
     s->n++;
     return 0;
 }
@@ -305,18 +285,68 @@ void secrets_free_filled(char *filled)
 
 /* ---- values in texts -------------------------------------------------------------------------- */
 
-/* Index of the secret with the longest value at p, or -1.  *len: its length.  A text, JSON or not, may
- * quote JSON. */
-static int value_at(const struct secrets *s, const char *p, const char *end, bool json, size_t *len)
+/* The four digits of "\\uXXXX" at p, after `slashes` backslashes; -1: there are none. */
+static int escaped_unit(const char *p, const char *end, int slashes)
+{
+    char digits[5] = "";
+    if (end - p < slashes + 5 || strspn(p, "\\") < (size_t)slashes || p[slashes] != 'u')
+        return -1;
+    memcpy(digits, p + slashes + 1, 4);
+    return strspn(digits, "0123456789abcdefABCDEF") == 4 ? (int)strtol(digits, NULL, 16) : -1;
+}
+
+/* Length of the spelling at p of the character `want`, n bytes of UTF-8 at value; 0: it is another.  level: how
+ * many times the text was quoted as JSON, each of which doubles backslashes. */
+static size_t spelling(uint32_t want, const char *value, size_t n, const char *p, const char *end, int level)
+{
+    int slashes = level ? 1 << (level - 1) : 0;
+    size_t left = (size_t)(end - p), quote = (size_t)(1 << level) - 1;
+    int unit = level ? escaped_unit(p, end, slashes) : -1;
+    if (unit >= 0xd800 && unit < 0xdc00) { /* the first of a pair */
+        int low = escaped_unit(p + slashes + 5, end, slashes);
+        if (low >= 0xdc00 && want == 0x10000u + ((uint32_t)(unit - 0xd800) << 10) + (uint32_t)(low - 0xdc00))
+            return 2 * ((size_t)slashes + 5);
+    } else if (unit >= 0 && (uint32_t)unit == want) {
+        return (size_t)slashes + 5;
+    }
+    if (want == '\\')
+        return left > quote && strspn(p, "\\") > quote ? quote + 1 : 0;
+    if (want == '"' || (want == '/' && level && *p == '\\')) {
+        size_t before = want == '"' ? quote : (size_t)slashes;
+        return left > before && strspn(p, "\\") == before && p[before] == (char)want ? before + 1 : 0;
+    }
+    return left >= n && !memcmp(p, value, n) ? n : 0;
+}
+
+/* Length of the value at p in one of its spellings, 0: it is not there.  Any text may quote JSON. */
+static size_t value_length(const char *value, const char *p, const char *end)
+{
+    for (int level = 0; level < LEVELS; level++) {
+        const char *at = p, *v = value;
+        uint32_t want;
+        int n;
+        while ((n = utf8_decode(v, strlen(v), &want)) > 0) {
+            size_t len = at < end ? spelling(want, v, (size_t)n, at, end, level) : 0;
+            if (!len)
+                break;
+            v += n;
+            at += len;
+        }
+        if (!n)
+            return (size_t)(at - p);
+    }
+    return 0;
+}
+
+/* Index of the secret with the longest value at p, or -1.  *len: its length. */
+static int value_at(const struct secrets *s, const char *p, const char *end, size_t *len)
 {
     int found = -1;
     *len = 0;
-    for (int i = 0; i < 2 * secrets_count(s); i++) {
-        const struct secret *one = &s->list[i / 2];
-        const char *v = json && i % 2 ? one->quoted : json || i % 2 ? one->escaped : one->value;
-        size_t n = strlen(v);
-        if (n > *len && n <= (size_t)(end - p) && !memcmp(p, v, n)) {
-            found = i / 2;
+    for (int i = 0; i < secrets_count(s); i++) {
+        size_t n = value_length(s->list[i].value, p, end);
+        if (n > *len) {
+            found = i;
             *len = n;
         }
     }
@@ -334,7 +364,7 @@ static void put_masked(const struct secrets *s, const char *p, const char *end, 
 {
     while (p < end) {
         size_t len;
-        int i = value_at(s, p, end, json, &len);
+        int i = value_at(s, p, end, &len);
         if (i >= 0) {
             buf_printf(out, "{{%s}}", s->list[i].name);
         } else {
@@ -357,8 +387,10 @@ char *secrets_mask(const struct secrets *s, const char *text)
 
 bool secrets_contained_in(const struct secrets *s, const char *text)
 {
-    for (int i = 0; i < secrets_count(s); i++)
-        if (strstr(text, s->list[i].value) || strstr(text, s->list[i].escaped))
+    const char *end = text + strlen(text);
+    size_t len;
+    for (const char *p = text; p < end; p++)
+        if (value_at(s, p, end, &len) >= 0)
             return true;
     return false;
 }
