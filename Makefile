@@ -11,7 +11,13 @@ WARN   := -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototype
           -Wno-missing-field-initializers -Wno-unused-parameter # rows of tables leave out what is zero, callbacks what they need not
 SAN    := $(if $(ASAN),-fsanitize=address -fsanitize=undefined -fno-sanitize-recover=all -Wno-format-truncation -Wno-maybe-uninitialized)
 CFLAGS ?= $(if $(ASAN),-O1 -fno-omit-frame-pointer,-O3) -g
-FLAGS  := -std=gnu11 -D_GNU_SOURCE -Isrc -I. $(CFLAGS) $(WARN) $(SAN) -fno-math-errno -pthread $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
+# Against what a hostile client or file could do with a mistake of ours.  Sanitizers have checks of their own.
+comma  := ,
+accepts = $(shell echo 'int main(void){return 0;}' | $(CC) -Werror $(1) -x c -o /dev/null - 2>/dev/null && echo '$(1)')
+HARDEN := $(if $(ASAN),,-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2 -fstack-protector-strong -fPIE \
+          $(call accepts,-fcf-protection=full) $(call accepts,-fstack-clash-protection))
+LDFLAGS += $(if $(ASAN),,-pie -Wl$(comma)-z$(comma)relro$(comma)-z$(comma)now$(comma)-z$(comma)noexecstack)
+FLAGS  := -std=gnu11 -D_GNU_SOURCE -Isrc -I. $(CFLAGS) $(WARN) $(SAN) $(HARDEN) -fno-math-errno -pthread $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
 LIBS   := $(shell pkg-config --libs $(PKGS) 2>/dev/null) -lxdo -lm
 
 PROGRAM_SRC := src/main.c $(wildcard src/cmd/*.c)
@@ -33,7 +39,7 @@ say = $(if $(V),,@printf '  %-5s %s\n' $(1) '$(patsubst $(B)/%,%,$@)')
 
 $(PROGRAM): $(PROGRAM_OBJ) $(B)/libholorun.a
 	$(call say,LINK)
-	$(Q)$(CC) $(FLAGS) -o $@ $^ $(LIBS)
+	$(Q)$(CC) $(FLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
 
 $(B)/libholorun.a: $(LIB_OBJ) $(CUDA_OBJ)
 	$(call say,AR)
@@ -93,7 +99,7 @@ $(B)/src/gate/policy.o: src/gate/builtin.yaml
 $(B)/src/eval/calibrate_screen.o: assets/calibrate/glyphs.png
 
 # Programs that tests run beside themselves, and fuzz targets (clang's libFuzzer).
-HELPERS := $(patsubst tests/helpers/%.c,$(B)/helpers/%,$(wildcard tests/helpers/*.c)) $(B)/helpers/form
+HELPERS := $(patsubst tests/helpers/%.c,$(B)/helpers/%,$(wildcard tests/helpers/*.c)) $(B)/helpers/form $(B)/helpers/inject.so
 FUZZERS := $(patsubst tests/fuzz/%.c,build/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 FUZZ_SECONDS ?= 10
 SCRIPTS := tests/scripts
@@ -102,6 +108,12 @@ $(B)/helpers/%: tests/helpers/%.c $(TEST_LIB) $(B)/libholorun.a
 	@mkdir -p $(@D)
 	$(call say,CC)
 	$(Q)$(CC) $(FLAGS) -o $@ $< $(TEST_LIB) $(B)/libholorun.a $(LIBS) -lcmocka
+
+# Preloaded into the program, it makes one of its system calls or allocations fail.
+$(B)/helpers/inject.so: tests/inject/inject.c
+	@mkdir -p $(@D)
+	$(call say,CC)
+	$(Q)$(CC) -std=gnu11 -D_GNU_SOURCE -O1 -g $(WARN) -fPIC -shared -o $@ $< -ldl
 
 # A hundred of these stand beside a hundred sessions: it links with nothing that it does not need.
 FORM_OBJ := $(patsubst %.c,$(B)/%.o,$(wildcard tests/form/*.c))
@@ -112,7 +124,7 @@ $(B)/helpers/form: $(FORM_OBJ) $(B)/libholorun.a
 	$(Q)$(CC) $(FLAGS) -o $@ $^ $(shell pkg-config --libs x11 freetype2 2>/dev/null) -lm
 
 # Fuzzing builds the library once more, with clang's coverage and sanitizers.
-FUZZ_FLAGS := $(filter-out $(WARN),$(FLAGS)) -O1 -fsanitize=address,undefined -fno-sanitize-recover=all
+FUZZ_FLAGS := $(filter-out $(WARN) $(HARDEN),$(FLAGS)) -O1 -fsanitize=address,undefined -fno-sanitize-recover=all
 FUZZ_OBJ   := $(LIB_SRC:%.c=build/fuzz/%.o) build/fuzz/cuda/none.o
 build/fuzz/src/ops/ops_avx2.o: FUZZ_FLAGS += -mavx2 -mfma -mf16c
 build/fuzz/src/ops/ops_avx512.o: FUZZ_FLAGS += -mavx512f -mavx512bw -mavx512vl -mavx512dq -mfma
@@ -128,7 +140,7 @@ build/fuzz/fuzz_%: tests/fuzz/fuzz_%.c $(FUZZ_OBJ)
 # A make within this one need not say where it is, nor that there is nothing to do.
 QUIET := --no-print-directory $(if $(V),,-s)
 
-.PHONY: always demo demo-many qa qa-chaos test tests test-gpu gpu-tests stop-latency typing fuzz mutants lint format bench bench-gpu install uninstall clean help
+.PHONY: always demo demo-many qa qa-chaos injections test tests test-gpu gpu-tests stop-latency typing fuzz mutants lint format bench bench-gpu install uninstall clean help
 demo: ## install what is missing, build, and book a flight on a private desktop (TASK="…", ON=:0)
 	@$(SCRIPTS)/install.sh build demo
 	@$(MAKE) $(QUIET) -j2 holorun
@@ -148,6 +160,8 @@ test: ## install what is missing, build, run every test (ASAN=1: with sanitizers
 tests: $(TESTS) $(HELPERS)
 qa-chaos: holorun $(B)/helpers/xclient $(B)/tests/t_qa_chaos ## kill something under a suite at 30 random moments (MOMENTS=30)
 	@HOLORUN_MOMENTS=$(or $(MOMENTS),30) $(B)/tests/t_qa_chaos
+injections: holorun $(B)/helpers/inject.so $(B)/helpers/xclient $(B)/tests/t_injections ## let 300 system calls and allocations fail (N=300)
+	@$(SCRIPTS)/injections.sh $(or $(N),300) $(B)
 test-gpu: ## the tests of the kernels on a GPU, then under compute-sanitizer where that is installed
 	@$(SCRIPTS)/gpu.sh '$(NVCC)'
 	@$(SCRIPTS)/install.sh build test

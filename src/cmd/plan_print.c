@@ -83,17 +83,24 @@ static void print_memory(const struct planning *g)
     print_row("together in use", plan_own(p, g->set->sessions, g->context) + p->tile_cache, remark);
 }
 
-/* The verdict, why, and what would fit. */
-static void print_fit(const struct planning *g)
+static void print_notes(const struct planning *g)
 {
     size_t i;
     json_t *v;
+    json_array_foreach(json_object_get(g->root, "notes"), i, v) printf("  %s\n", json_string_value(v));
+}
+
+/* The verdict, why, and what would fit. */
+static void print_fit(const struct planning *g)
+{
     int n = g->set->sessions, most = g->c.lm.max_tokens;
     long long sessions = json_integer_value(json_object_get(g->root, "most_sessions")),
               tokens = json_integer_value(json_object_get(g->root, "most_context"));
     bool fits = json_is_true(json_object_get(g->root, "fits"));
     printf("\n%s: %d session%s of %lld tokens\n", fits ? "fits" : "does not fit", n, n == 1 ? "" : "s",
            (long long)g->context);
+    if (!fits) /* the reasons, right after the verdict */
+        print_notes(g);
     printf("  %.2f GiB needed, %.2f GiB may be used (%s %.2f GiB, of which a %s is left to %s)\n",
            planning_gib((size_t)json_integer_value(json_object_get(g->root, "in_use_own"))),
            planning_gib(g->usable),
@@ -102,7 +109,8 @@ static void print_fit(const struct planning *g)
                             : "free now",
            planning_gib(g->memory), g->set->gpu ? "twentieth" : "quarter",
            g->set->gpu ? "its driver" : "the system");
-    json_array_foreach(json_object_get(g->root, "notes"), i, v) printf("  %s\n", json_string_value(v));
+    if (fits)
+        print_notes(g);
     if (g->context <= most && sessions)
         printf("  at most %lld session%s of %lld tokens\n", sessions, sessions == 1 ? "" : "s",
                (long long)g->context);

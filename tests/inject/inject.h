@@ -1,0 +1,14 @@
+/* inject.h - what the test and inject.c share. */
+#ifndef HOLORUN_TESTS_INJECT_H
+#define HOLORUN_TESTS_INJECT_H
+
+enum injection_kind { INJECT_MEMORY, INJECT_FILES, INJECT_CONNECTIONS, INJECT_PROCESSES, INJECTION_KINDS };
+
+struct injection {
+    unsigned long counts[INJECTION_KINDS]; /* calls so far */
+    enum injection_kind kind;
+    unsigned long at; /* the call of that kind that fails, from 1; 0: none */
+    char failed[32];  /* name of the function; "": none has */
+};
+
+#endif

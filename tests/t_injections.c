@@ -1,0 +1,314 @@
+/* t_injections.c - one system call or allocation of the program fails, at a random point of a random command:
+ * nothing stays pressed, nothing that was there is lost, and the program says what happened instead of crashing.
+ *
+ * `make test` tries a few; HOLORUN_INJECTIONS=300 (`make injections`) as many.  HOLORUN_INJECT_CASE, _KIND and _AT
+ * repeat one.
+ */
+#include "check.h"
+#include "driven.h"
+#include "inject/inject.h"
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/sha256.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define POCKET "assets/pocket/model"
+#define ACTING TYPE("ab\xce\xa9") CTRL_DRAG SHIFT_DOWN CLICK(300, 300) TYPE("Cd") WAIT(0) ANSWER("Done.")
+
+enum { FEW = 24, WORDS_MOST = 16, RELEASED_MS = 4000, CASES_MOST = 24 };
+
+static const char *const kinds[] = {"memory", "files", "connections", "processes"};
+
+/* %i: the folder of what is read, %o: a new folder for what is written. */
+static const struct {
+    const char *name;
+    const char *words[WORDS_MOST];
+    bool same; /* with exit code 0 it says the same as undisturbed */
+} cases[] = {
+    {"version", {"version"}, true},
+    {"help", {"help", "run"}, true},
+    {"policy", {"policy", "%i/policy.yaml"}, true},
+    {"inspect", {"inspect", POCKET}, true},
+    {"plan", {"plan", POCKET, "--memory", "8G", "--bandwidth", "50", "--flops", "1"}, true},
+    {"ask", {"ask", "What is in To?", "%i/screen.png", "--max-tokens", "8"}, true},
+    {"ground", {"ground", "%i/screen.png", "Search"}, true},
+    {"report", {"report", "%i/run", "-o", "%o/page.html"}, false},
+    {"diff", {"diff", "%i/run", "%i/run", "--html", "%o/both.html"}, true},
+    {"export osworld", {"export", "-f", "osworld", "%i/run", "-o", "%o/x"}, false},
+    {"export holo", {"export", "-f", "holo", "%i/run", "-o", "%o/x"}, false},
+    {"export uitars", {"export", "-f", "uitars", "%i/run", "-o", "%o/x"}, false},
+    {"qa --list", {"qa", "%i/suite.yaml", "--list"}, true},
+    {"stop", {"stop", "--list"}, true},
+    {"doctor", {"doctor"}, false},
+    {"run",
+     {"run", "Type", "--fake", "%i/script", "--runs", "%o", "--settle-quiet", "30", "--settle-min", "1"},
+     false},
+    {"step",
+     {"run", "Type", "--fake", "%i/script", "--runs", "%o", "--settle-quiet", "30", "--step=script:%i/steps"},
+     false},
+    {"replay",
+     {"replay", "%i/run", "--actions", "--runs", "%o", "--threshold", "1", "--settle-quiet", "30"},
+     false},
+    {"resume", {"resume", "%i/cut", "--fake", "%i/script", "--runs", "%o", "--settle-quiet", "30"}, false},
+    {"qa", {"qa", "%i/suite.yaml", "--fake", "%i/script", "--out", "%o/q", "--quiet"}, false},
+};
+enum { CASES = sizeof cases / sizeof *cases };
+
+struct trial {
+    struct stage t;
+    struct injection *shared;
+    char file[120], input[120], before[65];
+    char *said[CASES]; /* undisturbed; NULL: not yet run */
+    struct injection counted[CASES];
+    int n, wrong, not_reached;
+};
+
+/* ---- what is there before ------------------------------------------------------------------------ */
+
+/* A digest of all files below a folder. */
+static void add_folder(struct sha256 *sum, const char *dir)
+{
+    struct dirent **list;
+    int n = scandir(dir, &list, NULL, alphasort);
+    for (int i = 0; i < n; i++) {
+        char *path = xasprintf("%s/%s", dir, list[i]->d_name), *data;
+        struct stat st;
+        size_t len;
+        if (list[i]->d_name[0] != '.' && stat(path, &st) == 0 && S_ISDIR(st.st_mode)) {
+            add_folder(sum, path);
+        } else if (list[i]->d_name[0] != '.') {
+            sha256_add(sum, path, strlen(path) + 1);
+            if (file_read(path, 64 << 20, &data, &len, NULL) == 0) {
+                sha256_add(sum, data, len);
+                free(data);
+            }
+        }
+        free(path);
+        free(list[i]);
+    }
+    if (n >= 0)
+        free(list);
+}
+
+static void digest(const char *dir, char hex[65])
+{
+    struct sha256 sum;
+    sha256_begin(&sum);
+    add_folder(&sum, dir);
+    sha256_end(&sum, hex);
+}
+
+static void put(const struct trial *x, const char *name, const char *text)
+{
+    char *path = xasprintf("%s/%s", x->input, name);
+    assert_int_equal(file_write(path, text, strlen(text), NULL), 0);
+    free(path);
+}
+
+static void shell(const char *format, const char *a, const char *b)
+{
+    char *line = xasprintf(format, a, b);
+    assert_int_equal(system(line), 0);
+    free(line);
+}
+
+/* A finished run, one that was cut off, a picture, rules, a suite and scripts. */
+static void make_input(struct trial *x)
+{
+    struct outcome o = {0};
+    struct record r;
+    snprintf(x->input, sizeof x->input, "%s/input", x->t.x.dir);
+    assert_int_equal(mkdir(x->input, 0700), 0);
+    program_finish(&x->t.x, driven_start(&x->t, ACTING), &o);
+    if (o.code)
+        fail_msg("the run to repeat: exit code %d, it says: %s", o.code, o.err);
+    driven_read(&x->t, &r);
+    shell("cp -r '%s' '%s/run'", r.dir, x->input);
+    shell("cp -r '%s' '%s/cut'", r.dir, x->input);
+    shell(
+        "cd '%s/cut' && head -n 20 events.jsonl >e && mv e events.jsonl && cp ../run/frames/000000.png ../screen.png%s",
+        x->input, "");
+    record_free(&r);
+    outcome_free(&o);
+    put(x, "script", ACTING);
+    put(x, "steps", "run\nrun\nrun\nrun\nrun\nrun\nrun\nrun\n");
+    put(x, "policy.yaml", "rules:\n  - deny: mine\n    keys: ctrl+q\n");
+    put(x, "suite.yaml",
+        "suite: { name: x, display: \"xvfb:320x240\" }\ntests:\n  - id: a\n    task: Type.\n"
+        "    checks: [{ kind: shell, run: \"true\" }]\n");
+    digest(x->input, x->before);
+}
+
+static void open_trial(struct trial *x)
+{
+    *x = (struct trial){0};
+    driven_open(&x->t);
+    make_input(x);
+    snprintf(x->file, sizeof x->file, "%s/injection", x->t.x.dir);
+    int fd = open(x->file, O_RDWR | O_CREAT | O_TRUNC, 0600);
+    assert_int_equal(ftruncate(fd, sizeof *x->shared), 0);
+    x->shared = mmap(NULL, sizeof *x->shared, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    close(fd);
+    assert_ptr_not_equal(x->shared, MAP_FAILED);
+}
+
+static void close_trial(struct trial *x)
+{
+    for (int i = 0; i < CASES; i++)
+        free(x->said[i]);
+    munmap(x->shared, sizeof *x->shared);
+    stage_close(&x->t);
+}
+
+/* ---- one trial ----------------------------------------------------------------------------------- */
+
+static void run_case(struct trial *x, int c, enum injection_kind kind, unsigned long at, struct outcome *o)
+{
+    const char *words[WORDS_MOST + 1] = {NULL};
+    char *owned[WORDS_MOST] = {NULL}, *out = xvfb_place(&x->t.x, "written");
+    shell("rm -rf '%s' && mkdir '%s'", out, out);
+    for (int i = 0; cases[c].words[i]; i++) {
+        const char *w = cases[c].words[i], *mark = strstr(w, "%i"), *place = x->input;
+        if (!mark && (mark = strstr(w, "%o")))
+            place = out;
+        owned[i] = mark ? xasprintf("%.*s%s%s", (int)(mark - w), w, place, mark + 2) : xstrdup(w);
+        words[i] = owned[i];
+    }
+    *x->shared = (struct injection){.kind = kind, .at = at};
+    char *library = realpath(helper_path("inject.so"), NULL);
+    setenv("LD_PRELOAD", library, 1);
+    setenv("HOLORUN_INJECT", x->file, 1);
+    pid_t pid = program_start(&x->t.x, words);
+    unsetenv("LD_PRELOAD");
+    unsetenv("HOLORUN_INJECT");
+    program_finish(&x->t.x, pid, o);
+    for (int i = 0; i < WORDS_MOST; i++)
+        free(owned[i]);
+    free(library);
+    free(out);
+}
+
+/* Lines of the records it wrote are whole, but for a torn last one. */
+static bool records_are_whole(const struct trial *x)
+{
+    char *out = xvfb_place(&x->t.x, "written");
+    DIR *d = opendir(out);
+    bool whole = true;
+    for (struct dirent *f; d && (f = readdir(d));) {
+        char *dir = xasprintf("%s/%s", out, f->d_name), *events = xasprintf("%s/events.jsonl", dir);
+        struct record r;
+        if (f->d_name[0] != '.' && file_exists(events) && record_open(&r, dir, NULL) == 0) {
+            whole = whole && !r.skipped;
+            record_free(&r);
+        }
+        free(events);
+        free(dir);
+    }
+    if (d)
+        closedir(d);
+    free(out);
+    return whole;
+}
+
+/* NULL, or what is wrong afterwards. */
+static const char *judge(const struct trial *x, int c, const struct outcome *o)
+{
+    int64_t start = clock_ns();
+    char now[65];
+    if (o->code < 0)
+        return "ended by a signal, or not at all";
+    if (strstr(o->err, "bug at"))
+        return "found a bug in itself";
+    while ((pressed(x->t.other) || borrowed_keycodes(x->t.other)) && clock_ms_since(start) < RELEASED_MS)
+        clock_sleep_ms(20);
+    if (pressed(x->t.other))
+        return "a key or button is down";
+    if (borrowed_keycodes(x->t.other))
+        return "a keycode is borrowed";
+    if (o->code == 0 && cases[c].same && strcmp(o->out, x->said[c]))
+        return "said something else with exit code 0";
+    if (o->code && !*o->err)
+        return "failed without a word";
+    digest(x->input, now);
+    if (strcmp(now, x->before))
+        return "changed or lost what was there";
+    return records_are_whole(x) ? NULL : "wrote a broken record";
+}
+
+static void try_one(struct trial *x, int c, enum injection_kind kind, unsigned long at)
+{
+    struct outcome o = {0};
+    run_case(x, c, kind, at, &o);
+    if (!*x->shared->failed) {
+        x->not_reached++;
+        outcome_free(&o);
+        return;
+    }
+    const char *wrong = judge(x, c, &o);
+    x->n++;
+    if (wrong || getenv("HOLORUN_INJECT_AT"))
+        check_note("%s: %s %lu of %s (%s): %s; exit code %d: %.300s", wrong ? "WRONG" : "fine", cases[c].name,
+                   at, kinds[kind], x->shared->failed, wrong ? wrong : "", o.code, o.err);
+    x->wrong += wrong != NULL;
+    outcome_free(&o);
+}
+
+/* Counts the calls of the undisturbed command. */
+static void count_calls(struct trial *x, int c)
+{
+    struct outcome o = {0};
+    if (x->said[c])
+        return;
+    run_case(x, c, INJECT_MEMORY, 0, &o);
+    if (o.code < 0)
+        fail_msg("%s, undisturbed: %s", cases[c].name, o.err);
+    x->counted[c] = *x->shared;
+    x->said[c] = xstrdup(o.out);
+    outcome_free(&o);
+}
+
+static void t_injections(void **state)
+{
+    (void)state;
+    const char *many = getenv("HOLORUN_INJECTIONS"), *one = getenv("HOLORUN_INJECT_CASE");
+    int n = many ? atoi(many) : FEW;
+    uint64_t rng = check_seed();
+    struct trial x;
+    if (access(helper_path("inject.so"), R_OK) || CHECK_SANITIZED)
+        skip();
+    open_trial(&x);
+    for (int i = 0; i < CASES && one; i++)
+        if (!strcmp(cases[i].name, one)) {
+            count_calls(&x, i);
+            try_one(&x, i, (enum injection_kind)atoi(getenv("HOLORUN_INJECT_KIND")),
+                    strtoul(getenv("HOLORUN_INJECT_AT"), NULL, 10));
+            n = 0;
+        }
+    for (int tries = 0; x.n < n && tries < 3 * n + 50; tries++) {
+        int c = many ? tries % CASES : check_below(&rng, CASES);
+        enum injection_kind kind = (enum injection_kind)check_below(&rng, INJECTION_KINDS);
+        count_calls(&x, c);
+        unsigned long calls = x.counted[c].counts[kind];
+        if (calls)
+            try_one(&x, c, kind, 1 + (unsigned long)check_below(&rng, (int)calls));
+    }
+    check_note("%d failures injected, %d points not reached, %d wrong", x.n, x.not_reached, x.wrong);
+    int wrong = x.wrong;
+    close_trial(&x);
+    assert_int_equal(wrong, 0);
+}
+
+static const struct CMUnitTest tests[] = {
+    CLAIM("a call that fails at any point: nothing pressed, nothing lost, no crash", t_injections),
+};
+
+int main(int argc, char **argv)
+{
+    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
+}
