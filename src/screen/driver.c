@@ -116,14 +116,14 @@ int driver_take(Display *dpy, const char *display, Window *own, struct err *e)
 
 int driver_find(const char *display, struct driver *out, bool *here)
 {
-    static atomic_bool lost;
+    atomic_bool lost = false;
     char where[128];
     xtrap_setup();
     Display *dpy = xtrap_open(display, &lost);
     if (!dpy)
         return 0;
     bool found = read_owner(dpy, XInternAtom(dpy, NAME, False), out) && out->pid > 1;
-    XCloseDisplay(dpy);
+    xtrap_close(dpy, &lost);
     describe_place(where);
     *here = found && !strcmp(where, out->where);
     return found;

@@ -134,7 +134,7 @@ static void *guard_thread_main(void *arg)
     if (ended && !shared->done && y->of->serial == y->serial)
         release_for_dead(y);
     if (y->dpy)
-        XCloseDisplay(y->dpy);
+        xtrap_close(y->dpy, &y->lost);
     free(y);
     guard_threads--;
     return NULL;

@@ -41,25 +41,27 @@ bool screen_xinput_answers(Display *dpy)
 }
 
 /* libXi frees its list of displays when the last of them is closed, even while another thread adds one.  So
- * one display is never closed; its connection is shut down at once. */
-static void keep_xinput(const char *name)
+ * one display is never closed; its connection is shut down at once.  false: it was lost meanwhile, which libXi
+ * does not survive for long. */
+static bool keep_xinput(const char *name)
 {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     static Display *kept;
     pthread_mutex_lock(&lock);
     static atomic_bool lost;
+    lost = false;
     Display *dpy = kept ? NULL : xtrap_open(name, &lost);
-    if (dpy) {
-        bool answers = screen_xinput_answers(dpy);
-        if (!answers || lost) { /* the next screen_open() tries */
-            XCloseDisplay(dpy);
-            lost = false;
-        } else {
-            shutdown(ConnectionNumber(dpy), SHUT_RDWR);
-            kept = dpy;
-        }
+    bool answers = dpy && screen_xinput_answers(dpy), whole = !lost;
+    if (dpy && answers && whole) {
+        shutdown(ConnectionNumber(dpy), SHUT_RDWR);
+        kept = dpy;
+    } else if (dpy) { /* the next screen_open() tries */
+        if (!whole)
+            xtrap_half_open();
+        xtrap_close(dpy, &lost);
     }
     pthread_mutex_unlock(&lock);
+    return whole;
 }
 
 static int connect_display(struct screen *s, const char *name, struct err *e)
@@ -77,8 +79,9 @@ static int connect_display(struct screen *s, const char *name, struct err *e)
                        "cannot open display '%s': no X server there, it does not answer, or it refuses "
                        "this user (xauth)",
                        given);
-    keep_xinput(given);
     s->name = xstrdup(given);
+    if (!keep_xinput(given))
+        return err_set(e, ERR_ENV, "display '%s' was lost while it was opened", given);
     s->root = DefaultRootWindow(s->dpy);
     s->visual = DefaultVisual(s->dpy, DefaultScreen(s->dpy));
     s->depth = DefaultDepth(s->dpy, DefaultScreen(s->dpy));
@@ -169,6 +172,8 @@ struct screen *screen_open(const struct screen_options *o, struct err *e)
         goto fail;
     return s;
 fail:
+    if (s->lost)
+        xtrap_half_open();
     screen_close(s);
     return NULL;
 }
@@ -205,7 +210,7 @@ void screen_close(struct screen *s)
             guard_forget(s->stop->slot);
         if (s->held.display)
             held_close(&s->held);
-        XCloseDisplay(s->dpy);
+        xtrap_close(s->dpy, &s->lost);
     }
     stop_close(s->stop);
     free(s->view_name);

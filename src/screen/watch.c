@@ -251,7 +251,7 @@ static void *watch_thread(void *arg)
         w->released_once = stopped;
         check_server(w);
     }
-    XCloseDisplay(w->dpy); /* here: if it hangs, watch_close() can shut the socket down */
+    xtrap_close(w->dpy, &w->lost); /* here: if it hangs, watch_close() can shut the socket down */
     w->dpy = NULL;
     return NULL;
 }
@@ -349,7 +349,7 @@ static int listen_to(struct watch *w, const char *display, bool pointer, struct 
 static void watch_free(struct watch *w)
 {
     if (w->dpy)
-        XCloseDisplay(w->dpy);
+        xtrap_close(w->dpy, &w->lost);
     if (w->socket >= 0)
         close(w->socket);
     stopfile_close(w->files);
@@ -369,6 +369,8 @@ int screen_watch(struct screen *s, struct err *e)
     int failed = rc ? 0 : thread_start(&w->thread, STACK_BYTES, watch_thread, w);
     if (failed)
         rc = err_set(e, ERR_ENV, "cannot start a thread: %s", strerror(failed));
+    if (rc && w->lost)
+        xtrap_half_open();
     if (rc)
         watch_free(w);
     else

@@ -25,6 +25,7 @@
 
 enum { GREETING_MS = 10000 };
 
+static atomic_bool half_open; /* a display was lost while extensions were asked for */
 static _Thread_local struct xtrap *innermost;
 static _Thread_local int untrapped_errors;
 static _Thread_local sigjmp_buf *opening; /* NULL: this thread is not inside XOpenDisplay */
@@ -67,6 +68,21 @@ void xtrap_setup(void)
 void xtrap_watch(Display *dpy, atomic_bool *lost)
 {
     XSetIOErrorExitHandler(dpy, on_lost, lost);
+}
+
+void xtrap_half_open(void)
+{
+    half_open = true;
+}
+
+void xtrap_close(Display *dpy, const atomic_bool *lost)
+{
+    if (!*lost)
+        XSync(dpy, False);
+    if (*lost || half_open)
+        close(ConnectionNumber(dpy));
+    else
+        XCloseDisplay(dpy);
 }
 
 /* ---- opening ---------------------------------------------------------------------------------- */

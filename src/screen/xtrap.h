@@ -35,6 +35,14 @@ void xtrap_setup(void);
  * (it would block every thread that opens a display).  A connection that is lost later sets *lost. */
 Display *xtrap_open(const char *display, atomic_bool *lost);
 
+/* XCloseDisplay(), but of a lost display only the socket: libXext asks the server while it closes, and without
+ * an answer follows a pointer that it has freed. */
+void xtrap_close(Display *dpy, const atomic_bool *lost);
+
+/* A display was lost before it was fully open: libXext's lists are damaged, and from now on no display of this
+ * process is closed in full. */
+void xtrap_half_open(void);
+
 /* From now on losing the connection sets *lost instead of ending the process. */
 void xtrap_watch(Display *dpy, atomic_bool *lost);
 
