@@ -35,7 +35,7 @@ static const struct {
     {"help", {"help", "run"}, true},
     {"policy", {"policy", "%i/policy.yaml"}, true},
     {"inspect", {"inspect", POCKET}, true},
-    {"plan", {"plan", POCKET, "--memory", "8G", "--bandwidth", "50", "--flops", "1"}, true},
+    {"plan", {"plan", POCKET, "--memory", "8G", "--bandwidth", "50", "--flops", "1"}, false},
     {"ask", {"ask", "What is in To?", "%i/screen.png", "--max-tokens", "8"}, true},
     {"ground", {"ground", "%i/screen.png", "Search"}, true},
     {"report", {"report", "%i/run", "-o", "%o/page.html"}, false},

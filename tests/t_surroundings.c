@@ -141,6 +141,21 @@ static void t_home(void **state)
     close_place(&x);
 }
 
+static void t_hardened(void **state)
+{
+    (void)state;
+    struct xvfb x;
+    if (CHECK_SANITIZED || !program_exists("readelf"))
+        skip();
+    open_place(&x);
+    expect(&x, "readelf -dW '%s' | grep 'Flags: NOW PIE'", 0, "NOW PIE");
+    expect(&x, "readelf -lW '%s' | grep GNU_RELRO", 0, "GNU_RELRO");
+    expect(&x, "readelf -lW '%s' | grep 'GNU_STACK.*RW '", 0, "GNU_STACK");
+    expect(&x, "readelf --dyn-syms -W '%s' | grep __stack_chk_fail", 0, "__stack_chk_fail");
+    expect(&x, "readelf --dyn-syms -W '%s' | grep __snprintf_chk", 0, "__snprintf_chk");
+    close_place(&x);
+}
+
 /* Whether a process has the text in its environment, as /proc shows it. */
 static bool has_in_environment(pid_t pid, const char *text)
 {
@@ -186,6 +201,7 @@ int main(int argc, char **argv)
         CLAIM("a pipe in place of a file is refused by name within seconds, by every command", t_pipes),
         CLAIM("a pipe that somebody writes to is read to its end, a late one and stdin too", t_written_pipes),
         CLAIM("closed descriptors 0 to 2: the answer is told to be lost, and all else goes on", t_closed),
+        CLAIM("the program has full RELRO, a stack that is no code, stack protector and FORTIFY", t_hardened),
         CLAIM("the guard of a run has no secret in its environment", t_guard),
         CLAIM("a HOME that is no whole path is named as it is", t_home),
     };

@@ -39,7 +39,7 @@ static const char environment_and_files[] =
     ".TP\n.I $XDG_STATE_HOME/holorun/eval\nresults of holorun eval, one file for each time.\n"
     ".TP\n.I $XDG_CACHE_HOME/holorun\nweights in smaller numbers, made once (by default below ~/.cache); "
     "may be deleted.\n"
-    ".TP\n.I $XDG_RUNTIME_DIR/holorun/held\\-DISPLAY.json\nlock of a display, and what is pressed on it "
+    ".TP\n.I $XDG_RUNTIME_DIR/holorun/held\\-DISPLAY.json\nwhat is pressed on a display, and a lock beside the server's own "
     "(without XDG_RUNTIME_DIR in /tmp/holorun\\-UID).\n"
     ".TP\n.I $XDG_RUNTIME_DIR/holorun/stop\na number of seconds since 1970 in it, later than a run began, "
     "stops that run; nothing in it, and the time of the file counts.\n"

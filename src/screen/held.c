@@ -215,7 +215,7 @@ static void undo_anew(const char *display, const struct pressed *p, struct event
     if (!dpy)
         return;
     held_undo(dpy, p, origin);
-    XCloseDisplay(dpy);
+    xtrap_close(dpy, &lost);
 }
 
 void held_release_anew(struct held *h)

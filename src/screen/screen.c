@@ -27,17 +27,22 @@
 
 /* ---- open ------------------------------------------------------------------------------------- */
 
-bool screen_xinput_answers(Display *dpy)
+static int ask_xinput(void *dpy)
 {
     int opcode, event, error;
     if (!XQueryExtension(dpy, INAME, &opcode, &event, &error))
-        return false;
+        return -1;
     XExtensionVersion *v = XGetExtensionVersion(dpy, INAME);
     if (!v || v == (XExtensionVersion *)NoSuchExtension)
-        return false;
-    bool present = v->present;
+        return -1;
+    int rc = v->present ? 0 : -1;
     XFree(v);
-    return present;
+    return rc;
+}
+
+bool screen_xinput_answers(Display *dpy)
+{
+    return ask_xinput(dpy) == 0;
 }
 
 /* libXi frees its list of displays when the last of them is closed, even while another thread adds one.  So
@@ -51,7 +56,10 @@ static bool keep_xinput(const char *name)
     static atomic_bool lost;
     lost = false;
     Display *dpy = kept ? NULL : xtrap_open(name, &lost);
-    bool answers = dpy && screen_xinput_answers(dpy), whole = !lost;
+    int rc = dpy ? xtrap_asking(ask_xinput, dpy) : 0;
+    if (rc == XTRAP_LOST)
+        lost = true;
+    bool answers = rc == 0, whole = !lost;
     if (dpy && answers && whole) {
         shutdown(ConnectionNumber(dpy), SHUT_RDWR);
         kept = dpy;
@@ -99,8 +107,15 @@ static bool is_xwayland(struct screen *s)
     return false;
 }
 
-static int probe(struct screen *s, struct err *e)
+struct probe {
+    struct screen *s;
+    struct err *e;
+};
+
+static int probe(void *arg)
 {
+    struct screen *s = ((struct probe *)arg)->s;
+    struct err *e = ((struct probe *)arg)->e;
     int event, error, major, minor;
     if (!XTestQueryExtension(s->dpy, &event, &error, &s->xtest_major, &s->xtest_minor))
         return err_set(e, ERR_ENV,
@@ -142,6 +157,13 @@ static int probe(struct screen *s, struct err *e)
     return 0;
 }
 
+static int ask_extensions(struct screen *s, struct err *e)
+{
+    int rc = xtrap_asking(probe, &(struct probe){s, e});
+    s->lost = s->lost || rc == XTRAP_LOST;
+    return rc == XTRAP_LOST ? screen_alive(s, e) : rc;
+}
+
 struct screen *screen_open(const struct screen_options *o, struct err *e)
 {
     static const struct screen_options none;
@@ -155,7 +177,7 @@ struct screen *screen_open(const struct screen_options *o, struct err *e)
     s->options.view = s->options.display = NULL; /* borrowed only for the call */
     s->held.fd = -1;
 
-    if (!(s->stop = stop_open(e)) || connect_display(s, o ? o->display : NULL, e) || probe(s, e) ||
+    if (!(s->stop = stop_open(e)) || connect_display(s, o ? o->display : NULL, e) || ask_extensions(s, e) ||
         monitors_update(s, e))
         goto fail;
     if (is_xwayland(s)) {

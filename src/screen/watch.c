@@ -307,23 +307,27 @@ static int device_named(Display *dpy, const char *part)
     return id;
 }
 
-static int listen_to(struct watch *w, const char *display, bool pointer, struct err *e)
+struct listening {
+    struct watch *w;
+    const char *display;
+    bool pointer;
+    struct err *e;
+};
+
+static int select_events(void *arg)
 {
+    const struct listening *l = arg;
+    struct watch *w = l->w;
     int event, error, opcode, major = 2, minor = 2;
-    w->dpy = xtrap_open(display, &w->lost);
-    if (!w->dpy)
-        return err_set(e, ERR_ENV, "cannot open a second connection to display '%s'", display);
-    if ((w->socket = fcntl(ConnectionNumber(w->dpy), F_DUPFD_CLOEXEC, 0)) < 0)
-        return err_set(e, ERR_ENV, "no more file descriptors: %s", strerror(errno));
     if (!XQueryExtension(w->dpy, "XInputExtension", &w->xi_opcode, &event, &error) ||
         !screen_xinput_answers(w->dpy) || XIQueryVersion(w->dpy, &major, &minor) != Success ||
         (major == 2 && minor < 1))
-        return err_set(e, ERR_ENV, "display '%s' has no XInput 2.1: Escape twice will not stop the run",
-                       display);
+        return err_set(l->e, ERR_ENV, "display '%s' has no XInput 2.1: Escape twice will not stop the run",
+                       l->display);
     unsigned char bits[XIMaskLen(XI_LASTEVENT)] = {0};
     XISetMask(bits, XI_RawKeyPress);
     XISetMask(bits, XI_RawKeyRelease);
-    if (pointer) {
+    if (l->pointer) {
         XISetMask(bits, XI_RawButtonPress);
         XISetMask(bits, XI_RawButtonRelease);
         XISetMask(bits, XI_RawMotion);
@@ -344,6 +348,20 @@ static int listen_to(struct watch *w, const char *display, bool pointer, struct 
     XTestGrabControl(w->dpy, True); /* works during another client's server grab */
     XSync(w->dpy, False);
     return 0;
+}
+
+static int listen_to(struct watch *w, const char *display, bool pointer, struct err *e)
+{
+    w->dpy = xtrap_open(display, &w->lost);
+    if (!w->dpy)
+        return err_set(e, ERR_ENV, "cannot open a second connection to display '%s'", display);
+    if ((w->socket = fcntl(ConnectionNumber(w->dpy), F_DUPFD_CLOEXEC, 0)) < 0)
+        return err_set(e, ERR_ENV, "no more file descriptors: %s", strerror(errno));
+    int rc = xtrap_asking(select_events, &(struct listening){w, display, pointer, e});
+    if (rc != XTRAP_LOST)
+        return rc;
+    w->lost = true;
+    return err_set(e, ERR_ENV, "display '%s' was lost", display);
 }
 
 static void watch_free(struct watch *w)

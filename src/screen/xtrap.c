@@ -70,6 +70,17 @@ void xtrap_watch(Display *dpy, atomic_bool *lost)
     XSetIOErrorExitHandler(dpy, on_lost, lost);
 }
 
+int xtrap_asking(int (*fn)(void *), void *arg)
+{
+    sigjmp_buf here, *outer = opening;
+    struct xtrap *traps = innermost;
+    opening = &here;
+    int rc = sigsetjmp(here, 1) ? XTRAP_LOST : fn(arg);
+    opening = outer;
+    innermost = traps;
+    return rc;
+}
+
 void xtrap_half_open(void)
 {
     half_open = true;

@@ -39,6 +39,11 @@ Display *xtrap_open(const char *display, atomic_bool *lost);
  * an answer follows a pointer that it has freed. */
 void xtrap_close(Display *dpy, const atomic_bool *lost);
 
+/* fn(arg), which asks a display for its extensions: when the connection is lost meanwhile, XTRAP_LOST at once, for
+ * libXi and libXext go on with what they have not read, and damage memory.  fn must not hold a lock. */
+enum { XTRAP_LOST = -2 };
+int xtrap_asking(int (*fn)(void *), void *arg);
+
 /* A display was lost before it was fully open: libXext's lists are damaged, and from now on no display of this
  * process is closed in full. */
 void xtrap_half_open(void);

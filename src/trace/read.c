@@ -93,20 +93,20 @@ static int read_events(struct record *r, struct err *e)
     return rc;
 }
 
-/* A run that was killed early may lack run.json. */
-static void read_run(struct record *r)
+/* A run that was killed early may lack run.json, or have half of it; one that cannot be read is an error. */
+static int read_run(struct record *r, struct err *e)
 {
-    char *path = xasprintf("%s/run.json", r->dir), *data;
-    size_t len;
-    if (!file_read(path, RECORD_MAX_RUN, &data, &len, NULL)) {
-        r->run = json_loadb(data, len, 0, NULL);
-        free(data);
-    }
+    char *path = xasprintf("%s/run.json", r->dir), *data = NULL;
+    size_t len = 0;
+    int rc = file_exists(path) ? file_read(path, RECORD_MAX_RUN, &data, &len, e) : 0;
+    r->run = data ? json_loadb(data, len, 0, NULL) : NULL;
+    free(data);
     free(path);
     if (!json_is_object(r->run)) {
         json_decref(r->run);
         r->run = json_object();
     }
+    return rc;
 }
 
 int record_open(struct record *r, const char *dir, struct err *e)
@@ -115,12 +115,10 @@ int record_open(struct record *r, const char *dir, struct err *e)
     size_t n = strlen(dir);
     while (n > 1 && r->dir[n - 1] == '/')
         r->dir[--n] = 0;
-    if (read_events(r, e)) {
-        record_free(r);
-        return -1;
-    }
-    read_run(r);
-    return 0;
+    if (read_events(r, e) == 0 && read_run(r, e) == 0)
+        return 0;
+    record_free(r);
+    return -1;
 }
 
 void record_free(struct record *r)
