@@ -1,5 +1,5 @@
-/* t_copies.c - text that a secret was typed as is found again in a picture: on the next line, in bold, inverted,
- * in another colour; and ordinary text is not taken for it.
+/* t_copies.c - text that a secret was typed as is found again in a picture: on the next line, in bold,
+ * inverted, in another colour; and ordinary text is not taken for it.
  */
 #include "check.h"
 

@@ -122,9 +122,8 @@ static void t_stop_alone(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM(
-        "a second run with another spelling or runtime folder is refused by the server, and stop finds the first",
-        t_second),
+    CLAIM("a second run by another name or runtime folder is refused by the server, and stop finds the first",
+          t_second),
     CLAIM("after a kill the display is free at once", t_killed),
     CLAIM("stop without a name ends the run that drives $DISPLAY, whatever folder knows of it", t_stop_alone),
 };

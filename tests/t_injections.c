@@ -1,8 +1,9 @@
-/* t_injections.c - one system call or allocation of the program fails, at a random point of a random command:
- * nothing stays pressed, nothing that was there is lost, and the program says what happened instead of crashing.
+/* t_injections.c - one system call or allocation of the program fails, at a random point of a random
+ * command: nothing stays pressed, nothing that was there is lost, and the program says what happened
+ * instead of crashing.
  *
- * `make test` tries a few; HOLORUN_INJECTIONS=300 (`make injections`) as many.  HOLORUN_INJECT_CASE, _KIND and _AT
- * repeat one.
+ * `make test` tries a few; HOLORUN_INJECTIONS=300 (`make injections`) as many.  HOLORUN_INJECT_CASE, _KIND
+ * and _AT repeat one.
  */
 #include "check.h"
 #include "driven.h"
@@ -131,9 +132,9 @@ static void make_input(struct trial *x)
     driven_read(&x->t, &r);
     shell("cp -r '%s' '%s/run'", r.dir, x->input);
     shell("cp -r '%s' '%s/cut'", r.dir, x->input);
-    shell(
-        "cd '%s/cut' && head -n 20 events.jsonl >e && mv e events.jsonl && cp ../run/frames/000000.png ../screen.png%s",
-        x->input, "");
+    shell("cd '%s/cut' && head -n 20 events.jsonl >e && mv e events.jsonl && "
+          "cp ../run/frames/000000.png ../screen.png%s",
+          x->input, "");
     record_free(&r);
     outcome_free(&o);
     put(x, "script", ACTING);

@@ -1,5 +1,5 @@
-/* t_surroundings.c - claims about what the program meets before it does anything: closed descriptors, pipes in
- * place of files, a HOME that is no path.
+/* t_surroundings.c - claims about what the program meets before it does anything: closed descriptors,
+ * pipes in place of files, a HOME that is no path.
  */
 #include "check.h"
 #include "driven.h"
@@ -30,7 +30,8 @@ static void close_place(const struct xvfb *x)
     free(line);
 }
 
-/* A shell command in x's folder; %s is the program.  Its exit code, or -1 after PATIENCE_MS, when it is killed. */
+/* A shell command in x's folder; %s is the program.  Its exit code, or -1 after PATIENCE_MS, when it is
+ * killed. */
 static int shell(const struct xvfb *x, const char *format, char **err)
 {
     char *dir = xasprintf("cd %s && ", x->dir), *program = realpath(program_path(), NULL);
@@ -123,7 +124,8 @@ static void t_closed(void **state)
     expect(&x, "'%s' version >&-", ERR_ENV, "cannot write to stdout");
     expect(&x, "'%s' policy <&- >out 2>&-; c=$?; cat out; (exit $c)", 0, "built in");
     expect(&x, "'%s' policy nothing <&- >&- 2>&-", ERR_USAGE, NULL);
-    /* The descriptors that the program opens first are not 0, 1 and 2, so that none of its texts goes into one. */
+    /* The descriptors that the program opens first are not 0, 1 and 2, so that none of its texts goes into
+     * one. */
     expect(&x,
            "'%s' run x --fake /dev/null --display :9999 --step=script:/proc/self/fd/3 3<<<quit <&- >&- 2>&-",
            ERR_ENV, NULL);

@@ -76,8 +76,6 @@ const char *secrets_name(const struct secrets *s, int i)
     return s->list[i].name;
 }
 
-/* ---- reading ---------------------------------------------------------------------------------- */
-
 static int read_name(struct secret *one, const char *spec, struct err *e)
 {
     size_t n = strcspn(spec, "=");
@@ -224,8 +222,6 @@ int secrets_open(struct secrets **out, const char *const *specs, struct err *e)
     return 0;
 }
 
-/* ---- names in texts --------------------------------------------------------------------------- */
-
 /* Index of the secret whose {{NAME}} is at p, or -1.  *len: length of {{NAME}}. */
 static int name_at(const struct secrets *s, const char *p, size_t *len)
 {
@@ -295,8 +291,8 @@ static int escaped_unit(const char *p, const char *end, int slashes)
     return strspn(digits, "0123456789abcdefABCDEF") == 4 ? (int)strtol(digits, NULL, 16) : -1;
 }
 
-/* Length of the spelling at p of the character `want`, n bytes of UTF-8 at value; 0: it is another.  level: how
- * many times the text was quoted as JSON, each of which doubles backslashes. */
+/* Length of the spelling at p of the character `want`, n bytes of UTF-8 at value; 0: it is another.
+ * level: how many times the text was quoted as JSON, each of which doubles backslashes. */
 static size_t spelling(uint32_t want, const char *value, size_t n, const char *p, const char *end, int level)
 {
     int slashes = level ? 1 << (level - 1) : 0;

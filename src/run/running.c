@@ -134,7 +134,8 @@ int running_parse(const char *text, size_t len, struct running *out, struct err 
 int running_handle(const struct running *r)
 {
     int fd = (int)syscall(SYS_pidfd_open, r->pid, 0);
-    if (fd >= 0 && driver_born(r->pid) == r->born) /* checked after opening the pidfd: the id cannot be reused now */
+    if (fd >= 0 &&
+        driver_born(r->pid) == r->born) /* checked after opening the pidfd: the id cannot be reused now */
         return fd;
     if (fd >= 0)
         close(fd);

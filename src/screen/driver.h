@@ -22,7 +22,8 @@ struct driver {
 /* Takes the display for this connection, unless *own says that it has it.  -1: another process has it. */
 int driver_take(Display *dpy, const char *display, Window *own, struct err *e);
 
-/* The driver of a display: 1, and `here` whether it runs where this process does; 0: none, or no such display. */
+/* The driver of a display: 1, and `here` whether it runs where this process does; 0: none, or no such
+ * display. */
 int driver_find(const char *display, struct driver *out, bool *here);
 
 uint64_t driver_born(pid_t pid); /* start time of a process; 0: there is none */

@@ -45,9 +45,9 @@ bool screen_xinput_answers(Display *dpy)
     return ask_xinput(dpy) == 0;
 }
 
-/* libXi frees its list of displays when the last of them is closed, even while another thread adds one.  So
- * one display is never closed; its connection is shut down at once.  false: it was lost meanwhile, which libXi
- * does not survive for long. */
+/* libXi frees its list of displays when the last of them is closed, even while another thread adds one.
+ * So one display is never closed; its connection is shut down at once.  false: it was lost meanwhile,
+ * which libXi does not survive for long. */
 static bool keep_xinput(const char *name)
 {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;

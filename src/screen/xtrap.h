@@ -35,17 +35,18 @@ void xtrap_setup(void);
  * (it would block every thread that opens a display).  A connection that is lost later sets *lost. */
 Display *xtrap_open(const char *display, atomic_bool *lost);
 
-/* XCloseDisplay(), but of a lost display only the socket: libXext asks the server while it closes, and without
- * an answer follows a pointer that it has freed. */
+/* XCloseDisplay(), but of a lost display only the socket: libXext asks the server while it closes, and
+ * without an answer follows a pointer that it has freed. */
 void xtrap_close(Display *dpy, const atomic_bool *lost);
 
-/* fn(arg), which asks a display for its extensions: when the connection is lost meanwhile, XTRAP_LOST at once, for
- * libXi and libXext go on with what they have not read, and damage memory.  fn must not hold a lock. */
+/* fn(arg), which asks a display for its extensions: when the connection is lost meanwhile, XTRAP_LOST at
+ * once, for libXi and libXext go on with what they have not read, and damage memory.  fn must not hold a
+ * lock. */
 enum { XTRAP_LOST = -2 };
 int xtrap_asking(int (*fn)(void *), void *arg);
 
-/* A display was lost before it was fully open: libXext's lists are damaged, and from now on no display of this
- * process is closed in full. */
+/* A display was lost before it was fully open: libXext's lists are damaged, and from now on no display of
+ * this process is closed in full. */
 void xtrap_half_open(void);
 
 /* From now on losing the connection sets *lost instead of ending the process. */

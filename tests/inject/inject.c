@@ -2,9 +2,9 @@
  *
  *   LD_PRELOAD=inject.so HOLORUN_INJECT=FILE holorun ...
  *
- * FILE is a struct injection (inject.h) that all processes of the program map: the calls are counted over the
- * process and its forks, and the one with the number `at` fails as a full machine would let it fail.  Programs that
- * it starts (a server, a shell) are left alone.
+ * FILE is a struct injection (inject.h) that all processes of the program map: the calls are counted over
+ * the process and its forks, and the one with the number `at` fails as a full machine would let it fail.
+ * Programs that it starts (a server, a shell) are left alone.
  */
 #include "inject.h"
 
