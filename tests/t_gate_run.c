@@ -114,10 +114,9 @@ static pid_t start_in_session(const struct stage *t, const char *replies, const 
             setsid();
         setenv("TERM", "xterm-256color", 1);
         unsetenv("NO_COLOR");
-        freopen(err, "w", stderr);
-        freopen(out, "w", stdout);
-        execl(program_path(), "holorun", "run", "Press Send", "--fake", script, "--runs", runs,
-              "--settle-min", "1", "--settle-quiet", "30", "--confirm-timeout", seconds, NULL);
+        if (freopen(err, "w", stderr) && freopen(out, "w", stdout))
+            execl(program_path(), "holorun", "run", "Press Send", "--fake", script, "--runs", runs,
+                  "--settle-min", "1", "--settle-quiet", "30", "--confirm-timeout", seconds, NULL);
         _exit(127);
     }
     free(script);

@@ -205,8 +205,8 @@ _Noreturn static void supervise(void)
     }
 }
 
-/* Its copy of the environment may hold a secret that the run removes from its own: only what opening a display
- * needs is kept. */
+/* Its copy of the environment may hold a secret that the run removes from its own: only what opening a
+ * display needs is kept. */
 static void wipe_environment(void)
 {
     static const char *const needed[] = {"XAUTHORITY=", "HOME=", "XDG_RUNTIME_DIR="};

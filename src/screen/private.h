@@ -67,7 +67,7 @@ struct screen {
     Visual *visual;
     int depth;
     struct stop *stop;
-    Window driver; /* owner of the selection that says who drives the display; 0: not us */
+    Window driver;          /* owner of the selection that says who drives the display; 0: not us */
     atomic_bool lost, hung; /* the connection is gone; the watch has given the server up */
     struct screen_options options;
     char *view_name;
