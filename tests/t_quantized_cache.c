@@ -206,7 +206,8 @@ static void alone(const struct tiny *t, rlim_t limit, const float *want)
         signal(SIGXFSZ, SIG_IGN);
         if (limit)
             setrlimit(RLIMIT_FSIZE, &r);
-        freopen("/dev/null", "w", stderr);
+        if (!freopen("/dev/null", "w", stderr))
+            _exit(2);
         quantized_look(quantized_open(t, NULL, false, WEIGHTS_INT4, true), have);
         _exit(memcmp(have, want, sizeof have) ? 1 : 0);
     }
