@@ -147,8 +147,8 @@ static const char dialog[] =
     "place .l -x 20 -y 20\nplace .e -x 130 -y 18 -width 200\nplace .c -x 20 -y 70\n"
     "proc show {} {place .s -x 60 -y 140 -width 100}\n"
     "place .q -x [expr {$how eq {swapped} ? 60 : 200}] -y 140 -width 100\n"
-    "switch $how {unsaved {} late {after 3500 show} later {after 6500 show} swapped {place .s -x 240 -y 145 -width 100; "
-    "place .c -x 160 -y 100} default show}\n"
+    "switch $how {unsaved {} late {after 3500 show} later {after 6500 show} "
+    "swapped {place .s -x 240 -y 145 -width 100; place .c -x 160 -y 100} default show}\n"
     "focus -force .e\n";
 
 static pid_t start_dialog(const char *place, const char *out, const char *how)
@@ -232,7 +232,7 @@ static void t_dialog(void **state)
         wish = start_dialog(places[i][0], out, places[i][1]);
         play(file, &o, WORDS(NULL));
         if (o.code)
-            fail_msg("%s\n%s", o.out, o.err);
+            fail_msg("exit code %d: %s\n%s", o.code, o.out, o.err);
         check_note("%s %s: %.*s", places[i][0], places[i][1], (int)strcspn(o.out, "\n"), o.out);
         assert_text(out, "name=Ana Lima copy=1\n");
         outcome_free(&o);
@@ -322,7 +322,7 @@ static void t_password_field(void **state)
     setenv("HUSH", "hush-hush", 1);
     play(file, &o, WORDS("--secret", "PASSWORD=env:HUSH"));
     if (o.code)
-        fail_msg("%s\n%s", o.out, o.err);
+        fail_msg("exit code %d: %s\n%s", o.code, o.out, o.err);
     assert_true(wait_for_text(again, "ana|hush-hush"));
     assert_non_null(strstr(o.out, "picture 0, name 1, pixel 0"));
     unsetenv("GTK_THEME");
@@ -412,7 +412,7 @@ static void t_wait(void **state)
     wish = start_dialog("+300+80", out, "later");
     play(file, &o, WORDS(NULL));
     if (o.code)
-        fail_msg("%s\n%s", o.out, o.err);
+        fail_msg("exit code %d: %s\n%s", o.code, o.out, o.err);
     assert_text(out, "name= copy=1\n");
     process_end(wish);
     outcome_free(&o);
@@ -519,7 +519,7 @@ static void t_mouse(void **state)
     wish = start_panel("+380+310", out);
     play(file, &o, WORDS(NULL));
     if (o.code)
-        fail_msg("%s\n%s", o.out, o.err);
+        fail_msg("exit code %d: %s\n%s", o.code, o.out, o.err);
     got = text_of(out);
     assert_string_equal(got, want);
     process_end(wish);
@@ -617,7 +617,7 @@ static void t_terminal(void **state)
         xterm = start_terminal(places[i], out);
         play(file, &o, WORDS("--secret", "WORD=env:WORD"));
         if (o.code)
-            fail_msg("%s\n%s", o.out, o.err);
+            fail_msg("exit code %d: %s\n%s", o.code, o.out, o.err);
         check_note("%s: %.*s", places[i], (int)strcspn(o.out, "\n"), o.out);
         assert_true(wait_for_text(out, "end"));
         assert_text(out, "eggs and ham\ntiger lily\nend\n");
@@ -667,7 +667,7 @@ static void t_prompt(void **state)
         } else {
             play(file, &o, WORDS("--secret", "PASSWORD=env:ONE", "--secret", "PASSWORD_2=env:TWO"));
             if (o.code)
-                fail_msg("%s\n%s", o.out, o.err);
+                fail_msg("exit code %d: %s\n%s", o.code, o.out, o.err);
             assert_true(wait_for_text(out, "bo xyzzy"));
         }
         assert_text(out, "ana plover\nbo xyzzy\n");
@@ -775,6 +775,8 @@ static void t_suite(void **state)
     replace(&whole, "# - { kind: file, path: saved.txt, match: \"the text\" }",
             "- { kind: file, path: letter, match: \"name=Bo copy=1\" }");
     assert_int_equal(file_write(suite, whole, strlen(whole), NULL), 0);
+    program_run(&x, &o, WORDS("qa", suite, "--check"));
+    assert_int_equal(o.code, 0);
     program_run(&x, &o, WORDS("qa", suite, "--out", results, "--confirm", "yes-to-all"));
     if (o.code)
         fail_msg("%s\n%s\n%s", whole, o.out, o.err);
@@ -785,6 +787,28 @@ static void t_suite(void **state)
     free(out);
     free(suite);
     free(results);
+    hands_close();
+}
+
+static void t_compose(void **state)
+{
+    (void)state;
+    hands_open("640x480x24");
+    if (!program_exists("setxkbmap") ||
+        xvfb_run(&x, WORDS("setxkbmap", "-layout", "us", "-variant", "intl", "-option", "compose:menu")))
+        skip();
+    char *file = xvfb_place(&x, "a.jsonl");
+    struct outcome o = {0};
+    pid_t pid = start_recorder(file, WORDS(NULL));
+    static const KeySym keys[] = {XK_c, XK_a, XK_f, XK_dead_acute, XK_e, XK_Multi_key, XK_o, XK_c, XK_x};
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        key(keys[i], 0);
+    kill(pid, SIGINT);
+    program_finish(&x, pid, &o);
+    assert_int_equal(o.code, 0);
+    assert_true(file_has(file, "\"caf\xc3\xa9\xc2\xa9x\""));
+    outcome_free(&o);
+    free(file);
     hands_close();
 }
 
@@ -834,6 +858,7 @@ int main(int argc, char **argv)
         CLAIM("a program that hangs does not hang the recorder", t_frozen),
         CLAIM("texts, keys and a secret go into a terminal again, also when it has moved", t_terminal),
         CLAIM("what a terminal does not show is not recorded", t_prompt),
+        CLAIM("dead keys and Compose are recorded as the characters they give", t_compose),
         CLAIM("a recorder that is killed leaves what it has, and that can be played", t_killed),
         CLAIM("record --test writes a suite that qa plays, without a model", t_suite),
         CLAIM("holorun stop ends a recording; no file is overwritten; mistakes are one line", t_ends),
