@@ -148,7 +148,7 @@ static const char dialog[] =
     "proc show {} {place .s -x 60 -y 140 -width 100}\n"
     "place .q -x [expr {$how eq {swapped} ? 60 : 200}] -y 140 -width 100\n"
     "switch $how {unsaved {} late {after 3500 show} later {after 6500 show} "
-    "swapped {place .s -x 240 -y 145 -width 100; place .c -x 160 -y 100} default show}\n"
+    "swapped {place .s -x 240 -y 145 -width 100; place .c -x 20 -y 105} default show}\n"
     "focus -force .e\n";
 
 static pid_t start_dialog(const char *place, const char *out, const char *how)
