@@ -12,6 +12,8 @@ enum {
     NEAR = 3,       /* px: a picture found so near is where it was expected */
     SIZE_SLACK = 4, /* px by which a window's size may differ for its pixels to mean the same */
     NAME_MS = 2500, /* longest wait for names */
+    CLOSE_W = 96,   /* around a target, px */
+    CLOSE_H = 64,
 };
 static const double CLEARLY = 0.05; /* better than the second best */
 
@@ -32,7 +34,6 @@ struct search {
     bool same_size;     /* and has its size */
     bool covered;       /* another window is at the expected place */
     bool plain;         /* no picture shows anything to know the target by */
-    double best;        /* highest score at the expected place */
     int alike;          /* pictures found, none of them clearly the one */
     int named;          /* elements of that name */
 };
@@ -69,8 +70,7 @@ static enum target_way found(struct target_found *out, enum target_way way, int 
     return way;
 }
 
-static enum target_way at_expected(struct search *q, double enough, int reach, enum target_way way,
-                                   struct target_found *out)
+static enum target_way at_expected(struct search *q, struct target_found *out)
 {
     struct picture_match at;
     if (q->covered || !q->window)
@@ -79,11 +79,10 @@ static enum target_way at_expected(struct search *q, double enough, int reach, e
         const struct recording_picture *p = &q->t->pictures[i];
         if (!q->plain && picture_plain(&p->image))
             continue;
-        double s = picture_score_near(q->im, &p->image, q->ex - p->x - q->x0, q->ey - p->y - q->y0, reach,
+        double s = picture_score_near(q->im, &p->image, q->ex - p->x - q->x0, q->ey - p->y - q->y0, NEAR,
                                       p->x, p->y, &at);
-        q->best = fmax(q->best, s);
-        if (s >= enough)
-            return found(out, way, at.x + p->x + q->x0, at.y + p->y + q->y0, s);
+        if (s >= PICTURE_FOUND)
+            return found(out, TARGET_PICTURE, at.x + p->x + q->x0, at.y + p->y + q->y0, s);
     }
     return TARGET_NONE;
 }
@@ -94,7 +93,7 @@ static enum target_way by_picture(struct search *q, struct target_found *out)
     double second = 0;
     if (q->plain) /* see by_pixel() */
         return TARGET_NONE;
-    if (at_expected(q, PICTURE_FOUND, NEAR, TARGET_PICTURE, out))
+    if (at_expected(q, out))
         return TARGET_PICTURE;
     for (int i = 0; i < q->t->n_pictures && best.score < PICTURE_FOUND; i++) {
         const struct recording_picture *p = &q->t->pictures[i];
@@ -138,6 +137,31 @@ static enum target_way by_name(struct search *q, struct target_found *out)
     return found(out, TARGET_NAME, x, y, 0);
 }
 
+/* The part of a picture that is next to the target: a field looks the same when what is around it has
+ * changed. */
+static int cut_close(const struct recording_picture *p, struct recording_picture *out)
+{
+    struct screen_rect r = {p->x - CLOSE_W / 2, p->y - CLOSE_H / 2, CLOSE_W, CLOSE_H};
+    r = screen_rect_intersect(r, (struct screen_rect){0, 0, p->image.w, p->image.h});
+    *out = (struct recording_picture){.x = p->x - r.x, .y = p->y - r.y};
+    return r.w && r.h ? image_crop(&out->image, &p->image, r.x, r.y, r.w, r.h, NULL) : -1;
+}
+
+static enum target_way like_close(struct search *q, struct target_found *out)
+{
+    struct recording_picture part;
+    struct picture_match at;
+    double best = 0;
+    for (int i = 0; i < q->t->n_pictures; i++) {
+        if (cut_close(&q->t->pictures[i], &part))
+            continue;
+        best = fmax(best, picture_score_near(q->im, &part.image, q->ex - part.x - q->x0,
+                                             q->ey - part.y - q->y0, NEAR, part.x, part.y, &at));
+        image_free(&part.image);
+    }
+    return best >= PICTURE_LIKE ? found(out, TARGET_PIXEL, q->ex, q->ey, best) : TARGET_NONE;
+}
+
 static enum target_way by_pixel(struct search *q, struct target_found *out)
 {
     struct screen_rect view = {q->x0, q->y0, q->im->w, q->im->h};
@@ -145,9 +169,7 @@ static enum target_way by_pixel(struct search *q, struct target_found *out)
         return TARGET_NONE;
     if (!q->t->n_pictures)
         return found(out, TARGET_PIXEL, q->ex, q->ey, 0);
-    if (!at_expected(q, PICTURE_LIKE, NEAR, TARGET_PIXEL, out))
-        return TARGET_NONE;
-    return found(out, TARGET_PIXEL, q->ex, q->ey, out->score);
+    return like_close(q, out);
 }
 
 static void tell(const struct search *q, struct target_found *out)
