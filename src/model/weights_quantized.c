@@ -90,9 +90,10 @@ static float *read_scales(struct binder *x, const struct st_tensor *t, int64_t r
 static bool read_scale(struct binder *x, const struct st_tensor *t, float *out)
 {
     float *one = read_scales(x, t, 1);
-    *out = one ? *one : 0;
+    bool read = one != NULL;
+    *out = read ? *one : 0;
     free(one);
-    return one;
+    return read;
 }
 
 /* e4m3 has no infinity, and one NaN of either sign. */
