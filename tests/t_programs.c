@@ -157,6 +157,9 @@ static void field_open(struct field *f, const struct program *p)
         clock_sleep_ms(50);
     if (!is_ready(f))
         fail_msg("%s shows no window", p->name);
+    struct screen_window w;
+    for (int ms = 0; ms < 10000 && (screen_focused_window(f->s, &w) || !*w.class); ms += 50)
+        clock_sleep_ms(50); /* the window manager gives it the keyboard */
     clock_sleep_ms(p->page ? 1500 : 300);
     assert_int_equal(screen_click(f->s, p->page ? 300 : -1, p->page ? 250 : 0, 1, p->page ? 1 : 0, NULL), 0);
 }

@@ -227,10 +227,16 @@ static void t_dialog(void **state)
     assert_int_equal(stat(file, &st), 0);
     assert_int_equal(st.st_mode & 0777, 0600);
     static const char *const places[][2] = {{"+100+80", ""}, {"+380+330", ""}, {"+20+300", "swapped"}};
-    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+    for (size_t i = 0, tries = 0; i < sizeof places / sizeof *places; i++) {
         struct outcome o = {0};
         wish = start_dialog(places[i][0], out, places[i][1]);
         play(file, &o, WORDS(NULL));
+        if (o.code && tries++ < 2) { /* the picture of a field may hold its caret, which blinks */
+            outcome_free(&o);
+            process_end(wish);
+            i--;
+            continue;
+        }
         if (o.code)
             fail_msg("exit code %d: %s\n%s", o.code, o.out, o.err);
         check_note("%s %s: %.*s", places[i][0], places[i][1], (int)strcspn(o.out, "\n"), o.out);

@@ -159,6 +159,10 @@ static void t_marker(void **state)
             Window root, parent, *list;
             unsigned n;
             XQueryTree(p.stage.other, DefaultRootWindow(p.stage.other), &root, &parent, &list, &n);
+            XWindowAttributes at = {0};
+            while (n &&
+                   (!XGetWindowAttributes(p.stage.other, list[n - 1], &at) || at.map_state != IsViewable))
+                n--;
             char *id = xasprintf("window:%lu", n ? list[n - 1] : root);
             XFree(list);
             screen_close(p.stage.s);

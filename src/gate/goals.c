@@ -81,7 +81,8 @@ static bool is_common(const uint32_t *w, int n)
     char word[20] = " ";
     for (int i = 0; i < n; i++)
         word[i + 1] = w[i] < 0x80 ? (char)w[i] : '?';
-    return strstr(common, strcat(word, " "));
+    word[n + 1] = ' '; /* the rest is zeros */
+    return strstr(common, word);
 }
 
 static bool has_word(const struct words *w, uint64_t hash)

@@ -155,13 +155,13 @@ static int open_dialect(struct job *j, struct err *e)
     if (!j->dialect)
         return -1;
     job_resolve(j);
+    if (j->s.localizer && !*j->dialect->ground)
+        return err_set(e, ERR_USAGE, "--localizer: dialect '%s' has no question for a place (key 'ground')",
+                       j->dialect->name);
     if (j->model == &j->own && !dialect_describes(j->dialect))
         warn("dialect '%s' does not describe what it clicks: rules by element see the model's thought, "
              "titles of dialogs%s",
              j->dialect->name, j->elements ? ", and what programs call their elements" : "");
-    if (j->s.localizer && !*j->dialect->ground)
-        return err_set(e, ERR_USAGE, "--localizer: dialect '%s' has no question for a place (key 'ground')",
-                       j->dialect->name);
     return 0;
 }
 
