@@ -211,7 +211,8 @@ void held_confirm_released(struct held *h)
 static void undo_anew(const char *display, const struct pressed *p, struct event_origin *origin)
 {
     atomic_bool lost = false;
-    Display *dpy = xtrap_open(display, &lost);
+    /* Another server may have the number by now; Xlib would say on stderr that it refuses us. */
+    Display *dpy = xtrap_accepts(display) ? xtrap_open(display, &lost) : NULL;
     if (!dpy)
         return;
     held_undo(dpy, p, origin);

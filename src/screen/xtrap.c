@@ -22,6 +22,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
+#include <xcb/xcb.h>
 
 enum { GREETING_MS = 10000 };
 
@@ -132,6 +133,16 @@ static bool server_answers(const char *display)
     bool heard = send(fd, hello, sizeof hello, MSG_NOSIGNAL) < 0 || poll(&p, 1, GREETING_MS) != 0;
     close(fd);
     return heard;
+}
+
+bool xtrap_accepts(const char *display)
+{
+    if (!server_answers(display))
+        return false;
+    xcb_connection_t *c = xcb_connect(display, NULL);
+    bool accepts = !xcb_connection_has_error(c);
+    xcb_disconnect(c);
+    return accepts;
 }
 
 Display *xtrap_open(const char *display, atomic_bool *lost)

@@ -34,6 +34,8 @@ void xtrap_setup(void);
 /* XOpenDisplay(), but NULL also when the server dies meanwhile or a local server does not answer for 10 s
  * (it would block every thread that opens a display).  A connection that is lost later sets *lost. */
 Display *xtrap_open(const char *display, atomic_bool *lost);
+/* Whether a server answers there and lets this user in; without a word on stderr. */
+bool xtrap_accepts(const char *display);
 
 /* XCloseDisplay(), but of a lost display only the socket: libXext asks the server while it closes, and
  * without an answer follows a pointer that it has freed. */
