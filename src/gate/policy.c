@@ -13,7 +13,7 @@
 
 EMBED(gate_builtin, "src/gate/builtin.yaml");
 
-/* What is written into terminals and launchers is run. */
+/* Terminals and launchers run the text that is written into them. */
 static const char terminal_classes[] =
     "term|console|rxvt|alacritty|kitty|^foot(client)?$|^st$|^st-|tilix|guake|yakuake|tilda|ghostty|konsole"
     "|ptyxis|^kgx|warp|tabby|sakura|^hyper$|^contour$|^rio$|black-?box|zutty|^havoc$|^tym$|^wave$|^edex"

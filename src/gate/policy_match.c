@@ -149,7 +149,7 @@ static bool element_matches(const struct rule_match *q)
     return !all && !*element && q->s->thought ? regex_matches(q, r, q->s->thought) : all;
 }
 
-/* What is written, alone and together with what was written before it; an address. */
+/* The text that is written, alone and joined to the text written before it; or an address. */
 static bool text_matches(const struct rule_match *q,
                          bool (*test)(const struct rule_match *q, const char *text))
 {

@@ -365,7 +365,7 @@ static struct llm_mark *play_mark(struct llm *m, struct err *e)
     return (struct llm_mark *)mark;
 }
 
-/* What was played stays played, as with a script. */
+/* A rewind does not play steps again, as with a script. */
 static int play_rewind(struct llm *m, const struct llm_mark *at, struct err *e)
 {
     (void)e;

@@ -217,7 +217,7 @@ static void on_typing(void *arg, const struct input *at)
         redact_before(r->redact, NULL);
 }
 
-/* What is kept of a gesture beside its action. */
+/* The part of a gesture that its action does not hold. */
 static void describe_step(struct recorder *r, struct recording_step *s)
 {
     bool pointed = s->action.kind != ACT_TYPE && s->action.kind != ACT_KEY;
@@ -311,7 +311,7 @@ static int work(struct recorder *r, struct err *e)
     return 0;
 }
 
-/* What has come until now, without the two Escapes that ended it. */
+/* Takes in the events that have arrived, and leaves out the two Escapes that ended the recording. */
 static int finish(struct recorder *r, struct err *e)
 {
     struct input in;

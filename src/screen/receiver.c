@@ -37,7 +37,7 @@ static char *from_latin1(const unsigned char *data, unsigned long n)
     return out;
 }
 
-/* What was put into the property; NULL: no text. */
+/* The text of the property that the owner has filled; NULL: it holds no text. */
 static char *take_property(struct screen *s, Window w, Atom property)
 {
     Atom type = None, utf8 = XInternAtom(s->dpy, "UTF8_STRING", False);

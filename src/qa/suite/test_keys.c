@@ -114,7 +114,7 @@ static int put_env(struct suite_reader *r, const char *name, const char *value)
     return 0;
 }
 
-/* What is wrong with the name of a variable, or NULL. */
+/* The mistake in the name of a variable, or NULL. */
 static const char *env_fault(const char *name)
 {
     if (!env_name(name) || !strncmp(name, "HOLORUN_", 8))
