@@ -50,6 +50,12 @@ static void t_no_display(void **state)
     ONE_LINE(&o, ERR_ENV, x.display, "no XTEST", "start the X server without");
     program_run(&x, &o, WORDS("run", "Press Save", "--fake", "/dev/null", "--display", ":987"));
     ONE_LINE(&o, ERR_ENV, "cannot open display ':987'", "no X server there", "xauth");
+    char *cookies = xstrdup(getenv("XAUTHORITY"));
+    setenv("XAUTHORITY", "/dev/null", 1);
+    program_run(&x, &o, words); /* libxcb would add a line of its own */
+    ONE_LINE(&o, ERR_ENV, x.display, "refuses this user", "xauth");
+    setenv("XAUTHORITY", cookies, 1);
+    free(cookies);
     unsetenv("DISPLAY");
     program_run(&x, &o, words);
     ONE_LINE(&o, ERR_ENV, "DISPLAY is not set", "use --display :0", "Xvfb :1");

@@ -211,8 +211,7 @@ void held_confirm_released(struct held *h)
 static void undo_anew(const char *display, const struct pressed *p, struct event_origin *origin)
 {
     atomic_bool lost = false;
-    /* Another server may have the number by now; Xlib would say on stderr that it refuses us. */
-    Display *dpy = xtrap_accepts(display) ? xtrap_open(display, &lost) : NULL;
+    Display *dpy = xtrap_open(display, &lost); /* NULL where another server has the number by now */
     if (!dpy)
         return;
     held_undo(dpy, p, origin);

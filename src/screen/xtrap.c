@@ -6,13 +6,15 @@
  * Opening a display has two pitfalls.  Xlib sends requests before a Display can be given an exit handler:
  * when the connection breaks then, the I/O error handler jumps out of XOpenDisplay and leaks what that had
  * allocated.  And Xlib holds a lock of all Displays while it waits for a server's first reply: so a server
- * is first sent a connection setup with an impossible protocol version, which every server answers and none
- * logs.
+ * is first asked over a connection of our own.  That also keeps libxcb's words off stderr where the server
+ * refuses us: the caller says it.
  */
 #include "screen/xtrap.h"
 
 #include "base/err.h"
 
+#include <X11/Xauth.h>
+#include <X11/Xproto.h>
 #include <poll.h>
 #include <setjmp.h>
 #include <stddef.h>
@@ -22,9 +24,8 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
-#include <xcb/xcb.h>
 
-enum { GREETING_MS = 10000 };
+enum { GREETING_MS = 10000, COOKIE_MAX = 256 };
 
 static atomic_bool half_open; /* a display was lost while extensions were asked for */
 static _Thread_local struct xtrap *innermost;
@@ -123,45 +124,77 @@ static int connect_local(const char *display)
     return -1;
 }
 
-static bool server_answers(const char *display)
+/* The first message of a connection to fd, with the cookie that Xlib would send.  false: another kind of
+ * authorization, which only Xlib knows. */
+static bool send_setup(int fd, const char *display)
 {
-    static const unsigned char hello[12] = {'l'}; /* version 0.0, no authorization */
-    int fd = connect_local(display);
-    if (fd < 0)
+    static char cookie[] = "MIT-MAGIC-COOKIE-1";
+    char host[256] = "", number[24], *names[] = {cookie};
+    int lengths[] = {sizeof cookie - 1};
+    gethostname(host, sizeof host - 1);
+    int n = snprintf(number, sizeof number, "%ld", strtol(strrchr(display, ':') + 1, NULL, 10));
+    Xauth *auth = XauGetBestAuthByAddr(FamilyLocal, (unsigned short)strlen(host), host, (unsigned short)n,
+                                       number, 1, names, lengths);
+    Xauth *other = auth ? NULL
+                        : XauGetAuthByAddr(FamilyLocal, (unsigned short)strlen(host), host,
+                                           (unsigned short)n, number, 0, "");
+    bool known = (auth && auth->data_length <= COOKIE_MAX) || (!auth && !other);
+    struct {
+        xConnClientPrefix prefix;
+        char name[20], data[COOKIE_MAX];
+    } m = {.prefix = {.byteOrder = 'l', .majorVersion = X_PROTOCOL}};
+    size_t len = sizeof m.prefix;
+    if (known && auth) {
+        m.prefix.nbytesAuthProto = sizeof cookie - 1;
+        m.prefix.nbytesAuthString = auth->data_length;
+        memcpy(m.name, cookie, sizeof cookie - 1);
+        memcpy(m.data, auth->data, auth->data_length);
+        len += sizeof m.name + (auth->data_length + 3u) / 4 * 4;
+    }
+    if (known)
+        send(fd, &m, len, MSG_NOSIGNAL);
+    if (auth)
+        XauDisposeAuth(auth);
+    if (other)
+        XauDisposeAuth(other);
+    return known;
+}
+
+/* Whether a local server answers in time and lets this user in.  *fd: our connection to it (-1: none), to be
+ * closed once Xlib has its own, since a server without clients begins anew. */
+static bool is_let_in(const char *display, int *fd)
+{
+    unsigned char verdict = 1;
+    *fd = connect_local(display);
+    if (*fd < 0 || !send_setup(*fd, display))
         return true; /* XOpenDisplay will tell */
-    struct pollfd p = {.fd = fd, .events = POLLIN};
-    bool heard = send(fd, hello, sizeof hello, MSG_NOSIGNAL) < 0 || poll(&p, 1, GREETING_MS) != 0;
-    close(fd);
-    return heard;
+    struct pollfd p = {.fd = *fd, .events = POLLIN};
+    return poll(&p, 1, GREETING_MS) > 0 && recv(*fd, &verdict, 1, 0) == 1 && verdict != 0;
 }
 
-bool xtrap_accepts(const char *display)
-{
-    if (!server_answers(display))
-        return false;
-    xcb_connection_t *c = xcb_connect(display, NULL);
-    bool accepts = !xcb_connection_has_error(c);
-    xcb_disconnect(c);
-    return accepts;
-}
-
-Display *xtrap_open(const char *display, atomic_bool *lost)
+static Display *open_trapped(const char *display)
 {
     sigjmp_buf out;
-    Display *dpy = NULL;
-    xtrap_setup();
-    if (!server_answers(display))
-        return NULL;
     if (sigsetjmp(out, 0) == 0) {
         opening = &out;
-        dpy = XOpenDisplay(display);
+        Display *dpy = XOpenDisplay(display);
         opening = NULL;
-        if (dpy)
-            xtrap_watch(dpy, lost);
         return dpy;
     }
     opening = NULL;
     return NULL;
+}
+
+Display *xtrap_open(const char *display, atomic_bool *lost)
+{
+    int fd;
+    xtrap_setup();
+    Display *dpy = is_let_in(display, &fd) ? open_trapped(display) : NULL;
+    if (dpy)
+        xtrap_watch(dpy, lost);
+    if (fd >= 0)
+        close(fd);
+    return dpy;
 }
 
 /* ---- traps ------------------------------------------------------------------------------------ */

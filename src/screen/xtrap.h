@@ -32,10 +32,8 @@ int xtrap_end(struct xtrap *t);                  /* syncs; returns the first X e
 void xtrap_setup(void);
 
 /* XOpenDisplay(), but NULL also when the server dies meanwhile or a local server does not answer for 10 s
- * (it would block every thread that opens a display).  A connection that is lost later sets *lost. */
+ * (it would block every thread that opens a display); a refusing local server costs no line on stderr.  A connection that is lost later sets *lost. */
 Display *xtrap_open(const char *display, atomic_bool *lost);
-/* Whether a server answers there and lets this user in; without a word on stderr. */
-bool xtrap_accepts(const char *display);
 
 /* XCloseDisplay(), but of a lost display only the socket: libXext asks the server while it closes, and
  * without an answer follows a pointer that it has freed. */
