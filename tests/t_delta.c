@@ -38,8 +38,12 @@ typedef void rule(const struct delta_shape *s, const struct delta_rows *x, float
 /* The first `cut` tokens, then the rest from the state they leave; beside transformers' "step" or "scan". */
 static double run(const struct golden *g, const char *name, const char *of, rule *fn, int chunk, int64_t cut)
 {
-    struct delta_shape s = {(int)golden_number(g, "key_heads"), (int)golden_number(g, "value_heads"),
-                            (int)golden_number(g, "key"), (int)golden_number(g, "value"), chunk};
+    struct delta_shape s = {(int)golden_number(g, "key_heads"),
+                            (int)golden_number(g, "value_heads"),
+                            (int)golden_number(g, "key"),
+                            (int)golden_number(g, "value"),
+                            4,
+                            chunk};
     struct golden_array q = part(g, name, "q"), v = part(g, name, "v"), before = part(g, name, "before");
     struct delta_rows x = {
         q.rows, q.data, part(g, name, "k").data, v.data, part(g, name, "g").data, part(g, name, "beta").data};

@@ -1,5 +1,5 @@
-/* config.c - see config.h; config_reader.c reads JSON, config_lm.c, config_vision.c and config_quant.c
- * its parts. */
+/* config.c - see config.h; config_reader.c reads JSON, config_lm.c, config_vision.c, config_qwen.c and
+ * config_quant.c its parts. */
 #include "model/config_impl.h"
 
 #include "base/file.h"
@@ -41,8 +41,7 @@ static const char *const files[FILES] = {"config.json", "preprocessor_config.jso
 
 /* ---- the whole ----------------------------------------------------------------------------------------- */
 
-static void read_all(struct reader *config, struct reader *pre, struct reader *gen, struct reader *quant,
-                     struct model_config *c)
+static void read_nemotron(struct reader *config, struct reader *pre, struct model_config *c)
 {
     struct reader lm = reader_inside(config, "llm_config|text_config");
     struct reader vit = reader_inside(config, "vision_config");
@@ -52,8 +51,19 @@ static void read_all(struct reader *config, struct reader *pre, struct reader *g
         reader_refuse(config, "'llm_config' is missing");
     config_read_language(language, &c->lm);
     c->max_tiles = 1;
+    c->image_open = c->image_close = -1;
     if (c->vision)
         config_read_vision(config, pre, c);
+}
+
+static void read_all(struct reader *config, struct reader *pre, struct reader *gen, struct reader *quant,
+                     struct model_config *c)
+{
+    struct reader lm = reader_inside(config, "llm_config|text_config");
+    if (config_is_qwen(config))
+        config_read_qwen(config, pre, c);
+    else
+        read_nemotron(config, pre, c);
     read_generation(gen, config, &lm, c);
     config_read_quant(config, &lm, quant, c);
 }

@@ -22,7 +22,25 @@ enum {
 };
 
 /* One layer is one sub-layer: h = h + mixer(RMSNorm(h)). */
-enum layer_kind { LAYER_MAMBA = 'M', LAYER_ATTENTION = '*', LAYER_MLP = '-', LAYER_MOE = 'E' };
+enum layer_kind {
+    LAYER_MAMBA = 'M', /* of Nemotron */
+    LAYER_ATTENTION = '*',
+    LAYER_MLP = '-',
+    LAYER_MOE = 'E',
+    LAYER_DELTA = 'D', /* of Qwen3.5 */
+    LAYER_GATED_ATTENTION = 'A',
+    LAYER_SWIGLU = 'S',
+    LAYER_SWIGLU_MOE = 'X',
+};
+
+enum model_family { FAMILY_NEMOTRON, FAMILY_QWEN35 };
+
+/* Rotary positions in time, height and width of an image; text has the same number three times. */
+struct rope_shape {
+    int dims;       /* leading dimensions of a head that are rotated, in pairs (i, i + dims / 2) */
+    float theta;    /* pair i has the frequency theta^(-2i / dims) */
+    int section[3]; /* how many pairs turn with time, height, width, interleaved (model/rope.h) */
+};
 
 /* A mixture of experts. */
 struct moe_config {
@@ -40,6 +58,8 @@ struct lm_config {
     int q_heads, kv_heads, head_dim;
     struct ssm_shape ssm; /* H, P, N, G, K, chunk, limits of the time step */
     bool conv_bias;
+    struct delta_shape delta; /* Gated DeltaNet */
+    struct rope_shape rope;   /* dims 0: no position embedding */
     struct moe_config moe;
     /* multi-token prediction layers: not run, but they tell which vision tower the model has */
     int extra_predictors;
@@ -60,9 +80,16 @@ struct vit_config {
     int native_side; /* the picture is seen at its own pixels, at most so many a side, and its positions are
                       * cut from the table; 0: it is resized to its canvas, and the table with it */
     bool final_norm; /* a LayerNorm without weights follows the tower */
+
+    /* Qwen's tower: a canvas whose sides are multiples of patch * merge. */
+    int frames;                 /* a patch holds the same picture so many times */
+    int merge;                  /* merge^2 neighbouring patches become one row */
+    int table_side;             /* the position table is a square of so many rows */
+    int min_pixels, max_pixels; /* of a canvas */
 };
 
 struct model_config {
+    enum model_family family;
     struct lm_config lm;
     bool vision; /* false: a text model without the members below */
     struct vit_config vit;
@@ -70,6 +97,7 @@ struct model_config {
     int max_tiles;
     bool thumbnail;
     int image_token;                /* id of an image position; -1: the tokenizer's "<image>" */
+    int image_open, image_close;    /* ids around an image; -1: the tokenizer's "<img>" and "</img>" */
     int eos[CONFIG_MAX_EOS], n_eos; /* generation ends with any of these */
     char quant[16];                 /* "FP8", "NVFP4" or another name from the files; "": not quantized */
 };

@@ -87,7 +87,7 @@ static void read_image(struct reader *r, struct model_config *c)
 static const float clip_mean[3] = {0.48145466f, 0.4578275f, 0.40821073f};
 static const float clip_std[3] = {0.26862954f, 0.26130258f, 0.27577711f};
 
-static bool read_triple(struct reader *r, const char *names, float out[3])
+bool config_read_triple(struct reader *r, const char *names, float out[3])
 {
     const json_t *v = r->object ? reader_get(r, names) : NULL;
     if (!v)
@@ -105,10 +105,12 @@ static void read_norm(struct reader *config, struct reader *pre, struct reader *
 {
     memcpy(c->mean, clip_mean, sizeof clip_mean);
     memcpy(c->std, clip_std, sizeof clip_std);
-    bool mean = read_triple(config, "norm_mean", c->mean) ||
-                read_triple(pre, "norm_mean|image_mean", c->mean) || read_triple(vit, "norm_mean", c->mean);
-    bool std = read_triple(config, "norm_std", c->std) || read_triple(pre, "norm_std|image_std", c->std) ||
-               read_triple(vit, "norm_std", c->std);
+    bool mean = config_read_triple(config, "norm_mean", c->mean) ||
+                config_read_triple(pre, "norm_mean|image_mean", c->mean) ||
+                config_read_triple(vit, "norm_mean", c->mean);
+    bool std = config_read_triple(config, "norm_std", c->std) ||
+               config_read_triple(pre, "norm_std|image_std", c->std) ||
+               config_read_triple(vit, "norm_std", c->std);
     if (!mean || !std)
         warn("%s: no 'norm_mean' and 'norm_std'; going on with those of CLIP", config->where);
     for (int i = 0; i < 3; i++)

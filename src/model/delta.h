@@ -10,13 +10,9 @@
 #ifndef HOLORUN_MODEL_DELTA_H
 #define HOLORUN_MODEL_DELTA_H
 
-#include <stdint.h>
+#include "ops/ops.h"
 
-struct delta_shape {
-    int key_heads, value_heads; /* value head j uses key head j / (value_heads / key_heads) */
-    int key, value;             /* dk, dv: widths of a head */
-    int chunk;                  /* tokens; any number gives the same mathematics */
-};
+#include <stdint.h>
 
 /* Rows of T tokens without gaps: q, k [T, key_heads dk] before they are normalised, v [T, value_heads dv],
  * g <= 0 and beta [T, value_heads]. */

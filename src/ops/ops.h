@@ -79,6 +79,14 @@ struct ssm_const {
     const float *d;
 };
 
+/* Sizes of a Gated DeltaNet layer. */
+struct delta_shape {
+    int key_heads, value_heads; /* value head j uses key head j / (value_heads / key_heads) */
+    int key, value;             /* dk, dv: widths of a head */
+    int conv;                   /* K taps */
+    int chunk;                  /* tokens of a chunk; any number gives the same mathematics */
+};
+
 /* A Mamba-2 layer and the states of the sessions in a batch. */
 struct mamba_batch {
     struct tensor conv, conv_bias, norm; /* weights: f32 [C,K], [1,C] or data NULL, [1,H*P] */
@@ -94,6 +102,7 @@ struct route_shape {
     int experts, chosen; /* E, k */
     int groups,
         groups_kept; /* groups of E / groups neighbouring experts; only the kept ones are chosen from */
+    bool softmax;    /* scores are a softmax over all experts instead of sigmoids */
     bool normalise;  /* the weights of a row are divided by their sum */
     float scale;     /* and multiplied by this */
 };
