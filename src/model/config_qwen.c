@@ -1,9 +1,9 @@
 /* config_qwen.c - hyperparameters of the Qwen3.5 family: Gated DeltaNet hybrids, dense or with experts.
  *
- * One file serves Qwen3.5, 3.6, 3.8 and what is trained from them.  A layer of the file is two of ours: a
- * mixer, Gated DeltaNet or gated attention, and a SwiGLU MLP or a mixture of such experts.  What the code that
- * defines the family always does, whatever its files say (norms of 1 + w, normalised routing, an output gate),
- * is not read; a key that says otherwise is refused.
+ * One file serves Qwen3.5, 3.6, 3.8 and what is trained from them.  A layer of the file is two of ours:
+ * a mixer, Gated DeltaNet or gated attention, and a SwiGLU MLP or a mixture of such experts.  What the
+ * code that defines the family always does, whatever its files say (norms of 1 + w, normalised routing,
+ * an output gate), is not read; a key that says otherwise is refused.
  */
 #include "model/config_impl.h"
 

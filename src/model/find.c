@@ -2,6 +2,7 @@
 #include "model/find.h"
 
 #include "base/file.h"
+#include "model/known.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -45,6 +46,8 @@ char *model_find(const char *option, struct err *e)
     if (option && *option) {
         if (is_model(option))
             return xstrdup(option);
+        if (!file_exists(option) && (known_find(option) || strchr(option, '@') || known_is_repo(option)))
+            return known_pulled(option, e);
         refuse(option, e);
         return NULL;
     }

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/flag.h"
 
+#include <ctype.h>
 #include <curl/curl.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -78,12 +79,13 @@ static size_t on_body(char *data, size_t size, size_t n, void *arg)
     if (x->too_long)
         return CURL_WRITEFUNC_ERROR;
     curl_easy_getinfo(x->easy, CURLINFO_RESPONSE_CODE, &status);
-    if (status != 200 || !x->q->on_data) {
+    x->out->status = (int)status; /* for on_data */
+    if ((status != 200 && status != 206) || !x->q->on_data) {
         buf_put(&x->out->body, data, n);
         return n;
     }
-    x->out->received = true;
     x->enough = x->q->on_data(x->q->arg, data, n) != 0;
+    x->out->received = true;
     return x->enough ? CURL_WRITEFUNC_ERROR : n;
 }
 
@@ -131,6 +133,18 @@ static size_t on_header(char *line, size_t size, size_t n, void *arg)
     }
     free(value);
     return n;
+}
+
+char *http_escape_path(const char *path)
+{
+    struct buf b;
+    buf_init(&b, 4096);
+    for (const unsigned char *p = (const unsigned char *)path; *p; p++)
+        if (isalnum(*p) || strchr("/-_.~", *p))
+            buf_putc(&b, (char)*p);
+        else
+            buf_printf(&b, "%%%02X", *p);
+    return buf_take(&b);
 }
 
 /* ---- the exchange ------------------------------------------------------------------------------ */

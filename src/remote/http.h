@@ -25,8 +25,9 @@ struct http_request {
     void (*on_turn)(void *arg);        /* every 20 ms, for whoever sets that flag by the clock; may be NULL */
     double connect_s, first_s, idle_s; /* to connect, to the first byte, between bytes; 0: 10, 300, 120 */
     size_t max_bytes;                  /* of the reply; 0: 64 MiB */
-    /* The body of a reply with status 200 as it arrives; non-zero ends the exchange as if it were complete.
-     * NULL: it goes into reply.body, as those of other statuses do. */
+    /* The body of a reply with status 200 or 206 as it arrives, when status and headers are known;
+     * non-zero ends the exchange as if it were complete. NULL: it goes into reply.body, as those of
+     * other statuses do. */
     int (*on_data)(void *arg, const char *data, size_t n);
     void *arg;
 };
@@ -35,7 +36,7 @@ struct http_reply {
     int status;         /* 200 */
     double retry_after; /* seconds that the server asks for; 0: none */
     char type[64];      /* of the content, without parameters: "text/event-stream" */
-    char location[512]; /* of a redirect; "" */
+    char location[4096]; /* of a redirect; "" */
     struct buf body;
     bool broken;   /* -1 because the connection failed or timed out: the request may be sent again */
     bool received; /* some of a body of status 200 had arrived */
@@ -45,5 +46,8 @@ struct http_reply {
  * http_reply_free in both cases. */
 int http_send(struct http_client *c, const struct http_request *q, struct http_reply *out, struct err *e);
 void http_reply_free(struct http_reply *r);
+
+/* A path or a part of one as it stands in an address; the caller frees it. */
+char *http_escape_path(const char *path);
 
 #endif

@@ -31,8 +31,9 @@ int xtrap_end(struct xtrap *t);                  /* syncs; returns the first X e
 /* Makes Xlib thread-safe and installs the handlers; before the process's first XOpenDisplay. */
 void xtrap_setup(void);
 
-/* XOpenDisplay(), but NULL also when the server dies meanwhile or a local server does not answer for 10 s
- * (it would block every thread that opens a display); a refusing local server costs no line on stderr.  A connection that is lost later sets *lost. */
+/* XOpenDisplay(), but NULL also when the server dies meanwhile or a local server does not answer for 10
+ * s (it would block every thread that opens a display); a refusing local server costs no line on stderr.
+ * A connection that is lost later sets *lost. */
 Display *xtrap_open(const char *display, atomic_bool *lost);
 
 /* XCloseDisplay(), but of a lost display only the socket: libXext asks the server while it closes, and

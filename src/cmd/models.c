@@ -1,0 +1,123 @@
+/* models.c - `holorun models` lists the models that are known: what they are for, what they take, and about
+ * how long a step would be here.
+ *
+ * A step reads one screenshot and some text and writes 100 tokens.  Its time is arithmetic over the measured
+ * rate of products plus bytes over the measured memory bandwidth: what `plan` says of a directory, for models
+ * that are not here yet.
+ */
+#include "cmd/commands.h"
+
+#include "base/bar.h"
+#include "bench/bench.h"
+#include "capacity/memory.h"
+#include "model/known.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { TEXT_TOKENS = 300, REPLY_TOKENS = 100 };
+
+struct settings {
+    double bandwidth, flops;
+    int threads;
+    bool json;
+};
+
+static const struct option_spec options[] = {
+    {"bandwidth", 0, OPTION_NUMBER, offsetof(struct settings, bandwidth), "GB/S", 0, 1e6, "0",
+     "memory bandwidth; 0 to measure this machine", NULL},
+    {"flops", 0, OPTION_NUMBER, offsetof(struct settings, flops), "TFLOP/S", 0, 1e6, "0",
+     "rate of bf16 products; 0 to measure this machine", NULL},
+    {"threads", 0, OPTION_INT, offsetof(struct settings, threads), "N", 0, 256, "0",
+     "threads for measuring, 0 for one per core", "HOLORUN_THREADS"},
+    JSON_OPTION(struct settings),
+    {0},
+};
+
+const struct command models_command = {
+    "models",
+    "",
+    "list the models that 'pull' knows by name, and what fits this machine",
+    "The time of a step (a screenshot of 1920x1080 read, 100 tokens written) follows from the model's size "
+    "and this machine's rates, measured now: an upper limit of speed. 'fits' names the storage type of the "
+    "weights that this machine's free memory has room for.",
+    "holorun models\nholorun models --json | jq -r '.[] | select(.fits) | .name'\n",
+    options,
+    cmd_models};
+
+static int measure(struct settings *s, struct err *e)
+{
+    struct bench k = {.section = "", .repeat = 1, .brief = true};
+    if (s->bandwidth > 0 && s->flops > 0)
+        return 0;
+    k.pool = pool_new(s->threads);
+    k.b = backend_cpu(NULL, k.pool, e);
+    if (k.b) {
+        bench_peak(&k);
+        s->bandwidth = s->bandwidth > 0 ? s->bandwidth : k.memory;
+        s->flops = s->flops > 0 ? s->flops : (k.peak_bf16 > k.peak_f32 ? k.peak_bf16 : k.peak_f32) / 1e3;
+    }
+    backend_free(k.b);
+    pool_free(k.pool);
+    return s->flops > 0 ? 0 : -1;
+}
+
+/* The widest storage type that leaves a quarter of the free memory; NULL: none. */
+static const char *fitting(const struct known_model *m, double room, double *bits)
+{
+    static const struct {
+        const char *name;
+        double bits;
+    } forms[] = {{"bf16", 16}, {"int8", 8.25}, {"int4", 4.5}};
+    double all = (m->language + m->vision) * 1e6;
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
+        if (all * forms[i].bits / 8 + 1e9 < 0.75 * room) {
+            *bits = forms[i].bits;
+            return forms[i].name;
+        }
+    return NULL;
+}
+
+static double step_seconds(const struct known_model *m, const struct settings *s, double bits)
+{
+    double products = 2e6 * (m->active * (m->tokens + TEXT_TOKENS) + m->vision * m->patches);
+    double bytes = m->active * 1e6 * bits / 8 * REPLY_TOKENS;
+    return products / (s->flops * 1e12) + bytes / (s->bandwidth * 1e9);
+}
+
+int cmd_models(int argc, char **argv)
+{
+    struct err e = ERR_INIT;
+    struct settings s = {0};
+    int n = options_parse(&models_command, &s, argc, argv, &e);
+    if (n < 0)
+        return options_refuse(&models_command, &e);
+    if (measure(&s, &e))
+        return options_failed(&e);
+    double room = (double)memory_available(NULL);
+    json_t *list = json_array();
+    if (!s.json)
+        printf("%-16s %7s  %-5s %-11s %-6s  %-18s %s\n", "name", "GB", "fits", "a step", "here", "licence",
+               "for");
+    for (const struct known_model *m = known_models; m->name; m++) {
+        char *folder = known_pulled(m->name, NULL), step[32] = "-";
+        double bits = 0, seconds = 0;
+        const char *form = fitting(m, room, &bits);
+        if (form)
+            bar_time(seconds = step_seconds(m, &s, bits), step);
+        json_array_append_new(list,
+                              json_pack("{s:s, s:s, s:s, s:s, s:f, s:s?, s:f, s:s?}", "name", m->name,
+                                        "repository", m->repo, "for", m->purpose, "licence", m->licence, "gb",
+                                        m->gb, "fits", form, "step_seconds", seconds, "folder", folder));
+        if (!s.json)
+            printf("%-16s %7.1f  %-5s %-11s %-6s  %-18s %s\n", m->name, m->gb, form ? form : "no", step,
+                   folder ? "pulled" : "-", m->licence, m->purpose);
+        free(folder);
+    }
+    if (s.json) {
+        json_dumpf(list, stdout, JSON_COMPACT);
+        putchar('\n');
+    }
+    json_decref(list);
+    return 0;
+}

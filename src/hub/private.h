@@ -1,0 +1,34 @@
+/* private.h - what the files of this room share. */
+#ifndef HOLORUN_HUB_PRIVATE_H
+#define HOLORUN_HUB_PRIVATE_H
+
+#include "base/bar.h"
+#include "gate/secret.h"
+#include "hub/hub.h"
+#include "remote/http.h"
+
+struct hub {
+    struct pull_options o;
+    struct http_client *http;
+    struct secrets *token; /* NULL: none */
+    char *endpoint, *folder, *locks;
+    char *before; /* see hub_before */
+    struct hub_listing list;
+    struct bar bar;
+    uint64_t here; /* bytes of the listing that are on the disk */
+};
+
+/* GET, following up to 5 redirects; the token goes to the host of the endpoint only.  0 with status 200
+ * or 206. */
+int hub_get(struct hub *h, const char *url, struct http_request *q, struct http_reply *out, struct err *e);
+enum { HUB_TRIES = 5 };
+/* Whether a request that failed so may be sent again; says so and sleeps before it says yes.  try: from 0. */
+bool hub_again(const struct http_reply *r, int try, const struct err *why);
+
+/* One file into blobs/HASH. */
+int hub_fetch(struct hub *h, const struct hub_file *f, struct err *e);
+/* Bytes of a file that are here: all of them, a part, or none. */
+uint64_t hub_present(const struct hub *h, const struct hub_file *f);
+void hub_show(struct hub *h, const struct hub_file *f);
+
+#endif

@@ -1,0 +1,141 @@
+/* known.c - see known.h.
+ *
+ * Sizes are those of the publishers' files; a step's cost follows from the parameters (cmd/models.c).
+ */
+#include "model/known.h"
+
+#include "base/buf.h"
+#include "base/file.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#define APACHE "Apache-2.0"
+#define NVIDIA "NVIDIA open model"
+
+/* clang-format off */
+const struct known_model known_models[] = {
+    {"holo3.1-0.8b", "Hcompany/Holo-3.1-0.8B", "any machine", APACHE,
+     2.2, 753, 753, 101, 2040, 8160},
+    {"holo3.1-4b", "Hcompany/Holo-3.1-4B", "a card of 12 GB, or patience", APACHE,
+     10.4, 4206, 4206, 334, 2040, 8160},
+    {"holo3.1-9b", "Hcompany/Holo-3.1-9B", "a card of 24 GB", APACHE,
+     18.8, 8954, 8954, 456, 2040, 8160},
+    {"holo3.1-35b-a3b", "Hcompany/Holo-3.1-35B-A3B", "the best of its family; much memory", APACHE,
+     70.2, 34661, 2946, 447, 2040, 8160},
+    {"holotron-12b", "Hcompany/Holotron-12B", "many sessions on one large card", NVIDIA,
+     26.4, 12310, 12310, 653, 3328, 13312},
+    {0},
+};
+/* clang-format on */
+
+const struct known_model *known_find(const char *name)
+{
+    for (const struct known_model *m = known_models; m->name; m++)
+        if (!strcasecmp(m->name, name) || !strcasecmp(m->repo, name))
+            return m;
+    return NULL;
+}
+
+/* A part of a repository's name: letters, digits, '-', '_', '.', neither ".." nor "--" in it. */
+static bool is_part(const char *s, size_t n)
+{
+    if (n == 0 || n > 96 || !isalnum((unsigned char)s[0]))
+        return false;
+    for (size_t i = 0; i < n; i++) {
+        bool twice = i && s[i] == s[i - 1] && (s[i] == '.' || s[i] == '-');
+        if (twice || (!isalnum((unsigned char)s[i]) && !strchr("-_.", s[i])))
+            return false;
+    }
+    return true;
+}
+
+bool known_is_repo(const char *text)
+{
+    const char *slash = strchr(text, '/');
+    return slash && is_part(text, (size_t)(slash - text)) && is_part(slash + 1, strlen(slash + 1));
+}
+
+char *known_cache(struct err *e)
+{
+    static const struct {
+        const char *variable, *below;
+    } places[] = {{"HF_HUB_CACHE", ""},
+                  {"HF_HOME", "/hub"},
+                  {"XDG_CACHE_HOME", "/huggingface/hub"},
+                  {"HOME", "/.cache/huggingface/hub"}};
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        const char *at = getenv(places[i].variable);
+        if (at && *at == '/')
+            return xasprintf("%s%s", at, places[i].below);
+        if (at && *at) {
+            err_set(e, ERR_ENV, "%s is '%s'; it must be an absolute path", places[i].variable, at);
+            return NULL;
+        }
+    }
+    err_set(e, ERR_ENV, "HOME is not set; HF_HOME names the folder for models");
+    return NULL;
+}
+
+char *known_folder(const char *cache, const char *repo)
+{
+    const char *slash = strchr(repo, '/');
+    return xasprintf("%s/models--%.*s--%s", cache, (int)(slash - repo), repo, slash + 1);
+}
+
+static bool is_commit(const char *s)
+{
+    return strlen(s) == 40 && strspn(s, "0123456789abcdef") == 40;
+}
+
+/* The commit that a branch or tag of a pulled repository stands for; NULL: not pulled. */
+static char *read_ref(const char *folder, const char *revision)
+{
+    char *path = xasprintf("%s/refs/%s", folder, revision), *text = NULL;
+    size_t len;
+    if (is_commit(revision))
+        text = xstrdup(revision);
+    else if (!strstr(revision, "..") && file_read(path, 64, &text, &len, NULL) == 0)
+        text[strcspn(text, " \r\n")] = 0;
+    if (text && !is_commit(text)) {
+        free(text);
+        text = NULL;
+    }
+    free(path);
+    return text;
+}
+
+char *known_pulled(const char *name, struct err *e)
+{
+    const struct known_model *m = known_find(name);
+    char *repo = xstrdup(m ? m->repo : name), *at = strchr(repo, '@'), *found = NULL;
+    if (at)
+        *at = 0;
+    if (!m && (m = known_find(repo))) {
+        free(repo);
+        repo = xstrdup(m->repo);
+    }
+    char *cache = known_is_repo(repo) ? known_cache(e) : NULL;
+    char *folder = cache ? known_folder(cache, repo) : NULL;
+    const char *revision = strchr(name, '@') ? strchr(name, '@') + 1 : "main";
+    char *commit = folder ? read_ref(folder, revision) : NULL;
+    if (commit) {
+        char *config = xasprintf("%s/snapshots/%s/config.json", folder, commit);
+        if (file_exists(config)) {
+            *strrchr(config, '/') = 0;
+            found = xstrdup(config);
+        }
+        free(config);
+    }
+    if (cache && !found)
+        err_set(e, ERR_MODEL, "'%s' is not on this machine; 'holorun pull %s' fetches it", name, name);
+    else if (!cache && !known_is_repo(repo))
+        err_set(e, ERR_MODEL, "'%s' is neither a folder nor a model; 'holorun models' lists those", name);
+    free(commit);
+    free(folder);
+    free(cache);
+    free(repo);
+    return found;
+}

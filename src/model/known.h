@@ -1,0 +1,40 @@
+/* known.h - models that are known by name, and where a pulled one lies on this machine.
+ *
+ * Pulled models lie in the folder that other programs for such models share:
+ *     CACHE/models--ORG--NAME/refs/main               the commit that the name stands for
+ *                             snapshots/COMMIT/...    the files of a commit, links into blobs
+ *                             blobs/HASH
+ * CACHE is $HF_HUB_CACHE, $HF_HOME/hub, or huggingface/hub below $XDG_CACHE_HOME (~/.cache).
+ */
+#ifndef HOLORUN_MODEL_KNOWN_H
+#define HOLORUN_MODEL_KNOWN_H
+
+#include "base/err.h"
+
+#include <stddef.h>
+
+struct known_model {
+    const char *name; /* what is typed: "holo3.1-0.8b" */
+    const char *repo; /* "Hcompany/Holo-3.1-0.8B" */
+    const char *purpose, *licence;
+    double gb;                       /* 1e9 bytes of the files */
+    double language, active, vision; /* 1e6 parameters: of the language model, of one token, of the tower */
+    int tokens, patches;             /* of a screenshot of 1920x1080 */
+};
+
+extern const struct known_model known_models[]; /* ends with {0}; the smallest of a family first */
+
+/* By name or repository, capitals or not; NULL: not known. */
+const struct known_model *known_find(const char *name);
+
+/* Whether a text is a repository, ORG/NAME as the hub allows it. */
+bool known_is_repo(const char *text);
+
+/* The folders above; the caller frees them. */
+char *known_cache(struct err *e);
+char *known_folder(const char *cache, const char *repo);
+
+/* The snapshot of a name, a repository or REPO@REVISION that was pulled whole; NULL with what to do. */
+char *known_pulled(const char *name, struct err *e);
+
+#endif
