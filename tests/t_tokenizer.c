@@ -245,7 +245,8 @@ static void t_refusals(void **state)
     SPOILT(pre, "{\"type\":\"ByteLevel\",\"add_prefix_space\":true}", "add_prefix_space");
     SPOILT(model, "\"byte_fallback\":true,", "byte level");
     SPOILT(model, "\"type\":\"Unigram\",", "duplicate");
-    SPOILT(root, "\"normalizer\":{\"type\":\"NFC\"},", "normalizer");
+    SPOILT(root, "\"normalizer\":{\"type\":\"NFKC\"},", "NFKC");
+    SPOILT(root, "\"normalizer\":{\"type\":\"Sequence\",\"normalizers\":[{\"type\":\"NFC\"}]},", "Sequence");
     SPOILT(root, "\"x\":", "line");
     struct err e = ERR_INIT;
     assert_null(tokenizer_parse("[]", 2, &e));

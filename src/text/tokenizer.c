@@ -2,7 +2,8 @@
  *
  * Encoding has four stages, each of which splits its text for the next:
  *   encode_parts   at added tokens, in parts where they are recognised
- *   encode_plain   into valid UTF-8 and other bytes, which become byte tokens
+ *   encode_plain   into valid UTF-8, in normal form C where the file asks for it, and other bytes, which
+ *                  become byte tokens
  *   encode_split   by one regular expression after the other, into matches and gaps
  *   encode_word    byte-pair merges: of all neighbours the pair with the lowest rank is merged first
  * Candidate pairs are kept in a heap, so that a word of n bytes costs n log n.
@@ -89,6 +90,7 @@ struct encoder { /* scratch of one call */
     pcre2_match_data *match;
     const char *text, *known; /* the text being split, and what patterns see of it */
     struct buf room;          /* of `known` */
+    struct buf normal;        /* of `text`, when it is normalised */
     struct symbol *symbols;
     struct candidate *heap;
     int cap, heap_n;
@@ -217,13 +219,18 @@ static void encode_split(struct encoder *x, int stage, const char *s, size_t n)
 
 enum { SPLIT_MAX = 1 << 24 }; /* positions are ints: longer texts are split here, wherever that is */
 
+static void encode_text(struct encoder *x, const char *s, size_t n)
+{
+    x->text = x->t->nfc ? tokenizer_nfc(s, &n, &x->normal) : s;
+    x->known = tokenizer_known(x->text, n, &x->room);
+    encode_split(x, 0, x->text, n);
+}
+
 static void encode_plain(struct encoder *x, const char *s, size_t n)
 {
     while (n) {
         size_t valid = utf8_valid_prefix(s, n < SPLIT_MAX ? n : SPLIT_MAX);
-        x->text = s;
-        x->known = tokenizer_known(s, valid, &x->room);
-        encode_split(x, 0, s, valid);
+        encode_text(x, s, valid);
         s += valid;
         n -= valid;
         if (n && valid == 0) {
@@ -276,11 +283,13 @@ void tokenizer_encode_parts(const struct tokenizer *t, const struct text_part *p
     struct buf plain;
     buf_init(&plain, (size_t)-1 / 4);
     buf_init(&x.room, (size_t)-1 / 4);
+    buf_init(&x.normal, (size_t)-1 / 4);
     for (int i = 0; i < n; i++)
         scan_part(&x, &parts[i], &plain);
     flush_plain(&x, &plain, NULL);
     buf_free(&plain);
     buf_free(&x.room);
+    buf_free(&x.normal);
     pcre2_match_data_free(x.match);
     free(x.symbols);
     free(x.heap);

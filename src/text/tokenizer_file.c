@@ -1,6 +1,6 @@
 /* tokenizer_file.c - reads a tokenizer.json.
  *
- * It supports what this family publishes: byte-level BPE, no normalizer, a pre-tokenizer of Split and
+ * It supports what these families publish: byte-level BPE, no normalizer or NFC, a pre-tokenizer of Split and
  * ByteLevel steps.  Anything else would change the ids and is refused by name.
  *
  * The vocabulary and the merges are read in place (tokenizer_json.c), the rest as JSON values.  A byte-level
@@ -329,12 +329,21 @@ static int check_kind(const json_t *root, const json_t *model, struct err *e)
     const char *type = json_string_value(json_object_get(model, "type"));
     if (!type || strcmp(type, "BPE") != 0)
         return err_set(e, ERR_MODEL, "model '%s' is not implemented, only BPE", type ? type : "none");
-    if (!is_empty(json_object_get(root, "normalizer")))
-        return err_set(e, ERR_MODEL, "it has a normalizer, which is not implemented");
     if (!is_empty(json_object_get(model, "continuing_subword_prefix")) ||
         !is_empty(json_object_get(model, "end_of_word_suffix")) ||
         json_is_true(json_object_get(model, "byte_fallback")))
         return err_set(e, ERR_MODEL, "its BPE is not at byte level, which is not implemented");
+    return 0;
+}
+
+static int read_normalizer(struct tokenizer *t, const json_t *normalizer, struct err *e)
+{
+    const char *type = json_string_value(json_object_get(normalizer, "type"));
+    if (is_empty(normalizer))
+        return 0;
+    if (!type || strcmp(type, "NFC") != 0)
+        return err_set(e, ERR_MODEL, "normalizer '%s' is not implemented, only NFC", type ? type : "none");
+    t->nfc = true;
     return 0;
 }
 
@@ -355,8 +364,9 @@ static int read_parts(struct tokenizer *t, const struct file_parts *p, struct er
     t->size = top + 1;
     t->tokens = xcalloc((unsigned long)t->size, sizeof *t->tokens);
     t->ignore_merges = json_is_true(json_object_get(model, "ignore_merges"));
-    if (read_added(t, added, e) || read_vocab(t, p->vocab, &top, e) || index_plain(t, e) ||
-        index_added(t, e) || read_merges(t, p->merges, e))
+    if (read_normalizer(t, json_object_get(p->root, "normalizer"), e) || read_added(t, added, e) ||
+        read_vocab(t, p->vocab, &top, e) || index_plain(t, e) || index_added(t, e) ||
+        read_merges(t, p->merges, e))
         return -1;
     return tokenizer_read_splits(t, json_object_get(p->root, "pre_tokenizer"), e);
 }

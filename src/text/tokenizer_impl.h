@@ -40,7 +40,8 @@ struct tokenizer {
     pcre2_code *splits[TOKENIZER_MAX_SPLITS];
     bool literal[TOKENIZER_MAX_SPLITS]; /* a text, not a pattern */
     int n_splits;
-    bool trained_split; /* the pattern is that of the training */
+    bool trained_split; /* the pattern is that of a training */
+    bool nfc;           /* text is brought into normal form C before it is split */
     bool ignore_merges; /* a word that is a token needs no merging */
 };
 
@@ -53,6 +54,9 @@ int tokenizer_read_splits(struct tokenizer *t, const json_t *pre_tokenizer, stru
 /* A text of n bytes of UTF-8 as the split patterns see it (tokenizer_unicode.c): s itself, or a copy in
  * `room` with stand-ins at the same bytes, valid until the next call with that room. */
 const char *tokenizer_known(const char *s, size_t n, struct buf *room);
+
+/* A valid UTF-8 text of *n bytes in normal form C (tokenizer_nfc.c): s itself, or a copy in `room` of *n bytes. */
+const char *tokenizer_nfc(const char *s, size_t *n, struct buf *room);
 
 /* ---- tokenizer_json.c: the two long parts of a tokenizer.json, read in place --------------------------- */
 

@@ -11,11 +11,27 @@ enum { MAX_PATTERN = 4096 };
 static const char gpt2_split[] =
     "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+";
 
-/* Tekken's: digits one by one, words by their case. */
-static const char trained_split[] =
+/* Those that known models were trained with. */
+static const char *const trained_splits[] = {
+    /* Tekken's: digits one by one, words by their case. */
     "[^\\r\\n\\p{L}\\p{N}]?[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]*[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]+|"
     "[^\\r\\n\\p{L}\\p{N}]?[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]+[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]*|"
-    "\\p{N}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+";
+    "\\p{N}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+",
+    /* Qwen3.5's: marks belong to letters. */
+    "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?[\\p{L}\\p{M}]+|\\p{N}|"
+    " ?[^\\s\\p{L}\\p{M}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+",
+    /* Qwen2's and Qwen3's. */
+    "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|"
+    "\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+",
+};
+
+static bool is_trained(const char *pattern)
+{
+    bool found = false;
+    for (size_t i = 0; pattern && i < sizeof trained_splits / sizeof *trained_splits; i++)
+        found = found || !strcmp(pattern, trained_splits[i]);
+    return found;
+}
 
 /* Published patterns are written for Oniguruma and Rust's regex, whose \s is Unicode's White_Space; PCRE2's
  * has U+180E, too.  Syntax that differs otherwise is refused. */
@@ -82,7 +98,7 @@ static int read_split(struct tokenizer *t, const json_t *step, struct err *e)
         return err_set(e, ERR_MODEL, "split behaviour '%s' is not implemented", behavior ? behavior : "none");
     if (!regex && !literal)
         return err_set(e, ERR_MODEL, "a split step has no pattern");
-    t->trained_split = regex && !strcmp(regex, trained_split);
+    t->trained_split = is_trained(regex);
     return add_split(t, regex ? regex : literal, !regex, e);
 }
 

@@ -145,12 +145,12 @@ class Draws:
         return ((z ^ z >> 31) >> 32) * n >> 32
 
 
-def draw_text(index, kinds):
-    d, out = Draws(SEED << 32 | index), []
+def draw_text(index, kinds, words=WORDS, seed=SEED):
+    d, out = Draws(seed << 32 | index), []
     for _ in range(1 + d.below(16)):
         k = d.below(len(kinds) + 4)
         if k >= len(kinds):
-            out.append(WORDS[d.below(len(WORDS))])
+            out.append(words[d.below(len(words))])
             continue
         n = 1 + d.below(8)
         if d.below(40) == 0:
@@ -195,18 +195,27 @@ def hash_texts(texts):
     return h.hexdigest()
 
 
-def blocks(texts, size, tokenizer, bare, tik):
+def blocks(texts, size, tokenizer, bare, tik=None):
+    """tik: another implementation, which must agree."""
     out = []
     for i in range(0, len(texts), size):
         part = texts[i:i + size]
         inert = [e.ids for e in bare.encode_batch(part, add_special_tokens=False)]
         marked = [e.ids for e in tokenizer.encode_batch(part, add_special_tokens=False)]
-        for t, ids in zip(part, inert):
+        for t, ids in zip(part, inert if tik else []):
             other = [SPECIAL + r for r in tik.encode_ordinary(t)]
             if ids != other:
                 sys.exit(f"tokenizers and tiktoken disagree on {t!r}:\n{ids}\n{other}")
         out.append({"texts": hash_texts(part), "special": hash_ids(marked), "plain": hash_ids(inert)})
     return out
+
+
+def write_root(path, root):
+    lines = ",\n".join(f" {json.dumps(k)}: " + (
+        "[\n" + ",\n".join("  " + json.dumps(v) for v in value) + "\n ]" if k.endswith("blocks") else json.dumps(value))
+        for k, value in root.items())
+    with open(path, "w", encoding="utf-8") as f:
+        f.write("{\n" + lines + "\n}\n")
 
 
 def main():
@@ -234,11 +243,7 @@ def main():
         "blocks": blocks([draw_text(i, kinds) for i in range(TEXTS)], BLOCK, tokenizer, bare, tik),
         "chars_blocks": blocks([f"a{c}B{c}{c}1 {c}\n{c} " for c in chars], CHARS, tokenizer, bare, tik),
     }
-    lines = ",\n".join(f" {json.dumps(k)}: " + (
-        "[\n" + ",\n".join("  " + json.dumps(v) for v in value) + "\n ]" if k.endswith("blocks") else json.dumps(value))
-        for k, value in root.items())
-    with open(os.path.join(out, "texts.json"), "w", encoding="utf-8") as f:
-        f.write("{\n" + lines + "\n}\n")
+    write_root(os.path.join(out, "texts.json"), root)
 
 
 if __name__ == "__main__":
