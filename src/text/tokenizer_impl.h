@@ -55,7 +55,8 @@ int tokenizer_read_splits(struct tokenizer *t, const json_t *pre_tokenizer, stru
  * `room` with stand-ins at the same bytes, valid until the next call with that room. */
 const char *tokenizer_known(const char *s, size_t n, struct buf *room);
 
-/* A valid UTF-8 text of *n bytes in normal form C (tokenizer_nfc.c): s itself, or a copy in `room` of *n bytes. */
+/* A valid UTF-8 text of *n bytes in normal form C (tokenizer_nfc.c): s itself, or a copy in `room` of *n
+ * bytes. */
 const char *tokenizer_nfc(const char *s, size_t *n, struct buf *room);
 
 /* ---- tokenizer_json.c: the two long parts of a tokenizer.json, read in place --------------------------- */

@@ -1,10 +1,11 @@
-/* tokenizer_nfc.c - Unicode's normal form C, as tokenizers with a normalizer "NFC" apply it before they split.
+/* tokenizer_nfc.c - Unicode's normal form C, as tokenizers with a normalizer "NFC" apply it before they
+ * split.
  *
- * GLib composes, with the Unicode tables of the machine it runs on.  Hugging Face tokenizers, with which these
- * models were trained, has tables of Unicode 9: to it, a combining mark that is newer is an ordinary character,
- * which moves past nothing and joins with nothing.  So a text is normalised in stretches between such
- * characters, which are copied as they are.  What Unicode 9 knew has not changed since, by its stability
- * policy: the result is the same on every machine.
+ * GLib composes, with the Unicode tables of the machine it runs on.  Hugging Face tokenizers, with which
+ * these models were trained, has tables of Unicode 9: to it, a combining mark that is newer is an
+ * ordinary character, which moves past nothing and joins with nothing.  So a text is normalised in
+ * stretches between such characters, which are copied as they are.  What Unicode 9 knew has not changed
+ * since, by its stability policy: the result is the same on every machine.
  */
 #include "text/tokenizer_impl.h"
 
