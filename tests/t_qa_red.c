@@ -18,7 +18,8 @@ static const struct way {
     const char *name, *keys, *reply; /* of the test `bad` */
     const char *option, *value;
     int code;
-    const char *group; /* of `bad`; NULL: the suite is killed before there is a page */
+    const char *
+        group; /* of `bad`, " not run" with the other on a slow machine; NULL: killed before there is a page */
     enum end end;
 } ways[] = {
     {"out of steps", "    steps: 1\n" TRUE_CHECK, CLICK(400, 400) CLICK(400, 400) ANSWER("Done."), NULL, NULL,
@@ -32,7 +33,7 @@ static const struct way {
     {"a judge that does not know", "    checks: [{kind: judge, ask: Is it there?}]\n", ANSWER("Done."), NULL,
      NULL, ERR_UNSURE, "1 inconclusive", ENDS},
     {"no program", "    start: exit 7\n" TRUE_CHECK, ANSWER("Done."), NULL, NULL, ERR_ENV, "1 error", ENDS},
-    {"the suite out of time", TRUE_CHECK, ANSWER("Done."), "--max-time", "0.05", ERR_TIME, "1 not run", ENDS},
+    {"the suite out of time", TRUE_CHECK, ANSWER("Done."), "--max-time", "0.05", ERR_TIME, " not run", ENDS},
     {"stopped", TRUE_CHECK, WAIT(60) ANSWER("Done."), NULL, NULL, ERR_STOPPED, "1 stopped", STOPPED},
     {"killed", TRUE_CHECK, WAIT(60) ANSWER("Done."), NULL, NULL, -1, NULL, KILLED},
 };
@@ -121,7 +122,8 @@ static void check_all(const struct qa_program *q, const struct way *w)
     assert_int_equal(json_integer_value(json_object_get(q->results, "exit_code")), w->code);
     char *page = text_of(q, "out.d/report.html"), *summary = text_of(q, "summary.md");
     const char *headline = strstr(page, "<span class=\"status bad\">");
-    if (!headline || strncmp(headline + 25, w->group, strlen(w->group)) != 0)
+    const char *says = headline ? headline + 25 : "";
+    if (strncmp(*w->group == ' ' ? says + strspn(says, "12") : says, w->group, strlen(w->group)) != 0)
         fail_msg("%s: the page says %.80s", w->name, strstr(page, "<span class=\"status"));
     if (!strstr(summary, "## \xe2\x9d\x8c quality: ") || !strstr(summary, w->group))
         fail_msg("%s: %.200s", w->name, summary);

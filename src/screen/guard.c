@@ -98,10 +98,13 @@ static void drop_events(struct guard_thread *y) /* every client gets MappingNoti
 
 static void release_for_hung(struct guard_thread *y)
 {
-    if (is_connected(y) && held_release_file(y->path, y->dpy)) {
-        y->of->tripped = true;
+    if (!is_connected(y))
+        return;
+    y->of->tripped = true; /* first: a run that wakes now must not press anything anew */
+    if (held_release_file(y->path, y->dpy))
         warn("the run on display '%s' hangs; its keys and buttons are released", y->display);
-    }
+    else
+        y->of->tripped = false;
 }
 
 /* Takes the file's lock first, so that a run that has begun meanwhile is left alone. */
