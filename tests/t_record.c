@@ -56,7 +56,7 @@ static void press(unsigned button, int times)
 {
     for (int i = 0; i < times; i++) {
         XTestFakeButtonEvent(dpy, button, True, CurrentTime);
-        pause_ms(20);
+        pause_ms(times == 1 ? 120 : 20); /* a program that ends with the click can be asked before */
         XTestFakeButtonEvent(dpy, button, False, CurrentTime);
         pause_ms(40);
     }
