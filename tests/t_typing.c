@@ -308,6 +308,95 @@ static void t_gtk(void **state)
     report("zenity", right, n, ms);
 }
 
+/* ---- nobody reads ------------------------------------------------------------------------------- */
+
+struct focus { /* what has the keyboard at first; another thread gives it to `next` after a while */
+    Display *dpy;
+    Window next;
+    int after_ms;
+};
+
+static void *give_focus(void *arg)
+{
+    const struct focus *f = arg;
+    clock_sleep_ms(f->after_ms);
+    XSetInputFocus(f->dpy, f->next, RevertToNone, CurrentTime);
+    XSync(f->dpy, False);
+    return NULL;
+}
+
+#define LETTERS "abcdefghijklmnopqrstuvwxyz"
+static const char long_text[] = LETTERS LETTERS LETTERS LETTERS LETTERS LETTERS LETTERS LETTERS;
+
+/* Types while the keyboard goes from one window to another; "" or the reason. */
+static const char *type_while(struct screen *s, Display *dpy, Window first, Window next, int after_ms)
+{
+    static struct err e;
+    pthread_t thread;
+    struct focus f = {dpy, next, after_ms};
+    e = (struct err)ERR_INIT;
+    XSetInputFocus(dpy, first, RevertToNone, CurrentTime);
+    XSync(dpy, False);
+    pthread_create(&thread, NULL, give_focus, &f);
+    int rc = screen_type(s, long_text, strlen(long_text), &e);
+    pthread_join(thread, NULL);
+    return rc ? e.text : "";
+}
+
+static void assert_unsure(const char *case_name, const char *said, const char *why)
+{
+    if (!strstr(said, "unsure") || !strstr(said, why))
+        fail_msg("%s: '%s'", case_name, said);
+}
+
+static void t_nobody(void **state)
+{
+    (void)state;
+    struct xvfb x;
+    struct screen_window term;
+    char got[512], path[160];
+    screen_stop_all(0);
+    if (!program_exists("xterm") || xvfb_start(&x, "1024x768x24", NULL))
+        skip();
+    snprintf(path, sizeof path, "%s/typed", x.dir);
+    char *command = xasprintf("cat >%s", path);
+    const char *argv[] = {"xterm", "-u8", "-T", "typing", "-e", "sh", "-c", command, NULL};
+    xvfb_spawn(&x, "xterm.log", argv);
+    free(command);
+    assert_true(xvfb_wait_window(&x, "^typing$"));
+    Display *dpy = XOpenDisplay(NULL);
+    Window deaf = XCreateSimpleWindow(dpy, DefaultRootWindow(dpy), 700, 500, 50, 50, 0, 0, 0);
+    XMapWindow(dpy, deaf);
+    XSync(dpy, False);
+    struct screen *s = open_screen();
+    assert_int_equal(screen_find_window(s, "XTerm", "typing", &term), 0);
+    assert_int_equal(screen_move(s, 1000, 700, NULL), 0); /* over no window */
+    static const char none[] = "no window that reads keys", other[] = "went to another window";
+    assert_unsure("None", type_while(s, dpy, None, None, 0), none);
+    assert_unsure("PointerRoot", type_while(s, dpy, PointerRoot, PointerRoot, 0), none);
+    assert_unsure("a window that asks for no keys", type_while(s, dpy, deaf, deaf, 0), none);
+    assert_unsure("None after a while", type_while(s, dpy, term.id, None, 50), other);
+    XSetInputFocus(dpy, term.id, RevertToNone, CurrentTime);
+    XSync(dpy, False);
+    type_or_fail(s, "\n");
+    assert_unsure("another window after a while", type_while(s, dpy, term.id, deaf, 50), other);
+    XSetInputFocus(dpy, term.id, RevertToNone, CurrentTime);
+    XSync(dpy, False);
+    type_or_fail(s, "\n");
+    assert_string_equal(type_while(s, dpy, None, term.id, 300), ""); /* just late */
+    type_or_fail(s, "\n");
+    read_line(path, 2, got, sizeof got);
+    assert_string_equal(got, long_text);
+    assert_int_equal(screen_move(s, 30, 30, NULL), 0);
+    assert_string_equal(type_while(s, dpy, PointerRoot, PointerRoot, 0), ""); /* the one under the pointer */
+    type_or_fail(s, "\n");
+    read_line(path, 3, got, sizeof got);
+    assert_string_equal(got, long_text);
+    XCloseDisplay(dpy);
+    screen_close(s);
+    xvfb_stop(&x);
+}
+
 static const char page[] =
     "<!doctype html><meta charset=utf-8><title>ready</title>"
     "<textarea autofocus style='width:90%;height:300px'></textarea><script>"
@@ -383,6 +472,8 @@ static void t_chromium(void **state)
 static const struct CMUnitTest tests[] = {
     CLAIM("xterm receives five scripts, signs and emoji as typed", t_xterm),
     CLAIM("without a free keycode the text is pasted, and the clipboard is as it was", t_paste),
+    CLAIM("text that no window reads, or that two get, is said to be unsure; a late focus is waited for",
+          t_nobody),
     CLAIM("a GTK program receives them as typed", t_gtk),
     CLAIM("Chromium receives them as typed", t_chromium),
 };

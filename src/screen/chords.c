@@ -52,7 +52,8 @@ static int press(struct screen *s, uint32_t keysym, struct err *e)
     if (keyboard_read(s, e))
         return -1;
     if (!keyboard_find(s, keysym, true, &k)) {
-        reader_begin(s);
+        if (reader_begin(s, e))
+            return -1;
         const struct spare want =
             keyboard_our_modifiers(s) & ShiftMask ? spare_with_case(keysym) : spare_of(keysym);
         if (spare_bind(s, &want, 1, e))

@@ -57,7 +57,8 @@ struct spare { /* a free keycode and the keysyms bound to it */
 struct reader { /* the program that gets our keys */
     Window focus,
         ping; /* the window that has the keyboard; one of the program's that answers pings, None: none does */
-    int pid;  /* without ping; 0: unknown or on another machine */
+    int pid;   /* without ping; 0: unknown or on another machine */
+    bool deaf; /* nobody has the keyboard, or a window that asks for no keys */
 };
 
 struct screen {
@@ -260,9 +261,12 @@ void spare_restore(struct screen *s); /* empties all borrowed keycodes */
 /* ---- reader.c ---------------------------------------------------------------------------------- */
 
 enum { READ_MS = 8000 }; /* longest that a program may take to read its keys */
-enum reading { READING_DONE, READING_UNKNOWN, READING_BEHIND };
+enum reading { READING_DONE, READING_UNKNOWN, READING_NOBODY, READING_BEHIND };
 
-void reader_begin(struct screen *s); /* before the first key: who gets them */
+/* Before the first key: who gets them.  Waits a little while nobody does. */
+int reader_begin(struct screen *s, struct err *e);
+/* Whether the keys go to another program since then; one request. */
+bool reader_changed(struct screen *s);
 /* Waits until it has read all keys so far; READING_BEHIND: not within max_ms. */
 int reader_wait(struct screen *s, double max_ms, enum reading *out, struct err *e);
 /* The same after a change of the map, then a pause in which it fetches the new one. */

@@ -8,8 +8,11 @@
  *   another one on this machine                            has read all when nothing waits in its sockets to
  *                                                          the display and its main thread sleeps, twice
  *   another one                                            cannot be known
+ *   nobody                                                 no window has the keyboard, or the one that has
+ *                                                          it asks for no keys: they are lost
  *
- * Input methods that hold keys back are not seen.
+ * Programs that take their keys through XInput alone do not show that they ask for them, but they are
+ * toolkits, which answer pings.  Input methods that hold keys back are not seen.
  */
 #include "screen/private.h"
 
@@ -42,6 +45,7 @@ enum {
     SEARCH_DEPTH = 4,
     LOOK_MS = 10,
     EXISTS_MS = 200,
+    FOCUS_MS = 1000, /* within which a window takes the keyboard after a click, on a busy machine */
     MAX_SOCKETS = 256, /* of one process, or to one display */
     DIAG_BYTES = 32 << 10,
 };
@@ -113,6 +117,44 @@ static int client_pid(struct screen *s, Window w)
     return pid <= INT32_MAX ? (int)pid : 0;
 }
 
+/* Whether somebody asks for the keys of this window or of one inside it. */
+static bool asks_for_keys(struct screen *s, Window w, int depth, int *budget)
+{
+    XWindowAttributes a;
+    Window root, parent, *children = NULL;
+    unsigned n = 0;
+    if (depth > SEARCH_DEPTH || --*budget < 0 || !XGetWindowAttributes(s->dpy, w, &a))
+        return false;
+    bool found = a.all_event_masks & (KeyPressMask | KeyReleaseMask);
+    if (!found && XQueryTree(s->dpy, w, &root, &parent, &children, &n))
+        for (unsigned i = n; i-- > 0 && !found;)
+            found = asks_for_keys(s, children[i], depth + 1, budget);
+    if (children)
+        XFree(children);
+    return found;
+}
+
+/* Keys that no window asks for go up to the windows around it. */
+static bool chain_asks_for_keys(struct screen *s, const Window *chain, int n)
+{
+    XWindowAttributes a;
+    int budget = SEARCH_WINDOWS;
+    for (int i = 0; i < n; i++)
+        if (XGetWindowAttributes(s->dpy, chain[i], &a) &&
+            a.all_event_masks & (KeyPressMask | KeyReleaseMask))
+            return true;
+    return n && asks_for_keys(s, chain[n - 1], 0, &budget);
+}
+
+/* Menus and launchers take all keys without having the focus. */
+static bool somebody_grabs(struct screen *s)
+{
+    if (XGrabKeyboard(s->dpy, s->root, False, GrabModeAsync, GrabModeAsync, CurrentTime) != GrabSuccess)
+        return true;
+    XUngrabKeyboard(s->dpy, CurrentTime);
+    return false;
+}
+
 static void find_reader(struct screen *s, struct reader *r)
 {
     Window chain[HIT_TEST_DEPTH];
@@ -131,12 +173,30 @@ static void find_reader(struct screen *s, struct reader *r)
         r->ping = search(s, r->focus, s->root, 0, &budget);
     if (n && !r->ping && !(r->pid = client_pid(s, r->focus)))
         r->pid = hit_test_pid(s, r->focus);
+    r->deaf = !r->ping && !chain_asks_for_keys(s, chain, n) && !somebody_grabs(s);
     xtrap_end(&t);
 }
 
-void reader_begin(struct screen *s)
+int reader_begin(struct screen *s, struct err *e)
 {
-    find_reader(s, &s->reader);
+    int64_t start = clock_ns();
+    for (find_reader(s, &s->reader); s->reader.deaf && clock_ms_since(start) < FOCUS_MS;
+         find_reader(s, &s->reader))
+        if (screen_wait(s, 2 * LOOK_MS, e))
+            return -1;
+    return screen_alive(s, e);
+}
+
+bool reader_changed(struct screen *s)
+{
+    Window chain[HIT_TEST_DEPTH];
+    struct xtrap t;
+    if (s->lost)
+        return false;
+    xtrap_begin(&t, s->dpy);
+    int n = hit_test_focus(s, chain);
+    xtrap_end(&t);
+    return s->reader.focus ? !n || !same_client(s, chain[n - 1], s->reader.focus) : n > 0;
 }
 
 /* ---- unread bytes ------------------------------------------------------------------------------ */
@@ -337,14 +397,13 @@ static int wait_for_sockets(struct screen *s, const struct reader *r, double max
 
 static int wait_for(struct screen *s, const struct reader *r, double max_ms, enum reading *out, struct err *e)
 {
-    *out = READING_DONE; /* nobody has the keyboard */
-    if (!r->focus || screen_alive(s, e))
+    *out = r->deaf ? READING_NOBODY : READING_UNKNOWN;
+    if (r->deaf || !r->focus || screen_alive(s, e))
         return screen_alive(s, e);
     if (r->ping)
         return wait_for_pong(s, r->ping, max_ms, out, e);
     if (r->pid)
         return wait_for_sockets(s, r, max_ms, out, e);
-    *out = READING_UNKNOWN;
     return 0;
 }
 

@@ -110,7 +110,7 @@ static int wait_before_reuse(struct screen *s, struct err *e)
                        "unsure: the program has not read its keys for %d s, so the text was not "
                        "typed to its end",
                        READ_MS / 1000);
-    return r == READING_UNKNOWN ? screen_wait(s, s->options.keymap_settle_ms, e) : 0;
+    return r == READING_DONE ? 0 : screen_wait(s, s->options.keymap_settle_ms, e);
 }
 
 int spare_bind(struct screen *s, const struct spare *want, int n, struct err *e)

@@ -9,7 +9,7 @@
  *
  * Another layout, a lock or a modifier of a person may come at any time: keyboard and state are read again
  * before each character, and the rest is planned anew.  What the program has read by then, nobody knows.
- * So the text counts as typed only when the program has read all of it, and nothing changed meanwhile;
+ * So the text counts as typed only when one program has read all of it, and nothing changed meanwhile;
  * otherwise the text is "unsure": an error that says so, for the model to look.
  *
  * Press and release of a key are sent together: a key that stays down while this process is not scheduled
@@ -63,6 +63,7 @@ struct typing {
     size_t n, done;
     bool spare;       /* some were typed with a borrowed keycode */
     bool changed;     /* keyboard or state, since the first key */
+    bool moved;       /* another program has got the keyboard before the last key */
     unsigned layouts; /* as planned with: screen.layouts */
     int group;
     struct err *e;
@@ -138,6 +139,7 @@ static int look_again(struct typing *t)
     }
     if (s->layouts != t->layouts || s->state.group != t->group)
         t->changed = true;
+    t->moved = t->moved || (t->done < t->n && reader_changed(s));
     return 0;
 }
 
@@ -191,6 +193,8 @@ static int confirm(struct typing *t)
         return -1;
     const char *why =
         r == READING_BEHIND ? "the program has not read its keys for 8 s"
+        : t->moved          ? "the keyboard went to another window meanwhile"
+        : r == READING_NOBODY ? "no window that reads keys had the keyboard"
         : t->changed        ? "the keyboard layout or its state changed meanwhile"
         : r == READING_UNKNOWN && t->spare
             ? "it has characters that are on no key, and nothing tells whether the program took them"
@@ -235,8 +239,7 @@ static int type_with(struct screen *s, const char *utf8, size_t len, bool secret
     uint32_t *text = decode(utf8, len, &n, e);
     if (!text)
         return -1;
-    reader_begin(s);
-    int rc = n ? keyboard_begin(s, 0, e) : 0;
+    int rc = n ? reader_begin(s, e) || keyboard_begin(s, 0, e) : 0;
     if (n && rc == 0) {
         if (!must_paste(s, text, n))
             rc = type_all(s, text, n, e);
