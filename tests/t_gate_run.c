@@ -237,35 +237,79 @@ static void start_bus(struct xvfb *x)
     free(log);
 }
 
-/* The rectangle of a dialog that asks whether to delete. */
-static struct screen_rect open_dialog(struct stage *t)
+static struct screen_rect open_window(struct stage *t, const char *title, const char *const *argv)
 {
     struct screen_window w;
-    xvfb_spawn(&t->x, "zenity.log",
-               WORDS("zenity", "--question", "--title=Question", "--text=Go on?", "--ok-label=Delete all",
-                     "--cancel-label=Keep"));
-    assert_true(xvfb_wait_window(&t->x, "^Question"));
+    char pattern[64];
+    snprintf(pattern, sizeof pattern, "^%s", title);
+    xvfb_spawn(&t->x, "zenity.log", argv);
+    assert_true(xvfb_wait_window(&t->x, pattern));
     clock_sleep_ms(1000);
     struct screen *s = screen_open(NULL, NULL);
     assert_non_null(s);
-    assert_int_equal(screen_find_window(s, "Zenity", "Question", &w), 0);
+    assert_int_equal(screen_find_window(s, "Zenity", title, &w), 0);
     screen_close(s);
     return w.rect;
 }
 
-static bool click_passes(struct stage *t, int x, int y)
+/* The rectangle of a dialog that asks whether to delete. */
+static struct screen_rect open_dialog(struct stage *t)
+{
+    return open_window(t, "Question",
+                       WORDS("zenity", "--question", "--title=Question", "--text=Go on?",
+                             "--ok-label=Delete all", "--cancel-label=Keep"));
+}
+
+/* Whether all of these replies pass. */
+static bool replies_pass(struct stage *t, const char *replies)
 {
     struct outcome o = {0};
-    char *replies = xasprintf("{\"action\": \"left_click\", \"coordinate\": [%d, %d]}\n"
-                              "{\"action\": \"answer\", \"text\": \"done\"}\n",
-                              x, y);
-    program_finish(&t->x,
-                   driven_start_with(t, replies, WORDS("--dialect", "anthropic", "--confirm", "never")), &o);
+    char *all = xasprintf("%s{\"action\": \"answer\", \"text\": \"done\"}\n", replies);
+    program_finish(&t->x, driven_start_with(t, all, WORDS("--dialect", "anthropic", "--confirm", "never")),
+                   &o);
+    assert_int_equal(o.code, 0);
     assert_non_null(strstr(o.err, "does not describe what it clicks"));
     bool pass = !strstr(o.err, "asks before this");
     outcome_free(&o);
-    free(replies);
+    free(all);
     return pass;
+}
+
+static bool click_passes(struct stage *t, int x, int y)
+{
+    char *click = xasprintf("{\"action\": \"left_click\", \"coordinate\": [%d, %d]}\n", x, y);
+    bool pass = replies_pass(t, click);
+    free(click);
+    return pass;
+}
+
+#define PRESS(key)  "{\"action\": \"key\", \"text\": \"" key "\"}\n"
+#define WRITE(text) "{\"action\": \"type\", \"text\": \"" text "\"}\n"
+
+/* Gives a window the keyboard. */
+static void give_keyboard(struct screen_rect r)
+{
+    struct screen *s = screen_open(NULL, NULL);
+    assert_non_null(s);
+    assert_int_equal(screen_click(s, r.x + 5, r.y + 5, 1, 1, NULL), 0);
+    clock_sleep_ms(300);
+    screen_close(s);
+}
+
+/* Enter and space press the button that has the keyboard, Enter in a field the default one. */
+static void check_keys(struct stage *t)
+{
+    give_keyboard(open_dialog(t));
+    assert_false(replies_pass(t, PRESS("Return")));
+    assert_false(replies_pass(t, PRESS("space")));
+    assert_false(replies_pass(t, WRITE(" ")));
+    assert_false(replies_pass(t, WRITE("\\t\\t\\n"))); /* there and back */
+    assert_true(replies_pass(t, PRESS("Tab") PRESS("Return")));
+    give_keyboard(
+        open_window(t, "Message", WORDS("zenity", "--entry", "--title=Message", "--ok-label=Send now")));
+    assert_true(replies_pass(t, WRITE("two words")));
+    assert_false(replies_pass(t, PRESS("Return")));
+    assert_false(replies_pass(t, WRITE("more\\n")));
 }
 
 /* The dialect says nothing of its target, and the dialog's title neither. */
@@ -275,9 +319,12 @@ static void t_names(void **state)
     struct stage t;
     driven_open(&t);
     start_bus(&t.x);
+    bool managed = xvfb_window_manager(&t.x) == 0;
     struct screen_rect r = open_dialog(&t);
     assert_false(click_passes(&t, r.x + 3 * r.w / 4, r.y + r.h - 20));
     assert_true(click_passes(&t, r.x + r.w / 4, r.y + r.h - 20));
+    if (managed) /* who else says that a window is active? */
+        check_keys(&t);
     unsetenv("DBUS_SESSION_BUS_ADDRESS");
     stage_close(&t);
 }

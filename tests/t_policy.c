@@ -245,6 +245,61 @@ static void t_standard(void **state)
     check_note("%d of %d hostile cases ended as documented", n, n);
 }
 
+/* What Enter and space press counts as clicked. */
+static void t_pressed(void **state)
+{
+    (void)state;
+    static const struct {
+        enum policy_verdict verdict;
+        const char *action, *presses; /* NULL: no program tells */
+        const char *title, *thought;  /* of a dialog */
+    } cases[] = {
+        {C, "{\"kind\": \"key\", \"keys\": [\"Return\"]}", "Pay now", "Shop", NULL},
+        {C, "{\"kind\": \"key\", \"keys\": [\"KP_Enter\"]}", "Jetzt kaufen", "Shop", NULL},
+        {C, "{\"kind\": \"key\", \"keys\": [\"space\"]}", "Delete all", "Shop", NULL},
+        {C, "{\"kind\": \"key\", \"keys\": [\"Shift_L\", \"Return\"]}", "Delete all", "Shop", NULL},
+        {C, "{\"kind\": \"key_down\", \"keys\": [\"Return\"]}", "Pay now", "Shop", NULL},
+        {C, "{\"kind\": \"hold_and_tap\", \"keys\": [\"Shift_L\", \"space\"], \"nhold\": 1}", "Pay now", "",
+         NULL},
+        {C, "{\"kind\": \"type\", \"text\": \"\\n\"}", "Pay now", "Shop", NULL},
+        {C, "{\"kind\": \"type\", \"text\": \" \"}", "Pay now", "Shop", NULL},
+        {C, "{\"kind\": \"type\", \"text\": \"x\", \"press_enter\": true}", "Send", "Shop", NULL},
+        {A, "{\"kind\": \"type\", \"text\": \"x\"}", "Pay now", "Shop", NULL}, /* no button takes an x */
+        {A, "{\"kind\": \"key\", \"keys\": [\"Return\"]}", "Next page", "Delete files", NULL},
+        {A, "{\"kind\": \"key\", \"keys\": [\"Return\"]}", "", "Delete files",
+         "Pay with the button"}, /* nothing */
+        {C, "{\"kind\": \"key\", \"keys\": [\"Return\"]}", NULL, "Delete files", NULL},
+        {C, "{\"kind\": \"key\", \"keys\": [\"Return\"]}", NULL, "", "I press Enter for the button Pay now."},
+        {A, "{\"kind\": \"key\", \"keys\": [\"Return\"]}", NULL, "", "I press Enter to submit the search."},
+        {A, "{\"kind\": \"key\", \"keys\": [\"Down\"]}", "Pay now", "Delete files", NULL},
+        {A, "{\"kind\": \"type\", \"text\": \"two words\"}", NULL, "Share", NULL},
+        {A, "{\"kind\": \"type\", \"text\": \"two words\"}", "", "Share", NULL},
+    };
+    struct policy *p = policy_builtin();
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct subject *s = calloc(1, sizeof *s);
+        struct action a;
+        struct err e = ERR_INIT;
+        if (action_from_json(cases[i].action, strlen(cases[i].action), &a, &e))
+            fail_msg("%s", e.text);
+        subject_build(s, &a, &same, &root);
+        struct policy_target *t = &s->s.targets[0];
+        t->window.dialog = *cases[i].title != 0;
+        snprintf(t->window.title, sizeof t->window.title, "%s", cases[i].title);
+        t->presses_known = cases[i].presses != NULL;
+        snprintf(t->presses, sizeof t->presses, "%s", cases[i].presses ? cases[i].presses : "");
+        s->s.thought = cases[i].thought;
+        s->s.press = writing_press(&s->s);
+        struct policy_ruling r = policy_judge(p, &s->s);
+        if (r.verdict != cases[i].verdict)
+            fail_msg("case %zu, %s on '%s': %s by '%s'", i, cases[i].action,
+                     cases[i].presses ? cases[i].presses : "?", policy_verdict_name(r.verdict), r.rule);
+        action_free(&a);
+        free(s);
+    }
+    policy_free(p);
+}
+
 /* A chord put together over several actions: what is down counts for every later key. */
 static void t_held(void **state)
 {
@@ -490,6 +545,7 @@ static void t_config(void **state)
 static const struct CMUnitTest tests[] = {
     CLAIM("a wrong policy file is refused with its line, the key and what was expected", t_wrong),
     CLAIM("the built-in rules forbid and ask as documented, in any spelling", t_standard),
+    CLAIM("what Enter and space press counts as clicked, as far as programs tell", t_pressed),
     CLAIM("a chord cannot be put together over several actions", t_held),
     CLAIM("zones hold at their borders, for what is clamped, and for both ends of a drag", t_zones),
     CLAIM("in doubt a rule forbids rather than allows", t_doubt),

@@ -1,8 +1,7 @@
 /* elements.c - `holorun elements`: what programs tell about their windows through AT-SPI, which screen
  * readers use: roles, names, states, contents and places.
  *
- * libatspi (Debian: libatspi2.0-0) is loaded when it is needed; the prototypes below are those of
- * at-spi2-core 2.46.  A program that does not answer costs CALL_MS a question; the walk ends at its time
+ * A program that does not answer costs CALL_MS a question; the walk ends at its time
  * limit with what it has, and an alarm ends the process should the library hang.  Elements are names that
  * programs make up: bounded, and without control characters on a terminal.
  */
@@ -11,8 +10,8 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/utf8.h"
+#include "record/atspi.h"
 
-#include <dlfcn.h>
 #include <fcntl.h>
 #include <jansson.h>
 #include <stdlib.h>
@@ -25,8 +24,6 @@ enum {
     DEPTH = 60,
     ELEMENTS = 5000,
     TEXT = 4096, /* bytes of a name or a content */
-    STATE_SHOWING = 25,
-    SCREEN = 0, /* ATSPI_COORD_TYPE_SCREEN */
 };
 
 struct settings {
@@ -57,122 +54,54 @@ const struct command elements_command = {
     options,
     cmd_elements};
 
-/* ---- the library --------------------------------------------------------------------------------- */
-
-struct rect {
-    int x, y, width, height;
-};
-
-static struct {
-    int (*init)(void);
-    void (*set_timeout)(int, int);
-    void *(*desktop)(int);
-    int (*child_count)(void *, void *);
-    void *(*child_at)(void *, int, void *);
-    char *(*name)(void *, void *);
-    char *(*role)(void *, void *);
-    void *(*states)(void *);
-    int (*has_state)(void *, int);
-    void *(*component)(void *);
-    struct rect *(*extents)(void *, int, void *);
-    void *(*text)(void *);
-    int (*text_length)(void *, void *);
-    char *(*text_get)(void *, int, int, void *);
-    void (*unref)(void *);
-    void (*free)(void *);
-} spi;
-
-static int load(struct err *e)
-{
-    void *lib = dlopen("libatspi.so.0", RTLD_NOW | RTLD_LOCAL);
-    const struct {
-        const char *name;
-        void *to;
-    } wanted[] = {
-        {"atspi_init", &spi.init},
-        {"atspi_set_timeout", &spi.set_timeout},
-        {"atspi_get_desktop", &spi.desktop},
-        {"atspi_accessible_get_child_count", &spi.child_count},
-        {"atspi_accessible_get_child_at_index", &spi.child_at},
-        {"atspi_accessible_get_name", &spi.name},
-        {"atspi_accessible_get_role_name", &spi.role},
-        {"atspi_accessible_get_state_set", &spi.states},
-        {"atspi_state_set_contains", &spi.has_state},
-        {"atspi_accessible_get_component_iface", &spi.component},
-        {"atspi_component_get_extents", &spi.extents},
-        {"atspi_accessible_get_text_iface", &spi.text},
-        {"atspi_text_get_character_count", &spi.text_length},
-        {"atspi_text_get_text", &spi.text_get},
-        {"g_object_unref", &spi.unref}, /* of libraries that it needs */
-        {"g_free", &spi.free},
-    };
-    if (!lib)
-        return err_set(e, ERR_ENV, "cannot load libatspi.so.0 (Debian: libatspi2.0-0): %s", dlerror());
-    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
-        void *at = dlsym(lib, wanted[i].name);
-        if (!at)
-            return err_set(e, ERR_ENV, "libatspi.so.0 has no %s", wanted[i].name);
-        memcpy(wanted[i].to, &at, sizeof at);
-    }
-    return 0;
-}
-
-static void drop(void *object)
-{
-    if (object)
-        spi.unref(object);
-}
+static const struct atspi *spi;
 
 /* ---- one element --------------------------------------------------------------------------------- */
 
 static const struct {
     int bit;
     const char *name;
-} states[] = {{1, "active"},     {4, "checked"},   {7, "editable"},   {8, "enabled"},
-              {9, "expandable"}, {10, "expanded"}, {11, "focusable"}, {12, "focused"},
-              {20, "pressed"},   {23, "selected"}, {24, "sensitive"}, {30, "visible"}};
+} states[] = {{1, "active"},     {4, "checked"},    {7, "editable"}, {8, "enabled"},  {9, "expandable"},
+              {10, "expanded"},  {11, "focusable"}, {12, "focused"}, {20, "pressed"}, {23, "selected"},
+              {24, "sensitive"}, {30, "visible"},   {39, "default"}};
 
 /* Valid UTF-8 of at most TEXT bytes; frees text. */
 static json_t *text_of(char *text)
 {
     size_t n = text ? strlen(text) : 0;
     json_t *v = json_stringn(text ? text : "", utf8_valid_prefix(text ? text : "", n < TEXT ? n : TEXT));
-    spi.free(text);
+    g_free(text);
     return v;
 }
 
 static json_t *content_of(void *object, const char *role)
 {
-    void *text = strstr(role, "password") ? NULL : spi.text(object);
-    int n = text ? spi.text_length(text, NULL) : 0;
-    json_t *v = n > 0 ? text_of(spi.text_get(text, 0, n < TEXT ? n : TEXT, NULL)) : NULL;
-    drop(text);
+    void *text = strstr(role, "password") ? NULL : spi->text(object);
+    int n = text ? spi->text_length(text, NULL) : 0;
+    json_t *v = n > 0 ? text_of(spi->text_get(text, 0, n < TEXT ? n : TEXT, NULL)) : NULL;
+    atspi_drop(text);
     return v;
 }
 
 static json_t *box_of(void *object)
 {
-    void *component = spi.component(object);
-    struct rect *r = component ? spi.extents(component, SCREEN, NULL) : NULL;
-    json_t *v = r && r->width > 0 ? json_pack("[i, i, i, i]", r->x, r->y, r->width, r->height) : NULL;
-    spi.free(r);
-    drop(component);
-    return v;
+    struct atspi_rect r;
+    return atspi_extents(spi, object, &r) ? json_pack("[i, i, i, i]", r.x, r.y, r.width, r.height) : NULL;
 }
 
 /* NULL: it does not show, so what is below it does not, either. */
 static json_t *describe(void *object, const char *window, int depth)
 {
-    void *set = spi.states(object);
-    bool shows = set && spi.has_state(set, STATE_SHOWING);
+    void *set = spi->states(object);
+    bool shows = set && spi->has_state(set, ATSPI_SHOWING);
     json_t *one = NULL, *list = json_array();
     for (size_t i = 0; shows && i < sizeof states / sizeof *states; i++)
-        if (spi.has_state(set, states[i].bit))
+        if (spi->has_state(set, states[i].bit))
             json_array_append_new(list, json_string(states[i].name));
-    drop(set);
+    atspi_drop(set);
     if (shows) {
-        json_t *role = text_of(spi.role(object, NULL));
-        one = json_pack("{s:o, s:o, s:s, s:i, s:O}", "role", role, "name", text_of(spi.name(object, NULL)),
+        json_t *role = text_of(spi->role(object, NULL));
+        one = json_pack("{s:o, s:o, s:s, s:i, s:O}", "role", role, "name", text_of(spi->name(object, NULL)),
                         "window", window, "depth", depth, "states", list);
         json_t *content = content_of(object, json_string_value(role)), *box = box_of(object);
         if (content)
@@ -210,33 +139,33 @@ static void visit(struct walk *w, void *object, const char *window, int depth)
         json_object_set(one, "window", json_object_get(one, "name"));
         window = json_string_value(json_object_get(one, "name"));
     }
-    int n = spi.child_count(object, NULL);
+    int n = spi->child_count(object, NULL);
     w->silent |= n < 0;
     for (int i = 0; i < n && !is_over(w); i++) {
-        void *child = spi.child_at(object, i, NULL);
+        void *child = spi->child_at(object, i, NULL);
         if (child)
             visit(w, child, window, depth + 1);
-        drop(child);
+        atspi_drop(child);
     }
 }
 
 static void visit_all(struct walk *w)
 {
-    void *desktop = spi.desktop(0);
-    int programs = desktop ? spi.child_count(desktop, NULL) : 0;
+    void *desktop = spi->desktop(0);
+    int programs = desktop ? spi->child_count(desktop, NULL) : 0;
     for (int i = 0; i < programs && !is_over(w); i++) {
-        void *program = spi.child_at(desktop, i, NULL);
-        int windows = program ? spi.child_count(program, NULL) : -1;
+        void *program = spi->child_at(desktop, i, NULL);
+        int windows = program ? spi->child_count(program, NULL) : -1;
         w->silent |= windows < 0;
         for (int k = 0; k < windows && !is_over(w); k++) {
-            void *window = spi.child_at(program, k, NULL);
+            void *window = spi->child_at(program, k, NULL);
             if (window)
                 visit(w, window, "", 0);
-            drop(window);
+            atspi_drop(window);
         }
-        drop(program);
+        atspi_drop(program);
     }
-    drop(desktop);
+    atspi_drop(desktop);
 }
 
 /* ---- printing ------------------------------------------------------------------------------------ */
@@ -303,13 +232,13 @@ int cmd_elements(int argc, char **argv)
     if (s.display)
         setenv("DISPLAY", s.display, 1);
     alarm((unsigned)s.seconds + 5);
-    if (load(&e))
+    if (!(spi = atspi_load(&e)))
         return options_failed(&e);
     int messages = dup(2), none = open("/dev/null", O_WRONLY | O_CLOEXEC); /* the library's own */
     if (none >= 0)
         dup2(none, 2);
-    spi.set_timeout(CALL_MS, START_MS);
-    bool no_bus = spi.init() > 1;
+    spi->set_timeout(CALL_MS, START_MS);
+    bool no_bus = spi->init() > 1;
     struct walk w = {.found = json_array(), .start = clock_ns(), .seconds = s.seconds};
     if (!no_bus)
         visit_all(&w);

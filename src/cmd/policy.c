@@ -103,7 +103,13 @@ static void print_sight(struct buf *b)
     list_dialects(b, false, false);
     buf_puts(b, ", which describe no target, the model's thought where there is one, and titles of dialogs;\n"
                 "  in all of them also the names that programs give their elements, where these answer "
-                "(see holorun doctor)\n");
+                "(see holorun doctor);\n"
+                "Enter and space count as a click on what has the keyboard, Enter in a field on the default "
+                "button, where\n"
+                "  programs tell which; otherwise only the title of a dialog, and a thought that speaks of a "
+                "button, are seen;\n"
+                "  which button a web page's form has for Enter, and what a mnemonic like alt+p presses, is "
+                "not seen\n");
 }
 
 static void print_rules(const struct policy *p, bool json)

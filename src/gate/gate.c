@@ -75,7 +75,18 @@ void gate_redact(struct gate *g, struct image *capture)
     }
 }
 
+bool gate_lets_through(const struct gate *g, const struct policy_ruling *r)
+{
+    return r->verdict == POLICY_ALLOW || (r->verdict == POLICY_CONFIRM && g->o.confirm.method == CONFIRM_YES);
+}
+
 /* ---- deciding --------------------------------------------------------------------------------- */
+
+static int note_approval(struct gate *g, const struct gate_ruling *r)
+{
+    g->approved = r->pass && r->rule.verdict == POLICY_CONFIRM;
+    return 0;
+}
 
 int gate_decide(struct gate *g, const struct action *a, const struct view_transform *transform, int step,
                 bool reviewed, struct gate_ruling *out, struct err *e)
@@ -90,8 +101,9 @@ int gate_decide(struct gate *g, const struct action *a, const struct view_transf
     else if (out->rule.verdict == POLICY_CONFIRM && reviewed)
         out->who = "stepper";
     else if (out->rule.verdict == POLICY_CONFIRM)
-        return gate_ask(g, a, transform, step, out, e);
+        return gate_ask(g, a, transform, step, out, e) ? -1 : note_approval(g, out);
     out->pass = out->rule.verdict != POLICY_DENY;
+    note_approval(g, out);
     if (!out->pass)
         gate_refuse(out, FAULT_DENIED, "the rule \"%s\" forbids it; do not try it in another way",
                     out->rule.rule);

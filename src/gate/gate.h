@@ -35,7 +35,10 @@ struct gate_options { /* pointers are borrowed */
     /* The accessible name of the element at a point of the root window, in the window of this title,
      * within a time limit; NULL: nobody knows.  false: it has none, or no answer came. */
     bool (*name_at)(void *arg, int x, int y, const char *title, char *name, size_t size);
-    void *name_arg;
+    /* What Enter, or else space, would press in the window of this title; name "": nothing.  false: no
+     * answer came. */
+    bool (*pressed)(void *arg, bool enter, const char *title, char *name, size_t size);
+    void *name_arg; /* of both */
 };
 
 struct gate *gate_new(const struct gate_options *o);

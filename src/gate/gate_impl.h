@@ -19,6 +19,7 @@ struct gate {
         char text[512]; /* its end */
         bool moved;     /* the cursor may be elsewhere */
     } written;
+    bool approved;    /* a person, or who stands for one, has seen the current action and let it pass */
     unsigned buttons; /* bits of those that actions have left down */
     char thought[1024];
     struct subject subject;         /* of the current action; large */
@@ -32,8 +33,12 @@ struct gate {
 
 /* Fills in g->subject: what the action would touch and write, now.  -1: the display is lost. */
 int gate_look(struct gate *g, const struct action *a, const struct view_transform *transform, struct err *e);
+/* What the keys of the current action would press in the target's window. */
+void gate_look_up_pressed(struct gate *g, struct policy_target *t);
 /* The rules applied to g->subject. */
 struct policy_ruling gate_apply_rules(const struct gate *g, const struct action *a);
+/* Whether a ruling lets something pass without asking. */
+bool gate_lets_through(const struct gate *g, const struct policy_ruling *r);
 /* The rules applied to the same action if what it writes went into w instead.  false: they would ask or
  * forbid. */
 bool gate_allows_window(struct gate *g, const struct action *a, const struct screen_window *w,

@@ -8,7 +8,8 @@
  *       - confirm: orders         # the verdict, and a name for people
  *         actions: [click, type]  # kinds, as in the record of a run
  *         element: buy|order      # regex, on the model's description of the target and its accessible
- *                                 # name; without a description also on the thought and a dialog's title
+ *                                 # name; without a description also on the thought and a dialog's title;
+ *                                 # with "click" also on what Enter or space would press
  *         text: invoice           # regex, on the text that is typed, pasted or dropped, or the address
  *         title: Shop             # regex, on the title of the window ...
  *         class: firefox          # ... on its class ...
@@ -52,6 +53,8 @@ struct policy_target {
     bool writes;                 /* what is written goes into this window */
     bool shell;     /* its process has a shell of its own: it is a terminal, whatever its class */
     char name[256]; /* of the element at x, y, as the program tells it (AT-SPI); "": not known */
+    bool presses_known;
+    char presses[256]; /* what the action's keys would press here (AT-SPI); "": nothing, if that is known */
 };
 
 /* Text that an action puts into a window: by typing, by keys that are characters, by pasting (the middle
@@ -85,6 +88,9 @@ struct policy_subject { /* an action and what it would touch */
     struct policy_target targets[POLICY_MAX_TARGETS];
     int n_targets;
     bool drags; /* a button is down meanwhile; this counts as "drag", too */
+    /* Its keys press what has the keyboard: for rules that ask or forbid by element it counts as "click", too,
+     * with what it presses as the element. */
+    enum policy_press { PRESS_NOTHING, PRESS_IN_TEXT, PRESS_SPACE, PRESS_ENTER } press;
     /* Points of a drag's path: a zone counts when a line between two of them touches it.  Borrowed x, y
      * pairs. */
     const int *corners;

@@ -24,8 +24,9 @@ struct rule_match { /* of rule r and subject s */
     const struct rule *r;
     const struct policy_subject *s;
     struct folded *folded;
-    bool doubt;        /* the result when in doubt */
-    bool only_writing; /* the rule is about the action only as far as it writes */
+    bool doubt;         /* the result when in doubt */
+    bool only_writing;  /* the rule is about the action only as far as it writes */
+    bool only_pressing; /* ... or presses an element by key */
 };
 
 static const char *fold(struct folded *f, const char *text)
@@ -129,6 +130,32 @@ static bool targets_match(const struct rule_match *q)
 
 /* ---- words --------------------------------------------------------------------------------------- */
 
+static bool speaks_of_button(const char *thought)
+{
+    static const char *const words[] = {"button", "knopf",    "schaltfl",     "bouton", "bot\xc3\xb3n",
+                                        "boton",  "pulsante", "bot\xc3\xa3o", "knap",   "кнопк",
+                                        "按钮",   "ボタン",   "버튼"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strcasestr(thought, words[i]))
+            return true;
+    return false;
+}
+
+/* What the keys would press, as the program tells it; if it does not, the title of a dialog, and a thought
+ * that speaks of a button. */
+static bool pressed_matches(const struct rule_match *q)
+{
+    const struct regex *r = q->r->regex[RULE_ELEMENT];
+    const struct policy_subject *s = q->s;
+    const struct policy_target *t = s->targets;
+    if (!s->n_targets || t->presses_known)
+        return s->n_targets && *t->presses && regex_matches(q, r, t->presses);
+    if (s->press == PRESS_IN_TEXT)
+        return false;
+    return (t->window.dialog && regex_matches(q, r, t->window.title)) ||
+           (s->thought && speaks_of_button(s->thought) && regex_matches(q, r, s->thought));
+}
+
 /* The description of the target, its accessible name, and without a description what else there is: in
  * doubt any of them, to be allowed the description and what the program says itself. */
 static bool element_matches(const struct rule_match *q)
@@ -137,6 +164,10 @@ static bool element_matches(const struct rule_match *q)
     const char *element = q->s->action->element;
     if (!r)
         return true;
+    if (q->s->press && q->doubt && pressed_matches(q))
+        return true;
+    if (q->only_pressing)
+        return false;
     bool all = !q->doubt;
     if (regex_matches(q, r, element) != all)
         return !all;
@@ -278,13 +309,19 @@ static bool match_spent(const struct rule_match *q)
     return !q->r->n_after;
 }
 
-/* The kinds that an action counts as: its own, writing, and the rest of a drag. */
+/* The kinds that an action counts as: its own, writing, the rest of a drag, and for rules about elements a
+ * click by key. */
 static bool kinds_match(struct rule_match *q)
 {
     uint32_t own = 1u << q->s->action->kind;
     uint32_t as = own | (q->s->writing.any ? 1u << ACT_TYPE : 0) | (q->s->drags ? 1u << ACT_DRAG : 0);
     q->only_writing = q->r->kinds && !(q->r->kinds & (as & ~(1u << ACT_TYPE))) && own != 1u << ACT_TYPE;
-    return !q->r->kinds || (q->doubt ? (q->r->kinds & as) != 0 : (as & ~q->r->kinds) == 0);
+    q->only_pressing = q->s->press && q->doubt && q->r->regex[RULE_ELEMENT] &&
+                       q->r->kinds & 1u << ACT_CLICK && !(q->r->kinds & as);
+    if (q->only_pressing)
+        q->only_writing = false;
+    return !q->r->kinds || q->only_pressing ||
+           (q->doubt ? (q->r->kinds & as) != 0 : (as & ~q->r->kinds) == 0);
 }
 
 static bool rule_matches(struct rule_match *q)
@@ -308,7 +345,7 @@ struct policy_ruling policy_judge(const struct policy *p, const struct policy_su
     struct folded folded = {.n = 0};
     for (int i = 0; i < p->n; i++) {
         const struct rule *r = &p->rules[i];
-        struct rule_match q = {p, r, s, &folded, r->verdict != POLICY_ALLOW, false};
+        struct rule_match q = {p, r, s, &folded, r->verdict != POLICY_ALLOW, false, false};
         if (!rule_matches(&q))
             continue;
         ruling = (struct policy_ruling){r->verdict, r->name, r->file, r->line};

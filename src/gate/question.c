@@ -210,6 +210,7 @@ static void find_amounts(const struct gate *g, const struct action *a, struct bu
         put_amounts(s->writing.text, out);
     for (int i = 0; i < s->n_targets; i++) {
         put_amounts(s->targets[i].name, out);
+        put_amounts(s->targets[i].presses, out);
         put_amounts(s->targets[i].window.title, out);
     }
 }
@@ -218,6 +219,13 @@ struct words {                         /* of a question */
     const char *what, *amounts, *path; /* path: of the picture, or NULL */
     bool again;
 };
+
+/* What the program calls what the action touches, or what its keys press. */
+static const char *target_name(const struct gate *g)
+{
+    const struct policy_target *t = last_target(g);
+    return !t ? "" : *t->name ? t->name : g->subject.s.press ? t->presses : "";
+}
 
 static void question_json(const struct gate *g, const struct action *a, const struct words *q,
                           const struct gate_ruling *out, struct buf *b)
@@ -239,8 +247,8 @@ static void question_json(const struct gate *g, const struct action *a, const st
     buf_put_member(b, "class", w->class);
     buf_put_member(b, "program", w->program);
     buf_printf(b, "}, \"seconds\": %g", g->o.confirm.seconds);
-    if (s->n_targets && *last_target(g)->name)
-        buf_put_member(b, "name", last_target(g)->name);
+    if (*target_name(g))
+        buf_put_member(b, "name", target_name(g));
     if (*g->thought)
         buf_put_member(b, "thought", g->thought);
     if (q->amounts && *q->amounts)
@@ -266,7 +274,6 @@ static void put_line(struct page *p, const char *name, const char *text)
 static enum confirm_answer ask_person(struct gate *g, const struct action *a, const struct crop *crop,
                                       int step, bool again, struct gate_ruling *out)
 {
-    const struct policy_target *t = last_target(g);
     const struct policy_writing *w = &g->subject.s.writing;
     struct page page = {.n = 0};
     struct buf what, json, amounts;
@@ -283,7 +290,7 @@ static enum confirm_answer ask_person(struct gate *g, const struct action *a, co
     put_line(&page, "changed", again ? "what you were shown has changed; this is how it is now" : NULL);
     put_line(&page, "wants to", what.data);
     put_line(&page, "writes", written);
-    put_line(&page, "target", t ? t->name : NULL);
+    put_line(&page, "target", target_name(g));
     put_line(&page, "amounts", amounts.data);
     put_line(&page, "window", out->where);
     put_line(&page, "rule", out->rule.rule);
@@ -353,11 +360,20 @@ static bool same_targets(const struct policy_subject *a, const struct policy_sub
     return same;
 }
 
-static bool same_titles(const struct policy_subject *a, const struct policy_subject *b)
+/* A name that only one of two answers gave is no change. */
+static bool same_name(const char *a, const char *b)
+{
+    return !*a || !*b || !strcmp(a, b);
+}
+
+static bool same_names(const struct policy_subject *a, const struct policy_subject *b)
 {
     bool same = true;
-    for (int i = 0; same && i < a->n_targets; i++)
-        same = !strcmp(a->targets[i].window.title, b->targets[i].window.title);
+    for (int i = 0; same && i < a->n_targets; i++) {
+        const struct policy_target *v = &a->targets[i], *w = &b->targets[i];
+        same = !strcmp(v->window.title, w->window.title) && same_name(v->name, w->name) &&
+               same_name(v->presses, w->presses);
+    }
     return same;
 }
 
@@ -378,7 +394,7 @@ static int look_again(struct gate *g, const struct action *a, const struct view_
     if (rc || !same)
         return rc;
     take_crop(g, &now);
-    if (!same_titles(&asked, &g->subject.s) ||
+    if (!same_names(&asked, &g->subject.s) ||
         (shown->im.rgb && (!now.im.rgb || gate_picture_changed(&shown->im, &now.im))))
         *since = SINCE_CHANGED;
     image_free(&now.im);

@@ -35,6 +35,8 @@ enum writing_source { WRITING_NONE, WRITING_PRIMARY = 1, WRITING_CLIPBOARD = 2 }
 void writing_begin(struct policy_subject *s, char *typed);
 /* The selections that the action would paste, as bits; any of them when it is not known which. */
 unsigned writing_sources(const struct policy_subject *s);
+/* Whether the action's keys press the element that has the keyboard, as Enter and space do. */
+enum policy_press writing_press(const struct policy_subject *s);
 /* Whether a key, pressed with the others of its action, moves the cursor or deletes: what was written
  * before is no longer all there, or goes on elsewhere. */
 bool writing_ends_line(const struct action *a);

@@ -77,6 +77,15 @@ static void look_up_names(struct gate *g)
     }
 }
 
+void gate_look_up_pressed(struct gate *g, struct policy_target *t)
+{
+    bool enter = g->subject.s.press == PRESS_ENTER;
+    t->presses_known =
+        g->o.pressed && g->o.pressed(g->o.name_arg, enter, t->window.title, t->presses, sizeof t->presses);
+    if (!t->presses_known)
+        t->presses[0] = 0;
+}
+
 /* ---- what is written ---------------------------------------------------------------------------- */
 
 static void read_selections(struct gate *g)
@@ -179,6 +188,10 @@ int gate_look(struct gate *g, const struct action *a, const struct view_transfor
         return -1;
     if (uses_pointer(a->kind) || a->kind == ACT_TYPE)
         look_up_names(g);
+    /* A click comes before what is typed into a place: gate_execute asks again after it. */
+    s->press = s->n_targets && !s->targets[0].placed ? writing_press(s) : PRESS_NOTHING;
+    if (s->press)
+        gate_look_up_pressed(g, &s->targets[0]);
     writing_begin(s, g->subject.typed); /* with what is known of windows, names and held keys now */
     add_receivers(g, a);
     look_for_shells(s, uses_keyboard(a->kind));
@@ -204,17 +217,20 @@ bool gate_allows_window(struct gate *g, const struct action *a, const struct scr
                         struct policy_ruling *out)
 {
     struct policy_target *t = &g->subject.s.targets[0], was = *t;
+    enum policy_press press = g->subject.s.press;
     int n = g->subject.s.n_targets;
     t->window = *w;
     t->name[0] = 0;
     t->shell = screen_has_shell(w);
     t->writes = g->subject.s.writing.any;
+    if ((g->subject.s.press = writing_press(&g->subject.s)))
+        gate_look_up_pressed(g, t);
     g->subject.s.n_targets = 1;
     *out = gate_apply_rules(g, a);
     *t = was;
+    g->subject.s.press = press;
     g->subject.s.n_targets = n;
-    return out->verdict == POLICY_ALLOW ||
-           (out->verdict == POLICY_CONFIRM && g->o.confirm.method == CONFIRM_YES);
+    return gate_lets_through(g, out);
 }
 
 /* ---- thoughts ------------------------------------------------------------------------------------- */

@@ -7,6 +7,9 @@
  *     capture | click | check the focus | type with keys only | capture | Enter
  *
  * The difference between the captures locates the field (redact.h).
+ *
+ * Enter and space press what has the keyboard, which is known only after the click, and after each Tab: so
+ * the rest of a text is judged again there, unless a person has let all of it pass.
  */
 #include "gate/gate_impl.h"
 
@@ -15,6 +18,7 @@
 
 #include <X11/keysym.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -143,6 +147,60 @@ static enum action_fault press(struct typing *t, const struct action *a)
     return f;
 }
 
+/* ---- text that may press something ------------------------------------------------------------------ */
+
+static int judge_part(struct typing *t, const struct action *part)
+{
+    struct policy_ruling rule;
+    if (t->g->approved)
+        return 0;
+    struct subject whole = t->g->subject;
+    int rc = gate_judge(t->g, part, t->transform, &rule, t->e);
+    char pressed[256];
+    snprintf(pressed, sizeof pressed, "%s", t->g->subject.s.targets[0].presses);
+    t->g->subject = whole;
+    if (rc || gate_lets_through(t->g, &rule))
+        return rc;
+    t->elsewhere = true;
+    return err_set(
+        t->e, ERR_FAILED,
+        "its keys would press %s%s%s, and the rule \"%s\" %s: what was not yet written was left out; "
+        "press the key as an action of its own",
+        *pressed ? "'" : "", *pressed ? pressed : "something in a dialog", *pressed ? "'" : "", rule.rule,
+        rule.verdict == POLICY_DENY ? "forbids it" : "asks a person first");
+}
+
+/* Up to the end of the next Tabs, when something that presses an element follows them. */
+static size_t part_length(const char *text, bool press_enter)
+{
+    size_t n = strcspn(text, "\t");
+    n += strspn(text + n, "\t");
+    return press_enter || strpbrk(text + n, " \n\r") ? n : strlen(text);
+}
+
+static enum action_fault type_in_parts(struct typing *t)
+{
+    const char *rest = t->a->text ? t->a->text : "";
+    bool clicked = t->a->x != ACTION_ABSENT && t->a->y != ACTION_ABSENT, first = true, last = false;
+    enum action_fault f = focus_target(t);
+    for (; !f && !last; first = false) {
+        struct action part = *t->a;
+        size_t n = part_length(rest, part.press_enter);
+        last = !rest[n] && (!n || rest[n - 1] != '\t' || !part.press_enter);
+        part.text = xasprintf("%.*s", (int)n, rest);
+        part.x = part.y = ACTION_ABSENT;
+        part.overwrite = part.overwrite && first;
+        part.at_end = part.at_end && first;
+        part.press_enter = part.press_enter && last;
+        if ((clicked || !first) && judge_part(t, &part))
+            f = t->elsewhere ? FAULT_FOCUS : FAULT_X11;
+        f = f ? f : press(t, &part);
+        free(part.text);
+        rest += n;
+    }
+    return f;
+}
+
 /* ---- secrets ---------------------------------------------------------------------------------------- */
 
 static enum action_fault type_filled(struct typing *t)
@@ -211,9 +269,5 @@ enum action_fault gate_execute(struct gate *g, const struct action *a, const str
         redact_seal(g->redact);
     if (!presses_keys(a->kind))
         return execute_part(&t, a);
-    struct action part = *a;
-    enum action_fault f = a->kind == ACT_TYPE ? focus_target(&t) : FAULT_NONE;
-    if (a->kind == ACT_TYPE)
-        part.x = part.y = ACTION_ABSENT;
-    return f ? f : press(&t, &part);
+    return a->kind == ACT_TYPE ? type_in_parts(&t) : press(&t, a);
 }

@@ -80,6 +80,26 @@ bool writing_ends_line(const struct action *a)
     return false;
 }
 
+/* Space in a text counts only when the element is known to be none that holds text. */
+enum policy_press writing_press(const struct policy_subject *s)
+{
+    const struct action *a = s->action;
+    enum policy_press press = PRESS_NOTHING;
+    if (a->kind == ACT_TYPE) {
+        const char *text = a->text ? a->text : "";
+        return a->press_enter || strpbrk(text, "\n\r") ? PRESS_ENTER
+               : strchr(text, ' ')                     ? PRESS_IN_TEXT
+                                                       : PRESS_NOTHING;
+    }
+    for (int i = 0; presses_keys(a->kind) && !has_command(s) && i < a->nkeys; i++) {
+        uint32_t k = policy_key(a->keys[i]);
+        if (k == XK_Return || k == XK_ISO_Enter)
+            return PRESS_ENTER;
+        press = k == ' ' ? PRESS_SPACE : press;
+    }
+    return press;
+}
+
 /* ---- sources ---------------------------------------------------------------------------------- */
 
 /* A drop takes the text that is selected; between two windows only. */

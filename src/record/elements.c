@@ -1,6 +1,6 @@
 /* elements.c - see elements.h: the side that asks.
  *
- * One line a question, {"id", "ask": "at" | "find", ...}, and one line an answer, {"id", "elements":
+ * One line a question, {"id", "ask": "at" | "find" | "pressed", ...}, and one line an answer, {"id", "elements":
  * [...]}; a line {"focus": {...}} comes unasked whenever the keyboard moves to another element.
  */
 #include "record/elements.h"
@@ -40,6 +40,7 @@ struct elements {
     int px, py;
     struct element found[ELEMENTS_MATCHES];
     int n_found;
+    bool known;                     /* the answer is one */
     struct focus focus[FOCUS_KEPT]; /* the newest first */
     int n_focus;
 };
@@ -160,6 +161,7 @@ static void read_line(struct elements *x, const char *text, size_t len)
         x->n_found = 0;
         json_array_foreach(json_object_get(line, "elements"), i, one) if (x->n_found < ELEMENTS_MATCHES)
             x->found[x->n_found++] = element_of(one);
+        x->known = json_is_true(json_object_get(line, "known"));
         x->answered = x->id;
         x->asked = 0;
     }
@@ -258,6 +260,21 @@ int elements_find(struct elements *x, const char *name, const char *role, const 
         return 0;
     memcpy(out, x->found, sizeof x->found);
     return x->n_found;
+}
+
+bool elements_pressed(struct elements *x, bool enter, const char *window, double ms, struct element *out)
+{
+    *out = (struct element){0};
+    if (!x)
+        return false;
+    x->n_found = 0;
+    x->px = x->py = -1 - NEAR;
+    if (!ask(x, json_pack("{s:s, s:b, s:s}", "ask", "pressed", "enter", enter, "window", window)) ||
+        !await(x, ms) || !x->known)
+        return false;
+    if (x->n_found)
+        *out = x->found[0];
+    return true;
 }
 
 bool elements_focus_since(const struct elements *x, int64_t since)

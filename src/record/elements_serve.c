@@ -1,18 +1,16 @@
 /* elements_serve.c - the child of elements.c: asks programs through libatspi.
  *
- * The library is loaded here and nowhere else.  The few prototypes that are needed are those of
- * at-spi2-core 2.46 (atspi/atspi-accessible.h and its neighbours).  Each call to a program has a time limit
- * of the library's own; a whole search has another one, and a bound on the number of elements.
+ * Each call to a program has a time limit of the library's own; a whole search has another one, and a bound
+ * on the number of elements.
  */
 #include "record/elements.h"
 
 #include "base/buf.h"
 #include "base/clock.h"
+#include "record/atspi.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <glib-object.h>
 #include <jansson.h>
 #include <poll.h>
 #include <signal.h>
@@ -25,114 +23,32 @@ enum {
     CALL_MS = 400,     /* one answer of a program */
     STARTUP_MS = 1000, /* the same while a program starts */
     SEARCH_MS = 1500,
+    DEFAULT_MS = 200, /* for a window's default button */
     ELEMENTS_MOST = 8000,
     DEPTH = 40,
     CHILDREN = 2000,
     TICK_MS = 15,
-    STATE_FOCUSED = 12,
-    STATE_SHOWING = 25,
-    SCREEN = 0, /* ATSPI_COORD_TYPE_SCREEN */
 };
 
-struct rect {
-    gint x, y, width, height;
-};
-
-struct event { /* AtspiEvent */
-    gchar *type;
-    void *source;
-    gint detail1, detail2;
-    GValue any_data;
-};
-
-static struct {
-    int (*init)(void);
-    void (*set_timeout)(gint, gint);
-    void *(*get_desktop)(gint);
-    gint (*child_count)(void *, GError **);
-    void *(*child_at)(void *, gint, GError **);
-    gchar *(*name)(void *, GError **);
-    gchar *(*role)(void *, GError **);
-    void *(*states)(void *);
-    gboolean (*has_state)(void *, int);
-    void *(*component)(void *);
-    void *(*at_point)(void *, gint, gint, int, GError **);
-    struct rect *(*extents)(void *, int, GError **);
-    void *(*listener_new)(void (*)(struct event *, void *), void *, void *);
-    gboolean (*listener_register)(void *, const gchar *, GError **);
-    GType (*event_type)(void);
-} spi;
-
-static bool load(void)
-{
-    void *lib = dlopen("libatspi.so.0", RTLD_NOW | RTLD_LOCAL);
-    const struct {
-        const char *name;
-        void *to;
-    } wanted[] = {
-        {"atspi_init", &spi.init},
-        {"atspi_set_timeout", &spi.set_timeout},
-        {"atspi_get_desktop", &spi.get_desktop},
-        {"atspi_accessible_get_child_count", &spi.child_count},
-        {"atspi_accessible_get_child_at_index", &spi.child_at},
-        {"atspi_accessible_get_name", &spi.name},
-        {"atspi_accessible_get_role_name", &spi.role},
-        {"atspi_accessible_get_state_set", &spi.states},
-        {"atspi_state_set_contains", &spi.has_state},
-        {"atspi_accessible_get_component_iface", &spi.component},
-        {"atspi_component_get_accessible_at_point", &spi.at_point},
-        {"atspi_component_get_extents", &spi.extents},
-        {"atspi_event_listener_new", &spi.listener_new},
-        {"atspi_event_listener_register", &spi.listener_register},
-        {"atspi_event_get_type", &spi.event_type},
-    };
-    for (size_t i = 0; lib && i < sizeof wanted / sizeof *wanted; i++) {
-        void *at = dlsym(lib, wanted[i].name);
-        if (!at)
-            return false;
-        memcpy(wanted[i].to, &at, sizeof at);
-    }
-    return lib != NULL;
-}
+static const struct atspi *spi;
 
 /* ---- one element ------------------------------------------------------------------------------------ */
 
-static void drop(void *object)
-{
-    if (object)
-        g_object_unref(object);
-}
-
 static bool is_in(void *object, int state)
 {
-    void *set = spi.states(object);
-    bool yes = set && spi.has_state(set, state);
-    drop(set);
-    return yes;
+    return atspi_is(spi, object, state);
 }
 
-static bool extents_of(void *object, struct rect *out)
-{
-    void *component = spi.component(object);
-    struct rect *r = component ? spi.extents(component, SCREEN, NULL) : NULL;
-    bool known = r && r->width > 0 && r->height > 0;
-    if (known)
-        *out = *r;
-    g_free(r);
-    drop(component);
-    return known;
-}
-
-static bool holds(const struct rect *r, int x, int y)
+static bool holds(const struct atspi_rect *r, int x, int y)
 {
     return x >= r->x && y >= r->y && x < r->x + r->width && y < r->y + r->height;
 }
 
 static json_t *describe(void *object)
 {
-    struct rect r = {0};
-    gchar *name = spi.name(object, NULL), *role = spi.role(object, NULL);
-    extents_of(object, &r);
+    struct atspi_rect r = {0};
+    gchar *name = spi->name(object, NULL), *role = spi->role(object, NULL);
+    atspi_extents(spi, object, &r);
     json_t *one = json_pack(
         "{s:s, s:s, s:[i,i,i,i]}", "name", name && g_utf8_validate(name, -1, NULL) ? name : "", "role",
         role && g_utf8_validate(role, -1, NULL) ? role : "", "rect", r.x, r.y, r.width, r.height);
@@ -156,57 +72,58 @@ struct search {
     int x, y;
     json_t *found;
     int64_t start;
-    int budget;
+    int budget, ms;
+    bool enter, known;                             /* of what a key would press */
     bool (*visit)(struct search *q, void *window); /* true: enough */
 };
 
 static bool is_over(struct search *q)
 {
-    return --q->budget < 0 || clock_ms_since(q->start) > SEARCH_MS;
+    return --q->budget < 0 || clock_ms_since(q->start) > q->ms;
 }
 
 /* Visits windows that show: those of the right title, then the others. */
 static void each_window(struct search *q)
 {
-    void *desktop = spi.get_desktop(0);
-    int n = desktop ? spi.child_count(desktop, NULL) : 0;
+    void *desktop = spi->desktop(0);
+    int n = desktop ? spi->child_count(desktop, NULL) : 0;
     bool enough = false;
     for (int pass = *q->window ? 0 : 1; pass < 2 && !enough; pass++)
         for (int i = n - 1; i >= 0 && !enough && !is_over(q); i--) {
-            void *program = spi.child_at(desktop, i, NULL);
-            int windows = program ? spi.child_count(program, NULL) : 0;
+            void *program = spi->child_at(desktop, i, NULL);
+            int windows = program ? spi->child_count(program, NULL) : 0;
             for (int k = 0; k < windows && k < CHILDREN && !enough && !is_over(q); k++) {
-                void *w = spi.child_at(program, k, NULL);
-                if (w && is_called(w, spi.name, q->window) == (pass == 0) && is_in(w, STATE_SHOWING))
+                void *w = spi->child_at(program, k, NULL);
+                if (w && is_called(w, spi->name, q->window) == (pass == 0) && is_in(w, ATSPI_SHOWING))
                     enough = q->visit(q, w);
-                drop(w);
+                atspi_drop(w);
             }
-            drop(program);
+            atspi_drop(program);
         }
-    drop(desktop);
+    atspi_drop(desktop);
 }
 
 /* Down to the deepest element at the point. */
 static bool visit_at(struct search *q, void *window)
 {
-    struct rect r;
-    if (!extents_of(window, &r) || !holds(&r, q->x, q->y))
+    struct atspi_rect r;
+    if (!atspi_extents(spi, window, &r) || !holds(&r, q->x, q->y))
         return false;
     void *at = g_object_ref(window);
     for (int depth = 0; depth < DEPTH && !is_over(q); depth++) {
-        void *component = spi.component(at);
-        void *inner = component ? spi.at_point(component, q->x, q->y, SCREEN, NULL) : NULL;
-        drop(component);
+        void *component = spi->component(at);
+        void *inner = component ? spi->at_point(component, q->x, q->y, ATSPI_SCREEN, NULL) : NULL;
+        atspi_drop(component);
         if (!inner || inner == at) {
-            drop(inner);
+            atspi_drop(inner);
             break;
         }
-        drop(at);
+        atspi_drop(at);
         at = inner;
     }
     if (at != window)
         json_array_append_new(q->found, describe(at));
-    drop(at);
+    atspi_drop(at);
     return json_array_size(q->found) > 0;
 }
 
@@ -214,17 +131,17 @@ static void find_below(struct search *q, void *object, int depth)
 {
     if (depth > DEPTH || is_over(q) || json_array_size(q->found) == ELEMENTS_MATCHES)
         return;
-    if (is_called(object, spi.role, q->role) && is_called(object, spi.name, q->name) &&
-        is_in(object, STATE_SHOWING)) {
+    if (is_called(object, spi->role, q->role) && is_called(object, spi->name, q->name) &&
+        is_in(object, ATSPI_SHOWING)) {
         json_array_append_new(q->found, describe(object));
         return;
     }
-    int n = spi.child_count(object, NULL);
+    int n = spi->child_count(object, NULL);
     for (int i = 0; i < n && i < CHILDREN; i++) {
-        void *child = spi.child_at(object, i, NULL);
+        void *child = spi->child_at(object, i, NULL);
         if (child)
             find_below(q, child, depth + 1);
-        drop(child);
+        atspi_drop(child);
     }
 }
 
@@ -234,37 +151,132 @@ static bool visit_find(struct search *q, void *window)
     return json_array_size(q->found) == ELEMENTS_MATCHES;
 }
 
-/* The element that has the keyboard, once at the start: later ones are told by events. */
-static bool find_focus(struct search *q, void *object, int depth)
+/* ---- what a key would press ------------------------------------------------------------------------- */
+
+static void *last_focus; /* the element that a program told last to have the keyboard */
+
+/* Of elements that Enter or space press; of lists, the entry. */
+static bool is_pressed_by_keys(void *object)
 {
-    if (depth > DEPTH || is_over(q))
+    static const char *const roles[] = {
+        "push button", "button",    "toggle button",   "check box",       "radio button", "switch",
+        "link",        "menu item", "check menu item", "radio menu item", "list item",    "table cell",
+        "tree item",   "icon",      "push button menu"};
+    gchar *role = spi->role(object, NULL);
+    bool yes = false;
+    for (size_t i = 0; role && i < sizeof roles / sizeof *roles; i++)
+        yes = yes || !strcmp(role, roles[i]);
+    g_free(role);
+    return yes && !is_in(object, ATSPI_EDITABLE);
+}
+
+/* The window of an element: the ancestor just below its program. */
+static void *window_of(void *object)
+{
+    void *at = g_object_ref(object);
+    for (int depth = 0; depth < DEPTH; depth++) {
+        void *up = spi->parent(at, NULL);
+        bool top = !up || is_called(up, spi->role, "application");
+        if (top) {
+            atspi_drop(up);
+            return at;
+        }
+        atspi_drop(at);
+        at = up;
+    }
+    atspi_drop(at);
+    return NULL;
+}
+
+static bool find_default(struct search *q, void *object, int depth)
+{
+    if (depth > DEPTH || is_over(q) || is_called(object, spi->role, "document web"))
         return false;
-    if (is_in(object, STATE_FOCUSED)) {
+    if (is_in(object, ATSPI_IS_DEFAULT) && is_in(object, ATSPI_SENSITIVE)) {
         json_array_append_new(q->found, describe(object));
         return true;
     }
-    int n = spi.child_count(object, NULL);
+    int n = spi->child_count(object, NULL);
     bool enough = false;
     for (int i = 0; i < n && i < CHILDREN && !enough; i++) {
-        void *child = spi.child_at(object, i, NULL);
-        enough = child && is_in(child, STATE_SHOWING) && find_focus(q, child, depth + 1);
-        drop(child);
+        void *child = spi->child_at(object, i, NULL);
+        enough = child && is_in(child, ATSPI_SHOWING) && find_default(q, child, depth + 1);
+        atspi_drop(child);
     }
     return enough;
 }
 
-static bool visit_focus(struct search *q, void *window)
+/* Replaces the focused element in q->found by what the keys would press. */
+static void keep_pressed(struct search *q, void *window, void *focus)
 {
-    return find_focus(q, window, 0);
+    json_array_clear(q->found);
+    if (is_pressed_by_keys(focus))
+        json_array_append_new(q->found, describe(focus));
+    else if (q->enter && !is_in(focus, ATSPI_MULTI_LINE)) {
+        q->ms = (int)clock_ms_since(q->start) + DEFAULT_MS;
+        find_default(q, window, 0);
+    }
 }
 
-static json_t *search(struct search q)
+static void *focus_below(struct search *q, void *object, int depth)
 {
-    q.start = clock_ns();
-    q.budget = ELEMENTS_MOST;
-    q.found = json_array();
-    each_window(&q);
-    return q.found;
+    void *found = NULL;
+    if (depth > DEPTH || is_over(q))
+        return NULL;
+    if (depth && is_in(object, ATSPI_FOCUSED))
+        return g_object_ref(object);
+    int n = spi->child_count(object, NULL);
+    for (int i = 0; i < n && i < CHILDREN && !found; i++) {
+        void *child = spi->child_at(object, i, NULL);
+        found = child && is_in(child, ATSPI_SHOWING) ? focus_below(q, child, depth + 1) : NULL;
+        atspi_drop(child);
+    }
+    return found;
+}
+
+static bool visit_pressed(struct search *q, void *window)
+{
+    if (*q->window && !is_called(window, spi->name, q->window) && !is_in(window, ATSPI_ACTIVE))
+        return false;
+    void *focus = focus_below(q, window, 0);
+    if (!focus)
+        return false;
+    q->known = true;
+    keep_pressed(q, window, focus);
+    atspi_drop(focus);
+    return true;
+}
+
+/* The element that told last that it has the keyboard is the usual answer, and saves a walk. */
+static bool pressed_at_last_focus(struct search *q)
+{
+    if (!last_focus || !is_in(last_focus, ATSPI_FOCUSED))
+        return false;
+    void *window = window_of(last_focus);
+    q->known = window && is_in(last_focus, ATSPI_SHOWING) &&
+               (!*q->window || is_called(window, spi->name, q->window));
+    if (q->known)
+        keep_pressed(q, window, last_focus);
+    atspi_drop(window);
+    return q->known;
+}
+
+static void begin_search(struct search *q)
+{
+    q->start = clock_ns();
+    q->budget = ELEMENTS_MOST;
+    q->ms = SEARCH_MS;
+    q->found = json_array();
+}
+
+/* The element that has the keyboard, once at the start: later ones are told by events. */
+static bool visit_focus(struct search *q, void *window)
+{
+    void *focus = focus_below(q, window, 0);
+    if (focus)
+        json_array_append_new(q->found, describe(focus));
+    atspi_drop(focus);
+    return focus != NULL;
 }
 
 /* ---- lines ------------------------------------------------------------------------------------------ */
@@ -285,12 +297,15 @@ static void say(json_t *line)
     free(text);
 }
 
-static void on_focus(struct event *v, void *arg)
+static void on_focus(struct atspi_event *v, void *arg)
 {
     (void)arg;
-    if (v->detail1 && v->source)
+    if (v->detail1 && v->source) {
+        atspi_drop(last_focus);
+        last_focus = g_object_ref(v->source);
         say(json_pack("{s:o}", "focus", describe(v->source)));
-    g_boxed_free(spi.event_type(), v);
+    }
+    g_boxed_free(spi->event_type(), v);
 }
 
 static void answer(const char *text, size_t len)
@@ -303,9 +318,14 @@ static void answer(const char *text, size_t len)
     struct search q = {.window = window ? window : "", .name = name ? name : "", .role = role ? role : ""};
     q.x = (int)json_integer_value(json_object_get(line, "x"));
     q.y = (int)json_integer_value(json_object_get(line, "y"));
-    q.visit = ask && !strcmp(ask, "find") ? visit_find : visit_at;
-    json_t *found = search(q);
-    say(json_pack("{s:O, s:o}", "id", json_object_get(line, "id"), "elements", found));
+    q.enter = json_is_true(json_object_get(line, "enter"));
+    bool pressed = ask && !strcmp(ask, "pressed");
+    q.visit = pressed ? visit_pressed : ask && !strcmp(ask, "find") ? visit_find : visit_at;
+    begin_search(&q);
+    if (!pressed || !pressed_at_last_focus(&q))
+        each_window(&q);
+    say(json_pack("{s:O, s:o, s:b}", "id", json_object_get(line, "id"), "elements", q.found, "known",
+                  !pressed || q.known));
     json_decref(line);
 }
 
@@ -336,16 +356,17 @@ _Noreturn void elements_serve(int in, int out)
     signal(SIGINT, SIG_IGN); /* the parent decides */
     signal(SIGTERM, SIG_DFL);
     signal(SIGHUP, SIG_IGN);
-    if (!load() || spi.init() > 1)
+    if (!(spi = atspi_load(NULL)) || spi->init() > 1)
         _exit(0);
-    spi.set_timeout(CALL_MS, STARTUP_MS);
-    void *listener = spi.listener_new(on_focus, NULL, NULL);
+    spi->set_timeout(CALL_MS, STARTUP_MS);
+    void *listener = spi->listener_new(on_focus, NULL, NULL);
     if (listener)
-        spi.listener_register(listener, "object:state-changed:focused", NULL);
-    json_t *first = search(focus);
-    if (json_array_size(first))
-        say(json_pack("{s:O}", "focus", json_array_get(first, 0)));
-    json_decref(first);
+        spi->listener_register(listener, "object:state-changed:focused", NULL);
+    begin_search(&focus);
+    each_window(&focus);
+    if (json_array_size(focus.found))
+        say(json_pack("{s:O}", "focus", json_array_get(focus.found, 0)));
+    json_decref(focus.found);
     buf_init(&lines, 1 << 20);
     for (;;) {
         char part[4096];

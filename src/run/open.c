@@ -58,6 +58,17 @@ static bool name_at(void *arg, int x, int y, const char *title, char *name, size
     return true;
 }
 
+static bool pressed(void *arg, bool enter, const char *title, char *name, size_t size)
+{
+    struct job *j = arg;
+    struct element found;
+    if (!elements_pressed(j->elements, enter, title, NAME_MS, &found))
+        return false;
+    snprintf(name, size, "%.200s", found.name);
+    name[utf8_valid_prefix(name, strlen(name))] = 0;
+    return true;
+}
+
 /* Programs of this session answer for the session's own display only. */
 static void open_elements(struct job *j)
 {
@@ -80,6 +91,7 @@ static int open_gate(struct job *j, struct err *e)
                              .redact = j->s.redact_frames,
                              .task = j->task,
                              .name_at = name_at,
+                             .pressed = pressed,
                              .name_arg = j};
     if ((o.n_hide = zones_read(j->s.hide, "--hide", o.hide, e)) < 0)
         return -1;

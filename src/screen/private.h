@@ -57,7 +57,7 @@ struct spare { /* a free keycode and the keysyms bound to it */
 struct reader { /* the program that gets our keys */
     Window focus,
         ping; /* the window that has the keyboard; one of the program's that answers pings, None: none does */
-    int pid;   /* without ping; 0: unknown or on another machine */
+    int pid;  /* without ping; 0: unknown or on another machine */
     bool deaf; /* nobody has the keyboard, or a window that asks for no keys */
 };
 

@@ -45,7 +45,7 @@ enum {
     SEARCH_DEPTH = 4,
     LOOK_MS = 10,
     EXISTS_MS = 200,
-    FOCUS_MS = 1000, /* within which a window takes the keyboard after a click, on a busy machine */
+    FOCUS_MS = 1000,   /* within which a window takes the keyboard after a click, on a busy machine */
     MAX_SOCKETS = 256, /* of one process, or to one display */
     DIAG_BYTES = 32 << 10,
 };
@@ -140,8 +140,7 @@ static bool chain_asks_for_keys(struct screen *s, const Window *chain, int n)
     XWindowAttributes a;
     int budget = SEARCH_WINDOWS;
     for (int i = 0; i < n; i++)
-        if (XGetWindowAttributes(s->dpy, chain[i], &a) &&
-            a.all_event_masks & (KeyPressMask | KeyReleaseMask))
+        if (XGetWindowAttributes(s->dpy, chain[i], &a) && a.all_event_masks & (KeyPressMask | KeyReleaseMask))
             return true;
     return n && asks_for_keys(s, chain[n - 1], 0, &budget);
 }

@@ -192,10 +192,10 @@ static int confirm(struct typing *t)
     if (reader_wait(t->s, READ_MS, &r, t->e) || look_again(t))
         return -1;
     const char *why =
-        r == READING_BEHIND ? "the program has not read its keys for 8 s"
-        : t->moved          ? "the keyboard went to another window meanwhile"
+        r == READING_BEHIND   ? "the program has not read its keys for 8 s"
+        : t->moved            ? "the keyboard went to another window meanwhile"
         : r == READING_NOBODY ? "no window that reads keys had the keyboard"
-        : t->changed        ? "the keyboard layout or its state changed meanwhile"
+        : t->changed          ? "the keyboard layout or its state changed meanwhile"
         : r == READING_UNKNOWN && t->spare
             ? "it has characters that are on no key, and nothing tells whether the program took them"
             : NULL;
@@ -239,7 +239,7 @@ static int type_with(struct screen *s, const char *utf8, size_t len, bool secret
     uint32_t *text = decode(utf8, len, &n, e);
     if (!text)
         return -1;
-    int rc = n ? reader_begin(s, e) || keyboard_begin(s, 0, e) : 0;
+    int rc = n && (reader_begin(s, e) || keyboard_begin(s, 0, e)) ? -1 : 0;
     if (n && rc == 0) {
         if (!must_paste(s, text, n))
             rc = type_all(s, text, n, e);

@@ -136,8 +136,8 @@ static bool send_setup(int fd, const char *display)
     Xauth *auth = XauGetBestAuthByAddr(FamilyLocal, (unsigned short)strlen(host), host, (unsigned short)n,
                                        number, 1, names, lengths);
     Xauth *other = auth ? NULL
-                        : XauGetAuthByAddr(FamilyLocal, (unsigned short)strlen(host), host,
-                                           (unsigned short)n, number, 0, "");
+                        : XauGetAuthByAddr(FamilyLocal, (unsigned short)strlen(host), host, (unsigned short)n,
+                                           number, 0, "");
     bool known = (auth && auth->data_length <= COOKIE_MAX) || (!auth && !other);
     struct {
         xConnClientPrefix prefix;
