@@ -246,8 +246,8 @@ static void check_names(struct report *r)
     bool answered = elements_answer_at(x, NAMES_AT, NAMES_AT, ANSWER_MS, &found);
     if (!x)
         add(r, "names of elements", WARNING, xstrdup("no accessibility bus (AT-SPI)"),
-            "rules by element see only what the model says, and not what Enter and space press; at-spi2-core lets "
-            "programs name their elements");
+            "rules by element see only what the model says, and not what Enter and space press; at-spi2-core "
+            "lets programs name their elements");
     else
         add(r, "names of elements", OK,
             answered ? xasprintf("programs name them (AT-SPI): '%.60s', %.40s", found.name, found.role)

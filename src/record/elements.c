@@ -1,7 +1,8 @@
 /* elements.c - see elements.h: the side that asks.
  *
- * One line a question, {"id", "ask": "at" | "find" | "pressed", ...}, and one line an answer, {"id", "elements":
- * [...]}; a line {"focus": {...}} comes unasked whenever the keyboard moves to another element.
+ * One line a question, {"id", "ask": "at" | "find" | "pressed", ...}, and one line an answer, {"id",
+ * "elements": [...]}; a line {"focus": {...}} comes unasked whenever the keyboard moves to another
+ * element.
  */
 #include "record/elements.h"
 
