@@ -44,6 +44,7 @@ void paste_answer(struct screen *s, const XSelectionRequestEvent *rq)
 {
     struct xtrap t; /* the window that asks may be gone */
     xtrap_begin(&t, s->dpy);
+    s->offers_asked++;
     Atom property = rq->property ? rq->property : rq->target; /* old clients */
     XEvent reply = {.xselection = {.type = SelectionNotify,
                                    .requestor = rq->requestor,
@@ -108,19 +109,32 @@ static void offer(struct screen *s, char *text)
 
 /* ---- pasting ---------------------------------------------------------------------------------- */
 
+/* Until the text was taken, the program has read its keys, and nobody has asked for a while: some programs
+ * ask twice, and one that stalls in between would get nothing. */
 static int wait_for_taker(struct screen *s, struct err *e)
 {
-    int64_t start = clock_ns(), taken = 0;
-    int seen = 0;
+    int64_t start = clock_ns(), quiet = start;
+    int asked = 0, confirmed = -1;
     for (;;) {
         screen_pump(s);
-        if (s->offers_taken != seen) {
-            seen = s->offers_taken;
-            taken = clock_ns();
+        if (s->offers_asked != asked) {
+            asked = s->offers_asked;
+            quiet = clock_ns();
         }
-        if (seen && clock_ms_since(taken) > MORE_MS)
-            return 0;
-        if (!seen && clock_ms_since(start) > READ_MS)
+        if (s->offers_taken && clock_ms_since(quiet) > MORE_MS) {
+            enum reading r;
+            if (confirmed == asked)
+                return 0;
+            confirmed = asked;
+            if (reader_wait(s, READ_MS, &r, e))
+                return -1;
+            if (r == READING_BEHIND)
+                return err_set(e, ERR_FAILED,
+                               "unsure whether the text arrived as meant: the program took it and has not "
+                               "read its keys for 8 s; look at it");
+            quiet = clock_ns();
+        }
+        if (!s->offers_taken && clock_ms_since(start) > READ_MS)
             return err_set(e, ERR_FAILED,
                            "keys cannot give this text, and nothing took it from the clipboard");
         if (screen_wait(s, 10, e))
@@ -136,7 +150,7 @@ int paste_text(struct screen *s, const char *utf8, size_t len, struct err *e)
     char *old = read_old(s);
     offer(s, xasprintf("%.*s", (int)len, utf8));
     XSetSelectionOwner(s->dpy, XA_PRIMARY, s->paste_window, CurrentTime);
-    s->offers_taken = 0;
+    s->offers_taken = s->offers_asked = 0;
     int rc = screen_chord(s, keys, 2, e) || wait_for_taker(s, e) ? -1 : 0;
     if (!s->lost) {
         XSetSelectionOwner(s->dpy, XA_PRIMARY, None, CurrentTime);

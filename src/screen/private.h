@@ -120,7 +120,7 @@ struct screen {
     /* paste.c */
     Window paste_window;
     char *offered; /* our clipboard text; NULL: we do not own the clipboard */
-    int offers_taken;
+    int offers_taken, offers_asked;
 
     struct watch *watch; /* watch.c: NULL until screen_watch() */
 
