@@ -29,6 +29,7 @@ void step_free(struct step *s)
         action_free(&s->actions[i]);
     free(s->note);
     free(s->thought);
+    free(s->check);
     *s = (struct step){0};
 }
 

@@ -117,6 +117,7 @@ enum repair { /* deviations that the parser has accepted, as bits */
 
 struct step {             /* one turn of the model; all zeros is empty */
     char *note, *thought; /* owned, NULL when absent */
+    char *check;          /* what the model's server wants a person to look at first; owned, NULL: nothing */
     struct action actions[STEP_MAX_ACTIONS];
     int nactions;
     unsigned repairs;

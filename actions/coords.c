@@ -6,6 +6,10 @@
  *   bin64     px = floor((v + 0.5) * size / 64)              v in 0..63, whole
  *   native    px = floor(v * max(1, longer side / 1024))     v in 0..1023, of a picture that was reduced
  *             to that
+ *   px28      px = floor(v * size / resized size)            v in 0..resized size - 1, of the picture as the
+ *             processors of Qwen2.5-VL resize it: sides that are multiples of 28
+ *   fit       the same, of the picture scaled down to 1568 pixels on its longer side and 1.15 million in all,
+ *             which Anthropic's models are given
  *
  * A number out of range is an error that the model reads: a click somewhere else is worse than no click.
  * Up to 1 % beyond an edge is clamped to the edge and recorded.
@@ -14,14 +18,72 @@
 
 #include <math.h>
 
-enum { BINS = 64, NATIVE_SIDE = 1024 };
+enum { BINS = 64, NATIVE_SIDE = 1024, FACTOR = 28, FIT_SIDE = 1568, FIT_PIXELS = 1150000 };
+enum { LEAST_PIXELS = 4 * FACTOR * FACTOR, MOST_PIXELS = 16384 * FACTOR * FACTOR };
 
-/* The unrounded position of v along an extent, up to and including the far edge of the last pixel.  longest:
- * the longer side of the image. */
-static int to_extent(enum coord_space space, double v, int size, int longest, double *position, bool *clamped)
+/* Half goes to the even one, as where these models were trained. */
+static int round_to_factor(double v)
 {
-    if (space == COORD_NATIVE) {
-        v *= longest > NATIVE_SIDE ? (double)longest / NATIVE_SIDE : 1;
+    return (int)rint(v / FACTOR) * FACTOR;
+}
+
+static void size_px28(int *w, int *h)
+{
+    double pixels = (double)*w * *h;
+    int rw = round_to_factor(*w), rh = round_to_factor(*h);
+    double beta = (double)rw * rh > MOST_PIXELS    ? sqrt(pixels / MOST_PIXELS)
+                  : (double)rw * rh < LEAST_PIXELS ? sqrt(LEAST_PIXELS / pixels)
+                                                   : 0;
+    if ((double)rw * rh > MOST_PIXELS) {
+        rw = (int)fmax(FACTOR, floor(*w / beta / FACTOR) * FACTOR);
+        rh = (int)fmax(FACTOR, floor(*h / beta / FACTOR) * FACTOR);
+    } else if (beta > 0) {
+        rw = (int)(ceil(*w * beta / FACTOR) * FACTOR);
+        rh = (int)(ceil(*h * beta / FACTOR) * FACTOR);
+    }
+    *w = rw;
+    *h = rh;
+}
+
+static void size_fit(int *w, int *h)
+{
+    double scale =
+        fmin(1, fmin((double)FIT_SIDE / (*w > *h ? *w : *h), sqrt((double)FIT_PIXELS / ((double)*w * *h))));
+    *w = (int)fmax(1, floor(*w * scale));
+    *h = (int)fmax(1, floor(*h * scale));
+}
+
+bool dialect_picture_size(enum coord_space space, int *w, int *h)
+{
+    int was_w = *w, was_h = *h;
+    if (space == COORD_PX28)
+        size_px28(w, h);
+    else if (space == COORD_FIT)
+        size_fit(w, h);
+    return *w != was_w || *h != was_h;
+}
+
+/* Pixels of the image for one of the picture that the numbers are about. */
+struct scale {
+    double x, y;
+};
+
+static struct scale scale_of(enum coord_space space, int w, int h)
+{
+    int longest = w > h ? w : h, pw = w, ph = h;
+    double native = longest > NATIVE_SIDE ? (double)longest / NATIVE_SIDE : 1;
+    if (space == COORD_NATIVE)
+        return (struct scale){native, native};
+    dialect_picture_size(space, &pw, &ph);
+    return (struct scale){(double)w / pw, (double)h / ph};
+}
+
+/* The unrounded position of v along an extent, up to and including the far edge of the last pixel. */
+static int to_extent(enum coord_space space, double v, int size, double scale, double *position,
+                     bool *clamped)
+{
+    if (space == COORD_NATIVE || space == COORD_PX28 || space == COORD_FIT) {
+        v *= scale;
         space = COORD_PIXEL;
     }
     double top = space == COORD_NORM1000 ? 1000
@@ -37,26 +99,23 @@ static int to_extent(enum coord_space space, double v, int size, int longest, do
     return 0;
 }
 
-static int coords_to_pixel(enum coord_space space, double v, int size, int longest, int *pixel, bool *clamped)
+static int coords_to_pixel(enum coord_space space, double v, int size, double scale, int *pixel,
+                           bool *clamped)
 {
     double position;
-    if (to_extent(space, v, size, longest, &position, clamped))
+    if (to_extent(space, v, size, scale, &position, clamped))
         return -1;
     *pixel = (int)fmin(floor(position), size - 1);
     return 0;
-}
-
-static int longer(int w, int h)
-{
-    return w > h ? w : h;
 }
 
 int dialect_to_pixels(const struct dialect *d, const double v[2], int w, int h, int32_t *x, int32_t *y)
 {
     bool clamped = false;
     int px, py;
-    if (coords_to_pixel(d->coords, v[0], w, longer(w, h), &px, &clamped) ||
-        coords_to_pixel(d->coords, v[1], h, longer(w, h), &py, &clamped))
+    struct scale scale = scale_of(d->coords, w, h);
+    if (coords_to_pixel(d->coords, v[0], w, scale.x, &px, &clamped) ||
+        coords_to_pixel(d->coords, v[1], h, scale.y, &py, &clamped))
         return -1;
     *x = px;
     *y = py;
@@ -78,9 +137,13 @@ static bool convert_fractions(enum coord_space space, const struct dialect_numbe
     return true;
 }
 
-static const char *const ranges[] = {"integers from 0 to 1000", "numbers from 0 to 1",
-                                     "pixels of the screenshot", "bins from 0 to 63",
-                                     "pixels of the picture that the model saw"};
+static const char *const ranges[] = {"integers from 0 to 1000",
+                                     "numbers from 0 to 1",
+                                     "pixels of the screenshot",
+                                     "bins from 0 to 63",
+                                     "pixels of the picture that the model saw",
+                                     "pixels of the resized screenshot",
+                                     "pixels of the resized screenshot"};
 
 enum action_fault coords_to_pixels(struct parse *p, const char *what, struct dialect_numbers n, int32_t *x,
                                    int32_t *y)
@@ -88,9 +151,10 @@ enum action_fault coords_to_pixels(struct parse *p, const char *what, struct dia
     bool clamped = false;
     double nx, ny;
     int px, py;
+    struct scale scale = scale_of(p->space, p->w, p->h);
     p->out->repairs |= convert_fractions(p->space, &n, &nx, &ny) ? REPAIR_FLOAT : 0;
-    if (coords_to_pixel(p->space, nx, p->w, longer(p->w, p->h), &px, &clamped) ||
-        coords_to_pixel(p->space, ny, p->h, longer(p->w, p->h), &py, &clamped))
+    if (coords_to_pixel(p->space, nx, p->w, scale.x, &px, &clamped) ||
+        coords_to_pixel(p->space, ny, p->h, scale.y, &py, &clamped))
         return parse_fault(p, FAULT_RANGE, "%s = %g, %g is outside the screen: coordinates are %s", what, n.x,
                            n.y, ranges[p->space]);
     *x = px;
@@ -104,9 +168,9 @@ int dialect_exact_point(enum coord_space space, const struct dialect_numbers *n,
 {
     bool clamped = false;
     double nx, ny;
+    struct scale scale = scale_of(space, w, h);
     convert_fractions(space, n, &nx, &ny);
-    if (to_extent(space, nx, w, longer(w, h), x, &clamped) ||
-        to_extent(space, ny, h, longer(w, h), y, &clamped))
+    if (to_extent(space, nx, w, scale.x, x, &clamped) || to_extent(space, ny, h, scale.y, y, &clamped))
         return err_set(e, ERR_FAILED, "%g, %g is outside the image: coordinates are %s", n->x, n->y,
                        ranges[space]);
     return 0;

@@ -17,7 +17,7 @@ enum { MAX_FILE = 256 << 10, MAX_FILLED = 1 << 20, MAX_SLOT = 32 };
 
 static const char *const syntaxes[] = {"holo3",     "holo1",  "uitars",   "anthropic", "openai",
                                        "pyautogui", "pocket", "function", NULL};
-static const char *const spaces[] = {"norm1000", "norm1", "px", "bin64", "native", NULL};
+static const char *const spaces[] = {"norm1000", "norm1", "px", "bin64", "native", "px28", "fit", NULL};
 static const char *const windows[] = {"sawtooth", "strict", NULL};
 
 enum field_type { FIELD_TEXT, FIELD_BOOL, FIELD_INT, FIELD_FLOAT, FIELD_WORD };
@@ -63,6 +63,7 @@ static const struct field fields[] = {
     FLAG(think),
     FLAG(cmd_is_ctrl),
     FLAG(run_all),
+    FLAG(native_tools),
     NUMBER(max_images, FIELD_INT, 1, 4, 3),
     NUMBER(max_tokens, FIELD_INT, 16, 65536, 4096),
     NUMBER(temperature, FIELD_FLOAT, 0, 5, 0),

@@ -29,7 +29,15 @@ enum dialect_syntax { /* selects the parser */
                       SYNTAX_POCKET,
                       SYNTAX_FUNCTION,
 };
-enum coord_space { COORD_NORM1000, COORD_NORM1, COORD_PIXEL, COORD_BIN64, COORD_NATIVE };
+enum coord_space { /* coords.c */
+                   COORD_NORM1000,
+                   COORD_NORM1,
+                   COORD_PIXEL,
+                   COORD_BIN64,
+                   COORD_NATIVE,
+                   COORD_PX28,
+                   COORD_FIT,
+};
 enum window_policy { WINDOW_SAWTOOTH, WINDOW_STRICT };
 
 struct dialect {
@@ -59,6 +67,7 @@ struct dialect {
     int screen_w, screen_h;  /* the only screen size that this model supports, 0: any */
     char *sha256;            /* hex, of the dialect file's bytes */
     bool cmd_is_ctrl;        /* "cmd" is the Control key */
+    bool native_tools;       /* an endpoint gets the tool table beside the messages, not within the prompt */
     bool run_all;            /* of several calls in one turn all are run, not only the first */
     struct tools *tools;     /* tools.h */
 };
@@ -118,6 +127,9 @@ int dialect_parse_numbers(const struct dialect *d, const char *text, size_t len,
 int dialect_exact_point(enum coord_space space, const struct dialect_numbers *n, int w, int h, double *x,
                         double *y, struct err *e);
 const char *dialect_space_name(enum coord_space space); /* "norm1000" */
+
+/* The size of the picture that pixels of PX28 and FIT are about; false: it is the size of the image. */
+bool dialect_picture_size(enum coord_space space, int *w, int *h);
 
 /* Two numbers of the dialect's space to a pixel of a w x h image; -1 when out of range. */
 int dialect_to_pixels(const struct dialect *d, const double v[2], int w, int h, int32_t *x, int32_t *y);

@@ -7,7 +7,9 @@
 
 /* clang-format off */
 #define FILES(ROW)                                                                                     \
-    ROW(anthropic, "anthropic.json") ROW(computer_text, "computer.txt") ROW(function, "function.json") \
+    ROW(anthropic, "anthropic.json") ROW(anthropic_computer, "anthropic-computer.json")                \
+    ROW(computer_text, "computer.txt") ROW(desktop_text, "desktop.txt")                                \
+    ROW(openai_computer, "openai-computer.json") ROW(function, "function.json")                        \
     ROW(function_text, "function.txt") ROW(holo1, "holo1.json") ROW(holo1_abs, "holo1-abs.json")       \
     ROW(holo1_text, "holo1.txt") ROW(holo3, "holo3.json") ROW(holo3_text, "holo3.txt")                 \
     ROW(openai, "openai.json") ROW(pocket, "pocket.json") ROW(pocket_wide, "pocket-wide.json")         \
@@ -36,8 +38,9 @@ const char *builtin_file(const char *name, size_t *len)
 
 const char *const *dialect_names(void)
 {
-    static const char *const names[] = {"holo3",  "holo1",       "holo1-abs", "function",
-                                        "uitars", "anthropic",   "openai",    "pyautogui",
-                                        "pocket", "pocket-wide", NULL};
+    static const char *const names[] = {"holo3",  "holo1",       "holo1-abs",       "function",
+                                        "uitars", "anthropic",   "openai",          "pyautogui",
+                                        "pocket", "pocket-wide", "openai-computer", "anthropic-computer",
+                                        NULL};
     return names;
 }

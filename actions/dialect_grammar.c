@@ -70,6 +70,8 @@ static gx_node value_coord(const struct grammar_builder *l, bool vertical)
         return gx_int(l->x, 0, 63);
     case COORD_PIXEL:
     case COORD_NATIVE:
+    case COORD_PX28:
+    case COORD_FIT:
         break;
     }
     return gx_int(l->x, 0, (extent > 0 ? extent : ANY_EXTENT) - 1);

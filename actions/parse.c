@@ -46,6 +46,16 @@ enum action_fault parse_fault(struct parse *p, enum action_fault f, const char *
     return f;
 }
 
+void parse_check(struct parse *p, const char *text)
+{
+    const char *was = p->out->check ? p->out->check : "";
+    char *both = xasprintf("%s%s%.*s", was, *was ? "; " : "",
+                           (int)utf8_valid_prefix(text ? text : "?", text ? strnlen(text, 300) : 1),
+                           text ? text : "?");
+    free(p->out->check);
+    p->out->check = both;
+}
+
 struct action *parse_add(struct parse *p, enum action_kind kind)
 {
     struct step *s = p->out;

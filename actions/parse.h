@@ -25,6 +25,9 @@ parse_fn parse_holo, parse_uitars, parse_anthropic, parse_openai, parse_pyautogu
 /* Sets the message; returns f. */
 enum action_fault parse_fault(struct parse *p, enum action_fault f, const char *fmt, ...) PRINTF_LIKE(3, 4);
 
+/* Adds to step.check what a person is to look at; text may be NULL. */
+void parse_check(struct parse *p, const char *text);
+
 /* Appends an action of this kind with defaults: no coordinates, one left click.  NULL: too many. */
 struct action *parse_add(struct parse *p, enum action_kind kind);
 

@@ -12,17 +12,33 @@
  *     calls, which newer models may write instead, are read as above.
  *
  * anthropic  {"action": "left_click", "coordinate": [512, 384]}
- *     also as the content block {"type": "tool_use", "name": "computer", "input": {...}}.
+ *     also as the content block {"type": "tool_use", "name": "computer", "input": {...}}, where another name
+ *     is that of the action, or as a list of content blocks, whose actions are run in order.
  *
  * openai     {"type": "computer_call", "action": {"type": "click", ...}, "pending_safety_checks": []}
- *     or the action alone, or "actions", a batch run in order.  A pending safety check needs a person's
- *     acknowledgement: nothing is done.
+ *     or the action alone, or "actions", a batch run in order, or a list of such items with messages and
+ *     reasoning between.  A pending safety check goes to step.check, for a person.
  */
 #include "actions/parse.h"
 
 #include <string.h>
 
 /* ---- function calls ---------------------------------------------------------------------------- */
+
+/* Gemini's "safety_decision": {"decision": "require_confirmation", "explanation"} is beside the arguments. */
+static enum action_fault take_safety_decision(struct parse *p, json_t *args)
+{
+    json_t *v = json_object_get(args, "safety_decision");
+    const char *word = json_string_value(json_is_object(v) ? json_object_get(v, "decision") : v);
+    if (!v)
+        return FAULT_NONE;
+    if (word && !strcmp(word, "block"))
+        return parse_fault(p, FAULT_DENIED, "the model's server forbids this action");
+    if (!word || strcmp(word, "regular") != 0)
+        parse_check(p, json_string_value(json_object_get(v, "explanation")));
+    json_object_del(args, "safety_decision");
+    return FAULT_NONE;
+}
 
 static enum action_fault bind_function(struct parse *p, json_t *call)
 {
@@ -39,6 +55,7 @@ static enum action_fault bind_function(struct parse *p, json_t *call)
     }
     if (!f && args && !json_is_object(args))
         f = parse_fault(p, FAULT_SCHEMA, "the arguments of '%s' must be an object", name);
+    f = f ? f : take_safety_decision(p, args);
     f = f ? f : bind_call(p, name, args, NULL);
     json_decref(inner);
     return f;
@@ -192,16 +209,59 @@ enum action_fault parse_holo(struct parse *p, const char *text, size_t len)
 
 /* ---- the "computer" tool ----------------------------------------------------------------------- */
 
+/* The texts of a list of content are the thought; of one without an action they are the answer. */
+static enum action_fault add_said(struct parse *p, const json_t *part)
+{
+    const json_t *text = json_object_get(part, "text");
+    if (!json_string_length(text))
+        return FAULT_NONE;
+    const char *was = p->out->thought ? p->out->thought : "";
+    char *both = xasprintf("%s%s%s", was, *was ? "\n" : "", json_string_value(text));
+    enum action_fault f = parse_text(p, both, strlen(both), &p->out->thought);
+    free(both);
+    return f;
+}
+
+static enum action_fault answer_with_said(struct parse *p, const char *tag)
+{
+    if (p->out->nactions || !p->out->thought)
+        return FAULT_NONE;
+    json_t *call = json_pack("{s:s, s:s}", tag, "answer", "text", p->out->thought);
+    enum action_fault f = call ? bind_call(p, "answer", call, tag) : FAULT_NONE;
+    json_decref(call);
+    return f;
+}
+
+static bool is_type(const json_t *v, const char *type)
+{
+    const char *is = json_string_value(json_object_get(v, "type"));
+    return is && !strcmp(is, type);
+}
+
+/* {"action": ...}, or of a toolset the name of its member beside the input. */
+static enum action_fault bind_use(struct parse *p, json_t *root)
+{
+    json_t *input = json_object_get(root, "input"), *call = input ? input : root;
+    const char *action = json_string_value(json_object_get(call, "action")),
+               *name = json_string_value(json_object_get(root, "name"));
+    if (!action && input && name && strcmp(name, "computer") != 0)
+        action = name;
+    if (!action)
+        return parse_fault(p, FAULT_SCHEMA, "an action needs the key 'action'");
+    return bind_call(p, action, call, "action");
+}
+
 enum action_fault parse_anthropic(struct parse *p, const char *text, size_t len)
 {
-    json_t *root;
+    json_t *root, *block;
+    size_t i;
     enum action_fault f = parse_json(p, text, len, &root);
-    json_t *input = json_object_get(root, "input");
-    json_t *call = input ? input : root;
-    const char *action = json_string_value(json_object_get(call, "action"));
-    if (!f && !action)
-        f = parse_fault(p, FAULT_SCHEMA, "an action needs the key 'action'");
-    f = f ? f : bind_call(p, action, call, "action");
+    json_array_foreach(root, i, block) if (!f) f =
+        is_type(block, "text") ? add_said(p, block) : bind_use(p, block);
+    if (!f && json_is_array(root))
+        f = answer_with_said(p, "action");
+    else if (!f)
+        f = bind_use(p, root);
     json_decref(root);
     return f;
 }
@@ -214,16 +274,31 @@ static enum action_fault bind_action(struct parse *p, json_t *action)
     return bind_call(p, type, action, "type");
 }
 
+/* What the checks say, for the person who is asked. */
+static enum action_fault add_checks(struct parse *p, json_t *checks)
+{
+    json_t *one;
+    size_t i;
+    if (!checks || json_is_null(checks))
+        return FAULT_NONE;
+    if (!json_is_array(checks))
+        return parse_fault(p, FAULT_SCHEMA, "'pending_safety_checks' must be a list");
+    json_array_foreach(checks, i, one)
+    {
+        const char *message = json_string_value(json_object_get(one, "message")),
+                   *code = json_string_value(json_object_get(one, "code"));
+        parse_check(p, message && *message ? message : code);
+    }
+    return FAULT_NONE;
+}
+
 static enum action_fault bind_actions(struct parse *p, json_t *root)
 {
-    json_t *checks = json_object_get(root, "pending_safety_checks");
     json_t *action = json_object_get(root, "action"), *actions = json_object_get(root, "actions"), *one;
     size_t i;
-    enum action_fault f = FAULT_NONE;
-    if (checks && !json_is_null(checks) && !(json_is_array(checks) && !json_array_size(checks)))
-        return parse_fault(p, FAULT_DENIED, "a pending safety check wants a person to look first");
+    enum action_fault f = add_checks(p, json_object_get(root, "pending_safety_checks"));
     if (!actions)
-        return bind_action(p, action ? action : root);
+        return f ? f : bind_action(p, action ? action : root);
     if (!json_is_array(actions))
         return parse_fault(p, FAULT_SCHEMA, "'actions' must be a list");
     json_array_foreach(actions, i, one) f = f ? f : bind_action(p, one);
@@ -232,9 +307,15 @@ static enum action_fault bind_actions(struct parse *p, json_t *root)
 
 enum action_fault parse_openai(struct parse *p, const char *text, size_t len)
 {
-    json_t *root;
+    json_t *root, *item;
+    size_t i;
     enum action_fault f = parse_json(p, text, len, &root);
-    f = f ? f : bind_actions(p, root);
+    json_array_foreach(root, i, item) if (!f) f =
+        is_type(item, "message") || is_type(item, "reasoning") ? add_said(p, item) : bind_actions(p, item);
+    if (!f && json_is_array(root))
+        f = answer_with_said(p, "type");
+    else if (!f)
+        f = bind_actions(p, root);
     json_decref(root);
     return f;
 }

@@ -44,6 +44,8 @@ static json_t *coord_schema(enum coord_space space)
         return number_schema("integer", 0, 63);
     case COORD_PIXEL:
     case COORD_NATIVE:
+    case COORD_PX28:
+    case COORD_FIT:
         break;
     }
     return json_pack("{s:i, s:s}", "minimum", 0, "type", "integer");
@@ -108,8 +110,13 @@ static json_t *type_schema(const struct tool_arg *a, enum coord_space space)
 /* The help of an argument; coordinates with their unit. */
 static json_t *describe(const struct tool_arg *a, enum coord_space space)
 {
-    static const char *const units[] = {", as integer in [0, 1000]", ", as number in [0, 1]", ", in pixels",
-                                        ""};
+    static const char *const units[] = {", as integer in [0, 1000]",
+                                        ", as number in [0, 1]",
+                                        ", in pixels",
+                                        "",
+                                        "",
+                                        ", in pixels",
+                                        ", in pixels"};
     enum param_type type = registry_param(a->id)->type;
     bool place = type == PARAM_COORD || type == PARAM_POINT || type == PARAM_PATH || type == PARAM_REGION;
     char *text = xasprintf("%s%s", a->help ? a->help : "", place ? units[space] : "");

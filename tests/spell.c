@@ -29,6 +29,13 @@ static json_t *coord(const struct spelling *s, int v, bool vertical)
     case COORD_NATIVE:
     case COORD_PIXEL:
         break;
+    case COORD_PX28:
+    case COORD_FIT: {
+        int w = s->width, h = s->height;
+        dialect_picture_size(s->d->coords, &w, &h);
+        int shown = vertical ? h : w;
+        return json_integer((v * shown + size - 1) / size);
+    }
     }
     return json_integer(v);
 }

@@ -56,6 +56,8 @@ static json_t *result(enum action_fault f, const struct step *s, const struct er
         json_object_set_new(r, "note", json_string(s->note));
     if (s->thought)
         json_object_set_new(r, "thought", json_string(s->thought));
+    if (s->check)
+        json_object_set_new(r, "check", json_string(s->check));
     for (int i = 0; i < s->nactions; i++) {
         struct buf json;
         buf_init(&json, MAX_TEXT);

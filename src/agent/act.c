@@ -59,6 +59,15 @@ static void fail_step(struct agent *a, const char *why)
     a->outcome.failed = true;
 }
 
+/* A person has looked, and need not for the rest of the step; the server is told with the next turn. */
+static void let_check_pass(struct agent *a)
+{
+    gate_set_check(a->o->gate, NULL);
+    agent_set_text(&a->reply.step.check, NULL);
+    if (!a->o->dry_run && a->o->llm->ops->checks_passed)
+        a->o->llm->ops->checks_passed(a->o->llm);
+}
+
 /* Whether the rules, or a person they ask, let the action pass.  The clock of the run stands still
  * meanwhile. */
 static int pass_gate(struct agent *a, int index, bool *pass, struct err *e)
@@ -68,6 +77,7 @@ static int pass_gate(struct agent *a, int index, bool *pass, struct err *e)
     if (!a->o->gate)
         return 0;
     gate_set_thought(a->o->gate, a->reply.step.thought);
+    gate_set_check(a->o->gate, a->reply.step.check);
     int rc = gate_decide(a->o->gate, &a->reply.step.actions[index], &a->step.place, a->step.number,
                          a->step.confirmed, &ruling, e);
     a->run.paused_ns += (int64_t)(ruling.ms * 1e6);
@@ -77,6 +87,8 @@ static int pass_gate(struct agent *a, int index, bool *pass, struct err *e)
         return -1;
     if (!*pass)
         fail_step(a, ruling.told);
+    else if (a->reply.step.check && action_touches(a->reply.step.actions[index].kind))
+        let_check_pass(a);
     return 0;
 }
 

@@ -72,6 +72,17 @@ void agent_set_text(char **at, char *text)
     *at = text;
 }
 
+static void add_server(struct agent_server *to, const struct agent_server *s)
+{
+    to->replies += s->replies;
+    to->prompt += s->prompt;
+    to->cached += s->cached;
+    to->counted = to->counted || s->counted;
+    to->says_cached = to->says_cached || s->says_cached;
+    to->cost += s->cost;
+    to->currency = s->currency ? s->currency : to->currency;
+}
+
 /* Totals of the run; a step that broke off counts as far as it went. */
 static void add_totals(struct agent *a)
 {
@@ -81,6 +92,7 @@ static void add_totals(struct agent *a)
     r->forced += a->step.forced;
     r->prefilled += a->step.cost.prefilled;
     r->reused += a->step.cost.reused;
+    add_server(&r->server, &a->step.server);
     for (int p = 0; p < PHASES; p++)
         r->ms[p] += a->step.ms[p];
 }
@@ -98,6 +110,8 @@ static int end_step(struct agent *a, struct err *e)
     struct progress_tokens tokens = {s->cost.reused, s->cost.prefilled, s->generated - s->forced, s->forced,
                                      s->cost.images};
     progress_times(a->o->progress, s->ms, &tokens);
+    if (s->server.counted)
+        progress_server(a->o->progress, &s->server);
     if (s->number % HELD_STEPS == 0) { /* a key that the model pressed and forgot */
         screen_release_all(a->o->screen);
         if (a->o->gate)
@@ -159,9 +173,9 @@ static int record_end(struct agent *a, const char *error, struct err *e)
     char totals[320];
     snprintf(totals, sizeof totals,
              "{\"steps\": %d, \"seconds\": %.3f, \"generated\": %lld, \"forced\": %lld, \"prefilled\": "
-             "%lld, \"reused\": %lld, \"typed\": %lld, \"acted\": %d}",
+             "%lld, \"reused\": %lld, \"typed\": %lld, \"acted\": %d, \"cost\": %.9g}",
              r->steps, r->seconds, (long long)r->generated, (long long)r->forced, (long long)r->prefilled,
-             (long long)r->reused, (long long)r->typed, r->acted);
+             (long long)r->reused, (long long)r->typed, r->acted, r->server.cost);
     trace_begin(t, a->step.number, "end");
     trace_text(t, "status", agent_status_name(r->status));
     if (r->limit) {

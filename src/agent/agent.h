@@ -82,6 +82,14 @@ struct agent_options {
     const struct validator *validator; /* checks its answer; NULL: none */
 };
 
+struct agent_server { /* what an endpoint says that replies took; all zeros: there is none */
+    int replies;
+    int64_t prompt, cached; /* tokens */
+    bool counted, says_cached;
+    double cost;          /* by the price list */
+    const char *currency; /* "": no price list */
+};
+
 struct agent_result {
     enum agent_status status;
     char *answer; /* owned; NULL when there is none */
@@ -89,6 +97,7 @@ struct agent_result {
     double seconds;
     double ms[PHASES];
     int64_t generated, forced, prefilled, reused;
+    struct agent_server server;
     int64_t typed; /* characters */
     int acted;     /* actions that touched the screen */
     /* The option of the limit that ended it, "max-steps", and its value; NULL: none did. */

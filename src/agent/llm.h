@@ -35,6 +35,14 @@ struct beam_request { /* candidates for a slot of a reply, by beam search */
     const volatile int *cancel;
 };
 
+struct llm_usage { /* of the last reply of a server, in tokens as it counts them; -1: it does not say */
+    int64_t prompt, cached, reply;
+    double first_ms; /* until the first text; -1: there was none */
+    double cost;     /* by the price list; -1: there is none */
+    const char *currency;
+    int exchange; /* its number in the record of exchanges, from 1; 0: none */
+};
+
 struct llm_ops { /* all return 0, or -1 with a message */
     int (*begin)(struct llm *m, const char *system,
                  struct err *e); /* again: a new conversation; marks stay valid */
@@ -57,9 +65,12 @@ struct llm_ops { /* all return 0, or -1 with a message */
 
     int64_t (*length)(const struct llm *m); /* tokens */
     struct session_stats (*stats)(const struct llm *m);
+    const struct llm_usage *(*usage)(const struct llm *m); /* may be NULL: no server */
     struct session *(*session)(
         const struct llm *m); /* the present one; NULL for a script, which has no tokens */
     void (*set_cancel)(struct llm *m, const volatile int *flag); /* may be NULL */
+    /* A person has let pass what the server of the last reply wanted looked at (step.check); may be NULL. */
+    void (*checks_passed)(struct llm *m);
     void (*free)(struct llm *m);
 };
 
@@ -82,7 +93,8 @@ const char *llm_script_transcript(const struct llm *m); /* what a model would ha
  * (session_set_cancel). NULL: none. */
 void llm_set_cancel(struct llm *m, const volatile int *flag);
 
-struct session *llm_session(const struct llm *m); /* NULL for a script */
+struct session *llm_session(const struct llm *m);       /* NULL for a script */
+const struct llm_usage *llm_usage(const struct llm *m); /* NULL: it is no server's */
 
 /* Asks one question in a new conversation. */
 int llm_ask(struct llm *m, const char *system, const struct chat_part *parts, int n, enum chat_place place,

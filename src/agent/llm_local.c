@@ -281,6 +281,11 @@ struct session *llm_session(const struct llm *m)
     return m->ops->session ? m->ops->session(m) : NULL;
 }
 
+const struct llm_usage *llm_usage(const struct llm *m)
+{
+    return m->ops->usage ? m->ops->usage(m) : NULL;
+}
+
 int llm_ask(struct llm *m, const char *system, const struct chat_part *parts, int n, enum chat_place place,
             const struct llm_request *r, struct generated *out, struct err *e)
 {

@@ -46,6 +46,7 @@ struct agent_step {
     int resamples;               /* the last sample's number */
     int generated, forced;       /* tokens of all its replies */
     struct context_cost cost;
+    struct agent_server server; /* of all its replies */
     double ms[PHASES];
 };
 

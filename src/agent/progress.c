@@ -1,14 +1,24 @@
 /* progress.c - see progress.h. */
 #include "agent/progress.h"
 
+#include "agent/agent.h"
 #include "base/bar.h"
+#include "base/clock.h"
 #include "base/utf8.h"
 #include "gate/secret.h"
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-enum { SHOWN = 600, INDENT = 6 };
+enum { SHOWN = 600, INDENT = 6, WRITING = 64, WRITING_MS = 100 };
+
+struct progress_line {
+    char text[512];
+    size_t n;
+    int64_t drawn; /* clock_ns() */
+    bool shown;
+};
 
 enum ink { INK_PLAIN, INK_BOLD, INK_SOFT, INK_GOOD, INK_BAD };
 static const char *const inks[] = {"", "\033[1m", "\033[2m", "\033[32m", "\033[31m"};
@@ -17,6 +27,60 @@ void progress_open(struct progress *p, FILE *f, bool quiet, bool verbose)
 {
     *p = (struct progress){.f = quiet ? NULL : f, .verbose = verbose};
     p->color = p->f && bar_colors(f);
+    p->line = p->f && isatty(fileno(f)) ? xcalloc(1, sizeof *p->line) : NULL;
+}
+
+void progress_close(struct progress *p)
+{
+    free(p->line);
+    p->line = NULL;
+}
+
+/* ---- what is being written ------------------------------------------------------------------------ */
+
+static void clear_line(const struct progress *p)
+{
+    if (p->line && p->line->shown)
+        fputs("\r\033[K", p->f);
+    if (p->line)
+        *p->line = (struct progress_line){.drawn = p->line->drawn};
+}
+
+/* The end of the text, in characters that take one column each for most scripts. */
+static void draw_line(const struct progress *p)
+{
+    struct progress_line *l = p->line;
+    size_t from = l->n;
+    for (int i = 0; i < WRITING && from; i++)
+        do
+            from--;
+        while (from && ((unsigned char)l->text[from] & 0xc0) == 0x80);
+    char *tail = xasprintf("%s%.*s", from ? "... " : "", (int)(l->n - from), l->text + from);
+    char *masked = secrets_mask(p->secrets, tail);
+    fputs("\r\033[K", p->f);
+    fprintf(p->f, "%*s", INDENT, "");
+    utf8_print(p->f, masked, strlen(masked));
+    fflush(p->f);
+    free(masked);
+    free(tail);
+    l->shown = true;
+    l->drawn = clock_ns();
+}
+
+void progress_writing(const struct progress *p, const char *text, size_t len)
+{
+    struct progress_line *l = p ? p->line : NULL;
+    if (!l || !len)
+        return;
+    for (size_t i = 0; i < len; i++) {
+        if (l->n == sizeof l->text) {
+            memmove(l->text, l->text + sizeof l->text / 2, sizeof l->text / 2);
+            l->n = sizeof l->text / 2;
+        }
+        l->text[l->n++] = text[i] == '\n' || text[i] == '\t' ? ' ' : text[i];
+    }
+    if (clock_ms_since(l->drawn) >= WRITING_MS)
+        draw_line(p);
 }
 
 static void put_text(const struct progress *p, enum ink ink, const char *text)
@@ -43,6 +107,7 @@ static void put_line(const struct progress *p, enum ink ink, const char *text)
 {
     if (!p->f)
         return;
+    clear_line(p);
     fprintf(p->f, "%*s", INDENT, "");
     put_text(p, ink, text);
     fputc('\n', p->f);
@@ -71,6 +136,8 @@ void progress_thought(const struct progress *p, int step, const char *thought)
     char number[16] = " end  ";
     if (step)
         snprintf(number, sizeof number, "%4d  ", step);
+    clear_line(p);
+    clear_line(p);
     fputc('\n', p->f);
     put_text(p, INK_SOFT, number);
     put_text(p, INK_PLAIN, thought);
@@ -102,10 +169,23 @@ void progress_times(const struct progress *p, const double ms[PHASES], const str
     put_line(p, INK_SOFT, text);
 }
 
+void progress_server(const struct progress *p, const struct agent_server *s)
+{
+    char text[200];
+    int n = snprintf(text, sizeof text, "server: %lld tokens", (long long)s->prompt);
+    if (s->says_cached && s->prompt > 0)
+        n += snprintf(text + n, sizeof text - (size_t)n, ", %.0f %% of them cached",
+                      100.0 * (double)s->cached / (double)s->prompt);
+    if (s->currency && *s->currency)
+        snprintf(text + n, sizeof text - (size_t)n, ", %.4g %s", s->cost, s->currency);
+    put_line(p, INK_SOFT, text);
+}
+
 void progress_tail(const struct progress *p, bool good, const char *name, const char *text)
 {
     if (!p->f)
         return;
+    clear_line(p);
     fputc('\n', p->f);
     put_named(p, good ? INK_GOOD : INK_BAD, name, text);
 }

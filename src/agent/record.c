@@ -144,6 +144,20 @@ static int record_tokens(struct agent *a, const struct generated *g, struct err 
     return 0;
 }
 
+/* What the server of a model elsewhere says of its reply. */
+static void put_server(struct trace *t, const struct llm_usage *u)
+{
+    if (u->prompt >= 0)
+        trace_int(t, "server_prompt", u->prompt);
+    if (u->cached >= 0)
+        trace_int(t, "server_cached", u->cached);
+    if (u->first_ms >= 0)
+        trace_number(t, "first_ms", u->first_ms);
+    if (u->cost >= 0)
+        trace_number(t, "cost", u->cost);
+    trace_int(t, "exchange", u->exchange);
+}
+
 int agent_record_reply(struct agent *a, const struct llm_request *r, const struct generated *g, struct err *e)
 {
     static const char *const finish[] = {"stop", "length", "grammar", "cancelled"};
@@ -160,6 +174,8 @@ int agent_record_reply(struct agent *a, const struct llm_request *r, const struc
     trace_int(t, "resample", r->resample);
     trace_bool(t, "think", r->think);
     trace_number(t, "ms", g->ms);
+    if (llm_usage(a->o->llm))
+        put_server(t, llm_usage(a->o->llm));
     /* Token ids cannot be masked: once the model has written a secret no more are recorded. */
     a->run.secret_spelled =
         a->run.secret_spelled || secrets_contained_in(a->o->secrets, g->text.data ? g->text.data : "");

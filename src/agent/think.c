@@ -31,8 +31,7 @@ static float temperature_of(const struct agent *a, int attempt)
 static void check_deadline(void *arg, const char *text, size_t len)
 {
     struct agent *a = arg;
-    (void)text;
-    (void)len;
+    progress_writing(a->o->progress, text, len);
     if (flag_up(screen_stop_flag(a->o->screen)) ||
         (a->step.budget == AGENT_RUNNING && agent_seconds(a) >= a->o->max_seconds))
         a->run.cancel = 1;
@@ -59,6 +58,25 @@ static enum attempt read_reply(struct agent *a, struct err *e)
     }
     bool unreadable = r->fault == FAULT_PARSE || r->fault == FAULT_NO_ACTION || r->fault == FAULT_SCHEMA;
     return unreadable ? ATTEMPT_UNREADABLE : ATTEMPT_READ;
+}
+
+/* What the server says that the reply took; the context cannot know. */
+static void count_server(struct agent *a)
+{
+    const struct llm_usage *u = llm_usage(a->o->llm);
+    struct agent_server *s = &a->step.server;
+    if (!u)
+        return;
+    s->replies++;
+    s->prompt += u->prompt > 0 ? u->prompt : 0;
+    s->cached += u->cached > 0 ? u->cached : 0;
+    s->counted = s->counted || u->prompt >= 0;
+    s->says_cached = s->says_cached || u->cached >= 0;
+    s->cost += u->cost > 0 ? u->cost : 0;
+    s->currency = u->currency ? u->currency : "";
+    a->step.cost.total = s->counted ? u->prompt : a->step.cost.total;
+    a->step.cost.reused = s->cached;
+    a->step.cost.prefilled = s->prompt - s->cached;
 }
 
 void agent_reply_free(struct agent_reply *r)
@@ -89,6 +107,7 @@ enum attempt agent_attempt(struct agent *a, int resample, float temperature, str
     *reply = (struct agent_reply){.status = ATTEMPT_FAILED, .resample = resample, .temperature = temperature};
     if (context_think(a->run.context, &r, &reply->raw, e) || agent_record_reply(a, &r, &reply->raw, e))
         return ATTEMPT_FAILED;
+    count_server(a);
     a->step.ms[PHASE_WRITE] += reply->raw.ms;
     a->step.generated += reply->raw.n;
     a->step.forced += reply->raw.forced;
@@ -125,6 +144,8 @@ static int record_step(struct agent *a, struct err *e)
     trace_begin(t, a->step.number, "step");
     trace_text(t, "note", r->step.note);
     trace_text(t, "thought", r->step.thought);
+    if (r->step.check)
+        trace_text(t, "check", r->step.check);
     if (a->step.beyond_budget)
         trace_bool(t, "beyond_budget", true);
     trace_int(t, "repairs", r->step.repairs);

@@ -39,16 +39,28 @@
      "keep quantized weights in a file, so that the next start maps it; \"no\" switches it off",            \
      "HOLORUN_WEIGHT_CACHE", .show = OPTION_SWITCH}
 
-/* const char *base_url, *key, *profile; */
+#define ENDPOINT_SETTINGS                                                                                    \
+    const char *base_url, *key, *profile;                                                                    \
+    int api
+
+/* ENDPOINT_SETTINGS; */
 #define ENDPOINT_OPTIONS(T)                                                                                  \
     {"base-url", 0, OPTION_TEXT, offsetof(T, base_url), "URL", 0, 4096, NULL,                                \
-     "a model behind this address instead (Chat Completions), as http://127.0.0.1:8000/v1; --model is then " \
-     "its name there", "HOLORUN_BASE_URL"},                                                                  \
+     "a model behind this address instead, as http://127.0.0.1:8000/v1; --model is then its " \
+     "name there", "HOLORUN_BASE_URL"},                                                                      \
     {"key", 0, OPTION_TEXT, offsetof(T, key), "env:VARIABLE|file:PATH", 0, 4096, NULL,                       \
      "the key for that address", NULL, .show = OPTION_MORE},                                                 \
     {"profile", 0, OPTION_TEXT, offsetof(T, profile), "FILE", 0, 4096, NULL,                                 \
-     "what is known of that server: how it takes a schema, how many pictures, time limits (JSON)", NULL,     \
-     .show = OPTION_MORE}
+     "what is known of that server: how it takes a schema, how many pictures, prices, time limits (JSON); " \
+     "default: what holorun doctor --base-url found", NULL, .show = OPTION_MORE},                           \
+    {"api", 0, OPTION_CHOICE, offsetof(T, api), "auto|chat|responses|messages", 0, 0, "auto",                \
+     "its protocol: Chat Completions, OpenAI Responses, Anthropic Messages; auto is what the profile says, " \
+     "else chat", NULL, .show = OPTION_MORE}
+
+/* Initializer of struct endpoint_options (remote/endpoint.h) from settings S. */
+#define ENDPOINT_AT(S)                                                                                       \
+    {.base_url = (S).base_url, .model = (S).model, .key = (S).key, .profile = (S).profile,                   \
+     .api = (const char *const[]){NULL, "chat", "responses", "messages"}[(S).api]}
 
 /* int weights_in, weights, kv; */
 #define WEIGHTS_OPTIONS(T)                                                                                   \

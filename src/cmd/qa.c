@@ -12,6 +12,7 @@
 #include "qa/report/report.h"
 #include "qa/report/summary.h"
 #include "qa/run/workers.h"
+#include "remote/llm_remote.h"
 #include "run/running.h"
 
 #include <limits.h>
@@ -146,6 +147,13 @@ static bool needs_model(const struct suite *s)
     return any;
 }
 
+/* A conversation with the endpoint, for a judge's question. */
+static struct llm *remote_partner(void *arg, struct err *e)
+{
+    const struct qa *q = arg;
+    return llm_remote(q->model.endpoint, q->dialect, q->s.run.seed ? q->s.run.seed : 1, NULL);
+}
+
 static int open_model(struct qa *q, struct err *e)
 {
     if (q->s.run.fake || !needs_model(q->suite))
@@ -155,14 +163,18 @@ static int open_model(struct qa *q, struct err *e)
         return -1;
     q->results.memory_weights = memory_use().own;
     char *source = q->s.run.dialect ? xstrdup(q->s.run.dialect)
-                   : q->model.dir   ? dialect_for_model(q->model.dir, e)
-                                    : xstrdup("holo3");
+                   : q->model.dir
+                       ? dialect_for_model(q->model.dir, e)
+                       : xstrdup(q->model.endpoint ? endpoint_dialect(q->model.endpoint) : "holo3");
     q->dialect = source ? dialect_load(source, e) : NULL;
     free(source);
     if (!q->dialect)
         return -1;
-    q->judge = (struct judge_model){
-        .engine = q->model.engine, .dialect = q->dialect, .seed = q->s.run.seed ? q->s.run.seed : 1};
+    q->judge = (struct judge_model){.engine = q->model.engine,
+                                    .dialect = q->dialect,
+                                    .seed = q->s.run.seed ? q->s.run.seed : 1,
+                                    .partner = q->model.endpoint ? remote_partner : NULL,
+                                    .arg = q};
     q->run.judge = judge_model_judge(&q->judge);
     q->results.model = q->model.dir;
     q->results.dialect = q->dialect->name;

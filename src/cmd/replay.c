@@ -217,6 +217,12 @@ static int verify(struct job *j, struct err *e)
     if (!strcmp(field_text(of_run(j, "model"), "name"), "script"))
         return err_set(e, ERR_USAGE, "'%s' had a script in the model's place: there is nothing to verify",
                        j->record.dir);
+    if (*field_text(of_run(j, "model"), "base_url"))
+        return err_set(
+            e, ERR_USAGE,
+            "'%.300s' had its model elsewhere, whose tokens nobody has: holorun run --base-url recorded:RUN "
+            "gives its replies again",
+            j->record.dir);
     int64_t images = field_int(settings, "max-images");
     if (timeline_open(&j->timeline, &j->record, e) || timeline_complete(&j->timeline, e) ||
         open_dialect(j, e) || open_model(j, e))

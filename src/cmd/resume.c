@@ -37,7 +37,7 @@ static const char *const taken[] = {
     "settle-min", "settle-quiet", "settle-max", "key-delay", "keymap-settle",
     "max-steps", "max-time", "max-tokens",
     "seed", "reply-tokens", "window", "max-images", "force-answer", "validator", "max-validations",
-    "localizer",
+    "localizer", "api",
     NULL};
 /* clang-format on */
 
@@ -77,6 +77,11 @@ static int same_rules(struct job *j, struct err *e)
 static int same_llm(const struct job *j, struct err *e)
 {
     const json_t *then = json_object_get(j->record.run, "settings");
+    const char *url = field_text(then, "base-url");
+    if (*url && !j->s.base_url &&
+        !j->s.fake) /* a record may come from anywhere, and must not choose who gets a key */
+        return err_set(e, ERR_USAGE, "that run asked the model at %.200s: give --base-url, and --key, again",
+                       url);
     bool other = j->s.model && strcmp(j->s.model, field_text(then, "model")) != 0;
     if (!*field_text(then, "fake") || j->s.fake || other)
         return 0;

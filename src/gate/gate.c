@@ -1,6 +1,9 @@
 /* gate.c - see gate.h. */
 #include "gate/gate_impl.h"
 
+#include "base/utf8.h"
+
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -38,6 +41,13 @@ void gate_action_done(struct gate *g, const struct action *a)
     gate_note_written(g, a);
     if (a->kind == ACT_PLAN && a->text && g->goals)
         goals_add_plan(g->goals, a->text);
+}
+
+void gate_set_check(struct gate *g, const char *text)
+{
+    snprintf(g->check, sizeof g->check, "%s%s", text ? "the model's server asks first: " : "",
+             text ? text : "");
+    g->check[utf8_valid_prefix(g->check, strlen(g->check))] = 0;
 }
 
 void gate_set_spent(struct gate *g, const struct policy_spent *spent)

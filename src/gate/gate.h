@@ -86,6 +86,10 @@ bool gate_picture_changed(const struct image *was, const struct image *is);
 /* What the model thinks it does next, for actions that do not describe their target.  NULL: nothing. */
 void gate_set_thought(struct gate *g, const char *thought);
 
+/* What the model's server wants a person to look at before the next action, copied; NULL: nothing.  What the
+ * rules allow is then asked about, too. */
+void gate_set_check(struct gate *g, const char *text);
+
 /* What the run has used up so far, for rules with "after". */
 void gate_set_spent(struct gate *g, const struct policy_spent *spent);
 

@@ -22,7 +22,8 @@ struct gate {
     bool approved;    /* a person, or who stands for one, has seen the current action and let it pass */
     unsigned buttons; /* bits of those that actions have left down */
     char thought[1024];
-    struct subject subject;         /* of the current action; large */
+    char check[256];        /* "safety check of the model's server: ...", the rule that asks; "": none */
+    struct subject subject; /* of the current action; large */
     const char *named[SECRETS_MAX]; /* secrets that it would type */
     uint32_t held[POLICY_MAX_KEYS];
     int n_held, questions;

@@ -210,7 +210,10 @@ struct policy_ruling gate_apply_rules(const struct gate *g, const struct action 
 {
     if (g->o.observe_only && !only_observes(a->kind))
         return (struct policy_ruling){POLICY_DENY, "observe-only", "--observe-only", 0};
-    return policy_judge(g->o.policy, &g->subject.s);
+    struct policy_ruling r = policy_judge(g->o.policy, &g->subject.s);
+    if (*g->check && r.verdict == POLICY_ALLOW && action_touches(a->kind))
+        r = (struct policy_ruling){POLICY_CONFIRM, g->check, "the model's server", 0};
+    return r;
 }
 
 bool gate_allows_window(struct gate *g, const struct action *a, const struct screen_window *w,

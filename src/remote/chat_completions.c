@@ -1,126 +1,199 @@
-/* chat_completions.c - see chat_completions.h. */
-#include "remote/chat_completions.h"
+/* chat_completions.c - the protocol "Chat Completions".
+ *
+ * Spoken by vLLM, SGLang, llama.cpp, Ollama, LM Studio, transformers and most vendors.  Where servers
+ * differ, everything is read: the thought as "reasoning" or "reasoning_content", the answer as text or
+ * as tool calls, streamed or whole.  A dialect with native tools sends its table as "tools", and each result
+ * as a message of the role "tool".
+ */
+#include "remote/protocol.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_REPLY = 4 << 20 };
+enum { MAX_CALLS = 16 };
 
-const char *const chat_optional[] = {
-    "stream_options", "response_format", "structured_outputs",   "guided_json", "seed",
-    "top_p",          "temperature",     "chat_template_kwargs", NULL};
-
-void chat_reply_init(struct chat_reply *r)
-{
-    *r = (struct chat_reply){.prompt_tokens = -1, .tokens = -1, .cached = -1};
-    buf_init(&r->text, MAX_REPLY);
-    buf_init(&r->thought, MAX_REPLY);
-    buf_init(&r->call, MAX_REPLY);
-    buf_init(&r->call_arguments, MAX_REPLY);
-}
-
-void chat_reply_free(struct chat_reply *r)
-{
-    buf_free(&r->text);
-    buf_free(&r->thought);
-    buf_free(&r->call);
-    buf_free(&r->call_arguments);
-}
+static const char *const optional[] = {"stream_options",
+                                       "response_format",
+                                       "structured_outputs",
+                                       "guided_json",
+                                       "json_schema",
+                                       "seed",
+                                       "top_p",
+                                       "temperature",
+                                       "chat_template_kwargs",
+                                       "reasoning_effort",
+                                       "tool_choice",
+                                       "parallel_tool_calls",
+                                       NULL};
 
 /* ---- the request --------------------------------------------------------------------------------- */
 
-static void set_optional(const struct endpoint *p, json_t *body, const char *key, json_t *value)
+static void set_constraint(const struct remote_turn *t, json_t *body)
 {
-    if (endpoint_takes(p, key))
-        json_object_set_new(body, key, value);
-    else
-        json_decref(value);
-}
-
-/* 0.8f as 0.8. */
-static json_t *real(float v)
-{
-    char text[32];
-    snprintf(text, sizeof text, "%.6g", (double)v);
-    return json_real(strtod(text, NULL));
-}
-
-static void set_constraint(const struct endpoint *p, json_t *body, json_t *schema)
-{
-    const char *way = p->constraint ? p->constraint : "response_format";
+    const char *way = endpoint_constraint(t->endpoint);
     if (!strcmp(way, "response_format"))
-        set_optional(p, body, way,
-                     json_pack("{s:s, s:{s:s, s:b, s:O}}", "type", "json_schema", "json_schema", "name",
-                               "step", "strict", 1, "schema", schema));
+        request_set(t, body, way,
+                    json_pack("{s:s, s:{s:s, s:b, s:O}}", "type", "json_schema", "json_schema", "name",
+                              "step", "strict", 1, "schema", t->schema));
     else if (!strcmp(way, "structured_outputs"))
-        set_optional(p, body, way, json_pack("{s:O}", "json", schema));
-    else if (!strcmp(way, "guided_json"))
-        set_optional(p, body, way, json_incref(schema));
+        request_set(t, body, way, json_pack("{s:O}", "json", t->schema));
+    else if (!strcmp(way, "guided_json") || !strcmp(way, "json_schema"))
+        request_set(t, body, way, json_incref(t->schema));
 }
 
-json_t *chat_request(const struct endpoint *p, json_t *messages, const struct llm_request *r, uint64_t seed,
-                     json_t *schema)
+static void set_thinking(const struct remote_turn *t, json_t *body)
 {
-    json_t *body = json_pack("{s:s, s:O, s:i, s:b}", "model", p->model, "messages", messages, "max_tokens",
-                             r->sampling.max_tokens, "stream", 1);
-    set_optional(p, body, "stream_options", json_pack("{s:b}", "include_usage", 1));
-    set_optional(p, body, "temperature", real(r->sampling.temperature));
-    if (r->sampling.temperature > 0) {
-        set_optional(p, body, "seed", json_integer((json_int_t)((seed + (uint64_t)r->resample) & INT32_MAX)));
-        if (r->sampling.top_p < 1)
-            set_optional(p, body, "top_p", real(r->sampling.top_p));
+    const char *way = t->endpoint->profile.thinking;
+    if (!way || !strcmp(way, "none"))
+        return;
+    if (!strcmp(way, "reasoning_effort"))
+        request_set(t, body, way, json_string(t->how->think ? "medium" : "none"));
+    else
+        request_set(t, body, "chat_template_kwargs", json_pack("{s:b}", way, t->how->think));
+}
+
+/* The definitions of the schema of a dialect with native tools, one a line. */
+static json_t *tool_list(const struct dialect *d)
+{
+    json_t *list = json_array();
+    for (const char *line = d->schema; *line;) {
+        size_t n = strcspn(line, "\n");
+        json_t *one = json_loadb(line, n, 0, NULL);
+        if (one)
+            json_array_append_new(list, one);
+        line += n + (line[n] == '\n');
     }
-    if (schema)
-        set_constraint(p, body, schema);
-    if (p->extra)
-        json_object_update(body, p->extra);
+    return list;
+}
+
+/* Each call of the turn before gets its result: the first one what the step gave. */
+static void add_results(json_t *out, const json_t *before, const json_t *message)
+{
+    json_t *call;
+    size_t i;
+    json_array_foreach(json_object_get(before, "tool_calls"), i, call)
+    {
+        const char *result = i ? "" : request_result(message);
+        bool passed = json_object_get(message, "acknowledged"); /* as Gemini is told */
+        json_array_append_new(out, json_pack("{s:s, s:O, s:s}", "role", "tool", "tool_call_id",
+                                             json_object_get(call, "id"), "content",
+                                             passed    ? "{\"safety_acknowledgement\": \"true\"}"
+                                             : *result ? result
+                                                       : "Done."));
+    }
+}
+
+static json_t *assistant(const struct remote_turn *t, const json_t *message)
+{
+    json_t *one =
+        json_pack("{s:s, s:O}", "role", "assistant", "content", json_object_get(message, "content"));
+    const char *field = t->endpoint->profile.reasoning;
+    json_t *calls = json_object_get(message, "tool_calls"), *thought = json_object_get(message, "reasoning");
+    if (calls)
+        json_object_set(one, "tool_calls", calls);
+    if (thought && field && strcmp(field, "none") != 0)
+        json_object_set(one, field, thought);
+    return one;
+}
+
+static json_t *wire_messages(const struct remote_turn *t)
+{
+    json_t *out = json_array(), *message;
+    const json_t *before = NULL;
+    size_t i;
+    json_array_foreach((json_t *)(uintptr_t)t->messages, i, message)
+    {
+        const char *role = json_string_value(json_object_get(message, "role"));
+        bool answers = !strcmp(role, "user") && json_object_get(before, "tool_calls");
+        if (!strcmp(role, "assistant")) {
+            json_array_append_new(out, assistant(t, message));
+        } else if (answers) {
+            add_results(out, before, message);
+            json_array_append_new(out,
+                                  json_pack("{s:s, s:o}", "role", "user", "content", request_parts(message)));
+        } else {
+            json_array_append_new(
+                out, json_pack("{s:s, s:O}", "role", role, "content", json_object_get(message, "content")));
+        }
+        before = message;
+    }
+    return out;
+}
+
+static json_t *chat_request(const struct remote_turn *t)
+{
+    const struct llm_request *r = t->how;
+    json_t *body = json_pack("{s:s, s:o, s:i, s:b}", "model", t->endpoint->model, "messages",
+                             wire_messages(t), "max_tokens", r->sampling.max_tokens, "stream", 1);
+    request_set(t, body, "stream_options", json_pack("{s:b}", "include_usage", 1));
+    request_set(t, body, "temperature", request_real(r->sampling.temperature));
+    if (r->sampling.temperature > 0) {
+        request_set(t, body, "seed",
+                    json_integer((json_int_t)((t->seed + (uint64_t)r->resample) & INT32_MAX)));
+        if (r->sampling.top_p < 1)
+            request_set(t, body, "top_p", request_real(r->sampling.top_p));
+    }
+    if (t->dialect->native_tools && r->goal == GOAL_STEP)
+        json_object_set_new(body, "tools", tool_list(t->dialect));
+    set_thinking(t, body);
+    if (t->schema)
+        set_constraint(t, body);
+    if (t->endpoint->profile.extra)
+        json_object_update(body, t->endpoint->profile.extra);
     return body;
 }
 
 /* ---- the reply ------------------------------------------------------------------------------------- */
 
-static void add_text(struct chat_reply *r, struct buf *to, const json_t *value)
-{
-    const char *text = json_string_value(value);
-    size_t n = text ? json_string_length(value) : 0;
-    if (!n)
-        return;
-    buf_put(to, text, n);
-    if (r->on_text)
-        r->on_text(r->arg, text, n);
-}
-
 /* "content" is a string, or a list of parts with texts. */
-static void add_content(struct chat_reply *r, json_t *content)
+static void add_content(struct remote_reply *r, json_t *content)
 {
     json_t *part;
     size_t i;
-    add_text(r, &r->text, content);
-    json_array_foreach(content, i, part) add_text(r, &r->text, json_object_get(part, "text"));
+    remote_reply_add(r, &r->text, content);
+    json_array_foreach(content, i, part) remote_reply_add(r, &r->text, json_object_get(part, "text"));
 }
 
-/* Of several calls the first is taken: a step has one. */
-static void add_calls(struct chat_reply *r, json_t *calls)
+static void append_string(json_t *object, const char *key, const char *more)
+{
+    const char *was = json_string_value(json_object_get(object, key));
+    char *text = xasprintf("%s%s", was ? was : "", more);
+    json_object_set_new(object, key, json_string(text));
+    free(text);
+}
+
+/* The pieces of a call have its index; servers that send it whole may leave that out. */
+static void add_calls(struct remote_reply *r, json_t *calls)
 {
     json_t *call;
     size_t i;
     json_array_foreach(calls, i, call)
     {
         json_t *index = json_object_get(call, "index"), *f = json_object_get(call, "function");
-        if ((index ? json_integer_value(index) : (json_int_t)i) != 0)
-            continue;
-        add_text(r, &r->call, json_object_get(f, "name"));
         json_t *arguments = json_object_get(f, "arguments");
-        if (json_is_object(arguments)) { /* some servers have parsed them already */
-            char *text = json_dumps(arguments, JSON_COMPACT);
-            buf_puts(&r->call_arguments, text);
-            free(text);
-        }
-        add_text(r, &r->call_arguments, arguments);
+        json_int_t at = index ? json_integer_value(index) : (json_int_t)i;
+        if (at < 0 || at >= MAX_CALLS)
+            continue;
+        r->calls = r->calls ? r->calls : json_array();
+        while ((json_int_t)json_array_size(r->calls) <= at)
+            json_array_append_new(r->calls,
+                                  json_pack("{s:s, s:s, s:s}", "id", "", "name", "", "arguments", ""));
+        json_t *to = json_array_get(r->calls, (size_t)at);
+        const char *id = json_string_value(json_object_get(call, "id")),
+                   *name = json_string_value(json_object_get(f, "name")),
+                   *text = json_string_value(arguments);
+        char *whole = json_is_object(arguments) ? json_dumps(arguments, JSON_COMPACT) : NULL;
+        if (id && !*json_string_value(json_object_get(to, "id")))
+            append_string(to, "id", id);
+        append_string(to, "name", name ? name : "");
+        append_string(to, "arguments", whole ? whole : text ? text : "");
+        free(whole);
+        if (r->on_text && text)
+            r->on_text(r->arg, text, strlen(text));
     }
 }
 
-static void read_usage(struct chat_reply *r, const json_t *usage)
+static void read_usage(struct remote_reply *r, const json_t *usage)
 {
     const json_t *prompt = json_object_get(usage, "prompt_tokens"),
                  *reply = json_object_get(usage, "completion_tokens"),
@@ -130,21 +203,13 @@ static void read_usage(struct chat_reply *r, const json_t *usage)
     r->cached = json_is_integer(cached) ? json_integer_value(cached) : r->cached;
 }
 
-static void read_error(struct chat_reply *r, const json_t *error)
-{
-    const char *said = json_string_value(json_object_get(error, "message"));
-    said = said ? said : json_string_value(error);
-    if (error && !json_is_null(error))
-        snprintf(r->error, sizeof r->error, "%s", said ? said : "an error without a message");
-}
-
 /* One choice: `body` is its "message" or "delta". */
-static void read_choice(struct chat_reply *r, const json_t *choice, json_t *body)
+static void read_choice(struct remote_reply *r, const json_t *choice, json_t *body)
 {
     const char *why = json_string_value(json_object_get(choice, "finish_reason"));
     json_t *reasoning = json_object_get(body, "reasoning");
-    add_text(r, &r->thought,
-             json_is_string(reasoning) ? reasoning : json_object_get(body, "reasoning_content"));
+    remote_reply_add(r, &r->thought,
+                     json_is_string(reasoning) ? reasoning : json_object_get(body, "reasoning_content"));
     add_content(r, json_object_get(body, "content"));
     add_calls(r, json_object_get(body, "tool_calls"));
     r->finished = r->finished || why;
@@ -156,7 +221,7 @@ static json_t *first_choice(const json_t *root)
     return json_array_get(json_object_get(root, "choices"), 0);
 }
 
-int chat_read_event(struct chat_reply *r, const char *data, size_t n)
+static int chat_read_event(struct remote_reply *r, const char *data, size_t n)
 {
     if (n == 6 && !memcmp(data, "[DONE]", 6)) {
         r->finished = true;
@@ -168,22 +233,67 @@ int chat_read_event(struct chat_reply *r, const char *data, size_t n)
     if (choice)
         read_choice(r, choice, json_object_get(choice, "delta"));
     read_usage(r, json_object_get(root, "usage"));
-    read_error(r, json_object_get(root, "error"));
+    remote_reply_error(r, json_object_get(root, "error"));
     json_decref(root);
     return *r->error != 0;
 }
 
-int chat_read_whole(struct chat_reply *r, const char *data, size_t n, struct err *e)
+static int chat_read_whole(struct remote_reply *r, const char *data, size_t n, struct err *e)
 {
-    json_error_t je;
-    json_t *root = json_loadb(data, n, 0, &je), *choice = first_choice(root);
+    json_t *root = json_loadb(data, n, 0, NULL), *choice = first_choice(root);
     if (choice)
         read_choice(r, choice, json_object_get(choice, "message"));
     read_usage(r, json_object_get(root, "usage"));
-    read_error(r, json_object_get(root, "error"));
+    remote_reply_error(r, json_object_get(root, "error"));
     bool good = choice && !*r->error;
     if (!good)
         err_set(e, ERR_MODEL, "the server's reply holds no message%s%s", *r->error ? ": " : "", r->error);
     json_decref(root);
     return good ? 0 : -1;
 }
+
+/* {"name", "arguments"} for the dialect's parser; arguments that are no JSON go as the text that they are,
+ * so that the parser says what is wrong. */
+static void put_call(struct buf *out, const json_t *call)
+{
+    json_t *arguments = json_object_get(call, "arguments");
+    json_t *read = json_loads(json_string_length(arguments) ? json_string_value(arguments) : "{}", 0, NULL);
+    const char *name = json_string_value(json_object_get(call, "name"));
+    buf_puts(out, "{\"name\": ");
+    buf_put_json(out, name, strlen(name));
+    buf_puts(out, ", \"arguments\": ");
+    if (read && json_string_length(arguments))
+        buf_puts(out, json_string_value(arguments));
+    else if (read)
+        buf_puts(out, "{}");
+    else
+        buf_put_json(out, json_string_value(arguments), json_string_length(arguments));
+    buf_puts(out, "}");
+    json_decref(read);
+}
+
+static void chat_finish(struct remote_reply *r)
+{
+    size_t n = json_array_size(r->calls);
+    bool bare = n == 1 && !r->text.len;
+    if (!n)
+        return;
+    if (r->text.len)
+        buf_printf(&r->action, "%s\n", r->text.data);
+    for (size_t i = 0; i < n; i++) {
+        buf_puts(&r->action, bare ? "" : "<tool_call>\n");
+        put_call(&r->action, json_array_get(r->calls, i));
+        buf_puts(&r->action, bare ? "" : "\n</tool_call>\n");
+    }
+}
+
+const struct protocol protocol_chat = {
+    .name = "chat",
+    .path = "chat/completions",
+    .dialect = "holo3",
+    .request = chat_request,
+    .optional = optional,
+    .read_event = chat_read_event,
+    .read_whole = chat_read_whole,
+    .finish = chat_finish,
+};

@@ -1,114 +1,121 @@
-/* endpoint.c - see endpoint.h.
- *
- * A profile is a JSON object; every key may be missing:
- *
- *   {"constraint": "structured_outputs", "max_images": 1, "leave_out": ["seed"], "tries": 5,
- *    "connect_s": 10, "first_byte_s": 300, "idle_s": 120,
- *    "request": {"chat_template_kwargs": {"enable_thinking": false}}}
- */
+/* endpoint.c - see endpoint.h. */
 #include "remote/endpoint.h"
 
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/flag.h"
+#include "remote/protocol.h"
+#include "remote/tape.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_PROFILE = 1 << 20, TRIES = 5, MAX_WAIT_S = 120 };
+enum { MAX_WAIT_S = 120 };
 
-/* ---- the profile ------------------------------------------------------------------------------- */
+/* ---- what is found out ----------------------------------------------------------------------------- */
 
-static int read_numbers(struct endpoint *p, json_t *root, const char *path, struct err *e)
+bool endpoint_takes(struct endpoint *p, const char *member)
 {
-    const struct {
-        const char *key;
-        double *to, most;
-    } numbers[] = {
-        {"connect_s", &p->connect_s, 600}, {"first_byte_s", &p->first_s, 3600}, {"idle_s", &p->idle_s, 3600}};
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
-        json_t *v = json_object_get(root, numbers[i].key);
-        if (v && (!json_is_number(v) || json_number_value(v) <= 0 || json_number_value(v) > numbers[i].most))
-            return err_set(e, ERR_USAGE, "%s: '%s' is a number of seconds up to %g", path, numbers[i].key,
-                           numbers[i].most);
-        *numbers[i].to = v ? json_number_value(v) : 0;
+    pthread_mutex_lock(&p->lock);
+    bool takes = !json_object_get(p->refused, member);
+    pthread_mutex_unlock(&p->lock);
+    return takes;
+}
+
+const char *endpoint_constraint(struct endpoint *p)
+{
+    static const char *const ways[] = {"response_format", "structured_outputs", "guided_json", "json_schema"};
+    const char *stated = p->profile.constraint;
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++)
+        if (endpoint_takes(p, ways[i]) && (!stated || !strcmp(stated, ways[i])))
+            return ways[i];
+    return "none";
+}
+
+/* Whether it is new; `on`: refused or told. */
+static bool mark(struct endpoint *p, json_t *on, const char *key)
+{
+    pthread_mutex_lock(&p->lock);
+    bool fresh = !json_object_get(on, key);
+    if (fresh)
+        json_object_set_new(on, key, json_true());
+    pthread_mutex_unlock(&p->lock);
+    return fresh;
+}
+
+void endpoint_note(struct endpoint *p, const char *key, const char *text)
+{
+    if (mark(p, p->told, key))
+        warn("%s", text);
+}
+
+int endpoint_max_images(struct endpoint *p)
+{
+    pthread_mutex_lock(&p->lock);
+    int n = p->max_images;
+    pthread_mutex_unlock(&p->lock);
+    return n;
+}
+
+const char *endpoint_dialect(const struct endpoint *p)
+{
+    return p->profile.dialect ? p->profile.dialect : p->protocol->dialect;
+}
+
+/* "At most 1 image(s) may be provided", "image=1", "2 images are the limit": the least number in a message
+ * about pictures that is below what was sent. */
+static int image_limit(const char *message, int sent)
+{
+    int least = 0;
+    if (!strcasestr(message, "image"))
+        return 0;
+    for (const char *s = message; *s; s += !!*s) {
+        if (*s < '0' || *s > '9')
+            continue;
+        bool alone =
+            s == message || !(s[-1] == '.' || s[-1] == '_' || s[-1] == '-' || isalnum((unsigned char)s[-1]));
+        long n = strtol(s, (char **)&s, 10);
+        if (alone && n >= 1 && n < sent && (!least || n < least))
+            least = (int)n;
     }
-    json_t *images = json_object_get(root, "max_images"), *tries = json_object_get(root, "tries");
-    if ((images &&
-         (!json_is_integer(images) || json_integer_value(images) < 1 || json_integer_value(images) > 64)) ||
-        (tries &&
-         (!json_is_integer(tries) || json_integer_value(tries) < 1 || json_integer_value(tries) > 20)))
-        return err_set(e, ERR_USAGE, "%s: 'max_images' is a number from 1 to 64, 'tries' from 1 to 20", path);
-    p->max_images = (int)json_integer_value(images);
-    p->tries = tries ? (int)json_integer_value(tries) : TRIES;
-    return 0;
+    return least;
 }
 
-static int read_profile(struct endpoint *p, json_t *root, const char *path, struct err *e)
+static int learn_images(struct endpoint *p, const char *message, int sent)
 {
-    static const char *const known[] = {"constraint", "max_images", "leave_out",    "tries",
-                                        "connect_s",  "idle_s",     "first_byte_s", "request"};
-    static const char *const constraints[] = {"response_format", "structured_outputs", "guided_json", "none"};
-    const char *key, *way = json_string_value(json_object_get(root, "constraint"));
-    json_t *v, *leave = json_object_get(root, "leave_out"), *request = json_object_get(root, "request");
-    size_t i;
-    json_object_foreach(root, key, v)
-    {
-        for (i = 0; i < sizeof known / sizeof *known && strcmp(known[i], key); i++)
-            ;
-        if (i == sizeof known / sizeof *known)
-            return err_set(e, ERR_USAGE, "%s: unknown key '%s'", path, key);
-    }
-    for (i = 0; way && i < 4 && strcmp(constraints[i], way); i++)
-        ;
-    if ((json_object_get(root, "constraint") && !way) || (way && i == 4))
-        return err_set(e, ERR_USAGE,
-                       "%s: 'constraint' is response_format, structured_outputs, guided_json or none", path);
-    if ((request && !json_is_object(request)) || (leave && !json_is_array(leave)))
-        return err_set(e, ERR_USAGE, "%s: 'request' is an object, 'leave_out' a list of names", path);
-    p->constraint = way ? xstrdup(way) : NULL;
-    p->extra = json_incref(request);
-    json_array_foreach(leave, i, v) if (json_is_string(v))
-        json_object_set_new(p->refused, json_string_value(v), json_true());
-    return read_numbers(p, root, path, e);
+    int limit = sent > 1 ? image_limit(message, sent) : 0;
+    pthread_mutex_lock(&p->lock);
+    bool fresh = limit && (!p->max_images || limit < p->max_images);
+    if (fresh)
+        p->max_images = limit;
+    pthread_mutex_unlock(&p->lock);
+    if (fresh)
+        warn("the server takes %d picture%s in a request, not %d: older screenshots are left out", limit,
+             limit == 1 ? "" : "s", sent);
+    return fresh;
 }
 
-static int open_profile(struct endpoint *p, const char *path, struct err *e)
-{
-    char *text;
-    size_t len;
-    json_error_t je;
-    if (file_read(path, MAX_PROFILE, &text, &len, e))
-        return -1;
-    json_t *root = json_loadb(text, len, JSON_REJECT_DUPLICATES, &je);
-    free(text);
-    if (!json_is_object(root)) {
-        json_decref(root);
-        return err_set(e, ERR_USAGE, "%s:%d: %s", path, je.line, *je.text ? je.text : "an object expected");
-    }
-    int rc = read_profile(p, root, path, e);
-    json_decref(root);
-    return rc;
-}
-
-/* ---- what a server does not take ----------------------------------------------------------------- */
-
-bool endpoint_takes(const struct endpoint *p, const char *member)
-{
-    return !json_object_get(p->refused, member);
-}
-
-int endpoint_leave_out(struct endpoint *p, const char *message, const char *const *optional)
+int endpoint_learn(struct endpoint *p, const char *message, const char *const *optional, int sent)
 {
     int n = 0;
     for (int i = 0; optional[i]; i++) {
-        if (!endpoint_takes(p, optional[i]) || !strstr(message, optional[i]))
+        if (!strstr(message, optional[i]) || !mark(p, p->refused, optional[i]))
             continue;
-        json_object_set_new(p->refused, optional[i], json_true());
-        warn("the server does not take '%s': going on without it", optional[i]);
+        const char *next = endpoint_constraint(p);
+        bool constraint = !strcmp(optional[i], "response_format") ||
+                          !strcmp(optional[i], "structured_outputs") || !strcmp(optional[i], "guided_json") ||
+                          !strcmp(optional[i], "json_schema");
+        if (constraint && strcmp(next, "none") != 0)
+            warn("the server does not take '%s': trying '%s'", optional[i], next);
+        else
+            warn("the server does not take '%s': going on without it%s", optional[i],
+                 constraint ? ", so that nothing holds replies to the schema" : "");
         n++;
+        if (!strncmp(optional[i], "computer_", 9)) /* the message may also name those that it does take */
+            break;
     }
-    return n;
+    return n + (n ? 0 : learn_images(p, message, sent));
 }
 
 /* ---- requests ------------------------------------------------------------------------------------ */
@@ -147,8 +154,11 @@ static void error_text(const struct http_reply *r, char *out, size_t size)
 
 static int status_failed(const struct endpoint *p, const struct http_reply *r, struct err *e)
 {
-    char said[300];
-    error_text(r, said, sizeof said);
+    char plain[300], said[300];
+    error_text(r, plain, sizeof plain);
+    char *masked = secrets_mask(p->key, plain); /* some servers quote the key */
+    snprintf(said, sizeof said, "%s", masked);
+    free(masked);
     if (r->status >= 300 && r->status < 400)
         return err_set(e, ERR_ENV, "%s sends elsewhere: give --base-url the address it means%s%.200s",
                        p->base, *r->location ? ", " : "", r->location);
@@ -163,24 +173,41 @@ static int status_failed(const struct endpoint *p, const struct http_reply *r, s
     return err_set(e, r->status >= 500 ? ERR_ENV : ERR_MODEL, "%s answers %d: %s", p->base, r->status, said);
 }
 
+static int send_to_tape(struct endpoint *p, const struct http_request *q, struct http_reply *out,
+                        struct err *e)
+{
+    int rc = tape_play(p->tape, q, out, e);
+    return rc ? rc : out->status == 200 ? 0 : status_failed(p, out, e);
+}
+
 int endpoint_send(struct endpoint *p, struct http_client *c, const char *path, const char *session,
                   struct http_request *q, struct http_reply *out, struct err *e)
 {
+    if (p->tape)
+        return send_to_tape(p, q, out, e);
     char *url = xasprintf("%s/%s", p->base, path), *key = NULL, *id = NULL;
-    const char *headers[3] = {NULL};
+    const char *headers[5] = {NULL};
     int n = 0, rc = -1;
+    bool anthropic = p->protocol == &protocol_messages;
     if (p->key)
-        headers[n++] = key = secrets_fill(p->key, "Authorization: Bearer {{KEY}}");
+        headers[n++] = key =
+            secrets_fill(p->key, anthropic ? "x-api-key: {{KEY}}" : "Authorization: Bearer {{KEY}}");
+    if (anthropic)
+        headers[n++] = "anthropic-version: 2023-06-01";
+    if (anthropic && !endpoint_takes(p, "computer_toolset_20260801"))
+        headers[n++] = endpoint_takes(p, "computer_20251124") ? "anthropic-beta: computer-use-2025-11-24"
+                                                              : "anthropic-beta: computer-use-2025-01-24";
     if (session)
         headers[n++] = id = xasprintf("x-session-id: %s", session);
     q->url = url;
     q->headers = headers;
-    q->connect_s = p->connect_s, q->first_s = p->first_s, q->idle_s = p->idle_s;
+    q->connect_s = p->profile.connect_s, q->first_s = p->profile.first_s, q->idle_s = p->profile.idle_s;
     for (int try = 1;; try++) {
         rc = http_send(c, q, out, e);
         if (rc == 0 && out->status == 200)
             break;
-        bool again = (rc == 0 || out->broken) && worth_another_try(out) && !out->received && try < p->tries;
+        bool again =
+            (rc == 0 || out->broken) && worth_another_try(out) && !out->received && try < p->profile.tries;
         double wait =
             out->retry_after > 0 ? out->retry_after : (double)(1 << (try - 1)) * (1 + drand48() / 4);
         if (!again || wait > MAX_WAIT_S) {
@@ -237,28 +264,68 @@ static char *without_slash(const char *url)
     return s;
 }
 
+/* The file that was given, else what `doctor` kept, which nobody asked for: one that cannot be read is passed
+ * over. */
+static int open_profile(struct endpoint *p, const char *path, struct err *e)
+{
+    struct err ignored = ERR_INIT;
+    if (path)
+        return profile_load(&p->profile, path, e);
+    char *kept = p->model ? profile_kept(p->base, p->model, &ignored) : NULL;
+    if (kept && file_exists(kept) && profile_load(&p->profile, kept, &ignored))
+        warn("%s; holorun doctor --base-url makes it anew", ignored.text);
+    free(kept);
+    return 0;
+}
+
+static int open_key(struct endpoint *p, const char *key, struct err *e)
+{
+    if (!key)
+        return 0;
+    char *spec = xasprintf("KEY=%s", key);
+    int rc = secrets_open(&p->key, (const char *const[]){spec, NULL}, e);
+    free(spec);
+    return rc;
+}
+
+/* Model and protocol are those of the record. */
+static int open_tape(struct endpoint *p, const char *dir, struct err *e)
+{
+    if (!(p->tape = tape_open(dir, e)))
+        return -1;
+    free(p->model);
+    p->model = xstrdup(tape_model(p->tape));
+    p->protocol = protocol_of_path(tape_path(p->tape));
+    return 0;
+}
+
 struct endpoint *endpoint_open(const struct endpoint_options *o, const volatile int *stop, struct err *e)
 {
     struct endpoint *p = xcalloc(1, sizeof *p);
+    pthread_mutex_init(&p->lock, NULL);
+    profile_init(&p->profile);
     p->base = without_slash(o->base_url);
-    p->refused = json_object();
-    p->tries = TRIES;
+    p->protocol = protocol_named(o->api);
+    p->model = o->model ? xstrdup(o->model) : NULL;
     int rc = 0;
-    if (strncmp(p->base, "http://", 7) != 0 && strncmp(p->base, "https://", 8) != 0)
+    size_t scheme = strlen(TAPE_SCHEME);
+    if (!strncmp(p->base, TAPE_SCHEME, scheme))
+        rc = open_tape(p, p->base + scheme, e);
+    else if (strncmp(p->base, "http://", 7) != 0 && strncmp(p->base, "https://", 8) != 0)
         rc = err_set(e, ERR_USAGE,
                      "--base-url '%.100s': an address such as http://127.0.0.1:8000/v1 is meant", p->base);
-    if (rc == 0 && o->key) {
-        char *spec = xasprintf("KEY=%s", o->key);
-        p->key = secrets_new();
-        rc = secrets_add(p->key, spec, e);
-        free(spec);
-    }
+    rc = rc ? rc : open_key(p, o->key, e);
     if (rc == 0 && o->profile)
         rc = open_profile(p, o->profile, e);
-    if (rc == 0 && o->model)
-        p->model = xstrdup(o->model);
-    else if (rc == 0)
+    if (rc == 0 && !p->model)
         rc = find_model(p, stop, e);
+    if (rc == 0 && !o->profile && !p->tape)
+        rc = open_profile(p, NULL, e);
+    p->refused = json_incref(p->profile.leave_out);
+    p->told = json_object();
+    p->max_images = p->profile.max_images;
+    if (!o->api && !p->tape)
+        p->protocol = protocol_named(p->profile.api);
     if (rc == 0)
         return p;
     endpoint_free(p);
@@ -270,9 +337,11 @@ void endpoint_free(struct endpoint *p)
     if (!p)
         return;
     secrets_free(p->key);
-    json_decref(p->extra);
+    tape_free(p->tape);
     json_decref(p->refused);
-    free(p->constraint);
+    json_decref(p->told);
+    profile_free(&p->profile);
+    pthread_mutex_destroy(&p->lock);
     free(p->model);
     free(p->base);
     free(p);

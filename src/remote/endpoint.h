@@ -3,6 +3,7 @@
  *
  * The key lives in locked memory (gate/secret.h) and goes into one header, of requests to this address only.
  * Optional members of a request that the server refuses by name are left out from then on; each is told once.
+ * So is a limit of pictures.
  */
 #ifndef HOLORUN_REMOTE_ENDPOINT_H
 #define HOLORUN_REMOTE_ENDPOINT_H
@@ -10,25 +11,31 @@
 #include "base/err.h"
 #include "gate/secret.h"
 #include "remote/http.h"
+#include "remote/profile.h"
 
-#include <jansson.h>
+#include <pthread.h>
 
 struct endpoint_options {
-    const char *base_url; /* "http://127.0.0.1:8000/v1" */
+    const char *base_url; /* "http://127.0.0.1:8000/v1", or "recorded:RUN" */
     const char *model;    /* as it is called there; NULL: the only one that GET models lists */
     const char *key;      /* "env:VAR" or "file:PATH"; NULL: none */
-    const char *profile;  /* a JSON file, see endpoint.c; NULL: what the server accepts */
+    const char *profile;  /* a JSON file (profile.h); NULL: what `doctor` kept of it, if anything */
+    const char *api;      /* chat, responses, messages; NULL: the profile's, else chat */
 };
+
+struct protocol; /* protocol.h */
 
 struct endpoint {
     char *base, *model;
+    const struct protocol *protocol;
     struct secrets *key;
-    json_t *extra;    /* object: members of every request, over those that we would send */
-    json_t *refused;  /* object: names of members that the server does not take */
-    char *constraint; /* how a schema is sent: response_format, structured_outputs, guided_json, none */
-    int max_images;   /* that the server takes in one request; 0: not known */
-    double connect_s, first_s, idle_s; /* see http.h */
-    int tries;                         /* of one request */
+    struct tape *tape; /* recorded exchanges in place of a network (tape.h), else NULL */
+    struct profile profile;
+    /* What its conversations, of several threads, have found out: */
+    pthread_mutex_t lock;
+    json_t *refused; /* object: names of members that the server does not take */
+    json_t *told;    /* object: notes that were given */
+    int max_images;  /* that the server takes in one request; 0: not known */
 };
 
 /* Reads key and profile, and asks for the list of models unless one is named.  NULL with the reason. */
@@ -41,9 +48,17 @@ void endpoint_free(struct endpoint *p); /* NULL is fine */
 int endpoint_send(struct endpoint *p, struct http_client *c, const char *path, const char *session,
                   struct http_request *q, struct http_reply *out, struct err *e);
 
-/* After a refusal (status 400 or 422): leaves out the members of `body` whose names the message contains.
- * Returns how many; each is told once. */
-int endpoint_leave_out(struct endpoint *p, const char *message, const char *const *optional);
-bool endpoint_takes(const struct endpoint *p, const char *member);
+/* After a refusal (status 400 or 422): leaves out the members of a request whose names the message contains,
+ * of those in `optional`; or learns how many pictures there may be, when it says so (`sent`: how many there
+ * were).  Returns how many things are different now; each is told once. */
+int endpoint_learn(struct endpoint *p, const char *message, const char *const *optional, int sent);
+bool endpoint_takes(struct endpoint *p, const char *member);
+/* How a schema is sent: the profile's way, else the first one that the server has not refused; "none". */
+const char *endpoint_constraint(struct endpoint *p);
+/* Warns the first time. */
+void endpoint_note(struct endpoint *p, const char *key, const char *text);
+int endpoint_max_images(struct endpoint *p);
+/* The dialect where none is named: the profile's, else that of the protocol. */
+const char *endpoint_dialect(const struct endpoint *p);
 
 #endif

@@ -7,13 +7,15 @@
 
 #include "base/clock.h"
 #include "base/flag.h"
-#include "remote/chat_completions.h"
+#include "remote/events.h"
+#include "remote/exchanges.h"
+#include "remote/turns.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_PICTURE = 64 << 20, BROKEN_STREAMS = 3 };
+enum { MAX_PICTURE = 64 << 20, BROKEN_STREAMS = 3, CACHE_LEAST = 1024 };
 
 struct remote_llm {
     struct llm base;
@@ -26,6 +28,10 @@ struct remote_llm {
     json_t *messages;
     int64_t length; /* tokens of the conversation, as the server counted them last */
     struct session_stats stats;
+    struct llm_usage usage;
+    struct exchange_log log;
+    int shown_w, shown_h; /* of the newest picture */
+    bool checks_passed;   /* of the last reply */
 };
 
 struct remote_mark {
@@ -51,12 +57,26 @@ static int remote_begin(struct llm *m, const char *system, struct err *e)
     return 0;
 }
 
-static json_t *picture_part(const struct image *im, struct err *e)
+/* As PNG, in the size that the dialect's coordinates are about. */
+static int encode(struct remote_llm *r, const struct image *im, void **png, uint64_t *len, struct err *e)
+{
+    struct image small = {0};
+    r->shown_w = im->w;
+    r->shown_h = im->h;
+    if (r->dialect->coords != COORD_FIT || !dialect_picture_size(COORD_FIT, &r->shown_w, &r->shown_h))
+        return image_encode_png(im, png, len, e);
+    int rc = image_shrink(&small, im, r->shown_w, r->shown_h, e);
+    rc = rc ? rc : image_encode_png(&small, png, len, e);
+    image_free(&small);
+    return rc;
+}
+
+static json_t *picture_part(struct remote_llm *r, const struct image *im, struct err *e)
 {
     void *png = NULL;
     uint64_t len = 0;
     struct buf url;
-    if (image_encode_png(im, &png, &len, e))
+    if (encode(r, im, &png, &len, e))
         return NULL;
     buf_init(&url, MAX_PICTURE);
     buf_puts(&url, "data:image/png;base64,");
@@ -70,12 +90,12 @@ static json_t *picture_part(const struct image *im, struct err *e)
     return part;
 }
 
-static int add_parts(json_t *content, const struct chat_part *parts, int n, bool pictures, bool texts,
-                     struct err *e)
+static int add_parts(struct remote_llm *r, json_t *content, const struct chat_part *parts, int n,
+                     bool pictures, bool texts, struct err *e)
 {
     for (int i = 0; i < n; i++) {
         json_t *part = NULL;
-        if (parts[i].image && pictures && !(part = picture_part(parts[i].image, e)))
+        if (parts[i].image && pictures && !(part = picture_part(r, parts[i].image, e)))
             return -1;
         if (!parts[i].image && texts && parts[i].text && *parts[i].text)
             part = json_pack("{s:s, s:s}", "type", "text", "text", parts[i].text);
@@ -85,18 +105,44 @@ static int add_parts(json_t *content, const struct chat_part *parts, int n, bool
     return 0;
 }
 
+/* Pictures come first where the dialect's template would put them; one between texts stays there, because
+ * those are its wrapper. */
+static int add_content(struct remote_llm *r, json_t *content, const struct chat_part *parts, int n,
+                       enum chat_place place, struct err *e)
+{
+    const char *last = n ? parts[n - 1].text : NULL;
+    bool in_place = place == CHAT_PLACE_INLINE || (last && *last);
+    return add_parts(r, content, parts, n, true, in_place, e) ||
+                   (!in_place && add_parts(r, content, parts, n, false, true, e))
+               ? -1
+               : 0;
+}
+
+/* The text before the observation's wrapper is the result of the last action. */
+static char *result_of(const struct dialect *d, const struct chat_part *parts, int n)
+{
+    const char *lead = n && parts[0].text ? parts[0].text : "";
+    size_t len = strlen(lead), open = strlen(d->observation_open);
+    bool wrapped = n > 1 && len >= open && !strcmp(lead + len - open, d->observation_open);
+    return xasprintf("%.*s", wrapped ? (int)(len - open) : 0, lead);
+}
+
 static int remote_user(struct llm *m, const struct chat_part *parts, int n, enum chat_place place,
                        struct err *e)
 {
+    struct remote_llm *r = remote_of(m);
     json_t *content = json_array();
-    bool in_place = place == CHAT_PLACE_INLINE;
-    if (add_parts(content, parts, n, true, in_place, e) ||
-        (!in_place && add_parts(content, parts, n, false, true, e))) {
+    if (add_content(r, content, parts, n, place, e)) {
         json_decref(content);
         return -1;
     }
-    json_array_append_new(remote_of(m)->messages,
-                          json_pack("{s:s, s:o}", "role", "user", "content", content));
+    char *result = result_of(r->dialect, parts, n);
+    json_t *message = json_pack("{s:s, s:o, s:s}", "role", "user", "content", content, "result", result);
+    if (r->checks_passed)
+        json_object_set_new(message, "acknowledged", json_true());
+    r->checks_passed = false;
+    json_array_append_new(r->messages, message);
+    free(result);
     return 0;
 }
 
@@ -115,23 +161,26 @@ static int remote_close(struct llm *m, struct err *e)
 /* ---- a reply ----------------------------------------------------------------------------------------- */
 
 struct reading { /* of one reply */
-    struct chat_reply reply;
+    struct remote_reply reply;
     struct events events;
     struct buf whole; /* a reply that is not streamed: it begins with "{" */
+    struct buf raw;   /* all of it, for the record */
     struct remote_llm *of;
     const struct llm_request *how;
+    int64_t sent;
     volatile int stop;
 };
 
 static int on_event(void *arg, const char *data, size_t n)
 {
     struct reading *g = arg;
-    return chat_read_event(&g->reply, data, n);
+    return g->of->endpoint->protocol->read_event(&g->reply, data, n);
 }
 
 static int on_data(void *arg, const char *data, size_t n)
 {
     struct reading *g = arg;
+    buf_put(&g->raw, data, n);
     if (g->whole.len || (n && *data == '{' && !g->events.line.len && !g->reply.text.len))
         return buf_put(&g->whole, data, n);
     return events_feed(&g->events, data, n);
@@ -147,23 +196,31 @@ static void on_turn(void *arg)
         g->stop = 1;
 }
 
-static void begin_reading(struct reading *g)
+static void end_reading(struct reading *g)
 {
-    chat_reply_free(&g->reply);
+    remote_reply_free(&g->reply);
     events_free(&g->events);
     buf_free(&g->whole);
+    buf_free(&g->raw);
+}
+
+static void begin_reading(struct reading *g)
+{
+    end_reading(g);
     buf_init(&g->whole, 64 << 20);
-    chat_reply_init(&g->reply);
+    buf_init(&g->raw, 64 << 20);
+    remote_reply_init(&g->reply);
     events_init(&g->events, on_event, g);
     g->reply.on_text = g->how->on_text;
     g->reply.arg = g->how->arg;
+    g->sent = clock_ns();
 }
 
 /* What a broken or lying stream is told as; 0: the reply is whole. */
 static int check_reading(struct reading *g, struct err *e)
 {
     if (g->whole.len)
-        return chat_read_whole(&g->reply, g->whole.data, g->whole.len, e);
+        return g->of->endpoint->protocol->read_whole(&g->reply, g->whole.data, g->whole.len, e);
     if (events_end(&g->events))
         return err_set(e, ERR_MODEL, "the server sent an event of more than 16 MiB");
     if (*g->reply.error)
@@ -173,62 +230,126 @@ static int check_reading(struct reading *g, struct err *e)
     return 0;
 }
 
-/* Sends the request again without what the server refuses by name.  0 with a whole reply. */
-static int exchange(struct reading *g, json_t *schema, struct err *e)
+/* ---- the request ------------------------------------------------------------------------------------- */
+
+/* One request and what came of it; *again: it is worth another. */
+static int exchange_once(struct reading *g, json_t *schema, int *broken, bool *again, struct err *e)
 {
     struct remote_llm *r = g->of;
-    for (int broken = 0;;) {
-        struct http_reply h;
-        json_t *body = chat_request(r->endpoint, r->messages, g->how, r->seed, schema);
-        char *text = json_dumps(body, JSON_COMPACT);
-        json_decref(body);
-        struct http_request q = {.body = text,
-                                 .len = strlen(text),
-                                 .stop = &g->stop,
-                                 .on_turn = on_turn,
-                                 .on_data = on_data,
-                                 .arg = g};
-        begin_reading(g);
-        int rc = endpoint_send(r->endpoint, r->http, "chat/completions", r->session, &q, &h, e);
-        free(text);
-        bool refused = rc && (h.status == 400 || h.status == 422) && h.body.data &&
-                       endpoint_leave_out(r->endpoint, h.body.data, chat_optional);
-        rc = rc == 0 ? check_reading(g, e) : rc;
-        bool again =
-            rc && !g->stop && (refused || (e->kind == ERR_ENV && h.received && ++broken < BROKEN_STREAMS));
-        http_reply_free(&h);
-        if (!again)
-            return rc;
-    }
+    struct endpoint *p = r->endpoint;
+    struct http_reply h;
+    json_t *messages = turns_to_send(r->messages, endpoint_max_images(p), r->dialect->image_placeholder);
+    const struct remote_turn turn = {.endpoint = p,
+                                     .dialect = r->dialect,
+                                     .messages = messages,
+                                     .how = g->how,
+                                     .seed = r->seed,
+                                     .schema = schema,
+                                     .shown_w = r->shown_w,
+                                     .shown_h = r->shown_h};
+    json_t *body = p->protocol->request(&turn);
+    char *text = json_dumps(body, JSON_COMPACT);
+    struct http_request q = {.body = text,
+                             .len = strlen(text),
+                             .stop = &g->stop,
+                             .on_turn = on_turn,
+                             .on_data = on_data,
+                             .arg = g};
+    begin_reading(g);
+    int rc = endpoint_send(p, r->http, p->protocol->path, r->session, &q, &h, e);
+    free(text);
+    bool refused = rc && (h.status == 400 || h.status == 422) && h.body.data &&
+                   endpoint_learn(p, h.body.data, p->protocol->optional, turns_pictures(messages));
+    rc = rc == 0 ? check_reading(g, e) : rc;
+    exchange_log_add(&r->log, p->protocol->path, body, h.status, h.status == 200 ? &g->raw : &h.body,
+                     rc ? e->text : NULL);
+    json_decref(body);
+    json_decref(messages);
+    *again = rc && !g->stop && (refused || (e->kind == ERR_ENV && h.received && ++*broken < BROKEN_STREAMS));
+    http_reply_free(&h);
+    return rc;
 }
 
-/* The reply as the dialect's parser wants it: a tool call as {"name", "arguments"}; the thought only
- * when asked for, or when the answer stands in it. */
+/* Sends the request again without what the server refuses by name, and after a broken stream. */
+static int exchange(struct reading *g, json_t *schema, struct err *e)
+{
+    bool again = false;
+    int rc, broken = 0;
+    do {
+        rc = exchange_once(g, schema, &broken, &again, e);
+    } while (again);
+    return rc;
+}
+
+/* ---- the reply --------------------------------------------------------------------------------------- */
+
+/* The reply as the dialect's parser wants it; the thought only when asked for, or when the answer stands in
+ * it, as with servers whose reasoning parser swallows all. */
 static void take_text(struct reading *g, struct generated *out)
 {
-    struct chat_reply *r = &g->reply;
+    struct remote_reply *r = &g->reply;
     buf_init(&out->text, 16 << 20);
-    if (g->how->think && r->thought.len)
+    if (g->of->endpoint->protocol->finish)
+        g->of->endpoint->protocol->finish(r);
+    bool step = g->how->goal == GOAL_STEP || g->how->goal == GOAL_ANSWER;
+    const struct buf *said = r->action.len && step ? &r->action : &r->text;
+    if (g->how->think && r->thought.len && said->len)
         buf_printf(&out->text, "%s</think>\n", r->thought.data);
-    if (r->text.len)
-        buf_put(&out->text, r->text.data, r->text.len);
-    if (r->call.len)
-        buf_printf(&out->text, "%s{\"name\": \"%s\", \"arguments\": %s}", r->text.len ? "\n" : "",
-                   r->call.data, r->call_arguments.len ? r->call_arguments.data : "{}");
-    if (!r->text.len && !r->call.len && !g->how->think && r->thought.len)
+    if (said->len) {
+        buf_put(&out->text, said->data, said->len);
+    } else if (r->thought.len) {
+        endpoint_note(g->of->endpoint, "answer in the reasoning",
+                      "the server puts whole replies into its reasoning field; they are read from there");
         buf_put(&out->text, r->thought.data, r->thought.len);
+    }
     if (!out->text.data)
         buf_puts(&out->text, "");
 }
 
-static void count_tokens(struct remote_llm *r, const struct chat_reply *c, struct generated *out)
+/* A schema makes every reply an object; one that is none shows that nobody held it to the schema. */
+static void check_constraint(struct remote_llm *r, const struct generated *g)
 {
+    json_t *read = json_loadb(g->text.data, g->text.len, 0, NULL);
+    if (!json_is_object(read) && g->finish == FINISH_STOP &&
+        strcmp(endpoint_constraint(r->endpoint), "none") != 0)
+        endpoint_note(
+            r->endpoint, "unconstrained",
+            "the server accepts a schema and does not hold replies to it; 'constraint' in a profile "
+            "names another way (holorun doctor --base-url tries them)");
+    json_decref(read);
+}
+
+static void count_tokens(struct reading *g, struct generated *out)
+{
+    struct remote_llm *r = g->of;
+    const struct remote_reply *c = &g->reply;
+    int64_t before = r->usage.prompt;
     out->n = c->tokens >= 0 ? (int)c->tokens : (int)(c->text.len / 4);
     int64_t prompt = c->prompt_tokens >= 0 ? c->prompt_tokens : r->length;
     r->stats.decoded += out->n;
     r->stats.prefilled += prompt - (c->cached > 0 ? c->cached : 0);
     r->stats.reused += c->cached > 0 ? c->cached : 0;
     r->length = prompt + out->n;
+    const struct profile *p = &r->endpoint->profile;
+    r->usage = (struct llm_usage){
+        c->prompt_tokens,
+        c->cached,
+        out->n,
+        c->first_ns ? (double)(c->first_ns - g->sent) / 1e6 : -1,
+        *p->currency ? profile_cost(p, (double)prompt, (double)c->cached, (double)out->n) : -1,
+        p->currency,
+        r->log.n};
+    if (c->cached == 0 && before >= CACHE_LEAST && prompt >= before)
+        endpoint_note(r->endpoint, "uncached",
+                      "the server has cached none of the conversation: it reads every turn again, and a step "
+                      "takes and costs accordingly");
+}
+
+/* Of steps that the dialect has a schema for, and only where the reply begins with the answer. */
+static json_t *schema_for(const struct remote_llm *r, const struct llm_request *how)
+{
+    bool wanted = how->goal == GOAL_STEP && !how->free && !how->think && !r->dialect->native_tools;
+    return wanted && *r->dialect->schema ? json_loads(r->dialect->schema, 0, NULL) : NULL;
 }
 
 static int remote_speak(struct llm *m, const struct llm_request *how, struct generated *out, struct err *e)
@@ -238,10 +359,9 @@ static int remote_speak(struct llm *m, const struct llm_request *how, struct gen
     struct err why = ERR_INIT;
     int64_t start = clock_ns();
     *out = (struct generated){0};
-    json_t *schema = NULL;
-    if (how->goal == GOAL_STEP && !how->free && !how->think && *r->dialect->schema)
-        schema = json_loads(r->dialect->schema, 0, NULL);
+    json_t *schema = schema_for(r, how);
     int rc = exchange(&g, schema, &why);
+    bool held = schema != NULL;
     json_decref(schema);
     if (rc && g.stop) { /* cancelled: what there is, as a session does */
         rc = 0;
@@ -253,12 +373,13 @@ static int remote_speak(struct llm *m, const struct llm_request *how, struct gen
     }
     if (rc == 0) {
         take_text(&g, out);
-        count_tokens(r, &g.reply, out);
-        remote_reply(m, g.reply.text.len ? g.reply.text.data : out->text.data, e);
+        if (held)
+            check_constraint(r, out);
+        count_tokens(&g, out);
+        json_array_append_new(r->messages,
+                              turn_of_reply(&g.reply, out->text.data, json_array_size(r->messages)));
     }
-    chat_reply_free(&g.reply);
-    events_free(&g.events);
-    buf_free(&g.whole);
+    end_reading(&g);
     out->ms = clock_ms_since(start);
     return rc;
 }
@@ -308,6 +429,16 @@ static struct session_stats remote_stats(const struct llm *m)
     return remote_of(m)->stats;
 }
 
+static void remote_checks_passed(struct llm *m)
+{
+    remote_of(m)->checks_passed = true;
+}
+
+static const struct llm_usage *remote_usage(const struct llm *m)
+{
+    return &remote_of(m)->usage;
+}
+
 static void remote_set_cancel(struct llm *m, const volatile int *flag)
 {
     remote_of(m)->stop = flag;
@@ -318,6 +449,7 @@ static void remote_free(struct llm *m)
     struct remote_llm *r = remote_of(m);
     http_close(r->http);
     json_decref(r->messages);
+    exchange_log_end(&r->log);
     free(r->session);
     free(r);
 }
@@ -337,6 +469,8 @@ struct llm *llm_remote(struct endpoint *p, const struct dialect *d, uint64_t see
         .mark_free = remote_mark_free,
         .length = remote_length,
         .stats = remote_stats,
+        .usage = remote_usage,
+        .checks_passed = remote_checks_passed,
         .set_cancel = remote_set_cancel,
         .free = remote_free,
     };
@@ -348,5 +482,13 @@ struct llm *llm_remote(struct endpoint *p, const struct dialect *d, uint64_t see
     r->seed = seed;
     r->session = session ? xstrdup(session) : NULL;
     r->messages = json_array();
+    r->usage = (struct llm_usage){.prompt = -1, .cached = -1, .first_ms = -1, .cost = -1};
     return &r->base;
+}
+
+void llm_remote_log(struct llm *m, exchange_sink *put, void *arg)
+{
+    struct remote_llm *r = remote_of(m);
+    r->log.put = put;
+    r->log.arg = arg;
 }

@@ -9,9 +9,13 @@
 
 #include "agent/llm.h"
 #include "remote/endpoint.h"
+#include "remote/exchanges.h"
 
 /* endpoint and dialect are borrowed; conversations of several threads may share an endpoint that has been
  * opened.  session: its name for routers, copied; may be NULL. */
 struct llm *llm_remote(struct endpoint *p, const struct dialect *d, uint64_t seed, const char *session);
+
+/* From now on each exchange of this conversation is given to `put` (exchanges.h). */
+void llm_remote_log(struct llm *m, exchange_sink *put, void *arg);
 
 #endif

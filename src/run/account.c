@@ -6,7 +6,7 @@
 #include "run/job.h"
 
 #include "cli/version.h"
-#include "remote/endpoint.h"
+#include "remote/protocol.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -53,8 +53,11 @@ int job_record(struct job *j, const char *status, int exit_code, struct err *e)
     const struct endpoint *far = j->model->endpoint;
     const char *name = far ? far->model : j->model->dir ? j->model->dir : "script";
     buf_put_json(&b, name, strlen(name));
-    if (far)
+    if (far) {
         buf_put_member(&b, "base_url", far->base);
+        buf_put_member(&b, "api", far->protocol->name);
+        buf_puts(&b, ", \"without\": [\"tokens\", \"states\", \"other places\"]"); /* see job_tell_remote */
+    }
     if (j->model->engine)
         put_engine(j->model, &b);
     buf_puts(&b, "}, \"dialect\": {\"name\": ");
@@ -78,6 +81,35 @@ int job_record(struct job *j, const char *status, int exit_code, struct err *e)
 
 /* ---- the outcome ----------------------------------------------------------------------------- */
 
+static void put_server(struct buf *b, const struct agent_server *s)
+{
+    buf_printf(b, ", \"server\": {\"replies\": %d, \"prompt\": %lld, \"cached\": ", s->replies,
+               (long long)s->prompt);
+    if (s->says_cached)
+        buf_printf(b, "%lld", (long long)s->cached);
+    else
+        buf_puts(b, "null");
+    if (s->currency && *s->currency) {
+        buf_printf(b, ", \"cost\": %.9g", s->cost);
+        buf_put_member(b, "currency", s->currency);
+    }
+    buf_puts(b, "}");
+}
+
+/* A model elsewhere is told of, with what it cannot give: once, at the beginning. */
+void job_tell_remote(const struct job *j)
+{
+    const struct endpoint *far = j->model->endpoint;
+    if (!far)
+        return;
+    char *text =
+        xasprintf("%s at %s; its run cannot be verified token by token, has no saved states and no odds "
+                  "of other places",
+                  far->model, far->base);
+    progress_head(&j->progress, "model", text);
+    free(text);
+}
+
 static void print_json(const struct job *j, const struct agent_result *r, const struct err *e, int code)
 {
     static const char *const phases[PHASES] = {"settle", "see", "read", "decide", "act"};
@@ -96,8 +128,11 @@ static void print_json(const struct job *j, const struct agent_result *r, const 
     for (int p = 0; p < PHASES; p++)
         buf_printf(&b, "%s\"%s\": %.1f", p ? ", " : "", phases[p], r->ms[p]);
     buf_printf(
-        &b, "}, \"tokens\": {\"generated\": %lld, \"forced\": %lld, \"prefilled\": %lld, \"reused\": %lld}}",
+        &b, "}, \"tokens\": {\"generated\": %lld, \"forced\": %lld, \"prefilled\": %lld, \"reused\": %lld}",
         (long long)r->generated, (long long)r->forced, (long long)r->prefilled, (long long)r->reused);
+    if (r->server.replies)
+        put_server(&b, &r->server);
+    buf_puts(&b, "}");
     puts(b.data);
     buf_free(&b);
 }
@@ -125,6 +160,10 @@ void job_outcome(const struct job *j, const struct agent_result *r, const struct
         progress_head(p, "said", asked);
     snprintf(text, sizeof text, "%d step%s in %.1f s", r->steps, r->steps == 1 ? "" : "s", r->seconds);
     progress_head(p, "took", text);
+    if (r->server.currency && *r->server.currency) {
+        snprintf(text, sizeof text, "%.4g %s", r->server.cost, r->server.currency);
+        progress_head(p, "cost", text);
+    }
     progress_head(p, "run", trace_dir(j->trace));
     if (j->report)
         progress_head(p, "see", j->report);

@@ -24,7 +24,7 @@ enum { JOB_TASK_MAX = 64 << 10 }; /* bytes */
 struct run_settings {
     const char *model, *device, *isa, *display, *view, *ui_display, *dialect, *fake, *runs;
     const char *base_url, *key, *profile;
-    int threads, weights_in, weights, state, kv, max_steps, max_tokens, reply_tokens, window, max_images;
+    int api, threads, weights_in, weights, state, kv, max_steps, max_tokens, reply_tokens, window, max_images;
     double max_time, temperature, settle_min, settle_quiet, settle_max, key_delay, keymap_settle, human_quiet;
     uint64_t seed;
     bool weight_cache, cursor, f32, force_answer, report, dry_run, log_tokens, json, quiet, verbose;
@@ -114,6 +114,8 @@ int job_record(struct job *j, const char *status, int exit_code, struct err *e);
 /* Prints the outcome, also of a run that did not begin: text on stderr, the answer or one JSON object on
  * stdout. */
 void job_outcome(const struct job *j, const struct agent_result *r, const struct err *e, int code);
+
+void job_tell_remote(const struct job *j);
 
 /* ---- work.c ---------------------------------------------------------------------------------- */
 

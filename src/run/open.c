@@ -26,9 +26,13 @@ enum { NAME_MS = 400 }; /* for a program to name an element */
 
 /* ---- secrets, rules, hidden zones ------------------------------------------------------------ */
 
-static void scrub(const void *secrets, struct buf *json)
+/* Also of the key for an endpoint, which a server may repeat. */
+static void scrub(const void *job, struct buf *json)
 {
-    secrets_scrub_json(secrets, json);
+    const struct job *j = job;
+    secrets_scrub_json(j->secrets, json);
+    if (j->model->endpoint && j->model->endpoint->key)
+        secrets_scrub_json(j->model->endpoint->key, json);
 }
 
 /* Refuses a secret whose value is in the task: the model would see it. */
@@ -127,7 +131,7 @@ int job_model_open(struct job_model *m, const struct run_settings *s, const vola
                    struct err *e)
 {
     if (s->base_url) {
-        const struct endpoint_options at = {s->base_url, s->model, s->key, s->profile};
+        const struct endpoint_options at = ENDPOINT_AT(*s);
         return (m->endpoint = endpoint_open(&at, stop, e)) ? 0 : -1;
     }
     struct engine_options o = MODEL_ENGINE(*s);
@@ -157,16 +161,22 @@ void job_model_close(struct job_model *m)
 
 static int open_dialect(struct job *j, struct err *e)
 {
-    if (open_playback(j, e) || (!j->s.fake && !j->model->dir && job_model_find(&j->own, &j->s, e)))
+    bool lacking = !j->s.fake && !j->model->dir && !j->model->endpoint;
+    if (open_playback(j, e) || (lacking && job_model_find(&j->own, &j->s, e)) ||
+        (lacking && j->s.base_url && job_model_open(&j->own, &j->s, screen_stop_flag(NULL), false, e)))
         return -1;
     if (j->s.dialect)
         j->dialect_source = xstrdup(j->s.dialect);
     else
-        j->dialect_source = j->model->dir ? dialect_for_model(j->model->dir, e) : xstrdup("holo3");
+        j->dialect_source = j->model->dir        ? dialect_for_model(j->model->dir, e)
+                            : j->model->endpoint ? xstrdup(endpoint_dialect(j->model->endpoint))
+                                                 : xstrdup("holo3");
     j->dialect = j->dialect_source ? dialect_load(j->dialect_source, e) : NULL;
     if (!j->dialect)
         return -1;
     job_resolve(j);
+    int most = j->model->endpoint ? endpoint_max_images(j->model->endpoint) : 0;
+    j->s.max_images = most && most < j->s.max_images ? most : j->s.max_images;
     if (j->s.localizer && !*j->dialect->ground)
         return err_set(e, ERR_USAGE, "--localizer: dialect '%s' has no question for a place (key 'ground')",
                        j->dialect->name);
@@ -177,8 +187,14 @@ static int open_dialect(struct job *j, struct err *e)
     return 0;
 }
 
+static int keep_exchange(void *arg, const char *json, size_t n)
+{
+    const struct job *j = arg;
+    return j->trace ? trace_exchange(j->trace, json, n, NULL) : 0;
+}
+
 /* A conversation with the model of this process, or with the one behind the endpoint. */
-static struct llm *conversation(const struct job *j)
+static struct llm *conversation(struct job *j)
 {
     uint64_t id[2];
     char name[40];
@@ -187,7 +203,9 @@ static struct llm *conversation(const struct job *j)
     if (getrandom(id, sizeof id, 0) != sizeof id)
         id[0] = (uint64_t)clock_ns();
     snprintf(name, sizeof name, "%016llx%016llx", (unsigned long long)id[0], (unsigned long long)id[1]);
-    return llm_remote(j->model->endpoint, j->dialect, j->s.seed, name);
+    struct llm *m = llm_remote(j->model->endpoint, j->dialect, j->s.seed, name);
+    llm_remote_log(m, keep_exchange, j);
+    return m;
 }
 
 static int open_llm(struct job *j, struct err *e)
@@ -207,7 +225,7 @@ static int open_llm(struct job *j, struct err *e)
 /* A second conversation with the same model or script. */
 static struct llm *partner(void *arg, struct err *e)
 {
-    const struct job *j = arg;
+    struct job *j = arg;
     return j->s.fake ? llm_script_share(j->llm) : conversation(j);
 }
 
@@ -292,7 +310,7 @@ int job_open(struct job *j, struct err *e)
     if (!(j->trace = trace_open(j->s.runs, e)))
         return err_set(e, e->kind, "%s; choose another place for runs with --runs", e->text);
     tell_others(j);
-    trace_scrub(j->trace, scrub, j->secrets);
+    trace_scrub(j->trace, scrub, j);
     gate_begin(j->gate, j->screen, trace_dir(j->trace));
     return job_record(j, "running", -1, e);
 }
@@ -317,6 +335,7 @@ void job_close(struct job *j)
     policy_free(j->policy);
     if (j->dialect)
         dialect_free(j->dialect);
+    progress_close(&j->progress);
     free(j->dialect_source);
     free(j->report);
     for (int i = 0; i < j->argc; i++)

@@ -27,7 +27,7 @@ struct trace {
     char *dir, *events_path;
     int events_fd; /* -1: not open */
     int64_t seq;
-    struct rows tokens, logprobs;
+    struct rows tokens, logprobs, exchanges;
     struct frames *frames;
     struct buf line; /* the event being written */
     struct err failure;
@@ -77,7 +77,7 @@ struct trace *trace_open(const char *runs, struct err *e)
     if (!runs && !standard)
         return NULL;
     struct trace *t = xcalloc(1, sizeof *t);
-    t->events_fd = t->tokens.fd = t->logprobs.fd = -1;
+    t->events_fd = t->tokens.fd = t->logprobs.fd = t->exchanges.fd = -1;
     buf_init(&t->line, EVENT_MAX);
     t->dir = make_run_dir(runs ? runs : standard, e);
     free(standard);
@@ -86,6 +86,7 @@ struct trace *trace_open(const char *runs, struct err *e)
     t->events_path = xasprintf("%s/events.jsonl", t->dir);
     t->tokens.path = xasprintf("%s/tokens.bin", t->dir);
     t->logprobs.path = xasprintf("%s/logprobs.bin", t->dir);
+    t->exchanges.path = xasprintf("%s/exchanges.jsonl", t->dir);
     t->events_fd = file_append(t->events_path, e);
     if (t->events_fd < 0)
         goto failed;
@@ -120,6 +121,7 @@ int trace_close(struct trace *t, struct err *e)
         close(t->events_fd);
     rows_close(&t->tokens);
     rows_close(&t->logprobs);
+    rows_close(&t->exchanges);
     buf_free(&t->line);
     free(t->dir);
     free(t->events_path);
@@ -271,6 +273,20 @@ int trace_tokens(struct trace *t, const int32_t *ids, int64_t n, int64_t *at, st
 int trace_logprobs(struct trace *t, const float *pairs, int64_t n, int64_t *at, struct err *e)
 {
     return put_rows(t, &t->logprobs, pairs, 2 * sizeof *pairs, n, at, e);
+}
+
+int trace_exchange(struct trace *t, const char *json, size_t len, struct err *e)
+{
+    struct buf line;
+    int64_t at;
+    buf_init(&line, 2 * len + EVENT_MAX);
+    buf_put(&line, json, len);
+    if (t->scrub)
+        t->scrub(t->scrub_arg, &line);
+    buf_putc(&line, '\n');
+    int rc = put_rows(t, &t->exchanges, line.data, 1, (int64_t)line.len, &at, e);
+    buf_free(&line);
+    return rc;
 }
 
 int trace_sync(struct trace *t, struct err *e)

@@ -7,6 +7,7 @@
  *     tokens.bin      32-bit token ids; events hold offsets
  *     logprobs.bin    two 32-bit floats for each generated token: log-probability before and after the logit
  *                     mask of the grammar; NaN for a forced token
+ *     exchanges.jsonl requests to an endpoint and its replies, if a model behind one decided
  *     report.html     made from the above (report.h)
  *
  * Each event is one write(2): a killed run leaves at most a torn last line, which readers drop.
@@ -56,6 +57,8 @@ int trace_frame(struct trace *t, const struct image *im, uint64_t hash, int *num
 int trace_tokens(struct trace *t, const int32_t *ids, int64_t n, int64_t *at, struct err *e);
 /* Appends n pairs to logprobs.bin. */
 int trace_logprobs(struct trace *t, const float *pairs, int64_t n, int64_t *at, struct err *e);
+/* Appends a line of JSON to exchanges.jsonl: what went to an endpoint and came back (remote/exchanges.h). */
+int trace_exchange(struct trace *t, const char *json, size_t len, struct err *e);
 int trace_sync(struct trace *t, struct err *e);
 
 /* The folder where runs go by default; the caller frees it. */

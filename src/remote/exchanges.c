@@ -1,0 +1,118 @@
+/* exchanges.c - see exchanges.h. */
+#include "remote/exchanges.h"
+
+#include "base/sha256.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { LEAST_PICTURE = 64, MAX_LINE = 96 << 20 };
+
+/* ---- pictures ------------------------------------------------------------------------------------- */
+
+static json_t *hash_of(const char *text, size_t n)
+{
+    char hex[65];
+    sha256(text, n, hex);
+    char *name = xasprintf("sha256:%s", hex);
+    json_t *v = json_string(name);
+    free(name);
+    return v;
+}
+
+/* {"type": "base64", "data": ...} and every text that begins as a data URL. */
+static bool is_picture(const char *key, const json_t *v, const json_t *within)
+{
+    size_t n = json_string_length(v);
+    return json_is_string(v) && n > LEAST_PICTURE &&
+           (!strncmp(json_string_value(v), "data:image/", 11) ||
+            (key && !strcmp(key, "data") && json_object_get(within, "media_type")));
+}
+
+static json_t *without(const json_t *v, int depth)
+{
+    json_t *out, *one;
+    const char *key;
+    size_t i;
+    if (depth > 32 || (!json_is_object(v) && !json_is_array(v)))
+        return json_incref((json_t *)(uintptr_t)v);
+    if (json_is_array(v)) {
+        out = json_array();
+        json_array_foreach((json_t *)(uintptr_t)v, i, one)
+            json_array_append_new(out, without(one, depth + 1));
+        return out;
+    }
+    out = json_object();
+    json_object_foreach((json_t *)(uintptr_t)v, key, one)
+        json_object_set_new(out, key,
+                            is_picture(key, one, v) ? hash_of(json_string_value(one), json_string_length(one))
+                                                    : without(one, depth + 1));
+    return out;
+}
+
+json_t *exchange_without_pictures(const json_t *body)
+{
+    return without(body, 0);
+}
+
+/* ---- the record ------------------------------------------------------------------------------------ */
+
+static const char *list_of(const json_t *body)
+{
+    return json_object_get(body, "messages") ? "messages" : "input";
+}
+
+static size_t shared(const json_t *a, const json_t *b)
+{
+    size_t i = 0;
+    while (i < json_array_size(a) && i < json_array_size(b) &&
+           json_equal(json_array_get(a, i), json_array_get(b, i)))
+        i++;
+    return i;
+}
+
+/* Leaves only what is new in the list of messages. */
+static size_t drop_kept(struct exchange_log *l, json_t *body)
+{
+    const char *key = list_of(body);
+    json_t *all = json_object_get(body, key), *fresh = json_array();
+    size_t kept = shared(l->before, all);
+    for (size_t i = kept; i < json_array_size(all); i++)
+        json_array_append(fresh, json_array_get(all, i));
+    json_decref(l->before);
+    l->before = json_incref(all);
+    json_object_set_new(body, key, fresh);
+    return kept;
+}
+
+void exchange_log_add(struct exchange_log *l, const char *path, const json_t *body, int status,
+                      const struct buf *reply, const char *error)
+{
+    static int conversations;
+    struct buf line;
+    if (!l->put)
+        return;
+    if (!l->conversation)
+        l->conversation = __atomic_add_fetch(&conversations, 1, __ATOMIC_RELAXED);
+    json_t *plain = exchange_without_pictures(body);
+    size_t kept = drop_kept(l, plain);
+    char *request = json_dumps(plain, JSON_COMPACT);
+    buf_init(&line, MAX_LINE);
+    buf_printf(&line, "{\"conversation\": %d, \"n\": %d", l->conversation, ++l->n);
+    buf_put_member(&line, "path", path);
+    buf_printf(&line, ", \"status\": %d, \"kept\": %zu, \"request\": %s, \"reply\": ", status, kept, request);
+    buf_put_json(&line, reply->data ? reply->data : "", reply->len);
+    buf_put_member(&line, "error", error);
+    buf_puts(&line, "}");
+    if (!line.full && l->put(l->arg, line.data, line.len))
+        l->put = NULL; /* the disk is full: the run hears of it from its own record */
+    buf_free(&line);
+    free(request);
+    json_decref(plain);
+}
+
+void exchange_log_end(struct exchange_log *l)
+{
+    json_decref(l->before);
+    *l = (struct exchange_log){0};
+}

@@ -1,0 +1,300 @@
+/* messages.c - the protocol "Anthropic Messages" with its computer tools.
+ *
+ * A reply is a list of content blocks: texts, thinking, uses of tools, often several in one turn.  They go
+ * back as they came, and all results in one message, the last of them with the screenshot.  What the
+ * dialect's parser (syntax "anthropic") reads is that list.
+ *
+ * The toolset of today is asked for first; a model that refuses it by name gets the tool before it.
+ */
+#include "remote/protocol.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_BLOCKS = 64 };
+
+static const char *const optional[] = {
+    "computer_toolset_20260801", "computer_20251124", "temperature", "top_p", "cache_control", NULL};
+
+/* ---- the request --------------------------------------------------------------------------------- */
+
+static json_t *tool(const struct remote_turn *t)
+{
+    if (endpoint_takes(t->endpoint, "computer_toolset_20260801"))
+        return json_pack("{s:s}", "type", "computer_toolset_20260801");
+    bool newer = endpoint_takes(t->endpoint, "computer_20251124");
+    return json_pack("{s:s, s:s, s:i, s:i}", "type", newer ? "computer_20251124" : "computer_20250124",
+                     "name", "computer", "display_width_px", t->shown_w, "display_height_px", t->shown_h);
+}
+
+static json_t *content_of(json_t *parts)
+{
+    json_t *out = json_array(), *part;
+    size_t i;
+    json_array_foreach(parts, i, part)
+    {
+        const char *data = request_base64(part), *text = json_string_value(json_object_get(part, "text"));
+        if (data)
+            json_array_append_new(out, json_pack("{s:s, s:{s:s, s:s, s:s}}", "type", "image", "source",
+                                                 "type", "base64", "media_type", "image/png", "data", data));
+        else if (text && text[strspn(text, " \n\t")]) /* a block of blanks is refused */
+            json_array_append_new(out, json_pack("{s:s, s:s}", "type", "text", "text", text));
+    }
+    return out;
+}
+
+static bool is_use(const json_t *block)
+{
+    const char *type = json_string_value(json_object_get(block, "type"));
+    return type && !strcmp(type, "tool_use");
+}
+
+static int count_uses(const json_t *turn)
+{
+    json_t *block;
+    size_t i;
+    int n = 0;
+    json_array_foreach(json_object_get(turn, "native"), i, block) n += is_use(block);
+    return n;
+}
+
+/* One result for each use; the last has what the user's message holds. */
+static json_t *results(const json_t *turn, json_t *content)
+{
+    json_t *out = json_array(), *block;
+    int left = count_uses(turn);
+    size_t i;
+    json_array_foreach(json_object_get(turn, "native"), i, block)
+    {
+        if (!is_use(block))
+            continue;
+        json_t *result =
+            json_pack("{s:s, s:O}", "type", "tool_result", "tool_use_id", json_object_get(block, "id"));
+        if (--left == 0)
+            json_object_set(result, "content", content);
+        json_array_append_new(out, result);
+    }
+    json_decref(content);
+    return out;
+}
+
+static json_t *user(const json_t *turn, json_t *message)
+{
+    json_t *content = content_of(json_object_get(message, "content"));
+    if (turn && count_uses(turn))
+        content = results(turn, content);
+    return json_pack("{s:s, s:o}", "role", "user", "content", content);
+}
+
+static json_t *assistant(json_t *turn)
+{
+    json_t *native = json_object_get(turn, "native");
+    const char *text = json_string_value(json_object_get(turn, "content"));
+    if (json_array_size(native))
+        return json_pack("{s:s, s:O}", "role", "assistant", "content", native);
+    return json_pack("{s:s, s:s}", "role", "assistant", "content", text && *text ? text : "(an action)");
+}
+
+/* Where the server may keep what it has read: the end of the newest message. */
+static void mark_cache(const struct remote_turn *t, json_t *messages)
+{
+    json_t *content = json_object_get(json_array_get(messages, json_array_size(messages) - 1), "content");
+    size_t n = json_array_size(content);
+    if (n && endpoint_takes(t->endpoint, "cache_control")) {
+        json_t *block = json_copy(json_array_get(content, n - 1));
+        json_object_set_new(block, "cache_control", json_pack("{s:s}", "type", "ephemeral"));
+        json_array_set_new(content, n - 1, block);
+    }
+}
+
+static json_t *messages_of(const struct remote_turn *t, const char **system)
+{
+    json_t *out = json_array(), *message;
+    const json_t *turn = NULL;
+    size_t i;
+    *system = NULL;
+    json_array_foreach((json_t *)(uintptr_t)t->messages, i, message)
+    {
+        const char *role = json_string_value(json_object_get(message, "role"));
+        if (!strcmp(role, "system"))
+            *system = json_string_value(json_object_get(message, "content"));
+        else
+            json_array_append_new(out, strcmp(role, "assistant") ? user(turn, message) : assistant(message));
+        turn = strcmp(role, "assistant") ? NULL : message;
+    }
+    mark_cache(t, out);
+    return out;
+}
+
+static json_t *messages_request(const struct remote_turn *t)
+{
+    const char *system;
+    json_t *messages = messages_of(t, &system);
+    json_t *body = json_pack("{s:s, s:i, s:o, s:b}", "model", t->endpoint->model, "max_tokens",
+                             t->how->sampling.max_tokens, "messages", messages, "stream", 1);
+    if (system && *system)
+        json_object_set_new(body, "system", json_string(system));
+    if (t->how->goal == GOAL_STEP)
+        json_object_set_new(body, "tools", json_pack("[o]", tool(t)));
+    request_set(t, body, "temperature",
+                request_real(t->how->sampling.temperature > 1 ? 1 : t->how->sampling.temperature));
+    if (t->endpoint->profile.extra)
+        json_object_update(body, t->endpoint->profile.extra);
+    return body;
+}
+
+/* ---- the reply ------------------------------------------------------------------------------------- */
+
+/* What is in the cache counts apart from "input_tokens"; a later event may repeat the numbers. */
+static void read_usage(struct remote_reply *r, const json_t *usage)
+{
+    json_t *fresh = json_object_get(usage, "input_tokens"), *reply = json_object_get(usage, "output_tokens"),
+           *cached = json_object_get(usage, "cache_read_input_tokens"),
+           *written = json_object_get(usage, "cache_creation_input_tokens");
+    if (json_is_integer(fresh) && (r->prompt_tokens < 0 || json_is_integer(cached))) {
+        r->cached = json_is_integer(cached) ? json_integer_value(cached) : -1;
+        r->prompt_tokens =
+            json_integer_value(fresh) + json_integer_value(written) + (r->cached > 0 ? r->cached : 0);
+    }
+    r->tokens = json_is_integer(reply) ? json_integer_value(reply) : r->tokens;
+}
+
+static void stop_reason(struct remote_reply *r, const json_t *of)
+{
+    const char *why = json_string_value(json_object_get(of, "stop_reason"));
+    r->finished = r->finished || why;
+    r->cut_off = r->cut_off || (why && !strcmp(why, "max_tokens"));
+}
+
+static void append_text(json_t *block, const char *key, const json_t *more)
+{
+    const char *was = json_string_value(json_object_get(block, key)), *text = json_string_value(more);
+    if (!text)
+        return;
+    char *both = xasprintf("%s%s", was ? was : "", text);
+    json_object_set_new(block, key, json_string(both));
+    free(both);
+}
+
+static json_t *block_at(const struct remote_reply *r, const json_t *event)
+{
+    json_int_t at = json_integer_value(json_object_get(event, "index"));
+    return at < 0 ? NULL : json_array_get(r->native, (size_t)at);
+}
+
+static void start_block(struct remote_reply *r, const json_t *event)
+{
+    json_t *block = json_deep_copy(json_object_get(event, "content_block"));
+    r->native = r->native ? r->native : json_array();
+    if (!json_is_object(block) || json_array_size(r->native) >= MAX_BLOCKS) {
+        json_decref(block);
+        snprintf(r->error, sizeof r->error, "a content block that is none, or more than %d", MAX_BLOCKS);
+        return;
+    }
+    remote_reply_add(r, &r->text, json_object_get(block, "text"));
+    json_array_append_new(r->native, block);
+}
+
+static void add_delta(struct remote_reply *r, const json_t *event)
+{
+    json_t *delta = json_object_get(event, "delta"), *block = block_at(r, event);
+    if (!block)
+        return;
+    remote_reply_add(r, &r->text, json_object_get(delta, "text"));
+    remote_reply_add(r, &r->thought, json_object_get(delta, "thinking"));
+    append_text(block, "text", json_object_get(delta, "text"));
+    append_text(block, "thinking", json_object_get(delta, "thinking"));
+    append_text(block, "signature", json_object_get(delta, "signature"));
+    append_text(block, "partial_json", json_object_get(delta, "partial_json"));
+}
+
+/* The pieces of a tool's input become its object. */
+static void stop_block(struct remote_reply *r, const json_t *event)
+{
+    json_t *block = block_at(r, event);
+    const char *text = json_string_value(json_object_get(block, "partial_json"));
+    if (!text)
+        return;
+    json_t *input = json_loads(*text ? text : "{}", 0, NULL);
+    if (!json_is_object(input))
+        snprintf(r->error, sizeof r->error, "the input of a tool that is not JSON: %.100s", text);
+    else
+        json_object_set(block, "input", input);
+    json_decref(input);
+    json_object_del(block, "partial_json");
+}
+
+static int messages_read_event(struct remote_reply *r, const char *data, size_t n)
+{
+    json_t *root = json_loadb(data, n, 0, NULL);
+    const char *type = json_string_value(json_object_get(root, "type"));
+    type = type ? type : "";
+    if (!json_is_object(root))
+        snprintf(r->error, sizeof r->error, "an event that is not JSON: %.100s", data);
+    else if (!strcmp(type, "message_start"))
+        read_usage(r, json_object_get(json_object_get(root, "message"), "usage"));
+    else if (!strcmp(type, "content_block_start"))
+        start_block(r, root);
+    else if (!strcmp(type, "content_block_delta"))
+        add_delta(r, root);
+    else if (!strcmp(type, "content_block_stop"))
+        stop_block(r, root);
+    else if (!strcmp(type, "message_delta"))
+        read_usage(r, json_object_get(root, "usage")), stop_reason(r, json_object_get(root, "delta"));
+    else if (!strcmp(type, "error") || !*type)
+        remote_reply_error(r, json_object_get(root, "error"));
+    bool last = !strcmp(type, "message_stop");
+    r->finished = r->finished || last;
+    json_decref(root);
+    return last || *r->error;
+}
+
+static int messages_read_whole(struct remote_reply *r, const char *data, size_t n, struct err *e)
+{
+    json_t *root = json_loadb(data, n, 0, NULL), *content = json_object_get(root, "content"), *block;
+    size_t i;
+    json_array_foreach(content, i, block)
+    {
+        remote_reply_add(r, &r->text, json_object_get(block, "text"));
+        remote_reply_add(r, &r->thought, json_object_get(block, "thinking"));
+    }
+    r->native = json_is_array(content) ? json_incref(content) : NULL;
+    read_usage(r, json_object_get(root, "usage"));
+    stop_reason(r, root);
+    remote_reply_error(r, json_object_get(root, "error"));
+    bool good = r->native && !*r->error;
+    r->finished = good;
+    if (!good)
+        err_set(e, ERR_MODEL, "the server's reply holds no content%s%s", *r->error ? ": " : "", r->error);
+    json_decref(root);
+    return good ? 0 : -1;
+}
+
+/* Texts and uses, without what only the server reads. */
+static void messages_finish(struct remote_reply *r)
+{
+    json_t *blocks = json_array(), *block;
+    size_t i;
+    json_array_foreach(r->native, i, block)
+    {
+        const char *type = json_string_value(json_object_get(block, "type"));
+        if (type && (!strcmp(type, "text") || !strcmp(type, "tool_use")))
+            json_array_append(blocks, block);
+    }
+    char *text = json_dumps(blocks, JSON_COMPACT);
+    if (json_array_size(blocks))
+        buf_puts(&r->action, text);
+    free(text);
+    json_decref(blocks);
+}
+
+const struct protocol protocol_messages = {
+    .name = "messages",
+    .path = "messages",
+    .dialect = "anthropic-computer",
+    .request = messages_request,
+    .optional = optional,
+    .read_event = messages_read_event,
+    .read_whole = messages_read_whole,
+    .finish = messages_finish,
+};

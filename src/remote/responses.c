@@ -1,0 +1,254 @@
+/* responses.c - the protocol "OpenAI Responses" with the tool `computer`.
+ *
+ * A reply is a list of items: reasoning, messages, computer calls, each with a batch of actions.  They go
+ * back as they came; each call is answered with the screenshot after its last action.  What the dialect's
+ * parser (syntax "openai") reads is that list.
+ *
+ * A safety check that nobody has let pass is not acknowledged: its call becomes a text, and what was said
+ * about it another.
+ */
+#include "remote/protocol.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const optional[] = {"temperature", "top_p", "truncation", "max_output_tokens", NULL};
+
+/* ---- the request --------------------------------------------------------------------------------- */
+
+static bool is_call(const json_t *item)
+{
+    const char *type = json_string_value(json_object_get(item, "type"));
+    return type && !strcmp(type, "computer_call");
+}
+
+static json_t *input_message(const char *role, json_t *content)
+{
+    return json_pack("{s:s, s:o}", "role", role, "content", content);
+}
+
+static json_t *input_parts(json_t *parts, bool pictures)
+{
+    json_t *out = json_array(), *part;
+    size_t i;
+    json_array_foreach(parts, i, part)
+    {
+        json_t *url = json_object_get(json_object_get(part, "image_url"), "url");
+        if (url && pictures)
+            json_array_append_new(out, json_pack("{s:s, s:O, s:s}", "type", "input_image", "image_url", url,
+                                                 "detail", "original"));
+        else if (!url)
+            json_array_append_new(
+                out, json_pack("{s:s, s:O}", "type", "input_text", "text", json_object_get(part, "text")));
+    }
+    return out;
+}
+
+static json_t *newest_picture(json_t *message)
+{
+    json_t *part, *url = NULL, *found = NULL;
+    size_t i;
+    json_array_foreach(json_object_get(message, "content"), i, part)
+    {
+        url = json_object_get(json_object_get(part, "image_url"), "url");
+        found = url ? url : found;
+    }
+    return found;
+}
+
+/* Whether the turn can go back as it came: its calls get their screenshot, and its checks were let pass. */
+static bool answered(const json_t *turn, json_t *message)
+{
+    const json_t *native = json_object_get(turn, "native");
+    return native && newest_picture(message) &&
+           (!json_object_get(turn, "checks") || json_object_get(message, "acknowledged"));
+}
+
+static void add_outputs(json_t *input, const json_t *turn, json_t *message)
+{
+    json_t *item;
+    size_t i;
+    json_array_foreach(json_object_get(turn, "native"), i, item)
+    {
+        if (!is_call(item))
+            continue;
+        json_t *out = json_pack("{s:s, s:O, s:{s:s, s:O, s:s}}", "type", "computer_call_output", "call_id",
+                                json_object_get(item, "call_id"), "output", "type", "computer_screenshot",
+                                "image_url", newest_picture(message), "detail", "original");
+        json_t *checks = json_object_get(item, "pending_safety_checks");
+        if (json_array_size(checks))
+            json_object_set(out, "acknowledged_safety_checks", checks);
+        json_array_append_new(input, out);
+    }
+}
+
+static void add_user(json_t *input, const json_t *turn, json_t *message)
+{
+    bool calls = turn && answered(turn, message);
+    if (calls)
+        add_outputs(input, turn, message);
+    json_t *parts = input_parts(json_object_get(message, "content"), !calls);
+    if (json_array_size(parts))
+        json_array_append_new(input, input_message("user", parts));
+    else
+        json_decref(parts);
+}
+
+static void add_assistant(json_t *input, json_t *turn, json_t *next)
+{
+    if (next && answered(turn, next)) {
+        json_array_extend(input, json_object_get(turn, "native"));
+        return;
+    }
+    const char *text = json_string_value(json_object_get(turn, "content"));
+    json_t *part =
+        json_pack("{s:s, s:s}", "type", "output_text", "text", text && *text ? text : "(an action)");
+    json_array_append_new(input, input_message("assistant", json_pack("[o]", part)));
+}
+
+static json_t *input_of(const struct remote_turn *t, const char **system)
+{
+    json_t *input = json_array(), *message;
+    const json_t *turn = NULL;
+    size_t i;
+    *system = "";
+    json_array_foreach((json_t *)(uintptr_t)t->messages, i, message)
+    {
+        const char *role = json_string_value(json_object_get(message, "role"));
+        if (!strcmp(role, "system"))
+            *system = json_string_value(json_object_get(message, "content"));
+        else if (!strcmp(role, "assistant"))
+            add_assistant(input, message, json_array_get(t->messages, i + 1));
+        else
+            add_user(input, turn, message);
+        turn = strcmp(role, "assistant") ? NULL : message;
+    }
+    return input;
+}
+
+static json_t *responses_request(const struct remote_turn *t)
+{
+    const char *system;
+    json_t *input = input_of(t, &system);
+    json_t *body = json_pack("{s:s, s:s, s:o, s:b}", "model", t->endpoint->model, "instructions", system,
+                             "input", input, "stream", 1);
+    if (t->how->goal == GOAL_STEP)
+        json_object_set_new(body, "tools", json_pack("[{s:s}]", "type", "computer"));
+    request_set(t, body, "truncation", json_string("auto"));
+    request_set(t, body, "max_output_tokens", json_integer(t->how->sampling.max_tokens));
+    if (t->how->sampling.temperature > 0)
+        request_set(t, body, "temperature", request_real(t->how->sampling.temperature));
+    if (t->endpoint->profile.extra)
+        json_object_update(body, t->endpoint->profile.extra);
+    return body;
+}
+
+/* ---- the reply ------------------------------------------------------------------------------------- */
+
+static void read_usage(struct remote_reply *r, const json_t *usage)
+{
+    const json_t *prompt = json_object_get(usage, "input_tokens"),
+                 *reply = json_object_get(usage, "output_tokens"),
+                 *cached = json_object_get(json_object_get(usage, "input_tokens_details"), "cached_tokens");
+    r->prompt_tokens = json_is_integer(prompt) ? json_integer_value(prompt) : r->prompt_tokens;
+    r->tokens = json_is_integer(reply) ? json_integer_value(reply) : r->tokens;
+    r->cached = json_is_integer(cached) ? json_integer_value(cached) : r->cached;
+}
+
+/* The texts in a list of parts. */
+static void add_texts(struct buf *to, json_t *parts)
+{
+    json_t *part;
+    size_t i;
+    json_array_foreach(parts, i, part)
+    {
+        const char *text = json_string_value(json_object_get(part, "text"));
+        if (text)
+            buf_puts(to, text);
+    }
+}
+
+static void read_item(struct remote_reply *r, json_t *item)
+{
+    const char *type = json_string_value(json_object_get(item, "type"));
+    if (type && !strcmp(type, "message"))
+        add_texts(&r->text, json_object_get(item, "content"));
+    else if (type && !strcmp(type, "reasoning"))
+        add_texts(&r->thought, json_object_get(item, "summary"));
+}
+
+/* The whole response, which also ends a stream; what was streamed of it is read anew. */
+static void read_response(struct remote_reply *r, json_t *response)
+{
+    const char *status = json_string_value(json_object_get(response, "status"));
+    json_t *output = json_object_get(response, "output"), *item;
+    size_t i;
+    buf_clear(&r->text);
+    buf_clear(&r->thought);
+    json_array_foreach(output, i, item) read_item(r, item);
+    json_decref(r->native);
+    r->native = json_incref(output);
+    read_usage(r, json_object_get(response, "usage"));
+    remote_reply_error(r, json_object_get(response, "error"));
+    r->finished = json_is_array(output);
+    r->cut_off = status && !strcmp(status, "incomplete");
+}
+
+static int responses_read_event(struct remote_reply *r, const char *data, size_t n)
+{
+    json_t *root = json_loadb(data, n, 0, NULL);
+    const char *type = json_string_value(json_object_get(root, "type"));
+    if (!json_is_object(root))
+        snprintf(r->error, sizeof r->error, "an event that is not JSON: %.100s", data);
+    else if (!type)
+        remote_reply_error(r, json_object_get(root, "error"));
+    else if (!strcmp(type, "response.output_text.delta"))
+        remote_reply_add(r, &r->text, json_object_get(root, "delta"));
+    else if (!strcmp(type, "response.reasoning_summary_text.delta"))
+        remote_reply_add(r, &r->thought, json_object_get(root, "delta"));
+    else if (!strcmp(type, "error"))
+        remote_reply_error(r, root);
+    else if (!strcmp(type, "response.completed") || !strcmp(type, "response.incomplete") ||
+             !strcmp(type, "response.failed"))
+        read_response(r, json_object_get(root, "response"));
+    json_decref(root);
+    return r->finished || *r->error;
+}
+
+static int responses_read_whole(struct remote_reply *r, const char *data, size_t n, struct err *e)
+{
+    json_t *root = json_loadb(data, n, 0, NULL);
+    read_response(r, root);
+    if (!r->finished || *r->error)
+        err_set(e, ERR_MODEL, "the server's reply holds no output%s%s", *r->error ? ": " : "", r->error);
+    json_decref(root);
+    return r->finished && !*r->error ? 0 : -1;
+}
+
+/* Texts and calls, without what only the server reads. */
+static void responses_finish(struct remote_reply *r)
+{
+    json_t *items = json_array(), *item;
+    size_t i;
+    if (r->thought.len)
+        json_array_append_new(items, json_pack("{s:s, s:s}", "type", "reasoning", "text", r->thought.data));
+    if (r->text.len)
+        json_array_append_new(items, json_pack("{s:s, s:s}", "type", "message", "text", r->text.data));
+    json_array_foreach(r->native, i, item) if (is_call(item)) json_array_append(items, item);
+    char *text = json_dumps(items, JSON_COMPACT);
+    if (json_array_size(items))
+        buf_puts(&r->action, text);
+    free(text);
+    json_decref(items);
+}
+
+const struct protocol protocol_responses = {
+    .name = "responses",
+    .path = "responses",
+    .dialect = "openai-computer",
+    .request = responses_request,
+    .optional = optional,
+    .read_event = responses_read_event,
+    .read_whole = responses_read_whole,
+    .finish = responses_finish,
+};

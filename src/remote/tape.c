@@ -1,0 +1,109 @@
+/* tape.c - see tape.h. */
+#include "remote/tape.h"
+
+#include "base/file.h"
+
+#include <jansson.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_TAPE = 1 << 30, PIECE = 4096 };
+
+struct tape {
+    pthread_mutex_t lock;
+    json_t *exchanges;
+    size_t next;
+    char *name;
+};
+
+static int read_lines(struct tape *t, const char *text, size_t len, struct err *e)
+{
+    int line = 0;
+    for (size_t at = 0; at < len; line++) {
+        const char *end = memchr(text + at, '\n', len - at);
+        if (!end) /* a run that was killed leaves a partial line */
+            break;
+        json_t *one = json_loadb(text + at, (size_t)(end - text) - at, 0, NULL);
+        if (!json_is_object(one) || !json_is_string(json_object_get(one, "reply"))) {
+            json_decref(one);
+            return err_set(e, ERR_USAGE, "'%s': line %d is no exchange", t->name, line + 1);
+        }
+        json_array_append_new(t->exchanges, one);
+        at = (size_t)(end - text) + 1;
+    }
+    return json_array_size(t->exchanges) ? 0 : err_set(e, ERR_USAGE, "'%s' holds no exchange", t->name);
+}
+
+struct tape *tape_open(const char *dir, struct err *e)
+{
+    struct tape *t = xcalloc(1, sizeof *t);
+    char *text = NULL;
+    size_t len = 0, n = strlen(dir);
+    pthread_mutex_init(&t->lock, NULL);
+    t->exchanges = json_array();
+    t->name = n > 6 && !strcmp(dir + n - 6, ".jsonl") ? xstrdup(dir) : xasprintf("%s/exchanges.jsonl", dir);
+    int rc = file_read(t->name, MAX_TAPE, &text, &len, e);
+    rc = rc ? rc : read_lines(t, text, len, e);
+    free(text);
+    if (rc == 0)
+        return t;
+    tape_free(t);
+    return NULL;
+}
+
+void tape_free(struct tape *t)
+{
+    if (!t)
+        return;
+    json_decref(t->exchanges);
+    pthread_mutex_destroy(&t->lock);
+    free(t->name);
+    free(t);
+}
+
+const char *tape_path(const struct tape *t)
+{
+    const char *path = json_string_value(json_object_get(json_array_get(t->exchanges, 0), "path"));
+    return path ? path : "";
+}
+
+const char *tape_model(const struct tape *t)
+{
+    const json_t *request = json_object_get(json_array_get(t->exchanges, 0), "request");
+    const char *model = json_string_value(json_object_get(request, "model"));
+    return model ? model : "?";
+}
+
+/* In pieces, as a network would. */
+static void give(const struct http_request *q, const char *text, size_t len, struct http_reply *out)
+{
+    out->received = len > 0;
+    for (size_t at = 0, n; at < len; at += n) {
+        n = len - at < PIECE ? len - at : PIECE;
+        if (q->on_data(q->arg, text + at, n))
+            return;
+    }
+}
+
+int tape_play(struct tape *t, const struct http_request *q, struct http_reply *out, struct err *e)
+{
+    *out = (struct http_reply){0};
+    buf_init(&out->body, q->max_bytes ? q->max_bytes : 64 << 20);
+    pthread_mutex_lock(&t->lock);
+    const json_t *x = json_array_get(t->exchanges, t->next);
+    t->next += x != NULL;
+    pthread_mutex_unlock(&t->lock);
+    if (!x)
+        return err_set(e, ERR_ENV, "'%s' holds no further reply, after %zu", t->name, t->next);
+    const json_t *reply = json_object_get(x, "reply");
+    const char *error = json_string_value(json_object_get(x, "error"));
+    out->status = (int)json_integer_value(json_object_get(x, "status"));
+    if (!out->status)
+        return err_set(e, ERR_ENV, "recorded: %s", error ? error : "no reply came");
+    if (out->status == 200 && q->on_data)
+        give(q, json_string_value(reply), json_string_length(reply), out);
+    else
+        buf_put(&out->body, json_string_value(reply), json_string_length(reply));
+    return 0;
+}

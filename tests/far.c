@@ -1,0 +1,173 @@
+/* far.c - see far.h. */
+#include "far.h"
+
+#include "base/clock.h"
+#include "check.h"
+
+#include <arpa/inet.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/* ---- the server ---------------------------------------------------------------------------------- */
+
+static char *read_request(int fd)
+{
+    char *text = xcalloc(FAR_REQUEST, 1);
+    size_t len = 0;
+    for (;;) {
+        ssize_t n = read(fd, text + len, FAR_REQUEST - 1 - len);
+        if (n <= 0)
+            break;
+        len += (size_t)n;
+        const char *body = strstr(text, "\r\n\r\n"), *size = strcasestr(text, "content-length:");
+        if (body &&
+            len >= (size_t)(body + 4 - text) + (size > body || !size ? 0 : strtoul(size + 15, NULL, 10)))
+            break;
+    }
+    return text;
+}
+
+static void answer(int fd, const struct far_turn *t)
+{
+    const char *cut = strstr(t->reply, "CUT"), *stall = strstr(t->reply, "STALL");
+    cut = stall ? stall : cut;
+    size_t n = !strcmp(t->reply, "SILENCE") ? 0 : cut ? (size_t)(cut - t->reply) : strlen(t->reply);
+    char c;
+    for (size_t at = 0; at < n;) {
+        size_t piece = t->piece && (size_t)t->piece < n - at ? (size_t)t->piece : n - at;
+        if (write(fd, t->reply + at, piece) <= 0)
+            return;
+        at += piece;
+        if (t->piece)
+            clock_sleep_ms(1);
+    }
+    if (stall || !n)
+        (void)!read(fd, &c, 1); /* until the client hangs up */
+}
+
+static void *serve(void *arg)
+{
+    struct far_server *s = arg;
+    while (s->served < s->n) {
+        int fd = accept(s->fd, NULL, NULL);
+        if (fd < 0)
+            break;
+        s->requests[s->served] = read_request(fd);
+        answer(fd, &s->turns[s->served++]);
+        close(fd);
+    }
+    return NULL;
+}
+
+void far_open(struct far_server *s, const struct far_turn *turns, int n)
+{
+    struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t len = sizeof a;
+    *s = (struct far_server){.fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), .turns = turns, .n = n};
+    assert_int_equal(bind(s->fd, (struct sockaddr *)&a, sizeof a), 0);
+    assert_int_equal(listen(s->fd, 8), 0);
+    getsockname(s->fd, (struct sockaddr *)&a, &len);
+    s->port = ntohs(a.sin_port);
+    pthread_create(&s->thread, NULL, serve, s);
+}
+
+void far_close(struct far_server *s)
+{
+    shutdown(s->fd, SHUT_RDWR);
+    pthread_join(s->thread, NULL);
+    close(s->fd);
+    for (int i = 0; i < s->served; i++)
+        free(s->requests[i]);
+}
+
+/* ---- a conversation --------------------------------------------------------------------------------- */
+
+static void load_profile(struct talk *t, const char *profile)
+{
+    if (profile && profile_parse(&t->endpoint->profile, profile, strlen(profile), "profile", &t->e))
+        fail_msg("%s", t->e.text);
+    t->endpoint->max_images = t->endpoint->profile.max_images;
+}
+
+void talk_open(struct talk *t, const struct far_turn *turns, int n, const char *api, const char *dialect,
+               const char *profile)
+{
+    *t = (struct talk){.e = ERR_INIT};
+    far_open(&t->server, turns, n);
+    char url[64];
+    snprintf(url, sizeof url, "http://127.0.0.1:%d/v1/", t->server.port);
+    setenv("REMOTE_KEY", "sesame-open", 1);
+    const struct endpoint_options o = {.base_url = url, .model = "tiny", .key = "env:REMOTE_KEY", .api = api};
+    t->endpoint = endpoint_open(&o, NULL, &t->e);
+    if (!t->endpoint)
+        fail_msg("%s", t->e.text);
+    assert_null(getenv("REMOTE_KEY"));
+    load_profile(t, profile);
+    t->dialect = dialect_load(dialect ? dialect : "holo3", &t->e);
+    if (!t->dialect)
+        fail_msg("%s", t->e.text);
+    t->llm = llm_remote(t->endpoint, t->dialect, 7, "abc");
+    llm_set_cancel(t->llm, &t->stop);
+    assert_int_equal(t->llm->ops->begin(t->llm, "You are a test.", &t->e), 0);
+}
+
+void talk_close(struct talk *t)
+{
+    generated_free(&t->g);
+    llm_free(t->llm);
+    dialect_free(t->dialect);
+    endpoint_free(t->endpoint);
+    far_close(&t->server);
+}
+
+static int speak(struct talk *t)
+{
+    const struct llm_request r = {.goal = GOAL_STEP,
+                                  .think = t->dialect->think,
+                                  .sampling = {.temperature = 0.5f, .top_p = 1, .max_tokens = 90}};
+    generated_free(&t->g);
+    return t->llm->ops->speak(t->llm, &r, &t->g, &t->e);
+}
+
+int talk_ask(struct talk *t, const char *text)
+{
+    const struct chat_part part = {.text = text};
+    if (text)
+        assert_int_equal(t->llm->ops->user(t->llm, &part, 1, CHAT_PLACE_INLINE, &t->e), 0);
+    return speak(t);
+}
+
+int talk_show(struct talk *t, const char *lead, int w, int h)
+{
+    struct image im = {0};
+    enum chat_place place = t->dialect->image_inline ? CHAT_PLACE_INLINE : CHAT_PLACE_TEMPLATE;
+    char *open = xasprintf("%s%s", lead, t->dialect->observation_open);
+    assert_int_equal(image_alloc(&im, w, h, &t->e), 0);
+    const struct chat_part parts[3] = {
+        {.text = open}, {.image = &im}, {.text = t->dialect->observation_close}};
+    assert_int_equal(t->llm->ops->user(t->llm, parts, 3, place, &t->e), 0);
+    image_free(&im);
+    free(open);
+    return speak(t);
+}
+
+json_t *talk_body(const struct talk *t, int i)
+{
+    json_t *root = json_loads(strstr(t->server.requests[i], "\r\n\r\n") + 4, 0, NULL);
+    assert_non_null(root);
+    return root;
+}
+
+char *talk_at(const struct talk *t, int i, const char *path)
+{
+    json_t *root = talk_body(t, i), *at = root;
+    char *steps = xstrdup(path), *rest = NULL;
+    for (char *s = strtok_r(steps, ".", &rest); s && at; s = strtok_r(NULL, ".", &rest))
+        at = json_is_array(at) ? json_array_get(at, strtoul(s, NULL, 10)) : json_object_get(at, s);
+    char *text = at ? json_dumps(at, JSON_COMPACT | JSON_ENCODE_ANY) : xstrdup("(nothing)");
+    free(steps);
+    json_decref(root);
+    return text;
+}

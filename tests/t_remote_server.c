@@ -1,0 +1,229 @@
+/* t_remote_server.c - what a client learns of a server and what it records: limits of pictures, ways to send a
+ * schema, switches of thinking, prices, profiles, native tools; exchanges without pictures and without the key.
+ */
+#include "check.h"
+
+#include "base/clock.h"
+#include "far.h"
+#include "remote/protocol.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define STEP                                                                                                 \
+    "{\\\"note\\\": null, \\\"thought\\\": \\\"t\\\", \\\"tool_call\\\": {\\\"tool_name\\\": "               \
+    "\\\"wait_desktop\\\", \\\"seconds\\\": 1}}"
+
+static void expect_at(const struct talk *t, int request, const char *path, const char *json)
+{
+    char *text = talk_at(t, request, path);
+    if (strcmp(text, json) != 0)
+        fail_msg("request %d, %s: %.300s", request, path, text);
+    free(text);
+}
+
+static void ok(struct talk *t, int rc)
+{
+    if (rc)
+        fail_msg("%s", t->e.text);
+}
+
+static int pictures_in(const struct talk *t, int request)
+{
+    int n = 0;
+    for (const char *s = t->server.requests[request]; (s = strstr(s, "image_url\":{")); s++)
+        n++;
+    return n;
+}
+
+static void t_pictures(void **state)
+{
+    (void)state;
+    static const struct far_turn turns[] = {
+        {FAR_OK FAR_SAYS(STEP) FAR_STOP, 0},
+        {FAR_ERROR("400 Bad Request", "At most 1 image(s) may be provided in one request."), 0},
+        {FAR_OK FAR_SAYS(STEP) FAR_STOP, 0},
+        {FAR_OK FAR_SAYS(STEP) FAR_STOP, 0}};
+    struct talk t;
+    talk_open(&t, turns, 4, NULL, NULL, NULL);
+    ok(&t, talk_show(&t, "one", 64, 48));
+    ok(&t, talk_show(&t, "two", 64, 48));
+    ok(&t, talk_show(&t, "three", 64, 48));
+    assert_int_equal(pictures_in(&t, 1), 2);
+    assert_int_equal(pictures_in(&t, 2), 1);
+    assert_int_equal(pictures_in(&t, 3), 1);
+    /* The newest stays, the wrapper of the older one too. */
+    expect_at(&t, 2, "messages.1.content.1",
+              "{\"type\":\"text\",\"text\":\"[Image omitted by context cleaning]\"}");
+    expect_at(&t, 2, "messages.1.content.0.text", "\"one<observation>\\n\"");
+    expect_at(&t, 2, "messages.3.content.1.type", "\"image_url\"");
+    assert_int_equal(endpoint_max_images(t.endpoint), 1);
+    talk_close(&t);
+}
+
+static void t_constraints(void **state)
+{
+    (void)state;
+    static const struct far_turn turns[] = {
+        {FAR_ERROR("400 Bad Request", "Unrecognized request argument: response_format"), 0},
+        {FAR_ERROR("422 Unprocessable", "extra fields: structured_outputs, seed"), 0},
+        {FAR_OK FAR_SAYS(STEP) FAR_STOP, 0}};
+    static const struct far_turn one = {FAR_OK FAR_SAYS(STEP) FAR_STOP, 0};
+    static const struct {
+        const char *profile, *path, *begin;
+    } ways[] = {{"{\"constraint\": \"json_schema\"}", "json_schema.$defs.answer.type", "\"object\""},
+                {"{\"constraint\": \"none\"}", "response_format", "(nothing)"},
+                {"{\"leave_out\": [\"response_format\"]}", "structured_outputs.json.type", "\"object\""}};
+    struct talk t;
+    talk_open(&t, turns, 3, NULL, NULL, NULL);
+    ok(&t, talk_ask(&t, "Hello"));
+    expect_at(&t, 0, "response_format.json_schema.strict", "true");
+    expect_at(&t, 1, "structured_outputs.json.title", "\"Step\"");
+    expect_at(&t, 1, "seed", "7");
+    expect_at(&t, 2, "guided_json.title", "\"Step\"");
+    expect_at(&t, 2, "seed", "(nothing)");
+    talk_close(&t);
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+        talk_open(&t, &one, 1, NULL, NULL, ways[i].profile);
+        ok(&t, talk_ask(&t, "Hello"));
+        expect_at(&t, 0, ways[i].path, ways[i].begin);
+        talk_close(&t);
+    }
+}
+
+static void t_profile(void **state)
+{
+    (void)state;
+    static const struct far_turn turns[] = {
+        {FAR_OK
+         "data: {\"choices\": [{\"delta\": {\"reasoning_content\": \"hm\", \"content\": \"a\"}}]}\n\n" FAR_STOP
+             FAR_USAGE FAR_DONE,
+         0},
+        {FAR_OK FAR_SAYS("b") FAR_STOP FAR_DONE, 0}};
+    static const char profile[] =
+        "{\"thinking\": \"enable_thinking\", \"send_reasoning\": \"reasoning_content\", \"request\": {\"top_k\": 20}, "
+        "\"price\": {\"prompt\": 10, \"cached\": 1, \"reply\": 100, \"currency\": \"EUR\"}}";
+    struct talk t;
+    talk_open(&t, turns, 2, NULL, "function", profile);
+    ok(&t, talk_ask(&t, "Hello"));
+    const struct llm_usage *u = t.llm->ops->usage(t.llm);
+    assert_string_equal(u->currency, "EUR");
+    assert_true(fabs(u->cost - (20 * 10 + 80 * 1 + 9 * 100) / 1e6) < 1e-12);
+    assert_true(u->first_ms >= 0);
+    ok(&t, talk_ask(&t, "More"));
+    expect_at(&t, 0, "chat_template_kwargs", "{\"enable_thinking\":false}");
+    expect_at(&t, 0, "top_k", "20");
+    expect_at(&t, 1, "messages.2.reasoning_content", "\"hm\"");
+    talk_close(&t);
+    static const struct {
+        const char *text, *says;
+    } wrong[] = {{"[]", "an object expected"},
+                 {"{\"constraint\": \"grammar\"}", "is one of: response_format, structured_outputs"},
+                 {"{\"max_images\": 0}", "'max_images' is a number from 1 to 64"},
+                 {"{\"price\": 3}", "'price' is an object"},
+                 {"{\"speed\": 3}", "unknown key 'speed'"},
+                 {"{\"tries\": 2, \"tries\": 3}", "duplicate"},
+                 {"{\"api\": \"soap\"}", "is one of: chat, responses, messages"}};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        struct err e = ERR_INIT;
+        struct profile p;
+        profile_init(&p);
+        if (profile_parse(&p, wrong[i].text, strlen(wrong[i].text), "p.json", &e) != -1 ||
+            e.kind != ERR_USAGE || !strstr(e.text, wrong[i].says))
+            fail_msg("case %zu: %s", i, e.text);
+        profile_free(&p);
+    }
+}
+
+/* ---- a stop ----------------------------------------------------------------------------------------- */
+
+static void *stop_soon(void *arg)
+{
+    clock_sleep_ms(150);
+    __atomic_store_n((volatile int *)arg, 2, __ATOMIC_RELAXED);
+    return NULL;
+}
+
+static void t_stop(void **state)
+{
+    (void)state;
+    static const struct far_turn turns[] = {
+        {"SILENCE", 0},                                                           /* before the first byte */
+        {FAR_OK FAR_SAYS("half") "STALL", 0},                                     /* within the stream */
+        {"HTTP/1.1 503 Busy\r\nRetry-After: 30\r\nConnection: close\r\n\r\n", 0}, /* waiting to ask again */
+    };
+    for (size_t i = 0; i < sizeof turns / sizeof *turns; i++) {
+        double best = 1e9; /* of five, because this machine may be busy */
+        for (int k = 0; k < 5; k++) {
+            struct talk t;
+            pthread_t thread;
+            talk_open(&t, &turns[i], 1, NULL, NULL, NULL);
+            int64_t start = clock_ns();
+            pthread_create(&thread, NULL, stop_soon, (void *)(uintptr_t)&t.stop);
+            assert_int_equal(talk_ask(&t, "Hello"), 0);
+            double ms = clock_ms_since(start) - 150;
+            best = ms < best ? ms : best;
+            assert_int_equal(t.g.finish, FINISH_CANCELLED);
+            pthread_join(thread, NULL);
+            talk_close(&t);
+        }
+        check_note("%.0f ms after the stop", best);
+        assert_true(best < 50);
+    }
+}
+
+/* ---- the record ------------------------------------------------------------------------------------- */
+
+static int keep(void *arg, const char *json, size_t n)
+{
+    json_t *list = arg, *one = json_loadb(json, n, 0, NULL);
+    assert_non_null(one);
+    json_array_append_new(list, one);
+    return 0;
+}
+
+static void t_recorded(void **state)
+{
+    (void)state;
+    static const struct far_turn turns[] = {
+        {FAR_OK FAR_SAYS("one") FAR_STOP, 0},
+        {FAR_ERROR("400 Bad Request", "the key sesame-open is not good enough"), 0}};
+    struct talk t;
+    json_t *list = json_array();
+    talk_open(&t, turns, 2, NULL, NULL, NULL);
+    llm_remote_log(t.llm, keep, list);
+    ok(&t, talk_show(&t, "Save.", 64, 48));
+    assert_int_equal(talk_show(&t, "", 64, 48), -1);
+    assert_null(strstr(t.e.text, "sesame"));
+    char *text = json_dumps(list, 0);
+    assert_null(strstr(text, "base64"));
+    free(text);
+    json_t *first = json_array_get(list, 0), *second = json_array_get(list, 1);
+    json_t *messages = json_object_get(json_object_get(second, "request"), "messages");
+    assert_int_equal(json_integer_value(json_object_get(first, "kept")), 0);
+    assert_int_equal(json_integer_value(json_object_get(second, "kept")), 2);
+    assert_int_equal(json_array_size(messages), 2); /* the reply and what came after it */
+    assert_int_equal(json_integer_value(json_object_get(second, "status")), 400);
+    const char *reply = json_string_value(json_object_get(first, "reply"));
+    assert_non_null(strstr(reply, "data: {\"choices\""));
+    json_t *part = json_array_get(json_object_get(json_array_get(messages, 1), "content"), 1);
+    const char *url = json_string_value(json_object_get(json_object_get(part, "image_url"), "url"));
+    assert_int_equal(strncmp(url, "sha256:", 7), 0);
+    assert_int_equal(strlen(url), 7 + 64);
+    talk_close(&t);
+    json_decref(list);
+}
+
+static const struct CMUnitTest tests[] = {
+    CLAIM("a limit of pictures is learned from a refusal, the newest stay", t_pictures),
+    CLAIM("a schema is sent in the way that the server takes", t_constraints),
+    CLAIM("a profile switches thinking, sends it back, knows prices, and its mistakes are told", t_profile),
+    CLAIM("a stop ends a transfer within 50 ms, wherever it is", t_stop),
+    CLAIM("exchanges are recorded without pictures, keys and what was sent before", t_recorded),
+};
+
+int main(int argc, char **argv)
+{
+    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
+}
