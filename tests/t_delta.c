@@ -3,7 +3,7 @@
 #include "check.h"
 #include "golden.h"
 
-#include "model/delta.h"
+#include "ops/ops.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -33,10 +33,53 @@ static double apart(const float *have, struct golden_array want)
     return off / most;
 }
 
-typedef void rule(const struct delta_shape *s, const struct delta_rows *x, float *S, float *y);
+enum form { STEPS, SCAN };
+
+struct inputs { /* of a case, as the operation takes them */
+    struct tensor v, gates, state, y;
+};
+
+static struct inputs inputs_open(struct backend *b, const struct delta_shape *s, const struct golden *g,
+                                 const char *name)
+{
+    struct golden_array q = part(g, name, "q"), k = part(g, name, "k"), v = part(g, name, "v"),
+                        before = part(g, name, "before");
+    const float *gate[2] = {part(g, name, "g").data, part(g, name, "beta").data},
+                *from[3] = {q.data, k.data, v.data};
+    int64_t width[3] = {q.cols, k.cols, v.cols}, at = 0;
+    struct inputs x = {b->ops->alloc(b, DT_F32, q.rows, q.cols + k.cols + v.cols),
+                       b->ops->alloc(b, DT_F32, q.rows, 2 * s->value_heads),
+                       b->ops->alloc(b, DT_F32, before.rows, before.cols),
+                       b->ops->alloc(b, DT_F32, v.rows, v.cols)};
+    for (int i = 0; i < 3; at += width[i++])
+        b->ops->upload(b, tensor_cols(x.v, at, width[i]),
+                       (struct tensor){(void *)(uintptr_t)from[i], DT_F32, q.rows, width[i], width[i]});
+    for (int i = 0; i < 2; i++)
+        b->ops->upload(
+            b, tensor_cols(x.gates, i * s->value_heads, s->value_heads),
+            (struct tensor){(void *)(uintptr_t)gate[i], DT_F32, q.rows, s->value_heads, s->value_heads});
+    b->ops->upload(
+        b, x.state,
+        (struct tensor){(void *)(uintptr_t)before.data, DT_F32, before.rows, before.cols, before.cols});
+    return x;
+}
+
+/* Tokens [first, first + n). */
+static void run_rows(struct backend *b, const struct delta_shape *s, const struct inputs *x, enum form form,
+                     int64_t first, int64_t n)
+{
+    struct tensor y = tensor_rows(x->y, first, n), v = tensor_rows(x->v, first, n),
+                  gates = tensor_rows(x->gates, first, n);
+    if (form == SCAN)
+        b->ops->delta_scan(b, y, v, gates, x->state, s);
+    for (int64_t t = 0; form == STEPS && t < n; t++)
+        b->ops->delta_step_batch(b, tensor_rows(y, t, 1), tensor_rows(v, t, 1), tensor_rows(gates, t, 1),
+                                 &x->state, s);
+}
 
 /* The first `cut` tokens, then the rest from the state they leave; beside transformers' "step" or "scan". */
-static double run(const struct golden *g, const char *name, const char *of, rule *fn, int chunk, int64_t cut)
+static double run(struct backend *b, const struct golden *g, const char *name, const char *of, enum form form,
+                  int chunk, int64_t cut)
 {
     struct delta_shape s = {(int)golden_number(g, "key_heads"),
                             (int)golden_number(g, "value_heads"),
@@ -44,44 +87,47 @@ static double run(const struct golden *g, const char *name, const char *of, rule
                             (int)golden_number(g, "value"),
                             4,
                             chunk};
-    struct golden_array q = part(g, name, "q"), v = part(g, name, "v"), before = part(g, name, "before");
-    struct delta_rows x = {
-        q.rows, q.data, part(g, name, "k").data, v.data, part(g, name, "g").data, part(g, name, "beta").data};
-    float *S = malloc((size_t)(before.rows * before.cols) * sizeof *S),
-          *y = malloc((size_t)(v.rows * v.cols) * sizeof *y);
-    memcpy(S, before.data, (size_t)(before.rows * before.cols) * sizeof *S);
-    struct delta_rows rest = {x.tokens - cut,     x.q + cut * q.cols,        x.k + cut * q.cols,
-                              x.v + cut * v.cols, x.g + cut * s.value_heads, x.beta + cut * s.value_heads};
-    x.tokens = cut;
-    fn(&s, &x, S, y);
-    fn(&s, &rest, S, y + cut * v.cols);
+    struct inputs x = inputs_open(b, &s, g, name);
+    run_rows(b, &s, &x, form, 0, cut);
+    run_rows(b, &s, &x, form, cut, x.y.rows - cut);
     char after[16];
     snprintf(after, sizeof after, "%s.after", of);
-    double off = check_worse(apart(y, part(g, name, of)), apart(S, part(g, name, after)));
-    free(S);
-    free(y);
+    double off = check_worse(apart(x.y.data, part(g, name, of)), apart(x.state.data, part(g, name, after)));
+    struct tensor *all[] = {&x.v, &x.gates, &x.state, &x.y};
+    for (int i = 0; i < 4; i++)
+        b->ops->free(b, all[i]);
     return off;
+}
+
+static void check_rules(const char *isa)
+{
+    static const int chunks[] = {1, 2, 7, 64, 100};
+    struct golden g;
+    struct backend *b = backend_cpu(isa, NULL, NULL);
+    golden_open(&g, "delta");
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        int64_t n = part(&g, cases[i], "q").rows;
+        double steps = run(b, &g, cases[i], "step", STEPS, 1, 0), scan = 0;
+        for (size_t k = 0; k < sizeof chunks / sizeof *chunks; k++)
+            for (int64_t cut = 0; cut <= n; cut += n / 3)
+                scan = check_worse(scan, run(b, &g, cases[i], "step", SCAN, chunks[k], cut));
+        double theirs = run(b, &g, cases[i], "scan", SCAN, 64, 0);
+        check_note("%-10s %-8s token by token %.1e, in chunks %.1e of the largest value; their chunks %.1e",
+                   isa, cases[i], steps, scan, theirs);
+        assert_true(steps < 3e-6 && scan < 3e-6);
+        assert_true(theirs < (i == FORGETS ? 1e-4 : 3e-6)); /* theirs are of f32 sums */
+    }
+    golden_close(&g);
+    backend_free(b);
 }
 
 static void t_rules(void **state)
 {
     (void)state;
-    static const int chunks[] = {1, 2, 7, 64, 100};
-    struct golden g;
-    golden_open(&g, "delta");
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        int64_t n = part(&g, cases[i], "q").rows;
-        double steps = run(&g, cases[i], "step", delta_steps, 1, 0), scan = 0;
-        for (size_t k = 0; k < sizeof chunks / sizeof *chunks; k++)
-            for (int64_t cut = 0; cut <= n; cut += n / 3)
-                scan = check_worse(scan, run(&g, cases[i], "step", delta_scan, chunks[k], cut));
-        double theirs = run(&g, cases[i], "scan", delta_scan, 64, 0);
-        check_note("%-8s token by token %.1e, in chunks %.1e of the largest value; their chunks %.1e",
-                   cases[i], steps, scan, theirs);
-        assert_true(steps < 3e-6 && scan < 3e-6);
-        assert_true(theirs < (i == FORGETS ? 1e-4 : 3e-6)); /* theirs are of f32 sums */
-    }
-    golden_close(&g);
+    const char *names[8];
+    int n = backend_cpu_list(names, 8);
+    for (int i = 0; i < n; i++)
+        check_rules(names[i]);
 }
 
 static const struct CMUnitTest tests[] = {

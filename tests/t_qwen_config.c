@@ -1,4 +1,5 @@
-/* t_qwen_config.c - config files of the Qwen3.5 family: what is read from published spellings, what is refused.
+/* t_qwen_config.c - config files of the Qwen3.5 family: what is read from published spellings, what is
+ * refused.
  *
  * The texts have the keys of published files of 0.8B and 35B-A3B, and of what transformers 5 saves.
  */

@@ -8,7 +8,8 @@ static double moe_elements(const struct lm_config *l, double experts)
 {
     const struct moe_config *m = &l->moe;
     double d = l->hidden, inner = m->latent ? m->latent : d;
-    return d * m->route.experts + 2 * experts * m->width * inner + 2 * d * m->shared + 2 * d * m->latent;
+    int matrices = l->rope.dims ? 3 : 2; /* of an expert: SwiGLU has a gate */
+    return d * m->route.experts + matrices * (experts * m->width * inner + d * m->shared) + 2 * d * m->latent;
 }
 
 /* Experts chosen by at least one of n tokens, if all are equally likely. */
@@ -24,10 +25,17 @@ static double layer_elements(const struct lm_config *l, int i, double experts)
     switch (l->pattern[i]) {
     case LAYER_MAMBA:
         return d * (config_proj_rows(l) + config_inner(l));
+    case LAYER_DELTA:
+        return d * (config_conv_dim(l) + 2.0 * config_inner(l) + 2.0 * l->delta.value_heads);
     case LAYER_ATTENTION:
         return d * (2 * q + 2 * kv);
+    case LAYER_GATED_ATTENTION:
+        return d * (3 * q + 2 * kv);
     case LAYER_MOE:
+    case LAYER_SWIGLU_MOE:
         return moe_elements(l, experts);
+    case LAYER_SWIGLU:
+        return d * 3.0 * l->mlp[i];
     default:
         return d * 2.0 * l->mlp[i];
     }
@@ -54,9 +62,9 @@ double cost_text_flop(const struct model_config *c, int64_t n, int64_t past)
     double flop = 0, T = (double)n, seen = T * (double)past + 0.5 * T * (T + 1);
     for (int i = 0; i < l->layers; i++) {
         flop += 2 * T * layer_elements(l, i, l->moe.route.chosen);
-        if (l->pattern[i] == LAYER_MAMBA) /* decay, input and output of each element of the state */
-            flop += 6 * T * config_inner(l) * l->ssm.state;
-        else if (l->pattern[i] == LAYER_ATTENTION)
+        if (layer_recurs(l->pattern[i])) /* decay, input and output of each element of the state */
+            flop += 6 * T * (double)(config_state_rows(l) * config_state_cols(l));
+        else if (layer_attends(l->pattern[i]))
             flop += 4 * seen * l->q_heads * l->head_dim;
     }
     return flop;
@@ -82,8 +90,9 @@ double cost_session_bytes(const struct model_config *c, struct state_types types
     double bytes = 2.0 * l->hidden +
                    (double)state_position(l, types.kv) * (double)(past + 1); /* a row of the embedding */
     for (int i = 0; i < l->layers; i++)
-        if (l->pattern[i] == LAYER_MAMBA)
-            bytes += 2.0 * (double)dtype_size(types.ssm) * config_inner(l) * l->ssm.state +
-                     4.0 * config_conv_dim(l) * (l->ssm.conv - 1);
+        if (layer_recurs(l->pattern[i]))
+            bytes +=
+                2.0 * (double)dtype_size(types.ssm) * (double)(config_state_rows(l) * config_state_cols(l)) +
+                4.0 * config_conv_dim(l) * (config_conv_taps(l) - 1);
     return bytes;
 }

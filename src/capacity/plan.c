@@ -21,10 +21,34 @@ enum {
 
 const char *plan_kind_name(enum plan_kind k)
 {
-    static const char *const names[PLAN_KINDS] = {"embeddings", "output head", "Mamba layers",
-                                                  "attention",  "MLP layers",  "expert layers",
-                                                  "vision",     "projector",   "unused"};
+    static const char *const names[PLAN_KINDS] = {
+        "embeddings", "output head",   "Mamba layers", "DeltaNet layers", "attention",
+        "MLP layers", "expert layers", "vision",       "projector",       "unused"};
     return names[k];
+}
+
+/* Of layer i of the file, a part of which is a mixer in a model whose layers are two of ours. */
+static enum plan_kind layer_kind_of(const struct lm_config *c, int i, const char *name)
+{
+    bool two = strpbrk(c->pattern, "DA");
+    if (two)
+        i = 2 * i + (strstr(name, ".mlp.") || strstr(name, "post_attention_"));
+    if (i < 0 || i >= c->layers)
+        return PLAN_OTHER;
+    switch (c->pattern[i]) {
+    case LAYER_MAMBA:
+        return PLAN_MAMBA;
+    case LAYER_DELTA:
+        return PLAN_DELTA;
+    case LAYER_ATTENTION:
+    case LAYER_GATED_ATTENTION:
+        return PLAN_ATTENTION;
+    case LAYER_MOE:
+    case LAYER_SWIGLU_MOE:
+        return PLAN_EXPERTS;
+    default:
+        return PLAN_MLP;
+    }
 }
 
 enum plan_kind plan_kind_of(const struct lm_config *c, const char *name)
@@ -32,26 +56,17 @@ enum plan_kind plan_kind_of(const struct lm_config *c, const char *name)
     const char *layer = strstr(name, "layers.");
     if (!strncmp(name, "vision_model.", 13))
         return strncmp(name, "vision_model.radio_model.model.", 31) ? PLAN_OTHER : PLAN_VISION;
-    if (!strncmp(name, "mlp1.", 5))
+    if (!strncmp(name, "mlp1.", 5) || !strncmp(name, "model.visual.merger.", 20))
         return PLAN_PROJECTOR;
-    if (strstr(name, "embeddings."))
+    if (!strncmp(name, "model.visual.", 13))
+        return PLAN_VISION;
+    if (strstr(name, "embeddings.") || strstr(name, "embed_tokens."))
         return PLAN_EMBEDDINGS;
-    if (strstr(name, "lm_head.") || strstr(name, "norm_f."))
-        return PLAN_HEAD;
     bool mtp = !strncmp(name, "mtp.", 4) || strstr(name, ".mtp.");
-    int i = layer && !mtp ? atoi(layer + 7) : -1;
-    if (i < 0 || i >= c->layers)
-        return PLAN_OTHER;
-    switch (c->pattern[i]) {
-    case LAYER_MAMBA:
-        return PLAN_MAMBA;
-    case LAYER_ATTENTION:
-        return PLAN_ATTENTION;
-    case LAYER_MOE:
-        return PLAN_EXPERTS;
-    default:
-        return PLAN_MLP;
-    }
+    if (strstr(name, "lm_head.") || strstr(name, "norm_f.") ||
+        (!layer && !mtp && strstr(name, "model.norm.")))
+        return PLAN_HEAD;
+    return layer && !mtp ? layer_kind_of(c, atoi(layer + 7), name) : PLAN_OTHER;
 }
 
 /* ---- a backend that counts ---------------------------------------------------------------------------- */
@@ -247,7 +262,7 @@ static void count_work(struct plan *p, const struct model_config *c, struct coun
     for (int i = 0; i < lm->layers; i++) {
         if (lm->pattern[i] == LAYER_MOE)
             lists += 2 * work_tensor((size_t)moe->route.experts * 2 * sizeof(void *));
-        if (lm->pattern[i] == LAYER_ATTENTION) {
+        if (layer_attends(lm->pattern[i])) {
             int64_t each = (int64_t)lm->q_heads * (lm->head_dim + 2);
             size_t one = work_attend(1, WORK_SPLITS, each).all,
                    most = work_attend(LANGUAGE_ROWS, (int64_t)LANGUAGE_ROWS * WORK_SPLITS, each).all;

@@ -15,6 +15,7 @@ enum plan_kind {
     PLAN_EMBEDDINGS, /* a token reads one row */
     PLAN_HEAD,       /* logits */
     PLAN_MAMBA,
+    PLAN_DELTA,
     PLAN_ATTENTION,
     PLAN_MLP,
     PLAN_EXPERTS,

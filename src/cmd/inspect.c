@@ -58,13 +58,16 @@ static int count_layers(const struct lm_config *c, char kind)
 
 static void put_language(json_t *o, const struct lm_config *c)
 {
-    int mamba = count_layers(c, LAYER_MAMBA), attention = count_layers(c, LAYER_ATTENTION),
-        moe = count_layers(c, LAYER_MOE);
+    int mamba = count_layers(c, LAYER_MAMBA), delta = count_layers(c, LAYER_DELTA),
+        attention = count_layers(c, LAYER_ATTENTION) + count_layers(c, LAYER_GATED_ATTENTION),
+        moe = count_layers(c, LAYER_MOE) + count_layers(c, LAYER_SWIGLU_MOE);
     json_object_set_new(o, "pattern", json_string(c->pattern));
     put_int(o, "layers", c->layers);
     put_int(o, "Mamba layers", mamba);
+    if (delta)
+        put_int(o, "DeltaNet layers", delta);
     put_int(o, "attention layers", attention);
-    put_int(o, "MLP layers", count_layers(c, LAYER_MLP));
+    put_int(o, "MLP layers", count_layers(c, LAYER_MLP) + count_layers(c, LAYER_SWIGLU));
     put_int(o, "expert layers", moe);
     put_int(o, "hidden size", c->hidden);
     if (mamba)
@@ -72,6 +75,16 @@ static void put_language(json_t *o, const struct lm_config *c)
                             json_sprintf("%d heads of %d, state %d, %d groups, convolution %d%s",
                                          c->ssm.heads, c->ssm.head_dim, c->ssm.state, c->ssm.groups,
                                          c->ssm.conv, c->conv_bias ? " with bias" : ""));
+    if (delta)
+        json_object_set_new(o, "DeltaNet",
+                            json_sprintf("%d key heads of %d, %d value heads of %d, convolution %d",
+                                         c->delta.key_heads, c->delta.key, c->delta.value_heads,
+                                         c->delta.value, c->delta.conv));
+    if (c->rope.dims)
+        json_object_set_new(o, "rotary positions",
+                            json_sprintf("%d dimensions, base %g, time %d, height %d, width %d", c->rope.dims,
+                                         (double)c->rope.theta, c->rope.section[0], c->rope.section[1],
+                                         c->rope.section[2]));
     if (attention)
         json_object_set_new(
             o, "attention",

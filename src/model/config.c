@@ -118,12 +118,32 @@ int config_load(struct model_config *c, const char *dir, struct err *e)
 
 int config_inner(const struct lm_config *c)
 {
-    return c->ssm.heads * c->ssm.head_dim;
+    return c->ssm.heads * c->ssm.head_dim + c->delta.value_heads * c->delta.value;
 }
 
 int config_conv_dim(const struct lm_config *c)
 {
-    return config_inner(c) + 2 * c->ssm.groups * c->ssm.state;
+    return config_inner(c) + 2 * c->ssm.groups * c->ssm.state + 2 * c->delta.key_heads * c->delta.key;
+}
+
+int config_conv_taps(const struct lm_config *c)
+{
+    return c->delta.key_heads ? c->delta.conv : c->ssm.conv;
+}
+
+int config_chunk(const struct lm_config *c)
+{
+    return c->delta.key_heads ? c->delta.chunk : c->ssm.chunk;
+}
+
+int64_t config_state_rows(const struct lm_config *c)
+{
+    return c->delta.key_heads ? (int64_t)c->delta.value_heads * c->delta.key : config_inner(c);
+}
+
+int64_t config_state_cols(const struct lm_config *c)
+{
+    return c->delta.key_heads ? c->delta.value : c->ssm.state;
 }
 
 int64_t config_kv_cols(const struct lm_config *c, enum dtype kv)

@@ -33,6 +33,22 @@ enum layer_kind {
     LAYER_SWIGLU_MOE = 'X',
 };
 
+/* A layer that keys and values are kept for; one with states of a fixed size; either. */
+static inline bool layer_attends(char kind)
+{
+    return kind == LAYER_ATTENTION || kind == LAYER_GATED_ATTENTION;
+}
+
+static inline bool layer_recurs(char kind)
+{
+    return kind == LAYER_MAMBA || kind == LAYER_DELTA;
+}
+
+static inline bool layer_mixes(char kind)
+{
+    return layer_attends(kind) || layer_recurs(kind);
+}
+
 enum model_family { FAMILY_NEMOTRON, FAMILY_QWEN35 };
 
 /* Rotary positions in time, height and width of an image; text has the same number three times. */
@@ -111,9 +127,13 @@ struct config_text {
 };
 int config_parse(struct model_config *c, const struct config_text *t, struct err *e);
 
-/* Channels of the convolution (x, B, C) and rows of in_proj (z, x, B, C, dt). */
-int config_inner(const struct lm_config *c);    /* H * P */
-int config_conv_dim(const struct lm_config *c); /* H * P + 2 * G * N */
+/* Channels of the convolution (x, B, C; or q, k, v) and rows of in_proj (z, x, B, C, dt). */
+int config_inner(const struct lm_config *c);          /* H * P, H * dv */
+int config_conv_dim(const struct lm_config *c);       /* H * P + 2 * G * N, 2 * Hk * dk + H * dv */
+int config_conv_taps(const struct lm_config *c);      /* K */
+int config_chunk(const struct lm_config *c);          /* tokens of a chunk of the recurrence */
+int64_t config_state_rows(const struct lm_config *c); /* of a layer's recurrent state; its columns */
+int64_t config_state_cols(const struct lm_config *c);
 int64_t config_kv_cols(const struct lm_config *c,
                        enum dtype kv);           /* elements of a row of keys, or values, of that type */
 int config_proj_rows(const struct lm_config *c); /* 2 * H * P + 2 * G * N + H */

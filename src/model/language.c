@@ -2,6 +2,9 @@
 #include "model/layers.h"
 
 #include "base/flag.h"
+#include "model/rope.h"
+
+#include <stdlib.h>
 
 /* ---- layers -------------------------------------------------------------------------------------------- */
 
@@ -27,6 +30,18 @@ static void add_mixer(struct language *m, struct language_batch of, int i, struc
         break;
     case LAYER_MOE:
         moe_layer(m, &w->moe, h, u);
+        break;
+    case LAYER_DELTA:
+        gated_delta_layer(m, &w->delta, of, i, h, u);
+        break;
+    case LAYER_GATED_ATTENTION:
+        gated_attention_layer(m, &w->att, of, i, h, u);
+        break;
+    case LAYER_SWIGLU:
+        swiglu_layer(m, &w->mlp, m->config->mlp[i], h, u);
+        break;
+    case LAYER_SWIGLU_MOE:
+        swiglu_moe_layer(m, &w->moe, h, u);
         break;
     default:
         mlp_layer(m, &w->mlp, m->config->mlp[i], h, u);
@@ -67,7 +82,7 @@ static struct pass pass_start(struct language *m, struct language_batch of, stru
     struct pass p = {.m = m, .tokens = h.rows / of.sessions, .i = -1, .last_mixer = -1, .h = h};
     p.wanted = want_last ? of.sessions : 0;
     for (int i = 0; i < m->config->layers; i++)
-        if (m->config->pattern[i] == LAYER_MAMBA || m->config->pattern[i] == LAYER_ATTENTION)
+        if (layer_mixes(m->config->pattern[i]))
             p.last_mixer = i;
     return p;
 }
@@ -125,6 +140,17 @@ static void place_images(struct language *m, struct tensor h, int64_t first, con
     }
 }
 
+/* The rotary table of rows that stand at `at`. */
+static void set_positions(struct language *m, const struct rope_position *at, int64_t rows)
+{
+    const struct rope_shape *r = &m->config->rope;
+    if (!m->angles)
+        return;
+    rope_table(m->angles, r, at, rows);
+    m->backend->ops->upload(m->backend, tensor_rows(m->rope, 0, rows),
+                            (struct tensor){m->angles, DT_F32, rows, r->dims, r->dims});
+}
+
 /* Decode steps with equal keys run the same operations: as many sessions, and as many of them with f16
  * states. */
 static uint64_t graph_key(struct language_batch of)
@@ -140,7 +166,11 @@ static void decode_step(struct language *m, struct language_batch of, const int3
 {
     struct backend *b = m->backend;
     struct tensor h = tensor_rows(m->h, 0, of.sessions);
+    struct rope_position at[LANGUAGE_ROWS];
     bool graph = b->ops->graph_begin && !m->watch;
+    for (int i = 0; i < of.sessions && m->angles; i++)
+        of.states[i]->position = rope_walk(&at[i], of.states[i]->position, 0, 1, NULL, 0);
+    set_positions(m, at, of.sessions);
     if (graph)
         b->ops->graph_begin(b, graph_key(of));
     b->ops->embed(b, h, m->weights->embed, ids);
@@ -153,7 +183,7 @@ static void decode_step(struct language *m, struct language_batch of, const int3
  * produce one, or results would depend on where they fall. */
 int64_t language_chunk(const struct language *m, int64_t n)
 {
-    int64_t chunk = m->config->ssm.chunk;
+    int64_t chunk = config_chunk(m->config);
     if (n == LANGUAGE_ROWS + 1)
         return LANGUAGE_ROWS - (chunk < LANGUAGE_ROWS ? chunk : 1);
     return n < LANGUAGE_ROWS ? n : LANGUAGE_ROWS;
@@ -168,7 +198,11 @@ int language_forward(struct language *m, struct lm_state *s, const int32_t *ids,
         return 0;
     }
     for (int64_t first = 0, rows; first < n; first += rows) {
+        struct rope_position at[LANGUAGE_ROWS];
         rows = language_chunk(m, n - first);
+        if (m->angles)
+            s->position = rope_walk(at, s->position, first, rows, images, n_images);
+        set_positions(m, at, rows);
         struct tensor h = tensor_rows(m->h, 0, rows);
         m->backend->ops->embed(m->backend, h, m->weights->embed, ids + first);
         place_images(m, h, first, images, n_images);
@@ -243,6 +277,11 @@ void language_sample_batch(struct language *m, struct lm_state *const *s, int n,
     }
 }
 
+static int64_t greater(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
 static int widest_mlp(const struct lm_config *c)
 {
     int widest = c->moe.shared;
@@ -255,21 +294,33 @@ void language_init(struct language *m, const struct lm_config *c, const struct m
                    struct backend *b, enum dtype act)
 {
     *m = (struct language){.config = c, .weights = w, .backend = b, .act = act};
+    int64_t q = (int64_t)c->q_heads * c->head_dim, H = c->delta.value_heads;
+    bool qwen = c->rope.dims > 0;
     const struct {
         struct tensor *t;
         int64_t cols;
+        enum dtype type;
     } scratch[] = {
-        {&m->h, c->hidden},
-        {&m->u, c->hidden},
-        {&m->p, config_proj_rows(c)},
-        {&m->v, config_conv_dim(c)},
-        {&m->y, config_inner(c)},
-        {&m->q, (int64_t)c->q_heads * c->head_dim},
-        {&m->a, (int64_t)c->q_heads * c->head_dim},
-        {&m->m, widest_mlp(c)},
+        {&m->h, c->hidden, act},
+        {&m->u, c->hidden, act},
+        {&m->p, qwen ? greater(2 * q, config_conv_dim(c)) : config_proj_rows(c), act},
+        {&m->v, config_conv_dim(c), act},
+        {&m->y, config_inner(c), act},
+        {&m->q, q, act},
+        {&m->a, q, act},
+        {&m->m, widest_mlp(c), act},
+        {&m->m2, qwen ? widest_mlp(c) : 0, act},
+        {&m->z, qwen ? config_inner(c) : 0, act},
+        {&m->ab, 2 * H, act},
+        {&m->gates, 2 * H, DT_F32},
+        {&m->kv, qwen ? 2 * (int64_t)c->kv_heads * c->head_dim : 0, act},
+        {&m->rope, c->rope.dims, DT_F32},
     };
     for (size_t i = 0; i < sizeof scratch / sizeof *scratch; i++)
-        *scratch[i].t = b->ops->alloc(b, act, LANGUAGE_ROWS, scratch[i].cols);
+        if (scratch[i].cols)
+            *scratch[i].t = b->ops->alloc(b, scratch[i].type, LANGUAGE_ROWS, scratch[i].cols);
+    if (qwen)
+        m->angles = xmalloc((unsigned long)LANGUAGE_ROWS * (unsigned long)c->rope.dims, sizeof *m->angles);
     m->logits = b->ops->alloc(b, DT_F32, 1, w->vocab);
     if (c->moe.width)
         moe_init(m);
@@ -278,9 +329,12 @@ void language_init(struct language *m, const struct lm_config *c, const struct m
 void language_free(struct language *m)
 {
     struct moe_scratch *e = &m->moe;
-    struct tensor *scratch[] = {&m->h,      &m->u,      &m->p,   &m->v,       &m->y,  &m->q,   &m->a,  &m->m,
-                                &m->logits, &e->logits, &e->ids, &e->weights, &e->in, &e->out, &e->sum};
+    struct tensor *scratch[] = {&m->h,  &m->u,     &m->p,      &m->v,      &m->y,   &m->z,
+                                &m->ab, &m->gates, &m->kv,     &m->rope,   &m->q,   &m->a,
+                                &m->m,  &m->m2,    &m->logits, &e->logits, &e->ids, &e->weights,
+                                &e->in, &e->out,   &e->sum,    &e->shared, &e->gate};
     for (size_t i = 0; i < sizeof scratch / sizeof *scratch; i++)
         if (scratch[i]->data)
             m->backend->ops->free(m->backend, scratch[i]);
+    free(m->angles);
 }

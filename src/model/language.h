@@ -12,6 +12,12 @@
  *   -  MLP: W_down . max(0, W_up . u)^2
  *   E  mixture of experts, moe.c
  *
+ * or, in the Qwen3.5 family, whose layers are two of ours, a mixer and an MLP,
+ *
+ *   D  Gated DeltaNet, gated_delta.c
+ *   A  gated attention with rotary positions, gated_attention.c and rope.c
+ *   S  SwiGLU MLP,  X  mixture of such experts, swiglu.c
+ *
  * Rounding: h, u, every matrix product and everything a state keeps have the activation type; in bf16 each is
  * rounded once, when it is stored (the residual sum at every layer; the square of an MLP before and after;
  * the sum over experts once).  The router, norms, time steps, the recurrence, softmax and all sums run in
@@ -38,6 +44,7 @@ struct moe_scratch {
     struct tensor in;           /* [T, X] latent input of the experts; data NULL where X is D */
     struct tensor out;          /* [T, X] */
     struct tensor sum;          /* [T, D] with the shared expert; data NULL where X is D */
+    struct tensor shared, gate; /* [T, D], [T, 1] of a gated shared expert, or data NULL */
 };
 
 struct language { /* one for each engine */
@@ -49,14 +56,20 @@ struct language { /* one for each engine */
     /* scratch, LANGUAGE_ROWS rows each */
     struct tensor h;      /* [T, D] residual stream */
     struct tensor u;      /* [T, D] normalised */
-    struct tensor p;      /* [T, 2HP + 2GN + H] in_proj: z, x, B, C, dt */
+    struct tensor p;      /* [T, 2HP + 2GN + H] in_proj: z, x, B, C, dt; or q, k, v; or queries and gates */
     struct tensor v;      /* [T, HP + 2GN] after the convolution */
     struct tensor y;      /* [T, HP] */
+    struct tensor z;      /* [T, H dv] gate of a Gated DeltaNet layer */
+    struct tensor ab;     /* [T, 2H] its decays and betas before they are such */
+    struct tensor gates;  /* [T, 2H] f32 */
+    struct tensor kv;     /* [T, 2 Hkv d] keys and values on their way to a cache */
+    struct tensor rope;   /* [T, dims] f32: this pass's cosines and sines */
     struct tensor q;      /* [T, Hq * d] */
     struct tensor a;      /* [T, Hq * d] attention output */
-    struct tensor m;      /* [T, M] inside the MLP */
+    struct tensor m, m2;  /* [T, M] inside the MLP */
     struct tensor logits; /* [n, V] f32 for the most sessions asked for together so far */
     struct moe_scratch moe;
+    float *angles;                         /* `rope` on the host; NULL: no rotary positions */
     struct tensor slots[2][LANGUAGE_ROWS]; /* state views of each session, for the current layer */
     uint32_t keys[LANGUAGE_ROWS];          /* stochastic rounding keys of those states */
 
@@ -72,6 +85,7 @@ struct language { /* one for each engine */
 struct image_rows {
     int64_t at;         /* index into ids of the first */
     struct tensor rows; /* [n, D] */
+    int64_t cols;       /* they form lines of so many: see rope.h; 0 in a model without rotary positions */
 };
 
 /* Owners of the rows of a pass: all rows belong to one session, or row t belongs to session t. */

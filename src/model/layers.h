@@ -35,6 +35,13 @@ void mamba_layer(struct language *m, const struct mamba_weights *w, struct langu
                  struct tensor h, struct tensor u);
 void attention_layer(struct language *m, const struct attention_weights *w, struct language_batch of,
                      int layer, struct tensor h, struct tensor u);
+void gated_delta_layer(struct language *m, const struct delta_weights *w, struct language_batch of, int layer,
+                       struct tensor h, struct tensor u);
+void gated_attention_layer(struct language *m, const struct attention_weights *w, struct language_batch of,
+                           int layer, struct tensor h, struct tensor u);
+void swiglu_layer(struct language *m, const struct mlp_weights *w, int width, struct tensor h,
+                  struct tensor u);
+void swiglu_moe_layer(struct language *m, const struct moe_weights *w, struct tensor h, struct tensor u);
 void moe_layer(struct language *m, const struct moe_weights *w, struct tensor h, struct tensor u);
 
 void moe_init(struct language *m); /* its scratch, which language_free frees */

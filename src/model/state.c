@@ -27,10 +27,10 @@ static size_t place_all(struct recurrent *r, const struct lm_config *c)
 {
     size_t at = 0;
     for (int i = 0; i < c->layers; i++) {
-        if (c->pattern[i] != LAYER_MAMBA)
+        if (!layer_recurs(c->pattern[i]))
             continue;
-        r->ssm[i] = place(r, &at, r->types.ssm, config_inner(c), c->ssm.state);
-        r->conv[i] = place(r, &at, r->types.act, c->ssm.conv - 1, config_conv_dim(c));
+        r->ssm[i] = place(r, &at, r->types.ssm, config_state_rows(c), config_state_cols(c));
+        r->conv[i] = place(r, &at, r->types.act, config_conv_taps(c) - 1, config_conv_dim(c));
     }
     r->last = place(r, &at, r->types.act, 1, c->hidden);
     return at;
@@ -88,7 +88,7 @@ void state_each(struct lm_state *s, const struct lm_config *c, pool_entry_visit 
 {
     fn(arg, &s->now.block);
     for (int i = 0; i < c->layers; i++) {
-        if (c->pattern[i] != LAYER_ATTENTION)
+        if (!layer_attends(c->pattern[i]))
             continue;
         fn(arg, &s->k[i]);
         fn(arg, &s->v[i]);
@@ -128,7 +128,7 @@ static int64_t attention_layers(const struct lm_config *c)
 {
     int64_t n = 0;
     for (int i = 0; i < c->layers; i++)
-        n += c->pattern[i] == LAYER_ATTENTION;
+        n += layer_attends(c->pattern[i]);
     return n;
 }
 
@@ -175,7 +175,7 @@ int state_try_reserve(struct lm_state *s, const struct lm_config *c, struct back
     if (s->state_pool && state_pool_reserve(s->state_pool, state_need(s, c, length), e))
         return -1;
     for (int i = 0; i < c->layers; i++)
-        if (c->pattern[i] == LAYER_ATTENTION &&
+        if (layer_attends(c->pattern[i]) &&
             (grow(s, &s->k[i], b, want, cols, e) || grow(s, &s->v[i], b, want, cols, e)))
             return -1;
     s->capacity = want;
@@ -194,8 +194,9 @@ void state_copy(struct lm_state *to, const struct lm_state *from, const struct l
 {
     b->ops->copy(b, to->now.block, from->now.block);
     to->length = from->length;
+    to->position = from->position;
     for (int i = 0; from->length && i < c->layers; i++) {
-        if (c->pattern[i] != LAYER_ATTENTION)
+        if (!layer_attends(c->pattern[i]))
             continue;
         b->ops->copy(b, tensor_rows(to->k[i], 0, from->length), tensor_rows(from->k[i], 0, from->length));
         b->ops->copy(b, tensor_rows(to->v[i], 0, from->length), tensor_rows(from->v[i], 0, from->length));
@@ -205,9 +206,9 @@ void state_copy(struct lm_state *to, const struct lm_state *from, const struct l
 int state_visit(const struct lm_state *s, const struct lm_config *c, state_visit_fn *fn, void *arg)
 {
     for (int i = 0; i < c->layers; i++) {
-        if (c->pattern[i] == LAYER_MAMBA && (fn(arg, s->now.ssm[i]) || fn(arg, s->now.conv[i])))
+        if (layer_recurs(c->pattern[i]) && (fn(arg, s->now.ssm[i]) || fn(arg, s->now.conv[i])))
             return -1;
-        if (c->pattern[i] == LAYER_ATTENTION && s->length &&
+        if (layer_attends(c->pattern[i]) && s->length &&
             (fn(arg, tensor_rows(s->k[i], 0, s->length)) || fn(arg, tensor_rows(s->v[i], 0, s->length))))
             return -1;
     }

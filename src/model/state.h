@@ -1,9 +1,9 @@
 /* state.h - what the language model keeps of the tokens so far.
  *
- * Mamba-2 layers keep an SSM state matrix for each head and the last K - 1 inputs of their convolution:
- * a fixed size, updated in place by every token.  Attention layers keep a KV cache, which grows but
- * never changes what is written, so a rewind needs only the fixed part of the earlier position.  `last`
- * is the row that logits are computed from on request.
+ * Mamba-2 and Gated DeltaNet layers keep a state matrix for each head and the last K - 1 inputs of their
+ * convolution: a fixed size, updated in place by every token.  Attention layers keep a KV cache, which
+ * grows but never changes what is written, so a rewind needs only the fixed part of the earlier position.
+ * `last` is the row that logits are computed from on request.
  */
 #ifndef HOLORUN_MODEL_STATE_H
 #define HOLORUN_MODEL_STATE_H
@@ -25,7 +25,7 @@ struct state_types state_types(bool f32, enum state_storage ssm, enum kv_storage
 struct recurrent {
     struct state_types types;
     struct tensor block; /* u8 [1, bytes] */
-    struct tensor *ssm;  /* by layer: [H * P, N]; empty for other kinds */
+    struct tensor *ssm;  /* by layer: [H * P, N], or [H * dk, dv]; empty for other kinds */
     struct tensor *conv; /* by layer: [K - 1, C], oldest first */
     struct tensor last;  /* [1, D]: RMSNorm(h) of the last token */
 };
@@ -33,7 +33,8 @@ struct recurrent {
 struct lm_state {
     struct recurrent now;
     struct tensor *k, *v;          /* by layer: [capacity, config_kv_cols]; empty for other kinds */
-    int64_t length, capacity;      /* positions in use and allocated */
+    int64_t length, capacity;      /* tokens in use and allocated */
+    int64_t position;              /* rotary position of the next token: rope.h */
     struct state_pool *state_pool; /* where its memory comes from; NULL: from the backend, without a bound */
 };
 

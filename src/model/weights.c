@@ -62,8 +62,7 @@ static void bind_attention(struct binder *x, int i, struct attention_weights *w)
     w->o = layer_matrix(x, i, "mixer.o_proj.weight", c->hidden, q);
 }
 
-/* The router is f32 whatever the run's type. */
-static struct weight *gate_matrix(struct binder *x, const char *name, int64_t rows, int64_t cols)
+struct weight *binder_router(struct binder *x, const char *name, int64_t rows, int64_t cols)
 {
     const struct st_tensor *t = binder_take_shape(x, name, SHAPE(rows, cols));
     if (!t)
@@ -75,6 +74,22 @@ static struct weight *gate_matrix(struct binder *x, const char *name, int64_t ro
     free(copy);
     binder_done(x, t);
     return binder_own_weight(x, w);
+}
+
+struct weight *binder_part(struct binder *x, const struct st_tensor *t, int64_t first, int64_t rows,
+                           int64_t cols)
+{
+    char name[160];
+    struct st_tensor one = *t;
+    size_t row = (size_t)cols * dtype_size(t->dtype);
+    snprintf(name, sizeof name, "%s.%lld", t->name, (long long)(first / rows));
+    one.name = name;
+    one.bytes = (size_t)rows * row;
+    one.data = (const char *)t->data + (size_t)first * row;
+    struct stored m = binder_plain(&one, rows, cols);
+    struct weight *w = binder_weight(x, ROLE_LINEAR, &m);
+    binder_done(x, &one);
+    return w;
 }
 
 /* A matrix for each expert: separate tensors, or slices of one with three dimensions. */
@@ -90,15 +105,7 @@ static struct weight **expert_matrices(struct binder *x, int layer, const char *
         stacked ? binder_take_shape(x, layer_name(x, layer, name), SHAPE(count, rows, cols)) : NULL;
     for (int i = 0; i < count && !binder_stopped(x); i++) {
         if (all) {
-            char each[160];
-            snprintf(each, sizeof each, "%s.%d", all->name, i);
-            struct st_tensor one = *all;
-            one.name = each;
-            one.bytes = all->bytes / (size_t)count;
-            one.data = (const char *)all->data + (size_t)i * one.bytes;
-            struct stored m = binder_plain(&one, rows, cols);
-            w[i] = binder_weight(x, ROLE_LINEAR, &m);
-            binder_done(x, &one);
+            w[i] = binder_part(x, all, i * rows, rows, cols);
         } else if (!stacked) {
             snprintf(name, sizeof name, "mixer.experts.%d.%s.weight", i, part);
             w[i] = binder_matrix(x, ROLE_LINEAR, layer_name(x, layer, name), rows, cols);
@@ -111,11 +118,11 @@ static void bind_moe(struct binder *x, int i, struct moe_weights *w)
 {
     const struct lm_config *c = &x->c->lm;
     int64_t inner = c->moe.latent ? c->moe.latent : c->hidden;
-    w->gate = gate_matrix(x, layer_name(x, i, "mixer.gate.weight"), c->moe.route.experts, c->hidden);
+    w->gate = binder_router(x, layer_name(x, i, "mixer.gate.weight"), c->moe.route.experts, c->hidden);
     w->bias = layer_vector(x, i, "mixer.gate.e_score_correction_bias", c->moe.route.experts);
     w->up = expert_matrices(x, i, "up_proj", c->moe.width, inner);
     w->down = expert_matrices(x, i, "down_proj", inner, c->moe.width);
-    w->experts = (struct experts){c->moe.route.experts, w->up, w->down};
+    w->experts = (struct experts){c->moe.route.experts, w->up, w->down, NULL};
     if (c->moe.shared) {
         w->shared.up = layer_matrix(x, i, "mixer.shared_experts.up_proj.weight", c->moe.shared, c->hidden);
         w->shared.down =
@@ -166,7 +173,7 @@ static bool find_names(struct binder *x)
 }
 
 /* A token reads one row of the embedding, so a mapped one costs next to nothing. */
-static void bind_embedding(struct binder *x, const struct st_tensor *t, struct model_weights *w)
+void binder_embedding(struct binder *x, const struct st_tensor *t, struct model_weights *w)
 {
     int64_t hidden = x->c->lm.hidden;
     w->embed_mapped = t && binder_stays_mapped(x, t, binder_activation(x));
@@ -212,12 +219,19 @@ static void bind_ends(struct binder *x, struct model_weights *w)
     if (quantized)
         dequantize_embedding(x, embed, w);
     else
-        bind_embedding(x, binder_take_shape(x, embed, SHAPE(w->vocab, hidden)), w);
+        binder_embedding(x, binder_take_shape(x, embed, SHAPE(w->vocab, hidden)), w);
     snprintf(name, sizeof name, "%snorm_f.weight", x->body);
     w->norm = binder_vector(x, name, hidden);
     snprintf(name, sizeof name, "%slm_head.weight", x->head);
     w->head = binder_matrix(x, ROLE_HEAD, x->c->lm.tied && !safetensors_find(x->s, name) ? embed : name,
                             w->vocab, hidden);
+}
+
+static void bind_language(struct binder *x, struct model_weights *w)
+{
+    bind_ends(x, w);
+    for (int i = 0; i < x->c->lm.layers; i++)
+        bind_layer(x, i, &w->layers[i]);
 }
 
 /* ---- tensors that nothing takes ------------------------------------------------------------------------ */
@@ -263,6 +277,8 @@ static bool is_unused(struct binder *x, const struct st_tensor *t)
         "mtp.",
         "language_model.mtp.",
     };
+    if (x->c->family == FAMILY_QWEN35)
+        return binder_unused_qwen(t) || binder_unused_scale(x, t);
     for (size_t i = 0; i < sizeof fronts / sizeof *fronts; i++)
         if (starts(t->name, fronts[i]))
             return true;
@@ -294,16 +310,16 @@ int weights_bind(struct model_weights *w, const struct model_config *c, const st
     for (int i = 0; i < n; i++) {
         const struct st_tensor *t = safetensors_at(s, i);
         x.all += t->bytes;
-        bool whole = t->dims == 2 && !strstr(t->name, "embeddings."); /* embeddings are read row by row */
+        bool whole = t->dims == 2 && !strstr(t->name, "embeddings.") &&
+                     !strstr(t->name, "embed_tokens."); /* embeddings are read row by row */
         x.awaited += whole && !binder_is_expert(t) ? t->bytes : 0;
     }
     *w = (struct model_weights){0};
     w->layers = xcalloc((unsigned long)c->lm.layers, sizeof *w->layers);
     w->vision.blocks = xcalloc((unsigned long)c->vit.blocks + 1, sizeof *w->vision.blocks);
-    if (find_names(&x)) {
-        bind_ends(&x, w);
-        for (int i = 0; i < c->lm.layers; i++)
-            bind_layer(&x, i, &w->layers[i]);
+    bool qwen = c->family == FAMILY_QWEN35;
+    if (qwen ? binder_find_qwen(&x) : find_names(&x)) {
+        (qwen ? binder_qwen : bind_language)(&x, w);
         if (c->vision)
             binder_vision(&x, &w->vision);
         check_extra(&x);
@@ -324,6 +340,7 @@ void weights_free(struct model_weights *w, const struct model_config *c, struct 
     for (int i = 0; w->layers && i < c->lm.layers; i++) {
         free(w->layers[i].moe.up);
         free(w->layers[i].moe.down);
+        free(w->layers[i].moe.gates);
     }
     free(w->tensors);
     free(w->matrices);

@@ -47,14 +47,26 @@ struct mamba_weights {
     struct ssm_const constants;  /* the three above, as operations take them */
 };
 
+struct delta_weights {
+    struct weight *qkv;             /* [2 Hk dk + H dv, D]: rows of all queries, all keys, all values */
+    struct weight *z;               /* [H dv, D] */
+    struct weight *a_proj, *b_proj; /* [H, D] */
+    struct weight *out_proj;        /* [D, H dv] */
+    struct tensor conv;             /* [2 Hk dk + H dv, K] */
+    struct tensor norm;             /* [1, dv] */
+    struct tensor a, dt_bias;       /* [1, H]; a = -exp(A_log) */
+};
+
 struct attention_weights {
-    struct weight *q; /* [Hq d, D] */
+    struct weight *q; /* [Hq d, D]; of gated attention [Hq 2d, D]: each head's queries, then gates */
     struct weight *k; /* [Hkv d, D] */
     struct weight *v; /* [Hkv d, D] */
     struct weight *o; /* [D, Hq d] */
+    struct tensor q_norm, k_norm; /* [1, d] of gated attention */
 };
 
 struct mlp_weights {
+    struct weight *gate; /* [M, D] of SwiGLU; NULL: none */
     struct weight *up;   /* [M, D] */
     struct weight *down; /* [D, M] */
 };
@@ -63,15 +75,18 @@ struct moe_weights {
     struct weight *gate;                    /* [E, D] f32 */
     struct tensor bias;                     /* [1, E] added for choosing only */
     struct weight **up, **down;             /* E of [M, X] and [X, M]; X is D or the latent size */
+    struct weight **gates;                  /* E of [M, X] of SwiGLU experts; NULL: none */
     struct mlp_weights shared;              /* the shared expert; NULL: none */
+    struct weight *shared_gate;             /* [1, D] of it; NULL: none */
     struct weight *latent_down, *latent_up; /* [X, D], [D, X] around the experts; NULL where X is D */
     struct experts experts;                 /* up and down, as the operation takes them */
 };
 
 struct layer_weights {
-    struct tensor norm;           /* [1, D] */
-    struct mamba_weights mamba;   /* the pattern names which */
-    struct attention_weights att; /* of these four is bound */
+    struct tensor norm;         /* [1, D] */
+    struct mamba_weights mamba; /* the pattern names which */
+    struct delta_weights delta; /* of these five is bound */
+    struct attention_weights att;
     struct mlp_weights mlp;
     struct moe_weights moe;
 };

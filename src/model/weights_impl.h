@@ -1,6 +1,7 @@
 /* weights_impl.h - what the files that bind weights share; private to src/model.
  *
  *   weights.c            the language model, unknown tensors, the whole
+ *   weights_qwen.c       the language model of the Qwen3.5 family
  *   weights_vision.c     the tower and the projector
  *   weights_read.c       one stored tensor at a time
  *   weights_quantized.c  quantized matrices: as checkpoints store them, and as they are kept
@@ -53,6 +54,7 @@ enum dtype binder_activation(const struct binder *x);
 /* The purpose of a matrix, which limits how far it may be quantized. */
 enum role {
     ROLE_OTHER,  /* vision, projector */
+    ROLE_GATE,   /* a few rows that decide much: kept as stored */
     ROLE_LINEAR, /* layers of the language model */
     ROLE_HEAD,   /* lm_head */
 };
@@ -101,6 +103,18 @@ struct weight *binder_synthetic_weight(struct binder *x, const struct st_tensor 
                                        enum dtype dtype, int64_t rows, int64_t cols);
 void binder_make(struct binder *x, const struct st_tensor *t, struct tensor out);
 void binder_make_host(const struct binder *x, const struct st_tensor *t, float *out, size_t n);
+
+/* The language model of the Qwen3.5 family; its spelling of names; tensors that nothing takes. */
+bool binder_find_qwen(struct binder *x);
+void binder_qwen(struct binder *x, struct model_weights *w);
+bool binder_unused_qwen(const struct st_tensor *t);
+
+/* The embedding, which may stay mapped; a router, in f32 whatever the run's type; rows [first, first +
+ * rows) of a tensor with three dimensions, as a matrix of a layer. */
+void binder_embedding(struct binder *x, const struct st_tensor *t, struct model_weights *w);
+struct weight *binder_router(struct binder *x, const char *name, int64_t rows, int64_t cols);
+struct weight *binder_part(struct binder *x, const struct st_tensor *t, int64_t first, int64_t rows,
+                           int64_t cols);
 
 void binder_vision(struct binder *x, struct vision_weights *w);
 

@@ -199,7 +199,7 @@ enum quant_format binder_format(const struct binder *x, enum role role, const st
     enum weight_storage n = x->o->storage;
     if (n == WEIGHTS_BF16)
         return QUANT_NONE;
-    if (n == WEIGHTS_AUTO || role == ROLE_OTHER || m->format == QUANT_F4)
+    if (n == WEIGHTS_AUTO || role == ROLE_OTHER || role == ROLE_GATE || m->format == QUANT_F4)
         return m->format;
     if (n == WEIGHTS_INT4 && role == ROLE_LINEAR)
         return QUANT_I4;

@@ -24,11 +24,15 @@ static struct synthetic values_of(const struct binder *x, const char *name, int6
     static const struct {
         const char *end;
         float mean, spread;
-    } known[] = {{"norm.weight", 1, 0.1f},   {"norm1.weight", 1, 0.1f},   {"norm2.weight", 1, 0.1f},
-                 {"norm_f.weight", 1, 0.1f}, {"mlp1.0.weight", 1, 0.1f},  {"A_log", 1.4f, 1.3f},
-                 {"dt_bias", -4.5f, 2},      {"mixer.D", 1, 0.1f},        {"bias", 0, 0.05f},
-                 {"conv1d.weight", 0, 0.8f}, {"embeddings.weight", 0, 1}, {"cls_token.token", 0, 1},
-                 {"pos_embed", 0, 1}};
+    } known[] = {{"model.norm.weight", 0, 0.1f}, {"layernorm.weight", 0, 0.1f},
+                 {"q_norm.weight", 0, 0.1f},     {"k_norm.weight", 0, 0.1f},
+                 {"embed_tokens.weight", 0, 1},  {"norm.weight", 1, 0.1f},
+                 {"norm1.weight", 1, 0.1f},      {"norm2.weight", 1, 0.1f},
+                 {"norm_f.weight", 1, 0.1f},     {"mlp1.0.weight", 1, 0.1f},
+                 {"A_log", 1.4f, 1.3f},          {"dt_bias", -4.5f, 2},
+                 {"mixer.D", 1, 0.1f},           {"bias", 0, 0.05f},
+                 {"conv1d.weight", 0, 0.8f},     {"embeddings.weight", 0, 1},
+                 {"cls_token.token", 0, 1},      {"pos_embed", 0, 1}};
     struct synthetic m = {x->o->random + XXH3_64bits(name, strlen(name)), 0, sqrtf(3.0f / (float)cols)};
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (ends(name, known[i].end)) {

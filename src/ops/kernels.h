@@ -10,6 +10,7 @@
  *   kernels_rows.h     norms, sums, copies
  *   kernels_ssm.h      convolution and the state space recurrence
  *   kernels_scan.h     chunked state space scan
+ *   kernels_gates.h    gates and norms of Qwen3.5
  *   kernels_attend.h   attention
  *   kernels_moe.h      mixture of experts
  *
@@ -19,6 +20,7 @@
 #include "ops/kernels_attend.h"
 #include "ops/kernels_bytes.h"
 #include "ops/kernels_core.h"
+#include "ops/kernels_gates.h"
 #include "ops/kernels_linear.h"
 #include "ops/kernels_moe.h"
 #include "ops/kernels_rows.h"
@@ -84,6 +86,12 @@ void KERNELS_FILL(struct ops *o)
     o->layernorm = fast_layernorm;
     o->gated_norm = fast_gated_norm;
     o->add = fast_add;
+    o->delta_gates = fast_delta_gates;
+    o->norm_gate = fast_norm_gate;
+    o->norm_rotate = fast_norm_rotate;
+    o->gate_heads = fast_gate_heads;
+    o->swiglu = fast_swiglu;
+    o->add_gated = fast_add_gated;
     o->conv_tokens = fast_conv_tokens;
     o->conv_batch = fast_conv_batch;
     o->ssm_step_batch = fast_ssm_step_batch;

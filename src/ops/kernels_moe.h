@@ -9,6 +9,7 @@
 
 #include "ops/kernels_bytes.h"
 #include "ops/kernels_core.h"
+#include "ops/kernels_gates.h"
 #include "ops/kernels_rows.h"
 
 struct moe {
@@ -20,6 +21,7 @@ struct moe {
     float *shares;       /* their weights */
     struct tensor in;    /* [T, K] rows of one expert */
     struct tensor inner; /* [T, M] */
+    struct tensor gate;  /* [T, M] of SwiGLU experts */
     struct tensor out;   /* [T, N] f32 */
     float *sum;          /* [T][N] */
 };
@@ -53,20 +55,21 @@ static void sort_choices(struct moe *m, struct tensor ids, struct tensor weights
 static void moe_scratch(struct moe *m, int64_t choices)
 {
     int64_t T = m->x.rows, N = m->y.cols, E = m->e->count + 1;
-    struct tensor *const of_rows[] = {&m->in, &m->inner, &m->out};
-    int64_t width[] = {m->x.cols, m->e->up[0]->rows, N};
-    enum dtype type[] = {m->x.dtype, m->x.dtype, DT_F32};
+    enum { PARTS = 4 };
+    struct tensor *const of_rows[PARTS] = {&m->in, &m->inner, &m->gate, &m->out};
+    int64_t width[PARTS] = {m->x.cols, m->e->up[0]->rows, m->e->gate ? m->e->up[0]->rows : 0, N};
+    enum dtype type[PARTS] = {m->x.dtype, m->x.dtype, m->x.dtype, DT_F32};
     size_t bytes = 0,
            lists = (size_t)E * sizeof *m->begin + (size_t)choices * (sizeof(int32_t) + sizeof(float));
     lists = (lists + 63) / 64 * 64;
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < PARTS; i++)
         bytes += ((size_t)(T * width[i]) * dtype_size(type[i]) + 63) / 64 * 64;
     char *p = cpu_scratch(m->b, OUTER_SCRATCH, lists + bytes + (size_t)(T * padded(N)) * sizeof(float));
     m->begin = (int64_t *)(void *)p;
     m->rows = (int32_t *)(m->begin + E);
     m->shares = (float *)(m->rows + choices);
     p += lists;
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < PARTS; i++) {
         *of_rows[i] = (struct tensor){p, type[i], T, width[i], width[i]};
         p += ((size_t)(T * width[i]) * dtype_size(type[i]) + 63) / 64 * 64;
     }
@@ -111,7 +114,14 @@ static void run_expert(struct moe *m, int e)
         in = m->x;
     else
         fast_embed(m->b, in, m->x, g.rows);
-    any_linear(m->b, inner, in, m->e->up[e], none, EPI_RELU2, SET);
+    if (m->e->gate) {
+        struct tensor gate = tensor_rows(m->gate, 0, n);
+        any_linear(m->b, gate, in, m->e->gate[e], none, EPI_NONE, SET);
+        any_linear(m->b, inner, in, m->e->up[e], none, EPI_NONE, SET);
+        fast_swiglu(m->b, inner, gate, inner);
+    } else {
+        any_linear(m->b, inner, in, m->e->up[e], none, EPI_RELU2, SET);
+    }
     any_linear(m->b, tensor_rows(m->out, 0, n), inner, m->e->down[e], none, EPI_NONE, SET);
     pool_for(m->b->pool, n, 1 + SMALL_ROWS / (m->y.cols + 1), scatter_range, &g);
 }

@@ -102,9 +102,9 @@ struct route_shape {
     int experts, chosen; /* E, k */
     int groups,
         groups_kept; /* groups of E / groups neighbouring experts; only the kept ones are chosen from */
-    bool softmax;    /* scores are a softmax over all experts instead of sigmoids */
     bool normalise;  /* the weights of a row are divided by their sum */
     float scale;     /* and multiplied by this */
+    bool softmax;    /* scores are a softmax over all experts instead of sigmoids */
 };
 
 /* The matrices of E experts of equal sizes. */
@@ -112,6 +112,7 @@ struct experts {
     int count;
     struct weight *const *up;   /* E of [M, K] */
     struct weight *const *down; /* E of [N, M] */
+    struct weight *const *gate; /* E of [M, K] of SwiGLU experts; NULL: max(0, Up x)^2 */
 };
 
 /* Formats of quantized matrices (quant.h): 8-bit and 4-bit integers, and the e4m3 and e2m1 floats of
@@ -288,6 +289,40 @@ struct ops {
     void (*mamba_batch)(struct backend *b, struct tensor out, struct tensor z, struct tensor xbc,
                         struct tensor dt, const struct mamba_batch *e);
 
+    /* Gates of the delta rule, f32 [T, 2H]: g = a softplus(x + dt_bias), then beta = sigmoid(z), of raw x and
+     * z [T, H]; a, dt_bias f32 [1, H].  NULL, like the seven that follow, where the family is not
+     * implemented. */
+    void (*delta_gates)(struct backend *b, struct tensor gates, struct tensor x, struct tensor z,
+                        struct tensor a, struct tensor dt_bias);
+
+    /* Gated delta rule: v [T, 2 Hk dk + H dv] = q, k, v after conv, q and k not yet normalised; gates
+     * [T, 2H]; state f32 [H * dk, dv] in and out; y [T, H * dv].  Any T, in chunks of shape->chunk; the
+     * equations: ref_delta.c.  And row t with states[t], with the bits each would have alone. */
+    void (*delta_scan)(struct backend *b, struct tensor y, struct tensor v, struct tensor gates,
+                       struct tensor state, const struct delta_shape *s);
+    void (*delta_step_batch)(struct backend *b, struct tensor y, struct tensor v, struct tensor gates,
+                             const struct tensor *states, const struct delta_shape *s);
+
+    /* out = w * y * rsqrt(mean(y^2) + eps) * silu(z), the mean over each part of y as wide as w, f32 [1, d].
+     * out may be y. */
+    void (*norm_gate)(struct backend *b, struct tensor out, struct tensor y, struct tensor z, struct tensor w,
+                      float eps);
+
+    /* Heads of y [T, heads * d]: RMSNorm with w, f32 [1, d], of the first d columns of each of `heads` equal
+     * parts of x, then of its first 2n dimensions the pairs (i, i + n) are turned by an angle whose cosines
+     * and sines are row t of table, f32 [T, 2n].  y may be x where both have the same columns. */
+    void (*norm_rotate)(struct backend *b, struct tensor y, struct tensor x, struct tensor w,
+                        struct tensor table, int heads, float eps);
+
+    /* Head h of y [T, heads * d] *= sigmoid of the second half of part h of p [T, heads * 2d]. */
+    void (*gate_heads)(struct backend *b, struct tensor y, struct tensor p, int heads);
+
+    /* y = silu(g) * u; y may be either. */
+    void (*swiglu)(struct backend *b, struct tensor y, struct tensor g, struct tensor u);
+
+    /* y[t] += sigmoid(g[t]) * x[t]; g [T, 1] */
+    void (*add_gated)(struct backend *b, struct tensor y, struct tensor x, struct tensor g);
+
     /* Quantizes keys or values [T, heads * d] to 8 bits: rows of kv8.h, dst f8e4m3 [T, kv8_cols], or row t to
      * dst[t]. */
     void (*kv_quantize)(struct backend *b, struct tensor dst, struct tensor src, int heads);
@@ -321,15 +356,16 @@ struct ops {
     int (*make_patches)(struct backend *b, struct tensor patches, uint64_t (*digest)[2],
                         const struct picture *p, struct err *e);
 
-    /* s = sigmoid(logits[t]); chooses the k experts with the largest s + bias, the first among equals, from
-     * the groups whose two largest s + bias have the largest sums.  ids i32 [T,k] ascending; weights f32
-     * [T,k] = s of each, normalised and scaled as the shape says.  logits f32 [T,E]; bias f32 [1,E]. */
+    /* s = sigmoid(logits[t]), or their softmax; chooses the k experts with the largest s + bias, the first
+     * among equals, from the groups whose two largest s + bias have the largest sums.  ids i32 [T,k]
+     * ascending; weights f32 [T,k] = s of each, normalised and scaled as the shape says.  logits f32 [T,E];
+     * bias f32 [1,E], data NULL without one. */
     void (*route)(struct backend *b, struct tensor ids, struct tensor weights, struct tensor logits,
                   struct tensor bias, const struct route_shape *s);
 
     /* y[t] = sum_j weights[t,j] Down_e . max(0, Up_e . x[t])^2 with e = ids[t,j], summed in f32 in the order
-     * of j; Up . x and its square are rounded to x's type, the sum once.  ids of a row ascend; y and x have
-     * one type. */
+     * of j; Up . x and its square are rounded to x's type, the sum once.  With gates the inner value is
+     * silu(Gate_e . x[t]) * (Up_e . x[t]), the three rounded.  ids of a row ascend; y and x have one type. */
     void (*experts)(struct backend *b, struct tensor y, struct tensor x, struct tensor ids,
                     struct tensor weights, const struct experts *e);
 

@@ -149,6 +149,7 @@ void ops_ref_fill(struct ops *o)
     o->resize_grid = ref_resize_grid;
     o->probe = ref_probe;
     ref_mamba_fill(o);
+    ref_delta_fill(o);
     ref_attend_fill(o);
     ref_moe_fill(o);
     ref_quant_fill(o);

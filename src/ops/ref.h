@@ -2,6 +2,7 @@
  *
  *   ops_ref.c     products, norms, images, the table
  *   ref_mamba.c   convolution and state space
+ *   ref_delta.c   Gated DeltaNet, and what surrounds it in Qwen3.5
  *   ref_attend.c  attention
  *   ref_moe.c     router and experts
  *   ref_quant.c   quantized matrices, row by row
@@ -61,6 +62,7 @@ float ref_number(const struct weight *w, int64_t n, int64_t k);
 
 /* Each file fills in its operations. */
 void ref_mamba_fill(struct ops *o);
+void ref_delta_fill(struct ops *o);
 void ref_attend_fill(struct ops *o);
 void ref_moe_fill(struct ops *o);
 void ref_quant_fill(struct ops *o);

@@ -35,6 +35,20 @@ static int compare_ids(const void *a, const void *b)
     return *(const int32_t *)a - *(const int32_t *)b;
 }
 
+/* scores of row t: sigmoids, or a softmax over all experts */
+static void score_row(float *score, struct tensor logits, int64_t t, const struct route_shape *s)
+{
+    float most = -INFINITY, total = 0;
+    for (int e = 0; e < s->experts; e++)
+        most = fmaxf(most, get(logits, t, e));
+    for (int e = 0; e < s->experts; e++) {
+        score[e] = s->softmax ? expf(get(logits, t, e) - most) : 1.0f / (1.0f + expf(-get(logits, t, e)));
+        total += score[e];
+    }
+    for (int e = 0; s->softmax && e < s->experts; e++)
+        score[e] /= total;
+}
+
 static void ref_route(struct backend *b, struct tensor ids, struct tensor weights, struct tensor logits,
                       struct tensor bias, const struct route_shape *s)
 {
@@ -43,9 +57,9 @@ static void ref_route(struct backend *b, struct tensor ids, struct tensor weight
     for (int64_t t = 0; t < logits.rows; t++) {
         int32_t *id = (int32_t *)ids.data + t * ids.stride;
         float total = 0;
+        score_row(score, logits, t, s);
         for (int e = 0; e < s->experts; e++) {
-            score[e] = 1.0f / (1.0f + expf(-get(logits, t, e)));
-            choice[e] = score[e] + get(bias, 0, e);
+            choice[e] = score[e] + (bias.data ? get(bias, 0, e) : 0);
             if (isnan(choice[e]))
                 choice[e] = -1e30f; /* so that the chosen experts differ */
         }
@@ -64,6 +78,15 @@ static void ref_route(struct backend *b, struct tensor ids, struct tensor weight
     free(choice);
 }
 
+/* row n of W times row t of x */
+static float row_product(const struct weight *w, int64_t n, struct tensor x, int64_t t)
+{
+    float sum = 0;
+    for (int64_t k = 0; k < x.cols; k++)
+        sum += get(x, t, k) * ref_number(w, n, k);
+    return sum;
+}
+
 static void ref_experts(struct backend *b, struct tensor y, struct tensor x, struct tensor ids,
                         struct tensor weights, const struct experts *e)
 {
@@ -76,10 +99,10 @@ static void ref_experts(struct backend *b, struct tensor y, struct tensor x, str
             int32_t id = ((const int32_t *)ids.data)[t * ids.stride + j];
             const struct weight *up = e->up[id], *down = e->down[id];
             for (int64_t m = 0; m < width; m++) {
-                float v = 0;
-                for (int64_t k = 0; k < x.cols; k++)
-                    v += get(x, t, k) * ref_number(up, m, k);
-                inner[m] = rounded(x, epilogue(x, v, EPI_RELU2));
+                float v = row_product(up, m, x, t);
+                inner[m] = e->gate ? silu(rounded(x, row_product(e->gate[id], m, x, t))) * rounded(x, v)
+                                   : epilogue(x, v, EPI_RELU2);
+                inner[m] = rounded(x, inner[m]);
             }
             for (int64_t n = 0; n < y.cols; n++) {
                 float v = 0;

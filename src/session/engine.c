@@ -65,11 +65,29 @@ static void add_stop(struct engine *g, int32_t id)
         g->stops[g->n_stops++] = id;
 }
 
+/* Marks whose ids the config names. */
+static int check_named_ids(struct engine *g, struct err *e)
+{
+    const struct model_config *c = &g->config;
+    const int ids[] = {c->image_open, c->image_token, c->image_close};
+    for (size_t i = 0; i < sizeof ids / sizeof *ids; i++)
+        if (!tokenizer_is_special(g->tokenizer, ids[i]))
+            return err_set(e, ERR_MODEL,
+                           "the config puts %d around or for images; the tokenizer has no special "
+                           "token of that id",
+                           ids[i]);
+    g->image_open = c->image_open;
+    g->image_close = c->image_close;
+    return 0;
+}
+
 static int check_image_ids(struct engine *g, struct err *e)
 {
     g->image_open = g->image_close = -1;
     if (!g->config.vision)
         return 0;
+    if (g->config.image_open >= 0)
+        return check_named_ids(g, e);
     int32_t mark = tokenizer_find(g->tokenizer, "<image>");
     g->image_open = tokenizer_find(g->tokenizer, "<img>");
     g->image_close = tokenizer_find(g->tokenizer, "</img>");
@@ -117,6 +135,21 @@ int engine_check_tokenizer(const struct model_config *c, int vocab, const struct
 
 /* ---- opening ------------------------------------------------------------------------------------------- */
 
+/* What an option asks for that this family has not. */
+static int check_family(const struct engine *g, const struct engine_options *o, struct err *e)
+{
+    if (g->config.family != FAMILY_QWEN35)
+        return 0;
+    if (o->device && !strncmp(o->device, "cuda", 4))
+        return err_set(e, ERR_USAGE, "model '%s': this family runs on the processor only; use --device cpu",
+                       o->dir);
+    if (o->state == STATE_FP16)
+        return err_set(e, ERR_USAGE,
+                       "model '%s': the states of this family are kept in fp32; leave out --state fp16",
+                       o->dir);
+    return 0;
+}
+
 /* Weights are copied into the memory of a GPU; on a CPU they may stay in the files. */
 static int open_backend(struct engine *g, const struct engine_options *o, const struct safetensors *s,
                         struct weights_placement *hold, struct err *e)
@@ -125,10 +158,11 @@ static int open_backend(struct engine *g, const struct engine_options *o, const 
     struct engine_options packed = *o;
     packed.weights_in = WEIGHTS_IN_RAM;
     packed.device = "cuda";
-    if ((backend_gpu_list(NULL, 0, NULL) > 0 && plan_make(p, &g->config, s, &packed, e)) ||
+    bool cpu = g->config.family == FAMILY_QWEN35; /* it has no kernels for a GPU */
+    if ((!cpu && backend_gpu_list(NULL, 0, NULL) > 0 && plan_make(p, &g->config, s, &packed, e)) ||
         plan_placement(hold, &g->config, s, o, e))
         return err_prefix(e, "model '%s'", o->dir);
-    g->backend = backend_open(o->device, o->isa, plan_own(p, 1, 0), g->pool, e);
+    g->backend = backend_open(cpu ? "cpu" : o->device, o->isa, plan_own(p, 1, 0), g->pool, e);
     if (g->backend && (!g->backend->ops->borrow || o->random))
         *hold = (struct weights_placement){false, 0};
     return g->backend ? 0 : -1;
@@ -209,7 +243,8 @@ struct engine *engine_open(const struct engine_options *o, struct err *e)
     g->types = state_types(o->f32, o->state, o->kv);
     g->act = g->types.act;
     g->round8 = o->round8;
-    if (config_load(&g->config, o->dir, e) || !(g->tokenizer = tokenizer_open(o->dir, e)))
+    if (config_load(&g->config, o->dir, e) || check_family(g, o, e) ||
+        !(g->tokenizer = tokenizer_open(o->dir, e)))
         goto fail;
     g->traits = template_traits_of(o->dir);
     g->pool = pool_new(o->threads);

@@ -8,7 +8,7 @@
 /* Entries end after a multiple of so many tokens. */
 static int64_t granularity(const struct engine *g)
 {
-    int64_t chunk = g->config.lm.ssm.chunk;
+    int64_t chunk = config_chunk(&g->config.lm);
     bool prefill_chunks = g->backend->ops->host_alloc || g->types.ssm == DT_F16 || LANGUAGE_ROWS % chunk != 0;
     return prefill_chunks ? LANGUAGE_ROWS : chunk;
 }

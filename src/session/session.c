@@ -221,7 +221,8 @@ static int append_image(struct session *s, const struct image *im, const struct 
     if (rc)
         return -1;
     session_push(s, g->image_open);
-    struct image_rows image = {s->n, out};
+    int merge = g->config.vit.merge; /* patches on a side that become one row; 0: rows have no places */
+    struct image_rows image = {s->n, out, merge ? grid->patch_cols / merge : 0};
     int computed = encode(s, im, grid, out, e);
     if (computed < 0) {
         s->n--;
@@ -274,7 +275,7 @@ static int compute_pending(struct session *s, int64_t n, struct err *e)
         return -1;
     struct image_rows *images = xcalloc((unsigned long)s->n_images + 1, sizeof *images);
     for (int i = 0; i < s->n_images; i++)
-        images[i] = (struct image_rows){s->images[i].at - done, s->images[i].rows};
+        images[i] = (struct image_rows){s->images[i].at - done, s->images[i].rows, s->images[i].cols};
     s->engine->language.session_cancel = s->client.stop;
     int rc = language_forward(&s->engine->language, &s->state, s->tokens + done, n, images, s->n_images);
     s->engine->language.session_cancel = NULL;

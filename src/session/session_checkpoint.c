@@ -8,6 +8,7 @@ struct checkpoint {
     struct pool_entry entry;
     uint64_t session;
     int64_t length;
+    int64_t position;    /* rotary, of the next token */
     uint32_t epoch;      /* of the last token */
     struct tensor block; /* copy of the recurrent states */
     uint64_t random;
@@ -47,6 +48,7 @@ static struct checkpoint *checkpoint_of(const struct session *s, struct err *e)
     struct engine *g = s->engine;
     struct checkpoint *c = xcalloc(1, sizeof *c);
     *c = (struct checkpoint){.engine = g, .session = s->id, .length = s->n, .random = s->random};
+    c->position = s->state.position;
     c->epoch = s->n ? s->epochs[s->n - 1] : 0;
     c->block = s->state.now.block;
     c->block.data = NULL;
@@ -89,6 +91,7 @@ static void restore(struct session *s, const struct checkpoint *c)
         b->ops->upload(b, s->state.now.block, host);
     else
         b->ops->copy(b, s->state.now.block, c->block);
+    s->state.position = c->position;
 }
 
 static int check_reachable(const struct session *s, const struct checkpoint *c, struct err *e)

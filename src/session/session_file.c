@@ -14,16 +14,17 @@
 #include <string.h>
 #include <xxhash.h>
 
-static const char magic[8] = "HOLOSES1";
+static const char magic[8] = "HOLOSES2";
 
 struct header {
     char magic[8];
     uint64_t model; /* engine_hash */
     uint64_t random;
     int64_t length;
-    uint16_t act; /* enum dtype of the activations */
-    uint16_t kv;  /* of the KV cache; 0: the same as act */
-    uint32_t ssm; /* of the SSM states */
+    int64_t position; /* rotary, of the next token */
+    uint16_t act;     /* enum dtype of the activations */
+    uint16_t kv;      /* of the KV cache; 0: the same as act */
+    uint32_t ssm;     /* of the SSM states */
 };
 
 static int count_tensor(void *arg, struct tensor t)
@@ -71,6 +72,7 @@ static struct buf bytes_of(const struct session *s)
     struct header h = {.model = s->engine->hash,
                        .random = s->random,
                        .length = s->n,
+                       .position = s->state.position,
                        .act = (uint16_t)s->engine->types.act,
                        .kv = kv_of(s->engine),
                        .ssm = (uint32_t)s->engine->types.ssm};
@@ -142,6 +144,9 @@ static int check_file(const struct session *s, const struct file_map *m, struct 
     if (h->length < 0 || h->length > g->config.lm.max_tokens || m->len != file_size(g, &s->state, h->length))
         return err_set(e, ERR_MODEL, "'%s' is damaged: %zu bytes are not a session of %lld tokens", path,
                        m->len, (long long)h->length);
+    if (h->position < 0 || h->position > h->length)
+        return err_set(e, ERR_MODEL, "'%s' is damaged: position %lld after %lld tokens", path,
+                       (long long)h->position, (long long)h->length);
     memcpy(&hash, m->data + m->len - sizeof hash, sizeof hash);
     if (hash != XXH3_64bits(m->data, m->len - sizeof hash))
         return err_set(e, ERR_MODEL, "'%s' is damaged: its hash does not agree", path);
@@ -177,6 +182,7 @@ struct session *session_load(struct engine *g, const char *path, struct err *e)
     if (rc == 0) {
         s->random = h.random;
         s->state.length = h.length;
+        s->state.position = h.position;
         struct reader r = {g->backend, m.data + sizeof h + (size_t)h.length * sizeof(int32_t)};
         state_visit(&s->state, &g->config.lm, get_tensor, &r);
         session_unpin(s);

@@ -1,0 +1,100 @@
+/* gated_attention.c - grouped-query causal attention with rotary positions and an output gate (Qwen3.5), as
+ * one layer of the model.
+ *
+ *   q, gate = split( W_q u )                          head by head: d channels of each
+ *   k, v    = W_k u, W_v u
+ *   q, k    = rotate( RMSNorm(q) ), rotate( RMSNorm(k) )    each head alone; rope.h
+ *   y       = softmax( q kT / sqrt d ) v              over all positions up to the query's own
+ *   h       = h + W_o ( y * sigmoid(gate) )
+ *
+ * Keys are kept rotated.  As in attention.c one session's values are computed straight into its KV cache, a
+ * batch's together and scattered; a cache in 8 bits is quantized from scratch rows.
+ */
+#include "model/layers.h"
+
+/* Rotated keys of u, and values, in scratch: v lies after k in every row. */
+static void project_kv(struct language *m, const struct attention_weights *w, struct tensor u,
+                       struct tensor k, struct tensor v)
+{
+    const struct lm_config *c = m->config;
+    project(m, k, w->k, u);
+    m->backend->ops->norm_rotate(m->backend, k, k, w->k_norm, tensor_rows(m->rope, 0, u.rows), c->kv_heads,
+                                 c->eps);
+    project(m, v, w->v, u);
+}
+
+/* Appends all rows of u to one session's cache; its last rows, as many as q has, attend. */
+static void attend_tokens(struct language *m, const struct attention_weights *w, struct lm_state *s,
+                          int layer, struct tensor q, struct tensor a, struct tensor u)
+{
+    const struct lm_config *c = m->config;
+    const struct ops *ops = m->backend->ops;
+    int64_t rows = u.rows, past = s->length, width = (int64_t)c->kv_heads * c->head_dim;
+    struct tensor k = tensor_rows(s->k[layer], 0, past + rows), v = tensor_rows(s->v[layer], 0, past + rows);
+    struct tensor new_k = tensor_rows(k, past, rows), new_v = tensor_rows(v, past, rows);
+    if (k.dtype == DT_F8E4M3) {
+        struct tensor fresh = tensor_rows(m->kv, 0, rows);
+        project_kv(m, w, u, tensor_cols(fresh, 0, width), tensor_cols(fresh, width, width));
+        ops->kv_quantize(m->backend, new_k, tensor_cols(fresh, 0, width), c->kv_heads);
+        ops->kv_quantize(m->backend, new_v, tensor_cols(fresh, width, width), c->kv_heads);
+    } else {
+        project_kv(m, w, u, new_k, new_v);
+    }
+    if (q.rows)
+        ops->attend_tokens(m->backend, a, q, k, v, c->q_heads, c->kv_heads, past + rows - q.rows);
+}
+
+/* Scatters row t of `fresh` to the end of the cache of session t; `out` gets the caches including it. */
+static void extend_batch(struct language *m, struct language_batch of, struct tensor *const caches[],
+                         struct tensor fresh, struct tensor *out)
+{
+    struct backend *b = m->backend;
+    struct tensor row[LANGUAGE_ROWS];
+    for (int i = 0; i < of.sessions; i++) {
+        int64_t past = of.states[i]->length;
+        out[i] = tensor_rows(*caches[i], 0, past + 1);
+        row[i] = tensor_rows(out[i], past, 1);
+    }
+    if (of.states[0]->now.types.kv == DT_F8E4M3)
+        b->ops->kv_quantize_batch(b, row, fresh, m->config->kv_heads);
+    else
+        b->ops->scatter(b, row, fresh);
+}
+
+static void attend_batch(struct language *m, const struct attention_weights *w, struct language_batch of,
+                         int layer, struct tensor q, struct tensor a, struct tensor u)
+{
+    const struct lm_config *c = m->config;
+    int64_t width = (int64_t)c->kv_heads * c->head_dim;
+    struct tensor *k[LANGUAGE_ROWS], *v[LANGUAGE_ROWS], fresh = tensor_rows(m->kv, 0, u.rows);
+    for (int i = 0; i < of.sessions; i++) {
+        k[i] = &of.states[i]->k[layer];
+        v[i] = &of.states[i]->v[layer];
+    }
+    project_kv(m, w, u, tensor_cols(fresh, 0, width), tensor_cols(fresh, width, width));
+    extend_batch(m, of, k, tensor_cols(fresh, 0, width), m->slots[0]);
+    extend_batch(m, of, v, tensor_cols(fresh, width, width), m->slots[1]);
+    m->backend->ops->attend_batch(m->backend, a, q, m->slots[0], m->slots[1], c->q_heads, c->kv_heads);
+}
+
+void gated_attention_layer(struct language *m, const struct attention_weights *w, struct language_batch of,
+                           int layer, struct tensor h, struct tensor u)
+{
+    const struct lm_config *c = m->config;
+    struct backend *b = m->backend;
+    int64_t rows = h.rows, first = u.rows - rows;
+    struct tensor p = tensor_cols(tensor_rows(m->p, 0, rows), 0, 2 * m->q.cols),
+                  q = tensor_rows(m->q, 0, rows), a = tensor_rows(m->a, 0, rows);
+    if (rows) {
+        project(m, p, w->q, last_rows(u, rows));
+        b->ops->norm_rotate(b, q, p, w->q_norm, tensor_rows(m->rope, first, rows), c->q_heads, c->eps);
+    }
+    if (of.sessions > 1)
+        attend_batch(m, w, of, layer, q, a, u);
+    else
+        attend_tokens(m, w, of.states[0], layer, q, a, u);
+    if (!rows)
+        return;
+    b->ops->gate_heads(b, a, p, c->q_heads);
+    project_add(m, h, w->o, a);
+}

@@ -1,0 +1,47 @@
+/* gated_delta.c - the Gated DeltaNet mixer of Qwen3.5, as one layer of the model.
+ *
+ *   x, z, a, b = W_qkv u, W_z u, W_a u, W_b u         Hk key heads of dk, H value heads of dv
+ *   q, k, v    = split( SiLU( conv(x) ) )             depthwise over the last K tokens, no bias
+ *   g, beta    = -exp(A_log) softplus(a + dt_bias), sigmoid(b)
+ *   S, y       = the gated delta rule                 ops/ref_delta.c
+ *   out        = w * RMSNorm( y ) * SiLU(z)           each value head alone; the norm first, then the gate
+ *   h          = h + W_out out
+ *
+ * Many tokens run in chunks, the same mathematics with matrix products; one token, of one session or of each
+ * of several, runs through the recurrence.  Both start from the state and leave it updated.
+ */
+#include "model/layers.h"
+
+void gated_delta_layer(struct language *m, const struct delta_weights *w, struct language_batch of, int layer,
+                       struct tensor h, struct tensor u)
+{
+    const struct delta_shape *s = &m->config->delta;
+    const struct ops *ops = m->backend->ops;
+    struct backend *b = m->backend;
+    int64_t rows = u.rows, heads = s->value_heads;
+    struct tensor x = tensor_cols(tensor_rows(m->p, 0, rows), 0, m->v.cols), v = tensor_rows(m->v, 0, rows),
+                  ab = tensor_rows(m->ab, 0, rows), gates = tensor_rows(m->gates, 0, rows),
+                  y = tensor_rows(m->y, 0, rows);
+    struct tensor *conv = m->slots[0], *states = m->slots[1];
+    project(m, x, w->qkv, u);
+    project(m, tensor_cols(ab, 0, heads), w->a_proj, u);
+    project(m, tensor_cols(ab, heads, heads), w->b_proj, u);
+    ops->delta_gates(b, gates, tensor_cols(ab, 0, heads), tensor_cols(ab, heads, heads), w->a, w->dt_bias);
+    for (int i = 0; i < of.sessions; i++) {
+        conv[i] = of.states[i]->now.conv[layer];
+        states[i] = of.states[i]->now.ssm[layer];
+    }
+    if (rows == of.sessions) {
+        ops->conv_batch(b, v, x, w->conv, no_bias, conv);
+        ops->delta_step_batch(b, y, v, gates, states, s);
+    } else {
+        ops->conv_tokens(b, v, x, w->conv, no_bias, conv[0]);
+        ops->delta_scan(b, y, v, gates, states[0], s);
+    }
+    if (h.rows == 0)
+        return;
+    struct tensor z = tensor_rows(m->z, 0, h.rows), last = last_rows(y, h.rows);
+    project(m, z, w->z, last_rows(u, h.rows));
+    ops->norm_gate(b, last, last, z, w->norm, m->config->eps);
+    project_add(m, h, w->out_proj, last);
+}

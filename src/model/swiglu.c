@@ -1,0 +1,47 @@
+/* swiglu.c - the MLP of Qwen3.5 and its mixture of experts, as one layer of the model.
+ *
+ *   MLP( u ) = W_down ( SiLU( W_gate u ) * W_up u )
+ *
+ *   p        = softmax( W_router u )                  in f32 whatever the run's type
+ *   chosen   = the k experts with the largest p;  w = p of the chosen, divided by their sum
+ *   h        = h + sum over the chosen of w MLP_e( u ) + sigmoid( w_s . u ) MLP_s( u )
+ *
+ * with the shared expert s, which every token runs through.
+ */
+#include "model/layers.h"
+
+/* out = SiLU( W_gate u ) * W_up u, in scratch */
+static struct tensor inner(struct language *m, const struct mlp_weights *w, int width, struct tensor u)
+{
+    struct tensor gate = tensor_cols(tensor_rows(m->m, 0, u.rows), 0, width),
+                  up = tensor_cols(tensor_rows(m->m2, 0, u.rows), 0, width);
+    project(m, gate, w->gate, u);
+    project(m, up, w->up, u);
+    m->backend->ops->swiglu(m->backend, gate, gate, up);
+    return gate;
+}
+
+void swiglu_layer(struct language *m, const struct mlp_weights *w, int width, struct tensor h,
+                  struct tensor u)
+{
+    project_add(m, h, w->down, inner(m, w, width, u));
+}
+
+void swiglu_moe_layer(struct language *m, const struct moe_weights *w, struct tensor h, struct tensor u)
+{
+    const struct moe_config *c = &m->config->moe;
+    const struct ops *ops = m->backend->ops;
+    struct backend *b = m->backend;
+    struct moe_scratch *s = &m->moe;
+    int64_t rows = h.rows;
+    struct tensor logits = tensor_rows(s->logits, 0, rows), ids = tensor_rows(s->ids, 0, rows),
+                  weights = tensor_rows(s->weights, 0, rows), sum = tensor_rows(s->out, 0, rows),
+                  shared = tensor_rows(s->shared, 0, rows), gate = tensor_rows(s->gate, 0, rows);
+    project(m, logits, w->gate, u);
+    ops->route(b, ids, weights, logits, no_bias, &c->route);
+    ops->experts(b, sum, u, ids, weights, &w->experts);
+    project(m, shared, w->shared.down, inner(m, &w->shared, c->shared, u));
+    project(m, gate, w->shared_gate, u);
+    ops->add_gated(b, sum, shared, gate);
+    ops->add(b, h, sum);
+}

@@ -1,0 +1,219 @@
+/* weights_qwen.c - tensors of the language model of the Qwen3.5 family; see weights.h.
+ *
+ * A layer of a file is two of ours, a mixer and an MLP.  Most of its norms multiply by 1 + w, which is what
+ * is kept; the norm inside a Gated DeltaNet layer multiplies by w.  Names: model.language_model.X beside a
+ * vision tower, model.X in a text model, lm_head.weight in both.
+ */
+#include "model/weights_impl.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Layer i of ours, in the file's numbering. */
+static const char *name_of(const struct binder *x, int i, const char *part)
+{
+    static _Thread_local char name[192];
+    snprintf(name, sizeof name, "%slayers.%d.%s", x->body, i / 2, part);
+    return name;
+}
+
+static struct weight *matrix(struct binder *x, int i, const char *part, int64_t rows, int64_t cols)
+{
+    return binder_matrix(x, ROLE_LINEAR, name_of(x, i, part), rows, cols);
+}
+
+/* 1 + w */
+static struct tensor norm_of(struct binder *x, const char *name, int64_t n)
+{
+    float *w = binder_numbers(x, binder_take_shape(x, name, SHAPE(n)));
+    for (int64_t i = 0; w && i < n; i++)
+        w[i] += 1;
+    return binder_put_numbers(x, w, DT_F32, 1, n);
+}
+
+static void bind_delta(struct binder *x, int i, struct delta_weights *w)
+{
+    const struct lm_config *c = &x->c->lm;
+    int64_t inner = config_inner(c), channels = config_conv_dim(c), heads = c->delta.value_heads,
+            taps = c->delta.conv;
+    w->qkv = matrix(x, i, "linear_attn.in_proj_qkv.weight", channels, c->hidden);
+    w->z = matrix(x, i, "linear_attn.in_proj_z.weight", inner, c->hidden);
+    /* a few rows that decide what is forgotten: never quantized here */
+    w->a_proj = binder_matrix(x, ROLE_GATE, name_of(x, i, "linear_attn.in_proj_a.weight"), heads, c->hidden);
+    w->b_proj = binder_matrix(x, ROLE_GATE, name_of(x, i, "linear_attn.in_proj_b.weight"), heads, c->hidden);
+    const struct st_tensor *conv =
+        binder_take_shape(x, name_of(x, i, "linear_attn.conv1d.weight"), SHAPE(channels, 1, taps));
+    w->conv = binder_upload(x, conv, DT_F32, channels, taps);
+    w->dt_bias = binder_vector(x, name_of(x, i, "linear_attn.dt_bias"), heads);
+    float *a = binder_numbers(x, binder_take_shape(x, name_of(x, i, "linear_attn.A_log"), SHAPE(heads)));
+    for (int64_t h = 0; a && h < heads; h++)
+        a[h] = -expf(a[h]);
+    w->a = binder_put_numbers(x, a, DT_F32, 1, heads);
+    w->norm = binder_vector(x, name_of(x, i, "linear_attn.norm.weight"), c->delta.value);
+    w->out_proj = matrix(x, i, "linear_attn.out_proj.weight", c->hidden, inner);
+}
+
+static void bind_attention(struct binder *x, int i, struct attention_weights *w)
+{
+    const struct lm_config *c = &x->c->lm;
+    int64_t q = (int64_t)c->q_heads * c->head_dim, kv = (int64_t)c->kv_heads * c->head_dim;
+    w->q = matrix(x, i, "self_attn.q_proj.weight", 2 * q, c->hidden);
+    w->k = matrix(x, i, "self_attn.k_proj.weight", kv, c->hidden);
+    w->v = matrix(x, i, "self_attn.v_proj.weight", kv, c->hidden);
+    w->o = matrix(x, i, "self_attn.o_proj.weight", c->hidden, q);
+    w->q_norm = norm_of(x, name_of(x, i, "self_attn.q_norm.weight"), c->head_dim);
+    w->k_norm = norm_of(x, name_of(x, i, "self_attn.k_norm.weight"), c->head_dim);
+}
+
+static void bind_mlp(struct binder *x, int i, const char *front, int64_t width, struct mlp_weights *w)
+{
+    char part[64];
+    int64_t hidden = x->c->lm.hidden;
+    snprintf(part, sizeof part, "%s.gate_proj.weight", front);
+    w->gate = matrix(x, i, part, width, hidden);
+    snprintf(part, sizeof part, "%s.up_proj.weight", front);
+    w->up = matrix(x, i, part, width, hidden);
+    snprintf(part, sizeof part, "%s.down_proj.weight", front);
+    w->down = matrix(x, i, part, hidden, width);
+}
+
+/* ---- experts ------------------------------------------------------------------------------------------- */
+
+/* [E, 2M, D] of gate rows, then up rows, and [E, D, M]: in some files with .weight behind the name. */
+static const struct st_tensor *stacked(struct binder *x, int i, const char *part, const int64_t shape[3])
+{
+    char name[192];
+    snprintf(name, sizeof name, "%s", name_of(x, i, part));
+    if (!safetensors_find(x->s, name))
+        snprintf(name + strlen(name), sizeof name - strlen(name), ".weight");
+    return safetensors_find(x->s, name) ? binder_take_shape(x, name, 3, shape) : NULL;
+}
+
+static void bind_experts(struct binder *x, int i, struct moe_weights *w)
+{
+    const struct lm_config *c = &x->c->lm;
+    int64_t n = c->moe.route.experts, width = c->moe.width, hidden = c->hidden;
+    w->gates = xcalloc((unsigned long)n, sizeof *w->gates);
+    w->up = xcalloc((unsigned long)n, sizeof *w->up);
+    w->down = xcalloc((unsigned long)n, sizeof *w->down);
+    const struct st_tensor *both =
+        stacked(x, i, "mlp.experts.gate_up_proj", (const int64_t[]){n, 2 * width, hidden});
+    const struct st_tensor *down =
+        stacked(x, i, "mlp.experts.down_proj", (const int64_t[]){n, hidden, width});
+    for (int64_t k = 0; k < n && !binder_stopped(x); k++) {
+        char part[96];
+        if (both) {
+            w->gates[k] = binder_part(x, both, 2 * k * width, width, hidden);
+            w->up[k] = binder_part(x, both, (2 * k + 1) * width, width, hidden);
+        } else {
+            snprintf(part, sizeof part, "mlp.experts.%lld.gate_proj.weight", (long long)k);
+            w->gates[k] = matrix(x, i, part, width, hidden);
+            snprintf(part, sizeof part, "mlp.experts.%lld.up_proj.weight", (long long)k);
+            w->up[k] = matrix(x, i, part, width, hidden);
+        }
+        snprintf(part, sizeof part, "mlp.experts.%lld.down_proj.weight", (long long)k);
+        w->down[k] =
+            down ? binder_part(x, down, k * hidden, hidden, width) : matrix(x, i, part, hidden, width);
+    }
+    w->experts = (struct experts){(int)n, w->up, w->down, w->gates};
+}
+
+static void bind_moe(struct binder *x, int i, struct moe_weights *w)
+{
+    const struct lm_config *c = &x->c->lm;
+    w->gate = binder_router(x, name_of(x, i, "mlp.gate.weight"), c->moe.route.experts, c->hidden);
+    bind_experts(x, i, w);
+    bind_mlp(x, i, "mlp.shared_expert", c->moe.shared, &w->shared);
+    w->shared_gate =
+        binder_matrix(x, ROLE_GATE, name_of(x, i, "mlp.shared_expert_gate.weight"), 1, c->hidden);
+}
+
+static void bind_layer(struct binder *x, int i, struct layer_weights *w)
+{
+    const struct lm_config *c = &x->c->lm;
+    w->norm = norm_of(x, name_of(x, i, i % 2 ? "post_attention_layernorm.weight" : "input_layernorm.weight"),
+                      c->hidden);
+    switch (c->pattern[i]) {
+    case LAYER_DELTA:
+        bind_delta(x, i, &w->delta);
+        break;
+    case LAYER_GATED_ATTENTION:
+        bind_attention(x, i, &w->att);
+        break;
+    case LAYER_SWIGLU_MOE:
+        bind_moe(x, i, &w->moe);
+        break;
+    default:
+        bind_mlp(x, i, "mlp", c->mlp[i], &w->mlp);
+    }
+}
+
+/* ---- the ends ------------------------------------------------------------------------------------------ */
+
+/* Files of tied models may hold the embedding once more: the first one counts. */
+static void drop_second_head(struct binder *x, const char *embed)
+{
+    const struct st_tensor *first = safetensors_find(x->s, embed),
+                           *second = safetensors_find(x->s, "lm_head.weight");
+    if (!first || !second)
+        return;
+    x->used[second - safetensors_at(x->s, 0)] = true;
+    size_t n = first->bytes < second->bytes ? first->bytes : second->bytes;
+    if (!x->o->shapes_only && !x->o->random &&
+        (first->bytes != second->bytes || memcmp(first->data, second->data, n) != 0))
+        warn(
+            "'lm_head.weight' differs from the embedding, although 'tie_word_embeddings' is true: it is left "
+            "out");
+    binder_done(x, second);
+}
+
+static void bind_ends(struct binder *x, struct model_weights *w)
+{
+    char embed[96], name[96];
+    const struct lm_config *c = &x->c->lm;
+    snprintf(embed, sizeof embed, "%sembed_tokens.weight", x->body);
+    const struct st_tensor *t = binder_take(x, embed);
+    if (t && (t->dims != 2 || t->shape[0] < c->vocab || t->shape[0] > 1 << 22))
+        binder_fail(x, "tensor '%s' has not at least the %d rows of 'vocab_size'", embed, c->vocab);
+    if (!t || t->dims != 2 || binder_stopped(x))
+        return;
+    w->vocab = (int)t->shape[0];
+    binder_embedding(x, binder_take_shape(x, embed, SHAPE(w->vocab, c->hidden)), w);
+    snprintf(name, sizeof name, "%snorm.weight", x->body);
+    w->norm = norm_of(x, name, c->hidden);
+    w->head = binder_matrix(x, ROLE_HEAD, c->tied ? embed : "lm_head.weight", w->vocab, c->hidden);
+    if (c->tied)
+        drop_second_head(x, embed);
+}
+
+bool binder_find_qwen(struct binder *x)
+{
+    static const char *const bodies[] = {"model.language_model.", "model."};
+    for (int i = 0; i < 2; i++) {
+        char name[96];
+        snprintf(x->body, sizeof x->body, "%s", bodies[i]);
+        snprintf(name, sizeof name, "%sembed_tokens.weight", x->body);
+        if (safetensors_find(x->s, name))
+            return true;
+    }
+    binder_fail(x, "tensor 'model.language_model.embed_tokens.weight' is missing");
+    return false;
+}
+
+void binder_qwen(struct binder *x, struct model_weights *w)
+{
+    bind_ends(x, w);
+    for (int i = 0; i < x->c->lm.layers; i++)
+        bind_layer(x, i, &w->layers[i]);
+}
+
+bool binder_unused_qwen(const struct st_tensor *t)
+{
+    static const char *const fronts[] = {"mtp.", "model.mtp."};
+    for (size_t i = 0; i < sizeof fronts / sizeof *fronts; i++)
+        if (!strncmp(t->name, fronts[i], strlen(fronts[i])))
+            return true;
+    return false;
+}
