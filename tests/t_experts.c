@@ -107,7 +107,10 @@ static void check_row(const struct routing *k, int64_t t)
     assert_int_equal(j, s->chosen);
     for (j = 0; j < s->chosen; j++) {
         double want = 2.5 / (1 + exp(-(double)at(k->logits, t, ids[j]))) / (s->normalise ? total : 1);
-        assert_true(fabs(at(k->weights, t, j) - want) < 1e-5);
+        if (fabs(at(k->weights, t, j) - want) >= 1e-5)
+            fail_msg("row %d: %.9g instead of %.9g, logit %.9g, sum %.9g, %d of %d", (int)t,
+                     at(k->weights, t, j), want, (double)at(k->logits, t, ids[j]), total, s->chosen,
+                     s->experts);
     }
 }
 
