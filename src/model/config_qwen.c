@@ -223,6 +223,7 @@ static void read_pixels(struct reader *pre, struct model_config *c)
     }
     v->min_pixels = CELLS * cell;
     v->max_pixels = MOST_CELLS * cell;
+    v->max_patches = v->max_pixels / (v->patch * v->patch);
     if (!pre->object)
         return;
     struct reader size = reader_inside(pre, "size");
@@ -232,6 +233,7 @@ static void read_pixels(struct reader *pre, struct model_config *c)
     if (v->max_pixels < v->min_pixels || v->max_pixels < cell)
         reader_refuse(from, "at most %d pixels and at least %d cannot both hold", v->max_pixels,
                       v->min_pixels);
+    v->max_patches = v->max_pixels / (v->patch * v->patch);
     same_int(pre, "patch_size", v->patch);
     same_int(pre, "merge_size", v->merge);
     same_int(pre, "temporal_patch_size", v->frames);

@@ -9,6 +9,7 @@
  */
 #include "model/preprocess.h"
 
+#include "model/preprocess_qwen.h"
 #include "ops/work.h"
 
 #include <math.h>
@@ -75,6 +76,10 @@ int preprocess_pad(const struct model_config *c, const struct image *im, struct 
 
 struct tile_grid preprocess_grid(const struct model_config *c, int w, int h)
 {
+    if (c->family == FAMILY_QWEN35) {
+        struct canvas_size s = qwen_canvas(&c->vit, w, h);
+        return (struct tile_grid){1, 1, 1, s.w / c->vit.patch, s.h / c->vit.patch};
+    }
     if (c->vit.native_side) {
         int longest = w > h ? w : h;
         return (struct tile_grid){1, 1, 1, native_patches(&c->vit, w, longest),
@@ -103,7 +108,7 @@ struct tile_grid preprocess_grid(const struct model_config *c, int w, int h)
 
 int preprocess_patch_size(const struct model_config *c)
 {
-    return 3 * c->vit.patch * c->vit.patch;
+    return 3 * c->vit.patch * c->vit.patch * (c->vit.frames ? c->vit.frames : 1);
 }
 
 int64_t preprocess_tokens(const struct tile_grid *g)
@@ -284,6 +289,10 @@ static void free_picture(struct picture *p)
 void preprocess_image(const struct model_config *c, const struct image *im, const struct tile_grid *g,
                       bool round8, struct pool *pool, float *patches)
 {
+    if (c->family == FAMILY_QWEN35) {
+        qwen_patches(c, im, g->patch_rows, g->patch_cols, pool, patches);
+        return;
+    }
     struct picture p = make_picture(c, im, g, round8);
     struct resize k = {.p = &p, .patches = patches};
     for (int i = 0; i < 256; i++)

@@ -11,6 +11,8 @@
  * Native (a canvas whose config says "cpe_crop"): the image at its own pixels, scaled down only when a side
  * is longer than native_side; its edge pixels are repeated up to multiples of two patches.
  *
+ * Qwen's models have a canvas and a way of resizing of their own: preprocess_qwen.h.
+ *
  * Resizing: bicubic (a = -0.5), antialiased, half-pixel centres, horizontal pass first: what torchvision
  * does to a float tensor with antialias, nothing rounded or clamped.  With `round8` both passes are
  * rounded to 8 bits and clamped, as Pillow does to 8-bit images.

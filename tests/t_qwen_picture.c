@@ -1,0 +1,137 @@
+/* t_qwen_picture.c - what Qwen's models see of a picture, against transformers' processor and PyTorch's resize of
+ * bytes (tests/golden/qwen_picture, tests/reference/make_qwen_picture.py): sizes, resized bytes and patches as
+ * hashes, nothing off by a bit. */
+#include "check.h"
+
+#include "base/clock.h"
+#include "base/sha256.h"
+#include "model/preprocess.h"
+#include "model/preprocess_qwen.h"
+#include "model/resize8.h"
+
+#include <jansson.h>
+
+static json_t *golden;
+
+static void open_golden(void)
+{
+    golden = golden ? golden : json_load_file("tests/golden/qwen_picture/pictures.json", 0, NULL);
+    assert_non_null(golden);
+}
+
+static int number(const json_t *row, const char *key)
+{
+    return (int)json_integer_value(json_object_get(row, key));
+}
+
+static struct model_config config(int least, int most)
+{
+    struct model_config c = {
+        .family = FAMILY_QWEN35, .vision = true, .mean = {.5f, .5f, .5f}, .std = {.5f, .5f, .5f}};
+    c.vit =
+        (struct vit_config){.patch = 16, .merge = 2, .frames = 2, .min_pixels = least, .max_pixels = most};
+    c.vit.max_patches = most / 256;
+    return c;
+}
+
+static void t_sizes(void **state)
+{
+    (void)state;
+    open_golden();
+    size_t i;
+    json_t *row;
+    json_array_foreach(json_object_get(golden, "sizes"), i, row)
+    {
+        int v[6];
+        for (size_t k = 0; k < 6; k++)
+            v[k] = (int)json_integer_value(json_array_get(row, k));
+        struct model_config c = config(v[2], v[3]);
+        struct tile_grid g = preprocess_grid(&c, v[0], v[1]);
+        if (g.patch_cols * 16 != v[4] || g.patch_rows * 16 != v[5])
+            fail_msg("%dx%d up to %d: %dx%d, expected %dx%d", v[0], v[1], v[3], g.patch_cols * 16,
+                     g.patch_rows * 16, v[4], v[5]);
+        assert_int_equal(preprocess_tokens(&g), v[4] * v[5] / 1024);
+    }
+    check_note("%zu sizes", i);
+}
+
+/* The picture that make_qwen_picture.py draws. */
+static void draw(struct image *im, int w, int h, int kind)
+{
+    assert_int_equal(image_alloc(im, w, h, NULL), 0);
+    for (size_t n = 0; n < 3 * (size_t)w * (size_t)h; n++) {
+        size_t i = kind == 2 ? n / (3 * (size_t)w) / 5 * (size_t)w + n / 3 % (size_t)w / 7 : n;
+        uint64_t z = (i + 1) * 0x9e3779b97f4a7c15u;
+        z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+        z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+        uint8_t v = (uint8_t)((z ^ z >> 31) >> 56);
+        im->rgb[n] = kind == 1 ? (uint8_t)(v % 2 * 255) : v;
+    }
+}
+
+static void has_hash(const void *data, size_t n, const json_t *row, const char *what)
+{
+    char hex[65];
+    sha256(data, n, hex);
+    if (strcmp(hex, json_string_value(json_object_get(row, what))) != 0)
+        fail_msg("%dx%d, kind %d: %s differ", number(row, "w"), number(row, "h"), number(row, "kind"), what);
+}
+
+static void t_pictures(void **state)
+{
+    (void)state;
+    open_golden();
+    struct pool *pool = pool_new(3);
+    size_t i;
+    json_t *row;
+    json_array_foreach(json_object_get(golden, "pictures"), i, row)
+    {
+        struct image im;
+        int wide = number(row, "wide"), high = number(row, "high");
+        size_t n = (size_t)wide * (size_t)high;
+        draw(&im, number(row, "w"), number(row, "h"), number(row, "kind"));
+        has_hash(im.rgb, 3 * (size_t)im.w * (size_t)im.h, row, "drawn");
+        uint8_t *resized = xmalloc(3, n);
+        resize8(&im, wide, high, i % 2 ? pool : NULL, resized);
+        has_hash(resized, 3 * n, row, "resized");
+        struct model_config c = config(number(row, "least"), number(row, "most"));
+        struct tile_grid g = preprocess_grid(&c, im.w, im.h);
+        float *patches = xmalloc(preprocess_image_floats(&c, &g), sizeof *patches);
+        assert_int_equal(preprocess_image_floats(&c, &g), n * 6);
+        preprocess_image(&c, &im, &g, false, i % 2 ? NULL : pool, patches);
+        has_hash(patches, n * 6 * sizeof *patches, row, "patches");
+        free(patches);
+        free(resized);
+        image_free(&im);
+    }
+    pool_free(pool);
+}
+
+static void t_speed(void **state)
+{
+    (void)state;
+    struct image im;
+    draw(&im, 1920, 1080, 2);
+    struct model_config c = config(65536, 16777216);
+    struct tile_grid g = preprocess_grid(&c, im.w, im.h);
+    assert_int_equal(preprocess_tokens(&g), 2040);
+    float *patches = xmalloc(preprocess_image_floats(&c, &g), sizeof *patches);
+    int64_t start = clock_ns();
+    preprocess_image(&c, &im, &g, false, NULL, patches);
+    check_note("1920x1080 to 8160 patches in %.0f ms on one thread", clock_ms_since(start));
+    free(patches);
+    image_free(&im);
+}
+
+static const struct CMUnitTest tests[] = {
+    CLAIM("the canvas of a picture is that of smart_resize, rounded to even", t_sizes),
+    CLAIM("resized bytes and patches are those of the published processor, bit for bit", t_pictures),
+    CLAIM("a full screen is cut in a fraction of a second", t_speed),
+};
+
+int main(int argc, char **argv)
+{
+    int rc = check_main(argc, argv, tests, sizeof tests / sizeof *tests);
+    json_decref(golden);
+    return rc;
+}
