@@ -368,6 +368,8 @@ template <class Y> __device__ __forceinline__ void finish_sum(Y *y, float v, int
         v = v > 0 ? v * v : 0;
     } else if (epi == EPI_GELU) {
         v = 0.5f * v * (1.0f + erff(v * 0.70710678118654752f));
+    } else if (epi == EPI_GELU_TANH) {
+        v = 0.5f * v * (1.0f + tanhf(0.79788456080286536f * (v + 0.044715f * v * v * v)));
     }
     store(y, mode == ADD ? number(*y) + rounded<Y>(v) : v);
 }

@@ -3,6 +3,7 @@
  * ids with every image in its place, at the full vocabulary on a tiny model. */
 #include "chat_render.h"
 #include "check.h"
+#include "talk.h"
 #include "tekken.h"
 #include "tiny_model.h"
 
@@ -16,7 +17,7 @@
 #include <jansson.h>
 #include <unistd.h>
 
-enum { V = TEKKEN_IDS + TEKKEN_ADDED, MAX_MESSAGES = 32, MAX_PARTS = 8, MAX_TOOLS = 4 };
+enum { V = TEKKEN_IDS + TEKKEN_ADDED };
 
 static json_t *golden;
 static struct tiny tiny;
@@ -52,87 +53,6 @@ static void open_all(void)
     engine = tiny_open(&tiny, NULL, 1, false);
 }
 
-/* ---- a case as a conversation ---------------------------------------------------------------- */
-
-struct talk {
-    struct chat_conversation c;
-    struct chat_message messages[MAX_MESSAGES];
-    struct chat_part parts[MAX_MESSAGES][MAX_PARTS];
-    struct image images[MAX_MESSAGES * MAX_PARTS];
-    int n_images;
-    char *calls[MAX_MESSAGES][MAX_TOOLS], *tools[MAX_TOOLS];
-};
-
-static enum chat_role role_of(const char *name)
-{
-    static const char *const names[] = {"system", "user", "assistant", "tool"};
-    for (int i = 0; i < 4; i++)
-        if (!strcmp(name, names[i]))
-            return (enum chat_role)i;
-    fail_msg("no role '%s'", name);
-    return CHAT_USER;
-}
-
-static void read_part(struct talk *t, struct chat_part *to, const json_t *part)
-{
-    const json_t *size = json_object_get(part, "size");
-    to->text = json_string_value(json_object_get(part, "text"));
-    if (!size)
-        return;
-    t->images[t->n_images] = tiny_image((int)json_integer_value(json_array_get(size, 0)),
-                                        (int)json_integer_value(json_array_get(size, 1)), 7);
-    to->image = &t->images[t->n_images++];
-}
-
-static void read_message(struct talk *t, int i, const json_t *m)
-{
-    const json_t *content = json_object_get(m, "content"), *calls = json_object_get(m, "tool_calls");
-    struct chat_message *to = &t->messages[i];
-    to->role = role_of(json_string_value(json_object_get(m, "role")));
-    to->parts = t->parts[i];
-    to->n = json_is_string(content) ? 1 : (int)json_array_size(content);
-    assert_true(to->n <= MAX_PARTS && json_array_size(calls) <= MAX_TOOLS);
-    t->parts[i][0].text = json_string_value(content);
-    for (size_t k = 0; k < json_array_size(content); k++)
-        read_part(t, &t->parts[i][k], json_array_get(content, k));
-    for (size_t k = 0; k < json_array_size(calls); k++)
-        t->calls[i][k] = conversation_json(json_array_get(calls, k));
-    to->calls = (const char *const *)t->calls[i];
-    to->n_calls = (int)json_array_size(calls);
-}
-
-static struct talk *read_talk(const json_t *v)
-{
-    struct talk *t = calloc(1, sizeof *t);
-    const json_t *messages = json_object_get(v, "messages"), *tools = json_object_get(v, "tools");
-    t->c = (struct chat_conversation){
-        .messages = t->messages,
-        .n = (int)json_array_size(messages),
-        .tools = (const char *const *)t->tools,
-        .n_tools = (int)json_array_size(tools),
-        .place = json_is_true(json_object_get(v, "inline")) ? CHAT_PLACE_INLINE : CHAT_PLACE_TEMPLATE,
-        .think = json_is_true(json_object_get(v, "thinking")),
-        .open_reply = !json_is_false(json_object_get(v, "open"))};
-    assert_true(t->c.n <= MAX_MESSAGES && t->c.n_tools <= MAX_TOOLS);
-    for (int i = 0; i < t->c.n; i++)
-        read_message(t, i, json_array_get(messages, (size_t)i));
-    for (int i = 0; i < t->c.n_tools; i++)
-        t->tools[i] = conversation_json(json_array_get(tools, (size_t)i));
-    return t;
-}
-
-static void free_talk(struct talk *t)
-{
-    for (int i = 0; i < t->n_images; i++)
-        image_free(&t->images[i]);
-    for (int i = 0; i < MAX_MESSAGES; i++)
-        for (int k = 0; k < MAX_TOOLS; k++)
-            free(t->calls[i][k]);
-    for (int i = 0; i < MAX_TOOLS; i++)
-        free(t->tools[i]);
-    free(t);
-}
-
 /* ---- claims ---------------------------------------------------------------------------------- */
 
 static void t_text(void **state)
@@ -145,7 +65,7 @@ static void t_text(void **state)
     json_array_foreach(json_object_get(golden, "cases"), i, v)
     {
         struct err e = ERR_INIT;
-        struct talk *t = read_talk(v);
+        struct talk *t = talk_read(v);
         const char *want = json_string_value(json_object_get(v, "rendered"));
         char *got = chat_render(&t->c, &e);
         if (!got || strcmp(got, want) != 0) {
@@ -154,7 +74,7 @@ static void t_text(void **state)
             bad++;
         }
         free(got);
-        free_talk(t);
+        talk_free(t);
     }
     assert_int_equal(bad, 0);
     check_note("%zu conversations", i);
@@ -183,7 +103,7 @@ static void t_ids(void **state)
     json_array_foreach(json_object_get(golden, "cases"), i, v)
     {
         struct err e = ERR_INIT;
-        struct talk *t = read_talk(v);
+        struct talk *t = talk_read(v);
         struct session *s = session_new(engine, 1);
         assert_int_equal(chat_append(s, &t->c, &e), 0);
         const json_t *rows = json_object_get(v, "rows");
@@ -198,7 +118,7 @@ static void t_ids(void **state)
         }
         images += (size_t)t->n_images;
         session_free(s);
-        free_talk(t);
+        talk_free(t);
     }
     assert_int_equal(bad, 0);
     check_note("%zu conversations with %zu images", i, images);

@@ -1,6 +1,6 @@
-/* t_qwen_picture.c - what Qwen's models see of a picture, against transformers' processor and PyTorch's resize of
- * bytes (tests/golden/qwen_picture, tests/reference/make_qwen_picture.py): sizes, resized bytes and patches as
- * hashes, nothing off by a bit. */
+/* t_qwen_picture.c - what Qwen's models see of a picture, against transformers' processor and PyTorch's
+ * resize of bytes (tests/golden/qwen_picture, tests/reference/make_qwen_picture.py): sizes, resized bytes
+ * and patches as hashes, nothing off by a bit. */
 #include "check.h"
 
 #include "base/clock.h"

@@ -337,7 +337,8 @@ int context_accept(struct context *c, const char *text, bool as_said, struct err
 {
     struct turn *t = &c->turns[c->n - 1];
     t->reply = xstrdup(text);
-    if (as_said) {
+    struct session *s = llm_session(c->llm);
+    if (as_said && (!s || chat_keeps_reply(s))) {
         c->replied = false;
         return c->ops->close(c->llm, e);
     }

@@ -1,8 +1,8 @@
 /* preprocess_qwen.h - a screenshot to the patches of Qwen's tower; preprocess.c calls these for that family.
  *
- * The picture is stretched to a canvas whose sides are multiples of patch * merge and whose pixels are within the
- * bounds of the config.  A patch holds its pixels as often as the tower has frames (a video would have another
- * frame in each): element ((channel * frames + frame) * patch + y) * patch + x.
+ * The picture is stretched to a canvas whose sides are multiples of patch * merge and whose pixels are
+ * within the bounds of the config.  A patch holds its pixels as often as the tower has frames (a video
+ * would have another frame in each): element ((channel * frames + frame) * patch + y) * patch + x.
  *
  * Patches come block by block: the merge^2 patches that become one row of the language model are neighbours,
  * blocks row by row.

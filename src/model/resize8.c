@@ -2,8 +2,8 @@
  *
  * Two passes, rows first and columns after, each rounded and clamped to a byte: a bicubic filter (Keys, a =
  * -1/2, widened when it shrinks) overshoots at edges, and what is clamped between the passes is part of what
- * these models were trained on.  Weights are 16-bit integers, scaled by the largest power of two that lets the
- * greatest of an axis fit; a sum is an integer, so the result does not depend on the order of the terms.
+ * these models were trained on.  Weights are 16-bit integers, scaled by the largest power of two that lets
+ * the greatest of an axis fit; a sum is an integer, so the result does not depend on the order of the terms.
  */
 #include "model/resize8.h"
 

@@ -1,114 +1,32 @@
-/* vision.c - see vision.h for the equations. */
-#include "model/vision.h"
+/* vision.c - see vision.h: the cache, scratch and life of a tower, whichever it is (vision_impl.h). */
+#include "model/vision_impl.h"
 
 #include "base/clock.h"
 #include "base/flag.h"
 #include "model/preprocess.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-static const struct tensor no_bias = {0};
-static const float norm_eps = 1e-6f, projector_eps = 1e-5f;
-
-/* ---- sizes --------------------------------------------------------------------------------------------- */
-
-static int64_t patches_of(const struct vision *v)
-{
-    return (int64_t)v->patch_rows * v->patch_cols;
-}
-
-static int64_t tokens_of(const struct vision *v)
-{
-    return patches_of(v) / 4;
-}
-
-static int64_t sequence_of(const struct vision *v)
-{
-    return v->weights->prefix.rows + patches_of(v);
-}
-
 /* ---- tower --------------------------------------------------------------------------------------------- */
-
-/* x = [ prefix ; position + W_patch . patch ] for each tile. */
-static void embed_tiles(struct vision *v, int tiles)
-{
-    struct backend *b = v->backend;
-    const struct vision_weights *w = v->weights;
-    int64_t skip = w->prefix.rows, n = sequence_of(v), count = patches_of(v);
-    for (int t = 0; t < tiles; t++) {
-        struct tensor x = tensor_rows(v->x, t * n + skip, count);
-        if (skip)
-            b->ops->copy(b, tensor_rows(v->x, t * n, skip), w->prefix);
-        b->ops->copy(b, x, v->position);
-        b->ops->linear(b, x, tensor_rows(v->patches, t * count, count), w->embedder, no_bias, EPI_NONE, ADD);
-    }
-}
-
-static void run_block(struct vision *v, const struct vit_block *w, int tiles)
-{
-    const struct ops *ops = v->backend->ops;
-    struct backend *b = v->backend;
-    int64_t rows = tiles * sequence_of(v);
-    struct tensor x = tensor_rows(v->x, 0, rows), u = tensor_rows(v->u, 0, rows),
-                  a = tensor_rows(v->a, 0, rows);
-    struct tensor qkv = tensor_rows(v->qkv, 0, rows), m = tensor_rows(v->m, 0, rows);
-
-    ops->layernorm(b, u, x, w->norm1, w->norm1_bias, norm_eps);
-    ops->linear(b, qkv, u, w->qkv, w->qkv_bias, EPI_NONE, SET);
-    ops->attend_tiles(b, a, qkv, v->config->vit.heads, tiles);
-    ops->linear(b, x, a, w->proj, w->proj_bias, EPI_NONE, ADD);
-
-    ops->layernorm(b, u, x, w->norm2, w->norm2_bias, norm_eps);
-    ops->linear(b, m, u, w->fc1, w->fc1_bias, EPI_GELU, SET);
-    ops->linear(b, x, m, w->fc2, w->fc2_bias, EPI_NONE, ADD);
-}
-
-/* The tower's output without its prefix tokens. */
-static struct tensor features(struct vision *v, int tile)
-{
-    struct backend *b = v->backend;
-    int64_t first = tile * sequence_of(v) + v->weights->prefix.rows;
-    struct tensor x = tensor_rows(v->x, first, patches_of(v)), u = tensor_rows(v->u, first, patches_of(v));
-    if (!v->config->vit.final_norm)
-        return x;
-    b->ops->layernorm(b, u, x, v->ones, v->zeros, norm_eps);
-    return u;
-}
-
-/* Pixel shuffle and projector. */
-static void project_tiles(struct vision *v, int tiles)
-{
-    const struct ops *ops = v->backend->ops;
-    struct backend *b = v->backend;
-    const struct vision_weights *w = v->weights;
-    int64_t tokens = tokens_of(v);
-    struct tensor s = tensor_rows(v->s, 0, tiles * tokens), p = tensor_rows(v->p, 0, tiles * tokens);
-    for (int t = 0; t < tiles; t++)
-        ops->pixel_shuffle(b, tensor_rows(v->s, t * tokens, tokens), features(v, t), v->patch_cols);
-    ops->rmsnorm(b, s, s, w->norm, projector_eps);
-    ops->linear(b, p, s, w->up, no_bias, EPI_RELU2, SET);
-    ops->linear(b, tensor_rows(v->rows, 0, tiles * tokens), p, w->down, no_bias, EPI_NONE, SET);
-}
 
 static void watch(const struct vision *v, int block, int tiles)
 {
     if (v->watch)
-        v->watch(v->watch_arg, block, tensor_rows(v->x, 0, tiles * sequence_of(v)));
+        v->watch(v->watch_arg, block, tensor_rows(v->x, 0, tiles * vision_sequence(v)));
 }
 
 static int run_tower(struct vision *v, int tiles)
 {
-    embed_tiles(v, tiles);
+    v->tower->embed(v, tiles);
     watch(v, -1, tiles);
     for (int i = 0; i < v->config->vit.blocks; i++) {
         if (flag_up(v->cancel) || flag_up(v->caller_cancel))
             return -1;
-        run_block(v, &v->weights->blocks[i], tiles);
+        v->tower->block(v, &v->weights->blocks[i], tiles);
         watch(v, i, tiles);
     }
-    project_tiles(v, tiles);
+    v->tower->project(v, tiles);
     return 0;
 }
 
@@ -161,7 +79,7 @@ static void drop(struct vision *v, struct tensor *t)
 }
 
 /* Replaces t, which is freed even when there is no memory for the new one. */
-static int replace(struct vision *v, struct tensor *t, enum dtype type, int64_t rows, int64_t cols,
+int vision_replace(struct vision *v, struct tensor *t, enum dtype type, int64_t rows, int64_t cols,
                    struct err *e)
 {
     drop(v, t);
@@ -228,7 +146,7 @@ struct tiles {
 
 static void load_tile(struct vision *v, int place, const struct tiles *in, int tile)
 {
-    int64_t count = patches_of(v), size = preprocess_patch_size(v->config);
+    int64_t count = vision_patches(v), size = preprocess_patch_size(v->config);
     struct tensor to = tensor_rows(v->patches, place * count, count);
     if (!in->host) {
         v->backend->ops->copy(v->backend, to, tensor_rows(v->cut, tile * count, count));
@@ -263,7 +181,7 @@ static void yield_between_tiles(struct vision *v, const struct tiles *in, bool *
 
 static int encode_tiles(struct vision *v, const struct tiles *in, struct tensor out, struct err *e)
 {
-    int64_t tokens = tokens_of(v);
+    int64_t tokens = vision_tokens(v);
     bool *done = xcalloc((unsigned long)in->n, sizeof *done);
     int computed = 0, n, batch[VISION_BATCH];
     take_cached(v, in, done, out);
@@ -300,38 +218,18 @@ static XXH128_hash_t *hash_each(const struct vision *v, const void *items, int n
 
 int vision_encode(struct vision *v, const float *patches, int tiles, struct tensor out, struct err *e)
 {
-    size_t floats = (size_t)patches_of(v) * (size_t)preprocess_patch_size(v->config);
+    size_t floats = (size_t)vision_patches(v) * (size_t)preprocess_patch_size(v->config);
     struct tiles in = {patches, hash_each(v, patches, tiles, floats * sizeof *patches), tiles};
     int computed = encode_tiles(v, &in, out, e);
     free(in.hash);
     return computed;
 }
 
-/* Positions of a canvas: the table resized to it, or, of a native picture, its upper left part as it is. */
-static int make_position(struct vision *v, int rows, int cols, struct err *e)
-{
-    struct backend *b = v->backend;
-    int side = (int)lrint(sqrt((double)v->weights->position.rows)), width = v->config->vit.hidden;
-    if (replace(v, &v->position, v->act, (int64_t)rows * cols, width, e))
-        return -1;
-    if (!v->config->vit.native_side) {
-        b->ops->resize_grid(b, v->position, v->weights->position, rows, cols);
-        return 0;
-    }
-    if (!v->table.data && replace(v, &v->table, v->act, (int64_t)side * side, width, e))
-        return -1;
-    b->ops->resize_grid(b, v->table, v->weights->position, side, side); /* the same numbers, as activations */
-    for (int r = 0; r < rows; r++)
-        b->ops->copy(b, tensor_rows(v->position, (int64_t)r * cols, cols),
-                     tensor_rows(v->table, (int64_t)r * side, cols));
-    return 0;
-}
-
 /* Sets the tower up for a canvas of rows x cols patches. */
 static int set_canvas(struct vision *v, int rows, int cols, struct err *e)
 {
     bool ready = v->position.data && rows == v->patch_rows && cols == v->patch_cols;
-    if (vision_reserve(v, 1, rows, cols, e) || (!ready && make_position(v, rows, cols, e)))
+    if (vision_reserve(v, 1, rows, cols, e) || (!ready && v->tower->place(v, rows, cols, e)))
         return -1;
     v->patch_rows = rows;
     v->patch_cols = cols;
@@ -361,8 +259,8 @@ static int encode_on_host(struct vision *v, const struct image *im, bool round8,
 static int encode_on_device(struct vision *v, const struct image *im, bool round8, const struct tile_grid *g,
                             struct tensor out, double *preprocess_ms, struct err *e)
 {
-    int64_t start = clock_ns(), rows = g->tiles * patches_of(v);
-    if (v->cut.rows < rows && replace(v, &v->cut, DT_F32, rows, preprocess_patch_size(v->config), e))
+    int64_t start = clock_ns(), rows = g->tiles * vision_patches(v);
+    if (v->cut.rows < rows && vision_replace(v, &v->cut, DT_F32, rows, preprocess_patch_size(v->config), e))
         return -1;
     uint64_t(*digest)[2] = xmalloc((unsigned long)g->tiles, sizeof *digest);
     int computed;
@@ -389,7 +287,7 @@ int vision_encode_image(struct vision *v, const struct image *im, const struct t
     if (v->config->vit.native_side && preprocess_pad(v->config, im, &padded, e))
         return -1;
     im = padded.rgb ? &padded : im;
-    bool device = v->backend->ops->make_patches;
+    bool device = v->backend->ops->make_patches && v->tower->cut_on_device;
     int computed = device ? encode_on_device(v, im, round8, g, out, preprocess_ms, e)
                           : encode_on_host(v, im, round8, pool, g, out, preprocess_ms, e);
     image_free(&padded);
@@ -439,23 +337,11 @@ int vision_reserve(struct vision *v, int tiles, int rows, int cols, struct err *
     if (v->patches.rows >= all[0].rows)
         return 0;
     for (int i = 0; i < SCRATCH; i++)
-        if (replace(v, all[i].t, v->act, all[i].rows, all[i].cols, e)) {
+        if (vision_replace(v, all[i].t, v->act, all[i].rows, all[i].cols, e)) {
             drop_scratch(v);
             return -1;
         }
     return 0;
-}
-
-static void make_final_norm(struct vision *v)
-{
-    int width = v->config->vit.hidden;
-    float *ones = xmalloc((unsigned long)width, sizeof *ones);
-    for (int i = 0; i < width; i++)
-        ones[i] = 1;
-    v->ones = v->backend->ops->alloc(v->backend, DT_F32, 1, width);
-    v->zeros = v->backend->ops->alloc(v->backend, DT_F32, 1, width);
-    v->backend->ops->upload(v->backend, v->ones, (struct tensor){ones, DT_F32, 1, width, width});
-    free(ones);
 }
 
 void vision_init(struct vision *v, const struct model_config *c, const struct vision_weights *w,
@@ -466,8 +352,9 @@ void vision_init(struct vision *v, const struct model_config *c, const struct vi
     size_t bytes = (size_t)config_tile_tokens(c) * (size_t)c->lm.hidden * dtype_size(act);
     size_t fit = VISION_CACHE_BYTES / (bytes ? bytes : 1);
     v->cache_max = fit > VISION_CACHE_MAX ? VISION_CACHE_MAX : fit < VISION_BATCH ? VISION_BATCH : (int)fit;
-    if (c->vit.final_norm)
-        make_final_norm(v);
+    v->tower = c->family == FAMILY_QWEN35 ? &tower_qwen : &tower_radio;
+    if (v->tower->open)
+        v->tower->open(v);
     if (c->vit.max_patches) {
         v->cache_max = VISION_CACHE_MAX;
     } else {
@@ -488,6 +375,7 @@ void vision_free(struct vision *v)
     if (v->config->vit.max_patches)
         drop(v, &v->position);
     drop(v, &v->table);
+    drop(v, &v->rotary);
     drop(v, &v->cut);
     drop(v, &v->ones);
     drop(v, &v->zeros);

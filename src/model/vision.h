@@ -16,6 +16,8 @@
  * LayerNorm eps 1e-6, exact GELU, biases everywhere in the tower and none in the projector; rounding as
  * in language.h.
  *
+ * Qwen's tower has equations of its own, in vision_qwen.c; what follows holds for both.
+ *
  * Tiles are independent, and few of a screen's tiles change from one step to the next: rows are cached
  * by the 128-bit hash of the patches, and a known tile costs a copy.  A backend with make_patches hashes
  * them too: only pixels go there, only hashes come back.
@@ -42,7 +44,10 @@ struct vision_entry {
     uint64_t used;      /* last use: the smallest is evicted first */
 };
 
+struct tower;
+
 struct vision { /* one for each engine */
+    const struct tower *tower;
     const struct model_config *config;
     const struct vision_weights *weights;
     struct backend *backend;
@@ -52,6 +57,7 @@ struct vision { /* one for each engine */
     int patch_rows, patch_cols; /* of the current tile or canvas */
     struct tensor position;     /* [patch_rows * patch_cols, W]; for tiles the weights' own */
     struct tensor table;        /* native pictures: all positions [side * side, W] */
+    struct tensor rotary;       /* Qwen's: f32 [patch_rows * patch_cols, W / heads] */
     struct tensor ones, zeros;  /* [1, W] f32 for a final norm without weights */
 
     /* scratch for `batch` tiles, or for the largest canvas seen; n rows or tile tokens each */

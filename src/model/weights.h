@@ -98,14 +98,16 @@ struct vit_block {
 };
 
 struct vision_weights {
-    struct weight *embedder; /* [W, 3 * patch^2] */
-    struct tensor prefix;    /* [n_skip, W] class and register tokens, activation dtype */
+    struct weight *embedder;     /* [W, elements of a patch] */
+    struct tensor embedder_bias; /* [1, W] of Qwen's, as the other biases here */
+    struct tensor prefix;        /* [n_skip, W] class and register tokens, activation dtype */
     /* [grid^2, W] resized to the grid of a tile, activation dtype; for dynamic resolution the table
-     * itself, f32 [side^2, W] */
+     * itself, f32 [side^2, W], and for Qwen's tower */
     struct tensor position;
     struct vit_block *blocks;
-    struct tensor norm;       /* [1, 4W] of the projector */
+    struct tensor norm;       /* [1, 4W] of the projector; of Qwen's merger [1, W] */
     struct weight *up, *down; /* [P, 4W], [D, P] */
+    struct tensor norm_bias, up_bias, down_bias;
 };
 
 struct model_weights {

@@ -3,6 +3,7 @@
  *   weights.c            the language model, unknown tensors, the whole
  *   weights_qwen.c       the language model of the Qwen3.5 family
  *   weights_vision.c     the tower and the projector
+ *   weights_vision_qwen.c  those of Qwen3.5
  *   weights_read.c       one stored tensor at a time
  *   weights_quantized.c  quantized matrices: as checkpoints store them, and as they are kept
  *   weights_cache.c      the file that keeps matrices quantized here
@@ -117,6 +118,7 @@ struct weight *binder_part(struct binder *x, const struct st_tensor *t, int64_t 
                            int64_t cols);
 
 void binder_vision(struct binder *x, struct vision_weights *w);
+void binder_vision_qwen(struct binder *x, struct vision_weights *w);
 
 /* A tensor of the backend, and a weight, that weights_free frees. */
 struct tensor binder_alloc(struct binder *x, enum dtype dtype, int64_t rows, int64_t cols);

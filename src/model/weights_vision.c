@@ -79,6 +79,10 @@ void binder_vision(struct binder *x, struct vision_weights *w)
         return;
     }
     const struct vit_config *v = &x->c->vit;
+    if (x->c->family == FAMILY_QWEN35) {
+        binder_vision_qwen(x, w);
+        return;
+    }
     w->embedder = binder_matrix(x, ROLE_OTHER, VIT "patch_generator.embedder.weight", v->hidden,
                                 (int64_t)3 * v->patch * v->patch);
     w->position = bind_position(x, VIT "patch_generator.pos_embed");

@@ -101,6 +101,7 @@ void KERNELS_FILL(struct ops *o)
     o->attend_tiles = fast_attend_tiles;
     o->pixel_shuffle = fast_pixel_shuffle;
     o->resize_grid = fast_resize_grid;
+    o->rotate = fast_rotate;
     o->experts = fast_experts;
     o->probe = fast_probe;
 }

@@ -192,6 +192,13 @@ ALWAYS_INLINE vec gelu_vec(vec v)
     return VEC_MAX(splat(0.0f), v) - (vec)((uvec)v & 0x7fffffff) * splat(0.5f) * erfc;
 }
 
+/* v/2 (1 + tanh u) = v sigmoid(2u), u = sqrt(2 / pi) (v + 0.044715 v^3) */
+ALWAYS_INLINE vec gelu_tanh_vec(vec v)
+{
+    vec u = splat(1.5957691216057308f) * v * (splat(1.0f) + splat(0.044715f) * v * v);
+    return v / (splat(1.0f) + exp_vec(-VEC_MAX(splat(-88.0f), u)));
+}
+
 /* ---- rows in and out ----------------------------------------------------------------------------------- */
 
 ALWAYS_INLINE char *element(struct tensor t, int64_t r, int64_t c)

@@ -105,6 +105,8 @@ ALWAYS_INLINE void finish_vec(const struct linear *p, void *y, const float *bias
         v *= v;
     } else if (p->epi == EPI_GELU) {
         v = gelu_vec(v);
+    } else if (p->epi == EPI_GELU_TANH) {
+        v = gelu_tanh_vec(v);
     }
     if (p->add)
         v = load_vec(y, bf16) + (bf16 ? vec_from_bf16(vec_to_bf16(v)) : v);

@@ -243,4 +243,36 @@ static void fast_resize_grid(struct backend *b, struct tensor y, struct tensor t
     run_rows_task(&k, y.rows, y.cols, resize_range);
 }
 
+/* ---- rotation ------------------------------------------------------------------------------------------ */
+
+static void rotate_range(void *arg, int64_t begin, int64_t end, int thread)
+{
+    const struct rows_task *k = arg;
+    int64_t heads = k->groups, d = k->x.cols / heads, half = d / 2, room = padded(half);
+    float *first = cpu_scratch(k->b, thread, (size_t)(4 * room) * sizeof *first), *second = first + room,
+          *cosines = second + room, *sines = cosines + room;
+    for (int64_t t = begin; t < end; t++) {
+        load_row(k->z, t, 0, half, cosines);
+        load_row(k->z, t, half, half, sines);
+        for (int64_t h = 0; h < heads; h++) {
+            load_row(k->x, t, h * d, half, first);
+            load_row(k->x, t, h * d + half, half, second);
+            for (int64_t i = 0; i < half; i += VL) {
+                vec a = *(vec *)(first + i), z = *(vec *)(second + i), c = *(vec *)(cosines + i),
+                    s = *(vec *)(sines + i);
+                *(vec *)(first + i) = a * c - z * s;
+                *(vec *)(second + i) = z * c + a * s;
+            }
+            store_row(k->x, t, h * d, half, first);
+            store_row(k->x, t, h * d + half, half, second);
+        }
+    }
+}
+
+static void fast_rotate(struct backend *b, struct tensor x, struct tensor table, int heads)
+{
+    struct rows_task k = {.b = b, .x = x, .z = table, .groups = heads};
+    run_rows_task(&k, x.rows, x.cols, rotate_range);
+}
+
 #endif

@@ -57,8 +57,9 @@ enum accumulate { SET, ADD };
 
 enum epilogue {
     EPI_NONE,
-    EPI_RELU2, /* max(0, v)^2, after rounding v to the activation type */
-    EPI_GELU,  /* exact: v/2 * (1 + erf(v / sqrt 2)) */
+    EPI_RELU2,     /* max(0, v)^2, after rounding v to the activation type */
+    EPI_GELU,      /* exact: v/2 * (1 + erf(v / sqrt 2)) */
+    EPI_GELU_TANH, /* v/2 * (1 + tanh(sqrt(2 / pi) (v + 0.044715 v^3))) */
 };
 
 /* Sizes of a Mamba-2 layer. */
@@ -349,6 +350,15 @@ struct ops {
     /* A table of side x side rows, f32 [side^2, C], resized to a square of the longer of rows and cols
      * (bilinear, half-pixel centres, edges repeated, in f32); y [rows*cols, C] is its upper left part. */
     void (*resize_grid)(struct backend *b, struct tensor y, struct tensor table, int rows, int cols);
+
+    /* A table of side x side rows, f32 [side^2, C], sampled at rows x cols places whose corners are the
+     * table's (bilinear, in f32); y [rows*cols, C] in blocks of merge x merge places, row by row of blocks.
+     *  NULL, like the next one, where no family needs it. */
+    void (*sample_grid)(struct backend *b, struct tensor y, struct tensor table, int cols, int merge);
+
+    /* Pairs (i, i + d/2) of each of `heads` parts of x [T, heads * d] are turned by an angle whose cosine and
+     * sine stand in columns i and d/2 + i of row t of the table, f32 [T, d]; in f32, rounded once. */
+    void (*rotate)(struct backend *b, struct tensor x, struct tensor table, int heads);
 
     /* patches f32 [tiles * patches of each, 3 * patch^2]: bit for bit what preprocess_image makes of the
      * picture; digest: 128 bits for each tile, equal for equal patches.  -1: no memory for its pixels.  NULL

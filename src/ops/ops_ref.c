@@ -127,6 +127,31 @@ static void ref_resize_grid(struct backend *b, struct tensor y, struct tensor ta
     tensor_resize_grid(y, table, rows, cols);
 }
 
+/* Place i of n over a table's line of `side` values: the two it lies between, and how far from the first. */
+static float corner_aligned(int64_t i, int64_t n, int64_t side, int64_t at[2])
+{
+    float x = n > 1 ? (float)i * ((float)(side - 1) / (float)(n - 1)) : 0;
+    at[0] = (int64_t)x < side - 1 ? (int64_t)x : side - 1;
+    at[1] = at[0] + (at[0] < side - 1);
+    return x - (float)at[0];
+}
+
+static void ref_sample_grid(struct backend *b, struct tensor y, struct tensor table, int cols, int merge)
+{
+    int64_t side = lrint(sqrt((double)table.rows)), rows = y.rows / cols, across = cols / merge, r[2], q[2];
+    for (int64_t i = 0; i < y.rows; i++) {
+        int64_t block = i / (merge * merge), inside = i % (merge * merge);
+        float fy = corner_aligned(block / across * merge + inside / merge, rows, side, r);
+        float fx = corner_aligned(block % across * merge + inside % merge, cols, side, q);
+        for (int64_t c = 0; c < y.cols; c++) {
+            float v = (1 - fy) * (1 - fx) * get(table, r[0] * side + q[0], c);
+            v += (1 - fy) * fx * get(table, r[0] * side + q[1], c);
+            v += fy * (1 - fx) * get(table, r[1] * side + q[0], c);
+            put(y, i, c, v + fy * fx * get(table, r[1] * side + q[1], c));
+        }
+    }
+}
+
 static double ref_probe(struct backend *b, enum dtype t, int64_t rounds)
 {
     volatile float sink = 1;
@@ -147,6 +172,7 @@ void ops_ref_fill(struct ops *o)
     o->add = ref_add;
     o->pixel_shuffle = ref_pixel_shuffle;
     o->resize_grid = ref_resize_grid;
+    o->sample_grid = ref_sample_grid;
     o->probe = ref_probe;
     ref_mamba_fill(o);
     ref_delta_fill(o);

@@ -52,6 +52,8 @@ static inline float epilogue(struct tensor y, float v, enum epilogue epi)
         return v > 0 ? v * v : 0;
     case EPI_GELU:
         return 0.5f * v * (1.0f + erff(v * 0.70710678118654752f));
+    case EPI_GELU_TANH:
+        return 0.5f * v * (1.0f + tanhf(0.79788456080286536f * (v + 0.044715f * v * v * v)));
     default:
         return v;
     }

@@ -68,9 +68,23 @@ static void ref_attend_tiles(struct backend *b, struct tensor y, struct tensor q
     free(p);
 }
 
+static void ref_rotate(struct backend *b, struct tensor x, struct tensor table, int heads)
+{
+    int64_t d = x.cols / heads, half = d / 2;
+    for (int64_t t = 0; t < x.rows; t++)
+        for (int64_t i = 0; i < heads * half; i++) {
+            int64_t pair = i % half, at = i / half * d + pair;
+            float c = get(table, t, pair), s = get(table, t, half + pair);
+            float a = get(x, t, at), z = get(x, t, at + half);
+            put(x, t, at, a * c - z * s);
+            put(x, t, at + half, z * c + a * s);
+        }
+}
+
 void ref_attend_fill(struct ops *o)
 {
     o->attend_tokens = ref_attend_tokens;
     o->attend_batch = ref_attend_batch;
     o->attend_tiles = ref_attend_tiles;
+    o->rotate = ref_rotate;
 }

@@ -5,7 +5,7 @@
 #include "session/chat.h"
 
 #include "session/engine_impl.h"
-#include "text/chat_layout.h"
+#include "text/chat_qwen.h"
 #include "text/tokenizer.h"
 
 #include <string.h>
@@ -55,6 +55,7 @@ int chat_user(struct session *s, const struct chat_part *parts, int n, enum chat
 {
     struct layout l = layout_new();
     struct layout_marks m = marks_of(s);
+    place = m.in_order ? CHAT_PLACE_INLINE : place;
     bool first =
         m.trim && place == CHAT_PLACE_TEMPLATE; /* the template cuts line breaks before the first text */
     layout_template(&l, m.user);
@@ -81,7 +82,7 @@ int chat_open_reply(struct session *s, bool think, struct err *e)
 {
     struct layout l = layout_new();
     layout_template(&l, marks_of(s).reply);
-    layout_template(&l, think ? "<think>\n" : "<think></think>");
+    layout_template(&l, marks_of(s).think[think]);
     return append_layout(s, &l, e);
 }
 
@@ -109,19 +110,27 @@ int chat_close_reply(struct session *s, struct err *e)
     return append_layout(s, &l, e);
 }
 
-/* The reply is encoded apart from its opening, as it was generated. */
+/* The reply is encoded apart from its opening, as it was generated, where the opening stays in the prompt. */
 int chat_reply(struct session *s, const char *reply, struct err *e)
 {
-    if (chat_open_reply(s, false, e))
+    struct layout_marks m = marks_of(s);
+    if (!m.drops_reasoning && chat_open_reply(s, false, e))
         return -1;
     size_t n = strlen(reply);
     struct layout l = layout_new();
-    struct layout_marks m = marks_of(s);
+    if (m.drops_reasoning)
+        layout_template(&l, m.reply);
+    int from = l.n;
     layout_reply(&l, reply);
     if (m.trim)
-        layout_trim(&l, 0);
+        layout_trim(&l, from);
     layout_end(&l, &m, n && !m.trim ? reply[n - 1] : 0);
     return append_layout(s, &l, e);
+}
+
+bool chat_keeps_reply(const struct session *s)
+{
+    return !marks_of(s).drops_reasoning;
 }
 
 /* ---- a whole conversation -------------------------------------------------------------------- */
@@ -131,10 +140,12 @@ int chat_append(struct session *s, const struct chat_conversation *c, struct err
     if (session_length(s))
         bug("a whole conversation needs an empty session");
     const struct engine *g = session_engine(s);
-    if (layout_is_chatml(engine_tokenizer(g)))
+    bool qwen = qwen_is_family(engine_tokenizer(g));
+    if (!qwen && layout_is_chatml(engine_tokenizer(g)))
         return err_set(e, ERR_USAGE, "whole conversations are not implemented for models with ChatML");
     struct layout l = layout_new();
-    if (layout_conversation(&l, c, layout_marks_vl(&g->traits), e)) {
+    if (qwen ? qwen_layout(&l, c, &g->traits, e)
+             : layout_conversation(&l, c, layout_marks_vl(&g->traits), e)) {
         layout_free(&l);
         return -1;
     }

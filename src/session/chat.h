@@ -28,7 +28,11 @@ int chat_close_reply(struct session *s, struct err *e);
  * mark turns, images and tools, which stay text. */
 int chat_reply(struct session *s, const char *reply, struct err *e);
 
-/* Appends a whole conversation to an empty session; refuses models with ChatML. */
+/* Whether a later prompt holds a reply as it was said, or without how it was opened and reasoned (Qwen's
+ * template): then the session goes back to before the opening, and chat_reply reads the reply again. */
+bool chat_keeps_reply(const struct session *s);
+
+/* Appends a whole conversation to an empty session; refuses Nemotron models with ChatML. */
 int chat_append(struct session *s, const struct chat_conversation *c, struct err *e);
 
 #endif

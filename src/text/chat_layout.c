@@ -2,6 +2,7 @@
 #include "text/chat_layout.h"
 
 #include "base/utf8.h"
+#include "text/chat_qwen.h"
 #include "text/tokenizer.h"
 
 #include <stdio.h>
@@ -31,6 +32,7 @@ struct layout_marks layout_marks_vl(const struct template_traits *h)
         .newline = "\n",
         .end = "<SPECIAL_12>",
         .tools = {h->tools[0] ? h->tools[0] : before, h->tools[0] ? h->tools[1] : after},
+        .think = {"<think></think>", "<think>\n"},
         .trim = h->trim};
 }
 
@@ -42,7 +44,10 @@ struct layout_marks layout_marks_of(const struct tokenizer *t, const struct temp
                                                .reply = "<|im_start|>assistant\n",
                                                .close = "<|im_end|>\n",
                                                .newline = "",
-                                               .end = "<|im_end|>"};
+                                               .end = "<|im_end|>",
+                                               .think = {"<think></think>", "<think>\n"}};
+    if (qwen_is_family(t))
+        return qwen_marks();
     return layout_is_chatml(t) ? chatml : layout_marks_vl(h);
 }
 

@@ -18,6 +18,9 @@ struct layout_marks {
     const char *end;                   /* of a reply: a token */
     const char *tools[2];              /* around the list of tools */
     bool trim;                         /* cut white space at both ends of texts */
+    bool in_order;                     /* images stand where they are among the texts, not before them */
+    const char *think[2];              /* after `reply`: without thinking, with */
+    bool drops_reasoning;              /* a later prompt has a reply without how it was opened */
 };
 
 /* Strings are borrowed from the traits. */
@@ -27,6 +30,7 @@ bool layout_is_chatml(const struct tokenizer *t);
 
 /* Reads from a Jinja template what it writes before and after its list of tools; false: not understood. */
 bool template_read_tools(const char *text, struct buf *before, struct buf *after);
+bool template_read_qwen_tools(const char *text, struct buf *before, struct buf *after);
 
 struct layout_segment {
     size_t at, len; /* bytes of `texts` */

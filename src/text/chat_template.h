@@ -33,9 +33,11 @@ struct chat_part { /* text (plain, never special tokens) or image; exactly one i
 
 /* Traits of a model's own template; without one, those of Nemotron VL's. */
 struct template_traits {
-    bool start;     /* begins with <s>: not in Nemotron's text models */
-    bool trim;      /* cuts white space at both ends of a text */
-    char *tools[2]; /* what it writes before and after the list of tools; NULL: not known */
+    bool start;       /* begins with <s>: not in Nemotron's text models */
+    bool trim;        /* cuts white space at both ends of a text */
+    char *tools[2];   /* what it writes before and after the list of tools; NULL: not known */
+    bool json_values; /* of Qwen's: values of calls are JSON, not Python's words */
+    bool thinks;      /* of Qwen's: thinks unless it is told not to */
 };
 struct template_traits template_traits_of(const char *dir);
 void template_traits_free(struct template_traits *h);
@@ -55,6 +57,7 @@ struct chat_message {
     int n;                    /* parts; images only in a user's message */
     const char *const *calls; /* of an assistant, each {"name": ..., "arguments": ...} */
     int n_calls;
+    const char *reasoning; /* of an assistant; NULL: none, or in its text before "</think>" */
 };
 
 struct chat_conversation {

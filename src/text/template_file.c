@@ -1,5 +1,5 @@
 /* template_file.c - the chat template in a model's directory: its traits, and whether it is a known one. */
-#include "text/chat_layout.h"
+#include "text/chat_qwen.h"
 
 #include "base/file.h"
 #include "base/sha256.h"
@@ -49,11 +49,14 @@ struct template_traits template_traits_of(const char *dir)
     enum { SENTENCES = 64 << 10 };
     char *text = read_template(dir);
     struct template_traits h = {.start = !text || strstr(text, "bos_token") || strstr(text, "<s>"),
-                                .trim = !text || strstr(text, "strip()") || strstr(text, "| trim")};
+                                .trim = !text || strstr(text, "strip()") || strstr(text, "| trim"),
+                                .json_values = text && !strstr(text, "args_value | string"),
+                                .thinks = text && !strstr(text, "enable_thinking is true")};
     struct buf before, after;
     buf_init(&before, SENTENCES);
     buf_init(&after, SENTENCES);
-    if (text && template_read_tools(text, &before, &after)) {
+    bool qwen = text && strstr(text, "<|vision_start|>");
+    if (text && (qwen ? template_read_qwen_tools : template_read_tools)(text, &before, &after)) {
         h.tools[0] = buf_take(&before);
         h.tools[1] = buf_take(&after);
     }
@@ -73,12 +76,16 @@ void template_traits_free(struct template_traits *h)
 const char *chat_check(const char *dir, const struct tokenizer *t)
 {
     static const char pocket[] = "7c20622a3c7cca9ddafa3b7934bda1afdc3a82b4f278d5b9c73178bfca7d357c";
-    bool chatml = layout_is_chatml(t);
-    static const char *const known_marks[2][4] = {
+    enum { VL, CHATML, QWEN } kind = qwen_is_family(t) ? QWEN : layout_is_chatml(t) ? CHATML : VL;
+    static const char *const known_marks[3][4] = {
         {"<SPECIAL_10>System", "<SPECIAL_11>User", "<SPECIAL_11>Assistant", "<SPECIAL_12>"},
-        {"<|im_start|>system", "<|im_start|>", "<|im_start|>assistant", "<|im_end|>"}};
-    const char *const *marks = known_marks[chatml];
+        {"<|im_start|>system", "<|im_start|>", "<|im_start|>assistant", "<|im_end|>"},
+        {"<|im_start|>system", "<|vision_start|><|image_pad|><|vision_end|>",
+         "<function=", "last_query_index"}};
+    const char *const *marks = known_marks[kind];
     char *text = read_template(dir);
+    if (!text && kind == QWEN)
+        return "the model has no chat template; the layout of Qwen3.5 is used";
     if (!text)
         return "the model has no chat template; the layout of Nemotron VL is used";
     char hex[65];
@@ -89,7 +96,12 @@ const char *chat_check(const char *dir, const struct tokenizer *t)
     free(text);
     if (!strcmp(hex, pocket))
         return NULL;
-    if (chatml && alike)
+    if (kind == QWEN)
+        return alike
+                   ? NULL
+                   : "the model's chat template is not a known one; the layout of Qwen3.5 is used: replies may be "
+                     "poor";
+    if (kind == CHATML && alike)
         return "the model's chat template is not a known one, but it has the markers of ChatML: the layout "
                "of Nemotron 3 is used";
     return alike ? "the model's chat template is not a known one, but it has the markers of Nemotron VL, "

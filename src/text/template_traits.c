@@ -9,7 +9,14 @@
  *     {{- ']</AVAILABLE_TOOLS> sentences' -}} ...        texts after the tools
  *   {%- endif -%}
  *
- * A block with anything else at its own level is not understood; then our own sentences are used.
+ * A block with anything else at its own level is not understood; then our own sentences are used.  Qwen's
+ * templates open the system turn inside the block, and go on with the system text:
+ *
+ *   {%- if tools and ... %}
+ *     {{- '<|im_start|>system\n' }} {{- "sentences <tools>" }}
+ *     {%- for tool in tools %} ... {%- endfor %}
+ *     {{- "\n</tools>" }} {{- 'sentences' }}
+ *     {%- if messages[0].role == 'system' %} ...
  */
 #include "text/chat_layout.h"
 
@@ -136,4 +143,45 @@ bool template_read_tools(const char *text, struct buf *before, struct buf *after
         depth -= ends;
     }
     return false;
+}
+
+/* Skips the tags of a loop to its end. */
+static bool skip_loop(const char **at, const char *end)
+{
+    struct tag t;
+    for (int depth = 1; depth;) {
+        if (!next_tag(at, end, &t))
+            return false;
+        depth += tag_begins(&t, "for ");
+        depth -= tag_is(&t, "endfor");
+    }
+    return true;
+}
+
+bool template_read_qwen_tools(const char *text, struct buf *before, struct buf *after)
+{
+    static const char open[] = "<|im_start|>system\n";
+    const char *at = text, *end = text + strlen(text);
+    struct tag t = {0};
+    struct buf *to = before;
+    while (!tag_begins(&t, "if tools"))
+        if (!next_tag(&at, end, &t))
+            return false;
+    for (;;) {
+        if (!next_tag(&at, end, &t) || (t.kind == '{' && !put_quoted(&t, to)))
+            return false;
+        if (t.kind != '%')
+            continue;
+        if (to == after || !tag_is(&t, "for tool in tools"))
+            break;
+        if (!skip_loop(&at, end))
+            return false;
+        to = after;
+    }
+    size_t n = sizeof open - 1;
+    if (before->full || after->full || !after->len || before->len <= n || memcmp(before->data, open, n) != 0)
+        return false;
+    memmove(before->data, before->data + n, before->len - n);
+    before->len -= n;
+    return true;
 }

@@ -16,6 +16,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     buf_init(&behind, 1 << 12);
     if (template_read_tools(text, &front, &behind) && (!front.len || !behind.len))
         __builtin_trap();
+    buf_clear(&front);
+    buf_clear(&behind);
+    if (template_read_qwen_tools(text, &front, &behind) && (!front.len || !behind.len))
+        __builtin_trap();
     buf_free(&front);
     buf_free(&behind);
     free(text);

@@ -1,0 +1,112 @@
+/* vision_qwen.c - Qwen3.5's vision tower and merger.
+ *
+ *   x    = W_patch . patch + b + P(y, x)                     P: a square table, sampled bilinearly so that
+ *   its
+ *                                                            corners are those of the picture
+ *   for each block:   x = x + proj( Attn( R LN1(x) ) )       bidirectional over all patches of the picture
+ *                     x = x + fc2( GELU_tanh( fc1( LN2(x) ) ) )
+ *   Y    = the four patches of a block of LN(x), one after the other
+ *   rows = fc2( GELU( fc1(Y) ) )                             GELU with erf here, with tanh above
+ *
+ * R turns queries and keys: pair (i, i + d/2) of a head by y f_i for i < d/4, by x f_(i - d/4) above, with
+ * f_m = 10000^(-4m/d).  Patches come block by block (preprocess_qwen.h), so the merger only looks at four
+ * rows as one, and positions and angles are put into that order.  LayerNorm eps 1e-6, biases everywhere.
+ */
+#include "model/vision_impl.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+static const float norm_eps = 1e-6f, theta = 10000;
+
+/* ---- what a canvas needs ------------------------------------------------------------------------------- */
+
+/* Cosines and then sines of the angles of patch (y, x). */
+static void put_angles(float *to, int y, int x, int pairs)
+{
+    int half = pairs / 2;
+    for (int i = 0; i < pairs; i++) {
+        float f = 1 / powf(theta, (float)(2 * (i % half)) / (float)pairs);
+        float angle = (float)(i < half ? y : x) * f;
+        to[i] = cosf(angle);
+        to[pairs + i] = sinf(angle);
+    }
+}
+
+static int make_rotary(struct vision *v, int rows, int cols, struct err *e)
+{
+    const struct vit_config *c = &v->config->vit;
+    int pairs = c->hidden / c->heads / 2, merge = c->merge, n = rows * cols;
+    if (vision_replace(v, &v->rotary, DT_F32, n, 2 * pairs, e))
+        return -1;
+    float *table = xmalloc((unsigned long)n * (unsigned long)pairs, 2 * sizeof *table);
+    for (int i = 0; i < n; i++) {
+        int block = i / (merge * merge), inside = i % (merge * merge), across = cols / merge;
+        put_angles(table + (size_t)i * 2 * (size_t)pairs, block / across * merge + inside / merge,
+                   block % across * merge + inside % merge, pairs);
+    }
+    v->backend->ops->upload(v->backend, v->rotary, (struct tensor){table, DT_F32, n, 2 * pairs, 2 * pairs});
+    free(table);
+    return 0;
+}
+
+static int place(struct vision *v, int rows, int cols, struct err *e)
+{
+    if (vision_replace(v, &v->position, v->act, (int64_t)rows * cols, v->config->vit.hidden, e) ||
+        make_rotary(v, rows, cols, e))
+        return -1;
+    v->backend->ops->sample_grid(v->backend, v->position, v->weights->position, cols, v->config->vit.merge);
+    return 0;
+}
+
+/* ---- the tower ----------------------------------------------------------------------------------------- */
+
+static void embed(struct vision *v, int tiles)
+{
+    struct backend *b = v->backend;
+    int64_t n = vision_patches(v);
+    struct tensor x = tensor_rows(v->x, 0, n);
+    b->ops->copy(b, x, v->position);
+    b->ops->linear(b, x, tensor_rows(v->patches, 0, n), v->weights->embedder, v->weights->embedder_bias,
+                   EPI_NONE, ADD);
+}
+
+static void block(struct vision *v, const struct vit_block *w, int tiles)
+{
+    const struct ops *ops = v->backend->ops;
+    struct backend *b = v->backend;
+    int64_t n = vision_patches(v);
+    int heads = v->config->vit.heads, width = v->config->vit.hidden;
+    struct tensor x = tensor_rows(v->x, 0, n), u = tensor_rows(v->u, 0, n), a = tensor_rows(v->a, 0, n);
+    struct tensor qkv = tensor_rows(v->qkv, 0, n), m = tensor_rows(v->m, 0, n);
+
+    ops->layernorm(b, u, x, w->norm1, w->norm1_bias, norm_eps);
+    ops->linear(b, qkv, u, w->qkv, w->qkv_bias, EPI_NONE, SET);
+    ops->rotate(b, tensor_cols(qkv, 0, 2 * width), v->rotary, 2 * heads);
+    ops->attend_tiles(b, a, qkv, heads, 1);
+    ops->linear(b, x, a, w->proj, w->proj_bias, EPI_NONE, ADD);
+
+    ops->layernorm(b, u, x, w->norm2, w->norm2_bias, norm_eps);
+    ops->linear(b, m, u, w->fc1, w->fc1_bias, EPI_GELU_TANH, SET);
+    ops->linear(b, x, m, w->fc2, w->fc2_bias, EPI_NONE, ADD);
+}
+
+/* The same memory, `by` rows as one. */
+static struct tensor joined(struct tensor t, int64_t by)
+{
+    return (struct tensor){t.data, t.dtype, t.rows / by, t.cols * by, t.stride * by};
+}
+
+static void merge(struct vision *v, int tiles)
+{
+    const struct ops *ops = v->backend->ops;
+    struct backend *b = v->backend;
+    const struct vision_weights *w = v->weights;
+    int64_t n = vision_patches(v), tokens = vision_tokens(v);
+    struct tensor u = tensor_rows(v->u, 0, n), p = tensor_rows(v->p, 0, tokens);
+    ops->layernorm(b, u, tensor_rows(v->x, 0, n), w->norm, w->norm_bias, norm_eps);
+    ops->linear(b, p, joined(u, n / tokens), w->up, w->up_bias, EPI_GELU, SET);
+    ops->linear(b, tensor_rows(v->rows, 0, tokens), p, w->down, w->down_bias, EPI_NONE, SET);
+}
+
+const struct tower tower_qwen = {.place = place, .embed = embed, .block = block, .project = merge};

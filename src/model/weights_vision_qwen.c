@@ -1,0 +1,77 @@
+/* weights_vision_qwen.c - tensors of Qwen3.5's tower and merger; see weights.h. */
+#include "model/weights_impl.h"
+
+#include <stdio.h>
+
+/* A tensor of the tower: beside a language model called model.visual.X, in older files visual.X. */
+static const char *name_of(const struct binder *x, const char *part)
+{
+    static _Thread_local char name[160];
+    bool older = !safetensors_find(x->s, "model.visual.pos_embed.weight") &&
+                 safetensors_find(x->s, "visual.pos_embed.weight");
+    snprintf(name, sizeof name, "%svisual.%s", older ? "" : "model.", part);
+    return name;
+}
+
+static const char *block_name(const struct binder *x, int block, const char *part)
+{
+    char inside[96];
+    snprintf(inside, sizeof inside, "blocks.%d.%s", block, part);
+    return name_of(x, inside);
+}
+
+static struct tensor vector(struct binder *x, const char *part, int64_t n)
+{
+    return binder_vector(x, name_of(x, part), n);
+}
+
+static void bind_block(struct binder *x, int i, struct vit_block *w)
+{
+    int64_t width = x->c->vit.hidden, mlp = x->c->vit.mlp;
+    w->norm1 = binder_vector(x, block_name(x, i, "norm1.weight"), width);
+    w->norm1_bias = binder_vector(x, block_name(x, i, "norm1.bias"), width);
+    w->qkv = binder_matrix(x, ROLE_OTHER, block_name(x, i, "attn.qkv.weight"), 3 * width, width);
+    w->qkv_bias = binder_vector(x, block_name(x, i, "attn.qkv.bias"), 3 * width);
+    w->proj = binder_matrix(x, ROLE_OTHER, block_name(x, i, "attn.proj.weight"), width, width);
+    w->proj_bias = binder_vector(x, block_name(x, i, "attn.proj.bias"), width);
+    w->norm2 = binder_vector(x, block_name(x, i, "norm2.weight"), width);
+    w->norm2_bias = binder_vector(x, block_name(x, i, "norm2.bias"), width);
+    w->fc1 = binder_matrix(x, ROLE_OTHER, block_name(x, i, "mlp.linear_fc1.weight"), mlp, width);
+    w->fc1_bias = binder_vector(x, block_name(x, i, "mlp.linear_fc1.bias"), mlp);
+    w->fc2 = binder_matrix(x, ROLE_OTHER, block_name(x, i, "mlp.linear_fc2.weight"), width, mlp);
+    w->fc2_bias = binder_vector(x, block_name(x, i, "mlp.linear_fc2.bias"), width);
+}
+
+/* The kernel [W, 3, frames, patch, patch] of a convolution whose patches do not overlap, as a matrix. */
+static struct weight *bind_embedder(struct binder *x)
+{
+    const struct vit_config *v = &x->c->vit;
+    int64_t cols = (int64_t)3 * v->frames * v->patch * v->patch;
+    const struct st_tensor *t = binder_take_shape(x, name_of(x, "patch_embed.proj.weight"),
+                                                  SHAPE(v->hidden, 3, v->frames, v->patch, v->patch));
+    if (!t)
+        return NULL;
+    struct stored m = binder_plain(t, v->hidden, cols);
+    struct weight *w = binder_weight(x, ROLE_OTHER, &m);
+    binder_done(x, t);
+    return w;
+}
+
+void binder_vision_qwen(struct binder *x, struct vision_weights *w)
+{
+    const struct vit_config *v = &x->c->vit;
+    int64_t places = (int64_t)v->table_side * v->table_side, width = v->hidden;
+    w->embedder = bind_embedder(x);
+    w->embedder_bias = vector(x, "patch_embed.proj.bias", width);
+    w->position = binder_upload(x, binder_take_shape(x, name_of(x, "pos_embed.weight"), SHAPE(places, width)),
+                                DT_F32, places, width);
+    for (int i = 0; i < v->blocks; i++)
+        bind_block(x, i, &w->blocks[i]);
+    w->norm = vector(x, "merger.norm.weight", width);
+    w->norm_bias = vector(x, "merger.norm.bias", width);
+    w->up = binder_matrix(x, ROLE_OTHER, name_of(x, "merger.linear_fc1.weight"), v->projector, 4 * width);
+    w->up_bias = vector(x, "merger.linear_fc1.bias", v->projector);
+    w->down =
+        binder_matrix(x, ROLE_OTHER, name_of(x, "merger.linear_fc2.weight"), x->c->lm.hidden, v->projector);
+    w->down_bias = vector(x, "merger.linear_fc2.bias", x->c->lm.hidden);
+}

@@ -1,0 +1,148 @@
+/* t_chat_qwen.c - conversations in the layout of Qwen3.5 against what Jinja2 renders
+ * (tests/golden/chat/qwen.json, tests/reference/make_chat_qwen.py and chat_template_qwen.jinja): byte for
+ * byte, with up to four pictures a message, calls and results; and which texts may become added tokens. */
+#include "check.h"
+#include "talk.h"
+
+#include "text/chat_qwen.h"
+
+static json_t *golden;
+
+static const json_t *cases(void)
+{
+    golden = golden ? golden : json_load_file("tests/golden/chat/qwen.json", 0, NULL);
+    assert_non_null(golden);
+    return json_object_get(golden, "cases");
+}
+
+/* The rendered text, and how many marks stand in segments where they are recognised. */
+static char *render(const struct chat_conversation *c, bool json_values, int *marks, struct err *e)
+{
+    static const char image[] = "<|vision_start|><|image_pad|><|vision_end|>";
+    static const char *const names[] = {"<|endoftext|>",    "<|im_start|>",   "<|im_end|>",
+                                        "<|vision_start|>", "<|vision_end|>", "<|image_pad|>",
+                                        "<tool_call>",      "</tool_call>",   "<tool_response>",
+                                        "</tool_response>", "<think>",        "</think>"};
+    struct template_traits traits = {.json_values = json_values};
+    struct layout l = layout_new();
+    struct buf out;
+    buf_init(&out, 1 << 20);
+    *marks = 0;
+    int rc = qwen_layout(&l, c, &traits, e);
+    for (int i = 0; i < l.n && rc == 0; i++) {
+        const struct layout_segment *s = &l.segments[i];
+        buf_puts(&out, s->image ? image : "");
+        *marks += s->image ? 3 : 0;
+        buf_put(&out, l.texts.data + s->at, s->len);
+        for (size_t at = 0; s->special && at < s->len; at++)
+            for (size_t k = 0; k < sizeof names / sizeof *names; k++)
+                *marks += s->len - at >= strlen(names[k]) &&
+                          !memcmp(l.texts.data + s->at + at, names[k], strlen(names[k]));
+    }
+    char *text = rc ? NULL : buf_take(&out);
+    buf_free(&out);
+    layout_free(&l);
+    return text;
+}
+
+static void check_case(const json_t *v, const char *key, bool json_values)
+{
+    struct err e = ERR_INIT;
+    struct talk *t = talk_read(v);
+    int marks;
+    const char *want = json_string_value(json_object_get(v, key));
+    char *got = render(&t->c, json_values, &marks, &e);
+    if (!got || strcmp(got, want) != 0)
+        fail_msg("%s:\n%s\ninstead of\n%s\n", json_string_value(json_object_get(v, "name")),
+                 got ? got : e.text, want);
+    if (!json_values && marks != json_integer_value(json_object_get(v, "marks")))
+        fail_msg("%s: %d marks instead of %lld in\n%s", json_string_value(json_object_get(v, "name")), marks,
+                 (long long)json_integer_value(json_object_get(v, "marks")), got);
+    free(got);
+    talk_free(t);
+}
+
+static void t_text(void **state)
+{
+    (void)state;
+    size_t i;
+    json_t *v;
+    int other = 0;
+    json_array_foreach(cases(), i, v)
+    {
+        check_case(v, "rendered", false);
+        if (json_object_get(v, "json")) {
+            check_case(v, "json", true);
+            other++;
+        }
+    }
+    check_note("%zu conversations, %d of them other in later templates", i, other);
+    assert_true(i > 300 && other > 30);
+}
+
+static void refuses(struct chat_message *messages, int n, const char *naming)
+{
+    struct err e = ERR_INIT;
+    struct chat_conversation c = {.messages = messages, .n = n};
+    int marks;
+    assert_null(render(&c, false, &marks, &e));
+    assert_non_null(strstr(e.text, naming));
+}
+
+static void t_refused(void **state)
+{
+    (void)state;
+    struct image im = {0};
+    struct chat_part text = {.text = "a"}, wrapped = {.text = " <tool_response>\nx\n</tool_response> "},
+                     image = {.image = &im};
+    struct chat_message a[] = {{CHAT_USER, &text, 1}, {CHAT_SYSTEM, &text, 1}};
+    refuses(a, 2, "message 2");
+    struct chat_message b[] = {{CHAT_USER, &wrapped, 1}, {CHAT_ASSISTANT, &text, 1}};
+    refuses(b, 2, "no message is a question");
+    struct chat_message c[] = {{CHAT_SYSTEM, &image, 1}, {CHAT_USER, &text, 1}};
+    refuses(c, 2, "only a user's message");
+}
+
+/* The way published files write this. */
+static const char block[] =
+    "{%- if tools and tools is iterable and tools is not mapping %}\n"
+    "    {{- '<|im_start|>system\\n' }}\n    {{- \"# Tools\\n<tools>\" }}\n"
+    "    {%- for tool in tools %}\n        {{- \"\\n\" }}\n        {{- tool | tojson }}\n"
+    "    {%- endfor %}\n    {{- \"\\n</tools>\" }}\n    {{- '\\n\\nIt\\'s so.' }}\n"
+    "    {%- if messages[0].role == 'system' %}\n";
+
+static void t_sentences(void **state)
+{
+    (void)state;
+    struct buf before, after;
+    buf_init(&before, 1 << 12);
+    buf_init(&after, 1 << 12);
+    assert_true(template_read_qwen_tools(block, &before, &after));
+    buf_putc(&before, 0);
+    buf_putc(&after, 0);
+    assert_string_equal(before.data, "# Tools\n<tools>");
+    assert_string_equal(after.data, "\n</tools>\n\nIt's so.");
+    for (size_t n = 0; n < sizeof block - 60; n++) { /* cut anywhere before the loop's end */
+        char *part = xasprintf("%.*s", (int)n, block);
+        buf_clear(&before);
+        buf_clear(&after);
+        assert_false(template_read_qwen_tools(part, &before, &after));
+        free(part);
+    }
+    buf_free(&before);
+    buf_free(&after);
+}
+
+static const struct CMUnitTest tests[] = {
+    CLAIM("hundreds of conversations are rendered byte for byte, and only the template's marks are marks",
+          t_text),
+    CLAIM("the sentences around tools are read from a model's own template", t_sentences),
+    CLAIM("what the published template refuses is refused", t_refused),
+};
+
+int main(int argc, char **argv)
+{
+    int rc = check_main(argc, argv, tests, sizeof tests / sizeof *tests);
+    json_decref(golden);
+    return rc;
+}
