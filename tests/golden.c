@@ -112,6 +112,19 @@ float golden_sign(uint64_t column, int64_t c)
     return golden_mixed(column, "signs", c) >> 63 ? -1.0f : 1.0f;
 }
 
+void golden_picture(struct image *im, int w, int h, int kind)
+{
+    assert_int_equal(image_alloc(im, w, h, NULL), 0);
+    for (size_t n = 0; n < 3 * (size_t)w * (size_t)h; n++) {
+        size_t i = kind == 2 ? n / (3 * (size_t)w) / 5 * (size_t)w + n / 3 % (size_t)w / 7 : n;
+        uint64_t z = (i + 1) * 0x9e3779b97f4a7c15u;
+        z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+        z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+        uint8_t v = (uint8_t)((z ^ z >> 31) >> 56);
+        im->rgb[n] = kind == 1 ? (uint8_t)(v % 2 * 255) : v;
+    }
+}
+
 /* ---- the checkpoint -------------------------------------------------------------------------- */
 
 static int64_t count_of(const json_t *tensor)

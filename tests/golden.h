@@ -11,6 +11,7 @@
 #include "place.h"
 
 #include "base/file.h"
+#include "base/image.h"
 
 #include <jansson.h>
 #include <stddef.h>
@@ -44,6 +45,9 @@ void golden_draw(uint64_t seed, const char *name, int64_t first, int64_t n, int6
 uint64_t golden_mixed(uint64_t seed, const char *name, int64_t i);
 /* +1 or -1 for column c of the sums. */
 float golden_sign(uint64_t column, int64_t c);
+
+/* The picture that make_qwen_picture.py draws; the caller frees it with image_free. */
+void golden_picture(struct image *im, int w, int h, int kind);
 
 /* Writes config.json and model.safetensors (bf16) into a folder of its own. */
 void golden_checkpoint(struct golden *g);

@@ -2,6 +2,7 @@
  * resize of bytes (tests/golden/qwen_picture, tests/reference/make_qwen_picture.py): sizes, resized bytes
  * and patches as hashes, nothing off by a bit. */
 #include "check.h"
+#include "golden.h"
 
 #include "base/clock.h"
 #include "base/sha256.h"
@@ -55,20 +56,6 @@ static void t_sizes(void **state)
     check_note("%zu sizes", i);
 }
 
-/* The picture that make_qwen_picture.py draws. */
-static void draw(struct image *im, int w, int h, int kind)
-{
-    assert_int_equal(image_alloc(im, w, h, NULL), 0);
-    for (size_t n = 0; n < 3 * (size_t)w * (size_t)h; n++) {
-        size_t i = kind == 2 ? n / (3 * (size_t)w) / 5 * (size_t)w + n / 3 % (size_t)w / 7 : n;
-        uint64_t z = (i + 1) * 0x9e3779b97f4a7c15u;
-        z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-        z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-        uint8_t v = (uint8_t)((z ^ z >> 31) >> 56);
-        im->rgb[n] = kind == 1 ? (uint8_t)(v % 2 * 255) : v;
-    }
-}
-
 static void has_hash(const void *data, size_t n, const json_t *row, const char *what)
 {
     char hex[65];
@@ -89,7 +76,7 @@ static void t_pictures(void **state)
         struct image im;
         int wide = number(row, "wide"), high = number(row, "high");
         size_t n = (size_t)wide * (size_t)high;
-        draw(&im, number(row, "w"), number(row, "h"), number(row, "kind"));
+        golden_picture(&im, number(row, "w"), number(row, "h"), number(row, "kind"));
         has_hash(im.rgb, 3 * (size_t)im.w * (size_t)im.h, row, "drawn");
         uint8_t *resized = xmalloc(3, n);
         resize8(&im, wide, high, i % 2 ? pool : NULL, resized);
@@ -111,7 +98,7 @@ static void t_speed(void **state)
 {
     (void)state;
     struct image im;
-    draw(&im, 1920, 1080, 2);
+    golden_picture(&im, 1920, 1080, 2);
     struct model_config c = config(65536, 16777216);
     struct tile_grid g = preprocess_grid(&c, im.w, im.h);
     assert_int_equal(preprocess_tokens(&g), 2040);

@@ -17,8 +17,9 @@ struct bench {
     const char *section;              /* "all" or one of them */
     int weights_in, weights, state, kv; /* enum weights_in, weight_storage, state_storage, kv_storage */
     bool weight_cache, f32;
-    size_t state_memory; /* 0: what the weights leave */
-    int threads, repeat; /* repeat: least number of runs of each figure */
+    size_t state_memory;        /* 0: what the weights leave */
+    int threads, repeat;        /* repeat: least number of runs of each figure */
+    int min_pixels, max_pixels; /* of a picture; 0: what the files say */
     bool json;
     bool brief; /* measure the limits to some percent, in a quarter of a second */
     struct pool *pool;

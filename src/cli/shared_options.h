@@ -12,7 +12,7 @@
 
 #define MODEL_SETTINGS                                                                                       \
     const char *model, *device, *isa;                                                                        \
-    int threads, weights_in, weights, state, kv;                                                             \
+    int threads, weights_in, weights, state, kv, min_pixels, max_pixels;                                     \
     bool weight_cache, f32;                                                                                  \
     size_t state_memory
 
@@ -27,6 +27,7 @@
      "CPU threads for the model, 0 for one per core", "HOLORUN_THREADS", .show = OPTION_MORE},               \
     WEIGHTS_OPTIONS(T),                                                                                      \
     STATE_OPTION(T),                                                                                         \
+    PIXEL_OPTIONS(T),                                                                                        \
     {"state-memory", 0, OPTION_SIZE, offsetof(T, state_memory), "SIZE", 0, 0, NULL,                          \
      "memory for the states of all sessions, as 24G; default on a GPU: what the weights leave, idle states " \
      "are spilled to host memory", "HOLORUN_STATE_MEMORY", .show = OPTION_MORE},                             \
@@ -74,6 +75,16 @@
      "copy the weights to memory, or mmap the files and read them in place; auto copies when they fit", \
      "HOLORUN_WEIGHTS_IN", .show = OPTION_MORE}
 
+/* int min_pixels, max_pixels; */
+#define PIXEL_OPTIONS(T)                                                                                     \
+    {"max-pixels", 0, OPTION_INT, offsetof(T, max_pixels), "N", 0, 1 << 28, "0",                             \
+     "reduce larger pictures to so many pixels, for models with a canvas of any size (Qwen3.5, Holo 3): a "  \
+     "tower's time grows with their square; 0: what the model's files say. Example: 786432",                 \
+     "HOLORUN_MAX_PIXELS", .show = OPTION_MORE},                                                             \
+    {"min-pixels", 0, OPTION_INT, offsetof(T, min_pixels), "N", 0, 1 << 28, "0",                             \
+     "enlarge smaller pictures to so many pixels, which helps reading small text. Example: 1843200",         \
+     "HOLORUN_MIN_PIXELS", .show = OPTION_MORE}
+
 /* int state; */
 #define STATE_OPTION(T)                                                                                      \
     {"state", 0, OPTION_CHOICE, offsetof(T, state), "fp32|fp16", 0, 0, "fp32",                               \
@@ -85,7 +96,8 @@
     {.dir = (S).model, .device = (S).device, .isa = (S).isa, .threads = (S).threads, .f32 = (S).f32,         \
      .weights_in = (enum weights_in)(S).weights_in, .weights = (enum weight_storage)(S).weights,             \
      .cache = (S).weight_cache, .state = (enum state_storage)(S).state, .kv = (enum kv_storage)(S).kv,       \
-     .state_memory = (S).state_memory, .progress = bar_loading}
+     .state_memory = (S).state_memory, .min_pixels = (S).min_pixels, .max_pixels = (S).max_pixels,           \
+     .progress = bar_loading}
 
 /* const char *display, *view; bool cursor; */
 #define SCREEN_OPTIONS(T)                                                                                    \

@@ -291,7 +291,7 @@ static int read_words(struct job *j, struct recorded_line *l, int argc, char **a
     static const char *const taken[] = {
         "model",         "device",       "isa",    "weights",    "weights-in", "f32",          "dialect",
         "state",         "view",         "cursor", "settle-min", "settle-max", "settle-quiet", "key-delay",
-        "keymap-settle", "observe-only", "kv",     "hide",       NULL};
+        "keymap-settle", "observe-only", "kv",     "hide",       "min-pixels", "max-pixels",   NULL};
     const char *name;
     int n = recorded_name(&replay_command, &j->s, argc, argv, &name, e);
     if (n >= 0 && j->s.verify == j->s.actions)

@@ -138,6 +138,10 @@ int64_t config_kv_cols(const struct lm_config *c,
                        enum dtype kv);           /* elements of a row of keys, or values, of that type */
 int config_proj_rows(const struct lm_config *c); /* 2 * H * P + 2 * G * N + H */
 
+/* Bounds of a picture's pixels instead of the files', 0: as it is.  -1: the model's tower has no such
+ * bounds, or they leave no canvas. */
+int config_limit_pixels(struct model_config *c, int least, int most, struct err *e);
+
 /* Patches on a side of a tile, and language tokens of a tile. */
 int config_grid(const struct model_config *c);
 int config_tile_tokens(const struct model_config *c);

@@ -272,6 +272,25 @@ static void read_language(struct reader *config, struct reader *r, struct lm_con
         reader_bool(reader_get(config, "tie_word_embeddings") ? config : r, "tie_word_embeddings", false);
 }
 
+int config_limit_pixels(struct model_config *c, int least, int most, struct err *e)
+{
+    struct vit_config *v = &c->vit;
+    int cell = v->patch * v->merge * v->patch * v->merge;
+    if (!least && !most)
+        return 0;
+    if (!c->vision || c->family != FAMILY_QWEN35)
+        return err_set(e, ERR_USAGE,
+                       "--min-pixels and --max-pixels are for models whose pictures have any size");
+    v->max_pixels = most ? most : v->max_pixels > least ? v->max_pixels : least;
+    v->min_pixels = least ? least : v->min_pixels < v->max_pixels ? v->min_pixels : v->max_pixels;
+    if (v->max_pixels < cell || v->min_pixels > v->max_pixels)
+        return err_set(e, ERR_USAGE,
+                       "pictures cannot have at least %d and at most %d pixels; %d make one token",
+                       v->min_pixels, v->max_pixels, cell);
+    v->max_patches = v->max_pixels / (v->patch * v->patch);
+    return 0;
+}
+
 void config_read_qwen(struct reader *config, struct reader *pre, struct model_config *c)
 {
     int kind = find_kind(config);

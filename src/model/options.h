@@ -47,7 +47,9 @@ struct engine_options {
     enum kv_storage kv;
     bool any_drift; /* fp16 states are used without measuring their drift */
     bool cache;     /* quantized weights are kept in a file that the next start maps */
-    size_t memory;  /* bytes that may be used, which decides weights_in; 0: free memory */
+    /* bounds of a picture's pixels instead of those of the model's files; 0: the files' */
+    int min_pixels, max_pixels;
+    size_t memory; /* bytes that may be used, which decides weights_in; 0: free memory */
     /* seed of synthetic weights, of which the files give only the shapes; 0: weights are read */
     uint64_t random;
     /* bytes for states and checkpoints of sessions; 0: what the weights leave of a device's memory, and no

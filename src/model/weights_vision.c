@@ -74,10 +74,6 @@ static void bind_block(struct binder *x, int i, struct vit_block *w)
 
 void binder_vision(struct binder *x, struct vision_weights *w)
 {
-    if (x->c->family == FAMILY_QWEN35) {
-        binder_fail(x, "the vision tower of this family is not implemented");
-        return;
-    }
     const struct vit_config *v = &x->c->vit;
     if (x->c->family == FAMILY_QWEN35) {
         binder_vision_qwen(x, w);

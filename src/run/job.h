@@ -30,6 +30,7 @@ struct run_settings {
     bool weight_cache, cursor, f32, force_answer, report, dry_run, log_tokens, json, quiet, verbose;
     bool pause_on_human;
     size_t state_memory;
+    int min_pixels, max_pixels;
     const char *policy, *confirm;
     double confirm_timeout;
     bool observe_only, redact_frames;

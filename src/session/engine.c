@@ -244,6 +244,7 @@ struct engine *engine_open(const struct engine_options *o, struct err *e)
     g->act = g->types.act;
     g->round8 = o->round8;
     if (config_load(&g->config, o->dir, e) || check_family(g, o, e) ||
+        config_limit_pixels(&g->config, o->min_pixels, o->max_pixels, e) ||
         !(g->tokenizer = tokenizer_open(o->dir, e)))
         goto fail;
     g->traits = template_traits_of(o->dir);

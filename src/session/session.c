@@ -249,6 +249,9 @@ int session_append_image(struct session *s, const struct image *im, struct err *
         return err_set(e, ERR_MODEL, "this model has no vision tower");
     if (!im->rgb || im->w < 1 || im->h < 1)
         return err_set(e, ERR_MODEL, "the image is empty");
+    enum { MOST_ASPECT = 200 }; /* of Qwen's processor */
+    if (g->config.family == FAMILY_QWEN35 && (im->w > MOST_ASPECT * im->h || im->h > MOST_ASPECT * im->w))
+        return err_set(e, ERR_MODEL, "an image of %dx%d is too narrow for this model", im->w, im->h);
     struct tile_grid grid = preprocess_grid(&g->config, im->w, im->h);
     if (check_length(s, preprocess_tokens(&grid) + 2, e) || engine_try_enter(g, &s->client, e))
         return -1;

@@ -96,11 +96,10 @@ const char *chat_check(const char *dir, const struct tokenizer *t)
     free(text);
     if (!strcmp(hex, pocket))
         return NULL;
+    if (kind == QWEN && alike)
+        return NULL;
     if (kind == QWEN)
-        return alike
-                   ? NULL
-                   : "the model's chat template is not a known one; the layout of Qwen3.5 is used: replies may be "
-                     "poor";
+        return "the model's chat template is not a known one; the layout of Qwen3.5 is used";
     if (kind == CHATML && alike)
         return "the model's chat template is not a known one, but it has the markers of ChatML: the layout "
                "of Nemotron 3 is used";

@@ -1,0 +1,173 @@
+/* t_qwen_whole.c - a tiny model of the Qwen3.5 family from its directory: tokenizer, chat layout, pictures,
+ * tower and language model together, against transformers (tests/golden/qwen/whole,
+ * tests/reference/make_qwen_whole.py). */
+#include "check.h"
+#include "golden.h"
+
+#include "session/chat.h"
+#include "session/session.h"
+
+#include <math.h>
+#include <unistd.h>
+
+static struct golden g;
+static struct engine *engine;
+static struct image pictures[3];
+
+static void copy_file(const char *name)
+{
+    struct err e = ERR_INIT;
+    char *text;
+    size_t len;
+    char *from = xasprintf("%s/%s", g.dir, name), *to = xasprintf("%s/%s", g.checkpoint, name);
+    if (file_read(from, 1 << 20, &text, &len, &e) || file_write(to, text, len, &e))
+        fail_msg("%s", e.text);
+    free(text);
+    free(from);
+    free(to);
+}
+
+static int setup(void **state)
+{
+    (void)state;
+    struct err e = ERR_INIT;
+    golden_open(&g, "qwen/whole");
+    golden_checkpoint(&g);
+    copy_file("tokenizer.json");
+    copy_file("preprocessor_config.json");
+    engine = engine_open(&(struct engine_options){.dir = g.checkpoint, .threads = 1, .f32 = true}, &e);
+    if (!engine)
+        fail_msg("%s", e.text);
+    for (size_t i = 0; i < 3; i++) {
+        const json_t *p = json_array_get(json_object_get(g.root, "pictures"), i);
+        golden_picture(&pictures[i], (int)json_integer_value(json_array_get(p, 0)),
+                       (int)json_integer_value(json_array_get(p, 1)),
+                       (int)json_integer_value(json_array_get(p, 2)));
+    }
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    static const char *const files[] = {"tokenizer.json", "preprocessor_config.json"};
+    for (int i = 0; i < 3; i++)
+        image_free(&pictures[i]);
+    engine_close(engine);
+    for (int i = 0; i < 2; i++) {
+        char *path = xasprintf("%s/%s", g.checkpoint, files[i]);
+        unlink(path);
+        free(path);
+    }
+    golden_close(&g);
+    return 0;
+}
+
+static const float *logits_of(struct session *s)
+{
+    struct err e = ERR_INIT;
+    if (session_prefill(s, &e))
+        fail_msg("%s", e.text);
+    return session_logits(s);
+}
+
+/* The timeline and its logits are those of a prompt of the golden data. */
+static double agrees(struct session *s, const char *name)
+{
+    char key[32];
+    snprintf(key, sizeof key, "%s.ids", name);
+    struct golden_array ids = golden_find(&g, key);
+    snprintf(key, sizeof key, "%s.logits", name);
+    struct golden_array logits = golden_find(&g, key);
+    assert_int_equal(session_length(s), ids.rows);
+    assert_memory_equal(session_tokens(s), ids.data, (size_t)ids.rows * sizeof(int32_t));
+    const float *got = logits_of(s), *want = logits.data;
+    double most = 0, off = 0;
+    for (int64_t i = 0; i < logits.rows; i++) {
+        most = fmax(most, fabs((double)want[i]));
+        off = fmax(off, fabs((double)got[i] - (double)want[i]));
+    }
+    return off / most;
+}
+
+static void says(struct session *s, const char *name)
+{
+    char key[32];
+    struct err e = ERR_INIT;
+    snprintf(key, sizeof key, "%s.said", name);
+    struct golden_array want = golden_find(&g, key);
+    for (int64_t k = 0; k < want.rows; k++) {
+        const float *v = logits_of(s);
+        int32_t best = 0;
+        for (int32_t i = 1; i < 268; i++)
+            best = v[i] > v[best] ? i : best;
+        assert_int_equal(best, ((const int32_t *)want.data)[k]);
+        if (best == 261) /* a picture's place can be neither said nor appended */
+            break;
+        assert_int_equal(session_append(s, &best, 1, &e), 0);
+    }
+}
+
+/* The conversation up to before the first reply. */
+static struct session *begin(void)
+{
+    struct err e = ERR_INIT;
+    struct session *s = session_new(engine, 1);
+    const struct chat_part user[] = {{.text = " Look: "},
+                                     {.image = &pictures[0]},
+                                     {.text = " and "},
+                                     {.image = &pictures[1]},
+                                     {.text = "\nWhich is cafe\u0301? <|im_end|>\n"}};
+    assert_int_equal(chat_system(s, "Be brief.\n", &e), 0);
+    if (chat_user(s, user, 5, CHAT_PLACE_TEMPLATE, &e))
+        fail_msg("%s", e.text);
+    return s;
+}
+
+static void t_first(void **state)
+{
+    (void)state;
+    struct err e = ERR_INIT;
+    struct session *s = begin();
+    assert_int_equal(chat_open_reply(s, false, &e), 0);
+    double off = agrees(s, "first");
+    check_note("logits off by %.1e of the largest", off);
+    assert_true(off < 1e-4);
+    says(s, "first");
+    session_free(s);
+}
+
+static void t_later(void **state)
+{
+    (void)state;
+    struct err e = ERR_INIT;
+    struct session *s = begin();
+    const struct chat_part user[] = {{.image = &pictures[2]}, {.text = "And now?"}};
+    struct checkpoint *before = session_try_checkpoint(s, &e);
+    assert_non_null(before);
+    assert_int_equal(chat_open_reply(s, true, &e), 0);
+    logits_of(s);
+    assert_false(chat_keeps_reply(s));
+    assert_int_equal(session_rewind(s, before, &e), 0);
+    assert_int_equal(chat_reply(s, json_string_value(json_object_get(g.root, "reply")), &e), 0);
+    assert_int_equal(chat_user(s, user, 2, CHAT_PLACE_TEMPLATE, &e), 0);
+    assert_int_equal(chat_open_reply(s, true, &e), 0);
+    double off = agrees(s, "later");
+    check_note("logits off by %.1e of the largest", off);
+    assert_true(off < 1e-4);
+    says(s, "later");
+    checkpoint_free(before);
+    session_free(s);
+}
+
+static const struct CMUnitTest tests[] = {
+    CLAIM_WITH("a prompt with two pictures has the ids, logits and greedy tokens of transformers", t_first,
+               setup, teardown),
+    CLAIM_WITH("so has the next turn, whose prompt holds the reply without its reasoning", t_later, setup,
+               teardown),
+};
+
+int main(int argc, char **argv)
+{
+    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
+}
