@@ -130,9 +130,97 @@ static void t_rules(void **state)
         check_rules(names[i]);
 }
 
+/* ---- at the published size ----------------------------------------------------------------------------- */
+
+static const struct delta_shape published = {2, 4, 128, 128, 4, 64};
+
+/* Random inputs of T tokens, equal for equal seeds: flat ones have equal keys and a beta of 1. */
+static struct inputs random_inputs(struct backend *b, const struct delta_shape *s, enum dtype act, int64_t T,
+                                   bool flat)
+{
+    struct inputs x = {b->ops->alloc(b, act, T, 2 * s->key_heads * s->key + s->value_heads * s->value),
+                       b->ops->alloc(b, DT_F32, T, 2 * s->value_heads),
+                       b->ops->alloc(b, DT_F32, (int64_t)s->value_heads * s->key, s->value),
+                       b->ops->alloc(b, act, T, (int64_t)s->value_heads * s->value)};
+    uint64_t seed = (uint64_t)T + flat;
+    struct tensor *parts[] = {&x.v, &x.gates, &x.state};
+    for (int p = 0; p < 3; p++)
+        for (int64_t r = 0; r < parts[p]->rows; r++)
+            for (int64_t c = 0; c < parts[p]->cols; c++) {
+                seed = seed * 6364136223846793005u + 1442695040888963407u;
+                float v = (float)(seed >> 40) / 8388608.0f - 1;
+                if (p == 1)
+                    v = c < s->value_heads ? (v > 0.9f ? -60.0f : -0.2f * (v + 1)) : flat ? 1 : (v + 1) / 2;
+                if (p == 0 && flat && r)
+                    tensor_convert(tensor_cols(tensor_rows(x.v, r, 1), c, 1),
+                                   tensor_cols(tensor_rows(x.v, 0, 1), c, 1));
+                else
+                    tensor_convert(tensor_cols(tensor_rows(*parts[p], r, 1), c, 1),
+                                   (struct tensor){&v, DT_F32, 1, 1, 1});
+            }
+    return x;
+}
+
+static double tensors_apart(struct tensor have, struct tensor want)
+{
+    size_t n = (size_t)(want.rows * want.cols);
+    float *a = malloc(n * sizeof *a), *w = malloc(n * sizeof *w);
+    tensor_convert((struct tensor){a, DT_F32, have.rows, have.cols, have.cols}, have);
+    tensor_convert((struct tensor){w, DT_F32, want.rows, want.cols, want.cols}, want);
+    double off = apart(a, (struct golden_array){w, want.rows, want.cols, NULL});
+    free(a);
+    free(w);
+    return off;
+}
+
+static void inputs_free(struct backend *b, struct inputs *x)
+{
+    struct tensor *all[] = {&x->v, &x->gates, &x->state, &x->y};
+    for (int i = 0; i < 4; i++)
+        b->ops->free(b, all[i]);
+}
+
+static void check_size(const char *isa, enum dtype act)
+{
+    static const int64_t lengths[] = {1, 3, 64, 65, 200};
+    struct backend *b = backend_cpu(isa, NULL, NULL), *ref = backend_cpu("ref", NULL, NULL);
+    double worst[2] = {0};
+    for (int k = 0; k < 20; k++) {
+        int64_t T = lengths[k / 4];
+        enum form form = k % 2 ? SCAN : STEPS;
+        struct inputs x = random_inputs(b, &published, act, T, k % 4 / 2),
+                      want = random_inputs(ref, &published, act, T, k % 4 / 2);
+        run_rows(b, &published, &x, form, 0, T);
+        run_rows(ref, &published, &want, STEPS, 0, T);
+        worst[0] = check_worse(worst[0], tensors_apart(x.y, want.y));
+        worst[1] = check_worse(worst[1], tensors_apart(x.state, want.state));
+        inputs_free(b, &x);
+        inputs_free(ref, &want);
+    }
+    check_note("%-10s %s: outputs %.1e, states %.1e of the largest value", isa, dtype_name(act), worst[0],
+               worst[1]);
+    assert_true(worst[0] < (act == DT_F32 ? 1e-5 : 8e-3) && worst[1] < 1e-5);
+    backend_free(b);
+    backend_free(ref);
+}
+
+static void t_sizes(void **state)
+{
+    (void)state;
+    const char *names[8];
+    int n = backend_cpu_list(names, 8);
+    for (int i = 0; i < n; i++) {
+        check_size(names[i], DT_F32);
+        check_size(names[i], DT_BF16);
+    }
+}
+
 static const struct CMUnitTest tests[] = {
     CLAIM("the delta rule equals transformers', token by token, in chunks of any size, cut anywhere",
           t_rules),
+    CLAIM(
+        "heads of 128, flat keys, tokens that forget: steps and chunks of every instruction set are the reference's",
+        t_sizes),
 };
 
 int main(int argc, char **argv)

@@ -10,6 +10,7 @@
  *   kernels_rows.h     norms, sums, copies
  *   kernels_ssm.h      convolution and the state space recurrence
  *   kernels_scan.h     chunked state space scan
+ *   kernels_delta.h    the gated delta rule
  *   kernels_gates.h    gates and norms of Qwen3.5
  *   kernels_attend.h   attention
  *   kernels_moe.h      mixture of experts
@@ -20,6 +21,7 @@
 #include "ops/kernels_attend.h"
 #include "ops/kernels_bytes.h"
 #include "ops/kernels_core.h"
+#include "ops/kernels_delta.h"
 #include "ops/kernels_gates.h"
 #include "ops/kernels_linear.h"
 #include "ops/kernels_moe.h"
@@ -87,6 +89,8 @@ void KERNELS_FILL(struct ops *o)
     o->gated_norm = fast_gated_norm;
     o->add = fast_add;
     o->delta_gates = fast_delta_gates;
+    o->delta_scan = fast_delta_scan;
+    o->delta_step_batch = fast_delta_step_batch;
     o->norm_gate = fast_norm_gate;
     o->norm_rotate = fast_norm_rotate;
     o->gate_heads = fast_gate_heads;
