@@ -1,5 +1,5 @@
 /* random.c - see random.h.  Shapes as Holotron-12B and Nemotron 3 Nano publish them. */
-#include "bench/random.h"
+#include "bench/random_impl.h"
 
 #include "base/file.h"
 #include "base/utf8.h"
@@ -78,17 +78,22 @@ static const char tiny[] =
 static const struct random_special tiny_named[] = {
     {0, "<unk>"}, {1, "<s>"}, {2, "</s>"}, {1024, "<image>"}, {1025, "<img>"}, {1026, "</img>"}, {0, NULL}};
 
+#define QWEN_STOPS "{\"eos_token_id\":[248046,248044]}"
+
 static const struct random_model models[] = {
     {"holotron-12b", holotron, "{\"eos_token_id\":[12]}", "{\"max_num_tiles\":12,\"use_thumbnail\":true}",
      1000, 131072, 16, 128, holotron_named},
     {"holotron4-30b", nano, "{\"eos_token_id\":[11]}", NULL, 1000, 131072, 10, 128, nano_named},
+    {"qwen3.5-0.8b", random_qwen_small, QWEN_STOPS, NULL, 0, 248044, 0, 0, random_qwen_named},
+    {"qwen3.5-4b", random_qwen_middle, QWEN_STOPS, NULL, 0, 248044, 0, 0, random_qwen_named},
+    {"qwen3.5-35b-a3b", random_qwen_experts, QWEN_STOPS, NULL, 0, 248044, 0, 0, random_qwen_named},
     {"tiny", tiny, "{\"eos_token_id\":[12]}", "{\"max_num_tiles\":12,\"use_thumbnail\":true}", 100, 1024, 3,
      8, tiny_named},
 };
 
 const struct random_model *random_find(const char *name, struct err *e)
 {
-    char names[128] = "";
+    char names[256] = "";
     for (size_t i = 0; i < sizeof models / sizeof *models; i++) {
         if (!strcmp(models[i].name, name))
             return &models[i];
@@ -111,23 +116,13 @@ static struct model_config random_config(const struct random_model *m)
 
 /* ---- tensors --------------------------------------------------------------------------------- */
 
-struct listing {
-    random_tensor *fn;
-    void *arg;
-    const char *front; /* of the names of a layer or block, with its number */
-    int number;
-};
-
-static void list(const struct listing *l, const char *name, int dims, const int64_t *shape)
+void random_list(const struct listing *l, const char *name, int dims, const int64_t *shape)
 {
     char whole[128];
     if (l->front)
         snprintf(whole, sizeof whole, "%s%d.%s", l->front, l->number, name);
     l->fn(l->arg, l->front ? whole : name, dims, shape);
 }
-
-#define ADD(l, name, ...)                                                                                    \
-    list(l, name, (int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), (const int64_t[]){__VA_ARGS__})
 
 static void list_mamba(const struct listing *l, const struct lm_config *c)
 {
@@ -201,6 +196,10 @@ void random_tensors(const struct random_model *m, random_tensor *fn, void *arg)
 {
     struct model_config c = random_config(m);
     const struct listing all = {fn, arg, NULL, 0};
+    if (c.family == FAMILY_QWEN35) {
+        random_list_qwen(&c, fn, arg);
+        return;
+    }
     ADD(&all, LM "embeddings.weight", c.lm.vocab, c.lm.hidden);
     for (int i = 0; i < c.lm.layers; i++)
         list_layer(&(struct listing){fn, arg, LM "layers.", i}, &c.lm);
@@ -245,7 +244,8 @@ static void put_words(const struct random_model *m, struct buf *b, bool merges)
 
 static void put_special(struct buf *b, int id, const char *text)
 {
-    buf_printf(b, "%s{\"id\":%d,\"content\":\"%s\",\"special\":true}", id ? "," : "", id, text);
+    buf_printf(b, "%s{\"id\":%d,\"content\":\"%s\",\"special\":true}", b->data[b->len - 1] == '[' ? "" : ",",
+               id, text);
 }
 
 static void put_specials(const struct random_model *m, struct buf *b)
