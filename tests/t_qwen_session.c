@@ -1,0 +1,400 @@
+/* t_qwen_session.c - sessions of the Qwen3.5 family on a tiny random model: states and the rotary position go
+ * back, are copied, saved and batched together; what such a model's directory may hold.
+ *
+ * The pictures' rows are random: a session gets them as if a tower had made them.
+ */
+#include "check.h"
+#include "tiny_model.h"
+
+#include "base/file.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { HIDDEN = 40, IMAGE = 272, COLS = 2, ROWS = 5 };
+
+static struct tiny tiny;
+static struct engine *engine;
+
+static const char config[] =
+    "{\"architectures\":[\"Qwen3_5MoeForConditionalGeneration\"],\"model_type\":\"qwen3_5_moe\","
+    "\"language_model_only\":true,\"tie_word_embeddings\":true,\"text_config\":{\"vocab_size\":288,"
+    "\"hidden_size\":40,\"num_hidden_layers\":4,\"num_attention_heads\":4,\"num_key_value_heads\":2,"
+    "\"head_dim\":16,\"linear_num_key_heads\":2,\"linear_num_value_heads\":4,\"linear_key_head_dim\":8,"
+    "\"linear_value_head_dim\":12,\"linear_conv_kernel_dim\":4,\"num_experts\":5,\"num_experts_per_tok\":2,"
+    "\"moe_intermediate_size\":24,\"shared_expert_intermediate_size\":32,\"eos_token_id\":2,"
+    "\"max_position_embeddings\":4096,\"rope_parameters\":{\"rope_theta\":100,\"partial_rotary_factor\":0.5,"
+    "\"mrope_section\":[2,1,1],\"rope_type\":\"default\"}}}";
+
+static void add(int layer, double mean, double spread, const char *part, const int64_t *shape)
+{
+    char name[128];
+    snprintf(name, sizeof name, "model.language_model.layers.%d.%s", layer, part);
+    tiny_add(&tiny, name, mean, spread, shape);
+}
+
+#define SHAPE(...)                                                                                           \
+    (const int64_t[])                                                                                        \
+    {                                                                                                        \
+        __VA_ARGS__, 0                                                                                       \
+    }
+
+static void add_mixer(int i)
+{
+    if (i % 4 == 3) {
+        add(i, 0, 0.3, "self_attn.q_proj.weight", SHAPE(128, HIDDEN));
+        add(i, 0, 0.3, "self_attn.k_proj.weight", SHAPE(32, HIDDEN));
+        add(i, 0, 0.3, "self_attn.v_proj.weight", SHAPE(32, HIDDEN));
+        add(i, 0, 0.3, "self_attn.o_proj.weight", SHAPE(HIDDEN, 64));
+        add(i, 0, 0.2, "self_attn.q_norm.weight", SHAPE(16));
+        add(i, 0, 0.2, "self_attn.k_norm.weight", SHAPE(16));
+        return;
+    }
+    add(i, 0, 0.3, "linear_attn.in_proj_qkv.weight", SHAPE(80, HIDDEN));
+    add(i, 0, 0.3, "linear_attn.in_proj_z.weight", SHAPE(48, HIDDEN));
+    add(i, 0, 0.3, "linear_attn.in_proj_a.weight", SHAPE(4, HIDDEN));
+    add(i, 0, 0.3, "linear_attn.in_proj_b.weight", SHAPE(4, HIDDEN));
+    add(i, 0, 0.5, "linear_attn.conv1d.weight", SHAPE(80, 1, 4));
+    tiny.f32 = i == 1; /* published files have either */
+    add(i, -1, 1, "linear_attn.A_log", SHAPE(4));
+    add(i, 1, 0.2, "linear_attn.norm.weight", SHAPE(12));
+    tiny.f32 = false;
+    add(i, 0, 0.5, "linear_attn.dt_bias", SHAPE(4));
+    add(i, 0, 0.3, "linear_attn.out_proj.weight", SHAPE(HIDDEN, 48));
+}
+
+/* Experts stacked, or in some layers each with tensors of its own. */
+static void add_experts(int i)
+{
+    char name[64];
+    add(i, 0, 0.3, "mlp.gate.weight", SHAPE(5, HIDDEN));
+    add(i, 0, 0.3, "mlp.shared_expert_gate.weight", SHAPE(1, HIDDEN));
+    add(i, 0, 0.2, "mlp.shared_expert.gate_proj.weight", SHAPE(32, HIDDEN));
+    add(i, 0, 0.2, "mlp.shared_expert.up_proj.weight", SHAPE(32, HIDDEN));
+    add(i, 0, 0.2, "mlp.shared_expert.down_proj.weight", SHAPE(HIDDEN, 32));
+    if (i % 2) {
+        add(i, 0, 0.2, "mlp.experts.gate_up_proj", SHAPE(5, 48, HIDDEN));
+        add(i, 0, 0.2, i == 1 ? "mlp.experts.down_proj" : "mlp.experts.down_proj.weight",
+            SHAPE(5, HIDDEN, 24));
+        return;
+    }
+    for (int k = 0; k < 15; k++) {
+        static const char *const parts[] = {"gate", "up", "down"};
+        snprintf(name, sizeof name, "mlp.experts.%d.%s_proj.weight", k / 3, parts[k % 3]);
+        add(i, 0, 0.2, name, k % 3 == 2 ? SHAPE(HIDDEN, 24) : SHAPE(24, HIDDEN));
+    }
+}
+
+static void make_model(uint64_t seed)
+{
+    tiny_init(&tiny, seed);
+    for (int i = 0; i < tiny.n; i++)
+        free(tiny.tensors[i].data);
+    tiny.n = 0;
+    free(tiny.config);
+    free(tiny.preprocessor);
+    free(tiny.generation);
+    tiny.preprocessor = tiny.generation = NULL;
+    tiny.config = xstrdup(config);
+    tiny_add(&tiny, "model.language_model.embed_tokens.weight", 0, 0.5, SHAPE(288, HIDDEN));
+    tiny_add(&tiny, "model.language_model.norm.weight", 0, 0.2, SHAPE(HIDDEN));
+    for (int i = 0; i < 4; i++) {
+        add(i, 0, 0.2, "input_layernorm.weight", SHAPE(HIDDEN));
+        add(i, 0, 0.2, "post_attention_layernorm.weight", SHAPE(HIDDEN));
+        add_mixer(i);
+        add_experts(i);
+    }
+    tiny_add(&tiny, "mtp.fc.weight", 0, 1, SHAPE(HIDDEN, 2 * HIDDEN));
+}
+
+static int setup(void **state)
+{
+    (void)state;
+    make_model(check_seed());
+    tiny_write(&tiny);
+    engine = tiny_open(&tiny, NULL, 1, false);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    engine_close(engine);
+    tiny_free(&tiny);
+    return 0;
+}
+
+/* ---- sessions ------------------------------------------------------------------------------------------ */
+
+static void append(struct session *s, int first, int n)
+{
+    for (int i = 0; i < n; i++) {
+        int32_t id = 16 + (first * 7 + i * 3) % 256;
+        assert_int_equal(session_append(s, &id, 1, NULL), 0);
+    }
+}
+
+/* A picture of ROWS lines of COLS rows; its positions advance by ROWS. */
+static void look(struct session *s, uint64_t seed)
+{
+    struct tensor rows = {NULL, engine->act, ROWS * COLS, HIDDEN, HIDDEN};
+    float values[ROWS * COLS * HIDDEN];
+    for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
+        seed = seed * 6364136223846793005u + 1442695040888963407u;
+        values[i] = (float)(seed >> 40) / 16777216.0f - 0.5f;
+    }
+    assert_int_equal(state_pool_alloc(&engine->state_pool, &rows, NULL), 0);
+    tensor_convert(rows, (struct tensor){values, DT_F32, ROWS * COLS, HIDDEN, HIDDEN});
+    s->images = realloc(s->images, (size_t)(s->n_images + 1) * sizeof *s->images);
+    s->images[s->n_images++] = (struct image_rows){s->n, rows, COLS};
+    for (int i = 0; i < ROWS * COLS; i++)
+        session_push(s, IMAGE);
+}
+
+static void same(struct session *a, struct session *b)
+{
+    assert_int_equal(session_length(a), session_length(b));
+    assert_memory_equal(session_logits(a), session_logits(b), (size_t)engine_vocab(engine) * sizeof(float));
+    assert_int_equal(a->state.position, b->state.position);
+}
+
+static void t_rewind(void **state)
+{
+    (void)state;
+    struct err e = ERR_INIT;
+    struct session *s = session_new(engine, 1), *straight = session_new(engine, 1);
+    struct session *both[] = {s, straight};
+    for (int i = 0; i < 2; i++) {
+        append(both[i], 1, 30);
+        look(both[i], 5);
+        append(both[i], 2, 7);
+        session_logits(both[i]);
+    }
+    assert_int_equal(s->state.position, 30 + ROWS + 7);
+    struct checkpoint *c = session_checkpoint(s);
+    for (int round = 0; round < 3; round++) {
+        append(s, 50 + round, 9);
+        look(s, 77);
+        append(s, 3, 1 + 80 * round);
+        session_logits(s);
+        assert_int_equal(session_rewind(s, c, &e), 0);
+        assert_int_equal(s->state.position, 42);
+    }
+    for (int i = 0; i < 2; i++) {
+        append(both[i], 9, 3);
+        look(both[i], 6);
+        append(both[i], 4, 20);
+    }
+    same(s, straight);
+    append(s, 5, 1);
+    append(straight, 5, 1);
+    same(s, straight);
+    checkpoint_free(c);
+    session_free(s);
+    session_free(straight);
+}
+
+static void t_copies(void **state)
+{
+    (void)state;
+    struct err e = ERR_INIT;
+    struct session *s = session_new(engine, 1);
+    append(s, 1, 12);
+    look(s, 5);
+    append(s, 2, 5);
+    struct checkpoint *c = session_checkpoint(s);
+    struct session *fork = session_fork(s);
+    append(s, 30, 40);
+    session_logits(s);
+    struct session *branch = session_try_branch(s, c, &e);
+    assert_non_null(branch);
+    append(fork, 9, 6);
+    append(branch, 9, 6);
+    same(fork, branch);
+    assert_int_equal(session_rewind(s, c, &e), 0);
+    append(s, 9, 6);
+    same(fork, s);
+    checkpoint_free(c);
+    session_free(fork);
+    session_free(branch);
+    session_free(s);
+}
+
+static void t_save(void **state)
+{
+    (void)state;
+    struct err e = ERR_INIT;
+    char *path = xasprintf("%s/session", tiny.dir), *data;
+    size_t len;
+    struct session *s = session_new(engine, 11);
+    append(s, 1, 90);
+    look(s, 5);
+    append(s, 2, 5);
+    assert_int_equal(session_save(s, path, &e), 0);
+    struct session *back = session_load(engine, path, &e);
+    if (!back)
+        fail_msg("%s", e.text);
+    for (int i = 0; i < 2; i++) {
+        append(i ? back : s, 9, 6);
+        look(i ? back : s, 8);
+        append(i ? back : s, 4, 2);
+    }
+    same(s, back);
+    session_free(back);
+    session_free(s);
+    assert_int_equal(file_read(path, 1 << 24, &data, &len, NULL), 0);
+    for (size_t at = 0; at < 64; at += 3) {
+        data[at] ^= 16;
+        assert_int_equal(file_write(path, data, len, NULL), 0);
+        assert_null(session_load(engine, path, &e));
+        data[at] ^= 16;
+    }
+    free(data);
+    free(path);
+}
+
+/* Sessions whose positions differ decode together what each decodes alone. */
+static void t_batch(void **state)
+{
+    (void)state;
+    enum { N = 5 };
+    struct session *together[N], *alone[N];
+    for (int i = 0; i < 2 * N; i++) {
+        struct session *s = session_new(engine, 1);
+        (i < N ? together : alone)[i % N] = s;
+        append(s, i % N, 3 + 4 * (i % N));
+        for (int k = 0; k < i % N; k++)
+            look(s, (uint64_t)k);
+        append(s, 9, 2);
+        session_logits(s);
+    }
+    for (int step = 0; step < 20; step++) {
+        for (int i = 0; i < N; i++) {
+            append(together[i], step + i, 1);
+            append(alone[i], step + i, 1);
+        }
+        session_decode_batch(together, N);
+        for (int i = 0; i < N; i++)
+            same(together[i], alone[i]);
+    }
+    for (int i = 0; i < N; i++) {
+        session_free(together[i]);
+        session_free(alone[i]);
+    }
+}
+
+/* ---- directories --------------------------------------------------------------------------------------- */
+
+static void refused(const struct engine_options *o, const char *says)
+{
+    struct err e = ERR_INIT;
+    struct engine *g = engine_open(o, &e);
+    if (g || !strstr(e.text, says))
+        fail_msg("'%s' does not say '%s'", g ? "" : e.text, says);
+}
+
+static void t_directories(void **state)
+{
+    (void)state;
+    struct err e = ERR_INIT;
+    static const char *const needed[] = {"embed_tokens.weight",
+                                         "layers.0.linear_attn.conv1d.weight",
+                                         "layers.1.linear_attn.A_log",
+                                         "layers.3.self_attn.q_norm.weight",
+                                         "layers.2.mlp.experts.4.up_proj.weight",
+                                         "layers.1.mlp.gate.weight"};
+    make_model(1);
+    tiny_write(&tiny);
+    refused(&(struct engine_options){.dir = tiny.dir, .device = "cuda"}, "--device cpu");
+    refused(&(struct engine_options){.dir = tiny.dir, .state = STATE_FP16}, "fp32");
+    tiny_free(&tiny);
+    for (size_t i = 0; i < sizeof needed / sizeof *needed; i++) {
+        char name[128];
+        make_model(1);
+        snprintf(name, sizeof name, "model.language_model.%s", needed[i]);
+        tiny_drop(&tiny, name);
+        tiny_write(&tiny);
+        refused(&(struct engine_options){.dir = tiny.dir}, needed[i]);
+        tiny_free(&tiny);
+    }
+    float logits[2];
+    for (int second = 0; second < 2; second++) { /* a head beside a tied embedding is left out */
+        make_model(1);
+        if (second)
+            tiny_add(&tiny, "lm_head.weight", 0, 1, SHAPE(288, HIDDEN));
+        tiny_write(&tiny);
+        struct engine *g =
+            engine_open(&(struct engine_options){.dir = tiny.dir, .isa = "ref", .threads = 1}, &e);
+        if (!g)
+            fail_msg("%s", e.text);
+        struct session *s = session_new(g, 1);
+        append(s, 1, 3);
+        logits[second] = session_logits(s)[7];
+        session_free(s);
+        engine_close(g);
+        tiny_free(&tiny);
+    }
+    assert_true(logits[0] == logits[1]);
+    make_model(1);
+    tiny_add(&tiny, "model.language_model.layers.0.self_attn.q_proj.weight", 0, 1, SHAPE(4));
+    tiny_write(&tiny);
+    refused(&(struct engine_options){.dir = tiny.dir}, "belongs to no part");
+    tiny_free(&tiny);
+}
+
+/* Weights quantized at the start, and used where they lie in the file. */
+static void t_storage(void **state)
+{
+    (void)state;
+    struct err e = ERR_INIT;
+    float exact[288];
+    static const struct {
+        enum weight_storage weights;
+        enum weights_in in;
+        double most;
+    } ways[] = {{WEIGHTS_AUTO, WEIGHTS_IN_RAM, 0},
+                {WEIGHTS_AUTO, WEIGHTS_IN_MMAP, 0},
+                {WEIGHTS_INT8, WEIGHTS_IN_RAM, 0.5},
+                {WEIGHTS_FP8, WEIGHTS_IN_RAM, 0.9},
+                {WEIGHTS_INT4, WEIGHTS_IN_RAM, 1.2}};
+    make_model(2);
+    tiny_write(&tiny);
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+        struct engine *g = engine_open(&(struct engine_options){.dir = tiny.dir,
+                                                                .weights = ways[i].weights,
+                                                                .weights_in = ways[i].in,
+                                                                .device = "cpu",
+                                                                .threads = 1},
+                                       &e);
+        if (!g)
+            fail_msg("%s", e.text);
+        struct session *s = session_new(g, 1);
+        append(s, 1, 5);
+        const float *logits = session_logits(s);
+        if (i == 0)
+            memcpy(exact, logits, sizeof exact);
+        double off = tiny_distance(exact, logits, 288);
+        check_note("way %zu: %.2f bytes a weight, logits off by %.2g", i, engine_bytes_per_weight(g), off);
+        assert_true(off <= ways[i].most);
+        session_free(s);
+        engine_close(g);
+    }
+    tiny_free(&tiny);
+}
+
+#define WITH(text, fn) CLAIM_WITH(text, fn, setup, teardown)
+
+static const struct CMUnitTest tests[] = {
+    WITH("a rewind goes back to the rotary position, too: what follows has the same bits", t_rewind),
+    WITH("forks and branches after pictures go on where the session was", t_copies),
+    WITH("a saved session goes on with the same bits; damage is refused", t_save),
+    WITH("sessions at different positions decode in a batch what each decodes alone", t_batch),
+    CLAIM("missing and unknown tensors are refused by name; a second head is left out", t_directories),
+    CLAIM("weights mapped or in RAM give the same bits; quantized ones stay near", t_storage),
+};
+
+int main(int argc, char **argv)
+{
+    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
+}
