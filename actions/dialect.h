@@ -28,6 +28,7 @@ enum dialect_syntax { /* selects the parser */
                       SYNTAX_PYAUTOGUI,
                       SYNTAX_POCKET,
                       SYNTAX_FUNCTION,
+                      SYNTAX_XML,
 };
 enum coord_space { /* coords.c */
                    COORD_NORM1000,

@@ -12,6 +12,7 @@
     ROW(openai_computer, "openai-computer.json") ROW(function, "function.json")                        \
     ROW(function_text, "function.txt") ROW(holo1, "holo1.json") ROW(holo1_abs, "holo1-abs.json")       \
     ROW(holo1_text, "holo1.txt") ROW(holo3, "holo3.json") ROW(holo3_text, "holo3.txt")                 \
+    ROW(holo31, "holo31.json") ROW(holo31_text, "holo31.txt")                                          \
     ROW(openai, "openai.json") ROW(pocket, "pocket.json") ROW(pocket_wide, "pocket-wide.json")         \
     ROW(pyautogui, "pyautogui.json") ROW(pyautogui_text, "pyautogui.txt")                              \
     ROW(recording, "recording.json") /* no model's: of src/record/playback.c */                        \
@@ -41,6 +42,6 @@ const char *const *dialect_names(void)
     static const char *const names[] = {"holo3",  "holo1",       "holo1-abs",       "function",
                                         "uitars", "anthropic",   "openai",          "pyautogui",
                                         "pocket", "pocket-wide", "openai-computer", "anthropic-computer",
-                                        NULL};
+                                        "holo31", NULL};
     return names;
 }

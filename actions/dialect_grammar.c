@@ -15,7 +15,6 @@ enum {
     MAX_TITLE = 80,
     MAX_WORDS = 16,
     MAX_OFFERED = 64,
-    MANY = GX_EXACT + 1,
 };
 
 static bool is_json(const struct grammar_builder *l)
@@ -23,8 +22,7 @@ static bool is_json(const struct grammar_builder *l)
     return l->d->syntax != SYNTAX_UITARS && l->d->syntax != SYNTAX_PYAUTOGUI;
 }
 
-/* format with its %s replaced by name. */
-static gx_node lit_of(struct gx *x, const char *format, const char *name)
+gx_node grammar_lit(struct gx *x, const char *format, const char *name)
 {
     const char *slot = strstr(format, "%s");
     char *text = xasprintf("%.*s%s%s", (int)(slot - format), format, name, slot + 2);
@@ -49,7 +47,7 @@ gx_node grammar_words(struct gx *x, const char *values, const char *format)
     for (const char *s = values; *s && n < MAX_WORDS; s += *s == '|') {
         size_t len = strcspn(s, "|");
         char *word = xasprintf("%.*s", (int)len, s);
-        parts[n++] = lit_of(x, format, word);
+        parts[n++] = grammar_lit(x, format, word);
         free(word);
         s += len;
     }
@@ -166,12 +164,12 @@ static gx_node goals(struct gx *x, int max)
 
 /* ---- one value -------------------------------------------------------------------------------- */
 
-static int chord_length(const struct tool *t)
+int grammar_chord_length(const struct tool *t)
 {
     return t->kind == ACT_KEYDOWN || t->kind == ACT_KEYUP ? 1 : 4;
 }
 
-static gx_node json_value(const struct grammar_builder *l, const struct tool *t, const struct tool_arg *a)
+gx_node grammar_json_value(const struct grammar_builder *l, const struct tool *t, const struct tool_arg *a)
 {
     struct gx *x = l->x;
     switch (registry_param(a->id)->type) {
@@ -193,7 +191,7 @@ static gx_node json_value(const struct grammar_builder *l, const struct tool *t,
         return GX_SEQ(x, gx_lit(x, "["),
                       listed(x, point(l, "{\"x\": ", ", \"y\": ", "}"), ", ", 2, MAX_POINTS), gx_lit(x, "]"));
     case PARAM_KEY:
-        return in_quotes(x, "\"", grammar_chord(x, "+", chord_length(t)));
+        return in_quotes(x, "\"", grammar_chord(x, "+", grammar_chord_length(t)));
     case PARAM_KEYS:
         return GX_SEQ(x, gx_lit(x, "["), listed(x, in_quotes(x, "\"", key_name(x)), ", ", a->min, a->max),
                       gx_lit(x, "]"));
@@ -216,7 +214,7 @@ static gx_node call_value(const struct grammar_builder *l, const struct tool *t,
     case PARAM_POINT:
         return point(l, "'(", ",", ")'");
     case PARAM_KEY:
-        return in_quotes(x, "'", script ? key_name(x) : grammar_chord(x, " ", chord_length(t)));
+        return in_quotes(x, "'", script ? key_name(x) : grammar_chord(x, " ", grammar_chord_length(t)));
     case PARAM_KEYS:
         if (script)
             return listed(x, in_quotes(x, "'", key_name(x)), ", ", a->min, a->max);
@@ -224,7 +222,7 @@ static gx_node call_value(const struct grammar_builder *l, const struct tool *t,
     case PARAM_STRING:
         return quoted(l, a->min, a->max, t->kind == ACT_GOTO);
     default:
-        return json_value(l, t, a);
+        return grammar_json_value(l, t, a);
     }
 }
 
@@ -235,15 +233,14 @@ static gx_node named(const struct grammar_builder *l, const struct tool *t, cons
 {
     struct gx *x = l->x;
     if (is_json(l))
-        return GX_SEQ(x, lit_of(x, "\"%s\": ", a->name), json_value(l, t, a));
+        return GX_SEQ(x, grammar_lit(x, "\"%s\": ", a->name), grammar_json_value(l, t, a));
     gx_node value = call_value(l, t, a);
     if (l->d->syntax == SYNTAX_PYAUTOGUI && registry_param(a->id)->type == PARAM_KEYS)
         return value;
-    return GX_SEQ(x, lit_of(x, "%s=", a->name), value);
+    return GX_SEQ(x, grammar_lit(x, "%s=", a->name), value);
 }
 
-/* The first offered argument from i on; nargs: none. */
-static int offered(const struct tool *t, int i)
+int grammar_offered(const struct tool *t, int i)
 {
     while (i < t->nargs && t->args[i].hidden)
         i++;
@@ -255,12 +252,12 @@ static int offered(const struct tool *t, int i)
 static gx_node arguments(const struct grammar_builder *l, const struct tool *t, int i, bool after)
 {
     struct gx *x = l->x;
-    i = offered(t, i);
+    i = grammar_offered(t, i);
     if (i >= t->nargs)
         return gx_lit(x, "");
     const struct tool_arg *a = &t->args[i];
     gx_node one = named(l, t, a);
-    int next = offered(t, i + 1);
+    int next = grammar_offered(t, i + 1);
     if ((a->id == P_X || a->id == P_X2) && next < t->nargs && (int)t->args[next].id == (int)a->id + 1) {
         one = GX_SEQ(x, one, gx_lit(x, ", "), named(l, t, &t->args[next]));
         next++;
@@ -280,14 +277,14 @@ static gx_node value_json_call(const struct grammar_builder *l, const struct too
     struct gx *x = l->x;
     gx_node open = gx_lit(x, "{");
     if (tag)
-        open = GX_SEQ(x, lit_of(x, "{\"%s\": ", tag), lit_of(x, "\"%s\"", t->name));
+        open = GX_SEQ(x, grammar_lit(x, "{\"%s\": ", tag), grammar_lit(x, "\"%s\"", t->name));
     return GX_SEQ(x, open, arguments(l, t, 0, tag != NULL), gx_lit(x, "}"));
 }
 
 /* NAME(arg='value', ...): the form of UI-TARS, or of Python. */
 static gx_node value_call(const struct grammar_builder *l, const struct tool *t)
 {
-    return GX_SEQ(l->x, lit_of(l->x, "%s(", t->name), arguments(l, t, 0, false), gx_lit(l->x, ")"));
+    return GX_SEQ(l->x, grammar_lit(l->x, "%s(", t->name), arguments(l, t, 0, false), gx_lit(l->x, ")"));
 }
 
 /* ---- steps around a call ---------------------------------------------------------------------- */
@@ -306,6 +303,8 @@ static gx_node one_call(const struct grammar_builder *l, const struct tool *t)
     case SYNTAX_FUNCTION:
         return GX_SEQ(x, gx_lit(x, "{\"name\": \""), gx_lit(x, t->name), gx_lit(x, "\", \"arguments\": "),
                       value_json_call(l, t, NULL), gx_lit(x, "}"));
+    case SYNTAX_XML:
+        return grammar_xml_call(l, t);
     case SYNTAX_POCKET:
         return pocket_call(l, t);
     default:
@@ -346,6 +345,8 @@ static gx_node step(const struct grammar_builder *l, gx_node call)
     case SYNTAX_PYAUTOGUI:
         return GX_SEQ(x, gx_lit(x, "## Action:\n"), gx_utf8(x, "#`", 1, MANY),
                       gx_lit(x, "\n## Code:\n```python\n"), call, gx_lit(x, "\n```"));
+    case SYNTAX_XML:
+        return grammar_xml_step(l, call);
     case SYNTAX_POCKET:
         return pocket_step(l, call);
     default:
@@ -425,7 +426,7 @@ struct grammar *dialect_grammar(const struct dialect *d, enum dialect_goal goal,
 {
     struct gx *x = gx_new();
     struct grammar *g = NULL;
-    const struct grammar_builder l = {x, d};
+    const struct grammar_builder l = {x, d, t};
     gx_node text = reply(&l, goal, e);
     if (text >= 0) {
         if (d->think && (goal == GOAL_STEP || goal == GOAL_ANSWER))

@@ -280,7 +280,7 @@ static void put_functions(const struct dialect *d, struct buf *out)
             continue;
         json_t *f = json_pack("{s:s, s:{s:s, s:s, s:o}}", "type", "function", "function", "name", t->name,
                               "description", t->help, "parameters", tool_schema(t, NULL, d->coords));
-        char *text = json_dumps(f, JSON_ENSURE_ASCII);
+        char *text = json_dumps(f, d->syntax == SYNTAX_XML ? 0 : JSON_ENSURE_ASCII);
         buf_printf(out, "%s%s", out->len ? "\n" : "", text);
         free(text);
         json_decref(f);
@@ -300,7 +300,7 @@ char *tools_schema(const struct dialect *d)
     } else if (d->syntax == SYNTAX_HOLO1) {
         step = step_schema(d, "action", "action");
         put_python(&out, step);
-    } else if (d->syntax == SYNTAX_FUNCTION) {
+    } else if (d->syntax == SYNTAX_FUNCTION || d->syntax == SYNTAX_XML) {
         put_functions(d, &out);
     }
     json_decref(step);

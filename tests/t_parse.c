@@ -194,6 +194,7 @@ FILE_TEST(coordinates)
 FILE_TEST(keys)
 FILE_TEST(holo1)
 FILE_TEST(function)
+FILE_TEST(xml)
 FILE_TEST(uitars)
 FILE_TEST(anthropic)
 FILE_TEST(openai)
@@ -285,6 +286,7 @@ static const struct CMUnitTest tests[] = {
     CLAIM("key names become keysyms", t_keys),
     CLAIM("the holo1 actions", t_holo1),
     CLAIM("native function calls", t_function),
+    CLAIM("function calls in XML", t_xml),
     CLAIM("UI-TARS calls, well formed and not", t_uitars),
     CLAIM("the computer tool of Anthropic", t_anthropic),
     CLAIM("the computer call of OpenAI", t_openai),

@@ -63,7 +63,10 @@ static int local_begin(struct llm *llm, const char *system, struct err *e)
     struct local_llm *m = (struct local_llm *)llm;
     if (session_length(m->session->session))
         continue_in(m, session_share(session_new(m->engine, m->seed)));
-    return chat_system(session_of(llm), system, e) || session_reuse_prefix(session_of(llm), e) ? -1 : 0;
+    struct session *s = session_of(llm);
+    int rc = m->dialect->native_tools ? chat_system_tools(s, system, m->dialect->schema, e)
+                                      : chat_system(s, system, e);
+    return rc || session_reuse_prefix(s, e) ? -1 : 0;
 }
 
 static int local_user(struct llm *m, const struct chat_part *parts, int n, enum chat_place place,

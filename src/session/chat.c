@@ -8,6 +8,7 @@
 #include "text/chat_qwen.h"
 #include "text/tokenizer.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static int append_tokens(void *session, const int32_t *ids, int64_t n, struct err *e)
@@ -48,6 +49,26 @@ int chat_system(struct session *s, const char *text, struct err *e)
     if (m.trim)
         layout_trim(&l, 1);
     layout_template(&l, m.close);
+    return append_layout(s, &l, e);
+}
+
+int chat_system_tools(struct session *s, const char *text, const char *tools, struct err *e)
+{
+    enum { MOST = 256 };
+    const struct engine *g = session_engine(s);
+    const char *lines[MOST];
+    int n = 0;
+    if (!qwen_is_family(engine_tokenizer(g)))
+        return err_set(e, ERR_USAGE,
+                       "the dialect's tools are listed by a chat template like Qwen3.5's, which this "
+                       "model does not have; name another --dialect");
+    char *copy = xstrdup(tools), *rest = copy;
+    for (char *line; n < MOST && (line = strsep(&rest, "\n"));)
+        if (*line)
+            lines[n++] = line;
+    struct layout l = layout_new();
+    qwen_system(&l, text, lines, n, &g->traits);
+    free(copy);
     return append_layout(s, &l, e);
 }
 

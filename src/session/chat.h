@@ -15,6 +15,10 @@
 /* <s> and the system block.  The session must be empty. */
 int chat_system(struct session *s, const char *text, struct err *e);
 
+/* The same with a table of tools, the JSON of one a line, as the model's own template lists them; a model
+ * without such a template is refused. */
+int chat_system_tools(struct session *s, const char *text, const char *tools, struct err *e);
+
 /* One user turn of n parts. */
 int chat_user(struct session *s, const struct chat_part *parts, int n, enum chat_place place, struct err *e);
 

@@ -90,33 +90,39 @@ static void put_trimmed(struct layout *l, const char *text, bool reply)
     layout_trim(l, from);
 }
 
-static void put_system(struct layout *l, const struct chat_conversation *c, const struct template_traits *h)
+void qwen_system(struct layout *l, const char *text, const char *const *tools, int n_tools,
+                 const struct template_traits *h)
 {
-    bool given = c->n && c->messages[0].role == CHAT_SYSTEM;
     static const char *const ours[2] = {
         "# Tools\n\nThese functions can be called:\n\n<tools>",
         "\n</tools>\n\nA call is written in this form, with nothing after it:\n\n<tool_call>\n"
         "<function=NAME>\n<parameter=PARAMETER>\nits value\n</parameter>\n</function>\n</tool_call>"};
-    if (!given && !c->n_tools)
-        return;
     layout_template(l, "<|im_start|>system\n");
-    char *text = given ? text_of(&c->messages[0]) : xstrdup("");
-    if (c->n_tools)
+    if (n_tools)
         layout_template(l, h->tools[0] ? h->tools[0] : ours[0]);
-    for (int i = 0; i < c->n_tools; i++) {
+    for (int i = 0; i < n_tools; i++) {
         layout_template(l, "\n");
-        layout_text(l, c->tools[i], strlen(c->tools[i]));
+        layout_text(l, tools[i], strlen(tools[i]));
     }
-    if (c->n_tools)
+    if (n_tools)
         layout_template(l, h->tools[0] ? h->tools[1] : ours[1]);
     int at = l->n;
-    if (c->n_tools)
+    if (n_tools)
         layout_template(l, "\n\n");
     int from = l->n;
     layout_text(l, text, strlen(text));
     if (!layout_trim(l, from))
         l->n = at; /* neither the text nor the empty line before it */
     layout_template(l, turn_close);
+}
+
+static void put_system(struct layout *l, const struct chat_conversation *c, const struct template_traits *h)
+{
+    bool given = c->n && c->messages[0].role == CHAT_SYSTEM;
+    if (!given && !c->n_tools)
+        return;
+    char *text = given ? text_of(&c->messages[0]) : xstrdup("");
+    qwen_system(l, text, c->tools, c->n_tools, h);
     free(text);
 }
 

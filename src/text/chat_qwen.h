@@ -21,6 +21,10 @@ bool qwen_is_family(const struct tokenizer *t);
 /* What stands around each turn. */
 struct layout_marks qwen_marks(void);
 
+/* The system turn alone, with the JSON of each tool. */
+void qwen_system(struct layout *l, const char *text, const char *const *tools, int n_tools,
+                 const struct template_traits *h);
+
 /* The whole conversation.  Traits: the sentences around the tools, and how values of calls are spelled. */
 int qwen_layout(struct layout *l, const struct chat_conversation *c, const struct template_traits *h,
                 struct err *e);

@@ -1,0 +1,72 @@
+/* grammar_xml.c - the grammar of calls in XML (parse_xml.c): a line of thought or none, and one call. */
+#include "actions/grammar_pocket.h"
+
+/* Text between two tags, on one line or several: anything but "</". */
+static gx_node plain_text(struct gx *x, int min, int max, bool one_line)
+{
+    gx_node letter = gx_utf8(x, "<", 1, 1), breaks = gx_set(x, "\\x0a\\x09");
+    gx_node bracket = GX_SEQ(x, gx_lit(x, "<"), gx_utf8(x, "</", 1, 1));
+    return gx_repeat(x, one_line ? GX_ALT(x, letter, bracket) : GX_ALT(x, letter, bracket, breaks), min, max);
+}
+
+static gx_node xml_value(const struct grammar_builder *l, const struct tool *t, const struct tool_arg *a)
+{
+    struct gx *x = l->x;
+    switch (registry_param(a->id)->type) {
+    case PARAM_ENUM:
+        return grammar_words(x, a->values, "%s");
+    case PARAM_KEY:
+        return grammar_chord(x, "+", grammar_chord_length(t));
+    case PARAM_STRING:
+    case PARAM_ANY:
+        return plain_text(x, a->min, a->max, t->kind == ACT_GOTO);
+    default:
+        return grammar_json_value(l, t, a);
+    }
+}
+
+static gx_node xml_parameter(const struct grammar_builder *l, const struct tool *t, const struct tool_arg *a)
+{
+    struct gx *x = l->x;
+    return GX_SEQ(x, grammar_lit(x, "<parameter=%s>\n", a->name), xml_value(l, t, a),
+                  gx_lit(x, "\n</parameter>\n"));
+}
+
+/* Parameters from i on; both coordinates of a point are given, or none. */
+static gx_node xml_parameters(const struct grammar_builder *l, const struct tool *t, int i)
+{
+    struct gx *x = l->x;
+    i = grammar_offered(t, i);
+    if (i >= t->nargs)
+        return gx_lit(x, "");
+    const struct tool_arg *a = &t->args[i];
+    gx_node one = xml_parameter(l, t, a);
+    int next = grammar_offered(t, i + 1);
+    if ((a->id == P_X || a->id == P_X2) && next < t->nargs && (int)t->args[next].id == (int)a->id + 1) {
+        one = GX_SEQ(x, one, xml_parameter(l, t, &t->args[next]));
+        next++;
+    }
+    return GX_SEQ(x, a->required ? one : gx_repeat(x, one, 0, 1), xml_parameters(l, t, next));
+}
+
+/* A mark is one token in some vocabularies and plain text in others. */
+static gx_node mark(const struct grammar_builder *l, const char *text)
+{
+    int32_t id = tokenizer_find(l->t, text);
+    return id >= 0 && tokenizer_is_special(l->t, id) ? gx_token(l->x, text) : gx_lit(l->x, text);
+}
+
+gx_node grammar_xml_call(const struct grammar_builder *l, const struct tool *t)
+{
+    struct gx *x = l->x;
+    return GX_SEQ(x, grammar_lit(x, "\n<function=%s>\n", t->name), xml_parameters(l, t, 0),
+                  gx_lit(x, "</function>\n"));
+}
+
+/* A line of thought, and the call. */
+gx_node grammar_xml_step(const struct grammar_builder *l, gx_node call)
+{
+    struct gx *x = l->x;
+    gx_node thought = GX_SEQ(x, gx_utf8(x, "<`", 1, MANY), gx_lit(x, "\n\n"));
+    return GX_SEQ(x, gx_repeat(x, thought, 0, 1), mark(l, "<tool_call>"), call, mark(l, "</tool_call>"));
+}
