@@ -154,6 +154,24 @@ bool chat_keeps_reply(const struct session *s)
     return !marks_of(s).drops_reasoning;
 }
 
+int chat_results(struct session *s, const char *const *results, int n, struct err *e)
+{
+    struct layout_marks m = marks_of(s);
+    if (layout_is_chatml(engine_tokenizer(session_engine(s))))
+        return err_set(e, ERR_USAGE, "results of tools are not implemented for models with ChatML");
+    struct layout l = layout_new();
+    layout_template(&l, m.user);
+    layout_template(&l, "<TOOL_RESPONSE>[");
+    for (int i = 0; i < n; i++) {
+        const char *text = results[i] + (m.trim ? strspn(results[i], "\n") : 0);
+        layout_template(&l, i ? ", " : "");
+        layout_text(&l, text, strlen(text));
+    }
+    layout_template(&l, "]</TOOL_RESPONSE>");
+    layout_template(&l, m.close);
+    return append_layout(s, &l, e);
+}
+
 /* ---- a whole conversation -------------------------------------------------------------------- */
 
 int chat_append(struct session *s, const struct chat_conversation *c, struct err *e)

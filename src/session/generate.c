@@ -205,6 +205,8 @@ int generate(struct session *s, const struct generation *how, struct generated *
     r.width = out->width =
         how->alternatives < GENERATE_MAX_ALTERNATIVES ? how->alternatives : GENERATE_MAX_ALTERNATIVES;
     r.state = r.g ? grammar_start(r.g) : 0;
+    for (int i = 0; r.g && i < how->n_said; i++)
+        r.state = grammar_advance(r.g, r.state, how->said[i]);
     r.known = generate_known(session_engine(s));
     if (!(r.hash = XXH3_createState()))
         die(ERR_ENV, "out of memory");

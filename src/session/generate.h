@@ -31,6 +31,8 @@ struct token_alternative { /* a token that could have been sampled */
 
 struct generation {
     struct grammar *grammar; /* its logit mask; may be NULL */
+    const int32_t *said;     /* [n_said]: ids at the end of the session that the grammar begins with */
+    int n_said;
     struct sampling sampling;
     /* Likeliest alternatives recorded for each sampled token, at most GENERATE_MAX_ALTERNATIVES.  They need
      * the logits on the host, which costs time where a device samples. */

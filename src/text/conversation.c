@@ -135,13 +135,9 @@ static int read_message(struct conversation *v, const json_t *message, struct ch
     return read_calls(v, json_object_get(message, "tool_calls"), m, e);
 }
 
-int conversation_parse(struct conversation *v, const char *text, size_t len, struct err *e)
+int conversation_take(struct conversation *v, json_t *root, struct err *e)
 {
-    json_error_t why = {0};
-    *v = (struct conversation){0};
-    v->root = len > CONVERSATION_BYTES ? NULL : json_loadb(text, len, JSON_REJECT_DUPLICATES, &why);
-    if (!v->root)
-        return err_set(e, ERR_USAGE, "not JSON of at most %d bytes: %s", CONVERSATION_BYTES, why.text);
+    *v = (struct conversation){.root = root};
     const json_t *list = json_is_array(v->root) ? v->root : json_object_get(v->root, "messages");
     size_t n = json_array_size(list);
     if (!n || n > CONVERSATION_MESSAGES)
@@ -158,6 +154,16 @@ int conversation_parse(struct conversation *v, const char *text, size_t len, str
             return err_set(e, part.kind, "message %zu: %s", i + 1, part.text);
     }
     return json_is_object(v->root) ? read_tools(v, json_object_get(v->root, "tools"), e) : 0;
+}
+
+int conversation_parse(struct conversation *v, const char *text, size_t len, struct err *e)
+{
+    json_error_t why = {0};
+    *v = (struct conversation){0};
+    json_t *root = len > CONVERSATION_BYTES ? NULL : json_loadb(text, len, JSON_REJECT_DUPLICATES, &why);
+    if (!root)
+        return err_set(e, ERR_USAGE, "not JSON of at most %d bytes: %s", CONVERSATION_BYTES, why.text);
+    return conversation_take(v, root, e);
 }
 
 /* File names are relative to the folder of the conversation. */

@@ -44,6 +44,9 @@ int conversation_read(struct conversation *v, const char *path, struct err *e);
 /* The same from memory, without the pictures. */
 int conversation_parse(struct conversation *v, const char *text, size_t len, struct err *e);
 
+/* The same from JSON that has been read, of any size; takes over `root`. */
+int conversation_take(struct conversation *v, json_t *root, struct err *e);
+
 void conversation_free(struct conversation *v);
 
 /* A value as the templates' tojson spells it (conversation_json.c); the caller frees the text. */

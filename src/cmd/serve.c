@@ -1,0 +1,217 @@
+/* serve.c - `holorun serve` answers others' clients with the model of this process: Chat Completions over
+ * HTTP.
+ *
+ * The address goes to stdout once it can be asked; everything else to stderr.  SIGTERM and SIGINT let the
+ * requests that run end first; a second one cuts them off.
+ */
+#include "cmd/commands.h"
+
+#include "base/file.h"
+#include "base/flag.h"
+#include "model/find.h"
+#include "serve/server.h"
+#include "serve/service.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct settings {
+    MODEL_SETTINGS;
+    const char *dialect, *name, *listen, *token_file, *cert, *cert_key, *spill;
+    bool insecure, trainer;
+    int requests, conversations;
+    size_t max_body;
+    double drain, idle;
+};
+
+static const struct option_spec options[] = {
+    MODEL_OPTIONS(struct settings),
+    {"dialect", 0, OPTION_TEXT, offsetof(struct settings, dialect), "NAME", 0, 4096, NULL,
+     "decides where pictures stand in a turn; default: the model's own", NULL, .show = OPTION_MORE},
+    {"served-name", 0, OPTION_TEXT, offsetof(struct settings, name), "NAME", 0, 256, NULL,
+     "what clients call the model; default: the name of its directory", NULL},
+    {"listen", 0, OPTION_TEXT, offsetof(struct settings, listen), "ADDRESS:PORT", 0, 256, "127.0.0.1:8717",
+     "where to listen, port 0 for a free one; an address that other machines reach needs --cert", NULL,
+     .group = "network"},
+    {"token-file", 0, OPTION_TEXT, offsetof(struct settings, token_file), "FILE", 0, 4096, NULL,
+     "the token that clients must send, made when there is none; default: serve.token in the user's runtime "
+     "folder",
+     NULL},
+    {"cert", 0, OPTION_TEXT, offsetof(struct settings, cert), "FILE", 0, 4096, NULL,
+     "certificate (PEM): serve HTTPS", NULL},
+    {"cert-key", 0, OPTION_TEXT, offsetof(struct settings, cert_key), "FILE", 0, 4096, NULL,
+     "the certificate's private key (PEM)", NULL},
+    {"insecure", 0, OPTION_FLAG, offsetof(struct settings, insecure),
+     .help = "other machines may connect without TLS: pictures and token can be read on the way"},
+    {"max-body", 0, OPTION_SIZE, offsetof(struct settings, max_body), "SIZE", 0, 0, "64M",
+     "largest body of a request", NULL, .show = OPTION_MORE},
+    {"idle", 0, OPTION_NUMBER, offsetof(struct settings, idle), "SECONDS", 1, 3600, "60",
+     "a connection on which nothing moves is closed", NULL, .show = OPTION_MORE},
+    {"requests", 0, OPTION_INT, offsetof(struct settings, requests), "N", 1, 4096, "64",
+     "requests at once; more are told to come again (429)", NULL, .group = "load"},
+    {"conversations", 0, OPTION_INT, offsetof(struct settings, conversations), "N", 0, 100000, "64",
+     "idle conversations kept in memory, the least recently used go first", NULL},
+    {"spill", 0, OPTION_TEXT, offsetof(struct settings, spill), "DIR", 0, 4096, NULL,
+     "write conversations that do not fit in memory to files here, instead of forgetting them", NULL},
+    {"drain", 0, OPTION_NUMBER, offsetof(struct settings, drain), "SECONDS", 0, 86400, "30",
+     "how long running requests may take after SIGTERM", NULL, .show = OPTION_MORE},
+    {"trainer", 0, OPTION_FLAG, offsetof(struct settings, trainer),
+     .help = "allow POST /pause, /update_weights and /resume: clients may load other model directories"},
+    {0},
+};
+
+const struct command serve_command = {
+    "serve",
+    "",
+    "serve the model over HTTP, as Chat Completions",
+    "GET /v1/models, /health, /metrics; POST /v1/chat/completions with pictures (PNG as data URLs), "
+    "streaming, json_schema, tools, log-probabilities and token ids. A conversation goes on in its own "
+    "state: a turn with one more picture reads one more picture. Clients send the token as Authorization: "
+    "Bearer TOKEN. Exit codes: 0 after SIGTERM when every request has ended, 130 when some were cut off.",
+    "holorun serve\nholorun serve -m model --listen 0.0.0.0:8443 --cert cert.pem --cert-key key.pem\n"
+    "holorun run --base-url http://127.0.0.1:8717/v1 --key file:$XDG_RUNTIME_DIR/holorun/serve.token \"Press "
+    "Save\"\n",
+    options,
+    cmd_serve};
+
+/* ---- what is served -------------------------------------------------------------------------------------- */
+
+/* A quarter of the memory that is there: idle conversations must not crowd out those that run. */
+static size_t state_bound(const struct settings *s)
+{
+    long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+    return s->state_memory ? 0 : (size_t)pages * (size_t)page / 4;
+}
+
+static int open_service(struct service *v, const struct settings *s, const struct engine_options *model,
+                        struct err *e)
+{
+    const struct service_options o = {.model = *model,
+                                      .dialect = s->dialect,
+                                      .name = s->name,
+                                      .store = {.most = s->conversations,
+                                                .bytes = state_bound(s),
+                                                .spill = s->spill,
+                                                .most_files = 16 * s->conversations}};
+    return service_open(v, &o, e);
+}
+
+/* ---- signals --------------------------------------------------------------------------------------------- */
+
+/* Blocked before the first thread is made, so that every thread blocks them, and taken by sigwait. */
+static sigset_t block_signals(void)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGHUP);
+    pthread_sigmask(SIG_BLOCK, &set, NULL);
+    signal(SIGPIPE, SIG_IGN);
+    return set;
+}
+
+struct second { /* the signal that hurries the end */
+    sigset_t set;
+    volatile int came;
+};
+
+static void *await_second(void *arg)
+{
+    struct second *s = arg;
+    int number;
+    sigwait(&s->set, &number);
+    flag_set(&s->came, 1);
+    return NULL;
+}
+
+/* Returns the exit code. */
+static int serve_until_signal(struct server *v, const sigset_t *set, double drain)
+{
+    struct second second = {.set = *set};
+    pthread_t waiter;
+    int number;
+    sigwait(set, &number);
+    fprintf(stderr, "holorun: %s: no new requests; those that run may end\n", strsignal(number));
+    bool waits = pthread_create(&waiter, NULL, await_second, &second) == 0;
+    int cut = server_drain(v, drain, &second.came);
+    if (cut)
+        warn("%d requests were cut off", cut);
+    if (waits && !flag_up(&second.came))
+        pthread_kill(waiter, SIGTERM);
+    if (waits)
+        pthread_join(waiter, NULL);
+    return cut ? ERR_STOPPED : 0;
+}
+
+/* ---- the command ----------------------------------------------------------------------------------------- */
+
+static char *token_path(const struct settings *s, struct err *e)
+{
+    if (s->token_file)
+        return xstrdup(s->token_file);
+    char *dir = file_place(PLACE_RUNTIME, e), *path = dir ? xasprintf("%s/serve.token", dir) : NULL;
+    free(dir);
+    return path;
+}
+
+static void print_address(const struct settings *s, const struct server *v, const char *token)
+{
+    int host = (int)(strrchr(s->listen, ':') - s->listen);
+    fprintf(stderr, "holorun: the token is in %s\n", token);
+    printf("%s://%.*s:%d/v1\n", s->cert ? "https" : "http", host, s->listen, server_port(v));
+    fflush(stdout);
+}
+
+static int serve(struct service *service, const struct settings *s, const struct engine_options *model,
+                 const sigset_t *set, struct err *e)
+{
+    char *path = token_path(s, e), *token = path ? server_token(path, e) : NULL;
+    const struct server_options o = {.listen = s->listen,
+                                     .token = token,
+                                     .cert = s->cert,
+                                     .key = s->cert_key,
+                                     .insecure = s->insecure,
+                                     .max_body = s->max_body,
+                                     .max_requests = s->requests,
+                                     .idle_s = s->idle,
+                                     .trainer = s->trainer,
+                                     .model = *model};
+    struct server *v = token ? server_start(service, &o, e) : NULL;
+    int code = -1;
+    if (v) {
+        print_address(s, v, path);
+        code = serve_until_signal(v, set, s->drain);
+        server_stop(v);
+    }
+    free(token);
+    free(path);
+    return code;
+}
+
+int cmd_serve(int argc, char **argv)
+{
+    struct err e = ERR_INIT;
+    struct settings s = {0};
+    struct service service = {0};
+    int n = options_parse(&serve_command, &s, argc, argv, &e);
+    if (n > 0)
+        n = err_set(&e, ERR_USAGE, "serve takes options only, not '%s'", argv[0]);
+    if (n >= 0 && !s.cert != !s.cert_key)
+        n = err_set(&e, ERR_USAGE, "--cert and --cert-key go together");
+    if (n < 0)
+        return options_refuse(&serve_command, &e);
+    sigset_t set = block_signals();
+    struct engine_options model = MODEL_ENGINE(s);
+    model.shared = true;
+    char *dir = model_find(model.dir, &e);
+    model.dir = dir;
+    int code = !dir || open_service(&service, &s, &model, &e) ? -1 : serve(&service, &s, &model, &set, &e);
+    service_close(&service);
+    free(dir);
+    return code < 0 ? options_failed(&e) : code;
+}

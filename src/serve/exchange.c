@@ -1,0 +1,318 @@
+/* exchange.c - one HTTP request: its route, its token, its body within the limit, its reply. */
+#include "serve/server_impl.h"
+
+#include "base/clock.h"
+#include "serve/reply_json.h"
+#include "session/scheduler.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { UPLOAD_S = 300, RETRY_S = 1 };
+
+struct exchange {
+    struct buf body;
+    int64_t begun;
+    bool post;
+};
+
+/* ---- replies ------------------------------------------------------------------------------------------- */
+
+void connection_waits(struct server *v, struct MHD_Connection *c, bool waits)
+{
+    MHD_set_connection_option(c, MHD_CONNECTION_OPTION_TIMEOUT, waits ? 0u : (unsigned)v->o.idle_s);
+}
+
+enum MHD_Result reply_send(struct server *v, struct MHD_Connection *c, int status, const char *type,
+                           struct buf *body)
+{
+    size_t n = body->len;
+    struct MHD_Response *r = MHD_create_response_from_buffer(n, buf_take(body), MHD_RESPMEM_MUST_FREE);
+    if (!r)
+        return MHD_NO;
+    MHD_add_response_header(r, "Content-Type", type);
+    MHD_add_response_header(r, "Cache-Control", "no-store");
+    if (status == 429 || status == 503)
+        MHD_add_response_header(r, "Retry-After", "1");
+    if (status == 401)
+        MHD_add_response_header(r, "WWW-Authenticate", "Bearer");
+    metrics_reply(&v->service->metrics, status);
+    enum MHD_Result rc = MHD_queue_response(c, (unsigned)status, r);
+    MHD_destroy_response(r);
+    return rc;
+}
+
+static const char *error_type(int status)
+{
+    return status == 401   ? "authentication_error"
+           : status == 403 ? "permission_error"
+           : status == 404 ? "not_found_error"
+           : status == 429 ? "rate_limit_error"
+           : status >= 500 ? "server_error"
+                           : "invalid_request_error";
+}
+
+static const char *error_code(int status, const char *message)
+{
+    return strstr(message, "model's context") ? "context_length_exceeded"
+           : status == 401                    ? "invalid_api_key"
+           : status == 404                    ? "not_found"
+           : status == 413                    ? "body_too_large"
+           : status == 429                    ? "too_many_requests"
+                                              : NULL;
+}
+
+/* Who asks, as text. */
+static void peer_of(struct MHD_Connection *c, char out[64])
+{
+    const union MHD_ConnectionInfo *info = MHD_get_connection_info(c, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+    const struct sockaddr *a = info ? info->client_addr : NULL;
+    strcpy(out, "?");
+    if (a && a->sa_family == AF_INET)
+        inet_ntop(AF_INET, &((const struct sockaddr_in *)(const void *)a)->sin_addr, out, 64);
+    if (a && a->sa_family == AF_INET6)
+        inet_ntop(AF_INET6, &((const struct sockaddr_in6 *)(const void *)a)->sin6_addr, out, 64);
+}
+
+enum MHD_Result reply_refuse(struct server *v, struct MHD_Connection *c, int status, const char *message)
+{
+    struct buf out;
+    char peer[64];
+    peer_of(c, peer);
+    warn("refused %s with %d: %s", peer, status, message);
+    buf_init(&out, 1 << 16);
+    reply_json_error(&out, message, error_type(status), error_code(status, message));
+    return reply_send(v, c, status, "application/json", &out);
+}
+
+int reply_status(const struct err *e)
+{
+    switch (e->kind) {
+    case ERR_USAGE:
+    case ERR_MODEL: /* the conversation does not fit the model */
+        return 400;
+    case ERR_ENV:
+    case ERR_STOPPED:
+        return 503;
+    default:
+        return 500;
+    }
+}
+
+/* ---- the token ------------------------------------------------------------------------------------------ */
+
+/* Takes as long for a wrong token as for the right one. */
+static bool same_token(const char *given, const char *want)
+{
+    size_t n = strlen(given), m = strlen(want);
+    unsigned different = n != m;
+    for (size_t i = 0; i < m; i++)
+        different |= (unsigned)((unsigned char)want[i] ^ (unsigned char)(n ? given[i % n] : 0));
+    return !different;
+}
+
+static bool may_ask(const struct server *v, struct MHD_Connection *c)
+{
+    const char *value = MHD_lookup_connection_value(c, MHD_HEADER_KIND, "Authorization");
+    if (!v->o.token)
+        return true;
+    return value && !strncasecmp(value, "Bearer ", 7) && same_token(value + 7, v->o.token);
+}
+
+/* ---- completions ---------------------------------------------------------------------------------------- */
+
+static int check_model(const struct server *v, const struct completion *c, struct err *e)
+{
+    const json_t *name = json_object_get(c->body.talk.root, "model");
+    if (!name || (json_is_string(name) && !strcmp(json_string_value(name), v->service->model)))
+        return 0;
+    return err_set(e, ERR_FAILED, "there is no model '%.80s' here, only '%s'",
+                   json_is_string(name) ? json_string_value(name) : "", v->service->model);
+}
+
+/* Frees the completion unless it is streamed. */
+static enum MHD_Result run_completion(struct server *v, struct MHD_Connection *c, struct completion *of,
+                                      struct flight *flight)
+{
+    struct err e = ERR_INIT;
+    struct buf out;
+    int rc = completion_prepare(of, &e);
+    if (rc == 0 && of->body.stream)
+        return stream_start(v, c, of, flight);
+    if (rc == 0)
+        rc = completion_generate(of, &e);
+    flights_remove(v->flights, flight);
+    buf_init(&out, (size_t)64 << 20);
+    if (rc == 0)
+        reply_json_whole(of, &out);
+    completion_free(of);
+    return rc ? reply_refuse(v, c, reply_status(&e), e.text)
+              : reply_send(v, c, 200, "application/json", &out);
+}
+
+static enum MHD_Result answer_completion(struct server *v, struct MHD_Connection *c, struct exchange *x)
+{
+    struct err e = ERR_INIT;
+    struct flight flight;
+    const union MHD_ConnectionInfo *fd = MHD_get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD);
+    struct completion *of = completion_new(v->service);
+    int status = 0;
+    if (completion_read(of, x->body.data ? x->body.data : "", x->body.len, &e))
+        status = 400;
+    else if (check_model(v, of, &e))
+        status = 404;
+    buf_free(&x->body);
+    if (!status && !flights_add(v->flights, &flight, of, fd->connect_fd)) {
+        bool ends = flights_closed(v->flights);
+        status = ends ? 503 : 429;
+        err_set(&e, ERR_ENV, ends ? "the server is ending" : "%d requests are running; try again later",
+                v->o.max_requests);
+    }
+    if (status) {
+        completion_free(of);
+        return reply_refuse(v, c, status, e.text);
+    }
+    connection_waits(v, c, true);
+    enum MHD_Result rc = run_completion(v, c, of, &flight);
+    connection_waits(v, c, false);
+    return rc;
+}
+
+/* ---- the rest ------------------------------------------------------------------------------------------- */
+
+static enum MHD_Result answer_metrics(struct server *v, struct MHD_Connection *c)
+{
+    struct service *s = v->service;
+    struct store_counts n = store_counts(s->store);
+    struct weights_set *w = weights_acquire(s->weights, &(int){1});
+    struct state_memory m = w ? engine_state_memory(w->engine) : (struct state_memory){0};
+    struct scheduler_stats t = w ? engine_scheduler_stats(w->engine) : (struct scheduler_stats){0};
+    weights_release(s->weights, w);
+    const struct metric_gauge gauges[] = {
+        {"requests_running", "requests that are being computed", flights_count(v->flights)},
+        {"conversations_idle", "sessions in memory that no request uses", n.idle},
+        {"conversations_spilled", "sessions in files", n.files},
+        {"conversations_continued", "requests that went on in a session, so far", (double)n.continued},
+        {"conversations_branched", "requests that began at a checkpoint, so far", (double)n.branched},
+        {"conversations_begun", "requests that began anew, so far", (double)n.begun},
+        {"conversations_evicted", "idle sessions and checkpoints given up, so far", (double)n.evicted},
+        {"conversations_restored", "sessions read back from files, so far", (double)n.restored},
+        {"state_bytes", "memory of all states", (double)m.used},
+        {"scheduler_waiting", "threads that wait for the engine", t.waiting},
+        {"decode_batches", "batches of decoded tokens, so far", (double)t.batches},
+        {"decode_rows", "tokens in those batches, so far", (double)t.rows},
+        {"weights_version", "version of the weights", weights_version(s->weights)},
+        {0}};
+    struct buf out;
+    buf_init(&out, 1 << 20);
+    metrics_print(&s->metrics, gauges, &out);
+    return reply_send(v, c, 200, "text/plain; version=0.0.4; charset=utf-8", &out);
+}
+
+static enum MHD_Result answer_health(struct server *v, struct MHD_Connection *c)
+{
+    struct buf out;
+    bool ends = flights_closed(v->flights), paused = weights_paused(v->service->weights);
+    buf_init(&out, 1 << 10);
+    buf_printf(&out, "{\"status\":\"%s\"}", ends ? "ending" : paused ? "paused" : "ok");
+    return reply_send(v, c, ends ? 503 : 200, "application/json", &out);
+}
+
+static enum MHD_Result answer_models(struct server *v, struct MHD_Connection *c, const char *name)
+{
+    struct buf out;
+    if (name && strcmp(name, v->service->model) != 0)
+        return reply_refuse(v, c, 404, "there is no such model");
+    buf_init(&out, 1 << 16);
+    if (name)
+        reply_json_model(v->service, &out);
+    else
+        reply_json_models(v->service, &out);
+    return reply_send(v, c, 200, "application/json", &out);
+}
+
+static enum MHD_Result answer_get(struct server *v, struct MHD_Connection *c, const char *url)
+{
+    if (!strcmp(url, "/health"))
+        return answer_health(v, c);
+    if (!strcmp(url, "/metrics"))
+        return answer_metrics(v, c);
+    if (!strcmp(url, "/v1/models"))
+        return answer_models(v, c, NULL);
+    return answer_models(v, c, url + strlen("/v1/models/"));
+}
+
+static bool is_trainers(const char *url)
+{
+    return !strcmp(url, "/pause") || !strcmp(url, "/update_weights") || !strcmp(url, "/resume");
+}
+
+/* The status that a request is refused with before its body; 0: go on. */
+static int check_request(const struct server *v, struct MHD_Connection *c, const char *url,
+                         const char *method, const char **why)
+{
+    const char *size = MHD_lookup_connection_value(c, MHD_HEADER_KIND, "Content-Length");
+    bool post = !strcmp(method, "POST"), get = !strcmp(method, "GET") || !strcmp(method, "HEAD");
+    bool chat = !strcmp(url, "/v1/chat/completions"), trainers = is_trainers(url);
+    bool known = !strcmp(url, "/health") || !strcmp(url, "/metrics") || !strcmp(url, "/v1/models") ||
+                 !strncmp(url, "/v1/models/", 11);
+    if (strcmp(url, "/health") != 0 && !may_ask(v, c))
+        return *why = "the token is missing or wrong: Authorization: Bearer TOKEN", 401;
+    if (!known && !chat && !trainers)
+        return *why = "there is no such address here", 404;
+    if (!(known ? get : post))
+        return *why = known ? "this address takes GET" : "this address takes POST", 405;
+    if (trainers && !v->o.trainer)
+        return *why = "the server was started without --trainer", 403;
+    if (size && strtoull(size, NULL, 10) > v->o.max_body)
+        return *why = "the body is too large (--max-body)", 413;
+    return 0;
+}
+
+static struct exchange *exchange_new(const struct server *v, bool post)
+{
+    struct exchange *x = xcalloc(1, sizeof *x);
+    buf_init(&x->body, v->o.max_body);
+    x->begun = clock_ns();
+    x->post = post;
+    return x;
+}
+
+enum MHD_Result exchange_step(void *server, struct MHD_Connection *c, const char *url, const char *method,
+                              const char *version, const char *data, size_t *size, void **exchange)
+{
+    struct server *v = server;
+    struct exchange *x = *exchange;
+    if (!x) {
+        const char *why;
+        int status = check_request(v, c, url, method, &why);
+        *exchange = exchange_new(v, !strcmp(method, "POST"));
+        return status ? reply_refuse(v, c, status, why) : MHD_YES;
+    }
+    if (*size) {
+        if (!x->body.full)
+            buf_put(&x->body, data, *size);
+        *size = 0;
+        return clock_ms_since(x->begun) > UPLOAD_S * 1000 ? MHD_NO : MHD_YES;
+    }
+    if (x->body.full)
+        return reply_refuse(v, c, 413, "the body is too large (--max-body)");
+    if (!x->post)
+        return answer_get(v, c, url);
+    if (is_trainers(url))
+        return trainer_answer(v, c, url, x->body.data ? x->body.data : "", x->body.len);
+    return answer_completion(v, c, x);
+}
+
+void exchange_end(void *server, struct MHD_Connection *c, void **exchange,
+                  enum MHD_RequestTerminationCode why)
+{
+    struct exchange *x = *exchange;
+    if (!x)
+        return;
+    buf_free(&x->body);
+    free(x);
+    *exchange = NULL;
+}

@@ -1,0 +1,37 @@
+/* metrics.h - what the server has done, in the text form that Prometheus reads. */
+#ifndef HOLORUN_SERVE_METRICS_H
+#define HOLORUN_SERVE_METRICS_H
+
+#include "base/buf.h"
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+enum { METRICS_BUCKETS = 12, METRICS_STATUSES = 12 };
+
+struct histogram { /* of seconds */
+    atomic_llong buckets[METRICS_BUCKETS + 1];
+    atomic_llong microseconds, n;
+};
+
+struct metrics { /* zero-initialised */
+    struct {
+        atomic_int status; /* of HTTP; 0: free */
+        atomic_llong n;
+    } replies[METRICS_STATUSES];
+    atomic_llong prompt_tokens, cached_tokens, generated_tokens, pictures, cancelled;
+    atomic_int running;
+    struct histogram first_token, whole;
+};
+
+void metrics_reply(struct metrics *m, int status);
+void metrics_observe(struct histogram *h, double seconds);
+
+struct metric_gauge {
+    const char *name, *help;
+    double value;
+};
+/* gauges: what the caller knows, ended by a NULL name. */
+void metrics_print(struct metrics *m, const struct metric_gauge *gauges, struct buf *out);
+
+#endif

@@ -1,0 +1,222 @@
+/* reply_json.c - see reply_json.h.
+ *
+ * Beside what the API of OpenAI has: reasoning (and its older name reasoning_content), token_ids and
+ * prompt_token_ids as vLLM has them, and weights_version: of each token where log-probabilities are asked
+ * for, and as the list "weights_versions" beside token_ids.
+ */
+#include "serve/reply_json.h"
+
+#include "base/utf8.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- tokens ------------------------------------------------------------------------------------------ */
+
+/* Bytes that are no character on their own become U+FFFD. */
+static json_t *token_text(const char *bytes, size_t n)
+{
+    struct buf text;
+    buf_init(&text, 1 << 16);
+    buf_put_json(&text, bytes, n);
+    json_t *v = json_loadb(text.data, text.len, JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);
+    buf_free(&text);
+    return v ? v : json_string("");
+}
+
+static json_t *token_json(const struct completion *c, int32_t id, double logprob)
+{
+    size_t n;
+    const char *bytes = tokenizer_bytes(engine_tokenizer(c->weights->engine), id, &n);
+    json_t *list = json_array();
+    for (size_t i = 0; i < n; i++)
+        json_array_append_new(list, json_integer((unsigned char)bytes[i]));
+    return json_pack("{s:o, s:f, s:o}", "token", token_text(bytes, n), "logprob",
+                     logprob > -9999 ? logprob : -9999.0, "bytes", list);
+}
+
+static json_t *logprobs_json(const struct completion *c, int from, int to)
+{
+    json_t *list = json_array();
+    int width = c->body.top_logprobs;
+    for (int i = from; i < to; i++) {
+        if (c->tokens[i].stop && !c->body.token_ids)
+            continue;
+        json_t *token = token_json(c, c->tokens[i].id, (double)c->tokens[i].logprob), *top = json_array();
+        for (int k = 0; k < width; k++) {
+            const struct token_alternative *a = &c->alternatives[(ptrdiff_t)i * width + k];
+            if (a->id >= 0)
+                json_array_append_new(top, token_json(c, a->id, a->p > 0 ? log((double)a->p) : -9999));
+        }
+        json_object_set_new(token, "top_logprobs", top);
+        json_object_set_new(token, "weights_version", json_integer(c->tokens[i].version));
+        json_array_append_new(list, token);
+    }
+    return json_pack("{s:o, s:n}", "content", list, "refusal");
+}
+
+static void set_ids(json_t *choice, const struct completion *c, int from, int to)
+{
+    json_t *ids = json_array(), *versions = json_array();
+    for (int i = from; i < to; i++) {
+        json_array_append_new(ids, json_integer(c->tokens[i].id));
+        json_array_append_new(versions, json_integer(c->tokens[i].version));
+    }
+    json_object_set_new(choice, "token_ids", ids);
+    json_object_set_new(choice, "weights_versions", versions);
+}
+
+static json_t *prompt_ids(const struct completion *c)
+{
+    json_t *ids = json_array();
+    for (int64_t i = 0; i < c->prompt_tokens; i++)
+        json_array_append_new(ids, json_integer(c->prompt[i]));
+    return ids;
+}
+
+static json_t *usage_json(const struct completion *c)
+{
+    return json_pack("{s:I, s:i, s:I, s:{s:I}}", "prompt_tokens", (json_int_t)c->prompt_tokens,
+                     "completion_tokens", c->n, "total_tokens", (json_int_t)(c->prompt_tokens + c->n),
+                     "prompt_tokens_details", "cached_tokens", (json_int_t)c->cached_tokens);
+}
+
+/* ---- whole ------------------------------------------------------------------------------------------- */
+
+static json_t *head(const struct completion *c, const char *object)
+{
+    char print[48];
+    snprintf(print, sizeof print, "fp_%016llx_v%d", (unsigned long long)engine_hash(c->weights->engine),
+             c->weights->version);
+    return json_pack("{s:s, s:s, s:I, s:s, s:s}", "id", c->id, "object", object, "created",
+                     (json_int_t)c->created, "model", c->service->model, "system_fingerprint", print);
+}
+
+/* Takes over the object. */
+static void put_json(struct buf *out, json_t *v)
+{
+    char *text = json_dumps(v, JSON_COMPACT);
+    buf_puts(out, text ? text : "null");
+    free(text);
+    json_decref(v);
+}
+
+void reply_json_whole(const struct completion *c, struct buf *out)
+{
+    json_t *root = head(c, "chat.completion");
+    json_t *choice = json_pack("{s:i, s:o, s:s}", "index", 0, "message", completion_message(c),
+                               "finish_reason", completion_finish(c));
+    json_object_set_new(choice, "logprobs", c->body.logprobs ? logprobs_json(c, 0, c->n) : json_null());
+    if (c->body.token_ids) {
+        set_ids(choice, c, 0, c->n);
+        json_object_set_new(root, "prompt_token_ids", prompt_ids(c));
+    }
+    json_object_set_new(root, "choices", json_pack("[o]", choice));
+    json_object_set_new(root, "usage", usage_json(c));
+    put_json(out, root);
+}
+
+/* ---- streamed ---------------------------------------------------------------------------------------- */
+
+/* Takes over delta. */
+static void put_event(struct reply_events *s, json_t *delta, const char *finish, bool tokens)
+{
+    const struct completion *c = s->of;
+    json_t *root = head(c, "chat.completion.chunk");
+    json_t *choice = json_pack("{s:i, s:o, s:s?}", "index", 0, "delta", delta, "finish_reason", finish);
+    bool some = tokens && s->told < c->n;
+    json_object_set_new(choice, "logprobs",
+                        some && c->body.logprobs ? logprobs_json(c, s->told, c->n) : json_null());
+    if (some && c->body.token_ids)
+        set_ids(choice, c, s->told, c->n);
+    if (some)
+        s->told = c->n;
+    json_object_set_new(root, "choices", json_pack("[o]", choice));
+    if (c->body.usage)
+        json_object_set_new(root, "usage", json_null());
+    if (c->body.token_ids && !tokens && !finish)
+        json_object_set_new(root, "prompt_token_ids", prompt_ids(c));
+    buf_puts(s->out, "data: ");
+    put_json(s->out, root);
+    buf_puts(s->out, "\n\n");
+}
+
+void reply_events_begin(struct reply_events *s)
+{
+    put_event(s, json_pack("{s:s, s:s}", "role", "assistant", "content", ""), NULL, false);
+}
+
+void reply_events_text(struct reply_events *s, enum reply_part part, const char *text, size_t n)
+{
+    if (part == REPLY_CALLS)
+        return; /* a call is sent whole, at the end */
+    json_t *value = token_text(text, n);
+    json_t *delta = json_pack("{s:O}", part == REPLY_THOUGHT ? "reasoning" : "content", value);
+    if (part == REPLY_THOUGHT)
+        json_object_set(delta, "reasoning_content", value);
+    json_decref(value);
+    put_event(s, delta, NULL, true);
+}
+
+static void put_calls(struct reply_events *s)
+{
+    json_t *call, *calls = json_array();
+    size_t i;
+    json_array_foreach(s->of->calls, i, call)
+    {
+        json_t *copy = json_copy(call);
+        json_object_set_new(copy, "index", json_integer((json_int_t)i));
+        json_array_append_new(calls, copy);
+    }
+    put_event(s, json_pack("{s:o}", "tool_calls", calls), NULL, true);
+}
+
+void reply_events_end(struct reply_events *s)
+{
+    const struct completion *c = s->of;
+    if (c->calls)
+        put_calls(s);
+    put_event(s, json_object(), completion_finish(c), true);
+    if (c->body.usage) {
+        json_t *root = head(c, "chat.completion.chunk");
+        json_object_set_new(root, "choices", json_array());
+        json_object_set_new(root, "usage", usage_json(c));
+        buf_puts(s->out, "data: ");
+        put_json(s->out, root);
+        buf_puts(s->out, "\n\n");
+    }
+    buf_puts(s->out, "data: [DONE]\n\n");
+}
+
+void reply_events_error(struct reply_events *s, const char *message)
+{
+    buf_puts(s->out, "data: ");
+    reply_json_error(s->out, message, "server_error", NULL);
+    buf_puts(s->out, "\n\n");
+}
+
+/* ---- errors and lists ---------------------------------------------------------------------------------- */
+
+void reply_json_error(struct buf *out, const char *message, const char *type, const char *code)
+{
+    json_t *text = token_text(message, strlen(message));
+    put_json(out, json_pack("{s:{s:o, s:s, s:n, s:s?}}", "error", "message", text, "type", type, "param",
+                            "code", code));
+}
+
+static json_t *model_json(const struct service *s)
+{
+    return json_pack("{s:s, s:s, s:I, s:s}", "id", s->model, "object", "model", "created",
+                     (json_int_t)s->opened, "owned_by", "holorun");
+}
+
+void reply_json_model(const struct service *s, struct buf *out)
+{
+    put_json(out, model_json(s));
+}
+
+void reply_json_models(const struct service *s, struct buf *out)
+{
+    put_json(out, json_pack("{s:s, s:[o]}", "object", "list", "data", model_json(s)));
+}

@@ -1,0 +1,230 @@
+/* server.c - see server.h: the daemon, its address and its end. */
+#include "serve/server_impl.h"
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/flag.h"
+
+#include <errno.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum { BACKLOG = 128, SPARE_CONNECTIONS = 64, HEADER_BYTES = 64 << 10, MAX_PEM = 1 << 20 };
+
+/* ---- the address ----------------------------------------------------------------------------------- */
+
+/* "HOST:PORT" into two texts in `copy`, which the caller frees. */
+static int split_address(const char *listen, char **copy, char **host, char **port, struct err *e)
+{
+    char *text = *copy = xstrdup(listen), *colon = strrchr(text, ':'), *end;
+    if (!colon || colon == text)
+        return err_set(e, ERR_USAGE, "'%s' is not ADDRESS:PORT", listen);
+    *colon = 0;
+    *port = colon + 1;
+    *host = text;
+    if (*text == '[' && (end = strchr(text, ']'))) {
+        *end = 0;
+        *host = text + 1;
+    }
+    return 0;
+}
+
+static struct addrinfo *resolve(const char *listen, struct err *e)
+{
+    const struct addrinfo hints = {.ai_flags = AI_PASSIVE, .ai_socktype = SOCK_STREAM};
+    struct addrinfo *list = NULL;
+    char *copy, *host = NULL, *port = NULL;
+    if (split_address(listen, &copy, &host, &port, e) == 0) {
+        int rc = getaddrinfo(host, port, &hints, &list);
+        if (rc)
+            err_set(e, ERR_USAGE, "cannot listen on '%s': %s", listen, gai_strerror(rc));
+    }
+    free(copy);
+    return list;
+}
+
+static bool is_loopback(const struct sockaddr *a)
+{
+    if (a->sa_family == AF_INET)
+        return ntohl(((const struct sockaddr_in *)(const void *)a)->sin_addr.s_addr) >> 24 == 127;
+    return a->sa_family == AF_INET6 &&
+           IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)(const void *)a)->sin6_addr);
+}
+
+bool server_is_loopback(const char *listen)
+{
+    struct addrinfo *list = resolve(listen, NULL);
+    bool is = list && is_loopback(list->ai_addr);
+    if (list)
+        freeaddrinfo(list);
+    return is;
+}
+
+/* A listening socket, -1. */
+static int open_socket(const struct server_options *o, struct err *e)
+{
+    struct addrinfo *list = resolve(o->listen, e);
+    int one = 1;
+    if (!list)
+        return -1;
+    if (!is_loopback(list->ai_addr) && !o->cert && !o->insecure) {
+        freeaddrinfo(list);
+        return err_set(
+            e, ERR_USAGE,
+            "'%s' can be reached from other machines: give --cert and --cert-key, or say --insecure",
+            o->listen);
+    }
+    int fd = socket(list->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd >= 0)
+        setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
+    if (fd < 0 || bind(fd, list->ai_addr, list->ai_addrlen) || listen(fd, BACKLOG)) {
+        err_set(e, ERR_ENV, "cannot listen on '%s': %s", o->listen, strerror(errno));
+        if (fd >= 0)
+            close(fd);
+        fd = -1;
+    }
+    freeaddrinfo(list);
+    return fd;
+}
+
+static int port_of(int fd)
+{
+    struct sockaddr_storage a;
+    socklen_t n = sizeof a;
+    if (getsockname(fd, (struct sockaddr *)&a, &n))
+        return 0;
+    return ntohs(a.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)(void *)&a)->sin6_port
+                                         : ((struct sockaddr_in *)(void *)&a)->sin_port);
+}
+
+/* ---- the daemon ------------------------------------------------------------------------------------ */
+
+/* A peer that does not answer any more is given up by the kernel. */
+static void on_connection(void *arg, struct MHD_Connection *c, void **socket_context,
+                          enum MHD_ConnectionNotificationCode what)
+{
+    const union MHD_ConnectionInfo *info = MHD_get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD);
+    int one = 1, patience = 60000;
+    if (what != MHD_CONNECTION_NOTIFY_STARTED || !info)
+        return;
+    setsockopt(info->connect_fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof one);
+    setsockopt(info->connect_fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+    setsockopt(info->connect_fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &patience, sizeof patience);
+}
+
+/* libmicrohttpd's own complaints: of clients that break off, mostly. */
+static void on_complaint(void *arg, const char *format, va_list list)
+{
+    char line[256];
+    vsnprintf(line, sizeof line, format, list);
+    line[strcspn(line, "\r\n")] = 0;
+    if (getenv("HOLORUN_HTTP_VERBOSE"))
+        warn("http: %s", line);
+}
+
+static int read_pem(const char *path, char **out, struct err *e)
+{
+    size_t n;
+    *out = NULL;
+    return path ? file_read(path, MAX_PEM, out, &n, e) : 0;
+}
+
+static int start_daemon(struct server *v, struct err *e)
+{
+    char *cert, *key = NULL;
+    unsigned flags = MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_THREAD_PER_CONNECTION | MHD_USE_POLL |
+                     MHD_USE_ERROR_LOG | MHD_USE_ITC;
+    if (read_pem(v->o.cert, &cert, e) || read_pem(v->o.key, &key, e)) {
+        free(cert);
+        return -1;
+    }
+    struct MHD_OptionItem items[10] = {
+        {MHD_OPTION_EXTERNAL_LOGGER, (intptr_t)on_complaint, v},
+        {MHD_OPTION_LISTEN_SOCKET, v->fd, NULL},
+        {MHD_OPTION_CONNECTION_LIMIT, v->o.max_requests + SPARE_CONNECTIONS, NULL},
+        {MHD_OPTION_CONNECTION_TIMEOUT, (intptr_t)v->o.idle_s, NULL},
+        {MHD_OPTION_CONNECTION_MEMORY_LIMIT, HEADER_BYTES, NULL},
+        {MHD_OPTION_NOTIFY_COMPLETED, (intptr_t)exchange_end, v},
+        {MHD_OPTION_NOTIFY_CONNECTION, (intptr_t)on_connection, v}};
+    int n = 7;
+    if (cert) {
+        flags |= MHD_USE_TLS;
+        items[n++] = (struct MHD_OptionItem){MHD_OPTION_HTTPS_MEM_CERT, 0, cert};
+        items[n++] = (struct MHD_OptionItem){MHD_OPTION_HTTPS_MEM_KEY, 0, key};
+    }
+    items[n] = (struct MHD_OptionItem){MHD_OPTION_END, 0, NULL};
+    v->daemon =
+        MHD_start_daemon(flags, 0, NULL, NULL, exchange_step, v, MHD_OPTION_ARRAY, items, MHD_OPTION_END);
+    if (key)
+        explicit_bzero(key, strlen(key));
+    free(key);
+    free(cert);
+    if (v->daemon)
+        return 0;
+    return err_set(e, v->o.cert ? ERR_USAGE : ERR_ENV, "the HTTP server does not start%s",
+                   v->o.cert ? ": are certificate and key PEM files that belong together?" : "");
+}
+
+struct server *server_start(struct service *s, const struct server_options *o, struct err *e)
+{
+    int fd = open_socket(o, e);
+    if (fd < 0)
+        return NULL;
+    struct server *v = xcalloc(1, sizeof *v);
+    v->service = s;
+    v->o = *o;
+    v->fd = fd;
+    v->port = port_of(fd);
+    v->flights = flights_new(o->max_requests);
+    pthread_mutex_init(&v->trainer, NULL);
+    if (start_daemon(v, e) == 0)
+        return v;
+    close(fd);
+    flights_free(v->flights);
+    pthread_mutex_destroy(&v->trainer);
+    free(v);
+    return NULL;
+}
+
+int server_port(const struct server *v)
+{
+    return v->port;
+}
+
+static int wait_for_end(struct server *v, double seconds, const volatile int *hurry)
+{
+    int64_t start = clock_ns();
+    int n;
+    while ((n = flights_count(v->flights)) && clock_ms_since(start) < seconds * 1000 && !flag_up(hurry))
+        clock_sleep_ms(20);
+    return n;
+}
+
+int server_drain(struct server *v, double seconds, const volatile int *hurry)
+{
+    flights_close(v->flights);
+    if (!v->drained)
+        close(MHD_quiesce_daemon(v->daemon));
+    v->drained = true;
+    int cut = wait_for_end(v, seconds, hurry);
+    if (cut) {
+        flights_end(v->flights, FLIGHTS_CUT);
+        wait_for_end(v, 60, NULL);
+    }
+    return cut;
+}
+
+void server_stop(struct server *v)
+{
+    MHD_stop_daemon(v->daemon);
+    if (!v->drained)
+        close(v->fd);
+    flights_free(v->flights);
+    pthread_mutex_destroy(&v->trainer);
+    free(v);
+}

@@ -1,0 +1,138 @@
+/* weights.c - see weights.h. */
+#include "serve/weights.h"
+
+#include "base/flag.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <time.h>
+
+struct weights_slot {
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    struct weights_set *now;
+    bool paused;
+};
+
+static struct weights_set *set_new(struct engine *g, int version)
+{
+    struct weights_set *s = xcalloc(1, sizeof *s);
+    *s = (struct weights_set){g, version, 1};
+    return s;
+}
+
+struct weights_slot *weights_slot_new(struct engine *g)
+{
+    struct weights_slot *w = xcalloc(1, sizeof *w);
+    pthread_mutex_init(&w->lock, NULL);
+    pthread_cond_init(&w->changed, NULL);
+    w->now = set_new(g, 1);
+    return w;
+}
+
+/* The caller has the lock; an engine without users is closed without it. */
+static struct engine *drop_user(struct weights_set *s)
+{
+    if (--s->users)
+        return NULL;
+    struct engine *g = s->engine;
+    free(s);
+    return g;
+}
+
+void weights_slot_free(struct weights_slot *w)
+{
+    if (!w)
+        return;
+    engine_close(drop_user(w->now));
+    pthread_cond_destroy(&w->changed);
+    pthread_mutex_destroy(&w->lock);
+    free(w);
+}
+
+/* Looks at *stop every 20 ms. */
+static void wait_a_moment(struct weights_slot *w)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_nsec += 20000000;
+    until.tv_sec += until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    pthread_cond_timedwait(&w->changed, &w->lock, &until);
+}
+
+struct weights_set *weights_acquire(struct weights_slot *w, const volatile int *stop)
+{
+    struct weights_set *s = NULL;
+    pthread_mutex_lock(&w->lock);
+    while (w->paused && !flag_up(stop))
+        wait_a_moment(w);
+    if (!w->paused) {
+        s = w->now;
+        s->users++;
+    }
+    pthread_mutex_unlock(&w->lock);
+    return s;
+}
+
+struct weights_set *weights_share(struct weights_slot *w, struct weights_set *s)
+{
+    pthread_mutex_lock(&w->lock);
+    s->users++;
+    pthread_mutex_unlock(&w->lock);
+    return s;
+}
+
+void weights_release(struct weights_slot *w, struct weights_set *s)
+{
+    if (!s)
+        return;
+    pthread_mutex_lock(&w->lock);
+    struct engine *unused = drop_user(s);
+    pthread_mutex_unlock(&w->lock);
+    engine_close(unused);
+}
+
+static void set_paused(struct weights_slot *w, bool to)
+{
+    pthread_mutex_lock(&w->lock);
+    w->paused = to;
+    pthread_cond_broadcast(&w->changed);
+    pthread_mutex_unlock(&w->lock);
+}
+
+void weights_pause(struct weights_slot *w)
+{
+    set_paused(w, true);
+}
+
+void weights_resume(struct weights_slot *w)
+{
+    set_paused(w, false);
+}
+
+bool weights_paused(struct weights_slot *w)
+{
+    pthread_mutex_lock(&w->lock);
+    bool paused = w->paused;
+    pthread_mutex_unlock(&w->lock);
+    return paused;
+}
+
+void weights_replace(struct weights_slot *w, struct engine *g)
+{
+    pthread_mutex_lock(&w->lock);
+    struct weights_set *old = w->now;
+    w->now = set_new(g, old->version + 1);
+    struct engine *unused = drop_user(old);
+    pthread_mutex_unlock(&w->lock);
+    engine_close(unused);
+}
+
+int weights_version(struct weights_slot *w)
+{
+    pthread_mutex_lock(&w->lock);
+    int version = w->now->version;
+    pthread_mutex_unlock(&w->lock);
+    return version;
+}
