@@ -78,7 +78,7 @@ const struct command serve_command = {
     options,
     cmd_serve};
 
-/* ---- what is served -------------------------------------------------------------------------------------- */
+/* ---- what is served ------------------------------------------------------------------------------------ */
 
 /* A quarter of the memory that is there: idle conversations must not crowd out those that run. */
 static size_t state_bound(const struct settings *s)
@@ -100,7 +100,7 @@ static int open_service(struct service *v, const struct settings *s, const struc
     return service_open(v, &o, e);
 }
 
-/* ---- signals --------------------------------------------------------------------------------------------- */
+/* ---- signals ------------------------------------------------------------------------------------------- */
 
 /* Blocked before the first thread is made, so that every thread blocks them, and taken by sigwait. */
 static sigset_t block_signals(void)
@@ -148,7 +148,7 @@ static int serve_until_signal(struct server *v, const sigset_t *set, double drai
     return cut ? ERR_STOPPED : 0;
 }
 
-/* ---- the command ----------------------------------------------------------------------------------------- */
+/* ---- the command --------------------------------------------------------------------------------------- */
 
 static char *token_path(const struct settings *s, struct err *e)
 {

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-/* ---- values -------------------------------------------------------------------------------------- */
+/* ---- values -------------------------------------------------------------------------------------------- */
 
 static int wrong(struct err *e, const char *name, const char *want)
 {
@@ -36,7 +36,7 @@ static int read_int(const json_t *v, const char *name, int least, int most, int 
     return 0;
 }
 
-/* ---- members ------------------------------------------------------------------------------------- */
+/* ---- members ------------------------------------------------------------------------------------------- */
 
 typedef int read_member(struct chat_body *b, json_t *v, const char *name, struct err *e);
 
@@ -284,7 +284,7 @@ static int read_members(struct chat_body *b, json_t *root, struct err *e)
     return 0;
 }
 
-/* ---- the whole ------------------------------------------------------------------------------------ */
+/* ---- the whole ----------------------------------------------------------------------------------------- */
 
 /* OpenAI's newer name of the system's role. */
 static void rename_developer(json_t *root)
@@ -317,11 +317,10 @@ static int check_tools(const struct chat_body *b, struct err *e)
     json_t *tool;
     size_t i;
     json_array_foreach(json_object_get(b->talk.root, "tools"), i, tool) if (
-        !json_is_string(json_object_get(
-            json_object_get(tool, "function"),
-            "name"))) return err_set(e, ERR_USAGE,
-                                     "tool %zu must be {\"type\": \"function\", \"function\": {\"name\": ...}}",
-                                     i + 1);
+        !json_is_string(json_object_get(json_object_get(tool, "function"),
+                                        "name"))) return err_set(e, ERR_USAGE,
+                                                                 "tool %zu must be a function with a name",
+                                                                 i + 1);
     if ((b->tools == TOOLS_REQUIRED || b->tools == TOOLS_NAMED) && !b->talk.chat.n_tools)
         return err_set(e, ERR_USAGE, "'tool_choice' without 'tools'");
     if (b->tools == TOOLS_NAMED && !has_tool(b, b->tool))

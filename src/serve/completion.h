@@ -4,7 +4,9 @@
  *     completion_read(c, body, len, &e)        the body is checked; nothing is computed
  *     completion_prepare(c, &e)                finds the conversation and reads what is new of it
  *     completion_generate(c, &e)               the reply; on_text while it comes
- *     completion_free(c)                       keeps the conversation for the next turn
+ *     completion_keep(c)                       keeps the conversation; before the client is told of the end,
+ *                                              because its next turn may come at once
+ *     completion_free(c)
  *
  * One thread at a time.  Others may set `gone`: the client went away or the server ends, and `frozen`.
  */
@@ -70,6 +72,7 @@ struct completion *completion_new(struct service *s);
 int completion_read(struct completion *c, const char *body, size_t len, struct err *e);
 int completion_prepare(struct completion *c, struct err *e);
 int completion_generate(struct completion *c, struct err *e);
+void completion_keep(struct completion *c);
 void completion_free(struct completion *c);
 
 /* "stop", "length", "tool_calls", "abort" */

@@ -101,7 +101,7 @@ int reply_status(const struct err *e)
     }
 }
 
-/* ---- the token ------------------------------------------------------------------------------------------ */
+/* ---- the token ----------------------------------------------------------------------------------------- */
 
 /* Takes as long for a wrong token as for the right one. */
 static bool same_token(const char *given, const char *want)
@@ -121,7 +121,7 @@ static bool may_ask(const struct server *v, struct MHD_Connection *c)
     return value && !strncasecmp(value, "Bearer ", 7) && same_token(value + 7, v->o.token);
 }
 
-/* ---- completions ---------------------------------------------------------------------------------------- */
+/* ---- completions --------------------------------------------------------------------------------------- */
 
 static int check_model(const struct server *v, const struct completion *c, struct err *e)
 {
@@ -180,7 +180,7 @@ static enum MHD_Result answer_completion(struct server *v, struct MHD_Connection
     return rc;
 }
 
-/* ---- the rest ------------------------------------------------------------------------------------------- */
+/* ---- the rest ------------------------------------------------------------------------------------------ */
 
 static enum MHD_Result answer_metrics(struct server *v, struct MHD_Connection *c)
 {

@@ -27,7 +27,7 @@ static int refuse(struct reading *r, const char *what)
 static gx_node read_at(struct reading *r, const char *key, const json_t *s)
 {
     size_t n = strlen(r->where);
-    snprintf(r->where + n, sizeof r->where - n, "/%.60s", key);
+    snprintf(r->where + n, sizeof r->where - n, "/%.90s", key);
     gx_node node = read_schema(r, s);
     r->where[n] = 0;
     return node;
@@ -85,7 +85,7 @@ static int read_count(struct reading *r, const json_t *s, const char *key, int n
 {
     const json_t *v = get(s, key);
     json_int_t n = v ? json_integer_value(v) : none;
-    if ((v && !json_is_integer(v)) || n < -WHOLE || n > WHOLE) {
+    if (v && (!json_is_integer(v) || n < -WHOLE || n > WHOLE)) {
         char what[128];
         snprintf(what, sizeof what, "'%s' must be a whole number of at most nine digits", key);
         return refuse(r, what);
@@ -249,7 +249,9 @@ static gx_node read_object(struct reading *r, const json_t *s)
     p = xcalloc(json_object_size(get(s, "properties")) + 1, sizeof *p);
     json_object_foreach((json_t *)(uintptr_t)get(s, "properties"), key, value)
     {
-        gx_node v = read_at(r, key, value);
+        char path[96];
+        snprintf(path, sizeof path, "properties/%.60s", key);
+        gx_node v = read_at(r, path, value);
         if (v < 0) {
             free(p);
             return -1;

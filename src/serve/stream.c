@@ -50,6 +50,7 @@ static void *generate_stream(void *arg)
     s->c->on_text = on_text;
     s->c->arg = s;
     int rc = completion_generate(s->c, &e);
+    completion_keep(s->c);
     if (rc && e.kind != ERR_STOPPED)
         warn("a reply broke off: %s", e.text);
     pthread_mutex_lock(&s->lock);

@@ -36,12 +36,10 @@ int chat_reply(struct session *s, const char *reply, struct err *e);
  * template): then the session goes back to before the opening, and chat_reply reads the reply again. */
 bool chat_keeps_reply(const struct session *s);
 
-/* Appends a whole conversation to an empty session; refuses Nemotron models with ChatML. */
-
 /* One user turn with the results of n calls.  Refuses models with ChatML. */
 int chat_results(struct session *s, const char *const *results, int n, struct err *e);
 
-/* Appends a whole conversation to an empty session; refuses models with ChatML. */
+/* Appends a whole conversation to an empty session; refuses Nemotron models with ChatML. */
 int chat_append(struct session *s, const struct chat_conversation *c, struct err *e);
 
 #endif

@@ -1,7 +1,8 @@
 /* session_file.c - a session as a file.
  *
  * Little-endian: a header of fixed size, the tokens, every tensor of the state in the order of state_visit
- * (rows in use only), and the XXH3 hash of all bytes before it.  The size follows from the model and the
+ * (rows in use only), and the XXH3 hash of all bytes before it.  Pending text tokens stay pending, so that
+ * the session goes on with the bits that it would have had.  The size follows from the model and the
  * number of tokens: a file is accepted only with exactly that size, this model's hash and a hash that
  * agrees.
  */
@@ -20,11 +21,11 @@ struct header {
     char magic[8];
     uint64_t model; /* engine_hash */
     uint64_t random;
-    int64_t length;
-    int64_t position; /* rotary, of the next token */
-    uint16_t act;     /* enum dtype of the activations */
-    uint16_t kv;      /* of the KV cache; 0: the same as act */
-    uint32_t ssm;     /* of the SSM states */
+    int64_t length, pending; /* tokens; of them not computed, at the end */
+    int64_t position;        /* rotary, of the next token to compute */
+    uint16_t act;            /* enum dtype of the activations */
+    uint16_t kv;             /* of the KV cache; 0: the same as act */
+    uint32_t ssm;            /* of the SSM states */
 };
 
 static int count_tensor(void *arg, struct tensor t)
@@ -33,15 +34,16 @@ static int count_tensor(void *arg, struct tensor t)
     return 0;
 }
 
-/* Bytes of a file for `length` tokens. */
-static size_t file_size(const struct engine *g, const struct lm_state *any, int64_t length)
+/* Bytes of a file for `length` computed and `pending` more tokens. */
+static size_t file_size(const struct engine *g, const struct lm_state *any, int64_t length, int64_t pending)
 {
     const struct lm_config *c = &g->config.lm;
     struct lm_state fixed = *any;
     fixed.length = 0;
     size_t bytes = sizeof(struct header) + sizeof(uint64_t);
     state_visit(&fixed, c, count_tensor, &bytes);
-    return bytes + (size_t)length * (sizeof(int32_t) + state_position(c, g->types.kv));
+    return bytes + (size_t)length * (sizeof(int32_t) + state_position(c, g->types.kv)) +
+           (size_t)pending * sizeof(int32_t);
 }
 
 /* ---- writing --------------------------------------------------------------------------------- */
@@ -72,13 +74,14 @@ static struct buf bytes_of(const struct session *s)
     struct header h = {.model = s->engine->hash,
                        .random = s->random,
                        .length = s->n,
+                       .pending = session_pending(s),
                        .position = s->state.position,
                        .act = (uint16_t)s->engine->types.act,
                        .kv = kv_of(s->engine),
                        .ssm = (uint32_t)s->engine->types.ssm};
     memcpy(h.magic, magic, sizeof magic);
     struct writer w = {.backend = s->engine->backend};
-    buf_init(&w.out, file_size(s->engine, &s->state, s->n));
+    buf_init(&w.out, file_size(s->engine, &s->state, s->state.length, h.pending));
     buf_put(&w.out, &h, sizeof h);
     buf_put(&w.out, s->tokens, (size_t)s->n * sizeof *s->tokens);
     state_visit(&s->state, &s->engine->config.lm, put_tensor, &w);
@@ -96,7 +99,7 @@ int session_save(const struct session *from, const char *path, struct err *e)
     if (engine_try_enter(s->engine, &s->client, e))
         return -1;
     struct buf out;
-    int rc = session_prefill(s, e) || session_pin(s, 0, e) ? -1 : 0;
+    int rc = ((s->n_images || s->interrupted) && session_prefill(s, e)) || session_pin(s, 0, e) ? -1 : 0;
     if (rc == 0) {
         out = bytes_of(s);
         session_unpin(s);
@@ -141,7 +144,8 @@ static int check_file(const struct session *s, const struct file_map *m, struct 
                        h->kv == DT_F8E4M3 ? "give --kv fp8" : "leave out --kv fp8");
     if (h->ssm != (uint32_t)g->types.ssm)
         return err_set(e, ERR_MODEL, "'%s' was saved with another --state", path);
-    if (h->length < 0 || h->length > g->config.lm.max_tokens || m->len != file_size(g, &s->state, h->length))
+    if (h->length < 0 || h->length > g->config.lm.max_tokens || h->pending < 0 || h->pending > h->length ||
+        m->len != file_size(g, &s->state, h->length - h->pending, h->pending))
         return err_set(e, ERR_MODEL, "'%s' is damaged: %zu bytes are not a session of %lld tokens", path,
                        m->len, (long long)h->length);
     if (h->position < 0 || h->position > h->length)
@@ -181,7 +185,7 @@ struct session *session_load(struct engine *g, const char *path, struct err *e)
         rc = session_pin(s, 0, e);
     if (rc == 0) {
         s->random = h.random;
-        s->state.length = h.length;
+        s->state.length = h.length - h.pending;
         s->state.position = h.position;
         struct reader r = {g->backend, m.data + sizeof h + (size_t)h.length * sizeof(int32_t)};
         state_visit(&s->state, &g->config.lm, get_tensor, &r);

@@ -1,0 +1,180 @@
+/* store_find.c - the kept session that a request goes on in (store.h). */
+#include "serve/store_impl.h"
+
+#include "base/flag.h"
+
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+struct match {
+    struct kept *k;
+    int n;     /* messages */
+    int mark;  /* -1: the end */
+    bool used; /* by another request, which has to be asked for a branch */
+};
+
+/* Results of tools share a turn: it cannot be cut between two of them. */
+static bool can_stand_at(const struct conversation *v, int n)
+{
+    return n == v->chat.n || n == 0 || v->chat.messages[n].role != CHAT_TOOL ||
+           v->chat.messages[n - 1].role != CHAT_TOOL;
+}
+
+static void consider(struct match *best, struct kept *k, int n, int mark, bool used)
+{
+    /* of equal lengths an end is better than a mark, and an idle one better than one in use */
+    int rank = n * 4 + (used ? 0 : mark < 0 ? 3 : 2);
+    int best_rank = best->k ? best->n * 4 + (best->used ? 0 : best->mark < 0 ? 3 : 2) : 3;
+    if (rank > best_rank)
+        *best = (struct match){k, n, mark, used};
+}
+
+static struct match find(struct store *s, const struct weights_set *w, const struct conversation *v,
+                         const struct chain *chain)
+{
+    struct match best = {0};
+    for (struct kept *k = s->first; k; k = k->next)
+        for (int n = v->chat.n; k->weights == w && n > 0 && n >= best.n; n--) {
+            if (!can_stand_at(v, n))
+                continue;
+            if (!k->used && chain_equal(k->end, chain[n]))
+                consider(&best, k, n, -1, false);
+            for (int i = 0; i < STORE_POINTS; i++)
+                if (k->marks[i].state && chain_equal(k->marks[i].at, chain[n]))
+                    consider(&best, k, n, i, k->used);
+            if (k->used && n == v->chat.n && chain_equal(k->coming, chain[n]))
+                consider(&best, k, n, STORE_BEFORE_REPLY, true);
+        }
+    return best;
+}
+
+static struct kept *kept_new(struct store *s, struct weights_set *w, struct session *session,
+                             struct chain coming)
+{
+    struct kept *k = xcalloc(1, sizeof *k);
+    k->weights = weights_share(s->slot, w);
+    k->session = session;
+    k->coming = coming;
+    k->used = true;
+    pthread_mutex_lock(&s->lock);
+    store_link(s, k);
+    pthread_mutex_unlock(&s->lock);
+    return k;
+}
+
+/* A branch of an idle session, which was marked as used. */
+static struct session *branch_idle(struct store *s, struct kept *k, int mark)
+{
+    struct err e = ERR_INIT;
+    struct session *b = session_try_branch(k->session, k->marks[mark].state, &e);
+    pthread_mutex_lock(&s->lock);
+    k->used = false;
+    store_dismiss(s, k);
+    pthread_mutex_unlock(&s->lock);
+    return b;
+}
+
+/* The session itself, read back from its file if it is there. */
+static bool restore(struct store *s, struct kept *k)
+{
+    struct err e = ERR_INIT;
+    if (k->session)
+        return true;
+    k->session = session_load(k->weights->engine, k->file, &e);
+    unlink(k->file);
+    free(k->file);
+    k->file = NULL;
+    if (!k->session)
+        warn("a spilled conversation is read anew: %s", e.text);
+    pthread_mutex_lock(&s->lock);
+    s->counts.restored += k->session != NULL;
+    pthread_mutex_unlock(&s->lock);
+    return k->session != NULL;
+}
+
+static void wait_briefly(struct store *s)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_nsec += 20000000;
+    until.tv_sec += until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    pthread_cond_timedwait(&s->changed, &s->lock, &until);
+}
+
+/* Asks the user of k for a branch; the caller has the lock.  NULL: none was given. */
+static struct session *await_branch(struct store *s, struct kept *k, struct chain at,
+                                    const volatile int *stop)
+{
+    struct waiter w = {.next = k->waiters, .at = at};
+    k->waiters = &w;
+    atomic_fetch_add(&k->n_waiters, 1);
+    while (!w.done && !flag_up(stop))
+        wait_briefly(s);
+    if (!w.done)
+        store_forget(k, &w); /* k lives as long as it has waiters */
+    return w.got;
+}
+
+static void count_take(struct store *s, int64_t *counter)
+{
+    pthread_mutex_lock(&s->lock);
+    ++*counter;
+    pthread_mutex_unlock(&s->lock);
+}
+
+/* Takes what was found; NULL: look again. */
+static struct kept *take_match(struct store *s, const struct match *m, struct weights_set *w,
+                               const struct chain *chain, int n, const volatile int *stop)
+{
+    struct session *b;
+    if (m->used) {
+        b = await_branch(s, m->k, chain[m->n], stop);
+        pthread_mutex_unlock(&s->lock);
+    } else {
+        m->k->used = true;
+        pthread_mutex_unlock(&s->lock);
+        if (m->mark < 0) {
+            m->k->coming = chain[n];
+            if (restore(s, m->k)) {
+                count_take(s, &s->counts.continued);
+                return m->k;
+            }
+            store_drop(s, m->k);
+            return NULL;
+        }
+        b = branch_idle(s, m->k, m->mark);
+    }
+    if (!b)
+        return NULL;
+    count_take(s, &s->counts.branched);
+    return kept_new(s, w, b, chain[n]);
+}
+
+struct kept *store_take(struct store *s, struct weights_set *w, const struct conversation *v,
+                        const struct chain *chain, int *matched, const volatile int *stop)
+{
+    enum { TRIES = 4 };
+    for (int i = 0; i < TRIES && !flag_up(stop); i++) {
+        pthread_mutex_lock(&s->lock);
+        struct match m = find(s, w, v, chain);
+        if (!m.k) {
+            pthread_mutex_unlock(&s->lock);
+            break;
+        }
+        struct kept *k = take_match(s, &m, w, chain, v->chat.n, stop);
+        *matched = m.n;
+        if (k) {
+            session_set_cancel(k->session, stop);
+            return k;
+        }
+    }
+    *matched = 0;
+    if (flag_up(stop))
+        return NULL;
+    count_take(s, &s->counts.begun);
+    struct kept *k = kept_new(s, w, session_new(w->engine, 0), chain[v->chat.n]);
+    session_set_cancel(k->session, stop);
+    return k;
+}

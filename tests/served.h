@@ -1,0 +1,64 @@
+/* served.h - the HTTP server over a tiny model, in the test's own process, and requests to it.
+ *
+ *     struct served v;
+ *     served_open(&v, NULL);
+ *     struct said r = served_post(&v, "/v1/chat/completions", body);     takes over the JSON
+ *     assert_int_equal(r.status, 200);
+ *     said_free(&r);
+ *     served_close(&v);
+ */
+#ifndef HOLORUN_TESTS_SERVED_H
+#define HOLORUN_TESTS_SERVED_H
+
+#include "tiny_model.h"
+
+#include "serve/server.h"
+#include "serve/service.h"
+
+#include <jansson.h>
+
+#define SERVED_TOKEN "sesame-open-sesame"
+
+struct served {
+    struct tiny tiny;
+    struct service service;
+    struct service_options options;
+    struct server *server;
+    char url[64];
+};
+
+/* change: of the options before they are used; may be NULL. */
+void served_open(struct served *v, void (*change)(struct service_options *o, struct server_options *s));
+void served_close(struct served *v);
+
+struct said { /* what the server answered */
+    int status;
+    char *text;
+    json_t *json;   /* a whole reply, or one made from the events of a stream; NULL: neither */
+    int events;     /* of a stream */
+    double first_s; /* to the first byte */
+    char retry_after[16];
+};
+
+struct said served_get(const struct served *v, const char *path);
+struct said served_post(const struct served *v, const char *path, json_t *body);
+/* Any bytes; token NULL: none.  hang_up_after: bytes of the reply after which the client goes; -1: none. */
+struct said served_send(const struct served *v, const char *path, const char *token, const char *body,
+                        size_t len, long hang_up_after);
+void said_free(struct said *r);
+
+/* Parts of a reply. */
+const char *said_content(const struct said *r);
+const char *said_finish(const struct said *r);
+json_int_t said_number(const struct said *r, const char *name); /* of "usage"; "cached_tokens" too */
+json_t *said_ids(const struct said *r);
+json_t *said_message(const struct said *r);
+
+/* A user's message: a text and `pictures` random pictures from that seed on. */
+json_t *served_user(const char *text, int pictures, uint64_t seed);
+json_t *served_picture(uint64_t seed); /* a part */
+
+/* The value of a line of /metrics. */
+double served_metric(const struct served *v, const char *name);
+
+#endif

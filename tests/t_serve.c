@@ -1,0 +1,267 @@
+/* t_serve.c - claims about `holorun serve`: the tokens of our process, what a turn costs, forks, the shapes
+ * of replies, and what ends.
+ */
+#include "check.h"
+#include "served.h"
+
+#include "agent/llm.h"
+#include "base/clock.h"
+
+#include <pthread.h>
+
+static json_t *request(json_t *messages, int tokens)
+{
+    return json_pack("{s:s, s:O, s:i, s:i, s:b}", "model", "tiny", "messages", messages, "temperature", 0,
+                     "max_tokens", tokens, "return_token_ids", 1);
+}
+
+static struct said ask(const struct served *v, json_t *messages, int tokens, bool stream)
+{
+    json_t *body = request(messages, tokens);
+    if (stream) {
+        json_object_set_new(body, "stream", json_true());
+        json_object_set_new(body, "stream_options", json_pack("{s:b}", "include_usage", 1));
+    }
+    struct said r = served_post(v, "/v1/chat/completions", body);
+    if (r.status != 200)
+        fail_msg("%d: %.300s", r.status, r.text);
+    return r;
+}
+
+/* ---- the tokens of our process ------------------------------------------------------------------------ */
+
+struct here { /* an agent's conversation in this process */
+    struct llm *llm;
+    struct llm_mark *mark;
+    struct err e;
+};
+
+static void see(struct here *h, const char *text, int pictures, uint64_t seed)
+{
+    struct chat_part parts[6];
+    struct image images[5];
+    int n = 0;
+    for (; n < pictures; n++) {
+        uint64_t s = seed + (uint64_t)n;
+        images[n] = tiny_image(40 + (int)(s % 60), 30 + (int)(s % 50), s);
+        parts[n] = (struct chat_part){.image = &images[n]};
+    }
+    parts[n] = (struct chat_part){.text = text};
+    assert_int_equal(h->llm->ops->user(h->llm, parts, n + 1, CHAT_PLACE_TEMPLATE, &h->e), 0);
+    while (n)
+        image_free(&images[--n]);
+    h->llm->ops->mark_free(h->mark);
+    h->mark = h->llm->ops->mark(h->llm, &h->e);
+}
+
+static struct generated answer(struct here *h, int tokens)
+{
+    const struct llm_request r = {
+        .goal = GOAL_TEXT, .sampling = {.temperature = 0, .top_p = 1, .max_tokens = tokens}, .free = true};
+    struct generated g;
+    assert_int_equal(h->llm->ops->speak(h->llm, &r, &g, &h->e), 0);
+    assert_int_equal(h->llm->ops->close(h->llm, &h->e), 0);
+    return g;
+}
+
+static int compare_ids(const struct said *r, const struct generated *g)
+{
+    json_t *ids = said_ids(r);
+    if ((int)json_array_size(ids) != g->n)
+        fail_msg("%zu tokens behind the server, %d here", json_array_size(ids), g->n);
+    for (int i = 0; i < g->n; i++)
+        if (json_integer_value(json_array_get(ids, (size_t)i)) != g->choices[i].id)
+            fail_msg("token %d of %d differs; %lld of %lld tokens were not read again; the text: %s", i, g->n,
+                     (long long)said_number(r, "cached_tokens"), (long long)said_number(r, "prompt_tokens"),
+                     said_content(r));
+    return g->n;
+}
+
+/* One conversation of some turns, the same in both; returns its tokens. */
+static int converse(struct served *v, struct engine *g, uint64_t seed, uint64_t *rng)
+{
+    struct here h = {.llm = llm_local(g, NULL, 1), .e = ERR_INIT};
+    json_t *messages = json_array();
+    int turns = 1 + check_below(rng, 3), tokens = 0, left = 1 + check_below(rng, 4);
+    bool system = check_random(rng) < 0.7, seen = false;
+    if (system)
+        json_array_append_new(messages, json_pack("{s:s, s:s}", "role", "system", "content", "Be a test."));
+    assert_int_equal(h.llm->ops->begin(h.llm, system ? "Be a test." : "", &h.e), 0);
+    h.mark = h.llm->ops->mark(h.llm, &h.e);
+    for (int i = 0; i < turns; i++) {
+        char text[64];
+        int pictures = i == turns - 1 ? left : check_below(rng, left + 1), n = 5 + check_below(rng, 20);
+        snprintf(text, sizeof text, "What now, %d of %llu?", i, (unsigned long long)seed);
+        left -= pictures;
+        json_array_append_new(messages, served_user(text, pictures, seed * 100 + (uint64_t)i * 10));
+        struct llm_mark *before = pictures && !seen ? h.llm->ops->mark(h.llm, &h.e) : NULL;
+        seen = seen || pictures;
+        see(&h, text, pictures, seed * 100 + (uint64_t)i * 10);
+        struct generated out = answer(&h, n);
+        struct said r = ask(v, messages, n, check_random(rng) < 0.5);
+        tokens += compare_ids(&r, &out);
+        json_array_append(messages, said_message(&r));
+        said_free(&r);
+        generated_free(&out);
+        h.llm->ops->mark_free(before);
+    }
+    h.llm->ops->mark_free(h.mark);
+    llm_free(h.llm);
+    json_decref(messages);
+    return tokens;
+}
+
+static void t_same_tokens(void **state)
+{
+    (void)state;
+    enum { CONVERSATIONS = 50 };
+    struct served v;
+    uint64_t rng = check_seed();
+    int tokens = 0;
+    served_open(&v, NULL);
+    struct engine *g = tiny_open(&v.tiny, NULL, 1, false);
+    for (int i = 0; i < CONVERSATIONS; i++)
+        tokens += converse(&v, g, (uint64_t)i + 1, &rng);
+    check_note("%d conversations, %d tokens, streamed and not", CONVERSATIONS, tokens);
+    engine_close(g);
+    served_close(&v);
+}
+
+/* ---- what a turn costs ---------------------------------------------------------------------------------- */
+
+struct talker { /* a client with a conversation of its own */
+    const struct served *v;
+    int number, turns;
+    int64_t least, most; /* tokens read in a turn, after the first */
+    pthread_t thread;
+};
+
+static void *talk(void *arg)
+{
+    struct talker *t = arg;
+    json_t *messages =
+        json_pack("[{s:s, s:s}]", "role", "system", "content", "Look at the pictures in turn.");
+    for (int i = 0; i < t->turns; i++) {
+        json_array_append_new(messages, served_user("Next?", 1, 7000 + (uint64_t)(t->number * 60)));
+        struct said r = ask(t->v, messages, 8, i % 2);
+        int64_t read = said_number(&r, "prompt_tokens") - said_number(&r, "cached_tokens");
+        if (i && (i == 1 || read < t->least))
+            t->least = read;
+        if (i && read > t->most)
+            t->most = read;
+        json_array_append(messages, said_message(&r));
+        said_free(&r);
+    }
+    json_decref(messages);
+    return NULL;
+}
+
+static void t_flat(void **state)
+{
+    (void)state;
+    enum { TURNS = 30, CLIENTS = 16 };
+    struct served v;
+    served_open(&v, NULL);
+    struct talker t[CLIENTS];
+    for (int clients = 1; clients <= CLIENTS; clients += CLIENTS - 1) {
+        int64_t least = INT64_MAX, most = 0;
+        for (int i = 0; i < clients; i++) {
+            t[i] = (struct talker){.v = &v, .number = i + clients, .turns = TURNS};
+            pthread_create(&t[i].thread, NULL, talk, &t[i]);
+        }
+        for (int i = 0; i < clients; i++) {
+            pthread_join(t[i].thread, NULL);
+            least = t[i].least < least ? t[i].least : least;
+            most = t[i].most > most ? t[i].most : most;
+        }
+        check_note("%2d clients, %d turns with a picture each: %lld to %lld tokens read in a turn", clients,
+                   TURNS, (long long)least, (long long)most);
+        assert_true(most < 80 && most - least < 40);
+    }
+    served_close(&v);
+}
+
+/* The same prompt asked again, and two continuations of one conversation. */
+static void t_forks(void **state)
+{
+    (void)state;
+    struct served v;
+    served_open(&v, NULL);
+    json_t *messages = json_array();
+    json_array_append_new(messages, served_user("Look.", 2, 50));
+    struct said first = ask(&v, messages, 9, false), again = ask(&v, messages, 9, true);
+    assert_string_equal(said_content(&first), said_content(&again));
+    assert_true(said_number(&again, "prompt_tokens") - said_number(&again, "cached_tokens") < 45);
+    json_array_append(messages, said_message(&first));
+    json_t *other = json_copy(messages);
+    json_array_append_new(messages, served_user("Left?", 0, 0));
+    json_array_append_new(other, served_user("Right?", 0, 0));
+    struct said left = ask(&v, messages, 9, false), right = ask(&v, other, 9, false);
+    int64_t pictures = said_number(&first, "prompt_tokens");
+    assert_true(said_number(&left, "cached_tokens") >= pictures - 5);
+    assert_true(said_number(&right, "cached_tokens") >= pictures - 45);
+    said_free(&right);
+    said_free(&left);
+    right = ask(&v, other, 9, false);
+    left = ask(&v, messages, 9, true);
+    assert_true(said_number(&left, "cached_tokens") > pictures);
+    check_note("%.0f continued, %.0f branched, %.0f begun", served_metric(&v, "conversations_continued"),
+               served_metric(&v, "conversations_branched"), served_metric(&v, "conversations_begun"));
+    assert_int_equal((int)served_metric(&v, "conversations_begun"), 1);
+    assert_int_equal((int)served_metric(&v, "pictures_total"), 2);
+    said_free(&right);
+    said_free(&left);
+    said_free(&first);
+    said_free(&again);
+    json_decref(other);
+    json_decref(messages);
+    served_close(&v);
+}
+
+static void *ask_the_same(void *arg)
+{
+    const struct served *v = arg;
+    json_t *messages = json_array();
+    json_array_append_new(messages, served_user("All at once.", 4, 90));
+    struct said r = ask(v, messages, 20, false);
+    char *content = xstrdup(said_content(&r));
+    said_free(&r);
+    json_decref(messages);
+    return content;
+}
+
+static void t_at_once(void **state)
+{
+    (void)state;
+    enum { CLIENTS = 8 };
+    struct served v;
+    pthread_t threads[CLIENTS];
+    char *first = NULL;
+    served_open(&v, NULL);
+    for (int i = 0; i < CLIENTS; i++)
+        pthread_create(&threads[i], NULL, ask_the_same, &v);
+    for (int i = 0; i < CLIENTS; i++) {
+        void *content;
+        pthread_join(threads[i], &content);
+        if (first)
+            assert_string_equal(first, content);
+        free(first);
+        first = content;
+    }
+    free(first);
+    check_note("%d clients, %.0f pictures read, %.0f branches", CLIENTS, served_metric(&v, "pictures_total"),
+               served_metric(&v, "conversations_branched"));
+    assert_int_equal((int)served_metric(&v, "pictures_total"), 4);
+    served_close(&v);
+}
+
+int main(int argc, char **argv)
+{
+    static const struct CMUnitTest tests[] = {
+        CLAIM("50 conversations with 1 to 4 pictures have the tokens of our process", t_same_tokens),
+        CLAIM("30 turns with a picture each cost the same, for 1 and 16 clients", t_flat),
+        CLAIM("a prompt asked again and two continuations read nothing twice", t_forks),
+        CLAIM("eight clients with one prompt at once read it once", t_at_once),
+    };
+    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
+}
