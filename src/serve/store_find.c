@@ -108,6 +108,7 @@ static struct session *await_branch(struct store *s, struct kept *k, struct chai
                                     const volatile int *stop)
 {
     struct waiter w = {.next = k->waiters, .at = at};
+    /* cppcheck-suppress autoVariables ; it is off the list before this returns */
     k->waiters = &w;
     atomic_fetch_add(&k->n_waiters, 1);
     while (!w.done && !flag_up(stop))

@@ -1,0 +1,63 @@
+/* fuzz_serve_body.c - any bytes as the body of a request to `holorun serve`: refused with a reason, or read
+ * up to its pictures, the expression of its schema, and the chain that its conversation is found by.
+ */
+#include "serve/body.h"
+#include "serve/chain.h"
+#include "serve/json_schema.h"
+#include "serve/picture.h"
+#include "serve/reply_text.h"
+
+#include <stdlib.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void read_pictures(const struct chat_body *b)
+{
+    for (int i = 0; i < b->talk.n_images; i++) {
+        struct err e = ERR_INIT;
+        struct image im;
+        if (picture_decode(b->talk.files[i], &im, &e) && !*e.text)
+            bug("a picture refused without a reason");
+        image_free(&im);
+    }
+}
+
+static void read_schema(const json_t *schema)
+{
+    struct err e = ERR_INIT;
+    struct gx *x = gx_new();
+    if (json_schema_expression(x, schema, &e) < 0 && !*e.text)
+        bug("a schema refused without a reason");
+    gx_free(x);
+}
+
+/* The same bytes as the text of a reply, in pieces of all sizes. */
+static void take_apart(const char *text, size_t size)
+{
+    static const char *const stops[] = {"\n\n", "ab"};
+    struct reply_text r;
+    reply_text_init(&r, size & 1, size & 2, stops, 2);
+    for (size_t at = 0, n = 1; at < size; at += n, n = n * 2 % 13 + 1)
+        reply_text_feed(&r, text + at, n < size - at ? n : size - at);
+    reply_text_end(&r);
+    json_decref(reply_text_calls(&r, "x"));
+    reply_text_free(&r);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    const struct body_defaults d = {.sampling = {.temperature = 1, .top_p = 1}};
+    struct err e = ERR_INIT;
+    struct chat_body b;
+    if (body_parse(&b, (const char *)data, size, &d, &e) == 0) {
+        read_pictures(&b);
+        if (b.schema)
+            read_schema(b.schema);
+        free(chain_of(&b.talk));
+    } else if (!*e.text) {
+        bug("refused without a reason");
+    }
+    body_free(&b);
+    take_apart((const char *)data, size);
+    return 0;
+}
