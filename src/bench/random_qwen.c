@@ -1,4 +1,5 @@
-/* random_qwen.c - the Qwen3.5 family for random.h: published shapes, their tensors' names in published order. */
+/* random_qwen.c - the Qwen3.5 family for random.h: published shapes, their tensors' names in published
+ * order. */
 #include "bench/random_impl.h"
 
 #include <stdio.h>

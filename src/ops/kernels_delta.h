@@ -1,9 +1,10 @@
 /* kernels_delta.h - the gated delta rule; the equations stand in ref_delta.c.
  *
- * Threads take value heads.  One token: two passes over a head's state, block of columns by block, the second
- * one out of the cache.  Many: in chunks made of products of small matrices in f32, of which those of keys and
- * queries among themselves are shared by the value heads of a key head.  R is solved in blocks of BLOCK rows:
- * what earlier blocks take from a block is a product, inside it rows are substituted one after the other.
+ * Threads take value heads.  One token: two passes over a head's state, block of columns by block, the
+ * second one out of the cache.  Many: in chunks made of products of small matrices in f32, of which
+ * those of keys and queries among themselves are shared by the value heads of a key head.  R is solved
+ * in blocks of BLOCK rows: what earlier blocks take from a block is a product, inside it rows are
+ * substituted one after the other.
  */
 #ifndef HOLORUN_OPS_KERNELS_DELTA_H
 #define HOLORUN_OPS_KERNELS_DELTA_H
@@ -202,8 +203,8 @@ static void load_decays(const struct delta_task *k, struct delta_chunk *w, int64
     }
 }
 
-/* -A_ij = -beta_i (k_i . k_j) e^(G_i - G_j) below the diagonal, W_ij = (q_i . k_j) e^(G_i - G_j) with it; zeros
- * after that. */
+/* -A_ij = -beta_i (k_i . k_j) e^(G_i - G_j) below the diagonal, W_ij = (q_i . k_j) e^(G_i - G_j) with
+ * it; zeros after that. */
 static void weigh_pairs(const struct delta_task *k, struct delta_chunk *w, int64_t h, int64_t t0, int64_t L)
 {
     uvec lane;
