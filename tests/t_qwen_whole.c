@@ -160,9 +160,42 @@ static void t_later(void **state)
     session_free(s);
 }
 
+/* A conversation at once is the same timeline as turn by turn; its tools are listed as whole objects. */
+static void t_at_once(void **state)
+{
+    (void)state;
+    struct err e = ERR_INIT;
+    static const char *const tools[] = {"{\"name\": \"click\"}"};
+    const struct chat_part system = {.text = "Be brief."}, user = {.text = "Hello."};
+    const struct chat_message messages[] = {{CHAT_SYSTEM, &system, 1}, {CHAT_USER, &user, 1}};
+    struct chat_conversation c = {.messages = messages, .n = 2, .open_reply = true};
+    for (int with = 0; with < 2; with++) {
+        struct session *a = session_new(engine, 1), *b = session_new(engine, 1);
+        c.tools = tools;
+        c.n_tools = with;
+        assert_int_equal(chat_append(a, &c, &e), 0);
+        if (with)
+            assert_int_equal(
+                chat_system_tools(b, "Be brief.",
+                                  "{\"type\": \"function\", \"function\": {\"name\": \"click\"}}", &e),
+                0);
+        else
+            assert_int_equal(chat_system(b, "Be brief.", &e), 0);
+        assert_int_equal(chat_user(b, &user, 1, CHAT_PLACE_INLINE, &e), 0);
+        assert_int_equal(chat_open_reply(b, false, &e), 0);
+        assert_int_equal(session_length(a), session_length(b));
+        assert_memory_equal(session_tokens(a), session_tokens(b),
+                            (size_t)session_length(a) * sizeof(int32_t));
+        session_free(a);
+        session_free(b);
+    }
+}
+
 static const struct CMUnitTest tests[] = {
     CLAIM_WITH("a prompt with two pictures has the ids, logits and greedy tokens of transformers", t_first,
                setup, teardown),
+    CLAIM_WITH("a conversation at once, with tools or without, is the same timeline", t_at_once, setup,
+               teardown),
     CLAIM_WITH("so has the next turn, whose prompt holds the reply without its reasoning", t_later, setup,
                teardown),
 };

@@ -4,12 +4,13 @@
 
 #include <stdio.h>
 
-#define COMMON                                                                                                   \
-    "\"head_dim\":256,\"full_attention_interval\":4,\"linear_num_key_heads\":16,\"linear_key_head_dim\":128,"    \
-    "\"linear_value_head_dim\":128,\"linear_conv_kernel_dim\":4,\"hidden_act\":\"silu\",\"rms_norm_eps\":1e-06," \
-    "\"vocab_size\":248320,\"eos_token_id\":248044,\"max_position_embeddings\":262144,"                          \
-    "\"rope_parameters\":{\"mrope_interleaved\":true,\"mrope_section\":[11,11,10],\"rope_type\":\"default\","    \
-    "\"rope_theta\":10000000,\"partial_rotary_factor\":0.25}"
+#define COMMON                                                                                               \
+    "\"head_dim\":256,\"full_attention_interval\":4,\"linear_num_key_heads\":16,"                            \
+    "\"linear_key_head_dim\":128,\"linear_value_head_dim\":128,\"linear_conv_kernel_dim\":4,"                \
+    "\"hidden_act\":\"silu\",\"rms_norm_eps\":1e-06,"                                                        \
+    "\"vocab_size\":248320,\"eos_token_id\":248044,\"max_position_embeddings\":262144,"                      \
+    "\"rope_parameters\":{\"mrope_interleaved\":true,\"mrope_section\":[11,11,10],"                          \
+    "\"rope_type\":\"default\",\"rope_theta\":10000000,\"partial_rotary_factor\":0.25}"
 #define MARKS "\"image_token_id\":248056,\"vision_start_token_id\":248053,\"vision_end_token_id\":248054,"
 
 #define TOWER                                                                                                \

@@ -174,6 +174,22 @@ int chat_results(struct session *s, const char *const *results, int n, struct er
 
 /* ---- a whole conversation -------------------------------------------------------------------- */
 
+/* Qwen's template lists each tool as the whole object that a conversation file has around it. */
+static int layout_qwen(struct layout *l, const struct chat_conversation *c, const struct template_traits *h,
+                       struct err *e)
+{
+    struct chat_conversation whole = *c;
+    char **tools = xcalloc((unsigned long)c->n_tools + 1, sizeof *tools);
+    for (int i = 0; i < c->n_tools; i++)
+        tools[i] = xasprintf("{\"type\": \"function\", \"function\": %s}", c->tools[i]);
+    whole.tools = (const char *const *)tools;
+    int rc = qwen_layout(l, &whole, h, e);
+    for (int i = 0; i < c->n_tools; i++)
+        free(tools[i]);
+    free(tools);
+    return rc;
+}
+
 int chat_append(struct session *s, const struct chat_conversation *c, struct err *e)
 {
     if (session_length(s))
@@ -183,7 +199,7 @@ int chat_append(struct session *s, const struct chat_conversation *c, struct err
     if (!qwen && layout_is_chatml(engine_tokenizer(g)))
         return err_set(e, ERR_USAGE, "whole conversations are not implemented for models with ChatML");
     struct layout l = layout_new();
-    if (qwen ? qwen_layout(&l, c, &g->traits, e)
+    if (qwen ? layout_qwen(&l, c, &g->traits, e)
              : layout_conversation(&l, c, layout_marks_vl(&g->traits), e)) {
         layout_free(&l);
         return -1;

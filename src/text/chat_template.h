@@ -37,7 +37,6 @@ struct template_traits {
     bool trim;        /* cuts white space at both ends of a text */
     char *tools[2];   /* what it writes before and after the list of tools; NULL: not known */
     bool json_values; /* of Qwen's: values of calls are JSON, not Python's words */
-    bool thinks;      /* of Qwen's: thinks unless it is told not to */
 };
 struct template_traits template_traits_of(const char *dir);
 void template_traits_free(struct template_traits *h);

@@ -132,6 +132,8 @@ static int read_message(struct conversation *v, const json_t *message, struct ch
     m->role = (enum chat_role)i;
     if (read_content(v, json_object_get(message, "content"), m, e))
         return -1;
+    if (m->role == CHAT_ASSISTANT)
+        m->reasoning = json_string_value(json_object_get(message, "reasoning_content"));
     return read_calls(v, json_object_get(message, "tool_calls"), m, e);
 }
 

@@ -8,9 +8,9 @@
  *                 {"role": "tool", "content": "done"}],
  *    "tools": [{"type": "function", "function": {"name": "click", ...}}]}
  *
- * or the list of messages alone.  Pictures are PNG files, relative to the file; "image_url" with
- * {"url": "file.png"} names one too.  The template gets what is inside "function" of each tool.  Anything
- * else is refused with its place, never left out.
+ * or the list of messages alone.  An assistant may have "reasoning_content".  Pictures are PNG files,
+ * relative to the file; "image_url" with {"url": "file.png"} names one too.  The template gets what is
+ * inside "function" of each tool.  Anything else is refused with its place, never left out.
  */
 #ifndef HOLORUN_TEXT_CONVERSATION_H
 #define HOLORUN_TEXT_CONVERSATION_H

@@ -50,8 +50,7 @@ struct template_traits template_traits_of(const char *dir)
     char *text = read_template(dir);
     struct template_traits h = {.start = !text || strstr(text, "bos_token") || strstr(text, "<s>"),
                                 .trim = !text || strstr(text, "strip()") || strstr(text, "| trim"),
-                                .json_values = text && !strstr(text, "args_value | string"),
-                                .thinks = text && !strstr(text, "enable_thinking is true")};
+                                .json_values = text && !strstr(text, "args_value | string")};
     struct buf before, after;
     buf_init(&before, SENTENCES);
     buf_init(&after, SENTENCES);
