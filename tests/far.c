@@ -47,25 +47,41 @@ static void answer(int fd, const struct far_turn *t)
         (void)!read(fd, &c, 1); /* until the client hangs up */
 }
 
+static void answer_with(struct far_server *s, int fd)
+{
+    int slot = s->served % FAR_TURNS;
+    free(s->requests[slot]);
+    s->requests[slot] = read_request(fd);
+    if (!*s->requests[slot])
+        return;
+    char *said = s->say(s->arg, s->served++, s->requests[slot]);
+    answer(fd, &(struct far_turn){said, 0});
+    free(said);
+}
+
 static void *serve(void *arg)
 {
     struct far_server *s = arg;
-    while (s->served < s->n) {
+    while (s->say || s->served < s->n) {
         int fd = accept(s->fd, NULL, NULL);
         if (fd < 0)
             break;
-        s->requests[s->served] = read_request(fd);
-        answer(fd, &s->turns[s->served++]);
+        if (s->say) {
+            answer_with(s, fd);
+        } else {
+            s->requests[s->served] = read_request(fd);
+            answer(fd, &s->turns[s->served++]);
+        }
         close(fd);
     }
     return NULL;
 }
 
-void far_open(struct far_server *s, const struct far_turn *turns, int n)
+static void listen_here(struct far_server *s)
 {
     struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t len = sizeof a;
-    *s = (struct far_server){.fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), .turns = turns, .n = n};
+    s->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     assert_int_equal(bind(s->fd, (struct sockaddr *)&a, sizeof a), 0);
     assert_int_equal(listen(s->fd, 8), 0);
     getsockname(s->fd, (struct sockaddr *)&a, &len);
@@ -73,12 +89,24 @@ void far_open(struct far_server *s, const struct far_turn *turns, int n)
     pthread_create(&s->thread, NULL, serve, s);
 }
 
+void far_open(struct far_server *s, const struct far_turn *turns, int n)
+{
+    *s = (struct far_server){.turns = turns, .n = n};
+    listen_here(s);
+}
+
+void far_open_with(struct far_server *s, char *(*say)(void *arg, int n, const char *request), void *arg)
+{
+    *s = (struct far_server){.say = say, .arg = arg};
+    listen_here(s);
+}
+
 void far_close(struct far_server *s)
 {
     shutdown(s->fd, SHUT_RDWR);
     pthread_join(s->thread, NULL);
     close(s->fd);
-    for (int i = 0; i < s->served; i++)
+    for (int i = 0; i < FAR_TURNS; i++)
         free(s->requests[i]);
 }
 

@@ -18,11 +18,15 @@ struct far_turn {
 struct far_server {
     int fd, port, n, served;
     const struct far_turn *turns;
-    char *requests[FAR_TURNS];
+    char *requests[FAR_TURNS]; /* of turns: all; else the last ones */
     pthread_t thread;
+    char *(*say)(void *arg, int n, const char *request); /* in place of turns: owned; n: from 0 */
+    void *arg;
 };
 
 void far_open(struct far_server *s, const struct far_turn *turns, int n);
+/* Answers every request until it is closed. */
+void far_open_with(struct far_server *s, char *(*say)(void *arg, int n, const char *request), void *arg);
 void far_close(struct far_server *s);
 
 struct talk {

@@ -22,8 +22,32 @@ int vqa_open(struct vqa *l, const char *dialect, const struct engine_options *mo
     o.dir = l->dir;
     if (!(l->engine = engine_open(&o, e)))
         return -1;
-    l->llm = llm_local(l->engine, l->dialect, seed);
+    l->llm = vqa_conversation(l, l->dialect, seed);
     return 0;
+}
+
+int vqa_open_far(struct vqa *l, const char *dialect, char *name, const struct vqa_far *far, uint64_t seed,
+                 struct err *e)
+{
+    *l = (struct vqa){.dir = name, .far = *far};
+    if (!(l->dialect = dialect_load(dialect, e)))
+        return -1;
+    l->llm = vqa_conversation(l, l->dialect, seed);
+    return 0;
+}
+
+struct llm *vqa_conversation(const struct vqa *l, const struct dialect *d, uint64_t seed)
+{
+    return l->engine ? llm_local(l->engine, d, seed) : l->far.converse(l->far.arg, d, seed);
+}
+
+int vqa_check_places(const struct vqa *l, struct err *e)
+{
+    if (!l->engine)
+        return 0;
+    struct grammar *g = dialect_grammar(l->dialect, GOAL_GROUND, engine_tokenizer(l->engine), e);
+    grammar_free(g);
+    return g ? 0 : -1;
 }
 
 static int check_finish(const struct vqa *l, struct err *e)
@@ -50,6 +74,9 @@ int vqa_converse(struct vqa *l, const struct chat_conversation *c, const struct 
                  struct err *e)
 {
     struct session *s = llm_session(l->llm);
+    if (!s)
+        return err_set(e, ERR_USAGE,
+                       "a conversation in a file needs a model in this process: leave out --base-url");
     const struct generation how = {.sampling = *sampling, .cancel = screen_stop_flag(NULL)};
     return chat_append(s, c, e) || generate(s, &how, &l->reply, e) ? -1 : check_finish(l, e);
 }
@@ -62,7 +89,7 @@ int vqa_set_dialect(struct vqa *l, const char *dialect, struct err *e)
     llm_free(l->llm);
     dialect_free(l->dialect);
     l->dialect = d;
-    l->llm = llm_local(l->engine, d, 1);
+    l->llm = vqa_conversation(l, d, 1);
     return 0;
 }
 
@@ -72,6 +99,8 @@ void vqa_close(struct vqa *l)
     llm_free(l->llm);
     dialect_free(l->dialect);
     engine_close(l->engine);
+    if (l->far.close)
+        l->far.close(l->far.arg);
     free(l->dir);
     *l = (struct vqa){0};
 }

@@ -5,9 +5,17 @@
 
 #include "agent/llm.h"
 
+/* A model that is not in this process (remote/vqa_remote.h). */
+struct vqa_far {
+    struct llm *(*converse)(void *arg, const struct dialect *d, uint64_t seed);
+    void (*close)(void *arg);
+    void *arg;
+};
+
 struct vqa {
-    char *dir;
-    struct engine *engine;
+    char *dir;             /* of the model, or its name elsewhere */
+    struct engine *engine; /* NULL: elsewhere */
+    struct vqa_far far;
     struct dialect *dialect;
     struct llm *llm;
     bool free; /* replies without a grammar */
@@ -17,6 +25,15 @@ struct vqa {
 /* Opens the model (dir NULL: the embedded one) and its dialect (NULL: the one the model asks for). */
 int vqa_open(struct vqa *l, const char *dialect, const struct engine_options *model, uint64_t seed,
              struct err *e);
+
+/* The same of a model elsewhere: takes over name and far, which vqa_close closes. */
+int vqa_open_far(struct vqa *l, const char *dialect, char *name, const struct vqa_far *far, uint64_t seed,
+                 struct err *e);
+
+/* A further conversation with the model. */
+struct llm *vqa_conversation(const struct vqa *l, const struct dialect *d, uint64_t seed);
+/* Whether replies about places can be held to the dialect's grammar; -1 with e. */
+int vqa_check_places(const struct vqa *l, struct err *e);
 
 /* Asks about n images in a new conversation, which go before the text or where the dialect wants them;
  * the reply is l->reply. */

@@ -5,8 +5,8 @@
  */
 #include "cmd/commands.h"
 
-#include "agent/vqa.h"
 #include "base/image.h"
+#include "remote/vqa_remote.h"
 #include "screen/screen.h"
 #include "text/conversation.h"
 
@@ -19,6 +19,7 @@ enum { MAX_IMAGES = 6 };
 
 struct settings {
     MODEL_SETTINGS;
+    ENDPOINT_SETTINGS;
     const char *dialect, *chat;
     int max_tokens;
     double temperature;
@@ -28,6 +29,7 @@ struct settings {
 
 static const struct option_spec options[] = {
     MODEL_OPTIONS(struct settings),
+    ENDPOINT_OPTIONS(struct settings),
     DIALECT_OPTION(struct settings),
     {"chat", 'c', OPTION_TEXT, offsetof(struct settings, chat), "FILE", 0, 4096, NULL,
      "continue this conversation (JSON) instead of asking a question", NULL},
@@ -140,7 +142,7 @@ static void print_json(const struct vqa *l)
     buf_put_json(&out, l->reply.text.data, l->reply.text.len);
     buf_printf(&out, ", \"finish\": \"%s\", \"ms\": %.1f, \"tokens\": [", finish[l->reply.finish],
                l->reply.ms);
-    for (int i = 0; i < l->reply.n; i++) {
+    for (int i = 0; i < l->reply.n && l->reply.choices; i++) { /* elsewhere they are not known */
         const struct token_choice *c = &l->reply.choices[i];
         size_t len;
         const char *bytes = tokenizer_bytes(engine_tokenizer(l->engine), c->id, &len);
@@ -193,8 +195,10 @@ int cmd_ask(int argc, char **argv)
     int rc = 0;
     for (int i = 0; i < nfiles && rc == 0; i++)
         rc = image_read_png(&images[i], files[i], &e);
+    const struct endpoint_options at = ENDPOINT_AT(s);
     if (rc == 0)
-        rc = vqa_open(&l, s.dialect, &model, s.seed, &e);
+        rc = s.base_url ? vqa_open_remote(&l, &at, s.dialect, s.seed, &e)
+                        : vqa_open(&l, s.dialect, &model, s.seed, &e);
     if (rc == 0)
         rc = s.chat ? continue_chat(&l, &s, &e) : ask(&l, &s, question, images, nfiles, &e);
     if (rc == 0)

@@ -5,9 +5,10 @@
  */
 #include "cmd/commands.h"
 
-#include "agent/vqa.h"
 #include "base/bar.h"
+#include "base/file.h"
 #include "eval/calibrate.h"
+#include "remote/vqa_remote.h"
 #include "screen/screen.h"
 
 #include <jansson.h>
@@ -18,6 +19,7 @@ enum { MAX_CANDIDATES = 16 };
 
 struct settings {
     MODEL_SETTINGS;
+    ENDPOINT_SETTINGS;
     const char *dialect, *size;
     int targets;
     uint64_t seed;
@@ -26,6 +28,7 @@ struct settings {
 
 static const struct option_spec options[] = {
     MODEL_OPTIONS(struct settings),
+    ENDPOINT_OPTIONS(struct settings),
     {"dialect", 0, OPTION_TEXT, offsetof(struct settings, dialect), "NAME", 0, 4096, NULL,
      "measure this dialect only; default: every dialect that can ask for a place", NULL},
     {"targets", 'n', OPTION_INT, offsetof(struct settings, targets), "N", CALIBRATE_GIVE_UP,
@@ -37,7 +40,9 @@ static const struct option_spec options[] = {
     {"seed", 0, OPTION_SEED, offsetof(struct settings, seed), "N", 0, 0, "1", "random seed of the buttons",
      NULL},
     {"write", 'w', OPTION_FLAG, offsetof(struct settings, write),
-     .help = "save the verdict in the model's directory (holorun.json), where every command reads it"},
+     .help =
+         "save the verdict in the model's directory (holorun.json), where every command reads it, or with what "
+         "is known of its server"},
     JSON_OPTION(struct settings),
     {"quiet", 'q', OPTION_FLAG, offsetof(struct settings, quiet), .help = "no progress bar"},
     {0},
@@ -85,7 +90,8 @@ static void add_candidate(struct calibration *k, const char *name, bool own)
 static int choose_candidates(struct calibration *k, struct err *e)
 {
     struct err ignored = ERR_INIT;
-    char *own = dialect_for_model(k->l.dir, &ignored);
+    const struct endpoint *far = vqa_endpoint(&k->l);
+    char *own = far ? xstrdup(endpoint_dialect(far)) : dialect_for_model(k->l.dir, &ignored);
     if (k->s->dialect) {
         add_candidate(k, k->s->dialect, own && !strcmp(own, k->s->dialect));
     } else {
@@ -237,12 +243,35 @@ static int read_size(const char *text, int *w, int *h, struct err *e)
     return 0;
 }
 
+/* The verdict about a model elsewhere becomes a part of what is known of its server. */
+static int keep_far(const struct endpoint *p, const struct verdict *v, struct err *e)
+{
+    char *path = profile_kept(p->base, p->model, e), *file = NULL, *text = NULL;
+    int rc = path ? 0 : -1;
+    if (rc == 0 && v->space != v->candidate->own) {
+        file = xasprintf("%.*s-dialect.json", (int)(strlen(path) - 5), path);
+        text = dialect_in_space(v->candidate->dialect, v->space, e);
+        rc = text ? file_write(file, text, strlen(text), e) : -1;
+    }
+    json_t *found = json_pack("{s:s}", "dialect", file ? file : v->candidate->dialect);
+    rc = rc ? rc : profile_keep(path, p->base, p->model, found, e);
+    if (rc == 0)
+        fprintf(stderr, "holorun: kept in '%s'\n", path);
+    json_decref(found);
+    free(text);
+    free(file);
+    free(path);
+    return rc;
+}
+
 static int calibrate(struct calibration *k, int w, int h, struct err *e)
 {
     const struct settings *s = k->s;
     struct engine_options model = MODEL_ENGINE(*s);
-    if (vqa_open(&k->l, s->dialect ? s->dialect : "holo3", &model, 1, e) || choose_candidates(k, e) ||
-        ask(k, w, h, e))
+    const struct endpoint_options at = ENDPOINT_AT(*s);
+    const char *first = s->dialect ? s->dialect : "holo3";
+    if ((s->base_url ? vqa_open_remote(&k->l, &at, first, 1, e) : vqa_open(&k->l, first, &model, 1, e)) ||
+        choose_candidates(k, e) || ask(k, w, h, e))
         return -1;
     struct verdict v = calibration_verdict(k->candidates, k->n);
     k->told = true;
@@ -257,6 +286,8 @@ static int calibrate(struct calibration *k, int w, int h, struct err *e)
                        s->write ? "; nothing was written" : "");
     if (!s->write)
         return 0;
+    if (vqa_endpoint(&k->l))
+        return keep_far(vqa_endpoint(&k->l), &v, e);
     if (calibration_save(k->l.dir, &v, e))
         return -1;
     fprintf(stderr, "holorun: kept in '%s/holorun.json'\n", k->l.dir);

@@ -10,9 +10,12 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/image.h"
+#include "eval/calibrate.h"
 #include "model/find.h"
 #include "ops/ops.h"
 #include "record/elements.h"
+#include "remote/probe.h"
+#include "remote/vqa_remote.h"
 #include "screen/screen.h"
 
 #include <stdio.h>
@@ -21,6 +24,7 @@
 
 struct settings {
     const char *display, *view, *model;
+    ENDPOINT_SETTINGS;
     bool cursor, json;
 };
 
@@ -28,17 +32,23 @@ static const struct option_spec options[] = {
     SCREEN_OPTIONS(struct settings),
     {"model", 'm', OPTION_TEXT, offsetof(struct settings, model), "DIR", 0, 4096, NULL,
      "model directory to check; default: the model that comes with holorun", "HOLORUN_MODEL"},
+    ENDPOINT_OPTIONS(struct settings),
     JSON_OPTION(struct settings),
     {0},
 };
 
-const struct command doctor_command = {"doctor",
-                                       "",
-                                       "check display, model and CPU, and say how to fix what fails",
-                                       NULL,
-                                       "holorun doctor\nholorun doctor --display :1 --json\n",
-                                       options,
-                                       cmd_doctor};
+const struct command doctor_command = {
+    "doctor",
+    "",
+    "check display, model and CPU, and say how to fix what fails",
+    "With --base-url the server there is checked instead of this machine: how "
+    "fast it is, how it takes a schema, how many pictures, what it says of "
+    "its cache, which coordinates its model means. What was found is kept in "
+    "the user's state folder and used from then on, unless --profile is given.",
+    "holorun doctor\nholorun doctor --display :1 --json\n"
+    "holorun doctor --base-url http://127.0.0.1:8000/v1\n",
+    options,
+    cmd_doctor};
 
 enum status { OK, WARNING, FAILED };
 static const char *const status_names[] = {"ok", "warning", "failed"};
@@ -273,6 +283,81 @@ static void check_folders(struct report *r)
     }
 }
 
+/* ---- a server ------------------------------------------------------------------------------------ */
+
+/* A few buttons in the dialect that it would be asked in: which space its numbers are in. */
+static void check_coordinates(struct report *r, struct vqa *l, json_t *found)
+{
+    struct candidate *c = xcalloc(1, sizeof *c);
+    struct calibration_run run = {.l = l, .targets = CALIBRATE_GIVE_UP, .seed = 1};
+    struct err e = ERR_INIT;
+    c->dialect = xstrdup(l->dialect->name);
+    int rc = *l->dialect->ground ? calibration_ask(&run, c, &e) : 0;
+    struct verdict v = calibration_verdict(c, 1);
+    if (!*l->dialect->ground)
+        add(r, "coordinates", OK, xasprintf("dialect %s has no question for a place", c->dialect), NULL);
+    else if (rc || *c->error)
+        add(r, "coordinates", WARNING, xstrdup(rc ? e.text : c->error), "ask again with holorun calibrate");
+    else if (!v.candidate)
+        add(r, "coordinates", WARNING,
+            xasprintf("none of %d answers in dialect %s hits its button", c->counts[QUESTION_PLACE].asked,
+                      c->dialect),
+            "holorun calibrate --base-url URL tries all dialects");
+    else
+        add(r, "coordinates", v.sure && v.space == c->own ? OK : WARNING,
+            xasprintf("%d of %d buttons hit as %s, in dialect %s", v.hits, v.asked,
+                      dialect_space_name(v.space), c->dialect),
+            "holorun calibrate --base-url URL --write tries all dialects and keeps the best");
+    if (v.sure && v.space == c->own)
+        json_object_set_new(found, "dialect", json_string(c->dialect));
+    free(c->dialect);
+    free(c);
+}
+
+static int keep_probe(struct report *r, const struct endpoint *p, json_t *found, struct err *e)
+{
+    json_t *rows = json_object();
+    for (int i = 0; i < r->n; i++)
+        json_object_set_new(rows, r->list[i].name, json_string(r->list[i].detail));
+    json_object_set_new(found, "probed", rows);
+    char *path = profile_kept(p->base, p->model, e);
+    int rc = path ? profile_keep(path, p->base, p->model, found, e) : -1;
+    if (rc == 0)
+        add(r, "kept", OK, path, NULL);
+    else
+        free(path);
+    return rc;
+}
+
+static void check_server(struct report *r, const struct settings *s)
+{
+    struct err e = ERR_INIT;
+    struct vqa l = {0};
+    struct probe p = {0};
+    const struct endpoint_options at = ENDPOINT_AT(*s);
+    int rc = vqa_open_remote(&l, &at, NULL, 1, &e);
+    rc = rc ? rc : probe_server(&p, vqa_endpoint(&l), screen_stop_flag(NULL), &e);
+    for (int i = 0; i < p.n; i++)
+        add(r, p.rows[i].name, p.rows[i].good ? OK : WARNING, xstrdup(p.rows[i].detail), NULL);
+    if (rc == 0)
+        check_coordinates(r, &l, p.found);
+    rc = rc ? rc : keep_probe(r, vqa_endpoint(&l), p.found, &e);
+    if (rc)
+        fail(r, "server", e.kind, e.text, NULL);
+    probe_free(&p);
+    vqa_close(&l);
+}
+
+static void check_machine(struct report *r, const struct settings *set)
+{
+    check_display(r, set);
+    check_model(r, set->model);
+    check_cpu(r);
+    check_gpus(r);
+    check_names(r);
+    check_folders(r);
+}
+
 static void print_text(const struct report *r)
 {
     for (int i = 0; i < r->n; i++) {
@@ -311,12 +396,10 @@ int cmd_doctor(int argc, char **argv)
         return options_refuse(&doctor_command, &e);
     screen_install_signals();
     struct report r = {.exit = ERR_NONE};
-    check_display(&r, &set);
-    check_model(&r, set.model);
-    check_cpu(&r);
-    check_gpus(&r);
-    check_names(&r);
-    check_folders(&r);
+    if (set.base_url)
+        check_server(&r, &set);
+    else
+        check_machine(&r, &set);
     if (set.json)
         print_json(&r);
     else

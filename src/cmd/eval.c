@@ -6,12 +6,12 @@
  */
 #include "cmd/commands.h"
 
-#include "agent/vqa.h"
 #include "base/bar.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/image.h"
 #include "eval/eval.h"
+#include "remote/vqa_remote.h"
 #include "screen/screen.h"
 #include "session/session.h"
 
@@ -24,6 +24,7 @@ enum { NAMED = 20, MAX_TOKENS = 256 };
 
 struct settings {
     MODEL_SETTINGS;
+    ENDPOINT_SETTINGS;
     const char *dialect, *results, *only;
     int limit;
     bool json, resume, free, quiet;
@@ -31,6 +32,7 @@ struct settings {
 
 static const struct option_spec options[] = {
     MODEL_OPTIONS(struct settings),
+    ENDPOINT_OPTIONS(struct settings),
     DIALECT_OPTION(struct settings),
     {"limit", 'n', OPTION_INT, offsetof(struct settings, limit), "N", 0, EVAL_MAX_ITEMS, "0",
      "only the first N items, 0 for all", NULL},
@@ -226,11 +228,15 @@ static json_t *weights_time(const char *dir)
 
 static json_t *head_of(const struct evaluation *v)
 {
-    char model[24];
-    snprintf(model, sizeof model, "%016llx", (unsigned long long)engine_hash(v->l.engine));
+    char model[512];
+    const struct endpoint *far = vqa_endpoint(&v->l);
+    if (far)
+        snprintf(model, sizeof model, "%s at %s", far->model, far->base);
+    else
+        snprintf(model, sizeof model, "%016llx", (unsigned long long)engine_hash(v->l.engine));
     return json_pack("{s:i, s:s, s:s, s:o, s:s, s:s, s:b}", "holorun_eval", 1, "set", v->set.sha256, "model",
-                     model, "weights_time", weights_time(v->l.dir), "dialect", v->l.dialect->name,
-                     "dialect_sha256", v->l.dialect->sha256, "free", v->s->free);
+                     model, "weights_time", far ? json_null() : weights_time(v->l.dir), "dialect",
+                     v->l.dialect->name, "dialect_sha256", v->l.dialect->sha256, "free", v->s->free);
 }
 
 /* NAME-20261121T054500Z.jsonl for a set NAME.jsonl: its length without the time. */
@@ -318,15 +324,15 @@ static int evaluate(struct evaluation *v, const char *file, struct err *e)
     if (eval_set_read(&v->set, file, e) || select_items(&v->set, s, e))
         return -1;
     tell_unknown(&v->set);
-    if (vqa_open(&v->l, s->dialect, &model, 1, e))
+    const struct endpoint_options at = ENDPOINT_AT(*s);
+    if (s->base_url ? vqa_open_remote(&v->l, &at, s->dialect, 1, e)
+                    : vqa_open(&v->l, s->dialect, &model, 1, e))
         return -1;
     v->l.free = s->free;
     if (!*v->l.dialect->ground)
         return err_set(e, ERR_USAGE, "dialect '%s' has no way to ask for a place", v->l.dialect->name);
-    struct grammar *g = dialect_grammar(v->l.dialect, GOAL_GROUND, engine_tokenizer(v->l.engine), e);
-    if (!g)
+    if (vqa_check_places(&v->l, e))
         return -1;
-    grammar_free(g);
     json_t *head = head_of(v);
     char *path = results_path(s, file, e);
     int rc = path ? results_open(&v->results, path, &v->set, head, s->resume, e) : -1;

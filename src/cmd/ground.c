@@ -5,9 +5,9 @@
  */
 #include "cmd/commands.h"
 
-#include "agent/vqa.h"
 #include "base/file.h"
 #include "base/image.h"
+#include "remote/vqa_remote.h"
 #include "screen/screen.h"
 
 #include <stdbool.h>
@@ -17,12 +17,14 @@
 
 struct settings {
     MODEL_SETTINGS;
+    ENDPOINT_SETTINGS;
     const char *dialect, *overlay;
     bool json;
 };
 
 static const struct option_spec options[] = {
     MODEL_OPTIONS(struct settings),
+    ENDPOINT_OPTIONS(struct settings),
     DIALECT_OPTION(struct settings),
     {"overlay", 'o', OPTION_TEXT, offsetof(struct settings, overlay), "FILE", 0, 4096, NULL,
      "write the image with a ring at the point, as PNG", NULL},
@@ -73,15 +75,16 @@ static void print_point(const struct settings *s, const struct vqa *l, const str
         return;
     }
     double sum = 0;
-    for (int i = 0; i < l->reply.n; i++)
+    for (int i = 0; i < l->reply.n && l->reply.choices; i++)
         sum += l->reply.choices[i].forced ? 0 : (double)l->reply.choices[i].logprob;
     struct buf out;
     buf_init(&out, 1 << 20);
     buf_puts(&out, "{\"status\": \"found\"");
     buf_put_member(&out, "target", target);
-    buf_printf(&out,
-               ", \"x\": %.0f, \"y\": %.0f, \"width\": %d, \"height\": %d, \"logprob\": %.4f, \"ms\": %.1f}",
-               x, y, im->w, im->h, sum, l->reply.ms);
+    buf_printf(&out, ", \"x\": %.0f, \"y\": %.0f, \"width\": %d, \"height\": %d", x, y, im->w, im->h);
+    if (l->reply.choices)
+        buf_printf(&out, ", \"logprob\": %.4f", sum);
+    buf_printf(&out, ", \"ms\": %.1f}", l->reply.ms);
     puts(out.data);
     buf_free(&out);
 }
@@ -105,9 +108,10 @@ int cmd_ground(int argc, char **argv)
     struct image im = {0};
     double x = 0, y = 0;
     struct engine_options model = MODEL_ENGINE(s);
+    const struct endpoint_options at = ENDPOINT_AT(s);
     int rc = image_read_png(&im, argv[0], &e);
     if (rc == 0)
-        rc = vqa_open(&l, s.dialect, &model, 1, &e);
+        rc = s.base_url ? vqa_open_remote(&l, &at, s.dialect, 1, &e) : vqa_open(&l, s.dialect, &model, 1, &e);
     if (rc == 0)
         rc = find_point(&l, &im, argv[1], &x, &y, &e);
     if (rc == 0)

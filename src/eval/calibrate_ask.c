@@ -146,7 +146,7 @@ static int ask_steps(struct work *w, struct err *e)
     char *system = prompt_system(d, &words, e);
     if (!system)
         return -1;
-    struct llm *m = w->llm = llm_local(w->a->l->engine, d, 1);
+    struct llm *m = w->llm = vqa_conversation(w->a->l, d, 1);
     int rc = m->ops->begin(m, system, e);
     w->before = rc ? NULL : m->ops->mark(m, e);
     free(system);
@@ -166,11 +166,7 @@ static int ask_dialect(struct work *w, struct err *e)
     w->c->own = l->dialect->coords;
     w->c->w = w->a->w ? w->a->w : l->dialect->screen_w ? l->dialect->screen_w : USUAL_W;
     w->c->h = w->a->h ? w->a->h : l->dialect->screen_h ? l->dialect->screen_h : USUAL_H;
-    struct grammar *g = dialect_grammar(l->dialect, GOAL_GROUND, engine_tokenizer(l->engine), e);
-    if (!g)
-        return -1;
-    grammar_free(g);
-    if (draw_screens(w, e) || ask_all(w, QUESTION_PLACE, ask_place, e))
+    if (vqa_check_places(l, e) || draw_screens(w, e) || ask_all(w, QUESTION_PLACE, ask_place, e))
         return -1;
     return w->a->steps ? ask_steps(w, e) : 0;
 }

@@ -200,7 +200,7 @@ static int fail(const struct exchange *x, CURLcode code, const char *why, struct
     if (x->too_long)
         return err_set(e, ERR_ENV, "%s sent more than %zu MiB in one reply", host,
                        (x->q->max_bytes ? x->q->max_bytes : DEFAULT_MAX) >> 20);
-    if (code == CURLE_URL_MALFORMAT || code == CURLE_UNSUPPORTED_PROTOCOL)
+    if (code == CURLE_URL_MALFORMAT)
         return err_set(e, ERR_USAGE, "'%.200s' is not an address; one is http://127.0.0.1:8000/v1",
                        x->q->url);
     if (code == CURLE_PEER_FAILED_VERIFICATION || code == CURLE_SSL_CACERT_BADFILE)

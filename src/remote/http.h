@@ -33,9 +33,9 @@ struct http_request {
 };
 
 struct http_reply {
-    int status;         /* 200 */
-    double retry_after; /* seconds that the server asks for; 0: none */
-    char type[64];      /* of the content, without parameters: "text/event-stream" */
+    int status;          /* 200 */
+    double retry_after;  /* seconds that the server asks for; 0: none */
+    char type[64];       /* of the content, without parameters: "text/event-stream" */
     char location[4096]; /* of a redirect; "" */
     struct buf body;
     bool broken;   /* -1 because the connection failed or timed out: the request may be sent again */

@@ -348,6 +348,11 @@ static void count_tokens(struct reading *g, struct generated *out)
 /* Of steps that the dialect has a schema for, and only where the reply begins with the answer. */
 static json_t *schema_for(const struct remote_llm *r, const struct llm_request *how)
 {
+    if (how->goal == GOAL_GROUND && !how->free && strstr(r->dialect->ground, "{\"x\""))
+        return json_loads(
+            "{\"type\": \"object\", \"properties\": {\"x\": {\"type\": \"number\"}, \"y\": {\"type\": "
+            "\"number\"}}, \"required\": [\"x\", \"y\"], \"additionalProperties\": false}",
+            0, NULL);
     bool wanted = how->goal == GOAL_STEP && !how->free && !how->think && !r->dialect->native_tools;
     return wanted && *r->dialect->schema ? json_loads(r->dialect->schema, 0, NULL) : NULL;
 }

@@ -181,6 +181,24 @@ char *profile_kept(const char *base_url, const char *model, struct err *e)
     return path;
 }
 
+int profile_keep(const char *path, const char *base_url, const char *model, json_t *found, struct err *e)
+{
+    json_t *all = file_exists(path) ? json_load_file(path, 0, NULL) : NULL;
+    if (!json_is_object(all)) {
+        json_decref(all);
+        all = json_object();
+    }
+    json_object_update(all, found);
+    json_object_set_new(all, "base_url", json_string(base_url));
+    json_object_set_new(all, "model", json_string(model));
+    char *text = json_dumps(all, JSON_INDENT(1)), *lines = xasprintf("%s\n", text);
+    int rc = file_write(path, lines, strlen(lines), e); /* 0600 */
+    free(lines);
+    free(text);
+    json_decref(all);
+    return rc;
+}
+
 double profile_cost(const struct profile *p, double prompt, double cached, double reply)
 {
     double reused = cached > 0 ? cached : 0;

@@ -43,6 +43,9 @@ int profile_load(struct profile *p, const char *path, struct err *e);
 /* Where what was found of this address and model is kept; the caller frees it. */
 char *profile_kept(const char *base_url, const char *model, struct err *e);
 
+/* Puts the members of `found` into that file. */
+int profile_keep(const char *path, const char *base_url, const char *model, json_t *found, struct err *e);
+
 /* The price of one exchange in the currency, 0 without a price list.  cached < 0: none. */
 double profile_cost(const struct profile *p, double prompt, double cached, double reply);
 
