@@ -273,6 +273,9 @@ static enum action_fault set_int(struct binding *c, const struct tool_arg *arg, 
     case P_AMOUNT:
         c->amount = n;
         break;
+    case P_SCROLL_UP:
+        n = -n;
+        /* fall through */
     case P_SCROLL_X:
     case P_SCROLL_Y:
         clicks = (abs(n) + PIXELS_PER_CLICK - 1) / PIXELS_PER_CLICK;

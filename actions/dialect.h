@@ -29,6 +29,7 @@ enum dialect_syntax { /* selects the parser */
                       SYNTAX_POCKET,
                       SYNTAX_FUNCTION,
                       SYNTAX_XML,
+                      SYNTAX_QWEN,
 };
 enum coord_space { /* coords.c */
                    COORD_NORM1000,

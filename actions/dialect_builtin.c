@@ -16,6 +16,10 @@
     ROW(openai, "openai.json") ROW(pocket, "pocket.json") ROW(pocket_wide, "pocket-wide.json")         \
     ROW(pyautogui, "pyautogui.json") ROW(pyautogui_text, "pyautogui.txt")                              \
     ROW(recording, "recording.json") /* no model's: of src/record/playback.c */                        \
+    ROW(qwen, "qwen.json")                                                                             \
+    ROW(qwen_text, "qwen.txt") ROW(qwen25, "qwen25.json") ROW(qwen25_text, "qwen25.txt")               \
+    ROW(fara, "fara.json") ROW(uitars15, "uitars15.json") ROW(uitars15_text, "uitars15.txt")           \
+    ROW(gemini, "gemini.json") ROW(gemini_text, "gemini.txt")                                          \
     ROW(uitars, "uitars.json") ROW(uitars_text, "uitars.txt")
 #define EMBED_PROMPT(symbol, file) EMBED(prompt_##symbol, "prompts/" file);
 #define ENTRY(symbol, file) {file, prompt_##symbol, prompt_##symbol##_end},
@@ -39,9 +43,10 @@ const char *builtin_file(const char *name, size_t *len)
 
 const char *const *dialect_names(void)
 {
-    static const char *const names[] = {"holo3",  "holo1",       "holo1-abs",       "function",
-                                        "uitars", "anthropic",   "openai",          "pyautogui",
-                                        "pocket", "pocket-wide", "openai-computer", "anthropic-computer",
-                                        "holo31", NULL};
+    static const char *const names[] = {
+        "holo3",  "holo1",     "holo1-abs", "function",    "uitars",          "anthropic",
+        "openai", "pyautogui", "pocket",    "pocket-wide", "openai-computer", "anthropic-computer",
+        "holo31", "qwen",      "qwen25",    "fara",        "uitars15",        "gemini",
+        NULL};
     return names;
 }

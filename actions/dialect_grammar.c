@@ -58,7 +58,10 @@ gx_node grammar_words(struct gx *x, const char *values, const char *format)
 
 static gx_node value_coord(const struct grammar_builder *l, bool vertical)
 {
-    int extent = vertical ? l->d->screen_h : l->d->screen_w;
+    int w = l->d->screen_w, h = l->d->screen_h;
+    if (w && h)
+        dialect_picture_size(l->d->coords, &w, &h);
+    int extent = vertical ? h : w;
     switch (l->d->coords) {
     case COORD_NORM1000:
         return gx_int(l->x, 0, 1000);
@@ -297,6 +300,7 @@ static gx_node one_call(const struct grammar_builder *l, const struct tool *t)
         return value_json_call(l, t, "tool_name");
     case SYNTAX_HOLO1:
     case SYNTAX_ANTHROPIC:
+    case SYNTAX_QWEN:
         return value_json_call(l, t, "action");
     case SYNTAX_OPENAI:
         return value_json_call(l, t, "type");
@@ -342,6 +346,10 @@ static gx_node step(const struct grammar_builder *l, gx_node call)
         return holo_step(l, call);
     case SYNTAX_UITARS:
         return GX_SEQ(x, gx_lit(x, "Thought: "), gx_utf8(x, "", 1, MANY), gx_lit(x, "\nAction: "), call);
+    case SYNTAX_QWEN:
+        return GX_SEQ(x, gx_lit(x, "Action: "), gx_utf8(x, "<", 1, MANY),
+                      gx_lit(x, "\n<tool_call>\n{\"name\": \"computer_use\", \"arguments\": "), call,
+                      gx_lit(x, "}\n</tool_call>"));
     case SYNTAX_PYAUTOGUI:
         return GX_SEQ(x, gx_lit(x, "## Action:\n"), gx_utf8(x, "#`", 1, MANY),
                       gx_lit(x, "\n## Code:\n```python\n"), call, gx_lit(x, "\n```"));

@@ -17,7 +17,7 @@ static parse_fn *const parsers[] = {
     [SYNTAX_UITARS] = parse_uitars, [SYNTAX_ANTHROPIC] = parse_anthropic,
     [SYNTAX_OPENAI] = parse_openai, [SYNTAX_PYAUTOGUI] = parse_pyautogui,
     [SYNTAX_POCKET] = parse_pocket, [SYNTAX_FUNCTION] = parse_function,
-    [SYNTAX_XML] = parse_xml,
+    [SYNTAX_XML] = parse_xml,       [SYNTAX_QWEN] = parse_qwen,
 };
 
 /* ---- shared ----------------------------------------------------------------------------------- */

@@ -20,7 +20,7 @@ struct parse {
 
 typedef enum action_fault parse_fn(struct parse *p, const char *text, size_t len);
 parse_fn parse_holo, parse_uitars, parse_anthropic, parse_openai, parse_pyautogui, parse_function,
-    parse_pocket, parse_xml;
+    parse_pocket, parse_xml, parse_qwen;
 
 /* Sets the message; returns f. */
 enum action_fault parse_fault(struct parse *p, enum action_fault f, const char *fmt, ...) PRINTF_LIKE(3, 4);

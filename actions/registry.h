@@ -40,6 +40,7 @@ enum param_id {
     P_AMOUNT,
     P_SCROLL_X,
     P_SCROLL_Y,
+    P_SCROLL_UP,
     P_TEXT,
     P_PRESS_ENTER,
     P_OVERWRITE,

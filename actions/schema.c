@@ -287,6 +287,56 @@ static void put_functions(const struct dialect *d, struct buf *out)
     }
 }
 
+/* One function for all tools: the tool's name is its argument "action", and the other arguments are those of
+ * any tool, with the tools that take them. */
+static void add_arguments(const struct dialect *d, json_t *properties)
+{
+    for (int i = 0; i < d->tools->n; i++) {
+        const struct tool *t = &d->tools->list[i];
+        for (int k = 0; !t->hidden && k < t->nargs; k++) {
+            const struct tool_arg *a = &t->args[k];
+            json_t *known = json_object_get(properties, a->name);
+            if (a->hidden)
+                continue;
+            json_t *v = known ? known : type_schema(a, d->coords);
+            const char *was = json_string_value(json_object_get(v, "description"));
+            char *help = was ? xasprintf("%s, %s", was, t->name)
+                             : xasprintf("%s. Of action=%s", a->help ? a->help : "", t->name);
+            json_object_set_new(v, "description", json_string(help));
+            free(help);
+            if (!known)
+                json_object_set_new(properties, a->name, v);
+        }
+    }
+}
+
+static void put_computer_use(const struct dialect *d, struct buf *out)
+{
+    struct buf help;
+    json_t *names = json_array(), *properties = json_object();
+    buf_init(&help, MAX_SCHEMA);
+    buf_puts(&help, "The action to perform:");
+    for (int i = 0; i < d->tools->n; i++) {
+        const struct tool *t = &d->tools->list[i];
+        if (t->hidden)
+            continue;
+        json_array_append_new(names, json_string(t->name));
+        buf_printf(&help, "\n* `%s`: %s.", t->name, t->help);
+    }
+    json_object_set_new(
+        properties, "action",
+        json_pack("{s:s, s:o, s:s}", "description", help.data, "enum", names, "type", "string"));
+    add_arguments(d, properties);
+    json_t *f = json_pack("{s:s, s:{s:s, s:s, s:{s:o, s:[s], s:s}}}", "type", "function", "function", "name",
+                          "computer_use", "description", "Use mouse and keyboard of the computer.",
+                          "parameters", "properties", properties, "required", "action", "type", "object");
+    char *text = json_dumps(f, JSON_ENSURE_ASCII);
+    buf_puts(out, text);
+    free(text);
+    json_decref(f);
+    buf_free(&help);
+}
+
 char *tools_schema(const struct dialect *d)
 {
     struct buf out;
@@ -302,6 +352,8 @@ char *tools_schema(const struct dialect *d)
         put_python(&out, step);
     } else if (d->syntax == SYNTAX_FUNCTION || d->syntax == SYNTAX_XML) {
         put_functions(d, &out);
+    } else if (d->syntax == SYNTAX_QWEN) {
+        put_computer_use(d, &out);
     }
     json_decref(step);
     char *taken = buf_take(&out);

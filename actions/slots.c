@@ -113,6 +113,7 @@ static const char *verb_key(const struct dialect *d)
         return "tool_name";
     case SYNTAX_HOLO1:
     case SYNTAX_ANTHROPIC:
+    case SYNTAX_QWEN:
         return "action";
     case SYNTAX_OPENAI:
         return "type";

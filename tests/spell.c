@@ -228,6 +228,13 @@ static char *as_json(const struct spelling *s, const struct tool *t, json_t *arg
                           syntax == SYNTAX_HOLO3 ? "tool_call" : "action", call);
     char *text = json_dumps(whole, 0);
     json_decref(whole);
+    if (syntax == SYNTAX_QWEN) {
+        char *named = xasprintf(
+            "Action: %s\n<tool_call>\n{\"name\": \"computer_use\", \"arguments\": %s}\n</tool_call>", thought,
+            text);
+        free(text);
+        return named;
+    }
     return text;
 }
 

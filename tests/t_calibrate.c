@@ -137,8 +137,10 @@ static struct verdict made_up(struct candidate *c, int *n, const char *speaks, e
         struct dialect *d = dialect_load(*name, NULL);
         if (*d->ground) {
             struct candidate *k = &c[(*n)++];
-            *k = (struct candidate){
-                .dialect = (char *)(uintptr_t)*name, .own = d->coords, .w = 1280, .h = 800};
+            *k = (struct candidate){.dialect = (char *)(uintptr_t)*name,
+                                    .own = calibration_space(d->coords),
+                                    .w = 1280,
+                                    .h = 800};
             for (int i = 0; i < 24; i++) {
                 struct dialect_numbers numbers;
                 char reply[128] = "I see a page";

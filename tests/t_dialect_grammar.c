@@ -200,6 +200,7 @@ static void t_samples(void **state)
         int w = d->screen_w ? d->screen_w : W, h = d->screen_h ? d->screen_h : H;
         const struct tokenizer *t = d->syntax == SYNTAX_POCKET ? spelled : usual;
         unsigned kinds = 0;
+        int samples = name - dialect_names() < 10 ? SAMPLES : SAMPLES / 10; /* most share table or syntax */
         int64_t begin = clock_ns();
         d->think = false; /* t_think has reasoning, which is long */
         d->screen_w = w;
@@ -208,13 +209,13 @@ static void t_samples(void **state)
             struct grammar *g = dialect_grammar(d, (enum dialect_goal)goal, t, &e);
             if (!g)
                 fail_msg("%s", e.text);
-            for (int i = 0; i < (goal == GOAL_STEP ? SAMPLES : SAMPLES / 10); i++) {
+            for (int i = 0; i < (goal == GOAL_STEP ? samples : samples / 10); i++) {
                 sample(g, t, &seed, i & 1, &text);
                 check_step(d, text.data, text.len, (enum dialect_goal)goal, w, h, &kinds);
             }
             grammar_free(g);
         }
-        check_note("%-10s %d steps of %d kinds in %.0f ms", *name, SAMPLES + SAMPLES / 10,
+        check_note("%-10s %d steps of %d kinds in %.0f ms", *name, samples + samples / 10,
                    __builtin_popcount(kinds), clock_ms_since(begin));
         assert_true(__builtin_popcount(kinds) >= 3);
         dialect_free(d);

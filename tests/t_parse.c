@@ -199,6 +199,7 @@ FILE_TEST(uitars)
 FILE_TEST(anthropic)
 FILE_TEST(openai)
 FILE_TEST(pyautogui)
+FILE_TEST(families)
 
 static void t_describe(void **state)
 {
@@ -291,6 +292,7 @@ static const struct CMUnitTest tests[] = {
     CLAIM("the computer tool of Anthropic", t_anthropic),
     CLAIM("the computer call of OpenAI", t_openai),
     CLAIM("pyautogui scripts are read, never run", t_pyautogui),
+    CLAIM("Qwen, Fara, UI-TARS 1.5, Gemini and Holo 3.1, as their servers give them", t_families),
     CLAIM("an action in one line", t_describe),
     CLAIM("an action in bad JSON is refused", t_bad_json),
 };

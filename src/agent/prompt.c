@@ -64,8 +64,10 @@ char *prompt_system(const struct dialect *d, const struct prompt_vars *w, struct
     strftime(date, sizeof date, "%A, %B %d, %Y at %I:%M %p UTC", &tm);
     snprintf(steps, sizeof steps, "%d", w->max_steps);
     snprintf(seconds, sizeof seconds, "%.0f", w->max_seconds);
-    snprintf(width, sizeof width, "%d", w->width);
-    snprintf(height, sizeof height, "%d", w->height);
+    int shown_w = w->width, shown_h = w->height; /* of the picture that coordinates are about */
+    dialect_picture_size(d->coords, &shown_w, &shown_h);
+    snprintf(width, sizeof width, "%d", shown_w);
+    snprintf(height, sizeof height, "%d", shown_h);
     char *task = prompt_escape(w->task);
     const char *const slots[] = {
         "date",   date,   "max_steps", steps, "max_time_s", seconds,   "os",    "Linux (X11)", "width", width,

@@ -41,8 +41,8 @@ static const struct option_spec options[] = {
      NULL},
     {"write", 'w', OPTION_FLAG, offsetof(struct settings, write),
      .help =
-         "save the verdict in the model's directory (holorun.json), where every command reads it, or with what "
-         "is known of its server"},
+         "save the verdict in the model's directory (holorun.json), where every command reads it, or with "
+         "what is known of its server"},
     JSON_OPTION(struct settings),
     {"quiet", 'q', OPTION_FLAG, offsetof(struct settings, quiet), .help = "no progress bar"},
     {0},
@@ -80,7 +80,7 @@ static void add_candidate(struct calibration *k, const char *name, bool own)
     if (d && *d->ground && k->n < MAX_CANDIDATES) {
         struct candidate *c = &k->candidates[k->n++];
         c->dialect = xstrdup(name);
-        c->own = d->coords;
+        c->own = calibration_space(d->coords);
         c->own_dialect = own;
     }
     dialect_free(d);

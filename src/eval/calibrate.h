@@ -63,6 +63,10 @@ struct answer_counts {
     int hits[CALIBRATE_SPACES];
 };
 
+/* The space that a dialect's answers are counted in: on screens that nobody resizes, pixels of a resized
+ * picture are pixels. */
+enum coord_space calibration_space(enum coord_space own);
+
 struct candidate {
     char *dialect; /* as dialect_load takes it */
     enum coord_space own;

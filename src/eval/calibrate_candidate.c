@@ -112,6 +112,11 @@ struct line line_fit(const double *x, const double *y, int n, double tolerance)
     return l;
 }
 
+enum coord_space calibration_space(enum coord_space own)
+{
+    return own == COORD_PX28 || own == COORD_FIT ? COORD_PIXEL : own;
+}
+
 struct line line_of_space(enum coord_space space, int size)
 {
     double top = space == COORD_NORM1000 ? 1000 : space == COORD_NORM1 ? 1 : space == COORD_PIXEL ? size : 64;

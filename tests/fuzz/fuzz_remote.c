@@ -1,0 +1,115 @@
+/* fuzz_remote.c - any bytes as what a server sends: as a stream of events in pieces, as one JSON text, as the
+ * body of a refusal, as a profile.  The first byte chooses the protocol, the second the size of the pieces.
+ * What came out of a whole reply goes to the dialect's parser, and back into the next request.
+ */
+#include "actions/action.h"
+#include "remote/events.h"
+#include "remote/exchanges.h"
+#include "remote/turns.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static const struct protocol *const protocols[] = {&protocol_chat, &protocol_responses, &protocol_messages};
+static const struct protocol *protocol;
+
+static struct endpoint *endpoint(void)
+{
+    const struct endpoint_options o = {.base_url = "http://127.0.0.1:1/v1", .model = "m"};
+    static struct endpoint *p;
+    return p ? p : (p = endpoint_open(&o, NULL, NULL));
+}
+
+static int on_event(void *arg, const char *data, size_t n)
+{
+    return protocol->read_event(arg, data, n);
+}
+
+/* The reply as a turn, a request with it, and the record of that. */
+static void go_on(struct remote_reply *r, const struct dialect *d)
+{
+    static const struct llm_request how = {.goal = GOAL_STEP, .sampling = {.max_tokens = 9}};
+    const char *said = r->action.len ? r->action.data : r->text.len ? r->text.data : "";
+    json_t *messages = json_pack("[{s:s, s:s}]", "role", "system", "content", "s");
+    json_array_append_new(messages, turn_of_reply(r, said, 1));
+    json_array_append_new(messages, json_pack("{s:s, s:[{s:s, s:s}], s:s}", "role", "user", "content", "type",
+                                              "text", "text", "done", "result", "do"));
+    const struct remote_turn turn = {
+        .endpoint = endpoint(), .dialect = d, .messages = messages, .how = &how, .shown_w = 8, .shown_h = 8};
+    json_t *body = protocol->request(&turn), *plain = exchange_without_pictures(body);
+    if (!json_is_object(plain))
+        bug("a request that is no object");
+    json_decref(plain);
+    json_decref(body);
+    json_decref(messages);
+}
+
+static void parse(struct remote_reply *r)
+{
+    static struct dialect *dialects[3];
+    struct dialect **d = &dialects[protocol == protocols[1] ? 1 : protocol == protocols[2] ? 2 : 0];
+    if (!*d)
+        *d = dialect_load(protocol == &protocol_chat ? "holo31" : protocol->dialect, NULL);
+    if (protocol->finish)
+        protocol->finish(r);
+    const struct buf *said = r->action.len ? &r->action : &r->text;
+    struct step step = {0};
+    if (said->len)
+        action_parse(said->data, said->len, *d, 640, 480, &step, NULL);
+    step_free(&step);
+    go_on(r, *d);
+}
+
+static void stream(const char *data, size_t size, size_t piece)
+{
+    struct remote_reply r;
+    struct events s;
+    remote_reply_init(&r);
+    events_init(&s, on_event, &r);
+    for (size_t at = 0; at < size && !events_feed(&s, data + at, piece < size - at ? piece : size - at);)
+        at += piece < size - at ? piece : size - at;
+    if (events_end(&s) == 0 && !*r.error && r.finished)
+        parse(&r);
+    events_free(&s);
+    remote_reply_free(&r);
+}
+
+static void whole(const char *data, size_t size)
+{
+    struct remote_reply r;
+    struct err e = ERR_INIT;
+    remote_reply_init(&r);
+    if (protocol->read_whole(&r, data, size, &e) == 0)
+        parse(&r);
+    else if (!*e.text)
+        bug("a refusal without a message");
+    remote_reply_free(&r);
+}
+
+static void refusal_and_profile(const char *data, size_t size)
+{
+    char *text = xcalloc(size + 1, 1);
+    struct profile p;
+    struct err e = ERR_INIT;
+    memcpy(text, data, size);
+    endpoint_learn(endpoint(), text, protocol->optional, 4);
+    profile_init(&p);
+    if (profile_parse(&p, data, size, "p", &e) && !*e.text)
+        bug("a refusal without a message");
+    profile_free(&p);
+    free(text);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    if (size < 2)
+        return 0;
+    protocol = protocols[data[0] % 3];
+    const char *text = (const char *)data + 2;
+    stream(text, size - 2, (size_t)data[1] + 1);
+    whole(text, size - 2);
+    refusal_and_profile(text, size - 2);
+    return 0;
+}
