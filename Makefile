@@ -140,7 +140,7 @@ build/fuzz/fuzz_%: tests/fuzz/fuzz_%.c $(FUZZ_OBJ)
 # A make within this one need not say where it is, nor that there is nothing to do.
 QUIET := --no-print-directory $(if $(V),,-s)
 
-.PHONY: always demo demo-many qa qa-chaos injections test tests test-gpu gpu-tests stop-latency typing fuzz mutants lint format bench bench-gpu install uninstall clean help
+.PHONY: always demo demo-many qa qa-chaos test-peers injections test tests test-gpu gpu-tests stop-latency typing fuzz mutants lint format bench bench-gpu install uninstall clean help
 demo: ## install what is missing, build, and book a flight on a private desktop (TASK="…", ON=:0)
 	@$(SCRIPTS)/install.sh build demo
 	@$(MAKE) $(QUIET) -j2 holorun
@@ -158,6 +158,8 @@ test: ## install what is missing, build, run every test (ASAN=1: with sanitizers
 	@$(MAKE) $(QUIET) -j$(shell nproc) all tests
 	@B=$(B) $(SCRIPTS)/run_tests.sh $(B)/tests
 tests: $(TESTS) $(HELPERS)
+test-peers: holorun ## whole runs and calibration against servers that others wrote, installed with pip (LLAMA=1: llama.cpp's too)
+	@$(SCRIPTS)/peers_serve.sh ./holorun
 qa-chaos: holorun $(B)/helpers/xclient $(B)/tests/t_qa_chaos ## kill something under a suite at 30 random moments (MOMENTS=30)
 	@HOLORUN_MOMENTS=$(or $(MOMENTS),30) $(B)/tests/t_qa_chaos
 injections: holorun $(B)/helpers/inject.so $(B)/helpers/xclient $(B)/tests/t_injections ## let 300 system calls and allocations fail (N=300)
