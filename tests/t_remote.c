@@ -79,6 +79,9 @@ static void t_shapes(void **state)
           7},
          "whole",
          FINISH_STOP},
+        {{FAR_OK "data: {\"choices\": [{\"delta\": {\"content\": \"a\\u0000b\"}}]}\n\n" FAR_STOP FAR_DONE, 0},
+         "a", /* and a byte that ends texts here */
+         FINISH_STOP},
         {{FAR_JSON
           "{\"choices\": [{\"message\": {\"content\": [{\"type\": \"text\", \"text\": \"part\"}]}}]}",
           0},

@@ -227,7 +227,7 @@ static int chat_read_event(struct remote_reply *r, const char *data, size_t n)
         r->finished = true;
         return 1;
     }
-    json_t *root = json_loadb(data, n, 0, NULL), *choice = first_choice(root);
+    json_t *root = json_loadb(data, n, JSON_ALLOW_NUL, NULL), *choice = first_choice(root);
     if (!json_is_object(root))
         snprintf(r->error, sizeof r->error, "an event that is not JSON: %.100s", data);
     if (choice)
@@ -240,7 +240,7 @@ static int chat_read_event(struct remote_reply *r, const char *data, size_t n)
 
 static int chat_read_whole(struct remote_reply *r, const char *data, size_t n, struct err *e)
 {
-    json_t *root = json_loadb(data, n, 0, NULL), *choice = first_choice(root);
+    json_t *root = json_loadb(data, n, JSON_ALLOW_NUL, NULL), *choice = first_choice(root);
     if (choice)
         read_choice(r, choice, json_object_get(choice, "message"));
     read_usage(r, json_object_get(root, "usage"));

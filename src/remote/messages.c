@@ -226,7 +226,7 @@ static void stop_block(struct remote_reply *r, const json_t *event)
 
 static int messages_read_event(struct remote_reply *r, const char *data, size_t n)
 {
-    json_t *root = json_loadb(data, n, 0, NULL);
+    json_t *root = json_loadb(data, n, JSON_ALLOW_NUL, NULL);
     const char *type = json_string_value(json_object_get(root, "type"));
     type = type ? type : "";
     if (!json_is_object(root))
@@ -251,7 +251,8 @@ static int messages_read_event(struct remote_reply *r, const char *data, size_t 
 
 static int messages_read_whole(struct remote_reply *r, const char *data, size_t n, struct err *e)
 {
-    json_t *root = json_loadb(data, n, 0, NULL), *content = json_object_get(root, "content"), *block;
+    json_t *root = json_loadb(data, n, JSON_ALLOW_NUL, NULL), *content = json_object_get(root, "content"),
+           *block;
     size_t i;
     json_array_foreach(content, i, block)
     {

@@ -196,7 +196,7 @@ static void read_response(struct remote_reply *r, json_t *response)
 
 static int responses_read_event(struct remote_reply *r, const char *data, size_t n)
 {
-    json_t *root = json_loadb(data, n, 0, NULL);
+    json_t *root = json_loadb(data, n, JSON_ALLOW_NUL, NULL);
     const char *type = json_string_value(json_object_get(root, "type"));
     if (!json_is_object(root))
         snprintf(r->error, sizeof r->error, "an event that is not JSON: %.100s", data);
@@ -217,7 +217,7 @@ static int responses_read_event(struct remote_reply *r, const char *data, size_t
 
 static int responses_read_whole(struct remote_reply *r, const char *data, size_t n, struct err *e)
 {
-    json_t *root = json_loadb(data, n, 0, NULL);
+    json_t *root = json_loadb(data, n, JSON_ALLOW_NUL, NULL);
     read_response(r, root);
     if (!r->finished || *r->error)
         err_set(e, ERR_MODEL, "the server's reply holds no output%s%s", *r->error ? ": " : "", r->error);
