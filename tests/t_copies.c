@@ -7,14 +7,20 @@
 
 #include <pango/pangocairo.h>
 
-enum { W = 700, H = 520, LEFT = 40 };
+enum { W = 700, H = 700, LEFT = 40 };
 
-static const char *const secrets[] = {"Kx7pw-3qZ", "hunter2 and more", "mmMMmmMM1", "correct horse"};
+static const char *const secrets[] = {"Kx7pw-3qZ",   "hunter2 and more", "mmMMmmMM1",  "correct horse",
+                                      "Tr0ub4dor&3", "P@ssw0rd!",        "geheim Wort"};
 static const char *const fonts[] = {"DejaVu Sans 10", "DejaVu Sans 12", "DejaVu Sans Mono 10",
-                                    "DejaVu Serif 11"};
-static const char *const others[] = {
-    "The quick brown fox jumps over the lazy dog, 0123456789.", "Name: Ana Lima, City: Rome, Date: 12 May",
-    "KX7PW-3qz hunters and mare", "mmmm MMMM mmMM corner house", "int main(void) { return 0; } /* hunter */"};
+                                    "DejaVu Serif 11", "Liberation Sans 11"};
+static const char *const others[] = {"The quick brown fox jumps over the lazy dog, 0123456789.",
+                                     "Name: Ana Lima, City: Rome, Date: 12 May",
+                                     "KX7PW-3qz hunters and mare",
+                                     "mmmm MMMM mmMM corner house",
+                                     "Order 4711: 0123456789 pieces",
+                                     "import os, sys; print(open(path).read())",
+                                     "Administrator: Windows 95 manual, Hamburg, Mississippi",
+                                     "int main(void) { return 0; } /* hunter */"};
 
 enum weight { PLAIN, TWICE, BOLD }; /* TWICE: over itself, one pixel to the right, as terminals do */
 
@@ -155,9 +161,8 @@ static void t_looks(void **state)
             look_for(secrets[s], fonts[f], missed, &wrong);
     check_note("missed of %d: %d, %d printed twice, %d in a bold face; %d places wrong", n * LOOKS,
                missed[PLAIN], missed[TWICE], missed[BOLD], wrong);
-    assert_int_equal(missed[PLAIN] + wrong, 0);
-    assert_true(missed[TWICE] <= 2); /* letters that touch each other */
-    assert_true(missed[BOLD] <= n);  /* a bold face has shapes of its own: half of them at most */
+    assert_int_equal(missed[PLAIN] + missed[TWICE] + wrong, 0);
+    assert_true(missed[BOLD] <= n / 2); /* a bold face has shapes of its own: a quarter of them at most */
 }
 
 static void t_plain(void **state)

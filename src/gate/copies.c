@@ -3,6 +3,8 @@
  * A copy in the same face has pixels of one colour wherever the original has pixels of one colour; which
  * colours does not matter, so text under a selection is found too.  A copy in bold covers the ink of the
  * original and little beyond its neighbours; letter by letter, since bold letters are wider and drift apart.
+ * A letter may fit badly, all of them together may not: letters that are nearly solid, as a narrow m is,
+ * fit many others.
  */
 #include "gate/copies.h"
 
@@ -18,8 +20,9 @@ enum {
     LETTERS = 64,
     LETTERS_LEAST = 3, /* a copy in bold has as many, else it could be any text */
     MISSING = 25,      /* percent of a letter's ink that its copy may lack */
-    BEYOND = 10,       /* ... and that it may have beyond the original and its neighbours */
+    BEYOND = 12,       /* ... and that it may have beyond the original and its neighbours */
     BOLDEST = 230,     /* ... and the ink of its copy at most */
+    MISFIT = 8,        /* percent of all ink that its copy may lack or have beyond */
     DRIFT = 2,         /* pixels that a letter may stand further from the one before */
     WIDER = 3,         /* and that it may be wider */
 };
@@ -30,15 +33,16 @@ struct letter {
 
 struct shape {
     const struct image *g;
-    int ax, bx, ay; /* two pixels next to each other that differ most */
-    int *colour;    /* [h][w] a number for each of its colours */
-    int *seen;      /* [colours] the place at which it was met last, and what it is there */
+    int ax, ay;  /* a pixel that differs most from the one to its right */
+    int fx, fy;  /* the same within the first letter */
+    int *colour; /* [h][w] a number for each of its colours */
+    int *seen;   /* [colours] the place at which it was met last, and what it is there */
     const uint8_t **there;
     uint8_t ground[3];
     int gx, gy;       /* background with background around it; -1: none */
     bool *ink, *near; /* [h][w]; near: or a pixel beside it is ink */
     struct letter letters[LETTERS];
-    int n;
+    int n, all_ink; /* of the letters */
 };
 
 static const uint8_t *pixel(const struct image *im, int x, int y)
@@ -71,12 +75,13 @@ static void number_colours(struct shape *s)
     free(count);
 }
 
-/* The largest difference to the background within the size of the original. */
-static int contrast_at(const struct shape *s, const struct image *im, int x, int y, const uint8_t ground[3])
+/* The largest difference to the background within this width and the height of the original. */
+static int contrast_at(const struct shape *s, const struct image *im, int x, int y, int w,
+                       const uint8_t ground[3])
 {
     int most = 0;
     for (int v = 0; v < s->g->h; v++)
-        for (int u = 0; u < s->g->w; u++) {
+        for (int u = 0; u < w; u++) {
             int d = difference(pixel(im, x + u, y + v), ground);
             most = d > most ? d : most;
         }
@@ -110,9 +115,25 @@ static void find_letters(struct shape *s)
     }
 }
 
+/* The pixel within `from` to `to` that differs most from its neighbour. */
+static void find_edge(const struct image *g, int from, int to, int *ex, int *ey)
+{
+    int most = 0;
+    *ex = *ey = 0;
+    for (int y = 0; y < g->h; y++)
+        for (int x = from; x + 1 < to; x++) {
+            int d = difference(pixel(g, x, y), pixel(g, x + 1, y));
+            if (d > most) {
+                most = d;
+                *ex = x;
+                *ey = y;
+            }
+        }
+}
+
 static void shape_make(struct shape *s, const struct image *g)
 {
-    int most = 0, w = g->w;
+    int w = g->w;
     size_t n = (size_t)w * (size_t)g->h;
     *s = (struct shape){.g = g, .gx = -1};
     s->colour = xcalloc(n, sizeof *s->colour);
@@ -121,18 +142,10 @@ static void shape_make(struct shape *s, const struct image *g)
     s->ink = xcalloc(n, sizeof *s->ink);
     s->near = xcalloc(n, sizeof *s->near);
     number_colours(s);
-    int least = INK * contrast_at(s, g, 0, 0, s->ground) / 100;
+    int least = INK * contrast_at(s, g, 0, 0, w, s->ground) / 100;
     for (int y = 0; y < g->h; y++)
-        for (int x = 0; x < w; x++) {
+        for (int x = 0; x < w; x++)
             s->ink[y * w + x] = difference(pixel(g, x, y), s->ground) > least;
-            int d = x ? difference(pixel(g, x, y), pixel(g, x - 1, y)) : 0;
-            if (d > most) {
-                most = d;
-                s->ax = x - 1;
-                s->bx = x;
-                s->ay = y;
-            }
-        }
     for (int y = 0; y < g->h; y++)
         for (int x = 0; x < w; x++) {
             s->near[y * w + x] = any_ink(s, x, y, 1, 1);
@@ -142,6 +155,11 @@ static void shape_make(struct shape *s, const struct image *g)
             }
         }
     find_letters(s);
+    for (int i = 0; i < s->n; i++)
+        s->all_ink += s->letters[i].ink;
+    find_edge(g, 0, w, &s->ax, &s->ay);
+    int end = s->letters[0].x + s->letters[0].w + 1;
+    find_edge(g, s->letters[0].x, end < w ? end : w, &s->fx, &s->fy);
 }
 
 static void shape_free(struct shape *s)
@@ -197,8 +215,8 @@ static int letter_misfit(const struct shape *s, const struct letter *l, const st
     return missing + beyond;
 }
 
-/* The end of the i-th letter, whose predecessor ends at x; -1: it is not there. */
-static int follow_letter(const struct shape *s, int i, const struct place *p, int x)
+/* The end of the i-th letter, whose predecessor ends at x; -1: it is not there.  Adds to *misfits. */
+static int follow_letter(const struct shape *s, int i, const struct place *p, int x, int *misfits)
 {
     const struct letter *l = &s->letters[i];
     int gap = i ? l->x - l[-1].x - l[-1].w : 0, best = INT_MAX, end = -1;
@@ -210,23 +228,49 @@ static int follow_letter(const struct shape *s, int i, const struct place *p, in
                 end = x + gap + d + l->w + wider;
             }
         }
+    *misfits += end < 0 ? 0 : best;
     return end;
 }
 
-/* The width of a copy in bold; 0: there is none. */
-static int bold_width(const struct shape *s, struct place *p)
+/* The width of a copy in bold on the background of this pixel; 0: there is none. */
+static int bold_width_on(const struct shape *s, struct place *p, int gx, int gy)
 {
     int x = p->x;
-    p->ground = pixel(p->im, p->x + s->gx, p->y + s->gy);
-    if (difference(p->ground, pixel(p->im, p->x + s->gx + 1, p->y + s->gy)) > EDGE / 4)
+    if (gx < 0 || gx + 1 >= p->im->w)
         return 0;
-    int contrast = contrast_at(s, p->im, p->x, p->y, p->ground);
+    p->ground = pixel(p->im, gx, gy);
+    if (difference(p->ground, pixel(p->im, gx + 1, gy)) > EDGE / 4)
+        return 0;
+    int contrast = contrast_at(s, p->im, p->x, p->y, s->letters[0].w, p->ground);
     if (contrast < EDGE)
         return 0;
     p->least = INK * contrast / 100;
-    for (int i = 0; i < s->n && x >= 0; i++)
-        x = follow_letter(s, i, p, x);
-    return x < 0 ? 0 : x - p->x;
+    int misfits = 0;
+    for (int i = 0; i < s->n && x >= 0 && 100 * misfits <= MISFIT * s->all_ink; i++)
+        x = follow_letter(s, i, p, x, &misfits);
+    return x < 0 || 100 * misfits > MISFIT * s->all_ink ? 0 : x - p->x;
+}
+
+/* Bold letters may cover what is background in the original, but seldom what is left of the first one. */
+static int bold_width(const struct shape *s, struct place *p)
+{
+    int w = s->gx < 0 ? 0 : bold_width_on(s, p, p->x + s->gx, p->y + s->gy);
+    w = w ? w : bold_width_on(s, p, p->x - 3, p->y);
+    return w ? w : bold_width_on(s, p, p->x - 3, p->y + s->g->h - 1);
+}
+
+static int edge_at(const struct image *im, int x, int y)
+{
+    return x < 0 || x + 1 >= im->w ? 0 : difference(pixel(im, x, y), pixel(im, x + 1, y));
+}
+
+/* A bold letter has the edges of the plain one, or a pixel beside them. */
+static bool may_be_bold(const struct shape *s, const struct image *im, int x, int y)
+{
+    for (int d = -1; d <= 1; d++)
+        if (edge_at(im, x + s->fx + d, y + s->fy) >= EDGE / 2)
+            return s->n >= LETTERS_LEAST;
+    return false;
 }
 
 int copies_find(const struct image *im, const struct image *glyphs, struct copy **out)
@@ -239,12 +283,9 @@ int copies_find(const struct image *im, const struct image *glyphs, struct copy 
     shape_make(&s, glyphs);
     for (int y = 0, stamp = 1; y + glyphs->h <= im->h; y++)
         for (int x = 0; x + glyphs->w <= im->w; x++, stamp++) {
-            if (difference(pixel(im, x + s.ax, y + s.ay), pixel(im, x + s.bx, y + s.ay)) < EDGE / 2)
-                continue;
             struct place p = {.im = im, .x = x, .y = y};
-            int w = is_same(&s, im, x, y, stamp) ? glyphs->w : 0;
-            if (!w && s.gx >= 0 && s.n >= LETTERS_LEAST)
-                w = bold_width(&s, &p);
+            bool same = edge_at(im, x + s.ax, y + s.ay) >= EDGE / 2 && is_same(&s, im, x, y, stamp);
+            int w = same ? glyphs->w : may_be_bold(&s, im, x, y) ? bold_width(&s, &p) : 0;
             if (!w)
                 continue;
             *out = xrealloc(*out, (unsigned long)n + 1, sizeof **out);
