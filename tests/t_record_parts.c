@@ -233,6 +233,51 @@ static void t_pictures(void **state)
     assert_int_equal(ghosts, 0);
 }
 
+static void paint_line(struct image *im, int x, int y, int w, int h)
+{
+    for (int j = y; j < y + h; j++)
+        for (int i = x; i < x + w; i++)
+            memset(im->rgb + 3 * (j * im->w + i), 0, 3);
+}
+
+/* A field with its text cursor, without it, with it elsewhere; and with another letter. */
+static void t_caret(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *what;
+        int x, y, w, h; /* that is black on the screen only */
+        bool same;
+    } cases[] = {
+        {"no cursor", 0, 0, 0, 0, true},        {"the same", 20, 10, 1, 17, true},
+        {"elsewhere", 31, 10, 2, 17, true},     {"tall", 31, 2, 2, 40, true},
+        {"a block", 28, 10, 9, 17, false},      {"two of them", 31, 10, 2, 17, true},
+        {"a low letter", 31, 14, 12, 9, false}, {"an underline", 10, 30, 30, 2, false},
+    };
+    for (int k = 0; k < 8; k++)
+        for (int recorded = 0; recorded < 2; recorded++) {
+            struct image field = {0}, im = {0};
+            struct picture_match at;
+            assert_int_equal(image_alloc(&field, 48, 48, NULL), 0);
+            assert_int_equal(image_alloc(&im, 300, 200, NULL), 0);
+            memset(field.rgb, 250, (size_t)3 * 48 * 48);
+            memset(im.rgb, 250, (size_t)3 * 300 * 200);
+            if (recorded)
+                paint_line(&field, 20, 10, 1, 17);
+            paint_line(&im, 100 + cases[k].x, 50 + cases[k].y, cases[k].w, cases[k].h);
+            if (k == 5)
+                paint_line(&im, 108, 60, 1, 17);
+            paint_line(&im, 108, 85, 4, 1); /* the field is not plain */
+            paint_line(&field, 8, 35, 4, 1);
+            bool same = picture_score_near(&im, &field, 100, 50, 3, 24, 24, &at) >= PICTURE_FOUND;
+            if (same != cases[k].same && !(k == 5 && recorded)) /* three are too many */
+                fail_msg("%s, %s: %s", cases[k].what, recorded ? "one recorded" : "none recorded",
+                         same ? "the same" : "not the same");
+            image_free(&field);
+            image_free(&im);
+        }
+}
+
 /* A button whose word is gone, another word, a button that is greyed out: not the same. */
 static void t_not_alike(void **state)
 {
@@ -377,6 +422,7 @@ static void t_bad_files(void **state)
         {HEAD "[]\n", "f:2: not a JSON object"},
         {HEAD "{}\n", "f:2: a line has"},
         {HEAD "\n{\"wait_until\": \"noon\"}\n", "f:3: 'wait_until'"},
+        {HEAD "{\"wait_until\": \"window\", \"title\": \"a\"}\n", "f:2: waiting for a window"},
         {HEAD "{\"wait_until\": \"rest\", \"seconds\": -1}\n", "f:2: 'pause' and 'seconds'"},
         {HEAD "{\"action\": {\"kind\": \"fly\"}}\n", "f:2: an action in JSON with a bad 'kind'"},
         {HEAD "{\"action\": {\"kind\": \"goto\", \"text\": \"javascript:1\"}}\n",
@@ -416,6 +462,7 @@ int main(int argc, char **argv)
         CLAIM("single events become the gestures that a person would name", t_gestures),
         CLAIM("long drags, texts and scrolls stay within their bounds", t_long_gestures),
         CLAIM("a picture is found where it is now, and nowhere when it is gone", t_pictures),
+        CLAIM("a text cursor that comes, goes or moves does not matter, other changes do", t_caret),
         CLAIM("an empty, another and a greyed out button are not the recorded one", t_not_alike),
         CLAIM("a recording is read as it was written, and up to where its writer was killed", t_file),
         CLAIM("the bounds of all pictures of a file are kept", t_many_pictures),

@@ -7,11 +7,16 @@
 
 enum {
     CANDIDATES = 48,
-    APART = 4,    /* pixels between two matches */
-    PLAIN = 3,    /* standard deviation of a channel, in levels of 255 */
-    SHIFT = 48,   /* most that a channel's mean may differ */
-    TAPS = 14,    /* side of the shrunk picture that is searched, about */
-    SMALLEST = 8, /* side of what is searched, in pixels */
+    APART = 4,      /* pixels between two matches */
+    PLAIN = 3,      /* standard deviation of a channel, in levels of 255 */
+    SHIFT = 48,     /* most that a channel's mean may differ */
+    TAPS = 14,      /* side of the shrunk picture that is searched, about */
+    SMALLEST = 8,   /* side of what is searched, in pixels */
+    DIFFERENT = 40, /* levels of 255 */
+    CARET_W = 3,
+    CARET_LEAST = 11, /* lowest and highest text cursor, in pixels */
+    CARET_MOST = 64,
+    CARETS = 2, /* one that has come, and one that has gone */
 };
 static const double COARSE = 0.55, CONTRAST = 1.7;
 
@@ -89,7 +94,56 @@ static bool inside(const struct image *im, const struct image *small, int x, int
     return x >= 0 && y >= 0 && x + small->w <= im->w && y + small->h <= im->h;
 }
 
-double picture_score(const struct image *im, const struct image *small, int x, int y, int cx, int cy)
+/* ---- text cursors ------------------------------------------------------------------------------------ */
+
+static bool differs(const struct image *im, const struct image *small, int x, int y, int i, int j)
+{
+    const uint8_t *p = small->rgb + 3 * ((size_t)j * (size_t)small->w + (size_t)i);
+    const uint8_t *q = im->rgb + 3 * ((size_t)(y + j) * (size_t)im->w + (size_t)(x + i));
+    return abs(p[0] - q[0]) > DIFFERENT || abs(p[1] - q[1]) > DIFFERENT || abs(p[2] - q[2]) > DIFFERENT;
+}
+
+/* The rows of a column that differ, one after the other: *top and how many; 0: none; -1: not a line. */
+static int differing_rows(const struct image *im, const struct image *small, int x, int y, int i, int *top)
+{
+    int n = 0, last = -1;
+    for (int j = 0; j < small->h; j++)
+        if (differs(im, small, x, y, i, j)) {
+            if (n && j != last + 1)
+                return -1;
+            *top = n++ ? *top : j;
+            last = j;
+        }
+    return n;
+}
+
+/* Whether all that differs are thin upright lines, as a text cursor that blinks.  Then out is the picture
+ * as the screen would show it, which the caller frees. */
+static bool without_carets(const struct image *im, const struct image *small, int x, int y, struct image *out)
+{
+    int lines = 0, wide = 0, top = 0, first = 0, rows = 0;
+    for (int i = 0; i < small->w; i++) {
+        int n = differing_rows(im, small, x, y, i, &top);
+        if (n && (n < CARET_LEAST || n > CARET_MOST || ++wide > CARET_W ||
+                  (wide > 1 && (top != first || n != rows))))
+            return false;
+        lines += n && wide == 1;
+        first = top;
+        rows = n;
+        wide = n ? wide : 0;
+    }
+    if (!lines || lines > CARETS || image_crop(out, im, x, y, small->w, small->h, NULL))
+        return false;
+    for (int j = 0; j < small->h; j++)
+        for (int i = 0; i < small->w; i++)
+            if (differs(im, small, x, y, i, j))
+                memcpy(out->rgb + 3 * (j * small->w + i), small->rgb + 3 * (j * small->w + i), 3);
+    return true;
+}
+
+/* ---- scores ------------------------------------------------------------------------------------------- */
+
+static double score_as_is(const struct image *im, const struct image *small, int x, int y, int cx, int cy)
 {
     int ax, ay, w = middle(cx, small->w, &ax), h = middle(cy, small->h, &ay);
     if (!small->rgb || !inside(im, small, x, y))
@@ -98,6 +152,17 @@ double picture_score(const struct image *im, const struct image *small, int x, i
     if (w < SMALLEST || h < SMALLEST)
         return whole;
     return fmin(whole, correlate(im, x + ax, y + ay, small, ax, ay, w, h, 1));
+}
+
+double picture_score(const struct image *im, const struct image *small, int x, int y, int cx, int cy)
+{
+    struct image clean = {0};
+    double score = score_as_is(im, small, x, y, cx, cy);
+    if (score < PICTURE_FOUND && small->rgb && inside(im, small, x, y) &&
+        without_carets(im, small, x, y, &clean))
+        score = score_as_is(&clean, small, 0, 0, cx, cy);
+    image_free(&clean);
+    return score;
 }
 
 /* First every `step` pixels with every `step`-th pixel of the picture, then exactly around the best. */
@@ -122,10 +187,14 @@ static double refine(const struct image *im, const struct image *small, int x, i
     return at->score;
 }
 
+/* A text cursor weighs much in a small picture, and moves the place that looks best. */
 double picture_score_near(const struct image *im, const struct image *small, int x, int y, int reach, int cx,
                           int cy, struct picture_match *at)
 {
-    return refine(im, small, x, y, reach, 1, cx, cy, at);
+    double score = picture_score(im, small, x, y, cx, cy);
+    if (refine(im, small, x, y, reach, 1, cx, cy, at) < score)
+        *at = (struct picture_match){x, y, score};
+    return at->score;
 }
 
 bool picture_plain(const struct image *im)

@@ -3,7 +3,8 @@
  * The score is the zero-mean normalized cross-correlation of the RGB values (1: the same up to brightness
  * and contrast), but 0 when brightness or contrast differ much: a button that is greyed out is not the
  * button.  The middle is scored for itself, too, and the lower score counts, so that a target that is gone
- * is not found by its surroundings.  A change of colour under the pointer does not matter.
+ * is not found by its surroundings.  A change of colour under the pointer does not matter, nor does a text
+ * cursor that is in one of the two only: a thin upright line, taller than most letters.
  *
  * The search goes over a picture of means of f x f pixels, f growing with the size of what is searched; the
  * best places are then scored pixel by pixel.

@@ -195,6 +195,14 @@ static bool rests(struct playback *p, const struct recording_step *s)
     return false;
 }
 
+static bool is_there(const struct playback *p, const struct recording_step *s)
+{
+    struct screen_window w;
+    bool found = screen_find_window(p->screen, s->class, s->title, &w) == 0;
+    return (found && (!*s->title || !strcmp(w.title, s->title))) ||
+           clock_ms_since(p->since) > 1000 * s->seconds;
+}
+
 /* Whether the window of that class has the keyboard; else why not. */
 static bool has_keyboard(const struct playback *p, const struct recording_step *s, char *why, size_t size)
 {
@@ -205,14 +213,13 @@ static bool has_keyboard(const struct playback *p, const struct recording_step *
     return false;
 }
 
-/* The targets of a step; false: not there, and why. */
+/* The targets of a step; false: not there, and why.  last: any way to find them will do. */
 static bool find_targets(struct playback *p, const struct recording_step *s, struct place *from,
-                         struct place *to, char *how, size_t size)
+                         struct place *to, bool last, char *how, size_t size)
 {
     struct target_finder f = {p->screen, *s->target.role || *s->to.role ? elements_of(p) : NULL};
     struct screen_rect view = screen_view(p->screen);
     struct target_found a, b = {0};
-    bool last = !patient(p, s);
     enum target_way way = target_find(&f, &s->target, &p->seen, view.x, view.y, last, &a);
     snprintf(how, size, "%s", a.text);
     if (!way)
@@ -243,9 +250,10 @@ static void play_step(struct playback *p, struct buf *b)
     const struct recording_step *s = &p->recording->steps[p->at];
     struct place from = {0}, to = {0};
     char how[ERR_TEXT] = "";
-    bool there =
-        s->has_target ? find_targets(p, s, &from, &to, how, sizeof how) : has_keyboard(p, s, how, sizeof how);
-    if (!there && patient(p, s)) {
+    bool last = !patient(p, s); /* once: looking takes time */
+    bool there = s->has_target ? find_targets(p, s, &from, &to, last, how, sizeof how)
+                               : has_keyboard(p, s, how, sizeof how);
+    if (!there && !last) {
         reply_wait(b, how);
         return;
     }
@@ -280,8 +288,9 @@ static void next_reply(struct playback *p, enum dialect_goal goal, struct buf *b
             play_step(p, b);
             return;
         }
-        if (!rests(p, &r->steps[p->at])) {
-            reply_wait(b, "waits until the screen rests");
+        const struct recording_step *s = &r->steps[p->at];
+        if (s->for_window ? !is_there(p, s) : !rests(p, s)) {
+            reply_wait(b, s->for_window ? "waits for a window" : "waits until the screen rests");
             return;
         }
         image_free(&p->rested);

@@ -140,6 +140,20 @@ static void mask_title(const struct recorder *r, char *title)
         *title = 0;
 }
 
+static int wait_for_rest(struct recorder *r, const struct recording_step *s, struct err *e)
+{
+    const struct recording_step w = {.seconds = 5 + 2 * s->pause};
+    return append(r, &w, e);
+}
+
+static int wait_for_window(struct recorder *r, const struct recording_step *s, struct err *e)
+{
+    struct recording_step w = {.for_window = true, .seconds = 5 + 2 * s->pause};
+    snprintf(w.class, sizeof w.class, "%s", s->has_target ? s->target.class : s->class);
+    snprintf(w.title, sizeof w.title, "%s", s->has_target ? s->target.title : s->title);
+    return *w.class ? append(r, &w, e) : 0;
+}
+
 static int write_step(struct recorder *r, struct item *q, struct err *e)
 {
     if (!hide_secret(r, q))
@@ -148,11 +162,8 @@ static int write_step(struct recorder *r, struct item *q, struct err *e)
     mask_title(r, q->step.target.title);
     mask_title(r, q->step.target.name);
     mask_title(r, q->step.to.title);
-    if (q->wait) {
-        const struct recording_step w = {.seconds = 5 + 2 * q->step.pause};
-        if (append(r, &w, e))
-            return -1;
-    }
+    if ((q->opened && wait_for_window(r, &q->step, e)) || (q->wait && wait_for_rest(r, &q->step, e)))
+        return -1;
     if (!*r->result->title && *q->step.target.title)
         recorder_name_program(r, &q->step);
     snprintf(r->result->title, sizeof r->result->title, "%s",
@@ -236,6 +247,17 @@ static void describe_step(struct recorder *r, struct recording_step *s)
     }
 }
 
+/* Whether a step is the first in its window, but not the first of all: the window may have come since. */
+static bool is_new_window(struct recorder *r, unsigned long id)
+{
+    bool known = !id;
+    for (int i = 0; i < r->n_windows && i < WINDOWS_SEEN; i++)
+        known = known || r->windows[i] == id;
+    if (!known)
+        r->windows[r->n_windows++ % WINDOWS_SEEN] = id;
+    return !known && r->n_windows > 1;
+}
+
 static void on_done(void *arg, struct gesture *g)
 {
     struct recorder *r = arg;
@@ -244,6 +266,7 @@ static void on_done(void *arg, struct gesture *g)
     q.step.action = g->action;
     q.step.pause = r->last_end ? fmax(0, (double)(q.from - r->last_end) / 1e9) : 0;
     describe_step(r, &q.step);
+    q.opened = is_new_window(r, q.step.has_target ? r->under.id : r->focus.id);
     /* A program tells late that the keyboard has moved.  While it has not told since the gesture before, a
      * text that was typed faster may belong to the element that it will name. */
     if ((double)(q.until - q.from) / 1e6 < FOCUS_MS && !elements_focus_since(r->elements, r->last_end))

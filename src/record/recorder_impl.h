@@ -9,11 +9,12 @@
 #include "record/recorder.h"
 #include "record/recording.h"
 
-enum { QUEUE_MOST = 32, SHOTS = 4 };
+enum { QUEUE_MOST = 32, SHOTS = 4, WINDOWS_SEEN = 64 };
 
 struct item { /* a step that is not written yet */
     struct recording_step step;
     int64_t from, until, done; /* clock_ns(): who had the keyboard meanwhile counts; when it was complete */
+    bool opened;               /* in a window that no step before was in */
     bool wait;                 /* the screen changed late before it */
     bool hidden;               /* typed at a terminal that does not show it */
 };
@@ -41,6 +42,9 @@ struct recorder {
     int n_queue;
     bool in_field; /* the last step that was written is the text of a password field */
     uint64_t salt, hashes[RECORDER_SECRETS]; /* of the values of result->hidden */
+
+    unsigned long windows[WINDOWS_SEEN]; /* that steps were in; the oldest is forgotten */
+    int n_windows;
 
     int64_t in_ms, in_ns; /* the newest event: the server's time, ours */
     int64_t last_end;     /* of the newest finished gesture, clock_ns(); 0: none */

@@ -223,8 +223,13 @@ static int get_step(struct reader *p, json_t *line, struct recording_step *s)
     if (!get_number(json_object_get(line, "pause"), 0, 1e6, &s->pause) ||
         !get_number(json_object_get(line, "seconds"), 0, 3600, &s->seconds))
         return refuse(p, "'pause' and 'seconds' are numbers");
+    s->for_window = wait && !strcmp(wait, "window");
+    if (s->for_window &&
+        (!get_text(line, "class", s->class) || !get_text(line, "title", s->title) || !*s->class))
+        return refuse(p, "waiting for a window takes its 'class' and 'title'");
     if (wait)
-        return !strcmp(wait, "rest") ? 0 : refuse(p, "'wait_until' is \"rest\"");
+        return s->for_window || !strcmp(wait, "rest") ? 0
+                                                      : refuse(p, "'wait_until' is \"rest\" or \"window\"");
     if (!action)
         return refuse(p, "a line has an 'action' or 'wait_until'");
     if (get_action(p, action, &s->action))
@@ -386,6 +391,13 @@ void recording_put_head(int w, int h, struct buf *out)
 int recording_put_step(const struct recording_step *s, struct buf *out, struct err *e)
 {
     size_t before = out->len;
+    if (s->for_window) {
+        buf_puts(out, "{\"wait_until\": \"window\"");
+        buf_put_member(out, "class", s->class);
+        buf_put_member(out, "title", s->title);
+        buf_printf(out, ", \"seconds\": %.4g}\n", s->seconds);
+        return 0;
+    }
     if (s->action.kind == ACT_NONE) {
         buf_printf(out, "{\"wait_until\": \"rest\", \"seconds\": %.4g}\n", s->seconds);
         return 0;

@@ -4,6 +4,7 @@
  *
  *   {"holorun_recording": 1, "screen": [1280, 720]}      the first line
  *   {"wait_until": "rest", "seconds": 12.5}
+ *   {"wait_until": "window", "class": "Zenity", "title": "Save", "seconds": 8}
  *   {"action": {"kind": "click", ...}, "pause": 0.8, "target": {...}}
  *   {"action": {"kind": "type", "text": "{{PASSWORD}}", ...}, "keyboard": {"class": "XTerm", "title": "..."}}
  *
@@ -52,8 +53,9 @@ struct recording_target {
 };
 
 struct recording_step {
-    struct action action;               /* kind ACT_NONE: wait until the screen rests, at most `seconds` */
-    double seconds, pause;              /* pause: of the person, before the action */
+    struct action action;  /* kind ACT_NONE: wait, at most `seconds`, until the screen rests ... */
+    bool for_window;       /* ... or a window of this class and title is there */
+    double seconds, pause; /* pause: of the person, before the action */
     struct recording_target target, to; /* only with has_target, has_to */
     bool has_target, has_to;
     char class[RECORDING_TEXT], title[RECORDING_TEXT]; /* of the window that has the keyboard; "": unknown */
