@@ -5,6 +5,7 @@
 
 #include "base/file.h"
 #include "model/config.h"
+#include "session/generate.h"
 
 #include <math.h>
 #include <unistd.h>
@@ -20,12 +21,12 @@ static struct tiny good(void)
 }
 
 /* Opens the directory as written, expects a refusal that holds both texts, and removes it. */
-static void refused(struct tiny *t, const char *naming, const char *also)
+static void refused_in(struct tiny *t, enum weights_in where, const char *naming, const char *also)
 {
     struct err e = ERR_INIT;
     if (!t->dir[0])
         tiny_write(t);
-    struct engine_options o = {.dir = t->dir, .isa = "ref", .threads = 1};
+    struct engine_options o = {.dir = t->dir, .isa = "ref", .threads = 1, .weights_in = where};
     struct engine *g = engine_open(&o, &e);
     if (g || !strstr(e.text, naming) || !strstr(e.text, also))
         printf("expected %s ... %s; got '%s'\n", naming, also, g ? "an engine" : e.text);
@@ -35,6 +36,11 @@ static void refused(struct tiny *t, const char *naming, const char *also)
     assert_non_null(strstr(e.text, also));
     assert_non_null(strstr(e.text, t->dir));
     tiny_free(t);
+}
+
+static void refused(struct tiny *t, const char *naming, const char *also)
+{
+    refused_in(t, WEIGHTS_IN_RAM, naming, also);
 }
 
 static void refused_config(const char *from, const char *to, const char *naming)
@@ -251,6 +257,38 @@ static void spoil(const char *name, uint16_t value, size_t at)
     refused(&t, name, "1 values that are NaN or infinite");
 }
 
+/* Of mapped weights a part is looked at when the model is opened. */
+static void spoil_mapped(const char *name)
+{
+    struct tiny t = good();
+    struct tiny_tensor *x = tiny_find(&t, name);
+    assert_true(2 * 1002 < x->bytes);
+    memcpy((char *)x->data + 2 * 1001, &(uint16_t){0x7fc0}, 2);
+    refused_in(&t, WEIGHTS_IN_MMAP, name, "1 values that are NaN or infinite");
+}
+
+/* What is finite may still become too large: the run ends with one line. */
+static void t_overflow(void **state)
+{
+    (void)state;
+    struct tiny t = good();
+    struct err e = ERR_INIT;
+    struct generated out;
+    struct tiny_tensor *x = tiny_find(&t, "language_model.lm_head.weight");
+    memset(x->data, 0x7f, x->bytes); /* 3.4e38 */
+    tiny_write(&t);
+    struct engine *g = tiny_open(&t, "ref", 1, false);
+    struct session *s = session_new(g, 1);
+    tiny_append_text(s, "<s>Once upon a time");
+    assert_int_equal(generate(s, &(struct generation){.sampling = {0, 1, 5}}, &out, &e), -1);
+    assert_int_equal(e.kind, ERR_MODEL);
+    assert_non_null(strstr(e.text, "the model's output is no number: a weight is NaN or infinite"));
+    generated_free(&out);
+    session_free(s);
+    engine_close(g);
+    tiny_free(&t);
+}
+
 static void t_finite(void **state)
 {
     (void)state;
@@ -261,6 +299,8 @@ static void t_finite(void **state)
     spoil("language_model.backbone.embeddings.weight", 0x7f81, 11519);
     spoil(VIT "blocks.1.attn.proj.bias", 0x7fc0, 23);
     spoil("mlp1.1.weight", 0x7fc0, 17);
+    spoil_mapped(LAYER "1.mixer.up_proj.weight");
+    spoil_mapped("language_model.backbone.embeddings.weight");
 }
 
 /* ---- as transformers 5 saves a model ------------------------------------------------------------------ */
@@ -413,6 +453,7 @@ static const struct CMUnitTest tests[] = {
     CLAIM("what the config leaves out has the values of the family", t_config_values),
     CLAIM("a missing tensor, a wrong shape, a wrong type: name, found, expected", t_tensors),
     CLAIM("a NaN or an infinity in a weight is refused when the model is opened", t_finite),
+    CLAIM("an output that is no number ends the text with one line", t_overflow),
     CLAIM("a directory saved by transformers 5 opens, with its own picture statistics", t_transformers),
     CLAIM("tensors nobody asked for are refused unless they are known to be of no use", t_extra),
     CLAIM("damaged and missing files are refused by their name", t_files),

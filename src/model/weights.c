@@ -178,6 +178,7 @@ void binder_embedding(struct binder *x, const struct st_tensor *t, struct model_
     int64_t hidden = x->c->lm.hidden;
     w->embed_mapped = t && binder_stays_mapped(x, t, binder_activation(x));
     if (w->embed_mapped) {
+        binder_check_mapped(x, t);
         w->embed = (struct tensor){(void *)(uintptr_t)t->data, t->dtype, w->vocab, hidden, hidden};
         binder_done(x, t);
     } else {

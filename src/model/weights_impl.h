@@ -69,6 +69,7 @@ struct stored {
 };
 
 /* Whether a tensor can be used in place, in the file. */
+void binder_check_mapped(struct binder *x, const struct st_tensor *t); /* refuses NaN in a sample of it */
 bool binder_stays_mapped(const struct binder *x, const struct st_tensor *t, enum dtype wanted);
 
 /* Experts: of many such matrices a token needs few. */

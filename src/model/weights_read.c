@@ -108,6 +108,21 @@ static void check_finite(struct binder *x, const struct st_tensor *t, const void
                     (size_t)k.bad);
 }
 
+/* What stays mapped is not read at the start: a few pages of it are looked at, one of an expert. */
+void binder_check_mapped(struct binder *x, const struct st_tensor *t)
+{
+    enum { PAGES = 8, PAGE = 4096 };
+    size_t each = dtype_size(t->dtype), pages = binder_is_expert(t) ? 1 : PAGES;
+    if (x->o->shapes_only)
+        return;
+    for (size_t i = 0; i < pages; i++) {
+        size_t from = t->bytes > PAGE ? (t->bytes - PAGE) / each * i / pages * each : 0;
+        struct st_tensor part = *t;
+        part.bytes = t->bytes - from < PAGE ? t->bytes - from : PAGE;
+        check_finite(x, &part, (const char *)t->data + from);
+    }
+}
+
 struct tensor binder_host_view(struct binder *x, const struct st_tensor *t, int64_t rows, int64_t cols,
                                void **copy)
 {
@@ -193,8 +208,10 @@ static struct weight *make_weight(struct binder *x, enum role role, const struct
         return binder_synthetic_weight(x, t, format, kept, m->source.rows, m->source.cols);
     if (format)
         return binder_quantized(x, format, m);
-    if (!m->format && binder_stays_mapped(x, t, kept))
+    if (!m->format && binder_stays_mapped(x, t, kept)) {
+        binder_check_mapped(x, t);
         return x->b->ops->borrow(x->b, host, !keeps_resident(x, t));
+    }
     if (x->o->shapes_only)
         return x->b->ops->pack(x->b, (struct tensor){NULL, kept, host.rows, m->source.cols, 0}, kept);
     void *copy;

@@ -162,7 +162,9 @@ static int append_sampled(struct run *r, struct err *e)
         return -1;
     }
     if (c.id < 0)
-        return err_set(e, ERR_MODEL, "the model's output is not a distribution over the allowed tokens");
+        return err_set(e, ERR_MODEL,
+                       "the model's output is no number: a weight is NaN or infinite, or a sum overflows; "
+                       "--weights-in ram checks all weights when they are read");
     struct token_alternative top[GENERATE_MAX_ALTERNATIVES];
     if (r->width)
         generate_top(session_logits(r->s), tokenizer_size(engine_tokenizer(session_engine(r->s))), how.known,
