@@ -101,3 +101,19 @@ char *fold_text(const char *text)
     close_up(out);
     return out;
 }
+
+char *fold_identifier(const char *text)
+{
+    GString *s = g_string_new(NULL);
+    bool lower = false; /* the word began with a small letter */
+    for (const char *p = text; *p; p++) {
+        bool inside = p > text && isalnum((unsigned char)p[-1]);
+        lower = inside ? lower : islower((unsigned char)*p) != 0;
+        if (inside && lower && isupper((unsigned char)*p) && islower((unsigned char)p[-1]))
+            g_string_append_c(s, ' ');
+        g_string_append_c(s, *p == '_' ? ' ' : *p);
+    }
+    char *out = fold_text(s->str);
+    g_string_free(s, TRUE);
+    return out;
+}

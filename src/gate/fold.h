@@ -6,5 +6,7 @@
 
 /* In lower case; owned by the caller.  text: UTF-8. */
 char *fold_text(const char *text);
+/* The same of a name as programmers write it: deleteAccount, btn_delete_account.  The caller frees it. */
+char *fold_identifier(const char *text);
 
 #endif

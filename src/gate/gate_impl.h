@@ -19,8 +19,9 @@ struct gate {
         char text[512]; /* its end */
         bool moved;     /* the cursor may be elsewhere */
     } written;
-    bool approved;    /* a person, or who stands for one, has seen the current action and let it pass */
-    unsigned buttons; /* bits of those that actions have left down */
+    bool approved; /* a person, or who stands for one, has seen the current action and let it pass */
+    unsigned long pressed_in; /* the window in which an action has left one down */
+    unsigned buttons;         /* bits of those that actions have left down */
     char thought[1024];
     char check[256];        /* "safety check of the model's server: ...", the rule that asks; "": none */
     struct subject subject; /* of the current action; large */

@@ -87,7 +87,8 @@ struct policy_subject { /* an action and what it would touch */
     int root_w, root_h;
     struct policy_target targets[POLICY_MAX_TARGETS];
     int n_targets;
-    bool drags; /* a button is down meanwhile; this counts as "drag", too */
+    unsigned long pressed_in; /* the window in which the button went down; 0: it is not known */
+    bool drags;               /* a button is down meanwhile; this counts as "drag", too */
     /* Its keys press what has the keyboard: for rules that ask or forbid by element it counts as
      * "click", too, with what it presses as the element. */
     enum policy_press { PRESS_NOTHING, PRESS_IN_TEXT, PRESS_SPACE, PRESS_ENTER } press;

@@ -130,6 +130,19 @@ static bool targets_match(const struct rule_match *q)
 
 /* ---- words --------------------------------------------------------------------------------------- */
 
+/* Programs also name elements as programmers do; such a name is never a reason to allow. */
+static bool name_matches(const struct rule_match *q, const char *text)
+{
+    const struct regex *r = q->r->regex[RULE_ELEMENT];
+    bool found = regex_matches(q, r, text);
+    if (found || !q->doubt)
+        return found;
+    char *apart = fold_identifier(text);
+    found = regex_find(r, apart, strlen(apart)) != 0;
+    free(apart);
+    return found;
+}
+
 static bool speaks_of_button(const char *thought)
 {
     static const char *const words[] = {"button", "knopf",    "schaltfl",     "bouton", "bot\xc3\xb3n",
@@ -149,7 +162,7 @@ static bool pressed_matches(const struct rule_match *q)
     const struct policy_subject *s = q->s;
     const struct policy_target *t = s->targets;
     if (!s->n_targets || t->presses_known)
-        return s->n_targets && *t->presses && regex_matches(q, r, t->presses);
+        return s->n_targets && *t->presses && name_matches(q, t->presses);
     if (s->press == PRESS_IN_TEXT)
         return false;
     return (t->window.dialog && regex_matches(q, r, t->window.title)) ||
@@ -169,12 +182,12 @@ static bool element_matches(const struct rule_match *q)
     if (q->only_pressing)
         return false;
     bool all = !q->doubt;
-    if (regex_matches(q, r, element) != all)
+    if (name_matches(q, element) != all)
         return !all;
     for (int i = 0; i < q->s->n_targets; i++) {
         const struct policy_target *t = &q->s->targets[i];
         const char *said = *t->name ? t->name : !*element && t->window.dialog && !all ? t->window.title : "";
-        if (*said && regex_matches(q, r, said) != all)
+        if (*said && name_matches(q, said) != all)
             return !all;
     }
     return !all && !*element && q->s->thought ? regex_matches(q, r, q->s->thought) : all;

@@ -151,8 +151,10 @@ void gate_note_written(struct gate *g, const struct action *a)
     unsigned long window = s->n_targets ? s->targets[0].window.id : 0;
     for (int i = 0; i < s->n_targets; i++)
         window = s->targets[i].writes ? s->targets[i].window.id : window;
-    if (a->kind == ACT_MDOWN)
+    if (a->kind == ACT_MDOWN) {
         g->buttons |= 1u << (a->button & 31);
+        g->pressed_in = s->n_targets ? s->targets[0].window.id : 0;
+    }
     if (a->kind == ACT_MUP)
         g->buttons &= ~(1u << (a->button & 31));
     bool fresh = a->kind == ACT_GOTO || (!w->any && leaves_field(a)) ||
@@ -176,6 +178,7 @@ int gate_look(struct gate *g, const struct action *a, const struct view_transfor
     bool known = screen_pointer(g->screen, &pointer[0], &pointer[1]) == 0;
     struct subject_root root = {all.w, all.h, known ? pointer : NULL, g->buttons != 0};
     subject_build(&g->subject, a, transform, &root);
+    s->pressed_in = s->drags ? g->pressed_in : 0;
     memcpy(s->held, g->held, sizeof s->held);
     s->n_held = g->n_held;
     if (a->kind == ACT_TYPE && a->text)

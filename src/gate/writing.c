@@ -102,12 +102,13 @@ enum policy_press writing_press(const struct policy_subject *s)
 
 /* ---- sources ---------------------------------------------------------------------------------- */
 
-/* A drop takes the text that is selected; between two windows only. */
+/* A drop takes the text that is selected; between two windows only, for within one it selects. */
 static bool drops(const struct policy_subject *s)
 {
     if (s->action->kind == ACT_DRAG)
         return s->n_targets == 2 && s->targets[0].window.id != s->targets[1].window.id;
-    return s->action->kind == ACT_MUP && s->drags;
+    return s->action->kind == ACT_MUP && s->drags && s->n_targets &&
+           (!s->pressed_in || s->pressed_in != s->targets[0].window.id);
 }
 
 /* An entry of a menu, by what the model or the program calls it. */
