@@ -80,9 +80,3 @@ int action_shortcut(enum action_kind k, uint32_t keys[2])
     keys[1] = k == ACT_GOTO ? XK_l : k == ACT_BACK ? XK_Left : XK_Right;
     return k == ACT_REFRESH ? 1 : k == ACT_GOTO || k == ACT_BACK || k == ACT_FORWARD ? 2 : 0;
 }
-
-bool action_touches(enum action_kind k)
-{
-    return k != ACT_NONE && k != ACT_WAIT && k != ACT_OBSERVE && k != ACT_ZOOM && k != ACT_PLAN &&
-           k != ACT_ASK && k != ACT_ANSWER && k != ACT_INFEASIBLE;
-}

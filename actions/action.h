@@ -143,8 +143,17 @@ int action_from_json(const char *json, size_t len, struct action *out, struct er
 
 /* Number of characters that it types, by its text, its address or its keys. */
 int action_characters(const struct action *a);
-/* Whether it sends input: all but waiting, observing, planning, asking and answering. */
-bool action_touches(enum action_kind k);
+/* What a kind of action does, as bits: each entry of the registry says it. */
+enum action_class {
+    ACTION_TOUCHES = 1 << 4,     /* sends input */
+    ACTION_LOOKS = 1 << 5,       /* changes nothing: allowed with --observe-only */
+    ACTION_CHANGES = 1 << 6,     /* the screen should change */
+    ACTION_BUTTON = 1 << 7,      /* presses or releases a mouse button */
+    ACTION_KEYBOARD = 1 << 8,    /* presses keys, of its own choice or named */
+    ACTION_CHARACTERS = 1 << 9,  /* the keys may be characters for the window that has the keyboard */
+    ACTION_NAMED_KEYS = 1 << 10, /* the keys are named one by one */
+};
+bool action_is(enum action_kind k, unsigned classes); /* of all of these */
 
 /* The chord of BACK, FORWARD and REFRESH, and the one that opens the address bar for GOTO: how many keys;
  * 0: none. */

@@ -76,7 +76,7 @@ enum { ENTRY_ENDS_RUN = 1, ENTRY_NEEDS_POINT = 2, ENTRY_MAX_USES = 10 };
 struct action_entry {
     const char *name; /* "click" */
     const char *help;
-    unsigned flags;
+    unsigned flags; /* ENTRY_* and enum action_class */
     int nuses;
     struct param_use uses[ENTRY_MAX_USES];
 };

@@ -10,12 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool should_change(enum action_kind k)
-{
-    return k == ACT_CLICK || k == ACT_TYPE || k == ACT_KEY || k == ACT_SCROLL || k == ACT_DRAG ||
-           k == ACT_HOLDTAP || k == ACT_GOTO || k == ACT_BACK || k == ACT_FORWARD || k == ACT_REFRESH;
-}
-
 /* The tool output of an action that was done; for most the next screenshot says enough. */
 static const char *result_of(const struct action *action)
 {
@@ -87,7 +81,7 @@ static int pass_gate(struct agent *a, int index, bool *pass, struct err *e)
         return -1;
     if (!*pass)
         fail_step(a, ruling.told);
-    else if (a->reply.step.check && action_touches(a->reply.step.actions[index].kind))
+    else if (a->reply.step.check && action_is(a->reply.step.actions[index].kind, ACTION_TOUCHES))
         let_check_pass(a);
     return 0;
 }
@@ -190,7 +184,7 @@ static int perform_all(struct agent *a, struct buf *signature, struct err *e)
             return finish(a, action, e);
         if (a->step.budget != AGENT_RUNNING) /* only an answer was asked for */
             return 0;
-        a->outcome.expects_change |= should_change(action->kind);
+        a->outcome.expects_change |= action_is(action->kind, ACTION_CHANGES);
         if (perform(a, i, e))
             return -1;
     }

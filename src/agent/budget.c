@@ -41,7 +41,7 @@ bool agent_affords(struct agent *a, const struct action *action)
 {
     const struct agent_options *o = a->o;
     int n = action_characters(action);
-    if (o->dry_run || !action_touches(action->kind))
+    if (o->dry_run || !action_is(action->kind, ACTION_TOUCHES))
         return true;
     if (o->max_typed && n && a->r->typed + n > o->max_typed) {
         a->run.exceeded = AGENT_TYPED;
@@ -61,7 +61,7 @@ bool agent_affords(struct agent *a, const struct action *action)
 void agent_spend(struct agent *a, const struct action *action)
 {
     const struct agent_options *o = a->o;
-    if (o->dry_run || !action_touches(action->kind))
+    if (o->dry_run || !action_is(action->kind, ACTION_TOUCHES))
         return;
     if (o->max_rate) {
         if (!a->run.acted_at)

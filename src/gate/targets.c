@@ -14,16 +14,6 @@
 
 enum { OVERLAYS = 8 };
 
-static bool uses_keyboard(enum action_kind k)
-{
-    return k == ACT_TYPE || k == ACT_KEY || k == ACT_KEYDOWN || k == ACT_HOLDTAP || k == ACT_GOTO;
-}
-
-static bool uses_pointer(enum action_kind k)
-{
-    return k == ACT_CLICK || k == ACT_MDOWN || k == ACT_MUP || k == ACT_DRAG;
-}
-
 /* ---- windows ------------------------------------------------------------------------------------ */
 
 static int look_up_windows(struct gate *g, struct err *e)
@@ -51,7 +41,7 @@ static void add_receivers(struct gate *g, const struct action *a)
 {
     struct policy_subject *s = &g->subject.s;
     struct screen_window found[OVERLAYS];
-    int n = uses_keyboard(a->kind) ? screen_overlays(g->screen, found, OVERLAYS) : 0;
+    int n = action_is(a->kind, ACTION_CHARACTERS) ? screen_overlays(g->screen, found, OVERLAYS) : 0;
     for (int i = 0; i < n; i++)
         if (policy_is_launcher(g->o.policy, found[i].class))
             add_target(s, &found[i]);
@@ -189,7 +179,7 @@ int gate_look(struct gate *g, const struct action *a, const struct view_transfor
     s->thought = *g->thought ? g->thought : NULL;
     if (look_up_windows(g, e))
         return -1;
-    if (uses_pointer(a->kind) || a->kind == ACT_TYPE)
+    if (action_is(a->kind, ACTION_BUTTON) || a->kind == ACT_TYPE)
         look_up_names(g);
     /* A click comes before what is typed into a place: gate_execute asks again after it. */
     s->press = s->n_targets && !s->targets[0].placed ? writing_press(s) : PRESS_NOTHING;
@@ -197,24 +187,18 @@ int gate_look(struct gate *g, const struct action *a, const struct view_transfor
         gate_look_up_pressed(g, &s->targets[0]);
     writing_begin(s, g->subject.typed); /* with what is known of windows, names and held keys now */
     add_receivers(g, a);
-    look_for_shells(s, uses_keyboard(a->kind));
+    look_for_shells(s, action_is(a->kind, ACTION_CHARACTERS));
     read_selections(g);
     remember_before(g, a);
     return 0;
 }
 
-static bool only_observes(enum action_kind k)
-{
-    return k == ACT_MOVE || k == ACT_SCROLL || k == ACT_WAIT || k == ACT_OBSERVE || k == ACT_ZOOM ||
-           k == ACT_PLAN || k == ACT_ANSWER || k == ACT_INFEASIBLE;
-}
-
 struct policy_ruling gate_apply_rules(const struct gate *g, const struct action *a)
 {
-    if (g->o.observe_only && !only_observes(a->kind))
+    if (g->o.observe_only && !action_is(a->kind, ACTION_LOOKS))
         return (struct policy_ruling){POLICY_DENY, "observe-only", "--observe-only", 0};
     struct policy_ruling r = policy_judge(g->o.policy, &g->subject.s);
-    if (*g->check && r.verdict == POLICY_ALLOW && action_touches(a->kind))
+    if (*g->check && r.verdict == POLICY_ALLOW && action_is(a->kind, ACTION_TOUCHES))
         r = (struct policy_ruling){POLICY_CONFIRM, g->check, "the model's server", 0};
     return r;
 }

@@ -247,12 +247,6 @@ static enum action_fault type_secret(struct typing *t)
 
 /* ---- all actions ------------------------------------------------------------------------------------ */
 
-static bool presses_keys(enum action_kind k)
-{
-    return k == ACT_TYPE || k == ACT_KEY || k == ACT_KEYDOWN || k == ACT_HOLDTAP || k == ACT_GOTO ||
-           k == ACT_BACK || k == ACT_FORWARD || k == ACT_REFRESH;
-}
-
 enum action_fault gate_execute(struct gate *g, const struct action *a, const struct view_transform *transform,
                                struct exec_result *r, struct err *e)
 {
@@ -263,11 +257,10 @@ enum action_fault gate_execute(struct gate *g, const struct action *a, const str
     t.secret = a->kind == ACT_TYPE && a->text && secrets_find_names(g->o.secrets, a->text, names);
     if (t.secret)
         return type_secret(&t);
-    bool harmless =
-        a->kind == ACT_WAIT || a->kind == ACT_OBSERVE || a->kind == ACT_PLAN || a->kind == ACT_MOVE;
+    bool harmless = action_is(a->kind, ACTION_LOOKS) && !action_is(a->kind, ACTION_CHANGES);
     if (g->redact && !harmless) /* what it changes is more than the field that a secret was typed into */
         redact_seal(g->redact);
-    if (!presses_keys(a->kind))
+    if (!action_is(a->kind, ACTION_KEYBOARD))
         return execute_part(&t, a);
     return a->kind == ACT_TYPE ? type_in_parts(&t) : press(&t, a);
 }

@@ -64,16 +64,11 @@ static void put_characters(const struct action *a, char *out)
     *out = 0;
 }
 
-static bool presses_keys(enum action_kind k)
-{
-    return k == ACT_KEY || k == ACT_KEYDOWN || k == ACT_HOLDTAP;
-}
-
 bool writing_ends_line(const struct action *a)
 {
     static const uint32_t moving[] = {XK_Left, XK_Right, XK_Up,        XK_Down,   XK_Home,
                                       XK_End,  XK_Prior, XK_BackSpace, XK_Delete, XK_Next};
-    for (int i = 0; presses_keys(a->kind) && i < a->nkeys; i++)
+    for (int i = 0; action_is(a->kind, ACTION_NAMED_KEYS) && i < a->nkeys; i++)
         for (size_t k = 0; k < sizeof moving / sizeof *moving; k++)
             if (policy_key(a->keys[i]) == moving[k])
                 return true;
@@ -91,7 +86,7 @@ enum policy_press writing_press(const struct policy_subject *s)
                : strchr(text, ' ')                     ? PRESS_IN_TEXT
                                                        : PRESS_NOTHING;
     }
-    for (int i = 0; presses_keys(a->kind) && !has_command(s) && i < a->nkeys; i++) {
+    for (int i = 0; action_is(a->kind, ACTION_NAMED_KEYS) && !has_command(s) && i < a->nkeys; i++) {
         uint32_t k = policy_key(a->keys[i]);
         if (k == XK_Return || k == XK_ISO_Enter)
             return PRESS_ENTER;
@@ -128,12 +123,12 @@ static bool pastes_by_name(const struct policy_subject *s)
 unsigned writing_sources(const struct policy_subject *s)
 {
     const struct action *a = s->action;
-    bool pointer = a->kind == ACT_CLICK || a->kind == ACT_MDOWN || a->kind == ACT_MUP || a->kind == ACT_DRAG;
+    bool pointer = action_is(a->kind, ACTION_BUTTON);
     if ((pointer && a->button == 2) || drops(s))
         return WRITING_PRIMARY;
     if (pastes_by_name(s))
         return WRITING_CLIPBOARD;
-    if (!presses_keys(a->kind))
+    if (!action_is(a->kind, ACTION_NAMED_KEYS))
         return WRITING_NONE;
     if (has_key(s, XK_Insert) && has_key(s, XK_Shift_L))
         return WRITING_PRIMARY | WRITING_CLIPBOARD;
@@ -154,7 +149,7 @@ void writing_begin(struct policy_subject *s, char *typed)
             (struct policy_writing){.any = true, .known = true, .text = a->text ? a->text : "", .before = ""};
     } else if (writing_sources(s)) {
         w->any = true;
-    } else if (presses_keys(a->kind) && !has_command(s)) {
+    } else if (action_is(a->kind, ACTION_NAMED_KEYS) && !has_command(s)) {
         put_characters(a, typed);
         *w = (struct policy_writing){.any = *typed, .known = *typed, .text = typed, .before = ""};
     }
