@@ -1,18 +1,19 @@
 /* weights.h - every tensor of a model, bound once by name, shape and dtype.
  *
- * Afterwards code says layer->mamba.in_proj and never a string.  A tensor that is missing, has another shape
- * than the config asks for, or a dtype that cannot be multiplied is refused with its name, what was expected
- * and what was found; so is an unknown tensor, unless it is known to be of no use at run time, and one with a
- * NaN or an infinity among the values that are copied or packed (of mapped ones a few pages are read at the start).
+ * Afterwards code says layer->mamba.in_proj and never a string.  A tensor that is missing, has another
+ * shape than the config asks for, or a dtype that cannot be multiplied is refused with its name, what was
+ * expected and what was found; so is an unknown tensor, unless it is known to be of no use at run time,
+ * and one with a NaN or an infinity among the values that are copied or packed (of mapped ones a few pages
+ * are read at the start).
  *
  * In RAM: matrices are packed into the layout the backend multiplies fastest, tensor by tensor out of the
  * mapped file, whose pages are given back: a model is in memory once.  They are bf16 (f32 when the run is in
  * f32 and the file has more than bf16) or quantized (ops/quant.h).
  *
  * Mapped: matrices and embeddings stored in the type wanted stay in the file, which must stay open; hardly
- * anything is read at the start, so a model larger than memory opens at once.  Those that do not fit in `resident`
- * bytes are read again for every product: experts, of which a token needs few, first. Vectors and small
- * constants are copied to f32 in both cases.
+ * anything is read at the start, so a model larger than memory opens at once.  Those that do not fit in
+ * `resident` bytes are read again for every product: experts, of which a token needs few, first. Vectors
+ * and small constants are copied to f32 in both cases.
  *
  * Quantized weights.  A checkpoint may store matrices as FP8 or NVFP4: those with a tensor of scales next to
  * them, whatever the config says.  They stay in 8 or 4 bits and are multiplied with activations that are not
