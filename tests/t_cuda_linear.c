@@ -172,7 +172,7 @@ static void t_many(void **state)
 static void t_small(void **state)
 {
     (void)state;
-    for (enum quant_format f = QUANT_I8; f < QUANT_FORMATS; f++) {
+    for (enum quant_format f = QUANT_I8; f <= QUANT_F4; f++) {
         compare(DT_F32, f, few, 3, false);
         compare(DT_BF16, f, few, 7, false);
         compare(DT_BF16, f, few, 7, true);
@@ -182,7 +182,7 @@ static void t_small(void **state)
 static void t_small_many(void **state)
 {
     (void)state;
-    for (enum quant_format f = QUANT_I8; f < QUANT_FORMATS; f++) {
+    for (enum quant_format f = QUANT_I8; f <= QUANT_F4; f++) {
         compare(DT_BF16, f, many, 4, false);
         for (int i = 0; i < 3; i++)
             compare(DT_BF16, f, many, 4, true);
@@ -194,7 +194,7 @@ static void t_long(void **state)
 {
     (void)state;
     struct lab l = lab_open(DT_BF16);
-    for (enum quant_format f = QUANT_NONE; f < QUANT_FORMATS; f++)
+    for (enum quant_format f = QUANT_NONE; f <= QUANT_F4; f++)
         for (int T = 4; T <= 20; T += 8) { /* 1, 2 and 4 tiles of x */
             int64_t K = f == QUANT_NONE ? 1288 : f == QUANT_I4 || f == QUANT_F4 ? 3864 : 2576;
             struct shape s = {.T = T, .N = 8, .K = K, .format = f, .out = DT_F32, .kept = DT_BF16};
@@ -288,7 +288,7 @@ static void t_bits(void **state)
     (void)state;
     for (int act = 0; act < 2; act++) {
         struct lab l = lab_open(act ? DT_BF16 : DT_F32);
-        for (enum quant_format f = QUANT_NONE; f < QUANT_FORMATS; f++) {
+        for (enum quant_format f = QUANT_NONE; f <= QUANT_F4; f++) {
             same_bits(&l, f, lab_between(2, 16), 8 * lab_between(20, 60));
             same_bits(&l, f, lab_between(2, 16), lab_between(20, 400));
             same_bits(&l, f, f ? 64 : 16, 8 * lab_between(20, 40)); /* as many as there may be */
@@ -413,7 +413,7 @@ static void t_experts(void **state)
         struct lab l = lab_open(act ? DT_BF16 : DT_F32);
         double off = 0;
         for (int whole = 0; whole < 2; whole++) {
-            for (enum quant_format f = QUANT_NONE; f < QUANT_FORMATS; f++)
+            for (enum quant_format f = QUANT_NONE; f <= QUANT_F4; f++)
                 off = fmax(off, experts(&l, f, lab_between(1, 6), whole));
             off = fmax(off, experts(&l, QUANT_NONE, 1, whole));
             off = fmax(off, experts(&l, act ? QUANT_F4 : QUANT_NONE, 100, whole));

@@ -94,7 +94,7 @@ static void t_weights(void **state)
     (void)state;
     static const double most[QUANT_FORMATS] = {
         [QUANT_NONE] = 1e-5, [QUANT_I8] = 0.02, [QUANT_I4] = 0.25, [QUANT_F8] = 1e-5, [QUANT_F4] = 1e-5};
-    for (int format = 0; format < QUANT_FORMATS; format++)
+    for (int format = 0; format <= QUANT_F4; format++)
         for (int T = 1; T <= 70; T += 69) {
             int64_t N = lab_between(17, 90),
                     K = format == QUANT_F4 ? 16 * lab_between(3, 20) : lab_between(40, 330);

@@ -25,13 +25,29 @@ static void read_algorithm(struct reader *r, struct model_config *c)
                   name ? name : "no text");
 }
 
+/* Blocks of 128 x 128 values share a scale. */
+static void read_blocks(struct reader *r)
+{
+    const json_t *size = reader_get(r, "weight_block_size");
+    reader_only_text(r, "fmt", "e4m3");
+    for (size_t i = 0; i < 2; i++)
+        if (json_array_size(size) != 2 || reader_number(json_array_get(size, i)) != 128)
+            reader_refuse(r, "'weight_block_size' is not [128, 128]; nothing else is implemented");
+}
+
 /* compressed-tensors lays FP8 out the same way, with a scale for each row. */
 static void read_method(struct reader *r, struct model_config *c)
 {
     const json_t *v = reader_get(r, "quant_method");
-    const char *name = json_string_value(v);
-    if (name && !strcmp(name, "compressed-tensors")) {
+    const char *name = json_string_value(v), *format = json_string_value(reader_get(r, "format"));
+    bool qwen = c->family == FAMILY_QWEN35;
+    if (name && !strcmp(name, "compressed-tensors") && format && !strcmp(format, "nvfp4-pack-quantized")) {
+        snprintf(c->quant, sizeof c->quant, "NVFP4");
+    } else if (name && !strcmp(name, "compressed-tensors")) {
         reader_only_text(r, "format", "float-quantized");
+        snprintf(c->quant, sizeof c->quant, "FP8");
+    } else if (qwen && name && !strcmp(name, "fp8")) {
+        read_blocks(r);
         snprintf(c->quant, sizeof c->quant, "FP8");
     } else if (v && (!name || strncmp(name, "modelopt", 8) != 0)) {
         reader_refuse(r, "'quant_method' is '%s'; only 'modelopt' and 'compressed-tensors' are implemented",

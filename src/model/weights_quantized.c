@@ -6,7 +6,12 @@
  *   FP8     X.weight f8e4m3 [out, in]   X.weight_scale of a float type: [], [1], [out] or [out, 1]
  *   NVFP4   X.weight u8 [out, in / 2]   X.weight_scale f8e4m3 [out, in / 16]  X.weight_scale_2, one
  *
- * and X.input_scale, which matters only where activations are quantized, too.
+ * and X.input_scale, which matters only where activations are quantized, too; or, from other tools,
+ *
+ *   FP8 in blocks   X.weight f8e4m3 [out, in]  X.weight_scale_inv of a float type [out / 128, in / 128]
+ *   NVFP4           X.weight_packed, X.weight_scale as above, X.weight_global_scale, which divides
+ *
+ * with fractions rounded up.  Despite its name weight_scale_inv multiplies.
  */
 #include "model/weights_cache.h"
 #include "model/weights_impl.h"
@@ -28,8 +33,13 @@ static void mark_used(struct binder *x, const struct st_tensor *t)
 /* "X.weight" -> the tensor X.SUFFIX, marked used; NULL when there is none. */
 static const struct st_tensor *beside(struct binder *x, const char *name, const char *suffix)
 {
+    static const char *const ends[] = {".weight", ".weight_packed"};
     char text[256];
-    size_t n = strlen(name), front = n > 7 && !strcmp(name + n - 7, ".weight") ? n - 7 : n;
+    size_t n = strlen(name), front = n;
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+        size_t k = strlen(ends[i]);
+        front = n > k && !strcmp(name + n - k, ends[i]) ? n - k : front;
+    }
     snprintf(text, sizeof text, "%.*s.%s", (int)front, name, suffix);
     const struct st_tensor *t = safetensors_find(x->s, text);
     mark_used(x, t);
@@ -125,10 +135,38 @@ static bool take_f8(struct binder *x, struct stored *m, const struct st_tensor *
     return m->scales;
 }
 
+static int64_t blocks_of(int64_t n)
+{
+    return (n + QUANT_F8_BLOCK - 1) / QUANT_F8_BLOCK;
+}
+
+static bool take_f8_blocks(struct binder *x, struct stored *m, const struct st_tensor *scale, int64_t rows,
+                           int64_t cols)
+{
+    int64_t n = blocks_of(rows) * blocks_of(cols);
+    if (!has_shape(m->t, DT_F8E4M3, rows, cols)) {
+        wrong_shape(x, m->t, DT_F8E4M3, rows, cols);
+        return false;
+    }
+    if (!has_shape(scale, scale->dtype, blocks_of(rows), blocks_of(cols))) {
+        wrong_shape(x, scale, DT_BF16, blocks_of(rows), blocks_of(cols));
+        return false;
+    }
+    struct st_tensor list = *scale; /* a scale for each block, as a column */
+    list.dims = 1;
+    list.shape[0] = n;
+    m->format = QUANT_F8_BLOCKS;
+    m->source.stored = (struct tensor){(void *)(uintptr_t)m->t->data, DT_F8E4M3, rows, cols, cols};
+    m->source.blocks = m->scales = all_numbers(x, m->t) ? read_scales(x, &list, n) : NULL;
+    return m->scales;
+}
+
 static bool take_f4(struct binder *x, struct stored *m, const struct st_tensor *scale, int64_t rows,
                     int64_t cols)
 {
-    const struct st_tensor *whole = beside(x, m->t->name, "weight_scale_2");
+    const struct st_tensor *whole = beside(x, m->t->name, "weight_scale_2"), *divisor = NULL;
+    if (!whole)
+        whole = divisor = beside(x, m->t->name, "weight_global_scale");
     int64_t groups = cols / QUANT_F4_GROUP;
     if (cols % QUANT_F4_GROUP || !has_shape(m->t, DT_U8, rows, cols / 2)) {
         wrong_shape(x, m->t, DT_U8, rows, cols / 2);
@@ -145,7 +183,10 @@ static bool take_f4(struct binder *x, struct stored *m, const struct st_tensor *
     m->format = QUANT_F4;
     m->source.stored = (struct tensor){(void *)(uintptr_t)m->t->data, DT_U8, rows, cols / 2, cols / 2};
     m->source.groups = scale->data;
-    return read_scale(x, whole, &m->source.scale) && all_numbers(x, scale);
+    if (!read_scale(x, whole, &m->source.scale) || !all_numbers(x, scale))
+        return false;
+    m->source.scale = divisor && !x->o->shapes_only ? 1 / m->source.scale : m->source.scale;
+    return true;
 }
 
 struct stored binder_plain(const struct st_tensor *t, int64_t rows, int64_t cols)
@@ -161,8 +202,17 @@ bool binder_stored(struct binder *x, const char *name, int64_t rows, int64_t col
 {
     if (binder_stopped(x))
         return false;
+    bool qwen = x->c->family == FAMILY_QWEN35; /* of this format there are no kernels for a GPU */
     const struct st_tensor *t = safetensors_find(x->s, name),
-                           *scale = t ? beside(x, name, "weight_scale") : NULL;
+                           *packed = t ? NULL : beside(x, name, "weight_packed");
+    const struct st_tensor *scale = t || packed ? beside(x, name, "weight_scale") : NULL,
+                           *blocks = t && !scale && qwen ? beside(x, name, "weight_scale_inv") : NULL;
+    if (blocks) {
+        mark_used(x, t);
+        *out = (struct stored){.t = t, .source = {.rows = rows, .cols = cols}};
+        return take_f8_blocks(x, out, blocks, rows, cols);
+    }
+    t = packed && scale ? packed : t;
     if (!scale) {
         t = binder_take_shape(x, name, SHAPE(rows, cols));
         if (t)
@@ -177,7 +227,7 @@ bool binder_stored(struct binder *x, const char *name, int64_t rows, int64_t col
 
 bool binder_unused_scale(struct binder *x, const struct st_tensor *t)
 {
-    static const char *const ends[] = {".k_scale", ".v_scale", ".input_scale"};
+    static const char *const ends[] = {".k_scale", ".v_scale", ".input_scale", ".input_global_scale"};
     size_t n = strlen(t->name);
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
         size_t k = strlen(ends[i]);

@@ -68,13 +68,15 @@ ALWAYS_INLINE uvec lookup(table16 t, uvec idx)
  * low halves. They are unsigned: i8 is the code + 128, i4 the code + 8. */
 static bool in_words(enum quant_format format)
 {
-    return HAS_BYTES && format != QUANT_F8;
+    return HAS_BYTES && format != QUANT_F8 && format != QUANT_F8_BLOCKS;
 }
 
 /* The power of two by which a code's factor is off its value; the column's scale includes it. */
 static float scale_unit(enum quant_format format)
 {
-    return format == QUANT_F8 ? 256 : format == QUANT_F4 && in_words(format) ? 0.5f : 1;
+    return format == QUANT_F8 || format == QUANT_F8_BLOCKS ? 256
+           : format == QUANT_F4 && in_words(format)        ? 0.5f
+                                                           : 1;
 }
 
 /* Factors of the 4-bit codes of a format, in memory order. */
@@ -282,9 +284,10 @@ ALWAYS_INLINE void quantized_run(const struct quantized_product *p, vec *acc, co
 ALWAYS_INLINE void quantized_vector(const struct quantized_product *p, int64_t panel, const int N,
                                     const bool dot, const enum quant_format format)
 {
-    const int64_t size = format == QUANT_I4   ? QUANT_I4_GROUP / 2
-                         : format == QUANT_F4 ? QUANT_F4_GROUP / 2
-                                              : 0;
+    const int64_t size = format == QUANT_I4          ? QUANT_I4_GROUP / 2
+                         : format == QUANT_F4        ? QUANT_F4_GROUP / 2
+                         : format == QUANT_F8_BLOCKS ? QUANT_F8_BLOCK / 2
+                                                     : 0;
     const char *lines = quantized_lines(p, panel);
     vec acc[2 * QUANTIZED_PANELS], sums[2 * QUANTIZED_PANELS];
     UNROLL for (int j = 0; j < N; j++) acc[j] = sums[j] = (vec){0};
@@ -313,6 +316,9 @@ ALWAYS_INLINE void quantized_vector(const struct quantized_product *p, int64_t p
         break;                                                                                               \
     case QUANT_F8:                                                                                           \
         what(QUANT_F8);                                                                                      \
+        break;                                                                                               \
+    case QUANT_F8_BLOCKS:                                                                                    \
+        what(QUANT_F8_BLOCKS);                                                                               \
         break;                                                                                               \
     default:                                                                                                 \
         what(QUANT_F4);                                                                                      \

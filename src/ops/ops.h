@@ -118,7 +118,7 @@ struct experts {
 
 /* Formats of quantized matrices (quant.h): 8-bit and 4-bit integers, and the e4m3 and e2m1 floats of
  * published checkpoints. */
-enum quant_format { QUANT_NONE, QUANT_I8, QUANT_I4, QUANT_F8, QUANT_F4, QUANT_FORMATS };
+enum quant_format { QUANT_NONE, QUANT_I8, QUANT_I4, QUANT_F8, QUANT_F4, QUANT_F8_BLOCKS, QUANT_FORMATS };
 
 /* A matrix on the host to quantize. */
 struct quant_source {
@@ -127,6 +127,7 @@ struct quant_source {
     const uint8_t *groups; /* group scales of e2m1: e4m3 [N, K/16] */
     float scale;           /* of e4m3 and e2m1 */
     const float *scales;   /* of e4m3: row scales [N] instead of `scale`, or NULL */
+    const float *blocks;   /* of e4m3: scales [N/128, K/128] rounded up, instead of both; or NULL */
 };
 
 /* Largest working memory that a model's operations need (ops/work.h). */

@@ -6,7 +6,7 @@
 
 const char *quant_name(enum quant_format format)
 {
-    static const char *const names[QUANT_FORMATS] = {"", "i8", "i4", "f8", "f4"};
+    static const char *const names[QUANT_FORMATS] = {"", "i8", "i4", "f8", "f4", "f8 in blocks"};
     return names[format];
 }
 
@@ -18,7 +18,9 @@ static bool is_packed4(enum quant_format format)
 
 int64_t quant_group(enum quant_format format)
 {
-    return format == QUANT_I4 ? QUANT_I4_GROUP : format == QUANT_F4 ? QUANT_F4_GROUP : 0;
+    static const int64_t groups[QUANT_FORMATS] = {
+        [QUANT_I4] = QUANT_I4_GROUP, [QUANT_F4] = QUANT_F4_GROUP, [QUANT_F8_BLOCKS] = QUANT_F8_BLOCK};
+    return groups[format];
 }
 
 int64_t quant_groups(enum quant_format format, int64_t cols)
@@ -47,6 +49,7 @@ float quant_value(enum quant_format format, int code)
     case QUANT_I4:
         return (float)((code & 15) - (code & 8) * 2);
     case QUANT_F8:
+    case QUANT_F8_BLOCKS:
         return f8e4m3_to_f32((uint8_t)code);
     case QUANT_F4:
         return e2m1(code);
@@ -70,6 +73,19 @@ static int stored_nibble(const uint8_t *row, int64_t k)
 static float f8_scale(const struct quant_source *s, int64_t n)
 {
     return s->scales ? s->scales[n] : s->scale;
+}
+
+/* Scales of the blocks that row n crosses. */
+static const float *block_scales(const struct quant_source *s, int64_t n)
+{
+    return s->blocks + n / QUANT_F8_BLOCK * quant_groups(QUANT_F8_BLOCKS, s->cols);
+}
+
+static void read_f8_blocks(const struct quant_source *s, int64_t n, float *out)
+{
+    const uint8_t *row = stored_row(s, n);
+    for (int64_t k = 0; k < s->cols; k++)
+        out[k] = f8e4m3_to_f32(row[k]) * block_scales(s, n)[k / QUANT_F8_BLOCK];
 }
 
 static void read_f8(const struct quant_source *s, int64_t n, float *out)
@@ -105,7 +121,7 @@ void quant_source_row(const struct quant_source *s, int64_t n, float *out)
             out[k] = f16_to_f32(half[k]);
         break;
     case DT_F8E4M3:
-        read_f8(s, n, out);
+        (s->blocks ? read_f8_blocks : read_f8)(s, n, out);
         break;
     default:
         read_f4(s, n, out);
@@ -249,6 +265,14 @@ static void take_f8(const struct quant_source *s, int64_t n, struct quant_row *r
     r->scale = f8_scale(s, n);
 }
 
+static void take_f8_blocks(const struct quant_source *s, int64_t n, struct quant_row *r)
+{
+    memcpy(r->codes, stored_row(s, n), (size_t)s->cols);
+    for (int64_t g = 0; g < quant_groups(QUANT_F8_BLOCKS, s->cols); g++)
+        r->groups[g] = bf16_from_f32(block_scales(s, n)[g]);
+    r->scale = 1;
+}
+
 static void take_f4(const struct quant_source *s, int64_t n, struct quant_row *r)
 {
     const uint8_t *row = stored_row(s, n);
@@ -268,7 +292,11 @@ void quant_make_row(enum quant_format format, const struct quant_source *s, int6
         take_f4(s, n, out);
         return;
     }
-    if (format == QUANT_F8 && s->stored.dtype == DT_F8E4M3) {
+    if (format == QUANT_F8_BLOCKS) {
+        take_f8_blocks(s, n, out);
+        return;
+    }
+    if (format == QUANT_F8 && s->stored.dtype == DT_F8E4M3 && !s->blocks) {
         take_f8(s, n, out);
         return;
     }

@@ -8,6 +8,7 @@
  *   f8      e4m3                 -    1                          the file's, one for the matrix or the row;
  *                                                                made here: largest magnitude / 448
  *   f4      e2m1                 16   the file's, e4m3           the file's, one for the matrix
+ *   f8 in blocks  e4m3           128  the file's for 128 x 128, bf16   1
  *
  * i8, i4 and f8 are quantized here from any float type; f8 and f4 are also what published checkpoints
  * hold (FP8 and NVFP4), and keep every bit of it.  Every value(code) is exact in bf16, so that products
@@ -20,7 +21,7 @@
 
 #include "ops/ops.h"
 
-enum { QUANT_I4_GROUP = 32, QUANT_F4_GROUP = 16 };
+enum { QUANT_I4_GROUP = 32, QUANT_F4_GROUP = 16, QUANT_F8_BLOCK = 128 };
 
 /* "i8" */
 const char *quant_name(enum quant_format format);

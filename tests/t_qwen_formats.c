@@ -1,0 +1,293 @@
+/* t_qwen_formats.c - quantized files of the Qwen3.5 family: e4m3 in blocks of 128 x 128, and NVFP4 as two tools
+ * write it.  A file in codes must compute what the same model with the codes' values in f32 computes. */
+#include "check.h"
+#include "tiny_qwen.h"
+
+#include "ops/quant.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static uint64_t rng;
+
+static float between(float lo, float hi)
+{
+    return lo + (hi - lo) * (float)check_random(&rng);
+}
+
+/* ---- products ------------------------------------------------------------------------------------------ */
+
+enum { MOST_ROWS = 300, MOST_COLS = 270, MOST_TOKENS = 30 };
+
+/* A random matrix in codes, and its values. */
+struct coded {
+    uint8_t codes[MOST_ROWS * MOST_COLS];
+    float blocks[9], values[MOST_ROWS * MOST_COLS];
+    struct quant_source source;
+};
+
+static void make_coded(struct coded *m, int64_t rows, int64_t cols)
+{
+    int64_t across = (cols + 127) / 128;
+    for (int i = 0; i < 9; i++)
+        m->blocks[i] = bf16_to_f32(bf16_from_f32(between(0.001f, 0.02f)));
+    for (int64_t i = 0; i < rows * cols; i++) {
+        m->codes[i] = (uint8_t)(check_random(&rng) * 127) | (check_random(&rng) < 0.5 ? 128 : 0);
+        m->values[i] = f8e4m3_to_f32(m->codes[i]) * m->blocks[i / cols / 128 * across + i % cols / 128];
+    }
+    m->source =
+        (struct quant_source){rows, cols, {m->codes, DT_F8E4M3, rows, cols, cols}, .blocks = m->blocks};
+}
+
+static double product_apart(struct backend *b, const struct coded *m, enum dtype act, int64_t tokens)
+{
+    static const struct tensor none = {0};
+    int64_t rows = m->source.rows, cols = m->source.cols;
+    void *bytes = NULL;
+    assert_int_equal(posix_memalign(&bytes, 64, b->ops->quant_bytes(b, QUANT_F8_BLOCKS, rows, cols)), 0);
+    b->ops->quant_pack(b, bytes, QUANT_F8_BLOCKS, &m->source);
+    struct weight *w = b->ops->quant_weight(b, bytes, true, QUANT_F8_BLOCKS, rows, cols);
+    struct tensor x = b->ops->alloc(b, act, tokens, cols), y = b->ops->alloc(b, DT_F32, tokens, rows);
+    float *in = malloc((size_t)(tokens * cols) * sizeof *in);
+    for (int64_t i = 0; i < tokens * cols; i++)
+        in[i] = bf16_to_f32(bf16_from_f32(between(-1, 1)));
+    tensor_convert(x, (struct tensor){in, DT_F32, tokens, cols, cols});
+    b->ops->linear(b, y, x, w, none, EPI_NONE, SET);
+    double off = 0, most = 0;
+    for (int64_t i = 0; i < tokens * rows; i++) {
+        double want = 0;
+        for (int64_t k = 0; k < cols; k++)
+            want += (double)in[i / rows * cols + k] * (double)m->values[i % rows * cols + k];
+        most = fmax(most, fabs(want));
+        off = check_worse(off, fabs(want - (double)((const float *)y.data)[i]));
+    }
+    free(in);
+    b->ops->free(b, &x);
+    b->ops->free(b, &y);
+    b->ops->weight_free(b, w);
+    return off / most;
+}
+
+static void t_products(void **state)
+{
+    (void)state;
+    static const int64_t sizes[][3] = {{300, 270, 1}, {256, 256, 3}, {130, 100, 30}, {1, 129, 2}};
+    static struct coded m;
+    const char *names[8];
+    int n = backend_cpu_list(names, 8);
+    rng = check_seed();
+    for (int i = 0; i < n; i++) {
+        struct backend *b = backend_cpu(names[i], NULL, NULL);
+        double worst = 0;
+        for (int k = 0; k < 8; k++) {
+            make_coded(&m, sizes[k / 2][0], sizes[k / 2][1]);
+            worst = check_worse(worst, product_apart(b, &m, k % 2 ? DT_BF16 : DT_F32, sizes[k / 2][2]));
+        }
+        check_note("%-10s off by %.1e of the largest sum", names[i], worst);
+        assert_true(worst < 2e-6);
+        backend_free(b);
+    }
+}
+
+/* ---- directories --------------------------------------------------------------------------------------- */
+
+enum form { F8_BLOCKS, F4_MODELOPT, F4_PACKED };
+
+static void put(struct tiny *t, const char *name, const char *type, const void *data, size_t bytes,
+                int64_t rows, int64_t cols)
+{
+    struct tiny_tensor *x = tiny_add(t, name, 0, 1, TINY_SHAPE(1));
+    free(x->data);
+    x->data = malloc(bytes);
+    memcpy(x->data, data, bytes);
+    x->bytes = bytes;
+    x->type = type;
+    x->dims = cols ? 2 : 1;
+    x->shape[0] = rows;
+    x->shape[1] = cols;
+}
+
+static int nearest(enum quant_format format, float x)
+{
+    int best = 0, n = format == QUANT_F4 ? 16 : 256;
+    for (int i = 1; i < n; i++)
+        if (fabsf(quant_value(format, i) - x) < fabsf(quant_value(format, best) - x))
+            best = i;
+    return best;
+}
+
+/* Stores X.weight in codes, and in `plain`, which holds f32, the values of the codes. */
+static void encode(struct tiny *t, struct tiny *plain, const char *front, enum form form)
+{
+    char name[160], weight[160];
+    snprintf(weight, sizeof weight, "%s.weight", front);
+    struct tiny_tensor *x = tiny_find(t, weight), *y = tiny_find(plain, weight);
+    int64_t rows = x->shape[0], cols = x->shape[1], groups = cols / 16;
+    float *values = (float *)(void *)y->data, scale = 0.0625f, divisor = 16;
+    uint8_t *codes = calloc((size_t)(rows * cols), 1), *marks = malloc((size_t)(rows * groups + 1));
+    enum quant_format format = form == F8_BLOCKS ? QUANT_F8 : QUANT_F4;
+    for (int64_t i = 0; i < rows * groups; i++)
+        marks[i] = (uint8_t)(0x30 + i % 24);
+    for (int64_t i = 0; i < rows * cols; i++) {
+        float by = scale * (form == F8_BLOCKS ? 1 : quant_value(QUANT_F8, marks[i / 16]));
+        int code = nearest(format, values[i] / by);
+        values[i] = quant_value(format, code) * by;
+        if (form == F8_BLOCKS)
+            codes[i] = (uint8_t)code;
+        else
+            codes[i / 2] |= (uint8_t)(code << (i % 2 ? 4 : 0));
+    }
+    tiny_drop(t, weight);
+    snprintf(name, sizeof name, "%s.%s", front, form == F4_PACKED ? "weight_packed" : "weight");
+    put(t, name, form == F8_BLOCKS ? "F8_E4M3" : "U8", codes,
+        (size_t)(rows * cols / (form == F8_BLOCKS ? 1 : 2)), rows, form == F8_BLOCKS ? cols : cols / 2);
+    snprintf(name, sizeof name, "%s.%s", front, form == F8_BLOCKS ? "weight_scale_inv" : "weight_scale");
+    uint16_t block[2] = {bf16_from_f32(scale), bf16_from_f32(scale)};
+    if (form == F8_BLOCKS)
+        put(t, name, "BF16", block, (size_t)((rows + 127) / 128) * 2, (rows + 127) / 128, 1);
+    else
+        put(t, name, "F8_E4M3", marks, (size_t)(rows * groups), rows, groups);
+    snprintf(name, sizeof name, "%s.%s", front, form == F4_PACKED ? "weight_global_scale" : "weight_scale_2");
+    if (form != F8_BLOCKS)
+        put(t, name, "F32", form == F4_PACKED ? &divisor : &scale, 4, 1, 0);
+    snprintf(name, sizeof name, "%s.%s", front, form == F4_PACKED ? "input_global_scale" : "input_scale");
+    put(t, name, "F32", &divisor, 4, 1, 0);
+    free(codes);
+    free(marks);
+}
+
+static void widen(struct tiny *t)
+{
+    for (int i = 0; i < t->n; i++) {
+        struct tiny_tensor *x = &t->tensors[i];
+        size_t n = x->bytes / 2;
+        if (strcmp(x->type, "BF16") != 0)
+            continue;
+        float *wide = malloc(n * sizeof *wide);
+        for (size_t k = 0; k < n; k++)
+            wide[k] = bf16_to_f32(((const uint16_t *)(const void *)x->data)[k]);
+        free(x->data);
+        x->data = (uint8_t *)wide;
+        x->bytes = n * sizeof *wide;
+        x->type = "F32";
+    }
+}
+
+#define LAYER "model.language_model.layers."
+static const char *const coded[] = {LAYER "0.linear_attn.out_proj", LAYER "3.self_attn.o_proj",
+                                    LAYER "1.mlp.shared_expert.down_proj"};
+static const char *const wide[] = {LAYER "1.linear_attn.in_proj_qkv", LAYER "3.self_attn.q_proj",
+                                   LAYER "2.mlp.experts.3.up_proj", LAYER "2.mlp.experts.1.down_proj"};
+
+static void make_pair(struct tiny *t, struct tiny *plain, enum form form)
+{
+    tiny_qwen(t, 5);
+    tiny_qwen(plain, 5);
+    widen(plain);
+    for (size_t i = 0; i < sizeof coded / sizeof *coded; i++)
+        encode(t, plain, coded[i], form);
+    for (size_t i = 0; form == F8_BLOCKS && i < sizeof wide / sizeof *wide; i++)
+        encode(t, plain, wide[i], form);
+}
+
+static void logits_of(const struct tiny *t, const char *isa, float *out)
+{
+    struct engine *g = tiny_open(t, isa, 1, true);
+    struct session *s = session_new(g, 1);
+    tiny_append(s, 3, 25);
+    memcpy(out, session_logits(s), 288 * sizeof *out);
+    session_free(s);
+    engine_close(g);
+}
+
+static void t_directories(void **state)
+{
+    (void)state;
+    static const struct {
+        enum form form;
+        const char *name, *config;
+    } forms[] = {
+        {F8_BLOCKS, "FP8 in blocks",
+         "\"quant_method\":\"fp8\",\"fmt\":\"e4m3\",\"weight_block_size\":[128,128]"},
+        {F4_MODELOPT, "NVFP4", "\"quant_method\":\"modelopt\",\"quant_algo\":\"NVFP4\""},
+        {F4_PACKED, "packed NVFP4",
+         "\"quant_method\":\"compressed-tensors\",\"format\":\"nvfp4-pack-quantized\""},
+    };
+    const char *names[8];
+    int n = backend_cpu_list(names, 8);
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
+        struct tiny t, plain;
+        float have[288], want[288];
+        double worst = 0;
+        make_pair(&t, &plain, forms[i].form);
+        char *text = xasprintf("{\"quantization_config\":{%s},\"architectures\"", forms[i].config);
+        tiny_edit(&t.config, "{\"architectures\"", text);
+        free(text);
+        tiny_write(&t);
+        tiny_write(&plain);
+        logits_of(&plain, "ref", want);
+        for (int k = 0; k < n; k++) {
+            logits_of(&t, names[k], have);
+            worst = check_worse(worst, tiny_distance(want, have, 288));
+        }
+        check_note("%-13s logits off by %.1e", forms[i].name, worst);
+        assert_true(worst < 1e-4);
+        tiny_free(&t);
+        tiny_free(&plain);
+    }
+}
+
+static void refused(struct tiny *t, const char *says)
+{
+    struct err e = ERR_INIT;
+    tiny_write(t);
+    struct engine *g = engine_open(&(struct engine_options){.dir = t->dir, .isa = "ref", .threads = 1}, &e);
+    if (g || !strstr(e.text, says))
+        fail_msg("'%s' does not say '%s'", g ? "" : e.text, says);
+    tiny_free(t);
+}
+
+static void t_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *config, *says;
+    } configs[] = {
+        {"\"quant_method\":\"fp8\",\"weight_block_size\":[64,128]", "'weight_block_size' is not [128, 128]"},
+        {"\"quant_method\":\"fp8\",\"weight_block_size\":[128,128],\"fmt\":\"e5m2\"", "'fmt' is 'e5m2'"},
+        {"\"quant_method\":\"awq\"", "'quant_method' is 'awq'"},
+    };
+    struct tiny t, plain;
+    for (size_t i = 0; i < sizeof configs / sizeof *configs; i++) {
+        tiny_qwen(&t, 5);
+        char *text = xasprintf("{\"quantization_config\":{%s},\"architectures\"", configs[i].config);
+        tiny_edit(&t.config, "{\"architectures\"", text);
+        free(text);
+        refused(&t, configs[i].says);
+    }
+    static const char scale[] = LAYER "0.linear_attn.out_proj.weight_scale_inv";
+    for (int k = 0; k < 3; k++) {
+        make_pair(&t, &plain, F8_BLOCKS);
+        tiny_free(&plain);
+        if (k == 0)
+            tiny_drop(&t, scale);
+        if (k == 1)
+            memset(tiny_find(&t, scale)->data, 0, 2);
+        if (k == 2)
+            tiny_find(&t, scale)->dims = 1;
+        refused(&t, k == 0 ? "f8e4m3 without a 'weight_scale'" : k == 1 ? "above 0" : "expected bf16 [1, 1]");
+    }
+}
+
+static const struct CMUnitTest tests[] = {
+    CLAIM("a matrix of e4m3 in blocks multiplies as its values do, on every instruction set", t_products),
+    CLAIM("files in FP8 blocks and in NVFP4 of two tools compute what their values say", t_directories),
+    CLAIM("other blocks, and scales that are missing, zero or of another shape, are refused", t_refused),
+};
+
+int main(int argc, char **argv)
+{
+    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
+}
