@@ -19,7 +19,8 @@ if [ -z "${PYTHON:-}" ]; then
 fi
 [ -e "$place/tiny/config.json" ] || "$PYTHON" tests/scripts/peers_model.py "$place/tiny"
 "$PYTHON" -c "from PIL import Image; Image.new('RGB', (640, 480), (200, 200, 200)).save('$place/a.png')"
-export XDG_STATE_HOME=$place/state HF_HUB_OFFLINE=1
+export XDG_STATE_HOME=$place/state HF_HUB_OFFLINE=1 HF_HOME=$place/hf
+mkdir -p "$HF_HOME/hub" # or it cannot list its models
 
 # check NAME WANTED-CODES COMMAND...: the exit code is one of those, and what went wrong is one line
 check() {
