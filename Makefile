@@ -140,7 +140,7 @@ build/fuzz/fuzz_%: tests/fuzz/fuzz_%.c $(FUZZ_OBJ)
 # A make within this one need not say where it is, nor that there is nothing to do.
 QUIET := --no-print-directory $(if $(V),,-s)
 
-.PHONY: always demo demo-many qa qa-chaos test-peers injections test tests test-gpu gpu-tests stop-latency typing fuzz mutants lint format bench bench-gpu install uninstall clean help
+.PHONY: always serve-clients serve-soak demo demo-many qa qa-chaos test-peers injections test tests test-gpu gpu-tests stop-latency typing fuzz mutants lint format bench bench-gpu install uninstall clean help
 demo: ## install what is missing, build, and book a flight on a private desktop (TASK="…", ON=:0)
 	@$(SCRIPTS)/install.sh build demo
 	@$(MAKE) $(QUIET) -j2 holorun
@@ -198,6 +198,10 @@ typing: ## what is typed into eight kinds of program, and what killed runs leave
 	@$(SCRIPTS)/install.sh build demo test typing
 	@$(MAKE) $(QUIET) -j2 holorun $(B)/helpers/xclient $(B)/tests/t_programs $(B)/tests/t_sticky
 	@B=$(B) $(SCRIPTS)/typing.sh $(or $(TEXTS),25) $(or $(KILLS),500)
+serve-clients: holorun ## the openai package against `holorun serve`, each reply validated by its types (pip install openai)
+	@python3 $(SCRIPTS)/serve_clients.py ./holorun
+serve-soak: holorun ## kill 16 clients of `holorun serve` at random moments for SECONDS (3600): nothing may leak
+	@python3 $(SCRIPTS)/serve_soak.py $(or $(SECONDS),3600) 16 ./holorun
 PREFIX ?= /usr/local
 install: holorun ## program, embedded model, manual page and completion under PREFIX (default /usr/local)
 	install -D -m 755 holorun $(DESTDIR)$(PREFIX)/bin/holorun

@@ -138,6 +138,8 @@ struct said served_send(const struct served *v, const char *path, const char *to
     curl_easy_setopt(c, CURLOPT_HEADERDATA, &t);
     curl_easy_setopt(c, CURLOPT_TIMEOUT, 60L);
     curl_easy_setopt(c, CURLOPT_NOSIGNAL, 1L);
+    if (v->authority)
+        curl_easy_setopt(c, CURLOPT_CAINFO, v->authority);
     if (body) {
         curl_easy_setopt(c, CURLOPT_POSTFIELDS, body);
         curl_easy_setopt(c, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)len);

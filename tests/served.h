@@ -25,6 +25,7 @@ struct served {
     struct service_options options;
     struct server *server;
     char url[64];
+    const char *authority; /* certificate that clients trust; NULL: the machine's own */
 };
 
 /* change: of the options before they are used; may be NULL. */

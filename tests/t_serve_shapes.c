@@ -309,6 +309,77 @@ static void t_stop(void **state)
     served_close(&v);
 }
 
+/* ---- shapes that others' types have accepted -------------------------------------------------------- */
+
+static void same_shape(const json_t *a, const json_t *b, const char *where)
+{
+    const char *key;
+    json_t *v;
+    if (json_is_number(a) && json_is_number(b))
+        return;
+    if (json_typeof(a) != json_typeof(b))
+        fail_msg("%s: another type", where);
+    json_object_foreach((json_t *)(uintptr_t)a, key, v)
+    {
+        char *path = xasprintf("%s/%s", where, key);
+        if (!json_object_get(b, key))
+            fail_msg("%s is missing", path);
+        same_shape(v, json_object_get(b, key), path);
+        free(path);
+    }
+    if (json_object_size(a) != json_object_size(b))
+        fail_msg("%s has more members", where);
+    if (json_array_size(a) && json_array_size(b))
+        same_shape(json_array_get(a, 0), json_array_get(b, 0), where);
+}
+
+/* tests/scripts/serve_clients.py has recorded replies that the openai package validates. */
+static void t_recorded(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *file, *members;
+    } cases[] = {{"plain", "{}"},
+                 {"logprobs", "{\"logprobs\": true, \"top_logprobs\": 3}"},
+                 {"ids", "{\"return_token_ids\": true}"},
+                 {"tool", "{" TOOLS ", \"tool_choice\": \"required\"}"}};
+    struct served v;
+    served_open(&v, NULL);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char *path = xasprintf("tests/cases/serve/%s.json", cases[i].file);
+        json_t *was = json_load_file(path, 0, NULL);
+        assert_non_null(was);
+        struct said r = post(&v, with(request("Shape.", 1, 200), cases[i].members));
+        same_shape(was, r.json, cases[i].file);
+        said_free(&r);
+        json_decref(was);
+        free(path);
+    }
+    served_close(&v);
+}
+
+static void with_tls(struct service_options *o, struct server_options *s)
+{
+    s->cert = "tests/cases/serve/cert.pem";
+    s->key = "tests/cases/serve/key.pem";
+}
+
+static void t_tls(void **state)
+{
+    (void)state;
+    struct served v;
+    served_open(&v, with_tls);
+    struct said r = post(&v, request("Secret.", 1, 5));
+    assert_int_equal(r.status, 0); /* nobody vouches for the certificate */
+    said_free(&r);
+    v.authority = "tests/cases/serve/cert.pem";
+    r = post(&v, with(request("Secret.", 1, 5), "{\"stream\": true}"));
+    assert_int_equal(r.status, 200);
+    assert_true(json_is_true(json_object_get(r.json, "done")));
+    said_free(&r);
+    served_close(&v);
+}
+
 /* ---- clients ---------------------------------------------------------------------------------------- */
 
 static void one_at_a_time(struct service_options *o, struct server_options *s)
@@ -602,6 +673,8 @@ int main(int argc, char **argv)
         CLAIM("a tool that must be called is called with arguments that fit", t_tools),
         CLAIM("log-probabilities are those of the sampled tokens, in order", t_logprobs),
         CLAIM("a stop text ends a reply before it", t_stop),
+        CLAIM("replies have the shapes that the openai package has accepted", t_recorded),
+        CLAIM("over TLS a client gets the same, and knows whom it talks to", t_tls),
         CLAIM("a client that hangs up frees its place; one too many is told to come again", t_hang_up),
         CLAIM("spilled conversations go on with the same tokens", t_spill),
         CLAIM("states stay within their memory", t_bounded),

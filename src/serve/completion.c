@@ -256,25 +256,32 @@ json_t *completion_message(const struct completion *c)
 
 /* ---- the end ---------------------------------------------------------------------------------------- */
 
+/* Goes back to before the reply and reads it again as the messages will have it; a reply with calls comes with
+ * the next turn. */
+static int reread_reply(struct completion *c, const char *text, struct chain *end)
+{
+    struct chain before;
+    struct err e = ERR_INIT;
+    if (store_rewind(c->kept, STORE_BEFORE_REPLY, &before, &e))
+        return -1;
+    if (!c->calls)
+        return chat_reply(kept_session(c->kept), text, &e);
+    *end = before;
+    return 0;
+}
+
 /* Leaves the session as the messages will be next time; -1: it is of no use. */
 static int close_reply(struct completion *c, struct chain *end)
 {
     struct session *s = kept_session(c->kept);
-    struct chain before = c->chain[c->body.talk.chat.n];
     struct err e = ERR_INIT;
-    bool as_said = !c->body.think && !c->text.stopped;
+    bool as_said = !c->body.think && !c->text.stopped && chat_keeps_reply(s);
     if (!c->done || c->finish == FINISH_CANCELLED)
         return store_rewind(c->kept, STORE_BEFORE_REPLY, end, &e);
     json_t *message = completion_message(c);
-    *end = chain_reply(before, message);
     const char *text = json_string_value(json_object_get(message, "content"));
-    int rc;
-    if (as_said)
-        rc = chat_close_reply(s, &e);
-    else if (c->calls || store_rewind(c->kept, STORE_BEFORE_REPLY, &before, &e))
-        rc = -1;
-    else
-        rc = chat_reply(s, text ? text : "", &e);
+    *end = chain_reply(c->chain[c->body.talk.chat.n], message);
+    int rc = as_said ? chat_close_reply(s, &e) : reread_reply(c, text ? text : "", end);
     json_decref(message);
     return rc;
 }

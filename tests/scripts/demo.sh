@@ -3,6 +3,7 @@
 #
 #   TASK="…"   another sentence for it           SEED=n   another flight page
 #   ON=:0      use this display instead of a private one (the page opens in a window of its own)
+#   SERVED=1   the model runs behind `holorun serve`, in a process of its own
 #
 # Exit code 0 only if the page's own window title confirms a booking, and, for the task as
 # shipped, exactly the booking that was asked for.  What another sentence asks for is not known here:
@@ -41,8 +42,19 @@ else
     desktop_page "$page" '^Flights' || exit 3
 fi
 
+far=()
+if [ -n "${SERVED:-}" ]; then
+    ./holorun serve --listen 127.0.0.1:0 --token-file "$desktop_tmp/token" >"$desktop_tmp/url" &
+    desktop_pids+=($!)
+    for ((i = 0; i < 300; i++)); do
+        [ -s "$desktop_tmp/url" ] && break
+        sleep 0.1
+    done
+    far=(--base-url "$(cat "$desktop_tmp/url")" --key "file:$desktop_tmp/token" --dialect pocket)
+fi
+
 # The person who starts the demo has asked for the booking: the rules need not ask again.
-./holorun run --confirm yes-to-all --view "$view" "$task"
+./holorun run --confirm yes-to-all --view "$view" "${far[@]}" "$task"
 code=$?
 [ "$code" -eq 130 ] && exit 130
 title=$(if [ -n "${ON:-}" ]; then xprop -id "$window" _NET_WM_NAME | sed -n 's/^[^=]* = "\(.*\)"$/\1/p'; else desktop_title; fi)
