@@ -78,9 +78,9 @@ static int compare_ids(const struct said *r, const struct generated *g)
 }
 
 /* One conversation of some turns, the same in both; returns its tokens. */
-static int converse(struct served *v, struct engine *g, uint64_t seed, uint64_t *rng)
+static int converse(struct served *v, struct engine *g, const struct dialect *d, uint64_t seed, uint64_t *rng)
 {
-    struct here h = {.llm = llm_local(g, NULL, 1), .e = ERR_INIT};
+    struct here h = {.llm = llm_local(g, d, 1), .e = ERR_INIT};
     json_t *messages = json_array();
     int turns = 1 + check_below(rng, 3), tokens = 0, left = 1 + check_below(rng, 4);
     bool system = check_random(rng) < 0.7, seen = false;
@@ -120,9 +120,11 @@ static void t_same_tokens(void **state)
     int tokens = 0;
     served_open(&v, NULL);
     struct engine *g = tiny_open(&v.tiny, NULL, 1, false);
+    struct dialect *d = dialect_load("holo3", NULL);
     for (int i = 0; i < CONVERSATIONS; i++)
-        tokens += converse(&v, g, (uint64_t)i + 1, &rng);
+        tokens += converse(&v, g, d, (uint64_t)i + 1, &rng);
     check_note("%d conversations, %d tokens, streamed and not", CONVERSATIONS, tokens);
+    dialect_free(d);
     engine_close(g);
     served_close(&v);
 }

@@ -256,8 +256,8 @@ json_t *completion_message(const struct completion *c)
 
 /* ---- the end ---------------------------------------------------------------------------------------- */
 
-/* Goes back to before the reply and reads it again as the messages will have it; a reply with calls comes with
- * the next turn. */
+/* Goes back to before the reply and reads it again as the messages will have it; a reply with calls comes
+ * with the next turn. */
 static int reread_reply(struct completion *c, const char *text, struct chain *end)
 {
     struct chain before;
