@@ -71,6 +71,7 @@ struct job {
     struct secrets *secrets; /* NULL: none; may be there before it opens, in place of those in the settings */
     struct gate *gate;
     struct elements *elements; /* what programs call what is on the screen; NULL: they are not asked */
+    bool named;                /* one name was asked for: the child has started */
     struct stepper *stepper;
     struct validator validator;
     char started[28];

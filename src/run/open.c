@@ -22,7 +22,7 @@
 #include <string.h>
 #include <sys/random.h>
 
-enum { NAME_MS = 400 }; /* for a program to name an element */
+enum { NAME_MS = 1000, FIRST_NAME_MS = 2500 }; /* for a program to name an element; with the bus's start */
 
 /* ---- secrets, rules, hidden zones ------------------------------------------------------------ */
 
@@ -55,7 +55,9 @@ static bool name_at(void *arg, int x, int y, const char *title, char *name, size
     struct job *j = arg;
     struct element found;
     elements_ask_at(j->elements, x, y, title);
-    if (!elements_answer_at(j->elements, x, y, NAME_MS, &found))
+    double ms = j->named ? NAME_MS : FIRST_NAME_MS;
+    j->named = true;
+    if (!elements_answer_at(j->elements, x, y, ms, &found))
         return false;
     snprintf(name, size, "%.200s%s", found.name, found.password ? " password" : "");
     name[utf8_valid_prefix(name, strlen(name))] = 0;
@@ -66,7 +68,9 @@ static bool pressed(void *arg, bool enter, const char *title, char *name, size_t
 {
     struct job *j = arg;
     struct element found;
-    if (!elements_pressed(j->elements, enter, title, NAME_MS, &found))
+    double ms = j->named ? NAME_MS : FIRST_NAME_MS;
+    j->named = true;
+    if (!elements_pressed(j->elements, enter, title, ms, &found))
         return false;
     snprintf(name, size, "%.200s", found.name);
     name[utf8_valid_prefix(name, strlen(name))] = 0;
