@@ -112,7 +112,8 @@ static double product(const struct lab *l, const struct shape *s)
     l->fast->ops->weight_free(l->fast, wf);
     lab_drop(l->mem, 4, (struct tensor *const[]){&X, &Y, &bias, &want});
     drop(&m);
-    return s->epi == EPI_RELU2 ? off / 3 : off; /* a last bit of v counts twice in v^2, which is rounded too */
+    return s->epi == EPI_RELU2 ? off / 3
+                               : off; /* a last bit of v counts twice in v^2, which is rounded too */
 }
 
 static void random_rest(struct shape *s, enum dtype act)
