@@ -142,7 +142,7 @@ static int serve_until_signal(struct server *v, const sigset_t *set, double drai
     if (cut)
         warn("%d requests were cut off", cut);
     if (waits && !flag_up(&second.came))
-        pthread_kill(waiter, SIGTERM);
+        kill(getpid(), SIGTERM); /* blocked everywhere: the waiter takes it */
     if (waits)
         pthread_join(waiter, NULL);
     return cut ? ERR_STOPPED : 0;
