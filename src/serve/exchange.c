@@ -69,7 +69,7 @@ static void peer_of(struct MHD_Connection *c, char out[64])
 {
     const union MHD_ConnectionInfo *info = MHD_get_connection_info(c, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
     const struct sockaddr *a = info ? info->client_addr : NULL;
-    strcpy(out, "?");
+    snprintf(out, 64, "?");
     if (a && a->sa_family == AF_INET)
         inet_ntop(AF_INET, &((const struct sockaddr_in *)(const void *)a)->sin_addr, out, 64);
     if (a && a->sa_family == AF_INET6)

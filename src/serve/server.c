@@ -94,7 +94,7 @@ static int open_socket(const struct server_options *o, struct err *e)
 
 static int port_of(int fd)
 {
-    struct sockaddr_storage a;
+    struct sockaddr_storage a = {0};
     socklen_t n = sizeof a;
     if (getsockname(fd, (struct sockaddr *)&a, &n))
         return 0;
