@@ -63,7 +63,7 @@ static struct qwen_reply split_reply(const char *s, size_t n)
 {
     static const char open[] = "<think>", close[] = "</think>";
     const char *first = n ? memmem(s, n, close, sizeof close - 1) : NULL, *last = last_of(s, n, close);
-    if (!first)
+    if (!first || !last)
         return (struct qwen_reply){s, s, 0, n};
     struct qwen_reply r = {s, last + sizeof close - 1, (size_t)(first - s), 0};
     r.n_text = n - (size_t)(r.text - s);
