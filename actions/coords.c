@@ -82,7 +82,8 @@ static struct scale scale_of(enum coord_space space, int w, int h)
 static int to_extent(enum coord_space space, double v, int size, double scale, double *position,
                      bool *clamped)
 {
-    if (space == COORD_NATIVE || space == COORD_PX28 || space == COORD_FIT) {
+    bool scaled = space == COORD_NATIVE || space == COORD_PX28 || space == COORD_FIT;
+    if (scaled) {
         v *= scale;
         space = COORD_PIXEL;
     }
@@ -93,7 +94,8 @@ static int to_extent(enum coord_space space, double v, int size, double scale, d
     double slack = space == COORD_BIN64 ? 0 : space == COORD_PIXEL ? size * 0.01 : top * 0.01;
     if (!isfinite(v) || v < -slack || v > top + slack || (space == COORD_BIN64 && v != floor(v)))
         return -1;
-    *clamped = *clamped || v < 0 || v > top;
+    *clamped =
+        *clamped || v < 0 || (scaled ? v >= size : v > top); /* a scaled one may lie inside the last pixel */
     v = fmin(fmax(v, 0), top);
     *position = space == COORD_BIN64 ? (v + 0.5) * size / BINS : space == COORD_PIXEL ? v : v * size / top;
     return 0;

@@ -101,7 +101,7 @@ static json_t *join_events(struct said *r)
     bool done = false;
     for (const char *p = r->text; (p = strstr(p, "data: ")); p += 6) {
         done = done || !strncmp(p + 6, "[DONE]", 6);
-        json_t *event = json_loads(p + 6, JSON_DISABLE_EOF_CHECK, NULL);
+        json_t *event = json_loads(p + 6, JSON_DISABLE_EOF_CHECK | JSON_ALLOW_NUL, NULL);
         if (!event)
             continue;
         r->events++;
@@ -153,7 +153,7 @@ struct said served_send(const struct served *v, const char *path, const char *to
     r.status = (int)status;
     r.text = buf_take(&t.text);
     r.text = r.text ? r.text : xstrdup("");
-    r.json = !strncmp(r.text, "data:", 5) ? join_events(&r) : json_loads(r.text, 0, NULL);
+    r.json = !strncmp(r.text, "data:", 5) ? join_events(&r) : json_loads(r.text, JSON_ALLOW_NUL, NULL);
     return r;
 }
 
