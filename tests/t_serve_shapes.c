@@ -563,8 +563,8 @@ struct sampler_thread {
 static void *sample(void *arg)
 {
     struct sampler_thread *t = arg;
-    json_t *body = with(request("Sample.", 1, 600), "{\"return_token_ids\": true, \"stream\": true, "
-                                                    "\"stream_options\": {\"include_usage\": true}}");
+    json_t *body = with(request("Sample.", 1, 3000), "{\"return_token_ids\": true, \"stream\": true, "
+                                                     "\"stream_options\": {\"include_usage\": true}}");
     with(body,
          "{\"response_format\": {\"type\": \"json_schema\", \"json_schema\": {\"name\": \"a\", \"schema\": "
          "{\"type\": \"array\", \"items\": {\"type\": \"integer\"}, \"minItems\": 256}}}}");
@@ -614,8 +614,11 @@ static void t_weights(void **state)
     assert_int_equal(trainer(&v, "/pause", json_pack("{s:s}", "mode", "abort")), 200);
     assert_int_equal((int)served_metric(&v, "requests_running"), 0);
     pthread_join(t.thread, NULL);
-    if (t.said.status == 200)
-        assert_string_equal(said_finish(&t.said), "abort");
+    if (t.said.status == 200) {
+        const char *finish = said_finish(&t.said);
+        assert_true(finish &&
+                    (!strcmp(finish, "abort") || !strcmp(finish, "length"))); /* it may have ended */
+    }
     said_free(&t.said);
     assert_int_equal(trainer(&v, "/resume", json_object()), 200);
     tiny_free(&other);

@@ -212,6 +212,19 @@ static int await_resume(struct completion *c, struct err *e)
     return 0;
 }
 
+/* A stop that finds the session waiting for its turn is no failure: the client has gone, the request is
+ * aborted, or it goes on under other weights. */
+static int generate_or_stop(struct completion *c, struct err *e)
+{
+    struct err why = ERR_INIT;
+    if (generate_piece(c, &why) == 0)
+        return 0;
+    c->done = flag_up(&c->gone);
+    if (why.kind == ERR_STOPPED && (c->done || flag_up(&c->frozen)))
+        return 0;
+    return err_set(e, why.kind, "%s", why.text);
+}
+
 int completion_generate(struct completion *c, struct err *e)
 {
     struct metrics *m = &c->service->metrics;
@@ -220,7 +233,7 @@ int completion_generate(struct completion *c, struct err *e)
     c->text.on_text = c->on_text;
     c->text.arg = c->arg;
     while (!c->done)
-        if ((flag_up(&c->frozen) && await_resume(c, e)) || (!c->done && generate_piece(c, e)))
+        if ((flag_up(&c->frozen) && await_resume(c, e)) || (!c->done && generate_or_stop(c, e)))
             return -1;
     reply_text_end(&c->text);
     c->calls = reply_text_calls(&c->text, c->id + strlen("chatcmpl-"));
