@@ -94,12 +94,16 @@ static int open_socket(const struct server_options *o, struct err *e)
 
 static int port_of(int fd)
 {
-    struct sockaddr_storage a = {0};
+    union {
+        struct sockaddr any;
+        struct sockaddr_in v4;
+        struct sockaddr_in6 v6;
+    } a;
     socklen_t n = sizeof a;
-    if (getsockname(fd, (struct sockaddr *)&a, &n))
+    memset(&a, 0, sizeof a);
+    if (getsockname(fd, &a.any, &n))
         return 0;
-    return ntohs(a.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)(void *)&a)->sin6_port
-                                         : ((struct sockaddr_in *)(void *)&a)->sin_port);
+    return ntohs(a.any.sa_family == AF_INET6 ? a.v6.sin6_port : a.v4.sin_port);
 }
 
 /* ---- the daemon ------------------------------------------------------------------------------------ */
