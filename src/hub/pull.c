@@ -85,18 +85,13 @@ static char *ref_path(const struct hub *h)
     return xasprintf("%s/refs/%s", h->folder, h->o.revision);
 }
 
-static bool is_commit(const char *s)
-{
-    return strlen(s) == 40 && strspn(s, "0123456789abcdef") == 40;
-}
-
 static void read_before(struct hub *h)
 {
     char *path = ref_path(h), *text = NULL;
     size_t len;
-    if (!is_commit(h->o.revision) && file_read(path, 64, &text, &len, NULL) == 0 && len >= 40) {
+    if (!known_is_commit(h->o.revision) && file_read(path, 64, &text, &len, NULL) == 0 && len >= 40) {
         text[40] = 0;
-        if (is_commit(text) && strcmp(text, h->list.commit) != 0)
+        if (known_is_commit(text) && strcmp(text, h->list.commit) != 0)
             h->before = xstrdup(text);
     }
     free(text);
@@ -215,7 +210,7 @@ static int write_ref(const struct hub *h, struct err *e)
     *slash = 0;
     int rc = dir_make(path, e);
     *slash = '/';
-    if (rc == 0 && !is_commit(h->o.revision))
+    if (rc == 0 && !known_is_commit(h->o.revision))
         rc = file_write(path, h->list.commit, 40, e);
     free(path);
     return rc;

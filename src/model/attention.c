@@ -40,13 +40,11 @@ static void attend_tokens(struct language *m, const struct attention_weights *w,
         m->backend->ops->attend_tokens(m->backend, a, q, k, v, c->q_heads, c->kv_heads, past + rows - q.rows);
 }
 
-/* Appends row t of W u to the cache of session t; `out` gets the caches up to and including it. */
-static void extend_batch(struct language *m, struct language_batch of, const struct weight *w,
-                         struct tensor u, struct tensor *const caches[], struct tensor *out)
+void attention_append(struct language *m, struct language_batch of, struct tensor *const caches[],
+                      struct tensor fresh, struct tensor *out)
 {
     struct backend *b = m->backend;
-    struct tensor row[LANGUAGE_ROWS], fresh = fresh_rows(m, u.rows);
-    project(m, fresh, w, u);
+    struct tensor row[LANGUAGE_ROWS];
     for (int i = 0; i < of.sessions; i++) {
         int64_t past = of.states[i]->length;
         out[i] = tensor_rows(*caches[i], 0, past + 1);
@@ -56,6 +54,15 @@ static void extend_batch(struct language *m, struct language_batch of, const str
         b->ops->kv_quantize_batch(b, row, fresh, m->config->kv_heads);
     else
         b->ops->scatter(b, row, fresh);
+}
+
+/* Appends row t of W u to the cache of session t. */
+static void extend_batch(struct language *m, struct language_batch of, const struct weight *w,
+                         struct tensor u, struct tensor *const caches[], struct tensor *out)
+{
+    struct tensor fresh = fresh_rows(m, u.rows);
+    project(m, fresh, w, u);
+    attention_append(m, of, caches, fresh, out);
 }
 
 static void attend_batch(struct language *m, const struct attention_weights *w, struct language_batch of,

@@ -44,23 +44,6 @@ static void attend_tokens(struct language *m, const struct attention_weights *w,
         ops->attend_tokens(m->backend, a, q, k, v, c->q_heads, c->kv_heads, past + rows - q.rows);
 }
 
-/* Scatters row t of `fresh` to the end of the cache of session t; `out` gets the caches including it. */
-static void extend_batch(struct language *m, struct language_batch of, struct tensor *const caches[],
-                         struct tensor fresh, struct tensor *out)
-{
-    struct backend *b = m->backend;
-    struct tensor row[LANGUAGE_ROWS];
-    for (int i = 0; i < of.sessions; i++) {
-        int64_t past = of.states[i]->length;
-        out[i] = tensor_rows(*caches[i], 0, past + 1);
-        row[i] = tensor_rows(out[i], past, 1);
-    }
-    if (of.states[0]->now.types.kv == DT_F8E4M3)
-        b->ops->kv_quantize_batch(b, row, fresh, m->config->kv_heads);
-    else
-        b->ops->scatter(b, row, fresh);
-}
-
 static void attend_batch(struct language *m, const struct attention_weights *w, struct language_batch of,
                          int layer, struct tensor q, struct tensor a, struct tensor u)
 {
@@ -72,8 +55,8 @@ static void attend_batch(struct language *m, const struct attention_weights *w, 
         v[i] = &of.states[i]->v[layer];
     }
     project_kv(m, w, u, tensor_cols(fresh, 0, width), tensor_cols(fresh, width, width));
-    extend_batch(m, of, k, tensor_cols(fresh, 0, width), m->slots[0]);
-    extend_batch(m, of, v, tensor_cols(fresh, width, width), m->slots[1]);
+    attention_append(m, of, k, tensor_cols(fresh, 0, width), m->slots[0]);
+    attention_append(m, of, v, tensor_cols(fresh, width, width), m->slots[1]);
     m->backend->ops->attend_batch(m->backend, a, q, m->slots[0], m->slots[1], c->q_heads, c->kv_heads);
 }
 

@@ -85,7 +85,7 @@ char *known_folder(const char *cache, const char *repo)
     return xasprintf("%s/models--%.*s--%s", cache, (int)(slash - repo), repo, slash + 1);
 }
 
-static bool is_commit(const char *s)
+bool known_is_commit(const char *s)
 {
     return strlen(s) == 40 && strspn(s, "0123456789abcdef") == 40;
 }
@@ -95,11 +95,11 @@ static char *read_ref(const char *folder, const char *revision)
 {
     char *path = xasprintf("%s/refs/%s", folder, revision), *text = NULL;
     size_t len;
-    if (is_commit(revision))
+    if (known_is_commit(revision))
         text = xstrdup(revision);
     else if (!strstr(revision, "..") && file_read(path, 64, &text, &len, NULL) == 0)
         text[strcspn(text, " \r\n")] = 0;
-    if (text && !is_commit(text)) {
+    if (text && !known_is_commit(text)) {
         free(text);
         text = NULL;
     }

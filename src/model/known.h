@@ -29,6 +29,7 @@ const struct known_model *known_find(const char *name);
 
 /* Whether a text is a repository, ORG/NAME as the hub allows it. */
 bool known_is_repo(const char *text);
+bool known_is_commit(const char *text); /* 40 hex digits */
 
 /* The folders above; the caller frees them. */
 char *known_cache(struct err *e);

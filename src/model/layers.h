@@ -30,6 +30,10 @@ static inline struct tensor last_rows(struct tensor t, int64_t n)
     return tensor_rows(t, t.rows - n, n);
 }
 
+/* Row t of `fresh` goes to the end of the cache of session t; `out` gets the caches including it. */
+void attention_append(struct language *m, struct language_batch of, struct tensor *const caches[],
+                      struct tensor fresh, struct tensor *out);
+
 /* h = h + mixer(u).  h holds the last rows of those in u: the only ones later layers need. */
 void mamba_layer(struct language *m, const struct mamba_weights *w, struct language_batch of, int layer,
                  struct tensor h, struct tensor u);

@@ -229,3 +229,15 @@ int layout_encode(const struct layout *l, const struct tokenizer *t, const struc
     }
     return 0;
 }
+
+char *chat_message_text(const struct chat_message *m)
+{
+    struct buf text;
+    buf_init(&text, (size_t)64 << 20);
+    for (int i = 0; i < m->n; i++)
+        if (m->parts[i].text)
+            buf_puts(&text, m->parts[i].text);
+    char *s = buf_take(&text);
+    buf_free(&text);
+    return s;
+}

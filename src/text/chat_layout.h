@@ -73,4 +73,7 @@ struct layout_sink {
 int layout_encode(const struct layout *l, const struct tokenizer *t, const struct layout_sink *to,
                   struct err *e);
 
+/* The texts of a message behind each other; the caller frees them. */
+char *chat_message_text(const struct chat_message *m);
+
 #endif

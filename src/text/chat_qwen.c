@@ -32,18 +32,6 @@ struct layout_marks qwen_marks(void)
 
 /* ---- texts --------------------------------------------------------------------------------------------- */
 
-static char *text_of(const struct chat_message *m)
-{
-    struct buf text;
-    buf_init(&text, (size_t)64 << 20);
-    for (int i = 0; i < m->n; i++)
-        if (m->parts[i].text)
-            buf_puts(&text, m->parts[i].text);
-    char *s = buf_take(&text);
-    buf_free(&text);
-    return s;
-}
-
 static const char *last_of(const char *s, size_t n, const char *word)
 {
     size_t len = strlen(word);
@@ -121,7 +109,7 @@ static void put_system(struct layout *l, const struct chat_conversation *c, cons
     bool given = c->n && c->messages[0].role == CHAT_SYSTEM;
     if (!given && !c->n_tools)
         return;
-    char *text = given ? text_of(&c->messages[0]) : xstrdup("");
+    char *text = given ? chat_message_text(&c->messages[0]) : xstrdup("");
     qwen_system(l, text, c->tools, c->n_tools, h);
     free(text);
 }
@@ -198,7 +186,7 @@ static void put_part(struct layout *l, const char *s, size_t n)
 
 static void put_assistant(struct layout *l, const struct chat_message *m, bool reason, bool python)
 {
-    char *whole = text_of(m);
+    char *whole = chat_message_text(m);
     size_t n = strlen(whole), given = m->reasoning ? strlen(m->reasoning) : 0;
     const char *s = stripped(whole, &n);
     struct qwen_reply r = m->reasoning ? (struct qwen_reply){m->reasoning, s, given, n} : split_reply(s, n);
@@ -222,7 +210,7 @@ static void put_result(struct layout *l, const struct chat_conversation *c, int 
     if (i && c->messages[i - 1].role != CHAT_TOOL)
         layout_template(l, "<|im_start|>user");
     layout_template(l, "\n<tool_response>\n");
-    char *text = text_of(&c->messages[i]);
+    char *text = chat_message_text(&c->messages[i]);
     put_trimmed(l, text, false);
     free(text);
     layout_template(l, "\n</tool_response>");
@@ -239,7 +227,7 @@ static bool wraps_result(const struct chat_message *m)
     for (int i = 0; i < m->n; i++)
         if (m->parts[i].image && (i == 0 || i == m->n - 1))
             return false;
-    char *text = text_of(m);
+    char *text = chat_message_text(m);
     size_t n = strlen(text);
     const char *s = stripped(text, &n);
     bool wraps = n >= sizeof close - 1 && n >= sizeof open - 1 && !memcmp(s, open, sizeof open - 1) &&

@@ -63,25 +63,13 @@ static int read_switches(const char *s, struct buf *out)
     return on ? 1 : -off;
 }
 
-static char *joined_text(const struct chat_message *m)
-{
-    struct buf text;
-    buf_init(&text, (size_t)64 << 20);
-    for (int i = 0; i < m->n; i++)
-        if (m->parts[i].text)
-            buf_puts(&text, m->parts[i].text);
-    char *s = buf_take(&text);
-    buf_free(&text);
-    return s;
-}
-
 static bool thinks(const struct chat_conversation *c)
 {
     bool think = c->think;
     for (int i = 0; i < c->n; i++) {
         if (c->messages[i].role != CHAT_SYSTEM && c->messages[i].role != CHAT_USER)
             continue;
-        char *text = joined_text(&c->messages[i]);
+        char *text = chat_message_text(&c->messages[i]);
         int found = read_switches(text, NULL);
         think = found ? found > 0 : think;
         free(text);
@@ -134,7 +122,7 @@ static void put_system(struct layout *l, const struct chat_conversation *c, cons
     bool any = false;
     layout_template(l, m->system);
     if (c->n && c->messages[0].role == CHAT_SYSTEM) {
-        char *text = joined_text(&c->messages[0]);
+        char *text = chat_message_text(&c->messages[0]);
         put_text(l, text);
         any = trim_since(l, m, 1);
         free(text);
@@ -153,7 +141,7 @@ static void put_user(struct layout *l, const struct chat_message *m, enum chat_p
     layout_template(l, marks->user);
     int from = l->n;
     if (place == CHAT_PLACE_TEMPLATE) {
-        char *text = joined_text(m);
+        char *text = chat_message_text(m);
         layout_images_first(l, m->parts, m->n);
         put_text(l, skip_breaks(text, marks));
         free(text);
@@ -170,7 +158,7 @@ static void put_user(struct layout *l, const struct chat_message *m, enum chat_p
 
 static void put_assistant(struct layout *l, const struct chat_message *m, const struct layout_marks *marks)
 {
-    char *text = joined_text(m);
+    char *text = chat_message_text(m);
     layout_template(l, marks->reply);
     int from = l->n;
     layout_reply(l, text);
@@ -188,7 +176,7 @@ static void put_results(struct layout *l, const struct chat_message *m, int n,
     char **results = xcalloc((unsigned long)n, sizeof *results);
     const char **texts = xcalloc((unsigned long)n, sizeof *texts);
     for (int i = 0; i < n; i++)
-        texts[i] = skip_breaks(results[i] = joined_text(&m[i]), marks);
+        texts[i] = skip_breaks(results[i] = chat_message_text(&m[i]), marks);
     put_list(l, "<SPECIAL_11>User\n<TOOL_RESPONSE>[", texts, n, "]</TOOL_RESPONSE>\n");
     for (int i = 0; i < n; i++)
         free(results[i]);
