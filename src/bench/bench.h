@@ -72,6 +72,8 @@ void bench_skip(const struct bench *k, const char *section, const char *name);
 void bench_temp_file(const char *path);
 
 void bench_peak(struct bench *k);
+/* Measures those of the two that are 0, briefly: bytes and operations a second. */
+int bench_rates(int threads, double *bandwidth, double *flops, struct err *e);
 void bench_kernels(const struct bench *k);
 int bench_model(const struct bench *k, struct err *e); /* vision, prefill, decode, session, step, drift */
 

@@ -295,3 +295,21 @@ void bench_peak(struct bench *k)
     k->memory = BYTES / t.min * 1e-6;
     free(data);
 }
+
+int bench_rates(int threads, double *bandwidth, double *flops, struct err *e)
+{
+    struct bench k = {.section = "", .repeat = 1, .brief = true};
+    if (*bandwidth > 0 && *flops > 0)
+        return 0;
+    k.pool = pool_new(threads);
+    k.b = backend_cpu(NULL, k.pool, e);
+    int rc = k.b ? 0 : -1;
+    if (k.b) {
+        bench_peak(&k);
+        *bandwidth = *bandwidth > 0 ? *bandwidth : k.memory * 1e9;
+        *flops = *flops > 0 ? *flops : (k.peak_bf16 > k.peak_f32 ? k.peak_bf16 : k.peak_f32) * 1e9;
+    }
+    backend_free(k.b);
+    pool_free(k.pool);
+    return rc;
+}

@@ -45,23 +45,6 @@ const struct command models_command = {
     options,
     cmd_models};
 
-static int measure(struct settings *s, struct err *e)
-{
-    struct bench k = {.section = "", .repeat = 1, .brief = true};
-    if (s->bandwidth > 0 && s->flops > 0)
-        return 0;
-    k.pool = pool_new(s->threads);
-    k.b = backend_cpu(NULL, k.pool, e);
-    if (k.b) {
-        bench_peak(&k);
-        s->bandwidth = s->bandwidth > 0 ? s->bandwidth : k.memory;
-        s->flops = s->flops > 0 ? s->flops : (k.peak_bf16 > k.peak_f32 ? k.peak_bf16 : k.peak_f32) / 1e3;
-    }
-    backend_free(k.b);
-    pool_free(k.pool);
-    return s->flops > 0 ? 0 : -1;
-}
-
 /* The widest storage type that leaves a quarter of the free memory; NULL: none. */
 static const char *fitting(const struct known_model *m, double room, double *bits)
 {
@@ -78,11 +61,11 @@ static const char *fitting(const struct known_model *m, double room, double *bit
     return NULL;
 }
 
-static double step_seconds(const struct known_model *m, const struct settings *s, double bits)
+static double step_seconds(const struct known_model *m, double bandwidth, double flops, double bits)
 {
     double products = 2e6 * (m->active * (m->tokens + TEXT_TOKENS) + m->vision * m->patches);
     double bytes = m->active * 1e6 * bits / 8 * REPLY_TOKENS;
-    return products / (s->flops * 1e12) + bytes / (s->bandwidth * 1e9);
+    return products / flops + bytes / bandwidth;
 }
 
 int cmd_models(int argc, char **argv)
@@ -92,7 +75,8 @@ int cmd_models(int argc, char **argv)
     int n = options_parse(&models_command, &s, argc, argv, &e);
     if (n < 0)
         return options_refuse(&models_command, &e);
-    if (measure(&s, &e))
+    double bandwidth = s.bandwidth * 1e9, flops = s.flops * 1e12;
+    if (bench_rates(s.threads, &bandwidth, &flops, &e))
         return options_failed(&e);
     double room = (double)memory_available(NULL);
     json_t *list = json_array();
@@ -104,7 +88,7 @@ int cmd_models(int argc, char **argv)
         double bits = 0, seconds = 0;
         const char *form = fitting(m, room, &bits);
         if (form)
-            bar_time(seconds = step_seconds(m, &s, bits), step);
+            bar_time(seconds = step_seconds(m, bandwidth, flops, bits), step);
         json_array_append_new(list,
                               json_pack("{s:s, s:s, s:s, s:s, s:f, s:s?, s:f, s:s?}", "name", m->name,
                                         "repository", m->repo, "for", m->purpose, "licence", m->licence, "gb",

@@ -185,21 +185,9 @@ static void put_fit(struct planning *g)
 
 static int measure(struct planning *g, struct err *e)
 {
-    struct bench k = {.section = "", .repeat = 1, .brief = true};
     g->bandwidth = g->set->bandwidth * 1e9;
     g->flops = g->set->flops * 1e12;
-    if (g->set->gpu || (g->bandwidth > 0 && g->flops > 0))
-        return 0;
-    k.pool = pool_new(g->set->threads);
-    k.b = backend_cpu(NULL, k.pool, e);
-    if (k.b) {
-        bench_peak(&k);
-        g->bandwidth = g->bandwidth > 0 ? g->bandwidth : k.memory * 1e9;
-        g->flops = g->flops > 0 ? g->flops : (k.peak_bf16 > k.peak_f32 ? k.peak_bf16 : k.peak_f32) * 1e9;
-    }
-    backend_free(k.b);
-    pool_free(k.pool);
-    return k.b ? 0 : -1;
+    return g->set->gpu ? 0 : bench_rates(g->set->threads, &g->bandwidth, &g->flops, e);
 }
 
 static double decode_bytes(const struct planning *g, int sessions)
