@@ -188,6 +188,16 @@ static void tell(const struct field *f, const char *what)
     free(path);
 }
 
+/* The program has read what it was told: otherwise it clears, late, what is typed meanwhile. */
+static void wait_until_read(const struct field *f)
+{
+    char *path = xasprintf("%s/do", f->x.dir);
+    for (int ms = 0; ms < ARRIVE_MS && file_exists(path); ms += 10)
+        clock_sleep_ms(10);
+    assert_false(file_exists(path));
+    free(path);
+}
+
 static char *read_title(const struct field *f)
 {
     static char title[32 << 10];
@@ -261,6 +271,7 @@ static void field_clear(struct field *f)
         press(f->s, 0, XK_BackSpace);
     } else {
         tell(f, "clear");
+        wait_until_read(f);
     }
     char *left = field_wait(f, "");
     assert_string_equal(left, "");
