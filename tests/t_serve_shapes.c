@@ -398,7 +398,7 @@ static bool becomes(const struct served *v, const char *metric, double value)
 
 static void *long_request(void *arg)
 {
-    struct said r = post(arg, request("Go on and on.", 2, 4000));
+    struct said r = post(arg, request("Go on and on.", 2, 3000));
     int status = r.status;
     said_free(&r);
     return (void *)(intptr_t)status;
