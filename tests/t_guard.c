@@ -37,6 +37,17 @@ static pid_t orphan_ended(void)
     return got;
 }
 
+/* A drag that was broken off is dropped where it began, never on what lies under the pointer. */
+static void assert_taken_back(struct stage *t)
+{
+    json_t *down = stage_events(t, "button_press");
+    json_int_t x = field(down, 0, "x"), y = field(down, 0, "y");
+    json_t *up = stage_events(t, "button_release");
+    assert_int_equal(json_array_size(up), 1);
+    assert_int_equal(field(up, 0, "x"), x);
+    assert_int_equal(field(up, 0, "y"), y);
+}
+
 static void t_guard_killed(void **state)
 {
     (void)state;
@@ -46,10 +57,12 @@ static void t_guard_killed(void **state)
     pid_t pid = driven_start(&t, HELD_DRAG);
     driven_wait(&t, "button_press", 1);
     assert_int_equal(pressed(t.other), 3); /* Shift, Control and the button */
+    driven_wait(&t, "motion", 8);
     kill(pid, SIGKILL);
     assert_int_equal(waitpid(pid, NULL, 0), pid);
     check_note("killed: released after %.0f ms", until_released(&t));
     assert_int_equal(pressed(t.other), 0);
+    assert_taken_back(&t);
     assert_true(orphan_ended() > 0);
     char *path = xasprintf("%s/holorun/run-%d.json", t.x.dir, (int)pid);
     assert_false(file_exists(path));
@@ -93,9 +106,11 @@ static void t_guard_stopped(void **state)
     driven_open(&t);
     pid_t pid = driven_start(&t, HELD_DRAG);
     driven_wait(&t, "button_press", 1);
+    driven_wait(&t, "motion", 8);
     kill(pid, SIGSTOP);
     check_note("stopped: released after %.0f ms", until_released(&t));
     assert_int_equal(pressed(t.other), 0);
+    assert_taken_back(&t);
     kill(pid, SIGCONT); /* its action was broken off: it ends */
     program_finish(&t.x, pid, &o);
     assert_int_equal(o.code, ERR_STOPPED);
@@ -180,6 +195,45 @@ static void t_lift(void **state)
         screen_stop_all(0);
         screen_release_all(t.s);
         clock_sleep_ms(300);
+    }
+    stage_close(&t);
+}
+
+static int no_more(void *arg, struct err *e)
+{
+    int *left = arg;
+    return --*left < 0 ? err_set(e, ERR_FAILED, "no more") : 0;
+}
+
+static void t_taken_back(void **state)
+{
+    (void)state;
+    static const int way[] = {120, 130, 400, 350};
+    struct stage t;
+    stage_open(&t);
+    must(screen_watch(t.s, &why));
+    for (int how = 0; how < 3; how++) { /* by its owner, by a stop, in a drag that may not go on */
+        int left = 30;
+        stage_clear(&t);
+        if (how < 2) {
+            must(screen_move(t.s, way[0], way[1], &why));
+            must(screen_button(t.s, 1, true, &why));
+            must(screen_move(t.s, way[2], way[3], &why));
+        }
+        if (how == 0) {
+            screen_release_all(t.s);
+        } else if (how == 1) {
+            *screen_stop_flag(t.s) = SIGTERM;
+            until_released(&t);
+            screen_stop_all(0);
+        } else {
+            screen_set_check(t.s, no_more, &left);
+            assert_int_equal(screen_drag(t.s, way, 2, 1, 300, NULL), -1);
+            screen_set_check(t.s, NULL, NULL);
+        }
+        assert_int_equal(pressed(t.other), 0);
+        assert_taken_back(&t);
+        screen_release_all(t.s);
     }
     stage_close(&t);
 }
@@ -303,6 +357,7 @@ static void t_corner(void **state)
 
 static const struct CMUnitTest tests[] = {
     CLAIM("a stop lifts what is held while its owner is busy, and nothing is pressed after it", t_lift),
+    CLAIM("a drag that is given up, stopped or refused on its way is dropped where it began", t_taken_back),
     CLAIM("a person's key, button or motion breaks off what is done, and the run goes on after quiet",
           t_pause),
     CLAIM("what the agent does is not taken for a person's doing", t_nobody),

@@ -1,6 +1,7 @@
 /* held.c - see held.h; the file is held_file.c. */
 #include "screen/held.h"
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/pool.h"
 #include "screen/private.h"
@@ -16,6 +17,7 @@ enum {
     LOCK_WAIT_MS = 20, /* longest that the owner of the lock takes for one event */
     REGISTRY_WAIT_MS = 300,
     EMERGENCY_MS = 1500,
+    TAKE_BACK_MS = 40, /* until a drop site has answered a motion */
 };
 
 /* Displays of this process, for held_emergency(). */
@@ -69,8 +71,33 @@ static void spare_clear(Display *dpy, int code, uint32_t keysym)
     }
 }
 
-static void send_releases(Display *dpy, const struct pressed *p, struct event_origin *origin)
+static void take_back_to(Display *dpy, int x, int y, struct event_origin *origin, int wait_ms)
 {
+    if (origin)
+        event_origin_add(origin, ORIGIN_MOTION, 0, true);
+    XTestFakeMotionEvent(dpy, -1, x, y, CurrentTime);
+    XFlush(dpy);
+    if (wait_ms)
+        clock_sleep_ms(wait_ms);
+}
+
+/* To where the button went down, so that what was dragged is dropped on itself.  wait_ms: toolkits take the
+ * last place that the drop site has answered, else. */
+static void take_back(Display *dpy, const struct pressed *p, struct event_origin *origin, int wait_ms)
+{
+    bool any = false;
+    for (int b = 1; b < HELD_BUTTONS; b++)
+        any = any || p->button[b];
+    if (!any || p->press_x < 0)
+        return;
+    if (wait_ms)
+        take_back_to(dpy, p->press_x + 1, p->press_y, origin, wait_ms);
+    take_back_to(dpy, p->press_x, p->press_y, origin, wait_ms);
+}
+
+static void send_releases(Display *dpy, const struct pressed *p, struct event_origin *origin, int wait_ms)
+{
+    take_back(dpy, p, origin, wait_ms);
     for (int b = 1; b < HELD_BUTTONS; b++)
         if (p->button[b]) {
             if (origin)
@@ -116,7 +143,7 @@ void held_undo(Display *dpy, const struct pressed *p, struct event_origin *origi
 {
     struct xtrap t;
     xtrap_begin(&t, dpy);
-    send_releases(dpy, p, origin);
+    send_releases(dpy, p, origin, TAKE_BACK_MS);
     XSync(dpy, False);
     for (int k = 8; k < HELD_KEYS; k++)
         if (p->spare[k])
@@ -129,6 +156,14 @@ bool held_pressed(const struct held *h)
 {
     for (int i = 0; i < HELD_KEYS; i++)
         if ((h->key[i] && !h->key_sent[i]) || (i < HELD_BUTTONS && h->button[i] && !h->button_sent[i]))
+            return true;
+    return false;
+}
+
+bool held_any_button(const struct held *h)
+{
+    for (int i = 0; i < HELD_BUTTONS; i++)
+        if (h->button[i])
             return true;
     return false;
 }
@@ -149,6 +184,8 @@ static void copy_pressed(const struct held *h, struct pressed *p)
     }
     for (int i = 0; i < HELD_BUTTONS; i++)
         p->button[i] = h->button[i];
+    p->press_x = h->press_x;
+    p->press_y = h->press_y;
     p->settings = h->settings;
 }
 
@@ -175,17 +212,17 @@ struct timespec held_deadline(int ms)
     return t;
 }
 
-void held_release_pressed(struct held *h, Display *dpy)
+void held_release_pressed(struct held *h, Display *dpy, bool at_once)
 {
     struct timespec until = held_deadline(LOCK_WAIT_MS);
     bool locked = pthread_mutex_clocklock(&h->lock, CLOCK_MONOTONIC, &until) == 0, any = false;
-    struct pressed p = {0};
+    struct pressed p = {.press_x = h->press_x, .press_y = h->press_y};
     for (int i = 0; i < HELD_KEYS; i++)
         any |= p.key[i] = h->key[i] && !atomic_exchange(&h->key_sent[i], true);
     for (int i = 0; i < HELD_BUTTONS; i++)
         any |= p.button[i] = h->button[i] && !atomic_exchange(&h->button_sent[i], true);
     if (any) {
-        send_releases(dpy, &p, &h->origin);
+        send_releases(dpy, &p, &h->origin, at_once ? 0 : TAKE_BACK_MS);
         XFlush(dpy);
     }
     if (locked)
@@ -335,6 +372,12 @@ void held_set_button(struct held *h, int button, bool on)
     h->button_sent[button] = false;
     if (atomic_exchange(&h->button[button], on) != on)
         held_store(h);
+}
+
+void held_set_press(struct held *h, int x, int y)
+{
+    h->press_x = x;
+    h->press_y = y;
 }
 
 void held_set_spare(struct held *h, int keycode, uint32_t keysym)

@@ -15,6 +15,9 @@
  * The file is also the lock: the process that holds flock() on it drives this display's keyboard and
  * pointer.
  *
+ * A button that is released for any of these reasons goes back to where it was pressed first: a drag that was
+ * refused, stopped or killed on its way must not end as a drop on what lies under the pointer.
+ *
  * Checking for a stop, recording and sending one event happen under held_lock(): no press can follow a stop
  * and its release.
  */
@@ -64,6 +67,7 @@ struct held {
     bool memory_only;                 /* the file could not be made */
     atomic_bool key[HELD_KEYS];       /* by keycode */
     atomic_bool button[HELD_BUTTONS]; /* by physical button */
+    atomic_int press_x, press_y;      /* where the first of them went down; -1: not known */
     /* Released, but the server has not answered since: one that hangs may never read it. */
     atomic_bool key_sent[HELD_KEYS], button_sent[HELD_BUTTONS];
     _Atomic uint32_t spare[HELD_KEYS];     /* keysym we put on a free keycode, 0 none */
@@ -80,6 +84,8 @@ int held_acquire(struct held *h, Display *dpy, struct err *e);
 /* on: before the press; off: after the release. */
 void held_set_key(struct held *h, int keycode, bool on);
 void held_set_button(struct held *h, int button, bool on);
+/* Before the press of a first button: where the pointer is. */
+void held_set_press(struct held *h, int x, int y);
 /* keysym 0: given back.  Call held_store() afterwards. */
 void held_set_spare(struct held *h, int keycode, uint32_t keysym);
 void held_store(struct held *h);
@@ -88,6 +94,7 @@ void held_lock(struct held *h);
 void held_unlock(struct held *h);
 
 bool held_any(const struct held *h);
+bool held_any_button(const struct held *h);
 bool held_pressed(const struct held *h); /* a key or button, not counting those of which a release was sent */
 void held_restore_settings(struct held *h, Display *dpy); /* puts them back */
 /* After a lost connection: releases keys and buttons, empties borrowed keycodes, puts settings back through
@@ -95,8 +102,9 @@ void held_restore_settings(struct held *h, Display *dpy); /* puts them back */
 void held_release_anew(struct held *h);
 
 /* Sends the release of keys and buttons only: text on its way still needs its keycodes.  Takes held_lock(),
- * but waits neither for an owner that hangs nor for a server that does. */
-void held_release_pressed(struct held *h, Display *dpy);
+ * but waits neither for an owner that hangs nor for a server that does.  at_once: nor for programs that are
+ * to see that a drag was taken back. */
+void held_release_pressed(struct held *h, Display *dpy, bool at_once);
 void held_confirm_released(struct held *h); /* the server has read what that has sent */
 
 /* Now plus ms on CLOCK_MONOTONIC, for waits that must end. */

@@ -1,7 +1,7 @@
 /* held_file.c - the file of what is held, and the lock of a display.
  *
  * The file is one JSON object, replaced by one pwrite: {"version":1,"pid":4711,"keys":[37],"buttons":[1],
- * "scratch":[[93,16777297]],"locks":2,"latches":0,"controls":8,"server":"c3..."}.  A kill leaves the old or
+ * "press":[300,200],"scratch":[[93,16777297]],"locks":2,"latches":0,"controls":8,"server":"c3..."}.  A kill leaves the old or
  * the new state, never half of one.  What it lists is undone on the same server only, since a new one may
  * have the same display number.
  */
@@ -45,7 +45,7 @@ void held_store(struct held *h)
     buf_printf(&b, "{\"version\":1,\"pid\":%d,", (int)getpid());
     put_pressed(&b, "keys", h->key, HELD_KEYS);
     put_pressed(&b, "buttons", h->button, HELD_BUTTONS);
-    buf_puts(&b, "\"scratch\":[");
+    buf_printf(&b, "\"press\":[%d,%d],\"scratch\":[", h->press_x, h->press_y);
     const char *comma = "";
     for (int i = 0; i < HELD_KEYS; i++)
         if (h->spare[i]) {
@@ -106,11 +106,19 @@ static unsigned read_bits(const json_t *root, const char *name)
     return v > 0 && v <= UINT16_MAX ? (unsigned)v : 0;
 }
 
+/* Of "press"; -1 when it is not there. */
+static int read_place(const json_t *root, size_t axis)
+{
+    const json_t *v = json_array_get(json_object_get(root, "press"), axis);
+    json_int_t at = json_is_integer(v) ? json_integer_value(v) : -1;
+    return at >= 0 && at <= INT16_MAX ? (int)at : -1;
+}
+
 /* Undoes what the file lists, if it is of this server; returns how much that was. */
 static int undo_list(int fd, Display *dpy)
 {
     json_t *root = read_file(fd), *v;
-    struct pressed p = {0};
+    struct pressed p = {.press_x = -1};
     char down[32] = {0}, server[HELD_SERVER];
     const char *written = json_string_value(json_object_get(root, "server"));
     int found = 0;
@@ -134,6 +142,8 @@ static int undo_list(int fd, Display *dpy)
         if (b >= 1 && b < HELD_BUTTONS && !p.button[b])
             found += p.button[b] = true;
     }
+    p.press_x = read_place(root, 0);
+    p.press_y = read_place(root, 1);
     json_array_foreach(json_object_get(root, "scratch"), i, v)
     {
         json_int_t k = json_integer_value(json_array_get(v, 0)),

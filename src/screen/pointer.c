@@ -89,12 +89,24 @@ static int physical_button(struct screen *s, int button, struct err *e)
     return 0;
 }
 
+static void note_press(struct screen *s)
+{
+    int x = -1, y = -1;
+    if (held_any_button(&s->held))
+        return;
+    if (screen_pointer(s, &x, &y))
+        x = y = -1;
+    held_set_press(&s->held, x, y);
+}
+
 static int button_event(struct screen *s, int physical, bool down, struct err *e)
 {
     if (input_begin(s, down, e))
         return -1;
-    if (down)
+    if (down) {
+        note_press(s);
         held_set_button(&s->held, physical, true);
+    }
     event_origin_add(&s->held.origin, ORIGIN_BUTTON, physical, down);
     XTestFakeButtonEvent(s->dpy, (unsigned)physical, down, CurrentTime);
     XSync(s->dpy, False);
@@ -202,8 +214,10 @@ int screen_drag(struct screen *s, const int *xy, int n, int button, int ms, stru
         k.length += segment(xy, i);
     if (screen_move(s, xy[0], xy[1], e) || screen_wait(s, HOVER_MS, e) || screen_button(s, button, true, e))
         return -1;
-    int rc = drag_moves(s, &k, ms > 0 ? ms : DRAG_MS, e);
-    return screen_button(s, button, false, rc ? NULL : e) || rc ? -1 : 0;
+    if (drag_moves(s, &k, ms > 0 ? ms : DRAG_MS, e) == 0)
+        return screen_button(s, button, false, e);
+    screen_release_all(s); /* where it began: see held.h */
+    return -1;
 }
 
 /* ---- wheel ------------------------------------------------------------------------------------ */

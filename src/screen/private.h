@@ -277,6 +277,7 @@ void reader_note_pong(struct screen *s, const XClientMessageEvent *ev);
 
 struct pressed { /* a snapshot of struct held */
     bool key[HELD_KEYS], button[HELD_BUTTONS];
+    int press_x, press_y; /* where buttons are released; -1: where the pointer is */
     uint32_t spare[HELD_KEYS];
     struct held_settings settings;
 };

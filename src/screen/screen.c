@@ -323,11 +323,19 @@ int64_t screen_events_sent(const struct screen *s)
     return s->events;
 }
 
+/* A button that went down where the pointer still is has nothing to take back. */
+static bool is_dragging(struct screen *s)
+{
+    int x, y;
+    return held_any_button(&s->held) && screen_pointer(s, &x, &y) == 0 &&
+           (x != s->held.press_x || y != s->held.press_y);
+}
+
 int screen_release_all(struct screen *s)
 {
     bool any = held_pressed(&s->held);
     if (!s->lost) {
-        held_release_pressed(&s->held, s->dpy);
+        held_release_pressed(&s->held, s->dpy, stop_reason(s->stop) || !is_dragging(s));
         XSync(s->dpy, False);
     }
     if (!s->lost) {

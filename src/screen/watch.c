@@ -245,7 +245,7 @@ static void *watch_thread(void *arg)
             stop_set(stop, STOP_CORNER);
         bool stopped = stop_reason(stop) != 0;
         if (stopped && !w->released_once && !w->lost) {
-            held_release_pressed(&w->screen->held, w->dpy);
+            held_release_pressed(&w->screen->held, w->dpy, true);
             send_ping(w, true);
         }
         w->released_once = stopped;
