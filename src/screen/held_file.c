@@ -1,9 +1,12 @@
 /* held_file.c - the file of what is held, and the lock of a display.
  *
- * The file is one JSON object, replaced by one pwrite: {"version":1,"pid":4711,"keys":[37],"buttons":[1],
- * "press":[300,200],"scratch":[[93,16777297]],"locks":2,"latches":0,"controls":8,"server":"c3..."}.  A kill leaves the old or
- * the new state, never half of one.  What it lists is undone on the same server only, since a new one may
- * have the same display number.
+ * The file is one JSON object, replaced by one pwrite:
+ *
+ *     {"version":1,"pid":4711,"keys":[37],"buttons":[1],"press":[300,200],
+ *      "scratch":[[93,16777297]],"locks":2,"latches":0,"controls":8,"server":"c3..."}
+ *
+ * A kill leaves the old or the new state, never half of one.  What it lists is undone on the same server
+ * only, since a new one may have the same display number.
  */
 #include "screen/private.h"
 
