@@ -18,6 +18,7 @@ enum {
     REGISTRY_WAIT_MS = 300,
     EMERGENCY_MS = 1500,
     TAKE_BACK_MS = 40, /* until a drop site has answered a motion */
+    TAKE_BACK_AT_ONCE_MS = 10,
 };
 
 /* Displays of this process, for held_emergency(). */
@@ -77,12 +78,11 @@ static void take_back_to(Display *dpy, int x, int y, struct event_origin *origin
         event_origin_add(origin, ORIGIN_MOTION, 0, true);
     XTestFakeMotionEvent(dpy, -1, x, y, CurrentTime);
     XFlush(dpy);
-    if (wait_ms)
-        clock_sleep_ms(wait_ms);
+    clock_sleep_ms(wait_ms);
 }
 
-/* To where the button went down, so that what was dragged is dropped on itself.  wait_ms: toolkits take the
- * last place that the drop site has answered, else. */
+/* To where the button went down, so that what was dragged is dropped on itself.  It waits, since toolkits
+ * drop at the last place that the drop site has answered. */
 static void take_back(Display *dpy, const struct pressed *p, struct event_origin *origin, int wait_ms)
 {
     bool any = false;
@@ -90,25 +90,24 @@ static void take_back(Display *dpy, const struct pressed *p, struct event_origin
         any = any || p->button[b];
     if (!any || p->press_x < 0)
         return;
-    if (wait_ms)
-        take_back_to(dpy, p->press_x + 1, p->press_y, origin, wait_ms);
+    take_back_to(dpy, p->press_x + 1, p->press_y, origin, wait_ms);
     take_back_to(dpy, p->press_x, p->press_y, origin, wait_ms);
 }
 
 static void send_releases(Display *dpy, const struct pressed *p, struct event_origin *origin, int wait_ms)
 {
+    for (int k = 8; k < HELD_KEYS; k++)
+        if (p->key[k]) {
+            if (origin)
+                event_origin_add(origin, ORIGIN_KEY, k, false);
+            XTestFakeKeyEvent(dpy, (unsigned)k, False, CurrentTime);
+        }
     take_back(dpy, p, origin, wait_ms);
     for (int b = 1; b < HELD_BUTTONS; b++)
         if (p->button[b]) {
             if (origin)
                 event_origin_add(origin, ORIGIN_BUTTON, b, false);
             XTestFakeButtonEvent(dpy, (unsigned)b, False, CurrentTime);
-        }
-    for (int k = 8; k < HELD_KEYS; k++)
-        if (p->key[k]) {
-            if (origin)
-                event_origin_add(origin, ORIGIN_KEY, k, false);
-            XTestFakeKeyEvent(dpy, (unsigned)k, False, CurrentTime);
         }
 }
 
@@ -222,7 +221,7 @@ void held_release_pressed(struct held *h, Display *dpy, bool at_once)
     for (int i = 0; i < HELD_BUTTONS; i++)
         any |= p.button[i] = h->button[i] && !atomic_exchange(&h->button_sent[i], true);
     if (any) {
-        send_releases(dpy, &p, &h->origin, at_once ? 0 : TAKE_BACK_MS);
+        send_releases(dpy, &p, &h->origin, at_once ? TAKE_BACK_AT_ONCE_MS : TAKE_BACK_MS);
         XFlush(dpy);
     }
     if (locked)

@@ -102,8 +102,8 @@ void held_restore_settings(struct held *h, Display *dpy); /* puts them back */
 void held_release_anew(struct held *h);
 
 /* Sends the release of keys and buttons only: text on its way still needs its keycodes.  Takes held_lock(),
- * but waits neither for an owner that hangs nor for a server that does.  at_once: nor for programs that are
- * to see that a drag was taken back. */
+ * but waits neither for an owner that hangs nor for a server that does.  at_once: programs get less time to
+ * see that a drag is taken back. */
 void held_release_pressed(struct held *h, Display *dpy, bool at_once);
 void held_confirm_released(struct held *h); /* the server has read what that has sent */
 
