@@ -45,22 +45,6 @@ const struct command models_command = {
     options,
     cmd_models};
 
-/* The widest storage type that leaves a quarter of the free memory; NULL: none. */
-static const char *fitting(const struct known_model *m, double room, double *bits)
-{
-    static const struct {
-        const char *name;
-        double bits;
-    } forms[] = {{"bf16", 16}, {"int8", 8.25}, {"int4", 4.5}};
-    double all = (m->language + m->vision) * 1e6;
-    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
-        if (all * forms[i].bits / 8 + 1e9 < 0.75 * room) {
-            *bits = forms[i].bits;
-            return forms[i].name;
-        }
-    return NULL;
-}
-
 static double step_seconds(const struct known_model *m, double bandwidth, double flops, double bits)
 {
     double products = 2e6 * (m->active * (m->tokens + TEXT_TOKENS) + m->vision * m->patches);
@@ -86,7 +70,7 @@ int cmd_models(int argc, char **argv)
     for (const struct known_model *m = known_models; m->name; m++) {
         char *folder = known_pulled(m->name, NULL), step[32] = "-";
         double bits = 0, seconds = 0;
-        const char *form = fitting(m, room, &bits);
+        const char *form = known_fits(m, room, &bits);
         if (form)
             bar_time(seconds = step_seconds(m, bandwidth, flops, bits), step);
         json_array_append_new(list,

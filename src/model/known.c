@@ -39,6 +39,39 @@ const struct known_model *known_find(const char *name)
     return NULL;
 }
 
+const char *known_fits(const struct known_model *m, double room, double *bits)
+{
+    static const struct {
+        const char *name;
+        double bits;
+    } forms[] = {{"bf16", 16}, {"int8", 8.25}, {"int4", 4.5}};
+    enum { BESIDE = 1000000000 }; /* states, caches, pictures */
+    double all = (m->language + m->vision) * 1e6;
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
+        if (all * forms[i].bits / 8 + BESIDE < 0.75 * room) {
+            *bits = forms[i].bits;
+            return forms[i].name;
+        }
+    return NULL;
+}
+
+const struct known_model *known_better(double room, bool *pulled)
+{
+    const struct known_model *best = NULL;
+    double bits;
+    *pulled = false;
+    for (const struct known_model *m = known_models; m->name; m++) {
+        if (!known_fits(m, room, &bits))
+            continue;
+        char *here = known_pulled(m->name, NULL);
+        if (here || !best)
+            best = m;
+        *pulled = *pulled || here;
+        free(here);
+    }
+    return best;
+}
+
 /* A part of a repository's name: letters, digits, '-', '_', '.', neither ".." nor "--" in it. */
 static bool is_part(const char *s, size_t n)
 {

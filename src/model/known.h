@@ -11,6 +11,7 @@
 
 #include "base/err.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct known_model {
@@ -26,6 +27,14 @@ extern const struct known_model known_models[]; /* ends with {0}; the smallest o
 
 /* By name or repository, capitals or not; NULL: not known. */
 const struct known_model *known_find(const char *name);
+
+/* The widest storage type of weights that leaves a quarter of `room` bytes free; NULL: none.  bits: of a
+ * weight. */
+const char *known_fits(const struct known_model *m, double room, double *bits);
+
+/* What works instead of the embedded model in `room` bytes: the largest one that was pulled, else the
+ * smallest of all.  NULL: none. */
+const struct known_model *known_better(double room, bool *pulled);
 
 /* Whether a text is a repository, ORG/NAME as the hub allows it. */
 bool known_is_repo(const char *text);

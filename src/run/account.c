@@ -5,7 +5,9 @@
  */
 #include "run/job.h"
 
+#include "capacity/memory.h"
 #include "cli/version.h"
+#include "model/known.h"
 #include "remote/protocol.h"
 
 #include <stdio.h>
@@ -56,7 +58,7 @@ int job_record(struct job *j, const char *status, int exit_code, struct err *e)
     if (far) {
         buf_put_member(&b, "base_url", far->base);
         buf_put_member(&b, "api", far->protocol->name);
-        buf_puts(&b, ", \"without\": [\"tokens\", \"states\", \"other places\"]"); /* see job_tell_remote */
+        buf_puts(&b, ", \"without\": [\"tokens\", \"states\", \"other places\"]"); /* see job_tell_model */
     }
     if (j->model->engine)
         put_engine(j->model, &b);
@@ -97,9 +99,26 @@ static void put_server(struct buf *b, const struct agent_server *s)
 }
 
 /* A model elsewhere is told of, with what it cannot give: once, at the beginning. */
-void job_tell_remote(const struct job *j)
+/* The embedded model knows little: what would be better on this machine. */
+static void tell_embedded(const struct job *j)
+{
+    bool pulled;
+    const struct known_model *m = known_better((double)memory_available(NULL), &pulled);
+    char *text = !m ? xstrdup("the small one that comes with holorun")
+                 : pulled
+                     ? xasprintf("the small one that comes with holorun; '-m %s' is on this machine", m->name)
+                     : xasprintf("the small one that comes with holorun; 'holorun pull %s' fetches %.1f GB "
+                                 "that fit this machine, then '-m %s'",
+                                 m->name, m->gb, m->name);
+    progress_head(&j->progress, "model", text);
+    free(text);
+}
+
+void job_tell_model(const struct job *j)
 {
     const struct endpoint *far = j->model->endpoint;
+    if (j->model == &j->own && !far && !j->s.fake && !j->s.model)
+        tell_embedded(j);
     if (!far)
         return;
     char *text =

@@ -117,7 +117,8 @@ int job_record(struct job *j, const char *status, int exit_code, struct err *e);
  * stdout. */
 void job_outcome(const struct job *j, const struct agent_result *r, const struct err *e, int code);
 
-void job_tell_remote(const struct job *j);
+/* Says of an endpoint what it cannot give, and of the embedded model what would be better here. */
+void job_tell_model(const struct job *j);
 
 /* ---- work.c ---------------------------------------------------------------------------------- */
 
