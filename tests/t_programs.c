@@ -243,6 +243,23 @@ static char *field_wait(const struct field *f, const char *want)
     }
 }
 
+/* Until nothing more comes: what is typed may not be read when the step is unsure of it. */
+static void field_rest(const struct field *f)
+{
+    enum { REST_MS = 1500 };
+    int64_t start = clock_ns(), since = start;
+    char *last = field_text(f);
+    while (clock_ms_since(since) < REST_MS && clock_ms_since(start) < ARRIVE_MS) {
+        clock_sleep_ms(50);
+        char *now = field_text(f);
+        if (strcmp(now, last) != 0)
+            since = clock_ns();
+        free(last);
+        last = now;
+    }
+    free(last);
+}
+
 static void press(struct screen *s, uint32_t modifier, uint32_t key)
 {
     const uint32_t keys[] = {modifier, key};
@@ -368,6 +385,7 @@ static void type_one(struct field *f, int index, uint64_t *rng, struct tally *su
         if (!strstr(e.text, "unsure"))
             sum->wrong++;
         clock_sleep_ms(t.stall_ms); /* before the next one */
+        field_rest(f);
     } else if (strcmp(got, text) == 0) {
         sum->right++;
     } else {
