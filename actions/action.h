@@ -46,7 +46,7 @@ enum action_kind {
     ACT_COUNT
 };
 
-/* What was wrong with the model's output; the text goes back to the model. */
+/* The fault of the model's output; the text goes back to the model. */
 enum action_fault {
     FAULT_NONE,
     FAULT_PARSE,
@@ -143,7 +143,7 @@ int action_from_json(const char *json, size_t len, struct action *out, struct er
 
 /* Number of characters that it types, by its text, its address or its keys. */
 int action_characters(const struct action *a);
-/* What a kind of action does, as bits: each entry of the registry says it. */
+/* The effects of a kind of action, as bits: each entry of the registry states them. */
 enum action_class {
     ACTION_TOUCHES = 1 << 4,     /* sends input */
     ACTION_LOOKS = 1 << 5,       /* changes nothing: allowed with --observe-only */

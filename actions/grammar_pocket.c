@@ -43,7 +43,7 @@ static gx_node pocket_target(const struct grammar_builder *l, const struct tool_
     return GX_SEQ(l->x, gx_utf8(l->x, "<", element->min, element->max), pocket_place(l));
 }
 
-/* What follows the place, or the verb of a tool without a place (see parse_pocket.c). */
+/* The part after the place, or after the verb of a tool without a place (see parse_pocket.c). */
 static gx_node pocket_rest(const struct grammar_builder *l, const struct tool *t)
 {
     struct gx *x = l->x;

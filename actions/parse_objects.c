@@ -274,7 +274,7 @@ static enum action_fault bind_action(struct parse *p, json_t *action)
     return bind_call(p, type, action, "type");
 }
 
-/* What the checks say, for the person who is asked. */
+/* The text of the checks, for the person who is asked. */
 static enum action_fault add_checks(struct parse *p, json_t *checks)
 {
     json_t *one;

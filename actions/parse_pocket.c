@@ -116,7 +116,7 @@ static enum action_fault read_wheel(struct parse *p, struct cursor *c, json_t *a
     return FAULT_NONE;
 }
 
-/* What follows the place, or the verb of a tool without a place. */
+/* The part after the place, or after the verb of a tool without a place. */
 static enum action_fault read_rest(struct parse *p, struct cursor *c, const struct tool *t, json_t *args)
 {
     size_t n = (size_t)(c->end - c->at);

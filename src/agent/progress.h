@@ -36,7 +36,7 @@ void progress_times(const struct progress *p, const double ms[PHASES], const str
 struct agent_server;
 /* "server: 5120 tokens, 80 % of them cached, 0.0021 USD" */
 void progress_server(const struct progress *p, const struct agent_server *s);
-/* What the model is writing, on one line of a terminal that the next output takes the place of. */
+/* The text that the model is writing, on one line of a terminal; the next output replaces it. */
 void progress_writing(const struct progress *p, const char *text, size_t len);
 void progress_tail(const struct progress *p, bool good, const char *name, const char *text);
 

@@ -144,7 +144,7 @@ static int record_tokens(struct agent *a, const struct generated *g, struct err 
     return 0;
 }
 
-/* What the server of a model elsewhere says of its reply. */
+/* The counts that a remote server gives with its reply. */
 static void put_server(struct trace *t, const struct llm_usage *u)
 {
     if (u->prompt >= 0)

@@ -60,7 +60,7 @@ static enum attempt read_reply(struct agent *a, struct err *e)
     return unreadable ? ATTEMPT_UNREADABLE : ATTEMPT_READ;
 }
 
-/* What the server says that the reply took; the context cannot know. */
+/* The server's count of what the reply took; the context cannot know it. */
 static void count_server(struct agent *a)
 {
     const struct llm_usage *u = llm_usage(a->o->llm);

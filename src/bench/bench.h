@@ -52,7 +52,7 @@ double bench_memory_used(const struct bench *k);
 struct timing bench_timing(double *ms, int n);
 
 /* Runs fn to its end, after one run to warm up, at least `repeat` times and for a quarter of a second.
- * What takes seconds is run twice, and with a repeat of 1 everything once. */
+ * Measurements that take seconds run twice, and with a repeat of 1 everything runs once. */
 struct timing bench_measure(const struct bench *k, void (*fn)(void *), void *arg);
 
 void bench_heading(const struct bench *k);

@@ -143,7 +143,7 @@ static int check_vision(const struct subject *m, const char *section, struct err
                    m->dir);
 }
 
-/* What engine_open measured for fp16 states. */
+/* The figures that engine_open measured for fp16 states. */
 static void print_drift(const struct subject *m)
 {
     const struct drift *d = engine_drift(m->g);

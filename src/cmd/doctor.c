@@ -246,7 +246,7 @@ static void check_gpus(struct report *r)
     }
 }
 
-/* What rules by element see besides the words of the model. */
+/* The sources of names that rules by element have besides the model's words. */
 static void check_names(struct report *r)
 {
     enum { ANSWER_MS = 1500 };

@@ -35,8 +35,8 @@ struct gate_options { /* pointers are borrowed */
     /* The accessible name of the element at a point of the root window, in the window of this title,
      * within a time limit; NULL: nobody knows.  false: it has none, or no answer came. */
     bool (*name_at)(void *arg, int x, int y, const char *title, char *name, size_t size);
-    /* What Enter, or else space, would press in the window of this title; name "": nothing.  false: no
-     * answer came. */
+    /* The element that Enter, or else space, would press in the window of this title; name "": none.
+     * false: no answer came. */
     bool (*pressed)(void *arg, bool enter, const char *title, char *name, size_t size);
     void *name_arg; /* of both */
 };
@@ -83,14 +83,15 @@ int gate_shown(struct gate *g, const struct action *a, const struct view_transfo
 /* Whether pictures of the same place differ by more than a text cursor that blinks. */
 bool gate_picture_changed(const struct image *was, const struct image *is);
 
-/* What the model thinks it does next, for actions that do not describe their target.  NULL: nothing. */
+/* The model's thought about its next action, for actions that do not describe their target.  NULL:
+ * nothing. */
 void gate_set_thought(struct gate *g, const char *thought);
 
-/* What the model's server wants a person to look at before the next action, copied; NULL: nothing.  What the
- * rules allow is then asked about, too. */
+/* The safety checks that the model's server wants a person to look at before the next action, copied;
+ * NULL: none.  What the rules allow is then asked about, too. */
 void gate_set_check(struct gate *g, const char *text);
 
-/* What the run has used up so far, for rules with "after". */
+/* The budget that the run has used so far, for rules with "after". */
 void gate_set_spent(struct gate *g, const struct policy_spent *spent);
 
 /* After an action was done; after all keys were released. */

@@ -35,7 +35,7 @@ struct gate {
 
 /* Fills in g->subject: what the action would touch and write, now.  -1: the display is lost. */
 int gate_look(struct gate *g, const struct action *a, const struct view_transform *transform, struct err *e);
-/* What the keys of the current action would press in the target's window. */
+/* The element that the keys of the current action would press in the target's window. */
 void gate_look_up_pressed(struct gate *g, struct policy_target *t);
 /* The rules applied to g->subject. */
 struct policy_ruling gate_apply_rules(const struct gate *g, const struct action *a);

@@ -154,8 +154,8 @@ static bool speaks_of_button(const char *thought)
     return false;
 }
 
-/* What the keys would press, as the program tells it; if it does not, the title of a dialog, and a thought
- * that speaks of a button. */
+/* The element that the keys would press, as the program tells it; if it does not, the title of a dialog,
+ * and a thought that speaks of a button. */
 static bool pressed_matches(const struct rule_match *q)
 {
     const struct regex *r = q->r->regex[RULE_ELEMENT];

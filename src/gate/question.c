@@ -220,7 +220,7 @@ struct words {                         /* of a question */
     bool again;
 };
 
-/* What the program calls what the action touches, or what its keys press. */
+/* The program's own name of the element that the action touches, or that its keys press. */
 static const char *target_name(const struct gate *g)
 {
     const struct policy_target *t = last_target(g);
@@ -348,7 +348,7 @@ static void apply_answer(struct gate *g, enum confirm_answer answer, struct gate
     }
 }
 
-/* What the person has approved must still be there: the same windows, the same text. */
+/* The windows and the text that the person has approved must still be the same. */
 static bool same_targets(const struct policy_subject *a, const struct policy_subject *b)
 {
     bool same = a->n_targets == b->n_targets && a->writing.known == b->writing.known &&

@@ -32,7 +32,7 @@ const struct known_model *known_find(const char *name);
  * weight. */
 const char *known_fits(const struct known_model *m, double room, double *bits);
 
-/* What works instead of the embedded model in `room` bytes: the largest one that was pulled, else the
+/* A model to use instead of the embedded one in `room` bytes: the largest one that was pulled, else the
  * smallest of all.  NULL: none. */
 const struct known_model *known_better(double room, bool *pulled);
 

@@ -109,7 +109,7 @@ static void check_finite(struct binder *x, const struct st_tensor *t, const void
                     (size_t)k.bad);
 }
 
-/* What stays mapped is not read at the start: a few pages of it are looked at, one of an expert. */
+/* Mapped weights are not read at the start: a few pages of each are looked at, one of an expert. */
 void binder_check_mapped(struct binder *x, const struct st_tensor *t)
 {
     enum { PAGES = 8, PAGE = 4096 };

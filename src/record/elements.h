@@ -39,8 +39,9 @@ bool elements_answer_at(struct elements *x, int px, int py, double ms, struct el
 /* Elements of this name and role that show, in windows of this title first; returns how many. */
 int elements_find(struct elements *x, const char *name, const char *role, const char *window, double ms,
                   struct element out[ELEMENTS_MATCHES]);
-/* What Enter, or else space, would press in the window of this title, as far as programs tell: the element
- * that has the keyboard, or a default button; name "": nothing.  false: no answer within ms. */
+/* The element that Enter, or else space, would press in the window of this title, as far as programs
+ * tell: the element that has the keyboard, or a default button; name "": nothing.  false: no answer
+ * within ms. */
 bool elements_pressed(struct elements *x, bool enter, const char *window, double ms, struct element *out);
 
 /* Reads what has arrived; the file descriptor to poll for it, -1: none. */

@@ -138,7 +138,7 @@ static int wait_for_try(const struct http_request *q, double seconds, struct err
     return 0;
 }
 
-/* What a server says of an error: {"error": {"message"}}, {"error"}, {"message"}, {"detail"}, or the text. */
+/* The text of a server's error: {"error": {"message"}}, {"error"}, {"message"}, {"detail"}, or the text. */
 static void error_text(const struct http_reply *r, char *out, size_t size)
 {
     json_t *root = json_loadb(r->body.data ? r->body.data : "", r->body.len, 0, NULL);

@@ -31,7 +31,7 @@ struct endpoint {
     struct secrets *key;
     struct tape *tape; /* recorded exchanges in place of a network (tape.h), else NULL */
     struct profile profile;
-    /* What its conversations, of several threads, have found out: */
+    /* Findings of its conversations, which run in several threads: */
     pthread_mutex_t lock;
     json_t *refused; /* object: names of members that the server does not take */
     json_t *told;    /* object: notes that were given */

@@ -216,7 +216,7 @@ static void begin_reading(struct reading *g)
     g->sent = clock_ns();
 }
 
-/* What a broken or lying stream is told as; 0: the reply is whole. */
+/* The error for a broken or lying stream; 0: the reply is whole. */
 static int check_reading(struct reading *g, struct err *e)
 {
     if (g->whole.len)

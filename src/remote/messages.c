@@ -145,7 +145,7 @@ static json_t *messages_request(const struct remote_turn *t)
 
 /* ---- the reply ------------------------------------------------------------------------------------- */
 
-/* What is in the cache counts apart from "input_tokens"; a later event may repeat the numbers. */
+/* Cached tokens are counted apart from "input_tokens"; a later event may repeat the numbers. */
 static void read_usage(struct remote_reply *r, const json_t *usage)
 {
     json_t *fresh = json_object_get(usage, "input_tokens"), *reply = json_object_get(usage, "output_tokens"),

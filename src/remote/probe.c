@@ -182,7 +182,7 @@ static int probe_speed(struct probe *p, struct err *e)
 
 #define UNLIKELY "brindle-41"
 
-/* What no model says by itself. */
+/* A schema whose only text no model writes by itself. */
 static json_t *schema_member(const char *way)
 {
     json_t *schema =

@@ -49,7 +49,7 @@ static int open_secrets(struct job *j, struct err *e)
     return 0;
 }
 
-/* What the program calls the element at this point, for rules about elements. */
+/* The program's own name of the element at this point, for rules about elements. */
 static bool name_at(void *arg, int x, int y, const char *title, char *name, size_t size)
 {
     struct job *j = arg;

@@ -38,7 +38,7 @@ static int by_code(const void *a, const void *b)
     return x->code - y->code;
 }
 
-/* What is bound stays in the list; the rest of it are the keycodes that are free now. */
+/* Bound keycodes stay in the list; the rest of it are the keycodes that are free now. */
 static void list_codes(struct screen *s)
 {
     uint8_t codes[MAX_SPARE];

@@ -64,7 +64,7 @@ static const char *error_code(int status, const char *message)
                                               : NULL;
 }
 
-/* Who asks, as text. */
+/* The client's address, as text. */
 static void peer_of(struct MHD_Connection *c, char out[64])
 {
     const union MHD_ConnectionInfo *info = MHD_get_connection_info(c, MHD_CONNECTION_INFO_CLIENT_ADDRESS);

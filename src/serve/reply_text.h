@@ -2,7 +2,7 @@
  *
  *   thought</think>content<TOOLCALL>[{"name": ..., "arguments": {...}}]</TOOLCALL>
  *
- * What may be the beginning of a mark or of a stop text is held back until it is known.
+ * Text that may begin a mark or a stop text is held back until that is known.
  */
 #ifndef HOLORUN_SERVE_REPLY_TEXT_H
 #define HOLORUN_SERVE_REPLY_TEXT_H
@@ -34,7 +34,7 @@ void reply_text_feed(struct reply_text *r, const char *text, size_t n);
 void reply_text_end(struct reply_text *r); /* nothing more comes */
 
 /* The calls as "tool_calls" of a message, each with an id that begins with `id`; NULL when there are none.
- * What looks like a call and is none becomes content. */
+ * Text that looks like a call and is none becomes content. */
 json_t *reply_text_calls(struct reply_text *r, const char *id);
 
 #endif

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <time.h>
 
-/* What the dialect says of the model's turns. */
+/* The model's turns, as the dialect describes them. */
 static int set_defaults(struct service *v, const struct service_options *o, struct err *e)
 {
     char *name = o->dialect ? xstrdup(o->dialect) : dialect_for_model(o->model.dir, e);

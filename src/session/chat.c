@@ -107,7 +107,7 @@ int chat_open_reply(struct session *s, bool think, struct err *e)
     return append_layout(s, &l, e);
 }
 
-/* What is missing after a reply whose last byte is `last`. */
+/* The text that is missing after a reply whose last byte is `last`. */
 static void layout_end(struct layout *l, const struct layout_marks *m, char last)
 {
     if (last != '\n')

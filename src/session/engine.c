@@ -135,7 +135,7 @@ int engine_check_tokenizer(const struct model_config *c, int vocab, const struct
 
 /* ---- opening ------------------------------------------------------------------------------------------- */
 
-/* What an option asks for that this family has not. */
+/* The option that asks for something this family does not have. */
 static int check_family(const struct engine *g, const struct engine_options *o, struct err *e)
 {
     if (g->config.family != FAMILY_QWEN35)

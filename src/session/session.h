@@ -89,7 +89,7 @@ struct state_memory {
 };
 struct state_memory engine_state_memory(const struct engine *g);
 
-/* What the scheduler has done so far; zeros when the engine is not shared. */
+/* Counts of what the scheduler has done so far; zeros when the engine is not shared. */
 struct scheduler_stats engine_scheduler_stats(const struct engine *g);
 
 /* ---- session ------------------------------------------------------------------------------

@@ -27,7 +27,7 @@ enum colour {
 };
 /* clang-format on */
 
-/* What was drawn and where, as far as the clip let it through; for tests of the layout. */
+/* A list of everything that was drawn and where, within the clip; for tests of the layout. */
 struct painted {
     struct box at;
     char what[96]; /* the text, or the name of a part */

@@ -25,7 +25,8 @@ enum scene_mode {
 };
 /* clang-format on */
 
-/* What the window shows: the step at hand, the list of breakpoints beside it, an earlier step, or help. */
+/* The contents of the window: the step at hand, the list of breakpoints beside it, an earlier step, or
+ * help. */
 enum scene_page { PAGE_STEP, PAGE_BREAKS, PAGE_PAST, PAGE_HELP };
 
 /* A place that can be clicked, as it was drawn last. */

@@ -18,7 +18,7 @@
 /* Whether a tokenizer has this family's marks of images. */
 bool qwen_is_family(const struct tokenizer *t);
 
-/* What stands around each turn. */
+/* The text around each turn. */
 struct layout_marks qwen_marks(void);
 
 /* The system turn alone, with the JSON of each tool. */

@@ -223,7 +223,7 @@ static void put_effect(FILE *f, const json_t *effect)
         page_pair(f, "effect", "the screen did not change");
 }
 
-/* What a person decided about a step. */
+/* A person's decision about a step. */
 static void describe_human(const json_t *human, char *out, size_t size)
 {
     static const char *const words[][2] = {

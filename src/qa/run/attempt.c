@@ -88,7 +88,7 @@ static void save_log(struct attempt_state *s, struct buf *log)
 
 /* ---- desk and program ---------------------------------------------------------------------------- */
 
-/* What `wait_until` says. */
+/* The outcome of `wait_until`. */
 static int wait_until(const struct attempt_state *s, struct err *e)
 {
     const struct test *t = s->test;

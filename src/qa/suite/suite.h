@@ -45,7 +45,7 @@ enum check_kind {
     CHECK_JUDGE,     /* ask: a model is asked in a session of its own; passes, frames */
 };
 const char *check_kind_name(enum check_kind k); /* "shell" */
-/* What an answer of it is worth: the agent's own words confirm nothing, a model may be wrong. */
+/* How much an answer of it proves: the agent's own words confirm nothing, a model may be wrong. */
 enum evidence { BY_CLAIM, BY_MODEL, BY_PROOF };
 enum evidence check_evidence(enum check_kind k);
 
