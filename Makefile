@@ -5,7 +5,7 @@
 # the binary.  ASAN=1 builds everything with AddressSanitizer and UBSan into a folder of its own.
 
 CC     ?= gcc
-PKGS   := x11 xau xcb xtst xext xfixes xdamage xrandr xi jansson libpcre2-8 spng libxxhash libmd yaml-0.1 sdl2 pangocairo glib-2.0 libcurl libmicrohttpd
+PKGS   := x11 x11-xcb xau xcb xtst xext xfixes xdamage xrandr xi jansson libpcre2-8 spng libxxhash libmd yaml-0.1 sdl2 pangocairo glib-2.0 libcurl libmicrohttpd
 B      := build/$(if $(ASAN),asan,release)
 WARN   := -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wwrite-strings -Wvla \
           -Wno-missing-field-initializers -Wno-unused-parameter # rows of tables leave out what is zero, callbacks what they need not

@@ -13,7 +13,8 @@
  *
  * It regularly sends itself an event (ping).  When that does not come back, the server hangs, and so does
  * the thread that sends events, inside some X call: both connections are shut down, and that call fails as
- * if the server had died. So this thread must not wait for the server's replies.
+ * if the server had died.  So this thread never waits for a reply of the server: it asks through xcb, and
+ * looks at each turn whether the answer has come.
  */
 #include "screen/guard.h"
 #include "screen/private.h"
@@ -23,6 +24,7 @@
 #include "base/pool.h"
 
 #include <X11/Xatom.h>
+#include <X11/Xlib-xcb.h>
 #include <X11/extensions/XInput2.h>
 #include <X11/extensions/XTest.h>
 #include <X11/keysym.h>
@@ -36,6 +38,7 @@
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
+#include <xcb/xcbext.h>
 
 enum {
     GESTURE_MS = 600,
@@ -65,6 +68,8 @@ struct watch {
     int64_t corner;         /* when a person's pointer came into the corner; 0: it is not there */
     _Atomic int64_t person; /* clock_ns() of a person's last event; 0: none since screen_wait_for_person() */
     _Atomic(const char *) what;
+    unsigned keymap_asked, pointer_asked; /* sequence numbers of questions; 0: none is open */
+    bool moved;                           /* by a person, since the pointer was asked for */
     atomic_int seen; /* our own key events that came back */
     struct stopfile *files;
     pthread_t thread;
@@ -132,14 +137,73 @@ static void on_key(struct watch *w, const XIRawEvent *raw)
     person_did(w, "keyboard");
 }
 
-static bool in_corner(struct watch *w)
+/* ---- questions whose answers are not waited for ---------------------------------------------- */
+
+static void ask_keymap(struct watch *w)
 {
-    Window root, child;
-    int x = CORNER_PX, y = CORNER_PX, wx, wy;
-    unsigned mask;
-    return XQueryPointer(w->dpy, DefaultRootWindow(w->dpy), &root, &child, &x, &y, &wx, &wy, &mask) &&
-           x < CORNER_PX && y < CORNER_PX;
+    xcb_connection_t *x = XGetXCBConnection(w->dpy);
+    int least, most;
+    XDisplayKeycodes(w->dpy, &least, &most);
+    if (w->keymap_asked)
+        xcb_discard_reply(x, w->keymap_asked);
+    w->keymap_asked =
+        xcb_get_keyboard_mapping_unchecked(x, (uint8_t)least, (uint8_t)(most - least + 1)).sequence;
+    xcb_flush(x);
 }
+
+static void ask_pointer(struct watch *w)
+{
+    xcb_connection_t *x = XGetXCBConnection(w->dpy);
+    w->moved = false;
+    w->pointer_asked = xcb_query_pointer_unchecked(x, (xcb_window_t)DefaultRootWindow(w->dpy)).sequence;
+    xcb_flush(x);
+}
+
+/* The keycode that has Escape in its first column, else in any. */
+static void note_keymap(struct watch *w, const xcb_get_keyboard_mapping_reply_t *r)
+{
+    const xcb_keysym_t *keysyms = xcb_get_keyboard_mapping_keysyms(r);
+    int per = r->keysyms_per_keycode, n = xcb_get_keyboard_mapping_keysyms_length(r), found = 0, least, most;
+    XDisplayKeycodes(w->dpy, &least, &most);
+    for (int column = 0; column < per && !found; column++)
+        for (int i = column; i < n && !found; i += per)
+            found = keysyms[i] == XK_Escape ? least + i / per : 0;
+    w->escape = found;
+}
+
+static void note_pointer(struct watch *w, const xcb_query_pointer_reply_t *r)
+{
+    if (!r->same_screen || r->root_x >= CORNER_PX || r->root_y >= CORNER_PX)
+        w->corner = 0;
+    else if (!w->corner)
+        w->corner = clock_ns();
+    if (w->moved)
+        ask_pointer(w);
+}
+
+/* The answer to *asked, if it has come; the caller frees it. */
+static void *take_answer(const struct watch *w, unsigned *asked)
+{
+    void *reply = NULL;
+    xcb_generic_error_t *error = NULL;
+    if (*asked && xcb_poll_for_reply(XGetXCBConnection(w->dpy), *asked, &reply, &error))
+        *asked = 0;
+    free(error);
+    return reply;
+}
+
+static void read_answers(struct watch *w)
+{
+    void *keymap = take_answer(w, &w->keymap_asked), *pointer = take_answer(w, &w->pointer_asked);
+    if (keymap)
+        note_keymap(w, keymap);
+    if (pointer)
+        note_pointer(w, pointer);
+    free(keymap);
+    free(pointer);
+}
+
+/* ---- more events ------------------------------------------------------------------------------ */
 
 static void on_pointer(struct watch *w, const XIRawEvent *raw)
 {
@@ -152,10 +216,9 @@ static void on_pointer(struct watch *w, const XIRawEvent *raw)
         return;
     }
     person_did(w, "pointer");
-    if (!w->screen->options.corner_stop || !in_corner(w))
-        w->corner = 0;
-    else if (!w->corner)
-        w->corner = clock_ns();
+    w->moved = true;
+    if (w->screen->options.corner_stop && !w->pointer_asked)
+        ask_pointer(w);
 }
 
 static void read_events(struct watch *w)
@@ -163,10 +226,8 @@ static void read_events(struct watch *w)
     while (!w->lost && XPending(w->dpy)) {
         XEvent ev;
         XNextEvent(w->dpy, &ev);
-        if (ev.type == w->xkb_event) { /* another keyboard map; the server withholds MappingNotify */
-            XkbRefreshKeyboardMapping(&((XkbEvent *)&ev)->map);
-            w->escape = XKeysymToKeycode(w->dpy, XK_Escape);
-        }
+        if (ev.type == w->xkb_event) /* another keyboard map; the server withholds MappingNotify */
+            ask_keymap(w);
         if (ev.type == ClientMessage && ev.xclient.window == w->window) {
             w->ping_sent = false;
             w->ping = clock_ns();
@@ -241,6 +302,8 @@ static void *watch_thread(void *arg)
         wait_for_event(w);
         if (!w->lost)
             read_events(w);
+        if (!w->lost)
+            read_answers(w);
         if (w->corner && clock_ms_since(w->corner) >= CORNER_MS)
             stop_set(stop, STOP_CORNER);
         bool stopped = stop_reason(stop) != 0;

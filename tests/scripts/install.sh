@@ -7,7 +7,7 @@
 # prints what to install and stops with exit code 3.
 set -euo pipefail
 
-build="gcc make pkg-config libc6-dev libx11-dev libxau-dev libxcb1-dev libxtst-dev libxext-dev libxfixes-dev libxdamage-dev libxrandr-dev
+build="gcc make pkg-config libc6-dev libx11-dev libx11-xcb-dev libxau-dev libxcb1-dev libxtst-dev libxext-dev libxfixes-dev libxdamage-dev libxrandr-dev
        libxi-dev libxdo-dev libjansson-dev libpcre2-dev libspng-dev libxxhash-dev libmd-dev libyaml-dev
        libsdl2-dev libpango1.0-dev libcurl4-openssl-dev libmicrohttpd-dev"
 demo="xvfb openbox chromium chromium-sandbox fonts-dejavu-core x11-utils xauth"
