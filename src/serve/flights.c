@@ -99,6 +99,16 @@ void flights_remove(struct flights *f, struct flight *x)
     pthread_mutex_unlock(&f->lock);
 }
 
+void flights_move(struct flights *f, struct flight *from, struct flight *to)
+{
+    pthread_mutex_lock(&f->lock);
+    *to = *from;
+    *(to->prev ? &to->prev->next : &f->first) = to;
+    if (to->next)
+        to->next->prev = to;
+    pthread_mutex_unlock(&f->lock);
+}
+
 void flights_close(struct flights *f)
 {
     pthread_mutex_lock(&f->lock);

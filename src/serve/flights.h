@@ -23,6 +23,8 @@ void flights_free(struct flights *f); /* after the last one */
 /* false: there are as many as there may be, or it is closed. */
 bool flights_add(struct flights *f, struct flight *x, struct completion *c, int fd);
 void flights_remove(struct flights *f, struct flight *x);
+/* Another owner takes a request over; it counts all the while, also when no more are added. */
+void flights_move(struct flights *f, struct flight *from, struct flight *to);
 
 void flights_close(struct flights *f); /* no more are added */
 bool flights_closed(struct flights *f);

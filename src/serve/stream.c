@@ -134,12 +134,7 @@ static struct stream *stream_new(struct server *v, struct MHD_Connection *c, str
     s->server = v;
     s->connection = c;
     s->c = of;
-    int fd = flight->fd;
-    flights_remove(v->flights, flight);
-    if (!flights_add(v->flights, &s->flight, of, fd)) {
-        free(s);
-        return NULL;
-    }
+    flights_move(v->flights, flight, &s->flight);
     pthread_mutex_init(&s->lock, NULL);
     pthread_cond_init(&s->more, NULL);
     buf_init(&s->out, MAX_EVENTS);
@@ -151,10 +146,6 @@ enum MHD_Result stream_start(struct server *v, struct MHD_Connection *c, struct 
                              struct flight *flight)
 {
     struct stream *s = stream_new(v, c, of, flight);
-    if (!s) {
-        completion_free(of);
-        return reply_refuse(v, c, 503, "the server is ending");
-    }
     reply_events_begin(&s->events);
     if (pthread_create(&s->thread, NULL, generate_stream, s))
         die(ERR_ENV, "cannot start a thread");
