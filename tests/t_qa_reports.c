@@ -1,5 +1,6 @@
 /* t_qa_reports.c - reports of a suite are valid, whatever programs and models write. */
 #include "base/file.h"
+#include "qa/report/merge.h"
 #include "qa/report/report.h"
 #include "qa/report/summary.h"
 #include "qa/suite/private.h"
@@ -332,6 +333,32 @@ static void t_earlier(void **state)
     fixture_free(m);
 }
 
+/* ---- files of others ----------------------------------------------------------------------------- */
+
+static void t_damaged(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {
+        "", "[]", "{}", "{\"tests\": 3}", "{\"tests\": [{}]}", "{\"tests\": [{\"id\": \"\"}]}"};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        struct results_file f;
+        struct err e = ERR_INIT;
+        assert_int_equal(results_file_parse(texts[i], strlen(texts[i]), "r/results.json", &f, &e), -1);
+        assert_int_equal(e.kind, ERR_USAGE);
+        assert_non_null(strstr(e.text, "r/results.json"));
+        results_file_free(&f);
+    }
+    /* a file that says little is read, and never green */
+    static const char little[] = "{\"tests\": [{\"id\": \"a\", \"outcome\": \"wonderful\"}]}";
+    struct results_file f;
+    struct merged m = {0};
+    assert_int_equal(results_file_parse(little, strlen(little), "results.json", &f, NULL), 0);
+    merge(&f, 1, &m);
+    assert_int_equal(results_exit_code(&m.results), ERR_ENV);
+    merged_free(&m);
+    results_file_free(&f);
+}
+
 static const struct CMUnitTest tests[] = {
     CLAIM("outcomes and durations of an earlier run are read from its results.json", t_earlier),
     CLAIM("each outcome has a reason in words and one for machines", t_why),
@@ -343,6 +370,8 @@ static const struct CMUnitTest tests[] = {
     CLAIM("JSON has all keys in a fixed order", t_json),
     CLAIM("TAP has as many tests as its plan, whatever their texts contain", t_tap_anything),
     CLAIM("texts are cleaned of control sequences and cut between characters", t_words),
+    CLAIM("damaged results of a shard are refused by name, and results that say little are never green",
+          t_damaged),
 };
 
 int main(int argc, char **argv)

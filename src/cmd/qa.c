@@ -7,15 +7,16 @@
 #include "cmd/commands.h"
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "capacity/memory.h"
 #include "cli/version.h"
+#include "qa/report/read.h"
 #include "qa/report/report.h"
 #include "qa/report/summary.h"
 #include "qa/run/workers.h"
 #include "remote/llm_remote.h"
 #include "run/running.h"
 
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,7 +32,7 @@ struct qa_settings {
     int jobs, retries, attempts;
     double max_time;
     int undecided;
-    bool list, check, fail_fast, update_golden, accept_claims;
+    bool list, check, fail_fast, update_golden, accept_claims, resume_shard;
 };
 
 #define AT(member)  offsetof(struct qa_settings, member)
@@ -44,10 +45,15 @@ static const struct option_spec options[] = {
     {"only", 0, OPTION_LIST, AT(only), "ID|tag:NAME", 0, 512, NULL,
      "only tests with this id, in which * and ? match anything, or this tag; may be given several times",
      NULL},
-    {"shard", 0, OPTION_TEXT, AT(shard), "I/N", 0, 32, NULL,
-     "only the I-th of N shards; a test's id decides its shard", NULL},
+    {"shard", 0, OPTION_TEXT, AT(shard), "I/N|auto", 0, 32, NULL,
+     "only the I-th of N shards; a test's id decides its shard; auto, or auto/N: as the variables of Slurm, "
+     "Kubernetes, GitLab, Buildkite, CircleCI or Azure say; see merge",
+     NULL},
     {"shard-times", 0, OPTION_TEXT, AT(shard_times), "FILE", 0, 4096, NULL,
      "with --shard: shards of equal duration, by the times in results.json of an earlier run", NULL},
+    {"resume-shard", 0, OPTION_FLAG, AT(resume_shard),
+     .help = "go on where the results in --out end, for a job that is started again: tests that passed or "
+             "failed there keep their results"},
     {"rerun-failed", 0, OPTION_TEXT, AT(rerun_failed), "FILE", 0, 4096, NULL,
      "only tests that did not pass in an earlier run: its results.json", NULL},
     {"list", 0, OPTION_FLAG, AT(list), .help = "list the tests that would run, and run none"},
@@ -122,6 +128,7 @@ struct qa {
     struct suite_run run;
     struct results results;
     struct reports reports;
+    struct results_file earlier; /* of --resume-shard */
     struct progress *progress;
     struct running_own *running; /* its entry among the running ones, for `holorun stop`; or NULL */
     struct dialect *dialect;     /* of the judge */
@@ -135,7 +142,13 @@ static int select_tests(struct qa *q, struct err *e)
                                               .shard = s->shard,
                                               .shard_times = s->shard_times,
                                               .rerun_failed = s->rerun_failed};
-    return suite_select(q->suite, &selection, e) < 0 ? -1 : 0;
+    if (suite_select(q->suite, &selection, e) < 0)
+        return -1;
+    const struct shard *shard = &q->suite->shard;
+    if (shard->from && !s->run.quiet)
+        fprintf(stderr, "%-12s %d of %d, by the variables of %s\n", "shard", shard->which, shard->of,
+                shard->from);
+    return 0;
 }
 
 /* Whether a test is played by a model, not by a recording. */
@@ -218,6 +231,15 @@ static void describe(struct qa *q)
     clock_iso(r->started);
 }
 
+/* --resume-shard.  Returns how many tests are left. */
+static int resume(struct qa *q, struct err *e)
+{
+    int kept = q->earlier.json ? results_resume(&q->results, &q->earlier, e) : 0;
+    if (kept > 0 && !q->s.run.quiet)
+        fprintf(stderr, "%-12s %d of %d tests have their results\n", "resumed", kept, q->results.n);
+    return kept < 0 ? -1 : q->results.n - kept;
+}
+
 static void save_progress(void *arg, const struct results *r)
 {
     reports_save_progress(arg, r);
@@ -287,6 +309,7 @@ static void finish(struct qa *q)
     struct rusage used;
     getrusage(RUSAGE_SELF, &used);
     q->results.memory_peak = (size_t)used.ru_maxrss << 10;
+    q->results.complete = !q->results.stopped;
     if (q->model.engine)
         q->results.memory_state = engine_state_memory(q->model.engine).peak;
     reports_save(&q->reports, &q->results);
@@ -304,65 +327,16 @@ static struct report_paths copies_of(const struct qa_settings *s)
                                   [REPORT_HTML] = s->html}};
 }
 
-struct mistake {
-    const char *text;
-    int line, order;
-};
-
-/* The line in the suite; those of other files come last. */
-static int line_of(const char *text, const char *path)
-{
-    size_t n = strlen(path);
-    int line = !strncmp(text, path, n) && text[n] == ':' ? atoi(text + n + 1) : 0;
-    return line > 0 ? line : INT_MAX;
-}
-
-static int by_line(const void *a, const void *b)
-{
-    const struct mistake *x = a, *y = b;
-    return x->line != y->line ? (x->line > y->line) - (x->line < y->line) : x->order - y->order;
-}
-
-static void print_mistakes(const struct qa *q, const char *path, const struct mistake *list, int n)
-{
-    int tests = q->suite ? q->suite->n : 0;
-    json_t *texts = json_array();
-    for (int i = 0; i < n; i++) {
-        json_array_append_new(texts, json_string_nocheck(list[i].text));
-        if (!q->s.run.json)
-            fprintf(stderr, "%s\n", list[i].text);
-    }
-    if (q->s.run.json) {
-        printf("{\"tests\": %d, \"mistakes\": ", tests);
-        json_dumpf(texts, stdout, 0);
-        puts("}");
-    } else {
-        fprintf(n ? stderr : stdout, "%s: %d test%s, %d mistake%s\n", path, tests, tests == 1 ? "" : "s", n,
-                n == 1 ? "" : "s");
-    }
-    json_decref(texts);
-}
-
 /* --check: all mistakes at once.  Returns the exit code. */
 static int check_suite(struct qa *q, const char *path)
 {
-    json_t *faults = json_object(), *unused;
+    json_t *faults = json_object();
     struct err e = ERR_INIT;
-    const char *text;
-    int n = 0;
     if ((q->suite = suite_check(path, faults)) && select_tests(q, &e) < 0)
         json_object_set_new_nocheck(faults, e.text, json_null());
     if (q->suite)
         preflight(q->suite, &q->s.run, q->s.update_golden, faults);
-    struct mistake *list = xcalloc(json_object_size(faults) + 1, sizeof *list);
-    json_object_foreach(faults, text, unused)
-    {
-        list[n] = (struct mistake){text, line_of(text, strcmp(path, "-") ? path : "stdin"), n};
-        n++;
-    }
-    qsort(list, (size_t)n, sizeof *list, by_line);
-    print_mistakes(q, path, list, n);
-    free(list);
+    int n = suite_print_mistakes(faults, path, q->suite, q->s.run.json);
     json_decref(faults);
     return n ? ERR_USAGE : 0;
 }
@@ -391,6 +365,9 @@ static int work(struct qa *q, struct err *e)
         reports_open(&q->reports, s->out, &copies, e))
         return -1;
     describe(q);
+    int left = resume(q, e);
+    if (left < 0)
+        return -1;
     reports_save_progress(&q->reports, &q->results);
     if (desks_begin(e))
         return abort_suite(q, e);
@@ -413,7 +390,7 @@ static int work(struct qa *q, struct err *e)
         warn("holorun stop will not find this suite: %s", unlisted.text);
     suite_warn(q->suite);
     warn_of_screen_sizes(q);
-    q->progress = progress_begin(q->results.n, s->jobs, s->run.quiet);
+    q->progress = progress_begin(left, s->jobs, s->run.quiet);
     if (run_tests(q, e))
         return abort_suite(q, e);
     finish(q);
@@ -425,6 +402,7 @@ static void close_all(struct qa *q)
     running_leave(q->running);
     progress_free(q->progress);
     results_free(&q->results);
+    results_file_free(&q->earlier);
     if (q->dialect)
         dialect_free(q->dialect);
     job_model_close(&q->model);
@@ -447,8 +425,21 @@ static void copy_arguments(struct suite_run *c, int argc, char **argv)
         c->argv[i] = xstrdup(argv[i]);
 }
 
+/* The results of a job that was cut off; none yet is fine, so that the first start takes the same option. */
+static int read_earlier(struct qa *q, struct err *e)
+{
+    if (!q->s.out)
+        return err_set(e, ERR_USAGE, "--resume-shard needs the folder of the results: --out");
+    char *path = xasprintf("%s/results.json", q->s.out);
+    int rc = file_exists(path) ? results_file_read(path, &q->earlier, e) : 0;
+    free(path);
+    return rc;
+}
+
 int cmd_qa(int argc, char **argv)
 {
+    if (argc > 1 && !strcmp(argv[1], "merge"))
+        return cmd_merge(argc - 1, argv + 1);
     struct err e = ERR_INIT;
     struct qa q = {.run = {.build = version_build()}};
     copy_arguments(&q.run, argc, argv);
@@ -461,6 +452,8 @@ int cmd_qa(int argc, char **argv)
     if (n < 0)
         return options_refuse(&qa_command, &e);
     const struct report_paths copies = copies_of(&q.s);
+    if (q.s.resume_shard && read_earlier(&q, &e))
+        return options_refuse(&qa_command, &e);
     if (!q.s.list && !q.s.check)
         reports_discard(q.s.out, &copies);
     if (q.s.check) {

@@ -70,7 +70,7 @@ struct watch {
     _Atomic(const char *) what;
     unsigned keymap_asked, pointer_asked; /* sequence numbers of questions; 0: none is open */
     bool moved;                           /* by a person, since the pointer was asked for */
-    atomic_int seen; /* our own key events that came back */
+    atomic_int seen;                      /* our own key events that came back */
     struct stopfile *files;
     pthread_t thread;
     int socket; /* dup of the connection's, valid while the thread closes that */

@@ -43,6 +43,7 @@ static void put_check(struct buf *b, const struct check_result *c)
     int n = 0;
     buf_printf(b, "{\"kind\": \"%s\"", check_kind_name(c->check->kind));
     put_text(b, "name", c->check->name);
+    put_text(b, "text", c->check->text);
     buf_printf(b, ", \"line\": %d, \"answer\": \"%s\", \"by_model\": %s", c->check->line,
                summary_answer(c->answer), check_evidence(c->check->kind) == BY_MODEL ? "true" : "false");
     if (c->check->reading)
@@ -66,8 +67,9 @@ static void put_attempt(struct buf *b, const struct attempt *a)
     put_text(b, "run", a->run_dir);
     put_text(b, "log", a->log);
     put_text(b, "picture", a->picture);
-    buf_printf(b, ", \"steps\": %d, \"seconds\": %.3f, \"start_seconds\": %.3f, \"checks\": [", a->steps,
-               a->seconds, a->start_seconds);
+    buf_printf(b,
+               ", \"crashed\": %s, \"steps\": %d, \"seconds\": %.3f, \"start_seconds\": %.3f, \"checks\": [",
+               a->crashed ? "true" : "false", a->steps, a->seconds, a->start_seconds);
     for (int i = 0; i < a->n_checks; i++) {
         buf_puts(b, i ? ", " : "");
         put_check(b, &a->checks[i]);
@@ -88,9 +90,12 @@ static void put_test(struct buf *b, const struct results *all, const struct resu
     put_text(b, "why", why);
     buf_printf(b, ", \"flaky\": \"%s\"", (unsigned)r->flaky <= FLAKY_UNKNOWN ? flaky[r->flaky] : "unknown");
     put_text(b, "flaky_where", r->flaky_where);
-    buf_printf(b, ", \"judged\": %s, \"line\": %d", r->judged ? "true" : "false", t->line);
+    buf_printf(b, ", \"judged\": %s, \"line\": %d, \"index\": %td", r->judged ? "true" : "false", t->line,
+               t - all->suite->tests);
     put_text(b, "task", t->task);
     put_text(b, "spec", t->spec);
+    put_text(b, "display", t->display);
+    put_text(b, "program", t->start);
     put_list(b, "tags", t->tags);
     buf_printf(b, ", \"seed\": %llu, \"expect_fail\": %s, \"expect\": \"%s\"", (unsigned long long)t->seed,
                t->expect_fail ? "true" : "false", t->expect_infeasible ? "infeasible" : "done");
@@ -104,6 +109,22 @@ static void put_test(struct buf *b, const struct results *all, const struct resu
     free(why), free(kind);
 }
 
+/* What a merge of several results has to know (merge.c). */
+static void put_suite(struct buf *b, const struct results *r)
+{
+    static const char *const undecided[] = {"error", "failure", "skipped"};
+    const struct suite *s = r->suite;
+    buf_printf(b, ", \"suite_hash\": \"%016llx\", \"suite_tests\": %d, \"flaky_max\": %d, \"shard\": ",
+               (unsigned long long)r->suite_hash, s->n, s->flaky_max);
+    if (s->shard.of)
+        buf_printf(b, "{\"index\": %d, \"of\": %d}", s->shard.which, s->shard.of);
+    else
+        buf_puts(b, "null");
+    buf_printf(b, ", \"undecided\": \"%s\", \"accept_claims\": %s, \"time_over\": %s, \"complete\": %s",
+               undecided[r->undecided], r->accept_claims ? "true" : "false", r->time_over ? "true" : "false",
+               r->complete ? "true" : "false");
+}
+
 static void put_head(struct buf *b, const struct results *r)
 {
     buf_printf(b, "{\"schema\": \"holorun-qa\", \"schema_version\": %d", SCHEMA_VERSION);
@@ -111,6 +132,7 @@ static void put_head(struct buf *b, const struct results *r)
     put_text(b, "suite", r->suite->name);
     put_text(b, "path", r->suite->path);
     put_text(b, "started", r->started);
+    put_suite(b, r);
     buf_printf(b, ", \"seconds\": %.3f, \"jobs\": %d", r->seconds, r->jobs);
     put_text(b, "model", r->model);
     put_text(b, "dialect", r->dialect);

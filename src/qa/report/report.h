@@ -2,7 +2,7 @@
  *
  *   JUnit XML    for Jenkins, GitLab and whatever else reads it
  *   TAP 13       for prove and other harnesses
- *   JSON         everything, for programs; --rerun-failed and --shard-times read it
+ *   JSON         everything, for programs; --rerun-failed, --shard-times, --resume-shard and merge read it
  *   HTML         one page that opens from disk
  *   Markdown     appended to the summary of a GitHub job
  *

@@ -121,6 +121,7 @@ enum outcome result_outcome(const struct test *t, const struct attempt *a, bool 
 void results_begin(struct results *r, const struct suite *s)
 {
     r->suite = s;
+    r->suite_hash = suite_hash(s);
     r->n = 0;
     r->results = xcalloc((unsigned long)s->n + 1, sizeof *r->results);
     for (int i = 0; i < s->n; i++)
@@ -176,6 +177,8 @@ const char *ci_name(enum ci c)
 enum ci results_ci(const struct results *r, const struct result *x)
 {
     static const enum ci undecided[] = {CI_ERROR, CI_FAILURE, CI_SKIPPED};
+    if (x->lacking)
+        return CI_ERROR;
     if (x->outcome == OUTCOME_PASSED)
         return CI_PASSED;
     if (x->outcome == OUTCOME_FAILED)

@@ -79,6 +79,7 @@ struct result {
     const char *reason;   /* why it was not run, borrowed; NULL while it may still run */
     bool excused;         /* skipped by --fail-fast: another test has made the suite red */
     bool judged;          /* passed, by models alone */
+    bool lacking;         /* no test, but a part of the suite without results (merge.h): an error to CI */
     struct attempt *attempts;
     int n;
     int worker;            /* from 0 */
@@ -93,11 +94,13 @@ struct results { /* of the selected tests of a suite, in their order */
     bool accept_claims;    /* claimed tests are skipped to CI */
     bool time_over;        /* --max-time: some were skipped */
     bool stopped;          /* by a person: some were skipped */
+    bool complete;         /* the run has come to its end; else it was cut off while this was written */
     enum err_kind aborted; /* why no test could run, which is the exit code then: results_abort() */
     char *abort_reason;
     char started[28]; /* UTC, "2026-11-21T05:45:00Z" */
     double seconds;
-    const char *dir; /* of reports and runs; 0700 */
+    uint64_t suite_hash; /* suite_hash() */
+    const char *dir;     /* of reports and runs; 0700 */
     const char *model, *dialect, *version, *host;
     size_t memory_weights, memory_state,
         memory_peak; /* bytes: weights, peak of session states, peak of the process */

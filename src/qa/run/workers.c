@@ -41,6 +41,8 @@ static struct result *next_test(struct queue *q)
 {
     struct result *out = NULL;
     pthread_mutex_lock(&q->lock);
+    while (q->next < q->r->n && q->r->results[q->next].n) /* of a run that this one goes on with */
+        q->next++;
     if (q->o->seconds > 0 && since_start(q) >= q->o->seconds && q->next < q->r->n) {
         q->stopped = "--max-time is over";
         q->r->time_over = true;

@@ -1,10 +1,12 @@
-/* print.c - lists the tests of a suite, and warns of weak ones. */
+/* print.c - lists the tests of a suite and its mistakes, and warns of weak tests. */
 #include "qa/suite/private.h"
 
 #include "base/bar.h"
 #include "base/utf8.h"
 
 #include <jansson.h>
+#include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { WARNINGS = 20, WIDE = 40, LINE = 100 };
@@ -100,4 +102,61 @@ void suite_print(FILE *f, const struct suite *s, bool json)
         fprintf(f, "%*s%s", left > 2 ? left : tags ? 2 : 0, "", color && tags ? "\033[0m" : "");
         put_task(f, t);
     }
+}
+
+/* ---- mistakes ------------------------------------------------------------------------------------ */
+
+struct mistake {
+    const char *text;
+    int line, order;
+};
+
+/* The line in the suite; those of other files come last. */
+static int line_of(const char *text, const char *path)
+{
+    size_t n = strlen(path);
+    int line = !strncmp(text, path, n) && text[n] == ':' ? atoi(text + n + 1) : 0;
+    return line > 0 ? line : INT_MAX;
+}
+
+static int by_line(const void *a, const void *b)
+{
+    const struct mistake *x = a, *y = b;
+    return x->line != y->line ? (x->line > y->line) - (x->line < y->line) : x->order - y->order;
+}
+
+static void print_list(const struct mistake *list, int n, const char *path, int tests, bool json)
+{
+    json_t *texts = json_array();
+    for (int i = 0; i < n; i++) {
+        json_array_append_new(texts, json_string_nocheck(list[i].text));
+        if (!json)
+            fprintf(stderr, "%s\n", list[i].text);
+    }
+    if (json) {
+        printf("{\"tests\": %d, \"mistakes\": ", tests);
+        json_dumpf(texts, stdout, 0);
+        puts("}");
+    } else {
+        fprintf(n ? stderr : stdout, "%s: %d test%s, %d mistake%s\n", path, tests, tests == 1 ? "" : "s", n,
+                n == 1 ? "" : "s");
+    }
+    json_decref(texts);
+}
+
+int suite_print_mistakes(json_t *faults, const char *path, const struct suite *s, bool json)
+{
+    struct mistake *list = xcalloc(json_object_size(faults) + 1, sizeof *list);
+    const char *text;
+    json_t *unused;
+    int n = 0;
+    json_object_foreach(faults, text, unused)
+    {
+        list[n] = (struct mistake){text, line_of(text, strcmp(path, "-") ? path : "stdin"), n};
+        n++;
+    }
+    qsort(list, (size_t)n, sizeof *list, by_line);
+    print_list(list, n, path, s ? s->n : 0, json);
+    free(list);
+    return n;
 }

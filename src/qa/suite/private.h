@@ -8,7 +8,7 @@
  *   matrix.c      the axes of a matrix and their combinations
  *   spec.c        a test as a Markdown file
  *   arena.c       memory of all texts
- *   select.c, earlier.c, print.c, help.c   the rest of suite.h
+ *   select.c, shard.c, earlier.c, print.c, help.c   the rest of suite.h
  *
  * A test is read anew for each combination of its matrix, since any value may contain variables.  The
  * suite's own keys are first read once without a test (`draft`), so that they are checked even if every
@@ -181,6 +181,12 @@ struct spec {                           /* texts belong to the suite */
 /* With the reader's variables; errors name file and line of the spec. */
 int spec_read(struct suite_reader *r, const char *path, struct spec *p);
 int spec_parse(struct suite_reader *r, const char *text, size_t len, const char *path, struct spec *p);
+
+/* ---- shard.c ------------------------------------------------------------------------------------- */
+
+/* "2/5"; "auto" and "auto/5" ask the environment of a scheduler. */
+int shard_find(const char *text, struct shard *out, struct err *e);
+int select_by_shard(struct suite *s, const struct suite_selection *c, struct err *e);
 
 /* ---- earlier.c: the outcomes and durations of an earlier run --------------------------------------
  *

@@ -1,13 +1,9 @@
-/* select.c - which tests of a suite run: by id or tag, by the outcomes of an earlier run, by shard.
- *
- * Shards run without knowing of each other.  Each test is in exactly one because its shard follows from its
- * id alone, or from the durations in the same results.json.
+/* select.c - which tests of a suite run: by id or tag, by the outcomes of an earlier run, by shard (shard.c).
  */
 #include "qa/suite/private.h"
 
 #include "base/buf.h"
 
-#include <ctype.h>
 #include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -84,82 +80,11 @@ static int by_failure(struct suite *s, const char *path, struct err *e)
     return rc;
 }
 
-/* ---- by shard ------------------------------------------------------------------------------------ */
-
-static uint64_t fnv1a(const char *s)
-{
-    uint64_t h = 0xcbf29ce484222325u;
-    for (; *s; s++)
-        h = (h ^ (unsigned char)*s) * 0x100000001b3u;
-    return h;
-}
-
-struct timed {
-    struct test *t;
-    double seconds;
-};
-
-static int longest_first(const void *a, const void *b)
-{
-    const struct timed *x = a, *y = b;
-    if (x->seconds < y->seconds || x->seconds > y->seconds)
-        return x->seconds < y->seconds ? 1 : -1;
-    return (x->t > y->t) - (x->t < y->t); /* file order */
-}
-
-/* Distributes all tests of the suite, so that a shard does not depend on other conditions.  A test without
- * a duration counts as the average. */
-static int by_time(struct suite *s, const char *path, int which, int of, struct err *e)
-{
-    struct earlier p;
-    if (earlier_read(path, &p, e)) {
-        earlier_free(&p);
-        return -1;
-    }
-    struct timed *tests = xcalloc((unsigned long)s->n + 1, sizeof *tests);
-    double sum = 0, *load = xcalloc((unsigned long)of, sizeof *load);
-    int known = 0;
-    for (int i = 0; i < s->n; i++) {
-        tests[i] = (struct timed){&s->tests[i], earlier_find(&p, s->name, s->tests[i].id).seconds};
-        known += tests[i].seconds >= 0;
-        sum += tests[i].seconds >= 0 ? tests[i].seconds : 0;
-    }
-    for (int i = 0; i < s->n; i++)
-        if (tests[i].seconds < 0)
-            tests[i].seconds = known ? sum / known : 1;
-    qsort(tests, (size_t)s->n, sizeof *tests, longest_first);
-    for (int i = 0; i < s->n; i++) {
-        int least = 0;
-        for (int k = 1; k < of; k++)
-            if (load[k] < load[least])
-                least = k;
-        load[least] += tests[i].seconds;
-        tests[i].t->selected &= least == which;
-    }
-    free(load);
-    free(tests);
-    earlier_free(&p);
-    return 0;
-}
-
-static int by_shard(struct suite *s, const struct suite_selection *c, struct err *e)
-{
-    int which = 0, of = 0, end = 0;
-    if (!isdigit((unsigned char)*c->shard) || sscanf(c->shard, "%5d/%5d%n", &which, &of, &end) != 2 ||
-        c->shard[end] || which < 1 || which > of)
-        return err_set(e, ERR_USAGE, "expected a shard as 2/5 (the second of five), not '%.40s'", c->shard);
-    if (c->shard_times)
-        return by_time(s, c->shard_times, which - 1, of, e);
-    for (int i = 0; i < s->n; i++)
-        s->tests[i].selected &= fnv1a(s->tests[i].id) % (uint64_t)of == (uint64_t)which - 1;
-    return 0;
-}
-
 int suite_select(struct suite *s, const struct suite_selection *c, struct err *e)
 {
     int n = 0;
     if ((c->only && *c->only && by_name(s, c->only, e)) ||
-        (c->rerun_failed && by_failure(s, c->rerun_failed, e)) || (c->shard && by_shard(s, c, e)))
+        (c->rerun_failed && by_failure(s, c->rerun_failed, e)) || (c->shard && select_by_shard(s, c, e)))
         return -1;
     for (int i = 0; i < s->n; i++)
         n += s->tests[i].selected;

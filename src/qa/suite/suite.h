@@ -97,12 +97,18 @@ struct test {
 /* Whether it runs on a private desktop; else on an existing display. */
 bool test_owns_desktop(const struct test *t);
 
+struct shard {
+    int which, of;    /* from 1; of 0: the whole suite */
+    const char *from; /* the scheduler that said it; NULL: the command line */
+};
+
 struct suite {
     const char *name, *path, *dir; /* dir: folder of the file, in which commands run */
     const char *const *setup, *const *teardown, *const *env; /* once, without a display */
     int flaky_max; /* more flaky tests than this: exit code 5; SUITE_MAX_TESTS: no limit */
     struct test *tests;
     int n;
+    struct shard shard;  /* by suite_select() */
     struct arena *arena; /* owns all texts */
 };
 
@@ -118,7 +124,9 @@ void suite_free(struct suite *s); /* NULL is fine */
 /* Which tests run: those that meet all conditions. */
 struct suite_selection {
     const char *const *only; /* ids (with * and ?) or "tag:NAME", ended by NULL: any of them; NULL: all */
-    const char *shard;       /* "2/5", from 1: FNV-1a (64 bits) of the id modulo 5 is 1 */
+    /* "2/5", from 1: FNV-1a (64 bits) of the id modulo 5 is 1; "auto", "auto/5": as a scheduler's variables
+     * say (shard.c). */
+    const char *shard;
     /* results.json of an earlier run: shards of equal duration instead, each test, longest first, going
      * into the shard with the least time; NULL: by hash. */
     const char *shard_times;
@@ -127,11 +135,17 @@ struct suite_selection {
 /* Returns how many are selected, perhaps 0; -1: an invalid selection. */
 int suite_select(struct suite *s, const struct suite_selection *c, struct err *e);
 
+/* Of names, tasks and checks of all tests: results of two runs belong together when it is the same. */
+uint64_t suite_hash(const struct suite *s);
+
 /* Warns on stderr of tests that only a model or the agent itself decides. */
 void suite_warn(const struct suite *s);
 
 /* Lists the selected tests: a line each, or one JSON object. */
 void suite_print(FILE *f, const struct suite *s, bool json);
+
+/* Lists the keys of `faults` (suite_check) by line, with their number; s may be NULL.  Returns the number. */
+int suite_print_mistakes(json_t *faults, const char *path, const struct suite *s, bool json);
 
 /* The keys of a suite, formatted as `details` of a command (help.c). */
 extern const char suite_keys_help[];
