@@ -196,7 +196,7 @@ void random_tensors(const struct random_model *m, random_tensor *fn, void *arg)
 {
     struct model_config c = random_config(m);
     const struct listing all = {fn, arg, NULL, 0};
-    if (c.family == FAMILY_QWEN35) {
+    if (family_is_qwen(c.family)) {
         random_list_qwen(&c, fn, arg);
         return;
     }

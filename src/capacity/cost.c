@@ -28,6 +28,7 @@ static double layer_elements(const struct lm_config *l, int i, double experts)
     case LAYER_DELTA:
         return d * (config_conv_dim(l) + 2.0 * config_inner(l) + 2.0 * l->delta.value_heads);
     case LAYER_ATTENTION:
+    case LAYER_ROTARY_ATTENTION:
         return d * (2 * q + 2 * kv);
     case LAYER_GATED_ATTENTION:
         return d * (3 * q + 2 * kv);
@@ -45,9 +46,14 @@ double cost_patches_flop(const struct model_config *c, int prefix, int64_t patch
 {
     const struct vit_config *v = &c->vit;
     double w = v->hidden, p = (double)patches, n = p + prefix;
-    double block = 2 * n * w * (4 * w + 2.0 * v->mlp) + 4 * n * n * w;
+    double seen = n; /* patches that one looks at, on average over the blocks */
+    for (int i = 0, all = 0; v->window && i < v->blocks; i++) {
+        all += v->everywhere[i];
+        seen = fmin(n, (all * n + (v->blocks - all) * 4.0 * v->window * v->window) / v->blocks);
+    }
+    double block = 2 * n * w * (4 * w + (v->window ? 3.0 : 2.0) * v->mlp) + 4 * n * seen * w;
     double projector = 2.0 * (p / 4) * v->projector * (4 * w + c->lm.hidden);
-    return 2 * p * 3.0 * v->patch * v->patch * w + v->blocks * block + projector;
+    return 2 * p * 3.0 * v->patch * v->patch * w + v->blocks * block + (1 + v->n_taps) * projector;
 }
 
 double cost_tile_flop(const struct model_config *c, int prefix)

@@ -30,7 +30,7 @@ const char *plan_kind_name(enum plan_kind k)
 /* Of layer i of the file, a part of which is a mixer in a model whose layers are two of ours. */
 static enum plan_kind layer_kind_of(const struct lm_config *c, int i, const char *name)
 {
-    bool two = strpbrk(c->pattern, "DA");
+    bool two = strpbrk(c->pattern, "DAR");
     if (two)
         i = 2 * i + (strstr(name, ".mlp.") || strstr(name, "post_attention_"));
     if (i < 0 || i >= c->layers)
@@ -42,6 +42,7 @@ static enum plan_kind layer_kind_of(const struct lm_config *c, int i, const char
         return PLAN_DELTA;
     case LAYER_ATTENTION:
     case LAYER_GATED_ATTENTION:
+    case LAYER_ROTARY_ATTENTION:
         return PLAN_ATTENTION;
     case LAYER_MOE:
     case LAYER_SWIGLU_MOE:
@@ -56,10 +57,11 @@ enum plan_kind plan_kind_of(const struct lm_config *c, const char *name)
     const char *layer = strstr(name, "layers.");
     if (!strncmp(name, "vision_model.", 13))
         return strncmp(name, "vision_model.radio_model.model.", 31) ? PLAN_OTHER : PLAN_VISION;
-    if (!strncmp(name, "mlp1.", 5) || !strncmp(name, "model.visual.merger.", 20))
+    if (!strncmp(name, "mlp1.", 5))
         return PLAN_PROJECTOR;
-    if (!strncmp(name, "model.visual.", 13))
-        return PLAN_VISION;
+    const char *part = strncmp(name, "model.", 6) ? name : name + 6;
+    if (!strncmp(part, "visual.", 7)) /* Qwen's */
+        return strstr(part, "merger") ? PLAN_PROJECTOR : PLAN_VISION;
     if (strstr(name, "embeddings.") || strstr(name, "embed_tokens."))
         return PLAN_EMBEDDINGS;
     bool mtp = !strncmp(name, "mtp.", 4) || strstr(name, ".mtp.");
@@ -231,7 +233,7 @@ static void count_engine(struct plan *p, const struct model_config *c, const str
     p->tile_cache = p->tile * (size_t)vision.cache_max;
     if (c->vit.max_patches) { /* the largest canvas */
         vision_reserve(&vision, 1, 2, c->vit.max_patches / 2, NULL);
-        p->tile = (size_t)c->vit.max_patches / 4 * (size_t)c->lm.hidden * dtype_size(act);
+        p->tile = (size_t)c->vit.max_patches / 4 * (size_t)config_image_cols(c) * dtype_size(act);
         p->tile_cache = VISION_CACHE_BYTES;
     }
     p->vision = k->own;

@@ -59,7 +59,8 @@ static int count_layers(const struct lm_config *c, char kind)
 static void put_language(json_t *o, const struct lm_config *c)
 {
     int mamba = count_layers(c, LAYER_MAMBA), delta = count_layers(c, LAYER_DELTA),
-        attention = count_layers(c, LAYER_ATTENTION) + count_layers(c, LAYER_GATED_ATTENTION),
+        attention = count_layers(c, LAYER_ATTENTION) + count_layers(c, LAYER_GATED_ATTENTION) +
+                    count_layers(c, LAYER_ROTARY_ATTENTION),
         moe = count_layers(c, LAYER_MOE) + count_layers(c, LAYER_SWIGLU_MOE);
     json_object_set_new(o, "pattern", json_string(c->pattern));
     put_int(o, "layers", c->layers);

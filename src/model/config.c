@@ -133,7 +133,8 @@ int config_conv_taps(const struct lm_config *c)
 
 int config_chunk(const struct lm_config *c)
 {
-    return c->delta.key_heads ? c->delta.chunk : c->ssm.chunk;
+    enum { ANY = 64 }; /* without a recurrence */
+    return c->delta.key_heads ? c->delta.chunk : c->ssm.chunk ? c->ssm.chunk : ANY;
 }
 
 int64_t config_state_rows(const struct lm_config *c)
@@ -154,6 +155,11 @@ int64_t config_kv_cols(const struct lm_config *c, enum dtype kv)
 int config_proj_rows(const struct lm_config *c)
 {
     return config_inner(c) + config_conv_dim(c) + c->ssm.heads;
+}
+
+int config_image_cols(const struct model_config *c)
+{
+    return c->lm.hidden * (1 + c->vit.n_taps);
 }
 
 int config_grid(const struct model_config *c)

@@ -17,6 +17,7 @@
 enum {
     CONFIG_MAX_LAYERS = 512,
     CONFIG_MAX_EOS = 16,
+    CONFIG_MAX_TAPS = 8,
     CONFIG_TEXT_MAX =
         32 << 20, /* bytes of config.json: a large mixture of experts lists each of its matrices */
 };
@@ -29,6 +30,7 @@ enum layer_kind {
     LAYER_MOE = 'E',
     LAYER_DELTA = 'D', /* of Qwen3.5 */
     LAYER_GATED_ATTENTION = 'A',
+    LAYER_ROTARY_ATTENTION = 'R', /* of Qwen3-VL and Qwen2.5-VL: the same without a gate */
     LAYER_SWIGLU = 'S',
     LAYER_SWIGLU_MOE = 'X',
 };
@@ -36,7 +38,7 @@ enum layer_kind {
 /* A layer that keys and values are kept for; one with states of a fixed size; either. */
 static inline bool layer_attends(char kind)
 {
-    return kind == LAYER_ATTENTION || kind == LAYER_GATED_ATTENTION;
+    return kind == LAYER_ATTENTION || kind == LAYER_GATED_ATTENTION || kind == LAYER_ROTARY_ATTENTION;
 }
 
 static inline bool layer_recurs(char kind)
@@ -49,13 +51,20 @@ static inline bool layer_mixes(char kind)
     return layer_attends(kind) || layer_recurs(kind);
 }
 
-enum model_family { FAMILY_NEMOTRON, FAMILY_QWEN35 };
+enum model_family { FAMILY_NEMOTRON, FAMILY_QWEN35, FAMILY_QWEN3VL, FAMILY_QWEN25VL };
+
+/* Qwen's: layers of two parts, rotary positions, pictures of any size. */
+static inline bool family_is_qwen(enum model_family f)
+{
+    return f != FAMILY_NEMOTRON;
+}
 
 /* Rotary positions in time, height and width of an image; text has the same number three times. */
 struct rope_shape {
     int dims;       /* leading dimensions of a head that are rotated, in pairs (i, i + dims / 2) */
     float theta;    /* pair i has the frequency theta^(-2i / dims) */
-    int section[3]; /* how many pairs turn with time, height, width, interleaved (model/rope.h) */
+    int section[3]; /* how many pairs turn with time, height, width: interleaved (model/rope.h) */
+    bool apart;     /* or one section after the other */
 };
 
 /* A mixture of experts. */
@@ -102,6 +111,13 @@ struct vit_config {
     int merge;                  /* merge^2 neighbouring patches become one row */
     int table_side;             /* the position table is a square of so many rows */
     int min_pixels, max_pixels; /* of a canvas */
+
+    /* Blocks after which rows are taken out that the language model adds after its first layers. */
+    int taps[CONFIG_MAX_TAPS], n_taps;
+
+    /* Qwen2.5-VL's tower: a block attends inside windows of so many merged cells a side, or everywhere. */
+    int window; /* 0: Qwen3's tower */
+    bool everywhere[CONFIG_MAX_LAYERS];
 };
 
 struct model_config {
@@ -141,6 +157,9 @@ int config_proj_rows(const struct lm_config *c); /* 2 * H * P + 2 * G * N + H */
 /* Bounds of a picture's pixels instead of the files', 0: as it is.  -1: the model's tower has no such
  * bounds, or they leave no canvas. */
 int config_limit_pixels(struct model_config *c, int least, int most, struct err *e);
+
+/* Columns of an image's row: the hidden size, once more for each tap. */
+int config_image_cols(const struct model_config *c);
 
 /* Patches on a side of a tile, and language tokens of a tile. */
 int config_grid(const struct model_config *c);

@@ -53,6 +53,8 @@ void config_read_vision(struct reader *config, struct reader *pre, struct model_
 /* Whether a model says to be one of Qwen's; and all of it but the stop tokens. */
 bool config_is_qwen(const struct reader *config);
 void config_read_qwen(struct reader *config, struct reader *pre, struct model_config *c);
+void config_read_qwen_vision(struct reader *config, struct reader *vit, struct reader *pre,
+                             struct model_config *c);
 /* Three numbers, of channels; false: missing. */
 bool config_read_triple(struct reader *r, const char *names, float out[3]);
 void config_read_quant(struct reader *config, struct reader *lm, struct reader *file, struct model_config *c);

@@ -40,7 +40,7 @@ static void read_method(struct reader *r, struct model_config *c)
 {
     const json_t *v = reader_get(r, "quant_method");
     const char *name = json_string_value(v), *format = json_string_value(reader_get(r, "format"));
-    bool qwen = c->family == FAMILY_QWEN35;
+    bool qwen = family_is_qwen(c->family);
     if (name && !strcmp(name, "compressed-tensors") && format && !strcmp(format, "nvfp4-pack-quantized")) {
         snprintf(c->quant, sizeof c->quant, "NVFP4");
     } else if (name && !strcmp(name, "compressed-tensors")) {

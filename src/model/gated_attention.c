@@ -1,4 +1,4 @@
-/* gated_attention.c - grouped-query causal attention with rotary positions and an output gate (Qwen3.5), as
+/* gated_attention.c - grouped-query causal attention with rotary positions, in Qwen3.5 with an output gate, as
  * one layer of the model.
  *
  *   q, gate = split( W_q u )                          head by head: d channels of each
@@ -7,20 +7,39 @@
  *   y       = softmax( q kT / sqrt d ) v              over all positions up to the query's own
  *   h       = h + W_o ( y * sigmoid(gate) )
  *
+ * Qwen3-VL has no gate; Qwen2.5-VL neither gate nor norm, but biases of q, k and v.
+ *
  * Keys are kept rotated.  As in attention.c one session's values are computed straight into its KV cache, a
  * batch's together and scattered; a cache in 8 bits is quantized from scratch rows.
  */
 #include "model/layers.h"
+
+static void project_biased(struct language *m, struct tensor y, const struct weight *w, struct tensor x,
+                           struct tensor bias)
+{
+    m->backend->ops->linear(m->backend, y, x, w, bias, EPI_NONE, SET);
+}
+
+/* y = rotate( RMSNorm(x) ), or without a norm x itself, turned in place. */
+static void turn(struct language *m, struct tensor y, struct tensor x, struct tensor norm, int64_t first,
+                 int heads)
+{
+    const struct ops *ops = m->backend->ops;
+    struct tensor table = tensor_rows(m->rope, first, y.rows);
+    if (norm.data)
+        ops->norm_rotate(m->backend, y, x, norm, table, heads, m->config->eps);
+    else
+        ops->rotate(m->backend, y, table, heads);
+}
 
 /* Rotated keys of u, and values, in scratch: v lies after k in every row. */
 static void project_kv(struct language *m, const struct attention_weights *w, struct tensor u,
                        struct tensor k, struct tensor v)
 {
     const struct lm_config *c = m->config;
-    project(m, k, w->k, u);
-    m->backend->ops->norm_rotate(m->backend, k, k, w->k_norm, tensor_rows(m->rope, 0, u.rows), c->kv_heads,
-                                 c->eps);
-    project(m, v, w->v, u);
+    project_biased(m, k, w->k, u, w->k_bias);
+    turn(m, k, k, w->k_norm, 0, c->kv_heads);
+    project_biased(m, v, w->v, u, w->v_bias);
 }
 
 /* Appends all rows of u to one session's cache; its last rows, as many as q has, attend. */
@@ -66,11 +85,12 @@ void gated_attention_layer(struct language *m, const struct attention_weights *w
     const struct lm_config *c = m->config;
     struct backend *b = m->backend;
     int64_t rows = h.rows, first = u.rows - rows;
-    struct tensor p = tensor_cols(tensor_rows(m->p, 0, rows), 0, 2 * m->q.cols),
-                  q = tensor_rows(m->q, 0, rows), a = tensor_rows(m->a, 0, rows);
+    bool gate = c->pattern[layer] == LAYER_GATED_ATTENTION;
+    struct tensor q = tensor_rows(m->q, 0, rows), a = tensor_rows(m->a, 0, rows),
+                  p = gate ? tensor_cols(tensor_rows(m->p, 0, rows), 0, 2 * m->q.cols) : q;
     if (rows) {
-        project(m, p, w->q, last_rows(u, rows));
-        b->ops->norm_rotate(b, q, p, w->q_norm, tensor_rows(m->rope, first, rows), c->q_heads, c->eps);
+        project_biased(m, p, w->q, last_rows(u, rows), w->q_bias);
+        turn(m, q, p, w->q_norm, first, c->q_heads);
     }
     if (of.sessions > 1)
         attend_batch(m, w, of, layer, q, a, u);
@@ -78,6 +98,7 @@ void gated_attention_layer(struct language *m, const struct attention_weights *w
         attend_tokens(m, w, of.states[0], layer, q, a, u);
     if (!rows)
         return;
-    b->ops->gate_heads(b, a, p, c->q_heads);
+    if (gate)
+        b->ops->gate_heads(b, a, p, c->q_heads);
     project_add(m, h, w->o, a);
 }

@@ -35,6 +35,7 @@ static void add_mixer(struct language *m, struct language_batch of, int i, struc
         gated_delta_layer(m, &w->delta, of, i, h, u);
         break;
     case LAYER_GATED_ATTENTION:
+    case LAYER_ROTARY_ATTENTION:
         gated_attention_layer(m, &w->att, of, i, h, u);
         break;
     case LAYER_SWIGLU:
@@ -61,6 +62,31 @@ static void keep_last(struct language *m, struct language_batch of, struct tenso
     for (int i = 0; i < of.sessions; i++)
         last[i] = of.states[i]->now.last;
     m->backend->ops->scatter(m->backend, last, f);
+}
+
+/* ---- rows of images beside those of their first layer --------------------------------------------------- */
+
+/* The images of a pass, whose row 0 is token `first` of the call. */
+struct pictures {
+    const struct image_rows *images;
+    int n;
+    int64_t first;
+};
+
+/* Column block `part` of each image's rows and the rows of h at its positions; h holds the last of `rows` rows
+ * of the pass. */
+static void each_picture(struct language *m, const struct pictures *p, struct tensor h, int64_t rows, int part,
+                         void (*fn)(struct backend *b, struct tensor to, struct tensor from))
+{
+    int64_t first = p->first + rows - h.rows, width = h.cols;
+    for (int i = 0; i < p->n; i++) {
+        const struct image_rows *im = &p->images[i];
+        int64_t begin = im->at, end = begin + im->rows.rows;
+        int64_t from = begin > first ? begin : first, to = end < first + h.rows ? end : first + h.rows;
+        if (from < to && (part + 1) * width <= im->rows.cols)
+            fn(m->backend, tensor_rows(h, from - first, to - from),
+               tensor_cols(tensor_rows(im->rows, from - begin, to - from), part * width, width));
+    }
 }
 
 /* ---- one pass through the layers ----------------------------------------------------------------------- */
@@ -108,13 +134,16 @@ static bool pass_next(struct pass *p)
 }
 
 /* want_last: logits after the last token may be asked for.  -1: cancelled between two layers. */
-static int run_layers(struct language *m, struct language_batch of, struct tensor h, bool want_last)
+static int run_layers(struct language *m, struct language_batch of, struct tensor h, const struct pictures *im,
+                      bool want_last)
 {
     const struct layer_weights *w = m->weights->layers;
     struct pass p = pass_start(m, of, h, want_last);
     while (pass_next(&p)) {
         rmsnorm(m, p.u, p.in, w[p.i].norm); /* u = RMSNorm(h, w_i) */
         add_mixer(m, of, p.i, p.h, p.u);    /* h = h + mixer_i(u) */
+        if (im && p.i % 2)
+            each_picture(m, im, p.h, h.rows, p.i / 2 + 1, m->backend->ops->add);
     }
     if (p.cancelled)
         return -1;
@@ -126,19 +155,6 @@ static int run_layers(struct language *m, struct language_batch of, struct tenso
 }
 
 /* ---- prefill and decode -------------------------------------------------------------------------------- */
-
-/* Copies projector rows over the rows of h at image positions.  `first`: index into ids of h's row 0. */
-static void place_images(struct language *m, struct tensor h, int64_t first, const struct image_rows *images,
-                         int n_images)
-{
-    for (int i = 0; i < n_images; i++) {
-        int64_t begin = images[i].at, end = begin + images[i].rows.rows;
-        int64_t from = begin > first ? begin : first, to = end < first + h.rows ? end : first + h.rows;
-        if (from < to)
-            m->backend->ops->copy(m->backend, tensor_rows(h, from - first, to - from),
-                                  tensor_rows(images[i].rows, from - begin, to - from));
-    }
-}
 
 /* The rotary table of rows that stand at `at`. */
 static void set_positions(struct language *m, const struct rope_position *at, int64_t rows)
@@ -174,7 +190,7 @@ static void decode_step(struct language *m, struct language_batch of, const int3
     if (graph)
         b->ops->graph_begin(b, graph_key(of));
     b->ops->embed(b, h, m->weights->embed, ids);
-    run_layers(m, of, h, true);
+    run_layers(m, of, h, NULL, true);
     if (graph)
         b->ops->graph_end(b);
 }
@@ -205,8 +221,9 @@ int language_forward(struct language *m, struct lm_state *s, const int32_t *ids,
         set_positions(m, at, rows);
         struct tensor h = tensor_rows(m->h, 0, rows);
         m->backend->ops->embed(m->backend, h, m->weights->embed, ids + first);
-        place_images(m, h, first, images, n_images);
-        if (run_layers(m, (struct language_batch){&s, 1}, h, first + rows == n))
+        struct pictures im = {images, n_images, first};
+        each_picture(m, &im, h, rows, 0, m->backend->ops->copy);
+        if (run_layers(m, (struct language_batch){&s, 1}, h, &im, first + rows == n))
             return -1;
     }
     return 0;

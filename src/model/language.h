@@ -12,10 +12,10 @@
  *   -  MLP: W_down . max(0, W_up . u)^2
  *   E  mixture of experts, moe.c
  *
- * or, in the Qwen3.5 family, whose layers are two of ours, a mixer and an MLP,
+ * or, in Qwen's models, whose layers are two of ours, a mixer and an MLP,
  *
  *   D  Gated DeltaNet, gated_delta.c
- *   A  gated attention with rotary positions, gated_attention.c and rope.c
+ *   A  gated attention with rotary positions, gated_attention.c and rope.c;  R  the same without a gate
  *   S  SwiGLU MLP,  X  mixture of such experts, swiglu.c
  *
  * Rounding: h, u, every matrix product and everything a state keeps have the activation type; in bf16 each is
@@ -84,7 +84,7 @@ struct language { /* one for each engine */
 /* Rows for positions whose id is the image token. */
 struct image_rows {
     int64_t at;         /* index into ids of the first */
-    struct tensor rows; /* [n, D] */
+    struct tensor rows; /* [n, D], or [n, (1 + k) D]: the rest is added after the first k MLPs */
     int64_t cols;       /* they form lines of so many: see rope.h; 0 in a model without rotary positions */
 };
 

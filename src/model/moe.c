@@ -56,7 +56,7 @@ void moe_init(struct language *m)
         s->in = b->ops->alloc(b, m->act, LANGUAGE_ROWS, inner);
         s->sum = b->ops->alloc(b, m->act, LANGUAGE_ROWS, c->hidden);
     }
-    if (c->rope.dims) {
+    if (c->rope.dims && c->moe.shared) {
         s->shared = b->ops->alloc(b, m->act, LANGUAGE_ROWS, c->hidden);
         s->gate = b->ops->alloc(b, m->act, LANGUAGE_ROWS, 1);
     }

@@ -76,7 +76,7 @@ int preprocess_pad(const struct model_config *c, const struct image *im, struct 
 
 struct tile_grid preprocess_grid(const struct model_config *c, int w, int h)
 {
-    if (c->family == FAMILY_QWEN35) {
+    if (family_is_qwen(c->family)) {
         struct canvas_size s = qwen_canvas(&c->vit, w, h);
         return (struct tile_grid){1, 1, 1, s.w / c->vit.patch, s.h / c->vit.patch};
     }
@@ -289,7 +289,7 @@ static void free_picture(struct picture *p)
 void preprocess_image(const struct model_config *c, const struct image *im, const struct tile_grid *g,
                       bool round8, struct pool *pool, float *patches)
 {
-    if (c->family == FAMILY_QWEN35) {
+    if (family_is_qwen(c->family)) {
         qwen_patches(c, im, g->patch_rows, g->patch_cols, pool, patches);
         return;
     }

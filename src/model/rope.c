@@ -35,6 +35,8 @@ int64_t rope_walk(struct rope_position *out, int64_t next, int64_t first, int64_
 
 static int axis_of(const struct rope_shape *r, int pair)
 {
+    if (r->apart)
+        return pair < r->section[0] ? 0 : pair < r->section[0] + r->section[1] ? 1 : 2;
     int axis = pair % 3;
     return axis && pair < 3 * r->section[axis] ? axis : 0;
 }

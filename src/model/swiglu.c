@@ -1,4 +1,4 @@
-/* swiglu.c - the MLP of Qwen3.5 and its mixture of experts, as one layer of the model.
+/* swiglu.c - the MLP of Qwen's models and their mixture of experts, as one layer of the model.
  *
  *   MLP( u ) = W_down ( SiLU( W_gate u ) * W_up u )
  *
@@ -6,7 +6,7 @@
  *   chosen   = the k experts with the largest p;  w = p of the chosen, divided by their sum
  *   h        = h + sum over the chosen of w MLP_e( u ) + sigmoid( w_s . u ) MLP_s( u )
  *
- * with the shared expert s, which every token runs through.
+ * with the shared expert s, which every token runs through; Qwen3-VL has none.
  */
 #include "model/layers.h"
 
@@ -40,8 +40,10 @@ void swiglu_moe_layer(struct language *m, const struct moe_weights *w, struct te
     project(m, logits, w->gate, u);
     ops->route(b, ids, weights, logits, no_bias, &c->route);
     ops->experts(b, sum, u, ids, weights, &w->experts);
-    project(m, shared, w->shared.down, inner(m, &w->shared, c->shared, u));
-    project(m, gate, w->shared_gate, u);
-    ops->add_gated(b, sum, shared, gate);
+    if (c->shared) {
+        project(m, shared, w->shared.down, inner(m, &w->shared, c->shared, u));
+        project(m, gate, w->shared_gate, u);
+        ops->add_gated(b, sum, shared, gate);
+    }
     ops->add(b, h, sum);
 }

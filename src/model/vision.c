@@ -314,10 +314,10 @@ static void list_scratch(struct vision *v, int tiles, int64_t patches, struct sc
         {&v->u, n, width},
         {&v->a, n, width},
         {&v->qkv, n, 3 * width},
-        {&v->m, n, c->vit.mlp},
+        {&v->m, n, (c->vit.window ? 2 : 1) * c->vit.mlp},
         {&v->s, tokens, 4 * width},
         {&v->p, tokens, c->vit.projector},
-        {&v->rows, tokens, c->lm.hidden},
+        {&v->rows, tokens, config_image_cols(c)},
     };
     memcpy(out, all, sizeof all);
 }
@@ -352,7 +352,9 @@ void vision_init(struct vision *v, const struct model_config *c, const struct vi
     size_t bytes = (size_t)config_tile_tokens(c) * (size_t)c->lm.hidden * dtype_size(act);
     size_t fit = VISION_CACHE_BYTES / (bytes ? bytes : 1);
     v->cache_max = fit > VISION_CACHE_MAX ? VISION_CACHE_MAX : fit < VISION_BATCH ? VISION_BATCH : (int)fit;
-    v->tower = c->family == FAMILY_QWEN35 ? &tower_qwen : &tower_radio;
+    v->tower = c->vit.window              ? &tower_qwen25
+               : family_is_qwen(c->family) ? &tower_qwen
+                                           : &tower_radio;
     if (v->tower->open)
         v->tower->open(v);
     if (c->vit.max_patches) {
@@ -376,6 +378,8 @@ void vision_free(struct vision *v)
         drop(v, &v->position);
     drop(v, &v->table);
     drop(v, &v->rotary);
+    free(v->order);
+    free(v->windows);
     drop(v, &v->cut);
     drop(v, &v->ones);
     drop(v, &v->zeros);

@@ -16,7 +16,7 @@
  * LayerNorm eps 1e-6, exact GELU, biases everywhere in the tower and none in the projector; rounding as
  * in language.h.
  *
- * Qwen's tower has equations of its own, in vision_qwen.c; what follows holds for both.
+ * Qwen's towers have equations of their own, in vision_qwen.c and vision_qwen25.c; what follows holds for all.
  *
  * Tiles are independent, and few of a screen's tiles change from one step to the next: rows are cached
  * by the 128-bit hash of the patches, and a known tile costs a copy.  A backend with make_patches hashes
@@ -58,6 +58,8 @@ struct vision { /* one for each engine */
     struct tensor position;     /* [patch_rows * patch_cols, W]; for tiles the weights' own */
     struct tensor table;        /* native pictures: all positions [side * side, W] */
     struct tensor rotary;       /* Qwen's: f32 [patch_rows * patch_cols, W / heads] */
+    int *order;                 /* Qwen2.5-VL's: merged cells, window by window */
+    int *windows, n_windows;    /* and patches of each window */
     struct tensor ones, zeros;  /* [1, W] f32 for a final norm without weights */
 
     /* scratch for `batch` tiles, or for the largest canvas seen; n rows or tile tokens each */
@@ -65,10 +67,10 @@ struct vision { /* one for each engine */
     struct tensor cut;     /* f32 patches of the largest image seen, where the backend makes them */
     struct tensor x, u, a; /* [batch * n, W] */
     struct tensor qkv;     /* [batch * n, 3W] */
-    struct tensor m;       /* [batch * n, M] */
+    struct tensor m;       /* [batch * n, M]; of Qwen2.5-VL 2M */
     struct tensor s;       /* [batch * tokens, 4W] shuffled */
     struct tensor p;       /* [batch * tokens, P] */
-    struct tensor rows;    /* [batch * tokens, D] */
+    struct tensor rows;    /* [batch * tokens, D], with taps (1 + taps) D */
 
     struct vision_entry *cache;
     int cached, cache_max;
@@ -92,11 +94,12 @@ void vision_free(struct vision *v);
  * were computed; -1: cancelled or out of memory.  Likewise the next two. */
 int vision_encode(struct vision *v, const float *patches, int tiles, struct tensor out, struct err *e);
 
-/* One canvas: out [rows * cols / 4, D]; 0 when it was cached. */
+/* One canvas: out [rows * cols / 4, config_image_cols]; 0 when it was cached. */
 int vision_encode_canvas(struct vision *v, const float *patches, int rows, int cols, struct tensor out,
                          struct err *e);
 
-/* Preprocesses and encodes an image on its tile grid; out has preprocess_tokens rows.  Adds the time to
+/* Preprocesses and encodes an image on its tile grid; out has preprocess_tokens rows of
+ * config_image_cols.  Adds the time to
  * make the patches to *preprocess_ms. */
 int vision_encode_image(struct vision *v, const struct image *im, const struct tile_grid *g, bool round8,
                         struct pool *pool, struct tensor out, double *preprocess_ms, struct err *e);

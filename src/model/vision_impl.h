@@ -2,7 +2,8 @@
  *
  *   vision.c         which tiles are computed, their cache, scratch memory
  *   vision_radio.c   C-RADIO's tower
- *   vision_qwen.c    Qwen3.5's tower
+ *   vision_qwen.c    the tower of Qwen3.5 and Qwen3-VL
+ *   vision_qwen25.c  Qwen2.5-VL's tower
  */
 #ifndef HOLORUN_MODEL_VISION_IMPL_H
 #define HOLORUN_MODEL_VISION_IMPL_H
@@ -19,7 +20,16 @@ struct tower {
     void (*project)(struct vision *v, int tiles);
     bool cut_on_device; /* the backend's make_patches makes its patches, where there is one */
 };
-extern const struct tower tower_radio, tower_qwen;
+extern const struct tower tower_radio, tower_qwen, tower_qwen25;
+
+/* v->rotary for merged cells in v->order, or where that is NULL line by line.  -1: out of memory. */
+int vision_make_rotary(struct vision *v, int rows, int cols, struct err *e);
+
+/* The same memory, `by` rows as one. */
+static inline struct tensor joined_rows(struct tensor t, int64_t by)
+{
+    return (struct tensor){t.data, t.dtype, t.rows / by, t.cols * by, t.stride * by};
+}
 
 /* Allocates t anew, evicting cached tiles while memory is short; the old one is freed even when that fails.
  * */

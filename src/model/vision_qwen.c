@@ -1,12 +1,16 @@
-/* vision_qwen.c - Qwen3.5's vision tower and merger.
+/* vision_qwen.c - the vision tower and merger of Qwen3.5 and Qwen3-VL.
  *
- *   x    = W_patch . patch + b + P(y, x)                     P: a square table, sampled bilinearly so that
- *   its
+ *   x    = W_patch . patch + b + P(y, x)                     P: a square table, sampled bilinearly so that its
  *                                                            corners are those of the picture
  *   for each block:   x = x + proj( Attn( R LN1(x) ) )       bidirectional over all patches of the picture
  *                     x = x + fc2( GELU_tanh( fc1( LN2(x) ) ) )
  *   Y    = the four patches of a block of LN(x), one after the other
  *   rows = fc2( GELU( fc1(Y) ) )                             GELU with erf here, with tanh above
+ *
+ * Qwen3-VL has taps: after some blocks, numbered from 0, the rows of a merger of its own are taken out, which the
+ * language model adds to the residual stream after its first layers (language.h).  Its norm is over Y:
+ *
+ *   rows_n = fc2_n( GELU( fc1_n( LN_n( the four patches of a block of x ) ) ) )
  *
  * R turns queries and keys: pair (i, i + d/2) of a head by y f_i for i < d/4, by x f_(i - d/4) above, with
  * f_m = 10000^(-4m/d).  Patches come block by block (preprocess_qwen.h), so the merger only looks at four
@@ -33,7 +37,7 @@ static void put_angles(float *to, int y, int x, int pairs)
     }
 }
 
-static int make_rotary(struct vision *v, int rows, int cols, struct err *e)
+int vision_make_rotary(struct vision *v, int rows, int cols, struct err *e)
 {
     const struct vit_config *c = &v->config->vit;
     int pairs = c->hidden / c->heads / 2, merge = c->merge, n = rows * cols;
@@ -41,7 +45,7 @@ static int make_rotary(struct vision *v, int rows, int cols, struct err *e)
         return -1;
     float *table = xmalloc((unsigned long)n * (unsigned long)pairs, 2 * sizeof *table);
     for (int i = 0; i < n; i++) {
-        int block = i / (merge * merge), inside = i % (merge * merge), across = cols / merge;
+        int place = i / (merge * merge), block = v->order ? v->order[place] : place, inside = i % (merge * merge), across = cols / merge;
         put_angles(table + (size_t)i * 2 * (size_t)pairs, block / across * merge + inside / merge,
                    block % across * merge + inside % merge, pairs);
     }
@@ -53,7 +57,7 @@ static int make_rotary(struct vision *v, int rows, int cols, struct err *e)
 static int place(struct vision *v, int rows, int cols, struct err *e)
 {
     if (vision_replace(v, &v->position, v->act, (int64_t)rows * cols, v->config->vit.hidden, e) ||
-        make_rotary(v, rows, cols, e))
+        vision_make_rotary(v, rows, cols, e))
         return -1;
     v->backend->ops->sample_grid(v->backend, v->position, v->weights->position, cols, v->config->vit.merge);
     return 0;
@@ -69,6 +73,20 @@ static void embed(struct vision *v, int tiles)
     b->ops->copy(b, x, v->position);
     b->ops->linear(b, x, tensor_rows(v->patches, 0, n), v->weights->embedder, v->weights->embedder_bias,
                    EPI_NONE, ADD);
+}
+
+/* The rows of tap n, beside those of the merger. */
+static void tap(struct vision *v, int n)
+{
+    const struct ops *ops = v->backend->ops;
+    struct backend *b = v->backend;
+    const struct vit_tap *w = &v->weights->taps[n];
+    int64_t all = vision_patches(v), tokens = vision_tokens(v), width = v->config->lm.hidden;
+    struct tensor u = joined_rows(tensor_rows(v->u, 0, all), all / tokens), p = tensor_rows(v->p, 0, tokens);
+    ops->layernorm(b, u, joined_rows(tensor_rows(v->x, 0, all), all / tokens), w->norm, w->norm_bias, norm_eps);
+    ops->linear(b, p, u, w->up, w->up_bias, EPI_GELU, SET);
+    ops->linear(b, tensor_cols(tensor_rows(v->rows, 0, tokens), (n + 1) * width, width), p, w->down,
+                w->down_bias, EPI_NONE, SET);
 }
 
 static void block(struct vision *v, const struct vit_block *w, int tiles)
@@ -89,12 +107,9 @@ static void block(struct vision *v, const struct vit_block *w, int tiles)
     ops->layernorm(b, u, x, w->norm2, w->norm2_bias, norm_eps);
     ops->linear(b, m, u, w->fc1, w->fc1_bias, EPI_GELU_TANH, SET);
     ops->linear(b, x, m, w->fc2, w->fc2_bias, EPI_NONE, ADD);
-}
-
-/* The same memory, `by` rows as one. */
-static struct tensor joined(struct tensor t, int64_t by)
-{
-    return (struct tensor){t.data, t.dtype, t.rows / by, t.cols * by, t.stride * by};
+    for (int k = 0; k < v->config->vit.n_taps; k++)
+        if (w == &v->weights->blocks[v->config->vit.taps[k]])
+            tap(v, k);
 }
 
 static void merge(struct vision *v, int tiles)
@@ -105,8 +120,9 @@ static void merge(struct vision *v, int tiles)
     int64_t n = vision_patches(v), tokens = vision_tokens(v);
     struct tensor u = tensor_rows(v->u, 0, n), p = tensor_rows(v->p, 0, tokens);
     ops->layernorm(b, u, tensor_rows(v->x, 0, n), w->norm, w->norm_bias, norm_eps);
-    ops->linear(b, p, joined(u, n / tokens), w->up, w->up_bias, EPI_GELU, SET);
-    ops->linear(b, tensor_rows(v->rows, 0, tokens), p, w->down, w->down_bias, EPI_NONE, SET);
+    ops->linear(b, p, joined_rows(u, n / tokens), w->up, w->up_bias, EPI_GELU, SET);
+    ops->linear(b, tensor_cols(tensor_rows(v->rows, 0, tokens), 0, v->config->lm.hidden), p, w->down,
+                w->down_bias, EPI_NONE, SET);
 }
 
 const struct tower tower_qwen = {.place = place, .embed = embed, .block = block, .project = merge};

@@ -278,7 +278,7 @@ static bool is_unused(struct binder *x, const struct st_tensor *t)
         "mtp.",
         "language_model.mtp.",
     };
-    if (x->c->family == FAMILY_QWEN35)
+    if (family_is_qwen(x->c->family))
         return binder_unused_qwen(t) || binder_unused_scale(x, t);
     for (size_t i = 0; i < sizeof fronts / sizeof *fronts; i++)
         if (starts(t->name, fronts[i]))
@@ -318,7 +318,8 @@ int weights_bind(struct model_weights *w, const struct model_config *c, const st
     *w = (struct model_weights){0};
     w->layers = xcalloc((unsigned long)c->lm.layers, sizeof *w->layers);
     w->vision.blocks = xcalloc((unsigned long)c->vit.blocks + 1, sizeof *w->vision.blocks);
-    bool qwen = c->family == FAMILY_QWEN35;
+    w->vision.taps = xcalloc((unsigned long)c->vit.n_taps + 1, sizeof *w->vision.taps);
+    bool qwen = family_is_qwen(c->family);
     if (qwen ? binder_find_qwen(&x) : find_names(&x)) {
         (qwen ? binder_qwen : bind_language)(&x, w);
         if (c->vision)
@@ -347,5 +348,6 @@ void weights_free(struct model_weights *w, const struct model_config *c, struct 
     free(w->matrices);
     free(w->layers);
     free(w->vision.blocks);
+    free(w->vision.taps);
     *w = (struct model_weights){0};
 }

@@ -63,7 +63,8 @@ struct attention_weights {
     struct weight *k; /* [Hkv d, D] */
     struct weight *v; /* [Hkv d, D] */
     struct weight *o; /* [D, Hq d] */
-    struct tensor q_norm, k_norm; /* [1, d] of gated attention */
+    struct tensor q_norm, k_norm; /* [1, d] of Qwen3 and later; data NULL: none */
+    struct tensor q_bias, k_bias, v_bias; /* [1, Hq d], [1, Hkv d] of Qwen2.5; data NULL: none */
 };
 
 struct mlp_weights {
@@ -96,6 +97,15 @@ struct vit_block {
     struct tensor norm1, norm1_bias, norm2, norm2_bias; /* [1, W] */
     struct weight *qkv, *proj, *fc1, *fc2;              /* [3W, W], [W, W], [M, W], [W, M] */
     struct tensor qkv_bias, proj_bias, fc1_bias, fc2_bias;
+    struct weight *gate; /* [M, W] of Qwen2.5-VL's SwiGLU: fc1 is up, fc2 down; NULL: none */
+    struct tensor gate_bias;
+};
+
+/* A second merger of Qwen3-VL, whose norm is over the four patches together. */
+struct vit_tap {
+    struct tensor norm, norm_bias; /* [1, 4W] */
+    struct weight *up, *down;      /* [P, 4W], [D, P] */
+    struct tensor up_bias, down_bias;
 };
 
 struct vision_weights {
@@ -109,6 +119,7 @@ struct vision_weights {
     struct tensor norm;       /* [1, 4W] of the projector; of Qwen's merger [1, W] */
     struct weight *up, *down; /* [P, 4W], [D, P] */
     struct tensor norm_bias, up_bias, down_bias;
+    struct vit_tap *taps; /* as many as the config has */
 };
 
 struct model_weights {

@@ -1,9 +1,9 @@
 /* weights_impl.h - what the files that bind weights share; private to src/model.
  *
  *   weights.c            the language model, unknown tensors, the whole
- *   weights_qwen.c       the language model of the Qwen3.5 family
+ *   weights_qwen.c       the language models of Qwen3.5, Qwen3-VL, Qwen2.5-VL
  *   weights_vision.c     the tower and the projector
- *   weights_vision_qwen.c  those of Qwen3.5
+ *   weights_vision_qwen.c  those of Qwen's models
  *   weights_read.c       one stored tensor at a time
  *   weights_quantized.c  quantized matrices: as checkpoints store them, and as they are kept
  *   weights_cache.c      the file that keeps matrices quantized here

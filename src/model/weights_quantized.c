@@ -202,7 +202,7 @@ bool binder_stored(struct binder *x, const char *name, int64_t rows, int64_t col
 {
     if (binder_stopped(x))
         return false;
-    bool qwen = x->c->family == FAMILY_QWEN35; /* of this format there are no kernels for a GPU */
+    bool qwen = family_is_qwen(x->c->family); /* of this format there are no kernels for a GPU */
     const struct st_tensor *t = safetensors_find(x->s, name),
                            *packed = t ? NULL : beside(x, name, "weight_packed");
     const struct st_tensor *scale = t || packed ? beside(x, name, "weight_scale") : NULL,

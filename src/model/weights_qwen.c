@@ -1,7 +1,7 @@
-/* weights_qwen.c - tensors of the language model of the Qwen3.5 family; see weights.h.
+/* weights_qwen.c - tensors of the language models of Qwen3.5, Qwen3-VL and Qwen2.5-VL; see weights.h.
  *
- * A layer of a file is two of ours, a mixer and an MLP.  Most of its norms multiply by 1 + w, which is what
- * is kept; the norm inside a Gated DeltaNet layer multiplies by w.  Names: model.language_model.X beside a
+ * A layer of a file is two of ours, a mixer and an MLP.  Most norms of Qwen3.5 multiply by 1 + w, which is
+ * what is kept; the norm inside a Gated DeltaNet layer and those of the others multiply by w.  Names: model.language_model.X beside a
  * vision tower, model.X in a text model, lm_head.weight in both.
  */
 #include "model/weights_impl.h"
@@ -24,11 +24,11 @@ static struct weight *matrix(struct binder *x, int i, const char *part, int64_t 
     return binder_matrix(x, ROLE_LINEAR, name_of(x, i, part), rows, cols);
 }
 
-/* 1 + w */
+/* 1 + w, or before Qwen3.5 w */
 static struct tensor norm_of(struct binder *x, const char *name, int64_t n)
 {
     float *w = binder_numbers(x, binder_take_shape(x, name, SHAPE(n)));
-    for (int64_t i = 0; w && i < n; i++)
+    for (int64_t i = 0; w && x->c->family == FAMILY_QWEN35 && i < n; i++)
         w[i] += 1;
     return binder_put_numbers(x, w, DT_F32, 1, n);
 }
@@ -59,10 +59,17 @@ static void bind_attention(struct binder *x, int i, struct attention_weights *w)
 {
     const struct lm_config *c = &x->c->lm;
     int64_t q = (int64_t)c->q_heads * c->head_dim, kv = (int64_t)c->kv_heads * c->head_dim;
-    w->q = matrix(x, i, "self_attn.q_proj.weight", 2 * q, c->hidden);
+    bool gate = c->pattern[i] == LAYER_GATED_ATTENTION;
+    w->q = matrix(x, i, "self_attn.q_proj.weight", gate ? 2 * q : q, c->hidden);
     w->k = matrix(x, i, "self_attn.k_proj.weight", kv, c->hidden);
     w->v = matrix(x, i, "self_attn.v_proj.weight", kv, c->hidden);
     w->o = matrix(x, i, "self_attn.o_proj.weight", c->hidden, q);
+    if (x->c->family == FAMILY_QWEN25VL) {
+        w->q_bias = binder_vector(x, name_of(x, i, "self_attn.q_proj.bias"), q);
+        w->k_bias = binder_vector(x, name_of(x, i, "self_attn.k_proj.bias"), kv);
+        w->v_bias = binder_vector(x, name_of(x, i, "self_attn.v_proj.bias"), kv);
+        return;
+    }
     w->q_norm = norm_of(x, name_of(x, i, "self_attn.q_norm.weight"), c->head_dim);
     w->k_norm = norm_of(x, name_of(x, i, "self_attn.k_norm.weight"), c->head_dim);
 }
@@ -91,6 +98,52 @@ static const struct st_tensor *stacked(struct binder *x, int i, const char *part
     return safetensors_find(x->s, name) ? binder_take_shape(x, name, 3, shape) : NULL;
 }
 
+/* Rows [first, first + rows) of the transposed matrix k of a tensor [E, cols, all]: a copy, wherever the rest
+ * lies. */
+static struct weight *part_across(struct binder *x, const struct st_tensor *t, int64_t k, int64_t first,
+                                  int64_t rows, int64_t cols)
+{
+    size_t each = dtype_size(t->dtype), all = (size_t)t->shape[2];
+    const char *from = (const char *)t->data + ((size_t)(k * cols) * all + (size_t)first) * each;
+    struct bind_options packed = *x->o;
+    struct st_tensor one = *t;
+    bool read = !x->o->shapes_only && !binder_makes(x);
+    char *to = read ? xmalloc((unsigned long)(rows * cols), each) : NULL;
+    for (int64_t r = 0; read && r < rows; r++)
+        for (int64_t c = 0; c < cols; c++)
+            memcpy(to + (size_t)(r * cols + c) * each, from + ((size_t)c * all + (size_t)r) * each, each);
+    packed.mapped = false;
+    one.data = to;
+    one.bytes = (size_t)(rows * cols) * each;
+    const struct bind_options *given = x->o;
+    x->o = &packed;
+    struct stored m = binder_plain(&one, rows, cols);
+    struct weight *w = binder_weight(x, ROLE_LINEAR, &m);
+    x->o = given;
+    free(to);
+    return w;
+}
+
+/* Qwen3-VL stacks experts as [E, D, 2M] of gate columns, then up columns, and [E, M, D]. */
+static void bind_experts_across(struct binder *x, int i, struct moe_weights *w)
+{
+    const struct lm_config *c = &x->c->lm;
+    int64_t n = c->moe.route.experts, width = c->moe.width, hidden = c->hidden;
+    const struct st_tensor *both =
+        binder_take_shape(x, name_of(x, i, "mlp.experts.gate_up_proj"), SHAPE(n, hidden, 2 * width));
+    const struct st_tensor *down =
+        binder_take_shape(x, name_of(x, i, "mlp.experts.down_proj"), SHAPE(n, width, hidden));
+    for (int64_t k = 0; k < n && both && down && !binder_stopped(x); k++) {
+        w->gates[k] = part_across(x, both, k, 0, width, hidden);
+        w->up[k] = part_across(x, both, k, width, width, hidden);
+        w->down[k] = part_across(x, down, k, 0, hidden, width);
+    }
+    if (both)
+        binder_done(x, both);
+    if (down)
+        binder_done(x, down);
+}
+
 static void bind_experts(struct binder *x, int i, struct moe_weights *w)
 {
     const struct lm_config *c = &x->c->lm;
@@ -98,6 +151,11 @@ static void bind_experts(struct binder *x, int i, struct moe_weights *w)
     w->gates = xcalloc((unsigned long)n, sizeof *w->gates);
     w->up = xcalloc((unsigned long)n, sizeof *w->up);
     w->down = xcalloc((unsigned long)n, sizeof *w->down);
+    w->experts = (struct experts){(int)n, w->up, w->down, w->gates};
+    if (x->c->family == FAMILY_QWEN3VL && safetensors_find(x->s, name_of(x, i, "mlp.experts.gate_up_proj"))) {
+        bind_experts_across(x, i, w);
+        return;
+    }
     const struct st_tensor *both =
         stacked(x, i, "mlp.experts.gate_up_proj", (const int64_t[]){n, 2 * width, hidden});
     const struct st_tensor *down =
@@ -117,7 +175,6 @@ static void bind_experts(struct binder *x, int i, struct moe_weights *w)
         w->down[k] =
             down ? binder_part(x, down, k * hidden, hidden, width) : matrix(x, i, part, hidden, width);
     }
-    w->experts = (struct experts){(int)n, w->up, w->down, w->gates};
 }
 
 static void bind_moe(struct binder *x, int i, struct moe_weights *w)
@@ -125,6 +182,8 @@ static void bind_moe(struct binder *x, int i, struct moe_weights *w)
     const struct lm_config *c = &x->c->lm;
     w->gate = binder_router(x, name_of(x, i, "mlp.gate.weight"), c->moe.route.experts, c->hidden);
     bind_experts(x, i, w);
+    if (!c->moe.shared)
+        return;
     bind_mlp(x, i, "mlp.shared_expert", c->moe.shared, &w->shared);
     w->shared_gate =
         binder_matrix(x, ROLE_GATE, name_of(x, i, "mlp.shared_expert_gate.weight"), 1, c->hidden);
@@ -140,6 +199,7 @@ static void bind_layer(struct binder *x, int i, struct layer_weights *w)
         bind_delta(x, i, &w->delta);
         break;
     case LAYER_GATED_ATTENTION:
+    case LAYER_ROTARY_ATTENTION:
         bind_attention(x, i, &w->att);
         break;
     case LAYER_SWIGLU_MOE:

@@ -75,7 +75,7 @@ static void bind_block(struct binder *x, int i, struct vit_block *w)
 void binder_vision(struct binder *x, struct vision_weights *w)
 {
     const struct vit_config *v = &x->c->vit;
-    if (x->c->family == FAMILY_QWEN35) {
+    if (family_is_qwen(x->c->family)) {
         binder_vision_qwen(x, w);
         return;
     }

@@ -1,14 +1,16 @@
-/* weights_vision_qwen.c - tensors of Qwen3.5's tower and merger; see weights.h. */
+/* weights_vision_qwen.c - tensors of the towers and mergers of Qwen's models; see weights.h.
+ *
+ * Beside a language model they are called model.visual.X, in older files visual.X.
+ */
 #include "model/weights_impl.h"
 
 #include <stdio.h>
 
-/* A tensor of the tower: beside a language model called model.visual.X, in older files visual.X. */
 static const char *name_of(const struct binder *x, const char *part)
 {
     static _Thread_local char name[160];
-    bool older = !safetensors_find(x->s, "model.visual.pos_embed.weight") &&
-                 safetensors_find(x->s, "visual.pos_embed.weight");
+    bool older = !safetensors_find(x->s, "model.visual.patch_embed.proj.weight") &&
+                 safetensors_find(x->s, "visual.patch_embed.proj.weight");
     snprintf(name, sizeof name, "%svisual.%s", older ? "" : "model.", part);
     return name;
 }
@@ -25,16 +27,38 @@ static struct tensor vector(struct binder *x, const char *part, int64_t n)
     return binder_vector(x, name_of(x, part), n);
 }
 
+static struct weight *matrix(struct binder *x, const char *part, int64_t rows, int64_t cols)
+{
+    return binder_matrix(x, ROLE_OTHER, name_of(x, part), rows, cols);
+}
+
+static void bind_swiglu(struct binder *x, int i, struct vit_block *w)
+{
+    int64_t width = x->c->vit.hidden, mlp = x->c->vit.mlp;
+    w->gate = binder_matrix(x, ROLE_OTHER, block_name(x, i, "mlp.gate_proj.weight"), mlp, width);
+    w->gate_bias = binder_vector(x, block_name(x, i, "mlp.gate_proj.bias"), mlp);
+    w->fc1 = binder_matrix(x, ROLE_OTHER, block_name(x, i, "mlp.up_proj.weight"), mlp, width);
+    w->fc1_bias = binder_vector(x, block_name(x, i, "mlp.up_proj.bias"), mlp);
+    w->fc2 = binder_matrix(x, ROLE_OTHER, block_name(x, i, "mlp.down_proj.weight"), width, mlp);
+    w->fc2_bias = binder_vector(x, block_name(x, i, "mlp.down_proj.bias"), width);
+}
+
 static void bind_block(struct binder *x, int i, struct vit_block *w)
 {
     int64_t width = x->c->vit.hidden, mlp = x->c->vit.mlp;
+    bool old = x->c->vit.window;
     w->norm1 = binder_vector(x, block_name(x, i, "norm1.weight"), width);
-    w->norm1_bias = binder_vector(x, block_name(x, i, "norm1.bias"), width);
+    if (!old)
+        w->norm1_bias = binder_vector(x, block_name(x, i, "norm1.bias"), width);
     w->qkv = binder_matrix(x, ROLE_OTHER, block_name(x, i, "attn.qkv.weight"), 3 * width, width);
     w->qkv_bias = binder_vector(x, block_name(x, i, "attn.qkv.bias"), 3 * width);
     w->proj = binder_matrix(x, ROLE_OTHER, block_name(x, i, "attn.proj.weight"), width, width);
     w->proj_bias = binder_vector(x, block_name(x, i, "attn.proj.bias"), width);
     w->norm2 = binder_vector(x, block_name(x, i, "norm2.weight"), width);
+    if (old) {
+        bind_swiglu(x, i, w);
+        return;
+    }
     w->norm2_bias = binder_vector(x, block_name(x, i, "norm2.bias"), width);
     w->fc1 = binder_matrix(x, ROLE_OTHER, block_name(x, i, "mlp.linear_fc1.weight"), mlp, width);
     w->fc1_bias = binder_vector(x, block_name(x, i, "mlp.linear_fc1.bias"), mlp);
@@ -57,21 +81,49 @@ static struct weight *bind_embedder(struct binder *x)
     return w;
 }
 
+static void bind_tap(struct binder *x, int i, struct vit_tap *w)
+{
+    int64_t merged = (int64_t)4 * x->c->vit.hidden, out = x->c->lm.hidden, inner = x->c->vit.projector;
+    char part[6][64];
+    static const char *const ends[] = {"norm.weight",       "norm.bias",         "linear_fc1.weight",
+                                       "linear_fc1.bias", "linear_fc2.weight", "linear_fc2.bias"};
+    for (int k = 0; k < 6; k++)
+        snprintf(part[k], sizeof part[k], "deepstack_merger_list.%d.%s", i, ends[k]);
+    w->norm = vector(x, part[0], merged);
+    w->norm_bias = vector(x, part[1], merged);
+    w->up = matrix(x, part[2], inner, merged);
+    w->up_bias = vector(x, part[3], inner);
+    w->down = matrix(x, part[4], out, inner);
+    w->down_bias = vector(x, part[5], out);
+}
+
+static void bind_merger(struct binder *x, struct vision_weights *w)
+{
+    const struct vit_config *v = &x->c->vit;
+    bool old = v->window;
+    int64_t width = v->hidden, out = x->c->lm.hidden;
+    w->norm = vector(x, old ? "merger.ln_q.weight" : "merger.norm.weight", width);
+    if (!old)
+        w->norm_bias = vector(x, "merger.norm.bias", width);
+    w->up = matrix(x, old ? "merger.mlp.0.weight" : "merger.linear_fc1.weight", v->projector, 4 * width);
+    w->up_bias = vector(x, old ? "merger.mlp.0.bias" : "merger.linear_fc1.bias", v->projector);
+    w->down = matrix(x, old ? "merger.mlp.2.weight" : "merger.linear_fc2.weight", out, v->projector);
+    w->down_bias = vector(x, old ? "merger.mlp.2.bias" : "merger.linear_fc2.bias", out);
+}
+
 void binder_vision_qwen(struct binder *x, struct vision_weights *w)
 {
     const struct vit_config *v = &x->c->vit;
     int64_t places = (int64_t)v->table_side * v->table_side, width = v->hidden;
     w->embedder = bind_embedder(x);
-    w->embedder_bias = vector(x, "patch_embed.proj.bias", width);
-    w->position = binder_upload(x, binder_take_shape(x, name_of(x, "pos_embed.weight"), SHAPE(places, width)),
-                                DT_F32, places, width);
+    if (!v->window) {
+        w->embedder_bias = vector(x, "patch_embed.proj.bias", width);
+        w->position = binder_upload(
+            x, binder_take_shape(x, name_of(x, "pos_embed.weight"), SHAPE(places, width)), DT_F32, places, width);
+    }
     for (int i = 0; i < v->blocks; i++)
         bind_block(x, i, &w->blocks[i]);
-    w->norm = vector(x, "merger.norm.weight", width);
-    w->norm_bias = vector(x, "merger.norm.bias", width);
-    w->up = binder_matrix(x, ROLE_OTHER, name_of(x, "merger.linear_fc1.weight"), v->projector, 4 * width);
-    w->up_bias = vector(x, "merger.linear_fc1.bias", v->projector);
-    w->down =
-        binder_matrix(x, ROLE_OTHER, name_of(x, "merger.linear_fc2.weight"), x->c->lm.hidden, v->projector);
-    w->down_bias = vector(x, "merger.linear_fc2.bias", x->c->lm.hidden);
+    for (int i = 0; i < v->n_taps; i++)
+        bind_tap(x, i, &w->taps[i]);
+    bind_merger(x, w);
 }

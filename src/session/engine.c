@@ -138,7 +138,7 @@ int engine_check_tokenizer(const struct model_config *c, int vocab, const struct
 /* The option that asks for something this family does not have. */
 static int check_family(const struct engine *g, const struct engine_options *o, struct err *e)
 {
-    if (g->config.family != FAMILY_QWEN35)
+    if (!family_is_qwen(g->config.family))
         return 0;
     if (o->device && !strncmp(o->device, "cuda", 4))
         return err_set(e, ERR_USAGE, "model '%s': this family runs on the processor only; use --device cpu",
@@ -158,7 +158,7 @@ static int open_backend(struct engine *g, const struct engine_options *o, const 
     struct engine_options packed = *o;
     packed.weights_in = WEIGHTS_IN_RAM;
     packed.device = "cuda";
-    bool cpu = g->config.family == FAMILY_QWEN35; /* it has no kernels for a GPU */
+    bool cpu = family_is_qwen(g->config.family); /* it has no kernels for a GPU */
     if ((!cpu && backend_gpu_list(NULL, 0, NULL) > 0 && plan_make(p, &g->config, s, &packed, e)) ||
         plan_placement(hold, &g->config, s, o, e))
         return err_prefix(e, "model '%s'", o->dir);

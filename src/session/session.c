@@ -214,7 +214,8 @@ static int append_image(struct session *s, const struct image *im, const struct 
     struct engine *g = s->engine;
     int64_t rows = preprocess_tokens(grid), start = clock_ns();
     double before = s->stats.preprocess_ms;
-    struct tensor out = {NULL, g->act, rows, g->config.lm.hidden, g->config.lm.hidden};
+    int64_t cols = config_image_cols(&g->config);
+    struct tensor out = {NULL, g->act, rows, cols, cols};
     int rc = pool_entry_pin(&s->entry, e);
     if (rc == 0 && (rc = state_pool_alloc(&g->state_pool, &out, e)))
         pool_entry_unpin(&s->entry);
@@ -250,7 +251,7 @@ int session_append_image(struct session *s, const struct image *im, struct err *
     if (!im->rgb || im->w < 1 || im->h < 1)
         return err_set(e, ERR_MODEL, "the image is empty");
     enum { MOST_ASPECT = 200 }; /* of Qwen's processor */
-    if (g->config.family == FAMILY_QWEN35 && (im->w > MOST_ASPECT * im->h || im->h > MOST_ASPECT * im->w))
+    if (family_is_qwen(g->config.family) && (im->w > MOST_ASPECT * im->h || im->h > MOST_ASPECT * im->w))
         return err_set(e, ERR_MODEL, "an image of %dx%d is too narrow for this model", im->w, im->h);
     struct tile_grid grid = preprocess_grid(&g->config, im->w, im->h);
     if (check_length(s, preprocess_tokens(&grid) + 2, e) || engine_try_enter(g, &s->client, e))
