@@ -12,11 +12,16 @@
 
 #include <jansson.h>
 
-static json_t *golden;
+static json_t *golden; /* of the tower whose patches are so wide */
+static int patch;
 
-static void open_golden(void)
+static void open_golden(int wide)
 {
-    golden = golden ? golden : json_load_file("tests/golden/qwen_picture/pictures.json", 0, NULL);
+    json_decref(golden);
+    patch = wide;
+    golden = json_load_file(wide == 14 ? "tests/golden/qwen_picture/pictures28.json"
+                                       : "tests/golden/qwen_picture/pictures.json",
+                            0, NULL);
     assert_non_null(golden);
 }
 
@@ -29,16 +34,22 @@ static struct model_config config(int least, int most)
 {
     struct model_config c = {
         .family = FAMILY_QWEN35, .vision = true, .mean = {.5f, .5f, .5f}, .std = {.5f, .5f, .5f}};
+    if (patch == 14) {
+        static const float mean[] = {0.48145466f, 0.4578275f, 0.40821073f},
+                           std[] = {0.26862954f, 0.26130258f, 0.27577711f};
+        c.family = FAMILY_QWEN25VL;
+        memcpy(c.mean, mean, sizeof mean);
+        memcpy(c.std, std, sizeof std);
+    }
     c.vit =
-        (struct vit_config){.patch = 16, .merge = 2, .frames = 2, .min_pixels = least, .max_pixels = most};
-    c.vit.max_patches = most / 256;
+        (struct vit_config){.patch = patch, .merge = 2, .frames = 2, .min_pixels = least, .max_pixels = most};
+    c.vit.max_patches = most / (patch * patch);
     return c;
 }
 
-static void t_sizes(void **state)
+static void check_sizes(int wide)
 {
-    (void)state;
-    open_golden();
+    open_golden(wide);
     size_t i;
     json_t *row;
     json_array_foreach(json_object_get(golden, "sizes"), i, row)
@@ -48,12 +59,19 @@ static void t_sizes(void **state)
             v[k] = (int)json_integer_value(json_array_get(row, k));
         struct model_config c = config(v[2], v[3]);
         struct tile_grid g = preprocess_grid(&c, v[0], v[1]);
-        if (g.patch_cols * 16 != v[4] || g.patch_rows * 16 != v[5])
-            fail_msg("%dx%d up to %d: %dx%d, expected %dx%d", v[0], v[1], v[3], g.patch_cols * 16,
-                     g.patch_rows * 16, v[4], v[5]);
-        assert_int_equal(preprocess_tokens(&g), v[4] * v[5] / 1024);
+        if (g.patch_cols * patch != v[4] || g.patch_rows * patch != v[5])
+            fail_msg("%dx%d up to %d: %dx%d, expected %dx%d", v[0], v[1], v[3], g.patch_cols * patch,
+                     g.patch_rows * patch, v[4], v[5]);
+        assert_int_equal(preprocess_tokens(&g), v[4] * v[5] / (4 * patch * patch));
     }
-    check_note("%zu sizes", i);
+    check_note("%zu sizes for patches of %d", i, wide);
+}
+
+static void t_sizes(void **state)
+{
+    (void)state;
+    check_sizes(16);
+    check_sizes(14);
 }
 
 static void has_hash(const void *data, size_t n, const json_t *row, const char *what)
@@ -64,10 +82,9 @@ static void has_hash(const void *data, size_t n, const json_t *row, const char *
         fail_msg("%dx%d, kind %d: %s differ", number(row, "w"), number(row, "h"), number(row, "kind"), what);
 }
 
-static void t_pictures(void **state)
+static void check_pictures(int patch_side)
 {
-    (void)state;
-    open_golden();
+    open_golden(patch_side);
     struct pool *pool = pool_new(3);
     size_t i;
     json_t *row;
@@ -94,10 +111,18 @@ static void t_pictures(void **state)
     pool_free(pool);
 }
 
+static void t_pictures(void **state)
+{
+    (void)state;
+    check_pictures(16);
+    check_pictures(14);
+}
+
 static void t_speed(void **state)
 {
     (void)state;
     struct image im;
+    patch = 16;
     golden_picture(&im, 1920, 1080, 2);
     struct model_config c = config(65536, 16777216);
     struct tile_grid g = preprocess_grid(&c, im.w, im.h);

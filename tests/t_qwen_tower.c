@@ -1,6 +1,7 @@
-/* t_qwen_tower.c - Qwen3.5's vision tower against Hugging Face transformers (tests/golden/qwen/tower*,
- * tests/reference/make_qwen_tower.py): the embedded patches, every block and the merged rows, for heads of
- * 16, 64 and 72 columns and grids from 2x2 patches to a full screen's 68x120.
+/* t_qwen_tower.c - the vision towers of Qwen3.5, Qwen3-VL and Qwen2.5-VL against Hugging Face transformers
+ * (tests/golden/qwen/tower*, tests/reference/make_qwen_tower.py and make_qwen_kin_tower.py): the embedded
+ * patches, every block and the merged rows, for heads of 16, 64, 72 and 80 columns and grids from 2x2 patches
+ * to a full screen's 68x120; with the rows that go to the language model's first layers, and windows.
  *
  * In f32 both sides differ in the order of sums and in the last bits of exponentials: 1e-4 of the largest
  * value of a stage.  In bf16 every result is rounded at 2^-9, some ten of them after each other, and
@@ -15,7 +16,8 @@
 
 #include <math.h>
 
-static const char *const cases[] = {"qwen/tower16", "qwen/tower64", "qwen/tower72"};
+static const char *const cases[] = {"qwen/tower16", "qwen/tower64", "qwen/tower72", "qwen/tower_vl3",
+                                    "qwen/tower_vl25"};
 
 struct bench { /* one case on one backend */
     struct golden g;
@@ -37,6 +39,7 @@ static void bind(struct bench *k, bool f32)
     struct bind_options o = {.f32 = f32};
     k->used = xcalloc((unsigned long)safetensors_count(k->files) + 1, sizeof *k->used);
     k->w.vision.blocks = xcalloc((unsigned long)k->c.vit.blocks, sizeof *k->w.vision.blocks);
+    k->w.vision.taps = xcalloc((unsigned long)k->c.vit.n_taps + 1, sizeof *k->w.vision.taps);
     struct binder x = {.w = &k->w, .c = &k->c, .s = k->files, .b = k->b, .o = &o, .e = &e, .used = k->used};
     binder_vision(&x, &k->w.vision);
     if (x.failed)
@@ -88,13 +91,16 @@ static double compare_rows(const float *got, struct golden_array want, int64_t r
     return off / most;
 }
 
-/* The same as the length of the difference over the length. */
+/* The rows that are kept, as the length of the difference over the length. */
 static double compare_lengths(const float *got, struct golden_array want)
 {
     const float *w = want.data;
     double off = 0, length = 0;
     for (int64_t i = 0; i < want.rows * want.cols; i++) {
-        off += ((double)got[i] - (double)w[i]) * ((double)got[i] - (double)w[i]);
+        int64_t row = i / want.cols,
+                from = want.which ? json_integer_value(json_array_get(want.which, (size_t)row)) : row;
+        double d = (double)got[from * want.cols + i % want.cols] - (double)w[i];
+        off += d * d;
         length += (double)w[i] * (double)w[i];
     }
     return sqrt(off / length);
@@ -139,9 +145,9 @@ static void compare(struct bench *k, const char *stage, struct tensor x)
     k->b->ops->download(k->b, (struct tensor){got, DT_F32, x.rows, x.cols, x.cols}, x);
     struct golden_array want = golden_find(&k->g, name);
     assert_non_null(want.data);
-    double off = want.which            ? compare_stage(k, name, got, x.rows, x.cols)
-                 : k->v.act == DT_BF16 ? compare_lengths(got, want)
-                                       : compare_rows(got, want, x.rows);
+    double off = k->v.act == DT_BF16 ? compare_lengths(got, want)
+                 : want.which        ? compare_stage(k, name, got, x.rows, x.cols)
+                                     : compare_rows(got, want, x.rows);
     k->worst = off <= k->worst ? k->worst : off;
     if (k->v.act == DT_F32 && !(off < 1e-4))
         fail_msg("%s %s: off by %.1e", k->g.dir, name, off);
@@ -170,7 +176,7 @@ static void run_grid(struct bench *k, int rows, int cols)
     k->grid = grid;
     k->v.watch = watch_block;
     k->v.watch_arg = k;
-    struct tensor out = k->b->ops->alloc(k->b, k->v.act, (int64_t)rows * cols / 4, k->c.lm.hidden);
+    struct tensor out = k->b->ops->alloc(k->b, k->v.act, (int64_t)rows * cols / 4, config_image_cols(&k->c));
     if (vision_encode_canvas(&k->v, patches, rows, cols, out, &e) != 1)
         fail_msg("%s", e.text);
     compare(k, "merged", out);
@@ -231,7 +237,7 @@ static void t_bf16(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("every stage of the tower agrees with transformers, heads of 16, 64 and 72", t_reference),
+    CLAIM("every stage of each tower agrees with transformers, heads of 16, 64, 72 and 80", t_reference),
     CLAIM("with the kernels of each instruction set, too", t_kernels),
     CLAIM("a full screen of 8160 patches agrees", t_screen),
     CLAIM("in bf16 the stages are off by their roundings only", t_bf16),

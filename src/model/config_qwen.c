@@ -130,7 +130,8 @@ static void read_attention(struct reader *r, struct lm_config *c, enum model_fam
 static void read_moe(struct reader *r, struct moe_config *m, enum model_family family)
 {
     struct route_shape *s = &m->route;
-    s->experts = reader_int(r, "num_experts|num_local_experts", 1, CONFIG_MAX_EXPERTS, -1);
+    s->experts = reader_int(
+        r, family == FAMILY_QWEN3VL ? "num_experts|num_local_experts" : "num_experts", 1, CONFIG_MAX_EXPERTS, -1);
     s->chosen = reader_int(r, "num_experts_per_tok", 1, CONFIG_MAX_EXPERTS, -1);
     s->groups = s->groups_kept = 1;
     s->normalise = s->softmax = true;

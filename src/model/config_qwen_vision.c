@@ -75,7 +75,7 @@ static void read_tower(struct reader *r, struct model_config *c)
     v->blocks = reader_int(r, "depth", 1, CONFIG_MAX_LAYERS, -1);
     v->heads = reader_int(r, "num_heads", 1, CONFIG_MAX_HEADS, -1);
     v->mlp = reader_int(r, "intermediate_size", 1, CONFIG_MAX_SIZE, -1);
-    v->patch = reader_int(r, "patch_size|spatial_patch_size", 2, 64, -1);
+    v->patch = reader_int(r, "patch_size", 2, 64, -1);
     v->frames = reader_int(r, "temporal_patch_size", 1, 8, -1);
     v->merge = reader_int(r, "spatial_merge_size", 2, 2, 2);
     v->projector = v->merge * v->merge * v->hidden;
@@ -85,7 +85,7 @@ static void read_tower(struct reader *r, struct model_config *c)
     if (out != c->lm.hidden)
         reader_refuse(r, "'out_hidden_size' is %d, but the language model's 'hidden_size' is %d", out,
                       c->lm.hidden);
-    (void)reader_int(r, "in_channels|in_chans", 3, 3, 3);
+    (void)reader_int(r, c->family == FAMILY_QWEN25VL ? "in_chans|in_channels" : "in_channels", 3, 3, 3);
     if (c->family == FAMILY_QWEN25VL)
         read_qwen25(r, c);
     else

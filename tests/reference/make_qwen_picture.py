@@ -2,7 +2,9 @@
 
     python make_qwen_picture.py [--out ../golden/qwen_picture]
 
-"sizes": rows [w, h, least pixels, most pixels, w', h'] of smart_resize with factor 32.  "pictures": for pictures
+pictures.json is of Qwen3.5 and Qwen3-VL, pictures28.json of Qwen2.5-VL.
+
+"sizes": rows [w, h, least pixels, most pixels, w', h'] of smart_resize with factor 32 or 28.  "pictures": for pictures
 that a test draws again (draw below), the SHA-256 of the resized bytes and of the f32 patches.  The processor is
 the torchvision one; its resize is PyTorch's kernel for bytes.
 
@@ -25,6 +27,8 @@ from transformers.models.qwen2_vl.image_processing_qwen2_vl import Qwen2VLImageP
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 LEAST, MOST = 65536, 16777216
+LEAST28, MOST28 = 3136, 12845056
+HALF, CLIP = ([0.5] * 3, [0.5] * 3), ([0.48145466, 0.4578275, 0.40821073], [0.26862954, 0.26130258, 0.27577711])
 GAMMA, MASK = 0x9e3779b97f4a7c15, (1 << 64) - 1
 SCREENS = [(1920, 1080), (1280, 720), (1366, 768), (1920, 1200), (2560, 1440), (3840, 2160), (200, 200), (100, 30), (1440, 900),
            (1024, 768), (800, 600), (1280, 1024), (5120, 1440), (390, 844), (2880, 1800), (7680, 4320), (32, 32), (1, 1), (3, 200)]
@@ -52,18 +56,38 @@ def sha(a):
     return hashlib.sha256(np.ascontiguousarray(a).tobytes()).hexdigest()
 
 
-def sizes():
+def sizes(factor, least, whole):
     rng, out = np.random.default_rng(7), []
-    for _ in range(600):
-        w, h = (int(2 ** x) for x in rng.uniform(3, 12.5, 2))
-        SCREENS.append((w, h))
-    for w, h in SCREENS:
+    drawn = [tuple(int(2 ** x) for x in rng.uniform(3, 12.5, 2)) for _ in range(600)]
+    for w, h in SCREENS + drawn:
         if max(w, h) / min(w, h) > 200:
             continue
-        for most in (MOST, 1280 * 1024, 1024 * 1024, 768 * 1024):
-            high, wide = smart_resize(h, w, 32, LEAST, most)
-            out.append([w, h, LEAST, most, wide, high])
+        for most in (whole, 1280 * 1024, 1024 * 1024, 768 * 1024):
+            high, wide = smart_resize(h, w, factor, least, most)
+            out.append([w, h, least, most, wide, high])
     return out
+
+
+def make(path, patch, pictures, normal, all_sizes):
+    rows = []
+    for w, h, kind, least, most in pictures:
+        im = draw(w, h, kind)
+        high, wide = smart_resize(h, w, 2 * patch, least, most)
+        chw = torch.from_numpy(im).permute(2, 0, 1)
+        small = F.resize(chw, [high, wide], interpolation=InterpolationMode.BICUBIC, antialias=True).permute(1, 2, 0).numpy()
+        p = Qwen2VLImageProcessor(patch_size=patch, temporal_patch_size=2, merge_size=2, image_mean=normal[0], image_std=normal[1],
+                                  size={"shortest_edge": least, "longest_edge": most})
+        got = p(images=[chw], return_tensors="pt")
+        assert got["image_grid_thw"].tolist() == [[1, high // patch, wide // patch]]
+        values = got["pixel_values"].numpy()
+        assert values.dtype == np.float32 and values.shape == (high * wide // patch ** 2, 6 * patch ** 2)
+        rows.append({"w": w, "h": h, "kind": kind, "least": least, "most": most, "wide": wide, "high": high, "drawn": sha(im),
+                     "resized": sha(small), "patches": sha(values)})
+    with open(path, "w") as f:
+        head = {"generator": "make_qwen_picture.py", **{p: metadata.version(p) for p in ("transformers", "torch", "torchvision")}}
+        f.write("{\n" + ",\n".join(f" {json.dumps(k)}: {json.dumps(v)}" for k, v in head.items()) + ",\n \"pictures\": [\n" +
+                ",\n".join("  " + json.dumps(r) for r in rows) + "\n ],\n \"sizes\": [\n" +
+                ",\n".join("  " + json.dumps(r) for r in all_sizes) + "\n ]\n}\n")
 
 
 def main():
@@ -72,25 +96,9 @@ def main():
     out = args.parse_args().out
     os.makedirs(out, exist_ok=True)
     torch.set_num_threads(1)
-    rows = []
-    for w, h, kind, least, most in PICTURES:
-        im = draw(w, h, kind)
-        high, wide = smart_resize(h, w, 32, least, most)
-        chw = torch.from_numpy(im).permute(2, 0, 1)
-        small = F.resize(chw, [high, wide], interpolation=InterpolationMode.BICUBIC, antialias=True).permute(1, 2, 0).numpy()
-        p = Qwen2VLImageProcessor(patch_size=16, temporal_patch_size=2, merge_size=2, image_mean=[0.5] * 3, image_std=[0.5] * 3,
-                                  size={"shortest_edge": least, "longest_edge": most})
-        got = p(images=[chw], return_tensors="pt")
-        assert got["image_grid_thw"].tolist() == [[1, high // 16, wide // 16]]
-        values = got["pixel_values"].numpy()
-        assert values.dtype == np.float32 and values.shape == (high * wide // 256, 1536)
-        rows.append({"w": w, "h": h, "kind": kind, "least": least, "most": most, "wide": wide, "high": high, "drawn": sha(im),
-                     "resized": sha(small), "patches": sha(values)})
-    with open(os.path.join(out, "pictures.json"), "w") as f:
-        head = {"generator": "make_qwen_picture.py", **{p: metadata.version(p) for p in ("transformers", "torch", "torchvision")}}
-        f.write("{\n" + ",\n".join(f" {json.dumps(k)}: {json.dumps(v)}" for k, v in head.items()) + ",\n \"pictures\": [\n" +
-                ",\n".join("  " + json.dumps(r) for r in rows) + "\n ],\n \"sizes\": [\n" +
-                ",\n".join("  " + json.dumps(r) for r in sizes()) + "\n ]\n}\n")
+    small = [(w, h, kind, LEAST28 if least == LEAST else 784, {MOST: MOST28, 1024: 784}.get(most, most)) for w, h, kind, least, most in PICTURES]
+    make(os.path.join(out, "pictures.json"), 16, PICTURES, HALF, sizes(32, LEAST, MOST))
+    make(os.path.join(out, "pictures28.json"), 14, small, CLIP, sizes(28, LEAST28, MOST28))
 
 
 if __name__ == "__main__":
