@@ -1,6 +1,6 @@
-/* t_chat_qwen.c - conversations in the layout of Qwen3.5 against what Jinja2 renders
- * (tests/golden/chat/qwen.json, tests/reference/make_chat_qwen.py and chat_template_qwen.jinja): byte for
- * byte, with up to four pictures a message, calls and results; and which texts may become added tokens. */
+/* t_chat_qwen.c - conversations in the layouts of Qwen3.5, Qwen3-VL and Qwen2.5-VL against what Jinja2 renders
+ * (tests/golden/chat/qwen.json and qwen_json.json, tests/reference/make_chat_qwen.py and make_chat_qwen_json.py
+ * with the templates beside them): byte for byte, with up to four pictures a message, calls and results; and which texts may become added tokens. */
 #include "check.h"
 #include "talk.h"
 
@@ -8,27 +8,30 @@
 
 static json_t *golden;
 
-static const json_t *cases(void)
+static const json_t *cases(const char *file)
 {
-    golden = golden ? golden : json_load_file("tests/golden/chat/qwen.json", 0, NULL);
+    char *path = xasprintf("tests/golden/chat/%s", file);
+    json_decref(golden);
+    golden = json_load_file(path, 0, NULL);
     assert_non_null(golden);
+    free(path);
     return json_object_get(golden, "cases");
 }
 
 /* The rendered text, and how many marks stand in segments where they are recognised. */
-static char *render(const struct chat_conversation *c, bool json_values, int *marks, struct err *e)
+static char *render(const struct chat_conversation *c, const struct template_traits *traits, int *marks,
+                    struct err *e)
 {
     static const char image[] = "<|vision_start|><|image_pad|><|vision_end|>";
     static const char *const names[] = {"<|endoftext|>",    "<|im_start|>",   "<|im_end|>",
                                         "<|vision_start|>", "<|vision_end|>", "<|image_pad|>",
                                         "<tool_call>",      "</tool_call>",   "<tool_response>",
                                         "</tool_response>", "<think>",        "</think>"};
-    struct template_traits traits = {.json_values = json_values};
     struct layout l = layout_new();
     struct buf out;
     buf_init(&out, 1 << 20);
     *marks = 0;
-    int rc = qwen_layout(&l, c, &traits, e);
+    int rc = qwen_layout(&l, c, traits, e);
     for (int i = 0; i < l.n && rc == 0; i++) {
         const struct layout_segment *s = &l.segments[i];
         buf_puts(&out, s->image ? image : "");
@@ -45,17 +48,17 @@ static char *render(const struct chat_conversation *c, bool json_values, int *ma
     return text;
 }
 
-static void check_case(const json_t *v, const char *key, bool json_values)
+static void check_case(const json_t *v, const char *key, struct template_traits traits)
 {
     struct err e = ERR_INIT;
     struct talk *t = talk_read(v);
     int marks;
     const char *want = json_string_value(json_object_get(v, key));
-    char *got = render(&t->c, json_values, &marks, &e);
+    char *got = render(&t->c, &traits, &marks, &e);
     if (!got || strcmp(got, want) != 0)
         fail_msg("%s:\n%s\ninstead of\n%s\n", json_string_value(json_object_get(v, "name")),
                  got ? got : e.text, want);
-    if (!json_values && marks != json_integer_value(json_object_get(v, "marks")))
+    if (!traits.json_values && marks != json_integer_value(json_object_get(v, "marks")))
         fail_msg("%s: %d marks instead of %lld in\n%s", json_string_value(json_object_get(v, "name")), marks,
                  (long long)json_integer_value(json_object_get(v, "marks")), got);
     free(got);
@@ -68,11 +71,11 @@ static void t_text(void **state)
     size_t i;
     json_t *v;
     int other = 0;
-    json_array_foreach(cases(), i, v)
+    json_array_foreach(cases("qwen.json"), i, v)
     {
-        check_case(v, "rendered", false);
+        check_case(v, "rendered", (struct template_traits){0});
         if (json_object_get(v, "json")) {
-            check_case(v, "json", true);
+            check_case(v, "json", (struct template_traits){.json_values = true});
             other++;
         }
     }
@@ -80,12 +83,29 @@ static void t_text(void **state)
     assert_true(i > 300 && other > 30);
 }
 
+static void t_json(void **state)
+{
+    (void)state;
+    size_t i;
+    json_t *v;
+    json_array_foreach(cases("qwen_json.json"), i, v)
+    {
+        const char *form = json_string_value(json_object_get(v, "form"));
+        check_case(v, "rendered",
+                   (struct template_traits){.json_calls = true,
+                                            .thinks = !strcmp(form, "thinks"),
+                                            .greets = !strcmp(form, "greets")});
+    }
+    check_note("%zu conversations", i);
+    assert_true(i > 300);
+}
+
 static void refuses(struct chat_message *messages, int n, const char *naming)
 {
     struct err e = ERR_INIT;
     struct chat_conversation c = {.messages = messages, .n = n};
     int marks;
-    assert_null(render(&c, false, &marks, &e));
+    assert_null(render(&c, &(struct template_traits){0}, &marks, &e));
     assert_non_null(strstr(e.text, naming));
 }
 
@@ -111,17 +131,37 @@ static const char block[] =
     "    {%- endfor %}\n    {{- \"\\n</tools>\" }}\n    {{- '\\n\\nIt\\'s so.' }}\n"
     "    {%- if messages[0].role == 'system' %}\n";
 
+/* And the way of those before. */
+static const char older_block[] =
+    "{%- if tools %}\n    {{- '<|im_start|>system\\n' }}\n    {%- if messages[0].role == 'system' %}\n"
+    "        {%- if messages[0].content is string %}\n            {{- messages[0].content }}\n"
+    "        {%- else %}\n            {{- 'other' }}\n        {%- endif %}\n        {{- '\\n\\n' }}\n    {%- endif %}\n"
+    "    {{- \"# Tools\\n<tools>\" }}\n    {%- for tool in tools %}\n        {{- \"\\n\" }}\n"
+    "        {{- tool | tojson }}\n    {%- endfor %}\n    {{- \"\\n</tools>\\n\\nIt's so.<|im_end|>\\n\" }}\n"
+    "{%- else %}\n";
+
+static void reads_sentences(const char *text)
+{
+    struct buf before, after;
+    buf_init(&before, 1 << 12);
+    buf_init(&after, 1 << 12);
+    assert_true(template_read_qwen_tools(text, &before, &after));
+    buf_putc(&before, 0);
+    buf_putc(&after, 0);
+    assert_string_equal(before.data, "# Tools\n<tools>");
+    assert_string_equal(after.data, "\n</tools>\n\nIt's so.");
+    buf_free(&before);
+    buf_free(&after);
+}
+
 static void t_sentences(void **state)
 {
     (void)state;
     struct buf before, after;
     buf_init(&before, 1 << 12);
     buf_init(&after, 1 << 12);
-    assert_true(template_read_qwen_tools(block, &before, &after));
-    buf_putc(&before, 0);
-    buf_putc(&after, 0);
-    assert_string_equal(before.data, "# Tools\n<tools>");
-    assert_string_equal(after.data, "\n</tools>\n\nIt's so.");
+    reads_sentences(block);
+    reads_sentences(older_block);
     for (size_t n = 0; n < sizeof block - 60; n++) { /* cut anywhere before the loop's end */
         char *part = xasprintf("%.*s", (int)n, block);
         buf_clear(&before);
@@ -136,6 +176,7 @@ static void t_sentences(void **state)
 static const struct CMUnitTest tests[] = {
     CLAIM("hundreds of conversations are rendered byte for byte, and only the template's marks are marks",
           t_text),
+    CLAIM("hundreds in the layouts whose calls are JSON, too: plain, thinking and greeting", t_json),
     CLAIM("the sentences around tools are read from a model's own template", t_sentences),
     CLAIM("what the published template refuses is refused", t_refused),
 };

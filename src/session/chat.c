@@ -79,6 +79,12 @@ int chat_user(struct session *s, const struct chat_part *parts, int n, enum chat
     place = m.in_order ? CHAT_PLACE_INLINE : place;
     bool first =
         m.trim && place == CHAT_PLACE_TEMPLATE; /* the template cuts line breaks before the first text */
+    if (m.greeting && !session_length(s)) {
+        layout_template(&l, m.system);
+        layout_template(&l, m.greeting);
+        layout_template(&l, m.close);
+    }
+    int from = l.n + 1;
     layout_template(&l, m.user);
     if (place == CHAT_PLACE_TEMPLATE)
         layout_images_first(&l, parts, n);
@@ -92,7 +98,7 @@ int chat_user(struct session *s, const struct chat_part *parts, int n, enum chat
         }
     }
     if (m.trim)
-        layout_trim(&l, 1);
+        layout_trim(&l, from);
     layout_template(&l, m.close);
     return append_layout(s, &l, e);
 }
@@ -142,7 +148,7 @@ int chat_reply(struct session *s, const char *reply, struct err *e)
     if (m.drops_reasoning)
         layout_template(&l, m.reply);
     int from = l.n;
-    layout_reply(&l, reply);
+    layout_reply(&l, reply + (m.drops_reasoning ? strspn(reply, "\n") : 0));
     if (m.trim)
         layout_trim(&l, from);
     layout_end(&l, &m, n && !m.trim ? reply[n - 1] : 0);

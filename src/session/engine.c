@@ -248,6 +248,10 @@ struct engine *engine_open(const struct engine_options *o, struct err *e)
         !(g->tokenizer = tokenizer_open(o->dir, e)))
         goto fail;
     g->traits = template_traits_of(o->dir);
+    if (!g->traits.given && g->config.family > FAMILY_QWEN35) {
+        g->traits.json_calls = true;
+        g->traits.greets = g->config.family == FAMILY_QWEN25VL;
+    }
     g->pool = pool_new(o->threads);
     if (open_weights(g, o, e))
         goto fail;

@@ -47,7 +47,7 @@ struct layout_marks layout_marks_of(const struct tokenizer *t, const struct temp
                                                .end = "<|im_end|>",
                                                .think = {"<think></think>", "<think>\n"}};
     if (qwen_is_family(t))
-        return qwen_marks();
+        return qwen_marks(h);
     return layout_is_chatml(t) ? chatml : layout_marks_vl(h);
 }
 

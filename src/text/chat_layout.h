@@ -21,6 +21,7 @@ struct layout_marks {
     bool in_order;                     /* images stand where they are among the texts, not before them */
     const char *think[2];              /* after `reply`: without thinking, with */
     bool drops_reasoning;              /* a later prompt has a reply without how it was opened */
+    const char *greeting;              /* system text where none is given; NULL: no system turn then */
 };
 
 /* Strings are borrowed from the traits. */

@@ -16,8 +16,10 @@ bool qwen_is_family(const struct tokenizer *t)
            tokenizer_is_special(t, tokenizer_find(t, "<|image_pad|>"));
 }
 
-struct layout_marks qwen_marks(void)
+struct layout_marks qwen_marks(const struct template_traits *h)
 {
+    if (h->json_calls)
+        return qwen_json_marks(h);
     return (struct layout_marks){.system = "<|im_start|>system\n",
                                  .user = user_open,
                                  .reply = reply_open,
@@ -41,13 +43,7 @@ static const char *last_of(const char *s, size_t n, const char *word)
     return NULL;
 }
 
-/* A reply split at "</think>": parts of it, the reasoning empty when there is none. */
-struct qwen_reply {
-    const char *reasoning, *text;
-    size_t n_reasoning, n_text;
-};
-
-static struct qwen_reply split_reply(const char *s, size_t n)
+struct qwen_reply qwen_split_reply(const char *s, size_t n)
 {
     static const char open[] = "<think>", close[] = "</think>";
     const char *first = n ? memmem(s, n, close, sizeof close - 1) : NULL, *last = last_of(s, n, close);
@@ -85,6 +81,10 @@ void qwen_system(struct layout *l, const char *text, const char *const *tools, i
         "# Tools\n\nThese functions can be called:\n\n<tools>",
         "\n</tools>\n\nA call is written in this form, with nothing after it:\n\n<tool_call>\n"
         "<function=NAME>\n<parameter=PARAMETER>\nits value\n</parameter>\n</function>\n</tool_call>"};
+    if (h->json_calls) {
+        qwen_json_system(l, text, tools, n_tools, h);
+        return;
+    }
     layout_template(l, "<|im_start|>system\n");
     if (n_tools)
         layout_template(l, h->tools[0] ? h->tools[0] : ours[0]);
@@ -189,7 +189,8 @@ static void put_assistant(struct layout *l, const struct chat_message *m, bool r
     char *whole = chat_message_text(m);
     size_t n = strlen(whole), given = m->reasoning ? strlen(m->reasoning) : 0;
     const char *s = stripped(whole, &n);
-    struct qwen_reply r = m->reasoning ? (struct qwen_reply){m->reasoning, s, given, n} : split_reply(s, n);
+    struct qwen_reply r = m->reasoning ? (struct qwen_reply){m->reasoning, s, given, n}
+                                       : qwen_split_reply(s, n);
     layout_template(l, reply_open);
     if (reason) {
         r.reasoning = stripped(r.reasoning, &r.n_reasoning);
@@ -220,8 +221,7 @@ static void put_result(struct layout *l, const struct chat_conversation *c, int 
 
 /* ---- the conversation ---------------------------------------------------------------------------------- */
 
-/* Whether a user's message is the result of a tool in words. */
-static bool wraps_result(const struct chat_message *m)
+bool qwen_wraps_result(const struct chat_message *m, bool trim)
 {
     static const char open[] = "<tool_response>", close[] = "</tool_response>";
     for (int i = 0; i < m->n; i++)
@@ -229,7 +229,7 @@ static bool wraps_result(const struct chat_message *m)
             return false;
     char *text = chat_message_text(m);
     size_t n = strlen(text);
-    const char *s = stripped(text, &n);
+    const char *s = trim ? stripped(text, &n) : text;
     bool wraps = n >= sizeof close - 1 && n >= sizeof open - 1 && !memcmp(s, open, sizeof open - 1) &&
                  !memcmp(s + n - (sizeof close - 1), close, sizeof close - 1);
     free(text);
@@ -240,7 +240,7 @@ static bool wraps_result(const struct chat_message *m)
 static int last_question(const struct chat_conversation *c)
 {
     for (int i = c->n - 1; i >= 0; i--)
-        if (c->messages[i].role == CHAT_USER && !wraps_result(&c->messages[i]))
+        if (c->messages[i].role == CHAT_USER && !qwen_wraps_result(&c->messages[i], true))
             return i;
     return -1;
 }
@@ -262,8 +262,12 @@ int qwen_layout(struct layout *l, const struct chat_conversation *c, const struc
                 struct err *e)
 {
     int question = last_question(c);
-    if (check(c, question, e))
+    if (check(c, h->json_calls ? 0 : question, e))
         return -1;
+    if (h->json_calls) {
+        qwen_json_layout(l, c, h);
+        return 0;
+    }
     put_system(l, c, h);
     for (int i = 0; i < c->n; i++) {
         const struct chat_message *m = &c->messages[i];
@@ -276,7 +280,7 @@ int qwen_layout(struct layout *l, const struct chat_conversation *c, const struc
     }
     if (c->open_reply) {
         layout_template(l, reply_open);
-        layout_template(l, qwen_marks().think[c->think]);
+        layout_template(l, qwen_marks(h).think[c->think]);
     }
     return 0;
 }

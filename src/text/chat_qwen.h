@@ -1,4 +1,5 @@
-/* chat_qwen.h - the chat layout of Qwen3.5 and what is trained from it, Holo 3 and 3.1 among them.
+/* chat_qwen.h - the chat layouts of Qwen's models: of Qwen3.5 and what is trained from it, Holo 3 and 3.1 among
+ * them, in chat_qwen.c; of Qwen2.5-VL and Qwen3-VL, which differ, in chat_qwen_json.c.  The former:
  *
  *   <|im_start|>system\n{sentences <tools>}\n{tool}...{</tools> sentences}\n\n{system}<|im_end|>\n
  *   <|im_start|>user\n{parts}<|im_end|>\n              an image: <|vision_start|> rows <|vision_end|>
@@ -19,14 +20,32 @@
 bool qwen_is_family(const struct tokenizer *t);
 
 /* The text around each turn. */
-struct layout_marks qwen_marks(void);
+struct layout_marks qwen_marks(const struct template_traits *h);
 
 /* The system turn alone, with the JSON of each tool. */
 void qwen_system(struct layout *l, const char *text, const char *const *tools, int n_tools,
                  const struct template_traits *h);
 
-/* The whole conversation.  Traits: the sentences around the tools, and how values of calls are spelled. */
+/* The whole conversation.  Traits: the sentences around the tools, how calls and their values are spelled. */
 int qwen_layout(struct layout *l, const struct chat_conversation *c, const struct template_traits *h,
                 struct err *e);
+
+/* ---- what both files use ------------------------------------------------------------------------------- */
+
+/* A reply split at "</think>": parts of it, the reasoning empty when there is none. */
+struct qwen_reply {
+    const char *reasoning, *text;
+    size_t n_reasoning, n_text;
+};
+struct qwen_reply qwen_split_reply(const char *s, size_t n);
+
+/* Whether a user's message is the result of a tool in words, which may be cut at both ends first. */
+bool qwen_wraps_result(const struct chat_message *m, bool trim);
+
+struct layout_marks qwen_json_marks(const struct template_traits *h);
+/* text NULL: none is given. */
+void qwen_json_system(struct layout *l, const char *text, const char *const *tools, int n_tools,
+                      const struct template_traits *h);
+void qwen_json_layout(struct layout *l, const struct chat_conversation *c, const struct template_traits *h);
 
 #endif

@@ -37,6 +37,10 @@ struct template_traits {
     bool trim;        /* cuts white space at both ends of a text */
     char *tools[2];   /* what it writes before and after the list of tools; NULL: not known */
     bool json_values; /* of Qwen's: values of calls are JSON, not Python's words */
+    bool json_calls;  /* of Qwen2.5-VL's and Qwen3-VL's: calls are whole JSON objects */
+    bool thinks;      /* of those: replies are opened for thinking */
+    bool greets;      /* of those: has a system text where none is given */
+    bool given;       /* there is a template */
 };
 struct template_traits template_traits_of(const char *dir);
 void template_traits_free(struct template_traits *h);

@@ -50,11 +50,15 @@ struct template_traits template_traits_of(const char *dir)
     char *text = read_template(dir);
     struct template_traits h = {.start = !text || strstr(text, "bos_token") || strstr(text, "<s>"),
                                 .trim = !text || strstr(text, "strip()") || strstr(text, "| trim"),
-                                .json_values = text && !strstr(text, "args_value | string")};
+                                .json_values = text && !strstr(text, "args_value | string"),
+                                .given = text};
     struct buf before, after;
     buf_init(&before, SENTENCES);
     buf_init(&after, SENTENCES);
     bool qwen = text && strstr(text, "<|vision_start|>");
+    h.json_calls = qwen && !strstr(text, "<function=");
+    h.thinks = h.json_calls && strstr(text, "</think>");
+    h.greets = h.json_calls && strstr(text, "You are a helpful assistant.");
     if (text && (qwen ? template_read_qwen_tools : template_read_tools)(text, &before, &after)) {
         h.tools[0] = buf_take(&before);
         h.tools[1] = buf_take(&after);
@@ -75,16 +79,20 @@ void template_traits_free(struct template_traits *h)
 const char *chat_check(const char *dir, const struct tokenizer *t)
 {
     static const char pocket[] = "7c20622a3c7cca9ddafa3b7934bda1afdc3a82b4f278d5b9c73178bfca7d357c";
-    enum { VL, CHATML, QWEN } kind = qwen_is_family(t) ? QWEN : layout_is_chatml(t) ? CHATML : VL;
-    static const char *const known_marks[3][4] = {
+    enum { VL, CHATML, QWEN, OLDER_QWEN } kind = qwen_is_family(t) ? QWEN : layout_is_chatml(t) ? CHATML : VL;
+    static const char *const known_marks[4][4] = {
         {"<SPECIAL_10>System", "<SPECIAL_11>User", "<SPECIAL_11>Assistant", "<SPECIAL_12>"},
         {"<|im_start|>system", "<|im_start|>", "<|im_start|>assistant", "<|im_end|>"},
         {"<|im_start|>system", "<|vision_start|><|image_pad|><|vision_end|>",
-         "<function=", "last_query_index"}};
-    const char *const *marks = known_marks[kind];
+         "<function=", "last_query_index"},
+        {"<|im_start|>", "<|vision_start|><|image_pad|><|vision_end|>", "add_generation_prompt",
+         "<|im_start|>assistant"}};
     char *text = read_template(dir);
     if (!text && kind == QWEN)
-        return "the model has no chat template; the layout of Qwen3.5 is used";
+        return "the model has no chat template; the layout of its family is used";
+    if (kind == QWEN && !strstr(text, "<function="))
+        kind = OLDER_QWEN;
+    const char *const *marks = known_marks[kind];
     if (!text)
         return "the model has no chat template; the layout of Nemotron VL is used";
     char hex[65];
@@ -95,10 +103,10 @@ const char *chat_check(const char *dir, const struct tokenizer *t)
     free(text);
     if (!strcmp(hex, pocket))
         return NULL;
-    if (kind == QWEN && alike)
+    if (kind >= QWEN && alike)
         return NULL;
-    if (kind == QWEN)
-        return "the model's chat template is not a known one; the layout of Qwen3.5 is used";
+    if (kind >= QWEN)
+        return "the model's chat template is not a known one; the layout of its family is used";
     if (kind == CHATML && alike)
         return "the model's chat template is not a known one, but it has the markers of ChatML: the layout "
                "of Nemotron 3 is used";

@@ -13,10 +13,12 @@
  * templates open the system turn inside the block, and go on with the system text:
  *
  *   {%- if tools and ... %}
- *     {{- '<|im_start|>system\n' }} {{- "sentences <tools>" }}
+ *     {{- '<|im_start|>system\n' }}
+ *     {%- if messages[0].role == 'system' %} ... {%- endif %}      of Qwen3-VL's and older ones
+ *     {{- "sentences <tools>" }}
  *     {%- for tool in tools %} ... {%- endfor %}
- *     {{- "\n</tools>" }} {{- 'sentences' }}
- *     {%- if messages[0].role == 'system' %} ...
+ *     {{- "\n</tools>" }} {{- 'sentences' }}                       there with <|im_end|>\n at the end
+ *     {%- if messages[0].role == 'system' %} ...                   of later ones
  */
 #include "text/chat_layout.h"
 
@@ -145,17 +147,35 @@ bool template_read_tools(const char *text, struct buf *before, struct buf *after
     return false;
 }
 
-/* Skips the tags of a loop to its end. */
-static bool skip_loop(const char **at, const char *end)
+/* Skips the tags of a loop or condition to its end. */
+static bool skip_block(const char **at, const char *end)
 {
     struct tag t;
     for (int depth = 1; depth;) {
         if (!next_tag(at, end, &t))
             return false;
-        depth += tag_begins(&t, "for ");
-        depth -= tag_is(&t, "endfor");
+        depth += tag_begins(&t, "for ") || tag_begins(&t, "if ");
+        depth -= tag_is(&t, "endfor") || tag_is(&t, "endif");
     }
     return true;
+}
+
+/* Cuts a text from one end of b; whether it was there. */
+static bool cut_begin(struct buf *b, const char *text)
+{
+    size_t n = strlen(text);
+    if (b->len < n || memcmp(b->data, text, n) != 0)
+        return false;
+    memmove(b->data, b->data + n, b->len - n);
+    b->len -= n;
+    return true;
+}
+
+static void cut_end(struct buf *b, const char *text)
+{
+    size_t n = strlen(text);
+    if (b->len >= n && !memcmp(b->data + b->len - n, text, n))
+        b->len -= n;
 }
 
 bool template_read_qwen_tools(const char *text, struct buf *before, struct buf *after)
@@ -164,7 +184,7 @@ bool template_read_qwen_tools(const char *text, struct buf *before, struct buf *
     const char *at = text, *end = text + strlen(text);
     struct tag t = {0};
     struct buf *to = before;
-    while (!tag_begins(&t, "if tools"))
+    while (!tag_is(&t, "if tools") && !tag_begins(&t, "if tools "))
         if (!next_tag(&at, end, &t))
             return false;
     for (;;) {
@@ -172,16 +192,16 @@ bool template_read_qwen_tools(const char *text, struct buf *before, struct buf *
             return false;
         if (t.kind != '%')
             continue;
-        if (to == after || !tag_is(&t, "for tool in tools"))
+        bool tools = tag_is(&t, "for tool in tools");
+        if (to == after || !(tools || tag_begins(&t, "if ")))
             break;
-        if (!skip_loop(&at, end))
+        if (!skip_block(&at, end))
             return false;
-        to = after;
+        to = tools ? after : before;
     }
-    size_t n = sizeof open - 1;
-    if (before->full || after->full || !after->len || before->len <= n || memcmp(before->data, open, n) != 0)
+    if (before->full || after->full || !cut_begin(before, open))
         return false;
-    memmove(before->data, before->data + n, before->len - n);
-    before->len -= n;
-    return true;
+    cut_begin(before, "\n\n");
+    cut_end(after, "<|im_end|>\n");
+    return before->len && after->len;
 }
