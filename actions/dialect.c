@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_FILE = 256 << 10, MAX_FILLED = 1 << 20, MAX_SLOT = 32 };
+enum { MAX_FILE = 256 << 10, MAX_FILLED = 1 << 20, MAX_SLOT = 32, MAX_CONFIG = 32 << 20 };
 
 static const char *const syntaxes[] = {"holo3",  "holo1",    "uitars", "anthropic", "openai", "pyautogui",
                                        "pocket", "function", "xml",    "qwen",      NULL};
@@ -409,12 +409,51 @@ char *dialect_in_space(const char *name, enum coord_space space, struct err *e)
     return text;
 }
 
+/* Whether the last three parts of a directory's name, or what its config calls it, hold a word. */
+static bool is_called(const char *dir, const char *called, const char *word)
+{
+    char *path = realpath(dir, NULL), *at = path ? path + strlen(path) : NULL;
+    for (int parts = 0; at && at > path && parts < 3; parts += *at == '/')
+        at--;
+    bool found = (at && strcasestr(at, word)) || (called && strcasestr(called, word));
+    free(path);
+    return found;
+}
+
+/* By the architecture that config.json names, and among models of one architecture by their names. */
+static const char *usual_dialect(const char *dir)
+{
+    static const struct {
+        const char *type, *word, *dialect;
+    } known[] = {
+        {"qwen2_5_vl", "ui-tars", "uitars15"}, {"qwen2_5_vl", "uitars", "uitars15"},
+        {"qwen2_5_vl", "fara", "fara"},        {"qwen2_5_vl", "holo1", "holo15"},
+        {"qwen2_5_vl", "", "qwen25"},          {"qwen3_vl", "holo2", "holo1"},
+        {"qwen3_vl", "", "qwen"},              {"qwen3_vl_moe", "holo2", "holo1"},
+        {"qwen3_vl_moe", "", "qwen"},
+    };
+    char *path = xasprintf("%s/config.json", dir), *data = NULL;
+    size_t len;
+    json_t *root = file_read(path, MAX_CONFIG, &data, &len, NULL) ? NULL : json_loadb(data, len, 0, NULL);
+    const char *type = json_string_value(json_object_get(root, "model_type")), *found = "holo3",
+               *called = json_string_value(json_object_get(root, "_name_or_path"));
+    for (size_t i = 0; type && i < sizeof known / sizeof *known; i++)
+        if (!strcmp(type, known[i].type) && (!*known[i].word || is_called(dir, called, known[i].word))) {
+            found = known[i].dialect;
+            break;
+        }
+    json_decref(root);
+    free(data);
+    free(path);
+    return found;
+}
+
 char *dialect_for_model(const char *model_dir, struct err *e)
 {
     char *path = xasprintf("%s/holorun.json", model_dir), *data = NULL, *name = NULL;
     size_t len;
     if (!file_exists(path)) {
-        name = xstrdup("holo3");
+        name = xstrdup(usual_dialect(model_dir));
     } else if (!file_read(path, MAX_FILE, &data, &len, e)) {
         json_t *root = json_loadb(data, len, 0, NULL);
         const char *said = json_string_value(json_object_get(root, "dialect"));

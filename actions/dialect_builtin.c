@@ -11,6 +11,7 @@
     ROW(computer_text, "computer.txt") ROW(desktop_text, "desktop.txt")                                \
     ROW(openai_computer, "openai-computer.json") ROW(function, "function.json")                        \
     ROW(function_text, "function.txt") ROW(holo1, "holo1.json") ROW(holo1_abs, "holo1-abs.json")       \
+    ROW(holo15, "holo15.json")                                                                         \
     ROW(holo1_text, "holo1.txt") ROW(holo3, "holo3.json") ROW(holo3_text, "holo3.txt")                 \
     ROW(holo31, "holo31.json") ROW(holo31_text, "holo31.txt")                                          \
     ROW(openai, "openai.json") ROW(pocket, "pocket.json") ROW(pocket_wide, "pocket-wide.json")         \
@@ -47,6 +48,7 @@ const char *const *dialect_names(void)
         "holo3",  "holo1",     "holo1-abs", "function",    "uitars",          "anthropic",
         "openai", "pyautogui", "pocket",    "pocket-wide", "openai-computer", "anthropic-computer",
         "holo31", "qwen",      "qwen25",    "fara",        "uitars15",        "gemini",
+        "holo15",
         NULL};
     return names;
 }

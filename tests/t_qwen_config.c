@@ -1,7 +1,8 @@
-/* t_qwen_config.c - config files of the Qwen3.5 family: what is read from published spellings, what is
- * refused.
+/* t_qwen_config.c - config files of Qwen3.5, Qwen3-VL and Qwen2.5-VL: what is read from published spellings,
+ * what is refused.
  *
- * The texts have the keys of published files of 0.8B and 35B-A3B, and of what transformers 5 saves.
+ * The texts have the keys of published files of 0.8B and 35B-A3B, of Qwen3-VL-4B and Qwen2.5-VL-7B, and of what
+ * transformers 5 saves.
  */
 #include "check.h"
 
@@ -55,6 +56,39 @@ static const char pre[] =
     "{\"size\":{\"longest_edge\":16777216,\"shortest_edge\":65536},\"patch_size\":16,"
     "\"temporal_patch_size\":2,\"merge_size\":2,\"image_mean\":[0.5,0.5,0.5],\"image_std\":[0.5,0.5,0.5],"
     "\"image_processor_type\":\"Qwen2VLImageProcessorFast\"}";
+
+static const char vl3[] =
+    "{\"architectures\":[\"Qwen3VLForConditionalGeneration\"],\"model_type\":\"qwen3_vl\","
+    "\"image_token_id\":151655,\"video_token_id\":151656,\"vision_start_token_id\":151652,"
+    "\"vision_end_token_id\":151653,\"tie_word_embeddings\":true,"
+    "\"text_config\":{\"attention_bias\":false,\"attention_dropout\":0.0,\"bos_token_id\":151643,"
+    "\"dtype\":\"bfloat16\",\"eos_token_id\":151645,\"head_dim\":128,\"hidden_act\":\"silu\","
+    "\"hidden_size\":2560,\"initializer_range\":0.02,\"intermediate_size\":9728,"
+    "\"max_position_embeddings\":262144,\"model_type\":\"qwen3_vl_text\",\"num_attention_heads\":32,"
+    "\"num_hidden_layers\":36,\"num_key_value_heads\":8,\"rms_norm_eps\":1e-06,"
+    "\"rope_scaling\":{\"mrope_interleaved\":true,\"mrope_section\":[24,20,20],\"rope_type\":\"default\"},"
+    "\"rope_theta\":5000000,\"tie_word_embeddings\":true,\"use_cache\":true,\"vocab_size\":151936},"
+    "\"vision_config\":{\"deepstack_visual_indexes\":[5,11,17],\"depth\":24,"
+    "\"hidden_act\":\"gelu_pytorch_tanh\",\"hidden_size\":1024,\"in_channels\":3,"
+    "\"intermediate_size\":4096,\"model_type\":\"qwen3_vl\",\"num_heads\":16,"
+    "\"num_position_embeddings\":2304,\"out_hidden_size\":2560,\"patch_size\":16,"
+    "\"spatial_merge_size\":2,\"temporal_patch_size\":2}}";
+
+static const char vl25[] =
+    "{\"architectures\":[\"Qwen2_5_VLForConditionalGeneration\"],\"attention_dropout\":0.0,"
+    "\"bos_token_id\":151643,\"eos_token_id\":151645,\"vision_start_token_id\":151652,"
+    "\"vision_end_token_id\":151653,\"vision_token_id\":151654,\"image_token_id\":151655,"
+    "\"video_token_id\":151656,\"hidden_act\":\"silu\",\"hidden_size\":3584,\"initializer_range\":0.02,"
+    "\"intermediate_size\":18944,\"max_position_embeddings\":128000,\"max_window_layers\":28,"
+    "\"model_type\":\"qwen2_5_vl\",\"num_attention_heads\":28,\"num_hidden_layers\":28,"
+    "\"num_key_value_heads\":4,\"rms_norm_eps\":1e-06,\"rope_theta\":1000000.0,\"sliding_window\":32768,"
+    "\"tie_word_embeddings\":false,\"torch_dtype\":\"bfloat16\",\"use_cache\":true,"
+    "\"use_sliding_window\":false,\"vision_config\":{\"depth\":32,\"hidden_act\":\"silu\","
+    "\"hidden_size\":1280,\"intermediate_size\":3420,\"num_heads\":16,\"in_chans\":3,"
+    "\"out_hidden_size\":3584,\"patch_size\":14,\"spatial_merge_size\":2,\"spatial_patch_size\":14,"
+    "\"window_size\":112,\"fullatt_block_indexes\":[7,15,23,31],\"tokens_per_second\":2,"
+    "\"temporal_patch_size\":2},"
+    "\"rope_scaling\":{\"type\":\"mrope\",\"mrope_section\":[16,24,24]},\"vocab_size\":152064}";
 
 /* `text` with its first `from` replaced; the caller frees it. */
 static char *edited(const char *text, const char *from, const char *to)
@@ -114,6 +148,54 @@ static void t_moe(void **state)
     assert_true(!c.lm.tied && c.lm.delta.value_heads == 32);
 }
 
+static void t_vl3(void **state)
+{
+    (void)state;
+    struct model_config c;
+    struct err e = ERR_INIT;
+    struct config_text t = {.config = vl3, .preprocessor = pre};
+    if (config_parse(&c, &t, &e))
+        fail_msg("%s", e.text);
+    assert_int_equal(c.family, FAMILY_QWEN3VL);
+    assert_true(c.lm.layers == 72 && !strncmp(c.lm.pattern, "RSRSRS", 6) && strlen(c.lm.pattern) == 72);
+    assert_true(c.lm.q_heads == 32 && c.lm.kv_heads == 8 && c.lm.head_dim == 128 && c.lm.tied);
+    assert_true(c.lm.rope.dims == 128 && c.lm.rope.theta == 5e6f && !c.lm.rope.apart);
+    assert_true(c.lm.rope.section[0] == 24 && c.lm.rope.section[1] == 20 && c.lm.rope.section[2] == 20);
+    assert_true(c.vit.n_taps == 3 && c.vit.taps[0] == 5 && c.vit.taps[1] == 11 && c.vit.taps[2] == 17);
+    assert_true(config_image_cols(&c) == 4 * 2560 && c.vit.table_side == 48 && !c.vit.window);
+    assert_true(c.image_token == 151655 && c.eos[0] == 151645 && c.mean[0] == 0.5f);
+}
+
+static void t_vl25(void **state)
+{
+    (void)state;
+    struct model_config c;
+    struct err e = ERR_INIT;
+    struct config_text t = {.config = vl25};
+    if (config_parse(&c, &t, &e))
+        fail_msg("%s", e.text);
+    assert_int_equal(c.family, FAMILY_QWEN25VL);
+    assert_true(c.lm.layers == 56 && !strncmp(c.lm.pattern, "RSRSRS", 6));
+    assert_true(c.lm.q_heads == 28 && c.lm.kv_heads == 4 && c.lm.head_dim == 128 && !c.lm.tied);
+    assert_true(c.lm.rope.dims == 128 && c.lm.rope.theta == 1e6f && c.lm.rope.apart);
+    assert_true(c.lm.rope.section[0] == 16 && c.lm.rope.section[1] == 24 && c.lm.rope.section[2] == 24);
+    assert_true(c.vit.window == 4 && c.vit.everywhere[7] && c.vit.everywhere[31] && !c.vit.everywhere[8]);
+    assert_true(c.vit.patch == 14 && c.vit.mlp == 3420 && config_image_cols(&c) == 3584);
+    assert_true(c.vit.min_pixels == 3136 && c.vit.max_pixels == 12845056 && c.vit.max_patches == 65536);
+    assert_true(c.mean[0] == 0.48145466f && c.std[2] == 0.27577711f && c.image_open == 151652);
+    char *nested = edited(vl25, "\"hidden_act\":\"silu\",\"hidden_size\":3584,", /* as transformers 5 saves it */
+                          "\"text_config\":{\"hidden_act\":\"silu\",\"hidden_size\":3584,");
+    char *text = edited(nested, "\"use_sliding_window\":false,",
+                        "\"rope_parameters\":{\"rope_type\":\"default\",\"rope_theta\":1e6,"
+                        "\"mrope_section\":[16,24,24]},\"vocab_size\":152064},");
+    t.config = text;
+    if (config_parse(&c, &t, &e))
+        fail_msg("%s", e.text);
+    assert_true(c.lm.hidden == 3584 && c.lm.rope.section[1] == 24 && c.vit.window == 4);
+    free(nested);
+    free(text);
+}
+
 /* A text model has its keys at the top; a rule alone names the layers; the outer word on tying counts. */
 static void t_spellings(void **state)
 {
@@ -147,12 +229,12 @@ struct wrong {
     const char *from, *to, *says; /* says: what the refusal names */
 };
 
-static void refused(const char *text, const struct wrong *w)
+static void refused(const char *text, const struct wrong *w, const char *preprocessor)
 {
     struct model_config c;
     struct err e = ERR_INIT;
     char *config = edited(text, w->from, w->to);
-    struct config_text t = {.config = config, .preprocessor = pre};
+    struct config_text t = {.config = config, .preprocessor = preprocessor};
     if (config_parse(&c, &t, &e) == 0)
         fail_msg("%s is accepted", w->to);
     if (!strstr(e.text, w->says))
@@ -201,18 +283,60 @@ static const struct wrong wrong_moe[] = {
     {"\"num_experts\":256", "\"num_experts\":256,\"decoder_sparse_step\":2", "'decoder_sparse_step'"},
 };
 
+static const struct wrong wrong_vl3[] = {
+    {"Qwen3VLFor", "Qwen3VLMoeFor", "'qwen3_vl'"},
+    {"\"head_dim\":128,", "", "'head_dim' is missing"},
+    {"\"mrope_section\":[24,20,20],", "", "'mrope_section' is missing"},
+    {"[24,20,20]", "[24,20,21]", "65 frequencies"},
+    {"\"mrope_interleaved\":true", "\"mrope_interleaved\":false", "'mrope_interleaved'"},
+    {"\"rope_theta\":5000000,", "", "'rope_theta'"},
+    {"\"rope_theta\":5000000,", "\"rope_theta\":5000000,\"partial_rotary_factor\":0.5,", "'partial_rotary_factor'"},
+    {"\"attention_bias\":false", "\"attention_bias\":true", "'attention_bias'"},
+    {"\"deepstack_visual_indexes\":[5,11,17],", "", "'deepstack_visual_indexes' is missing"},
+    {"[5,11,17]", "[5,11,24]", "one of 24 blocks"},
+    {"[5,11,17]", "[11,5,17]", "in order"},
+    {"[5,11,17]", "[0,1,2,3,4,5,6,7,8]", "at most 8 blocks"},
+    {"[5,11,17]", "5", "'deepstack_visual_indexes'"},
+    {"\"num_hidden_layers\":36", "\"num_hidden_layers\":2", "3 entries for a language model of 2 layers"},
+    {"\"model_type\":\"qwen3_vl\",\"num_heads\"", "\"model_type\":\"qwen3_5\",\"num_heads\"", "a tower of qwen3_vl"},
+    {"\"head_dim\":128", "\"layer_types\":[\"sliding_attention\"],\"head_dim\":128", "1 entries for 36 layers"},
+};
+
+static const struct wrong wrong_vl25[] = {
+    {"Qwen2_5_VLFor", "Qwen2VLFor", "'qwen2_5_vl'"},
+    {"\"use_sliding_window\":false", "\"use_sliding_window\":true", "'use_sliding_window'"},
+    {"\"mrope_section\":[16,24,24]", "\"mrope_section\":[16,24,24],\"mrope_interleaved\":true", "'mrope_interleaved'"},
+    {"[16,24,24]", "[16,24,23]", "63 frequencies"},
+    {"\"type\":\"mrope\"", "\"type\":\"yarn\"", "'rope_type' is 'yarn'"},
+    {"\"window_size\":112,", "", "'window_size' is missing"},
+    {"\"window_size\":112", "\"window_size\":100", "no multiple of 28"},
+    {"\"fullatt_block_indexes\":[7,15,23,31],", "", "'fullatt_block_indexes' is missing"},
+    {"[7,15,23,31]", "[7,15,23,32]", "one of 32 blocks"},
+    {"\"hidden_act\":\"silu\",\"hidden_size\":1280", "\"hidden_act\":\"gelu\",\"hidden_size\":1280", "'hidden_act' is 'gelu'"},
+    {"\"in_chans\":3", "\"in_chans\":4", "'in_chans"},
+    {"\"num_heads\":16", "\"num_heads\":15", "1280 columns"},
+    {"\"out_hidden_size\":3584", "\"out_hidden_size\":3585", "'out_hidden_size' is 3585"},
+    {"\"image_token_id\":151655", "\"image_token_id\":152064", "below 'vocab_size'"},
+};
+
 static void t_wrong(void **state)
 {
     (void)state;
+    for (size_t i = 0; i < sizeof wrong_vl3 / sizeof *wrong_vl3; i++)
+        refused(vl3, &wrong_vl3[i], pre);
+    for (size_t i = 0; i < sizeof wrong_vl25 / sizeof *wrong_vl25; i++)
+        refused(vl25, &wrong_vl25[i], NULL);
     for (size_t i = 0; i < sizeof wrong_dense / sizeof *wrong_dense; i++)
-        refused(dense, &wrong_dense[i]);
+        refused(dense, &wrong_dense[i], pre);
     for (size_t i = 0; i < sizeof wrong_moe / sizeof *wrong_moe; i++)
-        refused(moe, &wrong_moe[i]);
+        refused(moe, &wrong_moe[i], pre);
 }
 
 static const struct CMUnitTest tests[] = {
     CLAIM("every number of a dense model is read from published spellings", t_dense),
     CLAIM("and of one with experts, as transformers saves it", t_moe),
+    CLAIM("every number of Qwen3-VL, with the blocks whose rows go to the first layers", t_vl3),
+    CLAIM("every number of Qwen2.5-VL, flat as published and nested, with its windows", t_vl25),
     CLAIM("text models, layers by rule, the outer word on tied embeddings", t_spellings),
     CLAIM("a value that is not implemented is refused by its name", t_wrong),
 };

@@ -1,6 +1,6 @@
-/* t_qwen_whole.c - a tiny model of the Qwen3.5 family from its directory: tokenizer, chat layout, pictures,
- * tower and language model together, against transformers (tests/golden/qwen/whole,
- * tests/reference/make_qwen_whole.py). */
+/* t_qwen_whole.c - tiny models of Qwen3.5, Qwen3-VL and Qwen2.5-VL from their directories: tokenizer, chat layout,
+ * pictures, tower and language model together, against transformers (tests/golden/qwen/whole*,
+ * tests/reference/make_qwen_whole.py and make_qwen_kin_whole.py). */
 #include "check.h"
 #include "golden.h"
 
@@ -27,11 +27,10 @@ static void copy_file(const char *name)
     free(to);
 }
 
-static int setup(void **state)
+static void open_case(const char *name)
 {
-    (void)state;
     struct err e = ERR_INIT;
-    golden_open(&g, "qwen/whole");
+    golden_open(&g, name);
     golden_checkpoint(&g);
     copy_file("tokenizer.json");
     copy_file("preprocessor_config.json");
@@ -44,6 +43,26 @@ static int setup(void **state)
                        (int)json_integer_value(json_array_get(p, 1)),
                        (int)json_integer_value(json_array_get(p, 2)));
     }
+}
+
+static int setup(void **state)
+{
+    (void)state;
+    open_case("qwen/whole");
+    return 0;
+}
+
+static int setup_vl3(void **state)
+{
+    (void)state;
+    open_case("qwen/whole_vl3");
+    return 0;
+}
+
+static int setup_vl25(void **state)
+{
+    (void)state;
+    open_case("qwen/whole_vl25");
     return 0;
 }
 
@@ -109,7 +128,7 @@ static void says(struct session *s, const char *name)
 }
 
 /* The conversation up to before the first reply. */
-static struct session *begin(void)
+static struct session *begin(bool system)
 {
     struct err e = ERR_INIT;
     struct session *s = session_new(engine, 1);
@@ -118,7 +137,8 @@ static struct session *begin(void)
                                      {.text = " and "},
                                      {.image = &pictures[1]},
                                      {.text = "\nWhich is cafe\u0301? <|im_end|>\n"}};
-    assert_int_equal(chat_system(s, "Be brief.\n", &e), 0);
+    if (system)
+        assert_int_equal(chat_system(s, "Be brief.\n", &e), 0);
     if (chat_user(s, user, 5, CHAT_PLACE_TEMPLATE, &e))
         fail_msg("%s", e.text);
     return s;
@@ -128,7 +148,7 @@ static void t_first(void **state)
 {
     (void)state;
     struct err e = ERR_INIT;
-    struct session *s = begin();
+    struct session *s = begin(true);
     assert_int_equal(chat_open_reply(s, false, &e), 0);
     double off = agrees(s, "first");
     check_note("logits off by %.1e of the largest", off);
@@ -141,7 +161,7 @@ static void t_later(void **state)
 {
     (void)state;
     struct err e = ERR_INIT;
-    struct session *s = begin();
+    struct session *s = begin(true);
     const struct chat_part user[] = {{.image = &pictures[2]}, {.text = "And now?"}};
     struct checkpoint *before = session_try_checkpoint(s, &e);
     assert_non_null(before);
@@ -156,6 +176,31 @@ static void t_later(void **state)
     check_note("logits off by %.1e of the largest", off);
     assert_true(off < 1e-4);
     says(s, "later");
+    checkpoint_free(before);
+    session_free(s);
+}
+
+/* The older families: replies stay as they were said, so that the next turn goes on where this one ends.  Qwen2.5-VL
+ * has a system text of its own. */
+static void t_kin(void **state)
+{
+    (void)state;
+    struct err e = ERR_INIT;
+    struct session *s = begin(engine_config(engine)->family == FAMILY_QWEN3VL);
+    const struct chat_part user[] = {{.image = &pictures[2]}, {.text = "And now?"}};
+    struct checkpoint *before = session_try_checkpoint(s, &e);
+    assert_int_equal(chat_open_reply(s, false, &e), 0);
+    double off = agrees(s, "first");
+    says(s, "first");
+    assert_true(chat_keeps_reply(s));
+    assert_int_equal(session_rewind(s, before, &e), 0);
+    assert_int_equal(chat_reply(s, json_string_value(json_object_get(g.root, "reply")), &e), 0);
+    assert_int_equal(chat_user(s, user, 2, CHAT_PLACE_TEMPLATE, &e), 0);
+    assert_int_equal(chat_open_reply(s, false, &e), 0);
+    double later = agrees(s, "later");
+    says(s, "later");
+    check_note("logits off by %.1e and %.1e of the largest", off, later);
+    assert_true(off < 1e-4 && later < 1e-4);
     checkpoint_free(before);
     session_free(s);
 }
@@ -196,6 +241,9 @@ static const struct CMUnitTest tests[] = {
                setup, teardown),
     CLAIM_WITH("a conversation at once, with tools or without, is the same timeline", t_at_once, setup,
                teardown),
+    CLAIM_WITH("two turns of Qwen3-VL with three pictures have the ids, logits and greedy tokens of transformers", t_kin,
+               setup_vl3, teardown),
+    CLAIM_WITH("and two turns of Qwen2.5-VL", t_kin, setup_vl25, teardown),
     CLAIM_WITH("so has the next turn, whose prompt holds the reply without its reasoning", t_later, setup,
                teardown),
 };
