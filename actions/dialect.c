@@ -426,10 +426,14 @@ static const char *usual_dialect(const char *dir)
     static const struct {
         const char *type, *word, *dialect;
     } known[] = {
-        {"qwen2_5_vl", "ui-tars", "uitars15"}, {"qwen2_5_vl", "uitars", "uitars15"},
-        {"qwen2_5_vl", "fara", "fara"},        {"qwen2_5_vl", "holo1", "holo15"},
-        {"qwen2_5_vl", "", "qwen25"},          {"qwen3_vl", "holo2", "holo1"},
-        {"qwen3_vl", "", "qwen"},              {"qwen3_vl_moe", "holo2", "holo1"},
+        {"qwen2_5_vl", "ui-tars", "uitars15"},
+        {"qwen2_5_vl", "uitars", "uitars15"},
+        {"qwen2_5_vl", "fara", "fara"},
+        {"qwen2_5_vl", "holo1", "holo15"},
+        {"qwen2_5_vl", "", "qwen25"},
+        {"qwen3_vl", "holo2", "holo1"},
+        {"qwen3_vl", "", "qwen"},
+        {"qwen3_vl_moe", "holo2", "holo1"},
         {"qwen3_vl_moe", "", "qwen"},
     };
     char *path = xasprintf("%s/config.json", dir), *data = NULL;

@@ -81,10 +81,10 @@ struct dialect *dialect_parse(const char *json, size_t len, const char *name, st
 void dialect_free(struct dialect *d);
 const char *const *dialect_names(void); /* NULL-terminated */
 
-/* The dialect of a model directory: its holorun.json may contain {"dialect": "NAME"}; a NAME ending in
- * .json is a file in that directory.  Without holorun.json it follows from the architecture in config.json and
- * the model's name: "holo3" for most; of Qwen2.5-VL "uitars15", "fara", "holo15" or "qwen25", of Qwen3-VL
- * "holo1" (Holo2) or "qwen".  The caller frees the name, which is for dialect_load(). */
+/* The dialect of a model directory: its holorun.json may contain {"dialect": "NAME"}; a NAME ending in .json
+ * is a file in that directory.  Without holorun.json it follows from the architecture in config.json and the
+ * model's name: "holo3" for most; of Qwen2.5-VL "uitars15", "fara", "holo15" or "qwen25", of Qwen3-VL "holo1"
+ * (Holo2) or "qwen".  The caller frees the name, which is for dialect_load(). */
 char *dialect_for_model(const char *model_dir, struct err *e);
 
 /* The text of a dialect file: a built-in dialect with another coordinate space, for models that answer in

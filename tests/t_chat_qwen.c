@@ -2,9 +2,15 @@
  * (tests/golden/chat/qwen.json and qwen_json.json, tests/reference/make_chat_qwen.py and make_chat_qwen_json.py
  * with the templates beside them): byte for byte, with up to four pictures a message, calls and results; and which texts may become added tokens. */
 #include "check.h"
+#include "place.h"
 #include "talk.h"
 
+#include "base/file.h"
 #include "text/chat_qwen.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
 
 static json_t *golden;
 
@@ -154,6 +160,34 @@ static void reads_sentences(const char *text)
     buf_free(&after);
 }
 
+/* What tells the layouts apart, as each family's published template has it. */
+static void t_traits(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        bool json, thinks, greets;
+    } cases[] = {
+        {"<|vision_start|> <tool_call>\\n<function= </think>", false, false, false},
+        {"<|vision_start|> <tool_call>\\n{\"name\": \"", true, false, false},
+        {"<|vision_start|> <tool_call>\\n{\"name\": \" '</think>' in content", true, true, false},
+        {"<|im_start|>system\nYou are a helpful assistant.<|im_end|> <|vision_start|>", true, false, true},
+        {"<|im_start|> You are a helpful assistant.", false, false, false}, /* no pictures: not Qwen's */
+    };
+    char dir[PLACE_PATH], path[PLACE_PATH + 32];
+    assert_non_null(mkdtemp(place_template(dir)));
+    snprintf(path, sizeof path, "%s/chat_template.jinja", dir);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        assert_int_equal(file_write(path, cases[i].text, strlen(cases[i].text), NULL), 0);
+        struct template_traits h = template_traits_of(dir);
+        assert_true(h.given && h.json_calls == cases[i].json && h.thinks == cases[i].thinks &&
+                    h.greets == cases[i].greets);
+        template_traits_free(&h);
+    }
+    unlink(path);
+    rmdir(dir);
+}
+
 static void t_sentences(void **state)
 {
     (void)state;
@@ -177,6 +211,7 @@ static const struct CMUnitTest tests[] = {
     CLAIM("hundreds of conversations are rendered byte for byte, and only the template's marks are marks",
           t_text),
     CLAIM("hundreds in the layouts whose calls are JSON, too: plain, thinking and greeting", t_json),
+    CLAIM("the layouts are told apart by what their templates say", t_traits),
     CLAIM("the sentences around tools are read from a model's own template", t_sentences),
     CLAIM("what the published template refuses is refused", t_refused),
 };

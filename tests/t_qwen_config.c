@@ -183,8 +183,9 @@ static void t_vl25(void **state)
     assert_true(c.vit.patch == 14 && c.vit.mlp == 3420 && config_image_cols(&c) == 3584);
     assert_true(c.vit.min_pixels == 3136 && c.vit.max_pixels == 12845056 && c.vit.max_patches == 65536);
     assert_true(c.mean[0] == 0.48145466f && c.std[2] == 0.27577711f && c.image_open == 151652);
-    char *nested = edited(vl25, "\"hidden_act\":\"silu\",\"hidden_size\":3584,", /* as transformers 5 saves it */
-                          "\"text_config\":{\"hidden_act\":\"silu\",\"hidden_size\":3584,");
+    char *nested =
+        edited(vl25, "\"hidden_act\":\"silu\",\"hidden_size\":3584,", /* as transformers 5 saves it */
+               "\"text_config\":{\"hidden_act\":\"silu\",\"hidden_size\":3584,");
     char *text = edited(nested, "\"use_sliding_window\":false,",
                         "\"rope_parameters\":{\"rope_type\":\"default\",\"rope_theta\":1e6,"
                         "\"mrope_section\":[16,24,24]},\"vocab_size\":152064},");
@@ -290,7 +291,8 @@ static const struct wrong wrong_vl3[] = {
     {"[24,20,20]", "[24,20,21]", "65 frequencies"},
     {"\"mrope_interleaved\":true", "\"mrope_interleaved\":false", "'mrope_interleaved'"},
     {"\"rope_theta\":5000000,", "", "'rope_theta'"},
-    {"\"rope_theta\":5000000,", "\"rope_theta\":5000000,\"partial_rotary_factor\":0.5,", "'partial_rotary_factor'"},
+    {"\"rope_theta\":5000000,", "\"rope_theta\":5000000,\"partial_rotary_factor\":0.5,",
+     "'partial_rotary_factor'"},
     {"\"attention_bias\":false", "\"attention_bias\":true", "'attention_bias'"},
     {"\"deepstack_visual_indexes\":[5,11,17],", "", "'deepstack_visual_indexes' is missing"},
     {"[5,11,17]", "[5,11,24]", "one of 24 blocks"},
@@ -298,21 +300,25 @@ static const struct wrong wrong_vl3[] = {
     {"[5,11,17]", "[0,1,2,3,4,5,6,7,8]", "at most 8 blocks"},
     {"[5,11,17]", "5", "'deepstack_visual_indexes'"},
     {"\"num_hidden_layers\":36", "\"num_hidden_layers\":2", "3 entries for a language model of 2 layers"},
-    {"\"model_type\":\"qwen3_vl\",\"num_heads\"", "\"model_type\":\"qwen3_5\",\"num_heads\"", "a tower of qwen3_vl"},
-    {"\"head_dim\":128", "\"layer_types\":[\"sliding_attention\"],\"head_dim\":128", "1 entries for 36 layers"},
+    {"\"model_type\":\"qwen3_vl\",\"num_heads\"", "\"model_type\":\"qwen3_5\",\"num_heads\"",
+     "a tower of qwen3_vl"},
+    {"\"head_dim\":128", "\"layer_types\":[\"sliding_attention\"],\"head_dim\":128",
+     "1 entries for 36 layers"},
 };
 
 static const struct wrong wrong_vl25[] = {
     {"Qwen2_5_VLFor", "Qwen2VLFor", "'qwen2_5_vl'"},
     {"\"use_sliding_window\":false", "\"use_sliding_window\":true", "'use_sliding_window'"},
-    {"\"mrope_section\":[16,24,24]", "\"mrope_section\":[16,24,24],\"mrope_interleaved\":true", "'mrope_interleaved'"},
+    {"\"mrope_section\":[16,24,24]", "\"mrope_section\":[16,24,24],\"mrope_interleaved\":true",
+     "'mrope_interleaved'"},
     {"[16,24,24]", "[16,24,23]", "63 frequencies"},
     {"\"type\":\"mrope\"", "\"type\":\"yarn\"", "'rope_type' is 'yarn'"},
     {"\"window_size\":112,", "", "'window_size' is missing"},
     {"\"window_size\":112", "\"window_size\":100", "no multiple of 28"},
     {"\"fullatt_block_indexes\":[7,15,23,31],", "", "'fullatt_block_indexes' is missing"},
     {"[7,15,23,31]", "[7,15,23,32]", "one of 32 blocks"},
-    {"\"hidden_act\":\"silu\",\"hidden_size\":1280", "\"hidden_act\":\"gelu\",\"hidden_size\":1280", "'hidden_act' is 'gelu'"},
+    {"\"hidden_act\":\"silu\",\"hidden_size\":1280", "\"hidden_act\":\"gelu\",\"hidden_size\":1280",
+     "'hidden_act' is 'gelu'"},
     {"\"in_chans\":3", "\"in_chans\":4", "'in_chans"},
     {"\"num_heads\":16", "\"num_heads\":15", "1280 columns"},
     {"\"out_hidden_size\":3584", "\"out_hidden_size\":3585", "'out_hidden_size' is 3585"},

@@ -4,6 +4,7 @@
 #include "check.h"
 #include "golden.h"
 
+#include "model/config.h"
 #include "session/chat.h"
 #include "session/session.h"
 
@@ -241,8 +242,9 @@ static const struct CMUnitTest tests[] = {
                setup, teardown),
     CLAIM_WITH("a conversation at once, with tools or without, is the same timeline", t_at_once, setup,
                teardown),
-    CLAIM_WITH("two turns of Qwen3-VL with three pictures have the ids, logits and greedy tokens of transformers", t_kin,
-               setup_vl3, teardown),
+    CLAIM_WITH(
+        "two turns of Qwen3-VL with three pictures have the ids, logits and greedy tokens of transformers",
+        t_kin, setup_vl3, teardown),
     CLAIM_WITH("and two turns of Qwen2.5-VL", t_kin, setup_vl25, teardown),
     CLAIM_WITH("so has the next turn, whose prompt holds the reply without its reasoning", t_later, setup,
                teardown),

@@ -1,5 +1,5 @@
-/* config_qwen.c - hyperparameters of Qwen's language models: Qwen3.5's Gated DeltaNet hybrids, and Qwen3-VL and
- * Qwen2.5-VL, which have attention alone; their towers are read in config_qwen_vision.c.
+/* config_qwen.c - hyperparameters of Qwen's language models: Qwen3.5's Gated DeltaNet hybrids, and Qwen3-VL
+ * and Qwen2.5-VL, which have attention alone; their towers are read in config_qwen_vision.c.
  *
  * One reader serves Qwen3.5, 3.6, 3.8 and what is trained from them.  A layer of the file is two of ours:
  * a mixer, Gated DeltaNet or attention, and a SwiGLU MLP or a mixture of such experts.  What the
@@ -46,10 +46,11 @@ static int find_kind(struct reader *config)
         if ((same_type && (same_name || !named)) || (same_name && !type))
             return i;
     }
-    reader_refuse(config,
-                  "'model_type' is '%s' and 'architectures' names '%s'; of Qwen's models qwen3_5, qwen3_5_moe, "
-                  "qwen3_vl, qwen3_vl_moe and qwen2_5_vl are implemented",
-                  type ? type : "", named ? named : "");
+    reader_refuse(
+        config,
+        "'model_type' is '%s' and 'architectures' names '%s'; of Qwen's models qwen3_5, qwen3_5_moe, "
+        "qwen3_vl, qwen3_vl_moe and qwen2_5_vl are implemented",
+        type ? type : "", named ? named : "");
     return -1;
 }
 
@@ -130,8 +131,8 @@ static void read_attention(struct reader *r, struct lm_config *c, enum model_fam
 static void read_moe(struct reader *r, struct moe_config *m, enum model_family family)
 {
     struct route_shape *s = &m->route;
-    s->experts = reader_int(
-        r, family == FAMILY_QWEN3VL ? "num_experts|num_local_experts" : "num_experts", 1, CONFIG_MAX_EXPERTS, -1);
+    s->experts = reader_int(r, family == FAMILY_QWEN3VL ? "num_experts|num_local_experts" : "num_experts", 1,
+                            CONFIG_MAX_EXPERTS, -1);
     s->chosen = reader_int(r, "num_experts_per_tok", 1, CONFIG_MAX_EXPERTS, -1);
     s->groups = s->groups_kept = 1;
     s->normalise = s->softmax = true;

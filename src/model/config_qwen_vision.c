@@ -47,7 +47,7 @@ static void read_qwen25(struct reader *r, struct model_config *c)
 {
     struct vit_config *v = &c->vit;
     int every[CONFIG_MAX_LAYERS], side = reader_int(r, "window_size", 1, 1 << 16, -1),
-        cell = v->patch * v->merge;
+                                  cell = v->patch * v->merge;
     v->window = side / cell;
     if (side % cell)
         reader_refuse(r, "'window_size' is %d, no multiple of %d pixels", side, cell);
@@ -106,7 +106,11 @@ static void same_int(struct reader *r, const char *key, int want)
 static void read_pixels(struct reader *pre, struct model_config *c)
 {
     struct vit_config *v = &c->vit;
-    enum { CELLS = 64, OLD_CELLS = 4, MOST_CELLS = 16384 }; /* of published files, where no file says otherwise */
+    enum {
+        CELLS = 64,
+        OLD_CELLS = 4,
+        MOST_CELLS = 16384
+    }; /* of published files, where no file says otherwise */
     static const float mean[] = {0.48145466f, 0.4578275f, 0.40821073f},
                        std[] = {0.26862954f, 0.26130258f, 0.27577711f};
     int cell = v->patch * v->merge * v->patch * v->merge;

@@ -1,5 +1,5 @@
-/* gated_attention.c - grouped-query causal attention with rotary positions, in Qwen3.5 with an output gate, as
- * one layer of the model.
+/* gated_attention.c - grouped-query causal attention with rotary positions, in Qwen3.5 with an output gate,
+ * as one layer of the model.
  *
  *   q, gate = split( W_q u )                          head by head: d channels of each
  *   k, v    = W_k u, W_v u

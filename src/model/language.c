@@ -64,7 +64,7 @@ static void keep_last(struct language *m, struct language_batch of, struct tenso
     m->backend->ops->scatter(m->backend, last, f);
 }
 
-/* ---- rows of images beside those of their first layer --------------------------------------------------- */
+/* ---- rows of images -------------------------------------------------------------------------- */
 
 /* The images of a pass, whose row 0 is token `first` of the call. */
 struct pictures {
@@ -73,10 +73,10 @@ struct pictures {
     int64_t first;
 };
 
-/* Column block `part` of each image's rows and the rows of h at its positions; h holds the last of `rows` rows
- * of the pass. */
-static void each_picture(struct language *m, const struct pictures *p, struct tensor h, int64_t rows, int part,
-                         void (*fn)(struct backend *b, struct tensor to, struct tensor from))
+/* Column block `part` of each image's rows and the rows of h at its positions; h holds the last of `rows`
+ * rows of the pass. */
+static void each_picture(struct language *m, const struct pictures *p, struct tensor h, int64_t rows,
+                         int part, void (*fn)(struct backend *b, struct tensor to, struct tensor from))
 {
     int64_t first = p->first + rows - h.rows, width = h.cols;
     for (int i = 0; i < p->n; i++) {
@@ -134,8 +134,8 @@ static bool pass_next(struct pass *p)
 }
 
 /* want_last: logits after the last token may be asked for.  -1: cancelled between two layers. */
-static int run_layers(struct language *m, struct language_batch of, struct tensor h, const struct pictures *im,
-                      bool want_last)
+static int run_layers(struct language *m, struct language_batch of, struct tensor h,
+                      const struct pictures *im, bool want_last)
 {
     const struct layer_weights *w = m->weights->layers;
     struct pass p = pass_start(m, of, h, want_last);

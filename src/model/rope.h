@@ -6,8 +6,8 @@
  * are: it is part of a state (state.h).  Inside an image it stays where the image began.
  *
  * Pair i of the rotated dimensions turns with height where i mod 3 = 1 and i < 3 section[1], with width where
- * i mod 3 = 2 and i < 3 section[2], else with time.  In Qwen2.5-VL the first section[0] pairs turn with time, the
- * next section[1] with height, the last with width.
+ * i mod 3 = 2 and i < 3 section[2], else with time.  In Qwen2.5-VL the first section[0] pairs turn with time,
+ * the next section[1] with height, the last with width.
  */
 #ifndef HOLORUN_MODEL_ROPE_H
 #define HOLORUN_MODEL_ROPE_H

@@ -352,9 +352,7 @@ void vision_init(struct vision *v, const struct model_config *c, const struct vi
     size_t bytes = (size_t)config_tile_tokens(c) * (size_t)c->lm.hidden * dtype_size(act);
     size_t fit = VISION_CACHE_BYTES / (bytes ? bytes : 1);
     v->cache_max = fit > VISION_CACHE_MAX ? VISION_CACHE_MAX : fit < VISION_BATCH ? VISION_BATCH : (int)fit;
-    v->tower = c->vit.window              ? &tower_qwen25
-               : family_is_qwen(c->family) ? &tower_qwen
-                                           : &tower_radio;
+    v->tower = c->vit.window ? &tower_qwen25 : family_is_qwen(c->family) ? &tower_qwen : &tower_radio;
     if (v->tower->open)
         v->tower->open(v);
     if (c->vit.max_patches) {

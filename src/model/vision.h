@@ -16,7 +16,8 @@
  * LayerNorm eps 1e-6, exact GELU, biases everywhere in the tower and none in the projector; rounding as
  * in language.h.
  *
- * Qwen's towers have equations of their own, in vision_qwen.c and vision_qwen25.c; what follows holds for all.
+ * Qwen's towers have equations of their own, in vision_qwen.c and vision_qwen25.c; what follows holds
+ * for all.
  *
  * Tiles are independent, and few of a screen's tiles change from one step to the next: rows are cached
  * by the 128-bit hash of the patches, and a known tile costs a copy.  A backend with make_patches hashes

@@ -1,14 +1,14 @@
 /* vision_qwen.c - the vision tower and merger of Qwen3.5 and Qwen3-VL.
  *
- *   x    = W_patch . patch + b + P(y, x)                     P: a square table, sampled bilinearly so that its
- *                                                            corners are those of the picture
+ *   x    = W_patch . patch + b + P(y, x)                     P: a square table, sampled bilinearly so that
+ *                                                            its corners are those of the picture
  *   for each block:   x = x + proj( Attn( R LN1(x) ) )       bidirectional over all patches of the picture
  *                     x = x + fc2( GELU_tanh( fc1( LN2(x) ) ) )
  *   Y    = the four patches of a block of LN(x), one after the other
  *   rows = fc2( GELU( fc1(Y) ) )                             GELU with erf here, with tanh above
  *
- * Qwen3-VL has taps: after some blocks, numbered from 0, the rows of a merger of its own are taken out, which the
- * language model adds to the residual stream after its first layers (language.h).  Its norm is over Y:
+ * Qwen3-VL has taps: after some blocks, numbered from 0, the rows of a merger of its own are taken out, which
+ * the language model adds to the residual stream after its first layers (language.h).  Its norm is over Y:
  *
  *   rows_n = fc2_n( GELU( fc1_n( LN_n( the four patches of a block of x ) ) ) )
  *
@@ -45,7 +45,8 @@ int vision_make_rotary(struct vision *v, int rows, int cols, struct err *e)
         return -1;
     float *table = xmalloc((unsigned long)n * (unsigned long)pairs, 2 * sizeof *table);
     for (int i = 0; i < n; i++) {
-        int place = i / (merge * merge), block = v->order ? v->order[place] : place, inside = i % (merge * merge), across = cols / merge;
+        int place = i / (merge * merge), block = v->order ? v->order[place] : place,
+            inside = i % (merge * merge), across = cols / merge;
         put_angles(table + (size_t)i * 2 * (size_t)pairs, block / across * merge + inside / merge,
                    block % across * merge + inside % merge, pairs);
     }
@@ -83,7 +84,8 @@ static void tap(struct vision *v, int n)
     const struct vit_tap *w = &v->weights->taps[n];
     int64_t all = vision_patches(v), tokens = vision_tokens(v), width = v->config->lm.hidden;
     struct tensor u = joined_rows(tensor_rows(v->u, 0, all), all / tokens), p = tensor_rows(v->p, 0, tokens);
-    ops->layernorm(b, u, joined_rows(tensor_rows(v->x, 0, all), all / tokens), w->norm, w->norm_bias, norm_eps);
+    ops->layernorm(b, u, joined_rows(tensor_rows(v->x, 0, all), all / tokens), w->norm, w->norm_bias,
+                   norm_eps);
     ops->linear(b, p, u, w->up, w->up_bias, EPI_GELU, SET);
     ops->linear(b, tensor_cols(tensor_rows(v->rows, 0, tokens), (n + 1) * width, width), p, w->down,
                 w->down_bias, EPI_NONE, SET);

@@ -6,10 +6,11 @@
  *   Y    = the four patches of a block of N(x), one after the other
  *   rows = fc2( GELU( fc1(Y) ) )                                                         GELU with erf
  *
- * N is RMSNorm with eps 1e-6, R as in vision_qwen.c; there is no table of places.  A picture's merged cells (four
- * patches each) are dealt out to windows, squares of so many cells a side, smaller at its right and lower edge.
- * Most blocks attend inside each window, a few over the whole picture.  So the cells are brought into the order
- * of their windows before the first block, and back before the merger, and a window is consecutive rows.
+ * N is RMSNorm with eps 1e-6, R as in vision_qwen.c; there is no table of places.  A picture's merged cells
+ * (four patches each) are dealt out to windows, squares of so many cells a side, smaller at its right and
+ * lower edge. Most blocks attend inside each window, a few over the whole picture.  So the cells are brought
+ * into the order of their windows before the first block, and back before the merger, and a window is
+ * consecutive rows.
  */
 #include "model/vision_impl.h"
 

@@ -63,7 +63,7 @@ struct attention_weights {
     struct weight *k; /* [Hkv d, D] */
     struct weight *v; /* [Hkv d, D] */
     struct weight *o; /* [D, Hq d] */
-    struct tensor q_norm, k_norm; /* [1, d] of Qwen3 and later; data NULL: none */
+    struct tensor q_norm, k_norm;         /* [1, d] of Qwen3 and later; data NULL: none */
     struct tensor q_bias, k_bias, v_bias; /* [1, Hq d], [1, Hkv d] of Qwen2.5; data NULL: none */
 };
 

@@ -1,8 +1,8 @@
 /* weights_qwen.c - tensors of the language models of Qwen3.5, Qwen3-VL and Qwen2.5-VL; see weights.h.
  *
  * A layer of a file is two of ours, a mixer and an MLP.  Most norms of Qwen3.5 multiply by 1 + w, which is
- * what is kept; the norm inside a Gated DeltaNet layer and those of the others multiply by w.  Names: model.language_model.X beside a
- * vision tower, model.X in a text model, lm_head.weight in both.
+ * what is kept; the norm inside a Gated DeltaNet layer and those of the others multiply by w.  Names:
+ * model.language_model.X beside a vision tower, model.X in a text model, lm_head.weight in both.
  */
 #include "model/weights_impl.h"
 

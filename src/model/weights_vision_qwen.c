@@ -85,7 +85,7 @@ static void bind_tap(struct binder *x, int i, struct vit_tap *w)
 {
     int64_t merged = (int64_t)4 * x->c->vit.hidden, out = x->c->lm.hidden, inner = x->c->vit.projector;
     char part[6][64];
-    static const char *const ends[] = {"norm.weight",       "norm.bias",         "linear_fc1.weight",
+    static const char *const ends[] = {"norm.weight",     "norm.bias",         "linear_fc1.weight",
                                        "linear_fc1.bias", "linear_fc2.weight", "linear_fc2.bias"};
     for (int k = 0; k < 6; k++)
         snprintf(part[k], sizeof part[k], "deepstack_merger_list.%d.%s", i, ends[k]);
@@ -118,8 +118,9 @@ void binder_vision_qwen(struct binder *x, struct vision_weights *w)
     w->embedder = bind_embedder(x);
     if (!v->window) {
         w->embedder_bias = vector(x, "patch_embed.proj.bias", width);
-        w->position = binder_upload(
-            x, binder_take_shape(x, name_of(x, "pos_embed.weight"), SHAPE(places, width)), DT_F32, places, width);
+        w->position =
+            binder_upload(x, binder_take_shape(x, name_of(x, "pos_embed.weight"), SHAPE(places, width)),
+                          DT_F32, places, width);
     }
     for (int i = 0; i < v->blocks; i++)
         bind_block(x, i, &w->blocks[i]);

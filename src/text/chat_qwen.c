@@ -189,8 +189,8 @@ static void put_assistant(struct layout *l, const struct chat_message *m, bool r
     char *whole = chat_message_text(m);
     size_t n = strlen(whole), given = m->reasoning ? strlen(m->reasoning) : 0;
     const char *s = stripped(whole, &n);
-    struct qwen_reply r = m->reasoning ? (struct qwen_reply){m->reasoning, s, given, n}
-                                       : qwen_split_reply(s, n);
+    struct qwen_reply r =
+        m->reasoning ? (struct qwen_reply){m->reasoning, s, given, n} : qwen_split_reply(s, n);
     layout_template(l, reply_open);
     if (reason) {
         r.reasoning = stripped(r.reasoning, &r.n_reasoning);

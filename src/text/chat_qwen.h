@@ -1,5 +1,5 @@
-/* chat_qwen.h - the chat layouts of Qwen's models: of Qwen3.5 and what is trained from it, Holo 3 and 3.1 among
- * them, in chat_qwen.c; of Qwen2.5-VL and Qwen3-VL, which differ, in chat_qwen_json.c.  The former:
+/* chat_qwen.h - the chat layouts of Qwen's models: of Qwen3.5 and what is trained from it, Holo 3 and 3.1
+ * among them, in chat_qwen.c; of Qwen2.5-VL and Qwen3-VL, which differ, in chat_qwen_json.c.  The former:
  *
  *   <|im_start|>system\n{sentences <tools>}\n{tool}...{</tools> sentences}\n\n{system}<|im_end|>\n
  *   <|im_start|>user\n{parts}<|im_end|>\n              an image: <|vision_start|> rows <|vision_end|>

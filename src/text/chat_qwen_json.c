@@ -2,12 +2,12 @@
  *
  *   <|im_start|>system\n{system}\n\n{sentences <tools>}\n{tool}...{</tools> sentences}<|im_end|>\n
  *   <|im_start|>user\n{parts}<|im_end|>\n
- *   <|im_start|>assistant\n{text}\n<tool_call>\n{"name": "NAME", "arguments": {...}}\n</tool_call><|im_end|>\n
+ *   <|im_start|>assistant\n{text}\n<tool_call>\n{"name": "N", "arguments": {...}}\n</tool_call><|im_end|>\n
  *   <|im_start|>user\n<tool_response>\n{result}\n</tool_response>...<|im_end|>\n
  *
- * Nothing is cut at the ends.  Qwen2.5-VL has a system text of its own where none is given.  A model that always
- * thinks (Qwen3-VL-Thinking, Holo2) opens its reply with <think>\n; of replies after the last question of the
- * user the last one, and those that reasoned, keep their reasoning.
+ * Nothing is cut at the ends.  Qwen2.5-VL has a system text of its own where none is given.  A model that
+ * always thinks (Qwen3-VL-Thinking, Holo2) opens its reply with <think>\n; of replies after the last question
+ * of the user the last one, and those that reasoned, keep their reasoning.
  */
 #include "text/chat_qwen.h"
 
