@@ -160,7 +160,7 @@ static void reads_sentences(const char *text)
     buf_free(&after);
 }
 
-/* What tells the layouts apart, as each family's published template has it. */
+/* The words that tell the layouts apart, as each family's published template has it. */
 static void t_traits(void **state)
 {
     (void)state;

@@ -23,7 +23,7 @@ static int read_blocks(struct reader *r, const char *key, int blocks, int *out, 
     return n < most ? n : most;
 }
 
-/* Its place table, and where rows for the language model's first layers are taken out. */
+/* The position table, and where rows for the language model's first layers are taken out. */
 static void read_qwen3(struct reader *r, struct model_config *c)
 {
     struct vit_config *v = &c->vit;
@@ -42,7 +42,7 @@ static void read_qwen3(struct reader *r, struct model_config *c)
                       v->n_taps, c->lm.layers / 2);
 }
 
-/* Its windows. */
+/* The windows. */
 static void read_qwen25(struct reader *r, struct model_config *c)
 {
     struct vit_config *v = &c->vit;
