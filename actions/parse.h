@@ -42,6 +42,11 @@ enum action_fault parse_element(struct parse *p, const char *text, size_t len, c
 /* Parses JSON with json_in(); the caller releases *out, which is NULL after a fault. */
 enum action_fault parse_json(struct parse *p, const char *text, size_t len, json_t **out);
 
+/* A call "<function=NAME><parameter=KEY>...</function>" at *at, which moves behind it: its name and its
+ * arguments, of the types of the tool, which the caller owns (parse_xml.c). */
+enum action_fault parse_xml_call(struct parse *p, const char **at, const char *end, char **name,
+                                 json_t **args);
+
 /* ---- coordinates (coords.c) ------------------------------------------------------------------------ */
 
 /* Both numbers of a point to pixels; messages name `what` ("x, y" or "x2, y2").  In spaces of whole

@@ -14,8 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_WORD = 64 };
-
 static const char open_tag[] = "<tool_call>", close_tag[] = "</tool_call>";
 
 static const char *find(const char *text, const char *end, const char *mark)
@@ -56,75 +54,14 @@ static enum action_fault bind_json(struct parse *p, const char *text, size_t len
     return f;
 }
 
-/* ---- the XML form ---------------------------------------------------------------------------------- */
-
-/* "<function=NAME>" or "<parameter=NAME>" at text: the name, and what follows; NULL: it is something else. */
-static const char *read_open(const char *text, const char *end, const char *mark, char name[MAX_WORD])
-{
-    size_t n = strlen(mark);
-    const char *close =
-        (size_t)(end - text) > n && !memcmp(text, mark, n) ? memchr(text, '>', (size_t)(end - text)) : NULL;
-    size_t len = close ? (size_t)(close - text) - n : 0;
-    if (!close || !len || len >= MAX_WORD)
-        return NULL;
-    memcpy(name, text + n, len);
-    name[len] = 0;
-    return close + 1;
-}
-
-/* Texts are meant as they are; of other types JSON is written. */
-static bool is_text(const struct parse *p, const char *action, const char *key)
-{
-    bool alias;
-    const struct tool *t = tools_find(p->d->tools, action, &alias);
-    for (int i = 0; t && i < t->nargs; i++)
-        if (!strcmp(t->args[i].name, key) || tools_alias(t->args[i].aliases, key, true)) {
-            enum param_type type = registry_param(t->args[i].id)->type;
-            return type == PARAM_STRING || type == PARAM_KEY || type == PARAM_ENUM;
-        }
-    return true;
-}
-
-static json_t *decode(const struct parse *p, json_t *texts, const char *name)
-{
-    const char *key, *action = json_string_value(json_object_get(texts, "action"));
-    json_t *v, *args = json_object();
-    json_object_foreach(texts, key, v)
-    {
-        json_t *read = is_text(p, action ? action : name, key)
-                           ? NULL
-                           : json_loadb(json_string_value(v), json_string_length(v), JSON_DECODE_ANY, NULL);
-        json_object_set_new(args, key, read ? read : json_incref(v));
-    }
-    return args;
-}
-
 static enum action_fault bind_xml(struct parse *p, const char *text, const char *end)
 {
-    char name[MAX_WORD], key[MAX_WORD];
-    json_t *texts = json_object();
-    const char *at = read_open(text, end, "<function=", name);
-    enum action_fault f = at ? FAULT_NONE : parse_fault(p, FAULT_PARSE, "the call has no '<function=NAME>'");
-    while (!f && (at = find(at, end, "<parameter="))) {
-        const char *value = read_open(at, end, "<parameter=", key);
-        const char *close = value ? find(value, end, "</parameter>") : NULL;
-        if (!close) {
-            f = parse_fault(p, FAULT_PARSE, "the call is cut off: '</parameter>' is missing");
-            break;
-        }
-        size_t n = (size_t)(close - value);
-        parse_trim(&value, &n);
-        json_t *v = json_stringn(value, n);
-        if (!v)
-            f = parse_fault(p, FAULT_TEXT, "the text is not valid UTF-8");
-        else
-            json_object_set_new(texts, key, v);
-        at = close;
-    }
-    json_t *args = f ? NULL : decode(p, texts, name);
+    char *name;
+    json_t *args;
+    enum action_fault f = parse_xml_call(p, &text, end, &name, &args);
     f = f ? f : bind_named(p, name, args);
     json_decref(args);
-    json_decref(texts);
+    free(name);
     return f;
 }
 

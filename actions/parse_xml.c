@@ -80,7 +80,8 @@ static void drop_breaks(const char **text, size_t *len)
         (*len)--;
 }
 
-static enum action_fault read_parameter(struct reader *r, const struct tool *t, json_t *args)
+/* Into the texts of a call, by their names. */
+static enum action_fault read_parameter(struct reader *r, json_t *texts)
 {
     const char *name, *text;
     size_t n, len;
@@ -88,41 +89,69 @@ static enum action_fault read_parameter(struct reader *r, const struct tool *t, 
         return parse_fault(r->p, FAULT_PARSE, "the call is cut off: '</parameter>' is missing");
     char *key = xasprintf("%.*s", (int)n, name);
     drop_breaks(&text, &len);
-    json_t *v = read_value(find_arg(t, key), text, len);
-    bool twice = json_object_get(args, key);
+    json_t *v = json_stringn(text, len);
     enum action_fault f = FAULT_NONE;
-    if (twice)
+    if (json_object_get(texts, key))
         f = parse_fault(r->p, FAULT_SCHEMA, "'%s' is given twice", key);
     else if (!v)
         f = parse_fault(r->p, FAULT_TEXT, "the text is not valid UTF-8");
-    else if (json_object_set(args, key, v))
+    else if (json_object_set(texts, key, v))
         f = parse_fault(r->p, FAULT_PARSE, "a parameter has no name");
     json_decref(v);
     free(key);
     return f;
 }
 
+/* The texts as values of the types that the tool wants: that of the function's name, else of "action", which
+ * is how a single function offers all of them. */
+static json_t *read_values(const struct parse *p, const char *name, json_t *texts)
+{
+    bool alias;
+    const char *key, *action = json_string_value(json_object_get(texts, "action"));
+    const struct tool *t = tools_find(p->d->tools, name, &alias);
+    json_t *v, *args = json_object();
+    t = t || !action ? t : tools_find(p->d->tools, action, &alias);
+    json_object_foreach(texts, key, v) json_object_set_new(
+        args, key, read_value(find_arg(t, key), json_string_value(v), json_string_length(v)));
+    return args;
+}
+
+enum action_fault parse_xml_call(struct parse *p, const char **at, const char *end, char **name,
+                                 json_t **args)
+{
+    struct reader r = {p, *at, end};
+    const char *word;
+    size_t n;
+    *name = NULL;
+    *args = NULL;
+    if (!next_is(&r, "<function=") || !take_until(&r, ">", &word, &n))
+        return parse_fault(p, FAULT_PARSE, "the call has no '<function=NAME>'");
+    json_t *texts = json_object();
+    enum action_fault f = FAULT_NONE;
+    while (!f && next_is(&r, "<parameter="))
+        f = read_parameter(&r, texts);
+    if (!f && !next_is(&r, "</function>"))
+        f = parse_fault(p, FAULT_PARSE, "the call is cut off: '</function>' is missing");
+    if (!f) {
+        *name = xasprintf("%.*s", (int)n, word);
+        *args = read_values(p, *name, texts);
+        *at = r.at;
+    }
+    json_decref(texts);
+    return f;
+}
+
 /* After "<tool_call>". */
 static enum action_fault read_call(struct reader *r)
 {
-    const char *name;
-    size_t n;
-    bool alias;
-    if (!next_is(r, "<function=") || !take_until(r, ">", &name, &n))
-        return parse_fault(r->p, FAULT_PARSE, "the call has no '<function=NAME>'");
-    char *word = xasprintf("%.*s", (int)n, name);
-    const struct tool *t = tools_find(r->p->d->tools, word, &alias);
-    json_t *args = json_object();
-    enum action_fault f = FAULT_NONE;
-    while (!f && next_is(r, "<parameter="))
-        f = read_parameter(r, t, args);
-    if (!f && !next_is(r, "</function>"))
-        f = parse_fault(r->p, FAULT_PARSE, "the call is cut off: '</function>' is missing");
+    char *name;
+    json_t *args;
+    enum action_fault f = parse_xml_call(r->p, &r->at, r->end, &name, &args);
     if (!f && !next_is(r, "</tool_call>"))
         f = parse_fault(r->p, FAULT_PARSE, "the call is cut off: '</tool_call>' is missing");
-    f = f ? f : bind_call(r->p, word, args, NULL);
+    f = f ? f : bind_call(r->p, name, args, NULL);
     json_decref(args);
-    free(word);
+    free(name);
     return f;
 }
 
