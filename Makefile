@@ -5,7 +5,7 @@
 # the binary.  ASAN=1 builds everything with AddressSanitizer and UBSan into a folder of its own.
 
 CC     ?= gcc
-PKGS   := x11 x11-xcb xau xcb xtst xext xfixes xdamage xrandr xi jansson libpcre2-8 spng libxxhash libmd yaml-0.1 sdl2 pangocairo glib-2.0 libcurl libmicrohttpd
+PKGS   := x11 x11-xcb xau xcb xtst xext xfixes xdamage xrandr xi jansson libpcre2-8 spng libjpeg libxxhash libmd yaml-0.1 sdl2 pangocairo glib-2.0 libcurl libmicrohttpd
 B      := build/$(if $(ASAN),asan,release)
 WARN   := -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wwrite-strings -Wvla \
           -Wno-missing-field-initializers -Wno-unused-parameter # rows of tables leave out what is zero, callbacks what they need not
@@ -158,7 +158,7 @@ test: ## install what is missing, build, run every test (ASAN=1: with sanitizers
 	@$(MAKE) $(QUIET) -j$(shell nproc) all tests
 	@B=$(B) $(SCRIPTS)/run_tests.sh $(B)/tests
 tests: $(TESTS) $(HELPERS)
-test-peers: holorun ## whole runs and calibration against servers that others wrote, installed with pip (LLAMA=1: llama.cpp's too)
+test-peers: holorun $(B)/helpers/form ## whole runs and calibration against servers that others wrote, installed with pip
 	@$(SCRIPTS)/peers_serve.sh ./holorun
 qa-chaos: holorun $(B)/helpers/xclient $(B)/tests/t_qa_chaos ## kill something under a suite at 30 random moments (MOMENTS=30)
 	@HOLORUN_MOMENTS=$(or $(MOMENTS),30) $(B)/tests/t_qa_chaos

@@ -171,6 +171,11 @@ struct said served_post(const struct served *v, const char *path, json_t *body)
     return r;
 }
 
+struct said served_chat(const struct served *v, json_t *body)
+{
+    return served_post(v, "/v1/chat/completions", body);
+}
+
 void said_free(struct said *r)
 {
     free(r->text);
@@ -218,6 +223,28 @@ json_int_t said_number(const struct said *r, const char *name)
     return json_integer_value(v);
 }
 
+void said_same_shape(const json_t *a, const json_t *b, const char *where)
+{
+    const char *key;
+    json_t *v;
+    if (json_is_number(a) && json_is_number(b))
+        return;
+    if (json_typeof(a) != json_typeof(b))
+        fail_msg("%s: another type", where);
+    json_object_foreach((json_t *)(uintptr_t)a, key, v)
+    {
+        char *path = xasprintf("%s/%s", where, key);
+        if (!json_object_get(b, key))
+            fail_msg("%s is missing", path);
+        said_same_shape(v, json_object_get(b, key), path);
+        free(path);
+    }
+    if (json_object_size(a) != json_object_size(b))
+        fail_msg("%s has more members", where);
+    if (json_array_size(a) && json_array_size(b))
+        said_same_shape(json_array_get(a, 0), json_array_get(b, 0), where);
+}
+
 json_t *served_picture(uint64_t seed)
 {
     struct image im = tiny_image(40 + (int)(seed % 60), 30 + (int)(seed % 50), seed);
@@ -242,6 +269,21 @@ json_t *served_user(const char *text, int pictures, uint64_t seed)
         json_array_append_new(parts, served_picture(seed + (uint64_t)i));
     json_array_append_new(parts, json_pack("{s:s, s:s}", "type", "text", "text", text));
     return json_pack("{s:s, s:o}", "role", "user", "content", parts);
+}
+
+json_t *served_request(const char *text, int pictures, int tokens)
+{
+    return json_pack("{s:[o], s:i, s:i}", "messages", served_user(text, pictures, 5), "temperature", 0,
+                     "max_tokens", tokens);
+}
+
+json_t *served_with(json_t *body, const char *members)
+{
+    json_t *more = json_loads(members, 0, NULL);
+    assert_non_null(more);
+    json_object_update(body, more);
+    json_decref(more);
+    return body;
 }
 
 double served_metric(const struct served *v, const char *name)

@@ -43,6 +43,7 @@ struct said { /* what the server answered */
 
 struct said served_get(const struct served *v, const char *path);
 struct said served_post(const struct served *v, const char *path, json_t *body);
+struct said served_chat(const struct served *v, json_t *body); /* to /v1/chat/completions */
 /* Any bytes; token NULL: none.  hang_up_after: bytes of the reply after which the client goes; -1: none. */
 struct said served_send(const struct served *v, const char *path, const char *token, const char *body,
                         size_t len, long hang_up_after);
@@ -54,10 +55,16 @@ const char *said_finish(const struct said *r);
 json_int_t said_number(const struct said *r, const char *name); /* of "usage"; "cached_tokens" too */
 json_t *said_ids(const struct said *r);
 json_t *said_message(const struct said *r);
+/* Fails unless both have the same members, of the same types. */
+void said_same_shape(const json_t *a, const json_t *b, const char *where);
 
 /* A user's message: a text and `pictures` random pictures from that seed on. */
 json_t *served_user(const char *text, int pictures, uint64_t seed);
 json_t *served_picture(uint64_t seed); /* a part */
+
+/* One such message, greedily. */
+json_t *served_request(const char *text, int pictures, int tokens);
+json_t *served_with(json_t *body, const char *members); /* the request with more members, as JSON text */
 
 /* The value of a line of /metrics. */
 double served_metric(const struct served *v, const char *name);

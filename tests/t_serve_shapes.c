@@ -1,37 +1,8 @@
-/* t_serve_shapes.c - claims about what `holorun serve` refuses and how its replies look; about clients that
- * go away, memory, weights that are exchanged, and the end.
- */
+/* t_serve_shapes.c - claims about what `holorun serve` refuses and how its replies look. */
 #include "check.h"
 #include "served.h"
 
-#include "base/clock.h"
-#include "base/file.h"
 #include "serve/json_schema.h"
-
-#include <pthread.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-static json_t *request(const char *text, int pictures, int tokens)
-{
-    return json_pack("{s:[o], s:i, s:i}", "messages", served_user(text, pictures, 5), "temperature", 0,
-                     "max_tokens", tokens);
-}
-
-static struct said post(const struct served *v, json_t *body)
-{
-    return served_post(v, "/v1/chat/completions", body);
-}
-
-/* The request with more members, as JSON text. */
-static json_t *with(json_t *body, const char *members)
-{
-    json_t *more = json_loads(members, 0, NULL);
-    assert_non_null(more);
-    json_object_update(body, more);
-    json_decref(more);
-    return body;
-}
 
 /* ---- refusals ------------------------------------------------------------------------------------- */
 
@@ -70,7 +41,7 @@ static void t_refusals(void **state)
         {"{" USER ", \"model\": \"gpt\"}", "there is no model 'gpt' here, only 'tiny'", 404},
         {"{" USER ", \"tool_choice\": \"required\"}", "'tool_choice' without 'tools'", 400},
         {IMAGE "http://127.0.0.1/x.png\"}}]}]}", "fetches nothing", 400},
-        {IMAGE "data:image/jpeg;base64,AAAA\"}}]}]}", "must be a PNG", 400},
+        {IMAGE "data:image/webp;base64,AAAA\"}}]}]}", "must be a PNG or a JPEG", 400},
         {IMAGE "data:image/png;base64,!!!!\"}}]}]}", "not base64", 400},
         {IMAGE "data:image/png;base64,AAAA\"}}]}]}", "not a PNG", 400},
         {IMAGE "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAA//8AAP//CAIAAAA=\"}}]}]}", "65535x65535", 400},
@@ -93,7 +64,7 @@ static void t_refusals(void **state)
             fail_msg("case %zu, %.80s: %d %s", i, cases[i].body, r.status, r.text);
         said_free(&r);
     }
-    struct said r = post(&v, request("still here", 1, 3));
+    struct said r = served_chat(&v, served_request("still here", 1, 3));
     assert_int_equal(r.status, 200);
     said_free(&r);
     served_close(&v);
@@ -175,10 +146,10 @@ static void t_schema(void **state)
     served_open(&v, NULL);
     int notes = 0, oks = 0;
     for (int i = 0; i < 30; i++) {
-        json_t *body = with(request("Click.", i % 2, 200), schema);
+        json_t *body = served_with(served_request("Click.", i % 2, 200), schema);
         json_object_set_new(body, "seed", json_integer(i));
         json_object_set_new(body, "stream", json_boolean(i % 3 == 0));
-        struct said r = post(&v, body);
+        struct said r = served_chat(&v, body);
         json_t *reply = json_loads(said_content(&r), JSON_REJECT_DUPLICATES, NULL), *far;
         if (!reply || strcmp(said_finish(&r), "stop") != 0)
             fail_msg("not JSON: %s", r.text);
@@ -195,8 +166,8 @@ static void t_schema(void **state)
         said_free(&r);
     }
     check_note("30 replies under a schema; %d had a note, %d an ok", notes, oks);
-    struct said r =
-        post(&v, with(request("Any.", 0, 400), "{\"response_format\": {\"type\": \"json_object\"}}"));
+    struct said r = served_chat(&v, served_with(served_request("Any.", 0, 400),
+                                                "{\"response_format\": {\"type\": \"json_object\"}}"));
     assert_int_equal(said_content(&r)[0], '{');
     said_free(&r);
     served_close(&v);
@@ -213,14 +184,14 @@ static void t_tools(void **state)
     struct served v;
     served_open(&v, NULL);
     for (int i = 0; i < 8; i++) {
-        json_t *body =
-            with(request("Click.", 1, 200), i % 2 ? "{" TOOLS ", \"tool_choice\": \"required\"}"
-                                                  : "{" TOOLS ", \"tool_choice\": {\"type\": "
-                                                    "\"function\", \"function\": {\"name\": \"click\"}}}");
+        json_t *body = served_with(served_request("Click.", 1, 200),
+                                   i % 2 ? "{" TOOLS ", \"tool_choice\": \"required\"}"
+                                         : "{" TOOLS ", \"tool_choice\": {\"type\": "
+                                           "\"function\", \"function\": {\"name\": \"click\"}}}");
         json_object_set_new(body, "stream", json_boolean(i % 4 > 1));
         json_object_set_new(body, "temperature", json_real(1.0));
         json_t *messages = json_incref(json_object_get(body, "messages"));
-        struct said r = post(&v, body);
+        struct said r = served_chat(&v, body);
         if (r.status != 200)
             fail_msg("%s", r.text);
         json_t *calls = json_object_get(said_message(&r), "tool_calls"), *call = json_array_get(calls, 0);
@@ -239,9 +210,9 @@ static void t_tools(void **state)
             messages, json_pack("{s:s, s:n, s:O}", "role", "assistant", "content", "tool_calls", calls));
         json_array_append_new(messages, json_pack("{s:s, s:s, s:O}", "role", "tool", "content", "done",
                                                   "tool_call_id", json_object_get(call, "id")));
-        struct said next = post(
-            &v, with(json_pack("{s:O, s:i, s:i}", "messages", messages, "temperature", 0, "max_tokens", 5),
-                     "{" TOOLS "}"));
+        struct said next = served_chat(&v, served_with(json_pack("{s:O, s:i, s:i}", "messages", messages,
+                                                                 "temperature", 0, "max_tokens", 5),
+                                                       "{" TOOLS "}"));
         if (next.status != 200)
             fail_msg("%s", next.text);
         assert_true(said_number(&next, "cached_tokens") >= prompt);
@@ -257,7 +228,8 @@ static void t_logprobs(void **state)
     (void)state;
     struct served v;
     served_open(&v, NULL);
-    struct said r = post(&v, with(request("Odds.", 1, 12), "{\"logprobs\": true, \"top_logprobs\": 4}"));
+    struct said r = served_chat(
+        &v, served_with(served_request("Odds.", 1, 12), "{\"logprobs\": true, \"top_logprobs\": 4}"));
     json_t *choice = json_array_get(json_object_get(r.json, "choices"), 0), *token;
     json_t *list = json_object_get(json_object_get(choice, "logprobs"), "content");
     size_t i;
@@ -286,7 +258,7 @@ static void t_stop(void **state)
     (void)state;
     struct served v;
     served_open(&v, NULL);
-    struct said all = post(&v, request("Say a lot.", 0, 40));
+    struct said all = served_chat(&v, served_request("Say a lot.", 0, 40));
     const char *text = said_content(&all), *at = text + strlen(text) / 2;
     char stop[4] = "zzz"; /* or two letters after the middle, which may stand before it, too */
     while (*at && ((at[0] | at[1]) & 0x80 || !at[1]))
@@ -294,10 +266,10 @@ static void t_stop(void **state)
     if (*at)
         snprintf(stop, sizeof stop, "%.2s", at);
     for (int i = 0; i < 2; i++) {
-        json_t *body = request("Say a lot.", 0, 40);
+        json_t *body = served_request("Say a lot.", 0, 40);
         json_object_set_new(body, "stop", json_pack("[s]", stop));
         json_object_set_new(body, "stream", json_boolean(i));
-        struct said r = post(&v, body);
+        struct said r = served_chat(&v, body);
         const char *first = strstr(text, stop);
         size_t n = first ? (size_t)(first - text) : strlen(text);
         assert_int_equal(strlen(said_content(&r)), n);
@@ -309,28 +281,6 @@ static void t_stop(void **state)
 }
 
 /* ---- shapes that others' types have accepted -------------------------------------------------------- */
-
-static void same_shape(const json_t *a, const json_t *b, const char *where)
-{
-    const char *key;
-    json_t *v;
-    if (json_is_number(a) && json_is_number(b))
-        return;
-    if (json_typeof(a) != json_typeof(b))
-        fail_msg("%s: another type", where);
-    json_object_foreach((json_t *)(uintptr_t)a, key, v)
-    {
-        char *path = xasprintf("%s/%s", where, key);
-        if (!json_object_get(b, key))
-            fail_msg("%s is missing", path);
-        same_shape(v, json_object_get(b, key), path);
-        free(path);
-    }
-    if (json_object_size(a) != json_object_size(b))
-        fail_msg("%s has more members", where);
-    if (json_array_size(a) && json_array_size(b))
-        same_shape(json_array_get(a, 0), json_array_get(b, 0), where);
-}
 
 /* tests/scripts/serve_clients.py has recorded replies that the openai package validates. */
 static void t_recorded(void **state)
@@ -348,8 +298,8 @@ static void t_recorded(void **state)
         char *path = xasprintf("tests/cases/serve/%s.json", cases[i].file);
         json_t *was = json_load_file(path, 0, NULL);
         assert_non_null(was);
-        struct said r = post(&v, with(request("Shape.", 1, 200), cases[i].members));
-        same_shape(was, r.json, cases[i].file);
+        struct said r = served_chat(&v, served_with(served_request("Shape.", 1, 200), cases[i].members));
+        said_same_shape(was, r.json, cases[i].file);
         said_free(&r);
         json_decref(was);
         free(path);
@@ -368,303 +318,15 @@ static void t_tls(void **state)
     (void)state;
     struct served v;
     served_open(&v, with_tls);
-    struct said r = post(&v, request("Secret.", 1, 5));
+    struct said r = served_chat(&v, served_request("Secret.", 1, 5));
     assert_int_equal(r.status, 0); /* nobody vouches for the certificate */
     said_free(&r);
     v.authority = "tests/cases/serve/cert.pem";
-    r = post(&v, with(request("Secret.", 1, 5), "{\"stream\": true}"));
+    r = served_chat(&v, served_with(served_request("Secret.", 1, 5), "{\"stream\": true}"));
     assert_int_equal(r.status, 200);
     assert_true(json_is_true(json_object_get(r.json, "done")));
     said_free(&r);
     served_close(&v);
-}
-
-/* ---- clients ---------------------------------------------------------------------------------------- */
-
-static void one_at_a_time(struct service_options *o, struct server_options *s)
-{
-    s->max_requests = 1;
-}
-
-static bool becomes(const struct served *v, const char *metric, double value)
-{
-    for (int i = 0; i < 200; i++) {
-        if (fabs(served_metric(v, metric) - value) < 0.5)
-            return true;
-        clock_sleep_ms(20);
-    }
-    return false;
-}
-
-static void *long_request(void *arg)
-{
-    struct said r = post(arg, request("Go on and on.", 2, 3000));
-    int status = r.status;
-    said_free(&r);
-    return (void *)(intptr_t)status;
-}
-
-static void t_hang_up(void **state)
-{
-    (void)state;
-    struct served v;
-    served_open(&v, one_at_a_time);
-    json_t *body = with(request("Go on.", 2, 100000), "{\"stream\": true, \"temperature\": 1}");
-    /* the end of a reply is a token like others: a schema keeps it from coming */
-    with(body,
-         "{\"response_format\": {\"type\": \"json_schema\", \"json_schema\": {\"name\": \"a\", \"schema\": "
-         "{\"type\": \"array\", \"items\": {\"type\": \"integer\"}, \"minItems\": 256}}}}");
-    char *text = json_dumps(body, 0);
-    int cancelled = 0; /* a small model may end its reply before the server notices */
-    for (int i = 0; i < 50 && cancelled < 5; i++) {
-        int64_t start = clock_ns();
-        struct said r =
-            served_send(&v, "/v1/chat/completions", SERVED_TOKEN, text, strlen(text), 100 + i % 5 * 700);
-        assert_int_equal(r.status, 200);
-        said_free(&r);
-        assert_true(becomes(&v, "requests_running", 0));
-        cancelled = (int)served_metric(&v, "cancelled_total");
-        if (cancelled == 5)
-            check_note("the place of a client that hung up is free after %.0f ms", clock_ms_since(start));
-    }
-    assert_int_equal(cancelled, 5);
-    /* another one finds the server busy, and is told when to come again */
-    pthread_t t;
-    pthread_create(&t, NULL, long_request, &v);
-    struct said r = {0};
-    for (int i = 0; i < 100 && r.status != 429; i++) {
-        said_free(&r);
-        r = post(&v, request("Me too.", 0, 3));
-    }
-    if (r.status == 429)
-        assert_string_equal(r.retry_after, "1");
-    else
-        check_note("the long request ended too soon");
-    said_free(&r);
-    void *status;
-    pthread_join(t, &status);
-    assert_true((intptr_t)status == 200 || (intptr_t)status == 429);
-    free(text);
-    json_decref(body);
-    served_close(&v);
-}
-
-/* ---- memory ----------------------------------------------------------------------------------------- */
-
-static char spill_dir[PLACE_PATH];
-
-static void to_disk(struct service_options *o, struct server_options *s)
-{
-    o->store = (struct store_options){.most = 2, .spill = spill_dir, .most_files = 100};
-}
-
-static void forgetful(struct service_options *o, struct server_options *s)
-{
-    o->store = (struct store_options){.most = 2};
-}
-
-/* Seven conversations in turn where two fit in memory; returns the text of all replies. */
-static char *seven(struct served *v)
-{
-    struct buf all;
-    json_t *messages[7];
-    buf_init(&all, 1 << 20);
-    for (int turn = 0; turn < 3; turn++)
-        for (int i = 0; i < 7; i++) {
-            if (!turn)
-                messages[i] = json_array();
-            json_array_append_new(messages[i], served_user("Next.", 1, (uint64_t)(i * 10 + turn)));
-            struct said r = post(
-                v, json_pack("{s:O, s:i, s:i}", "messages", messages[i], "temperature", 0, "max_tokens", 10));
-            buf_puts(&all, said_content(&r));
-            json_array_append(messages[i], said_message(&r));
-            said_free(&r);
-        }
-    for (int i = 0; i < 7; i++)
-        json_decref(messages[i]);
-    return buf_take(&all);
-}
-
-static void t_spill(void **state)
-{
-    (void)state;
-    struct served v;
-    assert_non_null(mkdtemp(place_template(spill_dir)));
-    served_open(&v, NULL);
-    char *want = seven(&v);
-    served_close(&v);
-    served_open(&v, to_disk);
-    char *have = seven(&v);
-    assert_string_equal(want, have);
-    assert_int_equal((int)served_metric(&v, "pictures_total"), 21);
-    assert_int_equal((int)served_metric(&v, "conversations_idle"), 2);
-    check_note("%.0f sessions read back from files", served_metric(&v, "conversations_restored"));
-    assert_true(served_metric(&v, "conversations_restored") >= 10);
-    served_close(&v);
-    assert_int_equal(rmdir(spill_dir), 0); /* its files are gone */
-    free(have);
-    served_open(&v, forgetful);
-    have = seven(&v);
-    assert_true(served_metric(&v, "conversations_idle") <= 2 && served_metric(&v, "pictures_total") > 21);
-    served_close(&v);
-    free(have);
-    free(want);
-}
-
-static void bounded(struct service_options *o, struct server_options *s)
-{
-    o->model.state_memory = 1 << 20;
-    s->model.state_memory = 1 << 20;
-}
-
-static void t_bounded(void **state)
-{
-    (void)state;
-    struct served v;
-    served_open(&v, bounded);
-    for (int i = 0; i < 40; i++) {
-        char text[40];
-        snprintf(text, sizeof text, "Conversation %d.", i);
-        struct said r = post(&v, request(text, 1, 10));
-        if (r.status != 200)
-            fail_msg("%d %s", r.status, r.text);
-        said_free(&r);
-        assert_true(served_metric(&v, "state_bytes") <= 1 << 20);
-    }
-    check_note("40 conversations in 1 MiB: %.0f given up", served_metric(&v, "conversations_evicted"));
-    assert_true(served_metric(&v, "conversations_evicted") > 0);
-    served_close(&v);
-}
-
-/* ---- weights and the end ------------------------------------------------------------------------------ */
-
-static int versions_of(const struct said *r, int *low, int *high)
-{
-    json_t *choice = json_array_get(json_object_get(r->json, "choices"), 0), *one;
-    json_t *list = json_object_get(choice, "weights_versions");
-    size_t i;
-    *low = 1000;
-    *high = 0;
-    json_array_foreach(list, i, one)
-    {
-        int version = (int)json_integer_value(one);
-        *low = version < *low ? version : *low;
-        *high = version > *high ? version : *high;
-    }
-    return (int)json_array_size(list);
-}
-
-struct sampler_thread {
-    const struct served *v;
-    struct said said;
-    pthread_t thread;
-};
-
-static void *sample(void *arg)
-{
-    struct sampler_thread *t = arg;
-    json_t *body = with(request("Sample.", 1, 3000), "{\"return_token_ids\": true, \"stream\": true, "
-                                                     "\"stream_options\": {\"include_usage\": true}}");
-    with(body,
-         "{\"response_format\": {\"type\": \"json_schema\", \"json_schema\": {\"name\": \"a\", \"schema\": "
-         "{\"type\": \"array\", \"items\": {\"type\": \"integer\"}, \"minItems\": 256}}}}");
-    t->said = post(t->v, body);
-    return NULL;
-}
-
-static int trainer(const struct served *v, const char *path, json_t *body)
-{
-    struct said r = served_post(v, path, body);
-    int status = r.status;
-    said_free(&r);
-    return status;
-}
-
-static void t_weights(void **state)
-{
-    (void)state;
-    struct served v;
-    struct tiny other;
-    int low, high;
-    served_open(&v, NULL);
-    tiny_init(&other, check_seed() + 1);
-    tiny_write(&other);
-    struct sampler_thread t = {.v = &v};
-    assert_int_equal(trainer(&v, "/update_weights", json_pack("{s:s}", "path", other.dir)), 409);
-    pthread_create(&t.thread, NULL, sample, &t);
-    assert_true(becomes(&v, "first_token_seconds_count", 1));
-    assert_int_equal(trainer(&v, "/pause", json_pack("{s:s}", "mode", "keep")), 200);
-    assert_int_equal((int)served_metric(&v, "requests_running"), 1);
-    assert_int_equal(trainer(&v, "/update_weights", json_pack("{s:s}", "path", "/nowhere")), 400);
-    assert_int_equal(trainer(&v, "/update_weights", json_pack("{s:s}", "path", other.dir)), 200);
-    assert_int_equal(trainer(&v, "/resume", json_object()), 200);
-    pthread_join(t.thread, NULL);
-    int n = versions_of(&t.said, &low, &high);
-    check_note("%d tokens under versions %d to %d", n, low, high);
-    assert_true(low == 1 && high == 2 && !strncmp(said_content(&t.said), "[", 1));
-    said_free(&t.said);
-    /* now everything is sampled under the new weights, as by a server that began with them */
-    struct said here = post(&v, with(request("Same.", 2, 30), "{\"return_token_ids\": true}"));
-    versions_of(&here, &low, &high);
-    assert_true(low == 2 && high == 2);
-    said_free(&here);
-    /* abort ends what runs */
-    pthread_create(&t.thread, NULL, sample, &t);
-    assert_true(becomes(&v, "requests_running", 1));
-    assert_int_equal(trainer(&v, "/pause", json_pack("{s:s}", "mode", "abort")), 200);
-    assert_int_equal((int)served_metric(&v, "requests_running"), 0);
-    pthread_join(t.thread, NULL);
-    if (t.said.status == 200) {
-        const char *finish = said_finish(&t.said);
-        assert_true(finish &&
-                    (!strcmp(finish, "abort") || !strcmp(finish, "length"))); /* it may have ended */
-    }
-    said_free(&t.said);
-    assert_int_equal(trainer(&v, "/resume", json_object()), 200);
-    tiny_free(&other);
-    served_close(&v);
-}
-
-static void t_drain(void **state)
-{
-    (void)state;
-    struct served v;
-    served_open(&v, NULL);
-    struct sampler_thread t = {.v = &v};
-    pthread_create(&t.thread, NULL, sample, &t);
-    assert_true(becomes(&v, "requests_running", 1));
-    assert_int_equal(server_drain(v.server, 30, NULL), 0);
-    pthread_join(t.thread, NULL);
-    assert_int_equal(t.said.status, 200);
-    assert_true(json_is_true(json_object_get(t.said.json, "done")));
-    said_free(&t.said);
-    struct said r = served_get(&v, "/health");
-    assert_int_equal(r.status, 0); /* nobody listens any more */
-    said_free(&r);
-    served_close(&v);
-}
-
-static void t_token(void **state)
-{
-    (void)state;
-    char dir[PLACE_PATH];
-    struct err e = ERR_INIT;
-    struct stat st;
-    assert_non_null(mkdtemp(place_template(dir)));
-    char *path = xasprintf("%s/token", dir), *made = server_token(path, &e), *read = server_token(path, &e);
-    assert_true(made && read && strlen(made) == 64);
-    assert_string_equal(made, read);
-    assert_int_equal(stat(path, &st), 0);
-    assert_int_equal(st.st_mode & 0777, 0600);
-    assert_int_equal(chmod(path, 0640), 0);
-    assert_null(server_token(path, &e));
-    assert_non_null(strstr(e.text, "nobody else"));
-    const struct server_options open = {.listen = "0.0.0.0:0", .token = made, .max_requests = 1, .idle_s = 5};
-    assert_null(server_start(NULL, &open, &e));
-    assert_non_null(strstr(e.text, "--insecure"));
-    free(made);
-    free(read);
-    free(path);
 }
 
 int main(int argc, char **argv)
@@ -679,12 +341,6 @@ int main(int argc, char **argv)
         CLAIM("a stop text ends a reply before it", t_stop),
         CLAIM("replies have the shapes that the openai package has accepted", t_recorded),
         CLAIM("over TLS a client gets the same, and knows whom it talks to", t_tls),
-        CLAIM("a client that hangs up frees its place; one too many is told to come again", t_hang_up),
-        CLAIM("spilled conversations go on with the same tokens", t_spill),
-        CLAIM("states stay within their memory", t_bounded),
-        CLAIM("weights are exchanged under a running request, and each token says which", t_weights),
-        CLAIM("a server that ends lets replies end", t_drain),
-        CLAIM("the token's file is its owner's, and other machines need TLS", t_token),
     };
     return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
 }

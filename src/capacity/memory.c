@@ -69,3 +69,13 @@ void memory_return_large(void)
     mallopt(M_MMAP_THRESHOLD, LARGE); /* a fixed threshold is not raised any more */
     mallopt(M_TRIM_THRESHOLD, LARGE);
 }
+
+void memory_share_heaps(void)
+{
+    mallopt(M_ARENA_MAX, 2);
+}
+
+void memory_trim(void)
+{
+    malloc_trim(0);
+}

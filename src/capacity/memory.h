@@ -22,5 +22,10 @@ size_t memory_heap(void);
 /* From now on freed blocks over 256 KiB go back to the system at once.  By default the C library raises
  * that threshold up to 32 MiB with each one freed, and keeps such blocks in a heap of every thread. */
 void memory_return_large(void);
+/* From now on threads share a few heaps.  One for each thread of a server that starts thousands of them would
+ * keep what each has once needed. */
+void memory_share_heaps(void);
+/* Gives pages of freed blocks back to the system, also those between blocks in use. */
+void memory_trim(void);
 
 #endif

@@ -81,6 +81,7 @@ static const struct option_spec options[] = {
     {"json", 0, OPTION_FLAG, RUN(json), .help = "print the results as one JSON object on stdout"},
     QUIET_OPTION(struct run_settings),
     MODEL_OPTIONS(struct run_settings),
+    ENDPOINT_OPTIONS(struct run_settings),
     DIALECT_OPTION(struct run_settings),
     {"max-steps", 'n', OPTION_INT, RUN(max_steps), "N", 1, 100000, NULL,
      "steps of an agent, unless the suite says; default 100", NULL},
@@ -112,7 +113,9 @@ const struct command qa_command = {
     .arguments = "SUITE.yaml|-",
     .purpose = "run a suite of tests written in plain words",
     .details = suite_keys_help,
-    .examples = "holorun qa suite.yaml --jobs 4\nholorun qa suite.yaml --list --only tag:login\n"
+    .examples = "holorun qa suite.yaml --jobs 4\n"
+                "holorun qa suite.yaml --jobs 8 --base-url http://127.0.0.1:8717/v1 --key file:token\n"
+                "holorun qa suite.yaml --list --only tag:login\n"
                 "holorun qa suite.yaml --check --fake replies\n"
                 "holorun qa suite.yaml --rerun-failed results/results.json\n"
                 "holorun qa suite.yaml --only sign-in --step=window\n",

@@ -8,6 +8,7 @@
 
 #include "base/file.h"
 #include "base/flag.h"
+#include "capacity/memory.h"
 #include "model/find.h"
 #include "serve/server.h"
 #include "serve/service.h"
@@ -67,11 +68,12 @@ static const struct option_spec options[] = {
 const struct command serve_command = {
     "serve",
     "",
-    "serve the model over HTTP, as Chat Completions",
-    "GET /v1/models, /health, /metrics; POST /v1/chat/completions with pictures (PNG as data URLs), "
-    "streaming, json_schema, tools, log-probabilities and token ids. A conversation goes on in its own "
+    "serve the model over HTTP, in the protocols of OpenAI and Anthropic",
+    "GET /v1/models, /health, /metrics; POST /v1/chat/completions with pictures (PNG or JPEG as data URLs), "
+    "streaming, json_schema, tools, log-probabilities and token ids; /v1/responses and /v1/messages with "
+    "functions, pictures and streaming, of which nothing is kept by an id. A conversation goes on in its own "
     "state: a turn with one more picture reads one more picture. Clients send the token as Authorization: "
-    "Bearer TOKEN. Exit codes: 0 after SIGTERM when every request has ended, 130 when some were cut off.",
+    "Bearer TOKEN, or as x-api-key. Exit codes: 0 after SIGTERM when every request has ended, 130 when some were cut off.",
     "holorun serve\nholorun serve -m model --listen 0.0.0.0:8443 --cert cert.pem --cert-key key.pem\n"
     "holorun run --base-url http://127.0.0.1:8717/v1 --key file:$XDG_RUNTIME_DIR/holorun/serve.token \"Press "
     "Save\"\n",
@@ -205,6 +207,8 @@ int cmd_serve(int argc, char **argv)
         n = err_set(&e, ERR_USAGE, "--cert and --cert-key go together");
     if (n < 0)
         return options_refuse(&serve_command, &e);
+    memory_share_heaps();
+    memory_return_large();
     sigset_t set = block_signals();
     struct engine_options model = MODEL_ENGINE(s);
     model.shared = true;

@@ -306,15 +306,13 @@ static void take_text(struct reading *g, struct generated *out)
         buf_puts(&out->text, "");
 }
 
-/* A schema makes every reply an object; one that is none shows that nobody held it to the schema.  A number
- * of a hundred digits is JSON, though nobody can hold it. */
+/* An answer that is no object shows that nobody held it to the schema; a number may have a hundred digits. */
 static void check_constraint(struct remote_llm *r, const struct generated *g)
 {
     json_error_t why = {0};
     json_t *read = json_loadb(g->text.data, g->text.len, 0, &why);
-    bool object = json_is_object(read) || (!read && json_error_code(&why) == json_error_numeric_overflow);
-    if (!object && g->finish == FINISH_STOP &&
-        strcmp(endpoint_constraint(r->endpoint), "none") != 0)
+    if (!json_is_object(read) && json_error_code(&why) != json_error_numeric_overflow &&
+        g->finish == FINISH_STOP && strcmp(endpoint_constraint(r->endpoint), "none") != 0)
         endpoint_note(
             r->endpoint, "unconstrained",
             "the server accepts a schema and does not hold replies to it; 'constraint' in a profile "

@@ -371,7 +371,7 @@ static int check_depth(const char *text, size_t len, struct err *e)
 }
 
 int body_parse(struct chat_body *b, const char *text, size_t len, const struct body_defaults *d,
-               struct err *e)
+               body_translate *translate, struct err *e)
 {
     json_error_t why = {0};
     *b = (struct chat_body){.sampling = d->sampling, .think = d->think};
@@ -382,6 +382,8 @@ int body_parse(struct chat_body *b, const char *text, size_t len, const struct b
         json_decref(root);
         return err_set(e, ERR_USAGE, "the body is not a JSON object%s%s", *why.text ? ": " : "", why.text);
     }
+    if (translate && !(root = translate(root, e)))
+        return -1;
     rename_developer(root);
     if (conversation_take(&b->talk, root, e))
         return -1;

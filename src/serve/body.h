@@ -37,9 +37,13 @@ struct chat_body {
     const char *tool; /* TOOLS_NAMED */
 };
 
-/* ERR_USAGE with one line.  The caller calls body_free in both cases. */
+/* A request of another protocol as one of this; takes over root.  NULL with ERR_USAGE. */
+typedef json_t *body_translate(json_t *root, struct err *e);
+
+/* translate NULL: the text is of this protocol.  ERR_USAGE with one line.  The caller calls body_free in both
+ * cases. */
 int body_parse(struct chat_body *b, const char *text, size_t len, const struct body_defaults *d,
-               struct err *e);
+               body_translate *translate, struct err *e);
 void body_free(struct chat_body *b);
 
 #endif

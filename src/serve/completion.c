@@ -8,6 +8,8 @@
 #include "base/clock.h"
 #include "base/flag.h"
 #include "base/utf8.h"
+#include "capacity/memory.h"
+#include "serve/api.h"
 #include "session/chat.h"
 
 #include <stdlib.h>
@@ -15,11 +17,15 @@
 #include <sys/random.h>
 #include <time.h>
 
-struct completion *completion_new(struct service *s)
+/* So many requests leave holes between the states that stay. */
+enum { TRIM_EVERY = 64 };
+
+struct completion *completion_new(struct service *s, const struct api *api)
 {
     struct completion *c = xcalloc(1, sizeof *c);
     unsigned char noise[12];
     c->service = s;
+    c->api = api;
     c->created = (int64_t)time(NULL);
     c->begun = clock_ns();
     if (getrandom(noise, sizeof noise, 0) != (ssize_t)sizeof noise)
@@ -40,7 +46,7 @@ void completion_gone(struct completion *c)
 int completion_read(struct completion *c, const char *body, size_t len, struct err *e)
 {
     uint64_t seed = c->body.seed;
-    int rc = body_parse(&c->body, body, len, &c->service->defaults, e);
+    int rc = body_parse(&c->body, body, len, &c->service->defaults, c->api->translate, e);
     if (!c->body.seeded)
         c->body.seed = seed;
     return rc;
@@ -118,6 +124,8 @@ static void on_piece(void *arg, const char *text, size_t n)
     bool thinking = thinks_freely(c);
     take_tokens(c);
     feed(c, text, n);
+    if (c->text.now == REPLY_THOUGHT)
+        c->thought_tokens = c->n;
     if (c->text.stopped || (thinking && !thinks_freely(c)))
         flag_set(&c->halt, 1);
     store_serve(c->service->store, c->kept);
@@ -329,5 +337,8 @@ void completion_free(struct completion *c)
     free(c->prompt);
     free(c->chain);
     body_free(&c->body);
+    bool trim = atomic_fetch_add(&c->service->ended, 1) % TRIM_EVERY == TRIM_EVERY - 1;
     free(c);
+    if (trim)
+        memory_trim();
 }

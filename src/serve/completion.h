@@ -1,6 +1,6 @@
 /* completion.h - one request for a reply: from its body to its last token.
  *
- *     struct completion *c = completion_new(service, &e);
+ *     struct completion *c = completion_new(service, &api_chat);
  *     completion_read(c, body, len, &e)        the body is checked; nothing is computed
  *     completion_prepare(c, &e)                finds the conversation and reads what is new of it
  *     completion_generate(c, &e)               the reply; on_text while it comes
@@ -19,14 +19,17 @@
 #include "serve/reply_text.h"
 #include "serve/store.h"
 
+#include <stdatomic.h>
+
 struct service { /* what all requests share */
     struct weights_slot *weights;
     struct store *store;
     struct constraints *constraints;
     struct metrics metrics;
     struct body_defaults defaults;
-    char *model;    /* its name for clients */
-    int64_t opened; /* seconds since 1970 */
+    char *model;      /* its name for clients */
+    int64_t opened;   /* seconds since 1970 */
+    atomic_int ended; /* requests so far */
 };
 
 struct completion_token {
@@ -36,8 +39,11 @@ struct completion_token {
     bool stop;   /* ended the reply: not part of its text */
 };
 
+struct api; /* api.h */
+
 struct completion {
     struct service *service;
+    const struct api *api; /* that the client speaks */
     struct chat_body body;
     struct chain *chain;
     struct weights_set *weights;
@@ -50,6 +56,7 @@ struct completion {
     struct token_alternative *alternatives; /* [n][body.top_logprobs] */
     int n, cap;
     int free_tokens; /* of a thought, before what the constraint is for */
+    int thought_tokens;
     int32_t *prompt; /* its ids, when asked for */
     int64_t prompt_tokens, cached_tokens;
     enum finish finish;
@@ -67,7 +74,7 @@ struct completion {
     void *arg;
 };
 
-struct completion *completion_new(struct service *s);
+struct completion *completion_new(struct service *s, const struct api *api);
 /* ERR_USAGE: the request's fault; ERR_ENV: no memory now; ERR_STOPPED: gone. */
 int completion_read(struct completion *c, const char *body, size_t len, struct err *e);
 int completion_prepare(struct completion *c, struct err *e);

@@ -2,6 +2,7 @@
 #include "serve/server_impl.h"
 
 #include "base/clock.h"
+#include "capacity/memory.h"
 #include "serve/reply_json.h"
 #include "session/scheduler.h"
 
@@ -44,26 +45,6 @@ enum MHD_Result reply_send(struct server *v, struct MHD_Connection *c, int statu
     return rc;
 }
 
-static const char *error_type(int status)
-{
-    return status == 401   ? "authentication_error"
-           : status == 403 ? "permission_error"
-           : status == 404 ? "not_found_error"
-           : status == 429 ? "rate_limit_error"
-           : status >= 500 ? "server_error"
-                           : "invalid_request_error";
-}
-
-static const char *error_code(int status, const char *message)
-{
-    return strstr(message, "model's context") ? "context_length_exceeded"
-           : status == 401                    ? "invalid_api_key"
-           : status == 404                    ? "not_found"
-           : status == 413                    ? "body_too_large"
-           : status == 429                    ? "too_many_requests"
-                                              : NULL;
-}
-
 /* The client's address, as text. */
 static void peer_of(struct MHD_Connection *c, char out[64])
 {
@@ -76,14 +57,15 @@ static void peer_of(struct MHD_Connection *c, char out[64])
         inet_ntop(AF_INET6, &((const struct sockaddr_in6 *)(const void *)a)->sin6_addr, out, 64);
 }
 
-enum MHD_Result reply_refuse(struct server *v, struct MHD_Connection *c, int status, const char *message)
+enum MHD_Result reply_refuse(struct server *v, struct MHD_Connection *c, const struct api *api, int status,
+                             const char *message)
 {
     struct buf out;
     char peer[64];
     peer_of(c, peer);
     warn("refused %s with %d: %s", peer, status, message);
     buf_init(&out, 1 << 16);
-    reply_json_error(&out, message, error_type(status), error_code(status, message));
+    (api && api->refusal ? api : &api_chat)->refusal(&out, status, message);
     return reply_send(v, c, status, "application/json", &out);
 }
 
@@ -115,8 +97,9 @@ static bool same_token(const char *given, const char *want)
 
 static bool may_ask(const struct server *v, struct MHD_Connection *c)
 {
-    const char *value = MHD_lookup_connection_value(c, MHD_HEADER_KIND, "Authorization");
-    if (!v->o.token)
+    const char *value = MHD_lookup_connection_value(c, MHD_HEADER_KIND, "Authorization"),
+               *key = MHD_lookup_connection_value(c, MHD_HEADER_KIND, "x-api-key");
+    if (!v->o.token || (key && same_token(key, v->o.token)))
         return true;
     return value && !strncasecmp(value, "Bearer ", 7) && same_token(value + 7, v->o.token);
 }
@@ -136,6 +119,7 @@ static int check_model(const struct server *v, const struct completion *c, struc
 static enum MHD_Result run_completion(struct server *v, struct MHD_Connection *c, struct completion *of,
                                       struct flight *flight)
 {
+    const struct api *api = of->api;
     struct err e = ERR_INIT;
     struct buf out;
     int rc = completion_prepare(of, &e);
@@ -146,18 +130,19 @@ static enum MHD_Result run_completion(struct server *v, struct MHD_Connection *c
     flights_remove(v->flights, flight);
     buf_init(&out, (size_t)64 << 20);
     if (rc == 0)
-        reply_json_whole(of, &out);
+        api->whole(of, &out);
     completion_free(of);
-    return rc ? reply_refuse(v, c, reply_status(&e), e.text)
+    return rc ? reply_refuse(v, c, api, reply_status(&e), e.text)
               : reply_send(v, c, 200, "application/json", &out);
 }
 
-static enum MHD_Result answer_completion(struct server *v, struct MHD_Connection *c, struct exchange *x)
+static enum MHD_Result answer_completion(struct server *v, struct MHD_Connection *c, const struct api *api,
+                                         struct exchange *x)
 {
     struct err e = ERR_INIT;
     struct flight flight;
     const union MHD_ConnectionInfo *fd = MHD_get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD);
-    struct completion *of = completion_new(v->service);
+    struct completion *of = completion_new(v->service, api);
     int status = 0;
     if (completion_read(of, x->body.data ? x->body.data : "", x->body.len, &e))
         status = 400;
@@ -172,7 +157,7 @@ static enum MHD_Result answer_completion(struct server *v, struct MHD_Connection
     }
     if (status) {
         completion_free(of);
-        return reply_refuse(v, c, status, e.text);
+        return reply_refuse(v, c, api, status, e.text);
     }
     connection_waits(v, c, true);
     enum MHD_Result rc = run_completion(v, c, of, &flight);
@@ -200,6 +185,7 @@ static enum MHD_Result answer_metrics(struct server *v, struct MHD_Connection *c
         {"conversations_evicted", "idle sessions and checkpoints given up, so far", (double)n.evicted},
         {"conversations_restored", "sessions read back from files, so far", (double)n.restored},
         {"state_bytes", "memory of all states", (double)m.used},
+        {"heap_bytes", "memory in blocks of malloc, states included", (double)memory_heap()},
         {"scheduler_waiting", "threads that wait for the engine", t.waiting},
         {"decode_batches", "batches of decoded tokens, so far", (double)t.batches},
         {"decode_rows", "tokens in those batches, so far", (double)t.rows},
@@ -224,7 +210,7 @@ static enum MHD_Result answer_models(struct server *v, struct MHD_Connection *c,
 {
     struct buf out;
     if (name && strcmp(name, v->service->model) != 0)
-        return reply_refuse(v, c, 404, "there is no such model");
+        return reply_refuse(v, c, NULL, 404, "there is no such model");
     buf_init(&out, 1 << 16);
     if (name)
         reply_json_model(v->service, &out);
@@ -255,7 +241,7 @@ static int check_request(const struct server *v, struct MHD_Connection *c, const
 {
     const char *size = MHD_lookup_connection_value(c, MHD_HEADER_KIND, "Content-Length");
     bool post = !strcmp(method, "POST"), get = !strcmp(method, "GET") || !strcmp(method, "HEAD");
-    bool chat = !strcmp(url, "/v1/chat/completions"), trainers = is_trainers(url);
+    bool chat = api_of(url), trainers = is_trainers(url);
     bool known = !strcmp(url, "/health") || !strcmp(url, "/metrics") || !strcmp(url, "/v1/models") ||
                  !strncmp(url, "/v1/models/", 11);
     if (strcmp(url, "/health") != 0 && !may_ask(v, c))
@@ -289,7 +275,7 @@ enum MHD_Result exchange_step(void *server, struct MHD_Connection *c, const char
         const char *why;
         int status = check_request(v, c, url, method, &why);
         *exchange = exchange_new(v, !strcmp(method, "POST"));
-        return status ? reply_refuse(v, c, status, why) : MHD_YES;
+        return status ? reply_refuse(v, c, api_of(url), status, why) : MHD_YES;
     }
     if (*size) {
         if (!x->body.full)
@@ -298,12 +284,12 @@ enum MHD_Result exchange_step(void *server, struct MHD_Connection *c, const char
         return clock_ms_since(x->begun) > UPLOAD_S * 1000 ? MHD_NO : MHD_YES;
     }
     if (x->body.full)
-        return reply_refuse(v, c, 413, "the body is too large (--max-body)");
+        return reply_refuse(v, c, api_of(url), 413, "the body is too large (--max-body)");
     if (!x->post)
         return answer_get(v, c, url);
     if (is_trainers(url))
         return trainer_answer(v, c, url, x->body.data ? x->body.data : "", x->body.len);
-    return answer_completion(v, c, x);
+    return answer_completion(v, c, api_of(url), x);
 }
 
 void exchange_end(void *server, struct MHD_Connection *c, void **exchange,

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char prefix[] = "data:image/png;base64,";
+static const char png_url[] = "data:image/png;base64,", jpeg_url[] = "data:image/jpeg;base64,";
 
 static int digit_of(unsigned char c)
 {
@@ -36,18 +36,23 @@ long base64_decode(const char *text, size_t n, unsigned char *out)
     return at;
 }
 
+static bool begins(const char *url, const char *with)
+{
+    return !strncmp(url, with, strlen(with));
+}
+
 int picture_check(const char *url, struct err *e)
 {
-    if (!strncmp(url, prefix, strlen(prefix)))
+    if (begins(url, png_url) || begins(url, jpeg_url))
         return 0;
-    if (!strncmp(url, "data:", 5))
-        return err_set(e, ERR_USAGE, "a picture must be a PNG: '%s...', not '%.40s'", prefix, url);
+    if (begins(url, "data:"))
+        return err_set(e, ERR_USAGE, "a picture must be a PNG or a JPEG: '%s...', not '%.40s'", png_url, url);
     return err_set(e, ERR_USAGE, "a picture must be a data URL ('%s...'): this server fetches nothing",
-                   prefix);
+                   png_url);
 }
 
 /* The size stands in the header: a small file must not unpack to a large picture. */
-static int check_size(const unsigned char *png, long n, struct err *e)
+static int check_png(const unsigned char *png, long n, struct err *e)
 {
     if (n < 24)
         return err_set(e, ERR_USAGE, "a picture that is not a PNG");
@@ -59,18 +64,33 @@ static int check_size(const unsigned char *png, long n, struct err *e)
     return 0;
 }
 
+static int parse(const unsigned char *file, long len, bool jpeg, struct image *out, struct err *e)
+{
+    struct err why = ERR_INIT;
+    if (!jpeg && check_png(file, len, e))
+        return -1;
+    if (jpeg ? image_parse_jpeg(out, file, (uint64_t)len, &why)
+             : image_parse_png(out, file, (uint64_t)len, &why))
+        return err_set(e, ERR_USAGE, "a picture that cannot be read: %s", why.text);
+    if ((int64_t)out->w * out->h <= PICTURE_MAX_PIXELS)
+        return 0;
+    err_set(e, ERR_USAGE, "a picture of %dx%d pixels; at most %d million", out->w, out->h,
+            PICTURE_MAX_PIXELS >> 20);
+    image_free(out);
+    return -1;
+}
+
 int picture_decode(const char *url, struct image *out, struct err *e)
 {
     *out = (struct image){0};
     if (picture_check(url, e))
         return -1;
-    const char *text = url + strlen(prefix);
+    bool jpeg = begins(url, jpeg_url);
+    const char *text = url + strlen(jpeg ? jpeg_url : png_url);
     size_t n = strlen(text);
-    unsigned char *png = xmalloc(n / 4 * 3 + 3, 1);
-    long len = base64_decode(text, n, png);
-    int rc = len < 0 ? err_set(e, ERR_USAGE, "a picture that is not base64") : check_size(png, len, e);
-    if (rc == 0 && image_parse_png(out, png, (uint64_t)len, e))
-        rc = err_set(e, ERR_USAGE, "a picture that cannot be read: it must be a whole PNG");
-    free(png);
+    unsigned char *file = xmalloc(n / 4 * 3 + 3, 1);
+    long len = base64_decode(text, n, file);
+    int rc = len < 0 ? err_set(e, ERR_USAGE, "a picture that is not base64") : parse(file, len, jpeg, out, e);
+    free(file);
     return rc;
 }

@@ -1,4 +1,4 @@
-/* picture.h - pictures of a request: data URLs with a PNG. */
+/* picture.h - pictures of a request: data URLs with a PNG or a JPEG. */
 #ifndef HOLORUN_SERVE_PICTURE_H
 #define HOLORUN_SERVE_PICTURE_H
 
@@ -10,7 +10,8 @@
 /* Of one picture: as large as the largest that models of today are given. */
 enum { PICTURE_MAX_PIXELS = 17 << 20 };
 
-/* "data:image/png;base64,...".  Addresses are refused: the server fetches nothing. */
+/* "data:image/png;base64,..." or "data:image/jpeg;base64,...".  Addresses are refused: the server fetches
+ * nothing. */
 int picture_check(const char *url, struct err *e);
 int picture_decode(const char *url, struct image *out, struct err *e);
 

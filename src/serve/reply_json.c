@@ -5,6 +5,7 @@
  * for, and as the list "weights_versions" beside token_ids.
  */
 #include "serve/reply_json.h"
+#include "serve/api.h"
 
 #include "base/utf8.h"
 
@@ -93,16 +94,7 @@ static json_t *head(const struct completion *c, const char *object)
                      (json_int_t)c->created, "model", c->service->model, "system_fingerprint", print);
 }
 
-/* Takes over the object. */
-static void put_json(struct buf *out, json_t *v)
-{
-    char *text = json_dumps(v, JSON_COMPACT);
-    buf_puts(out, text ? text : "null");
-    free(text);
-    json_decref(v);
-}
-
-void reply_json_whole(const struct completion *c, struct buf *out)
+static void whole(const struct completion *c, struct buf *out)
 {
     json_t *root = head(c, "chat.completion");
     json_t *choice = json_pack("{s:i, s:o, s:s}", "index", 0, "message", completion_message(c),
@@ -114,7 +106,7 @@ void reply_json_whole(const struct completion *c, struct buf *out)
     }
     json_object_set_new(root, "choices", json_pack("[o]", choice));
     json_object_set_new(root, "usage", usage_json(c));
-    put_json(out, root);
+    api_put(out, root);
 }
 
 /* ---- streamed ---------------------------------------------------------------------------------------- */
@@ -138,20 +130,20 @@ static void put_event(struct reply_events *s, json_t *delta, const char *finish,
     if (c->body.token_ids && !tokens && !finish)
         json_object_set_new(root, "prompt_token_ids", prompt_ids(c));
     buf_puts(s->out, "data: ");
-    put_json(s->out, root);
+    api_put(s->out, root);
     buf_puts(s->out, "\n\n");
 }
 
-void reply_events_begin(struct reply_events *s)
+static void begin(struct reply_events *s)
 {
     put_event(s, json_pack("{s:s, s:s}", "role", "assistant", "content", ""), NULL, false);
 }
 
-void reply_events_text(struct reply_events *s, enum reply_part part, const char *text, size_t n)
+static void text(struct reply_events *s, enum reply_part part, const char *bytes, size_t n)
 {
     if (part == REPLY_CALLS)
         return; /* a call is sent whole, at the end */
-    json_t *value = token_text(text, n);
+    json_t *value = token_text(bytes, n);
     json_t *delta = json_pack("{s:O}", part == REPLY_THOUGHT ? "reasoning" : "content", value);
     if (part == REPLY_THOUGHT)
         json_object_set(delta, "reasoning_content", value);
@@ -172,7 +164,7 @@ static void put_calls(struct reply_events *s)
     put_event(s, json_pack("{s:o}", "tool_calls", calls), NULL, true);
 }
 
-void reply_events_end(struct reply_events *s)
+static void end(struct reply_events *s)
 {
     const struct completion *c = s->of;
     if (c->calls)
@@ -183,26 +175,59 @@ void reply_events_end(struct reply_events *s)
         json_object_set_new(root, "choices", json_array());
         json_object_set_new(root, "usage", usage_json(c));
         buf_puts(s->out, "data: ");
-        put_json(s->out, root);
+        api_put(s->out, root);
         buf_puts(s->out, "\n\n");
     }
     buf_puts(s->out, "data: [DONE]\n\n");
 }
 
-void reply_events_error(struct reply_events *s, const char *message)
+static void broken(struct reply_events *s, const char *message)
 {
     buf_puts(s->out, "data: ");
     reply_json_error(s->out, message, "server_error", NULL);
     buf_puts(s->out, "\n\n");
 }
 
+static const char *error_type(int status)
+{
+    return status == 401   ? "authentication_error"
+           : status == 403 ? "permission_error"
+           : status == 404 ? "not_found_error"
+           : status == 429 ? "rate_limit_error"
+           : status >= 500 ? "server_error"
+                           : "invalid_request_error";
+}
+
+static const char *error_code(int status, const char *message)
+{
+    return strstr(message, "model's context") ? "context_length_exceeded"
+           : status == 401                    ? "invalid_api_key"
+           : status == 404                    ? "not_found"
+           : status == 413                    ? "body_too_large"
+           : status == 429                    ? "too_many_requests"
+                                              : NULL;
+}
+
+static void refusal(struct buf *out, int status, const char *message)
+{
+    reply_json_error(out, message, error_type(status), error_code(status, message));
+}
+
+const struct api api_chat = {.path = "/v1/chat/completions",
+                             .whole = whole,
+                             .begin = begin,
+                             .text = text,
+                             .end = end,
+                             .broken = broken,
+                             .refusal = refusal};
+
 /* ---- errors and lists ---------------------------------------------------------------------------------- */
 
 void reply_json_error(struct buf *out, const char *message, const char *type, const char *code)
 {
     json_t *text = token_text(message, strlen(message));
-    put_json(out, json_pack("{s:{s:o, s:s, s:n, s:s?}}", "error", "message", text, "type", type, "param",
-                            "code", code));
+    api_put(out, json_pack("{s:{s:o, s:s, s:n, s:s?}}", "error", "message", text, "type", type, "param",
+                           "code", code));
 }
 
 static json_t *model_json(const struct service *s)
@@ -213,10 +238,10 @@ static json_t *model_json(const struct service *s)
 
 void reply_json_model(const struct service *s, struct buf *out)
 {
-    put_json(out, model_json(s));
+    api_put(out, model_json(s));
 }
 
 void reply_json_models(const struct service *s, struct buf *out)
 {
-    put_json(out, json_pack("{s:s, s:[o]}", "object", "list", "data", model_json(s)));
+    api_put(out, json_pack("{s:s, s:[o]}", "object", "list", "data", model_json(s)));
 }

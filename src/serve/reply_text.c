@@ -99,6 +99,7 @@ void reply_text_feed(struct reply_text *r, const char *text, size_t n)
         let_go(r, f.at + f.len);
         if (f.which < r->n_stops) {
             r->stopped = true;
+            r->stopped_by = f.which;
             buf_clear(&r->held);
             return;
         }

@@ -18,6 +18,7 @@ struct reply_text {
     struct buf held; /* not yet told apart */
     enum reply_part now;
     bool stopped; /* a stop text came: it and what follows are dropped */
+    int stopped_by;
     bool tools;
     bool blank; /* line breaks after a thought are not content */
     const char *const *stops;

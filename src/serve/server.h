@@ -1,11 +1,11 @@
 /* server.h - HTTP in front of the service: addresses, keys, limits, requests in flight, their end.
  *
  *   GET  /health  /metrics  /v1/models  /v1/models/NAME
- *   POST /v1/chat/completions
+ *   POST /v1/chat/completions  /v1/responses  /v1/messages          (api.h)
  *   POST /pause  /update_weights  /resume          for trainers, when `trainer` allows it
  *
  * A thread per connection (libmicrohttpd), and one more per streamed reply.  Everything but /health needs
- * the token.  Each refusal is one line on stderr.
+ * the token, as "Authorization: Bearer" or "x-api-key".  Each refusal is one line on stderr.
  */
 #ifndef HOLORUN_SERVE_SERVER_H
 #define HOLORUN_SERVE_SERVER_H

@@ -2,6 +2,7 @@
 #ifndef HOLORUN_SERVE_SERVER_IMPL_H
 #define HOLORUN_SERVE_SERVER_IMPL_H
 
+#include "serve/api.h"
 #include "serve/flights.h"
 #include "serve/server.h"
 
@@ -27,8 +28,9 @@ void exchange_end(void *server, struct MHD_Connection *c, void **exchange,
 /* A reply as JSON or text; takes over the buffer. */
 enum MHD_Result reply_send(struct server *v, struct MHD_Connection *c, int status, const char *type,
                            struct buf *body);
-/* An error of that status, told on stderr too. */
-enum MHD_Result reply_refuse(struct server *v, struct MHD_Connection *c, int status, const char *message);
+/* An error of that status in the shape of a protocol, NULL: OpenAI's; told on stderr too. */
+enum MHD_Result reply_refuse(struct server *v, struct MHD_Connection *c, const struct api *api, int status,
+                             const char *message);
 int reply_status(const struct err *e); /* of what a completion has failed with */
 
 /* Answers a completion, whole or streamed (stream.c). */

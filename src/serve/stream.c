@@ -7,7 +7,7 @@
 #include "serve/server_impl.h"
 
 #include "base/flag.h"
-#include "serve/reply_json.h"
+#include "serve/api.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -36,7 +36,7 @@ static void on_text(void *arg, enum reply_part part, const char *text, size_t n)
 {
     struct stream *s = arg;
     pthread_mutex_lock(&s->lock);
-    reply_events_text(&s->events, part, text, n);
+    s->c->api->text(&s->events, part, text, n);
     if (s->out.full) /* a client that never reads */
         completion_gone(s->c);
     pthread_cond_signal(&s->more);
@@ -55,9 +55,9 @@ static void *generate_stream(void *arg)
         warn("a reply broke off: %s", e.text);
     pthread_mutex_lock(&s->lock);
     if (rc)
-        reply_events_error(&s->events, e.text);
+        s->c->api->broken(&s->events, e.text);
     else
-        reply_events_end(&s->events);
+        s->c->api->end(&s->events);
     s->ended = true;
     pthread_cond_signal(&s->more);
     pthread_mutex_unlock(&s->lock);
@@ -107,6 +107,8 @@ static void free_stream(void *arg)
     pthread_cond_destroy(&s->more);
     pthread_mutex_destroy(&s->lock);
     buf_free(&s->out);
+    buf_free(&s->events.text);
+    json_decref(s->events.items);
     free(s);
 }
 
@@ -146,7 +148,7 @@ enum MHD_Result stream_start(struct server *v, struct MHD_Connection *c, struct 
                              struct flight *flight)
 {
     struct stream *s = stream_new(v, c, of, flight);
-    reply_events_begin(&s->events);
+    of->api->begin(&s->events);
     if (pthread_create(&s->thread, NULL, generate_stream, s))
         die(ERR_ENV, "cannot start a thread");
     return send_stream(s, c);

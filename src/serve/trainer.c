@@ -44,14 +44,14 @@ static enum MHD_Result pause_requests(struct server *v, struct MHD_Connection *c
     const char *mode = json_string_value(json_object_get(body, "mode"));
     mode = mode ? mode : "abort";
     if (strcmp(mode, "abort") != 0 && strcmp(mode, "wait") != 0 && strcmp(mode, "keep") != 0)
-        return reply_refuse(v, c, 400, "'mode' must be abort, wait or keep");
+        return reply_refuse(v, c, NULL, 400, "'mode' must be abort, wait or keep");
     weights_pause(v->service->weights);
     if (*mode == 'a')
         flights_end(v->flights, FLIGHTS_ABORT);
     if (*mode == 'k')
         flights_end(v->flights, FLIGHTS_FREEZE);
     if (!await_quiet(v))
-        return reply_refuse(v, c, 503, "requests are still running; the server stays paused");
+        return reply_refuse(v, c, NULL, 503, "requests are still running; the server stays paused");
     return answer(v, c, "paused");
 }
 
@@ -63,7 +63,7 @@ static enum MHD_Result load(struct server *v, struct MHD_Connection *c, const ch
     o.progress = NULL;
     struct engine *g = engine_open(&o, &e);
     if (!g)
-        return reply_refuse(v, c, 400, e.text);
+        return reply_refuse(v, c, NULL, 400, e.text);
     constraints_flush(v->service->constraints, engine_tokenizer(g));
     weights_replace(v->service->weights, g);
     store_flush(v->service->store);
@@ -74,9 +74,9 @@ static enum MHD_Result update_weights(struct server *v, struct MHD_Connection *c
 {
     const char *path = json_string_value(json_object_get(body, "path"));
     if (!path || *path != '/')
-        return reply_refuse(v, c, 400, "'path' must be the absolute path of a model directory");
+        return reply_refuse(v, c, NULL, 400, "'path' must be the absolute path of a model directory");
     if (!weights_paused(v->service->weights))
-        return reply_refuse(v, c, 409, "pause first");
+        return reply_refuse(v, c, NULL, 409, "pause first");
     pthread_mutex_lock(&v->trainer);
     enum MHD_Result rc = load(v, c, path);
     pthread_mutex_unlock(&v->trainer);
@@ -90,7 +90,7 @@ enum MHD_Result trainer_answer(struct server *v, struct MHD_Connection *c, const
     enum MHD_Result rc;
     connection_waits(v, c, true);
     if (!json_is_object(body)) {
-        rc = reply_refuse(v, c, 400, "the body is not a JSON object");
+        rc = reply_refuse(v, c, NULL, 400, "the body is not a JSON object");
     } else if (!strcmp(url, "/pause")) {
         rc = pause_requests(v, c, body);
     } else if (!strcmp(url, "/update_weights")) {

@@ -1,7 +1,7 @@
-/* fuzz_serve_body.c - any bytes as the body of a request to `holorun serve`: refused with a reason, or read
- * up to its pictures, the expression of its schema, and the chain that its conversation is found by.
+/* fuzz_serve_body.c - any bytes as the body of a request to `holorun serve`, in each protocol: refused with a
+ * reason, or read up to its pictures, the expression of its schema, and the chain that its conversation is found by.
  */
-#include "serve/body.h"
+#include "serve/api.h"
 #include "serve/chain.h"
 #include "serve/json_schema.h"
 #include "serve/picture.h"
@@ -44,12 +44,12 @@ static void take_apart(const char *text, size_t size)
     reply_text_free(&r);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+static void read_body(const uint8_t *data, size_t size, const struct api *api)
 {
     const struct body_defaults d = {.sampling = {.temperature = 1, .top_p = 1}};
     struct err e = ERR_INIT;
     struct chat_body b;
-    if (body_parse(&b, (const char *)data, size, &d, &e) == 0) {
+    if (body_parse(&b, (const char *)data, size, &d, api->translate, &e) == 0) {
         read_pictures(&b);
         if (b.schema)
             read_schema(b.schema);
@@ -58,6 +58,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         bug("refused without a reason");
     }
     body_free(&b);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    read_body(data, size, &api_chat);
+    read_body(data, size, &api_responses);
+    read_body(data, size, &api_messages);
     take_apart((const char *)data, size);
     return 0;
 }

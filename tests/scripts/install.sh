@@ -8,7 +8,7 @@
 set -euo pipefail
 
 build="gcc make pkg-config libc6-dev libx11-dev libx11-xcb-dev libxau-dev libxcb1-dev libxtst-dev libxext-dev libxfixes-dev libxdamage-dev libxrandr-dev
-       libxi-dev libxdo-dev libjansson-dev libpcre2-dev libspng-dev libxxhash-dev libmd-dev libyaml-dev
+       libxi-dev libxdo-dev libjansson-dev libpcre2-dev libspng-dev libjpeg62-turbo-dev libxxhash-dev libmd-dev libyaml-dev
        libsdl2-dev libpango1.0-dev libcurl4-openssl-dev libmicrohttpd-dev"
 demo="xvfb openbox chromium chromium-sandbox fonts-dejavu-core x11-utils xauth"
 test="tk at-spi2-core dbus-daemon g++ libcmocka-dev libfreetype-dev jq xterm zenity xclip libatspi2.0-0 fonts-noto-core fonts-noto-cjk fonts-noto-color-emoji procps x11-xserver-utils

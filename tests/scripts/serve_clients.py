@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Drives `holorun serve` with the openai package: every shape that we emit is parsed by its own types.
+"""Drives `holorun serve` with the openai and anthropic packages: their own types parse every shape that we emit.
 
     serve_clients.py [PROGRAM] [--record FOLDER]      default: ./holorun
 
@@ -16,11 +16,14 @@ import sys
 import tempfile
 import zlib
 
+import anthropic
 import httpx
 import openai
+from anthropic.types import Message, RawMessageStreamEvent
 from openai.types import Model
 from openai.types.chat import ChatCompletion, ChatCompletionChunk
-from pydantic import BaseModel
+from openai.types.responses import Response, ResponseStreamEvent
+from pydantic import BaseModel, TypeAdapter
 
 SCHEMA = {"type": "object", "additionalProperties": False, "required": ["x", "y"],
           "properties": {"x": {"type": "integer", "minimum": 0, "maximum": 1000},
@@ -113,6 +116,117 @@ def check_errors(client, base):
     raise AssertionError("a wrong token was taken")
 
 
+# ---- Responses ---------------------------------------------------------------------------------------
+
+ITEM = {"role": "user", "content": [{"type": "input_image", "detail": "high", "image_url": picture()["image_url"]["url"]},
+                                    {"type": "input_text", "text": "Where is Save?"}]}
+FUNCTION = {"type": "function", "name": "click", "description": "clicks", "parameters": SCHEMA, "strict": True}
+RESPONSES = {
+    "plain": dict(input=[ITEM], max_output_tokens=12, temperature=0),
+    "text": dict(instructions="Be brief.", input="Hello", max_output_tokens=400, temperature=0),
+    "schema": dict(input=[ITEM], max_output_tokens=60, temperature=0,
+                   text={"format": {"type": "json_schema", "name": "point", "strict": True, "schema": SCHEMA}}),
+    "tool": dict(input=[ITEM], max_output_tokens=80, temperature=0, tools=[FUNCTION], tool_choice="required"),
+    "named": dict(input=[ITEM], max_output_tokens=80, temperature=0, tools=[FUNCTION],
+                  tool_choice={"type": "function", "name": "click"}),
+}
+
+
+def post(base, path, headers, body):
+    reply = httpx.post(base + path, json=body, headers=headers, timeout=120)
+    assert reply.status_code == 200, reply.text
+    return reply.text
+
+
+def check_responses(client, base, key, record):
+    stream_event, headers = TypeAdapter(ResponseStreamEvent), {"Authorization": f"Bearer {key}"}
+    for name, request in RESPONSES.items():
+        reply = client.responses.create(model="pocket", **request)
+        text = post(base, "/responses", headers, dict(request, model="pocket"))
+        record(f"responses_{name}.json", text)
+        whole = Response.model_validate(json.loads(text))
+        assert whole.usage.total_tokens == whole.usage.input_tokens + whole.usage.output_tokens
+        assert reply.output_text == whole.output_text
+        stream = post(base, "/responses", headers, dict(request, model="pocket", stream=True))
+        record(f"responses_{name}.sse", stream)
+        events = [stream_event.validate_python(json.loads(line[6:])) for line in stream.split("\n")
+                  if line.startswith("data: ")]
+        assert [e.sequence_number for e in events] == list(range(len(events)))
+        assert "".join(e.delta for e in events if e.type == "response.output_text.delta") == whole.output_text
+        assert [i.type for i in events[-1].response.output] == [i.type for i in whole.output]
+        with client.responses.stream(model="pocket", **request) as s: # the package puts the events together
+            assert s.get_final_response().output_text == whole.output_text if whole.status == "completed" else True
+        print(f"responses, {name}: whole and streamed, {whole.status}, {[i.type for i in whole.output]}")
+    call = client.responses.create(model="pocket", **RESPONSES["tool"]).output[-1]
+    Point.model_validate_json(call.arguments)
+    again = client.responses.create(model="pocket", max_output_tokens=5, tools=[FUNCTION], input=[
+        ITEM, call.model_dump(), {"type": "function_call_output", "call_id": call.call_id, "output": "done"}])
+    assert again.usage.input_tokens_details.cached_tokens > 0
+    for wrong in (dict(input="x", previous_response_id="resp_1"), dict(input="x", tools=[{"type": "web_search"}])):
+        try:
+            client.responses.create(model="pocket", **wrong)
+        except openai.BadRequestError as e:
+            assert "not supported" in e.body["message"]
+        else:
+            raise AssertionError(wrong)
+    print("responses: a call and its result go on in the conversation; what is not kept is refused")
+
+
+# ---- Messages ----------------------------------------------------------------------------------------
+
+BLOCKS = [{"type": "image", "source": {"type": "base64", "media_type": "image/png",
+                                       "data": picture()["image_url"]["url"].split(",")[1]}},
+          {"type": "text", "text": "Where is Save?"}]
+TOOL = {"name": "click", "description": "clicks", "input_schema": SCHEMA}
+MESSAGES = {
+    "plain": dict(messages=[{"role": "user", "content": BLOCKS}], max_tokens=12),
+    "text": dict(system="Be brief.", messages=[{"role": "user", "content": "Hello"}], max_tokens=400),
+    "stop": dict(messages=[{"role": "user", "content": "Go on"}], max_tokens=40, stop_sequences=["d", "e"]),
+    "tool": dict(messages=[{"role": "user", "content": BLOCKS}], max_tokens=80, tools=[TOOL],
+                 tool_choice={"type": "any"}),
+    "named": dict(messages=[{"role": "user", "content": BLOCKS}], max_tokens=80, tools=[TOOL],
+                  tool_choice={"type": "tool", "name": "click"}),
+}
+
+
+def check_messages(base, key, record):
+    client = anthropic.Anthropic(base_url=base[:-3], api_key=key, max_retries=0)
+    stream_event, headers = TypeAdapter(RawMessageStreamEvent), {"x-api-key": key, "anthropic-version": "2023-06-01"}
+    greedy = {"temperature": 0} # which the package has no argument for any more
+    for name, request in MESSAGES.items():
+        reply = client.messages.create(model="pocket", extra_body=greedy, **request)
+        text = post(base, "/messages", headers, dict(request, model="pocket", **greedy))
+        record(f"messages_{name}.json", text)
+        whole = Message.model_validate(json.loads(text))
+        assert [b.type for b in reply.content] == [b.type for b in whole.content]
+        stream = post(base, "/messages", headers, dict(request, model="pocket", stream=True, **greedy))
+        record(f"messages_{name}.sse", stream)
+        for line in stream.split("\n"):
+            if line.startswith("data: "):
+                stream_event.validate_python(json.loads(line[6:]))
+        with client.messages.stream(model="pocket", extra_body=greedy, **request) as s: # the package puts the events together
+            final = s.get_final_message()
+        assert final.stop_reason == whole.stop_reason
+        same = lambda m: [getattr(b, "text", None) or getattr(b, "input", None) for b in m.content]
+        assert same(final) == same(whole), (name, same(final), same(whole))
+        print(f"messages, {name}: whole and streamed, {whole.stop_reason}, {[b.type for b in whole.content]}")
+    use = client.messages.create(model="pocket", **MESSAGES["tool"]).content[-1]
+    Point.model_validate(use.input)
+    again = client.messages.create(model="pocket", max_tokens=5, tools=[TOOL], messages=[
+        {"role": "user", "content": BLOCKS}, {"role": "assistant", "content": [use.model_dump()]},
+        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": use.id, "content": BLOCKS}]}])
+    assert again.usage.cache_read_input_tokens > 0
+    for wrong, error in ((dict(tools=[{"type": "computer_toolset_20260801", "name": "computer"}]), anthropic.BadRequestError),
+                         (dict(model="claude"), anthropic.NotFoundError)):
+        try:
+            client.messages.create(**dict(dict(model="pocket", max_tokens=5, messages=[{"role": "user", "content": "x"}]), **wrong))
+        except error as e:
+            assert e.body["type"] == "error" and e.body["error"]["message"]
+        else:
+            raise AssertionError(wrong)
+    print("messages: a use and its result go on in the conversation; a vendor's tool is refused")
+
+
 def check_all(base, key, record):
     client = openai.OpenAI(base_url=base, api_key=key, max_retries=0)
     models = client.models.list().data
@@ -135,6 +249,8 @@ def check_all(base, key, record):
                                            temperature=0, response_format=Point)
     assert isinstance(parsed.choices[0].message.parsed, Point)
     print("parse(response_format=Point): as the localisation step of the cookbook asks")
+    check_responses(client, base, key, record)
+    check_messages(base, key, record)
     check_errors(client, base)
     print("errors: NotFoundError, BadRequestError, AuthenticationError")
 
@@ -161,7 +277,7 @@ def main():
         finally:
             server.terminate()
         assert server.wait(60) == 0, "the server did not end with 0"
-    print(f"openai {openai.__version__}: all shapes are its own")
+    print(f"openai {openai.__version__}, anthropic {anthropic.__version__}: all shapes are theirs")
 
 
 if __name__ == "__main__":

@@ -104,7 +104,8 @@ def soak(server, base, token, seconds, clients):
         time.sleep(0.2)
         seen.append(state_of(server.pid))
         print(f"{part + 1:2}: {killed} clients killed; {seen[-1][0]} descriptors, {seen[-1][1]} threads, "
-              f"{seen[-1][2]} MiB; {metric(base, token, 'cancelled_total'):.0f} requests cancelled, "
+              f"{seen[-1][2]} MiB, {metric(base, token, 'heap_bytes') / 2**20:.0f} of it allocated, "
+              f"{metric(base, token, 'state_bytes') / 2**20:.0f} for states; {metric(base, token, 'cancelled_total'):.0f} requests cancelled, "
               f"{metric(base, token, 'conversations_idle'):.0f} conversations kept", flush=True)
     if seen[-1][0] > seen[0][0] + 4 or seen[-1][1] > seen[0][1] + 2 or seen[-1][2] > seen[0][2] * 1.5 + 64:
         raise SystemExit(f"the server grew from {seen[0]} to {seen[-1]}")

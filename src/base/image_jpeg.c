@@ -1,0 +1,85 @@
+/* image_jpeg.c - JPEG by libjpeg (image.h), for pictures that others send.
+ *
+ * The library leaves by longjmp when it gives up.  What it only warns of, a file that is cut off or damaged,
+ * is refused, too: half a screenshot would be answered as if it were whole.
+ */
+#include "base/image.h"
+
+#include <setjmp.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <jpeglib.h>
+
+enum { MAX_SCANS = 64 }; /* of a progressive file: each costs as much as the picture */
+
+struct reading {
+    struct jpeg_decompress_struct jpeg;
+    struct jpeg_error_mgr errors;
+    struct jpeg_progress_mgr progress;
+    jmp_buf leave;
+    char why[JMSG_LENGTH_MAX];
+};
+
+static void give_up(j_common_ptr jpeg)
+{
+    struct reading *r = jpeg->client_data;
+    jpeg->err->format_message(jpeg, r->why);
+    longjmp(r->leave, 1);
+}
+
+static void on_message(j_common_ptr jpeg, int level)
+{
+    if (level < 0)
+        give_up(jpeg);
+}
+
+static void on_progress(j_common_ptr jpeg)
+{
+    struct reading *r = jpeg->client_data;
+    if (r->jpeg.input_scan_number <= MAX_SCANS)
+        return;
+    snprintf(r->why, sizeof r->why, "more than %d scans", MAX_SCANS);
+    longjmp(r->leave, 1);
+}
+
+static void read_rows(struct reading *r, struct image *im, const void *data, uint64_t len, struct err *e)
+{
+    struct jpeg_decompress_struct *j = &r->jpeg;
+    jpeg_mem_src(j, data, (unsigned long)len);
+    jpeg_read_header(j, TRUE);
+    j->out_color_space = JCS_RGB;
+    j->dct_method = JDCT_ISLOW;
+    if (image_alloc(im, (int)j->image_width, (int)j->image_height, e)) {
+        snprintf(r->why, sizeof r->why, "%ux%u pixels", j->image_width, j->image_height);
+        longjmp(r->leave, 1);
+    }
+    jpeg_start_decompress(j);
+    while (j->output_scanline < j->output_height) {
+        JSAMPROW row = im->rgb + (size_t)j->output_scanline * 3 * (size_t)im->w;
+        jpeg_read_scanlines(j, &row, 1);
+    }
+    jpeg_finish_decompress(j);
+}
+
+int image_parse_jpeg(struct image *im, const void *data, uint64_t len, struct err *e)
+{
+    struct reading r = {.why = ""};
+    volatile int rc = 0;
+    *im = (struct image){0};
+    r.jpeg.err = jpeg_std_error(&r.errors);
+    r.errors.error_exit = give_up;
+    r.errors.emit_message = on_message;
+    r.progress.progress_monitor = on_progress;
+    r.jpeg.client_data = &r;
+    if (setjmp(r.leave) == 0) {
+        jpeg_create_decompress(&r.jpeg);
+        r.jpeg.progress = &r.progress;
+        read_rows(&r, im, data, len, e);
+    } else {
+        rc = err_set(e, ERR_ENV, "not a readable JPEG: %s", r.why);
+        image_free(im);
+    }
+    jpeg_destroy_decompress(&r.jpeg);
+    return rc;
+}

@@ -1,0 +1,424 @@
+/* api_responses.c - OpenAI's Responses with functions: POST /v1/responses.
+ *
+ * The input is a list of items: messages, calls of functions and what they gave, thoughts.  Thoughts are not
+ * read again, as the models' templates have it.  Replies are lists of items, too; none is kept, so that
+ * previous_response_id is refused: the whole conversation is sent, and found again by its messages.
+ */
+#include "serve/api.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- the request ----------------------------------------------------------------------------------- */
+
+static const struct api_rename renamed[] = {{"max_output_tokens", "max_tokens"},
+                                            {"include", NULL},
+                                            {"truncation", NULL},
+                                            {"verbosity", NULL},
+                                            {NULL, NULL}};
+static const char *const own[] = {"instructions", "input",      "tools",
+                                  "tool_choice",  "text",       "reasoning",
+                                  "messages",     "background", "previous_response_id",
+                                  "conversation", "prompt",     NULL};
+
+static bool is(const json_t *object, const char *type)
+{
+    const char *t = json_string_value(json_object_get(object, "type"));
+    return t && !strcmp(t, type);
+}
+
+/* A string or a list of parts, as parts. */
+static json_t *parts_of(const json_t *content, struct err *e)
+{
+    json_t *part, *out = json_array();
+    size_t i;
+    if (json_is_string(content))
+        json_array_append_new(out, api_text_part(json_string_value(content)));
+    json_array_foreach((json_t *)(uintptr_t)content, i, part)
+    {
+        const char *text = json_string_value(json_object_get(part, "text")),
+                   *url = json_string_value(json_object_get(part, "image_url")),
+                   *type = json_string_value(json_object_get(part, "type"));
+        if (text && (is(part, "input_text") || is(part, "output_text") || is(part, "text"))) {
+            json_array_append_new(out, api_text_part(text));
+        } else if (url && is(part, "input_image")) {
+            json_array_append_new(out, api_image_part(url));
+        } else {
+            json_decref(out);
+            err_set(e, ERR_USAGE, "a part of the type '%.60s' is not supported", type ? type : "");
+            return NULL;
+        }
+    }
+    return out;
+}
+
+/* Pictures that a function gave become the user's: templates have no place for them in a result. */
+static int add_result(json_t *messages, const json_t *item, struct err *e)
+{
+    json_t *parts = parts_of(json_object_get(item, "output"), e), *part, *pictures = json_array();
+    struct buf text;
+    size_t i;
+    buf_init(&text, (size_t)64 << 20);
+    json_array_foreach(parts, i, part)
+    {
+        const char *one = json_string_value(json_object_get(part, "text"));
+        buf_puts(&text, one ? one : "");
+        if (!one)
+            json_array_append(pictures, part);
+    }
+    if (parts)
+        json_array_append_new(messages, json_pack("{s:s, s:o, s:O?}", "role", "tool", "content",
+                                                  json_stringn(text.len ? text.data : "", text.len),
+                                                  "tool_call_id", json_object_get(item, "call_id")));
+    if (json_array_size(pictures))
+        json_array_append_new(messages, json_pack("{s:s, s:O}", "role", "user", "content", pictures));
+    json_decref(pictures);
+    buf_free(&text);
+    json_decref(parts);
+    return parts ? 0 : -1;
+}
+
+static int add_item(json_t *messages, const json_t *item, struct err *e)
+{
+    const json_t *type = json_object_get(item, "type"), *role = json_object_get(item, "role");
+    if (is(item, "reasoning"))
+        return 0;
+    if (is(item, "function_call")) {
+        api_add_call(messages, json_object_get(item, "call_id"), json_object_get(item, "name"),
+                     json_object_get(item, "arguments"));
+        return 0;
+    }
+    if (is(item, "function_call_output"))
+        return add_result(messages, item, e);
+    if (!role || (type && !is(item, "message")))
+        return err_set(e, ERR_USAGE, "an item of the type '%.60s' is not supported",
+                       json_is_string(type) ? json_string_value(type) : "");
+    json_t *parts = parts_of(json_object_get(item, "content"), e);
+    if (parts)
+        json_array_append_new(messages, json_pack("{s:O, s:o}", "role", role, "content", parts));
+    return parts ? 0 : -1;
+}
+
+static int add_input(json_t *messages, const json_t *input, struct err *e)
+{
+    json_t *item;
+    size_t i;
+    if (json_is_string(input))
+        json_array_append_new(messages, json_pack("{s:s, s:O}", "role", "user", "content", input));
+    json_array_foreach((json_t *)(uintptr_t)input, i, item)
+    {
+        struct err why = ERR_INIT;
+        if (add_item(messages, item, &why))
+            return err_set(e, why.kind, "item %zu: %s", i + 1, why.text);
+    }
+    return 0;
+}
+
+static int set_tools(json_t *out, const json_t *tools, struct err *e)
+{
+    json_t *tool, *list = json_array();
+    size_t i;
+    json_array_foreach((json_t *)(uintptr_t)tools, i, tool)
+    {
+        const char *type = json_string_value(json_object_get(tool, "type"));
+        if (!is(tool, "function")) {
+            json_decref(list);
+            return err_set(e, ERR_USAGE, "tool %zu: '%.60s' is not supported: only functions", i + 1,
+                           type ? type : "");
+        }
+        json_t *f = json_copy(tool);
+        json_object_del(f, "type");
+        json_object_del(f, "strict");
+        json_array_append_new(list, json_pack("{s:s, s:o}", "type", "function", "function", f));
+    }
+    if (json_array_size(list))
+        json_object_set(out, "tools", list);
+    json_decref(list);
+    return 0;
+}
+
+static void set_rest(json_t *out, const json_t *root)
+{
+    const json_t *choice = json_object_get(root, "tool_choice"),
+                 *effort = json_object_get(json_object_get(root, "reasoning"), "effort"),
+                 *format = json_object_get(json_object_get(root, "text"), "format");
+    if (is(choice, "function"))
+        json_object_set_new(out, "tool_choice",
+                            json_pack("{s:s, s:{s:O?}}", "type", "function", "function", "name",
+                                      json_object_get(choice, "name")));
+    else if (choice)
+        json_object_set(out, "tool_choice", (json_t *)(uintptr_t)choice);
+    if (effort)
+        json_object_set(out, "reasoning_effort", (json_t *)(uintptr_t)effort);
+    if (is(format, "json_schema") && json_object_get(format, "schema"))
+        json_object_set_new(out, "response_format", api_response_format(json_object_get(format, "schema")));
+    else if (format)
+        json_object_set(out, "response_format", (json_t *)(uintptr_t)format);
+}
+
+/* What would need replies that are kept here. */
+static int check_kept(const json_t *root, struct err *e)
+{
+    static const char *const names[] = {"previous_response_id", "conversation", "prompt", "background"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const json_t *v = json_object_get(root, names[i]);
+        if (v && !json_is_null(v) && !json_is_false(v))
+            return err_set(e, ERR_USAGE,
+                           "'%s' is not supported: nothing is kept by an id here; send the whole "
+                           "conversation, which goes on where it was",
+                           names[i]);
+    }
+    return 0;
+}
+
+static json_t *translate(json_t *root, struct err *e)
+{
+    json_t *out = json_object(), *messages = json_array(), *system = json_object_get(root, "instructions");
+    json_object_set_new(out, "messages", messages);
+    api_move(out, root, renamed, own);
+    set_rest(out, root);
+    if (json_is_string(system))
+        json_array_append_new(messages, json_pack("{s:s, s:O}", "role", "system", "content", system));
+    int rc = check_kept(root, e) || add_input(messages, json_object_get(root, "input"), e) ||
+             set_tools(out, json_object_get(root, "tools"), e);
+    json_decref(root);
+    if (!rc)
+        return out;
+    json_decref(out);
+    return NULL;
+}
+
+/* ---- the reply --------------------------------------------------------------------------------------- */
+
+static json_t *usage(const struct completion *c)
+{
+    return json_pack("{s:I, s:{s:I, s:i}, s:i, s:{s:i}, s:I}", "input_tokens", (json_int_t)c->prompt_tokens,
+                     "input_tokens_details", "cached_tokens", (json_int_t)c->cached_tokens,
+                     "cache_write_tokens", 0, "output_tokens", c->n, "output_tokens_details",
+                     "reasoning_tokens", c->thought_tokens, "total_tokens",
+                     (json_int_t)(c->prompt_tokens + c->n));
+}
+
+/* The tools as the client had them. */
+static json_t *tools_of(const struct completion *c)
+{
+    json_t *tool, *list = json_array();
+    size_t i;
+    json_array_foreach(json_object_get(c->body.talk.root, "tools"), i, tool)
+    {
+        json_t *f = json_copy(json_object_get(tool, "function"));
+        json_object_set_new(f, "type", json_string("function"));
+        json_object_set_new(f, "strict", json_true());
+        if (!json_object_get(f, "parameters"))
+            json_object_set_new(f, "parameters", json_null());
+        json_array_append_new(list, f);
+    }
+    return list;
+}
+
+static json_t *choice_of(const struct completion *c)
+{
+    static const char *const words[] = {"auto", "none", "required"};
+    return c->body.tools == TOOLS_NAMED ? json_pack("{s:s, s:s}", "type", "function", "name", c->body.tool)
+                                        : json_string(words[c->body.tools]);
+}
+
+/* Takes over the items. */
+static json_t *response(const struct completion *c, json_t *items, const char *status)
+{
+    char *id = api_id(c, "resp_");
+    bool done = strcmp(status, "in_progress") != 0, cut = !strcmp(status, "incomplete");
+    json_t *r =
+        json_pack("{s:s, s:s, s:I, s:s, s:s, s:o, s:b, s:o, s:o, s:f, s:f, s:b, s:n, s:o?, s:o?}", "id", id,
+                  "object", "response", "created_at", (json_int_t)c->created, "model", c->service->model,
+                  "status", status, "output", items, "parallel_tool_calls", 1, "tool_choice", choice_of(c),
+                  "tools", tools_of(c), "temperature", (double)c->body.sampling.temperature, "top_p",
+                  (double)c->body.sampling.top_p, "store", 0, "error", "usage", done ? usage(c) : NULL,
+                  "incomplete_details", cut ? json_pack("{s:s}", "reason", "max_output_tokens") : NULL);
+    free(id);
+    return r;
+}
+
+/* An item of a thought or a text that is done or in progress; n of them come before it. */
+static json_t *item_of(const struct completion *c, enum reply_part part, int n, const char *text, size_t len,
+                       bool done)
+{
+    char front[24];
+    snprintf(front, sizeof front, "%s_%d_", part == REPLY_THOUGHT ? "rs" : "msg", n);
+    char *id = api_id(c, front);
+    json_t *content = json_array(), *value = json_stringn_nocheck(text, len), *item;
+    if (part == REPLY_THOUGHT)
+        item = json_pack("{s:s, s:s, s:[], s:o, s:s}", "id", id, "type", "reasoning", "summary", "content",
+                         content, "status", done ? "completed" : "in_progress");
+    else
+        item = json_pack("{s:s, s:s, s:s, s:o, s:s}", "id", id, "type", "message", "role", "assistant",
+                         "content", content, "status", done ? "completed" : "in_progress");
+    if (done && part == REPLY_THOUGHT)
+        json_array_append_new(content, json_pack("{s:s, s:O}", "type", "reasoning_text", "text", value));
+    else if (done)
+        json_array_append_new(
+            content, json_pack("{s:s, s:O, s:[]}", "type", "output_text", "text", value, "annotations"));
+    json_decref(value);
+    free(id);
+    return item;
+}
+
+static json_t *call_of(const struct completion *c, const json_t *call, int n, bool done)
+{
+    char front[24];
+    snprintf(front, sizeof front, "fc_%d_", n);
+    char *id = api_id(c, front);
+    const json_t *f = json_object_get(call, "function");
+    json_t *item = json_pack("{s:s, s:s, s:O, s:O, s:O, s:s}", "id", id, "type", "function_call", "call_id",
+                             json_object_get(call, "id"), "name", json_object_get(f, "name"), "arguments",
+                             json_object_get(f, "arguments"), "status", done ? "completed" : "in_progress");
+    if (!done)
+        json_object_set_new(item, "arguments", json_string(""));
+    free(id);
+    return item;
+}
+
+static const char *status_of(const struct completion *c)
+{
+    return c->aborted ? "cancelled" : c->finish == FINISH_LENGTH ? "incomplete" : "completed";
+}
+
+static void whole(const struct completion *c, struct buf *out)
+{
+    json_t *items = json_array(), *call;
+    size_t i;
+    for (int part = REPLY_THOUGHT; part <= REPLY_CONTENT; part++) {
+        const struct buf *text = &c->text.parts[part];
+        if (text->len || (part == REPLY_CONTENT && !c->calls))
+            json_array_append_new(items, item_of(c, (enum reply_part)part, (int)json_array_size(items),
+                                                 text->len ? text->data : "", text->len, true));
+    }
+    json_array_foreach(c->calls, i, call)
+        json_array_append_new(items, call_of(c, call, (int)json_array_size(items), true));
+    api_put(out, response(c, items, status_of(c)));
+}
+
+/* ---- streamed ---------------------------------------------------------------------------------------- */
+
+/* Takes over the members. */
+static void put(struct reply_events *s, const char *type, json_t *members)
+{
+    json_object_set_new(members, "type", json_string(type));
+    json_object_set_new(members, "sequence_number", json_integer(s->sequence++));
+    api_put_event(s->out, type, members);
+}
+
+static void begin(struct reply_events *s)
+{
+    static const char *const types[] = {"response.created", "response.in_progress"};
+    s->items = json_array();
+    buf_init(&s->text, (size_t)64 << 20);
+    for (int i = 0; i < 2; i++)
+        put(s, types[i], json_pack("{s:o}", "response", response(s->of, json_array(), "in_progress")));
+}
+
+/* Takes over the item. */
+static void put_item(struct reply_events *s, const char *type, json_t *item)
+{
+    put(s, type, json_pack("{s:i, s:o}", "output_index", s->index, "item", item));
+}
+
+/* Takes over the value. */
+static void put_text(struct reply_events *s, const char *type, const char *key, json_t *value, bool content)
+{
+    char front[24];
+    snprintf(front, sizeof front, "%s_%d_", s->part == REPLY_THOUGHT ? "rs" : "msg", s->index);
+    char *id = api_id(s->of, front);
+    json_t *members = json_pack("{s:s, s:i, s:i, s:o}", "item_id", id, "output_index", s->index,
+                                "content_index", 0, key, value);
+    if (content && s->part == REPLY_CONTENT && strcmp(key, "part") != 0)
+        json_object_set_new(members, "logprobs", json_array());
+    put(s, type, members);
+    free(id);
+}
+
+static json_t *part_of(const struct reply_events *s)
+{
+    json_t *text = json_stringn_nocheck(s->text.len ? s->text.data : "", s->text.len);
+    return s->part == REPLY_THOUGHT
+               ? json_pack("{s:s, s:o}", "type", "reasoning_text", "text", text)
+               : json_pack("{s:s, s:o, s:[]}", "type", "output_text", "text", text, "annotations");
+}
+
+static void open_item(struct reply_events *s, enum reply_part part)
+{
+    s->part = part;
+    s->open = true;
+    buf_clear(&s->text);
+    put_item(s, "response.output_item.added", item_of(s->of, part, s->index, "", 0, false));
+    put_text(s, "response.content_part.added", "part", part_of(s), true);
+}
+
+static void close_item(struct reply_events *s)
+{
+    const char *text = s->text.len ? s->text.data : "";
+    if (!s->open)
+        return;
+    put_text(s, s->part == REPLY_THOUGHT ? "response.reasoning_text.done" : "response.output_text.done",
+             "text", json_stringn_nocheck(text, s->text.len), true);
+    put_text(s, "response.content_part.done", "part", part_of(s), true);
+    json_t *item = item_of(s->of, s->part, s->index, text, s->text.len, true);
+    json_array_append(s->items, item);
+    put_item(s, "response.output_item.done", item);
+    s->open = false;
+    s->index++;
+}
+
+static void text(struct reply_events *s, enum reply_part part, const char *text, size_t n)
+{
+    if (part == REPLY_CALLS)
+        return; /* whole, at the end */
+    if (s->open && s->part != part)
+        close_item(s);
+    if (!s->open)
+        open_item(s, part);
+    buf_put(&s->text, text, n);
+    put_text(s, part == REPLY_THOUGHT ? "response.reasoning_text.delta" : "response.output_text.delta",
+             "delta", json_stringn_nocheck(text, n), true);
+}
+
+static void put_call(struct reply_events *s, const json_t *call)
+{
+    json_t *item = call_of(s->of, call, s->index, true);
+    json_t *arguments = json_object_get(item, "arguments"), *id = json_object_get(item, "id");
+    put_item(s, "response.output_item.added", call_of(s->of, call, s->index, false));
+    put(s, "response.function_call_arguments.delta",
+        json_pack("{s:O, s:i, s:O}", "item_id", id, "output_index", s->index, "delta", arguments));
+    put(s, "response.function_call_arguments.done",
+        json_pack("{s:O, s:i, s:O, s:O}", "item_id", id, "output_index", s->index, "arguments", arguments,
+                  "name", json_object_get(item, "name")));
+    json_array_append(s->items, item);
+    put_item(s, "response.output_item.done", item);
+    s->index++;
+}
+
+static void end(struct reply_events *s)
+{
+    json_t *call;
+    size_t i;
+    if (!s->open && !s->index && !s->of->calls)
+        open_item(s, REPLY_CONTENT);
+    close_item(s);
+    json_array_foreach(s->of->calls, i, call) put_call(s, call);
+    const char *status = status_of(s->of);
+    put(s, !strcmp(status, "incomplete") ? "response.incomplete" : "response.completed",
+        json_pack("{s:o}", "response", response(s->of, json_incref(s->items), status)));
+}
+
+static void broken(struct reply_events *s, const char *message)
+{
+    put(s, "error", json_pack("{s:s, s:s, s:n}", "code", "server_error", "message", message, "param"));
+}
+
+const struct api api_responses = {.path = "/v1/responses",
+                                  .translate = translate,
+                                  .whole = whole,
+                                  .begin = begin,
+                                  .text = text,
+                                  .end = end,
+                                  .broken = broken};
