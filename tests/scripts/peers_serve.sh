@@ -1,9 +1,13 @@
 #!/usr/bin/env bash
-# Drives holorun against servers that others wrote: `transformers serve`, and with LLAMA=1 the one that
-# llama-cpp-python brings, which pip builds in 20 minutes. Each serves a tiny model with random weights:
-# what it says is noise, so that only protocol and endings are judged. Installs both with pip below
-# build/peers; PYTHON chooses another interpreter that has them, GGUF the model for llama.cpp.
-# Usage: peers_serve.sh [HOLORUN]; the table goes to stdout, exchanges.jsonl of a run to build/peers.
+# Drives holorun against servers that others wrote: `transformers serve`, and llama.cpp's own server as the
+# package xllamacpp brings it (else the one of llama-cpp-python, which pip builds for an hour).  Both serve
+# the same tiny model with random weights: what it says is noise, so that protocol, constraint and endings
+# are judged, and that each problem is one line.
+#
+#   peers_serve.sh [HOLORUN]        the table goes to stdout; exit code 1 when a row of it failed
+#   PEERS="transformers llama"      which of them
+#   PYTHON=...                      an interpreter that has the packages; else they are installed with pip
+#   KEEP=tests/cases/peers          also keeps the exchanges of a run with each, for tests without a server
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 holorun=${1:-$PWD/holorun}
@@ -14,54 +18,121 @@ mkdir -p "$place"
 if [ -z "${PYTHON:-}" ]; then
     python3 -m venv "$place/venv"
     PYTHON=$place/venv/bin/python
-    "$PYTHON" -m pip install -q 'transformers[serving]' torch pillow fastapi uvicorn openai
-    [ -z "${LLAMA:-}" ] || "$PYTHON" -m pip install -q 'llama-cpp-python[server]'
+    "$PYTHON" -m pip install -q 'transformers[serving]' torch pillow fastapi uvicorn openai gguf
+    "$PYTHON" -m pip install -q --only-binary :all: xllamacpp || "$PYTHON" -m pip install -q 'llama-cpp-python[server]'
 fi
 [ -e "$place/tiny/config.json" ] || "$PYTHON" tests/scripts/peers_model.py "$place/tiny"
+[ -e "$place/tiny/eyes.gguf" ] || "$PYTHON" tests/scripts/peers_gguf.py "$place/tiny"
 "$PYTHON" -c "from PIL import Image; Image.new('RGB', (640, 480), (200, 200, 200)).save('$place/a.png')"
 export XDG_STATE_HOME=$place/state HF_HUB_OFFLINE=1 HF_HOME=$place/hf
 mkdir -p "$HF_HOME/hub" # or it cannot list its models
+rm -rf "$place/state" "$place/runs" "$place/again" "$place/suite"
 
-# check NAME WANTED-CODES COMMAND...: the exit code is one of those, and what went wrong is one line
+# row GOOD NAME TEXT: a line of the table
+row() {
+    printf '%-7s %-46s %s\n' "$([ "$1" = 0 ] && echo ok || echo FAILED)" "$2" "$3"
+    [ "$1" = 0 ] || bad=1
+}
+
+# check NAME WANTED-CODES COMMAND...: the exit code is one of those, and a failure is told in one line
 check() {
-    local name=$1 wanted=$2 code=0
+    local name=$1 wanted=$2 lines good=0
     shift 2
-    timeout 300 "$@" >"$place/out" 2>"$place/err" || code=$?
-    if [[ " $wanted " == *" $code "* ]]; then
-        printf 'ok      %-44s exit %s\n' "$name" "$code"
+    code=0
+    timeout 600 "$@" >"$place/out" 2>"$place/err" || code=$?
+    lines=$(grep -c '^holorun: error' "$place/err" || true)
+    [[ " $wanted " == *" $code "* ]] && [ "$lines" -le 1 ] || good=1
+    row $good "$name" "exit $code$([ $good = 0 ] || printf ': %s' "$(tail -1 "$place/err")")"
+}
+
+# Whether the replies of a run hold to the schema; where not, the run must have said so.
+check_constraint() {
+    local peer=$1 run=$2 said=$3 held all
+    all=$(jq -r 'select(.status == 200) | .n' "$run" | wc -l)
+    held=$(jq -r 'select(.status == 200) | [.reply | split("\n")[] | select(startswith("data: {")) | .[6:] | fromjson?
+               | .choices[0] // {} | (.delta.content // ""), (if .finish_reason == "stop" then "\u0000" else "" end)] | add
+               | select(endswith("\u0000")) | .[:-1] | fromjson? | select(type == "object") | "x"' "$run" | wc -l)
+    if [ "$held" -gt 0 ]; then
+        row 0 "$peer: constraint" "honoured: $held of $all replies are whole, and objects"
+    elif grep -q -e "does not hold replies to it" -e "nothing holds replies to the schema" "$said"; then
+        row 0 "$peer: constraint" "not honoured, and reported"
     else
-        printf 'FAILED  %-44s exit %s: %s\n' "$name" "$code" "$(tail -1 "$place/err")"
-        bad=1
+        row 1 "$peer: constraint" "not honoured, and nothing was said"
     fi
 }
 
-drive() {
-    local peer=$1 url=http://127.0.0.1:$port/v1 model=$2
-    check "$peer: doctor" "0" "$holorun" doctor --base-url "$url" -m "$model"
-    cat "$place/out"
-    check "$peer: ask" "0 5" "$holorun" ask "What is this?" --base-url "$url" -m "$model" --max-tokens 16
-    check "$peer: ask, with a picture" "0 5" "$holorun" ask "What is this?" "$place/a.png" --base-url "$url" -m "$model" --max-tokens 16
-    check "$peer: calibrate" "0 5" "$holorun" calibrate --base-url "$url" -m "$model" --targets 8 --no-steps -q --dialect holo3
+write_suite() {
+    cat >"$place/suite.yaml" <<YAML
+suite:
+  name: peers
+  display: xvfb:640x480
+  start: exec "$PWD/build/release/helpers/form" "{page}"
+  window: ^DIALOG pressed=
+  start_timeout_s: 60
+  wm: ""
+  steps: 2
+  timeout_s: 200
+  checks:
+    - { kind: window, title: '^DIALOG pressed=Yes', when: always }
+tests:
+  - { id: one, task: Press Yes, vars: { page: 'dialog.html?seed=1&kind=buttons&labels=Yes%7CNo' } }
+  - { id: two, task: Press Yes, vars: { page: 'dialog.html?seed=2&kind=buttons&labels=No%7CYes%7CMaybe' } }
+  - { id: three, task: Press Yes, vars: { page: 'dialog.html?seed=3&kind=buttons&labels=Yes' } }
+YAML
+}
+
+# The verdicts of a model that says noise are what they are: each test has one, and reports are there.
+check_suite() {
+    local peer=$1
+    shift
+    check "$peer: suite" "0 1 5" "$holorun" qa "$place/suite.yaml" --jobs 2 --out "$place/suite" "$@"
+    row "$([ "$(jq '.tests | length' "$place/suite/results.json")" = 3 ] && echo 0 || echo 1)" "$peer: suite, verdicts" \
+        "$(jq -rc '[.tests[].outcome] | join(", ")' "$place/suite/results.json")"
+    rm -rf "$place/suite"
+}
+
+newest() { mkdir -p "$1" && find "$1" -name exchanges.jsonl -printf '%T@ %p\n' | sort -n | tail -1 | cut -d' ' -f2; }
+
+# A whole run on a display of its own, and the same run from its record.
+check_runs() {
+    local peer=$1 run first server said=$place/run.err
+    shift
+    rm -f "$place/display"
     Xvfb -displayfd 3 -screen 0 640x480x24 3>"$place/display" 2>/dev/null &
-    local server=$!
+    server=$!
     until [ -s "$place/display" ]; do sleep 0.1; done
-    # Noise is no step: the run ends as one whose model says nothing usable, after its attempts.
-    check "$peer: run" "0 4 5 6" "$holorun" run "Press Save" --base-url "$url" -m "$model" --display ":$(cat "$place/display")" \
-        --max-steps 2 --reply-tokens 24 --runs "$place/runs" --quiet
-    local run
-    run=$(find "$place/runs" -name exchanges.jsonl -printf '%T@ %p\n' | sort -n | tail -1 | cut -d' ' -f2)
-    check "$peer: the same run from its record" "0 3 4 5 6" "$holorun" run "Press Save" --base-url "recorded:$run" \
-        --display ":$(cat "$place/display")" --max-steps 2 --reply-tokens 24 --runs "$place/again" --quiet
-    cp "$run" "$place/$peer.jsonl"
+    DISPLAY=:$(cat "$place/display")
+    export DISPLAY
+    check "$peer: run" "0 4 5 6" "$holorun" run "Press Save" "$@" --max-steps 3 --reply-tokens 150 --runs "$place/runs" --no-report
+    cp "$place/err" "$said"
+    first=$code run=$(newest "$place/runs")
+    check_constraint "$peer" "$run" "$said"
+    check "$peer: the same run from its record" "$first" "$holorun" run "Press Save" --base-url "recorded:$run" \
+        --max-steps 3 --reply-tokens 150 --runs "$place/again" --no-report
+    row "$([ "$(jq -c .reply "$run")" = "$(jq -c .reply "$(newest "$place/again")")" ] && echo 0 || echo 1)" \
+        "$peer: its replies" "$(wc -l <"$run") exchanges, $(stat -c %s "$run") bytes"
+    [ -z "${KEEP:-}" ] || { mkdir -p "$KEEP" && cp "$run" "$KEEP/$peer.jsonl" && echo "$first" >"$KEEP/$peer.code"; }
     kill $server
     wait $server 2>/dev/null || true
+}
+
+drive() {
+    local peer=$1 model=$2
+    local to=(--base-url "http://127.0.0.1:$port/v1" -m "$model")
+    check "$peer: doctor" "0" "$holorun" doctor "${to[@]}"
+    sed 's/^/        /' "$place/out"
+    check "$peer: ask" "0 5" "$holorun" ask "What is this?" "${to[@]}" --max-tokens 16
+    check "$peer: ask, with a picture" "0 5" "$holorun" ask "What is this?" "$place/a.png" "${to[@]}" --max-tokens 16
+    check "$peer: calibrate" "0 5" "$holorun" calibrate "${to[@]}" --targets 8 --no-steps -q --dialect holo3
+    check_runs "$peer" "${to[@]}"
+    check_suite "$peer" "${to[@]}"
 }
 
 # serve COMMAND...: starts a server and waits until it lists its models
 serve() {
     "$@" >"$place/serve.log" 2>&1 &
     peer_pid=$!
-    for _ in $(seq 300); do
+    for _ in $(seq 600); do
         curl -sf -o /dev/null "http://127.0.0.1:$port/v1/models" && return
         kill -0 $peer_pid 2>/dev/null || { tail -3 "$place/serve.log"; exit 3; }
         sleep 1
@@ -72,12 +143,19 @@ end() {
     wait $peer_pid 2>/dev/null || true
 }
 
-serve "$PYTHON" -m transformers.cli.transformers serve "$place/tiny" --host 127.0.0.1 --port "$port" --device cpu
-drive transformers "$place/tiny"
-end
-if [ -n "${LLAMA:-}${GGUF:-}" ]; then
-    serve "$PYTHON" -m llama_cpp.server --model "${GGUF:?a GGUF file}" --host 127.0.0.1 --port "$port" --n_ctx 16384
-    drive llama "$GGUF"
+write_suite
+for peer in ${PEERS:-transformers llama}; do
+    if [ "$peer" = transformers ]; then
+        serve "$PYTHON" -m transformers.cli.transformers serve "$place/tiny" --host 127.0.0.1 --port "$port" --device cpu
+        drive transformers "$place/tiny"
+    elif "$PYTHON" -c 'import xllamacpp' 2>/dev/null; then
+        serve "$PYTHON" tests/scripts/peers_llama.py "$place/tiny" "$port"
+        drive llama tiny
+    else
+        serve "$PYTHON" -m llama_cpp.server --model "$place/tiny/text.gguf" --clip_model_path "$place/tiny/eyes.gguf" \
+            --chat_format llava-1-5 --model_alias tiny --host 127.0.0.1 --port "$port" --n_ctx 16384
+        drive llama tiny
+    fi
     end
-fi
+done
 exit $bad

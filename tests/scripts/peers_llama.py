@@ -1,0 +1,28 @@
+#!/usr/bin/env python3
+"""llama.cpp's own server, as the package xllamacpp brings it: peers_llama.py FOLDER PORT [CONTEXT] [SLOTS].
+
+Serves FOLDER/text.gguf with FOLDER/eyes.gguf on 127.0.0.1 until a signal comes.
+"""
+import signal
+import sys
+
+import xllamacpp
+
+
+def main(folder, port, context="32768", slots="1"):
+    p = xllamacpp.CommonParams()
+    p.model.path = f"{folder}/text.gguf"
+    p.mmproj.path = f"{folder}/eyes.gguf"
+    p.model_alias = ["tiny"]
+    p.hostnames, p.port = ["127.0.0.1"], int(port)
+    p.n_ctx, p.n_parallel = int(context), int(slots)
+    p.cpuparams.n_threads = 1
+    p.use_jinja = True
+    p.endpoint_props = p.endpoint_metrics = True
+    server = xllamacpp.Server(p)
+    print(server.listening_address, flush=True)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    signal.pause()
+
+
+main(*sys.argv[1:])
