@@ -96,6 +96,7 @@ $(B)/src/trace/page.o: src/trace/page.css
 $(B)/src/replay/diff_page.o: src/replay/diff.html
 $(B)/src/qa/report/page.o: src/qa/report/page.html
 $(B)/src/gate/policy.o: src/gate/builtin.yaml
+$(B)/src/host/mcp_tools.o: src/host/mcp_tools.json
 $(B)/src/eval/calibrate_screen.o: assets/calibrate/glyphs.png
 
 # Programs that tests run beside themselves, and fuzz targets (clang's libFuzzer).

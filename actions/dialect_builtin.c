@@ -17,6 +17,7 @@
     ROW(openai, "openai.json") ROW(pocket, "pocket.json") ROW(pocket_wide, "pocket-wide.json")         \
     ROW(pyautogui, "pyautogui.json") ROW(pyautogui_text, "pyautogui.txt")                              \
     ROW(recording, "recording.json") /* no model's: of src/record/playback.c */                        \
+    ROW(host, "host.json")           /* no model's: of src/host/hand.c */                              \
     ROW(qwen, "qwen.json")                                                                             \
     ROW(qwen_text, "qwen.txt") ROW(qwen25, "qwen25.json") ROW(qwen25_text, "qwen25.txt")               \
     ROW(fara, "fara.json") ROW(uitars15, "uitars15.json") ROW(uitars15_text, "uitars15.txt")           \

@@ -166,6 +166,15 @@ static int run_steps(struct agent *a, struct err *e)
     return 0;
 }
 
+static int run_tasks(struct agent *a, struct err *e)
+{
+    int rc;
+    do
+        rc = run_steps(a, e);
+    while (rc == 0 && agent_next_task(a, e));
+    return rc || a->r->status == AGENT_FAILED ? -1 : 0;
+}
+
 static int record_end(struct agent *a, const char *error, struct err *e)
 {
     const struct agent_result *r = a->r;
@@ -198,6 +207,9 @@ static void agent_free(struct agent *a)
     image_free(&a->step.decided_on);
     free(a->step.veto);
     context_free(a->run.context);
+    if (a->o->gate)
+        gate_set_task(a->o->gate, a->o->task);
+    free(a->run.task);
     image_free(&a->run.before);
     for (int i = 0; i < VALIDATOR_FRAMES; i++)
         image_free(&a->run.recent[i]);
@@ -208,7 +220,7 @@ static void agent_free(struct agent *a)
 
 int agent_run(const struct agent_options *o, struct agent_result *r, struct err *e)
 {
-    struct agent a = {.o = o, .r = r, .run.start = clock_ns()};
+    struct agent a = {.o = o, .r = r, .run = {.start = clock_ns(), .task = xstrdup(o->task)}};
     struct screen_rect view = screen_view(o->screen);
     struct prompt_vars vars = {o->task, o->max_steps, view.w, view.h, o->max_seconds};
     *r = (struct agent_result){.status = AGENT_RUNNING};
@@ -226,7 +238,7 @@ int agent_run(const struct agent_options *o, struct agent_result *r, struct err 
     if (rc == 0 && o->resume)
         rc = agent_resume(&a, o->resume, e);
     if (rc == 0)
-        rc = run_steps(&a, e);
+        rc = run_tasks(&a, e);
     screen_release_all(o->screen);
     r->seconds = agent_seconds(&a);
     if (rc && r->status != AGENT_UNPARSABLE)

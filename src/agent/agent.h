@@ -50,6 +50,8 @@ struct validator { /* pointers are borrowed */
     void *arg;
 };
 
+struct agent_result;
+
 struct agent_options {
     const char *task;
     const struct dialect *dialect;
@@ -80,6 +82,10 @@ struct agent_options {
     struct overseer *overseer;         /* reviews each step before it happens; NULL: none */
     struct llm *localizer;             /* finds the elements that replies name; NULL: replies hold points */
     const struct validator *validator; /* checks its answer; NULL: none */
+    /* When a task has ended: the next one, which the conversation goes on with; owned by the caller.  Its
+     * budgets begin anew, and the clock stands still meanwhile.  NULL: the run is over. */
+    char *(*next_task)(void *arg, const struct agent_result *r);
+    void *next_arg;
 };
 
 struct agent_server { /* what an endpoint says that replies took; all zeros: there is none */
@@ -116,6 +122,7 @@ struct resume {
     const char *system; /* its system text */
     struct resume_turn *turns;
     int n;
+    const char *task;           /* a further task; NULL: the run was interrupted in the middle of its own */
     const char *lead;           /* of a last turn without a reply; NULL: there is none */
     int number;                 /* of the last step */
     struct agent_result so_far; /* only the totals: steps that count, seconds, tokens, ... */

@@ -17,7 +17,7 @@ enum agent_status agent_budget(const struct agent *a)
     const struct agent_options *o = a->o;
     if (a->run.exceeded != AGENT_RUNNING)
         return a->run.exceeded;
-    if (a->step.number >= o->max_steps)
+    if (a->step.number - a->run.steps_before >= o->max_steps)
         return o->dry_run ? AGENT_DRY_RUN : AGENT_STEPS;
     if (agent_seconds(a) >= o->max_seconds)
         return AGENT_TIME;

@@ -170,6 +170,11 @@ void context_free(struct context *c)
     free(c);
 }
 
+bool context_replied(const struct context *c)
+{
+    return !c->n || c->turns[c->n - 1].reply;
+}
+
 int context_turns(const struct context *c)
 {
     return c->n;

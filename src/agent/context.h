@@ -56,6 +56,8 @@ int context_accept(struct context *c, const char *text, bool as_said, struct err
  * are then the same, the last bits of the state may not be.
  */
 int context_turns(const struct context *c); /* observed so far */
+/* Whether the last turn has its reply, so that another can follow. */
+bool context_replied(const struct context *c);
 
 /* Fills an empty image with the screenshot of a turn (from 0); the conversation takes it over. */
 typedef int context_image(void *arg, int turn, struct image *out, struct err *e);

@@ -160,7 +160,7 @@ static void make_proposal(const struct review *s, const struct proposed_reply *f
     *p = (struct proposal){
         .number = a->step.number,
         .max_steps = a->o->max_steps,
-        .task = a->o->task,
+        .task = a->run.task,
         .dir = trace_dir(a->o->trace),
         .stop = screen_stop_flag(a->o->screen),
         .beyond_budget = a->step.beyond_budget,

@@ -79,6 +79,8 @@ struct history { /* [n] side by side; the last is the step at hand */
 
 struct agent_run {
     struct context *context;
+    char *task;       /* the task at hand, owned */
+    int steps_before; /* number of the last step of the tasks before it */
     int64_t start;
     int64_t paused_ns;      /* the clock of the run stood still so long, for decisions of people */
     int64_t paused_seen_ns; /* ... of that, what the input monitor has been told to ignore */
@@ -162,6 +164,9 @@ int agent_localize(struct agent *a, struct err *e);
 
 /* Repeats the conversation of an earlier run (resume.c). */
 int agent_resume(struct agent *a, const struct resume *p, struct err *e);
+
+/* After a task has ended: whether there is a further one, which the run goes on with. */
+bool agent_next_task(struct agent *a, struct err *e);
 
 /* Input that answered a question of ours does not count as use of the display. */
 int agent_ignore_answers(struct agent *a, struct err *e);

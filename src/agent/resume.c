@@ -1,6 +1,8 @@
-/* resume.c - continues an interrupted run; see agent.h.  What is repeated is recorded again, so that the
- * new run can be read alone. */
+/* resume.c - continues an interrupted run, or a conversation whose task has ended; see agent.h.  What is
+ * repeated is recorded again, so that the new run can be read alone. */
 #include "agent/private.h"
+
+#include "base/clock.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -40,6 +42,11 @@ static char *first_lead(const struct agent *a, const struct resume *p, struct er
         "The run was interrupted here and goes on now. What was being done may have been done, in part or "
         "not at all, and the screen may have changed since.";
     const struct dialect *d = a->o->dialect;
+    if (p->task) {
+        char *task = prompt_task(d, p->task), *all = xasprintf("%s%s", p->lead ? p->lead : "", task);
+        free(task);
+        return all;
+    }
     const char *last = p->n ? p->turns[p->n - 1].history : "";
     char *told = prompt_output(d, prompt_tool(d, ACT_NONE, last), notice, e);
     char *lead = told ? xasprintf("%s%s", p->lead ? p->lead : "", told) : NULL;
@@ -50,8 +57,12 @@ static char *first_lead(const struct agent *a, const struct resume *p, struct er
 int agent_resume(struct agent *a, const struct resume *p, struct err *e)
 {
     a->step.number = p->number;
-    a->run.start -= (int64_t)(p->so_far.seconds * 1e9);
-    *a->r = p->so_far;
+    if (p->task) {
+        a->run.steps_before = p->number;
+    } else {
+        a->run.start -= (int64_t)(p->so_far.seconds * 1e9);
+        *a->r = p->so_far;
+    }
     if (record_resume(a, p, e))
         return -1;
     for (int i = 0; i < p->n; i++)
@@ -62,4 +73,63 @@ int agent_resume(struct agent *a, const struct resume *p, struct err *e)
         return -1;
     agent_set_text(&a->outcome.lead, lead);
     return 0;
+}
+
+/* ---- a further task
+ * -------------------------------------------------------------------------------------- */
+
+static int record_task_end(struct agent *a, struct err *e)
+{
+    struct trace *t = a->o->trace;
+    trace_begin(t, a->step.number, "task_end");
+    trace_text(t, "status", agent_status_name(a->r->status));
+    trace_text(t, "answer", a->r->answer);
+    trace_int(t, "steps", a->r->steps);
+    return trace_end(t, e) || trace_sync(t, e) ? -1 : 0;
+}
+
+/* Budgets and the watch for loops begin anew; the screen may have changed, so that nothing is judged by what
+ * was there before. */
+static void begin_task(struct agent *a, char *task)
+{
+    struct agent_result *r = a->r;
+    free(r->answer);
+    *r = (struct agent_result){.status = AGENT_RUNNING, .acted = r->acted};
+    if (a->o->gate)
+        gate_set_task(a->o->gate, task);
+    agent_set_text(&a->run.task, task);
+    a->run.steps_before = a->step.number;
+    a->run.start = clock_ns() - a->run.paused_ns;
+    a->run.exceeded = AGENT_RUNNING;
+    a->run.validations = 0;
+    image_free(&a->run.before);
+    agent_outcome_free(&a->outcome);
+    a->outcome =
+        (struct agent_outcome){.lead = prompt_task(a->o->dialect, task), .result = xstrdup(""), .tiles = -1};
+}
+
+bool agent_next_task(struct agent *a, struct err *e)
+{
+    const struct agent_options *o = a->o;
+    if (!o->next_task || !context_replied(a->run.context))
+        return false;
+    screen_release_all(o->screen);
+    if (o->gate)
+        gate_keys_released(o->gate);
+    agent_name_limit(a);
+    if (record_task_end(a, e)) {
+        a->r->status = AGENT_FAILED;
+        return false;
+    }
+    int64_t start = clock_ns();
+    char *task = o->next_task(o->next_arg, a->r);
+    a->run.paused_ns += clock_ns() - start;
+    if (!task)
+        return false;
+    begin_task(a, task);
+    trace_begin(o->trace, a->step.number, "task");
+    trace_text(o->trace, "text", task);
+    if (trace_end(o->trace, e))
+        a->r->status = AGENT_FAILED;
+    return a->r->status == AGENT_RUNNING;
 }

@@ -81,7 +81,7 @@ int agent_validate(struct agent *a, const char *answer, bool *accepted, struct e
     int first = 0;
     while (first < VALIDATOR_FRAMES - 1 && !a->run.recent[first].rgb)
         first++;
-    char *text = xasprintf("TASK: %s\nANSWER: %s\nWas the task carried out?", o->task, answer);
+    char *text = xasprintf("TASK: %s\nANSWER: %s\nWas the task carried out?", a->run.task, answer);
     struct llm_judge_question q = {.dialect = o->dialect,
                                    .system = *o->dialect->validator ? o->dialect->validator : our_system,
                                    .text = text,

@@ -271,6 +271,9 @@ enum confirm_answer confirm_ask(const struct confirm *c, const struct confirm_qu
         close(fd);
         return answer;
     }
+    case CONFIRM_HOST:
+        *who = "host";
+        return c->ask(c->arg, q, c->seconds, stop);
     case CONFIRM_NEVER:
         break;
     }

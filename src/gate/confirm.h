@@ -6,6 +6,8 @@
  *     never         nobody is asked: no
  *     yes-to-all    nobody is asked: yes
  *
+ * A run that another program started asks through it (CONFIRM_HOST), which has no word.
+ *
  * No answer in time is no.  The run's stop flag ends the question at once.
  */
 #ifndef HOLORUN_GATE_CONFIRM_H
@@ -16,16 +18,7 @@
 
 #include <stdio.h>
 
-enum confirm_method { CONFIRM_AUTO, CONFIRM_TTY, CONFIRM_COMMAND, CONFIRM_NEVER, CONFIRM_YES };
-
-struct confirm {
-    enum confirm_method method;
-    const char *command; /* borrowed */
-    double seconds;
-};
-
-/* Parses one of the words above; -1 with ERR_USAGE. */
-int confirm_parse(const char *text, struct confirm *out, struct err *e);
+enum confirm_method { CONFIRM_AUTO, CONFIRM_TTY, CONFIRM_COMMAND, CONFIRM_NEVER, CONFIRM_YES, CONFIRM_HOST };
 
 struct confirm_line {
     const char *name, *text;
@@ -46,11 +39,24 @@ enum confirm_answer {
     CONFIRM_STOPPED    /* the stop flag was set */
 };
 
+struct confirm {
+    enum confirm_method method;
+    const char *command; /* borrowed */
+    double seconds;
+    /* CONFIRM_HOST: waits for the answer, the time or the stop flag. */
+    enum confirm_answer (*ask)(void *arg, const struct confirm_question *q, double seconds,
+                               const volatile int *stop);
+    void *arg;
+};
+
+/* Parses one of the words above; -1 with ERR_USAGE. */
+int confirm_parse(const char *text, struct confirm *out, struct err *e);
+
 /* A picture in a terminal, two pixels per character cell, at most `columns` wide.  Nothing when the
  * terminal has fewer than 256 colours or NO_COLOR is set. */
 void confirm_print_picture(FILE *f, const struct image *im, int columns);
 
-/* who: "terminal", "command", "nobody", "unattended". */
+/* who: "terminal", "command", "host", "nobody", "unattended". */
 enum confirm_answer confirm_ask(const struct confirm *c, const struct confirm_question *q,
                                 const volatile int *stop, const char **who);
 

@@ -91,6 +91,9 @@ void gate_set_thought(struct gate *g, const char *thought);
  * NULL: none.  What the rules allow is then asked about, too. */
 void gate_set_check(struct gate *g, const char *text);
 
+/* The task from now on, borrowed. */
+void gate_set_task(struct gate *g, const char *task);
+
 /* The budget that the run has used so far, for rules with "after". */
 void gate_set_spent(struct gate *g, const struct policy_spent *spent);
 

@@ -253,6 +253,13 @@ static size_t sentence_length(const char *s)
 
 /* Only the sentences that say what is done next: those that speak of pressing something, and the last
  * one.  The others tell of the task, and would make rules ask about everything. */
+void gate_set_task(struct gate *g, const char *task)
+{
+    goals_free(g->goals);
+    g->o.task = task;
+    g->goals = task ? goals_new(task) : NULL;
+}
+
 void gate_set_thought(struct gate *g, const char *thought)
 {
     size_t used = 0;

@@ -117,11 +117,16 @@ static bool is_beyond(const struct story *s, int number)
 
 int interrupted_make(struct resume *p, const struct timeline *t, struct err *e)
 {
+    return interrupted_continue(p, t, NULL, e);
+}
+
+int interrupted_continue(struct resume *p, const struct timeline *t, const char *task, struct err *e)
+{
     struct builder m = {.p = p};
     struct story s;
-    *p = (struct resume){.parent = t->record->dir, .system = t->system};
+    *p = (struct resume){.parent = t->record->dir, .system = t->system, .task = task};
     story_make(&s, t->record);
-    int rc = refuse_ended(t->record, &s, e);
+    int rc = task ? 0 : refuse_ended(t->record, &s, e);
     if (rc == 0 && (!t->system || !t->n))
         rc = err_set(e, ERR_USAGE, "'%s' has no screenshot yet; start it again", t->record->dir);
     add_totals(p, t->record);

@@ -49,16 +49,30 @@ struct job_model { /* the model of one run, or one shared by many */
     bool hashed;
 };
 
+/* Another program started the run and follows it (src/host); all are called by the run's own thread. */
+struct job_host {
+    void *arg;
+    void (*opened)(void *arg, struct screen *s);            /* its display is open and can be stopped */
+    void (*event)(void *arg, const char *json, size_t len); /* of its record, without secrets */
+    enum confirm_answer (*ask)(void *arg, const struct confirm_question *q, double seconds,
+                               const volatile int *stop); /* with --confirm auto */
+    /* In place of a model: decides itself, in the dialect of the settings; NULL: a model decides. */
+    struct llm *(*decide)(void *arg);
+    /* The next task of the same conversation (agent.h); NULL: the run ends with its answer. */
+    char *(*next_task)(void *arg, const struct agent_result *r);
+};
+
 struct job {
     struct run_settings s;
     const char *build; /* of this program, for the record; "": not known */
     int argc;
     char **argv; /* as given, for the record */
     char *task;
-    struct running_own *told; /* entry in the registry of runs; NULL: not yet */
-    bool warm_up, began;      /* began: it has a record */
-    bool playback;            /* a recording (record/playback.h) takes the place of a model */
-    bool among;               /* one of many in this process, which has an entry of its own */
+    struct running_own *told;    /* entry in the registry of runs; NULL: not yet */
+    bool warm_up, began;         /* began: it has a record */
+    bool playback;               /* a recording (record/playback.h) takes the place of a model */
+    bool among;                  /* one of many in this process, which has an entry of its own */
+    const struct job_host *host; /* borrowed; NULL: a person at a terminal started it, or a suite */
     struct job_model own;
     const struct job_model *model; /* &own, or one that the caller opened */
     char *dialect_source;          /* what dialect_load was given */

@@ -77,11 +77,17 @@ static bool pressed(void *arg, bool enter, const char *title, char *name, size_t
     return true;
 }
 
+/* One of many is not told of what everybody knows, and gets no process of its own for names. */
+static bool is_alone(const struct job *j)
+{
+    return !j->among || j->host;
+}
+
 /* Programs of this session answer for the session's own display only. */
 static void open_elements(struct job *j)
 {
     const char *own = getenv("DISPLAY");
-    if (j->model == &j->own && (!j->s.display || (own && !strcmp(own, j->s.display))))
+    if (is_alone(j) && (!j->s.display || (own && !strcmp(own, j->s.display))))
         j->elements = elements_open();
 }
 
@@ -91,6 +97,9 @@ static int open_gate(struct job *j, struct err *e)
     struct confirm confirm = {.seconds = j->s.confirm_timeout};
     if (confirm_parse(j->s.confirm, &confirm, e) || !(j->policy = policy_open(j->s.policy, e)))
         return -1;
+    if (j->host && confirm.method == CONFIRM_AUTO)
+        confirm = (struct confirm){
+            .method = CONFIRM_HOST, .seconds = confirm.seconds, .ask = j->host->ask, .arg = j->host->arg};
     struct gate_options o = {.policy = j->policy,
                              .confirm = confirm,
                              .dry_run = j->s.dry_run,
@@ -165,7 +174,8 @@ void job_model_close(struct job_model *m)
 
 static int open_dialect(struct job *j, struct err *e)
 {
-    bool lacking = !j->s.fake && !j->model->dir && !j->model->endpoint;
+    bool decided = j->host && j->host->decide;
+    bool lacking = !decided && !j->s.fake && !j->model->dir && !j->model->endpoint;
     if (open_playback(j, e) || (lacking && job_model_find(&j->own, &j->s, e)) ||
         (lacking && j->s.base_url && job_model_open(&j->own, &j->s, screen_stop_flag(NULL), false, e)))
         return -1;
@@ -184,7 +194,7 @@ static int open_dialect(struct job *j, struct err *e)
     if (j->s.localizer && !*j->dialect->ground)
         return err_set(e, ERR_USAGE, "--localizer: dialect '%s' has no question for a place (key 'ground')",
                        j->dialect->name);
-    if (j->model == &j->own && !dialect_describes(j->dialect))
+    if (is_alone(j) && !dialect_describes(j->dialect))
         warn("dialect '%s' does not describe what it clicks: rules by element see the model's thought, "
              "titles of dialogs%s",
              j->dialect->name, j->elements ? ", and what programs call their elements" : "");
@@ -215,7 +225,9 @@ static struct llm *conversation(struct job *j)
 static int open_llm(struct job *j, struct err *e)
 {
     bool open = j->model->engine || j->model->endpoint;
-    if (j->playback)
+    if (j->host && j->host->decide)
+        j->llm = j->host->decide(j->host->arg);
+    else if (j->playback)
         j->llm = playback_open(j->s.fake, j->screen, j->secrets, e);
     else if (j->s.fake)
         j->llm = llm_script_file(j->s.fake, e);
@@ -252,6 +264,8 @@ static int open_screen(struct job *j, struct err *e)
                                .keymap_settle_ms = j->s.keymap_settle};
     if (!(j->screen = screen_open(&o, e)))
         return -1;
+    if (j->host)
+        j->host->opened(j->host->arg, j->screen);
     struct err unwatched = ERR_INIT;
     int deaf = screen_watch(j->screen, &unwatched);
     if (!j->s.dry_run && screen_acquire_input(j->screen, e))
@@ -263,8 +277,7 @@ static int open_screen(struct job *j, struct err *e)
              j->s.pause_on_human ? ", and it will not pause for a person" : "");
     const struct dialect *d = j->dialect;
     struct screen_rect view = screen_view(j->screen);
-    bool many = j->model != &j->own; /* one warning for each of many runs would be noise */
-    if (!many && d->screen_w && (view.w != d->screen_w || view.h != d->screen_h))
+    if (is_alone(j) && d->screen_w && (view.w != d->screen_w || view.h != d->screen_h))
         warn("this model was made for screens of %dx%d, this one is %dx%d: expect mistakes, or give it a "
              "window of that size with --view",
              d->screen_w, d->screen_h, view.w, view.h);
@@ -315,6 +328,8 @@ int job_open(struct job *j, struct err *e)
         return err_set(e, e->kind, "%s; choose another place for runs with --runs", e->text);
     tell_others(j);
     trace_scrub(j->trace, scrub, j);
+    if (j->host)
+        trace_listen(j->trace, j->host->event, j->host->arg);
     gate_begin(j->gate, j->screen, trace_dir(j->trace));
     return job_record(j, "running", -1, e);
 }

@@ -48,6 +48,8 @@ static void fill_options(struct job *j, struct agent_options *o)
         .overseer = j->stepper ? stepper_overseer(j->stepper) : NULL,
         .localizer = j->localizer,
         .validator = j->validator.passes ? &j->validator : NULL,
+        .next_task = j->host ? j->host->next_task : NULL,
+        .next_arg = j->host ? j->host->arg : NULL,
     };
 }
 

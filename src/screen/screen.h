@@ -139,12 +139,15 @@ int64_t screen_events_sent(const struct screen *s);
 /* The flag of a screen, checked by input, waits and generation.  0: go on, else the reason: a signal
  * number, or STOP_* below.  Anybody may write it, also a signal handler.  The pointer is valid while the
  * screen is open.  NULL: the process's flag, for work without a screen. */
-enum { STOP_FILE = 1000, STOP_HUMAN, STOP_CORNER, STOP_HANG, STOP_GUARD };
+enum { STOP_FILE = 1000, STOP_HUMAN, STOP_CORNER, STOP_HANG, STOP_GUARD, STOP_HOST };
 volatile int *screen_stop_flag(const struct screen *s);
 
 /* Sets the process's flag and those of all screens, also of those opened later.  0 resets them.
  * Async-signal-safe. */
 void screen_stop_all(int why);
+
+/* Stops this one, from any thread, and wakes what waits for it.  The screen must stay open meanwhile. */
+void screen_stop(struct screen *s, int why);
 
 /* From 1 in the order of opening: the N of the file "stop-PID-N". */
 int screen_number(const struct screen *s);

@@ -134,6 +134,8 @@ int stop_check(struct stop *s, struct err *e)
         return err_set(e, ERR_STOPPED, "stopped by a person: the pointer rests in the top left corner");
     if (why == STOP_FILE)
         return err_set(e, ERR_STOPPED, "stopped by the stop file");
+    if (why == STOP_HOST)
+        return err_set(e, ERR_STOPPED, "stopped by the program that started it");
     const char *name = sigabbrev_np(why);
     return err_set(e, ERR_STOPPED, "stopped by signal %s%s", name ? "SIG" : "", name ? name : "?");
 }
@@ -143,6 +145,11 @@ int stop_check(struct stop *s, struct err *e)
 volatile int *screen_stop_flag(const struct screen *s)
 {
     return s ? &s->stop->flag : &process_flag;
+}
+
+void screen_stop(struct screen *s, int why)
+{
+    stop_set(s->stop, why);
 }
 
 int screen_number(const struct screen *s)

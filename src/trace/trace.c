@@ -33,6 +33,8 @@ struct trace {
     struct err failure;
     void (*scrub)(const void *arg, struct buf *json);
     const void *scrub_arg;
+    void (*listen)(void *arg, const char *json, size_t len);
+    void *listen_arg;
 };
 
 char *trace_runs_dir(struct err *e)
@@ -152,6 +154,12 @@ void trace_scrub(struct trace *t, void (*scrub)(const void *arg, struct buf *jso
     t->scrub_arg = arg;
 }
 
+void trace_listen(struct trace *t, void (*listen)(void *arg, const char *json, size_t len), void *arg)
+{
+    t->listen = listen;
+    t->listen_arg = arg;
+}
+
 int trace_run_json(struct trace *t, const char *json, size_t len, struct err *e)
 {
     struct err cause = ERR_INIT;
@@ -238,6 +246,8 @@ int trace_end(struct trace *t, struct err *e)
     if (file_write_all(t->events_fd, t->events_path, t->line.data, t->line.len, &cause))
         return trace_fail(t, &cause, e);
     t->seq++;
+    if (t->listen)
+        t->listen(t->listen_arg, t->line.data, t->line.len);
     return 0;
 }
 

@@ -40,6 +40,9 @@ int trace_close(struct trace *t, struct err *e);
 struct buf;
 void trace_scrub(struct trace *t, void (*scrub)(const void *arg, struct buf *json), const void *arg);
 
+/* Called with each event after it was written, without secrets, by the thread that recorded it. */
+void trace_listen(struct trace *t, void (*listen)(void *arg, const char *json, size_t len), void *arg);
+
 int trace_run_json(struct trace *t, const char *json, size_t len, struct err *e);
 
 void trace_begin(struct trace *t, int step, const char *kind);

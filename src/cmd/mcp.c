@@ -1,0 +1,147 @@
+/* mcp.c - `holorun mcp` is a server of the Model Context Protocol on stdin and stdout (host/mcp.h);
+ * `holorun mcp install HOST` tells a host program to start it (host/install.h).
+ */
+#include "cmd/host_command.h"
+
+#include "cli/version.h"
+#include "host/install.h"
+#include "host/mcp.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+const struct command mcp_command = {
+    .name = "mcp",
+    .arguments = "[install HOST]",
+    .purpose = "let coding agents and editors use the desktop (Model Context Protocol)",
+    .details =
+        "Speaks the Model Context Protocol on stdin and stdout, in its versions from 2024-11-05 to "
+        "2026-07-28, with the tools run_task, run_status, run_answer, run_stop, screenshot, act and "
+        "windows. A host program starts it; its options are those of holorun run and hold for every run. "
+        "The model is loaded when the first task needs it. What a host does passes the same rules, limits, "
+        "lock and record as a run; when a rule asks, the host asks its user. A request that is cancelled "
+        "stops its run at once, and when the host ends, everything does.\n\n"
+        "holorun mcp install HOST prints what to add for HOST: claude-code, codex, cursor, claude-desktop, "
+        "copilot, opencode or gemini; with --write it adds it, keeps a copy of the file as it was beside it, "
+        "and touches nothing else. By hand (with the path that command -v holorun prints):\n\n"
+        "  ~/.claude.json (Claude Code), ~/.cursor/mcp.json, ~/.gemini/settings.json,\n"
+        "  ~/.config/Claude/claude_desktop_config.json:\n"
+        "      \"mcpServers\": {\n"
+        "        \"holorun\": {\"command\": \"/usr/bin/holorun\", \"args\": [\"mcp\"],\n"
+        "          \"env\": {\"DISPLAY\": \":0\"}}\n"
+        "      }\n\n"
+        "  ~/.codex/config.toml:\n"
+        "      [mcp_servers.holorun]\n"
+        "      command = \"/usr/bin/holorun\"\n"
+        "      args = [\"mcp\"]\n\n"
+        "  ~/.copilot/mcp-config.json:\n"
+        "      \"mcpServers\": {\n"
+        "        \"holorun\": {\"type\": \"local\", \"command\": \"/usr/bin/holorun\", \"args\": [\"mcp\"],\n"
+        "          \"tools\": [\"*\"]}\n"
+        "      }\n\n"
+        "  ~/.config/opencode/opencode.json:\n"
+        "      \"mcp\": {\n"
+        "        \"holorun\": {\"type\": \"local\", \"command\": [\"/usr/bin/holorun\", \"mcp\"]}\n"
+        "      }",
+    .examples = "holorun mcp install claude-code --write\n"
+                "holorun mcp --display :1 --policy strict.yaml\n",
+    .options = job_options,
+    .run = cmd_mcp,
+};
+
+/* ---- install
+ * --------------------------------------------------------------------------------------------- */
+
+struct install_settings {
+    bool write;
+};
+static const struct option_spec install_options[] = {
+    {"write", 'w', OPTION_FLAG, offsetof(struct install_settings, write),
+     .help = "add it to the host's file, instead of printing it"},
+    {0},
+};
+static const struct command install_command = {
+    .name = "mcp",
+    .arguments = "install HOST",
+    .purpose = "tell a host program to start holorun mcp",
+    .examples = "holorun mcp install codex\nholorun mcp install codex --write\n",
+    .options = install_options,
+    .run = cmd_mcp,
+};
+
+static char *own_path(struct err *e)
+{
+    char *path = realpath("/proc/self/exe", NULL);
+    if (!path)
+        err_set(e, ERR_ENV, "cannot find the path of this program");
+    return path;
+}
+
+static int install(const char *host, bool write, struct err *e)
+{
+    char *program = own_path(e), *path = NULL;
+    struct buf text;
+    buf_init(&text, 1 << 16);
+    int rc = !program ? -1
+             : write  ? install_write(host, program, &path, e)
+                      : install_show(host, program, &text, e);
+    if (rc >= 0 && write)
+        printf("%s%s\n", path, rc ? " has it already" : " tells it to start holorun mcp; restart the host");
+    else if (rc >= 0)
+        fputs(text.data, stdout);
+    buf_free(&text);
+    free(program);
+    free(path);
+    return rc < 0 ? options_failed(e) : 0;
+}
+
+static int cmd_install(int argc, char **argv)
+{
+    struct err e = ERR_INIT;
+    struct install_settings s = {0};
+    int n = options_parse(&install_command, &s, argc, argv, &e);
+    if (n >= 0 && n != 2)
+        n = err_set(&e, ERR_USAGE, "mcp install takes the name of a host");
+    if (n < 0)
+        return options_refuse(&install_command, &e);
+    return install(argv[1], s.write, &e);
+}
+
+/* ---- the server
+ * ------------------------------------------------------------------------------------------ */
+
+int host_command(const struct command *c, host_serve *serve, int argc, char **argv)
+{
+    struct err e = ERR_INIT, unguarded = ERR_INIT;
+    struct job shell; /* its settings are those of every run */
+    job_begin(&shell, version_build(), argc, argv);
+    int n = options_parse(c, &shell.s, argc, argv, &e), code = 0;
+    if (n > 0)
+        n = err_set(&e, ERR_USAGE, "%s does not know what to do with '%s'", c->name, argv[0]);
+    if (n == 0 && (shell.s.step || *shell.s.breaks))
+        n = err_set(&e, ERR_USAGE, "--step and --break need a person at a run: use holorun step");
+    if (n < 0) {
+        job_close(&shell);
+        return options_refuse(c, &e);
+    }
+    if (!shell.s.dry_run && screen_guard(&unguarded)) /* before there are threads */
+        warn("%s", unguarded.text);
+    screen_install_signals();
+    struct host *h = host_open(&shell.s, version_build(), shell.argc, shell.argv, &e);
+    code = h ? serve(h, HOLORUN_VERSION, &e) : -1;
+    host_close(h);
+    if (code < 0)
+        code = options_failed(&e);
+    job_close(&shell);
+    screen_guard_end();
+    return code;
+}
+
+int cmd_mcp(int argc, char **argv)
+{
+    if (argc > 1 && !strcmp(argv[1], "install"))
+        return cmd_install(argc, argv);
+    return host_command(&mcp_command, mcp_serve, argc, argv);
+}

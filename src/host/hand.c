@@ -1,0 +1,263 @@
+/* hand.c - the other program in place of a model: each of its acts is a reply in the dialect "host".
+ *
+ * An act is done when the loop shows the next screenshot: what the record says in between is its outcome.
+ * A call that is no action is refused at once and is no step.  Without an act for HOST_IDLE_S seconds the
+ * run ends, so that the display is free for others.
+ */
+#include "host/private.h"
+
+#include "base/clock.h"
+#include "base/flag.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { IMAGE_TOKENS = 256 };
+
+struct hand {
+    struct llm base;
+    struct work *work;
+    struct dialect *dialect;
+    const volatile int *cancel;
+    int64_t length;
+    struct session_stats stats;
+};
+
+static struct hand *hand_of(const struct llm *m)
+{
+    return (struct hand *)(uintptr_t)m;
+}
+
+/* ---- what became of an act ----------------------------------------------------------------------------- */
+
+static void take_over(json_t *to, const char *name, const json_t *from, const char *key)
+{
+    json_t *value = json_object_get(from, key);
+    if (value && !json_is_null(value))
+        json_object_set(to, name, value);
+}
+
+void hand_hear(struct work *w, const json_t *event)
+{
+    const char *kind = json_string_value(json_object_get(event, "kind"));
+    if (!kind || !w->outcome)
+        return;
+    if (!strcmp(kind, "action")) {
+        take_over(w->outcome, "what", event, "what");
+        take_over(w->outcome, "step", event, "step");
+    } else if (!strcmp(kind, "exec")) {
+        take_over(w->outcome, "ok", event, "ok");
+        take_over(w->outcome, "text", event, "error");
+    } else if (!strcmp(kind, "gate")) {
+        take_over(w->outcome, "rule", event, "rule");
+        take_over(w->outcome, "ok", event, "pass");
+        take_over(w->outcome, "text", event, "error");
+    } else if (!strcmp(kind, "effect")) {
+        take_over(w->outcome, "changed", event, "changed");
+    } else if (!strcmp(kind, "error")) {
+        json_object_set_new(w->outcome, "ok", json_false());
+        take_over(w->outcome, "text", event, "message");
+    } else if (!strcmp(kind, "tool_output")) {
+        take_over(w->outcome, "text", event, "text");
+    }
+}
+
+static void tell_outcome(struct work *w, const struct image *im)
+{
+    json_t *outcome = w->outcome, *picture = look_picture(im, w->max_side);
+    w->outcome = NULL;
+    if (!outcome)
+        return;
+    if (picture)
+        json_object_set_new(outcome, "picture", picture);
+    host_tell(w, outcome);
+}
+
+static json_t *new_outcome(void)
+{
+    return json_pack("{s:s, s:b}", "kind", "act", "ok", true);
+}
+
+static void refuse(struct work *w, const struct err *why)
+{
+    host_tell(w, json_pack("{s:s, s:b, s:s}", "kind", "act", "ok", false, "text", why->text));
+}
+
+/* ---- replies ------------------------------------------------------------------------------------------- */
+
+/* Waits for an act; the caller frees it.  NULL: there will be none. */
+static char *wait_for_act(struct hand *h)
+{
+    struct work *w = h->work;
+    int64_t start = clock_ns();
+    pthread_mutex_lock(&w->host->lock);
+    while (!w->act && !w->finish && !flag_up(h->cancel) && clock_ms_since(start) < 1000.0 * HOST_IDLE_S &&
+           work_wait(w))
+        ;
+    char *act = w->act;
+    w->act = NULL;
+    pthread_mutex_unlock(&w->host->lock);
+    return act;
+}
+
+/* Whether the loop would read it as an action. */
+static bool readable(struct hand *h, const char *reply, struct err *why)
+{
+    struct step step = {0};
+    const struct image *seen = &h->work->seen;
+    enum action_fault f = action_parse(reply, strlen(reply), h->dialect, seen->w, seen->h, &step, why);
+    step_free(&step);
+    return f == FAULT_NONE;
+}
+
+static void next_reply(struct hand *h, struct buf *out)
+{
+    for (char *act; (act = wait_for_act(h));) {
+        struct err why = ERR_INIT;
+        buf_clear(out);
+        buf_printf(out, "<tool_call>%s</tool_call>", act);
+        free(act);
+        if (readable(h, out->data, &why)) {
+            h->work->outcome = new_outcome();
+            return;
+        }
+        refuse(h->work, &why);
+    }
+    buf_clear(out);
+    buf_puts(out,
+             "<tool_call>{\"name\": \"answer\", \"arguments\": {\"text\": \"no further act\"}}</tool_call>");
+}
+
+static int hand_speak(struct llm *m, const struct llm_request *r, struct generated *out, struct err *e)
+{
+    struct hand *h = hand_of(m);
+    int64_t start = clock_ns();
+    (void)e;
+    *out = (struct generated){.finish = FINISH_STOP, .n = 1};
+    buf_init(&out->text, HOST_TEXT_MAX);
+    next_reply(h, &out->text);
+    if (flag_up(r->cancel) || flag_up(h->cancel))
+        out->finish = FINISH_CANCELLED;
+    h->stats.decoded++;
+    h->length += (int64_t)out->text.len;
+    out->ms = clock_ms_since(start);
+    return 0;
+}
+
+/* A screenshot: the act before it is done. */
+static int hand_user(struct llm *m, const struct chat_part *parts, int n, enum chat_place place,
+                     struct err *e)
+{
+    struct hand *h = hand_of(m);
+    (void)place;
+    for (int i = 0; i < n; i++) {
+        h->length += parts[i].image ? IMAGE_TOKENS : (int64_t)strlen(parts[i].text);
+        if (!parts[i].image)
+            continue;
+        image_free(&h->work->seen);
+        if (image_copy(&h->work->seen, parts[i].image, e))
+            return -1;
+        tell_outcome(h->work, parts[i].image);
+    }
+    return 0;
+}
+
+/* ---- the rest of llm.h --------------------------------------------------------------------------------- */
+
+static int hand_begin(struct llm *m, const char *system, struct err *e)
+{
+    (void)e;
+    hand_of(m)->length = (int64_t)strlen(system);
+    return 0;
+}
+
+static int hand_reply(struct llm *m, const char *text, struct err *e)
+{
+    (void)e;
+    hand_of(m)->length += (int64_t)strlen(text);
+    return 0;
+}
+
+static int hand_close(struct llm *m, struct err *e)
+{
+    (void)m;
+    (void)e;
+    return 0;
+}
+
+static struct llm_mark *hand_mark(struct llm *m, struct err *e)
+{
+    (void)e;
+    int64_t *mark = xmalloc(1, sizeof *mark);
+    *mark = hand_of(m)->length;
+    return (struct llm_mark *)mark;
+}
+
+static int hand_rewind(struct llm *m, const struct llm_mark *at, struct err *e)
+{
+    (void)e;
+    hand_of(m)->length = *(const int64_t *)(const void *)at;
+    return 0;
+}
+
+static int64_t hand_mark_length(const struct llm_mark *at)
+{
+    return *(const int64_t *)(const void *)at;
+}
+
+static void hand_mark_free(struct llm_mark *at)
+{
+    free(at);
+}
+
+static int64_t hand_length(const struct llm *m)
+{
+    return hand_of(m)->length;
+}
+
+static struct session_stats hand_stats(const struct llm *m)
+{
+    return hand_of(m)->stats;
+}
+
+static void hand_set_cancel(struct llm *m, const volatile int *flag)
+{
+    hand_of(m)->cancel = flag;
+}
+
+static void hand_free(struct llm *m)
+{
+    struct hand *h = hand_of(m);
+    image_free(&h->work->seen);
+    json_decref(h->work->outcome);
+    h->work->outcome = NULL;
+    dialect_free(h->dialect);
+    free(h);
+}
+
+struct llm *hand_open(void *arg)
+{
+    static const struct llm_ops ops = {
+        .begin = hand_begin,
+        .user = hand_user,
+        .reply = hand_reply,
+        .speak = hand_speak,
+        .close = hand_close,
+        .mark = hand_mark,
+        .rewind = hand_rewind,
+        .branch = hand_rewind, /* marks are numbers and stay valid */
+        .mark_length = hand_mark_length,
+        .mark_free = hand_mark_free,
+        .length = hand_length,
+        .stats = hand_stats,
+        .set_cancel = hand_set_cancel,
+        .free = hand_free,
+    };
+    struct hand *h = xcalloc(1, sizeof *h);
+    h->base.ops = &ops;
+    h->work = arg;
+    h->dialect = dialect_load(HAND_DIALECT, NULL);
+    if (!h->dialect)
+        bug("the dialect '%s' is missing", HAND_DIALECT);
+    return &h->base;
+}

@@ -1,0 +1,286 @@
+/* host.c - see host.h: the list of runs, their events, and what the protocol's thread tells them. */
+#include "host/private.h"
+
+#include "base/clock.h"
+#include "base/flag.h"
+#include "base/pool.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+
+struct queued {
+    struct queued *next;
+    struct work *whose;
+    json_t *event;
+};
+
+/* ---- opening and closing ------------------------------------------------------------------------------- */
+
+static int read_secrets(struct host *h, struct err *e)
+{
+    for (const char *const *spec = h->settings ? h->settings->secrets : NULL; spec && *spec; spec++) {
+        if (h->n_secrets == SECRETS_MAX)
+            return err_set(e, ERR_USAGE, "more than %d secrets", SECRETS_MAX);
+        h->secrets[h->n_secrets] = secrets_new();
+        if (secrets_add(h->secrets[h->n_secrets++], *spec, e))
+            return -1;
+    }
+    return 0;
+}
+
+struct host *host_open(const struct run_settings *settings, const char *build, int argc, char **argv,
+                       struct err *e)
+{
+    pthread_condattr_t clock;
+    struct host *h = xcalloc(1, sizeof *h);
+    h->settings = settings;
+    h->build = build;
+    h->argc = argc;
+    h->argv = argv;
+    h->last = &h->first;
+    pthread_mutex_init(&h->lock, NULL);
+    pthread_mutex_init(&h->model_lock, NULL);
+    pthread_condattr_init(&clock);
+    pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
+    pthread_cond_init(&h->changed, &clock);
+    pthread_condattr_destroy(&clock);
+    h->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    json_object_seed(0); /* before there are threads */
+    if (h->wake < 0)
+        err_set(e, ERR_ENV, "cannot make an eventfd");
+    if (h->wake < 0 || read_secrets(h, e)) {
+        host_close(h);
+        return NULL;
+    }
+    return h;
+}
+
+static void work_free(struct work *w)
+{
+    pthread_join(w->thread, NULL);
+    free(w->task);
+    free(w->display);
+    free(w->resume);
+    free(w->path);
+    free(w->act);
+    free(w->next_task);
+    free(w);
+}
+
+static void unlink_work(struct host *h, struct work *w)
+{
+    pthread_mutex_lock(&h->lock);
+    struct work **at = &h->works;
+    while (*at && *at != w)
+        at = &(*at)->next;
+    if (*at)
+        *at = w->next;
+    pthread_mutex_unlock(&h->lock);
+}
+
+void host_close(struct host *h)
+{
+    struct work *whose;
+    if (!h)
+        return;
+    for (struct work *w = h->works; w; w = w->next)
+        host_stop(w);
+    /* A thread that hangs is the guard's business: keys go up, and a second signal ends this process. */
+    while (h->works) {
+        json_decref(host_next(h, &whose));
+        clock_sleep_ms(h->first ? 0 : 1);
+    }
+    for (int i = 0; i < h->n_secrets; i++)
+        secrets_free(h->secrets[i]);
+    job_model_close(&h->model);
+    pthread_mutex_destroy(&h->lock);
+    pthread_mutex_destroy(&h->model_lock);
+    pthread_cond_destroy(&h->changed);
+    if (h->wake >= 0)
+        close(h->wake);
+    free(h);
+}
+
+/* ---- events
+ * ---------------------------------------------------------------------------------------------- */
+
+int host_fd(const struct host *h)
+{
+    return h->wake;
+}
+
+void host_tell(struct work *w, json_t *event)
+{
+    struct host *h = w->host;
+    struct queued *q = xcalloc(1, sizeof *q);
+    static const uint64_t one = 1;
+    *q = (struct queued){.whose = w, .event = event};
+    pthread_mutex_lock(&h->lock);
+    *h->last = q;
+    h->last = &q->next;
+    pthread_mutex_unlock(&h->lock);
+    ssize_t n = write(h->wake, &one, sizeof one);
+    (void)n; /* full: it is readable already */
+}
+
+json_t *host_next(struct host *h, struct work **whose)
+{
+    uint64_t n;
+    if (h->over) {
+        unlink_work(h, h->over);
+        work_free(h->over);
+        h->over = NULL;
+    }
+    pthread_mutex_lock(&h->lock);
+    struct queued *q = h->first;
+    if (q) {
+        h->first = q->next;
+        h->last = h->first ? h->last : &h->first;
+    } else if (read(h->wake, &n, sizeof n) < 0) {
+        n = 0;
+    }
+    pthread_mutex_unlock(&h->lock);
+    if (!q)
+        return NULL;
+    json_t *event = q->event;
+    *whose = q->whose;
+    free(q);
+    const char *kind = json_string_value(json_object_get(event, "kind"));
+    if (kind && !strcmp(kind, "done"))
+        h->over = *whose;
+    return event;
+}
+
+/* ---- what a run's thread waits for
+ * ------------------------------------------------------------------------- */
+
+bool work_stopping(const struct work *w)
+{
+    return flag_up(&w->stop) || flag_up(w->screen_flag) || flag_up(screen_stop_flag(NULL));
+}
+
+/* The lock is held by the caller.  A signal sets a flag and wakes nobody: hence the time. */
+bool work_wait(struct work *w)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_nsec += HOST_LOOK_MS * 1000000L;
+    until.tv_sec += until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    pthread_cond_timedwait(&w->host->changed, &w->host->lock, &until);
+    return !work_stopping(w);
+}
+
+/* ---- what the protocol's thread says
+ * ------------------------------------------------------------------------ */
+
+const char *host_display(const struct host *h, const char *display)
+{
+    const char *own = h->settings ? h->settings->display : NULL;
+    return display && *display ? display : own ? own : "";
+}
+
+bool host_has_secrets(const struct host *h)
+{
+    return h->n_secrets > 0;
+}
+
+static char *copy(const char *text)
+{
+    return text ? xstrdup(text) : NULL;
+}
+
+struct work *host_start(struct host *h, const struct work_order *o, struct err *e)
+{
+    int n = 0;
+    for (const struct work *w = h->works; w; w = w->next)
+        n++;
+    if (!h->settings) {
+        err_set(e, ERR_USAGE, "nothing is started here");
+        return NULL;
+    }
+    if (n >= HOST_WORKS) {
+        err_set(e, ERR_ENV, "%d runs are under way; wait for one of them, or stop it", n);
+        return NULL;
+    }
+    struct work *w = xcalloc(1, sizeof *w);
+    *w = (struct work){.host = h,
+                       .kind = o->kind,
+                       .task = copy(o->task),
+                       .display = xstrdup(host_display(h, o->display)),
+                       .resume = copy(o->resume),
+                       .path = copy(o->path),
+                       .max_steps = o->max_steps,
+                       .max_side = o->max_side,
+                       .stays = o->stays,
+                       .region = o->region,
+                       .order = ++h->orders};
+    pthread_mutex_lock(&h->lock);
+    int rc = thread_start(&w->thread, 0, work_main, w);
+    if (rc == 0) {
+        w->next = h->works;
+        h->works = w;
+    }
+    pthread_mutex_unlock(&h->lock);
+    if (rc == 0)
+        return w;
+    err_set(e, ERR_ENV, "cannot start a thread: %s", strerror(rc));
+    free(w->task);
+    free(w->display);
+    free(w->resume);
+    free(w->path);
+    free(w);
+    return NULL;
+}
+
+void host_stop(struct work *w)
+{
+    pthread_mutex_lock(&w->host->lock);
+    flag_set(&w->stop, STOP_HOST);
+    if (w->screen)
+        screen_stop(w->screen, STOP_HOST);
+    pthread_cond_broadcast(&w->host->changed);
+    pthread_mutex_unlock(&w->host->lock);
+}
+
+void host_answer(struct work *w, int question, bool allow)
+{
+    pthread_mutex_lock(&w->host->lock);
+    if (question == w->asked && question > w->answered) {
+        w->answered = question;
+        w->allow = allow;
+        pthread_cond_broadcast(&w->host->changed);
+    }
+    pthread_mutex_unlock(&w->host->lock);
+}
+
+static void hand_over(struct work *w, char **at, const char *text)
+{
+    pthread_mutex_lock(&w->host->lock);
+    free(*at);
+    *at = xstrdup(text);
+    pthread_cond_broadcast(&w->host->changed);
+    pthread_mutex_unlock(&w->host->lock);
+}
+
+void host_act(struct work *w, const char *call)
+{
+    hand_over(w, &w->act, call);
+}
+
+void host_next_task(struct work *w, const char *task)
+{
+    hand_over(w, &w->next_task, task);
+}
+
+void host_finish(struct work *w)
+{
+    pthread_mutex_lock(&w->host->lock);
+    w->finish = true;
+    pthread_cond_broadcast(&w->host->changed);
+    pthread_mutex_unlock(&w->host->lock);
+}

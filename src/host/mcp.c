@@ -1,0 +1,300 @@
+/* mcp.c - messages of the protocol; see mcp.h.
+ *
+ * The era is a matter of each request: one that names a protocol version in its _meta is answered as
+ * 2026-07-28 wants it, any other belongs to the session that `initialize` began.  So a client may probe
+ * with one and go on with the other.
+ */
+#include "host/mcp_impl.h"
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "rpc/stream.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define META         "io.modelcontextprotocol/"
+#define MODERN       "2026-07-28"
+#define LAST_SESSION "2025-11-25"
+
+static const char *const versions[] = {MODERN, LAST_SESSION, "2025-06-18", "2025-03-26", "2024-11-05", NULL};
+enum { FINISH_MS = 2000, TEXT_MAX = 4 << 20, LIST_TTL_MS = 3600000 };
+
+static const char instructions[] =
+    "holorun works on a Linux desktop (X11) by looking at it. Give run_task a whole task in plain words; "
+    "when it answers with status \"running\", poll run_status (wait_s up to 45) until it has ended, and "
+    "stop it with run_stop. With status \"asking\" a person has to agree before it goes on. For single "
+    "steps use screenshot and act. What is done is limited by the user's rules, and recorded.";
+
+/* ---- results ----------------------------------------------------------------------------------------- */
+
+static json_t *server_info(const struct mcp *m)
+{
+    return json_pack("{s:s, s:s, s:s}", "name", "holorun", "title", "holorun", "version", m->version);
+}
+
+void mcp_reply(struct mcp *m, const json_t *id, const struct mcp_client *c, json_t *object)
+{
+    if (c->modern) {
+        if (!json_object_get(object, "resultType"))
+            json_object_set_new(object, "resultType", json_string("complete"));
+        json_object_set_new(object, "_meta", json_pack("{s:o}", META "serverInfo", server_info(m)));
+    }
+    rpc_reply(m->rpc, id, object);
+}
+
+json_t *mcp_tool_result(json_t *structured, json_t *picture, bool is_error)
+{
+    char *text = json_dumps(structured, JSON_COMPACT);
+    json_t *content = json_pack("[{s:s, s:s}]", "type", "text", "text", text ? text : "{}");
+    free(text);
+    if (picture)
+        json_array_append_new(content, picture);
+    return json_pack("{s:o, s:o, s:b}", "content", content, "structuredContent", structured, "isError",
+                     is_error);
+}
+
+void mcp_tool_error(struct mcp *m, const json_t *id, const struct mcp_client *c, const char *fmt, ...)
+{
+    struct err e = ERR_INIT;
+    char text[ERR_TEXT];
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(text, sizeof text, fmt, args);
+    va_end(args);
+    err_set(&e, ERR_FAILED, "%s", text);
+    mcp_reply(m, id, c, mcp_tool_result(json_pack("{s:s}", "error", e.text), NULL, true));
+}
+
+json_t *mcp_question(const struct mcp_run *r)
+{
+    char *text = xasprintf("holorun's rules ask a person before this:\n%s", r->question_text);
+    json_t *params = json_pack(
+        "{s:s, s:s, s:{s:s, s:{s:{s:s, s:s, s:s, s:b}}, s:[s]}}", "mode", "form", "message", text,
+        "requestedSchema", "type", "object", "properties", "allow", "type", "boolean", "title", "Allow this",
+        "description", "Yes lets it happen once; anything else is no", "default", 0, "required", "allow");
+    free(text);
+    return params;
+}
+
+bool mcp_allows(const json_t *answer)
+{
+    const char *action = json_string_value(json_object_get(answer, "action"));
+    return action && !strcmp(action, "accept") &&
+           json_is_true(json_object_get(json_object_get(answer, "content"), "allow"));
+}
+
+/* ---- beginning ----------------------------------------------------------------------------------------- */
+
+static bool is_version(const char *v)
+{
+    for (int i = 0; versions[i]; i++)
+        if (!strcmp(v, versions[i]))
+            return true;
+    return false;
+}
+
+static void initialize(struct mcp *m, const json_t *id, const json_t *params)
+{
+    const char *asked = json_string_value(json_object_get(params, "protocolVersion"));
+    if (!asked) {
+        rpc_fail(m->rpc, id, RPC_PARAMS, NULL, "initialize without a protocolVersion");
+        return;
+    }
+    bool known = is_version(asked) && strcmp(asked, MODERN) != 0;
+    m->initialized = true;
+    m->elicits = json_is_object(json_object_get(json_object_get(params, "capabilities"), "elicitation"));
+    rpc_reply(m->rpc, id,
+              json_pack("{s:s, s:{s:{}}, s:o, s:s}", "protocolVersion", known ? asked : LAST_SESSION,
+                        "capabilities", "tools", "serverInfo", server_info(m), "instructions", instructions));
+}
+
+static json_t *version_list(void)
+{
+    json_t *list = json_array();
+    for (int i = 0; versions[i]; i++)
+        json_array_append_new(list, json_string(versions[i]));
+    return list;
+}
+
+/* Lists of this era say how long they hold, and for whom. */
+static json_t *cached(const struct mcp_client *c, json_t *object)
+{
+    if (c->modern) {
+        json_object_set_new(object, "ttlMs", json_integer(LIST_TTL_MS));
+        json_object_set_new(object, "cacheScope", json_string("public"));
+    }
+    return object;
+}
+
+static void discover(struct mcp *m, const json_t *id, const struct mcp_client *c)
+{
+    mcp_reply(
+        m, id, c,
+        cached(c, json_pack("{s:o, s:{s:{}, s:{s:{}}}, s:s}", "supportedVersions", version_list(),
+                            "capabilities", "tools", "extensions", MCP_TASKS, "instructions", instructions)));
+}
+
+/* ---- requests ------------------------------------------------------------------------------------------ */
+
+/* 0; -1: it has been refused. */
+static int read_client(struct mcp *m, const json_t *id, const char *method, const json_t *params,
+                       struct mcp_client *c)
+{
+    json_t *meta = json_object_get(params, "_meta");
+    const json_t *version = json_object_get(meta, META "protocolVersion");
+    const json_t *able = json_object_get(meta, META "clientCapabilities");
+    json_t *token = json_object_get(meta, "progressToken");
+    *c = (struct mcp_client){.elicits = m->elicits};
+    c->progress = json_is_string(token) || json_is_integer(token) ? token : NULL;
+    if (!version) {
+        if (m->initialized || !strcmp(method, "ping"))
+            return 0;
+        rpc_fail(m->rpc, id, RPC_INVALID, NULL,
+                 "first comes initialize, or a request names its protocol version in _meta");
+        return -1;
+    }
+    const char *name = json_is_string(version) ? json_string_value(version) : "?";
+    if (strcmp(name, MODERN) != 0) {
+        rpc_fail(m->rpc, id, MCP_OTHER_VERSION,
+                 json_pack("{s:o, s:s}", "supported", version_list(), "requested", name),
+                 "protocol version %.40s is not spoken here", name);
+        return -1;
+    }
+    c->modern = true;
+    c->elicits = json_is_object(json_object_get(able, "elicitation"));
+    c->tasks = json_is_object(json_object_get(json_object_get(able, "extensions"), MCP_TASKS));
+    return 0;
+}
+
+static void take_request(void *arg, const json_t *id, const char *method, json_t *params)
+{
+    struct mcp *m = arg;
+    struct mcp_client c;
+    if (!strcmp(method, "initialize")) {
+        initialize(m, id, params);
+        return;
+    }
+    if (read_client(m, id, method, params, &c))
+        return;
+    if (!strcmp(method, "ping"))
+        mcp_reply(m, id, &c, json_object());
+    else if (!strcmp(method, "server/discover") && c.modern)
+        discover(m, id, &c);
+    else if (!strcmp(method, "tools/list"))
+        mcp_reply(m, id, &c, cached(&c, json_pack("{s:O}", "tools", m->tools)));
+    else if (!strcmp(method, "tools/call"))
+        mcp_call_tool(m, id, &c, params);
+    else if (!mcp_tasks_request(m, id, &c, method, params))
+        rpc_fail(m->rpc, id, RPC_NO_METHOD, NULL, "there is no method '%.80s'", method);
+    mcp_settle(m);
+}
+
+static void take_notice(void *arg, const char *method, json_t *params)
+{
+    if (!strcmp(method, "notifications/cancelled"))
+        mcp_cancel(arg, json_object_get(params, "requestId"));
+}
+
+/* What a person said to elicitation/create; a client that cannot ask has said no. */
+static void take_answer(void *arg, int64_t ask, json_t *result, const char *why)
+{
+    struct mcp *m = arg;
+    for (struct mcp_run *r = m->runs; r; r = r->next) {
+        if (r->ask != ask)
+            continue;
+        r->ask = 0;
+        if (!result)
+            warn("the other program could not ask: %s", why);
+        mcp_answer(m, r, mcp_allows(result));
+    }
+    mcp_settle(m);
+}
+
+/* ---- the loop ------------------------------------------------------------------------------------------ */
+
+struct mcp *mcp_new(struct host *h, const char *version)
+{
+    static const struct rpc_handlers handlers = {take_request, take_notice, take_answer};
+    struct mcp *m = xcalloc(1, sizeof *m);
+    m->host = h;
+    m->version = version;
+    m->tools = mcp_tools_list();
+    m->rpc = rpc_new(&handlers, m);
+    return m;
+}
+
+void mcp_free(struct mcp *m)
+{
+    while (m->calls)
+        mcp_call_free(m, m->calls);
+    for (struct mcp_run *r = m->runs, *next; r; r = next) {
+        next = r->next;
+        mcp_run_free(r);
+    }
+    json_decref(m->tools);
+    rpc_free(m->rpc);
+    free(m);
+}
+
+struct rpc *mcp_rpc(const struct mcp *m)
+{
+    return m->rpc;
+}
+
+void mcp_woken(void *arg)
+{
+    struct mcp *m = arg;
+    struct work *whose;
+    for (json_t *event; (event = host_next(m->host, &whose));) {
+        mcp_event(m, whose, event);
+        json_decref(event);
+    }
+    mcp_settle(m);
+}
+
+int mcp_due(void *arg)
+{
+    const struct mcp *m = arg;
+    int64_t now = clock_ns(), first = INT64_MAX;
+    for (const struct mcp_call *c = m->calls; c; c = c->next)
+        first = c->wait != WAIT_ERRAND && c->until < first ? c->until : first;
+    if (first == INT64_MAX)
+        return -1;
+    int64_t ms = (first - now + 999999) / 1000000;
+    return ms < 0 ? 0 : ms > INT32_MAX ? INT32_MAX : (int)ms;
+}
+
+void mcp_tick(void *arg)
+{
+    mcp_settle(arg);
+}
+
+int mcp_serve(struct host *h, const char *version, struct err *e)
+{
+    struct rpc_stream s = {.wake = host_fd(h),
+                           .stop = screen_stop_flag(NULL),
+                           .woken = mcp_woken,
+                           .due = mcp_due,
+                           .tick = mcp_tick};
+    if (rpc_stream_take(&s.in, &s.out, e))
+        return -1;
+    struct mcp *m = mcp_new(h, version);
+    s.arg = m;
+    s.rpc = m->rpc;
+    int rc = rpc_stream_run(&s, e);
+    for (struct mcp_run *r = m->runs; r; r = r->next)
+        if (r->work)
+            host_stop(r->work); /* before anything is written: a host that is gone must not delay it */
+    if (rc == 0)
+        rpc_stream_finish(&s, FINISH_MS);
+    mcp_free(m);
+    close(s.in);
+    close(s.out);
+    if (rc == 0 && *screen_stop_flag(NULL))
+        return ERR_STOPPED;
+    return rc;
+}

@@ -1,0 +1,122 @@
+/* mcp_impl.h - what the parts of the MCP server share.  Private to host/. */
+#ifndef HOLORUN_HOST_MCP_IMPL_H
+#define HOLORUN_HOST_MCP_IMPL_H
+
+#include "host/mcp.h"
+
+#define MCP_TASKS "io.modelcontextprotocol/tasks"
+
+enum {
+    MCP_RUNS = 64,     /* that have ended and are remembered */
+    MCP_PICTURES = 64, /* whose places act understands */
+    MCP_POLL_MS = 1000,
+    MCP_ASK_MAX = 600, /* wait_s, when it is not said */
+};
+
+enum mcp_code { MCP_NEEDS_CAPABILITY = -32021, MCP_OTHER_VERSION = -32022 };
+
+struct mcp_client { /* who asks, as far as it matters for the answer */
+    bool modern, elicits, tasks;
+    json_t *progress; /* its token, or NULL */
+};
+
+struct mcp_run {
+    struct mcp_run *next;
+    char id[24], created[28], updated[28];
+    struct work *work; /* NULL: it is over */
+    char *display, *dir;
+    bool hand, stopped;       /* stopped: by the other program */
+    struct mcp_client client; /* that started it; without a token */
+    int step, frame, seen;    /* seen: a frame that may not be on disk yet; -1: none */
+    char *last_action, *thought;
+    int question; /* 0: none is open */
+    char *question_text;
+    int64_t ask;     /* elicitation/create, while it is open; 0: none */
+    json_t *outcome; /* of a hand's act whose call had been answered by a question */
+    json_t *result;  /* the event "done" */
+};
+
+enum mcp_wait { WAIT_RUN, WAIT_END, WAIT_ACT, WAIT_ERRAND };
+struct mcp_call { /* a tools/call without an answer yet */
+    struct mcp_call *next;
+    json_t *id;
+    struct mcp_client client;
+    enum mcp_wait wait;
+    struct mcp_run *run;
+    struct work *errand;
+    int64_t until; /* clock_ns() */
+    bool picture;
+};
+
+struct mcp_picture {
+    int id, x, y; /* of its top left corner in the view */
+    double scale;
+};
+
+struct mcp {
+    struct rpc *rpc;
+    struct host *host;
+    const char *version;
+    bool initialized, elicits; /* of a session */
+    json_t *tools;
+    struct mcp_run *runs; /* the newest first */
+    struct mcp_call *calls;
+    struct mcp_picture pictures[MCP_PICTURES];
+    int n_pictures; /* ever sent */
+};
+
+/* ---- mcp.c: messages ---- */
+
+/* A result of the era; object is taken over. */
+void mcp_reply(struct mcp *m, const json_t *id, const struct mcp_client *c, json_t *object);
+/* The result of a tool; structured and picture are taken over, and may be NULL. */
+json_t *mcp_tool_result(json_t *structured, json_t *picture, bool is_error);
+void mcp_tool_error(struct mcp *m, const json_t *id, const struct mcp_client *c, const char *fmt, ...)
+    PRINTF_LIKE(4, 5);
+/* The request elicitation/create about an open question: its params. */
+json_t *mcp_question(const struct mcp_run *r);
+/* Whether an answer to it is a yes. */
+bool mcp_allows(const json_t *answer);
+
+/* ---- mcp_tools.c: tools/call ---- */
+
+json_t *mcp_tools_list(void);
+void mcp_call_tool(struct mcp *m, const json_t *id, const struct mcp_client *c, json_t *params);
+
+/* ---- mcp_runs.c: runs, and calls that wait for them ---- */
+
+struct mcp_run *mcp_run_new(struct mcp *m, struct work *w, const struct mcp_client *c, const char *display);
+struct mcp_run *mcp_run_find(struct mcp *m, const char *id);
+/* The live run on a display; NULL. */
+struct mcp_run *mcp_run_on(struct mcp *m, const char *display);
+void mcp_run_free(struct mcp_run *r);
+json_t *mcp_run_state(const struct mcp_run *r);
+/* Its result as a tool's, when it is over. */
+json_t *mcp_run_result(const struct mcp_run *r);
+void mcp_answer(struct mcp *m, struct mcp_run *r, bool allow);
+/* The answers in inputResponses to the open question of a run. */
+void mcp_take_responses(struct mcp *m, struct mcp_run *r, const json_t *responses);
+json_t *mcp_input_requests(const struct mcp_run *r);
+
+struct mcp_call *mcp_call_new(struct mcp *m, const json_t *id, const struct mcp_client *c, enum mcp_wait wait,
+                              double seconds);
+void mcp_call_free(struct mcp *m, struct mcp_call *c);
+/* Answers each call that need not wait any longer. */
+void mcp_settle(struct mcp *m);
+/* A hand's act that ended while no call waited for it is the call's result: false: there is none. */
+bool mcp_take_outcome(struct mcp *m, struct mcp_run *r, struct mcp_call *c);
+/* The event of a run or an errand, borrowed. */
+void mcp_event(struct mcp *m, struct work *w, const json_t *event);
+void mcp_cancel(struct mcp *m, const json_t *id);
+
+/* Remembers where a picture lies, adds its number to `told`, and makes it content. */
+json_t *mcp_picture(struct mcp *m, const json_t *picture, int x, int y, json_t *told);
+
+/* ---- mcp_tasks.c: the extension ---- */
+
+/* Whether the method is the extension's; then it has been answered. */
+bool mcp_tasks_request(struct mcp *m, const json_t *id, const struct mcp_client *c, const char *method,
+                       json_t *params);
+json_t *mcp_task(const struct mcp_run *r);
+
+#endif

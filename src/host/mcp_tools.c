@@ -1,0 +1,389 @@
+/* mcp_tools.c - tools/call: arguments are read here, and mistakes in them told to the model. */
+#include "host/mcp_impl.h"
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/embed.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+EMBED(mcp_tools, "src/host/mcp_tools.json");
+
+enum { STOP_S = 10, LOOK_S = 60, WAIT_DEFAULT_S = 45, WAIT_MAX_S = 3600 };
+
+struct request { /* one tools/call */
+    struct mcp *m;
+    const json_t *id;
+    const struct mcp_client *c;
+    json_t *arguments, *params;
+};
+
+json_t *mcp_tools_list(void)
+{
+    json_error_t why;
+    json_t *tools = json_loadb(mcp_tools, (size_t)(mcp_tools_end - mcp_tools), 0, &why);
+    if (!tools)
+        bug("mcp_tools.json: %s", why.text);
+    return tools;
+}
+
+/* ---- arguments ----------------------------------------------------------------------------------------- */
+
+static bool type_fits(const json_t *schema, const json_t *value)
+{
+    const char *type = json_string_value(json_object_get(schema, "type"));
+    const json_t *list = json_object_get(schema, "enum"), *one, *items = json_object_get(schema, "items");
+    const json_t *min = json_object_get(schema, "minimum"), *max = json_object_get(schema, "maximum");
+    size_t i;
+    bool fits = !strcmp(type, "string")    ? json_is_string(value)
+                : !strcmp(type, "integer") ? json_is_integer(value)
+                : !strcmp(type, "number")  ? json_is_number(value)
+                : !strcmp(type, "boolean") ? json_is_boolean(value)
+                                           : json_is_array(value) && json_array_size(value) <= 64;
+    if (fits && list) {
+        fits = false;
+        json_array_foreach(list, i, one) fits = fits || json_equal(one, value);
+    }
+    if (fits && min)
+        fits = json_number_value(value) >= json_number_value(min);
+    if (fits && max)
+        fits = json_number_value(value) <= json_number_value(max);
+    if (items)
+        json_array_foreach(value, i, one) fits = fits && type_fits(items, one);
+    return fits;
+}
+
+/* Against the schema that tools/list shows.  false: it has been told what is wrong. */
+static bool check_arguments(const struct request *q, const json_t *tool)
+{
+    const json_t *schema = json_object_get(tool, "inputSchema"),
+                 *known = json_object_get(schema, "properties");
+    const json_t *required = json_object_get(schema, "required");
+    const char *key;
+    json_t *value;
+    size_t i;
+    json_array_foreach(required, i, value)
+    {
+        if (!json_object_get(q->arguments, json_string_value(value))) {
+            mcp_tool_error(q->m, q->id, q->c, "argument '%s' is missing", json_string_value(value));
+            return false;
+        }
+    }
+    json_object_foreach(q->arguments, key, value)
+    {
+        const json_t *property = json_object_get(known, key);
+        if (!property || !type_fits(property, value)) {
+            mcp_tool_error(q->m, q->id, q->c, "argument '%.60s' is %s", key,
+                           property ? "of the wrong type, or out of range" : "not known");
+            return false;
+        }
+    }
+    return true;
+}
+
+static const char *text_of(const struct request *q, const char *key)
+{
+    return json_string_value(json_object_get(q->arguments, key));
+}
+
+static double wait_of(const struct request *q, double standard)
+{
+    const json_t *wait = json_object_get(q->arguments, "wait_s");
+    return wait ? fmin(fmax(json_number_value(wait), 0), WAIT_MAX_S) : standard;
+}
+
+/* The run that run_id names; NULL: it has been told that there is none. */
+static struct mcp_run *run_of(const struct request *q)
+{
+    struct mcp_run *r = mcp_run_find(q->m, text_of(q, "run_id"));
+    if (!r)
+        mcp_tool_error(q->m, q->id, q->c, "there is no run '%.60s'", text_of(q, "run_id"));
+    return r;
+}
+
+static struct mcp_call *wait_for_run(const struct request *q, struct mcp_run *r, enum mcp_wait wait,
+                                     double seconds)
+{
+    struct mcp_call *c = mcp_call_new(q->m, q->id, q->c, wait, seconds);
+    c->run = r;
+    c->picture = json_is_true(json_object_get(q->arguments, "picture"));
+    return c;
+}
+
+/* ---- tools
+ * ----------------------------------------------------------------------------------------------- */
+
+static void tool_run_task(const struct request *q)
+{
+    const char *display = host_display(q->m->host, text_of(q, "display"));
+    struct mcp_run *there = mcp_run_on(q->m, display);
+    struct err e = ERR_INIT;
+    if (there && !there->hand) {
+        mcp_tool_error(q->m, q->id, q->c, "%s works on display '%s': wait for it or stop it first", there->id,
+                       display);
+        return;
+    }
+    if (there) { /* single acts make way for a task */
+        there->stopped = true;
+        host_finish(there->work);
+    }
+    const struct work_order o = {.kind = WORK_TASK,
+                                 .task = text_of(q, "task"),
+                                 .display = display,
+                                 .max_steps =
+                                     (int)json_integer_value(json_object_get(q->arguments, "max_steps"))};
+    struct work *w = host_start(q->m->host, &o, &e);
+    if (!w) {
+        mcp_tool_error(q->m, q->id, q->c, "%s", e.text);
+        return;
+    }
+    struct mcp_run *r = mcp_run_new(q->m, w, q->c, display);
+    if (!q->c->tasks) {
+        wait_for_run(q, r, WAIT_RUN, wait_of(q, WAIT_DEFAULT_S));
+        return;
+    }
+    json_t *task = mcp_task(r);
+    json_object_set_new(task, "resultType", json_string("task"));
+    mcp_reply(q->m, q->id, q->c, task);
+}
+
+static void tool_run_status(const struct request *q)
+{
+    struct mcp_run *r = run_of(q);
+    if (r)
+        wait_for_run(q, r, WAIT_RUN, wait_of(q, 0));
+}
+
+static void tool_run_answer(const struct request *q)
+{
+    struct mcp_run *r = run_of(q);
+    if (!r)
+        return;
+    if (r->ask || (r->question && q->c->modern && q->c->elicits)) {
+        mcp_tool_error(q->m, q->id, q->c, "a person is asked through your program: the answer is theirs");
+        return;
+    }
+    if (!r->question) {
+        mcp_tool_error(q->m, q->id, q->c, "%s asks nothing", r->id);
+        return;
+    }
+    mcp_answer(q->m, r, json_is_true(json_object_get(q->arguments, "allow")));
+    wait_for_run(q, r, r->hand ? WAIT_ACT : WAIT_RUN, wait_of(q, WAIT_DEFAULT_S))->picture = r->hand;
+}
+
+static void tool_run_stop(const struct request *q)
+{
+    struct mcp_run *r = run_of(q);
+    if (!r)
+        return;
+    if (r->work) {
+        r->stopped = true;
+        host_stop(r->work);
+    }
+    wait_for_run(q, r, WAIT_END, STOP_S);
+}
+
+static void errand(const struct request *q, const struct work_order *o)
+{
+    struct err e = ERR_INIT;
+    struct work *w = host_start(q->m->host, o, &e);
+    if (w)
+        mcp_call_new(q->m, q->id, q->c, WAIT_ERRAND, LOOK_S)->errand = w;
+    else
+        mcp_tool_error(q->m, q->id, q->c, "%s", e.text);
+}
+
+/* What a run types may be a secret, which only its record knows to cover: then its last screenshot is
+ * sent. */
+static void tool_screenshot(const struct request *q)
+{
+    const json_t *region = json_object_get(q->arguments, "region");
+    struct work_order o = {.kind = WORK_LOOK,
+                           .display = text_of(q, "display"),
+                           .max_side = (int)json_integer_value(json_object_get(q->arguments, "max_size"))};
+    struct mcp_run *r = mcp_run_on(q->m, host_display(q->m->host, o.display));
+    if (r && host_has_secrets(q->m->host)) {
+        wait_for_run(q, r, WAIT_RUN, 0)->picture = true;
+        return;
+    }
+    if (region && json_array_size(region) != 4) {
+        mcp_tool_error(q->m, q->id, q->c, "region is [x, y, width, height]");
+        return;
+    }
+    if (region)
+        o.region = (struct screen_rect){(int)json_integer_value(json_array_get(region, 0)),
+                                        (int)json_integer_value(json_array_get(region, 1)),
+                                        (int)json_integer_value(json_array_get(region, 2)),
+                                        (int)json_integer_value(json_array_get(region, 3))};
+    if (region && (o.region.w < 1 || o.region.h < 1))
+        mcp_tool_error(q->m, q->id, q->c, "region is [x, y, width, height] with a size");
+    else
+        errand(q, &o);
+}
+
+static void tool_windows(const struct request *q)
+{
+    const struct work_order o = {.kind = WORK_WINDOWS, .display = text_of(q, "display")};
+    errand(q, &o);
+}
+
+/* ---- act
+ * ------------------------------------------------------------------------------------------------- */
+
+/* The picture that places are about; NULL: it is not known any more. */
+static const struct mcp_picture *picture_of(const struct request *q)
+{
+    static const struct mcp_picture whole = {0, 0, 0, 1};
+    const json_t *named = json_object_get(q->arguments, "picture_id");
+    json_int_t id = named ? json_integer_value(named) : q->m->n_pictures;
+    if (id == 0 && !named)
+        return &whole;
+    const struct mcp_picture *p = &q->m->pictures[(id > 0 ? id - 1 : 0) % MCP_PICTURES];
+    return id > 0 && p->id == id ? p : NULL;
+}
+
+static int in_view(const json_t *value, int from, double scale)
+{
+    double v = from + (json_number_value(value) + 0.5) * scale;
+    return (int)fmin(fmax(floor(v), INT32_MIN / 2), INT32_MAX / 2);
+}
+
+/* The call in the dialect "host". */
+static char *act_call(const struct request *q, const struct mcp_picture *p)
+{
+    static const char *const ours[] = {"action", "display", "picture_id", "picture", "x2", "y2"};
+    json_t *arguments = json_deep_copy(q->arguments);
+    const char *name = text_of(q, "action");
+    json_t *x = json_object_get(arguments, "x"), *y = json_object_get(arguments, "y");
+    const json_t *x2 = json_object_get(q->arguments, "x2"), *y2 = json_object_get(q->arguments, "y2");
+    if (x)
+        json_integer_set(x, in_view(x, p->x, p->scale));
+    if (y)
+        json_integer_set(y, in_view(y, p->y, p->scale));
+    if (!strcmp(name, "drag") && x && y && x2 && y2) {
+        json_t *path = json_pack("[{s:O, s:O}, {s:i, s:i}]", "x", x, "y", y, "x", in_view(x2, p->x, p->scale),
+                                 "y", in_view(y2, p->y, p->scale));
+        json_object_del(arguments, "x");
+        json_object_del(arguments, "y");
+        json_object_set_new(arguments, "path", path);
+    }
+    for (size_t i = 0; i < sizeof ours / sizeof *ours; i++)
+        json_object_del(arguments, ours[i]);
+    json_t *call = json_pack("{s:s, s:o}", "name", name, "arguments", arguments);
+    char *text = json_dumps(call, JSON_COMPACT);
+    json_decref(call);
+    return text;
+}
+
+/* The hand on the display, which is raised when there is none; NULL: it has been told why not. */
+static struct mcp_run *hand_on(const struct request *q, const char *display)
+{
+    struct mcp_run *r = mcp_run_on(q->m, display);
+    struct err e = ERR_INIT;
+    if (r && !r->hand) {
+        mcp_tool_error(q->m, q->id, q->c, "%s works on display '%s': wait for it or stop it first", r->id,
+                       display);
+        return NULL;
+    }
+    for (const struct mcp_call *c = q->m->calls; r && c; c = c->next)
+        if (c->run == r && c->wait == WAIT_ACT) {
+            mcp_tool_error(q->m, q->id, q->c, "an act is under way: wait for it");
+            return NULL;
+        }
+    if (r && r->question) {
+        mcp_tool_error(q->m, q->id, q->c, "%s asks about the act before: see run_answer", r->id);
+        return NULL;
+    }
+    if (r)
+        return r;
+    const struct work_order o = {
+        .kind = WORK_HAND, .task = "single acts for another program", .display = display};
+    struct work *w = host_start(q->m->host, &o, &e);
+    if (!w) {
+        mcp_tool_error(q->m, q->id, q->c, "%s", e.text);
+        return NULL;
+    }
+    r = mcp_run_new(q->m, w, q->c, display);
+    r->hand = true;
+    return r;
+}
+
+static void tool_act(const struct request *q)
+{
+    const struct mcp_picture *p = picture_of(q);
+    const json_t *wanted = json_object_get(q->arguments, "picture");
+    if (!p) {
+        mcp_tool_error(q->m, q->id, q->c, "picture_id: that picture was never sent, or too long ago");
+        return;
+    }
+    struct mcp_run *r = hand_on(q, host_display(q->m->host, text_of(q, "display")));
+    if (!r)
+        return;
+    r->client = *q->c;
+    r->client.progress = NULL;
+    json_decref(r->outcome);
+    r->outcome = NULL;
+    char *call = act_call(q, p);
+    wait_for_run(q, r, WAIT_ACT, WAIT_MAX_S)->picture = !json_is_false(wanted);
+    host_act(r->work, call);
+    free(call);
+}
+
+/* ---- choosing the tool
+ * ------------------------------------------------------------------------------------- */
+
+static const struct {
+    const char *name;
+    void (*call)(const struct request *q);
+} tools[] = {
+    {"run_task", tool_run_task}, {"run_status", tool_run_status}, {"run_answer", tool_run_answer},
+    {"run_stop", tool_run_stop}, {"screenshot", tool_screenshot}, {"act", tool_act},
+    {"windows", tool_windows},
+};
+
+/* A call that comes again with the answer to what its first result asked goes on waiting for the same run. */
+static bool go_on(const struct request *q)
+{
+    const char *state = json_string_value(json_object_get(q->params, "requestState"));
+    if (!state || !q->c->modern)
+        return false;
+    struct mcp_run *r = mcp_run_find(q->m, state);
+    if (!r) {
+        rpc_fail(q->m->rpc, q->id, RPC_PARAMS, NULL, "this requestState is of no run that is known");
+        return true;
+    }
+    mcp_take_responses(q->m, r, json_object_get(q->params, "inputResponses"));
+    struct mcp_call *c = wait_for_run(q, r, r->hand ? WAIT_ACT : WAIT_RUN, wait_of(q, WAIT_DEFAULT_S));
+    c->picture |= r->hand;
+    mcp_take_outcome(q->m, r, c);
+    return true;
+}
+
+void mcp_call_tool(struct mcp *m, const json_t *id, const struct mcp_client *c, json_t *params)
+{
+    const char *name = json_string_value(json_object_get(params, "name"));
+    json_t *arguments = json_object_get(params, "arguments"), *none = NULL, *tool;
+    size_t i, t = 0;
+    while (t < sizeof tools / sizeof *tools && (!name || strcmp(tools[t].name, name) != 0))
+        t++;
+    if (t == sizeof tools / sizeof *tools || (arguments && !json_is_object(arguments))) {
+        rpc_fail(m->rpc, id, RPC_PARAMS, NULL,
+                 arguments && !json_is_object(arguments) ? "'arguments' is no object"
+                                                         : "there is no tool '%.60s'",
+                 name ? name : "");
+        return;
+    }
+    if (!arguments)
+        arguments = none = json_object();
+    const struct request q = {m, id, c, arguments, params};
+    json_array_foreach(m->tools, i, tool)
+    {
+        if (!strcmp(json_string_value(json_object_get(tool, "name")), name) && check_arguments(&q, tool) &&
+            !go_on(&q))
+            tools[t].call(&q);
+    }
+    json_decref(none);
+}

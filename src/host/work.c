@@ -1,0 +1,250 @@
+/* work.c - a run in a thread of its own; see host.h.
+ *
+ * The model is opened by the first run that needs it and serves all that follow.  A run whose display another
+ * one of this process is about to leave waits for it; else the lock of the display decides.
+ */
+#include "host/private.h"
+
+#include "base/clock.h"
+#include "base/flag.h"
+#include "cli/recorded.h"
+#include "replay/interrupted.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { LEAVING_MS = 5000 };
+
+/* ---- what the run calls
+ * ---------------------------------------------------------------------------------- */
+
+static void opened(void *arg, struct screen *s)
+{
+    struct work *w = arg;
+    pthread_mutex_lock(&w->host->lock);
+    w->screen = s;
+    w->screen_flag = screen_stop_flag(s);
+    if (flag_up(&w->stop))
+        screen_stop(s, STOP_HOST);
+    pthread_mutex_unlock(&w->host->lock);
+}
+
+static void hear(void *arg, const char *json, size_t len)
+{
+    struct work *w = arg;
+    json_t *event = json_loadb(json, len, 0, NULL);
+    if (!event)
+        return;
+    if (w->kind == WORK_HAND)
+        hand_hear(w, event);
+    const char *kind = json_string_value(json_object_get(event, "kind"));
+    if (kind && !strcmp(kind, "start"))
+        json_object_set_new(event, "dir", json_string(trace_dir(w->job->trace)));
+    host_tell(w, event);
+}
+
+/* The question as a person reads it, one line for each thing that is known. */
+static json_t *question_of(const struct confirm_question *q, int n)
+{
+    struct buf text;
+    buf_init(&text, HOST_TEXT_MAX);
+    for (int i = 0; i < q->n_lines; i++)
+        buf_printf(&text, "%s%s: %s", i ? "\n" : "", q->lines[i].name, q->lines[i].text);
+    json_t *question = json_loads(q->json, 0, NULL), *all = json_string(text.data);
+    buf_free(&text);
+    return json_pack("{s:s, s:i, s:o, s:o}", "kind", "question", "n", n, "text", all ? all : json_string("?"),
+                     "question", question ? question : json_null());
+}
+
+static enum confirm_answer ask(void *arg, const struct confirm_question *q, double seconds,
+                               const volatile int *stop)
+{
+    struct work *w = arg;
+    int64_t start = clock_ns();
+    enum confirm_answer answer = CONFIRM_TIMED_OUT;
+    pthread_mutex_lock(&w->host->lock);
+    int n = ++w->asked;
+    pthread_mutex_unlock(&w->host->lock);
+    host_tell(w, question_of(q, n));
+    pthread_mutex_lock(&w->host->lock);
+    while (w->answered < n && clock_ms_since(start) < 1000 * seconds && !flag_up(stop) && work_wait(w))
+        ;
+    if (w->answered >= n)
+        answer = w->allow ? CONFIRM_ALLOWED : CONFIRM_DECLINED;
+    else if (flag_up(stop) || work_stopping(w))
+        answer = CONFIRM_STOPPED;
+    w->answered = n; /* too late */
+    pthread_mutex_unlock(&w->host->lock);
+    host_tell(w, json_pack("{s:s, s:i}", "kind", "question_over", "n", n));
+    return answer;
+}
+
+static char *next_task(void *arg, const struct agent_result *r)
+{
+    struct work *w = arg;
+    int64_t start = clock_ns();
+    char *task = NULL;
+    host_tell(w, json_pack("{s:s, s:s, s:s?, s:i}", "kind", "idle", "status", agent_status_name(r->status),
+                           "answer", r->answer, "steps", r->steps));
+    pthread_mutex_lock(&w->host->lock);
+    while (!w->next_task && !w->finish && clock_ms_since(start) < 1000.0 * HOST_IDLE_S && work_wait(w))
+        ;
+    if (!work_stopping(w)) {
+        task = w->next_task;
+        w->next_task = NULL;
+    }
+    pthread_mutex_unlock(&w->host->lock);
+    return task;
+}
+
+/* ---- before it
+ * ------------------------------------------------------------------------------------------- */
+
+/* Whether an earlier run of this process is on the same display. */
+static bool display_busy(struct work *w)
+{
+    bool busy = false;
+    for (const struct work *o = w->host->works; o && !busy; o = o->next)
+        busy = o != w && o->order < w->order && o->kind <= WORK_HAND && !o->ending &&
+               !strcmp(o->display, w->display);
+    return busy;
+}
+
+static void wait_for_display(struct work *w)
+{
+    int64_t start = clock_ns();
+    pthread_mutex_lock(&w->host->lock);
+    while (display_busy(w) && clock_ms_since(start) < LEAVING_MS && work_wait(w))
+        ;
+    pthread_mutex_unlock(&w->host->lock);
+}
+
+static int open_model(struct work *w, struct err *e)
+{
+    struct host *h = w->host;
+    int rc = 0;
+    while (pthread_mutex_trylock(&h->model_lock)) { /* another run is opening it */
+        if (work_stopping(w))
+            return err_set(e, ERR_STOPPED, "stopped by the program that started it");
+        clock_sleep_ms(HOST_LOOK_MS);
+    }
+    if (!h->model_open) {
+        rc = job_model_find(&h->model, h->settings, e) ||
+                     job_model_open(&h->model, h->settings, &w->stop, true, e)
+                 ? -1
+                 : 0;
+        h->model_open = rc == 0;
+        if (rc)
+            job_model_close(&h->model);
+    }
+    pthread_mutex_unlock(&h->model_lock);
+    return rc;
+}
+
+static int copy_secrets(struct work *w, struct job *j, struct err *e)
+{
+    const struct host *h = w->host;
+    for (int i = 0; i < h->n_secrets; i++) {
+        if (!j->secrets)
+            j->secrets = secrets_new();
+        if (secrets_add_copy(j->secrets, h->settings->secrets[i], h->secrets[i], e))
+            return -1;
+    }
+    return 0;
+}
+
+/* The conversation of an earlier run, which the task goes on from. */
+static int read_resumed(struct work *w, struct job *j, struct err *e)
+{
+    if (!w->resume)
+        return 0;
+    return recorded_open(&j->record, w->resume, j->s.runs, e) || timeline_open(&j->timeline, &j->record, e) ||
+                   interrupted_continue(&j->resume, &j->timeline, j->task, e)
+               ? -1
+               : 0;
+}
+
+static int prepare(struct work *w, struct job *j, struct err *e)
+{
+    const struct host *h = w->host;
+    job_begin(j, h->build, h->argc, h->argv);
+    j->s = *h->settings;
+    if (*w->display)
+        j->s.display = w->display;
+    if (w->max_steps)
+        j->s.max_steps = w->max_steps;
+    j->among = true;
+    if (w->kind == WORK_HAND) {
+        j->s.dialect = HAND_DIALECT;
+        j->s.localizer = j->s.force_answer = false;
+        j->s.validator = 0;
+        j->s.fake = NULL;
+    } else if (!j->s.fake) {
+        if (open_model(w, e))
+            return -1;
+        j->model = &w->host->model;
+    }
+    if (job_read_task(j, w->task, e))
+        return -1;
+    return copy_secrets(w, j, e) || read_resumed(w, j, e) ? -1 : 0;
+}
+
+/* ---- the run
+ * --------------------------------------------------------------------------------------------- */
+
+static json_t *done_event(const struct job *j, const struct agent_result *r, const struct err *e, int code)
+{
+    const char *why = e->kind ? e->text : NULL;
+    json_t *event =
+        json_pack("{s:s, s:i, s:s, s:s?, s:s?, s:s, s:i, s:f, s:s?, s:s?}", "kind", "done", "code", code,
+                  "status", agent_status_name(r->status), "answer", r->answer, "error", why, "meaning",
+                  agent_status_meaning(r->status), "steps", r->steps, "seconds", r->seconds, "run_dir",
+                  j->trace ? trace_dir(j->trace) : NULL, "report", j->report);
+    if (r->limit)
+        json_object_set_new(event, "limit", json_string(r->limit));
+    return event;
+}
+
+static json_t *run(struct work *w)
+{
+    const struct job_host hooks = {.arg = w,
+                                   .opened = opened,
+                                   .event = hear,
+                                   .ask = ask,
+                                   .decide = w->kind == WORK_HAND ? hand_open : NULL,
+                                   .next_task = w->stays ? next_task : NULL};
+    struct job j;
+    struct err e = ERR_INIT;
+    struct agent_result r = {.status = AGENT_FAILED};
+    int code;
+    wait_for_display(w);
+    if (prepare(w, &j, &e)) {
+        code = (int)e.kind;
+        r.status = e.kind == ERR_STOPPED ? AGENT_STOPPED : AGENT_FAILED;
+    } else {
+        progress_open(&j.progress, stderr, j.s.quiet, j.s.verbose);
+        j.host = &hooks;
+        w->job = &j;
+        code = job_work(&j, &r, &e);
+    }
+    json_t *event = done_event(&j, &r, &e, code);
+    pthread_mutex_lock(&w->host->lock);
+    w->screen = NULL;
+    w->screen_flag = NULL;
+    pthread_mutex_unlock(&w->host->lock);
+    free(r.answer);
+    job_close(&j);
+    return event;
+}
+
+void *work_main(void *arg)
+{
+    struct work *w = arg;
+    json_t *event = w->kind <= WORK_HAND ? run(w) : look_done(w);
+    pthread_mutex_lock(&w->host->lock);
+    w->ending = true;
+    pthread_cond_broadcast(&w->host->changed);
+    pthread_mutex_unlock(&w->host->lock);
+    host_tell(w, event);
+    return NULL;
+}

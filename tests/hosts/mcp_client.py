@@ -1,0 +1,214 @@
+#!/usr/bin/env python3
+"""Drives `holorun mcp` with the Python package `mcp` (2.x speaks both eras) on a private X server, and records what
+went both ways for tests/t_mcp.c.
+
+    mcp_client.py FOLDER_FOR_TRANSCRIPTS [CASE ...]
+"""
+import asyncio
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+
+import mcp_types as types
+from mcp import Client, StdioServerParameters
+from mcp.client.extension import advertise
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+
+
+def call(name, **args):
+    return json.dumps({"note": None, "thought": "as planned", "tool_call": {"tool_name": name, **args}})
+
+
+SAVE = [call("click_desktop", element="it", x=300, y=300), call("write_desktop", content="abc"),
+        call("answer", content="Done.")]
+LONG = [call("write_desktop", content="ab cd ef gh " * 200), call("answer", content="Done.")]
+PAY = [call("click_desktop", element="Pay now", x=300, y=300), call("answer", content="Paid.")]
+SLOW = [call("wait_desktop", seconds=2), call("wait_desktop", seconds=2), call("answer", content="Waited.")]
+
+
+class Stage:
+    """A private display with a window on it that writes down what reaches it."""
+
+    def __init__(self):
+        self.dir = tempfile.mkdtemp(prefix="holorun-mcp-")
+        Stage.number = getattr(Stage, "number", 300 + os.getpid() % 500) + 1
+        self.display = ":%d" % Stage.number
+        self.server = subprocess.Popen(["Xvfb", self.display, "-screen", "0", "800x600x24", "-nolisten", "tcp"],
+                                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        os.environ.update(DISPLAY=self.display, HOME=self.dir, XDG_RUNTIME_DIR=self.dir)
+        for _ in range(100):
+            if os.path.exists("/tmp/.X11-unix/X" + self.display[1:]):
+                break
+            time.sleep(0.05)
+        self.events = os.path.join(self.dir, "events")
+        self.client = subprocess.Popen([ROOT + "/build/release/helpers/xclient", self.events, "--geometry", "800x600+0+0"])
+        for _ in range(400):
+            if os.path.exists(self.events) and self.seen("ready"):
+                break
+            time.sleep(0.05)
+
+    def seen(self, name):
+        with open(self.events) as f:
+            return sum('"event":"%s"' % name in line for line in f)
+
+    def close(self):
+        self.client.terminate()
+        self.client.wait()
+        self.server.terminate()
+        self.server.wait()
+
+
+def server(stage, replies, transcript, *more):
+    script = os.path.join(stage.dir, "script")
+    with open(script, "w") as f:
+        f.write("\n".join(replies) + "\n")
+    words = [sys.executable, HERE + "/tee.py", transcript, ROOT + "/holorun", "mcp", "--quiet", "--fake", script,
+             "--runs", stage.dir + "/runs", "--settle-min", "1", "--settle-quiet", "30", *more]
+    return StdioServerParameters(command=words[0], args=words[1:], env=dict(os.environ))
+
+
+def told(result):
+    return result.structured_content
+
+
+async def booking(stage, client):
+    names = [t.name for t in (await client.list_tools()).tools]
+    assert "run_task" in names and "act" in names, names
+    steps = []
+
+    async def progress(done, total, message):
+        steps.append((done, message))
+
+    r = await client.call_tool("run_task", {"task": "Press Save", "wait_s": 20, "picture": True}, progress_callback=progress)
+    assert told(r)["status"] == "answered" and told(r)["answer"] == "Done.", r
+    assert any(c.type == "image" for c in r.content), r
+    assert stage.seen("button_press") == 1, stage.seen("button_press")
+    assert steps, "no progress"
+    r = await client.call_tool("run_status", {"run_id": told(r)["run_id"]})
+    assert told(r)["status"] == "answered"
+
+
+async def stop(stage, client):
+    r = await client.call_tool("run_task", {"task": "Type a lot", "wait_s": 0})
+    assert told(r)["status"] == "running", r
+    while stage.seen("key_press") < 10:
+        await asyncio.sleep(0.01)
+    r = await client.call_tool("run_stop", {"run_id": told(r)["run_id"]})
+    assert told(r)["status"] == "stopped", r
+    n = stage.seen("key_press")
+    await asyncio.sleep(0.3)
+    assert stage.seen("key_press") == n < 2000
+
+
+async def cancel(stage, client):
+    before = stage.seen("key_press")
+    task = asyncio.ensure_future(client.call_tool("run_task", {"task": "Type a lot", "wait_s": 60}))
+    while stage.seen("key_press") < before + 10:
+        await asyncio.sleep(0.01)
+    task.cancel()
+    try:
+        await task
+    except asyncio.CancelledError:
+        pass
+    await asyncio.sleep(0.3)
+    n = stage.seen("key_press")
+    await asyncio.sleep(0.3)
+    assert stage.seen("key_press") == n
+
+
+async def permission(stage, client):
+    before = stage.seen("button_press")
+    r = await client.call_tool("run_task", {"task": "Pay", "wait_s": 20})
+    assert told(r)["status"] == "answered", r
+    assert stage.seen("button_press") == before + (1 if ANSWERS[-1] else 0), (ANSWERS, before)
+
+
+async def denied_by_tool(stage, client):
+    before = stage.seen("button_press")
+    r = await client.call_tool("run_task", {"task": "Pay", "wait_s": 20})
+    assert told(r)["status"] == "asking" and "Pay now" in told(r)["question"], r
+    r = await client.call_tool("run_answer", {"run_id": told(r)["run_id"], "allow": False, "wait_s": 20})
+    assert told(r)["status"] == "answered", r
+    assert stage.seen("button_press") == before
+
+
+async def acts(stage, client):
+    r = await client.call_tool("screenshot", {"max_size": 400})
+    assert told(r)["scale"] == 2.0, told(r)
+    before = stage.seen("button_press")
+    r = await client.call_tool("act", {"action": "click", "x": 100, "y": 100, "picture": False})
+    assert told(r)["done"] and "201,201" in told(r)["what"], told(r)
+    assert stage.seen("button_press") == before + 1
+    r = await client.call_tool("act", {"action": "type", "text": "hello"})
+    assert told(r)["done"] and r.content[1].type == "image", told(r)
+    r = await client.call_tool("act", {"action": "click", "x": 9999, "y": 100})
+    assert r.is_error, r
+    r = await client.call_tool("act", {"action": "key", "keys": ["nokey"]})
+    assert r.is_error, r
+    r = await client.call_tool("windows", {})
+    assert told(r)["windows"], r
+
+
+async def poll(stage, client):
+    seconds = float(os.environ.get("POLL_S", "4"))
+    start = time.time()
+    r = await client.call_tool("run_task", {"task": "Wait", "wait_s": 0})
+    polls = 0
+    while told(r)["status"] == "running":
+        r = await client.call_tool("run_status", {"run_id": told(r)["run_id"], "wait_s": 1})
+        polls += 1
+    assert told(r)["status"] == "answered" and polls >= 2, (r, polls)
+    print("polled", polls, "times in %.0f s" % (time.time() - start), seconds)
+
+
+ANSWERS = []
+
+
+def elicit(allow):
+    async def answer(context, params):
+        ANSWERS.append(allow)
+        assert "Pay now" in params.message, params
+        return types.ElicitResult(action="accept", content={"allow": allow})
+    return answer
+
+
+CASES = {  # name: (replies, what, answers)
+    "booking": (SAVE, booking, None),
+    "stop": (LONG, stop, None),
+    "cancel": (LONG, cancel, None),
+    "allowed": (PAY, permission, True),
+    "denied": (PAY, permission, False),
+    "asking": (PAY, denied_by_tool, None),
+    "acts": (SAVE, acts, None),
+    "poll": (SLOW, poll, None),
+}
+
+
+async def main():
+    folder, wanted = sys.argv[1], sys.argv[2:] or CASES
+    os.makedirs(folder, exist_ok=True)
+    for era, mode in (("session", "legacy"), ("modern", "2026-07-28"), ("auto", "auto")):
+        for name in wanted:
+            if era == "auto" and name != "booking":
+                continue
+            replies, what, allow = CASES[name]
+            if name == "poll" and "POLL_S" in os.environ:
+                replies = [call("wait_desktop", seconds=10)] * int(float(os.environ["POLL_S"]) / 10) + replies[-1:]
+            stage = Stage()
+            try:
+                params = server(stage, replies, "%s/%s-%s.jsonl" % (folder, era, name))
+                kw = {} if allow is None else {"elicitation_callback": elicit(allow)}
+                async with Client(params, mode=mode, **kw) as client:
+                    await what(stage, client)
+                    print("ok  ", era, name, client.protocol_version, flush=True)
+            finally:
+                stage.close()
+
+
+if __name__ == "__main__":
+    asyncio.run(main())
