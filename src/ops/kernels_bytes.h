@@ -9,6 +9,8 @@
  *   i8   byte: code + 128
  *   i4   half a byte: code + 8
  *   f4   half a byte: the e2m1 code; a table maps it to twice the value + 12, the column's scale halves it
+ *   blocks of GGUF: the code, of Q8_0 + 128 and of Q6_K + 32; a group's minimum is multiplied with the sum of
+ *        its digits
  *
  * Words hold four neighbouring k of a column, or eight (in_words).  e4m3 spans too many magnitudes for a
  * byte and stays with kernels_quant.h.
@@ -16,14 +18,13 @@
 #ifndef HOLORUN_OPS_KERNELS_BYTES_H
 #define HOLORUN_OPS_KERNELS_BYTES_H
 
+#include "ops/kernels_digits.h"
 #include "ops/kernels_quant.h"
-#include "ops/kernels_rows.h"
 
 enum {
     DIGIT_ROWS = 6,          /* rows of x in a block: twice as many of digits */
     DIGITS = 2 * DIGIT_ROWS, /* as many sums as registers allow */
-    DIGIT_MOST = 127 * 256 + 127,
-    BYTES_MAX = 1 << 16, /* columns up to which no sum overflows: 255 * 128 * 2^16 < 2^31 */
+    BYTES_MAX = 1 << 16,     /* columns up to which no sum overflows: 255 * 128 * 2^16 < 2^31 */
 };
 
 #ifdef DOT_BYTES
@@ -38,72 +39,6 @@ ALWAYS_INLINE void split_word(uvec u, uvec out[2], const enum quant_format forma
             _mm512_broadcast_i32x4(_mm_setr_epi8(12, 13, 14, 15, 16, 18, 20, 24, 12, 11, 10, 9, 8, 6, 4, 0));
         for (int i = 0; i < 2; i++)
             out[i] = (uvec)_mm512_shuffle_epi8(table, (__m512i)out[i]);
-    }
-}
-
-/* ---- rows of x become digits --------------------------------------------------------------------------- */
-
-struct digits {
-    struct tensor x;
-    int64_t words, groups; /* words of four k; groups of the weight, at least one */
-    int64_t size;          /* k of a group */
-    int offset;
-    int64_t step;       /* words from one k to the next: two for each row of a block */
-    uint32_t *out;      /* [blocks][words][step] */
-    int32_t *begin;     /* [blocks][groups][step]: initial values of the sums */
-    float *scale;       /* [rows] */
-    struct backend *b;  /* for scratch memory */
-    int64_t block_rows; /* of x */
-};
-
-/* Splits n values into hi and lo digits; returns the scale. */
-static float make_digits(const float *x, int64_t n, int8_t *hi, int8_t *lo)
-{
-    vec most = {0}, odd = {0};
-    for (int64_t k = 0; k < n; k += VL) {
-        vec v = *(const vec *)(x + k);
-        most = VEC_MAX((vec)((uvec)v & 0x7fffffffu), most);
-        odd += v * 0; /* NaN where v is not finite */
-    }
-    float far = max_lanes(most), scale = far / DIGIT_MOST;
-    vec each = splat(far > 1e-30f ? DIGIT_MOST / far : 0);
-    for (int64_t k = 0; k < n; k += VL) {
-        __m512i v = _mm512_cvtps_epi32((__m512)(*(const vec *)(x + k) * each));
-        __m512i low = _mm512_srai_epi32(_mm512_slli_epi32(v, 24), 24);
-        __m512i high = _mm512_srai_epi32(_mm512_sub_epi32(v, low), 8);
-        _mm_storeu_si128((__m128i *)(void *)(lo + k), _mm512_cvtepi32_epi8(low));
-        _mm_storeu_si128((__m128i *)(void *)(hi + k), _mm512_cvtepi32_epi8(high));
-    }
-    return scale + sum_lanes(odd);
-}
-
-static int32_t digit_sum(const int8_t *p, int64_t n)
-{
-    int32_t sum = 0;
-    for (int64_t i = 0; i < n; i++)
-        sum += p[i];
-    return sum;
-}
-
-static void digits_range(void *arg, int64_t begin, int64_t end, int thread)
-{
-    const struct digits *d = arg;
-    const int64_t cols = d->words * 4, wide = ceil_div(cols, VL) * VL;
-    float *row = cpu_scratch(d->b, thread, (size_t)wide * (sizeof(float) + 2));
-    int8_t *digit[2] = {(int8_t *)(row + wide), (int8_t *)(row + wide) + wide};
-    for (int64_t r = begin; r < end; r++) {
-        memset(row, 0, (size_t)wide * sizeof *row);
-        load_row(d->x, r, 0, d->x.cols, row);
-        d->scale[r] = make_digits(row, wide, digit[0], digit[1]);
-        int64_t block = r / d->block_rows, place = 2 * (r % d->block_rows);
-        uint32_t *out = d->out + block * d->words * d->step + place;
-        int32_t *start = d->begin + block * d->groups * d->step + place;
-        for (int i = 0; i < 2; i++) {
-            for (int64_t k = 0; k < d->words; k++)
-                memcpy(out + k * d->step + i, digit[i] + 4 * k, WORD);
-            for (int64_t g = 0; g < d->groups; g++)
-                start[g * d->step + i] = -d->offset * digit_sum(digit[i] + g * d->size, d->size);
-        }
     }
 }
 
@@ -194,6 +129,46 @@ ALWAYS_INLINE void packed4_run(ivec *hi, ivec *lo, const int N, const uint32_t *
         }
 }
 
+/* One row and N vectors of blocks: sums [N] of what quantized_finish scales. */
+ALWAYS_INLINE void blocks_vector(const struct bytes *p, int64_t panel, vec *sums, const int N,
+                                 const enum quant_format format)
+{
+    const int64_t apart = p->s.shape.lines * NR, record = (int64_t)block_record(format) * NR;
+    const char *w = quantized_lines(&p->s, panel);
+    const uint16_t *records = quantized_groups(&p->s, panel);
+    const uint32_t *x = p->d.out;
+    const int fours = group_fours(format), per = block_groups(format);
+    UNROLL for (int j = 0; j < N; j++) sums[j] = (vec){0};
+    for (int64_t g = 0; g < p->d.groups;
+         g++, x += (ptrdiff_t)2 * fours, w += group_stored(format) * NR * WORD) {
+        const int32_t *begin = p->d.begin + 2 * g;
+        const uint16_t *of = records + g / per * record;
+        ivec acc[2 * 4];
+        UNROLL for (int i = 0; i < 2 * N; i++) acc[i] = (ivec){0} + (has_minima(format) ? 0 : begin[i / N]);
+        UNROLL for (int i = 0; i < fours / 2; i++)
+        {
+            UNROLL for (int j = 0; j < N; j++)
+            {
+                uvec word[2];
+                group_pair(w + (j / 2) * apart + j % 2 * VL * WORD, i, word, format);
+                UNROLL for (int k = 0; k < 2; k++)
+                {
+                    acc[j] = DOT_BYTES(acc[j], word[k], x[4 * i + 2 * k]);
+                    acc[N + j] = DOT_BYTES(acc[N + j], word[k], x[4 * i + 2 * k + 1]);
+                }
+            }
+        }
+        UNROLL for (int j = 0; j < N; j++)
+        {
+            struct group_scales s =
+                group_scales(of + (j / 2) * p->s.shape.groups * NR + j % 2 * VL, (int)(g % per), format);
+            sums[j] += joined(acc[j], acc[N + j]) * s.scale;
+            if (has_minima(format))
+                sums[j] -= splat((float)(256 * begin[0] + begin[1])) * s.low;
+        }
+    }
+}
+
 ALWAYS_INLINE void bytes_vector(const struct bytes *p, int64_t panel, const int N,
                                 const enum quant_format format)
 {
@@ -203,7 +178,9 @@ ALWAYS_INLINE void bytes_vector(const struct bytes *p, int64_t panel, const int 
     const int32_t *begin = p->d.begin;
     ivec acc[2 * 4];
     vec sums[4];
-    if (format == QUANT_I8) {
+    if (format >= QUANT_Q8_0) {
+        blocks_vector(p, panel, sums, N, format);
+    } else if (format == QUANT_I8) {
         UNROLL for (int i = 0; i < 2 * N; i++) acc[i] = (ivec){0} + begin[i / N];
         bytes_multiply(acc, 2, N, p->d.out, 2, w, apart, p->words);
         UNROLL for (int j = 0; j < N; j++) sums[j] = joined(acc[j], acc[N + j]);
@@ -240,8 +217,13 @@ static void bytes_vector_range(void *arg, int64_t begin, int64_t end, int thread
         bytes_vectors(p, begin, end, QUANT_I8);
     else if (p->s.w->format == QUANT_I4)
         bytes_vectors(p, begin, end, QUANT_I4);
-    else
+    else if (p->s.w->format == QUANT_F4)
         bytes_vectors(p, begin, end, QUANT_F4);
+    else {
+#define RUN(format) bytes_vectors(p, begin, end, format)
+        EACH_BLOCKS(p->s.w->format, RUN)
+#undef RUN
+    }
 }
 
 /* ---- many rows ----------------------------------------------------------------------------------------- */
@@ -252,9 +234,31 @@ enum {
     BYTES_TILE = BYTES_STRIP * 2 * NR /* sums of a strip and a panel, in words */
 };
 
-/* Words [k, k + n) of four k, from 4-bit codes. */
+/* Words [k, k + n) of four k, from groups of blocks. */
+ALWAYS_INLINE void split_groups(const struct bytes *p, int64_t panel, int64_t k, int64_t n, uint32_t *out,
+                                const enum quant_format format)
+{
+    const int fours = group_fours(format);
+    const char *w = quantized_lines(&p->s, panel) + k / fours * group_stored(format) * NR * WORD;
+    for (int64_t g = 0; g < n; g += fours, w += group_stored(format) * NR * WORD)
+        for (int i = 0; i < fours; i += 2, out += 2 * NR)
+            for (int j = 0; j < NR; j += VL) {
+                uvec word[2];
+                group_pair(w + j * WORD, i / 2, word, format);
+                *(uvec *)(out + j) = word[0];
+                *(uvec *)(out + NR + j) = word[1];
+            }
+}
+
+/* Words [k, k + n) of four k, from codes of fewer than eight bits. */
 OWN_FUNCTION void split_words(const struct bytes *p, int64_t panel, int64_t k, int64_t n, uint32_t *out)
 {
+    if (quant_is_blocks(p->s.w->format)) {
+#define RUN(format) split_groups(p, panel, k, n, out, format)
+        EACH_BLOCKS(p->s.w->format, RUN)
+#undef RUN
+        return;
+    }
     const char *w = quantized_lines(&p->s, panel) + k / 2 * NR * WORD;
     for (int64_t i = 0; i < n; i += 2, w += NR * WORD, out += 2 * NR)
         for (int j = 0; j < NR; j += VL) {
@@ -280,13 +284,38 @@ static void bytes_gather(float *sums, const int32_t *tile, const uint16_t *scale
     }
 }
 
+/* The same for group g of blocks; digits: the sums of its digits of each row. */
+ALWAYS_INLINE void blocks_gather_any(float *sums, const int32_t *tile, const uint16_t *records, int64_t g,
+                                     const int32_t *digits, int rows, const enum quant_format format)
+{
+    const uint16_t *of = records + g / block_groups(format) * block_record(format) * NR;
+    for (int j = 0; j < NR; j += VL) {
+        struct group_scales s = group_scales(of + j, (int)(g % block_groups(format)), format);
+        for (int m = 0; m < rows; m++) {
+            const int32_t *at = tile + 2 * m * NR + j;
+            vec *sum = (vec *)(sums + m * NR + j);
+            *sum += joined(*(const ivec *)at, *(const ivec *)(at + NR)) * s.scale;
+            if (has_minima(format))
+                *sum -= splat((float)(256 * digits[2 * m] + digits[2 * m + 1])) * s.low;
+        }
+    }
+}
+
+OWN_FUNCTION void blocks_gather(enum quant_format format, float *sums, const int32_t *tile,
+                                const uint16_t *records, int64_t g, const int32_t *digits, int rows)
+{
+#define RUN(format) blocks_gather_any(sums, tile, records, g, digits, rows, format)
+    EACH_BLOCKS(format, RUN)
+#undef RUN
+}
+
 static void bytes_end(const struct bytes *p, int64_t row, int64_t panel, const void *tile, int rows)
 {
     vec sums[2 * DIGIT_ROWS];
     for (int i = 0; i < 2 * rows; i++) {
         const int32_t *at = (const int32_t *)tile + i / 2 * 2 * NR + i % 2 * VL;
-        vec sum = p->s.shape.packed4 ? *(const vec *)((const float *)tile + i / 2 * NR + i % 2 * VL)
-                                     : joined(*(const ivec *)at, *(const ivec *)(at + NR));
+        vec sum = p->s.shape.groups ? *(const vec *)((const float *)tile + i / 2 * NR + i % 2 * VL)
+                                    : joined(*(const ivec *)at, *(const ivec *)(at + NR));
         sums[i] = sum * splat(p->d.scale[row + i / 2]);
     }
     quantized_finish(&p->s, row, panel, sums, rows);
@@ -301,17 +330,24 @@ static void bytes_slice(const struct bytes *p, int64_t row, int64_t panel, int64
     int rows = (int)least(d->block_rows, p->s.out.rows - row);
     const uint32_t *x = d->out + (block * p->words + k) * d->step;
     const int32_t *begin = d->begin + block * d->groups * d->step;
-    if (!p->s.shape.packed4) {
+    if (!p->s.shape.groups) {
         bytes_block(rows, tile, k ? NULL : begin, x, d->step, w, n);
     } else {
+        static const int32_t zeros[DIGITS];
+        const enum quant_format format = p->s.w->format;
         int32_t sums[DIGITS * NR] __attribute__((aligned(64)));
         if (k == 0)
             memset(tile, 0, (size_t)rows * NR * sizeof *tile);
         for (int64_t g = 0; g < n; g += per) {
             int64_t group = (k + g) / per;
-            bytes_block(rows, sums, begin + group * d->step, x + g * d->step, d->step, w + g * NR * WORD,
-                        per);
-            bytes_gather((float *)tile, sums, quantized_groups(&p->s, panel) + group * NR, rows);
+            const int32_t *digits = begin + group * d->step;
+            const uint16_t *scales = quantized_groups(&p->s, panel);
+            bytes_block(rows, sums, has_minima(format) ? zeros : digits, x + g * d->step, d->step,
+                        w + g * NR * WORD, per);
+            if (quant_is_blocks(format))
+                blocks_gather(format, (float *)tile, sums, scales, group, digits, rows);
+            else
+                bytes_gather((float *)tile, sums, scales + group * NR, rows);
         }
     }
     if (k + n == p->words)
@@ -333,7 +369,7 @@ static void bytes_product_range(void *arg, int64_t begin, int64_t end, int threa
             int64_t n = least(BYTES_DEPTH, p->words - k);
             for (int64_t panel = p0; panel < p1; panel++) {
                 const char *w = room;
-                if (p->s.shape.packed4)
+                if (p->s.shape.packed4 || blocks_few_bits(p->s.w->format))
                     split_words(p, panel, k, n, (uint32_t *)(void *)room);
                 else
                     w = quantized_lines(&p->s, panel) + k * NR * WORD;
@@ -346,15 +382,27 @@ static void bytes_product_range(void *arg, int64_t begin, int64_t end, int threa
 
 /* ---- the operation ------------------------------------------------------------------------------------- */
 
+/* What is subtracted from a code; of minima the sum of digits itself is kept. */
+static int bytes_offset(enum quant_format format)
+{
+    return format == QUANT_I8 || format == QUANT_Q8_0 ? 128
+           : format == QUANT_I4                       ? 8
+           : format == QUANT_F4                       ? 12
+           : format == QUANT_Q6_K                     ? 32
+                                                      : -1;
+}
+
 static void bytes_pack_rows(struct bytes *p, struct tensor x)
 {
     struct digits *d = &p->d;
     const enum quant_format format = p->s.w->format;
     d->x = x;
     d->words = p->words;
-    d->groups = p->s.shape.groups ? p->s.shape.groups : 1;
-    d->size = p->s.shape.groups ? quant_group(format) : p->words * 4;
-    d->offset = format == QUANT_I8 ? 128 : format == QUANT_I4 ? 8 : 12;
+    d->size = quant_is_blocks(format) ? blocks_group(format)
+              : p->s.shape.groups     ? quant_group(format)
+                                      : p->words * 4;
+    d->groups = p->words * 4 / d->size;
+    d->offset = bytes_offset(format);
     d->block_rows = least(DIGIT_ROWS, x.rows);
     d->step = 2 * d->block_rows;
     d->b = p->s.out.b;

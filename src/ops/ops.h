@@ -116,18 +116,31 @@ struct experts {
     struct weight *const *gate; /* E of [M, K] of SwiGLU experts; NULL: max(0, Up x)^2 */
 };
 
-/* Formats of quantized matrices (quant.h): 8-bit and 4-bit integers, and the e4m3 and e2m1 floats of
- * published checkpoints. */
-enum quant_format { QUANT_NONE, QUANT_I8, QUANT_I4, QUANT_F8, QUANT_F4, QUANT_F8_BLOCKS, QUANT_FORMATS };
+/* Formats of quantized matrices (quant.h): 8-bit and 4-bit integers, the e4m3 and e2m1 floats of published
+ * checkpoints, and blocks of GGUF files. */
+enum quant_format {
+    QUANT_NONE,
+    QUANT_I8,
+    QUANT_I4,
+    QUANT_F8,
+    QUANT_F4,
+    QUANT_F8_BLOCKS,
+    QUANT_Q8_0,
+    QUANT_Q4_K,
+    QUANT_Q5_K,
+    QUANT_Q6_K,
+    QUANT_FORMATS
+};
 
 /* A matrix on the host to quantize. */
 struct quant_source {
-    int64_t rows, cols;    /* N, K */
-    struct tensor stored;  /* [N, K] of a float type, or u8 [N, K/2]: e2m1, the even k in the low half */
-    const uint8_t *groups; /* group scales of e2m1: e4m3 [N, K/16] */
-    float scale;           /* of e4m3 and e2m1 */
-    const float *scales;   /* of e4m3: row scales [N] instead of `scale`, or NULL */
-    const float *blocks;   /* of e4m3: scales [N/128, K/128] rounded up, instead of both; or NULL */
+    int64_t rows, cols;       /* N, K */
+    struct tensor stored;     /* [N, K] of a float type, or u8 [N, K/2]: e2m1, the even k in the low half */
+    const uint8_t *groups;    /* group scales of e2m1: e4m3 [N, K/16] */
+    float scale;              /* of e4m3 and e2m1 */
+    const float *scales;      /* of e4m3: row scales [N] instead of `scale`, or NULL */
+    const float *blocks;      /* of e4m3: scales [N/128, K/128] rounded up, instead of both; or NULL */
+    enum quant_format format; /* Q8_0 and the others of GGUF: stored is u8 [N, bytes of a row of blocks] */
 };
 
 /* Largest working memory that a model's operations need (ops/work.h). */

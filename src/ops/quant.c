@@ -6,7 +6,8 @@
 
 const char *quant_name(enum quant_format format)
 {
-    static const char *const names[QUANT_FORMATS] = {"", "i8", "i4", "f8", "f4", "f8 in blocks"};
+    static const char *const names[QUANT_FORMATS] = {"",     "i8",   "i4",   "f8",  "f4", "f8 in blocks",
+                                                     "Q8_0", "Q4_K", "Q5_K", "Q6_K"};
     return names[format];
 }
 
@@ -20,17 +21,20 @@ int64_t quant_group(enum quant_format format)
 {
     static const int64_t groups[QUANT_FORMATS] = {
         [QUANT_I4] = QUANT_I4_GROUP, [QUANT_F4] = QUANT_F4_GROUP, [QUANT_F8_BLOCKS] = QUANT_F8_BLOCK};
-    return groups[format];
+    return quant_is_blocks(format) ? blocks_span(format) : groups[format];
 }
 
 int64_t quant_groups(enum quant_format format, int64_t cols)
 {
     int64_t g = quant_group(format);
-    return g ? (cols + g - 1) / g : 0;
+    int64_t words = quant_is_blocks(format) ? blocks_words(format) : 1;
+    return g ? (cols + g - 1) / g * words : 0;
 }
 
 double quant_size(enum quant_format format, int64_t rows, int64_t cols)
 {
+    if (quant_is_blocks(format))
+        return (double)rows * (double)blocks_stored(format, cols);
     double code = is_packed4(format) ? 0.5 : 1, groups = (double)quant_groups(format, cols);
     return (double)rows * ((double)cols * code + groups * sizeof(uint16_t) + sizeof(float));
 }
@@ -108,6 +112,10 @@ static void read_f4(const struct quant_source *s, int64_t n, float *out)
 void quant_source_row(const struct quant_source *s, int64_t n, float *out)
 {
     const uint16_t *half = (const uint16_t *)(const void *)stored_row(s, n);
+    if (s->format) {
+        blocks_row(s->format, stored_row(s, n), s->cols, out);
+        return;
+    }
     switch (s->stored.dtype) {
     case DT_F32:
         memcpy(out, half, (size_t)s->cols * sizeof *out);
@@ -284,9 +292,19 @@ static void take_f4(const struct quant_source *s, int64_t n, struct quant_row *r
     r->scale = s->scale;
 }
 
+static void take_blocks(enum quant_format format, const struct quant_source *s, int64_t n,
+                        struct quant_row *r)
+{
+    const uint8_t *at = stored_row(s, n);
+    int64_t span = blocks_span(format), bytes = blocks_stored(format, span), words = blocks_words(format);
+    for (int64_t b = 0; b < s->cols / span; b++)
+        blocks_take(format, at + b * bytes, r->codes + b * span, r->groups + b * words);
+    r->scale = 1;
+}
+
 void quant_make_row(enum quant_format format, const struct quant_source *s, int64_t n, struct quant_row *out)
 {
-    if (format == QUANT_F4 && s->stored.dtype != DT_U8)
+    if ((format == QUANT_F4 && s->stored.dtype != DT_U8) || (quant_is_blocks(format) && s->format != format))
         bug("a matrix of %s as %s", dtype_name(s->stored.dtype), quant_name(format));
     if (format == QUANT_F4) {
         take_f4(s, n, out);
@@ -294,6 +312,10 @@ void quant_make_row(enum quant_format format, const struct quant_source *s, int6
     }
     if (format == QUANT_F8_BLOCKS) {
         take_f8_blocks(s, n, out);
+        return;
+    }
+    if (quant_is_blocks(format)) {
+        take_blocks(format, s, n, out);
         return;
     }
     if (format == QUANT_F8 && s->stored.dtype == DT_F8E4M3 && !s->blocks) {
@@ -318,7 +340,8 @@ struct quant_panels quant_panels(enum quant_format format, int64_t rows, int64_t
 {
     int64_t n = up_to(rows, columns), size = quant_group(format) ? quant_group(format) : 4;
     struct quant_panels p = {.packed4 = is_packed4(format), .panels = n / columns};
-    p.lines = up_to(cols, size) / (p.packed4 ? 2 : 1);
+    p.wide = up_to(cols, size);
+    p.lines = quant_is_blocks(format) ? blocks_lines(format, p.wide) : p.wide / (p.packed4 ? 2 : 1);
     p.groups = quant_groups(format, cols);
     p.groups_at = (size_t)up_to(n * p.lines, 64);
     p.scales_at = p.groups_at + (size_t)up_to(n * p.groups * (int64_t)sizeof(uint16_t), 64);

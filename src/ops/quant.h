@@ -9,6 +9,9 @@
  *                                                                made here: largest magnitude / 448
  *   f4      e2m1                 16   the file's, e4m3           the file's, one for the matrix
  *   f8 in blocks  e4m3           128  the file's for 128 x 128, bf16   1
+ *   Q8_0         integer, -128..127   32   the file's, f16              1
+ *   Q4_K, Q5_K   integer, 0..15, 0..31  32   the file's                 1    less a minimum of the group
+ *   Q6_K         integer, -32..31     16   the file's                   1
  *
  * i8, i4 and f8 are quantized here from any float type; f8 and f4 are also what published checkpoints
  * hold (FP8 and NVFP4), and keep every bit of it.  Every value(code) is exact in bf16, so that products
@@ -46,6 +49,35 @@ struct quant_row {
 };
 void quant_make_row(enum quant_format format, const struct quant_source *s, int64_t n, struct quant_row *out);
 
+/* ---- blocks of GGUF files (blocks.c) --------------------------------------------------------------------
+ *
+ * A block of 32 or 256 numbers becomes a byte for each code and a record of 16-bit words: d as f16; of Q4_K and
+ * Q5_K m as f16; then bytes, two to a word: scales of the groups, and their minima.  A number is
+ *     code d scale - m minimum
+ * and Q6_K's codes count from -32.  quant_group is the span of a block, quant_groups counts words of records. */
+bool quant_is_blocks(enum quant_format format);
+int64_t blocks_span(enum quant_format format);                 /* numbers of a block */
+int64_t blocks_stored(enum quant_format format, int64_t cols); /* bytes of a row in the file */
+int64_t blocks_lines(enum quant_format format, int64_t cols);  /* bytes of a column's codes in a panel */
+int64_t blocks_words(enum quant_format format);                /* of a record */
+int64_t blocks_group(enum quant_format format);                /* numbers that share a scale */
+int blocks_offset(enum quant_format format);
+
+struct blocks_scale {
+    float scale, low; /* a number is code * scale - low; the product in scale is exact */
+};
+struct blocks_scale blocks_scale(enum quant_format format, const uint16_t *record, int64_t group);
+float blocks_value(enum quant_format format, int code, const uint16_t *record, int64_t k);
+
+void blocks_take(enum quant_format format, const uint8_t *block, uint8_t *codes, uint16_t *record);
+void blocks_row(enum quant_format format, const uint8_t *row, int64_t cols, float *out);
+bool blocks_finite(enum quant_format format, const uint8_t *block);
+
+/* Adds the codes of a column to a panel whose words are `step` bytes apart.  Q8_0: four codes + 128 to a word;
+ * else units of 8, 32 or 16 codes: words of eight halves as in quant_panels, then a word of the bits above
+ * them, those of the unit's first four codes lowest. */
+void blocks_put(enum quant_format format, const uint8_t *codes, int64_t cols, uint8_t *to, int64_t step);
+
 /* Panels of so many columns of W^T, as the fast kernels keep them: for each column of a panel as many
  * bytes as it has codes (half as many when packed4), in the kernels' order; bf16 group scales, all
  * columns of a panel together; an f32 scale for each column.  Padding up to whole panels and groups
@@ -53,6 +85,7 @@ void quant_make_row(enum quant_format format, const struct quant_source *s, int6
 struct quant_panels {
     bool packed4;
     int64_t panels, lines, groups; /* lines: a byte for each column of a panel */
+    int64_t wide;                  /* numbers of a column, padding included */
     size_t groups_at, scales_at, end;
 };
 struct quant_panels quant_panels(enum quant_format format, int64_t rows, int64_t cols, int64_t columns);

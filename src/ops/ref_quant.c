@@ -56,6 +56,12 @@ float ref_number(const struct weight *w, int64_t n, int64_t k)
         return w->plain.dtype == DT_BF16 ? bf16_to_f32(((const uint16_t *)w->plain.data)[i])
                                          : ((const float *)w->plain.data)[i];
     }
+    if (quant_is_blocks(w->format)) {
+        int64_t span = blocks_span(w->format);
+        const uint16_t *records = w->groups + n * quant_groups(w->format, w->cols);
+        return blocks_value(w->format, w->codes[n * w->cols + k],
+                            records + k / span * blocks_words(w->format), k % span);
+    }
     float v = quant_value(w->format, w->codes[n * w->cols + k]);
     int64_t size = quant_group(w->format);
     if (size)

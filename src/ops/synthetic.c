@@ -4,6 +4,7 @@
 #include "base/pool.h"
 #include "ops/ops_impl.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -37,20 +38,52 @@ static void host_fill_synthetic(struct backend *b, struct tensor dst, const stru
     pool_for(b->pool, dst.rows, 1, fill_rows, &k);
 }
 
+/* The power of two below x as f16. */
+static uint16_t half_near(float x)
+{
+    int e = 15 + ilogbf(x);
+    return (uint16_t)((e < 1 ? 1 : e > 30 ? 30 : e) << 10);
+}
+
+/* Any bytes are blocks; their scales bring the largest code to the spread. */
+static void fill_blocks(uint8_t *out, enum quant_format format, int64_t n, const struct synthetic *m)
+{
+    static const struct {
+        int d, low; /* where the scales are; low 0: none */
+        float most;
+    } of[QUANT_FORMATS] = {[QUANT_Q8_0] = {0, 0, 127},
+                           [QUANT_Q4_K] = {0, 2, 63 * 7.5f},
+                           [QUANT_Q5_K] = {0, 2, 63 * 15.5f},
+                           [QUANT_Q6_K] = {208, 0, 127 * 31.0f}};
+    int64_t bytes = blocks_stored(format, blocks_span(format));
+    uint16_t d = half_near(m->spread / of[format].most), low = half_near(m->spread / 63);
+    for (int64_t i = 0; i < n * bytes; i++)
+        out[i] = (uint8_t)(int)((synthetic_unit(m->seed, (uint64_t)i) + 1) * 127.9f);
+    for (int64_t i = 0; i < n; i++, out += bytes) {
+        memcpy(out + of[format].d, &d, sizeof d);
+        if (of[format].low)
+            memcpy(out + of[format].low, &low, sizeof low);
+    }
+}
+
 struct weight *synthetic_weight(struct backend *b, enum quant_format format, enum dtype dtype, int64_t rows,
                                 int64_t cols, const struct synthetic *m)
 {
-    bool f8 = format == QUANT_F8, f4 = format == QUANT_F4;
-    enum dtype type = f8 || f4 ? DT_F8E4M3 : format ? DT_BF16 : dtype;
-    int64_t wide = f4 ? cols / 2 : cols;
+    bool f8 = format == QUANT_F8, f4 = format == QUANT_F4, blocks = quant_is_blocks(format);
+    enum dtype type = blocks ? DT_U8 : f8 || f4 ? DT_F8E4M3 : format ? DT_BF16 : dtype;
+    int64_t wide = blocks ? blocks_stored(format, cols) : f4 ? cols / 2 : cols;
     struct tensor host = {xmalloc((unsigned long)(rows * wide), dtype_size(type)), type, rows, wide, wide};
-    host_fill_synthetic(b, host, m);
+    if (blocks)
+        fill_blocks(host.data, format, rows * (cols / blocks_span(format)), m);
+    else
+        host_fill_synthetic(b, host, m);
     if (format == QUANT_NONE) {
         struct weight *w = b->ops->pack(b, host, dtype);
         free(host.data);
         return w;
     }
     struct quant_source s = {.rows = rows, .cols = cols, .stored = host, .scale = m->spread / synthetic_f8};
+    s.format = blocks ? format : QUANT_NONE;
     uint8_t *groups = NULL;
     if (f4) { /* any byte is two codes of at most 6; the scale of every group is one */
         size_t n = (size_t)(rows * quant_groups(format, cols));

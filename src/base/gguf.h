@@ -1,0 +1,99 @@
+/* gguf.h - GGUF files, versions 2 and 3: keys with values, and named tensors, in one mapped file.
+ *
+ *     "GGUF"  version u32  tensors u64  keys u64
+ *     key:    text, type u32, value          text: length u64, bytes; list: type u32, count u64, items
+ *     tensor: text, dimensions u32, sizes u64 fastest first, type u32, offset u64
+ *     padding, then the tensors' data, each at a multiple of general.alignment (32)
+ *
+ * Nothing in it is trusted: every length is compared with what is left of the file before it is used, and the
+ * tensors must follow each other without overlaps or holes, inside the file.  Only little-endian files are
+ * read.  Values stay in the file: what a struct below points to lives as long as the file is open.
+ */
+#ifndef HOLORUN_BASE_GGUF_H
+#define HOLORUN_BASE_GGUF_H
+
+#include "base/err.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { GGUF_MAX_DIMS = 4 };
+
+/* Types of values. */
+enum gguf_kind {
+    GGUF_U8,
+    GGUF_I8,
+    GGUF_U16,
+    GGUF_I16,
+    GGUF_U32,
+    GGUF_I32,
+    GGUF_FLOAT,
+    GGUF_FLAG,
+    GGUF_TEXT,
+    GGUF_LIST,
+    GGUF_U64,
+    GGUF_I64,
+    GGUF_DOUBLE,
+    GGUF_KINDS
+};
+
+/* Types of tensors that are read here; others have a name and a size. */
+enum ggml_type {
+    GGML_F32 = 0,
+    GGML_F16 = 1,
+    GGML_Q8_0 = 8,
+    GGML_Q4_K = 12,
+    GGML_Q5_K = 13,
+    GGML_Q6_K = 14,
+    GGML_BF16 = 30,
+};
+
+struct gguf_value {
+    enum gguf_kind kind; /* of a list: of its items */
+    bool list;
+    uint64_t count; /* 1, or the items of a list */
+    const uint8_t *at, *end;
+};
+
+struct gguf_entry {
+    char *name;
+    uint32_t type; /* enum ggml_type, or another with a size */
+    int dims;
+    int64_t shape[GGUF_MAX_DIMS]; /* slowest first */
+    const uint8_t *data;
+    size_t bytes;
+};
+
+struct gguf_file;
+
+struct gguf_file *gguf_open(const char *path, struct err *e); /* NULL on failure */
+/* A file in memory, which stays the caller's; `name` is for messages. */
+struct gguf_file *gguf_parse(const char *name, const void *data, size_t len, struct err *e);
+void gguf_close(struct gguf_file *f);
+
+const char *gguf_name(const struct gguf_file *f);                  /* without folders */
+const uint8_t *gguf_whole(const struct gguf_file *f, size_t *len); /* the whole file */
+
+int gguf_count(const struct gguf_file *f);
+const struct gguf_entry *gguf_at(const struct gguf_file *f, int i); /* as they lie in the file */
+const struct gguf_entry *gguf_find(const struct gguf_file *f, const char *name);
+
+/* The value of a key; false: missing. */
+bool gguf_value(const struct gguf_file *f, const char *key, struct gguf_value *out);
+
+/* The next item of a list, or the value itself, which it moves past: a number or a flag as a double; a text,
+ * not NUL-terminated.  False at the end, or when it is of another kind. */
+bool gguf_next_number(struct gguf_value *v, double *out);
+bool gguf_next_text(struct gguf_value *v, const char **text, size_t *len);
+
+/* A single value: a number, or `absent`; a text that the caller frees, or NULL. */
+double gguf_number_of(const struct gguf_file *f, const char *key, double absent);
+char *gguf_text_of(const struct gguf_file *f, const char *key);
+
+/* "Q4_K", "type 77" in a buffer of its own; values of a block and its bytes, 0: not known. */
+const char *ggml_type_name(uint32_t type);
+int ggml_block(uint32_t type);
+int ggml_block_bytes(uint32_t type);
+
+#endif

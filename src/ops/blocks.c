@@ -1,0 +1,187 @@
+/* blocks.c - blocks of GGUF files: what their bits mean (quant.h).
+ *
+ *   Q8_0  d f16, 32 codes i8
+ *   Q4_K  d f16, m f16, 8 scales and 8 minima of six bits in 12 bytes, 128 bytes of codes
+ *   Q5_K  the same with 32 bytes of fifth bits before the codes
+ *   Q6_K  128 bytes of low halves, 64 of the upper two bits, 16 scales i8, d f16
+ */
+#include "ops/quant.h"
+
+#include <string.h>
+
+static const struct blocks {
+    int64_t span;  /* numbers of a block */
+    int64_t bytes; /* as stored */
+    int64_t bits;  /* of a code, as kept */
+    int words;     /* of a record */
+    int64_t group; /* numbers that share a scale */
+} shapes[QUANT_FORMATS] = {
+    [QUANT_Q8_0] = {32, 34, 8, 1, 32},
+    [QUANT_Q4_K] = {256, 144, 4, 10, 32},
+    [QUANT_Q5_K] = {256, 176, 5, 10, 32},
+    [QUANT_Q6_K] = {256, 210, 6, 9, 16},
+};
+
+bool quant_is_blocks(enum quant_format format)
+{
+    return shapes[format].span != 0;
+}
+
+int64_t blocks_span(enum quant_format format)
+{
+    return shapes[format].span;
+}
+
+int64_t blocks_stored(enum quant_format format, int64_t cols)
+{
+    return cols / shapes[format].span * shapes[format].bytes;
+}
+
+int64_t blocks_lines(enum quant_format format, int64_t cols)
+{
+    return cols * shapes[format].bits / 8;
+}
+
+int64_t blocks_words(enum quant_format format)
+{
+    return shapes[format].words;
+}
+
+int64_t blocks_group(enum quant_format format)
+{
+    return shapes[format].group;
+}
+
+/* ---- reading a block ----------------------------------------------------------------------------------- */
+
+/* A scale of six bits and its minimum, each of eight: the first four in the low bits of bytes 0..7, the others
+ * in halves of bytes 8..11 and the upper bits of the first. */
+static void read_six(const uint8_t *s, int i, uint8_t out[2])
+{
+    if (i < 4) {
+        out[0] = s[i] & 63;
+        out[1] = s[i + 4] & 63;
+    } else {
+        out[0] = (uint8_t)((s[i + 4] & 15) | s[i - 4] >> 6 << 4);
+        out[1] = (uint8_t)(s[i + 4] >> 4 | s[i] >> 6 << 4);
+    }
+}
+
+/* Q4_K and Q5_K: high is NULL for the first. */
+static void take_fours(const uint8_t *block, const uint8_t *high, const uint8_t *low, uint8_t *codes,
+                       uint16_t *record)
+{
+    uint8_t pairs[2][8];
+    memcpy(record, block, 4);
+    for (int i = 0; i < 8; i++) {
+        uint8_t six[2];
+        read_six(block + 4, i, six);
+        pairs[0][i] = six[0];
+        pairs[1][i] = six[1];
+    }
+    memcpy(record + 2, pairs, sizeof pairs);
+    for (int k = 0; k < 256; k++) {
+        int group = k / 32, at = k % 32, code = low[group / 2 * 32 + at] >> group % 2 * 4 & 15;
+        codes[k] = (uint8_t)(code | (high ? (high[at] >> group & 1) << 4 : 0));
+    }
+}
+
+static void take_six(const uint8_t *block, uint8_t *codes, uint16_t *record)
+{
+    const uint8_t *high = block + 128;
+    memcpy(record, block + 208, 2);
+    memcpy(record + 1, block + 192, 16);
+    for (int k = 0; k < 256; k++) {
+        int half = k / 128, quarter = k / 32 % 4, at = k % 32;
+        int low = block[half * 64 + quarter % 2 * 32 + at] >> quarter / 2 * 4 & 15;
+        codes[k] = (uint8_t)(low | (high[half * 32 + at] >> quarter * 2 & 3) << 4);
+    }
+}
+
+void blocks_take(enum quant_format format, const uint8_t *block, uint8_t *codes, uint16_t *record)
+{
+    switch (format) {
+    case QUANT_Q8_0:
+        memcpy(record, block, 2);
+        memcpy(codes, block + 2, 32);
+        break;
+    case QUANT_Q4_K:
+        take_fours(block, NULL, block + 16, codes, record);
+        break;
+    case QUANT_Q5_K:
+        take_fours(block, block + 16, block + 48, codes, record);
+        break;
+    default:
+        take_six(block, codes, record);
+    }
+}
+
+struct blocks_scale blocks_scale(enum quant_format format, const uint16_t *record, int64_t group)
+{
+    float d = f16_to_f32(record[0]);
+    if (format == QUANT_Q8_0)
+        return (struct blocks_scale){d, 0};
+    if (format == QUANT_Q6_K)
+        return (struct blocks_scale){d * (float)(int8_t)(record[1 + group / 2] >> group % 2 * 8), 0};
+    return (struct blocks_scale){d * (float)(record[2 + group / 2] >> group % 2 * 8 & 255),
+                                 f16_to_f32(record[1]) *
+                                     (float)(record[6 + group / 2] >> group % 2 * 8 & 255)};
+}
+
+int blocks_offset(enum quant_format format)
+{
+    return format == QUANT_Q6_K ? 32 : 0;
+}
+
+float blocks_value(enum quant_format format, int code, const uint16_t *record, int64_t k)
+{
+    struct blocks_scale s = blocks_scale(format, record, k / shapes[format].group);
+    int number = format == QUANT_Q8_0 ? (int8_t)code : code - blocks_offset(format);
+    return (float)number * s.scale - s.low;
+}
+
+void blocks_row(enum quant_format format, const uint8_t *row, int64_t cols, float *out)
+{
+    const struct blocks *b = &shapes[format];
+    uint8_t codes[256];
+    uint16_t record[10];
+    for (int64_t first = 0; first < cols; first += b->span, row += b->bytes) {
+        blocks_take(format, row, codes, record);
+        for (int64_t g = 0; g < b->span / b->group; g++) {
+            struct blocks_scale s = blocks_scale(format, record, g);
+            for (int64_t k = g * b->group; k < (g + 1) * b->group; k++) {
+                int number = format == QUANT_Q8_0 ? (int8_t)codes[k] : codes[k] - blocks_offset(format);
+                out[first + k] = (float)number * s.scale - s.low;
+            }
+        }
+    }
+}
+
+bool blocks_finite(enum quant_format format, const uint8_t *block)
+{
+    uint16_t record[10];
+    uint8_t codes[256];
+    blocks_take(format, block, codes, record);
+    bool two = format == QUANT_Q4_K || format == QUANT_Q5_K;
+    return (record[0] & 0x7c00) != 0x7c00 && (!two || (record[1] & 0x7c00) != 0x7c00);
+}
+
+/* ---- as kernels keep it -------------------------------------------------------------------------------- */
+
+/* Codes of units: so many numbers, in words of halves and one of the bits above them. */
+void blocks_put(enum quant_format format, const uint8_t *codes, int64_t cols, uint8_t *to, int64_t step)
+{
+    int high = (int)shapes[format].bits - 4; /* bits above the half */
+    int64_t unit = high ? 32 / high : 8, words = unit / 8 + (high > 0);
+    if (format == QUANT_Q8_0) {
+        for (int64_t k = 0; k < cols; k++)
+            to[k / 4 * step + k % 4] = codes[k] ^ 0x80;
+        return;
+    }
+    for (int64_t k = 0; k < cols; k++) {
+        int64_t of = k / unit * words, in = k % unit;
+        to[(of + in / 8) * step + k % 4] |= (uint8_t)((codes[k] & 15) << (in % 8 < 4 ? 0 : 4));
+        if (high)
+            to[(of + words - 1) * step + k % 4] |= (uint8_t)(codes[k] >> 4 << in / 4 * high);
+    }
+}

@@ -1,0 +1,154 @@
+/* kernels_blocks.h - codes and scales of GGUF's blocks (quant.h) as vectors of columns.
+ *
+ * A panel keeps the codes in words, as blocks_put orders them, whatever the instruction set, and NR 16-bit words
+ * for each word of a record.  With a dot product of bytes the codes are multiplied as they are, with sums of
+ * their own for each group (kernels_bytes.h); else they become f32 on their way to the cache.
+ */
+#ifndef HOLORUN_OPS_KERNELS_BLOCKS_H
+#define HOLORUN_OPS_KERNELS_BLOCKS_H
+
+#include "ops/kernels_core.h"
+#include "ops/quant.h"
+
+typedef int32_t ivec __attribute__((vector_size(VL * 4), aligned(2), may_alias));
+
+/* Constants of a format, for code that is compiled once for each. */
+ALWAYS_INLINE bool blocks_few_bits(const enum quant_format format) /* halves, and maybe bits above them */
+{
+    return format == QUANT_Q4_K || format == QUANT_Q5_K || format == QUANT_Q6_K;
+}
+
+ALWAYS_INLINE bool has_minima(const enum quant_format format)
+{
+    return format == QUANT_Q4_K || format == QUANT_Q5_K;
+}
+
+ALWAYS_INLINE int bits_above(const enum quant_format format)
+{
+    return format == QUANT_Q5_K ? 1 : format == QUANT_Q6_K ? 2 : 0;
+}
+
+/* Words of four codes in a group, and words of the panel that hold them. */
+ALWAYS_INLINE int group_fours(const enum quant_format format)
+{
+    return format == QUANT_Q6_K ? 4 : 8;
+}
+
+ALWAYS_INLINE int group_stored(const enum quant_format format)
+{
+    return format == QUANT_Q8_0 ? 8 : format == QUANT_Q4_K ? 4 : format == QUANT_Q5_K ? 5 : 3;
+}
+
+/* Groups of a block; words of its record. */
+ALWAYS_INLINE int block_groups(const enum quant_format format)
+{
+    return format == QUANT_Q8_0 ? 1 : format == QUANT_Q6_K ? 16 : 8;
+}
+
+ALWAYS_INLINE int block_record(const enum quant_format format)
+{
+    return format == QUANT_Q8_0 ? 1 : format == QUANT_Q6_K ? 9 : 10;
+}
+
+/* Words 2 i and 2 i + 1 of a group whose words are at w, NR columns apart; of Q8_0 words of codes + 128. */
+ALWAYS_INLINE void group_pair(const char *w, int i, uvec out[2], const enum quant_format format)
+{
+    if (!blocks_few_bits(format)) {
+        out[0] = *(const uvec *)(w + 2 * i * NR * WORD);
+        out[1] = *(const uvec *)(w + (2 * i + 1) * NR * WORD);
+        return;
+    }
+    uvec u = *(const uvec *)(w + i * NR * WORD);
+    out[0] = u & 0x0f0f0f0fu;
+    out[1] = u >> 4 & 0x0f0f0f0fu;
+    if (format != QUANT_Q4_K) {
+        const int bits = bits_above(format);
+        const uint32_t mask = format == QUANT_Q5_K ? 0x01010101u : 0x03030303u;
+        uvec above = *(const uvec *)(w + (group_stored(format) - 1) * NR * WORD);
+        out[0] |= (above >> (uint32_t)(2 * i * bits) & mask) << 4;
+        out[1] |= (above >> (uint32_t)((2 * i + 1) * bits) & mask) << 4;
+    }
+}
+
+/* Scale and minimum of VL columns for group g of the block with this record. */
+struct group_scales {
+    vec scale, low;
+};
+
+ALWAYS_INLINE vec record_byte(const uint16_t *word, int g)
+{
+    uvec u = __builtin_convertvector(*(const hvec *)word, uvec);
+    u = u >> (uint32_t)(g % 2 * 8) & 255;
+    return __builtin_convertvector((ivec)u, vec);
+}
+
+ALWAYS_INLINE vec record_half(const uint16_t *word)
+{
+    return VEC_WIDEN_F16(*(const hvec *)word);
+}
+
+ALWAYS_INLINE struct group_scales group_scales(const uint16_t *record, int g, const enum quant_format format)
+{
+    struct group_scales s = {record_half(record), {0}};
+    if (has_minima(format)) {
+        s.low = record_half(record + NR) * record_byte(record + (6 + g / 2) * NR, g);
+        s.scale *= record_byte(record + (2 + g / 2) * NR, g);
+    } else if (format == QUANT_Q6_K) { /* signed */
+        vec b = record_byte(record + (1 + g / 2) * NR, g);
+        s.scale *= b - (vec)((uvec)(b > 127.5f) & (uvec)splat(256));
+    }
+    return s;
+}
+
+/* VL columns of a group as f32, [numbers of the group][NR] from `out` on. */
+ALWAYS_INLINE void group_values(const char *w, const uint16_t *record, int g, float *out,
+                                const enum quant_format format)
+{
+    const float offset = format == QUANT_Q8_0 ? 128 : format == QUANT_Q6_K ? 32 : 0;
+    struct group_scales s = group_scales(record, g, format);
+    for (int i = 0; i < group_fours(format) / 2; i++) {
+        uvec pair[2];
+        group_pair(w, i, pair, format);
+        for (int k = 0; k < 8; k++, out += NR) {
+            ivec code = (ivec)(pair[k / 4] >> (uint32_t)(k % 4 * 8) & 255);
+            *(vec *)out = (__builtin_convertvector(code, vec) - splat(offset)) * s.scale - s.low;
+        }
+    }
+}
+
+/* Instantiates `what` for each format. */
+#define EACH_BLOCKS(format, what)                                                                            \
+    switch (format) {                                                                                        \
+    case QUANT_Q8_0:                                                                                         \
+        what(QUANT_Q8_0);                                                                                    \
+        break;                                                                                               \
+    case QUANT_Q4_K:                                                                                         \
+        what(QUANT_Q4_K);                                                                                    \
+        break;                                                                                               \
+    case QUANT_Q5_K:                                                                                         \
+        what(QUANT_Q5_K);                                                                                    \
+        break;                                                                                               \
+    default:                                                                                                 \
+        what(QUANT_Q6_K);                                                                                    \
+    }
+
+/* Numbers [k, k + n) of a panel as f32 [n][NR]: whole blocks.  lines, records: of the panel. */
+ALWAYS_INLINE void blocks_unpack_any(const char *lines, const uint16_t *records, int64_t k, int64_t n,
+                                     float *out, const enum quant_format format)
+{
+    const int64_t group = 4 * group_fours(format), per = block_groups(format);
+    for (int64_t g = k / group; g < (k + n) / group; g++, out += group * NR)
+        for (int j = 0; j < NR; j += VL)
+            group_values(lines + (g * group_stored(format) * NR + j) * WORD,
+                         records + g / per * block_record(format) * NR + j, (int)(g % per), out + j, format);
+}
+
+OWN_FUNCTION void blocks_unpack(enum quant_format format, const char *lines, const uint16_t *records,
+                                int64_t k, int64_t n, float *out)
+{
+#define RUN(format) blocks_unpack_any(lines, records, k, n, out, format)
+    EACH_BLOCKS(format, RUN)
+#undef RUN
+}
+
+#endif

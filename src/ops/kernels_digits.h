@@ -1,0 +1,78 @@
+/* kernels_digits.h - rows of activations as 16-bit integers in two signed digits, for kernels_bytes.h. */
+#ifndef HOLORUN_OPS_KERNELS_DIGITS_H
+#define HOLORUN_OPS_KERNELS_DIGITS_H
+
+#include "ops/kernels_core.h"
+#include "ops/kernels_rows.h"
+
+#ifdef DOT_BYTES
+
+enum { DIGIT_MOST = 127 * 256 + 127 };
+
+struct digits {
+    struct tensor x;
+    int64_t words, groups; /* words of four k; groups of the weight, at least one */
+    int64_t size;          /* k of a group */
+    int offset;
+    int64_t step;       /* words from one k to the next: two for each row of a block */
+    uint32_t *out;      /* [blocks][words][step] */
+    int32_t *begin;     /* [blocks][groups][step]: initial values of the sums */
+    float *scale;       /* [rows] */
+    struct backend *b;  /* for scratch memory */
+    int64_t block_rows; /* of x */
+};
+
+/* Splits n values into hi and lo digits; returns the scale. */
+static float make_digits(const float *x, int64_t n, int8_t *hi, int8_t *lo)
+{
+    vec most = {0}, odd = {0};
+    for (int64_t k = 0; k < n; k += VL) {
+        vec v = *(const vec *)(x + k);
+        most = VEC_MAX((vec)((uvec)v & 0x7fffffffu), most);
+        odd += v * 0; /* NaN where v is not finite */
+    }
+    float far = max_lanes(most), scale = far / DIGIT_MOST;
+    vec each = splat(far > 1e-30f ? DIGIT_MOST / far : 0);
+    for (int64_t k = 0; k < n; k += VL) {
+        __m512i v = _mm512_cvtps_epi32((__m512)(*(const vec *)(x + k) * each));
+        __m512i low = _mm512_srai_epi32(_mm512_slli_epi32(v, 24), 24);
+        __m512i high = _mm512_srai_epi32(_mm512_sub_epi32(v, low), 8);
+        _mm_storeu_si128((__m128i *)(void *)(lo + k), _mm512_cvtepi32_epi8(low));
+        _mm_storeu_si128((__m128i *)(void *)(hi + k), _mm512_cvtepi32_epi8(high));
+    }
+    return scale + sum_lanes(odd);
+}
+
+static int32_t digit_sum(const int8_t *p, int64_t n)
+{
+    int32_t sum = 0;
+    for (int64_t i = 0; i < n; i++)
+        sum += p[i];
+    return sum;
+}
+
+static void digits_range(void *arg, int64_t begin, int64_t end, int thread)
+{
+    const struct digits *d = arg;
+    const int64_t cols = d->words * 4, wide = ceil_div(cols, VL) * VL;
+    float *row = cpu_scratch(d->b, thread, (size_t)wide * (sizeof(float) + 2));
+    int8_t *digit[2] = {(int8_t *)(row + wide), (int8_t *)(row + wide) + wide};
+    for (int64_t r = begin; r < end; r++) {
+        memset(row, 0, (size_t)wide * sizeof *row);
+        load_row(d->x, r, 0, d->x.cols, row);
+        d->scale[r] = make_digits(row, wide, digit[0], digit[1]);
+        int64_t block = r / d->block_rows, place = 2 * (r % d->block_rows);
+        uint32_t *out = d->out + block * d->words * d->step + place;
+        int32_t *start = d->begin + block * d->groups * d->step + place;
+        for (int i = 0; i < 2; i++) {
+            for (int64_t k = 0; k < d->words; k++)
+                memcpy(out + k * d->step + i, digit[i] + 4 * k, WORD);
+            for (int64_t g = 0; g < d->groups; g++)
+                start[g * d->step + i] = -d->offset * digit_sum(digit[i] + g * d->size, d->size);
+        }
+    }
+}
+
+#endif
+
+#endif

@@ -1,0 +1,112 @@
+/* kernels_order.h - the order of the bytes of quantized matrices: panels of NR columns as quant_panels says. */
+#ifndef HOLORUN_OPS_KERNELS_ORDER_H
+#define HOLORUN_OPS_KERNELS_ORDER_H
+
+#include "ops/kernels_core.h"
+#include "ops/kernels_linear.h"
+
+#ifdef DOT_BYTES
+enum { HAS_BYTES = 1 };
+#else
+enum { HAS_BYTES = 0 };
+#endif
+
+/* With a dot product of bytes, codes of integers and of e2m1 (which are halves of integers) are stored
+ * in words instead of lines: four neighbouring k of a column together, or eight, the first four in the
+ * low halves. They are unsigned: i8 is the code + 128, i4 the code + 8.  Blocks are stored in words always. */
+static bool in_words(enum quant_format format)
+{
+    return quant_is_blocks(format) || (HAS_BYTES && format != QUANT_F8 && format != QUANT_F8_BLOCKS);
+}
+
+/* The power of two by which a code's factor is off its value; the column's scale includes it. */
+static float scale_unit(enum quant_format format)
+{
+    return format == QUANT_F8 || format == QUANT_F8_BLOCKS ? 256
+           : format == QUANT_F4 && in_words(format)        ? 0.5f
+                                                           : 1;
+}
+
+static size_t quantized_bytes(const struct backend *b, enum quant_format format, int64_t rows, int64_t cols)
+{
+    return quant_panels(format, rows, cols, NR).end;
+}
+
+struct quantized_packing {
+    struct backend *b;
+    char *bytes;
+    enum quant_format format;
+    const struct quant_source *s;
+    struct quant_panels shape;
+};
+
+/* Stores the codes of one column in lines. */
+static void put_lines(uint8_t *to, bool packed4, const uint8_t *codes, int64_t cols)
+{
+    if (!packed4)
+        for (int64_t k = 0; k < cols; k++)
+            to[k * NR] = codes[k];
+    else
+        for (int64_t k = 0; k < cols; k += 2)
+            to[k / 2 * NR] = (uint8_t)(codes[k] | (k + 1 < cols ? codes[k + 1] << 4 : 0));
+}
+
+/* Stores them in words. */
+static void put_words(uint8_t *to, enum quant_format format, const uint8_t *codes, int64_t cols)
+{
+    if (format == QUANT_I8)
+        for (int64_t k = 0; k < cols; k++)
+            to[k / 4 * NR * WORD + k % 4] = codes[k] ^ 0x80;
+    else
+        for (int64_t k = 0; k < cols; k++)
+            to[k / 8 * NR * WORD + k % 4] |=
+                (uint8_t)((codes[k] ^ (format == QUANT_I4 ? 8 : 0)) << (k % 8 < 4 ? 0 : 4));
+}
+
+static void put_codes(const struct quantized_packing *p, int64_t n, const uint8_t *codes)
+{
+    const struct quant_panels *h = &p->shape;
+    uint8_t *to = (uint8_t *)p->bytes + n / NR * h->lines * NR;
+    if (quant_is_blocks(p->format))
+        blocks_put(p->format, codes, p->s->cols, to + n % NR * WORD, (ptrdiff_t)NR * WORD);
+    else if (in_words(p->format))
+        put_words(to + n % NR * WORD, p->format, codes, p->s->cols);
+    else
+        put_lines(to + n % NR, h->packed4, codes, p->s->cols);
+}
+
+static void quantized_pack_range(void *arg, int64_t begin, int64_t end, int thread)
+{
+    const struct quantized_packing *p = arg;
+    const struct quant_panels *h = &p->shape;
+    int64_t cols = p->s->cols;
+    char *room = cpu_scratch(p->b, thread, (size_t)(cols * 5 + h->groups * 2 + 64));
+    struct quant_row row = {.room = (float *)(void *)room,
+                            .groups = (uint16_t *)(void *)(room + cols * 4),
+                            .codes = (uint8_t *)room + cols * 4 + h->groups * 2};
+    for (int64_t n = begin * NR; n < least(end * NR, p->s->rows); n++) {
+        quant_make_row(p->format, p->s, n, &row);
+        put_codes(p, n, row.codes);
+        uint16_t *groups = (uint16_t *)(void *)(p->bytes + h->groups_at) + n / NR * h->groups * NR + n % NR;
+        for (int64_t g = 0; g < h->groups; g++)
+            groups[g * NR] = row.groups[g];
+        ((float *)(void *)(p->bytes + h->scales_at))[n] = row.scale * scale_unit(p->format);
+    }
+}
+
+static void quantized_pack(struct backend *b, void *bytes, enum quant_format format,
+                           const struct quant_source *s)
+{
+    struct quantized_packing p = {b, bytes, format, s, quant_panels(format, s->rows, s->cols, NR)};
+    memset(bytes, 0, p.shape.end);
+    pool_for(b->pool, p.shape.panels, 1 + SMALL_PRODUCT / (s->cols * NR + 1), quantized_pack_range, &p);
+}
+
+static struct weight *quantized_weight(struct backend *b, void *bytes, bool owned, enum quant_format format,
+                                       int64_t rows, int64_t cols)
+{
+    struct quant_panels h = quant_panels(format, rows, cols, NR);
+    return cpu_quantized(bytes, owned, format, rows, cols, h.groups_at, h.scales_at);
+}
+
+#endif

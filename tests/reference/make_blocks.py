@@ -1,0 +1,33 @@
+"""Blocks of GGUF files, and the numbers that the gguf package reads from them.
+
+    python make_blocks.py        into ../golden/blocks
+
+Byte i of format F is the top byte of mixed(SEED, F, i) (drawn.py); in each block the words where scales in f16 lie
+then keep sign and fraction and get an exponent between -9 and -2, so that all numbers are finite and of one size.
+Made with gguf 0.19.0 and numpy 2.4.6; needs no torch but for drawn.py.
+"""
+import numpy as np
+from gguf import GGML_QUANT_SIZES, GGMLQuantizationType, quants
+
+import drawn
+
+SEED, ROWS, COLS = 41, 2, 512
+SCALES = {"Q8_0": [0], "Q4_K": [0, 2], "Q5_K": [0, 2], "Q6_K": [208]}
+
+
+def blocks(name, rows, cols):
+    span, size = GGML_QUANT_SIZES[GGMLQuantizationType[name]]
+    n = rows * cols // span
+    data = (drawn.mixed(SEED, name, 0, n * size) >> np.uint64(56)).astype(np.uint8).reshape(n, size)
+    for at in SCALES[name]:
+        h = data[:, at].astype(np.uint16) | data[:, at + 1].astype(np.uint16) << 8
+        h = h & 0x83ff | (6 + (h >> 10 & 7)) << 10
+        data[:, at], data[:, at + 1] = h & 255, h >> 8
+    return data.reshape(rows, -1)
+
+
+if __name__ == "__main__":
+    out = drawn.Fixture("blocks", "make_blocks.py", SEED, ["gguf", "numpy"])
+    for name in SCALES:
+        out.keep(name, quants.dequantize(blocks(name, ROWS, COLS), GGMLQuantizationType[name]))
+    out.write()
