@@ -98,7 +98,7 @@ void gguf_item(struct gguf *g, const char *s, size_t len)
 uint64_t gguf_bytes(enum gguf_type type, uint64_t count)
 {
     return type == GGUF_Q8_0 ? count / GGUF_BLOCK * sizeof(struct gguf_q8)
-                             : count * (type == GGUF_BF16 ? 2 : 4);
+                             : count * (type == GGUF_F32 ? 4 : 2);
 }
 
 void gguf_tensor(struct gguf *g, const char *name, enum gguf_type type, const int64_t *shape, int dims)

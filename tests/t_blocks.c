@@ -124,7 +124,8 @@ static double product_apart(struct product *p, enum dtype act, int64_t tokens, u
 static void t_products(void **state)
 {
     (void)state;
-    static const int64_t sizes[][3] = {{70, 512, 1}, {33, 256, 3}, {64, 1024, 30}, {1, 256, 2}, {130, 256, 7}};
+    static const int64_t sizes[][3] = {
+        {70, 512, 1}, {33, 256, 3}, {64, 1024, 30}, {1, 256, 2}, {130, 256, 7}};
     const char *names[8];
     int n = backend_cpu_list(names, 8);
     uint64_t rng = check_seed();
@@ -135,7 +136,8 @@ static void t_products(void **state)
             p.format = formats[f];
             for (int k = 0; k < 10; k++) {
                 product_open(&p, sizes[k / 2][0], sizes[k / 2][1], rng);
-                worst = check_worse(worst, product_apart(&p, k % 2 ? DT_BF16 : DT_F32, sizes[k / 2][2], &rng));
+                worst =
+                    check_worse(worst, product_apart(&p, k % 2 ? DT_BF16 : DT_F32, sizes[k / 2][2], &rng));
                 product_close(&p);
             }
             check_note("%-10s %s off by %.1e of the largest sum", names[i], quant_name(formats[f]), worst);

@@ -311,6 +311,7 @@ static int count_all(struct plan *p, const struct model_config *c, const struct 
     p->vocab = w.vocab;
     p->number = w.element_bytes;
     p->parts[PLAN_EMBEDDINGS].mapped += w.embed_mapped ? tensor_bytes(w.embed) : 0;
+    p->parts[PLAN_EMBEDDINGS].mapped += (size_t)w.embed_codes.rows * (size_t)w.embed_codes.stored.stride;
     p->streamed = k.streamed;
     p->resident = k.mapped - k.streamed;
     count_stored(p, c, s);

@@ -155,13 +155,13 @@ static void put_tensor(json_t *groups, const struct lm_config *c, const struct s
     char name[256], shape[128];
     group_name(t->name, name);
     safetensors_shape_text(t, shape, sizeof shape);
-    char *key = xasprintf("%s %s %s", name, shape, dtype_name(t->dtype));
+    char *key = xasprintf("%s %s %s", name, shape, safetensors_type(t));
     json_t *g = json_object_get(groups, key);
     if (!g) {
         g = json_object();
         json_object_set_new(g, "name", json_string(name));
         json_object_set_new(g, "shape", json_string(shape));
-        json_object_set_new(g, "dtype", json_string(dtype_name(t->dtype)));
+        json_object_set_new(g, "dtype", json_string(safetensors_type(t)));
         json_object_set_new(g, "part", json_string(plan_kind_name(plan_kind_of(c, t->name))));
         json_object_set_new(groups, key, g);
     }
@@ -177,7 +177,7 @@ static void put_tensors(json_t *root, const struct lm_config *c, const struct sa
     for (int i = 0; i < safetensors_count(s); i++) {
         const struct st_tensor *t = safetensors_at(s, i);
         put_tensor(groups, c, t);
-        add_to(types, dtype_name(t->dtype), 1);
+        add_to(types, safetensors_type(t), 1);
     }
     json_object_foreach(groups, key, g)
     {

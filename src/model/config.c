@@ -3,6 +3,7 @@
 #include "model/config_impl.h"
 
 #include "base/file.h"
+#include "model/gguf_model.h"
 #include "ops/kv8.h"
 
 #include <math.h>
@@ -92,9 +93,23 @@ out:
     return rc;
 }
 
-int config_load(struct model_config *c, const char *dir, struct err *e)
+/* The two texts that a GGUF file stands for. */
+static int read_gguf(const char *place, char *texts[FILES], struct err *e)
 {
-    char *texts[FILES] = {0};
+    struct err second = ERR_INIT;
+    struct gguf_file *text = gguf_open_text(place, e), *eyes = text ? gguf_open_eyes(place, &second) : NULL;
+    int rc = text ? 0 : -1;
+    if (second.kind)
+        rc = err_set(e, ERR_MODEL, "%s", second.text);
+    if (rc == 0)
+        rc = gguf_config(text, eyes, &texts[0], &texts[1], e);
+    gguf_close(eyes);
+    gguf_close(text);
+    return rc;
+}
+
+static int read_files(const char *dir, char *texts[FILES], struct err *e)
+{
     int rc = 0;
     for (int i = 0; i < FILES && rc == 0; i++) {
         char *path = xasprintf("%s/%s", dir, files[i]);
@@ -103,8 +118,30 @@ int config_load(struct model_config *c, const char *dir, struct err *e)
             rc = file_read(path, CONFIG_TEXT_MAX, &texts[i], &len, e);
         free(path);
     }
+    return rc;
+}
+
+char *config_source(const char *dir)
+{
+    char *texts[FILES] = {0};
+    size_t len;
+    char *path = xasprintf("%s/%s", dir, files[0]);
+    if (gguf_is_place(dir) ? read_gguf(dir, texts, NULL)
+                           : file_read(path, CONFIG_TEXT_MAX, &texts[0], &len, NULL))
+        texts[0] = NULL;
+    free(path);
+    free(texts[1]);
+    return texts[0];
+}
+
+int config_load(struct model_config *c, const char *dir, struct err *e)
+{
+    char *texts[FILES] = {0};
+    int rc = gguf_is_place(dir) ? read_gguf(dir, texts, e) : read_files(dir, texts, e);
     if (rc == 0)
         rc = config_parse(c, &(struct config_text){texts[0], texts[1], texts[2], texts[3], texts[4]}, e);
+    if (rc == 0)
+        c->lm.delta.tiled = gguf_is_place(dir);
     if (rc && e) {
         e->kind = ERR_MODEL;
         err_prefix(e, "model '%s'", dir);

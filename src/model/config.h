@@ -134,8 +134,12 @@ struct model_config {
     char quant[16];                 /* "FP8", "NVFP4" or another name from the files; "": not quantized */
 };
 
-/* Reads these files; only config.json is required. */
+/* Reads these files, of which only config.json is required, or the keys of a GGUF file (gguf_model.h). */
 int config_load(struct model_config *c, const char *dir, struct err *e);
+
+/* What identifies a configuration: the text of config.json, or one of the same meaning; NULL when it cannot be
+ * read.  The caller frees it. */
+char *config_source(const char *dir);
 
 /* The same from memory; all but the first may be NULL. */
 struct config_text {

@@ -2,6 +2,7 @@
 #include "model/find.h"
 
 #include "base/file.h"
+#include "base/gguf.h"
 #include "model/known.h"
 
 #include <dirent.h>
@@ -37,7 +38,8 @@ static void refuse(const char *dir, struct err *e)
     if (below)
         err_set(e, ERR_MODEL, "'%s' is not a model directory, but '%s' is", dir, below);
     else
-        err_set(e, ERR_MODEL, "'%s' is not a model directory: it has no config.json", dir);
+        err_set(e, ERR_MODEL, "'%s' is not a model directory: it has neither config.json nor a GGUF file",
+                dir);
     free(below);
 }
 
@@ -46,6 +48,13 @@ char *model_find(const char *option, struct err *e)
     if (option && *option) {
         if (is_model(option))
             return xstrdup(option);
+        struct err none = ERR_INIT;
+        char *place = gguf_find_place(option, &none);
+        if (place || none.kind) {
+            if (none.kind)
+                err_set(e, none.kind, "%s", none.text);
+            return place;
+        }
         if (!file_exists(option) && (known_find(option) || strchr(option, '@') || known_is_repo(option)))
             return known_pulled(option, e);
         refuse(option, e);

@@ -3,6 +3,7 @@
 
 #include "base/flag.h"
 #include "model/rope.h"
+#include "ops/quant.h"
 
 #include <stdlib.h>
 
@@ -156,6 +157,21 @@ static int run_layers(struct language *m, struct language_batch of, struct tenso
 
 /* ---- prefill and decode -------------------------------------------------------------------------------- */
 
+/* Rows of the embedding: of a table of the backend, or of blocks in the file, a row at a time. */
+static void embed_tokens(struct language *m, struct tensor h, const int32_t *ids)
+{
+    const struct quant_source *codes = &m->weights->embed_codes;
+    if (!codes->rows) {
+        m->backend->ops->embed(m->backend, h, m->weights->embed, ids);
+        return;
+    }
+    for (int64_t i = 0; i < h.rows; i++) {
+        quant_source_row(codes, ids[i], m->embed_row);
+        m->backend->ops->upload(m->backend, tensor_rows(h, i, 1),
+                                (struct tensor){m->embed_row, DT_F32, 1, codes->cols, codes->cols});
+    }
+}
+
 /* The rotary table of rows that stand at `at`. */
 static void set_positions(struct language *m, const struct rope_position *at, int64_t rows)
 {
@@ -189,7 +205,7 @@ static void decode_step(struct language *m, struct language_batch of, const int3
     set_positions(m, at, of.sessions);
     if (graph)
         b->ops->graph_begin(b, graph_key(of));
-    b->ops->embed(b, h, m->weights->embed, ids);
+    embed_tokens(m, h, ids);
     run_layers(m, of, h, NULL, true);
     if (graph)
         b->ops->graph_end(b);
@@ -220,7 +236,7 @@ int language_forward(struct language *m, struct lm_state *s, const int32_t *ids,
             s->position = rope_walk(at, s->position, first, rows, images, n_images);
         set_positions(m, at, rows);
         struct tensor h = tensor_rows(m->h, 0, rows);
-        m->backend->ops->embed(m->backend, h, m->weights->embed, ids + first);
+        embed_tokens(m, h, ids + first);
         struct pictures im = {images, n_images, first};
         each_picture(m, &im, h, rows, 0, m->backend->ops->copy);
         if (run_layers(m, (struct language_batch){&s, 1}, h, &im, first + rows == n))
@@ -336,6 +352,8 @@ void language_init(struct language *m, const struct lm_config *c, const struct m
     for (size_t i = 0; i < sizeof scratch / sizeof *scratch; i++)
         if (scratch[i].cols)
             *scratch[i].t = b->ops->alloc(b, scratch[i].type, LANGUAGE_ROWS, scratch[i].cols);
+    if (w->embed_codes.rows)
+        m->embed_row = xmalloc((unsigned long)c->hidden, sizeof *m->embed_row);
     if (qwen)
         m->angles = xmalloc((unsigned long)LANGUAGE_ROWS * (unsigned long)c->rope.dims, sizeof *m->angles);
     m->logits = b->ops->alloc(b, DT_F32, 1, w->vocab);
@@ -353,5 +371,6 @@ void language_free(struct language *m)
     for (size_t i = 0; i < sizeof scratch / sizeof *scratch; i++)
         if (scratch[i]->data)
             m->backend->ops->free(m->backend, scratch[i]);
+    free(m->embed_row);
     free(m->angles);
 }

@@ -70,6 +70,7 @@ struct language { /* one for each engine */
     struct tensor logits; /* [n, V] f32 for the most sessions asked for together so far */
     struct moe_scratch moe;
     float *angles;                         /* `rope` on the host; NULL: no rotary positions */
+    float *embed_row;                      /* [D] of an embedding in blocks; else NULL */
     struct tensor slots[2][LANGUAGE_ROWS]; /* state views of each session, for the current layer */
     uint32_t keys[LANGUAGE_ROWS];          /* stochastic rounding keys of those states */
 

@@ -4,9 +4,7 @@
  * in read_entry, then all byte ranges in check_ranges), and sorts everything by name, where a duplicate
  * name is found.
  */
-#include "model/safetensors.h"
-
-#include "base/file.h"
+#include "model/safetensors_impl.h"
 
 #include <errno.h>
 #include <jansson.h>
@@ -21,14 +19,6 @@ enum {
     MAX_TENSORS = 1 << 18,
     MAX_NAME = 256,
     MAX_SHARDS = 1024,
-};
-
-struct safetensors {
-    struct file_map *maps;
-    char **files; /* names of the shards */
-    int shards;
-    struct st_tensor *tensors;
-    int count, cap;
 };
 
 /* ---- one entry of a header ----------------------------------------------------------------------------- */
@@ -142,7 +132,7 @@ static int check_ranges(const char *file, struct st_tensor *tensors, int n, cons
     return rc;
 }
 
-static struct st_tensor *add_tensor(struct safetensors *s)
+struct st_tensor *safetensors_add(struct safetensors *s)
 {
     if (s->count == s->cap) {
         s->cap = s->cap ? s->cap * 2 : 64;
@@ -167,7 +157,7 @@ static int read_header(struct safetensors *s, const char *file, json_t *header, 
             continue;
         if (s->count >= MAX_TENSORS)
             return err_set(e, ERR_MODEL, "%s: more than %d tensors", file, MAX_TENSORS);
-        struct st_tensor *t = add_tensor(s);
+        struct st_tensor *t = safetensors_add(s);
         t->name = xstrdup(name);
         if (read_entry(file, name, entry, data, len, t, e))
             return -1;
@@ -198,7 +188,7 @@ static int read_file(struct safetensors *s, const char *file, const uint8_t *p, 
 
 /* ---- which files --------------------------------------------------------------------------------------- */
 
-static void add_shard(struct safetensors *s, const char *file)
+void safetensors_add_file(struct safetensors *s, const char *file)
 {
     for (int i = 0; i < s->shards; i++)
         if (!strcmp(s->files[i], file))
@@ -220,7 +210,7 @@ static int list_index(struct safetensors *s, const json_t *weight_map, struct er
         if (!file || !*file || strchr(file, '/') || file[0] == '.')
             return err_set(e, ERR_MODEL, "model.safetensors.index.json: '%s' is not in a file of this folder",
                            name);
-        add_shard(s, file);
+        safetensors_add_file(s, file);
         if (s->shards > MAX_SHARDS)
             return err_set(e, ERR_MODEL, "model.safetensors.index.json: more than %d files", MAX_SHARDS);
     }
@@ -234,7 +224,7 @@ static int list_series(struct safetensors *s, const char *dir, struct err *e)
     bool single = file_exists(one);
     free(one);
     if (single) {
-        add_shard(s, "model.safetensors");
+        safetensors_add_file(s, "model.safetensors");
         return 0;
     }
     for (int n = 1; n <= MAX_SHARDS; n++) {
@@ -243,7 +233,7 @@ static int list_series(struct safetensors *s, const char *dir, struct err *e)
         free(path);
         for (int i = 1; found && i <= n; i++) {
             char *file = xasprintf("model-%05d-of-%05d.safetensors", i, n);
-            add_shard(s, file);
+            safetensors_add_file(s, file);
             free(file);
         }
         if (found)
@@ -279,7 +269,7 @@ static int by_name(const void *a, const void *b)
     return strcmp(((const struct st_tensor *)a)->name, ((const struct st_tensor *)b)->name);
 }
 
-static int sort_tensors(struct safetensors *s, struct err *e)
+int safetensors_sort(struct safetensors *s, struct err *e)
 {
     if (s->count)
         qsort(s->tensors, (size_t)s->count, sizeof *s->tensors, by_name);
@@ -314,6 +304,8 @@ struct safetensors *safetensors_open(const char *dir, struct err *e)
 {
     struct safetensors *s = xcalloc(1, sizeof *s);
     json_t *weight_map = NULL;
+    if (gguf_is_place(dir))
+        return safetensors_of_gguf(s, dir, e);
     int rc = list_shards(s, dir, &weight_map, e);
     s->maps = xcalloc((unsigned long)s->shards + 1, sizeof *s->maps);
     for (int i = 0; i < s->shards && rc == 0; i++) {
@@ -327,7 +319,7 @@ struct safetensors *safetensors_open(const char *dir, struct err *e)
             rc = read_file(s, s->files[i], s->maps[i].data, s->maps[i].len, e);
     }
     if (rc == 0)
-        rc = sort_tensors(s, e);
+        rc = safetensors_sort(s, e);
     if (rc == 0 && weight_map)
         rc = check_index(s, weight_map, e);
     json_decref(weight_map);
@@ -344,8 +336,8 @@ struct safetensors *safetensors_open(const char *dir, struct err *e)
 struct safetensors *safetensors_parse(const void *data, size_t len, struct err *e)
 {
     struct safetensors *s = xcalloc(1, sizeof *s);
-    add_shard(s, "memory");
-    if (read_file(s, s->files[0], data, len, e) || sort_tensors(s, e)) {
+    safetensors_add_file(s, "memory");
+    if (read_file(s, s->files[0], data, len, e) || safetensors_sort(s, e)) {
         safetensors_close(s);
         return NULL;
     }
@@ -357,12 +349,14 @@ void safetensors_close(struct safetensors *s)
     if (!s)
         return;
     for (int i = 0; i < s->shards; i++) {
-        if (s->maps)
+        if (s->maps && !s->gguf[0])
             file_unmap(&s->maps[i]);
         free(s->files[i]);
     }
     for (int i = 0; i < s->count; i++)
         free(s->tensors[i].name);
+    gguf_close(s->gguf[0]);
+    gguf_close(s->gguf[1]);
     free(s->maps);
     free(s->files);
     free(s->tensors);

@@ -27,11 +27,12 @@ struct st_tensor {
     int64_t shape[ST_MAX_DIMS];
     const void *data; /* row-major, little-endian, may be unaligned */
     size_t bytes;
+    enum quant_format blocks; /* of GGUF: then the dtype is u8, the shape counts numbers, not bytes */
 };
 
 struct safetensors;
 
-/* Opens the shards that model.safetensors.index.json of a directory names; without that file
+/* Opens a GGUF file (gguf_model.h), or the shards that model.safetensors.index.json of a directory names; without that file
  * model.safetensors, or model-00001-of-0000N.safetensors and the rest. NULL on failure. */
 struct safetensors *safetensors_open(const char *dir, struct err *e);
 
@@ -53,6 +54,14 @@ void safetensors_scattered(const struct safetensors *s, bool scattered);
 
 int safetensors_files(const struct safetensors *s);
 size_t safetensors_bytes(const struct safetensors *s); /* of all files */
+
+/* Whether they come from GGUF files; and what these call a tensor with a published name, else the name: valid
+ * until the next call in this thread. */
+bool safetensors_is_gguf(const struct safetensors *s);
+const char *safetensors_spelling(const struct safetensors *s, const char *name);
+
+/* "f32", "Q4_K" */
+const char *safetensors_type(const struct st_tensor *t);
 
 /* "[2, 3]" */
 void safetensors_shape_text(const struct st_tensor *t, char *out, size_t size);

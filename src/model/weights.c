@@ -6,6 +6,7 @@
  * out, and newer tools say model.X for backbone.X.
  */
 #include "model/weights_impl.h"
+#include "ops/quant.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -81,12 +82,14 @@ struct weight *binder_part(struct binder *x, const struct st_tensor *t, int64_t 
 {
     char name[160];
     struct st_tensor one = *t;
-    size_t row = (size_t)cols * dtype_size(t->dtype);
+    size_t row = t->blocks ? (size_t)blocks_stored(t->blocks, cols) : (size_t)cols * dtype_size(t->dtype);
     snprintf(name, sizeof name, "%s.%lld", t->name, (long long)(first / rows));
     one.name = name;
     one.bytes = (size_t)rows * row;
     one.data = (const char *)t->data + (size_t)first * row;
     struct stored m = binder_plain(&one, rows, cols);
+    if (one.blocks && !binder_makes(x) && !binder_check_blocks(x, &one, 1))
+        return NULL;
     struct weight *w = binder_weight(x, ROLE_LINEAR, &m);
     binder_done(x, &one);
     return w;
@@ -176,6 +179,12 @@ static bool find_names(struct binder *x)
 void binder_embedding(struct binder *x, const struct st_tensor *t, struct model_weights *w)
 {
     int64_t hidden = x->c->lm.hidden;
+    if (t && t->blocks && !x->o->random) { /* rows of it are read when tokens need them */
+        w->embed_codes = binder_plain(t, w->vocab, hidden).source;
+        binder_check_blocks(x, t, 64);
+        binder_done(x, t);
+        return;
+    }
     w->embed_mapped = t && binder_stays_mapped(x, t, binder_activation(x));
     if (w->embed_mapped) {
         binder_check_mapped(x, t);

@@ -123,11 +123,12 @@ struct vision_weights {
 };
 
 struct model_weights {
-    int vocab;           /* V: rows of embed and head */
-    struct tensor embed; /* [V, D] */
-    bool embed_mapped;   /* it points into the file */
-    struct weight *head; /* [V, D] */
-    struct tensor norm;  /* [1, D] before the head */
+    int vocab;                       /* V: rows of embed and head */
+    struct tensor embed;             /* [V, D] */
+    bool embed_mapped;               /* it points into the file */
+    struct quant_source embed_codes; /* instead of it: blocks of GGUF in the file; rows 0: none */
+    struct weight *head;             /* [V, D] */
+    struct tensor norm;              /* [1, D] before the head */
     struct layer_weights *layers;
     struct vision_weights vision;
 

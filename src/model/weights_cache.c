@@ -2,6 +2,7 @@
 #include "model/weights_cache.h"
 
 #include "base/file.h"
+#include "base/gguf.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -57,12 +58,17 @@ static uint64_t identify(const char *dir, const struct safetensors *s, uint64_t 
 {
     uint64_t seed = identity;
     const char *file = NULL;
+    char *folder = xstrdup(dir);
+    if (gguf_is_place(dir)) { /* a file in it */
+        char *slash = strrchr(folder, '/');
+        strcpy(slash ? slash : folder, slash ? "" : ".");
+    }
     for (int i = 0; i < safetensors_count(s); i++) {
         const struct st_tensor *t = safetensors_at(s, i);
         if (t->file == file)
             continue;
         file = t->file;
-        char *path = xasprintf("%s/%s", dir, file);
+        char *path = xasprintf("%s/%s", folder, file);
         struct stat st = {0};
         if (stat(path, &st))
             st.st_size = -1;
@@ -70,6 +76,7 @@ static uint64_t identify(const char *dir, const struct safetensors *s, uint64_t 
         seed = XXH3_64bits_withSeed(facts, sizeof facts, XXH3_64bits_withSeed(file, strlen(file), seed));
         free(path);
     }
+    free(folder);
     return seed;
 }
 

@@ -50,6 +50,12 @@ bool binder_stopped(const struct binder *x);
 const struct st_tensor *binder_take(struct binder *x, const char *name);
 const struct st_tensor *binder_take_shape(struct binder *x, const char *name, int dims, const int64_t *shape);
 
+/* The same for a tensor that may be in blocks of GGUF.  Whether their scales are numbers: of every block, or of one
+ * in so many; a failure when not. */
+const struct st_tensor *binder_take_matrix(struct binder *x, const char *name, int dims,
+                                           const int64_t *shape);
+bool binder_check_blocks(struct binder *x, const struct st_tensor *t, size_t step);
+
 enum dtype binder_activation(const struct binder *x);
 
 /* The purpose of a matrix, which limits how far it may be quantized. */
@@ -86,7 +92,7 @@ struct weight *binder_matrix(struct binder *x, enum role role, const char *name,
 
 /* Looks a matrix up with its scales; false after a failure. */
 bool binder_stored(struct binder *x, const char *name, int64_t rows, int64_t cols, struct stored *out);
-/* A matrix without scales, possibly a part of a tensor. */
+/* A matrix without scales beside it, possibly a part of a tensor. */
 struct stored binder_plain(const struct st_tensor *t, int64_t rows, int64_t cols);
 
 /* The format a matrix is kept in; NONE: bf16 or f32.  And a weight of that format. */

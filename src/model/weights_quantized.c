@@ -191,6 +191,15 @@ static bool take_f4(struct binder *x, struct stored *m, const struct st_tensor *
 
 struct stored binder_plain(const struct st_tensor *t, int64_t rows, int64_t cols)
 {
+    if (t->blocks) {
+        int64_t bytes = blocks_stored(t->blocks, cols);
+        return (struct stored){.t = t,
+                               .format = t->blocks,
+                               .source = {.rows = rows,
+                                          .cols = cols,
+                                          .stored = {(void *)(uintptr_t)t->data, DT_U8, rows, bytes, bytes},
+                                          .format = t->blocks}};
+    }
     return (struct stored){.t = t,
                            .source = {.rows = rows,
                                       .cols = cols,
@@ -214,10 +223,10 @@ bool binder_stored(struct binder *x, const char *name, int64_t rows, int64_t col
     }
     t = packed && scale ? packed : t;
     if (!scale) {
-        t = binder_take_shape(x, name, SHAPE(rows, cols));
+        t = binder_take_matrix(x, name, SHAPE(rows, cols));
         if (t)
             *out = binder_plain(t, rows, cols);
-        return t;
+        return t && (!t->blocks || binder_makes(x) || binder_check_blocks(x, t, 1));
     }
     mark_used(x, t);
     beside(x, name, "input_scale");
@@ -249,7 +258,8 @@ enum quant_format binder_format(const struct binder *x, enum role role, const st
     enum weight_storage n = x->o->storage;
     if (n == WEIGHTS_BF16)
         return QUANT_NONE;
-    if (n == WEIGHTS_AUTO || role == ROLE_OTHER || role == ROLE_GATE || m->format == QUANT_F4)
+    bool small = m->format == QUANT_F4 || m->format == QUANT_Q4_K;
+    if (n == WEIGHTS_AUTO || role == ROLE_OTHER || role == ROLE_GATE || small)
         return m->format;
     if (n == WEIGHTS_INT4 && role == ROLE_LINEAR)
         return QUANT_I4;

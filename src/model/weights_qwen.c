@@ -3,6 +3,7 @@
  * A layer of a file is two of ours, a mixer and an MLP.  Most norms of Qwen3.5 multiply by 1 + w, which is
  * what is kept; the norm inside a Gated DeltaNet layer and those of the others multiply by w.  Names:
  * model.language_model.X beside a vision tower, model.X in a text model, lm_head.weight in both.
+ * GGUF files have 1 + w and -exp(A_log) already.
  */
 #include "model/weights_impl.h"
 
@@ -28,7 +29,8 @@ static struct weight *matrix(struct binder *x, int i, const char *part, int64_t 
 static struct tensor norm_of(struct binder *x, const char *name, int64_t n)
 {
     float *w = binder_numbers(x, binder_take_shape(x, name, SHAPE(n)));
-    for (int64_t i = 0; w && x->c->family == FAMILY_QWEN35 && i < n; i++)
+    bool add = x->c->family == FAMILY_QWEN35 && !safetensors_is_gguf(x->s);
+    for (int64_t i = 0; w && add && i < n; i++)
         w[i] += 1;
     return binder_put_numbers(x, w, DT_F32, 1, n);
 }
@@ -48,7 +50,7 @@ static void bind_delta(struct binder *x, int i, struct delta_weights *w)
     w->conv = binder_upload(x, conv, DT_F32, channels, taps);
     w->dt_bias = binder_vector(x, name_of(x, i, "linear_attn.dt_bias"), heads);
     float *a = binder_numbers(x, binder_take_shape(x, name_of(x, i, "linear_attn.A_log"), SHAPE(heads)));
-    for (int64_t h = 0; a && h < heads; h++)
+    for (int64_t h = 0; a && h < heads && !safetensors_is_gguf(x->s); h++)
         a[h] = -expf(a[h]);
     w->a = binder_put_numbers(x, a, DT_F32, 1, heads);
     w->norm = binder_vector(x, name_of(x, i, "linear_attn.norm.weight"), c->delta.value);
@@ -88,14 +90,15 @@ static void bind_mlp(struct binder *x, int i, const char *front, int64_t width, 
 
 /* ---- experts ------------------------------------------------------------------------------------------- */
 
-/* [E, 2M, D] of gate rows, then up rows, and [E, D, M]: in some files with .weight behind the name. */
+/* [E, 2M, D] of gate rows, then up rows, and [E, D, M]: in some files with .weight behind the name; or each
+ * [E, M, D]. */
 static const struct st_tensor *stacked(struct binder *x, int i, const char *part, const int64_t shape[3])
 {
     char name[192];
     snprintf(name, sizeof name, "%s", name_of(x, i, part));
     if (!safetensors_find(x->s, name))
         snprintf(name + strlen(name), sizeof name - strlen(name), ".weight");
-    return safetensors_find(x->s, name) ? binder_take_shape(x, name, 3, shape) : NULL;
+    return safetensors_find(x->s, name) ? binder_take_matrix(x, name, 3, shape) : NULL;
 }
 
 /* Rows [first, first + rows) of the transposed matrix k of a tensor [E, cols, all]: a copy, wherever the rest
@@ -158,6 +161,9 @@ static void bind_experts(struct binder *x, int i, struct moe_weights *w)
     }
     const struct st_tensor *both =
         stacked(x, i, "mlp.experts.gate_up_proj", (const int64_t[]){n, 2 * width, hidden});
+    const struct st_tensor *gates =
+        stacked(x, i, "mlp.experts.gate_proj", (const int64_t[]){n, width, hidden});
+    const struct st_tensor *ups = stacked(x, i, "mlp.experts.up_proj", (const int64_t[]){n, width, hidden});
     const struct st_tensor *down =
         stacked(x, i, "mlp.experts.down_proj", (const int64_t[]){n, hidden, width});
     for (int64_t k = 0; k < n && !binder_stopped(x); k++) {
@@ -165,6 +171,9 @@ static void bind_experts(struct binder *x, int i, struct moe_weights *w)
         if (both) {
             w->gates[k] = binder_part(x, both, 2 * k * width, width, hidden);
             w->up[k] = binder_part(x, both, (2 * k + 1) * width, width, hidden);
+        } else if (gates && ups) {
+            w->gates[k] = binder_part(x, gates, k * width, width, hidden);
+            w->up[k] = binder_part(x, ups, k * width, width, hidden);
         } else {
             snprintf(part, sizeof part, "mlp.experts.%lld.gate_proj.weight", (long long)k);
             w->gates[k] = matrix(x, i, part, width, hidden);
@@ -234,13 +243,15 @@ static void bind_ends(struct binder *x, struct model_weights *w)
     char embed[96], name[96];
     const struct lm_config *c = &x->c->lm;
     snprintf(embed, sizeof embed, "%sembed_tokens.weight", x->body);
-    const struct st_tensor *t = binder_take(x, embed);
+    const struct st_tensor *t = safetensors_find(x->s, embed);
+    if (!t || !t->blocks)
+        t = binder_take(x, embed);
     if (t && (t->dims != 2 || t->shape[0] < c->vocab || t->shape[0] > 1 << 22))
         binder_fail(x, "tensor '%s' has not at least the %d rows of 'vocab_size'", embed, c->vocab);
     if (!t || t->dims != 2 || binder_stopped(x))
         return;
     w->vocab = (int)t->shape[0];
-    binder_embedding(x, binder_take_shape(x, embed, SHAPE(w->vocab, c->hidden)), w);
+    binder_embedding(x, binder_take_matrix(x, embed, SHAPE(w->vocab, c->hidden)), w);
     snprintf(name, sizeof name, "%snorm.weight", x->body);
     w->norm = norm_of(x, name, c->hidden);
     w->head = binder_matrix(x, ROLE_HEAD, c->tied ? embed : "lm_head.weight", w->vocab, c->hidden);
@@ -258,7 +269,8 @@ bool binder_find_qwen(struct binder *x)
         if (safetensors_find(x->s, name))
             return true;
     }
-    binder_fail(x, "tensor 'model.language_model.embed_tokens.weight' is missing");
+    binder_fail(x, "tensor '%s' is missing",
+                safetensors_spelling(x->s, "model.language_model.embed_tokens.weight"));
     return false;
 }
 

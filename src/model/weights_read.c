@@ -36,16 +36,30 @@ bool binder_stopped(const struct binder *x)
     return x->failed && !x->o->problem;
 }
 
-const struct st_tensor *binder_take(struct binder *x, const char *name)
+/* Any type. */
+static const struct st_tensor *take_any(struct binder *x, const char *name)
 {
     if (binder_stopped(x))
         return NULL;
     const struct st_tensor *t = safetensors_find(x->s, name);
     if (!t) {
-        binder_fail(x, "tensor '%s' is missing", name);
+        binder_fail(x, "tensor '%s' is missing", safetensors_spelling(x->s, name));
         return NULL;
     }
     x->used[t - safetensors_at(x->s, 0)] = true;
+    return t;
+}
+
+const struct st_tensor *binder_take(struct binder *x, const char *name)
+{
+    const struct st_tensor *t = take_any(x, name);
+    if (!t)
+        return NULL;
+    if (t->blocks) {
+        binder_fail(x, "tensor '%s' is stored as %s; expected bf16, f16 or f32",
+                    safetensors_spelling(x->s, name), safetensors_type(t));
+        return NULL;
+    }
     if (t->dtype != DT_BF16 && t->dtype != DT_F32 && t->dtype != DT_F16) {
         bool quantized = t->dtype == DT_F8E4M3 || t->dtype == DT_U8;
         binder_fail(x, "tensor '%s' is stored as %s%s; expected bf16, f16 or f32", name, dtype_name(t->dtype),
@@ -55,9 +69,9 @@ const struct st_tensor *binder_take(struct binder *x, const char *name)
     return t;
 }
 
-const struct st_tensor *binder_take_shape(struct binder *x, const char *name, int dims, const int64_t *shape)
+static const struct st_tensor *with_shape(struct binder *x, const struct st_tensor *t, const char *name,
+                                          int dims, const int64_t *shape)
 {
-    const struct st_tensor *t = binder_take(x, name);
     if (!t || (t->dims == dims && !memcmp(t->shape, shape, (size_t)dims * sizeof *shape)))
         return t;
     struct st_tensor want = {.dims = dims};
@@ -65,8 +79,32 @@ const struct st_tensor *binder_take_shape(struct binder *x, const char *name, in
     char expected[128], found[128];
     safetensors_shape_text(&want, expected, sizeof expected);
     safetensors_shape_text(t, found, sizeof found);
-    binder_fail(x, "tensor '%s' has shape %s; the config asks for %s", name, found, expected);
+    binder_fail(x, "tensor '%s' has shape %s; the config asks for %s", safetensors_spelling(x->s, name),
+                found, expected);
     return NULL;
+}
+
+const struct st_tensor *binder_take_shape(struct binder *x, const char *name, int dims, const int64_t *shape)
+{
+    return with_shape(x, binder_take(x, name), name, dims, shape);
+}
+
+const struct st_tensor *binder_take_matrix(struct binder *x, const char *name, int dims, const int64_t *shape)
+{
+    const struct st_tensor *t = safetensors_find(x->s, name);
+    return with_shape(x, t && t->blocks ? take_any(x, name) : binder_take(x, name), name, dims, shape);
+}
+
+bool binder_check_blocks(struct binder *x, const struct st_tensor *t, size_t step)
+{
+    size_t each = (size_t)blocks_stored(t->blocks, blocks_span(t->blocks)), bad = 0;
+    const uint8_t *p = t->data;
+    for (size_t at = 0; !x->o->shapes_only && at < t->bytes; at += each * step)
+        bad += !blocks_finite(t->blocks, p + at);
+    if (bad)
+        binder_fail(x, "tensor '%s' of %s has %zu scales that are NaN or infinite",
+                    safetensors_spelling(x->s, t->name), t->file, bad);
+    return !bad;
 }
 
 static bool is_aligned(const struct st_tensor *t)

@@ -27,7 +27,7 @@ static int64_t delta_value_column(const struct delta_shape *s, int64_t h)
 
 static int64_t delta_key_column(const struct delta_shape *s, int64_t h)
 {
-    return h / (s->value_heads / s->key_heads) * s->key;
+    return (s->tiled ? h % s->key_heads : h / (s->value_heads / s->key_heads)) * s->key;
 }
 
 /* n columns of row t from c on, divided by their length and multiplied by `by`; zero up to whole vectors. */
@@ -303,16 +303,17 @@ static void delta_scan_any(const struct delta_task *k, struct delta_chunk *w, in
 static void delta_scan_range(void *arg, int64_t begin, int64_t end, int thread)
 {
     const struct delta_task *k = arg;
-    int64_t per = k->s->value_heads / k->s->key_heads;
+    int64_t per = k->s->value_heads / k->s->key_heads, keys = k->s->key_heads;
     struct delta_chunk w;
     delta_chunk_init(&w, k, thread);
     for (int64_t t = 0; t < k->y.rows; t += k->s->chunk) {
         int64_t L = least(k->s->chunk, k->y.rows - t);
         w.group = -1;
-        for (int64_t h = begin; h < end; h++) {
-            if (h / per != w.group)
+        for (int64_t i = begin; i < end; i++) { /* heads of one key after each other */
+            int64_t h = k->s->tiled ? i % per * keys + i / per : i;
+            if (i / per != w.group)
                 load_keys(k, &w, h, t, L);
-            w.group = h / per;
+            w.group = i / per;
             delta_scan_any(k, &w, h, t, L);
         }
     }

@@ -86,6 +86,7 @@ struct delta_shape {
     int key, value;             /* dk, dv: widths of a head */
     int conv;                   /* K taps */
     int chunk;                  /* tokens of a chunk; any number gives the same mathematics */
+    bool tiled;                 /* value head j uses key head j % key_heads instead */
 };
 
 /* A Mamba-2 layer and the states of the sessions in a batch. */

@@ -80,7 +80,8 @@ struct head { /* one value head of a call */
 static void load_token(const struct head *h, int64_t t, int64_t i)
 {
     const struct delta_shape *s = h->s;
-    int64_t keys = (int64_t)s->key_heads * s->key, of = h->j / (s->value_heads / s->key_heads) * s->key;
+    int64_t keys = (int64_t)s->key_heads * s->key,
+            of = (int64_t)(s->tiled ? h->j % s->key_heads : h->j / (s->value_heads / s->key_heads)) * s->key;
     normalised(h->q + i * s->key, h->v, t, of, s->key, 1 / sqrtf((float)s->key));
     normalised(h->k + i * s->key, h->v, t, keys + of, s->key, 1);
     for (int c = 0; c < s->value; c++)

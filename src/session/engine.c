@@ -25,10 +25,9 @@ static uint64_t hash_model(const char *dir, const struct safetensors *s, size_t 
     if (!x)
         die(ERR_ENV, "out of memory");
     XXH3_64bits_reset(x);
-    char *path = xasprintf("%s/config.json", dir), *text = NULL;
-    size_t len;
-    if (file_read(path, CONFIG_TEXT_MAX, &text, &len, NULL) == 0)
-        XXH3_64bits_update(x, text, len);
+    char *text = config_source(dir);
+    if (text)
+        XXH3_64bits_update(x, text, strlen(text));
     safetensors_scattered(s, sample == SAMPLE);
     for (int i = 0; i < safetensors_count(s); i++) {
         const struct st_tensor *t = safetensors_at(s, i);
@@ -41,7 +40,6 @@ static uint64_t hash_model(const char *dir, const struct safetensors *s, size_t 
     uint64_t hash = XXH3_64bits_digest(x);
     XXH3_freeState(x);
     free(text);
-    free(path);
     return hash;
 }
 
@@ -195,7 +193,8 @@ static int open_weights(struct engine *g, const struct engine_options *o, struct
     if (rc)
         err_prefix(e, "model '%s'", o->dir);
     weight_cache_finish(g->cache, rc == 0);
-    if (hold.mapped) { /* pages of weights that were copied are not needed any more */
+    if (hold.mapped ||
+        g->weights.embed_codes.rows) { /* pages of weights that were copied are not needed any more */
         safetensors_release_all(s);
         g->files = s;
     } else {

@@ -2,6 +2,7 @@
 #include "text/chat_qwen.h"
 
 #include "base/file.h"
+#include "base/gguf.h"
 #include "base/sha256.h"
 
 #include <jansson.h>
@@ -38,6 +39,13 @@ static char *read_template(const char *dir)
 {
     char *path = xasprintf("%s/chat_template.jinja", dir), *text = NULL;
     size_t len;
+    struct gguf_file *f = gguf_is_place(dir) ? gguf_open_text(dir, NULL) : NULL;
+    if (f) {
+        text = gguf_text_of(f, "tokenizer.chat_template");
+        gguf_close(f);
+        free(path);
+        return text;
+    }
     if (file_read(path, 1 << 20, &text, &len, NULL) && !(text = template_inside(dir, "chat_template.json")))
         text = template_inside(dir, "tokenizer_config.json");
     free(path);

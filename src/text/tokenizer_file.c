@@ -10,6 +10,7 @@
 #include "text/tokenizer_impl.h"
 
 #include "base/file.h"
+#include "base/gguf.h"
 #include "base/utf8.h"
 
 #include <jansson.h>
@@ -400,7 +401,13 @@ struct tokenizer *tokenizer_open(const char *model_dir, struct err *e)
 {
     char *path = xasprintf("%s/tokenizer.json", model_dir), *json = NULL;
     size_t len;
-    struct tokenizer *t = file_read(path, TEXT_MAX, &json, &len, e) ? NULL : tokenizer_parse(json, len, e);
+    struct tokenizer *t = NULL;
+    struct gguf_file *f = gguf_is_place(model_dir) ? gguf_open_text(model_dir, e) : NULL;
+    if (f)
+        t = tokenizer_of_gguf(f, e);
+    else if (!gguf_is_place(model_dir) && file_read(path, TEXT_MAX, &json, &len, e) == 0)
+        t = tokenizer_parse(json, len, e);
+    gguf_close(f);
     if (!t && e) {
         e->kind = ERR_MODEL;
         err_prefix(e, "model '%s'", model_dir);

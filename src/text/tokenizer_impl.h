@@ -49,6 +49,10 @@ int32_t tokenizer_find_plain(const struct tokenizer *t, const char *bytes, size_
 uint32_t tokenizer_merge_slot(const struct tokenizer *t, int32_t left,
                               int32_t right); /* its slot or a free one */
 
+/* The tokenizer in a GGUF file's keys (tokenizer_gguf.c). */
+struct gguf_file;
+struct tokenizer *tokenizer_of_gguf(const struct gguf_file *f, struct err *e);
+
 int tokenizer_read_splits(struct tokenizer *t, const json_t *pre_tokenizer, struct err *e);
 
 /* A text of n bytes of UTF-8 as the split patterns see it (tokenizer_unicode.c): s itself, or a copy in

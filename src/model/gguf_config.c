@@ -1,0 +1,280 @@
+/* gguf_config.c - hyperparameters from a GGUF file's keys; see gguf_model.h.
+ *
+ * Values are copied, not judged: the text that comes out is read like a published config.json, with its ranges.
+ */
+#include "model/gguf_model.h"
+
+#include <jansson.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define EYES "clip.vision."
+
+struct source {
+    const struct gguf_file *f;
+    const char *front; /* "qwen35." */
+    struct err *e;
+    bool failed;
+};
+
+static void missing(struct source *s, const char *key)
+{
+    if (!s->failed)
+        err_set(s->e, ERR_MODEL, "%s: the key '%s%s' is missing", gguf_name(s->f), s->front, key);
+    s->failed = true;
+}
+
+/* A number; of a list, with a value for each layer, the largest.  NAN: missing. */
+static double number_of(const struct source *s, const char *key)
+{
+    struct gguf_value v;
+    double most = NAN, x;
+    char *whole = xasprintf("%s%s", s->front, key);
+    if (gguf_value(s->f, whole, &v))
+        while (gguf_next_number(&v, &x))
+            most = most >= x ? most : x;
+    free(whole);
+    return most;
+}
+
+static json_t *number(double x)
+{
+    return x == floor(x) && fabs(x) < 1e15 ? json_integer((json_int_t)x) : json_real(isfinite(x) ? x : -1);
+}
+
+static double put(struct source *s, json_t *to, const char *name, const char *key)
+{
+    double x = number_of(s, key);
+    if (isnan(x))
+        missing(s, key);
+    else
+        json_object_set_new(to, name, number(x));
+    return x;
+}
+
+/* Numbers of a list, at most `most`. */
+static json_t *numbers(const struct source *s, const char *key, size_t most)
+{
+    struct gguf_value v;
+    double x;
+    json_t *list = NULL;
+    char *whole = xasprintf("%s%s", s->front, key);
+    if (gguf_value(s->f, whole, &v) && v.list)
+        for (list = json_array(); json_array_size(list) < most && gguf_next_number(&v, &x);)
+            json_array_append_new(list, number(x));
+    free(whole);
+    return list;
+}
+
+/* ---- the language model -------------------------------------------------------------------------------- */
+
+int gguf_layers(const struct gguf_file *text)
+{
+    char *arch = gguf_text_of(text, "general.architecture");
+    struct source s = {.f = text, .front = ""};
+    char *front = xasprintf("%s.", arch ? arch : "");
+    s.front = front;
+    double all = number_of(&s, "block_count"), extra = number_of(&s, "nextn_predict_layers");
+    free(front);
+    free(arch);
+    all -= extra > 0 ? extra : 0;
+    return all >= 0 && all < 1 << 20 ? (int)all : 0;
+}
+
+static void put_delta(struct source *s, json_t *o)
+{
+    double heads = put(s, o, "linear_num_value_heads", "ssm.time_step_rank"),
+           inner = number_of(s, "ssm.inner_size");
+    put(s, o, "linear_num_key_heads", "ssm.group_count");
+    put(s, o, "linear_key_head_dim", "ssm.state_size");
+    put(s, o, "linear_conv_kernel_dim", "ssm.conv_kernel");
+    if (isnan(inner))
+        missing(s, "ssm.inner_size");
+    else
+        json_object_set_new(o, "linear_value_head_dim", number(inner / heads));
+}
+
+static void put_attention(struct source *s, json_t *o)
+{
+    json_t *rope = json_object(), *section = numbers(s, "rope.dimension_sections", 3);
+    put(s, o, "num_attention_heads", "attention.head_count");
+    put(s, o, "num_key_value_heads", "attention.head_count_kv");
+    double dim = put(s, o, "head_dim", "attention.key_length"), turned = number_of(s, "rope.dimension_count");
+    put(s, o, "rms_norm_eps", "attention.layer_norm_rms_epsilon");
+    put(s, rope, "rope_theta", "rope.freq_base");
+    if (isnan(turned))
+        missing(s, "rope.dimension_count");
+    else
+        json_object_set_new(rope, "partial_rotary_factor", number(turned / dim));
+    json_object_set_new(rope, "rope_type", json_string("default"));
+    if (section)
+        json_object_set_new(rope, "mrope_section", section);
+    json_object_set_new(o, "rope_parameters", rope);
+}
+
+static json_t *language(struct source *s, bool moe)
+{
+    json_t *o = json_object();
+    const struct gguf_entry *embed = gguf_find(s->f, "token_embd.weight");
+    if (!embed && !s->failed)
+        s->failed = err_set(s->e, ERR_MODEL, "%s: tensor 'token_embd.weight' is missing", gguf_name(s->f));
+    put(s, o, "hidden_size", "embedding_length");
+    put(s, o, "max_position_embeddings", "context_length");
+    put(s, o, "num_hidden_layers", "block_count");
+    json_object_set_new(o, "num_hidden_layers", json_integer(gguf_layers(s->f)));
+    json_object_set_new(o, "vocab_size", json_integer(embed ? embed->shape[0] : 0));
+    double interval = number_of(s, "full_attention_interval");
+    json_object_set_new(o, "full_attention_interval", number(isnan(interval) ? 4 : interval));
+    put_delta(s, o);
+    put_attention(s, o);
+    if (moe) {
+        put(s, o, "num_experts", "expert_count");
+        put(s, o, "num_experts_per_tok", "expert_used_count");
+        put(s, o, "moe_intermediate_size", "expert_feed_forward_length");
+        put(s, o, "shared_expert_intermediate_size", "expert_shared_feed_forward_length");
+    } else {
+        put(s, o, "intermediate_size", "feed_forward_length");
+    }
+    return o;
+}
+
+/* ---- the tower ----------------------------------------------------------------------------------------- */
+
+/* Indices of the layers that a list of flags names. */
+static json_t *deepstack(const struct source *s)
+{
+    struct gguf_value v;
+    double x;
+    json_t *list = json_array();
+    if (gguf_value(s->f, EYES "is_deepstack_layers", &v))
+        for (int i = 0; i < 512 && gguf_next_number(&v, &x); i++)
+            if (x > 0)
+                json_array_append_new(list, json_integer(i));
+    return list;
+}
+
+static json_t *tower(struct source *s)
+{
+    json_t *o = json_object();
+    const struct gguf_entry *table = gguf_find(s->f, "v.position_embd.weight");
+    double merge = number_of(s, "spatial_merge_size");
+    put(s, o, "depth", "block_count");
+    put(s, o, "hidden_size", "embedding_length");
+    put(s, o, "intermediate_size", "feed_forward_length");
+    put(s, o, "num_heads", "attention.head_count");
+    put(s, o, "patch_size", "patch_size");
+    put(s, o, "out_hidden_size", "projection_dim");
+    json_object_set_new(o, "spatial_merge_size", number(isnan(merge) ? 2 : merge));
+    json_object_set_new(o, "temporal_patch_size",
+                        json_integer(gguf_find(s->f, "v.patch_embd.weight.1") ? 2 : 1));
+    json_object_set_new(o, "num_position_embeddings", json_integer(table ? table->shape[0] : 0));
+    json_object_set_new(o, "deepstack_visual_indexes", deepstack(s));
+    return o;
+}
+
+static json_t *preprocessing(struct source *s)
+{
+    json_t *o = json_object(), *mean = numbers(s, "image_mean", 4), *std = numbers(s, "image_std", 4);
+    double least = number_of(s, "image_min_pixels"), most = number_of(s, "image_max_pixels");
+    if (mean)
+        json_object_set_new(o, "image_mean", mean);
+    if (std)
+        json_object_set_new(o, "image_std", std);
+    if (!isnan(least))
+        json_object_set_new(o, "min_pixels", number(least));
+    if (!isnan(most))
+        json_object_set_new(o, "max_pixels", number(most));
+    return o;
+}
+
+static int check_tower(const struct gguf_file *eyes, struct err *e)
+{
+    char *arch = gguf_text_of(eyes, "general.architecture"),
+         *kind = gguf_text_of(eyes, "clip.projector_type");
+    if (!kind)
+        kind = gguf_text_of(eyes, EYES "projector_type");
+    bool fits = arch && kind && !strcmp(arch, "clip") && !strcmp(kind, "qwen3vl_merger");
+    if (!fits)
+        err_set(e, ERR_MODEL,
+                "%s holds '%s' with projector '%s'; a vision tower of Qwen3.5 is clip with qwen3vl_merger",
+                gguf_name(eyes), arch ? arch : "", kind ? kind : "");
+    free(arch);
+    free(kind);
+    return fits ? 0 : -1;
+}
+
+/* ---- the whole ----------------------------------------------------------------------------------------- */
+
+/* Ids of the tokens around and for images. */
+static void put_marks(const struct gguf_file *text, json_t *o)
+{
+    static const char *const marks[][2] = {{"<|image_pad|>", "image_token_id"},
+                                           {"<|vision_start|>", "vision_start_token_id"},
+                                           {"<|vision_end|>", "vision_end_token_id"}};
+    struct gguf_value v;
+    const char *word;
+    size_t len;
+    if (!gguf_value(text, "tokenizer.ggml.tokens", &v))
+        return;
+    for (int id = 0; gguf_next_text(&v, &word, &len); id++)
+        for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
+            if (len == strlen(marks[i][0]) && !memcmp(word, marks[i][0], len))
+                json_object_set_new(o, marks[i][1], json_integer(id));
+}
+
+static void put_ends(const struct gguf_file *text, json_t *o)
+{
+    static const char *const keys[] = {"tokenizer.ggml.eos_token_id", "tokenizer.ggml.eot_token_id"};
+    json_t *list = json_array();
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        double id = gguf_number_of(text, keys[i], -1);
+        if (id >= 0)
+            json_array_append_new(list, number(id));
+    }
+    json_object_set_new(o, "eos_token_id", list);
+}
+
+static json_t *whole(const struct gguf_file *text, const struct gguf_file *eyes, bool moe, json_t **pre,
+                     struct err *e)
+{
+    struct source s = {.f = text, .front = moe ? "qwen35moe." : "qwen35.", .e = e};
+    struct source v = {.f = eyes, .front = EYES, .e = e};
+    json_t *o = json_object();
+    json_object_set_new(o, "model_type", json_string(moe ? "qwen3_5_moe" : "qwen3_5"));
+    json_object_set_new(o, "tie_word_embeddings", json_boolean(!gguf_find(text, "output.weight")));
+    json_object_set_new(o, "text_config", language(&s, moe));
+    put_ends(text, o);
+    if (eyes && !s.failed) {
+        json_object_set_new(o, "vision_config", tower(&v));
+        *pre = preprocessing(&v);
+        put_marks(text, o);
+    }
+    if (s.failed || v.failed) {
+        json_decref(o);
+        return NULL;
+    }
+    return o;
+}
+
+int gguf_config(const struct gguf_file *text, const struct gguf_file *eyes, char **config,
+                char **preprocessor, struct err *e)
+{
+    char *arch = gguf_text_of(text, "general.architecture");
+    bool moe = arch && !strcmp(arch, "qwen35moe");
+    json_t *pre = NULL, *o = NULL;
+    *config = *preprocessor = NULL;
+    if (!moe && (!arch || strcmp(arch, "qwen35") != 0))
+        err_set(e, ERR_MODEL, "%s holds a model of the architecture '%s'; read are qwen35 and qwen35moe",
+                gguf_name(text), arch ? arch : "");
+    else if (!eyes || check_tower(eyes, e) == 0)
+        o = whole(text, eyes, moe, &pre, e);
+    if (o)
+        *config = json_dumps(o, JSON_COMPACT);
+    if (o && pre)
+        *preprocessor = json_dumps(pre, JSON_COMPACT);
+    json_decref(pre);
+    json_decref(o);
+    free(arch);
+    return *config ? 0 : -1;
+}

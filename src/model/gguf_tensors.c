@@ -1,0 +1,242 @@
+/* gguf_tensors.c - tensors of GGUF files by their published names; see gguf_model.h. */
+#include "model/gguf_model.h"
+
+#include "model/safetensors_impl.h"
+#include "ops/quant.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LM  "model.language_model."
+#define VIS "model.visual."
+
+/* ---- names --------------------------------------------------------------------------------------------- */
+
+struct name {
+    const char *file, *published;
+};
+
+static const struct name ends[] = {
+    {"token_embd.weight", LM "embed_tokens.weight"},
+    {"output_norm.weight", LM "norm.weight"},
+    {"output.weight", "lm_head.weight"},
+    {"v.patch_embd.weight", VIS "patch_embed.proj.weight"},
+    {"v.patch_embd.weight.1", VIS "patch_embed.proj.weight.1"},
+    {"v.patch_embd.bias", VIS "patch_embed.proj.bias"},
+    {"v.position_embd.weight", VIS "pos_embed.weight"},
+    {"v.post_ln.weight", VIS "merger.norm.weight"},
+    {"v.post_ln.bias", VIS "merger.norm.bias"},
+    {"mm.0.weight", VIS "merger.linear_fc1.weight"},
+    {"mm.0.bias", VIS "merger.linear_fc1.bias"},
+    {"mm.2.weight", VIS "merger.linear_fc2.weight"},
+    {"mm.2.bias", VIS "merger.linear_fc2.bias"},
+};
+
+static const struct name of_layer[] = {
+    {"attn_norm.weight", "input_layernorm.weight"},
+    {"post_attention_norm.weight", "post_attention_layernorm.weight"},
+    {"attn_qkv.weight", "linear_attn.in_proj_qkv.weight"},
+    {"attn_gate.weight", "linear_attn.in_proj_z.weight"},
+    {"ssm_alpha.weight", "linear_attn.in_proj_a.weight"},
+    {"ssm_beta.weight", "linear_attn.in_proj_b.weight"},
+    {"ssm_conv1d.weight", "linear_attn.conv1d.weight"},
+    {"ssm_dt.bias", "linear_attn.dt_bias"},
+    {"ssm_a", "linear_attn.A_log"},
+    {"ssm_norm.weight", "linear_attn.norm.weight"},
+    {"ssm_out.weight", "linear_attn.out_proj.weight"},
+    {"attn_q.weight", "self_attn.q_proj.weight"},
+    {"attn_k.weight", "self_attn.k_proj.weight"},
+    {"attn_v.weight", "self_attn.v_proj.weight"},
+    {"attn_output.weight", "self_attn.o_proj.weight"},
+    {"attn_q_norm.weight", "self_attn.q_norm.weight"},
+    {"attn_k_norm.weight", "self_attn.k_norm.weight"},
+    {"ffn_gate.weight", "mlp.gate_proj.weight"},
+    {"ffn_up.weight", "mlp.up_proj.weight"},
+    {"ffn_down.weight", "mlp.down_proj.weight"},
+    {"ffn_gate_inp.weight", "mlp.gate.weight"},
+    {"ffn_gate_inp_shexp.weight", "mlp.shared_expert_gate.weight"},
+    {"ffn_gate_shexp.weight", "mlp.shared_expert.gate_proj.weight"},
+    {"ffn_up_shexp.weight", "mlp.shared_expert.up_proj.weight"},
+    {"ffn_down_shexp.weight", "mlp.shared_expert.down_proj.weight"},
+    {"ffn_gate_exps.weight", "mlp.experts.gate_proj"},
+    {"ffn_up_exps.weight", "mlp.experts.up_proj"},
+    {"ffn_down_exps.weight", "mlp.experts.down_proj"},
+    {"ffn_gate_up_exps.weight", "mlp.experts.gate_up_proj"},
+};
+
+static const struct name of_block[] = {
+    {"ln1.weight", "norm1.weight"},
+    {"ln1.bias", "norm1.bias"},
+    {"ln2.weight", "norm2.weight"},
+    {"ln2.bias", "norm2.bias"},
+    {"attn_qkv.weight", "attn.qkv.weight"},
+    {"attn_qkv.bias", "attn.qkv.bias"},
+    {"attn_out.weight", "attn.proj.weight"},
+    {"attn_out.bias", "attn.proj.bias"},
+    {"ffn_up.weight", "mlp.linear_fc1.weight"},
+    {"ffn_up.bias", "mlp.linear_fc1.bias"},
+    {"ffn_down.weight", "mlp.linear_fc2.weight"},
+    {"ffn_down.bias", "mlp.linear_fc2.bias"},
+};
+
+#define COUNT(list) (sizeof(list) / sizeof *(list))
+
+/* Tables with what stands before and after the number of a layer. */
+static const struct {
+    const struct name *names;
+    size_t n;
+    const char *file, *published; /* NULL: no number */
+} tables[] = {
+    {ends, COUNT(ends), NULL, NULL},
+    {of_layer, COUNT(of_layer), "blk.", LM "layers."},
+    {of_block, COUNT(of_block), "v.blk.", VIS "blocks."},
+};
+
+/* "blk.12.rest": the number, and the rest; NULL: another name. */
+static const char *after_number(const char *name, const char *front, long *number)
+{
+    size_t n = strlen(front);
+    char *end;
+    if (strncmp(name, front, n) != 0 || name[n] < '0' || name[n] > '9')
+        return NULL;
+    *number = strtol(name + n, &end, 10);
+    return *end == '.' ? end + 1 : NULL;
+}
+
+/* The other spelling of a name, by the tables' first or second column. */
+static bool translate(const char *name, bool from_file, char out[256])
+{
+    for (size_t t = 0; t < COUNT(tables); t++) {
+        const char *from = from_file ? tables[t].file : tables[t].published;
+        const char *to = from_file ? tables[t].published : tables[t].file;
+        long number = 0;
+        const char *rest = from ? after_number(name, from, &number) : name;
+        for (size_t i = 0; rest && i < tables[t].n; i++) {
+            const struct name *k = &tables[t].names[i];
+            if (strcmp(rest, from_file ? k->file : k->published) != 0)
+                continue;
+            if (to)
+                snprintf(out, 256, "%s%ld.%s", to, number, from_file ? k->published : k->file);
+            else
+                snprintf(out, 256, "%s", from_file ? k->published : k->file);
+            return true;
+        }
+    }
+    return false;
+}
+
+void gguf_published(const char *name, int layers, char out[256])
+{
+    long number = 0;
+    if (after_number(name, "blk.", &number) && number >= layers) /* predicts further tokens */
+        snprintf(out, 256, "mtp.%s", name);
+    else if (!translate(name, true, out))
+        snprintf(out, 256, "%s", name);
+}
+
+void gguf_spelling(const char *published, char out[256])
+{
+    if (!translate(published, false, out))
+        snprintf(out, 256, "%s", published);
+}
+
+/* ---- tensors ------------------------------------------------------------------------------------------- */
+
+static const struct {
+    enum ggml_type type;
+    enum dtype dtype;
+    enum quant_format blocks;
+} known[] = {{GGML_F32, DT_F32, QUANT_NONE}, {GGML_F16, DT_F16, QUANT_NONE}, {GGML_BF16, DT_BF16, QUANT_NONE},
+             {GGML_Q8_0, DT_U8, QUANT_Q8_0}, {GGML_Q4_K, DT_U8, QUANT_Q4_K}, {GGML_Q5_K, DT_U8, QUANT_Q5_K},
+             {GGML_Q6_K, DT_U8, QUANT_Q6_K}};
+
+static bool ends_with(const char *name, const char *end)
+{
+    size_t n = strlen(name), k = strlen(end);
+    return n >= k && !strcmp(name + n - k, end);
+}
+
+/* The published shape: a convolution's has a 1 in the middle, the shared expert's gate is a row. */
+static void set_shape(struct st_tensor *t, const struct gguf_entry *from)
+{
+    t->dims = from->dims;
+    memcpy(t->shape, from->shape, sizeof from->shape);
+    if (t->dims == 2 && ends_with(t->name, "conv1d.weight")) {
+        t->shape[2] = t->shape[1];
+        t->shape[1] = 1;
+        t->dims = 3;
+    } else if (t->dims == 1 && ends_with(t->name, "shared_expert_gate.weight")) {
+        t->shape[1] = t->shape[0];
+        t->shape[0] = 1;
+        t->dims = 2;
+    }
+}
+
+static int add(struct safetensors *s, const struct gguf_file *f, const char *file,
+               const struct gguf_entry *from, int layers, struct err *e)
+{
+    char name[256];
+    size_t k = 0;
+    while (k < COUNT(known) && known[k].type != from->type)
+        k++;
+    gguf_published(from->name, layers, name);
+    bool unused = !strncmp(name, "mtp.", 4);
+    if (k == COUNT(known) && !unused)
+        return err_set(e, ERR_MODEL,
+                       "%s: tensor '%s' is stored as %s; read are F32, F16, BF16, Q8_0, Q4_K, Q5_K and Q6_K",
+                       gguf_name(f), from->name, ggml_type_name(from->type));
+    struct st_tensor *t = safetensors_add(s);
+    *t = (struct st_tensor){.name = xstrdup(name), .file = file, .data = from->data, .bytes = from->bytes};
+    t->dtype = k < COUNT(known) ? known[k].dtype : DT_U8;
+    t->blocks = k < COUNT(known) ? known[k].blocks : QUANT_NONE;
+    set_shape(t, from);
+    return 0;
+}
+
+struct safetensors *safetensors_of_gguf(struct safetensors *s, const char *place, struct err *e)
+{
+    struct err none = ERR_INIT;
+    int rc = 0;
+    s->gguf[0] = gguf_open_text(place, e);
+    s->gguf[1] = s->gguf[0] ? gguf_open_eyes(place, &none) : NULL;
+    if (!s->gguf[0] || none.kind)
+        rc = none.kind ? err_set(e, ERR_MODEL, "%s", none.text) : -1;
+    s->maps = xcalloc(2, sizeof *s->maps);
+    for (int i = 0; i < 2 && s->gguf[i]; i++) {
+        safetensors_add_file(s, gguf_name(s->gguf[i]));
+        s->maps[s->shards - 1].data = gguf_whole(s->gguf[i], &s->maps[s->shards - 1].len);
+    }
+    int layers = rc == 0 ? gguf_layers(s->gguf[0]) : 0;
+    for (int i = 0; i < 2 && s->gguf[i]; i++)
+        for (int k = 0; k < gguf_count(s->gguf[i]) && rc == 0; k++)
+            rc = add(s, s->gguf[i], s->files[i < s->shards ? i : 0], gguf_at(s->gguf[i], k), layers, e);
+    if (rc == 0)
+        rc = safetensors_sort(s, e);
+    if (rc == 0)
+        return s;
+    safetensors_close(s);
+    if (e)
+        e->kind = ERR_MODEL;
+    err_prefix(e, "model '%s'", place);
+    return NULL;
+}
+
+bool safetensors_is_gguf(const struct safetensors *s)
+{
+    return s->gguf[0];
+}
+
+const char *safetensors_spelling(const struct safetensors *s, const char *name)
+{
+    static _Thread_local char out[256];
+    if (!safetensors_is_gguf(s))
+        return name;
+    gguf_spelling(name, out);
+    return out;
+}
+
+const char *safetensors_type(const struct st_tensor *t)
+{
+    return t->blocks ? quant_name(t->blocks) : dtype_name(t->dtype);
+}

@@ -1,0 +1,25 @@
+/* safetensors_impl.h - inside of struct safetensors: safetensors.c and gguf_tensors.c fill it; private to them. */
+#ifndef HOLORUN_MODEL_SAFETENSORS_IMPL_H
+#define HOLORUN_MODEL_SAFETENSORS_IMPL_H
+
+#include "base/file.h"
+#include "base/gguf.h"
+#include "model/safetensors.h"
+
+struct safetensors {
+    struct file_map *maps;
+    char **files; /* names of the shards */
+    int shards;
+    struct st_tensor *tensors;
+    int count, cap;
+    struct gguf_file *gguf[2]; /* text and eyes, whose bytes `maps` only names; or NULL */
+};
+
+struct st_tensor *safetensors_add(struct safetensors *s); /* valid until the next */
+void safetensors_add_file(struct safetensors *s, const char *name);
+int safetensors_sort(struct safetensors *s, struct err *e);
+
+/* Fills s with the tensors of GGUF files by their published names; frees it and returns NULL on failure. */
+struct safetensors *safetensors_of_gguf(struct safetensors *s, const char *place, struct err *e);
+
+#endif

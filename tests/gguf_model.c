@@ -1,0 +1,375 @@
+/* gguf_model.c - see gguf_model.h. */
+#include "gguf_model.h"
+
+#include "check.h"
+
+#include "model/gguf_model.h"
+#include "ops/quant.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LM "model.language_model."
+
+struct writer {
+    const struct golden *g;
+    json_t *config, *text; /* the whole, and the language model's part */
+    struct gguf_form form;
+    struct gguf file[2]; /* text, eyes */
+    struct buf data[2];
+};
+
+/* A tensor on its way: its values, and its shape as stored. */
+struct values {
+    char name[160]; /* published, with both prefixes */
+    float *v;
+    int64_t shape[4], n;
+    int dims;
+};
+
+static int64_t number(const json_t *o, const char *key)
+{
+    return json_integer_value(json_object_get(o, key));
+}
+
+static bool has(const struct values *t, const char *part)
+{
+    return strstr(t->name, part);
+}
+
+/* ---- what the converter changes ------------------------------------------------------------------------ */
+
+/* [keys][per][width] -> [per][keys][width] for heads of width * inner numbers. */
+static void tile_heads(const struct writer *w, float *v, int64_t width, int64_t inner)
+{
+    int64_t keys = number(w->text, "linear_num_key_heads"), heads = number(w->text, "linear_num_value_heads");
+    size_t each = (size_t)(width * inner) * sizeof *v;
+    float *old = malloc((size_t)heads * each);
+    memcpy(old, v, (size_t)heads * each);
+    for (int64_t h = 0; h < heads; h++)
+        memcpy(v + (h % (heads / keys) * keys + h / (heads / keys)) * width * inner, old + h * width * inner,
+               each);
+    free(old);
+}
+
+static void reorder(const struct writer *w, struct values *t)
+{
+    int64_t keys = 2 * number(w->text, "linear_num_key_heads") * number(w->text, "linear_key_head_dim");
+    int64_t value = number(w->text, "linear_value_head_dim"), cols = t->n / t->shape[0];
+    if (has(t, "in_proj_qkv") || has(t, "conv1d"))
+        tile_heads(w, t->v + keys * cols, value, cols);
+    else if (has(t, "in_proj_z"))
+        tile_heads(w, t->v, value, cols);
+    else if (has(t, "in_proj_a") || has(t, "in_proj_b"))
+        tile_heads(w, t->v, 1, cols);
+    else if (has(t, "A_log") || has(t, "dt_bias"))
+        tile_heads(w, t->v, 1, 1);
+    else if (has(t, "linear_attn.out_proj"))
+        for (int64_t r = 0; r < t->shape[0]; r++)
+            tile_heads(w, t->v + r * cols, value, 1);
+}
+
+static void change(const struct writer *w, struct values *t)
+{
+    bool eyes = has(t, "model.visual."), norm = has(t, "norm.weight") && !has(t, "linear_attn.norm");
+    for (int64_t i = 0; norm && !eyes && i < t->n; i++)
+        t->v[i] += 1;
+    for (int64_t i = 0; has(t, "A_log") && i < t->n; i++)
+        t->v[i] = -expf(t->v[i]);
+    if (has(t, "linear_attn."))
+        reorder(w, t);
+    if (has(t, "conv1d")) {
+        t->shape[1] = t->shape[2];
+        t->dims = 2;
+    }
+}
+
+/* ---- storing ------------------------------------------------------------------------------------------- */
+
+static enum gguf_type type_of(const struct writer *w, const struct values *t)
+{
+    bool plain = t->dims == 1 || has(t, "conv1d") || has(t, "mlp.gate.") || has(t, "shared_expert_gate") ||
+                 has(t, "pos_embed") || has(t, "patch_embed");
+    bool whole = t->shape[t->dims - 1] % GGUF_BLOCK == 0;
+    return plain || (w->form.matrices == GGUF_Q8_0 && !whole) ? GGUF_F32 : w->form.matrices;
+}
+
+static uint16_t half_of(float f) /* of values that are exact in f16 or nearly so */
+{
+    for (uint32_t h = 0; h < 0x7c00; h++)
+        if (f16_to_f32((uint16_t)h) >= fabsf(f))
+            return (uint16_t)(h | (f < 0 ? 0x8000 : 0));
+    return 0;
+}
+
+static void put_values(struct writer *w, struct buf *b, const struct values *t, enum gguf_type type)
+{
+    for (int64_t i = 0; i < t->n; i += type == GGUF_Q8_0 ? GGUF_BLOCK : 1) {
+        struct gguf_q8 block;
+        float numbers[GGUF_BLOCK];
+        uint16_t half = type == GGUF_F16 ? half_of(t->v[i]) : bf16_from_f32(t->v[i]);
+        if (type == GGUF_F32) {
+            buf_put(b, t->v + i, sizeof *t->v);
+        } else if (type != GGUF_Q8_0) {
+            buf_put(b, &half, sizeof half);
+        } else {
+            gguf_make_q8(t->v + i, &block);
+            blocks_row(QUANT_Q8_0, (const uint8_t *)&block, GGUF_BLOCK, numbers);
+            buf_put(b, w->form.numbers ? (const void *)numbers : &block,
+                    w->form.numbers ? sizeof numbers : sizeof block);
+        }
+    }
+}
+
+static void store(struct writer *w, const struct values *t, const char *name)
+{
+    bool eyes = has(t, "model.visual.");
+    enum gguf_type type = type_of(w, t);
+    gguf_tensor(&w->file[eyes], name, type == GGUF_Q8_0 && w->form.numbers ? GGUF_F32 : type, t->shape,
+                t->dims);
+    put_values(w, &w->data[eyes], t, type);
+    while (w->data[eyes].len % GGUF_ALIGN)
+        buf_putc(&w->data[eyes], 0);
+}
+
+/* Half of the middle dimension, gate or up, of [E, 2M, D]. */
+static void store_half(struct writer *w, const struct values *both, int half, const char *part)
+{
+    struct values t = *both;
+    int64_t rows = t.shape[1] / 2, each = rows * t.shape[2];
+    char name[256];
+    t.shape[1] = rows;
+    t.n /= 2;
+    t.v = malloc((size_t)t.n * sizeof *t.v);
+    for (int64_t e = 0; e < t.shape[0]; e++)
+        memcpy(t.v + e * each, both->v + (2 * e + half) * each, (size_t)each * sizeof *t.v);
+    snprintf(t.name, sizeof t.name, "%.*s%s", (int)(strstr(both->name, "gate_up_proj") - both->name),
+             both->name, part);
+    gguf_spelling(t.name, name);
+    store(w, &t, name);
+    free(t.v);
+}
+
+/* A frame of [W, 3, frames, side, side]. */
+static void store_frame(struct writer *w, const struct values *all, const int64_t shape[5], int frame)
+{
+    struct values t = *all;
+    int64_t area = shape[3] * shape[4];
+    t.dims = 4;
+    memcpy(t.shape, (const int64_t[4]){shape[0], 3, shape[3], shape[4]}, sizeof t.shape);
+    t.n /= shape[2];
+    t.v = malloc((size_t)t.n * sizeof *t.v);
+    for (int64_t i = 0; i < shape[0] * 3; i++)
+        memcpy(t.v + i * area, all->v + (i * shape[2] + frame) * area, (size_t)area * sizeof *t.v);
+    store(w, &t, frame ? "v.patch_embd.weight.1" : "v.patch_embd.weight");
+    free(t.v);
+}
+
+static void convert(struct writer *w, const json_t *entry)
+{
+    struct values t = {.n = 1};
+    const char *name = json_string_value(json_object_get(entry, "name"));
+    bool whole = !strncmp(name, LM, strlen(LM)) || !strncmp(name, "model.visual.", 13) ||
+                 !strcmp(name, "lm_head.weight");
+    int64_t shape[5] = {0};
+    char spelled[256];
+    size_t i;
+    json_t *dim;
+    snprintf(t.name, sizeof t.name, "%s%s", whole ? "" : LM, whole ? name : name + strlen("model."));
+    json_array_foreach(json_object_get(entry, "shape"), i, dim)
+    {
+        shape[i] = json_integer_value(dim);
+        t.n *= shape[i];
+    }
+    t.dims = (int)i;
+    memcpy(t.shape, shape, sizeof t.shape);
+    uint16_t *drawn = malloc((size_t)t.n * sizeof *drawn);
+    t.v = malloc((size_t)t.n * sizeof *t.v);
+    golden_draw(w->g->seed, name, 0, t.n, number(entry, "offset"),
+                (float)json_number_value(json_object_get(entry, "unit")), drawn);
+    for (int64_t k = 0; k < t.n; k++)
+        t.v[k] = bf16_to_f32(drawn[k]);
+    change(w, &t);
+    gguf_spelling(t.name, spelled);
+    if (has(&t, "experts.gate_up_proj")) {
+        store_half(w, &t, 0, "gate_proj");
+        store_half(w, &t, 1, "up_proj");
+    } else if (has(&t, "patch_embed.proj.weight")) {
+        store_frame(w, &t, shape, 0);
+        store_frame(w, &t, shape, 1);
+    } else {
+        store(w, &t, spelled);
+    }
+    free(drawn);
+    free(t.v);
+}
+
+/* ---- keys ---------------------------------------------------------------------------------------------- */
+
+static void put_int(struct gguf *g, const char *front, const char *key, int64_t v)
+{
+    char name[96];
+    snprintf(name, sizeof name, "%s%s", front, key);
+    gguf_int(g, name, (uint32_t)v);
+}
+
+static void put_float(struct gguf *g, const char *front, const char *key, double v)
+{
+    char name[96];
+    snprintf(name, sizeof name, "%s%s", front, key);
+    gguf_float(g, name, (float)v);
+}
+
+static void put_language(struct writer *w)
+{
+    static const char *const same[][2] = {
+        {"num_hidden_layers", "block_count"},
+        {"hidden_size", "embedding_length"},
+        {"intermediate_size", "feed_forward_length"},
+        {"max_position_embeddings", "context_length"},
+        {"num_attention_heads", "attention.head_count"},
+        {"num_key_value_heads", "attention.head_count_kv"},
+        {"head_dim", "attention.key_length"},
+        {"head_dim", "attention.value_length"},
+        {"linear_conv_kernel_dim", "ssm.conv_kernel"},
+        {"linear_key_head_dim", "ssm.state_size"},
+        {"linear_num_key_heads", "ssm.group_count"},
+        {"linear_num_value_heads", "ssm.time_step_rank"},
+        {"num_experts", "expert_count"},
+        {"num_experts_per_tok", "expert_used_count"},
+        {"moe_intermediate_size", "expert_feed_forward_length"},
+        {"shared_expert_intermediate_size", "expert_shared_feed_forward_length"}};
+    struct gguf *g = &w->file[0];
+    const json_t *rope = json_object_get(w->text, "rope_parameters");
+    const char *front = json_object_get(w->text, "num_experts") ? "qwen35moe." : "qwen35.";
+    uint32_t section[4] = {0};
+    gguf_text(g, "general.architecture", json_object_get(w->text, "num_experts") ? "qwen35moe" : "qwen35");
+    for (size_t i = 0; i < sizeof same / sizeof *same; i++)
+        if (json_object_get(w->text, same[i][0]))
+            put_int(g, front, same[i][1], number(w->text, same[i][0]));
+    put_int(g, front, "ssm.inner_size",
+            number(w->text, "linear_num_value_heads") * number(w->text, "linear_value_head_dim"));
+    put_int(g, front, "full_attention_interval", 4);
+    put_float(g, front, "attention.layer_norm_rms_epsilon",
+              json_number_value(json_object_get(w->text, "rms_norm_eps")));
+    put_float(g, front, "rope.freq_base", json_number_value(json_object_get(rope, "rope_theta")));
+    put_int(g, front, "rope.dimension_count",
+            (int64_t)((double)number(w->text, "head_dim") *
+                      json_number_value(json_object_get(rope, "partial_rotary_factor"))));
+    for (size_t i = 0; i < 3; i++)
+        section[i] = (uint32_t)json_integer_value(json_array_get(json_object_get(rope, "mrope_section"), i));
+    char name[64];
+    snprintf(name, sizeof name, "%srope.dimension_sections", front);
+    gguf_ints(g, name, section, 4);
+}
+
+static void put_tower(struct writer *w)
+{
+    static const char *const same[][2] = {{"depth", "block_count"},
+                                          {"hidden_size", "embedding_length"},
+                                          {"intermediate_size", "feed_forward_length"},
+                                          {"num_heads", "attention.head_count"},
+                                          {"patch_size", "patch_size"},
+                                          {"out_hidden_size", "projection_dim"},
+                                          {"spatial_merge_size", "spatial_merge_size"}};
+    const float half[3] = {0.5f, 0.5f, 0.5f};
+    const json_t *vision = json_object_get(w->config, "vision_config");
+    struct gguf *g = &w->file[1];
+    gguf_text(g, "general.architecture", "clip");
+    gguf_text(g, "clip.projector_type", "qwen3vl_merger");
+    for (size_t i = 0; i < sizeof same / sizeof *same; i++)
+        put_int(g, "clip.vision.", same[i][1], number(vision, same[i][0]));
+    gguf_floats(g, "clip.vision.image_mean", half, 3);
+    gguf_floats(g, "clip.vision.image_std", half, 3);
+}
+
+/* Words by id, from a tokenizer.json without merges. */
+static void put_tokenizer(struct writer *w)
+{
+    char *path = xasprintf("%s/tokenizer.json", w->g->dir), *words[512] = {0};
+    json_t *root = json_load_file(path, 0, NULL), *v;
+    uint32_t types[512];
+    const char *key;
+    size_t i, n = 0;
+    free(path);
+    if (!root)
+        return;
+    json_object_foreach(json_object_get(json_object_get(root, "model"), "vocab"), key, v)
+    {
+        words[json_integer_value(v)] = xstrdup(key);
+        types[json_integer_value(v)] = 1;
+        n++;
+    }
+    json_array_foreach(json_object_get(root, "added_tokens"), i, v)
+    {
+        words[number(v, "id")] = xstrdup(json_string_value(json_object_get(v, "content")));
+        types[number(v, "id")] = json_is_true(json_object_get(v, "special")) ? 3 : 4;
+        n++;
+    }
+    for (; n < (size_t)number(w->text, "vocab_size"); n++) { /* rows without a token */
+        words[n] = xasprintf("[PAD%zu]", n);
+        types[n] = 5;
+    }
+    gguf_text(&w->file[0], "tokenizer.ggml.model", "gpt2");
+    gguf_text(&w->file[0], "tokenizer.ggml.pre", "qwen35");
+    gguf_texts(&w->file[0], "tokenizer.ggml.tokens", n);
+    for (i = 0; i < n; i++) {
+        gguf_item(&w->file[0], words[i], strlen(words[i]));
+        free(words[i]);
+    }
+    gguf_ints(&w->file[0], "tokenizer.ggml.token_type", types, n);
+    gguf_texts(&w->file[0], "tokenizer.ggml.merges", 0);
+    gguf_int(&w->file[0], "tokenizer.ggml.eos_token_id", 256);
+    json_decref(root);
+}
+
+/* ---- files --------------------------------------------------------------------------------------------- */
+
+static void write_file(struct writer *w, int which, const char *dir)
+{
+    struct err e = ERR_INIT;
+    struct buf head;
+    char *path = xasprintf("%s/%s", dir, which ? "mmproj.gguf" : "model.gguf");
+    gguf_head(&w->file[which], &head);
+    struct buf all;
+    buf_init(&all, 256 << 20);
+    buf_put(&all, head.data, head.len);
+    buf_put(&all, w->data[which].data, w->data[which].len);
+    if (all.full || file_write(path, all.data, all.len, &e))
+        fail_msg("%s: %s", path, e.text);
+    buf_free(&all);
+    buf_free(&head);
+    free(path);
+}
+
+void gguf_model(const struct golden *g, struct gguf_form form, const char *dir)
+{
+    struct writer w = {.g = g, .form = form};
+    char path[96];
+    size_t i;
+    json_t *entry;
+    snprintf(path, sizeof path, "%s/config.json", g->dir);
+    w.config = json_load_file(path, 0, NULL);
+    assert_non_null(w.config);
+    w.text = json_object_get(w.config, "text_config");
+    w.text = w.text ? w.text : w.config;
+    for (int k = 0; k < 2; k++) {
+        gguf_init(&w.file[k]);
+        buf_init(&w.data[k], 128 << 20);
+    }
+    put_language(&w);
+    put_tokenizer(&w);
+    json_array_foreach(json_object_get(g->root, "weights"), i, entry) convert(&w, entry);
+    bool eyes = json_object_get(w.config, "vision_config");
+    if (eyes)
+        put_tower(&w);
+    for (int k = 0; k <= eyes; k++)
+        write_file(&w, k, dir);
+    for (int k = 0; k < 2; k++) {
+        gguf_free(&w.file[k]);
+        buf_free(&w.data[k]);
+    }
+    json_decref(w.config);
+}

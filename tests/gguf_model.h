@@ -1,0 +1,22 @@
+/* gguf_model.h - the weights of golden data as GGUF files, as the converter of such files makes them: names, 1 added
+ * to norms, -exp(A_log), value heads in tiled order, experts and frames in tensors of their own.
+ *
+ * make_gguf.py writes the same with the gguf package and lets llama.cpp read it; tests/golden/gguf has the hashes.
+ */
+#ifndef HOLORUN_TESTS_GGUF_MODEL_H
+#define HOLORUN_TESTS_GGUF_MODEL_H
+
+#include "gguf.h"
+#include "golden.h"
+
+/* How matrices are stored: F32, BF16, F16 or Q8_0 where a row has whole blocks, else F32. */
+struct gguf_form {
+    enum gguf_type matrices;
+    bool numbers; /* instead of blocks the numbers that they stand for, in F32 */
+};
+
+/* Writes DIR/model.gguf and, of a model with a tower, DIR/mmproj.gguf; the tokenizer is that of
+ * g->dir/tokenizer.json, if there is one. */
+void gguf_model(const struct golden *g, struct gguf_form form, const char *dir);
+
+#endif
