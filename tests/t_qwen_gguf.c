@@ -4,6 +4,7 @@
 #include "gguf_model.h"
 
 #include "base/gguf.h"
+#include "base/sha256.h"
 #include "model/find.h"
 #include "model/language.h"
 #include "model/weights.h"
@@ -190,6 +191,63 @@ static void t_blocks(void **state)
         }
 }
 
+/* ---- somebody else's file ------------------------------------------------------------------------------ */
+
+/* A tensor of ours, and what the gguf package stored, which llama.cpp reads. */
+static void check_tensor(const struct gguf_file *f, const json_t *want)
+{
+    const char *name = json_string_value(json_object_get(want, "name")),
+               *type = json_string_value(json_object_get(want, "type")),
+               *hash = json_string_value(json_object_get(want, "sha256"));
+    const json_t *shape = json_object_get(want, "shape"), *values = json_object_get(want, "values");
+    const struct gguf_entry *t = gguf_find(f, name);
+    if (!t || strcmp(ggml_type_name(t->type), type) != 0 || (size_t)t->dims != json_array_size(shape))
+        fail_msg("tensor '%s' is not there, or of another type or shape", name);
+    for (int i = 0; i < t->dims; i++)
+        assert_int_equal(t->shape[i], json_integer_value(json_array_get(shape, (size_t)i)));
+    for (size_t i = 0; i < json_array_size(values); i++) {
+        float x;
+        memcpy(&x, t->data + i * sizeof x, sizeof x);
+        double w = json_number_value(json_array_get(values, i));
+        assert_true(fabs((double)x - w) < 1e-6 * fabs(w));
+    }
+    char hex[65];
+    sha256((const char *)t->data, t->bytes, hex);
+    if (!values && strcmp(hex, hash) != 0)
+        fail_msg("tensor '%s' has other values", name);
+}
+
+static void t_as_package(void **state)
+{
+    (void)state;
+    static const char *const cases[] = {"dense", "moe", "whole"};
+    json_t *root = json_load_file("tests/golden/gguf/reference.json", 0, NULL), *want;
+    assert_non_null(root);
+    for (size_t k = 0; k < 3; k++) {
+        struct folder f;
+        struct err e = ERR_INIT;
+        size_t i;
+        char name[32];
+        snprintf(name, sizeof name, "qwen/%s", cases[k]);
+        folder_open(&f, name, half);
+        char *place = place_of(&f);
+        struct gguf_file *text = gguf_open_text(place, &e), *eyes = gguf_open_eyes(place, &e);
+        const json_t *list = json_object_get(root, cases[k]);
+        assert_true(text && (eyes || k < 2));
+        assert_int_equal(json_array_size(list), gguf_count(text) + (eyes ? gguf_count(eyes) : 0));
+        json_array_foreach(list, i, want)
+        {
+            const char *of = json_string_value(json_object_get(want, "name"));
+            check_tensor(!strncmp(of, "v.", 2) || !strncmp(of, "mm.", 3) ? eyes : text, want);
+        }
+        gguf_close(text);
+        gguf_close(eyes);
+        free(place);
+        folder_close(&f);
+    }
+    json_decref(root);
+}
+
 /* ---- the whole model ----------------------------------------------------------------------------------- */
 
 static void look_and_say(struct engine *engine, const struct golden *g)
@@ -307,6 +365,7 @@ static const struct CMUnitTest tests[] = {
     CLAIM("logits of a prompt are those of transformers, dense and with experts", t_prompt),
     CLAIM("greedy continuations of 256 tokens are those of transformers", t_greedy),
     CLAIM("a file in blocks computes what the same file in their numbers computes", t_blocks),
+    CLAIM("these files are those of the gguf package, which llama.cpp reads", t_as_package),
     CLAIM("tokenizer, tower and pictures from two files give what transformers gives", t_whole),
     CLAIM("files that do not fit are refused with the name that they use", t_damage),
 };

@@ -93,14 +93,16 @@ char *gguf_text_of(const struct gguf_file *f, const char *key);
 
 /* ---- a model in such files (gguf_place.c) -----------------------------------------------------------------
  *
- * A model's place is the path of its file, or of two, TEXT.gguf,EYES.gguf: the second has its vision tower. */
+ * A model's place is the path of its file, or of two, TEXT.gguf,EYES.gguf: the second has its vision
+ * tower. */
 bool gguf_is_place(const char *place);
 
 /* Opens one of the two; NULL without a message when there is no second. */
 struct gguf_file *gguf_open_text(const char *place, struct err *e);
 struct gguf_file *gguf_open_eyes(const char *place, struct err *e);
 
-/* The place that a user means by a file, by two, or by a folder that holds one: beside a file the tower's is looked
+/* The place that a user means by a file, by two, or by a folder that holds one: beside a file the tower's
+ * is looked
  * for, by the "mmproj" in its name.  The caller frees it; NULL without a message where no such file is. */
 char *gguf_find_place(const char *option, struct err *e);
 

@@ -93,7 +93,7 @@ char *gguf_find_place(const char *option, struct err *e)
     bool file = gguf_is_place(option);
     const char *slash = file ? strrchr(option, '/') : NULL;
     char *dir = !file   ? xstrdup(option)
-                : slash ? xasprintf("%.*s", (int)(slash - option + 1), option)
+                : slash ? xasprintf("%.*s", (int)(slash - option), option)
                         : xstrdup(".");
     struct found f = look(dir);
     if (file && !file_exists(option))

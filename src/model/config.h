@@ -137,7 +137,8 @@ struct model_config {
 /* Reads these files, of which only config.json is required, or the keys of a GGUF file (gguf_model.h). */
 int config_load(struct model_config *c, const char *dir, struct err *e);
 
-/* What identifies a configuration: the text of config.json, or one of the same meaning; NULL when it cannot be
+/* What identifies a configuration: the text of config.json, or one of the same meaning; NULL when it
+ * cannot be
  * read.  The caller frees it. */
 char *config_source(const char *dir);
 

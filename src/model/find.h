@@ -4,7 +4,8 @@
 
 #include "base/err.h"
 
-/* `option` (from --model or $HOLORUN_MODEL) when given, a folder, a GGUF file or a folder with one (base/gguf.h:
+/* `option` (from --model or $HOLORUN_MODEL) when given, a folder, a GGUF file or a folder with one
+ * (base/gguf.h:
  * then the result is the place of its files), or a pulled model by name, ORG/NAME or
  * ORG/NAME@REVISION; else the embedded model: next to the program in
  * the source tree, or where it was installed (../share/holorun/pocket).  The caller frees the result;

@@ -1,6 +1,7 @@
 /* gguf_config.c - hyperparameters from a GGUF file's keys; see gguf_model.h.
  *
- * Values are copied, not judged: the text that comes out is read like a published config.json, with its ranges.
+ * Values are copied, not judged: the text that comes out is read like a published config.json, with its
+ * ranges.
  */
 #include "model/gguf_model.h"
 

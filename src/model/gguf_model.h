@@ -3,7 +3,8 @@
  *   gguf_config.c   keys become the text of a config.json, which config.c reads and checks
  *   gguf_tensors.c  tensors get the published names and shapes; their bytes stay as they lie
  *
- * The converter of such files adds 1 to the norms, stores -exp(A_log), and orders value heads by their place in
+ * The converter of such files adds 1 to the norms, stores -exp(A_log), and orders value heads by their
+ * place in
  * the group instead of by group; binding knows (weights_qwen.c), the delta rule too (delta_shape).
  */
 #ifndef HOLORUN_MODEL_GGUF_MODEL_H
@@ -11,7 +12,8 @@
 
 #include "base/gguf.h"
 
-/* The text of config.json and of preprocessor_config.json (NULL without a tower), which the caller frees; eyes
+/* The text of config.json and of preprocessor_config.json (NULL without a tower), which the caller frees;
+ * eyes
  * may be NULL.  -1: a key is missing or another architecture is named. */
 int gguf_config(const struct gguf_file *text, const struct gguf_file *eyes, char **config,
                 char **preprocessor, struct err *e);

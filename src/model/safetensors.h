@@ -32,7 +32,8 @@ struct st_tensor {
 
 struct safetensors;
 
-/* Opens a GGUF file (gguf_model.h), or the shards that model.safetensors.index.json of a directory names; without that file
+/* Opens a GGUF file (gguf_model.h), or the shards that model.safetensors.index.json of a directory names;
+ * without that file
  * model.safetensors, or model-00001-of-0000N.safetensors and the rest. NULL on failure. */
 struct safetensors *safetensors_open(const char *dir, struct err *e);
 

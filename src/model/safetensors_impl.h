@@ -1,4 +1,5 @@
-/* safetensors_impl.h - inside of struct safetensors: safetensors.c and gguf_tensors.c fill it; private to them. */
+/* safetensors_impl.h - inside of struct safetensors: safetensors.c and gguf_tensors.c fill it; private to
+ * them. */
 #ifndef HOLORUN_MODEL_SAFETENSORS_IMPL_H
 #define HOLORUN_MODEL_SAFETENSORS_IMPL_H
 

@@ -50,7 +50,8 @@ bool binder_stopped(const struct binder *x);
 const struct st_tensor *binder_take(struct binder *x, const char *name);
 const struct st_tensor *binder_take_shape(struct binder *x, const char *name, int dims, const int64_t *shape);
 
-/* The same for a tensor that may be in blocks of GGUF.  Whether their scales are numbers: of every block, or of one
+/* The same for a tensor that may be in blocks of GGUF.  Whether their scales are numbers: of every block,
+ * or of one
  * in so many; a failure when not. */
 const struct st_tensor *binder_take_matrix(struct binder *x, const char *name, int dims,
                                            const int64_t *shape);

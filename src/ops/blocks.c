@@ -54,7 +54,8 @@ int64_t blocks_group(enum quant_format format)
 
 /* ---- reading a block ----------------------------------------------------------------------------------- */
 
-/* A scale of six bits and its minimum, each of eight: the first four in the low bits of bytes 0..7, the others
+/* A scale of six bits and its minimum, each of eight: the first four in the low bits of bytes 0..7, the
+ * others
  * in halves of bytes 8..11 and the upper bits of the first. */
 static void read_six(const uint8_t *s, int i, uint8_t out[2])
 {

@@ -1,6 +1,7 @@
 /* kernels_blocks.h - codes and scales of GGUF's blocks (quant.h) as vectors of columns.
  *
- * A panel keeps the codes in words, as blocks_put orders them, whatever the instruction set, and NR 16-bit words
+ * A panel keeps the codes in words, as blocks_put orders them, whatever the instruction set, and NR 16-bit
+ * words
  * for each word of a record.  With a dot product of bytes the codes are multiplied as they are, with sums of
  * their own for each group (kernels_bytes.h); else they become f32 on their way to the cache.
  */

@@ -1,4 +1,5 @@
-/* kernels_order.h - the order of the bytes of quantized matrices: panels of NR columns as quant_panels says. */
+/* kernels_order.h - the order of the bytes of quantized matrices: panels of NR columns as quant_panels
+ * says. */
 #ifndef HOLORUN_OPS_KERNELS_ORDER_H
 #define HOLORUN_OPS_KERNELS_ORDER_H
 
@@ -13,7 +14,8 @@ enum { HAS_BYTES = 0 };
 
 /* With a dot product of bytes, codes of integers and of e2m1 (which are halves of integers) are stored
  * in words instead of lines: four neighbouring k of a column together, or eight, the first four in the
- * low halves. They are unsigned: i8 is the code + 128, i4 the code + 8.  Blocks are stored in words always. */
+ * low halves. They are unsigned: i8 is the code + 128, i4 the code + 8.  Blocks are stored in words
+ * always. */
 static bool in_words(enum quant_format format)
 {
     return quant_is_blocks(format) || (HAS_BYTES && format != QUANT_F8 && format != QUANT_F8_BLOCKS);

@@ -51,10 +51,12 @@ void quant_make_row(enum quant_format format, const struct quant_source *s, int6
 
 /* ---- blocks of GGUF files (blocks.c) --------------------------------------------------------------------
  *
- * A block of 32 or 256 numbers becomes a byte for each code and a record of 16-bit words: d as f16; of Q4_K and
+ * A block of 32 or 256 numbers becomes a byte for each code and a record of 16-bit words: d as f16; of
+ * Q4_K and
  * Q5_K m as f16; then bytes, two to a word: scales of the groups, and their minima.  A number is
  *     code d scale - m minimum
- * and Q6_K's codes count from -32.  quant_group is the span of a block, quant_groups counts words of records. */
+ * and Q6_K's codes count from -32.  quant_group is the span of a block, quant_groups counts words of
+ * records. */
 bool quant_is_blocks(enum quant_format format);
 int64_t blocks_span(enum quant_format format);                 /* numbers of a block */
 int64_t blocks_stored(enum quant_format format, int64_t cols); /* bytes of a row in the file */
@@ -73,7 +75,8 @@ void blocks_take(enum quant_format format, const uint8_t *block, uint8_t *codes,
 void blocks_row(enum quant_format format, const uint8_t *row, int64_t cols, float *out);
 bool blocks_finite(enum quant_format format, const uint8_t *block);
 
-/* Adds the codes of a column to a panel whose words are `step` bytes apart.  Q8_0: four codes + 128 to a word;
+/* Adds the codes of a column to a panel whose words are `step` bytes apart.  Q8_0: four codes + 128 to a
+ * word;
  * else units of 8, 32 or 16 codes: words of eight halves as in quant_panels, then a word of the bits above
  * them, those of the unit's first four codes lowest. */
 void blocks_put(enum quant_format format, const uint8_t *codes, int64_t cols, uint8_t *to, int64_t step);

@@ -1,4 +1,5 @@
-/* tokenizer_gguf.c - the tokenizer in a GGUF file's keys, as the text of a tokenizer.json, which is then read like a
+/* tokenizer_gguf.c - the tokenizer in a GGUF file's keys, as the text of a tokenizer.json, which is then
+ * read like a
  * published one.
  *
  *   tokenizer.ggml.model       "gpt2": byte-level BPE
