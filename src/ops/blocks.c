@@ -160,11 +160,10 @@ void blocks_row(enum quant_format format, const uint8_t *row, int64_t cols, floa
 
 bool blocks_finite(enum quant_format format, const uint8_t *block)
 {
-    uint16_t record[10];
-    uint8_t codes[256];
-    blocks_take(format, block, codes, record);
+    uint16_t h[2] = {0};
     bool two = format == QUANT_Q4_K || format == QUANT_Q5_K;
-    return (record[0] & 0x7c00) != 0x7c00 && (!two || (record[1] & 0x7c00) != 0x7c00);
+    memcpy(h, block + (format == QUANT_Q6_K ? 208 : 0), two ? 4 : 2);
+    return (h[0] & 0x7c00) != 0x7c00 && (h[1] & 0x7c00) != 0x7c00;
 }
 
 /* ---- as kernels keep it -------------------------------------------------------------------------------- */
@@ -172,17 +171,18 @@ bool blocks_finite(enum quant_format format, const uint8_t *block)
 /* Codes of units: so many numbers, in words of halves and one of the bits above them. */
 void blocks_put(enum quant_format format, const uint8_t *codes, int64_t cols, uint8_t *to, int64_t step)
 {
-    int high = (int)shapes[format].bits - 4; /* bits above the half */
-    int64_t unit = high ? 32 / high : 8, words = unit / 8 + (high > 0);
+    const int high = (int)shapes[format].bits - 4,
+              unit = high > 0 ? 32 / high : 8; /* high: bits above the half */
+    const int64_t words = unit / 8 + (high > 0);
     if (format == QUANT_Q8_0) {
         for (int64_t k = 0; k < cols; k++)
-            to[k / 4 * step + k % 4] = codes[k] ^ 0x80;
+            to[(k >> 2) * step + (k & 3)] = codes[k] ^ 0x80;
         return;
     }
-    for (int64_t k = 0; k < cols; k++) {
-        int64_t of = k / unit * words, in = k % unit;
-        to[(of + in / 8) * step + k % 4] |= (uint8_t)((codes[k] & 15) << (in % 8 < 4 ? 0 : 4));
-        if (high)
-            to[(of + words - 1) * step + k % 4] |= (uint8_t)(codes[k] >> 4 << in / 4 * high);
-    }
+    for (int64_t of = 0; of < cols; of += unit, codes += unit, to += words * step)
+        for (int k = 0; k < unit; k++) {
+            to[(k >> 3) * step + (k & 3)] |= (uint8_t)((codes[k] & 15) << (k & 4));
+            if (high)
+                to[(words - 1) * step + (k & 3)] |= (uint8_t)(codes[k] >> 4 << (k >> 2) * high);
+        }
 }

@@ -1,5 +1,7 @@
 /* fuzz_gguf.c - any bytes as a GGUF file; what is accepted must be readable to its last byte. */
 #include "base/gguf.h"
+#include "model/config.h"
+#include "model/gguf_model.h"
 
 #include <stdlib.h>
 
@@ -29,10 +31,25 @@ static unsigned read_values(const struct gguf_file *f)
     return sum;
 }
 
+/* The file as a model, and as a model with itself as its tower. */
+static void read_config(const struct gguf_file *f)
+{
+    for (int eyes = 0; eyes < 2; eyes++) {
+        struct model_config c;
+        char *config, *preprocessor;
+        if (gguf_config(f, eyes ? f : NULL, &config, &preprocessor, NULL) == 0)
+            config_parse(&c, &(struct config_text){.config = config, .preprocessor = preprocessor}, NULL);
+        free(config);
+        free(preprocessor);
+    }
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct gguf_file *f = gguf_parse("fuzz.gguf", data, size, NULL);
     unsigned sum = f ? read_values(f) : 0;
+    if (f)
+        read_config(f);
     for (int i = 0; f && i < gguf_count(f); i++) {
         const struct gguf_entry *t = gguf_at(f, i);
         for (size_t k = 0; k < t->bytes; k++)

@@ -193,7 +193,7 @@ def follow(path, root, source):
     import xllamacpp
     p = xllamacpp.CommonParams()
     p.model.path, p.n_ctx, p.n_gpu_layers, p.warmup, p.n_parallel = path, 1024, 0, False, 1
-    p.cpuparams.n_threads = p.cpuparams_batch.n_threads = 2
+    p.cpuparams.n_threads = p.cpuparams_batch.n_threads = 1
     p.cache_type_k = p.cache_type_v = xllamacpp.ggml_type.GGML_TYPE_F32
     p.flash_attn_type = xllamacpp.llama_flash_attn_type.LLAMA_FLASH_ATTN_TYPE_DISABLED
     eyes = os.path.join(os.path.dirname(path), "mmproj-" + os.path.basename(path))
@@ -201,7 +201,9 @@ def follow(path, root, source):
         p.mmproj.path, p.mmproj_use_gpu = eyes, False
     server, seen = xllamacpp.Server(p), {}
     if p.mmproj.path:  # it reads both files; its own way with pictures is not compared
-        return {"loads": True}
+        got = server.handle_completions({"prompt": "abc", "n_predict": 4})
+        assert "choices" in got, got
+        return {"reads both files": True}
     for i in (0, 5, 10, 15):
         ids, want = array(root, source, f"greedy{i}.ids"), array(root, source, f"greedy{i}")
         if ids and not array(root, source, f"greedy{i}.grids"):
