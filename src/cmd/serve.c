@@ -73,7 +73,8 @@ const struct command serve_command = {
     "streaming, json_schema, tools, log-probabilities and token ids; /v1/responses and /v1/messages with "
     "functions, pictures and streaming, of which nothing is kept by an id. A conversation goes on in its own "
     "state: a turn with one more picture reads one more picture. Clients send the token as Authorization: "
-    "Bearer TOKEN, or as x-api-key. Exit codes: 0 after SIGTERM when every request has ended, 130 when some were cut off.",
+    "Bearer TOKEN, or as x-api-key. Exit codes: 0 after SIGTERM when every request has ended, 130 when some "
+    "were cut off.",
     "holorun serve\nholorun serve -m model --listen 0.0.0.0:8443 --cert cert.pem --cert-key key.pem\n"
     "holorun run --base-url http://127.0.0.1:8717/v1 --key file:$XDG_RUNTIME_DIR/holorun/serve.token \"Press "
     "Save\"\n",
