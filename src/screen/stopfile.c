@@ -18,6 +18,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -26,7 +27,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { POLL_MS = 40, STACK_BYTES = 256 << 10 };
+enum { POLL_MS = 40, NOTIFIED_POLL_MS = 1000, STACK_BYTES = 256 << 10 };
 
 struct stopfile {
     struct stop *stop;
@@ -40,7 +41,8 @@ static struct {
     struct stopfile *first;
     char *all, *process; /* paths; valid while the list is not empty */
     double started;
-    int notify, end; /* inotify, -1: none; eventfd */
+    int notify, end;  /* inotify, -1: none; eventfd */
+    atomic_bool over; /* also seen when the write that wakes the thread has failed */
     pthread_t thread;
 } poller = {.change = PTHREAD_MUTEX_INITIALIZER, .lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -98,8 +100,8 @@ static void *poll_thread(void *arg)
     int notify = poller.notify;
     struct pollfd p[] = {{.fd = poller.end, .events = POLLIN}, {.fd = notify, .events = POLLIN}};
     check_files(); /* files written before inotify_add_watch() */
-    while (!p[0].revents) {
-        poll(p, 2, notify < 0 ? POLL_MS : -1);
+    while (!p[0].revents && !poller.over) {
+        poll(p, 2, notify < 0 ? POLL_MS : NOTIFIED_POLL_MS);
         if (notify < 0 || read_names(notify))
             check_files();
     }
@@ -123,6 +125,7 @@ static int poller_start(const char *dir, struct err *e)
 {
     poller.all = xasprintf("%s/stop", dir);
     poller.process = xasprintf("%s/stop-%d", dir, (int)getpid());
+    poller.over = false;
     poller.end = eventfd(0, EFD_CLOEXEC);
     poller.notify = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
     /* Not IN_MODIFY: held files in the same folder are written with every press. */
@@ -176,6 +179,7 @@ struct stopfile *stopfile_open(struct stop *stop, struct err *e)
 static void poller_stop(void)
 {
     static const uint64_t one = 1;
+    poller.over = true;
     ssize_t n = write(poller.end, &one, sizeof one);
     (void)n;
     pthread_join(poller.thread, NULL);
