@@ -141,7 +141,7 @@ build/fuzz/fuzz_%: tests/fuzz/fuzz_%.c $(FUZZ_OBJ)
 # A make within this one need not say where it is, nor that there is nothing to do.
 QUIET := --no-print-directory $(if $(V),,-s)
 
-.PHONY: always serve-clients serve-soak demo demo-many qa qa-chaos test-peers injections test tests test-gpu gpu-tests stop-latency typing fuzz mutants lint format bench bench-gpu install uninstall clean help
+.PHONY: always host-clients serve-clients serve-soak demo demo-many qa qa-chaos test-peers injections test tests test-gpu gpu-tests stop-latency typing fuzz mutants lint format bench bench-gpu install uninstall clean help
 demo: ## install what is missing, build, and book a flight on a private desktop (TASK="…", ON=:0)
 	@$(SCRIPTS)/install.sh build demo
 	@$(MAKE) $(QUIET) -j2 holorun
@@ -201,6 +201,8 @@ typing: ## what is typed into eight kinds of program, and what killed runs leave
 	@B=$(B) $(SCRIPTS)/typing.sh $(or $(TEXTS),25) $(or $(KILLS),500)
 serve-clients: holorun ## the openai package against `holorun serve`, each reply validated by its types (pip install openai)
 	@python3 $(SCRIPTS)/serve_clients.py ./holorun
+host-clients: holorun $(B)/helpers/xclient ## the packages mcp and agent-client-protocol against `holorun mcp` and `holorun acp` (pip install them)
+	@python3 tests/hosts/mcp_client.py build/hosts && python3 tests/hosts/acp_client.py build/hosts && tests/hosts/demo.sh
 serve-soak: holorun ## kill 16 clients of `holorun serve` at random moments for SECONDS (3600): nothing may leak
 	@python3 $(SCRIPTS)/serve_soak.py $(or $(SECONDS),3600) 16 ./holorun
 PREFIX ?= /usr/local

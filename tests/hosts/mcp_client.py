@@ -198,7 +198,7 @@ async def main():
                 continue
             replies, what, allow = CASES[name]
             if name == "poll" and "POLL_S" in os.environ:
-                replies = [call("wait_desktop", seconds=10)] * int(float(os.environ["POLL_S"]) / 10) + replies[-1:]
+                replies = [call("wait_desktop", seconds=10 + i / 10) for i in range(int(float(os.environ["POLL_S"]) / 10))] + replies[-1:]
             stage = Stage()
             try:
                 params = server(stage, replies, "%s/%s-%s.jsonl" % (folder, era, name))
