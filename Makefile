@@ -5,7 +5,7 @@
 # the binary.  ASAN=1 builds everything with AddressSanitizer and UBSan into a folder of its own.
 
 CC     ?= gcc
-PKGS   := x11 x11-xcb xau xcb xtst xext xfixes xdamage xrandr xi jansson libpcre2-8 spng libjpeg libxxhash libmd yaml-0.1 sdl2 pangocairo glib-2.0 libcurl libmicrohttpd
+PKGS   := x11 x11-xcb xau xcb xtst xext xfixes xdamage xrandr xi jansson libpcre2-8 spng libjpeg libxxhash libmd yaml-0.1 sdl2 pangocairo glib-2.0 libcurl libmicrohttpd libvncserver
 B      := build/$(if $(ASAN),asan,release)
 WARN   := -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wwrite-strings -Wvla \
           -Wno-missing-field-initializers -Wno-unused-parameter # rows of tables leave out what is zero, callbacks what they need not
@@ -59,6 +59,8 @@ $(B)/tests/%: tests/%.c $(TEST_LIB) $(B)/libholorun.a
 	@mkdir -p $(@D)
 	$(call say,CC)
 	$(Q)$(CC) $(TEST_FLAGS) -MMD -MP -o $@ $< $(TEST_LIB) $(B)/libholorun.a $(LIBS) -lcmocka
+
+$(B)/tests/t_desk_view: LIBS += $(shell pkg-config --libs libvncclient 2>/dev/null)
 
 # Tests of the GPU's kernels run them on the host.
 $(B)/tests/t_cuda_%: tests/t_cuda_%.c $(TEST_LIB) $(B)/libemu.a $(B)/libholorun.a
@@ -141,7 +143,7 @@ build/fuzz/fuzz_%: tests/fuzz/fuzz_%.c $(FUZZ_OBJ)
 # A make within this one need not say where it is, nor that there is nothing to do.
 QUIET := --no-print-directory $(if $(V),,-s)
 
-.PHONY: always host-clients serve-clients serve-soak demo demo-many qa qa-chaos test-peers injections test tests test-gpu gpu-tests stop-latency typing fuzz mutants lint format bench bench-gpu install uninstall clean help
+.PHONY: always host-clients serve-clients serve-soak demo demo-many qa qa-chaos test-peers injections test tests test-gpu gpu-tests stop-latency typing fuzz mutants lint format bench bench-gpu install uninstall deb deb-try clean help
 demo: ## install what is missing, build, and book a flight on a private desktop (TASK="…", ON=:0)
 	@$(SCRIPTS)/install.sh build demo
 	@$(MAKE) $(QUIET) -j2 holorun
@@ -206,17 +208,34 @@ host-clients: holorun $(B)/helpers/xclient ## the packages mcp and agent-client-
 serve-soak: holorun ## kill 16 clients of `holorun serve` at random moments for SECONDS (3600): nothing may leak
 	@python3 $(SCRIPTS)/serve_soak.py $(or $(SECONDS),3600) 16 ./holorun
 PREFIX ?= /usr/local
-install: holorun ## program, embedded model, manual page and completion under PREFIX (default /usr/local)
+SHARE   = $(DESTDIR)$(PREFIX)/share
+install: holorun ## program, embedded model, demo, manual pages, completion and user units under PREFIX (default /usr/local)
 	install -D -m 755 holorun $(DESTDIR)$(PREFIX)/bin/holorun
-	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/holorun/pocket assets/pocket/model/*
-	install -D -m 755 -t $(DESTDIR)$(PREFIX)/share/holorun/eval assets/eval/convert.sh assets/eval/parquet.py
-	install -d $(DESTDIR)$(PREFIX)/share/man/man1 $(DESTDIR)$(PREFIX)/share/bash-completion/completions
-	./holorun help --man >$(DESTDIR)$(PREFIX)/share/man/man1/holorun.1
-	./holorun completion bash >$(DESTDIR)$(PREFIX)/share/bash-completion/completions/holorun
+	install -D -m 644 -t $(SHARE)/holorun/pocket assets/pocket/model/*
+	install -D -m 755 -t $(SHARE)/holorun/eval assets/eval/convert.sh
+	install -m 644 -t $(SHARE)/holorun/eval assets/eval/parquet.py
+	install -D -m 644 -t $(SHARE)/holorun/demo assets/demo/* $(SCRIPTS)/desktop.sh
+	install -m 755 -t $(SHARE)/holorun/demo $(SCRIPTS)/demo.sh
+	rm -rf $(B)/pages && mkdir -p $(B)/pages && ./holorun help --pages $(B)/pages
+	install -D -m 644 -t $(SHARE)/man/man1 $(B)/pages/*.1
+	install -d $(SHARE)/bash-completion/completions $(SHARE)/zsh/vendor-completions $(SHARE)/fish/vendor_completions.d
+	./holorun completion bash >$(SHARE)/bash-completion/completions/holorun
+	./holorun completion zsh >$(SHARE)/zsh/vendor-completions/_holorun
+	./holorun completion fish >$(SHARE)/fish/vendor_completions.d/holorun.fish
+	install -d $(DESTDIR)$(PREFIX)/lib/systemd/user
+	for unit in desk serve; do sed 's|/usr/bin/|$(PREFIX)/bin/|' assets/systemd/holorun-$$unit.service \
+	    >$(DESTDIR)$(PREFIX)/lib/systemd/user/holorun-$$unit.service; done
 uninstall: ## remove what install has put there (the same PREFIX and DESTDIR)
-	rm -f $(DESTDIR)$(PREFIX)/bin/holorun $(DESTDIR)$(PREFIX)/share/man/man1/holorun.1
-	rm -f $(DESTDIR)$(PREFIX)/share/bash-completion/completions/holorun
-	rm -rf $(DESTDIR)$(PREFIX)/share/holorun
+	rm -f $(DESTDIR)$(PREFIX)/bin/holorun $(SHARE)/man/man1/holorun.1 $(SHARE)/man/man1/holorun-*.1
+	rm -f $(SHARE)/bash-completion/completions/holorun $(SHARE)/zsh/vendor-completions/_holorun
+	rm -f $(SHARE)/fish/vendor_completions.d/holorun.fish $(DESTDIR)$(PREFIX)/lib/systemd/user/holorun-*.service
+	rm -rf $(SHARE)/holorun
+deb: ## the Debian package of this tree, in build/deb
+	@$(SCRIPTS)/install.sh build deb
+	@$(SCRIPTS)/deb.sh
+deb-try: ## that package alone in a bare Debian: installed, the demo, removed (as root; DEMO=no: without a browser)
+	@$(SCRIPTS)/install.sh deb
+	@$(SCRIPTS)/deb_try.sh
 clean: ## remove everything that was built
 	rm -rf build holorun
 help: ## this list

@@ -7,6 +7,7 @@
  * move the pointer.
  */
 #include "base/buf.h"
+#include "base/file.h"
 #include "cli/manual.h"
 #include "cmd/commands.h"
 
@@ -20,10 +21,13 @@
 
 struct help_settings {
     bool man, all;
+    const char *pages;
 };
 static const struct option_spec help_options[] = {
     {"man", 0, OPTION_FLAG, offsetof(struct help_settings, man),
      .help = "print the manual page, for man -l -"},
+    {"pages", 0, OPTION_TEXT, offsetof(struct help_settings, pages), "DIR", 0, 4096, NULL,
+     "write the manual pages of the program and of each command into this folder", NULL, .show = OPTION_MORE},
     {"all", 'a', OPTION_FLAG, offsetof(struct help_settings, all),
      .help = "list the options that are seldom needed, too"},
     {0},
@@ -37,10 +41,11 @@ const struct command help_command = {"help",
                                      cmd_help};
 
 const struct command completion_command = {"completion",
-                                           "bash",
+                                           "bash|zsh|fish",
                                            "print a completion script for a shell",
                                            NULL,
-                                           "source <(holorun completion bash)\n",
+                                           "source <(holorun completion bash)\nsource <(holorun completion "
+                                           "zsh)\nholorun completion fish | source\n",
                                            NULL,
                                            cmd_completion};
 
@@ -90,6 +95,30 @@ static int refuse_words(char *const *words, int count)
 
 /* ---- small commands ------------------------------------------------------------------------- */
 
+static int write_page(const char *dir, const struct command *c, struct err *e)
+{
+    struct file_stream s;
+    char *path = c ? xasprintf("%s/holorun-%s.1", dir, c->name) : xasprintf("%s/holorun.1", dir);
+    int rc = file_stream_open(&s, path, e);
+    if (rc == 0) {
+        if (c)
+            manual_page_of(c, s.f);
+        else
+            manual_page(commands, s.f);
+        rc = file_stream_close(&s, e);
+    }
+    free(path);
+    return rc;
+}
+
+static int write_pages(const char *dir, struct err *e)
+{
+    int rc = write_page(dir, NULL, e);
+    for (const struct command *const *c = commands; *c && rc == 0; c++)
+        rc = write_page(dir, *c, e);
+    return rc;
+}
+
 int cmd_help(int argc, char **argv)
 {
     struct err e = ERR_INIT;
@@ -97,6 +126,8 @@ int cmd_help(int argc, char **argv)
     int n = options_parse(&help_command, &s, argc, argv, &e);
     if (n < 0)
         return options_refuse(&help_command, &e);
+    if (s.pages)
+        return write_pages(s.pages, &e) ? options_failed(&e) : 0;
     if (s.man) {
         manual_page(commands, stdout);
         return 0;
@@ -121,11 +152,15 @@ int cmd_completion(int argc, char **argv)
     int n = options_parse(&completion_command, NULL, argc, argv, &e);
     if (n < 0)
         return options_refuse(&completion_command, &e);
-    if (n != 1 || strcmp(argv[0], "bash")) {
-        err_set(&e, ERR_USAGE, "the only shell known here is bash");
+    static const char shells[] = "bash|zsh|fish";
+    static void (*const scripts[])(const struct command *const *, FILE *) = {manual_bash, manual_zsh,
+                                                                             manual_fish};
+    int shell = n == 1 ? options_choice_index(shells, argv[0]) : -1;
+    if (shell < 0) {
+        err_set(&e, ERR_USAGE, "completion is for one of these shells: %s", shells);
         return options_refuse(&completion_command, &e);
     }
-    manual_bash(commands, stdout);
+    scripts[shell](commands, stdout);
     return 0;
 }
 

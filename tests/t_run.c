@@ -58,10 +58,10 @@ static void t_no_display(void **state)
     free(cookies);
     unsetenv("DISPLAY");
     program_run(&x, &o, words);
-    ONE_LINE(&o, ERR_ENV, "DISPLAY is not set", "use --display :0", "Xvfb :1");
+    ONE_LINE(&o, ERR_ENV, "DISPLAY is not set", "holorun run --on desk");
     setenv("WAYLAND_DISPLAY", "wayland-0", 1);
     program_run(&x, &o, WORDS("run", "Press Save", "--fake", "/dev/null", "--json"));
-    ONE_LINE(&o, ERR_ENV, "Wayland session", "log in to an X11 session", "Xvfb :1");
+    ONE_LINE(&o, ERR_ENV, "Wayland session", "log in to an X11 session", "--on desk");
     json_t *json = json_loads(o.out, 0, NULL); /* a program that reads stdout learns of it too */
     assert_int_equal(field_int(json, "exit"), ERR_ENV);
     assert_non_null(strstr(field_text(json, "error"), "Wayland session"));

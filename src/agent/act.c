@@ -75,6 +75,9 @@ static int pass_gate(struct agent *a, int index, bool *pass, struct err *e)
     int rc = gate_decide(a->o->gate, &a->reply.step.actions[index], &a->step.place, a->step.number,
                          a->step.confirmed, &ruling, e);
     a->run.paused_ns += (int64_t)(ruling.ms * 1e6);
+    if (!ruling.who || !strcmp(ruling.who, "unattended") || !strcmp(ruling.who, "nobody"))
+        a->run.paused_seen_ns +=
+            (int64_t)(ruling.ms * 1e6); /* what came meanwhile is no answer of a person's */
     *pass = rc == 0 && ruling.pass;
     const char *error = *pass ? NULL : rc ? e->text : ruling.told;
     if (record_ruling(a->o->trace, a->step.number, index, &ruling, *pass, error, rc ? NULL : e) || rc)

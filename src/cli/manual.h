@@ -11,6 +11,11 @@
 void manual_help(const struct command *c, bool all, FILE *f);
 void manual_overview(const struct command *const *commands, FILE *f); /* the program */
 void manual_page(const struct command *const *commands, FILE *f);     /* holorun.1, in man(7) macros */
-void manual_bash(const struct command *const *commands, FILE *f);     /* completion script for bash */
+void manual_page_of(const struct command *c, FILE *f);                /* holorun-NAME.1 */
+
+/* Completion scripts. */
+void manual_bash(const struct command *const *commands, FILE *f);
+void manual_zsh(const struct command *const *commands, FILE *f);
+void manual_fish(const struct command *const *commands, FILE *f);
 
 #endif

@@ -15,7 +15,8 @@
 #define COMMANDS(X)                                                                                         \
     X(run) X(step) X(resume) X(qa) X(merge) X(record) X(stop) X(ask) X(ground) X(serve) X(mcp) X(acp)       \
     X(models) X(pull) X(report) X(replay) X(diff) X(export) X(doctor) X(bench) X(plan) X(inspect)           \
-    X(eval) X(calibrate) X(policy) X(elements) X(wait) X(help) X(version) X(completion)
+    X(eval) X(calibrate) X(policy) X(elements) X(wait) X(desk) X(license) X(help)                   \
+    X(version) X(completion)
 /* clang-format on */
 
 #define DECLARE_COMMAND(name)                                                                                \

@@ -270,6 +270,7 @@ static int open_steps(struct desk *d, const struct desk_options *o, struct err *
     } else {
         snprintf(d->display, sizeof d->display, ":%d", d->number);
         snprintf(d->home, sizeof d->home, "%s/home", d->dir);
+        snprintf(d->auth, sizeof d->auth, "%s/auth", d->dir);
         if (auth_add(d->number, d->out.cookie, e))
             return -1;
     }
@@ -353,4 +354,9 @@ const char *desk_display(const struct desk *d)
 const char *desk_home(const struct desk *d)
 {
     return d->home;
+}
+
+const char *desk_auth(const struct desk *d)
+{
+    return d->auth;
 }

@@ -1,4 +1,5 @@
-/* desk.h - a private desktop for a test: X server, window manager, home folder, environment, programs.
+/* desk.h - a private desktop, for a test, a run, or kept by `holorun desk`: X server, window manager, home
+ * folder, environment, programs.
  *
  * Each desk is an Xvfb on a free display number, with its own cookie and without TCP, a window manager, a
  * fresh HOME and the programs started on it.  All of it belongs to a supervisor: a small process per desk
@@ -52,6 +53,7 @@ void desk_close(struct desk *d); /* NULL is fine; returns when all its processes
 
 const char *desk_display(const struct desk *d); /* ":103" */
 const char *desk_home(const struct desk *d);
+const char *desk_auth(const struct desk *d); /* file with the cookie of a private one */
 
 /* The functions below may be called from any thread; calls for one desk are serialized. */
 

@@ -217,7 +217,7 @@ struct desk {
     int socket, n, number, seq; /* number: of the display, -1: not started by us */
     int supervisor;             /* pidfd, or -1 */
     pid_t pids[3];
-    char dir[DESK_PATH], home[DESK_PATH + 16], display[64];
+    char dir[DESK_PATH], home[DESK_PATH + 16], auth[DESK_PATH + 16], display[64];
     bool own;
     struct msg out, in; /* one request at a time */
 };

@@ -39,6 +39,7 @@ struct run_settings {
     const char *secrets[OPTION_LIST_MAX + 1];
     const char *hide[OPTION_LIST_MAX + 1];
     const char *step, *breaks[OPTION_LIST_MAX + 1];
+    const char *on, *start, *desk_view, *password_file;
 };
 
 struct job_model { /* the model of one run, or one shared by many */
@@ -78,6 +79,7 @@ struct job {
     char *dialect_source;          /* what dialect_load was given */
     struct dialect *dialect;
     struct llm *llm, *localizer;
+    struct on_desk *desk; /* NULL: it works on a display that was there */
     struct screen *screen;
     struct trace *trace;
     struct progress progress;

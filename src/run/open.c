@@ -11,6 +11,7 @@
 #include "model/find.h"
 #include "record/elements.h"
 #include "record/playback.h"
+#include "run/on_desk.h"
 #include "run/running.h"
 #include "text/tokenizer.h"
 
@@ -338,6 +339,7 @@ void job_close(struct job *j)
 {
     struct err e = ERR_INIT;
     screen_close(j->screen);
+    on_desk_close(j->desk);
     running_leave(j->told);
     if (trace_close(j->trace, &e))
         warn("%s", e.text);

@@ -9,6 +9,7 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
+#include "screen/displays.h"
 
 #include <X11/Xatom.h>
 #include <X11/extensions/XInput.h>
@@ -22,8 +23,8 @@
 #include <sys/socket.h>
 
 #define WAYLAND_ADVICE                                                                                       \
-    "holorun drives X11; log in to an X11 session, or start a private display (Xvfb :1) and use --display "  \
-    ":1"
+    "holorun drives X11, whose input reaches no window of Wayland; give the agent a desktop of its own "     \
+    "with holorun run --on desk, or log in to an X11 session"
 
 /* ---- open ------------------------------------------------------------------------------------- */
 
@@ -72,21 +73,33 @@ static bool keep_xinput(const char *name)
     return whole;
 }
 
+static bool is_wayland_session(void)
+{
+    const char *type = getenv("XDG_SESSION_TYPE"), *display = getenv("WAYLAND_DISPLAY");
+    return (display && *display) || (type && !strcmp(type, "wayland"));
+}
+
+static int refuse_display(const char *name, struct err *e)
+{
+    char file[256];
+    bool opens = displays_auth_of(name, file, sizeof file);
+    return err_set(e, ERR_ENV,
+                   "cannot open display '%s': no X server there, it does not answer, or it refuses "
+                   "this user (xauth)%s%s",
+                   name, opens ? "; it opens with XAUTHORITY=" : "", opens ? file : "");
+}
+
 static int connect_display(struct screen *s, const char *name, struct err *e)
 {
     const char *given = name && *name ? name : getenv("DISPLAY");
     if (!given || !*given) {
-        if (getenv("WAYLAND_DISPLAY"))
+        if (is_wayland_session())
             return err_set(e, ERR_ENV, "this is a Wayland session without an X11 display: " WAYLAND_ADVICE);
-        return err_set(e, ERR_ENV,
-                       "no display: DISPLAY is not set; use --display :0, or start a private one (Xvfb :1)");
+        return displays_refuse(e);
     }
     s->dpy = xtrap_open(given, &s->lost);
     if (!s->dpy)
-        return err_set(e, ERR_ENV,
-                       "cannot open display '%s': no X server there, it does not answer, or it refuses "
-                       "this user (xauth)",
-                       given);
+        return refuse_display(given, e);
     s->name = xstrdup(given);
     if (!keep_xinput(given))
         return err_set(e, ERR_ENV, "display '%s' was lost while it was opened", given);

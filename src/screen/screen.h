@@ -170,6 +170,11 @@ int screen_watch(struct screen *s, struct err *e);
  * report key events, so that Escape twice has no effect.  Needs screen_acquire_input(). */
 int screen_watch_check(struct screen *s, struct err *e);
 
+/* Properties of the root window of a desktop that viewers watch: the first is there as long as they may, and
+ * a run then heeds persons unasked; the second changes when a viewer hands the desktop back. */
+#define SCREEN_VIEWED    "_HOLORUN_VIEWED"
+#define SCREEN_HAND_BACK "_HOLORUN_HAND_BACK"
+
 /* With screen_options.heed_person and a watch: what a person has used since the last
  * screen_wait_for_person(), "keyboard" or "pointer"; NULL: nothing.  Until then input fails with
  * ERR_FAILED. */

@@ -9,7 +9,8 @@
  * be inside the model.
  *
  * With heed_person it also listens to buttons and motion: from a person's first event on, input fails until
- * screen_wait_for_person().
+ * screen_wait_for_person().  On a desktop that viewers watch (SCREEN_VIEWED) that is always so, for they
+ * share its pointer; a change of SCREEN_HAND_BACK ends the person's turn at once.
  *
  * It regularly sends itself an event (ping).  When that does not come back, the server hangs, and so does
  * the thread that sends events, inside some X call: both connections are shut down, and that call fails as
@@ -62,6 +63,7 @@ struct watch {
     bool ping_sent; /* and has not come back */
     int64_t ping;   /* when it was sent, or came back */
     int xi_opcode, xkb_event, keyboard_id, pointer_id, escape;
+    Atom hand_back;
     bool armed, released; /* a first Escape went down; and up */
     int64_t first;
     bool released_once;     /* since the flag was set */
@@ -120,6 +122,13 @@ static void person_did(struct watch *w, const char *what)
 {
     w->what = what;
     w->person = clock_ns();
+}
+
+/* The rest that screen_wait_for_person() waits for is over: the agent looks again and goes on. */
+static void handed_back(struct watch *w)
+{
+    if (w->person)
+        w->person = 1;
 }
 
 static void on_key(struct watch *w, const XIRawEvent *raw)
@@ -234,6 +243,8 @@ static void read_events(struct watch *w)
             if (ev.xclient.data.l[0]) /* sent after the releases */
                 held_confirm_released(&w->screen->held);
         }
+        if (ev.type == PropertyNotify && ev.xproperty.atom == w->hand_back)
+            handed_back(w);
         if (ev.type != GenericEvent || ev.xcookie.extension != w->xi_opcode ||
             !XGetEventData(w->dpy, &ev.xcookie))
             continue;
@@ -399,6 +410,8 @@ static int select_events(void *arg)
     /* XIAllDevices would deliver each event twice. */
     XIEventMask wanted = {.deviceid = XIAllMasterDevices, .mask_len = sizeof bits, .mask = bits};
     XISelectEvents(w->dpy, DefaultRootWindow(w->dpy), &wanted, 1);
+    w->hand_back = XInternAtom(w->dpy, SCREEN_HAND_BACK, False);
+    XSelectInput(w->dpy, DefaultRootWindow(w->dpy), PropertyChangeMask);
     w->escape = XKeysymToKeycode(w->dpy, XK_Escape);
     major = XkbMajorVersion;
     minor = XkbMinorVersion;
@@ -441,6 +454,7 @@ int screen_watch(struct screen *s, struct err *e)
 {
     if (s->watch)
         return 0;
+    s->options.heed_person |= window_property(s, s->root, SCREEN_VIEWED, XA_INTEGER) != 0;
     struct watch *w = xcalloc(1, sizeof *w);
     w->socket = -1;
     w->screen = s;

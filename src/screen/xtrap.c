@@ -30,6 +30,7 @@ enum { GREETING_MS = 10000, COOKIE_MAX = 256 };
 static atomic_bool half_open; /* a display was lost while extensions were asked for */
 static _Thread_local struct xtrap *innermost;
 static _Thread_local int untrapped_errors;
+static char cookie_name[] = "MIT-MAGIC-COOKIE-1";
 static _Thread_local sigjmp_buf *opening; /* NULL: this thread is not inside XOpenDisplay */
 
 static int on_error(Display *dpy, XErrorEvent *ev)
@@ -124,13 +125,33 @@ static int connect_local(const char *display)
     return -1;
 }
 
-/* The first message of a connection to fd, with the cookie that Xlib would send.  false: another kind of
- * authorization, which only Xlib knows. */
+/* The first message of a connection to fd, with a cookie (n 0: none). */
+static bool send_cookie(int fd, const void *data, size_t n)
+{
+    struct {
+        xConnClientPrefix prefix;
+        char name[20], data[COOKIE_MAX];
+    } m = {.prefix = {.byteOrder = 'l', .majorVersion = X_PROTOCOL}};
+    size_t len = sizeof m.prefix;
+    if (n > COOKIE_MAX)
+        return false;
+    if (n) {
+        m.prefix.nbytesAuthProto = sizeof cookie_name - 1;
+        m.prefix.nbytesAuthString = (CARD16)n;
+        memcpy(m.name, cookie_name, sizeof cookie_name - 1);
+        memcpy(m.data, data, n);
+        len += sizeof m.name + (n + 3) / 4 * 4;
+    }
+    send(fd, &m, len, MSG_NOSIGNAL);
+    return true;
+}
+
+/* The same with the cookie that Xlib would send.  false: another kind of authorization, which only Xlib
+ * knows. */
 static bool send_setup(int fd, const char *display)
 {
-    static char cookie[] = "MIT-MAGIC-COOKIE-1";
-    char host[256] = "", number[24], *names[] = {cookie};
-    int lengths[] = {sizeof cookie - 1};
+    char host[256] = "", number[24], *names[] = {cookie_name};
+    int lengths[] = {sizeof cookie_name - 1};
     gethostname(host, sizeof host - 1);
     int n = snprintf(number, sizeof number, "%ld", strtol(strrchr(display, ':') + 1, NULL, 10));
     Xauth *auth = XauGetBestAuthByAddr(FamilyLocal, (unsigned short)strlen(host), host, (unsigned short)n,
@@ -138,26 +159,24 @@ static bool send_setup(int fd, const char *display)
     Xauth *other = auth ? NULL
                         : XauGetAuthByAddr(FamilyLocal, (unsigned short)strlen(host), host, (unsigned short)n,
                                            number, 0, "");
-    bool known = (auth && auth->data_length <= COOKIE_MAX) || (!auth && !other);
-    struct {
-        xConnClientPrefix prefix;
-        char name[20], data[COOKIE_MAX];
-    } m = {.prefix = {.byteOrder = 'l', .majorVersion = X_PROTOCOL}};
-    size_t len = sizeof m.prefix;
-    if (known && auth) {
-        m.prefix.nbytesAuthProto = sizeof cookie - 1;
-        m.prefix.nbytesAuthString = auth->data_length;
-        memcpy(m.name, cookie, sizeof cookie - 1);
-        memcpy(m.data, auth->data, auth->data_length);
-        len += sizeof m.name + (auth->data_length + 3u) / 4 * 4;
-    }
-    if (known)
-        send(fd, &m, len, MSG_NOSIGNAL);
+    bool known = !other && send_cookie(fd, auth ? auth->data : NULL, auth ? auth->data_length : 0);
     if (auth)
         XauDisposeAuth(auth);
     if (other)
         XauDisposeAuth(other);
     return known;
+}
+
+int xtrap_knock(const char *display, const void *cookie, size_t n, int ms)
+{
+    unsigned char verdict = 0;
+    int fd = connect_local(display);
+    if (fd < 0)
+        return -1;
+    struct pollfd p = {.fd = fd, .events = POLLIN};
+    bool yes = send_cookie(fd, cookie, n) && poll(&p, 1, ms) > 0 && recv(fd, &verdict, 1, 0) == 1 && verdict;
+    close(fd);
+    return yes;
 }
 
 /* Whether a local server answers in time and lets this user in.  *fd: our connection to it (-1: none), to be

@@ -18,6 +18,7 @@
 #include <X11/Xlib.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 
 struct xtrap {
     Display *dpy;
@@ -35,6 +36,10 @@ void xtrap_setup(void);
  * s (it would block every thread that opens a display); a refusing local server costs no line on stderr.
  * A connection that is lost later sets *lost. */
 Display *xtrap_open(const char *display, atomic_bool *lost);
+
+/* Whether a local display lets in who has this MIT cookie (n 0: none), asked without Xlib: 1, 0 (also: no
+ * answer within ms), -1: not local, or no server. */
+int xtrap_knock(const char *display, const void *cookie, size_t n, int ms);
 
 /* XCloseDisplay(), but of a lost display only the socket: libXext asks the server while it closes, and
  * without an answer follows a pointer that it has freed. */

@@ -9,12 +9,19 @@
 # shipped, exactly the booking that was asked for.  What another sentence asks for is not known here:
 # then the booking is shown.
 set -uo pipefail
-cd "$(dirname "$0")/../.."
-. tests/scripts/desktop.sh
+cd "$(dirname "$0")"
+if [ -e flight.html ]; then # installed, beside its page
+    pages=$PWD holorun=holorun
+    . ./desktop.sh
+else
+    cd ../..
+    pages=$PWD/assets/demo holorun=./holorun
+    . tests/scripts/desktop.sh
+fi
 
 shipped="Book the 9:40 flight from Paris to Rome on 12 May for Ana Lima"
 task=${TASK:-$shipped}
-page="file://$PWD/assets/demo/flight.html?seed=${SEED:-1000102}"
+page="file://$pages/flight.html?seed=${SEED:-1000102}"
 view=all
 
 flights() { xwininfo -root -tree 2>/dev/null | sed -n 's/^ *\(0x[0-9a-f]*\) "Flights.*/\1/p'; }
@@ -44,7 +51,7 @@ fi
 
 far=()
 if [ -n "${SERVED:-}" ]; then
-    ./holorun serve --listen 127.0.0.1:0 --token-file "$desktop_tmp/token" >"$desktop_tmp/url" &
+    "$holorun" serve --listen 127.0.0.1:0 --token-file "$desktop_tmp/token" >"$desktop_tmp/url" &
     desktop_pids+=($!)
     for ((i = 0; i < 300; i++)); do
         [ -s "$desktop_tmp/url" ] && break
@@ -54,7 +61,7 @@ if [ -n "${SERVED:-}" ]; then
 fi
 
 # The person who starts the demo has asked for the booking: the rules need not ask again.
-./holorun run --confirm yes-to-all --view "$view" "${far[@]}" "$task"
+"$holorun" run --confirm yes-to-all --view "$view" "${far[@]}" "$task"
 code=$?
 [ "$code" -eq 130 ] && exit 130
 title=$(if [ -n "${ON:-}" ]; then xprop -id "$window" _NET_WM_NAME | sed -n 's/^[^=]* = "\(.*\)"$/\1/p'; else desktop_title; fi)

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what building, testing and the demo need, from Debian.
 #
-#   install.sh [build|demo|test|typing|qa|lint ...]     default: build
+#   install.sh [build|demo|test|typing|qa|deb|lint ...]     default: build
 #
 # Does nothing when all is there.  As an ordinary user it asks sudo once.  Where there is no apt it
 # prints what to install and stops with exit code 3.
@@ -9,19 +9,20 @@ set -euo pipefail
 
 build="gcc make pkg-config libc6-dev libx11-dev libx11-xcb-dev libxau-dev libxcb1-dev libxtst-dev libxext-dev libxfixes-dev libxdamage-dev libxrandr-dev
        libxi-dev libxdo-dev libjansson-dev libpcre2-dev libspng-dev libjpeg62-turbo-dev libxxhash-dev libmd-dev libyaml-dev
-       libsdl2-dev libpango1.0-dev libcurl4-openssl-dev libmicrohttpd-dev"
+       libsdl2-dev libpango1.0-dev libcurl4-openssl-dev libmicrohttpd-dev libvncserver-dev"
 demo="xvfb openbox chromium chromium-sandbox fonts-dejavu-core x11-utils xauth"
 test="tk at-spi2-core dbus-daemon g++ libcmocka-dev libfreetype-dev jq xterm zenity xclip libatspi2.0-0 fonts-noto-core fonts-noto-cjk fonts-noto-color-emoji procps x11-xserver-utils
-      libxml2-utils"
+      libxml2-utils fish zsh"
 typing="python3-tk python3-gi gir1.2-gtk-3.0 gir1.2-gtk-4.0 python3-pyqt5 openjdk-17-jre openjdk-17-jdk-headless firefox-esr"
 qa="zenity yad xterm x11-apps l3afpad jq python3 python3-pip libfreetype-dev fontconfig fonts-liberation"
+deb="debhelper dpkg-dev fakeroot lintian debootstrap systemd"
 lint="clang clang-format clang-tidy cppcheck libclang-rt-14-dev"
 
 want=""
 for set in "${@:-build}"; do
     case $set in
-    build | demo | test | typing | qa | lint) want+=" ${!set}" ;;
-    *) echo "install.sh: unknown set '$set'; one of build demo test typing qa lint" >&2; exit 2 ;;
+    build | demo | test | typing | qa | deb | lint) want+=" ${!set}" ;;
+    *) echo "install.sh: unknown set '$set'; one of build demo test typing qa deb lint" >&2; exit 2 ;;
     esac
 done
 

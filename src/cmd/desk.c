@@ -1,0 +1,139 @@
+/* desk.c - `holorun desk` opens a private desktop and keeps it until it is told to end.
+ *
+ * How to reach the desktop goes to stdout, as lines for a shell's eval or as one JSON object; everything else
+ * to stderr.  Signals are blocked from the start and taken between two looks at the desktop.
+ */
+#include "cmd/commands.h"
+
+#include "run/on_desk.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LOOK_MS = 500 };
+
+struct settings {
+    const char *size, *view, *password_file;
+    bool json;
+};
+
+#define AT(member) offsetof(struct settings, member)
+
+static const struct option_spec options[] = {
+    {"size", 's', OPTION_TEXT, AT(size), "WIDTHxHEIGHT", 0, 32, ON_DESK_SIZE, "size of the desktop", NULL},
+    {"view", 'v', OPTION_MAYBE, AT(view), "127.0.0.1:PORT|unix:PATH", 0, 256, NULL,
+     "let VNC viewers look at the desktop and take it over; without a place: a socket in the user's runtime "
+     "folder",
+     NULL},
+    {"password-file", 0, OPTION_TEXT, AT(password_file), "FILE", 0, 4096, NULL,
+     "viewers must give the first line of this file, which nobody else may read; a port needs one", NULL},
+    JSON_OPTION(struct settings),
+    {0},
+};
+
+const struct command desk_command = {
+    .name = "desk",
+    .arguments = "[-- PROGRAM...]",
+    .purpose = "open a private desktop and keep it",
+    .details =
+        "An X server of its own with a window manager and an empty home folder, for an agent that should not "
+        "share a person's desktop, and under Wayland, whose windows X11 input does not reach. It is there "
+        "until Ctrl-C or SIGTERM; then everything on it ends. Its display and cookie file are printed; "
+        "holorun run --display finds the cookie by itself. holorun run --on desk opens one for a single "
+        "run.\n\n"
+        "With --view, TigerVNC, Remmina or noVNC show it, up to eight at once. What a viewer does with mouse "
+        "or keys is a person's doing: a run on this desktop pauses, and goes on after 5 s of rest "
+        "(--human-quiet), or at once when the viewer presses the Pause key. Escape twice stops it. Viewers "
+        "on other machines come through ssh: ssh -L 5901:localhost:5901 HOST.\n\n"
+        "Exit status: 0 after a signal, 3 when the desktop could not be opened or its server has ended.",
+    .examples = "holorun desk -- chromium https://example.org\n"
+                "holorun desk --view=127.0.0.1:5901 --password-file ~/.vnc-password\n"
+                "vncviewer localhost:1\n",
+    .options = options,
+    .run = cmd_desk,
+};
+
+static void print_desk(const struct settings *s, const struct on_desk *d)
+{
+    const struct desk *desk = on_desk_desk(d);
+    const char *address = on_desk_address(d);
+    if (s->json) {
+        options_print_json(json_pack("{s:s, s:s, s:s, s:s?}", "display", desk_display(desk), "xauthority",
+                                     desk_auth(desk), "home", desk_home(desk), "view", address),
+                           0);
+    } else {
+        printf("export DISPLAY='%s' XAUTHORITY='%s'\n", desk_display(desk), desk_auth(desk));
+        if (address)
+            fprintf(stderr, "holorun: vncviewer %s\n", address);
+    }
+    fflush(stdout);
+}
+
+/* Until a signal, or until the desktop is gone.  That a program has ended is said once, and ends nothing. */
+static int keep(struct desk *desk, const sigset_t *set, struct err *e)
+{
+    const struct timespec look = {.tv_nsec = LOOK_MS * 1000000};
+    bool said = false;
+    while (sigtimedwait(set, NULL, &look) < 0) {
+        char what[ERR_TEXT];
+        enum desk_state state = desk_state(desk, what, sizeof what);
+        bool program = state == DESK_NO_PROGRAM || state == DESK_PROGRAM_DONE;
+        if (state != DESK_OK && !program)
+            return err_set(e, ERR_ENV, "%s", what);
+        if (program && !said)
+            fprintf(stderr, "holorun: %s; the desktop stays\n", what);
+        said = program;
+    }
+    return 0;
+}
+
+/* Words as a command of the shell, which the caller frees; NULL: none. */
+static char *shell_command(char *const *words, int n)
+{
+    struct buf b;
+    buf_init(&b, 1 << 20);
+    for (int i = 0; i < n; i++) {
+        buf_puts(&b, i ? " '" : "exec '");
+        for (const char *p = words[i]; *p; p++)
+            if (*p == '\'')
+                buf_puts(&b, "'\\''");
+            else
+                buf_putc(&b, *p);
+        buf_putc(&b, '\'');
+    }
+    return n ? buf_take(&b) : NULL;
+}
+
+static int run(const struct settings *s, char *const *program, int n, const sigset_t *set, struct err *e)
+{
+    char *start = shell_command(program, n);
+    const struct on_desk_options o = {
+        .size = s->size, .start = start, .viewed = s->view, .password_file = s->password_file};
+    struct on_desk *d = on_desk_open(&o, e);
+    int rc = d ? 0 : -1;
+    if (d) {
+        print_desk(s, d);
+        rc = keep(on_desk_desk(d), set, e);
+    }
+    on_desk_close(d);
+    free(start);
+    return rc;
+}
+
+int cmd_desk(int argc, char **argv)
+{
+    struct err e = ERR_INIT;
+    struct settings s = {0};
+    sigset_t set;
+    int n = options_parse(&desk_command, &s, argc, argv, &e);
+    if (n < 0)
+        return options_refuse(&desk_command, &e);
+    sigemptyset(&set);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGHUP);
+    sigprocmask(SIG_BLOCK, &set, NULL);
+    return run(&s, argv, n, &set, &e) ? options_failed(&e) : 0;
+}

@@ -1,0 +1,223 @@
+/* displays.c - see displays.h.
+ *
+ * Each server is asked with the first message of a connection: does it let in who has this cookie?  That
+ * opens no display of Xlib's, and a server that hangs costs KNOCK_MS, not the ten seconds of a real opening.
+ */
+#include "screen/displays.h"
+
+#include "base/buf.h"
+#include "screen/xtrap.h"
+
+#include <X11/Xauth.h>
+#include <dirent.h>
+#include <glob.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define SOCKETS "/tmp/.X11-unix"
+#define DESKS   "/holorun-desks-*/*/auth"
+
+enum { KNOCK_MS = 500, FILES_MAX = 64, PATTERN = 300, NUMBER_MAX = 65535 };
+
+/* ---- files with cookies ----------------------------------------------------------------------------- */
+
+struct file {
+    char path[256];
+    bool desk;
+};
+struct files {
+    struct file list[FILES_MAX];
+    int n;
+};
+
+/* Files of others are left out: a cookie that anybody could have put there is none to send. */
+static void add_file(struct files *f, const char *path, bool desk)
+{
+    struct stat st;
+    if (f->n == FILES_MAX || strlen(path) >= sizeof f->list[0].path || stat(path, &st) ||
+        !S_ISREG(st.st_mode) || st.st_uid != getuid() || access(path, R_OK))
+        return;
+    struct file *x = &f->list[f->n++];
+    snprintf(x->path, sizeof x->path, "%s", path);
+    x->desk = desk;
+}
+
+__attribute__((format(printf, 3, 4))) static void add_matches(struct files *f, bool desk, const char *fmt,
+                                                              ...)
+{
+    char pattern[PATTERN];
+    va_list ap;
+    glob_t found;
+    va_start(ap, fmt);
+    int n = vsnprintf(pattern, sizeof pattern, fmt, ap);
+    va_end(ap);
+    if (n >= (int)sizeof pattern || glob(pattern, GLOB_NOSORT, NULL, &found))
+        return;
+    for (size_t i = 0; i < found.gl_pathc; i++)
+        add_file(f, found.gl_pathv[i], desk);
+    globfree(&found);
+}
+
+/* Where display managers and sessions keep them: GDM, SDDM, KDE, Mutter, xinit, LightDM. */
+static void find_files(struct files *f)
+{
+    const char *home = getenv("HOME"), *user = getenv("USER"), *tmp = getenv("TMPDIR");
+    char run[64];
+    snprintf(run, sizeof run, "/run/user/%d", (int)getuid());
+    f->n = 0;
+    if (home && *home)
+        add_matches(f, false, "%s/.Xauthority", home);
+    add_matches(f, true, "/tmp" DESKS);
+    if (tmp && *tmp == '/' && strcmp(tmp, "/tmp") != 0)
+        add_matches(f, true, "%s" DESKS, tmp);
+    add_matches(f, false, "%s/gdm/Xauthority", run);
+    add_matches(f, false, "%s/xauth_*", run);
+    add_matches(f, false, "%s/.mutter-Xwaylandauth.*", run);
+    add_matches(f, false, "/tmp/xauth_*");
+    add_matches(f, false, "/tmp/serverauth.*");
+    if (home && *home)
+        add_matches(f, false, "%s/.serverauth.*", home);
+    if (user && *user && !strchr(user, '/'))
+        add_matches(f, false, "/run/lightdm/%s/xauthority", user);
+}
+
+/* ---- asking a server -------------------------------------------------------------------------------- */
+
+static bool is(const char *text, unsigned short n, const char *word)
+{
+    return n == strlen(word) && !memcmp(text, word, n);
+}
+
+static bool entry_is_for(const Xauth *a, const char *number)
+{
+    char host[256] = "";
+    gethostname(host, sizeof host - 1);
+    bool here =
+        a->family == FamilyWild || (a->family == FamilyLocal && is(a->address, a->address_length, host));
+    return here && is(a->name, a->name_length, "MIT-MAGIC-COOKIE-1") &&
+           (!a->number_length || is(a->number, a->number_length, number));
+}
+
+/* Whether a cookie of this file opens the display. */
+static bool file_opens(const char *path, const char *name)
+{
+    FILE *f = fopen(path, "re");
+    bool yes = false;
+    for (Xauth *a; f && !yes && (a = XauReadAuth(f)); XauDisposeAuth(a))
+        yes = entry_is_for(a, name + 1) && xtrap_knock(name, a->data, a->data_length, KNOCK_MS) > 0;
+    if (f)
+        fclose(f);
+    return yes;
+}
+
+/* Whether this process opens it as it is: with the cookie in $XAUTHORITY. */
+static bool opens_as_it_is(const char *name)
+{
+    const char *given = getenv("XAUTHORITY");
+    return given && *given && file_opens(given, name);
+}
+
+/* A server that asks for no cookie takes any: which file is whose says nothing then. */
+static bool find_auth(const struct files *files, struct display_found *d)
+{
+    *d->auth = 0;
+    d->desk = false;
+    if (xtrap_knock(d->name, NULL, 0, KNOCK_MS) > 0)
+        return true;
+    bool opens = opens_as_it_is(d->name);
+    for (int i = 0; i < files->n; i++)
+        if ((!opens || files->list[i].desk) && file_opens(files->list[i].path, d->name)) {
+            d->desk = files->list[i].desk;
+            if (!opens)
+                snprintf(d->auth, sizeof d->auth, "%s", files->list[i].path);
+            return true;
+        }
+    return opens;
+}
+
+/* ---- what callers ask ------------------------------------------------------------------------------- */
+
+static int by_number(const void *a, const void *b)
+{
+    const int *x = a, *y = b;
+    return (*x > *y) - (*x < *y);
+}
+
+/* Display numbers with a socket, in order. */
+static int sockets(int out[DISPLAYS_MAX])
+{
+    DIR *dir = opendir(SOCKETS);
+    int n = 0, number, end;
+    for (struct dirent *d; dir && n < DISPLAYS_MAX && (d = readdir(dir));) {
+        end = 0;
+        if (sscanf(d->d_name, "X%5d%n", &number, &end) == 1 && end && !d->d_name[end] && number >= 0 &&
+            number <= NUMBER_MAX)
+            out[n++] = number;
+    }
+    if (dir)
+        closedir(dir);
+    qsort(out, (size_t)n, sizeof *out, by_number);
+    return n;
+}
+
+int displays_list(struct display_found *out, int max)
+{
+    struct files *files = xcalloc(1, sizeof *files);
+    int numbers[DISPLAYS_MAX], n = sockets(numbers), found = 0;
+    find_files(files);
+    for (int i = 0; i < n && found < max; i++) {
+        snprintf(out[found].name, sizeof out[found].name, ":%d", numbers[i]);
+        found += find_auth(files, &out[found]);
+    }
+    free(files);
+    return found;
+}
+
+int displays_refuse(struct err *e)
+{
+    struct display_found found[DISPLAYS_MAX];
+    int n = displays_list(found, DISPLAYS_MAX);
+    struct buf names;
+    if (!n)
+        return err_set(
+            e, ERR_ENV,
+            "no display: DISPLAY is not set, and no X server here lets this user in; give the agent "
+            "a desktop of its own with holorun run --on desk, or holorun desk");
+    buf_init(&names, ERR_TEXT / 2);
+    for (int i = 0; i < n; i++)
+        buf_printf(&names, "%s%s%s", i ? ", " : "", found[i].name,
+                   found[i].desk ? " (a desk of holorun)" : "");
+    err_set(
+        e, ERR_ENV,
+        "no display: DISPLAY is not set; this user may open %s%s: name one with --display %s, or give the "
+        "agent a desktop of its own with holorun run --on desk",
+        names.data, names.full ? ", ..." : "", found[0].name);
+    buf_free(&names);
+    return -1;
+}
+
+bool displays_auth_of(const char *name, char *file, unsigned long size)
+{
+    const char *given = name && *name ? name : getenv("DISPLAY");
+    struct display_found d;
+    int number, end = 0;
+    if (!given || sscanf(given, ":%5d%n", &number, &end) != 1 || (given[end] && given[end] != '.'))
+        return false;
+    snprintf(d.name, sizeof d.name, ":%d", number);
+    struct files *files = xcalloc(1, sizeof *files);
+    find_files(files);
+    bool found = find_auth(files, &d) && *d.auth;
+    free(files);
+    return found && (unsigned long)snprintf(file, size, "%s", d.auth) < size;
+}
+
+void displays_authorize(const char *name)
+{
+    char file[sizeof((struct display_found *)NULL)->auth];
+    if (displays_auth_of(name, file, sizeof file))
+        setenv("XAUTHORITY", file, 1);
+}

@@ -1,0 +1,88 @@
+/* private.h - what the files of this folder share.
+ *
+ *     place.c     where to listen; the password
+ *     view.c      the process that listens, and how it is started and ended
+ *     viewer.c    one viewer: its process, and libvncserver
+ *     picture.c   the desktop as libvncserver's framebuffer
+ *     hand.c      the viewer's keys and buttons on the desktop
+ *
+ *     this process --- listener --- viewer 1
+ *                         `-------- viewer 2 ...
+ */
+#ifndef HOLORUN_VIEW_PRIVATE_H
+#define HOLORUN_VIEW_PRIVATE_H
+
+#include "view/view.h"
+
+#include <X11/Xlib.h>
+#include <X11/extensions/XShm.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { PASSWORD = 8 }; /* of the protocol: more characters do not count */
+
+/* ---- place.c ----------------------------------------------------------------------------------- */
+
+struct place {
+    int fd;            /* listens; -1: closed */
+    char path[108];    /* of a socket in the file system; "": TCP */
+    char address[128]; /* for a viewer */
+};
+int place_open(struct place *p, const char *where, bool password, struct err *e);
+void place_close(struct place *p);
+/* Parses "PORT" or "HOST:PORT" of this machine; public for tests. */
+int place_parse(const char *where, bool *six, int *port, struct err *e);
+/* "" when there is no file. */
+int password_read(const char *path, char out[PASSWORD + 1], struct err *e);
+
+/* ---- hand.c ------------------------------------------------------------------------------------ */
+
+/* What a viewer has down, in memory that the listener shares: a viewer's process may die. */
+struct hand_down {
+    volatile unsigned char keys[256]; /* by keycode */
+    volatile unsigned buttons;
+};
+struct hand {
+    Display *dpy;
+    struct hand_down *down;
+    struct hand_key {
+        unsigned sym, code;
+    } keys[32]; /* pressed: a key is released by what it was pressed as */
+    unsigned borrowed;
+    int x, y;
+};
+void hand_open(struct hand *h, Display *dpy, struct hand_down *down);
+void hand_key(struct hand *h, unsigned keysym, bool down);
+void hand_pointer(struct hand *h, unsigned buttons, int x, int y);
+void hand_close(struct hand *h);
+void hand_release(Display *dpy, struct hand_down *down);
+
+/* ---- picture.c --------------------------------------------------------------------------------- */
+
+struct rect {
+    int x, y, w, h;
+};
+struct picture {
+    Display *dpy;
+    XImage *image; /* in shared memory */
+    XShmSegmentInfo segment;
+    char *pixels; /* BGRX, the image with the pointer on it */
+    int w, h, damage_event;
+    XID damage;
+    struct rect pointer; /* where it is drawn */
+    unsigned long pointer_serial;
+};
+int picture_open(struct picture *p, Display *dpy, struct err *e);
+/* Brings the pixels up to date and calls changed() for each part.  1: the desktop has another size now, and
+ * the pixels are other ones; -1: it cannot be shown any more. */
+int picture_update(struct picture *p, void (*changed)(void *arg, struct rect r), void *arg);
+void picture_close(struct picture *p);
+
+/* ---- viewer.c ---------------------------------------------------------------------------------- */
+
+enum viewer_end { VIEWER_LEFT, VIEWER_WRONG_PASSWORD, VIEWER_LOST };
+/* Serves the viewer at this socket to its end, in a process of its own. */
+enum viewer_end viewer_serve(int fd, const char *display, const char *password, struct hand_down *down);
+
+#endif
