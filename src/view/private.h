@@ -4,7 +4,7 @@
  *     view.c      the process that listens, and how it is started and ended
  *     viewer.c    one viewer: its process, and libvncserver
  *     picture.c   the desktop as libvncserver's framebuffer
- *     hand.c      the viewer's keys and buttons on the desktop
+ *     input.c      the viewer's keys and buttons on the desktop
  *
  *     this process --- listener --- viewer 1
  *                         `-------- viewer 2 ...
@@ -36,27 +36,27 @@ int place_parse(const char *where, bool *six, int *port, struct err *e);
 /* "" when there is no file. */
 int password_read(const char *path, char out[PASSWORD + 1], struct err *e);
 
-/* ---- hand.c ------------------------------------------------------------------------------------ */
+/* ---- input.c ------------------------------------------------------------------------------------ */
 
 /* What a viewer has down, in memory that the listener shares: a viewer's process may die. */
-struct hand_down {
+struct viewer_down {
     volatile unsigned char keys[256]; /* by keycode */
     volatile unsigned buttons;
 };
-struct hand {
+struct viewer_input {
     Display *dpy;
-    struct hand_down *down;
-    struct hand_key {
+    struct viewer_down *down;
+    struct viewer_key {
         unsigned sym, code;
     } keys[32]; /* pressed: a key is released by what it was pressed as */
     unsigned borrowed;
     int x, y;
 };
-void hand_open(struct hand *h, Display *dpy, struct hand_down *down);
-void hand_key(struct hand *h, unsigned keysym, bool down);
-void hand_pointer(struct hand *h, unsigned buttons, int x, int y);
-void hand_close(struct hand *h);
-void hand_release(Display *dpy, struct hand_down *down);
+void viewer_input_open(struct viewer_input *h, Display *dpy, struct viewer_down *down);
+void viewer_input_key(struct viewer_input *h, unsigned keysym, bool down);
+void viewer_input_pointer(struct viewer_input *h, unsigned buttons, int x, int y);
+void viewer_input_close(struct viewer_input *h);
+void viewer_input_release(Display *dpy, struct viewer_down *down);
 
 /* ---- picture.c --------------------------------------------------------------------------------- */
 
@@ -83,6 +83,6 @@ void picture_close(struct picture *p);
 
 enum viewer_end { VIEWER_LEFT, VIEWER_WRONG_PASSWORD, VIEWER_LOST };
 /* Serves the viewer at this socket to its end, in a process of its own. */
-enum viewer_end viewer_serve(int fd, const char *display, const char *password, struct hand_down *down);
+enum viewer_end viewer_serve(int fd, const char *display, const char *password, struct viewer_down *down);
 
 #endif

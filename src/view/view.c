@@ -36,7 +36,7 @@ struct view {
 };
 
 struct shared { /* by the listener and its viewers */
-    struct hand_down down[VIEWERS_MAX];
+    struct viewer_down down[VIEWERS_MAX];
 };
 
 struct listener {
@@ -59,7 +59,7 @@ static void default_signals(void)
     sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-static bool holds_any(const struct hand_down *d)
+static bool holds_any(const struct viewer_down *d)
 {
     bool any = d->buttons != 0;
     for (int i = 0; i < 256; i++)
@@ -76,7 +76,7 @@ static void release(struct listener *l, int slot)
     default_signals();
     Display *dpy = xtrap_open(l->display, &lost);
     if (dpy)
-        hand_release(dpy, &l->shared->down[slot]);
+        viewer_input_release(dpy, &l->shared->down[slot]);
     _exit(0);
 }
 

@@ -1,7 +1,7 @@
 /* viewer.c - one viewer, in a process of its own, until it leaves.
  *
  * libvncserver speaks the protocol; here is what it is told: pixels of picture.c every FRAME_MS when they
- * have changed, keys and buttons to hand.c, the password.  File transfer, clipboard and everything else that
+ * have changed, keys and buttons to input.c, the password.  File transfer, clipboard and everything else that
  * it could do stay off.  A viewer that does not say in time who it is, or takes nothing, is dropped.
  */
 #include "view/private.h"
@@ -24,7 +24,7 @@ struct viewer {
     rfbScreenInfoPtr rfb;
     rfbClientPtr client; /* NULL: it has left */
     struct picture picture;
-    struct hand hand;
+    struct viewer_input input;
     const char *password; /* NULL: none */
     atomic_bool lost;
     bool wrong_password;
@@ -39,17 +39,17 @@ static struct viewer *of(rfbClientPtr client)
 
 static void on_key(rfbBool down, rfbKeySym keysym, rfbClientPtr client)
 {
-    hand_key(&of(client)->hand, (unsigned)keysym, down);
+    viewer_input_key(&of(client)->input, (unsigned)keysym, down);
 }
 
 static void on_pointer(int buttons, int x, int y, rfbClientPtr client)
 {
-    hand_pointer(&of(client)->hand, (unsigned)buttons, x, y);
+    viewer_input_pointer(&of(client)->input, (unsigned)buttons, x, y);
 }
 
 static void on_release(rfbClientPtr client)
 {
-    hand_release(of(client)->hand.dpy, of(client)->hand.down);
+    viewer_input_release(of(client)->input.dpy, of(client)->input.down);
 }
 
 static void on_gone(rfbClientPtr client)
@@ -167,7 +167,7 @@ static enum viewer_end serve(struct viewer *v)
     return v->wrong_password ? VIEWER_WRONG_PASSWORD : v->lost ? VIEWER_LOST : VIEWER_LEFT;
 }
 
-enum viewer_end viewer_serve(int fd, const char *display, const char *password, struct hand_down *down)
+enum viewer_end viewer_serve(int fd, const char *display, const char *password, struct viewer_down *down)
 {
     static struct viewer v;
     struct err e = ERR_INIT;
@@ -178,14 +178,14 @@ enum viewer_end viewer_serve(int fd, const char *display, const char *password, 
         warn("a viewer sees nothing: %s", dpy ? e.text : "the display is gone");
         return VIEWER_LOST;
     }
-    hand_open(&v.hand, dpy, down);
+    viewer_input_open(&v.input, dpy, down);
     give_up_rights();
     snprintf(name, sizeof name, "holorun desk %s", display);
     if (open_protocol(&v, fd, name))
         return VIEWER_LOST;
     enum viewer_end end = serve(&v);
     if (!v.lost) {
-        hand_close(&v.hand);
+        viewer_input_close(&v.input);
         picture_close(&v.picture);
         XSync(dpy, False);
     }

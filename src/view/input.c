@@ -1,4 +1,4 @@
-/* hand.c - a viewer's keys and buttons, sent to the desktop with XTEST.
+/* input.c - a viewer's keys and buttons, sent to the desktop with XTEST.
  *
  * A viewer sends keysyms as its own keyboard makes them, modifiers included.  The keycode is looked up on the
  * desktop's keyboard; where another level is needed than the modifiers give, Shift or AltGr are changed
@@ -17,19 +17,19 @@
 #include <X11/keysym.h>
 
 enum {
-    KEYS = sizeof((struct hand *)0)->keys / sizeof(struct hand_key),
+    KEYS = sizeof((struct viewer_input *)0)->keys / sizeof(struct viewer_key),
     BUTTONS = 9,
     LEVELS = 4,
     MAP_MS = 200
 };
 enum { BUTTON_BITS = (1 << BUTTONS) - 1 };
 
-void hand_open(struct hand *h, Display *dpy, struct hand_down *down)
+void viewer_input_open(struct viewer_input *h, Display *dpy, struct viewer_down *down)
 {
-    *h = (struct hand){.dpy = dpy, .down = down, .x = -1, .y = -1};
+    *h = (struct viewer_input){.dpy = dpy, .down = down, .x = -1, .y = -1};
 }
 
-static void press(struct hand *h, unsigned code, bool down)
+static void press(struct viewer_input *h, unsigned code, bool down)
 {
     if (down)
         h->down->keys[code & 255] = 1; /* before: it may be released once too often, never forgotten */
@@ -64,7 +64,7 @@ static bool is_empty(Display *dpy, int code)
 
 /* Gives the keysym to an unused keycode, the highest: a run borrows from the other end.  Programs read the
  * new keyboard before the key comes. */
-static unsigned borrow_code(struct hand *h, unsigned keysym)
+static unsigned borrow_code(struct viewer_input *h, unsigned keysym)
 {
     int low, high;
     KeySym syms[] = {keysym, keysym};
@@ -94,7 +94,7 @@ struct level_keys { /* what is changed around a key: pressed before and released
     int n;
 };
 
-static void change(struct hand *h, struct level_keys *k, unsigned code, bool down)
+static void change(struct viewer_input *h, struct level_keys *k, unsigned code, bool down)
 {
     if (!code || k->n == 4)
         return;
@@ -105,7 +105,7 @@ static void change(struct hand *h, struct level_keys *k, unsigned code, bool dow
 
 /* Nothing where the modifiers that are down already give the keysym, as Shift with an arrow does; and with
  * Control or Alt it is a shortcut, for which the viewer's own Shift says what is meant. */
-static void set_level(struct hand *h, struct level_keys *k, unsigned code, unsigned keysym, int level)
+static void set_level(struct viewer_input *h, struct level_keys *k, unsigned code, unsigned keysym, int level)
 {
     unsigned left = XKeysymToKeycode(h->dpy, XK_Shift_L), right = XKeysymToKeycode(h->dpy, XK_Shift_R);
     unsigned third = XKeysymToKeycode(h->dpy, XK_ISO_Level3_Shift), used;
@@ -126,7 +126,7 @@ static void set_level(struct hand *h, struct level_keys *k, unsigned code, unsig
         change(h, k, third, true);
 }
 
-static void restore_level(struct hand *h, const struct level_keys *k)
+static void restore_level(struct viewer_input *h, const struct level_keys *k)
 {
     for (int i = k->n - 1; i >= 0; i--)
         press(h, k->code[i], !k->down[i]);
@@ -134,7 +134,7 @@ static void restore_level(struct hand *h, const struct level_keys *k)
 
 /* ---- events ----------------------------------------------------------------------------------------- */
 
-static struct hand_key *slot_of(struct hand *h, unsigned keysym)
+static struct viewer_key *slot_of(struct viewer_input *h, unsigned keysym)
 {
     for (int i = 0; i < KEYS; i++)
         if (h->keys[i].sym == keysym)
@@ -150,9 +150,9 @@ static void hand_back(Display *dpy)
                     PropModeReplace, (unsigned char *)&count, 1);
 }
 
-static void key_down(struct hand *h, unsigned keysym)
+static void key_down(struct viewer_input *h, unsigned keysym)
 {
-    struct hand_key *key = slot_of(h, keysym);
+    struct viewer_key *key = slot_of(h, keysym);
     struct level_keys around;
     int level = 0;
     if (key) /* the server repeats keys by itself */
@@ -165,13 +165,13 @@ static void key_down(struct hand *h, unsigned keysym)
     key = slot_of(h, 0);
     if (!code || !key)
         return;
-    *key = (struct hand_key){keysym, code};
+    *key = (struct viewer_key){keysym, code};
     set_level(h, &around, code, keysym, level);
     press(h, code, true);
     restore_level(h, &around);
 }
 
-void hand_key(struct hand *h, unsigned keysym, bool down)
+void viewer_input_key(struct viewer_input *h, unsigned keysym, bool down)
 {
     if (keysym == XK_Pause || keysym == XK_Break) {
         if (down)
@@ -179,16 +179,16 @@ void hand_key(struct hand *h, unsigned keysym, bool down)
     } else if (down) {
         key_down(h, keysym);
     } else {
-        struct hand_key *key = keysym ? slot_of(h, keysym) : NULL;
+        struct viewer_key *key = keysym ? slot_of(h, keysym) : NULL;
         if (key) {
             press(h, key->code, false);
-            *key = (struct hand_key){0, 0};
+            *key = (struct viewer_key){0, 0};
         }
     }
     XFlush(h->dpy);
 }
 
-void hand_pointer(struct hand *h, unsigned buttons, int x, int y)
+void viewer_input_pointer(struct viewer_input *h, unsigned buttons, int x, int y)
 {
     unsigned before = h->down->buttons & BUTTON_BITS;
     buttons &= BUTTON_BITS;
@@ -204,7 +204,7 @@ void hand_pointer(struct hand *h, unsigned buttons, int x, int y)
     h->down->buttons = buttons;
 }
 
-void hand_release(Display *dpy, struct hand_down *down)
+void viewer_input_release(Display *dpy, struct viewer_down *down)
 {
     for (unsigned code = 0; code < 256; code++)
         if (down->keys[code])
@@ -213,13 +213,13 @@ void hand_release(Display *dpy, struct hand_down *down)
         if (down->buttons & 1u << i)
             XTestFakeButtonEvent(dpy, i + 1, False, 0);
     XSync(dpy, False);
-    *down = (struct hand_down){.buttons = 0};
+    *down = (struct viewer_down){.buttons = 0};
 }
 
-void hand_close(struct hand *h)
+void viewer_input_close(struct viewer_input *h)
 {
     KeySym none[] = {NoSymbol, NoSymbol};
-    hand_release(h->dpy, h->down);
+    viewer_input_release(h->dpy, h->down);
     if (h->borrowed)
         XChangeKeyboardMapping(h->dpy, (int)h->borrowed, 2, none, 1);
     XSync(h->dpy, False);
