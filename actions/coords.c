@@ -27,14 +27,14 @@ static int round_to_factor(double v)
     return (int)rint(v / FACTOR) * FACTOR;
 }
 
-static void size_px28(int *w, int *h)
+static void size_px28(int least, int most, int *w, int *h)
 {
     double pixels = (double)*w * *h;
     int rw = round_to_factor(*w), rh = round_to_factor(*h);
-    double beta = (double)rw * rh > MOST_PIXELS    ? sqrt(pixels / MOST_PIXELS)
-                  : (double)rw * rh < LEAST_PIXELS ? sqrt(LEAST_PIXELS / pixels)
-                                                   : 0;
-    if ((double)rw * rh > MOST_PIXELS) {
+    double beta = (double)rw * rh > most    ? sqrt(pixels / most)
+                  : (double)rw * rh < least ? sqrt(least / pixels)
+                                            : 0;
+    if ((double)rw * rh > most) {
         rw = (int)fmax(FACTOR, floor(*w / beta / FACTOR) * FACTOR);
         rh = (int)fmax(FACTOR, floor(*h / beta / FACTOR) * FACTOR);
     } else if (beta > 0) {
@@ -53,14 +53,25 @@ static void size_fit(int *w, int *h)
     *h = (int)fmax(1, floor(*h * scale));
 }
 
-bool dialect_picture_size(enum coord_space space, int *w, int *h)
+static bool picture_size(enum coord_space space, const struct dialect *d, int *w, int *h)
 {
     int was_w = *w, was_h = *h;
     if (space == COORD_PX28)
-        size_px28(w, h);
+        size_px28(d && d->least_pixels ? d->least_pixels : LEAST_PIXELS,
+                  d && d->most_pixels ? d->most_pixels : MOST_PIXELS, w, h);
     else if (space == COORD_FIT)
         size_fit(w, h);
     return *w != was_w || *h != was_h;
+}
+
+bool dialect_picture_size(enum coord_space space, int *w, int *h)
+{
+    return picture_size(space, NULL, w, h);
+}
+
+bool dialect_shown_size(const struct dialect *d, int *w, int *h)
+{
+    return picture_size(d->coords, d, w, h);
 }
 
 /* Pixels of the image for one of the picture that the numbers are about. */
@@ -68,13 +79,13 @@ struct scale {
     double x, y;
 };
 
-static struct scale scale_of(enum coord_space space, int w, int h)
+static struct scale scale_of(enum coord_space space, const struct dialect *d, int w, int h)
 {
     int longest = w > h ? w : h, pw = w, ph = h;
     double native = longest > NATIVE_SIDE ? (double)longest / NATIVE_SIDE : 1;
     if (space == COORD_NATIVE)
         return (struct scale){native, native};
-    dialect_picture_size(space, &pw, &ph);
+    picture_size(space, d, &pw, &ph);
     return (struct scale){(double)w / pw, (double)h / ph};
 }
 
@@ -115,7 +126,7 @@ int dialect_to_pixels(const struct dialect *d, const double v[2], int w, int h, 
 {
     bool clamped = false;
     int px, py;
-    struct scale scale = scale_of(d->coords, w, h);
+    struct scale scale = scale_of(d->coords, d, w, h);
     if (coords_to_pixel(d->coords, v[0], w, scale.x, &px, &clamped) ||
         coords_to_pixel(d->coords, v[1], h, scale.y, &py, &clamped))
         return -1;
@@ -153,7 +164,7 @@ enum action_fault coords_to_pixels(struct parse *p, const char *what, struct dia
     bool clamped = false;
     double nx, ny;
     int px, py;
-    struct scale scale = scale_of(p->space, p->w, p->h);
+    struct scale scale = scale_of(p->space, p->d, p->w, p->h);
     p->out->repairs |= convert_fractions(p->space, &n, &nx, &ny) ? REPAIR_FLOAT : 0;
     if (coords_to_pixel(p->space, nx, p->w, scale.x, &px, &clamped) ||
         coords_to_pixel(p->space, ny, p->h, scale.y, &py, &clamped))
@@ -165,12 +176,12 @@ enum action_fault coords_to_pixels(struct parse *p, const char *what, struct dia
     return FAULT_NONE;
 }
 
-int dialect_exact_point(enum coord_space space, const struct dialect_numbers *n, int w, int h, double *x,
-                        double *y, struct err *e)
+int dialect_exact_point(enum coord_space space, const struct dialect *d, const struct dialect_numbers *n,
+                        int w, int h, double *x, double *y, struct err *e)
 {
     bool clamped = false;
     double nx, ny;
-    struct scale scale = scale_of(space, w, h);
+    struct scale scale = scale_of(space, d, w, h);
     convert_fractions(space, n, &nx, &ny);
     if (to_extent(space, nx, w, scale.x, x, &clamped) || to_extent(space, ny, h, scale.y, y, &clamped))
         return err_set(e, ERR_FAILED, "%g, %g is outside the image: coordinates are %s", n->x, n->y,

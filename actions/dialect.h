@@ -67,11 +67,12 @@ struct dialect {
     char *tool_list;         /* one line per tool, from the same table: the {tools} slot */
     char *view;              /* part of the display it is shown unless told otherwise: "all" or "active" */
     int screen_w, screen_h;  /* the only screen size that this model supports, 0: any */
-    char *sha256;            /* hex, of the dialect file's bytes */
-    bool cmd_is_ctrl;        /* "cmd" is the Control key */
-    bool native_tools;       /* an endpoint gets the tool table beside the messages, not within the prompt */
-    bool run_all;            /* of several calls in one turn all are run, not only the first */
-    struct tools *tools;     /* tools.h */
+    int least_pixels, most_pixels; /* of the picture that PX28 is about; 0: as published */
+    char *sha256;                  /* hex, of the dialect file's bytes */
+    bool cmd_is_ctrl;              /* "cmd" is the Control key */
+    bool native_tools;   /* an endpoint gets the tool table beside the messages, not within the prompt */
+    bool run_all;        /* of several calls in one turn all are run, not only the first */
+    struct tools *tools; /* tools.h */
 };
 
 /* name: a built-in dialect (dialect_names()) or a path ending in .json.  NULL with e: unknown name, unknown
@@ -119,20 +120,23 @@ struct grammar *dialect_grammar(const struct dialect *d, enum dialect_goal goal,
 int dialect_parse_point(const struct dialect *d, const char *text, size_t len, int w, int h, double *x,
                         double *y, struct err *e);
 
-/* The same in two steps, for calibration: the numbers as the model wrote them, in any range; then their
- * exact position (not rounded to pixels) when read in some space, -1 when out of range.  e may be NULL. */
+/* The same in two steps, for calibration: the numbers as the model wrote them, in any range; then their exact
+ * position (not rounded to pixels) when read in some space, -1 when out of range.  d gives the bounds of its
+ * picture; it and e may be NULL. */
 struct dialect_numbers {
     double x, y;
     bool fx, fy; /* written with a decimal point */
 };
 int dialect_parse_numbers(const struct dialect *d, const char *text, size_t len, struct dialect_numbers *out,
                           struct err *e);
-int dialect_exact_point(enum coord_space space, const struct dialect_numbers *n, int w, int h, double *x,
-                        double *y, struct err *e);
+int dialect_exact_point(enum coord_space space, const struct dialect *d, const struct dialect_numbers *n,
+                        int w, int h, double *x, double *y, struct err *e);
 const char *dialect_space_name(enum coord_space space); /* "norm1000" */
 
-/* The size of the picture that pixels of PX28 and FIT are about; false: it is the size of the image. */
+/* The size of the picture that pixels of PX28 and FIT are about; false: it is the size of the image.  The
+ * second with the bounds of a dialect's model. */
 bool dialect_picture_size(enum coord_space space, int *w, int *h);
+bool dialect_shown_size(const struct dialect *d, int *w, int *h);
 
 /* Two numbers of the dialect's space to a pixel of a w x h image; -1 when out of range. */
 int dialect_to_pixels(const struct dialect *d, const double v[2], int w, int h, int32_t *x, int32_t *y);

@@ -60,7 +60,7 @@ static gx_node value_coord(const struct grammar_builder *l, bool vertical)
 {
     int w = l->d->screen_w, h = l->d->screen_h;
     if (w && h)
-        dialect_picture_size(l->d->coords, &w, &h);
+        dialect_shown_size(l->d, &w, &h);
     int extent = vertical ? h : w;
     switch (l->d->coords) {
     case COORD_NORM1000:

@@ -4,6 +4,7 @@
 #include "check.h"
 #include "golden.h"
 
+#include "actions/dialect.h"
 #include "base/clock.h"
 #include "base/sha256.h"
 #include "model/preprocess.h"
@@ -63,6 +64,10 @@ static void check_sizes(int wide)
             fail_msg("%dx%d up to %d: %dx%d, expected %dx%d", v[0], v[1], v[3], g.patch_cols * patch,
                      g.patch_rows * patch, v[4], v[5]);
         assert_int_equal(preprocess_tokens(&g), v[4] * v[5] / (4 * patch * patch));
+        struct dialect d = {.coords = COORD_PX28, .least_pixels = v[2], .most_pixels = v[3]};
+        int w = v[0], h = v[1];
+        dialect_shown_size(&d, &w, &h);
+        assert_true(wide != 14 || (w == v[4] && h == v[5]));
     }
     check_note("%zu sizes for patches of %d", i, wide);
 }
@@ -136,7 +141,9 @@ static void t_speed(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("the canvas of a picture is that of smart_resize, rounded to even", t_sizes),
+    CLAIM(
+        "the canvas of a picture is that of smart_resize, rounded to even; coordinates of Qwen2.5-VL are its pixels",
+        t_sizes),
     CLAIM("resized bytes and patches are those of the published processor, bit for bit", t_pictures),
     CLAIM("a full screen is cut in a fraction of a second", t_speed),
 };

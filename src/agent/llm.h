@@ -78,6 +78,9 @@ struct llm { /* the first member of each implementation */
     const struct llm_ops *ops;
 };
 
+/* Tells a dialect whose coordinates are pixels of a resized picture how this model resizes it. */
+void llm_fit_dialect(struct dialect *d, const struct engine *g);
+
 /* A fresh session of g.  The dialect is borrowed. */
 struct llm *llm_local(struct engine *g, const struct dialect *d, uint64_t seed);
 

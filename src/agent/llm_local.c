@@ -5,6 +5,7 @@
  */
 #include "agent/llm.h"
 
+#include "model/config.h"
 #include "session/generate.h"
 
 #include <stdlib.h>
@@ -242,6 +243,15 @@ static void local_free(struct llm *llm)
             grammar_free(m->grammars[i]);
     session_release(m->session);
     free(m);
+}
+
+void llm_fit_dialect(struct dialect *d, const struct engine *g)
+{
+    const struct model_config *c = engine_config(g);
+    if (c->family != FAMILY_QWEN25VL || d->coords != COORD_PX28)
+        return;
+    d->least_pixels = c->vit.min_pixels;
+    d->most_pixels = c->vit.max_pixels;
 }
 
 struct llm *llm_local(struct engine *g, const struct dialect *d, uint64_t seed)

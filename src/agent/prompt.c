@@ -65,7 +65,7 @@ char *prompt_system(const struct dialect *d, const struct prompt_vars *w, struct
     snprintf(steps, sizeof steps, "%d", w->max_steps);
     snprintf(seconds, sizeof seconds, "%.0f", w->max_seconds);
     int shown_w = w->width, shown_h = w->height; /* of the picture that coordinates are about */
-    dialect_picture_size(d->coords, &shown_w, &shown_h);
+    dialect_shown_size(d, &shown_w, &shown_h);
     snprintf(width, sizeof width, "%d", shown_w);
     snprintf(height, sizeof height, "%d", shown_h);
     char *task = prompt_escape(w->task);

@@ -22,6 +22,7 @@ int vqa_open(struct vqa *l, const char *dialect, const struct engine_options *mo
     o.dir = l->dir;
     if (!(l->engine = engine_open(&o, e)))
         return -1;
+    llm_fit_dialect(l->dialect, l->engine);
     l->llm = vqa_conversation(l, l->dialect, seed);
     return 0;
 }
@@ -89,6 +90,8 @@ int vqa_set_dialect(struct vqa *l, const char *dialect, struct err *e)
     llm_free(l->llm);
     dialect_free(l->dialect);
     l->dialect = d;
+    if (l->engine)
+        llm_fit_dialect(d, l->engine);
     l->llm = vqa_conversation(l, d, 1);
     return 0;
 }

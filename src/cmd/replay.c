@@ -145,7 +145,10 @@ static int open_model(struct job *j, struct err *e)
     if (!(j->model_dir = model_find(j->s.model, e)))
         return -1;
     o.dir = j->model_dir;
-    return (j->engine = engine_open(&o, e)) ? compare_model(j, e) : -1;
+    if (!(j->engine = engine_open(&o, e)))
+        return -1;
+    llm_fit_dialect(j->dialect, j->engine);
+    return compare_model(j, e);
 }
 
 static void stepped(void *arg, int step, const struct verification *v)

@@ -166,7 +166,7 @@ static int ask_dialect(struct work *w, struct err *e)
     w->c->own = calibration_space(l->dialect->coords);
     w->c->w = w->a->w ? w->a->w : l->dialect->screen_w ? l->dialect->screen_w : USUAL_W;
     w->c->h = w->a->h ? w->a->h : l->dialect->screen_h ? l->dialect->screen_h : USUAL_H;
-    dialect_picture_size(l->dialect->coords, &w->c->w, &w->c->h); /* a size that stays as it is */
+    dialect_shown_size(l->dialect, &w->c->w, &w->c->h); /* a size that stays as it is */
     if (vqa_check_places(l, e) || draw_screens(w, e) || ask_all(w, QUESTION_PLACE, ask_place, e))
         return -1;
     return w->a->steps ? ask_steps(w, e) : 0;

@@ -21,7 +21,7 @@ void candidate_count(struct candidate *c, enum question q, const struct calibrat
         double x, y;
         if (forced && space != (int)c->own)
             continue;
-        if (!dialect_exact_point((enum coord_space)space, &strict, c->w, c->h, &x, &y, NULL))
+        if (!dialect_exact_point((enum coord_space)space, NULL, &strict, c->w, c->h, &x, &y, NULL))
             h->hits[space] += target_holds(&box, x, y);
     }
     if (forced || q != QUESTION_PLACE || c->n >= CALIBRATE_MAX_TARGETS)

@@ -73,7 +73,7 @@ void eval_score(const struct target *t, const struct dialect *d, const char *rep
         return;
     }
     a->wrong_format = dialect_parse_numbers(d, reply, strlen(reply), &n, NULL) ||
-                      dialect_exact_point(d->coords, &n, w, h, &x, &y, NULL);
+                      dialect_exact_point(d->coords, d, &n, w, h, &x, &y, NULL);
     if (a->wrong_format)
         return;
     a->placed = true;

@@ -213,8 +213,10 @@ static struct llm *conversation(struct job *j)
 {
     uint64_t id[2];
     char name[40];
-    if (!j->model->endpoint)
+    if (!j->model->endpoint) {
+        llm_fit_dialect(j->dialect, j->model->engine);
         return llm_local(j->model->engine, j->dialect, j->s.seed);
+    }
     if (getrandom(id, sizeof id, 0) != sizeof id)
         id[0] = (uint64_t)clock_ns();
     snprintf(name, sizeof name, "%016llx%016llx", (unsigned long long)id[0], (unsigned long long)id[1]);
