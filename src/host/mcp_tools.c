@@ -24,7 +24,7 @@ struct request { /* one tools/call */
 json_t *mcp_tools_list(void)
 {
     json_error_t why;
-    json_t *tools = json_loadb(mcp_tools, (size_t)(mcp_tools_end - mcp_tools), 0, &why);
+    json_t *tools = json_loads(mcp_tools, 0, &why);
     if (!tools)
         bug("mcp_tools.json: %s", why.text);
     return tools;
