@@ -226,6 +226,7 @@ static json_t *run(struct work *w)
         j.host = &hooks;
         w->job = &j;
         code = job_work(&j, &r, &e);
+        w->job = NULL;
     }
     json_t *event = done_event(&j, &r, &e, code);
     pthread_mutex_lock(&w->host->lock);
