@@ -54,6 +54,8 @@ check_constraint() {
                | select(endswith("\u0000")) | .[:-1] | fromjson? | select(type == "object") | "x"' "$run" | wc -l)
     if [ "$held" -gt 0 ]; then
         row 0 "$peer: constraint" "honoured: $held of $all replies are whole, and objects"
+    elif grep -qE 'constraint .*(ignored|refused)' "$place/doctor.out"; then
+        row 0 "$peer: constraint" "not honoured; doctor says so, and none is sent"
     elif grep -q -e "does not hold replies to it" -e "nothing holds replies to the schema" "$said"; then
         row 0 "$peer: constraint" "not honoured, and reported"
     else
@@ -111,7 +113,7 @@ check_runs() {
         --max-steps 3 --reply-tokens 150 --runs "$place/again" --no-report
     row "$([ "$(jq -c .reply "$run")" = "$(jq -c .reply "$(newest "$place/again")")" ] && echo 0 || echo 1)" \
         "$peer: its replies" "$(wc -l <"$run") exchanges, $(stat -c %s "$run") bytes"
-    [ -z "${KEEP:-}" ] || { mkdir -p "$KEEP" && cp "$run" "$KEEP/$peer.jsonl" && echo "$first" >"$KEEP/$peer.code"; }
+    [ -z "${KEEP:-}" ] || { mkdir -p "$KEEP" && sed "s|$place|build/peers|g" "$run" >"$KEEP/$peer.jsonl" && echo "$first" >"$KEEP/$peer.code"; }
     kill $server
     wait $server 2>/dev/null || true
 }
@@ -121,6 +123,7 @@ drive() {
     local to=(--base-url "http://127.0.0.1:$port/v1" -m "$model")
     check "$peer: doctor" "0" "$holorun" doctor "${to[@]}"
     sed 's/^/        /' "$place/out"
+    cp "$place/out" "$place/doctor.out"
     check "$peer: ask" "0 5" "$holorun" ask "What is this?" "${to[@]}" --max-tokens 16
     check "$peer: ask, with a picture" "0 5" "$holorun" ask "What is this?" "$place/a.png" "${to[@]}" --max-tokens 16
     check "$peer: calibrate" "0 5" "$holorun" calibrate "${to[@]}" --targets 8 --no-steps -q --dialect holo3

@@ -1,0 +1,25 @@
+/* t_qa_far.c - a claim about a suite whose model runs in another process (tests/scripts/qa_far.sh). */
+#include "check.h"
+#include "xvfb.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+static void t_far(void **state)
+{
+    (void)state;
+    if (access("build/release/helpers/form", X_OK) || system("command -v Xvfb jq >/dev/null"))
+        skip();
+    assert_int_equal(
+        system(
+            "tests/scripts/qa_far.sh tests/suites/crowd.yaml 3 --only dialog-buttons-1 --only dialog-buttons-2 --only dialog-buttons-3 >&2"),
+        0);
+}
+
+int main(int argc, char **argv)
+{
+    static const struct CMUnitTest tests[] = {
+        CLAIM("a suite has the same verdicts with the model behind `holorun serve` as in one process", t_far),
+    };
+    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
+}

@@ -1,0 +1,97 @@
+/* t_remote_peers.c - claims about servers that others wrote, from runs with them that tests/scripts/peers_serve.sh
+ * has recorded: a tiny model with random weights behind llama.cpp's server and `transformers serve`.
+ *
+ * What such a model says is noise, or noise in the form of the schema; a run plays on a display of its own.
+ */
+#include "check.h"
+
+#include "base/file.h"
+#include "driven.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct peer {
+    struct stage stage;
+    struct outcome o;
+    struct record record;
+    int recorded, exchanges;
+};
+
+static int lines_of(const char *path)
+{
+    char *text;
+    size_t len;
+    int n = 0;
+    assert_int_equal(file_read(path, 4 << 20, &text, &len, NULL), 0);
+    for (size_t i = 0; i < len; i++)
+        n += text[i] == '\n';
+    free(text);
+    return n;
+}
+
+/* Plays a run again, and reads its record. */
+static void play_peer(struct peer *p, const char *name)
+{
+    char *tape = xasprintf("tests/cases/peers/%s.jsonl", name), *url = xasprintf("recorded:%s", tape);
+    *p = (struct peer){.recorded = lines_of(tape)};
+    driven_open(&p->stage);
+    char *runs = xvfb_place(&p->stage.x, "runs");
+    program_run(&p->stage.x, &p->o,
+                WORDS("run", "Press Save", "--base-url", url, "--max-steps", "3", "--runs", runs,
+                      "--no-report", "--settle-min", "1", "--settle-quiet", "30"));
+    driven_read(&p->stage, &p->record);
+    char *exchanges = xasprintf("%s/exchanges.jsonl", p->record.dir);
+    p->exchanges = lines_of(exchanges);
+    free(exchanges);
+    free(runs);
+    free(url);
+    free(tape);
+}
+
+static void end_peer(struct peer *p)
+{
+    record_free(&p->record);
+    outcome_free(&p->o);
+    stage_close(&p->stage);
+}
+
+/* The first reply holds to the schema, and is refused for a control character in its thought.  The second is cut
+ * off within a text: the server says that it is no answer, inside of a stream that began well. */
+static void t_llama(void **state)
+{
+    (void)state;
+    struct peer p;
+    play_peer(&p, "llama");
+    const json_t *error = driven_last(&p.record, "error");
+    assert_int_equal(p.o.code, ERR_MODEL);
+    assert_string_equal(field_text(error, "code"), "E_TEXT");
+    assert_non_null(strstr(p.o.err, "the server broke off: The model produced output that does not match"));
+    assert_int_equal(p.exchanges, p.recorded);
+    end_peer(&p);
+}
+
+/* It takes a schema and ignores it: no reply is an answer, each is asked for again, until the record ends. */
+static void t_transformers(void **state)
+{
+    (void)state;
+    struct peer p;
+    play_peer(&p, "transformers");
+    assert_int_equal(p.o.code, ERR_ENV);
+    assert_non_null(strstr(p.o.err, "holds no further reply, after 2"));
+    assert_string_equal(field_text(driven_last(&p.record, "unreadable"), "code"), "E_PARSE");
+    assert_null(driven_last(&p.record, "error"));
+    assert_int_equal(p.exchanges, p.recorded + 1);
+    end_peer(&p);
+}
+
+int main(int argc, char **argv)
+{
+    static const struct CMUnitTest tests[] = {
+        CLAIM(
+            "llama.cpp's server: an answer in the form of the schema is read, an error in the stream ends the run",
+            t_llama),
+        CLAIM("transformers serve: noise is no answer, and is asked for again", t_transformers),
+    };
+    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
+}
