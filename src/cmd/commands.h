@@ -13,10 +13,9 @@
 /* In the order of the overview. */
 /* clang-format off */
 #define COMMANDS(X)                                                                                         \
-    X(run) X(step) X(resume) X(qa) X(merge) X(record) X(stop) X(ask) X(ground) X(serve) X(mcp) X(acp)       \
-    X(models) X(pull) X(report) X(replay) X(diff) X(export) X(doctor) X(bench) X(plan) X(inspect)           \
-    X(eval) X(calibrate) X(policy) X(elements) X(wait) X(desk) X(license) X(help)                   \
-    X(version) X(completion)
+    X(run) X(step) X(resume) X(qa) X(merge) X(record) X(stop) X(ask) X(ground) X(serve) X(desk) X(mcp)      \
+    X(acp) X(models) X(pull) X(report) X(replay) X(diff) X(export) X(doctor) X(bench) X(plan) X(inspect)    \
+    X(eval) X(calibrate) X(policy) X(elements) X(wait) X(help) X(version) X(completion) X(license)
 /* clang-format on */
 
 #define DECLARE_COMMAND(name)                                                                                \
