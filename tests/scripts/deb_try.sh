@@ -5,14 +5,16 @@
 #
 #   DEMO=no       without the demo, which takes a browser (300 MB)
 #   ROOT=DIR      keep the bare system here and use it again (default: build/deb/root, removed at the end)
-#   MIRROR=URL    of Debian
+#   MIRROR=URL    of Debian; default: the one in apt's sources
 set -uo pipefail
 cd "$(dirname "$0")/../.."
 
 [ "$(id -u)" -eq 0 ] || { echo "deb_try.sh: only root may make a bare Debian" >&2; exit 3; }
 package=$(ls build/deb/holorun_*.deb 2>/dev/null | head -n 1)
 [ -n "$package" ] || { echo "deb_try.sh: no package in build/deb; make deb" >&2; exit 2; }
-mirror=${MIRROR:-http://deb.debian.org/debian}
+# the mirror that this machine's apt uses
+mirror=${MIRROR:-$(apt-get indextargets --format '$(REPO_URI)' 'Codename: bookworm' 2>/dev/null | head -n 1)}
+[ -n "$mirror" ] || { echo "deb_try.sh: apt names no mirror; set MIRROR" >&2; exit 3; }
 bare=${ROOT:-build/deb/root}
 root=build/deb/try
 

@@ -3,7 +3,7 @@
 
     serve_cookbook.py [PROGRAM]      default: ./holorun
 
-What github.com/hcompai/hai-cookbook asks of a server, written anew: the picture as JPEG in a data URL before the
+What the hai-cookbook of H Company asks of a server, written anew: the picture as JPEG in a data URL before the
 text, resized as the family's processor does; localisation as text, under guided_json and under structured_outputs,
 in pixels and from 0 to 1000; a navigation step under the schema of a union of actions; and the agent loop, which
 sends its last three screenshots.  The schemas come from pydantic.  The embedded model answers, so that the answers
