@@ -37,7 +37,8 @@ static void record_once(void)
                 WORDS("run", "Book a flight", "--model", "assets/pocket/model", "--runs", runs, "-q", "-n",
                       "4", "--temperature", "0.9", "--seed", "7", "--settle-min", "1", "--settle-quiet", "30",
                       "--no-report", "--max-images", "2", "--dry-run"));
-    assert_int_equal(o.code, 0);
+    if (o.code)
+        fail_msg("exit %d: %s", o.code, o.err);
     char *dir = record_newest(runs, NULL);
     assert_non_null(dir);
     snprintf(run, sizeof run, "%s", dir);

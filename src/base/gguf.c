@@ -291,7 +291,7 @@ static int read_head(struct gguf_file *f, struct cursor *c, uint64_t counts[2])
 static int read_all(struct gguf_file *f, struct err *e)
 {
     struct cursor c = {f, f->data, f->data + f->len, e};
-    uint64_t counts[2]; /* tensors, keys */
+    uint64_t counts[2] = {0}; /* tensors, keys */
     if (read_head(f, &c, counts) || read_keys(f, &c, (int)counts[1]))
         return -1;
     double align = gguf_number_of(f, "general.alignment", ALIGN);

@@ -216,17 +216,6 @@ static void begin_reading(struct reading *g)
     g->sent = clock_ns();
 }
 
-/* llama.cpp's server parses a reply under a schema at its end, and says of one that max_tokens cut off, within
- * the stream, that it does not match its format.  The text before is such a reply. */
-static bool is_cut_off(struct remote_reply *r)
-{
-    if (!r->text.len || !strstr(r->error, "output that does not match the expected"))
-        return false;
-    r->cut_off = r->finished = true;
-    *r->error = 0;
-    return true;
-}
-
 /* The error for a broken or lying stream; 0: the reply is whole. */
 static int check_reading(struct reading *g, struct err *e)
 {
@@ -234,7 +223,7 @@ static int check_reading(struct reading *g, struct err *e)
         return g->of->endpoint->protocol->read_whole(&g->reply, g->whole.data, g->whole.len, e);
     if (events_end(&g->events))
         return err_set(e, ERR_MODEL, "the server sent an event of more than 16 MiB");
-    if (*g->reply.error && !is_cut_off(&g->reply))
+    if (*g->reply.error && !remote_reply_cut_off(&g->reply))
         return err_set(e, ERR_MODEL, "the server broke off: %s", g->reply.error);
     if (!g->reply.finished)
         return err_set(e, ERR_ENV, "the stream ended in the middle of a reply");

@@ -113,3 +113,12 @@ const char *request_base64(const json_t *part)
     const char *comma = url ? strchr(url, ',') : NULL;
     return comma ? comma + 1 : NULL;
 }
+
+bool remote_reply_cut_off(struct remote_reply *r)
+{
+    if (!r->text.len || !strstr(r->error, "output that does not match the expected"))
+        return false;
+    r->cut_off = r->finished = true;
+    *r->error = 0;
+    return true;
+}

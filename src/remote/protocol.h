@@ -47,6 +47,10 @@ void remote_reply_add(struct remote_reply *r, struct buf *to, const json_t *valu
 /* An error of the stream: {"message"} or a text. */
 void remote_reply_error(struct remote_reply *r, const json_t *error);
 
+/* llama.cpp's server parses a reply under a schema at its end, and says within the stream of one that
+ * max_tokens has cut off that it does not match its format: true, and the text before is the reply. */
+bool remote_reply_cut_off(struct remote_reply *r);
+
 struct protocol {
     const char *name, *path; /* "chat", "chat/completions" */
     const char *dialect;     /* where none is named */
