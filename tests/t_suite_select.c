@@ -293,7 +293,7 @@ static void t_shards(void **state)
                                            "1/0", "1/2x", " 1/2", "a/b", ""};
     for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++)
         after(chosen(many, (struct suite_selection){.shard = refusals[i]}),
-              "expected a shard as 2/5 (the second of five), not '");
+              "expected a shard as 2/5 (the second of five), auto or auto/5, not '");
 }
 
 static void t_shards_by_time(void **state)

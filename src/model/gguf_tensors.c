@@ -230,7 +230,7 @@ bool safetensors_is_gguf(const struct safetensors *s)
 const char *safetensors_spelling(const struct safetensors *s, const char *name)
 {
     static _Thread_local char out[256];
-    if (!safetensors_is_gguf(s))
+    if (!name || !safetensors_is_gguf(s))
         return name;
     gguf_spelling(name, out);
     return out;

@@ -61,7 +61,10 @@ static uint64_t identify(const char *dir, const struct safetensors *s, uint64_t 
     char *folder = xstrdup(dir);
     if (gguf_is_place(dir)) { /* a file in it */
         char *slash = strrchr(folder, '/');
-        strcpy(slash ? slash : folder, slash ? "" : ".");
+        if (slash)
+            *slash = 0;
+        else
+            snprintf(folder, 2, ".");
     }
     for (int i = 0; i < safetensors_count(s); i++) {
         const struct st_tensor *t = safetensors_at(s, i);

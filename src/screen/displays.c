@@ -1,7 +1,9 @@
 /* displays.c - see displays.h.
  *
- * Each server is asked with the first message of a connection: does it let in who has this cookie?  That
- * opens no display of Xlib's, and a server that hangs costs KNOCK_MS, not the ten seconds of a real opening.
+ * A list is made without talking to a server: one without other clients begins anew when a connection that it
+ * has let in is closed, and drops everybody who connects meanwhile.  So what is known of a server is whose it
+ * is, and whether a file has a cookie for its number.  Only the one display that is about to be opened is asked,
+ * with the first message of a connection (xtrap_knock), whether it lets in who has this cookie.
  */
 #include "screen/displays.h"
 
@@ -102,41 +104,48 @@ static bool entry_is_for(const Xauth *a, const char *number)
            (!a->number_length || is(a->number, a->number_length, number));
 }
 
-/* Whether a cookie of this file opens the display. */
-static bool file_opens(const char *path, const char *name)
+/* Whether this file has a cookie for the display; knock: that opens it. */
+static bool file_opens(const char *path, const char *name, bool knock)
 {
     FILE *f = fopen(path, "re");
     bool yes = false;
     for (Xauth *a; f && !yes && (a = XauReadAuth(f)); XauDisposeAuth(a))
-        yes = entry_is_for(a, name + 1) && xtrap_knock(name, a->data, a->data_length, KNOCK_MS) > 0;
+        yes =
+            entry_is_for(a, name + 1) && (!knock || xtrap_knock(name, a->data, a->data_length, KNOCK_MS) > 0);
     if (f)
         fclose(f);
     return yes;
 }
 
+/* Without a cookie: a server of this user lets its owner in, or one that is asked says so. */
+static bool opens_freely(const char *name, bool knock)
+{
+    return knock ? xtrap_knock(name, NULL, 0, KNOCK_MS) > 0 : xtrap_owner(name) == (long)getuid();
+}
+
 /* Whether this process opens it as it is: with the cookie in $XAUTHORITY. */
-static bool opens_as_it_is(const char *name)
+static bool opens_as_it_is(const char *name, bool knock)
 {
     const char *given = getenv("XAUTHORITY");
-    return given && *given && file_opens(given, name);
+    return given && *given && file_opens(given, name, knock);
 }
 
 /* A server that asks for no cookie takes any: which file is whose says nothing then. */
-static bool find_auth(const struct files *files, struct display_found *d)
+static bool find_auth(const struct files *files, struct display_found *d, bool knock)
 {
     *d->auth = 0;
     d->desk = false;
-    if (xtrap_knock(d->name, NULL, 0, KNOCK_MS) > 0)
+    if (knock && opens_freely(d->name, knock))
         return true;
-    bool opens = opens_as_it_is(d->name);
+    bool opens = opens_as_it_is(d->name, knock);
     for (int i = 0; i < files->n; i++)
-        if ((!opens || files->list[i].desk) && file_opens(files->list[i].path, d->name)) {
+        if ((!opens || files->list[i].desk) && file_opens(files->list[i].path, d->name, knock)) {
             d->desk = files->list[i].desk;
             if (!opens)
                 snprintf(d->auth, sizeof d->auth, "%s", files->list[i].path);
             return true;
         }
-    return opens;
+    return opens || opens_freely(d->name, knock);
 }
 
 /* ---- what callers ask ------------------------------------------------------------------------------- */
@@ -171,7 +180,8 @@ int displays_list(struct display_found *out, int max)
     find_files(files);
     for (int i = 0; i < n && found < max; i++) {
         snprintf(out[found].name, sizeof out[found].name, ":%d", numbers[i]);
-        found += find_auth(files, &out[found]);
+        if (xtrap_owner(out[found].name) >= 0)
+            found += find_auth(files, &out[found], false);
     }
     free(files);
     return found;
@@ -210,7 +220,7 @@ bool displays_auth_of(const char *name, char *file, unsigned long size)
     snprintf(d.name, sizeof d.name, ":%d", number);
     struct files *files = xcalloc(1, sizeof *files);
     find_files(files);
-    bool found = find_auth(files, &d) && *d.auth;
+    bool found = find_auth(files, &d, true) && *d.auth;
     free(files);
     return found && (unsigned long)snprintf(file, size, "%s", d.auth) < size;
 }

@@ -30,6 +30,8 @@ enum { GREETING_MS = 10000, COOKIE_MAX = 256 };
 static atomic_bool half_open; /* a display was lost while extensions were asked for */
 static _Thread_local struct xtrap *innermost;
 static _Thread_local int untrapped_errors;
+static atomic_int let_in = -1; /* connection of xtrap_knock(); -1: none */
+static pid_t let_in_of;        /* a child may have other files under its number */
 static char cookie_name[] = "MIT-MAGIC-COOKIE-1";
 static _Thread_local sigjmp_buf *opening; /* NULL: this thread is not inside XOpenDisplay */
 
@@ -175,8 +177,26 @@ int xtrap_knock(const char *display, const void *cookie, size_t n, int ms)
         return -1;
     struct pollfd p = {.fd = fd, .events = POLLIN};
     bool yes = send_cookie(fd, cookie, n) && poll(&p, 1, ms) > 0 && recv(fd, &verdict, 1, 0) == 1 && verdict;
-    close(fd);
+    if (yes) {
+        fd = atomic_exchange(&let_in, fd);
+        fd = let_in_of == getpid() ? fd : -1;
+        let_in_of = getpid();
+    }
+    if (fd >= 0)
+        close(fd);
     return yes;
+}
+
+long xtrap_owner(const char *display)
+{
+    struct ucred peer = {.uid = 0};
+    socklen_t len = sizeof peer;
+    int fd = connect_local(display);
+    if (fd < 0)
+        return -1;
+    int rc = getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len);
+    close(fd);
+    return rc ? -1 : (long)peer.uid;
 }
 
 /* Whether a local server answers in time and lets this user in.  *fd: our connection to it (-1: none), to be
@@ -212,6 +232,8 @@ Display *xtrap_open(const char *display, atomic_bool *lost)
     if (dpy)
         xtrap_watch(dpy, lost);
     if (fd >= 0)
+        close(fd);
+    if (let_in_of == getpid() && (fd = atomic_exchange(&let_in, -1)) >= 0)
         close(fd);
     return dpy;
 }

@@ -38,8 +38,11 @@ void xtrap_setup(void);
 Display *xtrap_open(const char *display, atomic_bool *lost);
 
 /* Whether a local display lets in who has this MIT cookie (n 0: none), asked without Xlib: 1, 0 (also: no
- * answer within ms), -1: not local, or no server. */
+ * answer within ms), -1: not local, or no server.  A connection that was let in stays until xtrap_open() has
+ * one: a server without clients begins anew. */
 int xtrap_knock(const char *display, const void *cookie, size_t n, int ms);
+/* The user of a local display's server; -1: not local, or no server.  It notices nothing. */
+long xtrap_owner(const char *display);
 
 /* XCloseDisplay(), but of a lost display only the socket: libXext asks the server while it closes, and
  * without an answer follows a pointer that it has freed. */
