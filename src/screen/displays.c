@@ -1,9 +1,9 @@
 /* displays.c - see displays.h.
  *
  * A list is made without talking to a server: one without other clients begins anew when a connection that it
- * has let in is closed, and drops everybody who connects meanwhile.  So what is known of a server is whose it
- * is, and whether a file has a cookie for its number.  Only the one display that is about to be opened is asked,
- * with the first message of a connection (xtrap_knock), whether it lets in who has this cookie.
+ * has let in is closed, and drops everybody who connects meanwhile.  So all that is known of a server is
+ * whose it is, and whether a file has a cookie for its number.  Only the one display that is about to be
+ * opened is asked, with the first message of a connection (xtrap_knock), whether a cookie opens it.
  */
 #include "screen/displays.h"
 

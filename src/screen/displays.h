@@ -18,7 +18,7 @@ struct display_found {
     bool desk;      /* a private desktop of holorun */
 };
 
-/* Those that let this user in, by number, as far as it can be known without asking them.  Returns how many. */
+/* Those that let this user in, by number, as far as can be known without asking them.  Returns how many. */
 int displays_list(struct display_found *out, int max);
 
 /* DISPLAY is not set: -1 with one line that lists them and says how to name one. */
