@@ -57,9 +57,13 @@ static int put_tokens(struct buf *b, const struct gguf_file *f, bool added, stru
         if (type == UNUSED || extra != added)
             continue;
         buf_puts(b, some ? "," : "");
-        buf_printf(b, added ? "{\"id\":%d,\"content\":" : "", id);
+        if (added)
+            buf_printf(b, "{\"id\":%d,\"content\":", id);
         buf_put_json(b, word, len);
-        buf_printf(b, added ? "}" : ":%d", id);
+        if (added)
+            buf_putc(b, '}');
+        else
+            buf_printf(b, ":%d", id);
         some = true;
     }
     return 0;

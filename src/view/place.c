@@ -73,7 +73,7 @@ static int open_path(struct place *p, const char *path, struct err *e)
     if (!*path || strlen(path) >= sizeof a.sun_path)
         return err_set(e, ERR_USAGE, "the path of a socket has 1 to %zu bytes, not '%s'",
                        sizeof a.sun_path - 1, path);
-    strcpy(a.sun_path, path);
+    snprintf(a.sun_path, sizeof a.sun_path, "%s", path);
     snprintf(p->address, sizeof p->address, "%s", path);
     if (is_stale(&a))
         unlink(path);
@@ -81,7 +81,7 @@ static int open_path(struct place *p, const char *path, struct err *e)
     int rc = listen_on(p, &a, sizeof a, e);
     umask(before);
     if (rc == 0)
-        strcpy(p->path, path);
+        snprintf(p->path, sizeof p->path, "%s", path);
     return rc;
 }
 
@@ -97,8 +97,8 @@ static int open_default(struct place *p, struct err *e)
 
 static int open_port(struct place *p, const char *where, struct err *e)
 {
-    bool six;
-    int port;
+    bool six = false;
+    int port = 0;
     if (place_parse(where, &six, &port, e))
         return -1;
     struct sockaddr_in a = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
