@@ -195,9 +195,10 @@ static void t_killed(void **state)
     start_typing(&h, &t, 2);
     kill(h.pid, SIGKILL);
     assert_int_equal(hosted_end(&h), -1);
-    for (int i = 0; i < 1000 && pressed(t.other); i++)
+    for (int i = 0; i < 1000 && (pressed(t.other) || borrowed_keycodes(t.other)); i++)
         clock_sleep_ms(5);
     assert_int_equal(pressed(t.other), 0);
+    assert_int_equal(borrowed_keycodes(t.other), 0);
     stage_close(&t);
 }
 

@@ -109,8 +109,7 @@ static int cmd_install(int argc, char **argv)
     return install(argv[1], s.write, &e);
 }
 
-/* ---- the server
- * ------------------------------------------------------------------------------------------ */
+/* ---- the server ----------------------------------------------------------------------------------- */
 
 int host_command(const struct command *c, host_serve *serve, int argc, char **argv)
 {
