@@ -194,6 +194,7 @@ static int open_reply(struct completion *c, int64_t before, struct err *e)
     return 0;
 }
 
+/* After the reply's opening, whose length is the template's. */
 static int limit_tokens(struct completion *c, struct err *e)
 {
     int64_t context = engine_config(c->weights->engine)->lm.max_tokens;
@@ -217,5 +218,5 @@ int completion_read_conversation(struct completion *c, struct err *e)
         store_mark(c->service->store, c->kept, STORE_BEFORE_REPLY, c->chain[v->chat.n], e))
         return -1;
     store_serve(c->service->store, c->kept);
-    return limit_tokens(c, e) || open_reply(c, before, e) ? -1 : 0;
+    return open_reply(c, before, e) || limit_tokens(c, e) ? -1 : 0;
 }
