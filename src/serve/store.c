@@ -138,7 +138,7 @@ static struct kept *pick_victim(struct store *s, enum victim what)
             oldest = k;
     }
     if (oldest)
-        oldest->used = true;
+        oldest->used = oldest->lent = true;
     return oldest;
 }
 
@@ -175,7 +175,7 @@ static bool evict(struct store *s, enum victim what)
     pthread_mutex_lock(&s->lock);
     s->counts.spilled += stays && what == VICTIM_SESSION;
     s->counts.evicted += !stays;
-    k->used = false;
+    k->used = k->lent = false;
     if (!stays)
         unlink_kept(s, k);
     store_dismiss(s, k);

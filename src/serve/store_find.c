@@ -38,8 +38,8 @@ static struct match find(struct store *s, const struct weights_set *w, const str
         for (int n = v->chat.n; k->weights == w && n > 0 && n >= best.n; n--) {
             if (!can_stand_at(v, n))
                 continue;
-            if (!k->used && chain_equal(k->end, chain[n]))
-                consider(&best, k, n, -1, false);
+            if ((!k->used || k->lent) && chain_equal(k->end, chain[n]))
+                consider(&best, k, n, -1, k->used);
             for (int i = 0; i < STORE_POINTS; i++)
                 if (k->marks[i].state && chain_equal(k->marks[i].at, chain[n]))
                     consider(&best, k, n, i, k->used);
@@ -49,6 +49,8 @@ static struct match find(struct store *s, const struct weights_set *w, const str
     return best;
 }
 
+/* The caller has the lock, since it looked for another one: of equal requests at once the first reads, and the
+ * others find it.  session NULL: the caller gives it one, without the lock. */
 static struct kept *kept_new(struct store *s, struct weights_set *w, struct session *session,
                              struct chain coming)
 {
@@ -57,19 +59,18 @@ static struct kept *kept_new(struct store *s, struct weights_set *w, struct sess
     k->session = session;
     k->coming = coming;
     k->used = true;
-    pthread_mutex_lock(&s->lock);
     store_link(s, k);
-    pthread_mutex_unlock(&s->lock);
     return k;
 }
 
-/* A branch of an idle session, which was marked as used. */
+/* A branch of an idle session, which was marked as used, and those that others asked for meanwhile. */
 static struct session *branch_idle(struct store *s, struct kept *k, int mark)
 {
     struct err e = ERR_INIT;
     struct session *b = session_try_branch(k->session, k->marks[mark].state, &e);
+    store_serve(s, k);
     pthread_mutex_lock(&s->lock);
-    k->used = false;
+    k->used = k->lent = false;
     store_dismiss(s, k);
     pthread_mutex_unlock(&s->lock);
     return b;
@@ -118,11 +119,24 @@ static struct session *await_branch(struct store *s, struct kept *k, struct chai
     return w.got;
 }
 
-static void count_take(struct store *s, int64_t *counter)
+static struct kept *kept_branch(struct store *s, struct weights_set *w, struct session *b,
+                                struct chain coming)
 {
     pthread_mutex_lock(&s->lock);
-    ++*counter;
+    s->counts.branched++;
+    struct kept *k = kept_new(s, w, b, coming);
     pthread_mutex_unlock(&s->lock);
+    return k;
+}
+
+/* The caller has the lock, which is given back. */
+static struct kept *kept_begin(struct store *s, struct weights_set *w, struct chain coming)
+{
+    s->counts.begun++;
+    struct kept *k = kept_new(s, w, NULL, coming);
+    pthread_mutex_unlock(&s->lock);
+    k->session = session_new(w->engine, 0);
+    return k;
 }
 
 /* Takes what was found; NULL: look again. */
@@ -135,11 +149,14 @@ static struct kept *take_match(struct store *s, const struct match *m, struct we
         pthread_mutex_unlock(&s->lock);
     } else {
         m->k->used = true;
+        m->k->lent = m->mark >= 0;
         pthread_mutex_unlock(&s->lock);
         if (m->mark < 0) {
             m->k->coming = chain[n];
             if (restore(s, m->k)) {
-                count_take(s, &s->counts.continued);
+                pthread_mutex_lock(&s->lock);
+                s->counts.continued++;
+                pthread_mutex_unlock(&s->lock);
                 return m->k;
             }
             store_drop(s, m->k);
@@ -147,35 +164,23 @@ static struct kept *take_match(struct store *s, const struct match *m, struct we
         }
         b = branch_idle(s, m->k, m->mark);
     }
-    if (!b)
-        return NULL;
-    count_take(s, &s->counts.branched);
-    return kept_new(s, w, b, chain[n]);
+    return b ? kept_branch(s, w, b, chain[n]) : NULL;
 }
 
 struct kept *store_take(struct store *s, struct weights_set *w, const struct conversation *v,
                         const struct chain *chain, int *matched, const volatile int *stop)
 {
-    enum { TRIES = 4 };
-    for (int i = 0; i < TRIES && !flag_up(stop); i++) {
+    enum { TRIES = 16 }; /* what was found may have gone when it is taken */
+    struct kept *k = NULL;
+    for (int i = 0; !k && !flag_up(stop); i++) {
         pthread_mutex_lock(&s->lock);
-        struct match m = find(s, w, v, chain);
-        if (!m.k) {
-            pthread_mutex_unlock(&s->lock);
-            break;
-        }
-        struct kept *k = take_match(s, &m, w, chain, v->chat.n, stop);
+        struct match m = i < TRIES ? find(s, w, v, chain) : (struct match){0};
+        k = m.k ? take_match(s, &m, w, chain, v->chat.n, stop) : kept_begin(s, w, chain[v->chat.n]);
         *matched = m.n;
-        if (k) {
-            session_set_cancel(k->session, stop);
-            return k;
-        }
     }
-    *matched = 0;
-    if (flag_up(stop))
-        return NULL;
-    count_take(s, &s->counts.begun);
-    struct kept *k = kept_new(s, w, session_new(w->engine, 0), chain[v->chat.n]);
-    session_set_cancel(k->session, stop);
+    if (k)
+        session_set_cancel(k->session, stop);
+    else
+        *matched = 0;
     return k;
 }

@@ -27,7 +27,8 @@ struct kept {
     struct chain end;    /* of an idle one: where it stands */
     struct chain coming; /* of one in use: where its prompt will end */
     struct mark marks[STORE_POINTS];
-    bool used;
+    bool used; /* by a request */
+    bool lent; /* used, but only while it is branched or saved: then it is idle again where it stood, or gone */
     uint64_t last;
     struct waiter *waiters;
     atomic_int n_waiters;
