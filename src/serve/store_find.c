@@ -49,8 +49,8 @@ static struct match find(struct store *s, const struct weights_set *w, const str
     return best;
 }
 
-/* The caller has the lock, since it looked for another one: of equal requests at once the first reads, and the
- * others find it.  session NULL: the caller gives it one, without the lock. */
+/* The caller has the lock, since it looked for another one: of equal requests at once the first reads, and
+ * the others find it.  session NULL: the caller gives it one, without the lock. */
 static struct kept *kept_new(struct store *s, struct weights_set *w, struct session *session,
                              struct chain coming)
 {

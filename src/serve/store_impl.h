@@ -28,7 +28,7 @@ struct kept {
     struct chain coming; /* of one in use: where its prompt will end */
     struct mark marks[STORE_POINTS];
     bool used; /* by a request */
-    bool lent; /* used, but only while it is branched or saved: then it is idle again where it stood, or gone */
+    bool lent; /* used, while it is branched or saved: then it is idle again where it stood, or gone */
     uint64_t last;
     struct waiter *waiters;
     atomic_int n_waiters;
