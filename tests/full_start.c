@@ -5,7 +5,7 @@
 
 #include "base/clock.h"
 #include "capacity/memory.h"
-#include "model/find.h"
+#include "checkpoint/find.h"
 #include "session/session_impl.h"
 
 #include <malloc.h>

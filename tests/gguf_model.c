@@ -3,7 +3,7 @@
 
 #include "check.h"
 
-#include "model/gguf_model.h"
+#include "checkpoint/gguf_model.h"
 #include "ops/quant.h"
 
 #include <math.h>

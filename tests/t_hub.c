@@ -5,9 +5,9 @@
 
 #include "base/file.h"
 #include "base/sha256.h"
+#include "checkpoint/find.h"
+#include "checkpoint/known.h"
 #include "hub/hub.h"
-#include "model/find.h"
-#include "model/known.h"
 
 #include <arpa/inet.h>
 #include <pthread.h>

@@ -3,7 +3,7 @@
 #include "program.h"
 
 #include "base/file.h"
-#include "model/licence.h"
+#include "checkpoint/licence.h"
 
 #include <dirent.h>
 #include <jansson.h>

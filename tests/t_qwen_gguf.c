@@ -5,7 +5,7 @@
 
 #include "base/gguf.h"
 #include "base/sha256.h"
-#include "model/find.h"
+#include "checkpoint/find.h"
 #include "model/language.h"
 #include "model/weights.h"
 #include "session/chat.h"

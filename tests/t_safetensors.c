@@ -4,7 +4,7 @@
 
 #include "base/buf.h"
 #include "base/file.h"
-#include "model/safetensors.h"
+#include "checkpoint/safetensors.h"
 
 #include <unistd.h>
 

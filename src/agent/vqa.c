@@ -1,7 +1,7 @@
 /* vqa.c - see vqa.h. */
 #include "agent/vqa.h"
 
-#include "model/find.h"
+#include "checkpoint/find.h"
 #include "screen/screen.h"
 
 #include <stdlib.h>

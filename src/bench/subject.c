@@ -4,7 +4,7 @@
 #include "bench/random.h"
 #include "capacity/memory.h"
 #include "capacity/plan.h"
-#include "model/find.h"
+#include "checkpoint/find.h"
 #include "ops/ops.h"
 #include "session/generate.h"
 #include "text/tokenizer.h"

@@ -6,7 +6,7 @@
 #ifndef HOLORUN_CAPACITY_PLAN_H
 #define HOLORUN_CAPACITY_PLAN_H
 
-#include "model/options.h"
+#include "checkpoint/options.h"
 #include "model/weights.h"
 
 enum { PLAN_TOKEN_BYTES = 8 }; /* of each token, without keys and values: its id and its epoch */

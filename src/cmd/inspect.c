@@ -7,9 +7,9 @@
 
 #include "base/buf.h"
 #include "capacity/plan.h"
+#include "checkpoint/find.h"
+#include "checkpoint/safetensors.h"
 #include "model/config.h"
-#include "model/find.h"
-#include "model/safetensors.h"
 #include "session/session.h"
 #include "text/tokenizer.h"
 

@@ -6,9 +6,9 @@
  */
 #include "cmd/commands.h"
 
+#include "checkpoint/find.h"
+#include "checkpoint/licence.h"
 #include "cli/version.h"
-#include "model/find.h"
-#include "model/licence.h"
 
 #include <dirent.h>
 #include <stdio.h>

@@ -10,7 +10,7 @@
 #include "base/bar.h"
 #include "bench/bench.h"
 #include "capacity/memory.h"
-#include "model/known.h"
+#include "checkpoint/known.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* pull.c - `holorun pull` fetches a model from the hub. */
 #include "cmd/commands.h"
 
+#include "checkpoint/known.h"
 #include "hub/hub.h"
-#include "model/known.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -6,9 +6,9 @@
  */
 #include "cmd/commands.h"
 
+#include "checkpoint/find.h"
 #include "cli/recorded.h"
 #include "cmd/replay.h"
-#include "model/find.h"
 #include "replay/verify.h"
 #include "screen/screen.h"
 

@@ -9,7 +9,7 @@
 #include "base/file.h"
 #include "base/flag.h"
 #include "capacity/memory.h"
-#include "model/find.h"
+#include "checkpoint/find.h"
 #include "serve/server.h"
 #include "serve/service.h"
 

@@ -4,8 +4,8 @@
  */
 #include "cmd/commands.h"
 
+#include "checkpoint/find.h"
 #include "cli/version.h"
-#include "model/find.h"
 #include "ops/ops.h"
 
 #include <gnu/libc-version.h>

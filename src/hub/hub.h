@@ -1,5 +1,5 @@
 /* hub.h - fetches model directories from the model hub into the folder that others' tools share
- * (model/known.h).
+ * (checkpoint/known.h).
  *
  * The only room beside `remote` that opens a connection; `holorun pull` alone uses it.  Requests go to
  * $HF_ENDPOINT or the hub's address; a token goes to that host and to no other.  What was fetched before

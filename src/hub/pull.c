@@ -2,7 +2,7 @@
 #include "hub/private.h"
 
 #include "base/file.h"
-#include "model/known.h"
+#include "checkpoint/known.h"
 
 #include <errno.h>
 #include <stdlib.h>

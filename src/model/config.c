@@ -3,7 +3,7 @@
 #include "model/config_impl.h"
 
 #include "base/file.h"
-#include "model/gguf_model.h"
+#include "checkpoint/gguf_model.h"
 #include "ops/kv8.h"
 
 #include <math.h>

@@ -8,8 +8,8 @@
 #ifndef HOLORUN_MODEL_STATE_H
 #define HOLORUN_MODEL_STATE_H
 
+#include "checkpoint/options.h"
 #include "model/config.h"
-#include "model/options.h"
 #include "model/state_pool.h"
 
 /* Storage types of a state. */

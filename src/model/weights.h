@@ -33,9 +33,9 @@
 #ifndef HOLORUN_MODEL_WEIGHTS_H
 #define HOLORUN_MODEL_WEIGHTS_H
 
+#include "checkpoint/options.h"
+#include "checkpoint/safetensors.h"
 #include "model/config.h"
-#include "model/options.h"
-#include "model/safetensors.h"
 #include "ops/ops.h"
 
 struct mamba_weights {

@@ -13,7 +13,7 @@
  *
  * with fractions rounded up.  Despite its name weight_scale_inv multiplies.
  */
-#include "model/weights_cache.h"
+#include "checkpoint/weights_cache.h"
 #include "model/weights_impl.h"
 #include "ops/quant.h"
 

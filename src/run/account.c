@@ -6,8 +6,8 @@
 #include "run/job.h"
 
 #include "capacity/memory.h"
+#include "checkpoint/known.h"
 #include "cli/version.h"
-#include "model/known.h"
 #include "remote/protocol.h"
 
 #include <stdio.h>

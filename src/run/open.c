@@ -7,8 +7,8 @@
 #include "run/job.h"
 
 #include "base/utf8.h"
+#include "checkpoint/find.h"
 #include "cli/shared_options.h"
-#include "model/find.h"
 #include "record/elements.h"
 #include "record/playback.h"
 #include "run/on_desk.h"

@@ -3,11 +3,11 @@
 #define HOLORUN_SESSION_ENGINE_IMPL_H
 
 #include "capacity/plan.h"
+#include "checkpoint/weights_cache.h"
 #include "model/config.h"
 #include "model/language.h"
 #include "model/vision.h"
 #include "model/weights.h"
-#include "model/weights_cache.h"
 #include "session/drift.h"
 #include "session/prefix.h"
 #include "session/scheduler.h"

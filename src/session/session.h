@@ -28,7 +28,7 @@
 
 #include "base/err.h"
 #include "base/image.h"
-#include "model/options.h"
+#include "checkpoint/options.h"
 
 #include <stdbool.h>
 #include <stddef.h>

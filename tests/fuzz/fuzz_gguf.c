@@ -1,7 +1,7 @@
 /* fuzz_gguf.c - any bytes as a GGUF file; what is accepted must be readable to its last byte. */
 #include "base/gguf.h"
+#include "checkpoint/gguf_model.h"
 #include "model/config.h"
-#include "model/gguf_model.h"
 
 #include <stdlib.h>
 

@@ -2,7 +2,7 @@
  * of its weights, and holorun.json, which names a dialect. */
 #include "actions/dialect.h"
 #include "base/file.h"
-#include "model/safetensors.h"
+#include "checkpoint/safetensors.h"
 
 #include <stdlib.h>
 #include <string.h>

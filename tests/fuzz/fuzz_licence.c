@@ -1,5 +1,5 @@
 /* fuzz_licence.c - any bytes as each kind of file that may state a licence: what is shown is clean UTF-8. */
-#include "model/licence.h"
+#include "checkpoint/licence.h"
 
 #include "base/utf8.h"
 

@@ -1,5 +1,5 @@
 /* fuzz_safetensors.c - any bytes as a weight file; what is accepted must be readable to its last byte. */
-#include "model/safetensors.h"
+#include "checkpoint/safetensors.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

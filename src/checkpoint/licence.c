@@ -2,7 +2,7 @@
  *
  * Files come from anywhere: nothing is believed but the text, and that is cut and cleaned before it is shown.
  */
-#include "model/licence.h"
+#include "checkpoint/licence.h"
 
 #include "base/utf8.h"
 

@@ -1,6 +1,6 @@
 /* licence.h - the licence that a file of a model directory states about itself. */
-#ifndef HOLORUN_MODEL_LICENCE_H
-#define HOLORUN_MODEL_LICENCE_H
+#ifndef HOLORUN_CHECKPOINT_LICENCE_H
+#define HOLORUN_CHECKPOINT_LICENCE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,9 +1,9 @@
 /* find.c - see find.h. */
-#include "model/find.h"
+#include "checkpoint/find.h"
 
 #include "base/file.h"
 #include "base/gguf.h"
-#include "model/known.h"
+#include "checkpoint/known.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -2,7 +2,7 @@
  *
  * Sizes are those of the publishers' files; a step's cost follows from the parameters (cmd/models.c).
  */
-#include "model/known.h"
+#include "checkpoint/known.h"
 
 #include "base/buf.h"
 #include "base/file.h"

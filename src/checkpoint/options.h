@@ -1,7 +1,7 @@
 /* options.h - how an engine is opened: where its weights live, and the storage types of weights, states,
  * keys and values. */
-#ifndef HOLORUN_MODEL_OPTIONS_H
-#define HOLORUN_MODEL_OPTIONS_H
+#ifndef HOLORUN_CHECKPOINT_OPTIONS_H
+#define HOLORUN_CHECKPOINT_OPTIONS_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -4,7 +4,7 @@
  * in read_entry, then all byte ranges in check_ranges), and sorts everything by name, where a duplicate
  * name is found.
  */
-#include "model/safetensors_impl.h"
+#include "checkpoint/safetensors_impl.h"
 
 #include <errno.h>
 #include <jansson.h>

@@ -3,7 +3,7 @@
  * Values are copied, not judged: the text that comes out is read like a published config.json, with its
  * ranges.
  */
-#include "model/gguf_model.h"
+#include "checkpoint/gguf_model.h"
 
 #include <jansson.h>
 #include <math.h>

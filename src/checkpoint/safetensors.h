@@ -7,8 +7,8 @@
  * A tensor's pages come into memory when it is read and can be given back with safetensors_release, so
  * that a model larger than free memory can be packed tensor by tensor.
  */
-#ifndef HOLORUN_MODEL_SAFETENSORS_H
-#define HOLORUN_MODEL_SAFETENSORS_H
+#ifndef HOLORUN_CHECKPOINT_SAFETENSORS_H
+#define HOLORUN_CHECKPOINT_SAFETENSORS_H
 
 #include "base/err.h"
 #include "ops/ops.h"

@@ -6,8 +6,8 @@
  *                             blobs/HASH
  * CACHE is $HF_HUB_CACHE, $HF_HOME/hub, or huggingface/hub below $XDG_CACHE_HOME (~/.cache).
  */
-#ifndef HOLORUN_MODEL_KNOWN_H
-#define HOLORUN_MODEL_KNOWN_H
+#ifndef HOLORUN_CHECKPOINT_KNOWN_H
+#define HOLORUN_CHECKPOINT_KNOWN_H
 
 #include "base/err.h"
 

@@ -7,8 +7,8 @@
  * place in
  * the group instead of by group; binding knows (weights_qwen.c), the delta rule too (delta_shape).
  */
-#ifndef HOLORUN_MODEL_GGUF_MODEL_H
-#define HOLORUN_MODEL_GGUF_MODEL_H
+#ifndef HOLORUN_CHECKPOINT_GGUF_MODEL_H
+#define HOLORUN_CHECKPOINT_GGUF_MODEL_H
 
 #include "base/gguf.h"
 

@@ -14,11 +14,11 @@
  * to 256 MiB, the first 64 KiB of each matrix of a larger one.  A new file is written under another name
  * and renamed when complete, so that of two processes each has a whole one.
  */
-#ifndef HOLORUN_MODEL_WEIGHTS_CACHE_H
-#define HOLORUN_MODEL_WEIGHTS_CACHE_H
+#ifndef HOLORUN_CHECKPOINT_WEIGHTS_CACHE_H
+#define HOLORUN_CHECKPOINT_WEIGHTS_CACHE_H
 
-#include "model/options.h"
-#include "model/safetensors.h"
+#include "checkpoint/options.h"
+#include "checkpoint/safetensors.h"
 #include "ops/ops.h"
 
 struct weight_cache;

@@ -1,7 +1,7 @@
 /* gguf_tensors.c - tensors of GGUF files by their published names; see gguf_model.h. */
-#include "model/gguf_model.h"
+#include "checkpoint/gguf_model.h"
 
-#include "model/safetensors_impl.h"
+#include "checkpoint/safetensors_impl.h"
 #include "ops/quant.h"
 
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* find.h - which model directory to open. */
-#ifndef HOLORUN_MODEL_FIND_H
-#define HOLORUN_MODEL_FIND_H
+#ifndef HOLORUN_CHECKPOINT_FIND_H
+#define HOLORUN_CHECKPOINT_FIND_H
 
 #include "base/err.h"
 

@@ -1,11 +1,11 @@
 /* safetensors_impl.h - inside of struct safetensors: safetensors.c and gguf_tensors.c fill it; private to
  * them. */
-#ifndef HOLORUN_MODEL_SAFETENSORS_IMPL_H
-#define HOLORUN_MODEL_SAFETENSORS_IMPL_H
+#ifndef HOLORUN_CHECKPOINT_SAFETENSORS_IMPL_H
+#define HOLORUN_CHECKPOINT_SAFETENSORS_IMPL_H
 
 #include "base/file.h"
 #include "base/gguf.h"
-#include "model/safetensors.h"
+#include "checkpoint/safetensors.h"
 
 struct safetensors {
     struct file_map *maps;

@@ -1,5 +1,5 @@
 /* weights_cache.c - see weights_cache.h. */
-#include "model/weights_cache.h"
+#include "checkpoint/weights_cache.h"
 
 #include "base/file.h"
 #include "base/gguf.h"
