@@ -6,6 +6,7 @@
 #include "check.h"
 #include "program.h"
 #include "stage.h"
+#include "x_relay.h"
 
 #include "base/clock.h"
 #include "base/file.h"
@@ -354,6 +355,31 @@ static void t_hung_close(void **state)
     close_all();
 }
 
+/* libxcb waits for the rest of a message that it has begun to read, in the thread that would notice a hang. */
+static void t_half_message(void **state)
+{
+    (void)state;
+    struct one *o = &all[1];
+    struct x_relay r;
+    struct err e = ERR_INIT;
+    open_all();
+    x_relay_open(&r, &o->x);
+    struct screen *s = screen_open(&(struct screen_options){.display = r.display}, &e);
+    if (!s || screen_watch(s, &e))
+        fail_msg("%s", e.text);
+    r.cut = 1000; /* the keyboard map, which the watching thread asks for when it has changed */
+    int free_code = 0;
+    XDisplayKeycodes(o->eyes, &(int){0}, &free_code);
+    XChangeKeyboardMapping(o->eyes, free_code, 1, (KeySym[]){XK_F21}, 1);
+    XSync(o->eyes, False);
+    x_relay_wait_frozen(&r);
+    int64_t start = clock_ns();
+    screen_close(s);
+    check_note("closed after %.0f ms", clock_ms_since(start));
+    x_relay_close(&r);
+    close_all();
+}
+
 static void t_signal(void **state)
 {
     (void)state;
@@ -462,6 +488,7 @@ static const struct CMUnitTest tests[] = {
     CLAIM("a killed server is an error of its own screen, which can be closed at once", t_killed_server),
     CLAIM("a server that hangs holds up its own thread, and only until that is to stop", t_hung_server),
     CLAIM("a screen can be closed while its server hangs, with its keyboard map just changed", t_hung_close),
+    CLAIM("a screen can be closed when its server stops in the middle of a message", t_half_message),
     CLAIM("a signal stops all, and what is opened later; nothing stays pressed", t_signal),
     CLAIM("the guard tells displays apart: one that hangs, one that dies, those that come and go", t_guard),
 };

@@ -17,6 +17,7 @@ enum {
     LOCK_WAIT_MS = 20, /* longest that the owner of the lock takes for one event */
     REGISTRY_WAIT_MS = 300,
     EMERGENCY_MS = 1500,
+    NOTE_MS = 2000,    /* for which one of our own events is remembered */
     TAKE_BACK_MS = 40, /* until a drop site has answered a motion */
     TAKE_BACK_AT_ONCE_MS = 10,
 };
@@ -42,6 +43,30 @@ static void registry_remove(const struct held *h)
             break;
         }
     pthread_mutex_unlock(&registry_lock);
+}
+
+/* ---- our own events --------------------------------------------------------------------------- */
+
+void event_origin_add(struct event_origin *o, enum event_origin_kind kind, int detail, bool down)
+{
+    pthread_mutex_lock(&o->lock);
+    o->notes[o->next++ % ORIGIN_NOTES] = (struct event_origin_note){kind, detail, down, clock_ns()};
+    pthread_mutex_unlock(&o->lock);
+}
+
+bool event_origin_match(struct event_origin *o, enum event_origin_kind kind, int detail, bool down)
+{
+    bool found = false;
+    pthread_mutex_lock(&o->lock);
+    for (int i = 0; i < ORIGIN_NOTES && !found; i++) {
+        struct event_origin_note *n = &o->notes[i];
+        found = n->at && n->kind == kind && n->detail == detail && n->down == down &&
+                clock_ms_since(n->at) < NOTE_MS;
+        if (found)
+            n->at = 0;
+    }
+    pthread_mutex_unlock(&o->lock);
+    return found;
 }
 
 /* ---- undoing ---------------------------------------------------------------------------------- */

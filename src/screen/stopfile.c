@@ -6,7 +6,8 @@
  * removed; the others are removed with their process or screen.
  *
  * One thread checks the files for all screens of this process: when inotify reports one, or every 40 ms
- * without inotify.
+ * without inotify.  It is the only one that no X server can hold up, so it also looks after the threads
+ * that talk to one: `look` is called for each screen, at least once a second.
  */
 #include "screen/private.h"
 
@@ -31,6 +32,8 @@ enum { POLL_MS = 40, NOTIFIED_POLL_MS = 1000, STACK_BYTES = 256 << 10 };
 
 struct stopfile {
     struct stop *stop;
+    void (*look)(void *);
+    void *arg;
     char *own;
     double started; /* seconds since 1970 */
     struct stopfile *next;
@@ -95,6 +98,14 @@ static bool read_names(int fd)
     return found;
 }
 
+static void look_after_screens(void)
+{
+    pthread_mutex_lock(&poller.lock);
+    for (struct stopfile *f = poller.first; f; f = f->next)
+        f->look(f->arg);
+    pthread_mutex_unlock(&poller.lock);
+}
+
 static void *poll_thread(void *arg)
 {
     int notify = poller.notify;
@@ -104,6 +115,7 @@ static void *poll_thread(void *arg)
         poll(p, 2, notify < 0 ? POLL_MS : NOTIFIED_POLL_MS);
         if (notify < 0 || read_names(notify))
             check_files();
+        look_after_screens();
     }
     return arg;
 }
@@ -148,13 +160,15 @@ static double seconds_now(void)
     return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
-struct stopfile *stopfile_open(struct stop *stop, struct err *e)
+struct stopfile *stopfile_open(struct stop *stop, void (*look)(void *), void *arg, struct err *e)
 {
     char *dir = file_place(PLACE_RUNTIME, e);
     if (!dir)
         return NULL;
     struct stopfile *f = xcalloc(1, sizeof *f);
     f->stop = stop;
+    f->look = look;
+    f->arg = arg;
     f->started = seconds_now();
     f->own = xasprintf("%s/stop-%d-%d", dir, (int)getpid(), stop->number);
     pthread_mutex_lock(&poller.change);

@@ -15,7 +15,8 @@
  * It regularly sends itself an event (ping).  When that does not come back, the server hangs, and so does
  * the thread that sends events, inside some X call: both connections are shut down, and that call fails as
  * if the server had died.  So this thread never waits for a reply of the server: it asks through xcb, and
- * looks at each turn whether the answer has come.
+ * looks at each turn whether the answer has come.  A server that stops in the middle of a long message still
+ * holds it up, for libxcb waits for the rest: the thread of the stop files notices that its turns have ended.
  */
 #include "screen/guard.h"
 #include "screen/private.h"
@@ -43,7 +44,6 @@
 
 enum {
     GESTURE_MS = 600,
-    NOTE_MS = 2000, /* for which one of our own events is remembered */
     CORNER_PX = 2,
     CORNER_MS = 1000,
     POLL_MS = 40,
@@ -59,9 +59,10 @@ struct watch {
     Display *dpy;
     struct screen *screen; /* its held, stop, options, name; and lost is set */
     atomic_bool lost, closing, end;
-    Window window;  /* unmapped: receives pings */
-    bool ping_sent; /* and has not come back */
-    int64_t ping;   /* when it was sent, or came back */
+    Window window;        /* unmapped: receives pings */
+    bool ping_sent;       /* and has not come back */
+    int64_t ping;         /* when it was sent, or came back */
+    _Atomic int64_t turn; /* clock_ns() when the thread's present turn began; 0: it has none */
     int xi_opcode, xkb_event, keyboard_id, pointer_id, escape;
     Atom hand_back;
     bool armed, released; /* a first Escape went down; and up */
@@ -77,30 +78,6 @@ struct watch {
     pthread_t thread;
     int socket; /* dup of the connection's, valid while the thread closes that */
 };
-
-/* ---- our own events --------------------------------------------------------------------------- */
-
-void event_origin_add(struct event_origin *o, enum event_origin_kind kind, int detail, bool down)
-{
-    pthread_mutex_lock(&o->lock);
-    o->notes[o->next++ % ORIGIN_NOTES] = (struct event_origin_note){kind, detail, down, clock_ns()};
-    pthread_mutex_unlock(&o->lock);
-}
-
-bool event_origin_match(struct event_origin *o, enum event_origin_kind kind, int detail, bool down)
-{
-    bool found = false;
-    pthread_mutex_lock(&o->lock);
-    for (int i = 0; i < ORIGIN_NOTES && !found; i++) {
-        struct event_origin_note *n = &o->notes[i];
-        found = n->at && n->kind == kind && n->detail == detail && n->down == down &&
-                clock_ms_since(n->at) < NOTE_MS;
-        if (found)
-            n->at = 0;
-    }
-    pthread_mutex_unlock(&o->lock);
-    return found;
-}
 
 /* ---- events ----------------------------------------------------------------------------------- */
 
@@ -269,25 +246,41 @@ static void send_ping(struct watch *w, bool released)
     w->ping = clock_ns();
 }
 
-static void check_server(struct watch *w)
+static bool is_closing(const struct watch *w)
+{
+    const struct stop *stop = w->screen->stop;
+    int64_t deadline = stop->deadline;
+    return flag_up(&stop->flag) || w->closing || (deadline && clock_ns() > deadline);
+}
+
+static void give_up(struct watch *w)
 {
     struct screen *s = w->screen;
-    int64_t deadline = s->stop->deadline;
-    bool closing = flag_up(&s->stop->flag) || w->closing || (deadline && clock_ns() > deadline);
-    double ms = clock_ms_since(w->ping);
-    if (w->lost)
-        return;
-    if (!w->ping_sent) {
-        if (ms > (closing ? CLOSING_TIMEOUT_MS / 4 : PING_MS))
-            send_ping(w, false);
-        return;
-    }
-    if (ms < (closing ? CLOSING_TIMEOUT_MS : SERVER_TIMEOUT_MS))
-        return;
     warn("display '%s' does not answer: given up", s->name);
     s->hung = s->lost = w->lost = true;
     shutdown(ConnectionNumber(s->dpy), SHUT_RDWR);
     shutdown(w->socket, SHUT_RDWR);
+}
+
+static void check_server(struct watch *w)
+{
+    bool closing = is_closing(w);
+    double ms = clock_ms_since(w->ping);
+    if (w->lost)
+        return;
+    if (w->ping_sent && ms >= (closing ? CLOSING_TIMEOUT_MS : SERVER_TIMEOUT_MS))
+        give_up(w);
+    else if (!w->ping_sent && ms > (closing ? CLOSING_TIMEOUT_MS / 4 : PING_MS))
+        send_ping(w, false);
+}
+
+/* From the thread of the stop files: is the watch thread itself held up? */
+static void check_turn(void *arg)
+{
+    struct watch *w = arg;
+    int64_t turn = w->turn;
+    if (turn && !w->lost && clock_ms_since(turn) > (is_closing(w) ? CLOSING_TIMEOUT_MS : SERVER_TIMEOUT_MS))
+        give_up(w);
 }
 
 /* ---- the thread ------------------------------------------------------------------------------- */
@@ -307,6 +300,7 @@ static void *watch_thread(void *arg)
     struct watch *w = arg;
     struct stop *stop = w->screen->stop;
     while (!w->end) {
+        w->turn = clock_ns();
         guard_alive(stop->slot);
         if (guard_killed())
             stop_set(stop, STOP_GUARD);
@@ -325,6 +319,7 @@ static void *watch_thread(void *arg)
         w->released_once = stopped;
         check_server(w);
     }
+    w->turn = 0;
     xtrap_close(w->dpy, &w->lost); /* here: if it hangs, watch_close() can shut the socket down */
     w->dpy = NULL;
     return NULL;
@@ -459,7 +454,7 @@ int screen_watch(struct screen *s, struct err *e)
     w->socket = -1;
     w->screen = s;
     w->keyboard_id = s->keyboard_id;
-    w->files = stopfile_open(s->stop, e);
+    w->files = stopfile_open(s->stop, check_turn, w, e);
     int rc = w->files ? listen_to(w, s->name, s->options.heed_person || s->options.corner_stop, e) : -1;
     int failed = rc ? 0 : thread_start(&w->thread, STACK_BYTES, watch_thread, w);
     if (failed)
