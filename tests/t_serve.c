@@ -6,6 +6,9 @@
 
 #include "agent/llm.h"
 #include "base/clock.h"
+#include "base/flag.h"
+#include "serve/store.h"
+#include "session/chat.h"
 
 #include <pthread.h>
 
@@ -220,40 +223,174 @@ static void t_forks(void **state)
     served_close(&v);
 }
 
-static void *ask_the_same(void *arg)
+struct asker {
+    const struct served *v;
+    json_t *messages;
+    pthread_t thread;
+    char *content;
+};
+
+static void *ask_it(void *arg)
 {
-    const struct served *v = arg;
-    json_t *messages = json_array();
-    json_array_append_new(messages, served_user("All at once.", 4, 90));
-    struct said r = ask(v, messages, 20, false);
-    char *content = xstrdup(said_content(&r));
+    struct asker *a = arg;
+    struct said r = ask(a->v, a->messages, 20, false);
+    a->content = xstrdup(said_content(&r));
     said_free(&r);
-    json_decref(messages);
-    return content;
+    return NULL;
 }
 
+/* Eight clients with the same messages at once; returns how many pictures were read for them. */
+static int ask_at_once(const struct served *v, json_t *messages)
+{
+    enum { CLIENTS = 8 };
+    struct asker a[CLIENTS];
+    double before = served_metric(v, "pictures_total");
+    for (int i = 0; i < CLIENTS; i++) {
+        a[i] = (struct asker){.v = v, .messages = json_deep_copy(messages)}; /* counts are not atomic */
+        pthread_create(&a[i].thread, NULL, ask_it, &a[i]);
+    }
+    for (int i = 0; i < CLIENTS; i++)
+        pthread_join(a[i].thread, NULL);
+    for (int i = 0; i < CLIENTS; i++) {
+        assert_string_equal(a[0].content, a[i].content);
+        json_decref(a[i].messages);
+    }
+    for (int i = 0; i < CLIENTS; i++)
+        free(a[i].content);
+    return (int)(served_metric(v, "pictures_total") - before);
+}
+
+/* A prompt; the next turn after its reply; one after another reply; and that again. */
 static void t_at_once(void **state)
 {
     (void)state;
-    enum { CLIENTS = 8 };
     struct served v;
-    pthread_t threads[CLIENTS];
-    char *first = NULL;
     served_open(&v, NULL);
-    for (int i = 0; i < CLIENTS; i++)
-        pthread_create(&threads[i], NULL, ask_the_same, &v);
-    for (int i = 0; i < CLIENTS; i++) {
-        void *content;
-        pthread_join(threads[i], &content);
-        if (first)
-            assert_string_equal(first, content);
-        free(first);
-        first = content;
+    json_t *messages = json_array(), *other = json_array();
+    json_array_append_new(messages, served_user("All at once.", 4, 90));
+    assert_int_equal(ask_at_once(&v, messages), 4);
+    json_array_append(other, json_array_get(messages, 0));
+    struct said r = ask(&v, messages, 20, false);
+    json_array_append(messages, said_message(&r));
+    said_free(&r);
+    json_array_append_new(other, json_pack("{s:s, s:s}", "role", "assistant", "content", "Something else."));
+    for (int i = 0; i < 3; i++) {
+        json_array_append_new(messages, served_user("And then?", 2, 190 + (uint64_t)i));
+        json_array_append_new(messages, json_pack("{s:s, s:s}", "role", "assistant", "content", "Well."));
+        json_array_append_new(other, served_user("Else?", 3, 290 + (uint64_t)i));
+        json_t *cut = json_deep_copy(messages);
+        json_array_remove(cut, json_array_size(cut) - 1);
+        assert_int_equal(ask_at_once(&v, cut), 2);
+        assert_int_equal(ask_at_once(&v, other), 3);
+        json_array_append_new(other, json_pack("{s:s, s:s}", "role", "assistant", "content", "So."));
+        json_decref(cut);
     }
-    free(first);
-    check_note("%d clients, %.0f pictures read, %.0f branches", CLIENTS, served_metric(&v, "pictures_total"),
+    check_note("%.0f pictures read, %.0f branches", served_metric(&v, "pictures_total"),
                served_metric(&v, "conversations_branched"));
-    assert_int_equal((int)served_metric(&v, "pictures_total"), 4);
+    assert_int_equal((int)served_metric(&v, "conversations_begun"), 1);
+    json_decref(messages);
+    json_decref(other);
+    served_close(&v);
+}
+
+/* ---- who waits for whom --------------------------------------------------------------------------------- */
+
+struct taker { /* a request that looks for its session */
+    struct served *v;
+    struct conversation talk;
+    struct chain *chain;
+    struct weights_set *weights;
+    struct kept *got;
+    int matched; /* messages */
+    volatile int done;
+    pthread_t thread;
+};
+
+/* Takes over the messages. */
+static void taker_init(struct taker *t, struct served *v, json_t *messages)
+{
+    struct err e = ERR_INIT;
+    *t = (struct taker){.v = v, .weights = weights_acquire(v->service.weights, NULL)};
+    assert_int_equal(conversation_take(&t->talk, messages, &e), 0);
+    t->chain = chain_of(&t->talk);
+}
+
+static void *take(void *arg)
+{
+    struct taker *t = arg;
+    t->got = store_take(t->v->service.store, t->weights, &t->talk, t->chain, &t->matched, NULL);
+    flag_set(&t->done, 1);
+    return NULL;
+}
+
+static void taker_free(struct taker *t)
+{
+    store_drop(t->v->service.store, t->got);
+    weights_release(t->v->service.weights, t->weights);
+    free(t->chain);
+    conversation_free(&t->talk);
+}
+
+static void mark_end(struct taker *t)
+{
+    struct err e = ERR_INIT;
+    assert_int_equal(
+        store_mark(t->v->service.store, t->got, STORE_BEFORE_REPLY, t->chain[t->talk.chat.n], &e), 0);
+}
+
+/* Two with the same next turn of a session in use: one gets a branch of it, the other one of that. */
+static void t_next_turn(void **state)
+{
+    (void)state;
+    struct served v;
+    struct err e = ERR_INIT;
+    struct taker first, two[2];
+    served_open(&v, NULL);
+    taker_init(&first, &v, json_pack("[o]", served_user("Wait.", 0, 5)));
+    take(&first);
+    assert_int_equal(chat_system(kept_session(first.got), "A session in use.", &e), 0);
+    mark_end(&first);
+    for (int i = 0; i < 2; i++) {
+        taker_init(&two[i], &v, json_pack("[o, o]", served_user("Wait.", 0, 5), served_user("Go.", 0, 6)));
+        pthread_create(&two[i].thread, NULL, take, &two[i]);
+    }
+    while (!flag_up(&two[0].done) && !flag_up(&two[1].done)) {
+        store_serve(v.service.store, first.got);
+        clock_sleep_ms(1);
+    }
+    struct taker *lead = flag_up(&two[0].done) ? &two[0] : &two[1], *other = lead == two ? &two[1] : two;
+    mark_end(lead);
+    while (!flag_up(&other->done)) {
+        store_serve(v.service.store, lead->got);
+        clock_sleep_ms(1);
+    }
+    for (int i = 0; i < 2; i++)
+        pthread_join(two[i].thread, NULL);
+    assert_int_equal(lead->matched, 1);
+    assert_int_equal(other->matched, 2);
+    taker_free(&two[0]);
+    taker_free(&two[1]);
+    taker_free(&first);
+    served_close(&v);
+}
+
+/* The user of a session is frozen: whoever waited for it has one of its own, and a pause comes to rest. */
+static void t_frozen(void **state)
+{
+    (void)state;
+    struct served v;
+    struct taker first, other;
+    served_open(&v, NULL);
+    taker_init(&first, &v, json_pack("[o]", served_user("Wait.", 1, 5)));
+    taker_init(&other, &v, json_pack("[o]", served_user("Wait.", 1, 5)));
+    take(&first);
+    pthread_create(&other.thread, NULL, take, &other); /* waits, as the first is about to read that prompt */
+    store_rest(v.service.store, first.got, true);
+    pthread_join(other.thread, NULL);
+    assert_true(other.got && kept_session(other.got) != kept_session(first.got));
+    assert_int_equal(store_counts(v.service.store).begun, 2);
+    taker_free(&other);
+    taker_free(&first);
     served_close(&v);
 }
 
@@ -263,7 +400,10 @@ int main(int argc, char **argv)
         CLAIM("50 conversations with 1 to 4 pictures have the tokens of our process", t_same_tokens),
         CLAIM("30 turns with a picture each cost the same, for 1 and 16 clients", t_flat),
         CLAIM("a prompt asked again and two continuations read nothing twice", t_forks),
-        CLAIM("eight clients with one prompt at once read it once", t_at_once),
+        CLAIM("eight clients with one prompt at once read it once, in the next turns and in other ones",
+              t_at_once),
+        CLAIM("of two next turns of a session in use one is read, the other branches from it", t_next_turn),
+        CLAIM("nobody waits for the session of a request that is frozen", t_frozen),
     };
     return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
 }

@@ -37,10 +37,30 @@ struct completion *completion_new(struct service *s, const struct api *api)
     return c;
 }
 
+/* The reason before what it ends, and in go_on_unless_told the other way round: no stop is lost between. */
+static void halt_for(struct completion *c, volatile int *reason)
+{
+    flag_set(reason, 1);
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    flag_set(&c->halt, 1);
+}
+
+static void go_on_unless_told(struct completion *c)
+{
+    flag_set(&c->halt, 0);
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    if (flag_up(&c->gone) || flag_up(&c->frozen))
+        flag_set(&c->halt, 1);
+}
+
 void completion_gone(struct completion *c)
 {
-    flag_set(&c->gone, 1);
-    flag_set(&c->halt, 1);
+    halt_for(c, &c->gone);
+}
+
+void completion_freeze(struct completion *c)
+{
+    halt_for(c, &c->frozen);
 }
 
 int completion_read(struct completion *c, const char *body, size_t len, struct err *e)
@@ -167,7 +187,7 @@ static int generate_piece(struct completion *c, struct err *e)
     c->done = c->finish != FINISH_CANCELLED || flag_up(&c->gone);
     if (!c->done && thinking && !thinks_freely(c)) {
         c->free_tokens = c->n;
-        flag_set(&c->halt, flag_up(&c->gone) || flag_up(&c->frozen));
+        go_on_unless_told(c);
     }
     return 0;
 }
@@ -201,19 +221,21 @@ static int read_again(struct completion *c, struct weights_set *w, struct err *e
     return 0;
 }
 
-/* Waits for /resume, and goes on under the weights of then. */
+/* Waits for /resume, and goes on under the weights of then.  Another pause may come at any time. */
 static int await_resume(struct completion *c, struct err *e)
 {
     struct weights_slot *slot = c->service->weights;
+    flag_set(&c->frozen, 0);
+    store_rest(c->service->store, c->kept, true);
     flag_set(&c->resting, 1);
     struct weights_set *w = weights_acquire(slot, &c->gone);
     flag_set(&c->resting, 0);
+    store_rest(c->service->store, c->kept, false);
     if (!w) {
         c->done = true;
         return 0;
     }
-    flag_set(&c->frozen, 0);
-    flag_set(&c->halt, flag_value(&c->gone));
+    go_on_unless_told(c);
     if (w != c->weights)
         return read_again(c, w, e);
     weights_release(slot, w);

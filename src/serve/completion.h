@@ -87,5 +87,7 @@ const char *completion_finish(const struct completion *c);
 /* The assistant's message as the client gets it, and may send it back; the caller owns it. */
 json_t *completion_message(const struct completion *c);
 void completion_gone(struct completion *c); /* by another thread */
+void completion_freeze(
+    struct completion *c); /* likewise: it waits between two tokens until weights are there */
 
 #endif

@@ -147,8 +147,7 @@ int flights_end(struct flights *f, enum flights_end how)
     pthread_mutex_lock(&f->lock);
     for (struct flight *x = f->first; x; x = x->next) {
         if (how == FLIGHTS_FREEZE) {
-            flag_set(&x->c->frozen, 1);
-            flag_set(&x->c->halt, 1);
+            completion_freeze(x->c);
             continue;
         }
         x->c->aborted = x->c->aborted || how == FLIGHTS_ABORT;

@@ -297,6 +297,15 @@ void store_serve(struct store *s, struct kept *k)
     }
 }
 
+void store_rest(struct store *s, struct kept *k, bool rests)
+{
+    pthread_mutex_lock(&s->lock);
+    k->rests = rests;
+    if (rests)
+        store_dismiss(s, k);
+    pthread_mutex_unlock(&s->lock);
+}
+
 void store_keep(struct store *s, struct kept *k, struct chain end)
 {
     if (weights_version(s->slot) != k->weights->version) {

@@ -49,6 +49,9 @@ int store_rewind(struct kept *k, enum store_point which, struct chain *at, struc
 /* Gives branches to those who wait for them; cheap when nobody does. */
 void store_serve(struct store *s, struct kept *k);
 
+/* While its request is frozen: whoever waits for a branch of it, or would, goes on without it. */
+void store_rest(struct store *s, struct kept *k, bool rests);
+
 /* Makes room for so many more tokens by giving up idle states.  -1 with ERR_ENV: there is none. */
 int store_room(struct store *s, struct kept *k, int64_t tokens, struct err *e);
 

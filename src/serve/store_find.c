@@ -35,7 +35,7 @@ static struct match find(struct store *s, const struct weights_set *w, const str
 {
     struct match best = {0};
     for (struct kept *k = s->first; k; k = k->next)
-        for (int n = v->chat.n; k->weights == w && n > 0 && n >= best.n; n--) {
+        for (int n = v->chat.n; k->weights == w && !k->rests && n > 0 && n >= best.n; n--) {
             if (!can_stand_at(v, n))
                 continue;
             if ((!k->used || k->lent) && chain_equal(k->end, chain[n]))
@@ -119,12 +119,45 @@ static struct session *await_branch(struct store *s, struct kept *k, struct chai
     return w.got;
 }
 
-static struct kept *kept_branch(struct store *s, struct weights_set *w, struct session *b,
-                                struct chain coming)
+/* A branch of k, asked of its user or made here when it is idle; NULL: there is none, look again.  It is in the
+ * list before it is made, so that whoever has the same prompt waits for it; each waits for one that was there
+ * before its own.  The caller has the lock, which is given back. */
+static struct kept *kept_branch(struct store *s, const struct match *m, struct weights_set *w,
+                                const struct chain *chain, int n, const volatile int *stop)
 {
+    bool same = m->used && m->n == n; /* then k is what others are to wait for */
+    struct kept *b = kept_new(s, w, NULL, same ? (struct chain){0} : chain[n]);
+    if (m->used) {
+        b->session = await_branch(s, m->k, chain[m->n], stop);
+        pthread_mutex_unlock(&s->lock);
+    } else {
+        m->k->used = m->k->lent = true;
+        pthread_mutex_unlock(&s->lock);
+        b->session = branch_idle(s, m->k, m->mark);
+    }
+    if (!b->session) {
+        store_drop(s, b);
+        return NULL;
+    }
     pthread_mutex_lock(&s->lock);
     s->counts.branched++;
-    struct kept *k = kept_new(s, w, b, coming);
+    b->coming = chain[n];
+    pthread_mutex_unlock(&s->lock);
+    return b;
+}
+
+/* The session of k itself, which is idle.  The caller has the lock, which is given back. */
+static struct kept *kept_go_on(struct store *s, struct kept *k, struct chain coming)
+{
+    k->used = true;
+    k->coming = coming;
+    pthread_mutex_unlock(&s->lock);
+    if (!restore(s, k)) {
+        store_drop(s, k);
+        return NULL;
+    }
+    pthread_mutex_lock(&s->lock);
+    s->counts.continued++;
     pthread_mutex_unlock(&s->lock);
     return k;
 }
@@ -139,34 +172,6 @@ static struct kept *kept_begin(struct store *s, struct weights_set *w, struct ch
     return k;
 }
 
-/* Takes what was found; NULL: look again. */
-static struct kept *take_match(struct store *s, const struct match *m, struct weights_set *w,
-                               const struct chain *chain, int n, const volatile int *stop)
-{
-    struct session *b;
-    if (m->used) {
-        b = await_branch(s, m->k, chain[m->n], stop);
-        pthread_mutex_unlock(&s->lock);
-    } else {
-        m->k->used = true;
-        m->k->lent = m->mark >= 0;
-        pthread_mutex_unlock(&s->lock);
-        if (m->mark < 0) {
-            m->k->coming = chain[n];
-            if (restore(s, m->k)) {
-                pthread_mutex_lock(&s->lock);
-                s->counts.continued++;
-                pthread_mutex_unlock(&s->lock);
-                return m->k;
-            }
-            store_drop(s, m->k);
-            return NULL;
-        }
-        b = branch_idle(s, m->k, m->mark);
-    }
-    return b ? kept_branch(s, w, b, chain[n]) : NULL;
-}
-
 struct kept *store_take(struct store *s, struct weights_set *w, const struct conversation *v,
                         const struct chain *chain, int *matched, const volatile int *stop)
 {
@@ -175,7 +180,9 @@ struct kept *store_take(struct store *s, struct weights_set *w, const struct con
     for (int i = 0; !k && !flag_up(stop); i++) {
         pthread_mutex_lock(&s->lock);
         struct match m = i < TRIES ? find(s, w, v, chain) : (struct match){0};
-        k = m.k ? take_match(s, &m, w, chain, v->chat.n, stop) : kept_begin(s, w, chain[v->chat.n]);
+        k = !m.k                    ? kept_begin(s, w, chain[v->chat.n])
+            : !m.used && m.mark < 0 ? kept_go_on(s, m.k, chain[v->chat.n])
+                                    : kept_branch(s, &m, w, chain, v->chat.n, stop);
         *matched = m.n;
     }
     if (k)

@@ -27,8 +27,9 @@ struct kept {
     struct chain end;    /* of an idle one: where it stands */
     struct chain coming; /* of one in use: where its prompt will end */
     struct mark marks[STORE_POINTS];
-    bool used; /* by a request */
-    bool lent; /* used, while it is branched or saved: then it is idle again where it stood, or gone */
+    bool used;  /* by a request */
+    bool lent;  /* used, while it is branched or saved: then it is idle again where it stood, or gone */
+    bool rests; /* used by a request that is frozen: nobody waits for it */
     uint64_t last;
     struct waiter *waiters;
     atomic_int n_waiters;
