@@ -244,6 +244,9 @@ static enum action_fault bind_use(struct parse *p, json_t *root)
     json_t *input = json_object_get(root, "input"), *call = input ? input : root;
     const char *action = json_string_value(json_object_get(call, "action")),
                *name = json_string_value(json_object_get(root, "name"));
+    if (input && !json_is_object(input))
+        return parse_fault(p, FAULT_SCHEMA, "the input of '%.40s' is cut off, or no JSON object",
+                           name ? name : "?");
     if (!action && input && name && strcmp(name, "computer") != 0)
         action = name;
     if (!action)

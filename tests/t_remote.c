@@ -5,10 +5,12 @@
 
 #include "base/clock.h"
 #include "far.h"
+#include "place.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static void t_conversation(void **state)
 {
@@ -95,6 +97,28 @@ static void t_shapes(void **state)
         {{FAR_JSON "\n\n  {\"choices\": [{\"message\": {\"content\": \"kept alive\"}}]}", 2},
          "kept alive",
          FINISH_STOP},
+        /* a byte order mark, in pieces */
+        {{FAR_OK "\xef\xbb\xbf" FAR_SAYS("marked") FAR_STOP FAR_DONE, 1}, "marked", FINISH_STOP},
+        {{FAR_JSON "\xef\xbb\xbf{\"choices\": [{\"message\": {\"content\": \"marked\"}}]}", 2},
+         "marked",
+         FINISH_STOP},
+        /* what a model refuses with */
+        {{FAR_JSON "{\"choices\": [{\"message\": {\"content\": null, \"refusal\": \"I will not.\"}}]}", 0},
+         "I will not.",
+         FINISH_STOP},
+        /* arguments that are no JSON are for the parser to refuse */
+        {{FAR_JSON "{\"choices\": [{\"message\": {\"content\": null, \"tool_calls\": [{\"id\": 7, "
+                   "\"function\": {\"name\": \"click\", \"arguments\": \"{\\\"x\\\": 5\"}}]}}]}",
+          0},
+         "{\"name\": \"click\", \"arguments\": \"{\\\"x\\\": 5\"}",
+         FINISH_STOP},
+        /* counts that cannot be are not counted */
+        {{FAR_JSON "{\"choices\": [{\"message\": {\"content\": \"odd\"}}], \"usage\": {\"prompt_tokens\": "
+                   "9223372036854775807, \"completion_tokens\": -3, \"prompt_tokens_details\": "
+                   "{\"cached_tokens\": \"x\"}}}",
+          0},
+         "odd",
+         FINISH_STOP},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct talk t;
@@ -149,6 +173,21 @@ static void t_refused(void **state)
          "broke off: out of memory"},
         {{FAR_OK "data: {\"choices\": [\n\n", 0}, ERR_MODEL, "an event that is not JSON"},
         {{FAR_JSON "{\"choices\": []}", 0}, ERR_MODEL, "holds no message"},
+        {{FAR_JSON "{\"choices\": null}", 0}, ERR_MODEL, "holds no message"},
+        {{FAR_JSON "{\"error\": {\"message\": \"no credit\"}}", 0}, ERR_MODEL, "no message: no credit"},
+        {{FAR_JSON
+          "{\"choices\": [{\"message\": {\"content\": null}, \"finish_reason\": \"content_filter\"}]}",
+          0},
+         ERR_MODEL,
+         "withholds the reply"},
+        {{"HTTP/1.1 500 Oops\r\nConnection: close\r\n\r\n<html>\n<b>\x1b[31mOops</b>\n", 0},
+         ERR_ENV,
+         "answers 500: <html>?<b>?[31mOops</b>"},
+        {{"HTTP/1.1 404 No\r\nConnection: close\r\n\r\n<html>\r\nnowhere</html>\n", 0},
+         ERR_ENV,
+         "has no such address or model (404): <html>??nowhere</html>"},
+        {{FAR_ERROR("422 No", "\\u001b[2J\\nsecond line"), 0}, ERR_MODEL, "answers 422: ?[2J?second line"},
+        {{FAR_JSON "[1]", 0}, ERR_ENV, "something else than a reply, which begins: [1]"},
         {{FAR_JSON "{\"choices\": [ENDLESS\"and so on\", ", 0}, ERR_ENV, "more than 64 MiB in one reply"},
         {{FAR_OK "data: ENDLESSand so on", 0}, ERR_MODEL, "an event of more than 16 MiB"},
     };
@@ -161,6 +200,46 @@ static void t_refused(void **state)
         assert_true(t.server.endless < (size_t)100 << 20);
         talk_close(&t);
     }
+}
+
+/* An address or a key that cannot be one is told before anything is sent, without what may be a key. */
+static void t_addresses(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *url, *key, *says;
+    } cases[] = {
+        {"", NULL, "an address such as"},
+        {"127.0.0.1:8000/v1", NULL, "'127.0.0.1:8000/v1': an address such as"},
+        {"http://", NULL, "an address such as"},
+        {"https:///v1", NULL, "an address such as"},
+        {"ftp://127.0.0.1/v1", NULL, "an address such as"},
+        {"me:sesame@127.0.0.1/v1", NULL, "an address such as"},
+        {"http://me:sesame@127.0.0.1:9/v1", NULL, "a name or a password before the '@'"},
+        {"http://127.0.0.1:9/v1?key=sesame", NULL, "goes on after '?'"},
+        {"http://127.0.0.1:9/v1#sesame", NULL, "goes on after '#'"},
+        {"http://127.0.0.1:99999/v1", NULL, "is not an address"},
+        {"http://exa mple/v1", NULL, "is not an address"},
+        {"http://127.0.0.1:9/v1", "sesame-open", "--key expects env:VARIABLE or file:PATH"},
+        {"http://127.0.0.1:9/v1", "env:HOLORUN_NO_SUCH_KEY", "--key: there is no environment variable"},
+        {"http://127.0.0.1:9/v1", "file:/no/such/file", "--key: cannot open '/no/such/file'"},
+        {"http://127.0.0.1:9/v1", "file:/", "--key: cannot read '/'"},
+        {"http://127.0.0.1:9/v1", "file:/dev/null", "--key is shorter than"},
+        /* these are addresses: nobody listens there */
+        {"HTTP://127.0.0.1:9/v1//", NULL, "127.0.0.1:9: "},
+        {"http://[::1]:9/v1", NULL, "[::1]:9: "},
+    };
+    char profile[PLACE_PATH];
+    int fd = mkstemp(place_template(profile));
+    assert_int_equal(write(fd, "{\"tries\": 1}", 12), 12);
+    close(fd);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct err e = ERR_INIT;
+        const struct endpoint_options o = {.base_url = cases[i].url, .key = cases[i].key, .profile = profile};
+        if (endpoint_open(&o, NULL, &e) || !strstr(e.text, cases[i].says) || strstr(e.text, "sesame"))
+            fail_msg("case %zu, %s: %s", i, cases[i].url, e.text);
+    }
+    unlink(profile);
 }
 
 static void *stop_soon(void *arg)
@@ -194,6 +273,7 @@ static const struct CMUnitTest tests[] = {
     CLAIM("thoughts, tool calls, parts, streams in any pieces and whole replies are read", t_shapes),
     CLAIM("what is refused by name is left out, a busy or broken server is asked again", t_second_try),
     CLAIM("refusals are one line without the key, a redirect is not followed", t_refused),
+    CLAIM("what is no address or no key is told without it, and nothing is sent", t_addresses),
     CLAIM("a stop ends a transfer", t_stop),
 };
 

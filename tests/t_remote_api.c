@@ -223,6 +223,31 @@ static void t_messages(void **state)
     talk_close(&t);
 }
 
+/* A use whose input max_tokens cut off, after a whole one: nothing of it is done, and it goes back as text. */
+static void t_broken_use(void **state)
+{
+    (void)state;
+    static const char cut[] = FAR_OK START USE("0", "toolu_1", "left_click", "{\\\"coordinate\\\": [12, 34]}")
+        USE("1", "toolu_2", "left_click", "{\\\"coordinate\\\": [12")
+            EVENT("{\"type\": \"message_delta\", \"delta\": {\"stop_reason\": \"max_tokens\"}}")
+                EVENT("{\"type\": \"message_stop\"}");
+    static const struct far_turn turns[] = {{cut, 0}, {done, 0}};
+    struct talk t;
+    struct step step;
+    talk_open(&t, turns, 2, "messages", "anthropic-computer", NULL);
+    ok(&t, talk_show(&t, "Save it.\n", 640, 480));
+    assert_int_equal(t.g.finish, FINISH_LENGTH);
+    assert_int_equal(action_parse(t.g.text.data, t.g.text.len, t.dialect, 640, 480, &step, &t.e),
+                     FAULT_SCHEMA);
+    assert_non_null(strstr(t.e.text, "the input of 'left_click' is cut off"));
+    assert_int_equal(step.nactions, 0);
+    step_free(&step);
+    ok(&t, talk_ask(&t, "That was cut off."));
+    expect_begins(&t, 1, "messages.1.content", "\"[{");
+    expect_at(&t, 1, "messages.2.content.0.text", "\"That was cut off.\"");
+    talk_close(&t);
+}
+
 static void t_older_tools(void **state)
 {
     (void)state;
@@ -264,8 +289,12 @@ static void t_bad_replies(void **state)
              "{\"type\": \"error\", \"error\": {\"type\": \"x\", \"message\": \"Overloaded\"}}"),
          "broke off: Overloaded"},
         {"messages", "anthropic-computer",
-         FAR_OK START USE("0", "a", "left_click", "{\\\"coordinate\\\": [12"),
-         "input of a tool that is not JSON"},
+         FAR_OK START EVENT("{\"type\": \"message_delta\", \"delta\": {\"stop_reason\": \"refusal\"}}"),
+         "withholds the reply"},
+        {"responses", "openai-computer",
+         FAR_JSON "{\"status\": \"incomplete\", \"incomplete_details\": {\"reason\": \"content_filter\"}, "
+                  "\"output\": []}",
+         "withholds the reply"},
         {"messages", "anthropic-computer", FAR_OK START BLOCK("0", "7"), "a content block that is none"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -285,6 +314,7 @@ static const struct CMUnitTest tests[] = {
     CLAIM("Messages: uses of tools are read in order, all results go back in one message", t_messages),
     CLAIM("a model that refuses the toolset gets the tool before it, of the size that it sees",
           t_older_tools),
+    CLAIM("a use of a tool that is cut off is not done, and is asked for again", t_broken_use),
     CLAIM("replies that are none are errors with what the server said", t_bad_replies),
 };
 

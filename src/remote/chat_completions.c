@@ -205,12 +205,10 @@ static void add_calls(struct remote_reply *r, json_t *calls)
 
 static void read_usage(struct remote_reply *r, const json_t *usage)
 {
-    const json_t *prompt = json_object_get(usage, "prompt_tokens"),
-                 *reply = json_object_get(usage, "completion_tokens"),
-                 *cached = json_object_get(json_object_get(usage, "prompt_tokens_details"), "cached_tokens");
-    r->prompt_tokens = json_is_integer(prompt) ? json_integer_value(prompt) : r->prompt_tokens;
-    r->tokens = json_is_integer(reply) ? json_integer_value(reply) : r->tokens;
-    r->cached = json_is_integer(cached) ? json_integer_value(cached) : r->cached;
+    const json_t *prompt = json_object_get(usage, "prompt_tokens_details");
+    r->prompt_tokens = remote_reply_count(json_object_get(usage, "prompt_tokens"), r->prompt_tokens);
+    r->tokens = remote_reply_count(json_object_get(usage, "completion_tokens"), r->tokens);
+    r->cached = remote_reply_count(json_object_get(prompt, "cached_tokens"), r->cached);
 }
 
 static void add_odds(struct remote_reply *r, json_t *tokens)
@@ -229,10 +227,12 @@ static void read_choice(struct remote_reply *r, const json_t *choice, json_t *bo
     remote_reply_add(r, &r->thought,
                      json_is_string(reasoning) ? reasoning : json_object_get(body, "reasoning_content"));
     add_content(r, json_object_get(body, "content"));
+    remote_reply_add(r, &r->text, json_object_get(body, "refusal"));
     add_calls(r, json_object_get(body, "tool_calls"));
     add_odds(r, json_object_get(json_object_get(choice, "logprobs"), "content"));
     r->finished = r->finished || why;
     r->cut_off = r->cut_off || (why && !strcmp(why, "length"));
+    r->withheld = r->withheld || (why && !strcmp(why, "content_filter"));
 }
 
 static json_t *first_choice(const json_t *root)

@@ -268,6 +268,27 @@ static int find_model(struct endpoint *p, const volatile int *stop, struct err *
     return rc;
 }
 
+/* The address ends up in messages and records: what may be a key has no place in it. */
+static int check_address(const char *base, struct err *e)
+{
+    size_t scheme = !strncasecmp(base, "http://", 7) ? 7 : !strncasecmp(base, "https://", 8) ? 8 : 0;
+    const char *host = base + scheme, *at = memchr(host, '@', strcspn(host, "/?#"));
+    if (!scheme || !*host || strchr("/?#", *host))
+        return err_set(e, ERR_USAGE,
+                       "--base-url '%.100s': an address such as http://127.0.0.1:8000/v1 is meant",
+                       strchr(base, '@') || strchr(base, '?') ? "..." : base);
+    if (at)
+        return err_set(e, ERR_USAGE,
+                       "--base-url has a name or a password before the '@': a key is given with "
+                       "--key env:VAR or file:PATH");
+    if (host[strcspn(host, "?#")])
+        return err_set(e, ERR_USAGE,
+                       "--base-url goes on after '%c': requests are sent below an address, and a "
+                       "key is given with --key env:VAR or file:PATH",
+                       host[strcspn(host, "?#")]);
+    return 0;
+}
+
 static char *without_slash(const char *url)
 {
     char *s = xstrdup(url);
@@ -294,10 +315,13 @@ static int open_key(struct endpoint *p, const char *key, struct err *e)
 {
     if (!key)
         return 0;
+    static const char front[] = "secret KEY";
     char *spec = xasprintf("KEY=%s", key);
-    int rc = secrets_open(&p->key, (const char *const[]){spec, NULL}, e);
+    struct err why = ERR_INIT;
+    int rc = secrets_open(&p->key, (const char *const[]){spec, NULL}, &why);
+    size_t skip = strncmp(why.text, front, strlen(front)) ? 0 : strlen(front);
     free(spec);
-    return rc;
+    return rc ? err_set(e, why.kind, "%s%s", skip ? "--key" : "", why.text + skip) : 0;
 }
 
 /* Model and protocol are those of the record. */
@@ -318,14 +342,13 @@ struct endpoint *endpoint_open(const struct endpoint_options *o, const volatile 
     profile_init(&p->profile);
     p->base = without_slash(o->base_url);
     p->protocol = protocol_named(o->api);
-    p->model = o->model ? xstrdup(o->model) : NULL;
+    p->model = o->model && *o->model ? xstrdup(o->model) : NULL;
     int rc = 0;
     size_t scheme = strlen(TAPE_SCHEME);
     if (!strncmp(p->base, TAPE_SCHEME, scheme))
         rc = open_tape(p, p->base + scheme, e);
-    else if (strncmp(p->base, "http://", 7) != 0 && strncmp(p->base, "https://", 8) != 0)
-        rc = err_set(e, ERR_USAGE,
-                     "--base-url '%.100s': an address such as http://127.0.0.1:8000/v1 is meant", p->base);
+    else
+        rc = check_address(p->base, e);
     rc = rc ? rc : open_key(p, o->key, e);
     if (rc == 0 && o->profile)
         rc = open_profile(p, o->profile, e);

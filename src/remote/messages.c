@@ -148,15 +148,14 @@ static json_t *messages_request(const struct remote_turn *t)
 /* Cached tokens are counted apart from "input_tokens"; a later event may repeat the numbers. */
 static void read_usage(struct remote_reply *r, const json_t *usage)
 {
-    json_t *fresh = json_object_get(usage, "input_tokens"), *reply = json_object_get(usage, "output_tokens"),
-           *cached = json_object_get(usage, "cache_read_input_tokens"),
-           *written = json_object_get(usage, "cache_creation_input_tokens");
-    if (json_is_integer(fresh) && (r->prompt_tokens < 0 || json_is_integer(cached))) {
-        r->cached = json_is_integer(cached) ? json_integer_value(cached) : -1;
-        r->prompt_tokens =
-            json_integer_value(fresh) + json_integer_value(written) + (r->cached > 0 ? r->cached : 0);
+    int64_t fresh = remote_reply_count(json_object_get(usage, "input_tokens"), -1),
+            cached = remote_reply_count(json_object_get(usage, "cache_read_input_tokens"), -1),
+            written = remote_reply_count(json_object_get(usage, "cache_creation_input_tokens"), 0);
+    if (fresh >= 0 && (r->prompt_tokens < 0 || cached >= 0)) {
+        r->cached = cached;
+        r->prompt_tokens = fresh + written + (cached > 0 ? cached : 0);
     }
-    r->tokens = json_is_integer(reply) ? json_integer_value(reply) : r->tokens;
+    r->tokens = remote_reply_count(json_object_get(usage, "output_tokens"), r->tokens);
 }
 
 static void stop_reason(struct remote_reply *r, const json_t *of)
@@ -164,6 +163,7 @@ static void stop_reason(struct remote_reply *r, const json_t *of)
     const char *why = json_string_value(json_object_get(of, "stop_reason"));
     r->finished = r->finished || why;
     r->cut_off = r->cut_off || (why && !strcmp(why, "max_tokens"));
+    r->withheld = r->withheld || (why && !strcmp(why, "refusal"));
 }
 
 static void append_text(json_t *block, const char *key, const json_t *more)
@@ -208,7 +208,8 @@ static void add_delta(struct remote_reply *r, const json_t *event)
     append_text(block, "partial_json", json_object_get(delta, "partial_json"));
 }
 
-/* The pieces of a tool's input become its object. */
+/* The pieces of a tool's input become its object; one that is cut off, or none, stays the text that it is, for
+ * the dialect's parser to say so. */
 static void stop_block(struct remote_reply *r, const json_t *event)
 {
     json_t *block = block_at(r, event);
@@ -216,10 +217,8 @@ static void stop_block(struct remote_reply *r, const json_t *event)
     if (!text)
         return;
     json_t *input = json_loads(*text ? text : "{}", 0, NULL);
-    if (!json_is_object(input))
-        snprintf(r->error, sizeof r->error, "the input of a tool that is not JSON: %.100s", text);
-    else
-        json_object_set(block, "input", input);
+    r->broken_call = r->broken_call || !json_is_object(input);
+    json_object_set_new(block, "input", json_is_object(input) ? json_incref(input) : json_string(text));
     json_decref(input);
     json_object_del(block, "partial_json");
 }
@@ -271,7 +270,7 @@ static int messages_read_whole(struct remote_reply *r, const char *data, size_t 
     return good ? 0 : -1;
 }
 
-/* Texts and uses, without what only the server reads. */
+/* Texts and uses, without what only the server reads.  The server takes no use back whose input is no object. */
 static void messages_finish(struct remote_reply *r)
 {
     json_t *blocks = json_array(), *block;
@@ -285,6 +284,10 @@ static void messages_finish(struct remote_reply *r)
     char *text = json_dumps(blocks, JSON_COMPACT);
     if (json_array_size(blocks))
         buf_puts(&r->action, text);
+    if (r->broken_call) {
+        json_decref(r->native);
+        r->native = NULL;
+    }
     free(text);
     json_decref(blocks);
 }

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_REPLY = 4 << 20 };
+enum { MAX_REPLY = 4 << 20, MAX_COUNT = 1 << 30 };
 
 static const struct protocol *const all[] = {&protocol_chat, &protocol_responses, &protocol_messages};
 
@@ -57,6 +57,12 @@ void remote_reply_add(struct remote_reply *r, struct buf *to, const json_t *valu
     buf_put(to, text, n);
     if (r->on_text)
         r->on_text(r->arg, text, n);
+}
+
+int64_t remote_reply_count(const json_t *value, int64_t otherwise)
+{
+    json_int_t n = json_is_integer(value) ? json_integer_value(value) : -1;
+    return n >= 0 && n <= MAX_COUNT ? n : otherwise;
 }
 
 void remote_reply_error(struct remote_reply *r, const json_t *error)

@@ -35,6 +35,8 @@ struct remote_reply {
     json_t *odds;      /* [{"token", "logprob", "bytes", "top_logprobs"}] of its tokens; NULL: none came */
     json_t *native;    /* see above; NULL: the text is enough */
     bool cut_off;      /* max_tokens */
+    bool withheld;     /* the server's filter, or the model, gave no reply on purpose */
+    bool broken_call;  /* native holds a call whose input is no JSON: it is not sent back */
     bool finished;     /* the server said so: the reply is whole */
     int64_t prompt_tokens, tokens, cached; /* as the server counts them; -1: it does not say */
     char error[256];                       /* of an error inside the stream; "" */
@@ -47,6 +49,8 @@ void remote_reply_init(struct remote_reply *r);
 void remote_reply_free(struct remote_reply *r);
 /* Appends a text that is shown as it comes; a value that is no string: nothing. */
 void remote_reply_add(struct remote_reply *r, struct buf *to, const json_t *value);
+/* A count of tokens as a server states it; one that cannot be is `otherwise`. */
+int64_t remote_reply_count(const json_t *value, int64_t otherwise);
 /* An error of the stream: {"message"} or a text. */
 void remote_reply_error(struct remote_reply *r, const json_t *error);
 

@@ -13,6 +13,7 @@ struct reply_body { /* stays where it is between begin and free */
     struct events events;
     struct buf whole; /* of a reply that is not streamed: it begins with "{" */
     char head[48];    /* how the body begins */
+    int mark;         /* bytes of a byte order mark before that */
 };
 
 void reply_body_begin(struct reply_body *r, const struct protocol *p);

@@ -147,12 +147,10 @@ static json_t *responses_request(const struct remote_turn *t)
 
 static void read_usage(struct remote_reply *r, const json_t *usage)
 {
-    const json_t *prompt = json_object_get(usage, "input_tokens"),
-                 *reply = json_object_get(usage, "output_tokens"),
-                 *cached = json_object_get(json_object_get(usage, "input_tokens_details"), "cached_tokens");
-    r->prompt_tokens = json_is_integer(prompt) ? json_integer_value(prompt) : r->prompt_tokens;
-    r->tokens = json_is_integer(reply) ? json_integer_value(reply) : r->tokens;
-    r->cached = json_is_integer(cached) ? json_integer_value(cached) : r->cached;
+    const json_t *prompt = json_object_get(usage, "input_tokens_details");
+    r->prompt_tokens = remote_reply_count(json_object_get(usage, "input_tokens"), r->prompt_tokens);
+    r->tokens = remote_reply_count(json_object_get(usage, "output_tokens"), r->tokens);
+    r->cached = remote_reply_count(json_object_get(prompt, "cached_tokens"), r->cached);
 }
 
 /* The texts in a list of parts. */
@@ -163,6 +161,7 @@ static void add_texts(struct buf *to, json_t *parts)
     json_array_foreach(parts, i, part)
     {
         const char *text = json_string_value(json_object_get(part, "text"));
+        text = text ? text : json_string_value(json_object_get(part, "refusal"));
         if (text)
             buf_puts(to, text);
     }
@@ -180,7 +179,9 @@ static void read_item(struct remote_reply *r, json_t *item)
 /* The whole response, which also ends a stream; what was streamed of it is read anew. */
 static void read_response(struct remote_reply *r, json_t *response)
 {
-    const char *status = json_string_value(json_object_get(response, "status"));
+    const char *status = json_string_value(json_object_get(response, "status")),
+               *why = json_string_value(
+                   json_object_get(json_object_get(response, "incomplete_details"), "reason"));
     json_t *output = json_object_get(response, "output"), *item;
     size_t i;
     buf_clear(&r->text);
@@ -192,6 +193,7 @@ static void read_response(struct remote_reply *r, json_t *response)
     remote_reply_error(r, json_object_get(response, "error"));
     r->finished = json_is_array(output);
     r->cut_off = status && !strcmp(status, "incomplete");
+    r->withheld = why && !strcmp(why, "content_filter");
 }
 
 static int responses_read_event(struct remote_reply *r, const char *data, size_t n)
