@@ -47,7 +47,10 @@ static char *habits(void *arg, int n, const char *request)
     if (has(request, "GET /v1/models"))
         return xstrdup(FAR_JSON "{\"data\": [{\"id\": \"tiny\"}]}");
     if (has(request, "GET /version"))
-        return xstrdup(FAR_JSON "{}");
+        return xstrdup(FAR_JSON "{\"version\": \"0.11.2\"}");
+    if (has(request, "GET /props")) /* a page for every path */
+        return xstrdup(
+            "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nConnection: close\r\n\r\n<html>Hm</html>");
     if (has(request, "GET "))
         return xstrdup(FAR_ERROR("404 Not Found", "no"));
     if (pictures_in(request) > 2)

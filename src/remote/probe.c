@@ -106,8 +106,9 @@ static bool stopped(const struct err *e)
 
 /* ---- which server ---------------------------------------------------------------------------------- */
 
-/* A path beside the base address, without its "/v1". */
-static bool has_path(struct probe *p, const char *path)
+/* Whether a path beside the base address, without its "/v1", has an object with that member: many sites have
+ * a page for every path. */
+static bool has_member(struct probe *p, const char *path, const char *member)
 {
     const char *base = p->endpoint->base;
     size_t n = strlen(base);
@@ -117,6 +118,9 @@ static bool has_path(struct probe *p, const char *path)
     struct http_reply r;
     struct err ignored = ERR_INIT;
     bool there = http_send(p->http, &q, &r, &ignored) == 0 && r.status == 200;
+    json_t *root = there && r.body.len ? json_loadb(r.body.data, r.body.len, 0, NULL) : NULL;
+    there = json_object_get(root, member);
+    json_decref(root);
     http_reply_free(&r);
     free(url);
     return there;
@@ -124,10 +128,10 @@ static bool has_path(struct probe *p, const char *path)
 
 static void probe_kind(struct probe *p)
 {
-    const char *kind = has_path(p, "/props")             ? "llama.cpp"
-                       : has_path(p, "/get_server_info") ? "SGLang"
-                       : has_path(p, "/version")         ? "vLLM"
-                                                         : "not one that is known by its addresses";
+    const char *kind = has_member(p, "/props", "default_generation_settings") ? "llama.cpp"
+                       : has_member(p, "/get_server_info", "model_path")      ? "SGLang"
+                       : has_member(p, "/version", "version")                 ? "vLLM"
+                                                              : "not one that is known by its addresses";
     probe_add(p, "server", true, "%s; model %s, protocol %s", kind, p->endpoint->model,
               p->endpoint->protocol->name);
     json_object_set_new(p->found, "api", json_string(p->endpoint->protocol->name));

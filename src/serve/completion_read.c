@@ -71,11 +71,13 @@ static struct image *image_of(const struct completion *c, const struct chat_part
     return &c->body.talk.images[p->image - c->body.talk.images];
 }
 
-/* Decodes the pictures of a message; tokens: at most so many the message has. */
+/* Decodes the pictures of a message, whose small files may unpack to large ones; tokens: at most so many the
+ * message has. */
 static int decode_pictures(struct completion *c, const struct chat_message *m, int64_t *tokens, struct err *e)
 {
     const struct conversation *v = &c->body.talk;
     struct engine *g = c->weights->engine;
+    int64_t pixels = 0;
     for (int i = 0; i < m->n; i++) {
         struct image *im = m->parts[i].image ? image_of(c, &m->parts[i]) : NULL;
         *tokens += m->parts[i].text ? (int64_t)strlen(m->parts[i].text) : 0;
@@ -83,7 +85,11 @@ static int decode_pictures(struct completion *c, const struct chat_message *m, i
             continue;
         if (!im->rgb && picture_decode(v->files[im - v->images], im, e))
             return -1;
+        pixels += (int64_t)im->w * im->h;
         *tokens += engine_image_tokens(g, im->w, im->h, NULL, NULL) + 32;
+        if (pixels > MESSAGE_MAX_PIXELS)
+            return err_set(e, ERR_USAGE, "the pictures of a message have more than %d million pixels",
+                           MESSAGE_MAX_PIXELS >> 20);
     }
     return 0;
 }

@@ -8,7 +8,7 @@
 #include <stddef.h>
 
 /* Of one picture: as large as the largest that models of today are given. */
-enum { PICTURE_MAX_PIXELS = 17 << 20 };
+enum { PICTURE_MAX_PIXELS = 17 << 20, MESSAGE_MAX_PIXELS = 128 << 20 };
 
 /* "data:image/png;base64,..." or "data:image/jpeg;base64,...".  Addresses are refused: the server fetches
  * nothing. */

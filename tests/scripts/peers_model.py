@@ -7,6 +7,7 @@ says may stop a client. A Llava of two layers, with a chat template in the style
 import glob
 import sys
 
+sys.path.pop(0)  # what lies beside this script is no package that transformers may look for (kernels)
 import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import (LlamaConfig, LlavaConfig, LlavaForConditionalGeneration, LlavaProcessor,
