@@ -1,5 +1,5 @@
 /* t_qwen_full.c - claims about models of the Qwen3.5 family at their published sizes, whose weights are holes: plain, in
- * Qwen's FP8 blocks, in compressed-tensors' FP8 rows, in NVFP4 of two tools. */
+ * Qwen's FP8 blocks, in compressed-tensors' FP8 rows, in NVFP4 of two tools, in GPTQ's 4 bits. */
 #include "check.h"
 #include "full_start.h"
 
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum form { PLAIN, APART, F8_BLOCKS, F8_ROWS, F4_MODELOPT, F4_PACKED, FORMS };
+enum form { PLAIN, APART, F8_BLOCKS, F8_ROWS, F4_MODELOPT, F4_PACKED, GPTQ, FORMS };
 
 static const struct {
     const char *name, *config, *weight, *type;
@@ -43,6 +43,7 @@ static const struct {
                    {{"weight_scale", "F8_E4M3", 1, 16},
                     {"weight_global_scale", "F32"},
                     {"input_global_scale", "F32"}}},
+    [GPTQ] = {"GPTQ", "\"quant_method\":\"gptq\",\"bits\":4,\"group_size\":128", "qweight", "I32", {{0}}},
 };
 
 /* What such files leave as it is: norms, gates, the head, the tower. */
@@ -67,6 +68,10 @@ static void add_coded(struct full_model *m, enum form form, const char *front, i
     char name[160];
     bool half = !strcmp(forms[form].type, "U8");
     snprintf(name, sizeof name, "%s.%s", front, forms[form].weight);
+    if (form == GPTQ) {
+        full_add(m, name, shard, 2, (const int64_t[]){cols / 8, rows})->dtype = "I32";
+        return;
+    }
     full_add(m, name, shard, 2, (const int64_t[]){rows, half ? cols / 2 : cols})->dtype = forms[form].type;
 }
 
@@ -74,8 +79,13 @@ static void add_coded(struct full_model *m, enum form form, const char *front, i
 static void add_scales(struct full_model *m, enum form form, const char *front, int shard, int64_t rows,
                        int64_t cols)
 {
+    char name[160];
+    for (int i = 0; form == GPTQ && i < 2; i++) {
+        snprintf(name, sizeof name, "%s.%s", front, i ? "scales" : "qzeros");
+        full_add(m, name, shard, 2, (const int64_t[]){cols / 128, i ? rows : rows / 8})->dtype =
+            i ? "F16" : "I32";
+    }
     for (int i = 0; i < 3 && forms[form].scales[i].name; i++) {
-        char name[160];
         int down = forms[form].scales[i].rows, across = forms[form].scales[i].cols;
         const int64_t shape[2] = {down ? groups(rows, down) : 1, down ? groups(cols, across) : 1};
         snprintf(name, sizeof name, "%s.%s", front, forms[form].scales[i].name);
@@ -171,6 +181,7 @@ static void t_coded(void **state)
     (void)state;
     starts("qwen3.5-0.8b", F8_BLOCKS, 1.21, false);
     starts("qwen3.5-0.8b", F4_PACKED, 0.99, false);
+    starts("qwen3.5-0.8b", GPTQ, 0.99, false);
 }
 
 /* What is quantized is copied when it is opened, which takes minutes for these. */
@@ -181,11 +192,9 @@ static void t_planned(void **state)
         const char *name;
         enum form form;
         double gigabytes;
-    } all[] = {{"qwen3.5-4b", F8_BLOCKS, 5.5},
-               {"qwen3.5-9b", F8_ROWS, 11.9},
-               {"qwen3.5-9b", F4_MODELOPT, 8.88},
-               {"qwen3.5-35b-a3b", F8_BLOCKS, 36.6},
-               {"qwen3.5-35b-a3b", F4_PACKED, 21.89}};
+    } all[] = {{"qwen3.5-4b", F8_BLOCKS, 5.5},    {"qwen3.5-9b", F8_ROWS, 11.9},
+               {"qwen3.5-9b", F4_MODELOPT, 8.88}, {"qwen3.5-35b-a3b", F8_BLOCKS, 36.6},
+               {"qwen3.5-4b", GPTQ, 3.9},         {"qwen3.5-35b-a3b", F4_PACKED, 21.89}};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         struct full_model m;
         write_one(&m, all[i].name, all[i].form);
@@ -270,8 +279,8 @@ static void t_damage(void **state)
 
 static const struct CMUnitTest tests[] = {
     CLAIM("plain models of the published sizes are ready in the memory that was planned", t_plain),
-    CLAIM("so are those in FP8 and NVFP4", t_coded),
-    CLAIM("the largest in FP8 and NVFP4 are planned, each expert's matrices apart", t_planned),
+    CLAIM("so are those in FP8, NVFP4 and GPTQ", t_coded),
+    CLAIM("the largest in FP8, NVFP4 and GPTQ are planned, each expert's matrices apart", t_planned),
     CLAIM("damage to a model of the published size is refused by its name", t_damage),
 };
 

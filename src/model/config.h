@@ -132,6 +132,7 @@ struct model_config {
     int image_open, image_close;    /* ids around an image; -1: the tokenizer's "<img>" and "</img>" */
     int eos[CONFIG_MAX_EOS], n_eos; /* generation ends with any of these */
     char quant[16];                 /* "FP8", "NVFP4" or another name from the files; "": not quantized */
+    int gptq_least;                 /* added to a stored zero of GPTQ: 1, or of its second format 0 */
 };
 
 /* Reads these files, of which only config.json is required, or the keys of a GGUF file (gguf_model.h). */

@@ -35,6 +35,22 @@ static void read_blocks(struct reader *r)
             reader_refuse(r, "'weight_block_size' is not [128, 128]; nothing else is implemented");
 }
 
+/* Other modules may differ ("dynamic"): their tensors tell. */
+static void read_gptq(struct reader *r, struct model_config *c)
+{
+    const json_t *format = reader_get(r, "checkpoint_format");
+    const char *name = format ? json_string_value(format) : "gptq";
+    int bits = reader_int(r, "bits", 1, 32, -1), group = reader_int(r, "group_size", -1, 1 << 16, -1);
+    if (!name || (strcmp(name, "gptq") != 0 && strcmp(name, "gptq_v2") != 0))
+        reader_refuse(r, "'checkpoint_format' is '%s'; only 'gptq' and 'gptq_v2' are implemented",
+                      name ? name : "no text");
+    if (bits != 4 || group != 128)
+        reader_refuse(r, "GPTQ with %d bits in groups of %d; only 4 bits in groups of 128 are implemented",
+                      bits, group);
+    snprintf(c->quant, sizeof c->quant, "GPTQ");
+    c->gptq_least = name && !strcmp(name, "gptq");
+}
+
 /* compressed-tensors lays FP8 out the same way, with a scale for each row. */
 static void read_method(struct reader *r, struct model_config *c)
 {
@@ -49,9 +65,12 @@ static void read_method(struct reader *r, struct model_config *c)
     } else if (qwen && name && !strcmp(name, "fp8")) {
         read_blocks(r);
         snprintf(c->quant, sizeof c->quant, "FP8");
+    } else if (qwen && name && !strcmp(name, "gptq")) {
+        read_gptq(r, c);
     } else if (v && (!name || strncmp(name, "modelopt", 8) != 0)) {
-        reader_refuse(r, "'quant_method' is '%s'; only 'modelopt' and 'compressed-tensors' are implemented",
-                      name ? name : "no text");
+        reader_refuse(r, "'quant_method' is '%s'; only %s are implemented", name ? name : "no text",
+                      qwen ? "'modelopt', 'compressed-tensors', 'fp8' and 'gptq'"
+                           : "'modelopt' and 'compressed-tensors'");
     }
 }
 
@@ -62,7 +81,7 @@ static void read_part(struct reader *r, const char *key, struct model_config *c)
         return;
     read_method(&inside, c);
     read_algorithm(&inside, c);
-    int group = reader_int(&inside, "group_size", 1, 1 << 16, 16);
+    int group = reader_int(&inside, "group_size", -1, 1 << 16, 16);
     if (strstr(c->quant, "NVFP4") && group != 16)
         reader_refuse(&inside, "'group_size' is %d; NVFP4 has groups of 16", group);
 }

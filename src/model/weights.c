@@ -208,7 +208,7 @@ static void dequantize_embedding(struct binder *x, const char *name, struct mode
         x->b->ops->upload(x->b, w->embed, host);
         free(host.data);
     }
-    free(m.scales);
+    binder_stored_free(&m);
     binder_done(x, m.t);
 }
 

@@ -6,6 +6,7 @@
  *   weights_vision_qwen.c  those of Qwen's models
  *   weights_read.c       one stored tensor at a time
  *   weights_quantized.c  quantized matrices: as checkpoints store them, and as they are kept
+ *   weights_gptq.c       those of GPTQ
  *   weights_cache.c      the file that keeps matrices quantized here
  *   weights_synthetic.c  synthetic values in place of a file's
  */
@@ -72,7 +73,9 @@ struct stored {
     const struct st_tensor *t;
     enum quant_format format;
     struct quant_source source;
-    float *scales; /* of its rows, freed by the caller of binder_stored; or NULL */
+    float *scales; /* of its rows, or NULL */
+    struct quant_gptq gptq;
+    int32_t *order; /* of GPTQ, or NULL */
 };
 
 /* Whether a tensor can be used in place, in the file. */
@@ -91,8 +94,14 @@ struct tensor binder_host_view(struct binder *x, const struct st_tensor *t, int6
 struct weight *binder_weight(struct binder *x, enum role role, const struct stored *m);
 struct weight *binder_matrix(struct binder *x, enum role role, const char *name, int64_t rows, int64_t cols);
 
-/* Looks a matrix up with its scales; false after a failure. */
+/* Looks a matrix up with its scales; false after a failure.  Its source points into `out`, whose lists
+ * binder_stored_free frees. */
 bool binder_stored(struct binder *x, const char *name, int64_t rows, int64_t cols, struct stored *out);
+void binder_stored_free(struct stored *m);
+/* The tensor X.SUFFIX beside "X.weight", which counts as used; NULL when there is none. */
+const struct st_tensor *binder_beside(struct binder *x, const char *name, const char *suffix);
+/* A matrix of GPTQ whose codes, X.qweight, were found. */
+bool binder_gptq(struct binder *x, struct stored *m, const char *name);
 /* A matrix without scales beside it, possibly a part of a tensor. */
 struct stored binder_plain(const struct st_tensor *t, int64_t rows, int64_t cols);
 

@@ -11,7 +11,7 @@
  *   FP8 in blocks   X.weight f8e4m3 [out, in]  X.weight_scale_inv of a float type [out / 128, in / 128]
  *   NVFP4           X.weight_packed, X.weight_scale as above, X.weight_global_scale, which divides
  *
- * with fractions rounded up.  Despite its name weight_scale_inv multiplies.
+ * with fractions rounded up.  Despite its name weight_scale_inv multiplies.  GPTQ: weights_gptq.c.
  */
 #include "checkpoint/weights_cache.h"
 #include "model/weights_impl.h"
@@ -30,10 +30,9 @@ static void mark_used(struct binder *x, const struct st_tensor *t)
         x->used[t - safetensors_at(x->s, 0)] = true;
 }
 
-/* "X.weight" -> the tensor X.SUFFIX, marked used; NULL when there is none. */
-static const struct st_tensor *beside(struct binder *x, const char *name, const char *suffix)
+const struct st_tensor *binder_beside(struct binder *x, const char *name, const char *suffix)
 {
-    static const char *const ends[] = {".weight", ".weight_packed"};
+    static const char *const ends[] = {".weight", ".weight_packed", ".qweight"};
     char text[256];
     size_t n = strlen(name), front = n;
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
@@ -164,9 +163,9 @@ static bool take_f8_blocks(struct binder *x, struct stored *m, const struct st_t
 static bool take_f4(struct binder *x, struct stored *m, const struct st_tensor *scale, int64_t rows,
                     int64_t cols)
 {
-    const struct st_tensor *whole = beside(x, m->t->name, "weight_scale_2"), *divisor = NULL;
+    const struct st_tensor *whole = binder_beside(x, m->t->name, "weight_scale_2"), *divisor = NULL;
     if (!whole)
-        whole = divisor = beside(x, m->t->name, "weight_global_scale");
+        whole = divisor = binder_beside(x, m->t->name, "weight_global_scale");
     int64_t groups = cols / QUANT_F4_GROUP;
     if (cols % QUANT_F4_GROUP || !has_shape(m->t, DT_U8, rows, cols / 2)) {
         wrong_shape(x, m->t, DT_U8, rows, cols / 2);
@@ -211,11 +210,16 @@ bool binder_stored(struct binder *x, const char *name, int64_t rows, int64_t col
 {
     if (binder_stopped(x))
         return false;
-    bool qwen = family_is_qwen(x->c->family); /* of this format there are no kernels for a GPU */
+    bool qwen =
+        family_is_qwen(x->c->family); /* of this format, and of GPTQ, there are no kernels for a GPU */
     const struct st_tensor *t = safetensors_find(x->s, name),
-                           *packed = t ? NULL : beside(x, name, "weight_packed");
-    const struct st_tensor *scale = t || packed ? beside(x, name, "weight_scale") : NULL,
-                           *blocks = t && !scale && qwen ? beside(x, name, "weight_scale_inv") : NULL;
+                           *packed = t ? NULL : binder_beside(x, name, "weight_packed"),
+                           *gptq = t || packed || !qwen ? NULL : binder_beside(x, name, "qweight");
+    *out = (struct stored){.t = gptq, .source = {.rows = rows, .cols = cols}};
+    if (gptq)
+        return binder_gptq(x, out, name);
+    const struct st_tensor *scale = t || packed ? binder_beside(x, name, "weight_scale") : NULL,
+                           *blocks = t && !scale && qwen ? binder_beside(x, name, "weight_scale_inv") : NULL;
     if (blocks) {
         mark_used(x, t);
         *out = (struct stored){.t = t, .source = {.rows = rows, .cols = cols}};
@@ -229,9 +233,15 @@ bool binder_stored(struct binder *x, const char *name, int64_t rows, int64_t col
         return t && (!t->blocks || binder_makes(x) || binder_check_blocks(x, t, 1));
     }
     mark_used(x, t);
-    beside(x, name, "input_scale");
+    binder_beside(x, name, "input_scale");
     *out = (struct stored){.t = t, .source = {.rows = rows, .cols = cols}};
     return t->dtype == DT_U8 ? take_f4(x, out, scale, rows, cols) : take_f8(x, out, scale, rows, cols);
+}
+
+void binder_stored_free(struct stored *m)
+{
+    free(m->scales);
+    free(m->order);
 }
 
 bool binder_unused_scale(struct binder *x, const struct st_tensor *t)
@@ -258,7 +268,7 @@ enum quant_format binder_format(const struct binder *x, enum role role, const st
     enum weight_storage n = x->o->storage;
     if (n == WEIGHTS_BF16)
         return QUANT_NONE;
-    bool small = m->format == QUANT_F4 || m->format == QUANT_Q4_K;
+    bool small = m->format == QUANT_F4 || m->format == QUANT_Q4_K || m->format == QUANT_GPTQ;
     if (n == WEIGHTS_AUTO || role == ROLE_OTHER || role == ROLE_GATE || small)
         return m->format;
     if (n == WEIGHTS_INT4 && role == ROLE_LINEAR)

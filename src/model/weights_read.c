@@ -278,7 +278,7 @@ struct weight *binder_matrix(struct binder *x, enum role role, const char *name,
     if (!binder_stored(x, name, rows, cols, &m))
         return NULL;
     struct weight *w = binder_weight(x, role, &m);
-    free(m.scales);
+    binder_stored_free(&m);
     binder_done(x, m.t);
     return w;
 }

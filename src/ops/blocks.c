@@ -4,6 +4,8 @@
  *   Q4_K  d f16, m f16, 8 scales and 8 minima of six bits in 12 bytes, 128 bytes of codes
  *   Q5_K  the same with 32 bytes of fifth bits before the codes
  *   Q6_K  128 bytes of low halves, 64 of the upper two bits, 16 scales i8, d f16
+ *
+ * Groups of GPTQ, whose file has them in other places (gptq.c), are kept in the same way.
  */
 #include "ops/quant.h"
 
@@ -20,6 +22,7 @@ static const struct blocks {
     [QUANT_Q4_K] = {256, 144, 4, 10, 32},
     [QUANT_Q5_K] = {256, 176, 5, 10, 32},
     [QUANT_Q6_K] = {256, 210, 6, 9, 16},
+    [QUANT_GPTQ] = {QUANT_GPTQ_GROUP, QUANT_GPTQ_GROUP / 2 + 4, 4, 2, QUANT_GPTQ_GROUP},
 };
 
 bool quant_is_blocks(enum quant_format format)
@@ -122,6 +125,8 @@ struct blocks_scale blocks_scale(enum quant_format format, const uint16_t *recor
     float d = f16_to_f32(record[0]);
     if (format == QUANT_Q8_0)
         return (struct blocks_scale){d, 0};
+    if (format == QUANT_GPTQ)
+        return (struct blocks_scale){d, d * (float)record[1]};
     if (format == QUANT_Q6_K)
         return (struct blocks_scale){d * (float)(int8_t)(record[1 + group / 2] >> group % 2 * 8), 0};
     return (struct blocks_scale){d * (float)(record[2 + group / 2] >> group % 2 * 8 & 255),

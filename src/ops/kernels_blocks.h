@@ -16,12 +16,12 @@ typedef int32_t ivec __attribute__((vector_size(VL * 4), aligned(2), may_alias))
 /* Constants of a format, for code that is compiled once for each. */
 ALWAYS_INLINE bool blocks_few_bits(const enum quant_format format) /* halves, and maybe bits above them */
 {
-    return format == QUANT_Q4_K || format == QUANT_Q5_K || format == QUANT_Q6_K;
+    return format != QUANT_Q8_0;
 }
 
 ALWAYS_INLINE bool has_minima(const enum quant_format format)
 {
-    return format == QUANT_Q4_K || format == QUANT_Q5_K;
+    return format == QUANT_Q4_K || format == QUANT_Q5_K || format == QUANT_GPTQ;
 }
 
 ALWAYS_INLINE int bits_above(const enum quant_format format)
@@ -32,23 +32,27 @@ ALWAYS_INLINE int bits_above(const enum quant_format format)
 /* Words of four codes in a group, and words of the panel that hold them. */
 ALWAYS_INLINE int group_fours(const enum quant_format format)
 {
-    return format == QUANT_Q6_K ? 4 : 8;
+    return format == QUANT_GPTQ ? QUANT_GPTQ_GROUP / 4 : format == QUANT_Q6_K ? 4 : 8;
 }
 
 ALWAYS_INLINE int group_stored(const enum quant_format format)
 {
-    return format == QUANT_Q8_0 ? 8 : format == QUANT_Q4_K ? 4 : format == QUANT_Q5_K ? 5 : 3;
+    return format == QUANT_GPTQ   ? QUANT_GPTQ_GROUP / 8
+           : format == QUANT_Q8_0 ? 8
+           : format == QUANT_Q4_K ? 4
+           : format == QUANT_Q5_K ? 5
+                                  : 3;
 }
 
 /* Groups of a block; words of its record. */
 ALWAYS_INLINE int block_groups(const enum quant_format format)
 {
-    return format == QUANT_Q8_0 ? 1 : format == QUANT_Q6_K ? 16 : 8;
+    return format == QUANT_Q8_0 || format == QUANT_GPTQ ? 1 : format == QUANT_Q6_K ? 16 : 8;
 }
 
 ALWAYS_INLINE int block_record(const enum quant_format format)
 {
-    return format == QUANT_Q8_0 ? 1 : format == QUANT_Q6_K ? 9 : 10;
+    return format == QUANT_Q8_0 ? 1 : format == QUANT_GPTQ ? 2 : format == QUANT_Q6_K ? 9 : 10;
 }
 
 /* Words 2 i and 2 i + 1 of a group whose words are at w, NR columns apart; of Q8_0 words of codes + 128. */
@@ -62,7 +66,7 @@ ALWAYS_INLINE void group_pair(const char *w, int i, uvec out[2], const enum quan
     uvec u = *(const uvec *)(w + i * NR * WORD);
     out[0] = u & 0x0f0f0f0fu;
     out[1] = u >> 4 & 0x0f0f0f0fu;
-    if (format != QUANT_Q4_K) {
+    if (bits_above(format)) {
         const int bits = bits_above(format);
         const uint32_t mask = format == QUANT_Q5_K ? 0x01010101u : 0x03030303u;
         uvec above = *(const uvec *)(w + (group_stored(format) - 1) * NR * WORD);
@@ -91,7 +95,10 @@ ALWAYS_INLINE vec record_half(const uint16_t *word)
 ALWAYS_INLINE struct group_scales group_scales(const uint16_t *record, int g, const enum quant_format format)
 {
     struct group_scales s = {record_half(record), {0}};
-    if (has_minima(format)) {
+    if (format == QUANT_GPTQ) {
+        uvec zero = __builtin_convertvector(*(const hvec *)(record + NR), uvec);
+        s.low = s.scale * __builtin_convertvector((ivec)zero, vec);
+    } else if (has_minima(format)) {
         s.low = record_half(record + NR) * record_byte(record + (6 + g / 2) * NR, g);
         s.scale *= record_byte(record + (2 + g / 2) * NR, g);
     } else if (format == QUANT_Q6_K) { /* signed */
@@ -128,6 +135,9 @@ ALWAYS_INLINE void group_values(const char *w, const uint16_t *record, int g, fl
         break;                                                                                               \
     case QUANT_Q5_K:                                                                                         \
         what(QUANT_Q5_K);                                                                                    \
+        break;                                                                                               \
+    case QUANT_GPTQ:                                                                                         \
+        what(QUANT_GPTQ);                                                                                    \
         break;                                                                                               \
     default:                                                                                                 \
         what(QUANT_Q6_K);                                                                                    \

@@ -435,12 +435,43 @@ static void bytes_linear(struct backend *b, struct tensor y, struct tensor x, co
 
 /* ---- any matrix ---------------------------------------------------------------------------------------- */
 
+struct ordering {
+    struct tensor from, to;
+    const int32_t *order;
+};
+
+static void order_range(void *arg, int64_t begin, int64_t end, int thread)
+{
+    const struct ordering *o = arg;
+    for (int64_t r = begin; r < end; r++) {
+        const void *from = element(o->from, r, 0);
+        void *to = element(o->to, r, 0);
+        for (int64_t k = 0; k < o->to.cols; k++)
+            if (o->to.dtype == DT_BF16)
+                ((uint16_t *)to)[k] = ((const uint16_t *)from)[o->order[k]];
+            else
+                ((float *)to)[k] = ((const float *)from)[o->order[k]];
+    }
+}
+
+/* Rows of x in the order of the columns of w. */
+static struct tensor in_order(struct backend *b, struct tensor x, const struct weight *w)
+{
+    if (!w->order)
+        return x;
+    struct ordering o = {x, {NULL, x.dtype, x.rows, x.cols, padded(x.cols)}, w->order};
+    o.to.data = cpu_scratch(b, ORDER_SCRATCH, (size_t)(x.rows * o.to.stride) * dtype_size(x.dtype));
+    pool_for(b->pool, x.rows, 1 + SMALL_ROWS / (x.cols + 1), order_range, &o);
+    return o.to;
+}
+
 static void any_linear(struct backend *b, struct tensor y, struct tensor x, const struct weight *w,
                        struct tensor bias, enum epilogue epi, enum accumulate mode)
 {
     if (x.cols != w->cols || y.cols != w->rows || x.rows != y.rows)
         bug("linear %lldx%lld with a matrix %lldx%lld into %lldx%lld", (long long)x.rows, (long long)x.cols,
             (long long)w->rows, (long long)w->cols, (long long)y.rows, (long long)y.cols);
+    x = in_order(b, x, w);
     if (w->format == QUANT_NONE)
         fast_linear(b, y, x, w, bias, epi, mode);
 #ifdef DOT_BYTES

@@ -101,6 +101,7 @@ static void quantized_pack(struct backend *b, void *bytes, enum quant_format for
 {
     struct quantized_packing p = {b, bytes, format, s, quant_panels(format, s->rows, s->cols, NR)};
     memset(bytes, 0, p.shape.end);
+    cpu_put_order(bytes, p.shape.order_at, format, s);
     pool_for(b->pool, p.shape.panels, 1 + SMALL_PRODUCT / (s->cols * NR + 1), quantized_pack_range, &p);
 }
 
@@ -108,7 +109,9 @@ static struct weight *quantized_weight(struct backend *b, void *bytes, bool owne
                                        int64_t rows, int64_t cols)
 {
     struct quant_panels h = quant_panels(format, rows, cols, NR);
-    return cpu_quantized(bytes, owned, format, rows, cols, h.groups_at, h.scales_at);
+    struct weight *w = cpu_quantized(bytes, owned, format, rows, cols, h.groups_at, h.scales_at);
+    cpu_weight_order(w, h.order_at);
+    return w;
 }
 
 #endif

@@ -122,7 +122,7 @@ static void cpu_free(struct backend *b, struct tensor *t)
     *t = (struct tensor){0};
 }
 
-/* Scratch memory: OUTER_SCRATCH, SHARED_SCRATCH, then a block for each thread. */
+/* Scratch memory: ORDER_SCRATCH, OUTER_SCRATCH, SHARED_SCRATCH, then a block for each thread. */
 struct cpu {
     struct ops ops;
     struct scratch {
@@ -134,7 +134,7 @@ struct cpu {
 
 void *cpu_scratch(struct backend *b, int thread, size_t bytes)
 {
-    struct scratch *p = &((struct cpu *)b->priv)->scratch[thread + 2];
+    struct scratch *p = &((struct cpu *)b->priv)->scratch[thread + SCRATCHES];
     if (p->size < bytes) {
         free(p->data);
         p->size = bytes + bytes / 4;
@@ -237,6 +237,22 @@ struct weight *cpu_quantized(void *bytes, bool owned, enum quant_format format, 
     return w;
 }
 
+void cpu_put_order(void *bytes, size_t at, enum quant_format format, const struct quant_source *s)
+{
+    int32_t *order = (int32_t *)(void *)((char *)bytes + at);
+    for (int64_t k = 0; format == QUANT_GPTQ && k < s->cols; k++)
+        order[k] = s->gptq->order ? s->gptq->order[k] : (int32_t)k;
+}
+
+void cpu_weight_order(struct weight *w, size_t at)
+{
+    const int32_t *order = (const int32_t *)(const void *)((const char *)w->codes + at);
+    bool moved = false;
+    for (int64_t k = 0; w->format == QUANT_GPTQ && w->codes && k < w->cols; k++)
+        moved |= order[k] != k;
+    w->order = moved ? order : NULL;
+}
+
 /* Whole pages only: the first and the last may hold a neighbour.  PAGEOUT reclaims them at once, before
  * pages that will be read again sooner. */
 void cpu_weight_read(const struct weight *w)
@@ -302,7 +318,7 @@ int backend_cpu_list(const char *names[], int max)
 static void cpu_close(struct backend *b)
 {
     struct cpu *cpu = b->priv;
-    for (int i = 0; i <= pool_threads(b->pool) + 1; i++)
+    for (int i = 0; i < pool_threads(b->pool) + SCRATCHES; i++)
         free(cpu->scratch[i].data);
     free(cpu);
 }
@@ -318,7 +334,7 @@ struct backend *backend_cpu(const char *isa, struct pool *pool, struct err *e)
         return err_set(e, ERR_USAGE, "this CPU cannot run the kernels '%s'; best here is '%s'", isa,
                        names[n - 1]),
                NULL;
-    unsigned long blocks = (unsigned long)pool_threads(pool) + 2;
+    unsigned long blocks = (unsigned long)pool_threads(pool) + SCRATCHES;
     struct cpu *cpu = xcalloc(1, sizeof *cpu + blocks * sizeof *cpu->scratch);
     cpu->ops = (struct ops){.name = names[chosen],
                             .close = cpu_close,

@@ -118,7 +118,7 @@ struct experts {
 };
 
 /* Formats of quantized matrices (quant.h): 8-bit and 4-bit integers, the e4m3 and e2m1 floats of published
- * checkpoints, and blocks of GGUF files. */
+ * checkpoints, blocks of GGUF files, and the 4-bit integers of GPTQ. */
 enum quant_format {
     QUANT_NONE,
     QUANT_I8,
@@ -130,7 +130,18 @@ enum quant_format {
     QUANT_Q4_K,
     QUANT_Q5_K,
     QUANT_Q6_K,
+    QUANT_GPTQ,
     QUANT_FORMATS
+};
+
+/* A matrix [N, K] of 4-bit integers as GPTQ stores it, transposed: eight neighbours share a word, the first one
+ * in its lowest bits.  Nothing need be aligned. */
+struct quant_gptq {
+    const void *codes;    /* u32 [K/8, N]: neighbours along K */
+    const void *zeros;    /* u32 [K/128, N/8]: neighbours along N */
+    const void *scales;   /* f16 [K/128, N] */
+    int least;            /* added to a stored zero */
+    const int32_t *order; /* [K]: columns group after group; NULL: as they are */
 };
 
 /* A matrix on the host to quantize. */
@@ -142,6 +153,7 @@ struct quant_source {
     const float *scales;      /* of e4m3: row scales [N] instead of `scale`, or NULL */
     const float *blocks;      /* of e4m3: scales [N/128, K/128] rounded up, instead of both; or NULL */
     enum quant_format format; /* Q8_0 and the others of GGUF: stored is u8 [N, bytes of a row of blocks] */
+    const struct quant_gptq *gptq; /* then `stored` is empty */
 };
 
 /* Largest working memory that a model's operations need (ops/work.h). */

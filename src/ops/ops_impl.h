@@ -20,20 +20,25 @@ struct weight {
     const uint8_t *codes;
     const uint16_t *groups; /* bf16 */
     const float *scales;
-    void *owned; /* memory of the three, freed with the weight; or NULL */
+    const int32_t *order; /* column k is multiplied with element order[k] of a row; NULL: with element k */
+    void *owned;          /* memory of the four, freed with the weight; or NULL */
 };
 
 /* A quantized weight; groups and scales: offsets in its bytes. */
 struct weight *cpu_quantized(void *bytes, bool owned, enum quant_format format, int64_t rows, int64_t cols,
                              size_t groups, size_t scales);
 
+/* The order of the columns of a matrix of GPTQ, at an offset of its bytes: stored, and taken up. */
+void cpu_put_order(void *bytes, size_t at, enum quant_format format, const struct quant_source *s);
+void cpu_weight_order(struct weight *w, size_t at);
+
 /* After a product has read w: gives the pages of a `once` weight back. */
 void cpu_weight_read(const struct weight *w);
 
 /* Scratch memory of one thread, or of the whole call with SHARED_SCRATCH, or of an operation made of
- * others with OUTER_SCRATCH: aligned to 64 bytes, undefined contents, valid until the same block is
+ * others with OUTER_SCRATCH, or of rows in a weight's order with ORDER_SCRATCH: aligned to 64 bytes, undefined contents, valid until the same block is
  * asked for again.  It grows to the largest size asked for and belongs to the backend. */
-enum { SHARED_SCRATCH = -1, OUTER_SCRATCH = -2 };
+enum { SHARED_SCRATCH = -1, OUTER_SCRATCH = -2, ORDER_SCRATCH = -3, SCRATCHES = 3 };
 void *cpu_scratch(struct backend *b, int thread, size_t bytes);
 
 void ops_synthetic_fill(struct ops *o);

@@ -20,7 +20,7 @@ static void ref_linear(struct backend *b, struct tensor y, struct tensor x, cons
         for (int64_t n = 0; n < y.cols; n++) {
             float sum = 0;
             for (int64_t k = 0; k < x.cols; k++)
-                sum += get(x, t, k) * ref_number(w, n, k);
+                sum += get(x, t, ref_column(w, k)) * ref_number(w, n, k);
             if (bias.data)
                 sum += get(bias, 0, n);
             float v = epilogue(y, sum, epi);

@@ -6,8 +6,8 @@
 
 const char *quant_name(enum quant_format format)
 {
-    static const char *const names[QUANT_FORMATS] = {"",     "i8",   "i4",   "f8",  "f4", "f8 in blocks",
-                                                     "Q8_0", "Q4_K", "Q5_K", "Q6_K"};
+    static const char *const names[QUANT_FORMATS] = {"",     "i8",   "i4",   "f8",   "f4",  "f8 in blocks",
+                                                     "Q8_0", "Q4_K", "Q5_K", "Q6_K", "GPTQ"};
     return names[format];
 }
 
@@ -112,6 +112,10 @@ static void read_f4(const struct quant_source *s, int64_t n, float *out)
 void quant_source_row(const struct quant_source *s, int64_t n, float *out)
 {
     const uint16_t *half = (const uint16_t *)(const void *)stored_row(s, n);
+    if (s->gptq) {
+        gptq_row(s, n, out);
+        return;
+    }
     if (s->format) {
         blocks_row(s->format, stored_row(s, n), s->cols, out);
         return;
@@ -304,7 +308,8 @@ static void take_blocks(enum quant_format format, const struct quant_source *s, 
 
 void quant_make_row(enum quant_format format, const struct quant_source *s, int64_t n, struct quant_row *out)
 {
-    if ((format == QUANT_F4 && s->stored.dtype != DT_U8) || (quant_is_blocks(format) && s->format != format))
+    bool gptq = format == QUANT_GPTQ && s->gptq, blocks = quant_is_blocks(format);
+    if ((format == QUANT_F4 && s->stored.dtype != DT_U8) || (blocks && s->format != format && !gptq))
         bug("a matrix of %s as %s", dtype_name(s->stored.dtype), quant_name(format));
     if (format == QUANT_F4) {
         take_f4(s, n, out);
@@ -314,7 +319,12 @@ void quant_make_row(enum quant_format format, const struct quant_source *s, int6
         take_f8_blocks(s, n, out);
         return;
     }
-    if (quant_is_blocks(format)) {
+    if (gptq) {
+        gptq_take(s, n, out->codes, out->groups);
+        out->scale = 1;
+        return;
+    }
+    if (blocks) {
         take_blocks(format, s, n, out);
         return;
     }
@@ -345,6 +355,7 @@ struct quant_panels quant_panels(enum quant_format format, int64_t rows, int64_t
     p.groups = quant_groups(format, cols);
     p.groups_at = (size_t)up_to(n * p.lines, 64);
     p.scales_at = p.groups_at + (size_t)up_to(n * p.groups * (int64_t)sizeof(uint16_t), 64);
-    p.end = p.scales_at + (size_t)n * sizeof(float);
+    p.order_at = p.scales_at + (size_t)n * sizeof(float);
+    p.end = p.order_at + (format == QUANT_GPTQ ? (size_t)cols * sizeof(int32_t) : 0);
     return p;
 }

@@ -12,6 +12,7 @@
  *   Q8_0         integer, -128..127   32   the file's, f16              1
  *   Q4_K, Q5_K   integer, 0..15, 0..31  32   the file's                 1    less a minimum of the group
  *   Q6_K         integer, -32..31     16   the file's                   1
+ *   GPTQ         integer, 0..15      128   the file's, f16              1    less the group's zero times its scale
  *
  * i8, i4 and f8 are quantized here from any float type; f8 and f4 are also what published checkpoints
  * hold (FP8 and NVFP4), and keep every bit of it.  Every value(code) is exact in bf16, so that products
@@ -24,7 +25,7 @@
 
 #include "ops/ops.h"
 
-enum { QUANT_I4_GROUP = 32, QUANT_F4_GROUP = 16, QUANT_F8_BLOCK = 128 };
+enum { QUANT_I4_GROUP = 32, QUANT_F4_GROUP = 16, QUANT_F8_BLOCK = 128, QUANT_GPTQ_GROUP = 128 };
 
 /* "i8" */
 const char *quant_name(enum quant_format format);
@@ -56,7 +57,9 @@ void quant_make_row(enum quant_format format, const struct quant_source *s, int6
  * Q5_K m as f16; then bytes, two to a word: scales of the groups, and their minima.  A number is
  *     code d scale - m minimum
  * and Q6_K's codes count from -32.  quant_group is the span of a block, quant_groups counts words of
- * records. */
+ * records.
+ *
+ * A group of GPTQ is kept as such a block, too; its record is d as f16 and the integer that is its zero. */
 bool quant_is_blocks(enum quant_format format);
 int64_t blocks_span(enum quant_format format);                 /* numbers of a block */
 int64_t blocks_stored(enum quant_format format, int64_t cols); /* bytes of a row in the file */
@@ -71,7 +74,8 @@ struct blocks_scale {
 struct blocks_scale blocks_scale(enum quant_format format, const uint16_t *record, int64_t group);
 float blocks_value(enum quant_format format, int code, const uint16_t *record, int64_t k);
 
-void blocks_take(enum quant_format format, const uint8_t *block, uint8_t *codes, uint16_t *record);
+void blocks_take(enum quant_format format, const uint8_t *block, uint8_t *codes,
+                 uint16_t *record); /* GGUF's */
 void blocks_row(enum quant_format format, const uint8_t *row, int64_t cols, float *out);
 bool blocks_finite(enum quant_format format, const uint8_t *block);
 
@@ -81,15 +85,20 @@ bool blocks_finite(enum quant_format format, const uint8_t *block);
  * them, those of the unit's first four codes lowest. */
 void blocks_put(enum quant_format format, const uint8_t *codes, int64_t cols, uint8_t *to, int64_t step);
 
+/* Row n of a matrix of GPTQ in its order: codes [K], records [K/128][2]; and its numbers, column by column of
+ * the matrix. */
+void gptq_take(const struct quant_source *s, int64_t n, uint8_t *codes, uint16_t *records);
+void gptq_row(const struct quant_source *s, int64_t n, float *out);
+
 /* Panels of so many columns of W^T, as the fast kernels keep them: for each column of a panel as many
  * bytes as it has codes (half as many when packed4), in the kernels' order; bf16 group scales, all
- * columns of a panel together; an f32 scale for each column.  Padding up to whole panels and groups
- * (fours of k without groups) is zero. */
+ * columns of a panel together; an f32 scale for each column; of GPTQ the order of its columns, i32 [cols].
+ * Padding up to whole panels and groups (fours of k without groups) is zero. */
 struct quant_panels {
     bool packed4;
     int64_t panels, lines, groups; /* lines: a byte for each column of a panel */
     int64_t wide;                  /* numbers of a column, padding included */
-    size_t groups_at, scales_at, end;
+    size_t groups_at, scales_at, order_at, end;
 };
 struct quant_panels quant_panels(enum quant_format format, int64_t rows, int64_t cols, int64_t columns);
 

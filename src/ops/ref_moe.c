@@ -83,7 +83,7 @@ static float row_product(const struct weight *w, int64_t n, struct tensor x, int
 {
     float sum = 0;
     for (int64_t k = 0; k < x.cols; k++)
-        sum += get(x, t, k) * ref_number(w, n, k);
+        sum += get(x, t, ref_column(w, k)) * ref_number(w, n, k);
     return sum;
 }
 
@@ -107,7 +107,7 @@ static void ref_experts(struct backend *b, struct tensor y, struct tensor x, str
             for (int64_t n = 0; n < y.cols; n++) {
                 float v = 0;
                 for (int64_t m = 0; m < width; m++)
-                    v += inner[m] * ref_number(down, n, m);
+                    v += inner[ref_column(down, m)] * ref_number(down, n, m);
                 sum[n] += get(weights, t, j) * v;
             }
         }

@@ -1,11 +1,12 @@
 /* ref_quant.c - quantized matrices of the reference: row after row, a byte for each code.
  *
- *     codes [N][K], group scales [N][K / G] rounded up, scales [N]; each part on a multiple of 64 bytes
+ *     codes [N][K], group scales [N][K / G] rounded up, scales [N], of GPTQ the order of the columns [K];
+ *     each part on a multiple of 64 bytes
  */
 #include "ops/ref.h"
 
 struct layout { /* byte offsets of the parts */
-    size_t groups, scales, end;
+    size_t groups, scales, order, end;
 };
 
 static size_t up(size_t bytes)
@@ -18,7 +19,8 @@ static struct layout layout_of(enum quant_format format, int64_t rows, int64_t c
     struct layout p;
     p.groups = up((size_t)(rows * cols));
     p.scales = p.groups + up((size_t)(rows * quant_groups(format, cols)) * sizeof(uint16_t));
-    p.end = p.scales + up((size_t)rows * sizeof(float));
+    p.order = p.scales + up((size_t)rows * sizeof(float));
+    p.end = p.order + (format == QUANT_GPTQ ? up((size_t)cols * sizeof(int32_t)) : 0);
     return p;
 }
 
@@ -33,6 +35,7 @@ static void rows_pack(struct backend *b, void *bytes, enum quant_format format, 
     int64_t groups = quant_groups(format, s->cols);
     struct quant_row row = {.room = xmalloc((unsigned long)s->cols + 1, sizeof(float))};
     memset(bytes, 0, at.end);
+    cpu_put_order(bytes, at.order, format, s);
     for (int64_t n = 0; n < s->rows; n++) {
         row.codes = (uint8_t *)bytes + n * s->cols;
         row.groups = (uint16_t *)(void *)((char *)bytes + at.groups) + n * groups;
@@ -46,7 +49,9 @@ static struct weight *rows_weight(struct backend *b, void *bytes, bool owned, en
                                   int64_t rows, int64_t cols)
 {
     struct layout at = layout_of(format, rows, cols);
-    return cpu_quantized(bytes, owned, format, rows, cols, at.groups, at.scales);
+    struct weight *w = cpu_quantized(bytes, owned, format, rows, cols, at.groups, at.scales);
+    cpu_weight_order(w, at.order);
+    return w;
 }
 
 float ref_number(const struct weight *w, int64_t n, int64_t k)
@@ -67,6 +72,11 @@ float ref_number(const struct weight *w, int64_t n, int64_t k)
     if (size)
         v *= bf16_to_f32(w->groups[n * quant_groups(w->format, w->cols) + k / size]);
     return v * w->scales[n];
+}
+
+int64_t ref_column(const struct weight *w, int64_t k)
+{
+    return w->order ? w->order[k] : k;
 }
 
 void ref_quant_fill(struct ops *o)

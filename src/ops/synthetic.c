@@ -66,10 +66,34 @@ static void fill_blocks(uint8_t *out, enum quant_format format, int64_t n, const
     }
 }
 
+/* Random codes around the zero 8; the largest is at the spread. */
+static struct weight *synthetic_gptq(struct backend *b, int64_t rows, int64_t cols, const struct synthetic *m)
+{
+    size_t codes = (size_t)(rows * cols / 2), groups = (size_t)(rows * (cols / QUANT_GPTQ_GROUP));
+    uint8_t *room = xmalloc(codes + groups * 3 + 1, 1), *zeros = room + codes, *scales = zeros + groups;
+    uint16_t d = half_near(m->spread / 8);
+    for (size_t i = 0; i < codes; i++)
+        room[i] = (uint8_t)(int)((synthetic_unit(m->seed, i) + 1) * 127.9f);
+    memset(zeros, 0x77, groups);
+    for (size_t i = 0; i < groups; i++)
+        memcpy(scales + 2 * i, &d, sizeof d);
+    struct quant_gptq q = {.codes = room, .zeros = zeros, .scales = scales, .least = 1};
+    struct quant_source s = {.rows = rows, .cols = cols, .gptq = &q};
+    void *bytes = NULL;
+    size_t size = b->ops->quant_bytes(b, QUANT_GPTQ, rows, cols);
+    if (posix_memalign(&bytes, 64, size))
+        die(ERR_ENV, "out of memory: %zu bytes asked for", size);
+    b->ops->quant_pack(b, bytes, QUANT_GPTQ, &s);
+    free(room);
+    return b->ops->quant_weight(b, bytes, true, QUANT_GPTQ, rows, cols);
+}
+
 struct weight *synthetic_weight(struct backend *b, enum quant_format format, enum dtype dtype, int64_t rows,
                                 int64_t cols, const struct synthetic *m)
 {
     bool f8 = format == QUANT_F8, f4 = format == QUANT_F4, blocks = quant_is_blocks(format);
+    if (format == QUANT_GPTQ)
+        return synthetic_gptq(b, rows, cols, m);
     enum dtype type = blocks ? DT_U8 : f8 || f4 ? DT_F8E4M3 : format ? DT_BF16 : dtype;
     int64_t wide = blocks ? blocks_stored(format, cols) : f4 ? cols / 2 : cols;
     struct tensor host = {xmalloc((unsigned long)(rows * wide), dtype_size(type)), type, rows, wide, wide};
