@@ -15,7 +15,8 @@ struct bench {
     const char *model, *device, *isa; /* NULL: the one that comes with holorun, the best */
     const char *random;               /* a published size with synthetic weights (random.h); NULL: `model` */
     const char *section;              /* "all" or one of them */
-    int weights_in, weights, state, kv; /* enum weights_in, weight_storage, state_storage, kv_storage */
+    /* enum weights_in, weight_storage, activation_rounding, state_storage, kv_storage */
+    int weights_in, weights, activations, state, kv;
     bool weight_cache, f32;
     size_t state_memory;        /* 0: what the weights leave */
     int threads, repeat;        /* repeat: least number of runs of each figure */

@@ -302,7 +302,8 @@ static int count_all(struct plan *p, const struct model_config *c, const struct 
     struct bind_options bind = {.f32 = o->f32,
                                 .progress = count_part,
                                 .progress_arg = &k,
-                                .storage = o->weights,
+                                .storage = options_storage(o),
+                                .coarse = o->activations == ACTIVATIONS_INT8,
                                 .mapped = hold.mapped,
                                 .resident = hold.resident,
                                 .shapes_only = true};

@@ -23,6 +23,12 @@ enum weight_storage {
     WEIGHTS_FP8,  /* at most 8 bits, e4m3, one scale per output */
 };
 
+/* How finely activations enter the products of the layers and of the tower. */
+enum activation_rounding {
+    ACTIVATIONS_AUTO, /* as they are, bf16 */
+    ACTIVATIONS_INT8, /* rounded to 8 bits in groups of 128 or fewer; weights that are not quantized become int8 */
+};
+
 /* Storage type of SSM states. */
 enum state_storage {
     STATE_FP32,
@@ -43,6 +49,7 @@ struct engine_options {
     bool f32;           /* activations and weights in f32 instead of bf16 */
     enum weights_in weights_in;
     enum weight_storage weights;
+    enum activation_rounding activations;
     enum state_storage state;
     enum kv_storage kv;
     bool any_drift; /* fp16 states are used without measuring their drift */
@@ -62,5 +69,12 @@ struct engine_options {
     void (*progress)(void *arg, double fraction, const char *what); /* may be NULL */
     void *progress_arg;
 };
+
+/* What the weights are stored as: activations in int8 are multiplied with integers. */
+static inline enum weight_storage options_storage(const struct engine_options *o)
+{
+    bool integers = o->activations == ACTIVATIONS_INT8 && o->weights == WEIGHTS_AUTO;
+    return integers ? WEIGHTS_INT8 : o->weights;
+}
 
 #endif

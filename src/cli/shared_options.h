@@ -12,7 +12,7 @@
 
 #define MODEL_SETTINGS                                                                                       \
     const char *model, *device, *isa;                                                                        \
-    int threads, weights_in, weights, state, kv, min_pixels, max_pixels;                                     \
+    int threads, weights_in, weights, activations, state, kv, min_pixels, max_pixels;                        \
     bool weight_cache, f32;                                                                                  \
     size_t state_memory
 
@@ -28,6 +28,10 @@
     {"threads", 0, OPTION_INT, offsetof(T, threads), "N", 0, 256, "0",                                       \
      "CPU threads for the model, 0 for one per core", "HOLORUN_THREADS", .show = OPTION_MORE},               \
     WEIGHTS_OPTIONS(T),                                                                                      \
+    {"activations", 0, OPTION_CHOICE, offsetof(T, activations), "auto|int8", 0, 0, "auto",                   \
+     "int8 rounds what enters the products of the layers and of the vision tower to 8 bits, which makes "    \
+     "prompts and pictures faster on a processor and is not exact: see bench --section drift",               \
+     "HOLORUN_ACTIVATIONS", .show = OPTION_MORE},                                                            \
     STATE_OPTION(T),                                                                                         \
     PIXEL_OPTIONS(T),                                                                                        \
     {"state-memory", 0, OPTION_SIZE, offsetof(T, state_memory), "SIZE", 0, 0, NULL,                          \
@@ -98,6 +102,7 @@
 #define MODEL_ENGINE(S)                                                                                      \
     {.dir = (S).model, .device = (S).device, .isa = (S).isa, .threads = (S).threads, .f32 = (S).f32,         \
      .weights_in = (enum weights_in)(S).weights_in, .weights = (enum weight_storage)(S).weights,             \
+     .activations = (enum activation_rounding)(S).activations,                                               \
      .cache = (S).weight_cache, .state = (enum state_storage)(S).state, .kv = (enum kv_storage)(S).kv,       \
      .state_memory = (S).state_memory, .min_pixels = (S).min_pixels, .max_pixels = (S).max_pixels,           \
      .progress = bar_loading}

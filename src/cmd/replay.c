@@ -291,10 +291,12 @@ static json_t *settings_of(const json_t *run)
 /* The command line names the run, and the run has the settings: the command line is parsed twice. */
 static int read_words(struct job *j, struct recorded_line *l, int argc, char **argv, struct err *e)
 {
-    static const char *const taken[] = {
-        "model",         "device",       "isa",    "weights",    "weights-in", "f32",          "dialect",
-        "state",         "view",         "cursor", "settle-min", "settle-max", "settle-quiet", "key-delay",
-        "keymap-settle", "observe-only", "kv",     "hide",       "min-pixels", "max-pixels",   NULL};
+    static const char *const taken[] = {"model",        "device",    "isa",           "weights",
+                                        "weights-in",   "f32",       "dialect",       "state",
+                                        "view",         "cursor",    "settle-min",    "settle-max",
+                                        "settle-quiet", "key-delay", "keymap-settle", "observe-only",
+                                        "kv",           "hide",      "min-pixels",    "max-pixels",
+                                        "activations",  NULL};
     const char *name;
     int n = recorded_name(&replay_command, &j->s, argc, argv, &name, e);
     if (n >= 0 && j->s.verify == j->s.actions)

@@ -32,7 +32,7 @@ const struct command resume_command = {
 
 /* clang-format off */
 static const char *const taken[] = {
-    "model", "device", "isa", "weights", "weights-in", "state", "kv", "f32", "dialect",
+    "model", "device", "isa", "weights", "weights-in", "activations", "state", "kv", "f32", "dialect",
     "min-pixels", "max-pixels",
     "display", "view", "cursor", "pause-on-human", "human-quiet", "observe-only", "hide",
     "settle-min", "settle-quiet", "settle-max", "key-delay", "keymap-settle",

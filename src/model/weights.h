@@ -146,6 +146,7 @@ struct bind_options {
     void (*progress)(void *arg, double fraction, const char *what);
     void *progress_arg;
     enum weight_storage storage;
+    bool coarse;                /* products of the layers and the tower round activations to 8 bits */
     struct weight_cache *cache; /* of quantized matrices; NULL: none */
     bool mapped;                /* matrices stay in the file where they can */
     size_t resident;            /* bytes of those that may stay in memory */

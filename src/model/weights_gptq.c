@@ -5,7 +5,7 @@
  *   X.scales   f16 [in / 128, out]
  *   X.g_idx    i32 [in]                   the group of each column; without it, columns are in order
  *
- * Columns that were quantized by importance ("desc_act") have groups all over the matrix; each has 128 of them.
+ * Columns that were quantized by importance ("desc_act") have groups all over the matrix, each 128 of them.
  */
 #include "model/weights_impl.h"
 #include "ops/quant.h"

@@ -62,7 +62,8 @@ enum dtype binder_activation(const struct binder *x);
 
 /* The purpose of a matrix, which limits how far it may be quantized. */
 enum role {
-    ROLE_OTHER,  /* vision, projector */
+    ROLE_OTHER,  /* projector, embedding of patches */
+    ROLE_TOWER,  /* blocks of the vision tower */
     ROLE_GATE,   /* a few rows that decide much: kept as stored */
     ROLE_LINEAR, /* layers of the language model */
     ROLE_HEAD,   /* lm_head */

@@ -241,7 +241,7 @@ static struct weight *make_weight(struct binder *x, enum role role, const struct
     enum quant_format format = binder_format(x, role, m);
     enum dtype kept = x->o->f32 && t->dtype != DT_BF16 ? DT_F32 : DT_BF16;
     struct tensor host = m->source.stored;
-    if (role != ROLE_OTHER) {
+    if (role != ROLE_OTHER && role != ROLE_TOWER) {
         double elements = (double)m->source.rows * (double)m->source.cols;
         x->elements += elements;
         x->stored_bytes +=
@@ -269,7 +269,10 @@ static struct weight *make_weight(struct binder *x, enum role role, const struct
 
 struct weight *binder_weight(struct binder *x, enum role role, const struct stored *m)
 {
-    return binder_own_weight(x, make_weight(x, role, m));
+    struct weight *w = binder_own_weight(x, make_weight(x, role, m));
+    if (x->o->coarse && !x->o->shapes_only && (role == ROLE_LINEAR || role == ROLE_TOWER))
+        x->b->ops->round_activations(x->b, w);
+    return w;
 }
 
 struct weight *binder_matrix(struct binder *x, enum role role, const char *name, int64_t rows, int64_t cols)

@@ -60,15 +60,15 @@ static void bind_block(struct binder *x, int i, struct vit_block *w)
     int64_t width = x->c->vit.hidden, mlp = x->c->vit.mlp;
     w->norm1 = binder_vector(x, block_name(i, "norm1.weight"), width);
     w->norm1_bias = binder_vector(x, block_name(i, "norm1.bias"), width);
-    w->qkv = binder_matrix(x, ROLE_OTHER, block_name(i, "attn.qkv.weight"), 3 * width, width);
+    w->qkv = binder_matrix(x, ROLE_TOWER, block_name(i, "attn.qkv.weight"), 3 * width, width);
     w->qkv_bias = binder_vector(x, block_name(i, "attn.qkv.bias"), 3 * width);
-    w->proj = binder_matrix(x, ROLE_OTHER, block_name(i, "attn.proj.weight"), width, width);
+    w->proj = binder_matrix(x, ROLE_TOWER, block_name(i, "attn.proj.weight"), width, width);
     w->proj_bias = binder_vector(x, block_name(i, "attn.proj.bias"), width);
     w->norm2 = binder_vector(x, block_name(i, "norm2.weight"), width);
     w->norm2_bias = binder_vector(x, block_name(i, "norm2.bias"), width);
-    w->fc1 = binder_matrix(x, ROLE_OTHER, block_name(i, "mlp.fc1.weight"), mlp, width);
+    w->fc1 = binder_matrix(x, ROLE_TOWER, block_name(i, "mlp.fc1.weight"), mlp, width);
     w->fc1_bias = binder_vector(x, block_name(i, "mlp.fc1.bias"), mlp);
-    w->fc2 = binder_matrix(x, ROLE_OTHER, block_name(i, "mlp.fc2.weight"), width, mlp);
+    w->fc2 = binder_matrix(x, ROLE_TOWER, block_name(i, "mlp.fc2.weight"), width, mlp);
     w->fc2_bias = binder_vector(x, block_name(i, "mlp.fc2.bias"), width);
 }
 

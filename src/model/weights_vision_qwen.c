@@ -37,11 +37,11 @@ static struct weight *matrix(struct binder *x, const char *part, int64_t rows, i
 static void bind_swiglu(struct binder *x, int i, struct vit_block *w)
 {
     int64_t width = x->c->vit.hidden, mlp = x->c->vit.mlp;
-    w->gate = binder_matrix(x, ROLE_OTHER, block_name(x, i, "mlp.gate_proj.weight"), mlp, width);
+    w->gate = binder_matrix(x, ROLE_TOWER, block_name(x, i, "mlp.gate_proj.weight"), mlp, width);
     w->gate_bias = binder_vector(x, block_name(x, i, "mlp.gate_proj.bias"), mlp);
-    w->fc1 = binder_matrix(x, ROLE_OTHER, block_name(x, i, "mlp.up_proj.weight"), mlp, width);
+    w->fc1 = binder_matrix(x, ROLE_TOWER, block_name(x, i, "mlp.up_proj.weight"), mlp, width);
     w->fc1_bias = binder_vector(x, block_name(x, i, "mlp.up_proj.bias"), mlp);
-    w->fc2 = binder_matrix(x, ROLE_OTHER, block_name(x, i, "mlp.down_proj.weight"), width, mlp);
+    w->fc2 = binder_matrix(x, ROLE_TOWER, block_name(x, i, "mlp.down_proj.weight"), width, mlp);
     w->fc2_bias = binder_vector(x, block_name(x, i, "mlp.down_proj.bias"), width);
 }
 
@@ -52,9 +52,9 @@ static void bind_block(struct binder *x, int i, struct vit_block *w)
     w->norm1 = binder_vector(x, block_name(x, i, "norm1.weight"), width);
     if (!old)
         w->norm1_bias = binder_vector(x, block_name(x, i, "norm1.bias"), width);
-    w->qkv = binder_matrix(x, ROLE_OTHER, block_name(x, i, "attn.qkv.weight"), 3 * width, width);
+    w->qkv = binder_matrix(x, ROLE_TOWER, block_name(x, i, "attn.qkv.weight"), 3 * width, width);
     w->qkv_bias = binder_vector(x, block_name(x, i, "attn.qkv.bias"), 3 * width);
-    w->proj = binder_matrix(x, ROLE_OTHER, block_name(x, i, "attn.proj.weight"), width, width);
+    w->proj = binder_matrix(x, ROLE_TOWER, block_name(x, i, "attn.proj.weight"), width, width);
     w->proj_bias = binder_vector(x, block_name(x, i, "attn.proj.bias"), width);
     w->norm2 = binder_vector(x, block_name(x, i, "norm2.weight"), width);
     if (old) {
@@ -62,9 +62,9 @@ static void bind_block(struct binder *x, int i, struct vit_block *w)
         return;
     }
     w->norm2_bias = binder_vector(x, block_name(x, i, "norm2.bias"), width);
-    w->fc1 = binder_matrix(x, ROLE_OTHER, block_name(x, i, "mlp.linear_fc1.weight"), mlp, width);
+    w->fc1 = binder_matrix(x, ROLE_TOWER, block_name(x, i, "mlp.linear_fc1.weight"), mlp, width);
     w->fc1_bias = binder_vector(x, block_name(x, i, "mlp.linear_fc1.bias"), mlp);
-    w->fc2 = binder_matrix(x, ROLE_OTHER, block_name(x, i, "mlp.linear_fc2.weight"), width, mlp);
+    w->fc2 = binder_matrix(x, ROLE_TOWER, block_name(x, i, "mlp.linear_fc2.weight"), width, mlp);
     w->fc2_bias = binder_vector(x, block_name(x, i, "mlp.linear_fc2.bias"), width);
 }
 

@@ -7,6 +7,7 @@
  *   kernels_linear.h   matrix products
  *   kernels_quant.h    matrix products with quantized weights
  *   kernels_bytes.h    the same by the dot product of bytes
+ *   kernels_groups.h   its innermost part for weights in groups
  *   kernels_rows.h     norms, sums, copies
  *   kernels_ssm.h      convolution and the state space recurrence
  *   kernels_scan.h     chunked state space scan
@@ -84,6 +85,7 @@ void KERNELS_FILL(struct ops *o)
     o->quant_bytes = quantized_bytes;
     o->quant_pack = quantized_pack;
     o->quant_weight = quantized_weight;
+    o->round_activations = HAS_BYTES ? cpu_round_activations : NULL;
     o->rmsnorm = fast_rmsnorm;
     o->layernorm = fast_layernorm;
     o->gated_norm = fast_gated_norm;

@@ -16,7 +16,7 @@ typedef int32_t ivec __attribute__((vector_size(VL * 4), aligned(2), may_alias))
 /* Constants of a format, for code that is compiled once for each. */
 ALWAYS_INLINE bool blocks_few_bits(const enum quant_format format) /* halves, and maybe bits above them */
 {
-    return format != QUANT_Q8_0;
+    return format == QUANT_Q4_K || format == QUANT_Q5_K || format == QUANT_Q6_K || format == QUANT_GPTQ;
 }
 
 ALWAYS_INLINE bool has_minima(const enum quant_format format)

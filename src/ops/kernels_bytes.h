@@ -12,6 +12,9 @@
  *   blocks of GGUF: the code, of Q8_0 + 128 and of Q6_K + 32; a group's minimum is multiplied with the sum of
  *        its digits
  *
+ * For a coarse weight a row of x becomes 8-bit integers with a scale for each group of the weight (of i8 for 128
+ * columns), half the work.
+ *
  * Words hold four neighbouring k of a column, or eight (in_words).  e4m3 spans too many magnitudes for a
  * byte and stays with kernels_quant.h.
  */
@@ -19,13 +22,8 @@
 #define HOLORUN_OPS_KERNELS_BYTES_H
 
 #include "ops/kernels_digits.h"
+#include "ops/kernels_groups.h"
 #include "ops/kernels_quant.h"
-
-enum {
-    DIGIT_ROWS = 6,          /* rows of x in a block: twice as many of digits */
-    DIGITS = 2 * DIGIT_ROWS, /* as many sums as registers allow */
-    BYTES_MAX = 1 << 16,     /* columns up to which no sum overflows: 255 * 128 * 2^16 < 2^31 */
-};
 
 #ifdef DOT_BYTES
 
@@ -43,27 +41,6 @@ ALWAYS_INLINE void split_word(uvec u, uvec out[2], const enum quant_format forma
 }
 
 /* ---- products ------------------------------------------------------------------------------------------ */
-
-/* acc[m][j] += digit row m times the columns; pairs of vectors are `apart` bytes apart. */
-ALWAYS_INLINE void bytes_multiply(ivec *acc, const int M, const int N, const uint32_t *x, int64_t step,
-                                  const char *w, int64_t apart, int64_t words)
-{
-    for (int64_t k = 0; k < words; k++, x += step, w += NR * WORD) {
-        uvec right[4];
-        UNROLL for (int j = 0; j < N; j++) right[j] =
-            *(const uvec *)(w + (j / 2) * apart + j % 2 * VL * WORD);
-        UNROLL for (int m = 0; m < M; m++)
-        {
-            UNROLL for (int j = 0; j < N; j++) acc[m * N + j] = DOT_BYTES(acc[m * N + j], right[j], x[m]);
-        }
-    }
-}
-
-/* 256 hi + lo as f32. */
-ALWAYS_INLINE vec joined(ivec hi, ivec lo)
-{
-    return __builtin_convertvector(hi, vec) * splat(256) + __builtin_convertvector(lo, vec);
-}
 
 /* Integer tile [M][NR]: starts from `begin`, or (NULL) from what it holds. */
 ALWAYS_INLINE void bytes_rows(int32_t *tile, const int32_t *begin, const uint32_t *x, int64_t step,
@@ -110,6 +87,12 @@ struct bytes {
     struct digits d;
     int64_t words; /* of four k */
 };
+
+/* Whether sums are scaled group by group. */
+static bool in_groups(const struct bytes *p)
+{
+    return p->s.shape.groups || p->d.coarse;
+}
 
 /* N vectors of 4-bit codes, two for each panel: words [k, end) of eight k. */
 ALWAYS_INLINE void packed4_run(ivec *hi, ivec *lo, const int N, const uint32_t *x, const char *w,
@@ -272,83 +255,49 @@ OWN_FUNCTION void split_words(const struct bytes *p, int64_t panel, int64_t k, i
         }
 }
 
-/* sums [rows][NR] += 256 hi + lo of tile [2 rows][NR], times the scales of a group. */
-static void bytes_gather(float *sums, const int32_t *tile, const uint16_t *scales, int rows)
+/* Scales of the groups of words [k, k + n) of a panel. */
+static void take_scales(const struct bytes *p, int64_t panel, int64_t k, int64_t n, struct scales *out)
 {
-    for (int j = 0; j < NR; j += VL) {
-        vec scale = group_scale(scales + j);
-        for (int m = 0; m < rows; m++) {
-            const int32_t *at = tile + 2 * m * NR + j;
-            *(vec *)(sums + m * NR + j) += joined(*(const ivec *)at, *(const ivec *)(at + NR)) * scale;
-        }
-    }
-}
-
-/* The same for group g of blocks; digits: the sums of its digits of each row. */
-ALWAYS_INLINE void blocks_gather_any(float *sums, const int32_t *tile, const uint16_t *records, int64_t g,
-                                     const int32_t *digits, int rows, const enum quant_format format)
-{
-    const uint16_t *of = records + g / block_groups(format) * block_record(format) * NR;
-    for (int j = 0; j < NR; j += VL) {
-        struct group_scales s = group_scales(of + j, (int)(g % block_groups(format)), format);
-        for (int m = 0; m < rows; m++) {
-            const int32_t *at = tile + 2 * m * NR + j;
-            vec *sum = (vec *)(sums + m * NR + j);
-            *sum += joined(*(const ivec *)at, *(const ivec *)(at + NR)) * s.scale;
-            if (has_minima(format))
-                *sum -= splat((float)(256 * digits[2 * m] + digits[2 * m + 1])) * s.low;
-        }
-    }
-}
-
-OWN_FUNCTION void blocks_gather(enum quant_format format, float *sums, const int32_t *tile,
-                                const uint16_t *records, int64_t g, const int32_t *digits, int rows)
-{
-#define RUN(format) blocks_gather_any(sums, tile, records, g, digits, rows, format)
-    EACH_BLOCKS(format, RUN)
-#undef RUN
+    const enum quant_format format = p->s.w->format;
+    const int64_t per = p->d.size / 4;
+    const uint16_t *groups = quantized_groups(&p->s, panel);
+    out->kind = format == QUANT_I8 ? UNSCALED : has_minima(format) ? MINIMA : SCALED;
+    if (quant_is_blocks(format))
+        blocks_scales(format, groups, k / per, ceil_div(n, per), out);
+    else if (format != QUANT_I8)
+        for (int64_t i = 0; i < n / per * NR; i += VL)
+            *(vec *)(out->scale + i) = group_scale(groups + k / per * NR + i);
 }
 
 static void bytes_end(const struct bytes *p, int64_t row, int64_t panel, const void *tile, int rows)
 {
-    vec sums[2 * DIGIT_ROWS];
+    vec sums[2 * DIGITS];
     for (int i = 0; i < 2 * rows; i++) {
         const int32_t *at = (const int32_t *)tile + i / 2 * 2 * NR + i % 2 * VL;
-        vec sum = p->s.shape.groups ? *(const vec *)((const float *)tile + i / 2 * NR + i % 2 * VL)
-                                    : joined(*(const ivec *)at, *(const ivec *)(at + NR));
-        sums[i] = sum * splat(p->d.scale[row + i / 2]);
+        vec sum = in_groups(p) ? *(const vec *)((const float *)tile + i / 2 * NR + i % 2 * VL)
+                               : joined(*(const ivec *)at, *(const ivec *)(at + NR));
+        sums[i] = sum * splat(p->d.coarse ? 1 : p->d.scale[row + i / 2]);
     }
     quantized_finish(&p->s, row, panel, sums, rows);
 }
 
 /* A block of rows against words [k, k + n) of a panel at w; tile: integers, or sums of groups. */
 static void bytes_slice(const struct bytes *p, int64_t row, int64_t panel, int64_t k, int64_t n,
-                        const char *w, int32_t *tile)
+                        const char *w, const struct scales *scales, int32_t *tile)
 {
     const struct digits *d = &p->d;
-    int64_t block = row / d->block_rows, per = d->size / 4;
+    int64_t block = row / d->block_rows;
     int rows = (int)least(d->block_rows, p->s.out.rows - row);
     const uint32_t *x = d->out + (block * p->words + k) * d->step;
-    const int32_t *begin = d->begin + block * d->groups * d->step;
-    if (!p->s.shape.groups) {
-        bytes_block(rows, tile, k ? NULL : begin, x, d->step, w, n);
-    } else {
-        static const int32_t zeros[DIGITS];
-        const enum quant_format format = p->s.w->format;
-        int32_t sums[DIGITS * NR] __attribute__((aligned(64)));
+    if (in_groups(p)) {
+        int64_t at = (block * d->groups + k * 4 / d->size) * d->step;
+        struct groups g = {x,      d->step, d->begin + at, d->coarse ? d->scale + at : NULL, w,
+                           scales, n,       d->size / 4};
         if (k == 0)
-            memset(tile, 0, (size_t)rows * NR * sizeof *tile);
-        for (int64_t g = 0; g < n; g += per) {
-            int64_t group = (k + g) / per;
-            const int32_t *digits = begin + group * d->step;
-            const uint16_t *scales = quantized_groups(&p->s, panel);
-            bytes_block(rows, sums, has_minima(format) ? zeros : digits, x + g * d->step, d->step,
-                        w + g * NR * WORD, per);
-            if (quant_is_blocks(format))
-                blocks_gather(format, (float *)tile, sums, scales, group, digits, rows);
-            else
-                bytes_gather((float *)tile, sums, scales + group * NR, rows);
-        }
+            memset(tile, 0, (size_t)d->block_rows * NR * sizeof *tile);
+        groups_block(rows, (float *)tile, &g);
+    } else {
+        bytes_block(rows, tile, k ? NULL : d->begin + block * d->step, x, d->step, w, n);
     }
     if (k + n == p->words)
         bytes_end(p, row, panel, tile, rows);
@@ -358,9 +307,12 @@ static void bytes_product_range(void *arg, int64_t begin, int64_t end, int threa
 {
     const struct bytes *p = arg;
     const int64_t step = p->d.block_rows;
-    const size_t slice_bytes = (size_t)BYTES_DEPTH * NR * WORD;
-    char *room = cpu_scratch(p->s.out.b, thread, slice_bytes + (size_t)QUANTIZED_PANELS * BYTES_TILE * WORD);
-    int32_t *tiles = (int32_t *)(void *)(room + slice_bytes);
+    const size_t slice_bytes = (size_t)BYTES_DEPTH * NR * WORD, scale_bytes = slice_bytes / 4;
+    char *room = cpu_scratch(p->s.out.b, thread,
+                             slice_bytes + 2 * scale_bytes + (size_t)QUANTIZED_PANELS * BYTES_TILE * WORD);
+    struct scales scales = {.scale = (float *)(void *)(room + slice_bytes),
+                            .low = (float *)(void *)(room + slice_bytes + scale_bytes)};
+    int32_t *tiles = (int32_t *)(void *)(room + slice_bytes + 2 * scale_bytes);
     for (int64_t item = begin; item < end; item++) {
         int64_t p0 = item / p->s.out.strips * p->s.out.group,
                 p1 = least(p0 + p->s.out.group, p->s.shape.panels);
@@ -373,8 +325,11 @@ static void bytes_product_range(void *arg, int64_t begin, int64_t end, int threa
                     split_words(p, panel, k, n, (uint32_t *)(void *)room);
                 else
                     w = quantized_lines(&p->s, panel) + k * NR * WORD;
+                if (in_groups(p))
+                    take_scales(p, panel, k, n, &scales);
                 for (int64_t r = r0; r < r1; r += step)
-                    bytes_slice(p, r, panel, k, n, w, tiles + (panel - p0) * BYTES_TILE + (r - r0) * 2 * NR);
+                    bytes_slice(p, r, panel, k, n, w, &scales,
+                                tiles + (panel - p0) * BYTES_TILE + (r - r0) * 2 * NR);
             }
         }
     }
@@ -398,24 +353,27 @@ static void bytes_pack_rows(struct bytes *p, struct tensor x)
     const enum quant_format format = p->s.w->format;
     d->x = x;
     d->words = p->words;
-    d->size = quant_is_blocks(format) ? blocks_group(format)
-              : p->s.shape.groups     ? quant_group(format)
-                                      : p->words * 4;
-    d->groups = p->words * 4 / d->size;
+    d->coarse = p->s.w->coarse;
+    d->size = d->coarse           ? quant_activation_group(format)
+              : p->s.shape.groups ? quant_activation_group(format)
+                                  : p->words * 4;
+    d->groups = ceil_div(p->words * 4, d->size);
     d->offset = bytes_offset(format);
-    d->block_rows = least(DIGIT_ROWS, x.rows);
-    d->step = 2 * d->block_rows;
+    d->block_rows = least(d->coarse ? DIGITS : DIGIT_ROWS, d->coarse ? ceil_div(x.rows, 2) * 2 : x.rows);
+    d->step = d->coarse ? d->block_rows : 2 * d->block_rows;
     d->b = p->s.out.b;
     int64_t blocks = ceil_div(x.rows, d->block_rows);
     size_t words = (size_t)(blocks * d->words * d->step) * WORD,
-           begins = (size_t)(blocks * d->groups * d->step) * sizeof(int32_t);
-    char *room =
-        cpu_scratch(d->b, SHARED_SCRATCH, words + begins + (size_t)(blocks * d->block_rows) * sizeof(float));
+           begins = (size_t)(blocks * d->groups * d->step) * sizeof(int32_t),
+           scales = d->coarse ? begins : (size_t)(blocks * d->block_rows) * sizeof(float);
+    char *room = cpu_scratch(d->b, SHARED_SCRATCH, words + begins + scales);
+    if (d->coarse) /* a row that is there to make their number even */
+        memset(room, 0, words + begins + scales);
     d->out = (uint32_t *)(void *)room;
     d->begin = (int32_t *)(void *)(room + words);
     d->scale = (float *)(void *)(room + words + begins);
     p->s.out.rows = x.rows;
-    pool_for(d->b->pool, x.rows, 1 + SMALL_ROWS / (x.cols + 1), digits_range, d);
+    pool_for(d->b->pool, x.rows, 1 + SMALL_ROWS / (x.cols + 1), d->coarse ? coarse_range : digits_range, d);
 }
 
 static void bytes_linear(struct backend *b, struct tensor y, struct tensor x, const struct weight *w,
@@ -427,7 +385,8 @@ static void bytes_linear(struct backend *b, struct tensor y, struct tensor x, co
     for (int64_t r = 0; r < x.rows; r += chunk) {
         p.s.out.row0 = r;
         bytes_pack_rows(&p, tensor_rows(x, r, least(chunk, x.rows - r)));
-        spread_chunk(&p.s.out, BYTES_STRIP, QUANTIZED_PANELS, bytes_vector_range, bytes_product_range, &p);
+        spread_chunk(&p.s.out, BYTES_STRIP, QUANTIZED_PANELS, w->coarse ? NULL : bytes_vector_range,
+                     bytes_product_range, &p);
     }
 }
 

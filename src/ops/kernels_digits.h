@@ -1,4 +1,5 @@
-/* kernels_digits.h - rows of activations as 16-bit integers in two signed digits, for kernels_bytes.h. */
+/* kernels_digits.h - rows of activations as integers, for kernels_bytes.h: of 16 bits in two signed digits with
+ * one scale for a row, or (for a coarse weight) of 8 bits with a scale for each group. */
 #ifndef HOLORUN_OPS_KERNELS_DIGITS_H
 #define HOLORUN_OPS_KERNELS_DIGITS_H
 
@@ -14,12 +15,13 @@ struct digits {
     int64_t words, groups; /* words of four k; groups of the weight, at least one */
     int64_t size;          /* k of a group */
     int offset;
-    int64_t step;       /* words from one k to the next: two for each row of a block */
+    bool coarse;
+    int64_t step;       /* words from one k to the next: two for each row of a block, or one */
     uint32_t *out;      /* [blocks][words][step] */
     int32_t *begin;     /* [blocks][groups][step]: initial values of the sums */
-    float *scale;       /* [rows] */
+    float *scale;       /* [rows], or [blocks][groups][step] */
     struct backend *b;  /* for scratch memory */
-    int64_t block_rows; /* of x */
+    int64_t block_rows; /* of x; a coarse row more where that is odd */
 };
 
 /* Splits n values into hi and lo digits; returns the scale. */
@@ -43,12 +45,51 @@ static float make_digits(const float *x, int64_t n, int8_t *hi, int8_t *lo)
     return scale + sum_lanes(odd);
 }
 
+/* Rounds n values, whole vectors, to [-127, 127]; returns the scale. */
+static float make_coarse(const float *x, int64_t n, int8_t *out)
+{
+    vec most = {0}, odd = {0};
+    for (int64_t k = 0; k < n; k += VL) {
+        vec v = *(const vec *)(x + k);
+        most = VEC_MAX((vec)((uvec)v & 0x7fffffffu), most);
+        odd += v * 0; /* NaN where v is not finite */
+    }
+    float far = max_lanes(most);
+    vec each = splat(far > 1e-30f ? 127 / far : 0);
+    for (int64_t k = 0; k < n; k += VL)
+        _mm_storeu_si128((__m128i *)(void *)(out + k),
+                         _mm512_cvtepi32_epi8(_mm512_cvtps_epi32((__m512)(*(const vec *)(x + k) * each))));
+    return far / 127 + sum_lanes(odd);
+}
+
 static int32_t digit_sum(const int8_t *p, int64_t n)
 {
     int32_t sum = 0;
     for (int64_t i = 0; i < n; i++)
         sum += p[i];
     return sum;
+}
+
+static void coarse_range(void *arg, int64_t begin, int64_t end, int thread)
+{
+    const struct digits *d = arg;
+    const int64_t cols = d->words * 4, wide = ceil_div(cols, VL) * VL;
+    float *row = cpu_scratch(d->b, thread, (size_t)wide * (sizeof(float) + 1));
+    int8_t *digit = (int8_t *)(row + wide);
+    for (int64_t r = begin; r < end; r++) {
+        memset(row, 0, (size_t)wide * sizeof *row);
+        load_row(d->x, r, 0, d->x.cols, row);
+        int64_t block = r / d->block_rows, place = r % d->block_rows;
+        uint32_t *out = d->out + block * d->words * d->step + place;
+        int64_t at = block * d->groups * d->step + place;
+        for (int64_t g = 0; g < d->groups; g++, at += d->step) {
+            int64_t first = g * d->size, n = least(d->size, cols - first);
+            d->scale[at] = make_coarse(row + first, ceil_div(n, VL) * VL, digit + first);
+            d->begin[at] = -d->offset * digit_sum(digit + first, n);
+        }
+        for (int64_t k = 0; k < d->words; k++)
+            memcpy(out + k * d->step, digit + 4 * k, WORD);
+    }
 }
 
 static void digits_range(void *arg, int64_t begin, int64_t end, int thread)

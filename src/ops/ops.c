@@ -253,6 +253,11 @@ void cpu_weight_order(struct weight *w, size_t at)
     w->order = moved ? order : NULL;
 }
 
+void cpu_round_activations(struct backend *b, struct weight *w)
+{
+    w->coarse = w->format != QUANT_NONE && w->format != QUANT_F8 && w->format != QUANT_F8_BLOCKS;
+}
+
 /* Whole pages only: the first and the last may hold a neighbour.  PAGEOUT reclaims them at once, before
  * pages that will be read again sooner. */
 void cpu_weight_read(const struct weight *w)

@@ -134,8 +134,8 @@ enum quant_format {
     QUANT_FORMATS
 };
 
-/* A matrix [N, K] of 4-bit integers as GPTQ stores it, transposed: eight neighbours share a word, the first one
- * in its lowest bits.  Nothing need be aligned. */
+/* A matrix [N, K] of 4-bit integers as GPTQ stores it, transposed: eight neighbours share a word, the first
+ * one in its lowest bits.  Nothing need be aligned. */
 struct quant_gptq {
     const void *codes;    /* u32 [K/8, N]: neighbours along K */
     const void *zeros;    /* u32 [K/128, N/8]: neighbours along N */
@@ -252,6 +252,11 @@ struct ops {
                        const struct quant_source *s);
     struct weight *(*quant_weight)(struct backend *b, void *bytes, bool owned, enum quant_format format,
                                    int64_t rows, int64_t cols);
+
+    /* From now on products with w round activations in bf16 to 8 bits (quant.h), which is not exact, and up to
+     * twice as fast for many rows.  Integer formats only; others are left as they are.  NULL where there are no
+     * such kernels. */
+    void (*round_activations)(struct backend *b, struct weight *w);
 
     /* Synthetic values, to measure without a checkpoint (synthetic.h): element (r, c) of dst is value
      * r * cols + c; and a weight of such values in bf16, f32 or a quantized format. */

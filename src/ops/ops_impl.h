@@ -20,8 +20,10 @@ struct weight {
     const uint8_t *codes;
     const uint16_t *groups; /* bf16 */
     const float *scales;
-    const int32_t *order; /* column k is multiplied with element order[k] of a row; NULL: with element k */
-    void *owned;          /* memory of the four, freed with the weight; or NULL */
+    /* Column k is multiplied with element order[k] of a row; NULL: with element k. */
+    const int32_t *order;
+    void *owned; /* memory of the four, freed with the weight; or NULL */
+    bool coarse; /* activations are rounded to 8 bits */
 };
 
 /* A quantized weight; groups and scales: offsets in its bytes. */
@@ -31,6 +33,8 @@ struct weight *cpu_quantized(void *bytes, bool owned, enum quant_format format, 
 /* The order of the columns of a matrix of GPTQ, at an offset of its bytes: stored, and taken up. */
 void cpu_put_order(void *bytes, size_t at, enum quant_format format, const struct quant_source *s);
 void cpu_weight_order(struct weight *w, size_t at);
+
+void cpu_round_activations(struct backend *b, struct weight *w);
 
 /* After a product has read w: gives the pages of a `once` weight back. */
 void cpu_weight_read(const struct weight *w);

@@ -339,6 +339,24 @@ void quant_make_row(enum quant_format format, const struct quant_source *s, int6
         make_row(out, s->cols, format);
 }
 
+/* ---- activations --------------------------------------------------------------------------------------- */
+
+int64_t quant_activation_group(enum quant_format format)
+{
+    int64_t group = quant_is_blocks(format) ? blocks_group(format) : quant_group(format);
+    return group ? group : 128;
+}
+
+void quant_round_row(float *row, int64_t n, int64_t group)
+{
+    for (int64_t first = 0; first < n; first += group) {
+        int64_t size = n - first < group ? n - first : group;
+        float far = furthest(row + first, size), each = far > 1e-30f ? 127 / far : 0, scale = far / 127;
+        for (int64_t k = first; k < first + size; k++)
+            row[k] = isfinite(row[k]) ? nearest(splat(row[k] * each), -127, 127)[0] * scale : NAN;
+    }
+}
+
 /* ---- panels -------------------------------------------------------------------------------------------- */
 
 static int64_t up_to(int64_t n, int64_t whole)

@@ -12,7 +12,7 @@
  *   Q8_0         integer, -128..127   32   the file's, f16              1
  *   Q4_K, Q5_K   integer, 0..15, 0..31  32   the file's                 1    less a minimum of the group
  *   Q6_K         integer, -32..31     16   the file's                   1
- *   GPTQ         integer, 0..15      128   the file's, f16              1    less the group's zero times its scale
+ *   GPTQ         integer, 0..15      128   the file's, f16              1    less the group's zero * scale
  *
  * i8, i4 and f8 are quantized here from any float type; f8 and f4 are also what published checkpoints
  * hold (FP8 and NVFP4), and keep every bit of it.  Every value(code) is exact in bf16, so that products
@@ -49,6 +49,11 @@ struct quant_row {
     float *room; /* [cols] scratch */
 };
 void quant_make_row(enum quant_format format, const struct quant_source *s, int64_t n, struct quant_row *out);
+
+/* Activations of a product whose weight asks for it (round_activations) are rounded to 8 bits, -127..127 times a
+ * scale for each group of so many columns: the weight's, else 128.  Rounds a row of n. */
+int64_t quant_activation_group(enum quant_format format);
+void quant_round_row(float *row, int64_t n, int64_t group);
 
 /* ---- blocks of GGUF files (blocks.c) --------------------------------------------------------------------
  *

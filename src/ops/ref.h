@@ -61,7 +61,8 @@ static inline float epilogue(struct tensor y, float v, enum epilogue epi)
 
 /* W[n, k] of a reference weight of any format. */
 float ref_number(const struct weight *w, int64_t n, int64_t k);
-int64_t ref_column(const struct weight *w, int64_t k); /* element of a row that column k is multiplied with */
+/* Row t of x as it is multiplied with w: [cols] in the order of its columns. */
+void ref_row(const struct weight *w, struct tensor x, int64_t t, float *out);
 
 /* Each file fills in its operations. */
 void ref_mamba_fill(struct ops *o);

@@ -78,44 +78,45 @@ static void ref_route(struct backend *b, struct tensor ids, struct tensor weight
     free(choice);
 }
 
-/* row n of W times row t of x */
-static float row_product(const struct weight *w, int64_t n, struct tensor x, int64_t t)
+/* out [N] = W times row t of x */
+static void row_products(const struct weight *w, struct tensor x, int64_t t, float *out)
 {
-    float sum = 0;
-    for (int64_t k = 0; k < x.cols; k++)
-        sum += get(x, t, ref_column(w, k)) * ref_number(w, n, k);
-    return sum;
+    float *row = xmalloc((unsigned long)w->cols, sizeof *row);
+    ref_row(w, x, t, row);
+    for (int64_t n = 0; n < w->rows; n++) {
+        out[n] = 0;
+        for (int64_t k = 0; k < w->cols; k++)
+            out[n] += row[k] * ref_number(w, n, k);
+    }
+    free(row);
 }
 
 static void ref_experts(struct backend *b, struct tensor y, struct tensor x, struct tensor ids,
                         struct tensor weights, const struct experts *e)
 {
     int64_t width = e->up[0]->rows;
-    float *inner = xmalloc((unsigned long)width, sizeof *inner);
-    float *sum = xmalloc((unsigned long)y.cols, sizeof *sum);
+    float *up = xmalloc((unsigned long)(2 * width + 2 * y.cols), sizeof *up), *gate = up + width,
+          *sum = gate + width, *down = sum + y.cols;
+    struct tensor inner = {xmalloc((unsigned long)width, sizeof(float)), x.dtype, 1, width, width};
     for (int64_t t = 0; t < x.rows; t++) {
         memset(sum, 0, (size_t)y.cols * sizeof *sum);
         for (int64_t j = 0; j < ids.cols; j++) {
             int32_t id = ((const int32_t *)ids.data)[t * ids.stride + j];
-            const struct weight *up = e->up[id], *down = e->down[id];
-            for (int64_t m = 0; m < width; m++) {
-                float v = row_product(up, m, x, t);
-                inner[m] = e->gate ? silu(rounded(x, row_product(e->gate[id], m, x, t))) * rounded(x, v)
-                                   : epilogue(x, v, EPI_RELU2);
-                inner[m] = rounded(x, inner[m]);
-            }
-            for (int64_t n = 0; n < y.cols; n++) {
-                float v = 0;
-                for (int64_t m = 0; m < width; m++)
-                    v += inner[ref_column(down, m)] * ref_number(down, n, m);
-                sum[n] += get(weights, t, j) * v;
-            }
+            row_products(e->up[id], x, t, up);
+            if (e->gate)
+                row_products(e->gate[id], x, t, gate);
+            for (int64_t m = 0; m < width; m++)
+                put(inner, 0, m,
+                    e->gate ? silu(rounded(x, gate[m])) * rounded(x, up[m]) : epilogue(x, up[m], EPI_RELU2));
+            row_products(e->down[id], inner, 0, down);
+            for (int64_t n = 0; n < y.cols; n++)
+                sum[n] += get(weights, t, j) * down[n];
         }
         for (int64_t n = 0; n < y.cols; n++)
             put(y, t, n, sum[n]);
     }
-    free(inner);
-    free(sum);
+    free(inner.data);
+    free(up);
 }
 
 void ref_moe_fill(struct ops *o)

@@ -74,9 +74,12 @@ float ref_number(const struct weight *w, int64_t n, int64_t k)
     return v * w->scales[n];
 }
 
-int64_t ref_column(const struct weight *w, int64_t k)
+void ref_row(const struct weight *w, struct tensor x, int64_t t, float *out)
 {
-    return w->order ? w->order[k] : k;
+    for (int64_t k = 0; k < w->cols; k++)
+        out[k] = get(x, t, w->order ? w->order[k] : k);
+    if (w->coarse && x.dtype == DT_BF16)
+        quant_round_row(out, w->cols, quant_activation_group(w->format));
 }
 
 void ref_quant_fill(struct ops *o)
@@ -85,4 +88,5 @@ void ref_quant_fill(struct ops *o)
     o->quant_bytes = rows_bytes;
     o->quant_pack = rows_pack;
     o->quant_weight = rows_weight;
+    o->round_activations = cpu_round_activations;
 }

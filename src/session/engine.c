@@ -148,6 +148,19 @@ static int check_family(const struct engine *g, const struct engine_options *o, 
     return 0;
 }
 
+/* Activations in 8 bits are multiplied with integers. */
+static int check_activations(const struct engine_options *o, struct err *e)
+{
+    if (o->activations != ACTIVATIONS_INT8)
+        return 0;
+    if (o->f32)
+        return err_set(e, ERR_USAGE, "activations are either f32 or int8: leave out --f32 or --activations");
+    if (o->weights == WEIGHTS_BF16 || o->weights == WEIGHTS_FP8)
+        return err_set(e, ERR_USAGE,
+                       "activations in int8 need weights in integers: --weights auto, int8 or int4");
+    return 0;
+}
+
 /* Weights are copied into the memory of a GPU; on a CPU they may stay in the files. */
 static int open_backend(struct engine *g, const struct engine_options *o, const struct safetensors *s,
                         struct weights_placement *hold, struct err *e)
@@ -163,6 +176,9 @@ static int open_backend(struct engine *g, const struct engine_options *o, const 
     g->backend = backend_open(cpu ? "cpu" : o->device, o->isa, plan_own(p, 1, 0), g->pool, e);
     if (g->backend && (!g->backend->ops->borrow || o->random))
         *hold = (struct weights_placement){false, 0};
+    if (g->backend && o->activations == ACTIVATIONS_INT8 && !g->backend->ops->round_activations)
+        return err_set(e, ERR_USAGE, "'%s' has no products with activations in int8: leave out --activations",
+                       g->backend->ops->name);
     return g->backend ? 0 : -1;
 }
 
@@ -180,11 +196,12 @@ static int open_weights(struct engine *g, const struct engine_options *o, struct
     struct bind_options bind = {.f32 = o->f32,
                                 .progress = o->progress,
                                 .progress_arg = o->progress_arg,
-                                .storage = o->weights,
+                                .storage = options_storage(o),
+                                .coarse = o->activations == ACTIVATIONS_INT8,
                                 .mapped = hold.mapped,
                                 .resident = hold.resident,
                                 .random = o->random};
-    if (o->cache && !o->random && o->weights != WEIGHTS_AUTO && o->weights != WEIGHTS_BF16)
+    if (o->cache && !o->random && !bind.coarse && o->weights != WEIGHTS_AUTO && o->weights != WEIGHTS_BF16)
         bind.cache = g->cache =
             weight_cache_open(o->dir, s, g->hash, o->weights, g->backend->ops->quant_layout);
     int rc = weights_bind(&g->weights, &g->config, s, g->backend, &bind, e);
@@ -242,7 +259,7 @@ struct engine *engine_open(const struct engine_options *o, struct err *e)
     g->types = state_types(o->f32, o->state, o->kv);
     g->act = g->types.act;
     g->round8 = o->round8;
-    if (config_load(&g->config, o->dir, e) || check_family(g, o, e) ||
+    if (check_activations(o, e) || config_load(&g->config, o->dir, e) || check_family(g, o, e) ||
         config_limit_pixels(&g->config, o->min_pixels, o->max_pixels, e) ||
         !(g->tokenizer = tokenizer_open(o->dir, e)))
         goto fail;

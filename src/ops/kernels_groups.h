@@ -1,0 +1,159 @@
+/* kernels_groups.h - many rows of integers against a panel, group after group: the part of kernels_bytes.h
+ * that stays in registers.
+ *
+ * A block is at most DIGITS rows of bytes: the two digits of six rows of x, or twelve coarse rows.  Its integer
+ * sums over a group become f32 with the group's scales and are added to the block's tile.  Scales are taken out
+ * of a panel once for all blocks of a strip.
+ */
+#ifndef HOLORUN_OPS_KERNELS_GROUPS_H
+#define HOLORUN_OPS_KERNELS_GROUPS_H
+
+#include "ops/kernels_blocks.h"
+#include "ops/kernels_core.h"
+
+enum {
+    DIGIT_ROWS = 6,          /* rows of x in a block: twice as many of digits */
+    DIGITS = 2 * DIGIT_ROWS, /* as many sums as registers allow */
+    BYTES_MAX = 1 << 16,     /* columns up to which no sum overflows: 255 * 128 * 2^16 < 2^31 */
+};
+
+#ifdef DOT_BYTES
+
+/* acc[m][j] += digit row m times the columns; pairs of vectors are `apart` bytes apart. */
+ALWAYS_INLINE void bytes_multiply(ivec *acc, const int M, const int N, const uint32_t *x, int64_t step,
+                                  const char *w, int64_t apart, int64_t words)
+{
+    for (int64_t k = 0; k < words; k++, x += step, w += NR * WORD) {
+        uvec right[4];
+        UNROLL for (int j = 0; j < N; j++) right[j] =
+            *(const uvec *)(w + (j / 2) * apart + j % 2 * VL * WORD);
+        UNROLL for (int m = 0; m < M; m++)
+        {
+            UNROLL for (int j = 0; j < N; j++) acc[m * N + j] = DOT_BYTES(acc[m * N + j], right[j], x[m]);
+        }
+    }
+}
+
+/* 256 hi + lo as f32. */
+ALWAYS_INLINE vec joined(ivec hi, ivec lo)
+{
+    return __builtin_convertvector(hi, vec) * splat(256) + __builtin_convertvector(lo, vec);
+}
+
+enum scaling {
+    UNSCALED, /* the column's scale, at the end, is all there is */
+    SCALED,
+    MINIMA, /* less a minimum times the sum of the activations */
+};
+
+struct scales {
+    enum scaling kind;
+    float *scale, *low; /* [groups][NR] */
+};
+
+/* Scales of n groups of a panel from `first` on; records: of the panel. */
+ALWAYS_INLINE void blocks_scales_any(const uint16_t *records, int64_t first, int64_t n, struct scales *out,
+                                     const enum quant_format format)
+{
+    for (int64_t i = 0; i < n; i++) {
+        int64_t g = first + i;
+        const uint16_t *of = records + g / block_groups(format) * block_record(format) * NR;
+        for (int j = 0; j < NR; j += VL) {
+            struct group_scales s = group_scales(of + j, (int)(g % block_groups(format)), format);
+            *(vec *)(out->scale + i * NR + j) = s.scale;
+            *(vec *)(out->low + i * NR + j) = s.low;
+        }
+    }
+}
+
+OWN_FUNCTION void blocks_scales(enum quant_format format, const uint16_t *records, int64_t first, int64_t n,
+                                struct scales *out)
+{
+#define RUN(format) blocks_scales_any(records, first, n, out, format)
+    EACH_BLOCKS(format, RUN)
+#undef RUN
+}
+
+struct groups {
+    const uint32_t *x; /* [words][step] */
+    int64_t step;
+    const int32_t *begin; /* [groups][step]: initial sums, or of minima the sums of x */
+    const float *shares;  /* [groups][step]: scales of coarse rows; NULL: two digits a row */
+    const char *w;
+    const struct scales *scales;
+    int64_t words, per; /* per: words of a group; the last may have fewer */
+};
+
+/* tile [M / digits][NR] += the groups' sums. */
+ALWAYS_INLINE void groups_rows(float *tile, const struct groups *g, const int M, const int digits,
+                               const enum scaling kind)
+{
+    const uint32_t *x = g->x;
+    const char *w = g->w;
+    const int32_t *begin = g->begin;
+    const float *scale = g->scales->scale, *low = g->scales->low, *shares = g->shares;
+    for (int64_t k = 0; k < g->words; k += g->per) {
+        int64_t n = least(g->per, g->words - k);
+        ivec acc[DIGITS * 2];
+        UNROLL for (int i = 0; i < 2 * M; i++) acc[i] = (ivec){0} + (kind == MINIMA ? 0 : begin[i / 2]);
+        bytes_multiply(acc, M, 2, x, g->step, w, 0, n);
+        UNROLL for (int i = 0; i < 2 * M / digits; i++)
+        {
+            vec *sum = (vec *)(tile + i / 2 * NR + i % 2 * VL);
+            vec by = kind == UNSCALED ? splat(1) : *(const vec *)(scale + i % 2 * VL);
+            if (digits == 2) {
+                const int m = i / 2 * 2;
+                *sum += joined(acc[m * 2 + i % 2], acc[m * 2 + 2 + i % 2]) * by;
+                if (kind == MINIMA)
+                    *sum -= splat((float)(256 * begin[m] + begin[m + 1])) * *(const vec *)(low + i % 2 * VL);
+            } else {
+                vec v = __builtin_convertvector(acc[i], vec);
+                if (kind != UNSCALED)
+                    v *= by;
+                if (kind == MINIMA)
+                    v -= splat((float)begin[i / 2]) * *(const vec *)(low + i % 2 * VL);
+                *sum += v * splat(shares[i / 2]);
+            }
+        }
+        x += n * g->step;
+        w += n * NR * WORD;
+        begin += g->step;
+        shares += digits == 1 ? g->step : 0;
+        scale += NR;
+        low += NR;
+    }
+}
+
+#define GROUPS_ROWS(M)                                                                                       \
+    OWN_FUNCTION void groups_rows_##M(float *tile, const struct groups *g)                                   \
+    {                                                                                                        \
+        const enum scaling kind = g->scales->kind;                                                           \
+        if (!g->shares && kind == SCALED)                                                                    \
+            groups_rows(tile, g, M, 2, SCALED);                                                              \
+        else if (!g->shares)                                                                                 \
+            groups_rows(tile, g, M, 2, MINIMA);                                                              \
+        else if (kind == UNSCALED)                                                                           \
+            groups_rows(tile, g, M, 1, UNSCALED);                                                            \
+        else if (kind == SCALED)                                                                             \
+            groups_rows(tile, g, M, 1, SCALED);                                                              \
+        else                                                                                                 \
+            groups_rows(tile, g, M, 1, MINIMA);                                                              \
+    }
+GROUPS_ROWS(2)
+GROUPS_ROWS(4)
+GROUPS_ROWS(6)
+GROUPS_ROWS(8)
+GROUPS_ROWS(10)
+GROUPS_ROWS(12)
+
+/* rows: of x. */
+static void groups_block(int rows, float *tile, const struct groups *g)
+{
+    static void (*const each[])(float *, const struct groups *) = {
+        groups_rows_2, groups_rows_4, groups_rows_6, groups_rows_8, groups_rows_10, groups_rows_12};
+    each[(g->shares ? (rows + 1) / 2 : rows) - 1](tile, g);
+}
+
+#endif
+
+#endif
