@@ -1,6 +1,7 @@
 """holorun beside llama.cpp on one GGUF file of random weights in the shape of Qwen3.5-0.8B, in turn: A B A B ...
 
-    python bench_gguf.py HOLORUN [--form BF16|Q8_0] [--rounds N] [--threads N] [--folder DIR] [--tiny]
+    python bench_gguf.py HOLORUN [--form BF16|Q8_0] [--rounds N] [--threads N] [--folder DIR] [--log FILE]
+                         [--activations int8] [--tiny]
 
 Needs numpy, gguf and xllamacpp (a wheel with llama.cpp in it) from PyPI; without them it says SKIP.  Both programs
 read the same text.gguf and mmproj.gguf, which are written once into the folder, and answer as HTTP servers or as
@@ -9,9 +10,11 @@ their library does:
     prompt     tokens a second of a prompt of 512 tokens
     decode     tokens a second after it, one session
     sixteen    tokens a second of 16 sessions together
+    picture    seconds of the first turn of a conversation, a picture of 1280x704 and two words
     turn       seconds of the second turn of a conversation, with a new picture of 1280x704, up to its first token
 
 A row is the median of the rounds, and of the ratios of neighbouring rounds; JSON lines follow.  For a quiet machine.
+--log keeps each round, of earlier calls too, and the rows are of all of them: rounds can be taken one at a time.
 """
 import argparse
 import base64
@@ -200,11 +203,11 @@ def words(n, seed):
 
 
 class Ours:
-    def __init__(self, program, place, threads):
+    def __init__(self, program, place, threads, more):
         self.home = tempfile.mkdtemp()
         token = os.path.join(self.home, "token")
         self.p = subprocess.Popen([program, "serve", "--model", place, "--threads", str(threads), "--listen", "127.0.0.1:0", "--served-name", "x",
-                                   "--token-file", token], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+                                   "--token-file", token, *more], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         self.url = None
         for line in self.p.stdout:
             if found := re.search(r"https?://[\d.]+:\d+", line):
@@ -267,8 +270,8 @@ def measure(s, seed):
         x.join()
     out["sixteen"] = sum(d["usage"]["completion_tokens"] for d in done) / (time.monotonic() - t)
     talk = [user("Look.", seed)]
-    reply = s.chat(talk, 4)["choices"][0]["message"]["content"] or ""
-    talk += [{"role": "assistant", "content": reply}, user("And now?", seed + 1)]
+    out["picture"], got = timed(s.chat, talk, 1)
+    talk += [{"role": "assistant", "content": got["choices"][0]["message"]["content"] or ""}, user("And now?", seed + 1)]
     out["turn"] = timed(s.chat, talk, 1)[0]
     return out
 
@@ -280,6 +283,8 @@ def main():
     a.add_argument("--rounds", type=int, default=5)
     a.add_argument("--threads", type=int, default=2)
     a.add_argument("--folder", default=os.path.expanduser("~/.cache/holorun/peers-gguf"))
+    a.add_argument("--log", help="file of rounds, one JSON object a line")
+    a.add_argument("--activations", default="auto", choices=["auto", "int8"], help="of holorun alone")
     a.add_argument("--tiny", action="store_true", help="only to see that everything runs")
     o = a.parse_args()
     sizes = TINY if o.tiny else FULL
@@ -292,17 +297,26 @@ def main():
     if not os.path.exists(eyes):
         write_eyes(eyes + ".new", sizes)
         os.rename(eyes + ".new", eyes)
-    place, seen = f"{text},{eyes}", {"holorun": [], "llama.cpp": []}
-    for k in range(o.rounds):
-        for name, make in (("holorun", lambda: Ours(o.program, place, o.threads)), ("llama.cpp", lambda: Theirs(place, o.threads))):
+    place, rounds = f"{text},{eyes}", []
+    more = ["--activations", o.activations]
+    if o.log and os.path.exists(o.log):
+        with open(o.log) as f:
+            rounds = [json.loads(line) for line in f]
+    for k in range(len(rounds), len(rounds) + o.rounds):
+        one = {"load": os.getloadavg()[0]}
+        for name, make in (("holorun", lambda: Ours(o.program, place, o.threads, more)), ("llama.cpp", lambda: Theirs(place, o.threads))):
             s = make()
-            seen[name].append(measure(s, 100 * k))
+            one[name] = measure(s, 100 * k)
             s.close()
-            print(name, {r: round(v, 3) for r, v in seen[name][-1].items()}, file=sys.stderr, flush=True)
-    for row in ("prompt", "decode", "sixteen", "turn"):
-        ours, theirs = ([x[row] for x in seen[n]] for n in ("holorun", "llama.cpp"))
-        ratios = [(b / a if row == "turn" else a / b) for a, b in zip(ours, theirs)]
-        print(json.dumps({"row": row, "form": o.form, "threads": o.threads, "rounds": o.rounds, "holorun": statistics.median(ours),
+            print(name, {r: round(v, 3) for r, v in one[name].items()}, file=sys.stderr, flush=True)
+        rounds.append(one)
+        if o.log:
+            with open(o.log, "a") as f:
+                f.write(json.dumps(one) + "\n")
+    for row in ("prompt", "picture", "decode", "sixteen", "turn"):
+        ours, theirs = ([x[n][row] for x in rounds] for n in ("holorun", "llama.cpp"))
+        ratios = [(b / a if row in ("picture", "turn") else a / b) for a, b in zip(ours, theirs)]
+        print(json.dumps({"row": row, "form": o.form, "threads": o.threads, "activations": o.activations, "rounds": len(rounds), "holorun": statistics.median(ours),
                           "llama.cpp": statistics.median(theirs), "times": statistics.median(ratios), "least": min(ratios), "most": max(ratios)}))
 
 

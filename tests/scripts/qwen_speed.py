@@ -1,0 +1,81 @@
+"""The tables of qwen_speed.sh from what it measured: qwen_speed.py DIR"""
+import glob
+import json
+import os
+import statistics
+import sys
+
+
+def lines(path):
+    with open(path) as f:
+        return [json.loads(line) for line in f if line.startswith("{")]
+
+
+def steps(folder):
+    for path in sorted(glob.glob(f"{folder}/step-*.jsonl")):
+        runs, parts = lines(path), {}
+        for run in runs:
+            for row in run["rows"]:
+                if row.get("section") == "step":
+                    parts.setdefault(row["name"], []).append(row["median_ms"])
+        loads = ", ".join(f"{run['load']:.1f}" for run in runs)
+        print(f"\n**{os.path.basename(path)[5:-6]}**, {len(runs)} steps, load before each: {loads}\n\n| part | seconds, median | least |\n|---|---|---|")
+        for name, ms in parts.items():
+            print(f"| {name} | {statistics.median(ms) / 1e3:.2f} | {min(ms) / 1e3:.2f} |")
+
+
+def peers(folder):
+    units = {"prompt": "tokens/s", "picture": "s", "decode": "tokens/s", "sixteen": "tokens/s", "turn": "s"}
+    for path in sorted(glob.glob(f"{folder}/peer-*.jsonl")):
+        rounds = lines(path)
+        loads = ", ".join(f"{r['load']:.1f}" for r in rounds)
+        print(f"\n**{os.path.basename(path)[5:-6]}**, {len(rounds)} rounds A B A B, load before each: {loads}\n\n"
+              "| | holorun | llama.cpp | times as fast, median | least | most |\n|---|---|---|---|---|---|")
+        for row, unit in units.items():
+            ours, theirs = ([r[n][row] for r in rounds] for n in ("holorun", "llama.cpp"))
+            ratios = [b / a if unit == "s" else a / b for a, b in zip(ours, theirs)]
+            print(f"| {row}, {unit} | {statistics.median(ours):.2f} | {statistics.median(theirs):.2f} | "
+                  f"{statistics.median(ratios):.2f} | {min(ratios):.2f} | {max(ratios):.2f} |")
+
+
+def drift(folder):
+    path = f"{folder}/drift.jsonl"
+    if not os.path.exists(path):
+        return
+    rows = {}
+    for row in lines(path):
+        if row.get("section") == "drift":
+            name, what = row["name"].split(": ", 1)
+            rows.setdefault(name.replace("weights ", "", 1), {})[what.split(",")[0]] = row["value"]
+    print("\n| weights | mean KL from f32 | same likeliest token, % | largest difference of logits |\n|---|---|---|---|")
+    for name, r in rows.items():
+        print(f"| {name} | {r['mean KL from f32']:.2e} | {r['same likeliest token']:.1f} | {r['largest difference of logits']:.3f} |")
+
+
+def main(folder):
+    print("""# Speed of the Qwen3.5 family on a processor
+
+Written by `tests/scripts/qwen_speed.sh`, November 2026, on a virtual machine with two cores (AMD EPYC, Zen 4, AVX-512 with BF16), no GPU, Debian 12.
+Weights are random, in the true shapes. The machine was shared with other work, whose load stands beside each measurement; what stands in one row was measured
+in turn.
+
+## Steps
+
+`qwen_speed.sh step`: one step of the agent without the display (a new screen of 1920x1080, a reply of at most 32 tokens). `full` is a canvas of 1920x1088
+(2,040 tokens), `720` one of 720 tokens or fewer, `int8` with `--activations int8`; the 4B has its weights in int4.""")
+    steps(folder)
+    print("""
+## Beside llama.cpp
+
+`qwen_speed.sh peer`: one GGUF file in the shape of the 0.8B with its tower, both as chat servers, two threads each (`tests/scripts/bench_gguf.py` says what
+the rows are). In `Q8_0-int8` holorun has `--activations int8`, which is what llama.cpp does in Q8_0, in groups of 32.""")
+    peers(folder)
+    print("""
+## What rounding costs
+
+`qwen_speed.sh drift`: 64 tokens of random text, each compared with a model of the same weights in f32. Weights are random, so that these figures only compare
+the choices with each other.""")
+    drift(folder)
+
+
+main(sys.argv[1])
