@@ -1,5 +1,10 @@
 /* amx.h - what the files with tile code share: 16 x 16 tiles, their forms, conversions.  See kernels_amx.c
- * for the forms. */
+ * for the forms.
+ *
+ * A processor without a tile unit but with bf16 products of vectors (AVX-512 BF16) runs the same code.  A sum
+ * (tiles 0 to 3) is then 1 KiB of memory that stays in cache, a left side (4, 5) is packed unless it is
+ * already, a right side (6, 7) is where it was loaded from, and a product of two tiles is 256 instructions on
+ * sixteen registers. */
 #ifndef POCKET_AMX_H
 #define POCKET_AMX_H
 
@@ -13,7 +18,14 @@
 
 typedef uint16_t bf16;
 typedef uint32_t word;
-enum { T = 16, TILE = 256, REQUEST = 0x1023, TILE_DATA = 18 };
+enum { T = 16, TILE = 256 };
+
+#ifdef __AMX_BF16__
+enum { REQUEST = 0x1023, TILE_DATA = 18 };
+#define tile_zero    _tile_zero
+#define tile_load    _tile_loadd
+#define tile_store   _tile_stored
+#define tile_product _tile_dpbf16ps
 
 struct config {
     uint8_t palette, start, reserved[14];
@@ -52,6 +64,71 @@ static inline void leave(const struct config *old)
     else
         _tile_release();
 }
+#else
+struct config {
+    int none;
+};
+
+struct tiles {
+    float sum[4][TILE] __attribute__((aligned(64)));
+    word packed[2][TILE] __attribute__((aligned(64)));
+    const word *at[8];
+};
+
+static struct tiles tiles; /* of the one thread; workers are processes */
+
+static inline void enter(struct config *old)
+{
+    old->none = 0;
+}
+
+static inline void leave(const struct config *old)
+{
+    (void)old;
+}
+
+static inline void tile_zero(int t)
+{
+    memset(tiles.sum[t], 0, sizeof tiles.sum[t]);
+}
+
+/* Rows `stride` bytes apart. */
+static inline void tile_load(int t, const void *from, int64_t stride)
+{
+    char *to = t < 4 ? (char *)tiles.sum[t] : (char *)tiles.packed[t & 1];
+    tiles.at[t] = from;
+    if (t >= 4 && stride == 64)
+        return;
+    for (int r = 0; r < T; r++)
+        _mm512_store_si512(to + r * 64, _mm512_loadu_si512((const char *)from + r * stride));
+    tiles.at[t] = (const word *)to;
+}
+
+static inline void tile_store(int t, void *to, int64_t stride)
+{
+    for (int r = 0; r < T; r++)
+        _mm512_storeu_ps((char *)to + r * stride, _mm512_load_ps(tiles.sum[t] + r * T));
+}
+
+/* c += a b */
+static inline void tile_product(int c, int a, int b)
+{
+    const word *left = tiles.at[a], *right = tiles.at[b];
+    __m512 sum[T];
+#pragma GCC unroll 16
+    for (int i = 0; i < T; i++)
+        sum[i] = _mm512_load_ps(tiles.sum[c] + i * T);
+    for (int r = 0; r < T; r++) {
+        __m512bh row = (__m512bh)_mm512_loadu_si512(right + r * T);
+#pragma GCC unroll 16
+        for (int i = 0; i < T; i++)
+            sum[i] = _mm512_dpbf16_ps(sum[i], row, (__m512bh)_mm512_set1_epi32((int)left[i * T + r]));
+    }
+#pragma GCC unroll 16
+    for (int i = 0; i < T; i++)
+        _mm512_store_ps(tiles.sum[c] + i * T, sum[i]);
+}
+#endif
 
 static inline void *room(void **mine, size_t *have, size_t want)
 {

@@ -2,6 +2,9 @@
 
     python elements.py --run RUN --from READ/last.pt --data DIR... --gate DIR... --core-minutes 120
 
+With --tokens 156 --boxes 0 and no --from it is both stages in one, at the price of reading: kind and state of
+what is small enough for a small crop (WIDE.md, the narrow plan).
+
 Design.  A second head, training only, names for every patch the element that it belongs to (the smallest
 whose box holds its centre; `none` elsewhere), the element's state bits, and its box as seen from the patch.
 Crops are 22x26 patches, nearly a whole page, since a field is a field because of what stands around it;
@@ -48,8 +51,8 @@ class Finder(nn.Module):
         return y.split([KINDS, STATES, 4], -1)
 
 
-def loss(finder, x, items):
-    """Summed loss of a batch and counts."""
+def loss(finder, x, items, boxes=0.5):
+    """Summed loss of a batch, boxes weighing so much of it, and counts."""
     kind, state, box, whole = items
     k, s, b = finder(x)
     which = F.cross_entropy(k.flatten(0, -2), kind.flatten(), reduction="sum")
@@ -71,7 +74,7 @@ def loss(finder, x, items):
             false=float(((k.argmax(-1) > 0) & ~on).sum()),
             find=float(which + states + off),
         )
-    return which + states + 0.5 * off, sums
+    return which + states + boxes * off, sums
 
 
 @torch.no_grad()
@@ -122,7 +125,7 @@ def score_items(p, c, finder, folder, most):
 
 
 class Elements(read.Reading):
-    tokens = 572
+    tokens = property(lambda self: self.a.tokens)
     scale = 1000.0
     counts = read.Reading.counts + ["kinds", "bits", "items", "near", "boxes", "false", "find"]
 
@@ -131,7 +134,7 @@ class Elements(read.Reading):
 
     def loss(self, heads, rows, present, letters, items):
         first, sums = reading.loss(heads["head"], rows, present, letters)
-        second, more = loss(heads["head.find"], rows, items)
+        second, more = loss(heads["head.find"], rows, items, self.a.boxes)
         return first + self.a.weight * second, sums | more
 
     def figures(self, s):
@@ -178,6 +181,8 @@ def main():
     p = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     read.options(p)
     p.add_argument("--weight", type=float, default=1.0, help="of the elements' loss beside the letters'")
+    p.add_argument("--boxes", type=float, default=0.5, help="of the boxes' part of it; 0: not asked")
+    p.add_argument("--tokens", type=int, default=572, choices=list(crops.SHAPES), help="patches in a crop")
     p.add_argument("--table", help="only the table of this run")
     a = p.parse_args()
     torch.set_num_threads(1)

@@ -1,4 +1,4 @@
-"""kernels.c (and the files with tile code, where the processor has them) from Python: compiled for this
+"""kernels.c (and the files with tile code, where the processor can do that) from Python: compiled for this
 machine when it is first needed, called with tensors.
 
 Every argument that is a tensor goes as the address of its (contiguous) data.
@@ -26,7 +26,8 @@ FLAGS = [
 ]
 
 
-TILES = " amx_bf16 " in open("/proc/cpuinfo").read().replace("\n", " ")
+FEATURES = set(open("/proc/cpuinfo").read().split())
+TILES = bool({"amx_bf16", "avx512_bf16"} & FEATURES)  # what amx.h has the tiles of, or does with vectors
 
 
 def build():

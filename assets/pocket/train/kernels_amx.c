@@ -39,17 +39,17 @@ static inline void weigh(float *s, bf16 *p, int64_t n, float scale)
 static inline void rows_times(const bf16 *a, int64_t as, const word *b, int64_t steps, bf16 *out, int64_t os)
 {
     float f[T * P] __attribute__((aligned(64)));
-    _tile_zero(0);
-    _tile_zero(1);
+    tile_zero(0);
+    tile_zero(1);
     for (int64_t kk = 0; kk < steps; kk++) {
-        _tile_loadd(4, a + kk * P, as * 2);
-        _tile_loadd(5, b + (2 * kk) * TILE, 64);
-        _tile_loadd(6, b + (2 * kk + 1) * TILE, 64);
-        _tile_dpbf16ps(0, 4, 5);
-        _tile_dpbf16ps(1, 4, 6);
+        tile_load(4, a + kk * P, as * 2);
+        tile_load(5, b + (2 * kk) * TILE, 64);
+        tile_load(6, b + (2 * kk + 1) * TILE, 64);
+        tile_product(0, 4, 5);
+        tile_product(1, 4, 6);
     }
-    _tile_stored(0, f, P * 4);
-    _tile_stored(1, f + T, P * 4);
+    tile_store(0, f, P * 4);
+    tile_store(1, f + T, P * 4);
     for (int r = 0; r < T; r++) {
         narrow(out + r * os, _mm512_load_ps(f + r * P));
         narrow(out + r * os + T, _mm512_load_ps(f + r * P + T));
@@ -59,16 +59,16 @@ static inline void rows_times(const bf16 *a, int64_t as, const word *b, int64_t 
 /* s [16][n] fp32 = rows A (16 x 32) times the tiles of a transposed matrix. */
 static inline void scores(const bf16 *a, int64_t as, const word *b, int64_t n, float *s)
 {
-    _tile_loadd(4, a, as * 2);
+    tile_load(4, a, as * 2);
     for (int64_t j = 0; j < n / T; j += 2) {
-        _tile_zero(0);
-        _tile_zero(1);
-        _tile_loadd(5, b + j * TILE, 64);
-        _tile_loadd(6, b + (j + 1) * TILE, 64);
-        _tile_dpbf16ps(0, 4, 5);
-        _tile_dpbf16ps(1, 4, 6);
-        _tile_stored(0, s + j * T, n * 4);
-        _tile_stored(1, s + j * T + T, n * 4);
+        tile_zero(0);
+        tile_zero(1);
+        tile_load(5, b + j * TILE, 64);
+        tile_load(6, b + (j + 1) * TILE, 64);
+        tile_product(0, 4, 5);
+        tile_product(1, 4, 6);
+        tile_store(0, s + j * T, n * 4);
+        tile_store(1, s + j * T + T, n * 4);
     }
 }
 
@@ -110,24 +110,24 @@ static inline void transposed(const word *lt, const bf16 *right, int64_t n, word
     for (int64_t j = 0; j < n; j += P) {
         for (int64_t kk = 0; kk < n / P; kk++)
             pair(right + kk * P * n + j, n, paired + 2 * kk * TILE, paired + (2 * kk + 1) * TILE);
-        _tile_zero(0);
-        _tile_zero(1);
-        _tile_zero(2);
-        _tile_zero(3);
+        tile_zero(0);
+        tile_zero(1);
+        tile_zero(2);
+        tile_zero(3);
         for (int64_t kk = 0; kk < n / P; kk++) {
-            _tile_loadd(4, lt + 2 * kk * TILE, 64);
-            _tile_loadd(5, lt + (2 * kk + 1) * TILE, 64);
-            _tile_loadd(6, paired + 2 * kk * TILE, 64);
-            _tile_loadd(7, paired + (2 * kk + 1) * TILE, 64);
-            _tile_dpbf16ps(0, 4, 6);
-            _tile_dpbf16ps(1, 5, 6);
-            _tile_dpbf16ps(2, 4, 7);
-            _tile_dpbf16ps(3, 5, 7);
+            tile_load(4, lt + 2 * kk * TILE, 64);
+            tile_load(5, lt + (2 * kk + 1) * TILE, 64);
+            tile_load(6, paired + 2 * kk * TILE, 64);
+            tile_load(7, paired + (2 * kk + 1) * TILE, 64);
+            tile_product(0, 4, 6);
+            tile_product(1, 5, 6);
+            tile_product(2, 4, 7);
+            tile_product(3, 5, 7);
         }
-        _tile_stored(0, f, 64);
-        _tile_stored(1, f + TILE, 64);
-        _tile_stored(2, f + 2 * TILE, 64);
-        _tile_stored(3, f + 3 * TILE, 64);
+        tile_store(0, f, 64);
+        tile_store(1, f + TILE, 64);
+        tile_store(2, f + 2 * TILE, 64);
+        tile_store(3, f + 3 * TILE, 64);
         for (int t = 0; t < 4; t++) {
             turn((const word *)(f + t * TILE), T, (word *)g, T);
             for (int r = 0; r < T; r++)
@@ -218,24 +218,24 @@ void matrix_grad(const bf16 *dy, int64_t ld, const bf16 *u, float *g, int64_t N,
                 float *to = g + i * T * k + j * T;
                 const word *a0 = a + i * steps * TILE, *a1 = a0 + steps * TILE, *b0 = b + j * steps * TILE,
                            *b1 = b0 + steps * TILE;
-                _tile_loadd(0, to, k * 4);
-                _tile_loadd(1, to + T, k * 4);
-                _tile_loadd(2, to + T * k, k * 4);
-                _tile_loadd(3, to + T * k + T, k * 4);
+                tile_load(0, to, k * 4);
+                tile_load(1, to + T, k * 4);
+                tile_load(2, to + T * k, k * 4);
+                tile_load(3, to + T * k + T, k * 4);
                 for (int64_t s = 0; s < steps; s++) {
-                    _tile_loadd(4, a0 + s * TILE, 64);
-                    _tile_loadd(5, a1 + s * TILE, 64);
-                    _tile_loadd(6, b0 + s * TILE, 64);
-                    _tile_loadd(7, b1 + s * TILE, 64);
-                    _tile_dpbf16ps(0, 4, 6);
-                    _tile_dpbf16ps(1, 4, 7);
-                    _tile_dpbf16ps(2, 5, 6);
-                    _tile_dpbf16ps(3, 5, 7);
+                    tile_load(4, a0 + s * TILE, 64);
+                    tile_load(5, a1 + s * TILE, 64);
+                    tile_load(6, b0 + s * TILE, 64);
+                    tile_load(7, b1 + s * TILE, 64);
+                    tile_product(0, 4, 6);
+                    tile_product(1, 4, 7);
+                    tile_product(2, 5, 6);
+                    tile_product(3, 5, 7);
                 }
-                _tile_stored(0, to, k * 4);
-                _tile_stored(1, to + T, k * 4);
-                _tile_stored(2, to + T * k, k * 4);
-                _tile_stored(3, to + T * k + T, k * 4);
+                tile_store(0, to, k * 4);
+                tile_store(1, to + T, k * 4);
+                tile_store(2, to + T * k, k * 4);
+                tile_store(3, to + T * k + T, k * 4);
             }
     }
     leave(&old);

@@ -65,30 +65,30 @@ static inline void product(struct left a, const word *b, float *out, int add)
         for (int j = 0; j < 4; j += 2) {
             float *to = out + i * T * Q + j * T;
             if (add) {
-                _tile_loadd(0, to, Q * 4);
-                _tile_loadd(1, to + T, Q * 4);
-                _tile_loadd(2, to + T * Q, Q * 4);
-                _tile_loadd(3, to + T * Q + T, Q * 4);
+                tile_load(0, to, Q * 4);
+                tile_load(1, to + T, Q * 4);
+                tile_load(2, to + T * Q, Q * 4);
+                tile_load(3, to + T * Q + T, Q * 4);
             } else {
-                _tile_zero(0);
-                _tile_zero(1);
-                _tile_zero(2);
-                _tile_zero(3);
+                tile_zero(0);
+                tile_zero(1);
+                tile_zero(2);
+                tile_zero(3);
             }
             for (int s = 0; s < 2; s++) {
-                _tile_loadd(4, a.at + i * a.down + s * a.right, a.stride);
-                _tile_loadd(5, a.at + (i + 1) * a.down + s * a.right, a.stride);
-                _tile_loadd(6, b + (s * 4 + j) * TILE, 64);
-                _tile_loadd(7, b + (s * 4 + j + 1) * TILE, 64);
-                _tile_dpbf16ps(0, 4, 6);
-                _tile_dpbf16ps(1, 4, 7);
-                _tile_dpbf16ps(2, 5, 6);
-                _tile_dpbf16ps(3, 5, 7);
+                tile_load(4, a.at + i * a.down + s * a.right, a.stride);
+                tile_load(5, a.at + (i + 1) * a.down + s * a.right, a.stride);
+                tile_load(6, b + (s * 4 + j) * TILE, 64);
+                tile_load(7, b + (s * 4 + j + 1) * TILE, 64);
+                tile_product(0, 4, 6);
+                tile_product(1, 4, 7);
+                tile_product(2, 5, 6);
+                tile_product(3, 5, 7);
             }
-            _tile_stored(0, to, Q * 4);
-            _tile_stored(1, to + T, Q * 4);
-            _tile_stored(2, to + T * Q, Q * 4);
-            _tile_stored(3, to + T * Q + T, Q * 4);
+            tile_store(0, to, Q * 4);
+            tile_store(1, to + T, Q * 4);
+            tile_store(2, to + T * Q, Q * 4);
+            tile_store(3, to + T * Q + T, Q * 4);
         }
 }
 

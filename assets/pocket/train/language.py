@@ -33,6 +33,7 @@ import questions
 import runner
 import stack
 import tokenizer
+import weights
 import export
 from kernels import TILES
 from model import LM, Language, Linear, RMSNorm, ReLU2
@@ -86,7 +87,7 @@ def begin(model, shipped):
     for t, relative in RELATIVES.items():
         for n in ("backbone.embeddings.weight", "lm_head.weight"):
             new[n][dialect.WIDE[t]] = old[n][dialect.WIDE[relative]] + 0.02 * torch.randn(old[n].shape[1])
-    for i in range(12, len(SHAPE["lm"]["pattern"])):
+    for i in range(12, len(model.language_model.backbone.layers)):
         for way_out in ("out_proj", "o_proj", "down_proj"):
             n = f"backbone.layers.{i}.mixer.{way_out}.weight"
             if n in new:
@@ -324,7 +325,8 @@ class Job:
         self.spread = w / w.sum(1, keepdim=True)
 
     def shape(self):
-        return SHAPE
+        pattern = SHAPE["lm"]["pattern"][: self.a.layers]
+        return dict(SHAPE, lm=dict(SHAPE["lm"], pattern=pattern))
 
     def is_matrix(self, name):
         return not any(s in name for s in ("embeddings", "lm_head", "conv1d"))
@@ -469,7 +471,7 @@ def whole_answers(s, guess):
 
 def table(a):
     """The shares of whole answers of a run, by page or kind of answer."""
-    saved = torch.load(os.path.join(a.table, "last.pt"), weights_only=True)
+    saved = weights.load(a.table)
     job = Job(a)
     job.gate(
         runner.tower.Layout({n: tuple(s) for n, s in saved["names"].items()}).views(saved["average"]),
@@ -490,6 +492,7 @@ def main():
     p.add_argument("--rows", nargs="*", default=[])
     p.add_argument("--gate", nargs="*", default=[])
     p.add_argument("--gate-screens", type=int, default=48)
+    p.add_argument("--layers", type=int, default=16, choices=(12, 16), help="sub-layers; 12 as shipped")
     p.add_argument("--batch", type=int, default=8, help="sequences in a small batch")
     p.add_argument("--together", type=int, default=4, help="sequences in one pass")
     p.add_argument("--turns", type=int, default=10)

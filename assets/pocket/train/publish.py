@@ -2,16 +2,17 @@
 
     python publish.py --tower ELEMENTS --language LANGUAGE --out DIR
     python publish.py --tower READ --out DIR --golden            the language model as it begins, with reference values
+    python publish.py --tiny --out ../../../tests/golden/pocket-wide --golden      what t_pocket_wide reads
 
 Design.  The files are export.py's with other numbers: canvas mode (native pixels, sides multiples of 32, at
-most 1,024), 384 tokens, norms whose weights are ones.  The position table of 64 x 64 patches is cut, not
-resized: `vision_config.args.cpe_crop` says so.  With --golden, DIR/golden.json holds a picture's hash, its
-image rows and the logits after a short conversation, computed in fp32 from the rounded weights, for tests
-of the engine.
+most 1,024), 384 tokens, norms whose weights are ones; holorun.json names the dialect, so that the folder is all that
+a command needs (`--model DIR`).  A run is a folder or what the tree keeps of it (weights.py).  The position table of 64 x 64 patches is cut, not
+resized: `vision_config.args.cpe_crop` says so.  With --golden, DIR/golden.json holds a picture, its image rows and
+the logits after a short conversation, computed in fp32 from the rounded weights, for tests of the engine;
+--tiny is a model of the same kind with chance weights, small enough for the tree.
 """
 
 import argparse
-import hashlib
 import json
 import os
 import pathlib
@@ -20,15 +21,32 @@ import numpy as np
 import torch
 
 import dialect  # puts the folder above on the path
-import crops
 import export
 import language
 import score
 import tokenizer
 import tower
+import weights
 from model import MEAN, STD, config_json
 
 TOWER = "vision_model.radio_model.model."
+STEP = "<click>OK<at>" + dialect.place(40, 50)
+
+
+TINY_LM = dict(hidden=64, mlp=96, heads=2, kv_heads=1, head_dim=32, mamba_heads=4, mamba_head_dim=16, state=16)
+TINY_TOWER = dict(hidden=64, blocks=1, heads=2, mlp=96, skip=4, eps=1e-6)
+
+
+def tiny():
+    """As `tensors`; chance weights large enough for every part to matter."""
+    torch.manual_seed(1)
+    tower.TABLE, c = 8, TINY_TOWER
+    shape = dict(lm=dict(language.SHAPE["lm"], pattern="M*-", **TINY_LM), vit=c["hidden"], projector=48)
+    p = {n: torch.randn(s) * (s[-1] ** -0.5 if len(s) == 2 else 0.1) for n, s in tower.shapes(c).items()}
+    out = {TOWER + n: v for n, v in tower.state_dict(p, c).items()}
+    for n, v in language.Wide(shape).named_parameters():
+        out[n] = torch.randn_like(v) * v.shape[1] ** -0.5 if v.ndim == 2 else v.detach().clone()
+    return out, c, shape
 
 
 def tensors(a):
@@ -36,11 +54,12 @@ def tensors(a):
     p, c, _, _, _ = score.load(a.tower)
     out = {TOWER + n: v for n, v in tower.state_dict(p, c).items()}
     shape, job = language.SHAPE, language.Job(argparse.Namespace(seed=1, sigma=0.5, shipped=a.shipped))
-    layout = tower.Layout(job.shapes(shape))
     if a.language:
-        saved = torch.load(os.path.join(a.language, "last.pt"), weights_only=True)
+        saved = weights.load(a.language)
+        shape = saved["shape"]
         views = tower.Layout({n: tuple(s) for n, s in saved["names"].items()}).views(saved["average"])
     else:
+        layout = tower.Layout(job.shapes(shape))
         views = layout.views(torch.zeros(layout.size))
         job.start(views, shape)
     return out | {n: v.clone() for n, v in views.items()}, c, shape
@@ -61,11 +80,12 @@ def config(c, shape):
 def golden(everything, c, shape, out):
     """Reference values in fp32, from the weights as they are stored."""
     w = {n: v.to(torch.bfloat16).float() for n, v in everything.items()}
-    rng = np.random.default_rng(1)
-    picture = np.kron(
-        rng.integers(0, 256, (12, 16, 3), dtype=np.uint8), np.ones((8, 8, 1), np.uint8)
-    )  # 128 x 96
-    patches, rows, cols = crops.whole(picture)
+    small = np.random.default_rng(1).integers(0, 256, (11, 15, 3), dtype=np.uint8)
+    picture = np.kron(small, np.ones((8, 8, 1), np.uint8))  # 120 x 88: the edge is repeated, to 128 x 96
+    picture = np.pad(picture, ((0, 8), (0, 8), (0, 0)), mode="edge")
+    rows, cols = picture.shape[0] // 16, picture.shape[1] // 16
+    x = (torch.from_numpy(picture).float() / 255 - torch.tensor(MEAN)) / torch.tensor(STD)
+    patches = x.view(rows, 16, cols, 16, 3).permute(0, 2, 4, 1, 3).reshape(1, rows * cols, 768)
     names = {
         v: k
         for k, v in {
@@ -84,49 +104,46 @@ def golden(everything, c, shape, out):
             p[f"{i}.{ours}"], p[f"{i}.{ours}_bias"] = (
                 w[f"{TOWER}blocks.{i}.{theirs}.{k}"] for k in ("weight", "bias")
             )
-    x = tower.apply(p, c, patches.float(), rows, cols, torch.float32)[0]
+    table = w[TOWER + "patch_generator.pos_embed"][0]
+    x = tower.apply(p, c, patches, rows, cols, torch.float32, table)[0]
     tokens = x.view(rows // 2, 2, cols // 2, 2, -1).permute(0, 2, 1, 3, 4).reshape(rows * cols // 4, -1)
     model = language.Wide(shape).eval()
     model.load_state_dict({n: v for n, v in w.items() if not n.startswith(TOWER)})
     language.HALF = torch.float32
-    ids, _ = dialect.conversation(
-        dialect.in_use("Press OK", [], "<click>OK<at>" + dialect.place(40, 50)), len(tokens)
-    )
+    said = dialect.conversation(dialect.in_use("Press OK", [STEP], ""), len(tokens))[0]
+    ids = said[: -len(dialect.CLOSE + dialect.text("\n"))]  # the reply begins here
     with torch.no_grad():
-        logits = model.language_model.lm_head(model(torch.tensor([ids]), tokens))[0]
+        image = model.mlp1[3](model.mlp1[2](model.mlp1[1](model.mlp1[0](tokens, torch.float32))))
+        logits = model.language_model.lm_head(model(torch.tensor([ids]), tokens))[0, -1]
+    told = {
+        "columns": 15,
+        "each_pixel_is": 8,
+        "rgb": small.reshape(-1).tolist(),
+        "said": "Press OK",
+        "step": STEP,
+        "ids": ids,
+        "rows": [[round(v, 6) for v in row] for row in image.tolist()],
+        "logits": [round(v, 6) for v in logits.tolist()],
+    }
     with open(os.path.join(out, "golden.json"), "w") as f:
-        json.dump(
-            {
-                "picture": {
-                    "width": 128,
-                    "height": 96,
-                    "sha256": hashlib.sha256(picture.tobytes()).hexdigest(),
-                    "rgb": picture[::8, ::8].reshape(-1).tolist(),
-                    "each_pixel_is": 8,
-                },
-                "tower_rows": {str(k): [round(v, 5) for v in x[k, :8].tolist()] for k in (0, 7, 8, 47)},
-                "ids": ids,
-                "logits": {
-                    str(k): [round(v, 5) for v in logits[k, :16].tolist()]
-                    for k in (len(ids) // 2, len(ids) - 1)
-                },
-                "argmax": logits.argmax(-1).tolist(),
-            },
-            f,
-        )
+        json.dump(told, f)
         f.write("\n")
 
 
 def main():
     p = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    p.add_argument("--tower", required=True)
+    p.add_argument("--tower")
+    p.add_argument("--tiny", action="store_true", help="chance weights, for tests")
     p.add_argument("--language")
     p.add_argument("--shipped", default=str(pathlib.Path(__file__).resolve().parent.parent / "model"))
     p.add_argument("--out", required=True)
     p.add_argument("--golden", action="store_true")
     a = p.parse_args()
-    everything, c, shape = tensors(a)
+    if bool(a.tower) == a.tiny:
+        p.error("either --tower or --tiny")
+    everything, c, shape = tiny() if a.tiny else tensors(a)
     files = {
+        "holorun.json": {"dialect": "pocket-wide"},
         "config.json": config(c, shape),
         "generation_config.json": {
             "do_sample": False,

@@ -8,7 +8,8 @@ both cores wait for the one that is busy.  A batch may so have begun on weights 
 
 Time is counted in core minutes, the processor time of all workers together, so that a busy machine changes
 nothing but the date: the rate is warm for a few steps, then falls along a cosine over the budget.  Every
-three minutes, and at SIGTERM, last.pt is written beside and renamed into place.  While the file PAUSE
+three minutes, and at SIGTERM, last.pt is written beside and renamed into place.  A run without one goes on from
+what the tree keeps of it (`--kept`, weights.py), its minutes counted, the rate warmed up anew.  While the file PAUSE
 stands in the state directory, everybody sleeps.  log.csv and gate.csv hold the curves.
 """
 
@@ -26,6 +27,7 @@ import torch
 import torch.multiprocessing as mp
 
 import tower
+import weights
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "world"))
 from headless import state_dir  # noqa: E402
@@ -97,7 +99,8 @@ class Run:
         self.saved = (
             torch.load(self.path / "last.pt", weights_only=True) if (self.path / "last.pt").exists() else None
         )
-        first = torch.load(a.start, weights_only=True) if a.start and not self.saved else None
+        kept = None if self.saved or not a.kept or not os.path.exists(a.kept) else weights.load(a.kept)
+        first = kept or (weights.load(a.start) if a.start and not self.saved else None)
         self.c = (self.saved or first or {"shape": job.shape()})["shape"]
         self.layout = tower.Layout(job.shapes(self.c))
         shared = lambda dtype=torch.float32: torch.zeros(self.layout.size, dtype=dtype).share_memory_()
@@ -114,6 +117,9 @@ class Run:
             )  # from nothing, or from what the stage begins with
             if first:
                 self._take(first)
+            if kept:
+                self.count[0], self.before = kept["step"], kept["core_minutes"]
+        self.begun = 0 if self.saved else self.step  # where the optimiser's state begins
         self.average.copy_(self.saved["average"] if self.saved else self.flat)
         self.half.copy_(self.flat)
         self.optimiser = Optimiser(
@@ -155,7 +161,7 @@ class Run:
         os.replace(part, self.path / "last.pt")
 
     def rate(self):
-        warm = min(1.0, (self.step + 1) / self.a.warm)
+        warm = min(1.0, (self.step - self.begun + 1) / self.a.warm)
         return warm * (
             0.01
             + 0.99
@@ -172,7 +178,7 @@ class Run:
         norm = float(torch.stack(torch._foreach_norm(rest)).norm())
         torch._foreach_mul_(rest, min(1.0, 1.0 / (norm + 1e-6)))
         self.count[0] += 1
-        self.optimiser.step(self.rate(), self.step)
+        self.optimiser.step(self.rate(), self.step - self.begun)
         self.grads.zero_()
         self.half.copy_(self.flat)
         self.average.lerp_(self.flat, 1 - min(self.a.average, 1 - 1 / (self.step + 1)))
@@ -295,7 +301,8 @@ class Run:
 
 def options(p):
     p.add_argument("--run")
-    p.add_argument("--from", dest="start", help="last.pt of an earlier stage")
+    p.add_argument("--from", dest="start", help="what an earlier stage made: last.pt or a file of weights.py")
+    p.add_argument("--kept", help="a file of weights.py: what this stage made elsewhere, to go on from")
     p.add_argument("--core-minutes", type=float, default=0, help="budget, earlier ones of this run included")
     p.add_argument(
         "--horizon",

@@ -13,7 +13,6 @@ ghosts <= .10, distance <= .08 on real pages in three fonts.
 
 import argparse
 import collections
-import os
 import pathlib
 
 import numpy as np
@@ -23,6 +22,7 @@ import crops
 import reading
 import store
 import tower
+import weights
 
 GATE = dict(letters=0.93, words=0.80, ghosts=0.10, distance=0.08)
 
@@ -130,10 +130,8 @@ def score(p, c, reader, folder, most=10**9):
 
 
 def load(run, average=True):
-    """(parameters, shape, reader) of a run's checkpoint."""
-    saved = torch.load(
-        os.path.join(run, "last.pt") if os.path.isdir(run) else run, map_location="cpu", weights_only=True
-    )
+    """(parameters, shape, reader) of a run's checkpoint, or of what the tree keeps of it."""
+    saved = weights.load(run)
     c = saved["shape"]
     reader = reading.Reader(c["hidden"])
     views = tower.Layout({n: tuple(s) for n, s in saved["names"].items()}).views(

@@ -1,13 +1,18 @@
 """All stages one after the other, unattended: each goes on where it stopped, the next begins when a gate
 holds.
 
-    python stages.py [--until elements]          POCKET_STATE is where data, runs and logs are
+    python stages.py [--plan narrow] [--until eyes]     POCKET_STATE is where data, runs and logs are
+    python stages.py --keep                             what the runs have made so far, into ../wide
 
 Design.  A stage is a command with a budget of core minutes and a gate.  When the budget is used up the gate
 is measured on screens of gate seeds and held-out words.  Does it fail, the stage gets more time, a few
 times; after that everything stops, since a gate that fails is answered with another design, not with more
 hours. What happened is in stages.log, the newest state in STAGES.  SIGTERM goes on to the stage, which
 saves.
+
+A machine may be lost between two sessions, so what a stage has made goes into the tree (weights.py): by itself
+when its gate holds, by --keep at any time.  On a machine that has no run of a stage, a kept file whose gate
+held stands for the run, and another one is gone on from.
 """
 
 import argparse
@@ -19,12 +24,39 @@ import subprocess
 import sys
 import time
 
+import weights
+
 HERE = pathlib.Path(__file__).resolve().parent
+KEPT = HERE.parent / "wide"
 STATE = pathlib.Path(os.environ.get("POCKET_STATE", HERE.parents[2] / "build" / "pocket"))
 DATA, ROWS = STATE / "data", STATE / "rows"
 FAMILIES = {"Liberation Sans": "liberation", "DejaVu Sans": "dejavu", "Noto Sans": "noto"}  # of the gates
 FONTS = [str(DATA / f"gate-{f}") for f in FAMILIES.values()]
 TUNABLES = "glibc.malloc.mmap_threshold=4294967296:glibc.malloc.trim_threshold=8589934592"  # large buffers are kept, not returned
+
+
+# The pages of the narrow plan: one kind of step, or two, with click, write and key; answers stand in the sentence
+# or on the page.
+EASY = """click-button click-button-sequence click-checkboxes click-checkboxes-transfer click-checkboxes-soft
+click-collapsible click-color click-dialog click-dialog-2 click-link click-option click-shape click-tab click-tab-2
+click-test click-test-2 click-test-transfer click-widget enter-date enter-password enter-text enter-text-2
+enter-text-dynamic enter-time focus-text focus-text-2 grid-coordinate identify-shape login-user login-user-popup
+multi-layouts multi-orderings navigate-tree read-table search-engine simple-arithmetic text-transform
+use-autocomplete""".split()
+
+
+def kept_of(run):
+    return KEPT / f"{run.name}.safetensors"
+
+
+def held(path):
+    """The stages whose gates a kept file has behind it."""
+    return weights.load(str(path))["figures"].get("held", []) if path.exists() else []
+
+
+def made(run):
+    """What later stages take: the run of this machine, or what the tree keeps of it."""
+    return run if (run / "last.pt").exists() or not kept_of(run).exists() else kept_of(run)
 
 
 def reading_gate(run):
@@ -73,7 +105,7 @@ def cached(_):
     return any(ROWS.glob("*/*.npz")), {}
 
 
-def steps_gate(pages, share):
+def steps_gate(pages, share, rows="gate-miniwob"):
     """A gate: at least so many pages of played episodes at which so large a share of steps is right."""
 
     def gate(run):
@@ -81,11 +113,11 @@ def steps_gate(pages, share):
         import language
 
         a = argparse.Namespace(
-            table=str(run), gate=[str(ROWS / "gate-miniwob")], gate_screens=2000, turns=0, sigma=0.5
+            table=str(run), gate=[str(ROWS / rows)], gate_screens=2000, turns=0, sigma=0.5
         )
-        if not any((ROWS / "gate-miniwob").glob("*.npz")):
-            return False, {"missing": "rows/gate-miniwob: records of played episodes with gate seeds"}
-        t = language.table(a)["gate-miniwob"]
+        if not any((ROWS / rows).glob("*.npz")):
+            return False, {"missing": f"rows/{rows}: records of played episodes with gate seeds"}
+        t = language.table(a)[rows]
         shares = {
             k[:-2]: t[f"{k[:-2]} right"] / t[k]
             for k in t
@@ -172,6 +204,71 @@ def language_stages(workers):
     return out
 
 
+PLAIN = "plain"  # screens as the suite shows them
+
+
+def narrow_world():
+    """One font, one scale, real pages; a few forms for words that are nowhere in the pages."""
+    render, out = ["../world/render.py", "miniwob", "--plain", "--screens", 256, "--out"], {}
+    out["world-plain"] = [*render, DATA / PLAIN, "--shards", 24]
+    out["world-gate-plain"] = [*render[:-2], 128, "--gate", "--out", DATA / "gate-plain"]
+    forms = ["../world/render.py", "forms", "--plain", "--screens", 256]
+    out["world-forms"] = [*forms, "--shards", 4, "--out", DATA / PLAIN]
+    out["world-gate-forms"] = [*forms[:-1], 96, "--gate", "--out", DATA / "gate-forms"]
+    return {name: (command, DATA, 0, 0, 0, there) for name, command in out.items()}
+
+
+def narrow_eyes(workers):
+    """Reading and elements at once, on crops of 156 patches."""
+    run = STATE / "eyes"
+    command = ["elements.py", "--run", run, "--kept", kept_of(run), "--data", DATA / PLAIN]
+    command += ["--gate", DATA / "gate-plain", "--workers", workers, "--parts", 4, "--every", 6]
+    command += ["--tokens", 156, "--boxes", 0, "--weight", 0.3]
+    return {"eyes": (command, run, 45, 20, 105, plain_gate)}
+
+
+def plain_gate(run):
+    import elements
+    import score
+
+    p, c, reader, _, views = score.load(str(run))
+    f = score.figures(score.score(p, c, reader, str(DATA / "gate-plain"), 128)[0])
+    finder = elements.Elements(None).load_heads(views, c)["head.find"]
+    t = elements.score_items(p, c, finder, str(DATA / "gate-plain"), 128)
+    g, out = score.GATE, {k: round(v, 3) for k, v in f.items()}
+    out |= {k: round(t[k] / max(1, t["n"]), 3) for k in ("kind", "right")}
+    right = f["letters"] >= g["letters"] and f["words"] >= g["words"] and f["ghosts"] <= g["ghosts"]
+    return right and f["distance"] <= g["distance"], out
+
+
+def played_by_oracles(name, first, seeds):
+    command = ["../world/episodes.py", "records", "--pages", ",".join(EASY), "--first", first, "--seeds", seeds]
+    return (command + ["--out", DATA / f"records-{name}"], DATA, 0, 0, 0, there)
+
+
+def narrow_language(workers):
+    """The shipped language model, as deep as it is, on cached rows; records first, since they are the task."""
+    eyes, run, out = STATE / "eyes", STATE / "language12", {}
+    out["play"] = played_by_oracles("easy", 0, 120)
+    out["play-gate"] = played_by_oracles("gate-easy", 900_000, 8)
+    cache = ["cache.py", "--run", made(eyes)]
+    for name in ("easy", "gate-easy"):
+        command = cache + ["--records", DATA / f"records-{name}", "--cut", "--out", ROWS / name]
+        out[f"rows-{name}"] = (command, eyes, 0, 0, 0, cached)
+    for name, source in (("plain", PLAIN), ("gate-forms", "gate-forms")):
+        out[f"rows-{name}"] = (cache + ["--data", DATA / source, "--out", ROWS / name], eyes, 0, 0, 0, cached)
+    train = ["language.py", "--run", run, "--kept", kept_of(run), "--layers", 12, "--rows", ROWS / "easy"]
+    train += [ROWS / "plain", "--gate", ROWS / "gate-easy", ROWS / "gate-forms", "--workers", workers, "--parts", 2]
+    train += ["--every", 10, "--turns", 6, "--horizon", 180]
+    for k, (minutes, pages, share) in enumerate([(45, 8, 0.6), (90, 18, 0.7), (180, 30, 0.8)], 1):
+        out[f"language12-{k}"] = (train, run, minutes, 0, minutes, steps_gate(pages, share, "gate-easy"))
+    return out
+
+
+def narrow(workers):
+    return narrow_world() | narrow_eyes(workers) | narrow_language(workers)
+
+
 def stages(workers):
     return world_stages() | eye_stages(workers) | language_stages(workers)
 
@@ -209,41 +306,95 @@ def run(command, name):
     return code
 
 
+def keep(name, run, figures, right):
+    """Into the tree, unless what is there has more behind it."""
+    path = kept_of(run)
+    if not (run / "last.pt").exists():
+        return
+    gates = held(path) + ([name] if right and name not in held(path) else [])
+    behind = weights.load(str(path))["core_minutes"] if path.exists() else -1
+    if behind >= weights.load(str(run))["core_minutes"] and gates == held(path):
+        return
+    size = weights.keep(str(run), str(path), figures | {"held": gates})
+    note(f"{name}: {path.name} kept in the tree, {size / 1e6:.1f} MB; to be committed")
+
+
+def prepared():
+    """What commands find by the environment: the fonts, and the pages as the oracles want them."""
+    sys.path.insert(0, str(HERE.parent / "world"))
+    import fonts
+
+    root = STATE / "fontroot"
+    if not os.environ.get("POCKET_FONTS") and not os.path.exists(fonts.files("Liberation Sans")[0]):
+        if not root.exists():
+            subprocess.run([str(HERE.parent / "world" / "fonts.sh"), str(root)], check=True)
+        os.environ["POCKET_FONTS"] = str(root)
+    code = "import fonts, sys; print(fonts.configure(sys.argv[1]))"  # anew: the folder above is read at import
+    out = subprocess.run(
+        [sys.executable, "-c", code, str(STATE / "fonts")], cwd=HERE.parent / "world", check=True, stdout=subprocess.PIPE
+    )
+    os.environ["FONTCONFIG_FILE"] = out.stdout.decode().strip()
+    subprocess.run([str(HERE.parents[2] / "tests" / "scripts" / "miniwob.sh")], check=True)
+
+
+def finish(name, command, folder, budget, more, most, gate):
+    """Runs a stage until its gate holds; ends the program when it does not."""
+    done = STATE / f"done-{name}"
+    while not done.exists():
+        extra = STATE / f"budget-{name}"
+        minutes = float(extra.read_text()) if extra.exists() else budget
+        note(f"{name}: runs" + (f", {minutes:.0f} core minutes in all" if minutes else ""))
+        code = run(command + (["--core-minutes", minutes] if minutes else []), name)
+        if code:
+            note(f"{name}: failed with status {code}, see logs/{name}.log")
+            sys.exit(1)
+        right, figures = gate(folder)
+        said = "holds" if right else "fails"
+        note(f"{name}: gate {said} after {minutes:.0f} core minutes: {json.dumps(figures)}")
+        if budget:
+            keep(name, folder, figures, right)
+        if right:
+            done.write_text(json.dumps(figures) + "\n")
+        elif minutes + more > most or not more:
+            note(f"{name}: stops here; another design is wanted")
+            sys.exit(2)
+        else:
+            extra.write_text(f"{minutes + more}\n")
+
+
+def wait_for_records(name):
+    waits = False
+    while not (STATE / f"done-{name}").exists() and not (DATA / name / "records.jsonl").exists():
+        if not waits:
+            note(f"{name}: waits for {DATA / name}/records.jsonl, written by world/episodes.py")
+        waits = True
+        time.sleep(60)
+
+
 def main():
     p = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    p.add_argument("--plan", default="narrow", choices=("narrow", "wide"))
     p.add_argument("--until", help="the last stage to run")
     p.add_argument("--workers", type=int, default=2)
+    p.add_argument("--keep", action="store_true", help="only put into the tree what the runs have made so far")
     a = p.parse_args()
     os.nice(19 - os.nice(0))
     (STATE / "logs").mkdir(parents=True, exist_ok=True)
-    for name, (command, folder, budget, more, most, gate) in stages(a.workers).items():
-        done, waits = STATE / f"done-{name}", False
-        while (
-            name.startswith("records-") and not done.exists() and not (DATA / name / "records.jsonl").exists()
-        ):
-            if not waits:
-                note(f"{name}: waits for {DATA / name}/records.jsonl, written by world/episodes.py")
-            waits = True
-            time.sleep(60)
-        while not done.exists():
-            extra = STATE / f"budget-{name}"
-            minutes = float(extra.read_text()) if extra.exists() else budget
-            note(f"{name}: runs" + (f", {minutes:.0f} core minutes in all" if minutes else ""))
-            code = run(command + (["--core-minutes", minutes] if minutes else []), name)
-            if code:
-                note(f"{name}: failed with status {code}, see logs/{name}.log")
-                sys.exit(1)
-            holds, figures = gate(folder)
-            note(
-                f"{name}: gate {'holds' if holds else 'fails'} after {minutes:.0f} core minutes: {json.dumps(figures)}"
-            )
-            if holds:
-                done.write_text(json.dumps(figures) + "\n")
-            elif minutes + more > most or not more:
-                note(f"{name}: stops here; another design is wanted")
-                sys.exit(2)
-            else:
-                extra.write_text(f"{minutes + more}\n")
+    plan = narrow if a.plan == "narrow" else stages
+    if a.keep:
+        for name, (_, folder, budget, *_) in plan(a.workers).items():
+            if budget:
+                keep(name, folder, {}, (STATE / f"done-{name}").exists())
+        return
+    prepared()
+    for name in plan(a.workers):
+        command, folder, budget, more, most, gate = plan(a.workers)[name]  # anew: stages before it made files
+        if name.startswith("records-"):
+            wait_for_records(name)
+        if budget and not (folder / "last.pt").exists() and name in held(kept_of(folder)):
+            note(f"{name}: kept in the tree: {kept_of(folder).name}")
+        else:
+            finish(name, command, folder, budget, more, most, gate)
         if name == a.until:
             break
     note("all stages are done")

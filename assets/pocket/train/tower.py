@@ -270,12 +270,14 @@ def state_dict(p, c):
     return {k: v.detach().clone().float() for k, v in out.items()}
 
 
-def apply(p, c, patches, rows, cols, dt=HALF):
-    """Rows of the tower for whole pictures [B, rows*cols, 768], without gradients; `p` fp32 or bf16 views."""
+def apply(p, c, patches, rows, cols, dt=HALF, table=None):
+    """Rows of the tower for whole pictures [B, rows*cols, 768], without gradients; `p` fp32 or bf16 views;
+    `table` is that of the positions, if it was rounded."""
     d, H = c["hidden"], c["heads"]
     w = {k: v.to(dt) for k, v in p.items()}
     at = torch.arange(rows)[:, None] * TABLE + torch.arange(cols)
-    x = (patches.to(dt) @ w["embedder"].t()).float() + positions(d)[at.flatten()]
+    table = positions(d) if table is None else table
+    x = (patches.to(dt) @ w["embedder"].t()).float() + table[at.flatten()]
     x = torch.cat([w["prefix"].float().expand(len(x), -1, -1), x], 1)
     B, n, _ = x.shape
     norm = lambda t: torch.nn.functional.layer_norm(t, (d,), eps=1e-6).to(dt)

@@ -109,8 +109,10 @@ class Browser:
             flags += ["--kiosk"]
         else:
             flags += ["--headless", "--disable-smooth-scrolling"]
+        # As root, Chromium would give itself a higher priority than its caller has.
+        modest = ["setpriv", "--bounding-set", "-sys_nice", "--pdeathsig", "KILL"] if os.geteuid() == 0 else []
         self.process = subprocess.Popen(
-            ["chromium", *flags, f"--user-data-dir={self.profile}", "about:blank"],
+            [*modest, "chromium", *flags, f"--user-data-dir={self.profile}", "about:blank"],
             env={**os.environ, **({"DISPLAY": display} if display else {})},
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,

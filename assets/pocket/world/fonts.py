@@ -6,13 +6,15 @@ only directory holds links to the files named here, and whose aliases say what A
 families are.  `check` asks the browser which font it drew for each family and stops at a difference.
 
 TRAINED are the eight families of training; UNSEEN are never trained on and only measured.  Fixed-width
-companions stand for the generic family `monospace`.
+companions stand for the generic family `monospace`.  A font is looked for below POCKET_FONTS first, where
+`fonts.sh DIR` unpacks them, so that the machine's own fonts need not be touched.
 """
 
 import os
 import pathlib
 import time
 
+ROOT = os.environ.get("POCKET_FONTS", "")
 TRUETYPE, OPENTYPE = "/usr/share/fonts/truetype/", "/usr/share/fonts/opentype/"
 
 # family: (folder, files); the first file is the regular face
@@ -56,7 +58,8 @@ def files(family):
     folder, pattern = FAMILIES[family]
     head, _, rest = pattern.partition("{")
     names, _, tail = rest.partition("}")
-    return [os.path.join(folder, head + n + tail) for n in names.split(",")]
+    paths = [os.path.join(folder, head + n + tail) for n in names.split(",")]
+    return [ROOT + path if ROOT and os.path.exists(ROOT + path) else path for path in paths]
 
 
 def configure(folder):

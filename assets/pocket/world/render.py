@@ -34,6 +34,9 @@ MINIWOB = [
     ((192, 224, 1.0), 1),
 ]
 FORMS = [(480, 448), (640, 480), (384, 512), (512, 320), (320, 256)]
+PLAIN_MINIWOB = [((368, 480, 480 / 210), 6), ((640, 480, 480 / 210), 1)]  # as the suite shows them
+PLAIN_SCALES = [(2.0, 1), (2.2857, 3)]
+PLAIN_FONTS = ("Liberation Sans", "DejaVu Sans")
 SCALES = [(1.0, 4), (1.15, 2), (1.33, 2), (1.5, 3), (1.75, 2), (2.0, 4), (2.2857, 5)]
 
 
@@ -67,17 +70,13 @@ class Renderer:
     def miniwob(self, writer, rng):
         sheet = self.browser(4, 4)
         families = self.a.families or fonts.TRAINED
-        pages = miniwob.Pages(
-            sheet,
-            rng,
-            miniwob.GATE if self.a.gate else miniwob.TRAIN,
-            families,
-            0 if self.a.families else 0.4,
-        )
+        own = 1 if self.a.plain else 0 if self.a.families else 0.4
+        sizes = PLAIN_MINIWOB if self.a.plain else MINIWOB
+        pages = miniwob.Pages(sheet, rng, miniwob.GATE if self.a.gate else miniwob.TRAIN, families, own)
         while len(writer.place) < self.a.screens:
             headless.pause()
             if not pages.left:
-                sheet.lay(*(MINIWOB[0][0] if self.a.gate else weighted(rng, MINIWOB)))
+                sheet.lay(*(sizes[0][0] if self.a.gate else weighted(rng, sizes)))
             for (page, seed, family, found), tile in zip(pages.draw(), sheet.tiles()):
                 self.put(
                     writer,
@@ -95,9 +94,10 @@ class Renderer:
         sheet, lex = self.browser(4, 4), Lexicon(rng, self.a.gate)
         while len(writer.place) < self.a.screens:
             headless.pause()
-            (w, h), scale = rng.choice(FORMS), weighted(rng, SCALES)
+            (w, h), scale = rng.choice(FORMS), weighted(rng, PLAIN_SCALES if self.a.plain else SCALES)
             sheet.lay(w, h, scale)
-            plan = [forms.page(rng, lex, w / scale, self.a.families or fonts.TRAINED) for _ in range(16)]
+            families = self.a.families or (PLAIN_FONTS if self.a.plain else fonts.TRAINED)
+            plan = [forms.page(rng, lex, w / scale, families) for _ in range(16)]
             found = sheet.ask(f"show({json.dumps([p for p, _ in plan])})")
             for (_, family), f, tile in zip(plan, found, sheet.tiles()):
                 self.put(writer, tile, f, {"page": "form", "family": family, "scale": scale})
@@ -143,7 +143,7 @@ class Renderer:
         if (pathlib.Path(self.a.out) / f"{name}.npz").exists():
             return
         start, cpu = time.time(), os.times()
-        rng = random.Random(f"{self.a.world}/{k}/{self.a.gate}/{self.a.families}")
+        rng = random.Random(f"{self.a.world}/{k}/{self.a.gate}/{self.a.families}/{self.a.plain}")
         writer = store.Writer(self.a.out, name)
         getattr(self, self.a.world)(writer, rng)
         writer.close()
@@ -163,6 +163,7 @@ def main():
     p.add_argument("--screens", type=int, default=512)
     p.add_argument("--gate", action="store_true", help="seeds and words of the gates")
     p.add_argument("--families", nargs="*", help="only these fonts")
+    p.add_argument("--plain", action="store_true", help="only the sizes and fonts of the suite (WIDE.md)")
     a = p.parse_args()
     os.nice(19)
     r = Renderer(a)

@@ -1,0 +1,175 @@
+/* t_pocket_wide.c - a model as assets/pocket/train/publish.py writes it (a tiny one, with chance weights): seen at
+ * native pixels, positions cut from a table, places of two tokens an axis.  tests/golden/pocket-wide holds its
+ * folder and, from torch, the rows of a picture and the logits after a step of a task. */
+#include "check.h"
+
+#include "actions/dialect.h"
+#include "model/preprocess.h"
+#include "session/chat.h"
+#include "session/session_impl.h"
+
+#include <jansson.h>
+#include <math.h>
+
+#define MODEL "tests/golden/pocket-wide"
+
+static json_t *open_golden(void)
+{
+    json_t *root = json_load_file(MODEL "/golden.json", 0, NULL);
+    assert_non_null(root);
+    return root;
+}
+
+static int number(const json_t *root, const char *name)
+{
+    return (int)json_integer_value(json_object_get(root, name));
+}
+
+/* The picture, each of its stored pixels a square of several. */
+static void make_picture(const json_t *root, struct image *im)
+{
+    struct err e = ERR_INIT;
+    const json_t *rgb = json_object_get(root, "rgb");
+    int cols = number(root, "columns"), side = number(root, "each_pixel_is");
+    int rows = (int)json_array_size(rgb) / 3 / cols;
+    assert_int_equal(image_alloc(im, cols * side, rows * side, &e), 0);
+    for (int y = 0; y < im->h; y++)
+        for (int x = 0; x < im->w; x++)
+            for (int c = 0; c < 3; c++) {
+                int from = (y / side * cols + x / side) * 3 + c;
+                im->rgb[(y * im->w + x) * 3 + c] =
+                    (uint8_t)json_integer_value(json_array_get(rgb, (size_t)from));
+            }
+}
+
+/* Root mean square of the difference relative to that of what is wanted. */
+static double relative(const float *got, const json_t *want)
+{
+    double diff = 0, ref = 0;
+    for (size_t i = 0; i < json_array_size(want); i++) {
+        double w = json_real_value(json_array_get(want, i)), d = (double)got[i] - w;
+        diff += d * d;
+        ref += w * w;
+    }
+    return check_relative(diff, ref + 1e-30);
+}
+
+static double compare_rows(struct engine *engine, struct tensor rows, const json_t *want)
+{
+    double worst = 0;
+    float *row = malloc((size_t)rows.cols * sizeof *row);
+    assert_int_equal(rows.rows, json_array_size(want));
+    for (int64_t i = 0; i < rows.rows; i++) {
+        engine->backend->ops->download(engine->backend, (struct tensor){row, DT_F32, 1, rows.cols, rows.cols},
+                                       tensor_rows(rows, i, 1));
+        worst = check_worse(worst, relative(row, json_array_get(want, (size_t)i)));
+    }
+    free(row);
+    return worst;
+}
+
+/* The task, an earlier step without its picture, and the newest picture. */
+static void append(struct session *s, const json_t *root, const struct image *picture)
+{
+    struct err e = ERR_INIT;
+    char *said = xasprintf("%s\n-", json_string_value(json_object_get(root, "said")));
+    const struct chat_part first = {.text = said}, now = {.image = picture};
+    assert_int_equal(chat_system(s, "", &e), 0);
+    assert_int_equal(chat_user(s, &first, 1, CHAT_PLACE_INLINE, &e), 0);
+    assert_int_equal(chat_reply(s, json_string_value(json_object_get(root, "step")), &e), 0);
+    assert_int_equal(chat_user(s, &now, 1, CHAT_PLACE_INLINE, &e), 0);
+    assert_int_equal(chat_open_reply(s, false, &e), 0);
+    free(said);
+}
+
+static double run(const char *isa, bool f32)
+{
+    struct err e = ERR_INIT;
+    struct image picture = {0};
+    json_t *root = open_golden(), *ids = json_object_get(root, "ids");
+    struct engine_options o = {.dir = MODEL, .isa = isa, .threads = 1, .f32 = f32};
+    struct engine *engine = engine_open(&o, &e);
+    if (!engine)
+        fail_msg("%s", e.text);
+    make_picture(root, &picture);
+    struct session *s = session_new(engine, 1);
+    append(s, root, &picture);
+    assert_int_equal(session_length(s), json_array_size(ids));
+    for (size_t i = 0; i < json_array_size(ids); i++)
+        assert_int_equal(session_tokens(s)[i], json_integer_value(json_array_get(ids, i)));
+    double rows = compare_rows(engine, s->images[0].rows, json_object_get(root, "rows"));
+    assert_int_equal(session_compute_logits(s, NULL), 0);
+    double logits = relative(session_logits(s), json_object_get(root, "logits"));
+    check_note("%s %s: rows %.1e, logits %.1e", engine_isa(engine), f32 ? "f32" : "bf16", rows, logits);
+    session_free(s);
+    engine_close(engine);
+    image_free(&picture);
+    json_decref(root);
+    return fmax(rows, logits);
+}
+
+static double worst_of_all(bool f32)
+{
+    const char *names[8];
+    double worst = 0;
+    int n = backend_cpu_list(names, 8);
+    for (int i = 1; i < n; i++)
+        worst = check_worse(worst, run(names[i], f32));
+    return worst;
+}
+
+static void t_f32(void **state)
+{
+    (void)state;
+    assert_true(worst_of_all(true) < 1e-4);
+}
+
+static void t_bf16(void **state)
+{
+    (void)state;
+    assert_true(worst_of_all(false) < 5e-2);
+}
+
+static void t_size(void **state)
+{
+    (void)state;
+    static const struct {
+        int w, h, cols, rows;
+    } sizes[] = {{120, 88, 8, 6}, {128, 128, 8, 8}, {33, 32, 4, 2}, {256, 128, 8, 4}};
+    struct model_config c;
+    assert_int_equal(config_load(&c, MODEL, NULL), 0);
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        struct tile_grid g = preprocess_grid(&c, sizes[i].w, sizes[i].h);
+        assert_int_equal(g.tiles, 1);
+        assert_int_equal(g.patch_cols, sizes[i].cols);
+        assert_int_equal(g.patch_rows, sizes[i].rows);
+    }
+}
+
+static void t_dialect(void **state)
+{
+    (void)state;
+    struct err e = ERR_INIT;
+    char *name = dialect_for_model(MODEL, &e);
+    assert_string_equal(name, "pocket-wide");
+    free(name);
+    struct engine_options o = {.dir = MODEL, .threads = 1};
+    struct engine *engine = engine_open(&o, &e);
+    assert_non_null(engine);
+    assert_null(chat_check(engine_dir(engine), engine_tokenizer(engine)));
+    engine_close(engine);
+}
+
+static const struct CMUnitTest tests[] = {
+    CLAIM("f32: a picture at native pixels and a step in use agree with torch on every instruction set",
+          t_f32),
+    CLAIM("bf16: the same within the rounding of activations", t_bf16),
+    CLAIM("a picture is seen at its own pixels, in multiples of 32, scaled down only where it is longer",
+          t_size),
+    CLAIM("the folder alone says which dialect and which template the model speaks", t_dialect),
+};
+
+int main(int argc, char **argv)
+{
+    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
+}
