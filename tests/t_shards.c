@@ -366,8 +366,9 @@ static void t_feed(void **state)
     open_suite(&q);
     json_t *answers = run_feed(&q, "{\"test\": \"t2\"}\n{\"test\": \"bad\"}\nnonsense\n"
                                    "{\"test\": \"t2\", \"sample\": 1}\n{\"test\": \"none\"}\n"
-                                   "{\"test\": \"t3\", \"sample\": -1}\n{\"test\": \"half");
-    assert_int_equal(json_array_size(answers), 6);
+                                   "{\"test\": \"t3\", \"sample\": -1}\n{\"weights\": \"/none\"}\n"
+                                   "{\"test\": \"half");
+    assert_int_equal(json_array_size(answers), 7);
     const json_t *first = answer_of(answers, "t2", 0), *second = answer_of(answers, "t2", 1);
     assert_string_equal(json_string_value(json_object_get(first, "outcome")), "passed");
     assert_string_equal(json_string_value(json_object_get(second, "outcome")), "passed");

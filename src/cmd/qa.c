@@ -58,7 +58,8 @@ static const struct option_spec options[] = {
     {"feed", 0, OPTION_FLAG, AT(feed),
      .help =
          "run what another program asks for by lines on stdin, as {\"test\": \"ID\", \"sample\": 2}; a line "
-         "of JSON on stdout tells of each that has ended and where its results are, below --out"},
+         "of JSON on stdout tells of each that has ended and where its results are, below --out; "
+         "{\"weights\": \"DIR\"} goes on with another model directory, without a restart"},
     {"rerun-failed", 0, OPTION_TEXT, AT(rerun_failed), "FILE", 0, 4096, NULL,
      "only tests that did not pass in an earlier run: its results.json", NULL},
     {"list", 0, OPTION_FLAG, AT(list), .help = "list the tests that would run, and run none"},
@@ -173,6 +174,27 @@ static struct llm *remote_partner(void *arg, struct err *e)
 {
     const struct qa *q = arg;
     return llm_remote(q->model.endpoint, q->dialect, q->s.run.seed ? q->s.run.seed : 1, NULL);
+}
+
+/* Other weights in the place of those that are open, while no test runs: those of a trainer. */
+static int reload_model(void *arg, const char *dir, struct err *e)
+{
+    struct qa *q = arg;
+    struct job_model fresh = {0};
+    struct run_settings s = q->s.run;
+    s.model = dir;
+    if (!q->model.engine)
+        return err_set(e, ERR_USAGE, "'weights' needs a model in this process, not %s",
+                       q->model.endpoint ? "one behind an address" : "replies from a file");
+    if (job_model_find(&fresh, &s, e) || job_model_open(&fresh, &s, screen_stop_flag(NULL), true, e)) {
+        job_model_close(&fresh);
+        return -1;
+    }
+    job_model_close(&q->model);
+    q->model = fresh;
+    q->judge.engine = q->model.engine;
+    q->results.model = q->model.dir;
+    return 0;
 }
 
 static int open_model(struct qa *q, struct err *e)
@@ -290,7 +312,7 @@ static int run_tests(struct qa *q, struct err *e)
                                       .fail_fast = q->s.fail_fast,
                                       .seconds = q->s.max_time,
                                       .progress = q->progress,
-                                      .feed = q->s.feed ? feed_open(&q->results) : NULL,
+                                      .feed = q->s.feed ? feed_open(&q->results, reload_model, q) : NULL,
                                       .saved = save_progress,
                                       .arg = &q->reports};
     if (rc == 0)

@@ -9,6 +9,7 @@
 #include "base/utf8.h"
 #include "checkpoint/find.h"
 #include "cli/shared_options.h"
+#include "computer/machine.h"
 #include "record/elements.h"
 #include "record/playback.h"
 #include "run/on_desk.h"
@@ -88,7 +89,7 @@ static bool is_alone(const struct job *j)
 static void open_elements(struct job *j)
 {
     const char *own = getenv("DISPLAY");
-    if (is_alone(j) && (!j->s.display || (own && !strcmp(own, j->s.display))))
+    if (is_alone(j) && !j->s.computer && (!j->s.display || (own && !strcmp(own, j->s.display))))
         j->elements = elements_open();
 }
 
@@ -269,6 +270,11 @@ static int open_screen(struct job *j, struct err *e)
                                .corner_stop = policy_limits(j->policy)->corner_stop,
                                .key_delay_ms = j->s.key_delay,
                                .keymap_settle_ms = j->s.keymap_settle};
+    if (j->s.computer) {
+        if (!(j->machine = machine_open(j->s.computer, e)))
+            return -1;
+        o.computer = machine_computer(j->machine);
+    }
     if (!(j->screen = screen_open(&o, e)))
         return -1;
     if (j->host)
@@ -345,6 +351,7 @@ void job_close(struct job *j)
 {
     struct err e = ERR_INIT;
     screen_close(j->screen);
+    machine_close(j->machine);
     on_desk_close(j->desk);
     running_leave(j->told);
     if (trace_close(j->trace, &e))

@@ -108,6 +108,12 @@ static int open_place(struct job *j, struct err *e)
         .start = s->start, .window_s = WINDOW_S, .viewed = s->desk_view, .password_file = s->password_file};
     if (!s->on && (s->start || s->desk_view || s->password_file))
         return err_set(e, ERR_USAGE, "--start, --desk-view and --password-file go with --on desk");
+    if (s->computer && s->on)
+        return err_set(e, ERR_USAGE, "--computer and --on are two places to work on; give one");
+    if (s->computer) {
+        s->ui_display = s->ui_display ? s->ui_display : getenv("DISPLAY");
+        return 0;
+    }
     if (!s->on) {
         displays_authorize(s->display);
         return 0;

@@ -80,8 +80,10 @@ bool cpu_wait_asleep(int pid)
 void cpu_wait_begin(struct cpu_wait *v, struct screen *s)
 {
     int pids[2];
-    int n = hit_test_pids(s, pids);
     *v = (struct cpu_wait){.last = clock_ns()};
+    if (!s->dpy) /* its programs are on another machine */
+        return;
+    int n = hit_test_pids(s, pids);
     add(v, server_pid(s));
     for (int i = 0; i < n; i++)
         add(v, pids[i]);

@@ -20,9 +20,11 @@
 #include <stdint.h>
 
 struct screen;
+struct computer; /* computer.h */
 
 struct screen_options {
     const char *display; /* NULL: $DISPLAY */
+    const struct computer *computer; /* a machine behind an address in its place; or NULL */
     const char *view;    /* NULL or "all": whole root; monitor name or number; "window:ID"; "active" */
     bool cursor;         /* draw the pointer into captures */
     bool no_shm;         /* XGetImage only */

@@ -102,7 +102,8 @@ static void look_after_screens(void)
 {
     pthread_mutex_lock(&poller.lock);
     for (struct stopfile *f = poller.first; f; f = f->next)
-        f->look(f->arg);
+        if (f->look)
+            f->look(f->arg);
     pthread_mutex_unlock(&poller.lock);
 }
 

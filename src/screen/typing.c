@@ -234,6 +234,8 @@ static bool must_paste(struct screen *s, const uint32_t *text, size_t n)
 static int type_with(struct screen *s, const char *utf8, size_t len, bool secret, struct err *e)
 {
     size_t n;
+    if (s->remote)
+        return computer_type(s, utf8, len, e);
     if (screen_alive(s, e))
         return -1;
     uint32_t *text = decode(utf8, len, &n, e);

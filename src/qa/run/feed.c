@@ -6,9 +6,15 @@
  *     {"test": "log-in", "sample": 2, "outcome": "passed", "ci": "passed", "seconds": 3.1, "steps": 4,
  *      "dir": "OUT/17"}
  *     {"error": "there is no test 'logn-in'"}
+ *     {"weights": "/models/step-7"}
+ *     {"weights": "/models/step-7", "version": 8}
  *
  * The program writes a request when a worker is free; answers come in the order in which tests end.  Each
  * has a folder of its own with results.json and the run, so that it can be sent away and removed there.
+ *
+ * "weights" puts another model directory in the place of the model, for trainers: it waits until what runs
+ * has ended, and what is asked for after it runs with the new one.  When that cannot be opened the old one
+ * stays, and the answer has the error.
  */
 #include "qa/run/workers.h"
 
@@ -32,13 +38,25 @@ struct feed {
     struct buf waiting;         /* bytes of stdin that are no whole line yet */
     int number;                 /* of the last request */
     int64_t start;
+    int running; /* tests; under `count` */
+    pthread_mutex_t count;
+    pthread_cond_t ended;
+    int version; /* of the weights, from 1; under `in` */
+    int (*reload)(void *arg, const char *dir, struct err *e);
+    void *arg;
 };
 
-struct feed *feed_open(const struct results *head)
+struct feed *feed_open(const struct results *head, int (*reload)(void *arg, const char *dir, struct err *e),
+                       void *arg)
 {
     struct feed *f = xcalloc(1, sizeof *f);
     f->head = head;
     f->start = clock_ns();
+    f->version = 1;
+    f->reload = reload;
+    f->arg = arg;
+    pthread_mutex_init(&f->count, NULL);
+    pthread_cond_init(&f->ended, NULL);
     pthread_mutex_init(&f->in, NULL);
     pthread_mutex_init(&f->out, NULL);
     buf_init(&f->waiting, REQUEST_MAX);
@@ -52,6 +70,8 @@ void feed_close(struct feed *f)
     buf_free(&f->waiting);
     pthread_mutex_destroy(&f->in);
     pthread_mutex_destroy(&f->out);
+    pthread_mutex_destroy(&f->count);
+    pthread_cond_destroy(&f->ended);
     free(f);
 }
 
@@ -96,13 +116,57 @@ static const struct test *find_test(const struct suite *s, const char *id)
     return NULL;
 }
 
+static void count_running(struct feed *f, int by)
+{
+    pthread_mutex_lock(&f->count);
+    f->running += by;
+    pthread_cond_broadcast(&f->ended);
+    pthread_mutex_unlock(&f->count);
+}
+
+static void await_ended(struct feed *f)
+{
+    pthread_mutex_lock(&f->count);
+    while (f->running)
+        pthread_cond_wait(&f->ended, &f->count);
+    pthread_mutex_unlock(&f->count);
+}
+
+/* The caller has the lock of requests, so that none begins meanwhile. */
+static void exchange_weights(struct feed *f, const char *dir)
+{
+    struct err e = ERR_INIT;
+    await_ended(f);
+    if (*dir != '/')
+        err_set(&e, ERR_USAGE, "'weights' must be the absolute path of a model directory");
+    else if (f->reload(f->arg, dir, &e) == 0)
+        f->version++;
+    answer(f, e.kind ? json_pack("{s:s, s:s}", "error", e.text, "weights", dir)
+                     : json_pack("{s:s, s:i}", "weights", dir, "version", f->version));
+}
+
+/* The next request for a test, which then counts as running. */
+static json_t *next_test(struct feed *f, int *number)
+{
+    json_t *request;
+    const char *dir;
+    pthread_mutex_lock(&f->in);
+    while ((request = next_request(f)) && (dir = json_string_value(json_object_get(request, "weights")))) {
+        exchange_weights(f, dir);
+        json_decref(request);
+    }
+    *number = f->number += request != NULL;
+    if (request)
+        count_running(f, 1);
+    pthread_mutex_unlock(&f->in);
+    return request;
+}
+
 bool feed_next(struct feed *f, struct feed_request *out)
 {
+    int number;
     for (;;) {
-        pthread_mutex_lock(&f->in);
-        json_t *request = next_request(f);
-        int number = f->number += request != NULL;
-        pthread_mutex_unlock(&f->in);
+        json_t *request = next_test(f, &number);
         if (!request)
             return false;
         const char *id = json_string_value(json_object_get(request, "test"));
@@ -116,6 +180,7 @@ bool feed_next(struct feed *f, struct feed_request *out)
         json_decref(request);
         if (out->dir)
             return true;
+        count_running(f, -1);
     }
 }
 
@@ -138,6 +203,7 @@ void feed_done(struct feed *f, struct feed_request *q, struct result *r)
                                          "ci", ci_name(results_ci(&one, r)), "seconds", r->seconds, "steps",
                                          r->n ? r->attempts[r->n - 1].steps : 0, "dir", q->dir));
     answer(f, line);
+    count_running(f, -1);
     free(path);
     free(q->dir);
     one.results = NULL;

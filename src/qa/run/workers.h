@@ -102,8 +102,10 @@ struct feed_request {
     char *dir;       /* of its results */
 };
 
-/* head: of the whole suite, borrowed; its folder gets a folder for each request. */
-struct feed *feed_open(const struct results *head);
+/* head: of the whole suite, borrowed; its folder gets a folder for each request.  reload puts another model
+ * directory in the place of the model; it is called while no test runs, and -1 leaves the old one. */
+struct feed *feed_open(const struct results *head, int (*reload)(void *arg, const char *dir, struct err *e),
+                       void *arg);
 void feed_close(struct feed *f); /* NULL is fine */
 /* Waits for the next request; feed_done() it.  false: there are no more.  Any thread. */
 bool feed_next(struct feed *f, struct feed_request *out);

@@ -1,0 +1,411 @@
+#!/usr/bin/env python3
+"""A loop that learns: episodes on a page, the page's reward, an update, new weights in the running engine, and again.
+
+    assets/fleet/learn.py --out learned                 about 20 minutes on two cores; the same command goes on after a stop
+    assets/fleet/learn.py --out learned --page first    another page (see PAGES)
+
+The model is the embedded one and the page a dialog of its theme whose task is said as it never was in its training. Each round
+asks one `holorun qa --feed` process, which holds the model, for several episodes of each of some tasks, at temperature 1. The
+page's title says whether the right button was pressed: 1 or 0. Nothing else teaches. An episode's advantage is its reward less
+the mean of its task's; `holorun export --format verl` gives the tokens that were sampled with their log-probabilities, and a
+clipped policy gradient (GRPO) moves the language model in torch. The new weights are written in the published layout, and the
+process takes them up without a restart ({"weights": DIR}).
+
+Before and after, the same process plays tasks with seeds of their own, which nothing was trained on, greedily and as sampled;
+--out/result.json has both with Wilson's interval, --out/curve.csv the reward of each round. Needs torch, numpy and pillow.
+"""
+
+import argparse
+import collections
+import csv
+import json
+import math
+import os
+import random
+import shutil
+import subprocess
+import sys
+import time
+from urllib.parse import quote, urlencode
+
+import numpy as np
+import torch
+from PIL import Image
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, os.path.join(ROOT, "assets", "pocket"))
+import export as published  # noqa: E402
+import words  # noqa: E402
+from data import patches_of  # noqa: E402
+
+MODEL = os.path.join(ROOT, "assets", "pocket", "model")
+HALF = torch.bfloat16
+
+# A page: from labels (in the order in which they stand) and a random source, the task and the labels that it means.
+PAGES = {
+    "last": lambda labels, rng: ("Press the last button", labels[-1:]),
+    "first": lambda labels, rng: ("Press the first button", labels[:1]),
+    "but": lambda labels, rng: (lambda one: (f"Press any button but {one}", [x for x in labels if x != one]))(rng.choice(labels)),
+    "leave": lambda labels, rng: (lambda one: (f"Leave this window by way of {one}", [one]))(rng.choice(labels)),
+    "wanted": lambda labels, rng: (lambda one: (f"{one} is what I want here", [one]))(rng.choice(labels)),
+}
+
+
+# ---- tasks ------------------------------------------------------------------------------------------------------------------
+
+
+def task(page, seed):
+    """One test of the suite; all of it follows from the seed."""
+    rng = random.Random(f"{page} {seed}")
+    lex = words.Lexicon(rng, evaluation=True)
+    labels = lex.labels(rng.randint(3, 5))
+    said, good = PAGES[page](labels, rng)
+    query = {"seed": seed, "kind": "buttons", "title": lex.label(18) if rng.random() < 0.5 else "", "labels": "|".join(labels)}
+    url = "dialog.html?" + urlencode({k: v for k, v in query.items() if v}, quote_via=quote)
+    any_of = "|".join("".join("\\" + c if c in "\\.[]{}()*+?^$|" else c for c in label) for label in good)
+    cited = [x.replace("'", "''") for x in (said, url, f"^DIALOG pressed=({any_of})$")]
+    return f"t{seed}", "- {{ id: t{0}, task: '{1}', vars: {{ page: '{2}', title: '{3}' }} }}".format(seed, *cited)
+
+
+def write_suite(path, page, seeds, form, steps):
+    tests = [task(page, s)[1] for s in seeds]
+    with open(path, "w") as f:
+        f.write(f"suite:\n  name: learn-{page}\n  display: xvfb:640x480\n  start: exec \"{form}\" \"{{page}}\"\n"
+                f"  window: ^DIALOG pressed=\n  start_timeout_s: 120\n  wm: \"\"\n  steps: {steps}\n  timeout_s: 600\n"
+                f"  checks:\n    - {{ kind: window, title: '{{title}}', when: always, seconds: 0 }}\ntests:\n" + "\n".join(tests) + "\n")
+
+
+# ---- the engine -------------------------------------------------------------------------------------------------------------
+
+
+class Engine:
+    """A `holorun qa --feed` process; its weights are exchanged while it runs."""
+
+    def __init__(self, o, suite, weights, temperature, name):
+        self.o, self.dir = o, os.path.join(o.out, "work", name)
+        shutil.rmtree(self.dir, ignore_errors=True)
+        os.makedirs(self.dir)
+        self.log = open(os.path.join(self.dir, "log"), "wb")
+        self.process = subprocess.Popen(
+            [o.holorun, "qa", suite, "--feed", "--quiet", "--model", weights, "--temperature", str(temperature), "--jobs", str(o.jobs),
+             "--out", os.path.join(self.dir, "out")], text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.log)
+
+    def answer(self):
+        line = self.process.stdout.readline()
+        if not line:
+            with open(os.path.join(self.dir, "log"), "rb") as f:
+                raise SystemExit(f"learn.py: holorun ended with {self.process.wait()}: {f.read()[-600:].decode(errors='replace')}")
+        answer = json.loads(line)
+        if "error" in answer:
+            raise SystemExit(f"learn.py: holorun: {answer['error']}")
+        return answer
+
+    def ask(self, what):
+        self.process.stdin.write(json.dumps(what) + "\n")
+        self.process.stdin.flush()
+
+    def load(self, weights):
+        """The weights' version in this process, which goes on."""
+        self.ask({"weights": os.path.abspath(weights)})
+        return self.answer()["version"]
+
+    def play(self, todo):
+        """(test, sample, reward, folder, run) of each, as they end; at most two for each worker are asked for ahead."""
+        todo, flying = collections.deque(todo), 0
+        while todo or flying:
+            while todo and flying < 2 * self.o.jobs:
+                test, sample = todo.popleft()
+                self.ask({"test": test, "sample": sample})
+                flying += 1
+            a = self.answer()
+            flying -= 1
+            reward, run = self.reward(a["dir"])
+            yield a["test"], a["sample"], reward, a["dir"], run
+
+    @staticmethod
+    def reward(folder):
+        """What the page says: 1 or 0; None when the episode has none. And the folder of its run."""
+        with open(os.path.join(folder, "results.json")) as f:
+            last = json.load(f)["tests"][0]["attempts"][-1]
+        verdicts = [c.get("answer") for c in last.get("checks", [])]
+        reward = {"yes": 1.0, "no": 0.0}.get(verdicts[0] if verdicts else None)
+        return reward, os.path.join(folder, last["run"]) if last.get("run") else None
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.wait()
+        shutil.rmtree(self.dir, ignore_errors=True)
+
+
+# ---- what was sampled ---------------------------------------------------------------------------------------------------------
+
+
+class Sampled:
+    """Parts of episodes for the update: ids, mask, old log-probabilities, the screenshot as rows of the language model."""
+
+    def __init__(self, o, model):
+        self.o, self.model, self.rows = o, model, {}
+
+    def picture(self, path):
+        pixels = np.array(Image.open(path).convert("RGB"))
+        key = hash(pixels.tobytes())
+        if key not in self.rows:
+            with torch.no_grad():
+                self.rows[key] = self.model.project(self.model.see(patches_of(pixels)[None].to(HALF)), HALF)[0]
+        return self.rows[key]
+
+    def read(self, run, reward):
+        """The parts of an episode, each a conversation that only grew."""
+        to = run + "-verl"
+        subprocess.run([self.o.holorun, "export", run, "--format", "verl", "--output", to, "--reward", str(reward)], check=True,
+                       capture_output=True)
+        parts = []
+        with open(os.path.join(to, "outputs.jsonl")) as f:
+            for line in map(json.loads, f):
+                images = line["multi_modal_data"]["images"]
+                if len(images) != 1 or not any(line["response_mask"]):
+                    continue
+                parts.append({"prompt": line["prompt_ids"], "response": line["response_ids"], "mask": line["response_mask"],
+                              "old": line["response_logprobs"], "rows": self.picture(os.path.join(to, images[0]))})
+        return parts
+
+
+def logprobs_of(model, parts):
+    """Of each response token, [parts, longest response] with zeros behind shorter ones; and mask and old values in that shape."""
+    whole = [p["prompt"] + p["response"] for p in parts]
+    longest, most = max(map(len, whole)), max(len(p["response"]) for p in parts)
+    ids = torch.zeros(len(parts), longest, dtype=torch.long)
+    at, said, mask, old = (torch.zeros(len(parts), most, dtype=t) for t in (torch.long, torch.long, torch.float32, torch.float32))
+    for i, p in enumerate(parts):
+        n = len(p["response"])
+        ids[i, :len(whole[i])] = torch.tensor(whole[i])
+        at[i, :n] = torch.arange(len(p["prompt"]) - 1, len(whole[i]) - 1)
+        said[i, :n], mask[i, :n], old[i, :n] = torch.tensor(p["response"]), torch.tensor(p["mask"]), torch.tensor(p["old"])
+    f = model.language_model(model.embed(ids, torch.stack([p["rows"] for p in parts])), HALF)
+    f = f.gather(1, at[..., None].expand(-1, -1, f.shape[-1]))
+    new = model.logits(f).float().log_softmax(-1).gather(-1, said[..., None])[..., 0]
+    return new, mask, old
+
+
+class Learner:
+    def __init__(self, o, directory):
+        self.o, self.model = o, published.load_model(directory)
+        self.model.train()
+        self.trained = list(self.model.language_model.parameters())  # the eyes stay as they are
+        self.adam = torch.optim.AdamW(self.trained, lr=o.rate, betas=(0.9, 0.95), weight_decay=0)
+
+    def state(self):
+        return {"model": self.model.state_dict(), "adam": self.adam.state_dict()}
+
+    def restore(self, state):
+        self.model.load_state_dict(state["model"])
+        self.adam.load_state_dict(state["adam"])
+
+    def update(self, episodes, told):
+        """One pass over what was sampled: episodes are (advantage, parts).  Returns what the curve says of it."""
+        o = self.o
+        todo = [(advantage, p) for advantage, parts in episodes for p in parts if advantage]
+        random.Random(len(todo)).shuffle(todo)
+        total, off, clipped, batches = 0, 0.0, 0.0, 0
+        per = max(1, math.ceil(len(todo) / o.updates))
+        for first in range(0, len(todo), per):
+            some = sorted(todo[first:first + per], key=lambda x: len(x[1]["prompt"]) + len(x[1]["response"]))
+            tokens = sum(sum(p["mask"]) for _, p in some)
+            for i in range(0, len(some), o.batch):
+                group = some[i:i + o.batch]
+                new, mask, old = logprobs_of(self.model, [p for _, p in group])
+                advantage = torch.tensor([a for a, _ in group])[:, None]
+                ratio = ((new - old) * mask).exp()
+                gain = torch.minimum(ratio * advantage, ratio.clamp(1 - o.clip, 1 + o.clip) * advantage)
+                (-(gain * mask).sum() / tokens).backward()
+                if first == 0:  # the weights are still those that sampled: the two must agree
+                    off += float(((new - old).abs() * mask).sum().detach())
+                    total += float(mask.sum())
+                clipped += float((((ratio - 1).abs() > o.clip) * mask).sum().detach())
+                batches += float(mask.sum())
+                told(first + i + len(group), len(todo))
+            torch.nn.utils.clip_grad_norm_(self.trained, 1.0)
+            self.adam.step()
+            self.adam.zero_grad(set_to_none=True)
+        return {"parts": len(todo), "disagreement": off / max(1, total), "clipped": clipped / max(1, batches)}
+
+
+# ---- the loop ---------------------------------------------------------------------------------------------------------------
+
+
+def wilson(k, n, z=1.96):
+    """(rate, low, high)"""
+    p = k / max(1, n)
+    mid, half = (p + z * z / (2 * n)) / (1 + z * z / n), z * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n)) / (1 + z * z / n)
+    return p, mid - half, mid + half
+
+
+class Clock:
+    """A line of progress at most every two seconds, with the time that is left by the pace of the parts so far."""
+
+    def __init__(self, parts):
+        self.parts, self.done, self.begun, self.told = parts, 0.0, time.monotonic(), 0.0
+
+    def tell(self, what, share=0.0, last=False):
+        now = time.monotonic()
+        if not last and now - self.told < 2:
+            return
+        self.told, done = now, self.done + share
+        left = (now - self.begun) / done * (self.parts - done) if done > 0.3 else None
+        when = "" if left is None else f", {left / 60:.0f} min left" if left >= 90 else f", {left:.0f} s left"
+        print(f"{what}{when}", file=sys.stderr, flush=True)
+
+
+def evaluate(o, engine, tests, clock, name):
+    """Rewards of unseen tasks: {test: reward}."""
+    rewards, lost = {}, 0
+    for test, _, reward, folder, _ in engine.play([(t, 0) for t in tests]):
+        lost += reward is None
+        rewards[test] = reward or 0.0
+        shutil.rmtree(folder, ignore_errors=True)
+        clock.tell(f"{name}: {len(rewards)}/{len(tests)}, reward {sum(rewards.values()) / len(rewards):.2f}", len(rewards) / len(tests))
+    clock.done += 1
+    rate, low, high = wilson(sum(rewards.values()), len(tests))
+    return {"reward": rate, "low": low, "high": high, "n": len(tests), "undecided": lost, "rewards": rewards}
+
+
+def one_round(o, engine, learner, tests, clock, number):
+    """Episodes, advantages over the samples of a task, an update.  A row of the curve."""
+    begun, groups, parts = time.monotonic(), collections.defaultdict(dict), {}
+    sampled = Sampled(o, learner.model)
+    n = len(tests) * o.samples
+    for k, (test, sample, reward, folder, run) in enumerate(engine.play([(t, s) for t in tests for s in range(o.samples)]), 1):
+        if reward is not None and run:
+            groups[test][sample] = reward
+            parts[test, sample] = sampled.read(run, reward)
+        shutil.rmtree(folder, ignore_errors=True)
+        now = [r for g in groups.values() for r in g.values()]
+        clock.tell(f"round {number}/{o.rounds}: episode {k}/{n}, reward {sum(now) / max(1, len(now)):.2f}", 0.6 * k / n)
+    played = time.monotonic()
+    rewards = [r for g in groups.values() for r in g.values()]
+    episodes = []
+    for test, g in groups.items():
+        mean = sum(g.values()) / len(g)
+        spread = math.sqrt(sum((r - mean) ** 2 for r in g.values()) / len(g))
+        episodes += [((r - mean) / (spread + 1e-4) if spread else 0.0, parts[test, s]) for s, r in g.items()]
+    told = learner.update(episodes, lambda i, of: clock.tell(f"round {number}/{o.rounds}: update {i}/{of}", 0.6 + 0.4 * i / of))
+    clock.done += 1
+    return {"round": number, "episodes": len(rewards), "reward": round(sum(rewards) / max(1, len(rewards)), 4),
+            "groups_that_differ": sum(0 < sum(g.values()) < len(g) for g in groups.values()), "parts": told["parts"],
+            "disagreement": round(told["disagreement"], 5), "clipped": round(told["clipped"], 4),
+            "play_s": round(played - begun, 1), "update_s": round(time.monotonic() - played, 1)}
+
+
+def save(path, value):
+    torch.save(value, path + ".part")
+    os.replace(path + ".part", path)
+
+
+def publish(o, learner, number):
+    """The weights of a round as a model directory."""
+    to = os.path.join(o.out, "models", f"round-{number}")
+    published.export(learner.model, to)
+    shutil.copy(os.path.join(MODEL, "holorun.json"), to)
+    return to
+
+
+def append(path, row):
+    fresh = not os.path.exists(path)
+    with open(path, "a", newline="") as f:
+        w = csv.DictWriter(f, row)
+        if fresh:
+            w.writeheader()
+        w.writerow(row)
+
+
+def judge(o, engines, suite_tests, weights, clock, at, result):
+    """Fills result[at] with what is not there yet."""
+    for name, engine in engines.items():
+        if name not in result.setdefault(at, {}):
+            engine().load(weights)
+            result[at][name] = evaluate(o, engine(), suite_tests, clock, f"{at} ({name})")
+            with open(os.path.join(o.out, "result.json"), "w") as f:
+                json.dump(result, f, indent=1)
+        else:
+            clock.done += 1
+
+
+def tell_result(o, result):
+    for name in result["before"]:
+        b, a = (result[k][name] for k in ("before", "after"))
+        apart = a["low"] > b["high"]
+        print(f"{name:>8}: {100 * b['reward']:.1f} % [{100 * b['low']:.1f}, {100 * b['high']:.1f}] -> {100 * a['reward']:.1f} % "
+              f"[{100 * a['low']:.1f}, {100 * a['high']:.1f}] of {a['n']} unseen tasks; the intervals {'do not meet' if apart else 'meet'}")
+    return 0 if all(result["after"][k]["low"] > result["before"][k]["high"] for k in result["before"]) else 1
+
+
+def arguments():
+    p = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    p.add_argument("--out", required=True, metavar="DIR", help="results; a loop that was stopped goes on there")
+    p.add_argument("--page", choices=PAGES, default="last")
+    p.add_argument("--rounds", type=int, default=8)
+    p.add_argument("--tasks", type=int, default=16, help="of a round [16]")
+    p.add_argument("--samples", type=int, default=8, help="episodes of each [8]")
+    p.add_argument("--evaluate", type=int, default=150, help="unseen tasks [150]")
+    p.add_argument("--updates", type=int, default=2, help="optimiser steps of a round [2]")
+    p.add_argument("--batch", type=int, default=4)
+    p.add_argument("--rate", type=float, default=1e-4)
+    p.add_argument("--clip", type=float, default=0.2)
+    p.add_argument("--steps", type=int, default=2, help="of an episode [2]")
+    p.add_argument("--jobs", type=int, default=4, help="episodes at a time [4]")
+    p.add_argument("--threads", type=int, default=2, help="of torch [2]")
+    p.add_argument("--only-evaluate", action="store_true", help="measure the page and stop")
+    p.add_argument("--holorun", default=os.path.join(ROOT, "holorun"))
+    p.add_argument("--form", default=os.path.join(ROOT, "build", "release", "helpers", "form"), help="the program that shows dialogs")
+    o = p.parse_args()
+    o.out = os.path.abspath(o.out)
+    return o
+
+
+def main():
+    o = arguments()
+    torch.set_num_threads(o.threads)
+    torch.manual_seed(1)
+    os.makedirs(os.path.join(o.out, "models"), exist_ok=True)
+    training = [[6_000_000 + 1000 * r + k for k in range(o.tasks)] for r in range(o.rounds)]
+    unseen = [7_000_000 + k for k in range(o.evaluate)]
+    suite, state_path, result_path = (os.path.join(o.out, n) for n in ("suite.yaml", "state.pt", "result.json"))
+    write_suite(suite, o.page, [s for r in training for s in r] + unseen, o.form, o.steps)
+    result = json.load(open(result_path)) if os.path.exists(result_path) else {"page": o.page}
+    learner, begun = Learner(o, MODEL), 0
+    if os.path.exists(state_path):
+        state = torch.load(state_path, weights_only=True)
+        learner.restore(state["learner"])
+        begun = state["rounds"]
+        print(f"goes on after round {begun}", file=sys.stderr)
+    weights = os.path.join(o.out, "models", f"round-{begun}") if begun else MODEL
+    clock = Clock(4 + o.rounds - begun)
+    engines = {}
+
+    def engine(name, temperature):
+        if name not in engines:
+            engines[name] = Engine(o, suite, weights, temperature, name)
+        return engines[name]
+
+    judged = {"sampled": lambda: engine("sampled", 1), "greedy": lambda: engine("greedy", 0)}
+    tests = [f"t{s}" for s in unseen]
+    judge(o, judged, tests, MODEL, clock, "before", result)
+    if o.only_evaluate:
+        print({k: {n: x for n, x in v.items() if n != "rewards"} for k, v in result["before"].items()})
+        return 0
+    judged["sampled"]().load(weights)
+    for r in range(begun, o.rounds):
+        row = one_round(o, engine("sampled", 1), learner, [f"t{s}" for s in training[r]], clock, r + 1)
+        weights = publish(o, learner, r + 1)
+        row["version"] = engine("sampled", 1).load(weights)
+        append(os.path.join(o.out, "curve.csv"), {**row, "pid": engine("sampled", 1).process.pid})
+        save(state_path, {"learner": learner.state(), "rounds": r + 1})
+        clock.tell(json.dumps(row), last=True)
+    judge(o, judged, tests, weights, clock, "after", result)
+    for e in engines.values():
+        e.close()
+    return tell_result(o, result)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
