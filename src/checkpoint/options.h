@@ -26,7 +26,7 @@ enum weight_storage {
 /* How finely activations enter the products of the layers and of the tower. */
 enum activation_rounding {
     ACTIVATIONS_AUTO, /* as they are, bf16 */
-    ACTIVATIONS_INT8, /* rounded to 8 bits in groups of 128 or fewer; weights that are not quantized become int8 */
+    ACTIVATIONS_INT8, /* 8 bits, groups of 128 or fewer; weights that are not quantized become int8 */
 };
 
 /* Storage type of SSM states. */

@@ -12,8 +12,8 @@
  *   blocks of GGUF: the code, of Q8_0 + 128 and of Q6_K + 32; a group's minimum is multiplied with the sum of
  *        its digits
  *
- * For a coarse weight a row of x becomes 8-bit integers with a scale for each group of the weight (of i8 for 128
- * columns), half the work.
+ * For a coarse weight a row of x becomes 8-bit integers with a scale for each group of the weight (of i8
+ * for 128 columns), half the work.
  *
  * Words hold four neighbouring k of a column, or eight (in_words).  e4m3 spans too many magnitudes for a
  * byte and stays with kernels_quant.h.

@@ -1,5 +1,5 @@
-/* kernels_digits.h - rows of activations as integers, for kernels_bytes.h: of 16 bits in two signed digits with
- * one scale for a row, or (for a coarse weight) of 8 bits with a scale for each group. */
+/* kernels_digits.h - rows of activations as integers, for kernels_bytes.h: of 16 bits in two signed digits
+ * with one scale for a row, or (for a coarse weight) of 8 bits with a scale for each group. */
 #ifndef HOLORUN_OPS_KERNELS_DIGITS_H
 #define HOLORUN_OPS_KERNELS_DIGITS_H
 

@@ -1,9 +1,9 @@
 /* kernels_groups.h - many rows of integers against a panel, group after group: the part of kernels_bytes.h
  * that stays in registers.
  *
- * A block is at most DIGITS rows of bytes: the two digits of six rows of x, or twelve coarse rows.  Its integer
- * sums over a group become f32 with the group's scales and are added to the block's tile.  Scales are taken out
- * of a panel once for all blocks of a strip.
+ * A block is at most DIGITS rows of bytes: the two digits of six rows of x, or twelve coarse rows.  Its
+ * integer sums over a group become f32 with the group's scales and are added to the block's tile.  Scales
+ * are taken out of a panel once for all blocks of a strip.
  */
 #ifndef HOLORUN_OPS_KERNELS_GROUPS_H
 #define HOLORUN_OPS_KERNELS_GROUPS_H

@@ -253,9 +253,9 @@ struct ops {
     struct weight *(*quant_weight)(struct backend *b, void *bytes, bool owned, enum quant_format format,
                                    int64_t rows, int64_t cols);
 
-    /* From now on products with w round activations in bf16 to 8 bits (quant.h), which is not exact, and up to
-     * twice as fast for many rows.  Integer formats only; others are left as they are.  NULL where there are no
-     * such kernels. */
+    /* From now on products with w round activations in bf16 to 8 bits (quant.h), which is not exact, and
+     * up to twice as fast for many rows.  Integer formats only; others are left as they are.  NULL where
+     * there are no such kernels. */
     void (*round_activations)(struct backend *b, struct weight *w);
 
     /* Synthetic values, to measure without a checkpoint (synthetic.h): element (r, c) of dst is value

@@ -40,8 +40,9 @@ void cpu_round_activations(struct backend *b, struct weight *w);
 void cpu_weight_read(const struct weight *w);
 
 /* Scratch memory of one thread, or of the whole call with SHARED_SCRATCH, or of an operation made of
- * others with OUTER_SCRATCH, or of rows in a weight's order with ORDER_SCRATCH: aligned to 64 bytes, undefined contents, valid until the same block is
- * asked for again.  It grows to the largest size asked for and belongs to the backend. */
+ * others with OUTER_SCRATCH, or of rows in a weight's order with ORDER_SCRATCH: aligned to 64 bytes,
+ * undefined contents, valid until the same block is asked for again.  It grows to the largest size asked
+ * for and belongs to the backend. */
 enum { SHARED_SCRATCH = -1, OUTER_SCRATCH = -2, ORDER_SCRATCH = -3, SCRATCHES = 3 };
 void *cpu_scratch(struct backend *b, int thread, size_t bytes);
 

@@ -50,8 +50,8 @@ struct quant_row {
 };
 void quant_make_row(enum quant_format format, const struct quant_source *s, int64_t n, struct quant_row *out);
 
-/* Activations of a product whose weight asks for it (round_activations) are rounded to 8 bits, -127..127 times a
- * scale for each group of so many columns: the weight's, else 128.  Rounds a row of n. */
+/* Activations of a product whose weight asks for it (round_activations) are rounded to 8 bits, -127..127
+ * times a scale for each group of so many columns: the weight's, else 128.  Rounds a row of n. */
 int64_t quant_activation_group(enum quant_format format);
 void quant_round_row(float *row, int64_t n, int64_t group);
 

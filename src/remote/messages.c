@@ -208,8 +208,8 @@ static void add_delta(struct remote_reply *r, const json_t *event)
     append_text(block, "partial_json", json_object_get(delta, "partial_json"));
 }
 
-/* The pieces of a tool's input become its object; one that is cut off, or none, stays the text that it is, for
- * the dialect's parser to say so. */
+/* The pieces of a tool's input become its object; one that is cut off, or none, stays the text that it is,
+ * for the dialect's parser to say so. */
 static void stop_block(struct remote_reply *r, const json_t *event)
 {
     json_t *block = block_at(r, event);
@@ -270,7 +270,8 @@ static int messages_read_whole(struct remote_reply *r, const char *data, size_t 
     return good ? 0 : -1;
 }
 
-/* Texts and uses, without what only the server reads.  The server takes no use back whose input is no object. */
+/* Texts and uses, without what only the server reads.  The server takes no use back whose input is no
+ * object. */
 static void messages_finish(struct remote_reply *r)
 {
     json_t *blocks = json_array(), *block;

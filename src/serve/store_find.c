@@ -119,9 +119,9 @@ static struct session *await_branch(struct store *s, struct kept *k, struct chai
     return w.got;
 }
 
-/* A branch of k, asked of its user or made here when it is idle; NULL: there is none, look again.  It is in the
- * list before it is made, so that whoever has the same prompt waits for it; each waits for one that was there
- * before its own.  The caller has the lock, which is given back. */
+/* A branch of k, asked of its user or made here when it is idle; NULL: there is none, look again.  It is
+ * in the list before it is made, so that whoever has the same prompt waits for it; each waits for one that
+ * was there before its own.  The caller has the lock, which is given back. */
 static struct kept *kept_branch(struct store *s, const struct match *m, struct weights_set *w,
                                 const struct chain *chain, int n, const volatile int *stop)
 {
