@@ -321,8 +321,8 @@ void watch_close(struct screen *s);
 /* ---- stopfile.c -------------------------------------------------------------------------------- */
 
 struct stopfile; /* one screen's stop files */
-/* look(arg), unless NULL, is called from the thread that checks the files of all screens, at least once a second, until
- * stopfile_close() has returned; it must not wait for anything. */
+/* look(arg), unless NULL, is called from the thread that checks the files of all screens, at least once a
+ * second, until stopfile_close() has returned; it must not wait for anything. */
 struct stopfile *stopfile_open(struct stop *stop, void (*look)(void *), void *arg, struct err *e);
 void stopfile_close(struct stopfile *f); /* NULL is fine */
 
