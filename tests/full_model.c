@@ -89,7 +89,9 @@ void full_drop(struct full_model *m, const char *name)
 
 int64_t full_bytes(const struct full_tensor *t)
 {
-    int64_t bytes = !strcmp(t->dtype, "F32") ? 4 : !strcmp(t->dtype, "BF16") ? 2 : 1;
+    bool four = !strcmp(t->dtype, "F32") || !strcmp(t->dtype, "I32"),
+         two = !strcmp(t->dtype, "BF16") || !strcmp(t->dtype, "F16");
+    int64_t bytes = four ? 4 : two ? 2 : 1;
     for (int i = 0; i < t->dims; i++)
         bytes *= t->shape[i];
     return bytes;
