@@ -170,6 +170,25 @@ __device__ __forceinline__ float block_sum(float v)
     return total;
 }
 
+/* ---- blocks that wait for nobody ----------------------------------------------------------------------- */
+
+/* Whether this is the last of so many blocks that count themselves; the same answer for the whole block.
+ * What the others wrote before is then visible to it.  The counter is zero before and after. */
+__device__ __forceinline__ bool last_of(unsigned *arrived, unsigned blocks)
+{
+    SHARED(unsigned, before, 1);
+    __threadfence(); /* writes are visible to whoever sees the count */
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        before[0] = atomicAdd(arrived, 1u);
+        __threadfence();
+        if (before[0] == blocks - 1)
+            *arrived = 0;
+    }
+    __syncthreads();
+    return before[0] == blocks - 1;
+}
+
 /* The gated norm of one group of a row by one block: alone (rows.cu) and fused after a state space step
  * (mamba.cu). q = y silu(z); out = w q rsqrt(mean of q^2 + eps) over `size` elements.  out may be y. */
 template <int THREADS, class T>

@@ -33,7 +33,7 @@ struct cuda {
     bool managed;   /* for tests: managed memory, synchronous operations, few processors */
     void *scratch;  /* of cuda_scratch */
     size_t scratch_room;
-    unsigned *counts; /* of finished blocks, zero between launches (mamba.cu) */
+    unsigned *counts; /* of finished blocks, zero between launches: [WORK_BANDS], then of mamba.cu */
     size_t counts_room;
     struct graphs *graphs; /* decode_graph.cu */
     void *old_scratch[8];  /* that a graph still uses */
@@ -180,6 +180,7 @@ void products_close(struct cuda *c);
 int masks_open(struct backend *b, int64_t ids, struct err *e); /* sample.cu: memory for sets of so many ids */
 void masks_close(struct cuda *c);
 int counts_open(struct backend *b, int64_t groups, struct err *e); /* mamba.cu: counters for so many groups */
+unsigned *bands_arrived(struct backend *b);                        /* those of bands, [WORK_BANDS] */
 
 /* Each file enters its operations into the table. */
 void graph_fill(struct ops *o);      /* decode_graph.cu: CUDA graphs */

@@ -5,11 +5,13 @@
  * bf16 outputs, which are defined on rounded values, are a pass over y afterwards (4 bytes for each element
  * of y, besides its 2 K operations); biases, GELU and row scales come between the sum and its rounding and
  * take a detour of 8 bytes through f32, in parts that fit in the cache of a large card.  Quantized matrices
- * are dequantized part by part (quantized.cu), which costs 4 bytes for each weight besides 2 T operations.
+ * are multiplied as they are (stream_k.cu) until dequantizing them part by part (quantized.cu), which costs
+ * 4 bytes for each weight besides 2 T operations, is made up for by the library's faster products.  Codes
+ * of i4 times their scales have too many bits for that, and are always multiplied as they are.
  *
  * Products that cuBLASLt does not take (f32, unaligned rows) run on our kernels with any number of rows.  A
- * row's bits are the same for any number of rows up to FEW, or FEW_QUANTIZED, and beyond that what the
- * library makes of the shape.
+ * row's bits are the same for any number of rows up to FEW, of quantized weights also for any from there to
+ * ON_CODES, and beyond that what the library makes of the shape.
  */
 #include "linear.cuh"
 #include "quant_formats.cuh"
@@ -18,7 +20,7 @@
 
 enum {
     FEW = 16,                /* most rows for our own kernels */
-    FEW_QUANTIZED = 64,      /* the same of quantized weights, read again for every 32 rows */
+    ON_CODES = 256,          /* most rows for products on the codes of i8, f8 and f4 (i4: any) */
     MOST_DECODED = 128,      /* rows of a decode step: these are rounded before they are added, too */
     STAGED_BYTES = 16 << 20, /* of a matrix converted on the host at once */
     ALIGNED = 16 / 2         /* bf16 elements */
@@ -109,10 +111,10 @@ static void launch_finish(struct backend *b, const struct product &p, struct ten
 
 /* ---- many rows ----------------------------------------------------------------------------------------- */
 
-/* Some columns of y with their rows of w as bf16; with `rest` the product is the sum of two. */
+/* Some columns of y with their rows of w as bf16. */
 struct part {
     struct product p; /* its w is not used */
-    struct tensor w, rest;
+    struct tensor w;
     const float *scales; /* row scales; NULL: `scale` */
     float scale;         /* one for all rows */
     void *sums;          /* work_sums bytes */
@@ -120,11 +122,11 @@ struct part {
 
 /* cuBLASLt adds to y before it rounds.  Of a decode step the residual sum does not depend on how many
  * sessions there are. */
-static bool needs_sums(const struct product &p, bool two, bool scales)
+static bool needs_sums(const struct product &p, bool scales)
 {
     bool square_later = p.epi == EPI_RELU2 && p.mode == SET,
          rounded_first = p.mode == ADD && p.y.dtype == DT_BF16 && p.y.rows <= MOST_DECODED;
-    return two || scales || rounded_first || p.bias || !(p.epi == EPI_NONE || square_later);
+    return scales || rounded_first || p.bias || !(p.epi == EPI_NONE || square_later);
 }
 
 static void through_sums(struct backend *b, const struct part &m)
@@ -139,15 +141,13 @@ static void through_sums(struct backend *b, const struct part &m)
         p.y = tensor_rows(p.y, t, n);
         p.x = tensor_rows(p.x, t, n);
         gemm(b, sums, p.x, m.w, m.scale, SET);
-        if (m.rest.data)
-            gemm(b, sums, p.x, m.rest, m.scale, ADD);
         launch_finish(b, p, sums, m.scales);
     }
 }
 
 static void multiply_part(struct backend *b, const struct part &m)
 {
-    if (needs_sums(m.p, m.rest.data != nullptr, m.scales != nullptr))
+    if (needs_sums(m.p, m.scales != nullptr))
         return through_sums(b, m);
     gemm(b, m.p.y, m.p.x, m.w, m.scale, m.p.mode);
     if (m.p.epi != EPI_NONE)
@@ -160,7 +160,7 @@ static void multiply_plain(struct backend *b, const struct product &p)
     m.p = p;
     m.w = tensor_cols(p.w->plain, 0, p.w->cols);
     m.scale = 1;
-    if (needs_sums(p, false, false))
+    if (needs_sums(p, false))
         m.sums = cuda_scratch(b, work_sums(cuda_work_parts(), p.y.cols));
     multiply_part(b, m);
 }
@@ -168,25 +168,23 @@ static void multiply_plain(struct backend *b, const struct product &p)
 static void multiply_quantized(struct backend *b, const struct product &p)
 {
     const struct weight *w = p.w;
-    bool two = w->format == QUANT_I4, scales = !(w->scale == w->scale);
+    bool scales = !(w->scale == w->scale);
     const struct work_parts *parts = cuda_work_parts();
     int64_t room = quantized_padded(w), rows = work_dequantized(parts, room).rows;
     size_t wide = work_dequantized(parts, room).bytes;
     char *scratch = static_cast<char *>(cuda_scratch(b, work_quantized(parts, w->format, room)));
     for (int64_t n = 0; n < w->rows; n += rows) {
         int64_t some = w->rows - n < rows ? w->rows - n : rows;
-        struct tensor to = {scratch, DT_BF16, (some + TILE - 1) / TILE * TILE, room, room}, rest = to;
-        rest.data = two ? scratch + wide : nullptr;
-        quantized_dequantize(b, to, rest.data, w, n);
+        struct tensor to = {scratch, DT_BF16, (some + TILE - 1) / TILE * TILE, room, room};
+        quantized_dequantize(b, to, w, n);
         struct part m = {};
         m.p = p;
         m.p.y = tensor_cols(p.y, n, some);
         m.p.bias = p.bias ? p.bias + n : nullptr;
         m.w = tensor_cols(tensor_rows(to, 0, some), 0, w->cols);
-        m.rest = two ? tensor_cols(tensor_rows(rest, 0, some), 0, w->cols) : tensor{};
         m.scales = scales ? w->scales + n : nullptr;
         m.scale = scales ? 1.0f : w->scale;
-        m.sums = scratch + (two ? 2 : 1) * wide;
+        m.sums = scratch + wide;
         multiply_part(b, m);
     }
 }
@@ -208,13 +206,15 @@ static void cuda_linear(struct backend *b, struct tensor y, struct tensor x, con
             (long long)w->rows, (long long)w->cols, (long long)y.rows, (long long)y.cols);
     if (y.rows == 0 || y.cols == 0)
         return;
-    bool many = y.rows > (w->format == QUANT_NONE ? FEW : FEW_QUANTIZED) && suits_library(p);
-    if (!many)
-        matvec(b, p);
-    else if (w->format == QUANT_NONE)
+    bool plain = w->format == QUANT_NONE, many = y.rows > FEW, library = suits_library(p);
+    if (many && plain && library)
         multiply_plain(b, p);
-    else
+    else if (many && !plain && library && y.rows > ON_CODES && w->format != QUANT_I4)
         multiply_quantized(b, p);
+    else if (many && stream_k_suits(p))
+        stream_k(b, p);
+    else
+        matvec(b, p);
 }
 
 void linear_fill(struct ops *o)

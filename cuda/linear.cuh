@@ -16,6 +16,10 @@ struct product {
 /* Our own kernels, for any number of rows, types and strides. */
 void matvec(struct backend *b, const struct product &p);
 
+/* stream_k.cu: quantized weights and 17 rows or more, of bf16 that can be read 16 bytes at a time. */
+bool stream_k_suits(const struct product &p);
+void stream_k(struct backend *b, const struct product &p);
+
 /* Whether x's rows can be read 16 bytes at a time. */
 bool rows_aligned16(struct tensor x);
 
@@ -36,11 +40,9 @@ struct weight *quantized_weight(struct backend *b, void *bytes, bool owned, enum
                                 int64_t rows, int64_t cols);
 
 /* Dequantizes rows [first, first + to.rows) to bf16, without row scales; first and to.rows are multiples
- * of 16, and a row of `to` has room for quantized_padded() elements.  rest: of i4, room for as much,
- * what bf16 does not keep. */
+ * of 16, and a row of `to` has room for quantized_padded() elements.  Not i4, which bf16 does not hold. */
 int64_t quantized_padded(const struct weight *w);
-void quantized_dequantize(struct backend *b, struct tensor to, void *rest, const struct weight *w,
-                          int64_t first);
+void quantized_dequantize(struct backend *b, struct tensor to, const struct weight *w, int64_t first);
 
 /* ---- cublas.cu: matrix products of many rows, by NVIDIA's cuBLASLt ------------------------------------- */
 

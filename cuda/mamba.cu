@@ -57,22 +57,6 @@ __device__ __forceinline__ void convolve(const mixer<T> &m, const mixer_room &w,
     }
 }
 
-/* Whether all other blocks of the group are done; the same answer for the whole block. */
-__device__ __forceinline__ bool last_of(unsigned *arrived, unsigned blocks)
-{
-    SHARED(unsigned, before, 1);
-    __threadfence(); /* writes are visible to whoever sees the count */
-    __syncthreads();
-    if (threadIdx.x == 0) {
-        before[0] = atomicAdd(arrived, 1u);
-        __threadfence();
-        if (before[0] == blocks - 1)
-            *arrived = 0;
-    }
-    __syncthreads();
-    return before[0] == blocks - 1;
-}
-
 /* P: head dimension of heads by 128; 0: any sizes. */
 template <class T, class N, int P>
 __global__ void __launch_bounds__(SSM_THREADS, 2) mamba_batch(mixer<T> m, states convs, ssm_states ssms)
@@ -131,7 +115,7 @@ __global__ void __launch_bounds__(SSM_THREADS, 2) mamba_batch(mixer<T> m, states
                   k.inner + (int64_t)(i < k.state ? group : k.groups + group) * k.state + i % k.state);
 }
 
-/* Counters of finished blocks, zero between launches. */
+/* Counters of finished blocks, zero between launches: of bands of a product, then of groups of heads. */
 int counts_open(struct backend *b, int64_t groups, struct err *e)
 {
     struct cuda *c = cuda_of(b);
@@ -153,7 +137,12 @@ static unsigned *counts(struct backend *b, int64_t groups)
     struct err e = ERR_INIT;
     if (counts_open(b, groups, &e))
         die(e.kind, "%s", e.text);
-    return cuda_of(b)->counts;
+    return cuda_of(b)->counts + WORK_BANDS;
+}
+
+unsigned *bands_arrived(struct backend *b)
+{
+    return counts(b, 0) - WORK_BANDS;
 }
 
 /* Heads of a block: as many of a group as leave four blocks for each multiprocessor, and as fit in

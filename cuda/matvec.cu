@@ -1,6 +1,6 @@
 /* matvec.cu - products of few rows, limited by reading the weights.
  *
- * Each weight is read once for up to 32 rows of x, 16 bytes at a time, by asynchronous copies that are three
+ * Each weight is read once for up to 16 rows of x, 16 bytes at a time, by asynchronous copies that are three
  * blocks of k ahead (quant_formats.cuh: pipeline); a block of eight warps has 16 rows of the weight
  * (quant_formats.cuh).  Per weight that is 2 bytes in bf16, 1 in i8 and f8, 0.5625 in i4 and f4; x is
  * read from the cache, 2 bytes for each 16 weights and row, and y is written once.  Even a single row
@@ -15,13 +15,6 @@
 #include "quant_formats.cuh"
 
 /* ---- tensor cores -------------------------------------------------------------------------------------- */
-
-/* y of either type: one store per sum is not worth twice the kernels. */
-struct output {
-    void *at;
-    int64_t rows, cols, stride;
-    bool full; /* f32 */
-};
 
 template <int FORMAT, int NT, bool ALIGNED>
 __global__ __launch_bounds__(SUM_THREADS) void few_rows(output y, view<const bf16> x, matrix<FORMAT> w,
@@ -51,7 +44,7 @@ __global__ __launch_bounds__(SUM_THREADS) void few_rows(output y, view<const bf1
 
 template <int FORMAT, int NT, bool ALIGNED> static void launch_few(struct backend *b, const struct product &p)
 {
-    const output y = {p.y.data, p.y.rows, p.y.cols, p.y.stride, p.y.dtype == DT_F32};
+    const output y = output_of(p.y);
     dim3 grid(blocks_for(p.y.cols, TILE), blocks_for(p.y.rows, 8 * NT));
     LAUNCH((few_rows<FORMAT, NT, ALIGNED>), grid, SUM_THREADS, 0, b, y, view_of<const bf16>(p.x),
            matrix_of<FORMAT>(p.w), p.bias, (int)p.epi, p.mode);
@@ -64,10 +57,8 @@ template <int FORMAT> static void launch_rows(struct backend *b, const struct pr
         launch_few<FORMAT, 1, false>(b, p);
     else if (p.y.rows <= 8)
         launch_few<FORMAT, 1, true>(b, p);
-    else if (p.y.rows <= 16)
-        launch_few<FORMAT, 2, true>(b, p);
     else
-        launch_few<FORMAT, 4, true>(b, p);
+        launch_few<FORMAT, 2, true>(b, p);
 }
 
 /* ---- plain --------------------------------------------------------------------------------------------- */

@@ -423,6 +423,18 @@ template <class Y> __device__ __forceinline__ void finish_sum(Y *y, float v, int
     store(y, mode == ADD ? number(*y) + rounded<Y>(v) : v);
 }
 
+/* y of either type: one store per sum is not worth twice the kernels. */
+struct output {
+    void *at;
+    int64_t rows, cols, stride;
+    bool full; /* f32 */
+};
+
+static inline output output_of(struct tensor y)
+{
+    return output{y.data, y.rows, y.cols, y.stride, y.dtype == DT_F32};
+}
+
 /* ---- one element --------------------------------------------------------------------------------------- */
 
 /* A weight of any format, for kernels that need not be fast. */

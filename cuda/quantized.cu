@@ -6,10 +6,9 @@
  *   i8, f8   the codes: exact.  A single scale, as in published f8 matrices, is a factor of the product; row
  *            scales are multiplied with the f32 sums.
  *   f4       code times group scale: 2 and 4 significant bits make at most 6, exact in bf16's 8
- *   i4       code times group scale has up to 11 significant bits: two matrices, what bf16 keeps of it and
- *            the rest; their sum is exact.
  *
- * So only sums are rounded, as in the reference.
+ * So only sums are rounded, as in the reference.  Of i4, code times group scale has up to 11 significant
+ * bits, more than bf16 holds: it is multiplied as it is with any number of rows (stream_k.cu).
  */
 #include "linear.cuh"
 #include "quant_formats.cuh"
@@ -125,28 +124,15 @@ struct weight *quantized_weight(struct backend *b, void *bytes, bool owned, enum
 
 /* ---- dequantizing -------------------------------------------------------------------------------------- */
 
-/* Two values of one row, k and k + 1, without the row's scale. */
-__device__ __forceinline__ void put_two(bf16 *to, bf16 *rest, int64_t k, unsigned pair)
+/* Two values of one row, k and k + 1, times their group's scale. */
+__device__ __forceinline__ unsigned scaled(unsigned pair, float scale)
 {
-    *reinterpret_cast<unsigned *>(to + k) = pair;
-    if (rest)
-        *reinterpret_cast<unsigned *>(rest + k) = 0;
-}
-
-/* The same with a group scale: what bf16 keeps of the product, and the rest. */
-__device__ __forceinline__ void put_two(bf16 *to, bf16 *rest, int64_t k, unsigned pair, float scale)
-{
-    float a = __uint_as_float(pair << 16) * scale, c = __uint_as_float(pair & 0xffff0000u) * scale;
-    unsigned kept = pack2(a, c);
-    *reinterpret_cast<unsigned *>(to + k) = kept;
-    if (rest)
-        *reinterpret_cast<unsigned *>(rest + k) =
-            pack2(a - __uint_as_float(kept << 16), c - __uint_as_float(kept & 0xffff0000u));
+    return pack2(__uint_as_float(pair << 16) * scale, __uint_as_float(pair & 0xffff0000u) * scale);
 }
 
 /* Rows of tiles [first, first + gridDim.y) of w; a warp has a block of a tile, a lane 16 bytes of two
- * rows.  `to` has room for whole blocks; rest: for i4 only. */
-template <int FORMAT> __global__ void dequantize(view<bf16> to, bf16 *rest, matrix<FORMAT> w, int64_t first)
+ * rows.  `to` has room for whole blocks. */
+template <int FORMAT> __global__ void dequantize(view<bf16> to, matrix<FORMAT> w, int64_t first)
 {
     int lane = threadIdx.x % WARP, g = lane / 4, t = lane % 4;
     int64_t block = (int64_t)blockIdx.x * (blockDim.x / WARP) + threadIdx.x / WARP;
@@ -154,33 +140,29 @@ template <int FORMAT> __global__ void dequantize(view<bf16> to, bf16 *rest, matr
         return; /* the whole warp; there is no barrier */
     block_registers h = w.read(first + blockIdx.y, block);
     for (int half = 0; half < 2; half++) {
-        int64_t row = ((int64_t)blockIdx.y * TILE + g + 8 * half) * to.stride,
-                k0 = block * format_span(FORMAT);
+        bf16 *row = to.at + ((int64_t)blockIdx.y * TILE + g + 8 * half) * to.stride;
+        int64_t k0 = block * format_span(FORMAT);
         for (int i = 0; i < 4; i++) {
             unsigned word = word_of(half ? h.high : h.low, i);
             for (int p = 0; p < (is_packed4(FORMAT) ? 4 : 2); p++) {
                 unsigned pair = pair_at<FORMAT>(word, p);
-                if (FORMAT == QUANT_I4)
-                    put_two(to.at + row, rest + row, k0 + 32 * i + 8 * t + 2 * p, pair,
-                            scale_at<FORMAT>(h.scales, half, i));
-                else if (FORMAT == QUANT_F4)
-                    put_two(to.at + row, nullptr, k0 + 32 * i + 16 * (p / 2) + 4 * t + p % 2 * 2, pair,
-                            scale_at<FORMAT>(h.scales, half, 2 * i + p / 2));
+                if (FORMAT == QUANT_F4)
+                    *reinterpret_cast<unsigned *>(row + k0 + 32 * i + 16 * (p / 2) + 4 * t + p % 2 * 2) =
+                        scaled(pair, scale_at<FORMAT>(h.scales, half, 2 * i + p / 2));
                 else
-                    put_two(to.at + row, nullptr, k0 + 16 * t + 4 * i + 2 * p, pair);
+                    *reinterpret_cast<unsigned *>(row + k0 + 16 * t + 4 * i + 2 * p) = pair;
             }
         }
     }
 }
 
 template <int FORMAT>
-static void launch_dequantize(struct backend *b, struct tensor to, void *rest, const struct weight *w,
-                              int64_t first)
+static void launch_dequantize(struct backend *b, struct tensor to, const struct weight *w, int64_t first)
 {
     const int warps = 8;
     dim3 grid(blocks_for(w->stride, warps), blocks_for(to.rows, TILE));
-    LAUNCH((dequantize<FORMAT>), grid, warps * WARP, 0, b, view_of<bf16>(to), static_cast<bf16 *>(rest),
-           matrix_of<FORMAT>(w), first / TILE);
+    LAUNCH((dequantize<FORMAT>), grid, warps * WARP, 0, b, view_of<bf16>(to), matrix_of<FORMAT>(w),
+           first / TILE);
 }
 
 int64_t quantized_padded(const struct weight *w)
@@ -188,8 +170,16 @@ int64_t quantized_padded(const struct weight *w)
     return w->stride * format_span(w->format);
 }
 
-void quantized_dequantize(struct backend *b, struct tensor to, void *rest, const struct weight *w,
-                          int64_t first)
+void quantized_dequantize(struct backend *b, struct tensor to, const struct weight *w, int64_t first)
 {
-    WITH_FORMAT(F, w->format, launch_dequantize<F>(b, to, rest, w, first));
+    switch (w->format) {
+    case QUANT_I8:
+        return launch_dequantize<QUANT_I8>(b, to, w, first);
+    case QUANT_F8:
+        return launch_dequantize<QUANT_F8>(b, to, w, first);
+    case QUANT_F4:
+        return launch_dequantize<QUANT_F4>(b, to, w, first);
+    default:
+        bug("%s is not dequantized", quant_name(w->format));
+    }
 }

@@ -149,7 +149,8 @@ static void compare(enum dtype act, enum quant_format format, const int64_t *row
     lab_close(&l);
 }
 
-static const int64_t few[] = {1, 2, 5, 8, 9, 13, 16}, many[] = {17, 33, 65, 70};
+static const int64_t few[] = {1, 2, 5, 8, 9, 13, 16}, many[] = {17, 33, 65, 70},
+                     more[] = {17, 34, 70, 101, 128, 139, 260}; /* of small numbers */
 
 static void t_plain(void **state)
 {
@@ -185,9 +186,29 @@ static void t_small_many(void **state)
     (void)state;
     for (enum quant_format f = QUANT_I8; f <= QUANT_F4; f++) {
         compare(DT_BF16, f, many, 4, false);
-        for (int i = 0; i < 3; i++)
-            compare(DT_BF16, f, many, 4, true);
+        for (int i = 0; i < 2; i++)
+            compare(DT_BF16, f, more, 7, true);
     }
+}
+
+/* Long rows, so that a part of the matrix begins and ends amid the rows of a block, or within one. */
+static void t_small_long(void **state)
+{
+    (void)state;
+    struct lab l = lab_open(DT_BF16);
+    for (enum quant_format f = QUANT_I8; f <= QUANT_F4; f++)
+        for (int i = 0; i < 2; i++) {
+            struct shape s = {.T = i ? 100 : lab_between(17, 60),
+                              .N = lab_between(1, 200),
+                              .K = 8 * lab_between(20, 160),
+                              .format = f};
+            random_rest(&s, DT_BF16);
+            double off = product(&l, &s);
+            check_note("%-4s %lldx%lldx%lld: %.2f of the tolerance", quant_name(f), (long long)s.T,
+                       (long long)s.N, (long long)s.K, off);
+            assert_true(off <= 1);
+        }
+    lab_close(&l);
 }
 
 /* Long rows: every warp goes twice round the loop that loads ahead, and some have a block more. */
@@ -291,10 +312,33 @@ static void t_bits(void **state)
         for (enum quant_format f = QUANT_NONE; f <= QUANT_F4; f++) {
             same_bits(&l, f, lab_between(2, 16), 8 * lab_between(20, 60));
             same_bits(&l, f, lab_between(2, 16), lab_between(20, 400));
-            same_bits(&l, f, f ? 64 : 16, 8 * lab_between(20, 40)); /* as many as there may be */
+            same_bits(&l, f, 16, 8 * lab_between(20, 40)); /* as many as there may be */
         }
         lab_close(&l);
     }
+}
+
+/* From 17 rows of small numbers on: parts of 17 rows and more, of what has up to 256. */
+static void t_bits_many(void **state)
+{
+    (void)state;
+    struct lab l = lab_open(DT_BF16);
+    for (enum quant_format f = QUANT_I8; f <= QUANT_F4; f++) {
+        int64_t T = lab_between(129, 200), first = lab_between(17, 110), K = 8 * lab_between(60, 130);
+        struct matrix m = make(f, 150, K);
+        struct weight *w = pack(l.fast, f, &m, l.act);
+        struct tensor x = lab_make(l.mem, l.act, T, K, -1, 1), none = {0},
+                      all = lab_make(l.mem, DT_F32, T, 150, 0, 0),
+                      one = lab_make(l.mem, DT_F32, T, 150, 0, 0);
+        l.fast->ops->linear(l.fast, all, x, w, none, EPI_NONE, SET);
+        for (int64_t t = 0, n = first; t < T; t += n, n = T - t)
+            l.fast->ops->linear(l.fast, tensor_rows(one, t, n), tensor_rows(x, t, n), w, none, EPI_NONE, SET);
+        assert_memory_equal(all.data, one.data, (size_t)(T * 150) * sizeof(float));
+        l.fast->ops->weight_free(l.fast, w);
+        lab_drop(l.mem, 3, (struct tensor *const[]){&x, &all, &one});
+        drop(&m);
+    }
+    lab_close(&l);
 }
 
 /* ---- mixture of experts ---------------------------------------------------------------------- */
@@ -433,7 +477,9 @@ static const struct CMUnitTest tests[] = {
     CLAIM("weights of another type than the activations multiply too", t_mixed),
     CLAIM("a product of few rows or of a decode step is rounded when and where the reference rounds it",
           t_rounding),
-    CLAIM("a row alone or among up to 16 others, of small numbers 64: the same bits", t_bits),
+    CLAIM("products of many long rows with small numbers equal the reference", t_small_long),
+    CLAIM("a row alone or among up to 16 others: the same bits", t_bits),
+    CLAIM("a row of small numbers among 17 others or up to 256: the same bits", t_bits_many),
     CLAIM("the router chooses what the reference chooses, also among equals and of what is no number",
           t_route),
     CLAIM("experts equal the reference, and give a row alone or among others the same bits", t_experts),

@@ -13,20 +13,19 @@
 #include <string.h>
 
 static const struct roofline_card cards[] = {
-    {"h100", "H100 SXM, 80 GB", 79.6 * 0x1p30, 3.0e12, 798e12, 132},
-    {"h200", "H200, 141 GB", 140.4 * 0x1p30, 4.3e12, 780e12, 132},
-    {"a100", "A100 SXM, 80 GB", 79.3 * 0x1p30, 1.75e12, 270e12, 108},
-    {"rtx4090", "RTX 4090, 24 GB", 23.6 * 0x1p30, 0.92e12, 155e12, 128},
-    {"rtx5090", "RTX 5090, 32 GB", 31.4 * 0x1p30, 1.6e12, 210e12, 170},
-    {"rtx3060", "RTX 3060, 12 GB", 11.8 * 0x1p30, 0.33e12, 25e12, 28},
+    {"h100", "H100 SXM, 80 GB", 79.6 * 0x1p30, 3.0e12, 798e12, 132, 1.70e9, 0.62},
+    {"h200", "H200, 141 GB", 140.4 * 0x1p30, 4.3e12, 780e12, 132, 1.70e9, 0.62},
+    {"a100", "A100 SXM, 80 GB", 79.3 * 0x1p30, 1.75e12, 270e12, 108, 1.35e9, 1.00},
+    {"rtx4090", "RTX 4090, 24 GB", 23.6 * 0x1p30, 0.92e12, 155e12, 128, 2.50e9, 1.00},
+    {"rtx5090", "RTX 5090, 32 GB", 31.4 * 0x1p30, 1.6e12, 210e12, 170, 2.40e9, 1.00},
+    {"rtx3060", "RTX 3060, 12 GB", 11.8 * 0x1p30, 0.33e12, 25e12, 28, 1.75e9, 1.00},
 };
 
 /* What the kernels are expected to reach: fractions of the card's rates, and times in ms. */
 static const struct {
     double gemv, gemv4;      /* up to 16 rows, and with 4-bit codes: of the copy rate */
     double gemm_rows;        /* 17 rows and more in bf16, cuBLASLt: of the copy rate */
-    double split;            /* quantised, 17 to 64 rows: tensor cores, x from L2 */
-    double widened;          /* quantised, above: bf16 copies are made first */
+    double codes;            /* quantised, 17 rows and more: of the slowest of memory, products and x */
     double state, keys;      /* of the copy rate */
     double product, tower;   /* many rows: of the products' rate */
     double fill, library;    /* begin and end of a product: own kernel, library */
@@ -36,8 +35,7 @@ static const struct {
 } reach = {.gemv = 0.90,
            .gemv4 = 0.80,
            .gemm_rows = 0.75,
-           .split = 0.65,
-           .widened = 0.85,
+           .codes = 0.85,
            .state = 0.82,
            .keys = 0.85,
            .product = 0.77,
@@ -52,7 +50,8 @@ static const struct {
            .sampling = 0.02,
            .chunk = 0.0095};
 
-enum { FEW = 16, SOME = 64, CHUNK = 128 /* tokens of a scan's chunk */ };
+enum { FEW = 16, CHUNK = 128 /* tokens of a scan's chunk */ };
+enum { BAND = 64, STEP = 64, BANK_BYTES = 128 /* shared memory, a cycle */ };
 
 const struct roofline_card *roofline_card_at(int i)
 {
@@ -97,19 +96,6 @@ static struct kernels kernels_of(const struct lm_config *l)
     return k;
 }
 
-/* Bytes a second at which products of n rows go through the weights. */
-static double weight_rate(const struct roofline_model *m, const struct roofline_card *g, int n)
-{
-    bool quantised = m->number < 1.9;
-    if (n <= FEW)
-        return g->copy * (m->number < 0.9 ? reach.gemv4 : reach.gemv);
-    if (!quantised)
-        return g->copy * reach.gemm_rows;
-    if (n <= SOME) /* read once for 32 rows */
-        return g->copy * reach.split / (n > 32 ? 2 : 1);
-    return g->copy * reach.widened * m->number / (m->number + 4);
-}
-
 static double state_bytes(const struct lm_config *l, struct state_types types)
 {
     double bytes = 0;
@@ -123,6 +109,34 @@ static double state_bytes(const struct lm_config *l, struct state_types types)
 static double larger(double a, double b)
 {
     return a > b ? a : b;
+}
+
+/* One pass of up to 128 rows over weights of so many bytes, as stream_k.cu does it: the bytes from memory,
+ * the tensor cores, and shared memory, through which go x, twice from there, and the codes, also twice. */
+static double codes_ms(const struct roofline_model *m, const struct roofline_card *g, int n, double bytes)
+{
+    double cols = n <= 32    ? 32
+                  : n <= 64  ? 64
+                  : n <= 112 ? 112
+                             : 128,
+           weights = bytes / m->number, steps = weights / (BAND * STEP),
+           each = 3 * cols * STEP * 2 + 3 * BAND * STEP * m->number, memory = bytes / g->copy,
+           tensor = 2 * weights * cols / (g->flops * g->mma),
+           shared = steps * each / (BANK_BYTES * g->clock * g->processors);
+    return 1e3 * larger(memory, larger(tensor, shared)) / reach.codes;
+}
+
+/* Products of n rows that go through weights of so many bytes. */
+static double weights_ms(const struct roofline_model *m, const struct roofline_card *g, int n, double bytes)
+{
+    if (n <= FEW)
+        return 1e3 * bytes / (g->copy * (m->number < 0.9 ? reach.gemv4 : reach.gemv));
+    if (m->number > 1.9)
+        return 1e3 * bytes / (g->copy * reach.gemm_rows);
+    double ms = 0;
+    for (int t = 0; t < n; t += 128)
+        ms += codes_ms(m, g, n - t < 128 ? n - t : 128, bytes);
+    return ms;
 }
 
 static void add_up(struct roofline_row *r)
@@ -143,7 +157,7 @@ struct roofline_row roofline_decode(const struct roofline_model *m, const struct
     struct roofline_row r = {.count = n, .unit = "tok"};
     snprintf(r.name, sizeof r.name, "%d session%s after %lld, one token each", n, n > 1 ? "s" : "",
              (long long)past);
-    r.part[ROOFLINE_WEIGHTS] = 1e3 * weights / weight_rate(m, g, n);
+    r.part[ROOFLINE_WEIGHTS] = weights_ms(m, g, n, weights);
     r.part[ROOFLINE_STATES] = larger(1e3 * states / (g->copy * reach.state), k.mixers * reach.mixer);
     r.part[ROOFLINE_KEYS] = larger(1e3 * keys / (g->copy * reach.keys), k.attentions * reach.attention);
     r.part[ROOFLINE_LATENCY] = k.products * (n <= FEW ? reach.fill : reach.library) + k.norms * reach.norm;

@@ -15,6 +15,8 @@ struct roofline_card {
     double copy;              /* bytes a second that a copy reaches, read and written */
     double flops;             /* bf16 products of large matrices */
     int processors;
+    double clock; /* cycles a second under load */
+    double mma;   /* of `flops`, what one warp's instructions (mma.sync) reach */
 };
 
 /* The card of this name, or number i; NULL: there is none. */

@@ -14,6 +14,7 @@ struct work_parts {
     size_t sums;        /* of a product, in f32 */
     size_t experts;     /* of experts' intermediate results */
     size_t splits;      /* of attention's partial results */
+    size_t partials;    /* of products' partial sums */
     size_t library;     /* workspace of cuBLASLt */
 };
 extern const struct work_parts work_parts_usual;
@@ -35,6 +36,11 @@ struct work_dequantized {
 struct work_dequantized work_dequantized(const struct work_parts *p, int64_t room);
 size_t work_quantized(const struct work_parts *p, enum quant_format format, int64_t room);
 int64_t work_room(enum quant_format format, int64_t cols);
+
+/* Partial sums of a product of quantized weights on their codes: two for each of so many blocks. */
+enum { WORK_BANDS = 4096 /* of 64 rows of the weight, at most */ };
+int64_t work_partial_blocks(const struct work_parts *p);
+size_t work_partials(const struct work_parts *p);
 
 /* Experts: bytes of each of four lists with one entry per choice, of the inner activations and of the
  * results; and the rows that run at once. */
@@ -61,7 +67,7 @@ size_t work_masks(int64_t ids);
 
 /* Counters of finished blocks, for a batch of so many sessions. */
 enum { WORK_SESSIONS = 128 };
-size_t work_counts(int64_t groups);
+size_t work_counts(int64_t groups); /* and for the bands of a product */
 
 /* An image: its pixels, filters, and the rows between the two passes. */
 size_t work_picture(const struct picture *p, int tiles);

@@ -33,6 +33,7 @@ struct cell {
 
 struct global_cell {
     uint32_t writer, reader; /* launch and block: their number since the beginning, from 1 */
+    uint32_t told;           /* announcements of the writer before it wrote */
 };
 enum : uint32_t { BY_ATOMIC = 0x80000000u };
 
@@ -46,6 +47,7 @@ struct {
 /* What a block of this launch has said to others: when it wrote last, when it fenced, when it announced. */
 struct said {
     uint64_t wrote, fenced, announced;
+    uint32_t announcements;
     bool heard; /* others' announcements, and a fence behind them */
     bool asked;
 };
@@ -155,10 +157,17 @@ bool announced(uint32_t other)
     return a.wrote < a.announced && mine.heard;
 }
 
-/* Of this launch, another block, and nobody has heard of it. */
-bool strange(uint32_t who)
+/* Whether what it wrote after so many announcements is. */
+bool announced(uint32_t other, uint32_t told)
 {
-    return who >= grid.first && who != grid.block && who < grid.first + grid.blocks && !announced(who);
+    return grid.blocks_said[other - grid.first].announcements > told &&
+           grid.blocks_said[grid.block - grid.first].heard;
+}
+
+/* Of this launch, and another block. */
+bool other_block(uint32_t who)
+{
+    return who >= grid.first && who != grid.block && who < grid.first + grid.blocks;
 }
 
 void global_access(const char *at, size_t bytes, access how)
@@ -171,8 +180,9 @@ void global_access(const char *at, size_t bytes, access how)
     said *mine = &grid.blocks_said[grid.block - grid.first];
     grid.clock++;
     mine->asked |= how == ATOMIC;
+    uint32_t told = mine->announcements;
     if (how == ATOMIC && mine->fenced > mine->wrote) /* it may tell of what is behind the fence */
-        mine->announced = grid.clock;
+        mine->announced = grid.clock, mine->announcements++;
     else if (how != READ)
         mine->wrote = grid.clock;
     global_cell *cells = static_cast<global_cell *>(*p->shadow) + (at - p->at);
@@ -180,16 +190,17 @@ void global_access(const char *at, size_t bytes, access how)
         global_cell *c = &cells[i];
         uint32_t writer = c->writer & ~BY_ATOMIC;
         bool both = how == ATOMIC && c->writer & BY_ATOMIC;
-        if (!both && strange(writer))
+        if (!both && other_block(writer) && !announced(writer, c->told))
             tell(how == READ ? "reads memory that another block of the launch writes"
                              : "writes memory that another block of the launch writes, too",
                  at + i, writer - grid.first, "block");
         if (how != READ && c->reader >= grid.first && c->reader != grid.block &&
-            (c->reader == grid.first + grid.blocks ? !mine->heard : strange(c->reader)))
+            (c->reader == grid.first + grid.blocks ? !mine->heard
+                                                   : other_block(c->reader) && !announced(c->reader)))
             tell("writes memory that another block of the launch reads", at + i, c->reader - grid.first,
                  "block");
         if (how != READ)
-            c->writer = grid.block | (how == ATOMIC ? (uint32_t)BY_ATOMIC : 0);
+            c->writer = grid.block | (how == ATOMIC ? (uint32_t)BY_ATOMIC : 0), c->told = told;
         else if (c->reader < grid.first || c->reader == grid.block)
             c->reader = grid.block;
         else
