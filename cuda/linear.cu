@@ -20,7 +20,7 @@
 
 enum {
     FEW = 16,                /* most rows for our own kernels */
-    ON_CODES = 256,          /* most rows for products on the codes of i8, f8 and f4 (i4: any) */
+    ON_CODES = 512,          /* most rows for products on the codes of i8, f8 and f4 (i4: any) */
     MOST_DECODED = 128,      /* rows of a decode step: these are rounded before they are added, too */
     STAGED_BYTES = 16 << 20, /* of a matrix converted on the host at once */
     ALIGNED = 16 / 2         /* bf16 elements */

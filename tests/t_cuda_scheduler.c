@@ -33,7 +33,44 @@ static void t_spilled(void **state)
     free(alone);
 }
 
+/* Sessions with 1 to 16 tokens that wait, and one with 17, which is read alone. */
+static void t_go_along(void **state)
+{
+    (void)state;
+    enum { N = 5 };
+    static const int waiting[N] = {1, 16, 3, 17, 5};
+    struct engine *g = tiny_open_on(&tiny, "cuda", NULL, true);
+    struct session *s[N], *alone[N];
+    for (int i = 0; i < N; i++)
+        for (int twin = 0; twin < 2; twin++) {
+            struct session *one = *(twin ? &alone[i] : &s[i]) = session_new(g, 1);
+            struct err e = ERR_INIT;
+            int32_t ids[64];
+            for (int t = 0; t < 64; t++)
+                ids[t] = 16 + (i * 31 + t * 7) % 256;
+            if (session_append(one, ids, 20 + i, &e))
+                fail_msg("%s", e.text);
+            session_logits(one);
+            if (session_append(one, ids + 30, waiting[i], &e))
+                fail_msg("%s", e.text);
+        }
+    session_decode_batch(s, N);
+    for (int i = 0; i < N; i++) {
+        double off =
+            tiny_distance(session_logits(s[i]), session_logits(alone[i]), engine_vocab(session_engine(s[i])));
+        check_note("%d tokens: %.1e from alone", waiting[i], off);
+        assert_true(off < 2e-5);
+        assert_int_equal(session_stats(s[i]).decoded, waiting[i] <= 16 ? waiting[i] : 0);
+        assert_int_equal(session_stats(s[i]).prefilled, 20 + i + (waiting[i] <= 16 ? 0 : waiting[i]));
+        session_free(s[i]);
+        session_free(alone[i]);
+    }
+    engine_close(g);
+}
+
 static const struct CMUnitTest tests[] = {
+    CLAIM("in company the tokens that wait go along with the batch, 16 at most, and come to the same",
+          t_go_along),
     CLAIM("6 threads with room for 3 states write what each writes alone", t_spilled),
 };
 

@@ -50,7 +50,8 @@ static const struct {
            .sampling = 0.02,
            .chunk = 0.0095};
 
-enum { FEW = 16, CHUNK = 128 /* tokens of a scan's chunk */ };
+enum { FEW = 16, CHUNK = 128 /* tokens of a scan's chunk */, PROMPT_ROWS = 512 };
+enum { COMPANY = 4 /* sessions: session_batch.c */ };
 enum { BAND = 64, STEP = 64, BANK_BYTES = 128 /* shared memory, a cycle */ };
 
 const struct roofline_card *roofline_card_at(int i)
@@ -177,6 +178,14 @@ static struct roofline_row prompt(const struct roofline_model *m, const struct r
     double flop = cost_text_flop(m->config, tokens, past), chunks = ceil((double)tokens / CHUNK);
     struct roofline_row r = {.count = (double)tokens, .unit = "tok"};
     r.part[ROOFLINE_PROMPT] = 1e3 * flop / (g->flops * reach.product);
+    if (m->number < 1.9 &&
+        !m->config->lm.moe
+             .width) { /* the weights' products on the codes, as many rows as a chunk of a prompt has */
+        double bytes = cost_weight_bytes(m->config, 0, 1, m->number), weights = bytes / m->number,
+               rest = flop - 2 * weights * (double)tokens, chunk = weights_ms(m, g, PROMPT_ROWS, bytes);
+        r.part[ROOFLINE_PROMPT] =
+            chunk * (double)tokens / PROMPT_ROWS + 1e3 * (rest > 0 ? rest : 0) / (g->flops * reach.product);
+    }
     r.part[ROOFLINE_SCAN] = kernels_of(l).mixers * chunks * reach.chunk * (132.0 / g->processors);
     r.limit_ms = 1e3 * flop / g->flops;
     add_up(&r);
@@ -220,10 +229,11 @@ struct roofline_row roofline_step(const struct roofline_model *m, const struct r
     struct roofline_row screen = roofline_screen(m, g, w, h, past, &seen),
                         token = roofline_decode(m, g, n, past + seen + reply / 2),
                         alone = roofline_decode(m, g, 1, past + seen + reply / 2);
-    /* a run of forced tokens is one pass of a session alone, the weights being read as for one token */
-    int runs = forced / ROOFLINE_RUN;
+    /* a run of forced tokens is one pass of a session alone, the weights being read as for one token; in
+     * company they go along with the batch, a token in each */
+    int runs = n < COMPANY ? forced / ROOFLINE_RUN : 0;
     add_row(&r, &screen, n);
-    add_row(&r, &token, reply - forced - runs);
+    add_row(&r, &token, n < COMPANY ? reply - forced - runs : reply);
     add_row(&r, &alone, (double)n * runs);
     if (forced)
         snprintf(given, sizeof given, ", %d forced", forced);

@@ -46,6 +46,7 @@ struct scheduler {
     struct waiter *lingering; /* has the engine, and waits for clients of the last batch */
     uint64_t batch;           /* number of the last batch */
     int expected;             /* its clients that are not client_back */
+    int batch_size;           /* clients and others in it */
     int64_t batch_ns;         /* its duration */
     int64_t grants;           /* so far */
     struct scheduler_stats counts;
@@ -303,6 +304,7 @@ static void run_batch(struct scheduler *t, struct waiter *leader)
     pthread_mutex_lock(&t->lock);
     clear_owner(t);
     t->batch_ns = took;
+    t->batch_size = in.n + 1;
     t->batch++;
     t->expected = 0;
     expect_client(t, leader);
@@ -333,6 +335,14 @@ int scheduler_submit(struct scheduler *t, struct scheduler_client *c, struct sch
     pthread_mutex_unlock(&t->lock);
     pthread_cond_destroy(&w.wake);
     return rc;
+}
+
+int scheduler_batch_size(struct scheduler *t)
+{
+    pthread_mutex_lock(&t->lock);
+    int n = t->batch_size;
+    pthread_mutex_unlock(&t->lock);
+    return n;
 }
 
 void scheduler_idle(struct scheduler *t, struct scheduler_client *c)

@@ -53,6 +53,9 @@ int scheduler_yield(struct scheduler *t, struct scheduler_client *c);
 /* Returns when the request has been computed, by this or another thread; -1: stopped before. */
 int scheduler_submit(struct scheduler *t, struct scheduler_client *c, struct scheduler_request *r);
 
+/* How many requests the last batch had; 0: there was none. */
+int scheduler_batch_size(struct scheduler *t);
+
 /* The client submits nothing soon: no batch waits for it. */
 void scheduler_idle(struct scheduler *t, struct scheduler_client *c);
 

@@ -4,6 +4,10 @@
  * to LANGUAGE_ROWS sessions that fit in the state pool at once.  Each session gets the bits that it would
  * get alone.  The batch is what one caller asks for or, in a shared engine, what all waiting threads ask
  * for.
+ *
+ * A session with several pending tokens, as a grammar forces them, is read by a prefill of its own, which
+ * costs a pass over the weights.  In company on a GPU it goes along with the others' batches instead, a
+ * token in each, until only the last is pending: these passes happen anyway.
  */
 #include "ops/sampling.h"
 #include "session/session_impl.h"
@@ -19,6 +23,7 @@ struct batch_item {
     const struct sampler *how; /* NULL: logits */
     struct sampled *out;
     struct batch_request *request;
+    bool done;
 };
 
 struct batch_request { /* of one caller: items of one kind, of sessions of one engine */
@@ -29,6 +34,11 @@ struct batch_request { /* of one caller: items of one kind, of sessions of one e
     int rc;
 };
 
+enum {
+    COMPANY = 4,    /* sessions of a batch from which on pending tokens go along with it */
+    GOES_ALONG = 16 /* so many at most */
+};
+
 /* ---- groups ---------------------------------------------------------------------------------- */
 
 static struct engine *engine_of(const struct batch_item *s)
@@ -36,8 +46,8 @@ static struct engine *engine_of(const struct batch_item *s)
     return s->session->engine;
 }
 
-/* Computes the pending tokens of n <= LANGUAGE_ROWS sessions, one in each at most. */
-static void decode_group(const struct batch_item *s, int n)
+/* Computes the next pending token of each of n <= LANGUAGE_ROWS sessions that have one. */
+static void decode_group(struct batch_item *const *s, int n)
 {
     struct lm_state *states[LANGUAGE_ROWS];
     struct session *of[LANGUAGE_ROWS];
@@ -45,11 +55,11 @@ static void decode_group(const struct batch_item *s, int n)
     int64_t start = clock_ns();
     int k = 0;
     for (int i = 0; i < n; i++) {
-        if (session_pending(s[i].session) == 0)
+        if (session_pending(s[i]->session) == 0)
             continue;
-        of[k] = s[i].session;
+        of[k] = s[i]->session;
         states[k] = &of[k]->state;
-        ids[k] = of[k]->tokens[of[k]->n - 1];
+        ids[k] = of[k]->tokens[states[k]->length];
         k++;
     }
     if (k == 0)
@@ -62,78 +72,113 @@ static void decode_group(const struct batch_item *s, int n)
     }
 }
 
-static void logits_group(const struct batch_item *s, int n)
+static void logits_group(struct batch_item *const *s, int n)
 {
     struct lm_state *states[LANGUAGE_ROWS] = {NULL};
     float *logits[LANGUAGE_ROWS] = {NULL};
     for (int i = 0; i < n; i++) {
-        states[i] = &s[i].session->state;
-        logits[i] = s[i].session->logits;
+        states[i] = &s[i]->session->state;
+        logits[i] = s[i]->session->logits;
     }
-    language_logits_batch(&engine_of(s)->language, states, n, logits);
+    language_logits_batch(&engine_of(s[0])->language, states, n, logits);
     for (int i = 0; i < n; i++)
-        s[i].session->logits_at = s[i].session->n;
+        s[i]->session->logits_at = s[i]->session->n;
 }
 
-static void sample_group(const struct batch_item *s, int n)
+static void sample_group(struct batch_item *const *s, int n)
 {
     struct lm_state *states[LANGUAGE_ROWS];
     struct sampler how[LANGUAGE_ROWS];
     struct sampled out[LANGUAGE_ROWS];
     for (int i = 0; i < n; i++) {
-        states[i] = &s[i].session->state;
-        how[i] = *s[i].how;
+        states[i] = &s[i]->session->state;
+        how[i] = *s[i]->how;
     }
-    language_sample_batch(&engine_of(s)->language, states, n, tokenizer_size(engine_of(s)->tokenizer), how,
-                          out);
+    language_sample_batch(&engine_of(s[0])->language, states, n, tokenizer_size(engine_of(s[0])->tokenizer),
+                          how, out);
     for (int i = 0; i < n; i++)
-        *s[i].out = out[i];
+        *s[i]->out = out[i];
+}
+
+enum item_kind { ITEM_LOGITS, ITEM_SAMPLE, ITEM_GOES_ALONG };
+
+static enum item_kind kind_of(const struct batch_item *s)
+{
+    return session_pending(s->session) > 1 ? ITEM_GOES_ALONG : s->how ? ITEM_SAMPLE : ITEM_LOGITS;
+}
+
+/* What the first of n <= LANGUAGE_ROWS items, all of one kind, are computed for; their number. */
+static int finish_some(struct batch_item *const *s, int n, const enum item_kind *kinds)
+{
+    int k = 1;
+    while (k < n && kinds[k] == kinds[0])
+        k++;
+    if (kinds[0] == ITEM_GOES_ALONG)
+        return k;
+    int64_t start = clock_ns();
+    (kinds[0] == ITEM_SAMPLE ? sample_group : logits_group)(s, k);
+    double ms = clock_ms_since(start) / k;
+    for (int i = 0; i < k; i++) {
+        s[i]->session->stats.decode_ms += ms;
+        s[i]->done = true;
+    }
+    return k;
+}
+
+static void compute_group(struct batch_item *const *s, int n)
+{
+    enum item_kind kinds[LANGUAGE_ROWS];
+    for (int i = 0; i < n; i++)
+        kinds[i] = kind_of(s[i]);
+    decode_group(s, n);
+    for (int i = 0; i < n;)
+        i += finish_some(s + i, n - i, kinds + i);
+    for (int i = 0; i < n; i++)
+        session_unpin(s[i]->session);
 }
 
 /* Pins as many of the first items as there is room for; 0: not even the first, whose request fails. */
-static int pin_group(const struct batch_item *s, int n)
+static int pin_group(struct batch_item *const *s, int n)
 {
     int k = 1;
-    if (session_pin(s[0].session, 0, s[0].request->e)) {
-        s[0].request->rc = -1;
+    if (session_pin(s[0]->session, 0, s[0]->request->e)) {
+        s[0]->request->rc = -1;
+        s[0]->done = true;
         return 0;
     }
-    while (k < LANGUAGE_ROWS && k < n && session_pin(s[k].session, 0, NULL) == 0)
+    while (k < LANGUAGE_ROWS && k < n && session_pin(s[k]->session, 0, NULL) == 0)
         k++;
     return k;
 }
 
-/* Computes items of one kind, a group at a time. */
-static void compute_items(const struct batch_item *s, int n)
+/* One pass over items, those of one kind together, a group at a time. */
+static void compute_items(struct batch_item *const *s, int n)
 {
     for (int first = 0, k; first < n; first += k ? k : 1) {
         k = pin_group(s + first, n - first);
-        if (k == 0)
-            continue;
-        decode_group(s + first, k);
-        int64_t start = clock_ns();
-        (s[first].how ? sample_group : logits_group)(s + first, k);
-        double ms = clock_ms_since(start) / k;
-        for (int i = first; i < first + k; i++) {
-            s[i].session->stats.decode_ms += ms;
-            session_unpin(s[i].session);
-        }
+        if (k)
+            compute_group(s + first, k);
     }
 }
 
 /* ---- requests -------------------------------------------------------------------------------- */
 
-/* Copies the items of one kind of all requests. */
-static int collect(struct scheduler_request *requests, bool choices, struct batch_item *out)
+/* Appends a request's unfinished items of one kind to n others. */
+static int collect(const struct batch_request *b, enum item_kind kind, struct batch_item **out, int n)
+{
+    for (int i = 0; i < b->n; i++)
+        if (!b->items[i].done && kind_of(&b->items[i]) == kind)
+            out[n++] = &b->items[i];
+    return n;
+}
+
+static void compute_requests(struct scheduler_request *requests, struct batch_item **room)
 {
     int n = 0;
-    for (struct scheduler_request *w = requests; w; w = w->next) {
-        const struct batch_request *b = (const struct batch_request *)w;
-        for (int i = 0; i < b->n; i++)
-            if ((b->items[i].how != NULL) == choices)
-                out[n++] = b->items[i];
-    }
-    return n;
+    for (enum item_kind kind = ITEM_LOGITS; kind <= ITEM_GOES_ALONG; kind++)
+        for (struct scheduler_request *w = requests; w; w = w->next)
+            n = collect((const struct batch_request *)w, kind, room, n);
+    compute_items(room, n);
 }
 
 void session_serve(void *arg, struct scheduler_request *requests)
@@ -141,42 +186,61 @@ void session_serve(void *arg, struct scheduler_request *requests)
     struct engine *g = arg;
     unsigned long most = 1;
     for (struct scheduler_request *w = requests; w; w = w->next)
-        most += (unsigned long)w->rows;
-    struct batch_item *items = xmalloc(most, sizeof *items);
+        most += (unsigned long)((const struct batch_request *)w)->n;
+    struct batch_item **items = xmalloc(most, sizeof(struct batch_item *));
     engine_enter(g, NULL);
-    for (int choices = 0; choices < 2; choices++)
-        compute_items(items, collect(requests, choices, items));
+    compute_requests(requests, items);
     engine_leave(g);
     free(items);
+}
+
+static bool goes_along(struct session *s, int company)
+{
+    return company >= COMPANY && session_backend(s)->ops->host_alloc && s->state.length > 0 &&
+           session_pending(s) <= GOES_ALONG && !s->n_images && !s->interrupted;
 }
 
 /* Each caller does its own prefill, so that a batch takes one token of each session. */
 static int prefill_items(struct batch_item *items, int n, struct err *e)
 {
+    struct engine *g = engine_of(items);
+    int company = g->scheduler ? scheduler_batch_size(g->scheduler) : n;
     for (int i = 0; i < n; i++) {
         struct session *s = items[i].session;
-        if (s->engine != engine_of(items))
+        if (s->engine != g)
             bug("a batch of sessions of two engines");
-        if ((session_pending(s) > 1 || s->n_images || s->interrupted) && session_prefill(s, e))
+        if ((session_pending(s) > 1 || s->n_images || s->interrupted) && !goes_along(s, company) &&
+            session_prefill(s, e))
             return -1;
     }
     return 0;
 }
 
+static int unfinished(const struct batch_request *b)
+{
+    int n = 0;
+    for (int i = 0; i < b->n; i++)
+        n += !b->items[i].done;
+    return n;
+}
+
 static int submit(struct batch_item *items, int n, struct err *e)
 {
-    struct batch_request b = {.request = {.rows = n}, .items = items, .n = n, .e = e};
-    if (prefill_items(items, n, e))
-        return -1;
+    struct batch_request b = {.items = items, .n = n, .e = e};
     if (n == 0)
         return 0;
+    if (prefill_items(items, n, e))
+        return -1;
+    struct scheduler *t = engine_of(items)->scheduler;
+    int stopped = 0;
     for (int i = 0; i < n; i++)
         items[i].request = &b;
-    int stopped = 0;
-    if (!engine_of(items)->scheduler)
-        compute_items(items, n);
-    else
-        stopped = scheduler_submit(engine_of(items)->scheduler, &items[0].session->client, &b.request);
+    while (b.rc == 0 && !stopped && (b.request.rows = unfinished(&b)) > 0) {
+        if (t)
+            stopped = scheduler_submit(t, &items[0].session->client, &b.request);
+        else
+            session_serve(engine_of(items), &b.request);
+    }
     for (int i = 0; i < n; i++)
         items[i].request = NULL;
     return stopped ? session_err_stopped(e) : b.rc;

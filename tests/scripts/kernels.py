@@ -107,6 +107,7 @@ def rows_of(object_file, card):
     rows = []
     for (name, (registers, shared)), text in zip(names.items(), plain):
         loop, spills = loops.get(name, ("", 0))
+        text = text.replace("(anonymous namespace)::", "")
         text = re.sub(r"\(.*", "", re.sub(r"^void ", "", re.sub(r"\(\w+\)", "", text))).replace(", ", ",")
         rows.append((os.path.basename(object_file)[:-2] + ".cu", text, registers, spills, shared, shortened(loop)))
     return sorted(rows)
