@@ -56,7 +56,7 @@ class Simulation:
         self.count = iter(range(1 << 60))
         self.machines = [Shared(self, lambda n: min(1.0, o.cores / n)) for _ in range(o.machines)]
         self.replicas = [Shared(self, lambda n: o.policy_s / (o.policy_s + (n - 1) * o.policy_more_s)) for _ in range(o.replicas)]
-        self.life, self.steps, self.tests, self.lost, self.started = [0] * o.machines, [], 0, 0, 0
+        self.life, self.steps, self.took, self.tests, self.lost, self.started = [0] * o.machines, [], [], 0, 0, 0
 
     def at(self, wait, what):
         heapq.heappush(self.events, (self.now + wait, next(self.count), what))
@@ -71,7 +71,7 @@ class Simulation:
         self.started += 1
         life = self.life[machine]
         cores, replica = self.machines[machine], self.replicas[desktop % len(self.replicas)]
-        left = [o.steps]
+        left, first = [o.steps], self.now
 
         def alive():
             if self.life[machine] == life:
@@ -95,6 +95,7 @@ class Simulation:
                 pause()
             elif alive():
                 self.tests += 1
+                self.took.append(self.now - first)
                 self.test(desktop)
 
         cores.add(self.vary(o.start_core_s), lambda: self.at(self.vary(o.start_s), pause))
@@ -113,10 +114,11 @@ class Simulation:
         while self.events and self.now < o.seconds and not (o.tests and self.tests >= o.tests):
             self.now, _, what = heapq.heappop(self.events)
             what()
-        steps, now = sorted(self.steps) or [0.0], self.now
+        steps, took, now = sorted(self.steps) or [0.0], sorted(self.took) or [0.0], self.now
         return {"seconds": round(now, 1), "tests": self.tests, "tests_per_h": round(3600 * self.tests / now, 1),
                 "steps_per_s": round(len(self.steps) / now, 2), "step_median_s": round(steps[len(steps) // 2], 2),
-                "step_p95_s": round(steps[int(0.95 * (len(steps) - 1))], 2), "tests_lost": self.lost,
+                "step_p95_s": round(steps[int(0.95 * (len(steps) - 1))], 2), "test_mean_s": round(sum(took) / len(took), 2),
+                "test_p95_s": round(took[int(0.95 * (len(took) - 1))], 2), "tests_lost": self.lost,
                 "policy_busy_percent": round(100 * sum(r.busy for r in self.replicas) / now / len(self.replicas)),
                 "screenshots_MB_per_s": round(len(self.steps) / now * o.screenshot_kb / 1e3, 2)}
 
@@ -129,20 +131,23 @@ def fit(o, path):
     o.machines, o.replicas, o.steps, o.policy_s, o.policy_more_s, o.mtbf_h, o.seconds = 1, 1, 1, 1e-6, 0.0, 0, 1e9
     o.step_core_s, o.start_s, o.cores = 0.0, 0.0, 2
 
-    def seconds(run, wait, core):
+    def simulate(run, wait, core):
         o.desktops, o.tests, o.settle_s, o.start_core_s = run["slots"] * run["jobs"], run["tests"], wait, core
-        return Simulation(o).run()["seconds"]
+        return Simulation(o).run()
 
     def error(wait, core):
-        return sum((seconds(r, wait, core) / r["seconds"] - 1) ** 2 for r in runs[:2])
+        return sum((simulate(r, wait, core)["seconds"] / r["seconds"] - 1) ** 2 for r in runs[:2])
 
     grid = [(w, c) for w in [0.5 * 1.12 ** i for i in range(45)] for c in [0.02 * 1.15 ** i for i in range(50)]]
     wait, core = min(grid, key=lambda g: error(*g))
-    print(f"fitted: {wait:.2f} s of waiting and {core:.2f} s of a core for each test")
+    print(f"fitted to the first two: {wait:.2f} s of waiting and {core:.2f} s of a core for each test\n")
+    print("| nodes | tests at a time | tests | tests/h measured | predicted | | p95 of a test measured | predicted | |")
+    print("|---|---|---|---|---|---|---|---|---|")
     for i, r in enumerate(runs):
-        p = seconds(r, wait, core)
-        print(f"{r['slots'] * r['jobs']:4d} desktops: {r['seconds']:7.1f} s measured, {p:7.1f} s {'fitted' if i < 2 else 'predicted'}"
-              f", {100 * (p / r['seconds'] - 1):+.0f} %")
+        p, pace = simulate(r, wait, core), 3600 * r["tests"] / r["seconds"]
+        print(f"| {r['nodes']} | {r['slots'] * r['jobs']} | {r['tests']} | {pace:.0f} | {p['tests_per_h']:.0f}{' (fitted)' if i < 2 else ''} | "
+              f"{100 * (p['tests_per_h'] / pace - 1):+.0f} % | {r['p95_s']:.1f} s | {p['test_p95_s']:.1f} s | "
+              f"{100 * (p['test_p95_s'] / r['p95_s'] - 1):+.0f} % |")
 
 
 def main():

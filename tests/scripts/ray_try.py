@@ -57,7 +57,7 @@ def lose_a_node(cluster, nodes, log, after, lost):
     lost.append(f"a node was killed when {len(there)} tests had ended")
 
 
-def run(suite, holorun, out, nodes, jobs, lose):
+def run(suite, holorun, out, nodes, jobs, lose, only=()):
     """Returns seconds, exit code, lines of the log, and what was lost."""
     cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "object_store_memory": 80 << 20})
     workers = [cluster.add_node(num_cpus=2, object_store_memory=80 << 20) for _ in range(nodes)]
@@ -69,7 +69,9 @@ def run(suite, holorun, out, nodes, jobs, lose):
         threading.Thread(target=lose_a_node, args=(cluster, workers, log, lose, lost), daemon=True).start()
     begun = time.monotonic()
     try:
-        code = ray_fleet.main([suite, "--out", out, "--slots", str(2 * nodes), "--jobs", str(jobs), "--holorun", holorun, "--", *GREEDY])
+        only = [w for x in only for w in ("--only", x)]
+        code = ray_fleet.main([suite, "--out", out, "--slots", str(2 * nodes), "--jobs", str(jobs), "--holorun", holorun, *only, "--",
+                               *GREEDY])
     finally:
         seconds = time.monotonic() - begun
         ray.shutdown()
@@ -81,6 +83,7 @@ def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("suite", nargs="?", default=os.path.join(ROOT, "tests", "suites", "crowd.yaml"))
     p.add_argument("--scale", action="store_true", help="one, two and three nodes, none lost")
+    p.add_argument("--only", action="append", default=[], help="with --scale, as of holorun qa; may be repeated")
     p.add_argument("--again", action="store_true", help="with the results of one machine that are there from before")
     p.add_argument("--jobs", type=int, default=2)
     o = p.parse_args()
@@ -88,10 +91,10 @@ def main():
     os.makedirs(AT, exist_ok=True)
     if o.scale:
         for n in (1, 2, 3):
-            seconds, code, log, _ = run(o.suite, holorun, os.path.join(AT, f"scale{n}"), n, o.jobs, 0)
+            seconds, code, log, _ = run(o.suite, holorun, os.path.join(AT, f"scale{n}"), n, o.jobs, 0, o.only)
             walls = sorted(x["wall"] for x in log if x.get("outcome"))
             print(json.dumps({"nodes": n, "slots": 2 * n, "jobs": o.jobs, "tests": len(walls), "seconds": round(log[-1]["seconds"], 1),
-                              "mean_s": round(sum(walls) / len(walls), 2), "p95_s": walls[int(0.95 * len(walls))], "exit": code}))
+                              "mean_s": round(sum(walls) / len(walls), 2), "p95_s": walls[int(0.95 * len(walls))], "exit": code}), flush=True)
         return 0
     if o.again:
         with open(os.path.join(AT, "alone", "results.json")) as f:
