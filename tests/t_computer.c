@@ -18,13 +18,13 @@
 #include <unistd.h>
 
 struct rig {
-    struct stage stage; /* stage.s: the machine as a screen */
+    struct stage stage;  /* stage.s: the machine as a screen */
     struct screen *eyes; /* of the server, on the display */
     struct far_server server;
     struct machine *machine;
     char *picture, *python;
     const char *fault, *fault_at; /* in place of the answer to requests with fault_at */
-    int asked; /* requests */
+    int asked;                    /* requests */
 };
 
 static char *json_reply(json_t *object)
@@ -44,7 +44,8 @@ static char *screenshot(struct rig *g)
     if (screen_capture(g->eyes, &im, &e) || image_write_png(&im, g->picture, &e))
         fail_msg("%s", e.text);
     image_free(&im);
-    return xasprintf("HTTP/1.1 200 OK\r\nContent-Type: image/png\r\nConnection: close\r\n\r\nFILE %s", g->picture);
+    return xasprintf("HTTP/1.1 200 OK\r\nContent-Type: image/png\r\nConnection: close\r\n\r\nFILE %s",
+                     g->picture);
 }
 
 /* Where Python has no Xlib: what the script of windows would say. */
@@ -55,12 +56,12 @@ static char *tell_window(struct rig *g, const json_t *command)
         y = atoi(json_string_value(json_array_get(command, 4)));
     int rc = x < 0 ? screen_focused_window(g->eyes, &w) : screen_window_at(g->eyes, x, y, &w);
     assert_int_equal(rc, 0);
-    json_t *said = json_pack("{s:I, s:s, s:s, s:[i,i,i,i]}", "id", (json_int_t)w.id, "title", w.title, "class",
-                             w.class, "rect", w.rect.x, w.rect.y, w.rect.w, w.rect.h);
+    json_t *said = json_pack("{s:I, s:s, s:s, s:[i,i,i,i]}", "id", (json_int_t)w.id, "title", w.title,
+                             "class", w.class, "rect", w.rect.x, w.rect.y, w.rect.w, w.rect.h);
     char *text = json_dumps(said, 0);
     json_decref(said);
-    json_t *answer = json_pack("{s:s, s:s, s:s, s:i}", "status", "success", "output", text, "error", "",
-                               "returncode", 0);
+    json_t *answer =
+        json_pack("{s:s, s:s, s:s, s:i}", "status", "success", "output", text, "error", "", "returncode", 0);
     free(text);
     return json_reply(answer);
 }
@@ -79,7 +80,8 @@ static char *execute(struct rig *g, const json_t *command)
         words[i + 2] = json_string_value(json_array_get(command, i));
     int code = xvfb_run(&g->stage.x, words);
     return json_reply(json_pack("{s:s, s:s, s:s, s:i}", "status", "success", "output", "", "error",
-                                code ? "Traceback:\n  File \"x\"\nValueError: no\n" : "", "returncode", code));
+                                code ? "Traceback:\n  File \"x\"\nValueError: no\n" : "", "returncode",
+                                code));
 }
 
 static char *say(void *arg, int n, const char *request)
@@ -317,9 +319,11 @@ static void t_lies(void **state)
         {"POST /execute",
          FAR_JSON "{\"status\":\"success\",\"returncode\":1,\"error\":\"Traceback\\nValueError: no\\n\"}",
          "the action failed there: ValueError: no", ERR_FAILED},
-        {"POST /execute", FAR_ERROR("404 Not Found", "what"), "answered POST /execute with status 404", ERR_ENV},
+        {"POST /execute", FAR_ERROR("404 Not Found", "what"), "answered POST /execute with status 404",
+         ERR_ENV},
         {"POST /execute",
-         FAR_JSON "{\"status\":\"success\",\"returncode\":1,\"error\":\"ImportError: No module named 'pyautogui'\"}",
+         FAR_JSON
+         "{\"status\":\"success\",\"returncode\":1,\"error\":\"ImportError: No module named 'pyautogui'\"}",
          "its Python cannot act", ERR_ENV},
     };
     struct rig g;
@@ -384,13 +388,14 @@ static void t_run(void **state)
     struct record r;
     struct outcome o = {0};
     rig_open(&g);
-    char *url = address(&g), *script = xvfb_put(&g.stage.x, "script", CLICK(500, 500) TYPE("abc") ANSWER("Done.")),
+    char *url = address(&g),
+         *script = xvfb_put(&g.stage.x, "script", CLICK(500, 500) TYPE("abc") ANSWER("Done.")),
          *runs = xvfb_place(&g.stage.x, "runs");
     /* DISPLAY names nothing: the machine is all that it has. */
     setenv("DISPLAY", ":9999", 1);
     program_run(&g.stage.x, &o,
-                WORDS("run", "Write abc", "--computer", url, "--fake", script, "--runs", runs, "--settle-min", "1",
-                      "--settle-quiet", "30", "--confirm", "never"));
+                WORDS("run", "Write abc", "--computer", url, "--fake", script, "--runs", runs, "--settle-min",
+                      "1", "--settle-quiet", "30", "--confirm", "never"));
     setenv("DISPLAY", g.stage.x.display, 1);
     if (o.code)
         fail_msg("%d: %s", o.code, o.err);
@@ -424,7 +429,8 @@ static void t_refused(void **state)
     ONE_LINE(&o, ERR_USAGE, "--computer '127.0.0.1:5000'", "http://127.0.0.1:5000");
     program_run(&x, &o, WORDS("run", "Go", "--computer", "http://me:word@127.0.0.1:5000", "--fake", script));
     ONE_LINE(&o, ERR_USAGE, "an address such as");
-    program_run(&x, &o, WORDS("run", "Go", "--computer", "http://127.0.0.1:5000", "--on", "desk", "--fake", script));
+    program_run(&x, &o,
+                WORDS("run", "Go", "--computer", "http://127.0.0.1:5000", "--on", "desk", "--fake", script));
     ONE_LINE(&o, ERR_USAGE, "--computer and --on");
     program_run(&x, &o, WORDS("run", "Go", "--computer", "http://127.0.0.1:1", "--fake", script));
     ONE_LINE(&o, ERR_ENV, "--computer", "127.0.0.1:1");

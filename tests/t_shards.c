@@ -300,15 +300,15 @@ static void t_cut(void **state)
 
 /* ---- tests on request ---------------------------------------------------------------------------- */
 
-/* `holorun qa --feed` with these lines on stdin; its answers, a line each, by the order of their folders. */
-static json_t *run_feed(struct qa_program *q, const char *requests)
+/* `holorun qa --feed` with these lines on stdin; its answers, a line each, as they came. */
+static json_t *run_feed_with(struct qa_program *q, const char *requests, const char *options)
 {
     char *in = xvfb_place(&q->x, "requests"), *out = xvfb_place(&q->x, "answers"), *line = NULL;
     assert_int_equal(file_write(in, requests, strlen(requests), NULL), 0);
     char *program = realpath(program_path(), NULL);
-    char *command = xasprintf("cd %s && exec %s qa suite.yaml --feed --fake replies --jobs 3 --out fed "
-                              "<requests >answers 2>errors",
-                              q->x.dir, program);
+    char *command =
+        xasprintf("cd %s && exec %s qa suite.yaml --feed %s --out fed <requests >answers 2>errors", q->x.dir,
+                  program, options);
     assert_int_equal(system(command), 0);
     json_t *answers = json_array();
     FILE *f = fopen(out, "r");
@@ -323,6 +323,11 @@ static json_t *run_feed(struct qa_program *q, const char *requests)
     free(out);
     free(in);
     return answers;
+}
+
+static json_t *run_feed(struct qa_program *q, const char *requests)
+{
+    return run_feed_with(q, requests, "--fake replies --jobs 3");
 }
 
 static const json_t *answer_of(const json_t *answers, const char *test, int sample)
@@ -383,6 +388,51 @@ static void t_feed(void **state)
     qa_program_close(&q);
 }
 
+/* The model's directory by the run of an answer. */
+static char *model_of(const json_t *answer)
+{
+    char *path = xasprintf("%s/results.json", json_string_value(json_object_get(answer, "dir")));
+    json_t *all = json_load_file(path, 0, NULL);
+    char *model = xstrdup(json_string_value(json_object_get(all, "model")));
+    json_decref(all);
+    free(path);
+    return model;
+}
+
+static void t_weights(void **state)
+{
+    (void)state;
+    struct qa_program q;
+    qa_program_open(&q);
+    qa_program_suite(&q, "tests:\n  - { id: a, task: Press it., steps: 1,\n"
+                         "      checks: [{ kind: shell, run: \"true\" }] }\n");
+    char *first = realpath("assets/pocket/model", NULL), *second = xvfb_place(&q.x, "second");
+    assert_non_null(first);
+    char *copy = xasprintf("cp -r '%s' '%s'", first, second);
+    assert_int_equal(system(copy), 0);
+    char *requests = xasprintf("{\"test\": \"a\"}\n{\"weights\": \"/none\"}\n{\"weights\": \"%s\"}\n"
+                               "{\"test\": \"a\", \"sample\": 1}\n",
+                               second);
+    char *options = xasprintf("--model '%s' --jobs 2", first);
+    json_t *answers = run_feed_with(&q, requests, options);
+    assert_int_equal(json_array_size(answers), 4);
+    assert_non_null(json_object_get(json_array_get(answers, 1), "error"));
+    assert_int_equal(json_integer_value(json_object_get(json_array_get(answers, 2), "version")), 2);
+    char *before = model_of(json_array_get(answers, 0)), *after = model_of(json_array_get(answers, 3));
+    assert_string_equal(before, first);
+    assert_string_equal(after, second);
+    json_decref(answers);
+    free(before);
+    free(after);
+    free(options);
+    free(requests);
+    free(copy);
+    free(first);
+    free(second);
+    assert_int_equal(qa_program_remains(&q), 0);
+    qa_program_close(&q);
+}
+
 static const struct CMUnitTest tests[] = {
     CLAIM("the variables of seven schedulers name the shard", t_schedulers),
     CLAIM("variables that are missing, wrong or disagree are refused with what to write", t_refused),
@@ -390,6 +440,8 @@ static const struct CMUnitTest tests[] = {
           t_merge),
     CLAIM("a missing shard or test makes the whole undecided", t_missing),
     CLAIM("tests on request have results of their own, and samples other random numbers", t_feed),
+    CLAIM("another model takes the place of the one that runs without a restart, once nothing runs",
+          t_weights),
     CLAIM("a shard that was killed is named as cut off, and goes on where its results end", t_cut),
 };
 

@@ -20,9 +20,9 @@ struct machine {
     struct computer ops;
     char *url; /* without a slash at its end */
     struct http_client *http;
-    bool sized;                /* the size of pictures was compared */
-    bool windows_fail;         /* it cannot tell its windows; said once */
-    struct screen_window at;   /* the last answer, for the same question until something is done */
+    bool sized;              /* the size of pictures was compared */
+    bool windows_fail;       /* it cannot tell its windows; said once */
+    struct screen_window at; /* the last answer, for the same question until something is done */
     int at_x, at_y;
     bool at_known;
 };
@@ -151,8 +151,9 @@ static int compare_size(struct machine *m, const volatile int *stop, const struc
         rc = complain(m, &why, e);
     http_reply_free(&reply);
     if (rc == 0 && (w != im->w || h != im->h))
-        rc = err_set(e, ERR_ENV, "%.100s: its screenshots are %dx%d and its screen is %dx%d; set its scale to 1",
-                     m->url, im->w, im->h, w, h);
+        rc = err_set(e, ERR_ENV,
+                     "%.100s: its screenshots are %dx%d and its screen is %dx%d; set its scale to 1", m->url,
+                     im->w, im->h, w, h);
     m->sized = rc == 0;
     return rc;
 }
@@ -165,7 +166,8 @@ static int capture(void *arg, const volatile int *stop, struct image *out, struc
     struct image im = {0};
     int rc = ask(m, stop, "GET /screenshot", NULL, PICTURE_MAX, &reply, e);
     if (rc == 0 && image_parse_png(&im, reply.body.data, reply.body.len, &why))
-        rc = err_set(e, ERR_ENV, "%.100s: its answer to GET /screenshot is no picture: %.300s", m->url, why.text);
+        rc = err_set(e, ERR_ENV, "%.100s: its answer to GET /screenshot is no picture: %.300s", m->url,
+                     why.text);
     http_reply_free(&reply);
     if (rc == 0 && !m->sized)
         rc = compare_size(m, stop, &im, e);
@@ -227,7 +229,9 @@ static void window(void *arg, const volatile int *stop, int x, int y, struct scr
 /* "http://HOST:PORT", perhaps with a slash at its end: nothing that could be a secret or a route. */
 static bool is_plain(const char *url)
 {
-    const char *host = strncmp(url, "http://", 7) == 0 ? url + 7 : strncmp(url, "https://", 8) == 0 ? url + 8 : "";
+    const char *host = strncmp(url, "http://", 7) == 0    ? url + 7
+                       : strncmp(url, "https://", 8) == 0 ? url + 8
+                                                          : "";
     size_t n = strcspn(host, "/?#@ \\");
     return n && (!host[n] || (host[n] == '/' && !host[n + 1])) && strlen(url) < 256;
 }
@@ -244,7 +248,8 @@ struct machine *machine_open(const char *url, struct err *e)
     if (url[n - 1] == '/')
         m->url[n - 1] = 0;
     m->http = http_open();
-    m->ops = (struct computer){.name = m->url, .capture = capture, .perform = perform, .window = window, .arg = m};
+    m->ops =
+        (struct computer){.name = m->url, .capture = capture, .perform = perform, .window = window, .arg = m};
     return m;
 }
 

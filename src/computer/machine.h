@@ -19,7 +19,7 @@ struct machine;
 
 /* url: "http://127.0.0.1:5000"; anything but a plain address is ERR_USAGE. */
 struct machine *machine_open(const char *url, struct err *e);
-void machine_close(struct machine *m);                         /* after its screen; NULL is fine */
+void machine_close(struct machine *m);                            /* after its screen; NULL is fine */
 const struct computer *machine_computer(const struct machine *m); /* valid until it is closed */
 
 /* ---- python.c: events as a Python program --------------------------------------------------------- */

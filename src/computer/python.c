@@ -60,9 +60,10 @@ static int put_text(struct buf *out, const char *text, size_t len, struct err *e
 {
     for (size_t i = 0; i < len; i++)
         if ((unsigned char)text[i] >= 0x7f)
-            return err_set(e, ERR_FAILED,
-                           "that machine can only be given the characters of ASCII, so this text was not typed "
-                           "from here on");
+            return err_set(
+                e, ERR_FAILED,
+                "that machine can only be given the characters of ASCII, so this text was not typed "
+                "from here on");
     for (size_t i = 0; i < len;) {
         if (text[i] == '<') {
             buf_puts(out, "p.hotkey('shift',',')\n");

@@ -23,11 +23,11 @@ struct screen;
 struct computer; /* computer.h */
 
 struct screen_options {
-    const char *display; /* NULL: $DISPLAY */
+    const char *display;             /* NULL: $DISPLAY */
     const struct computer *computer; /* a machine behind an address in its place; or NULL */
-    const char *view;    /* NULL or "all": whole root; monitor name or number; "window:ID"; "active" */
-    bool cursor;         /* draw the pointer into captures */
-    bool no_shm;         /* XGetImage only */
+    const char *view; /* NULL or "all": whole root; monitor name or number; "window:ID"; "active" */
+    bool cursor;      /* draw the pointer into captures */
+    bool no_shm;      /* XGetImage only */
     double key_delay_ms, keymap_settle_ms; /* 0: defaults 5, 50 */
     bool heed_person;                      /* a person's input breaks off an action; see screen_person() */
     bool corner_stop; /* a person who rests the pointer in the top left corner stops the run */

@@ -41,7 +41,8 @@ static void check_program(const char *p)
             inside = !inside;
         else if (inside && (*p == '\n' || (unsigned char)*p >= 0x7f))
             bug("a literal over the end of its line");
-        else if (!inside && !strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.,=()- \n", *p))
+        else if (!inside &&
+                 !strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.,=()- \n", *p))
             bug("'%c' outside of literals", *p);
     }
 }
