@@ -1,9 +1,9 @@
 /* kernels_groups.h - many rows of integers against a panel, group after group: the part of kernels_bytes.h
  * that stays in registers.
  *
- * A block is at most DIGITS rows of bytes: the two digits of six rows of x, or twelve coarse rows.  Its
- * integer sums over a group become f32 with the group's scales and are added to the block's tile.  Scales
- * are taken out of a panel once for all blocks of a strip.
+ * A block is at most DIGITS rows of bytes: the two digits of six rows of x, or twelve coarse rows.  Of half
+ * a block the integer sums of a group and the f32 sums that they are added to, with the group's scales, fit
+ * into registers.  Scales are taken out of a panel once for all blocks of a strip.
  */
 #ifndef HOLORUN_OPS_KERNELS_GROUPS_H
 #define HOLORUN_OPS_KERNELS_GROUPS_H
@@ -14,6 +14,7 @@
 enum {
     DIGIT_ROWS = 6,          /* rows of x in a block: twice as many of digits */
     DIGITS = 2 * DIGIT_ROWS, /* as many sums as registers allow */
+    SUMMED = DIGITS / 2,     /* rows of bytes whose sums of two kinds fit there */
     BYTES_MAX = 1 << 16,     /* columns up to which no sum overflows: 255 * 128 * 2^16 < 2^31 */
 };
 
@@ -84,7 +85,7 @@ struct groups {
     int64_t words, per; /* per: words of a group; the last may have fewer */
 };
 
-/* tile [M / digits][NR] += the groups' sums. */
+/* tile [M / digits][NR] += the groups' sums, which stay in registers over a slice. */
 ALWAYS_INLINE void groups_rows(float *tile, const struct groups *g, const int M, const int digits,
                                const enum scaling kind)
 {
@@ -92,27 +93,29 @@ ALWAYS_INLINE void groups_rows(float *tile, const struct groups *g, const int M,
     const char *w = g->w;
     const int32_t *begin = g->begin;
     const float *scale = g->scales->scale, *low = g->scales->low, *shares = g->shares;
+    vec sums[SUMMED * 2];
+    UNROLL for (int i = 0; i < 2 * M / digits; i++) sums[i] = *(const vec *)(tile + i / 2 * NR + i % 2 * VL);
     for (int64_t k = 0; k < g->words; k += g->per) {
         int64_t n = least(g->per, g->words - k);
-        ivec acc[DIGITS * 2];
+        ivec acc[SUMMED * 2];
         UNROLL for (int i = 0; i < 2 * M; i++) acc[i] = (ivec){0} + (kind == MINIMA ? 0 : begin[i / 2]);
         bytes_multiply(acc, M, 2, x, g->step, w, 0, n);
         UNROLL for (int i = 0; i < 2 * M / digits; i++)
         {
-            vec *sum = (vec *)(tile + i / 2 * NR + i % 2 * VL);
             vec by = kind == UNSCALED ? splat(1) : *(const vec *)(scale + i % 2 * VL);
             if (digits == 2) {
                 const int m = i / 2 * 2;
-                *sum += joined(acc[m * 2 + i % 2], acc[m * 2 + 2 + i % 2]) * by;
+                sums[i] += joined(acc[m * 2 + i % 2], acc[m * 2 + 2 + i % 2]) * by;
                 if (kind == MINIMA)
-                    *sum -= splat((float)(256 * begin[m] + begin[m + 1])) * *(const vec *)(low + i % 2 * VL);
+                    sums[i] -=
+                        splat((float)(256 * begin[m] + begin[m + 1])) * *(const vec *)(low + i % 2 * VL);
             } else {
                 vec v = __builtin_convertvector(acc[i], vec);
                 if (kind != UNSCALED)
                     v *= by;
                 if (kind == MINIMA)
                     v -= splat((float)begin[i / 2]) * *(const vec *)(low + i % 2 * VL);
-                *sum += v * splat(shares[i / 2]);
+                sums[i] += v * splat(shares[i / 2]);
             }
         }
         x += n * g->step;
@@ -122,6 +125,7 @@ ALWAYS_INLINE void groups_rows(float *tile, const struct groups *g, const int M,
         scale += NR;
         low += NR;
     }
+    UNROLL for (int i = 0; i < 2 * M / digits; i++) * (vec *)(tile + i / 2 * NR + i % 2 * VL) = sums[i];
 }
 
 #define GROUPS_ROWS(M)                                                                                       \
@@ -142,16 +146,20 @@ ALWAYS_INLINE void groups_rows(float *tile, const struct groups *g, const int M,
 GROUPS_ROWS(2)
 GROUPS_ROWS(4)
 GROUPS_ROWS(6)
-GROUPS_ROWS(8)
-GROUPS_ROWS(10)
-GROUPS_ROWS(12)
 
-/* rows: of x. */
+/* A block of so many rows of x. */
 static void groups_block(int rows, float *tile, const struct groups *g)
 {
-    static void (*const each[])(float *, const struct groups *) = {
-        groups_rows_2, groups_rows_4, groups_rows_6, groups_rows_8, groups_rows_10, groups_rows_12};
-    each[(g->shares ? (rows + 1) / 2 : rows) - 1](tile, g);
+    static void (*const each[])(float *, const struct groups *) = {groups_rows_2, groups_rows_4,
+                                                                   groups_rows_6};
+    const int digits = g->shares ? 1 : 2, all = g->shares ? (rows + 1) / 2 * 2 : 2 * rows;
+    for (int at = 0; at < all; at += SUMMED) {
+        struct groups some = *g;
+        some.x += at;
+        some.begin += at;
+        some.shares += g->shares ? at : 0;
+        each[(all - at < SUMMED ? all - at : SUMMED) / 2 - 1](tile + at / digits * NR, &some);
+    }
 }
 
 #endif
