@@ -61,8 +61,9 @@ struct roofline_row roofline_decode(const struct roofline_model *m, const struct
 struct roofline_row roofline_screen(const struct roofline_model *m, const struct roofline_card *g, int w,
                                     int h, int64_t past, int64_t *tokens);
 
-/* A screenshot for each of n sessions one after the other, then a reply of so many tokens, of which a grammar
- * forces `forced`: of few sessions in runs of ROOFLINE_RUN that are read together with the token before them. */
+/* A screenshot for each of n sessions one after the other, then a reply of so many tokens, of which a
+ * grammar forces `forced`: of few sessions in runs of ROOFLINE_RUN that are read together with the token
+ * before them. */
 enum { ROOFLINE_RUN = 7 };
 struct roofline_row roofline_step(const struct roofline_model *m, const struct roofline_card *g, int n, int w,
                                   int h, int64_t past, int reply, int forced);
