@@ -32,6 +32,7 @@
 #include <X11/keysym.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -51,6 +52,7 @@ enum {
     PING_MS = 5000,  /* interval */
     SERVER_TIMEOUT_MS = 30000,
     CLOSING_TIMEOUT_MS = 2000, /* the same once the screen stops or closes */
+    LOOK_MS = 1100,            /* between two looks at the thread's turns */
     JOIN_MS = 3000,
     STACK_BYTES = 256 << 10,
 };
@@ -59,10 +61,12 @@ struct watch {
     Display *dpy;
     struct screen *screen; /* its held, stop, options, name; and lost is set */
     atomic_bool lost, closing, end;
-    Window window;        /* unmapped: receives pings */
-    bool ping_sent;       /* and has not come back */
-    int64_t ping;         /* when it was sent, or came back */
-    _Atomic int64_t turn; /* clock_ns() when the thread's present turn began; 0: it has none */
+    Window window;               /* unmapped: receives pings */
+    bool ping_sent;              /* and has not come back */
+    int64_t ping;                /* when it was sent, or came back */
+    _Atomic int64_t turn;        /* clock_ns() when the thread's present turn began; 0: it has none */
+    int64_t looked, looked_turn; /* by check_turn(): when, and that turn */
+    double held_up_ms;           /* in that turn */
     int xi_opcode, xkb_event, keyboard_id, pointer_id, escape;
     Atom hand_back;
     bool armed, released; /* a first Escape went down; and up */
@@ -99,13 +103,6 @@ static void person_did(struct watch *w, const char *what)
 {
     w->what = what;
     w->person = clock_ns();
-}
-
-/* The rest that screen_wait_for_person() waits for is over: the agent looks again and goes on. */
-static void handed_back(struct watch *w)
-{
-    if (w->person)
-        w->person = 1;
 }
 
 static void on_key(struct watch *w, const XIRawEvent *raw)
@@ -220,8 +217,8 @@ static void read_events(struct watch *w)
             if (ev.xclient.data.l[0]) /* sent after the releases */
                 held_confirm_released(&w->screen->held);
         }
-        if (ev.type == PropertyNotify && ev.xproperty.atom == w->hand_back)
-            handed_back(w);
+        if (ev.type == PropertyNotify && ev.xproperty.atom == w->hand_back && w->person)
+            w->person = 1; /* the quiet that screen_wait_for_person() waits for is over */
         if (ev.type != GenericEvent || ev.xcookie.extension != w->xi_opcode ||
             !XGetEventData(w->dpy, &ev.xcookie))
             continue;
@@ -274,12 +271,17 @@ static void check_server(struct watch *w)
         send_ping(w, false);
 }
 
-/* From the thread of the stop files: is the watch thread itself held up? */
+/* From the thread of the stop files: is the watch thread itself held up?  Time in which this thread did not
+ * run either does not count, as when the process was suspended. */
 static void check_turn(void *arg)
 {
     struct watch *w = arg;
     int64_t turn = w->turn;
-    if (turn && !w->lost && clock_ms_since(turn) > (is_closing(w) ? CLOSING_TIMEOUT_MS : SERVER_TIMEOUT_MS))
+    double since = clock_ms_since(w->looked);
+    w->looked = clock_ns();
+    w->held_up_ms = turn && turn == w->looked_turn ? w->held_up_ms + fmin(since, LOOK_MS) : 0;
+    w->looked_turn = turn;
+    if (!w->lost && w->held_up_ms > (is_closing(w) ? CLOSING_TIMEOUT_MS : SERVER_TIMEOUT_MS))
         give_up(w);
 }
 
