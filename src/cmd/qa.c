@@ -176,22 +176,12 @@ static struct llm *remote_partner(void *arg, struct err *e)
     return llm_remote(q->model.endpoint, q->dialect, q->s.run.seed ? q->s.run.seed : 1, NULL);
 }
 
-/* Other weights in the place of those that are open, while no test runs: those of a trainer. */
+/* Those of a trainer, while no test runs. */
 static int reload_model(void *arg, const char *dir, struct err *e)
 {
     struct qa *q = arg;
-    struct job_model fresh = {0};
-    struct run_settings s = q->s.run;
-    s.model = dir;
-    if (!q->model.engine)
-        return err_set(e, ERR_USAGE, "'weights' needs a model in this process, not %s",
-                       q->model.endpoint ? "one behind an address" : "replies from a file");
-    if (job_model_find(&fresh, &s, e) || job_model_open(&fresh, &s, screen_stop_flag(NULL), true, e)) {
-        job_model_close(&fresh);
+    if (job_model_replace(&q->model, &q->s.run, dir, e))
         return -1;
-    }
-    job_model_close(&q->model);
-    q->model = fresh;
     q->judge.engine = q->model.engine;
     q->results.model = q->model.dir;
     return 0;

@@ -67,8 +67,9 @@ static const char window_script[] =
     "    kind=prop(w,'_NET_WM_WINDOW_TYPE')\n"
     "    try: program=os.readlink('/proc/%d/exe'%pid[0]) if pid else ''\n"
     "    except OSError: program=''\n"
-    "    out={'id':w.id,'title':(text(w,'_NET_WM_NAME') or text(w,'WM_NAME'))[:500],'class':c[1] if c else '',\n"
-    "         'program':program,'dialog':bool(kind and d.intern_atom('_NET_WM_WINDOW_TYPE_DIALOG') in kind),\n"
+    "    title=(text(w,'_NET_WM_NAME') or text(w,'WM_NAME'))[:500]\n"
+    "    dialog=bool(kind and d.intern_atom('_NET_WM_WINDOW_TYPE_DIALOG') in kind)\n"
+    "    out={'id':w.id,'title':title,'class':c[1] if c else '','program':program,'dialog':dialog,\n"
     "         'rect':[o.x,o.y,g.width,g.height]}\n"
     "print(json.dumps(out))\n";
 

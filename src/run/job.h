@@ -129,6 +129,8 @@ void job_resolve(struct job *j);
 int job_model_find(struct job_model *m, const struct run_settings *s, struct err *e);
 int job_model_open(struct job_model *m, const struct run_settings *s, const volatile int *stop, bool share,
                    struct err *e);
+/* Another directory in the place of a shared model that nobody uses; -1 leaves the old one. */
+int job_model_replace(struct job_model *m, const struct run_settings *s, const char *dir, struct err *e);
 void job_model_close(struct job_model *m);
 
 int job_open(struct job *j, struct err *e);

@@ -176,6 +176,23 @@ void job_model_close(struct job_model *m)
     *m = (struct job_model){0};
 }
 
+int job_model_replace(struct job_model *m, const struct run_settings *s, const char *dir, struct err *e)
+{
+    struct job_model fresh = {0};
+    struct run_settings of = *s;
+    of.model = dir;
+    if (!m->engine)
+        return err_set(e, ERR_USAGE, "other weights need a model in this process, not %s",
+                       m->endpoint ? "one behind an address" : "replies from a file");
+    if (job_model_find(&fresh, &of, e) || job_model_open(&fresh, &of, screen_stop_flag(NULL), true, e)) {
+        job_model_close(&fresh);
+        return -1;
+    }
+    job_model_close(m);
+    *m = fresh;
+    return 0;
+}
+
 static int open_dialect(struct job *j, struct err *e)
 {
     bool decided = j->host && j->host->decide;
