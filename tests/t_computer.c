@@ -293,6 +293,9 @@ static void t_windows(void **state)
     int asked = g.asked;
     must(screen_window_at(g.stage.s, 40, 40, &there));
     assert_int_equal(g.asked, asked); /* nothing was done since */
+    must(screen_move(g.stage.s, 50, 50, &why));
+    must(screen_window_at(g.stage.s, 40, 40, &there));
+    assert_int_equal(g.asked, asked + 2);
     rig_close(&g);
 }
 
