@@ -7,6 +7,7 @@
 #   peers_serve.sh [HOLORUN]        the table goes to stdout; exit code 1 when a row of it failed
 #   PEERS="transformers llama"      which of them
 #   PYTHON=...                      an interpreter that has the packages; else they are installed with pip
+#   TORCH=torch==2.14.0             which torch is installed, instead of one for the processor alone
 #   PATIENCE=600                    seconds for one command
 #   KEEP=tests/cases/peers          also keeps the exchanges of a run with each, for tests without a server
 set -euo pipefail
@@ -19,15 +20,21 @@ peer_pid=
 trap '[ -z "$peer_pid" ] || kill "$peer_pid" 2>/dev/null || true' EXIT
 mkdir -p "$place"
 if [ -z "${PYTHON:-}" ]; then
-    python3 -m venv "$place/venv"
     PYTHON=$place/venv/bin/python
-    "$PYTHON" -m pip install -q 'transformers[serving]' torch pillow fastapi uvicorn openai gguf
-    "$PYTHON" -m pip install -q --only-binary :all: xllamacpp || "$PYTHON" -m pip install -q 'llama-cpp-python[server]'
+    "$PYTHON" -m pip --version >/dev/null 2>&1 || python3 -m venv "$place/venv"
+    # torch without gigabytes of a card's libraries, where pip is told of such a one; without compiling modules
+    # of which few are used
+    install() { "$PYTHON" -m pip install -q --no-compile "$@"; }
+    install "${TORCH:-torch==2.13.0+cpu}" 2>/dev/null || install torch
+    install 'transformers[serving]' pillow fastapi uvicorn openai gguf
+    install --only-binary :all: xllamacpp || install 'llama-cpp-python[server]'
 fi
 [ -e "$place/tiny/config.json" ] || "$PYTHON" tests/scripts/peers_model.py "$place/tiny"
 [ -e "$place/tiny/eyes.gguf" ] || "$PYTHON" tests/scripts/peers_gguf.py "$place/tiny"
 "$PYTHON" -c "from PIL import Image; Image.new('RGB', (640, 480), (200, 200, 200)).save('$place/a.png')"
 export XDG_STATE_HOME=$place/state HF_HUB_OFFLINE=1 HF_HOME=$place/hf
+# The model is tiny: threads that wait for each other take more time than its arithmetic, on a busy machine all of it.
+export OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 TOKENIZERS_PARALLELISM=false
 mkdir -p "$HF_HOME/hub" # or it cannot list its models
 rm -rf "$place/state" "$place/runs" "$place/again" "$place/suite"
 
