@@ -28,12 +28,13 @@ FAMILIES = {
     "Liberation Serif": (TRUETYPE + "liberation", "LiberationSerif-{Regular,Bold,Italic,BoldItalic}.ttf"),
     "Hack": (TRUETYPE + "hack", "Hack-{Regular,Bold}.ttf"),
     "Liberation Mono": (TRUETYPE + "liberation", "LiberationMono-{Regular,Bold}.ttf"),
+    "DejaVu Sans Mono": (TRUETYPE + "dejavu", "{DejaVuSansMono,DejaVuSansMono-Bold}.ttf"),
     "Lato": (TRUETYPE + "lato", "Lato-{Regular,Bold}.ttf"),
     "Inter": (OPENTYPE + "inter", "Inter-{Regular,Bold}.otf"),
     "FreeSans": (TRUETYPE + "freefont", "{FreeSans,FreeSansBold}.ttf"),
 }
 UNSEEN = ("Lato", "Inter", "FreeSans")
-TRAINED = tuple(f for f in FAMILIES if f not in UNSEEN + ("Liberation Mono",))
+TRAINED = tuple(f for f in FAMILIES if f not in UNSEEN + ("Liberation Mono", "DejaVu Sans Mono"))
 GATE = ("Liberation Sans", "DejaVu Sans", "Noto Sans")  # those of the gate on real pages
 
 ALIASES = {
@@ -48,7 +49,7 @@ ALIASES = {
     "Georgia": "Liberation Serif",
     "Courier New": "Liberation Mono",
     "Courier": "Liberation Mono",
-    "monospace": "Liberation Mono",
+    "monospace": "DejaVu Sans Mono",  # as tests/scripts/miniwob.sh wants it
     "cursive": "Liberation Sans",
     "fantasy": "Liberation Sans",
 }
