@@ -355,6 +355,8 @@ static void fill(struct ops *o)
     ssm_fill(o);
     scan_fill(o);
     mamba_fill(o);
+    delta_fill(o);
+    gates_fill(o);
     sample_fill(o);
     preprocess_fill(o);
     synthetic_fill(o);

@@ -192,6 +192,8 @@ void mamba_fill(struct ops *o);      /* mamba.cu: both and the norm, of a batch 
 void attend_fill(struct ops *o);     /* attend.cu: attention */
 void kv8_fill(struct ops *o);        /* kv8.cu: 8-bit KV cache */
 void moe_fill(struct ops *o);        /* moe.cu: mixture of experts */
+void delta_fill(struct ops *o);      /* delta.cu: the gated delta rule */
+void gates_fill(struct ops *o);      /* gates.cu: gates, norms of heads, rotary positions */
 void sample_fill(struct ops *o);     /* sample.cu: the next token */
 void preprocess_fill(struct ops *o); /* preprocess.cu: patches from pixels */
 void synthetic_fill(struct ops *o);  /* synthetic.cu: synthetic values, limits */

@@ -7,7 +7,7 @@
  * row's sums are those of matvec.cu, whatever other rows there are: its bits do not depend on them.
  *
  *   sort     a warp for each expert scans all ids: the count of smaller ones tells where its own begin
- *   up       x of a choice -> inner (squared), by expert
+ *   up       x of a choice -> inner (squared), by expert; or up and gate -> inner, by SwiGLU
  *   down     inner -> results, by expert
  *   gather   y = sum of a row's results times its weights
  *
@@ -86,9 +86,18 @@ __global__ void route(view<int32_t> ids, view<float> weights, view<const float> 
     float *score = choice + s.experts, *sums = score + s.experts, total = 0;
     int lane = threadIdx.x, found = 0;
     const float *from = logits.row(blockIdx.x);
+    float most = -INFINITY, all = 0;
+    for (int e = lane; e < s.experts; e += WARP)
+        most = fmaxf(most, from[e]);
+    most = warp_max(most);
     for (int e = lane; e < s.experts; e += WARP) {
-        score[e] = 1.0f / (1.0f + expf(-from[e]));
-        choice[e] = score[e] + bias[e];
+        score[e] = s.softmax ? expf(from[e] - most) : 1.0f / (1.0f + expf(-from[e]));
+        all += score[e];
+    }
+    all = warp_sum(all);
+    for (int e = lane; e < s.experts; e += WARP) {
+        score[e] /= s.softmax ? all : 1.0f;
+        choice[e] = score[e] + (bias ? bias[e] : 0.0f);
         if (choice[e] != choice[e])
             choice[e] = -1e30f; /* so that the chosen experts differ */
     }
@@ -183,12 +192,14 @@ struct pointers { /* of an expert's matrix */
     const float *scales;
 };
 
+enum result { SQUARED, ROUNDED, SUMS /* f32 */ };
+
 /* out[p] = W_e x of every choice p of the block's expert; x's row is that of the choice or, with `rows`
- * NULL, p. Squared and in bf16, or plain in f32. */
+ * NULL, p.  Of x's type, or sums. */
 template <int FORMAT, int NT, bool ALIGNED>
 __global__ __launch_bounds__(SUM_THREADS) void expert_rows(void *out, view<const bf16> x, const int32_t *rows,
                                                            choices c, matrix<FORMAT> w, const pointers *table,
-                                                           bool square)
+                                                           result as)
 {
     SHARED(uint4, room, (sum_room<FORMAT, NT>::WORDS));
     int e = expert_of(c);
@@ -212,10 +223,11 @@ __global__ __launch_bounds__(SUM_THREADS) void expert_rows(void *out, view<const
             if (p >= end || n >= w.rows)
                 continue;
             float v = sum_of_warps<NT>(sums, i) * w.scale(n);
-            if (square)
-                finish_sum(static_cast<bf16 *>(out) + p * w.rows + n, v, EPI_RELU2, SET);
-            else
+            if (as == SUMS)
                 static_cast<float *>(out)[p * w.rows + n] = v;
+            else
+                finish_sum(static_cast<bf16 *>(out) + p * w.rows + n, v, as == SQUARED ? EPI_RELU2 : EPI_NONE,
+                           SET);
         }
         __syncthreads(); /* before the next sums */
     }
@@ -224,7 +236,7 @@ __global__ __launch_bounds__(SUM_THREADS) void expert_rows(void *out, view<const
 /* The same for any types, for checking: a warp has one element. */
 template <class X>
 __global__ void expert_plain(void *out, view<const X> x, const int32_t *rows, choices c, any_matrix w,
-                             const pointers *table, bool square)
+                             const pointers *table, result as)
 {
     int64_t n = (int64_t)blockIdx.x * (blockDim.x / WARP) + threadIdx.x / WARP, p = blockIdx.y;
     if (n >= w.rows)
@@ -237,10 +249,11 @@ __global__ void expert_plain(void *out, view<const X> x, const int32_t *rows, ch
         for (int64_t k = threadIdx.x % WARP; k < x.cols; k += WARP)
             sum += number(from[k]) * w.value_at(n, k);
         sum = warp_sum(sum) * w.scale(n);
-        if (threadIdx.x % WARP == 0 && square)
-            finish_sum(static_cast<X *>(out) + p * w.rows + n, sum, EPI_RELU2, SET);
-        else if (threadIdx.x % WARP == 0)
+        if (threadIdx.x % WARP == 0 && as == SUMS)
             static_cast<float *>(out)[p * w.rows + n] = sum;
+        else if (threadIdx.x % WARP == 0)
+            finish_sum(static_cast<X *>(out) + p * w.rows + n, sum, as == SQUARED ? EPI_RELU2 : EPI_NONE,
+                       SET);
     }
 }
 
@@ -315,13 +328,13 @@ static const pointers *pointers_of(struct backend *b, struct weight *const *list
 
 /* ---- experts ------------------------------------------------------------------------------------------- */
 
-struct expert_product { /* up or down */
+struct expert_product { /* up, gate or down */
     void *out;
     struct tensor x;
     const int32_t *rows;
     const struct weight *w; /* any one: all have its shape */
     const pointers *table;
-    bool square;
+    result as;
 };
 
 template <int FORMAT, int NT, bool ALIGNED>
@@ -330,7 +343,7 @@ static void launch_experts(struct backend *b, const expert_product &s, const cho
     unsigned groups = static_cast<unsigned>(c.count < c.experts ? c.count : c.experts);
     dim3 grid(blocks_for(s.w->rows, TILE), groups);
     LAUNCH((expert_rows<FORMAT, NT, ALIGNED>), grid, SUM_THREADS, 0, b, s.out, view_of<const bf16>(s.x),
-           s.rows, c, matrix_of<FORMAT>(s.w), s.table, s.square);
+           s.rows, c, matrix_of<FORMAT>(s.w), s.table, s.as);
 }
 
 template <int FORMAT> static void launch_width(struct backend *b, const expert_product &s, const choices &c)
@@ -348,7 +361,7 @@ template <class X> static void launch_plain(struct backend *b, const expert_prod
     const int warps = 4;
     dim3 grid = grid_of(blocks_for(s.w->rows, warps), c.count < 65535 ? c.count : 65535);
     LAUNCH((expert_plain<X>), grid, warps * WARP, 0, b, s.out, view_of<const X>(s.x), s.rows, c,
-           any_matrix_of(s.w), s.table, s.square);
+           any_matrix_of(s.w), s.table, s.as);
 }
 
 static void run_product(struct backend *b, const expert_product &s, const choices &c)
@@ -378,9 +391,16 @@ static void some_rows(struct backend *b, struct tensor y, struct tensor x, struc
     struct tensor inner = {p + 4 * r.list, x.dtype, count, width, width};
     float *results = reinterpret_cast<float *>(p + 4 * r.list + r.inner);
     LAUNCH(sort_choices, grid_of(e->count), WARP, 0, b, c, view_of<const int32_t>(ids));
-    run_product(b, expert_product{inner.data, x, c.row, e->up[0], pointers_of(b, e->up, e->count), true}, c);
+    result as = e->gate ? ROUNDED : SQUARED;
+    run_product(b, expert_product{inner.data, x, c.row, e->up[0], pointers_of(b, e->up, e->count), as}, c);
+    if (e->gate) { /* where the results will be */
+        struct tensor gate = {results, x.dtype, count, width, width};
+        run_product(b, expert_product{results, x, c.row, e->gate[0], pointers_of(b, e->gate, e->count), as},
+                    c);
+        b->ops->swiglu(b, inner, gate, inner);
+    }
     run_product(
-        b, expert_product{results, inner, nullptr, e->down[0], pointers_of(b, e->down, e->count), false}, c);
+        b, expert_product{results, inner, nullptr, e->down[0], pointers_of(b, e->down, e->count), SUMS}, c);
     WITH_TYPE(Y, y.dtype,
               LAUNCH((gather<Y>), grid_of(y.rows), 256, 0, b, view_of<Y>(y), view_of<const float>(weights),
                      static_cast<const float *>(results), c));

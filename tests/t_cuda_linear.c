@@ -150,7 +150,7 @@ static void compare(enum dtype act, enum quant_format format, const int64_t *row
 }
 
 static const int64_t few[] = {1, 2, 5, 8, 9, 13, 16}, many[] = {17, 33, 65, 70},
-                     more[] = {17, 34, 70, 101, 128, 139, 260}; /* of small numbers */
+                     more[] = {17, 34, 70, 101, 128, 260, 520}; /* of small numbers */
 
 static void t_plain(void **state)
 {
@@ -318,7 +318,7 @@ static void t_bits(void **state)
     }
 }
 
-/* From 17 rows of small numbers on: parts of 17 rows and more, of what has up to 256. */
+/* From 17 rows of small numbers on: parts of 17 rows and more, of what has up to 512. */
 static void t_bits_many(void **state)
 {
     (void)state;
@@ -348,7 +348,8 @@ enum { MOST_EXPERTS = 80 };
 struct mixture {
     struct route_shape s;
     struct tensor logits, bias, ids, weights;
-    struct matrix up[MOST_EXPERTS], down[MOST_EXPERTS];
+    bool gated;
+    struct matrix up[MOST_EXPERTS], down[MOST_EXPERTS], gate[MOST_EXPERTS];
 };
 
 static void mixture_make(struct mixture *m, const struct lab *l, int64_t rows)
@@ -358,7 +359,9 @@ static void mixture_make(struct mixture *m, const struct lab *l, int64_t rows)
     if (rows > 50) /* each has many rows */
         groups = kept = 1, size = 3;
     int chosen = lab_between(1, kept * size < 9 ? kept * size : 9);
-    m->s = (struct route_shape){groups * size, chosen, groups, kept, lab_between(0, 1), 2.5f};
+    m->s =
+        (struct route_shape){groups * size, chosen, groups, kept, lab_between(0, 1), 2.5f, lab_between(0, 1)};
+    m->gated = lab_between(0, 1);
     m->logits = lab_make(l->mem, DT_F32, rows, m->s.experts, -4, 4);
     m->bias = lab_make(l->mem, DT_F32, 1, m->s.experts, -0.5, 0.5);
     m->ids = l->mem->ops->alloc(l->mem, DT_I32, rows, chosen);
@@ -387,8 +390,9 @@ static void t_route(void **state)
                 logits[i] = NAN;
         struct tensor ids = l.mem->ops->alloc(l.mem, DT_I32, T, m.s.chosen),
                       weights = lab_twin(l.mem, m.weights);
-        l.ref->ops->route(l.ref, m.ids, m.weights, m.logits, m.bias, &m.s);
-        l.fast->ops->route(l.fast, ids, weights, m.logits, m.bias, &m.s);
+        struct tensor none = {0}, bias = round % 3 ? m.bias : none;
+        l.ref->ops->route(l.ref, m.ids, m.weights, m.logits, bias, &m.s);
+        l.fast->ops->route(l.fast, ids, weights, m.logits, bias, &m.s);
         assert_memory_equal(ids.data, m.ids.data, (size_t)(T * m.s.chosen) * sizeof(int32_t));
         int64_t first = round % 7 == 0; /* the weights of NaN are NaN */
         if (T > first)
@@ -404,12 +408,13 @@ static void t_route(void **state)
 static struct tensor run_experts(const struct lab *l, struct backend *b, const struct mixture *m,
                                  struct tensor x, enum quant_format format, int64_t first, int64_t n)
 {
-    struct weight *up[MOST_EXPERTS], *down[MOST_EXPERTS];
-    struct experts e = {m->s.experts, up, down};
+    struct weight *up[MOST_EXPERTS], *down[MOST_EXPERTS], *gate[MOST_EXPERTS];
+    struct experts e = {m->s.experts, up, down, m->gated ? gate : NULL};
     struct tensor y = l->mem->ops->alloc(l->mem, x.dtype, n, m->down[0].source.rows);
     for (int i = 0; i < e.count; i++) {
         up[i] = pack(b, format, &m->up[i], x.dtype);
         down[i] = pack(b, format, &m->down[i], x.dtype);
+        gate[i] = m->gated ? pack(b, format, &m->gate[i], x.dtype) : NULL;
     }
     lab_poison(y);
     b->ops->experts(b, y, tensor_rows(x, first, n), tensor_rows(m->ids, first, n),
@@ -417,6 +422,8 @@ static struct tensor run_experts(const struct lab *l, struct backend *b, const s
     for (int i = 0; i < e.count; i++) {
         b->ops->weight_free(b, up[i]);
         b->ops->weight_free(b, down[i]);
+        if (m->gated)
+            b->ops->weight_free(b, gate[i]);
     }
     return y;
 }
@@ -432,6 +439,7 @@ static double experts(const struct lab *l, enum quant_format format, int64_t T, 
     l->ref->ops->route(l->ref, m.ids, m.weights, m.logits, m.bias, &m.s);
     for (int i = 0; i < m.s.experts; i++) {
         m.up[i] = make(format, M, K);
+        m.gate[i] = make(format, M, K);
         m.down[i] = make(format, N, M);
     }
     struct tensor x = lab_make(l->mem, l->act, T, K, -1, 1);
@@ -443,6 +451,7 @@ static double experts(const struct lab *l, enum quant_format format, int64_t T, 
     assert_memory_equal(last.data, (char *)have.data + (size_t)(T - 1) * bytes, bytes);
     for (int i = 0; i < m.s.experts; i++) {
         drop(&m.up[i]);
+        drop(&m.gate[i]);
         drop(&m.down[i]);
     }
     lab_drop(l->mem, 4, (struct tensor *const[]){&x, &want, &have, &last});
@@ -479,7 +488,7 @@ static const struct CMUnitTest tests[] = {
           t_rounding),
     CLAIM("products of many long rows with small numbers equal the reference", t_small_long),
     CLAIM("a row alone or among up to 16 others: the same bits", t_bits),
-    CLAIM("a row of small numbers among 17 others or up to 256: the same bits", t_bits_many),
+    CLAIM("a row of small numbers among 17 others or up to 512: the same bits", t_bits_many),
     CLAIM("the router chooses what the reference chooses, also among equals and of what is no number",
           t_route),
     CLAIM("experts equal the reference, and give a row alone or among others the same bits", t_experts),

@@ -210,8 +210,7 @@ bool binder_stored(struct binder *x, const char *name, int64_t rows, int64_t col
 {
     if (binder_stopped(x))
         return false;
-    bool qwen =
-        family_is_qwen(x->c->family); /* of this format, and of GPTQ, there are no kernels for a GPU */
+    bool qwen = family_is_qwen(x->c->family); /* nobody else stores these formats */
     const struct st_tensor *t = safetensors_find(x->s, name),
                            *packed = t ? NULL : binder_beside(x, name, "weight_packed"),
                            *gptq = t || packed || !qwen ? NULL : binder_beside(x, name, "qweight");
@@ -282,6 +281,12 @@ struct weight *binder_quantized(struct binder *x, enum quant_format format, cons
 {
     const struct ops *ops = x->b->ops;
     struct quant_source s = m->source;
+    if (format > QUANT_F4 && !ops->borrow) {
+        binder_fail(x,
+                    "tensor '%s' is stored as %s, for which there are no kernels for a GPU: use --device cpu",
+                    m->t->name, quant_name(format));
+        return NULL;
+    }
     size_t bytes = ops->quant_bytes(x->b, format, s.rows, s.cols);
     if (x->o->shapes_only)
         return ops->quant_weight(x->b, NULL, true, format, s.rows, s.cols);

@@ -212,6 +212,50 @@ static void mamba_step(struct side *s, struct variant v)
     mamba_close(b, &l);
 }
 
+/* ---- Qwen's hybrid layers ------------------------------------------------------------------------------ */
+
+/* The gated delta rule over some tokens and one more, its gates, and the norm behind it. */
+static void delta_rule(struct side *s, struct variant v)
+{
+    const struct delta_shape shape = {GROUPS, HEADS, D, D, TAPS, 64};
+    struct backend *b = s->b;
+    struct tensor x = random_tensor(b, DT_BF16, MANY, (2 + HEADS) * D, 40, 1),
+                  raw = random_tensor(b, DT_BF16, MANY, 2 * HEADS, 41, 1),
+                  a = random_tensor(b, DT_F32, 1, HEADS, 42, 0x1p-5f),
+                  bias = random_tensor(b, DT_F32, 1, HEADS, 43, 1),
+                  state = random_tensor(b, DT_F32, HEADS * D, D, 44, 1),
+                  z = random_tensor(b, DT_BF16, MANY, HEADS * D, 45, 1),
+                  w = random_tensor(b, DT_F32, 1, D, 46, 1),
+                  gates = b->ops->alloc(b, DT_F32, MANY, 2 * HEADS),
+                  y = b->ops->alloc(b, DT_BF16, MANY, HEADS * D), last = tensor_rows(y, MANY - 1, 1);
+    b->ops->delta_gates(b, gates, tensor_cols(raw, 0, HEADS), tensor_cols(raw, HEADS, HEADS), a, bias);
+    b->ops->delta_scan(b, tensor_rows(y, 0, MANY - 1), x, gates, state, &shape);
+    b->ops->delta_step_batch(b, last, tensor_rows(x, MANY - 1, 1), tensor_rows(gates, MANY - 1, 1), &state,
+                             &shape);
+    b->ops->norm_gate(b, y, y, z, w, 1e-6f);
+    keep_result(s, y);
+    keep_result(s, state);
+    drop(b, 9, (struct tensor *const[]){&x, &raw, &a, &bias, &state, &z, &w, &gates, &y});
+}
+
+/* Heads that are normed, turned and gated, and an MLP's gate. */
+static void turned_heads(struct side *s, struct variant v)
+{
+    struct backend *b = s->b;
+    struct tensor p = random_tensor(b, DT_BF16, MANY, 2 * HEADS * D, 50, 1),
+                  w = random_tensor(b, DT_F32, 1, D, 51, 1),
+                  table = random_tensor(b, DT_F32, MANY, D / 2, 52, 1),
+                  whole = random_tensor(b, DT_F32, MANY, D, 53, 1),
+                  u = random_tensor(b, DT_BF16, MANY, HEADS * D, 54, 1),
+                  y = b->ops->alloc(b, DT_BF16, MANY, HEADS * D);
+    b->ops->norm_rotate(b, y, p, w, table, HEADS, 1e-6f);
+    b->ops->rotate(b, y, whole, HEADS);
+    b->ops->gate_heads(b, y, p, HEADS);
+    b->ops->swiglu(b, y, y, u);
+    keep_result(s, y);
+    drop(b, 6, (struct tensor *const[]){&p, &w, &table, &whole, &u, &y});
+}
+
 /* ---- attention ----------------------------------------------------------------------------------------- */
 
 /* Keys or values as a KV cache of this type has them. */
@@ -361,6 +405,8 @@ static const struct {
     {"Mamba's decode step", mamba_step, {0, DT_F32, 80}, &rounded},
     {"Mamba's decode step with heads of 64", mamba_step, {0, DT_F32, 64}, &rounded},
     {"Mamba's decode step in fp16", mamba_step, {0, DT_F16, 80}, &rounded},
+    {"the delta rule", delta_rule, {0}, &rounded},
+    {"rotary positions and gates", turned_heads, {0}, &rounded},
     {"attention", attention, {0, DT_BF16, 0}, &rounded},
     {"attention over 8-bit keys", attention, {0, DT_F8E4M3, 0}, &rounded},
     {"the tower's attention", tower_attention, {0}, &rounded},

@@ -89,7 +89,8 @@ struct work_experts work_experts(int64_t choices, int64_t experts, int64_t inner
     size_t n = (size_t)choices;
     struct work_experts w = {.list = padded((n + (size_t)experts + 1) * sizeof(int32_t)),
                              .inner = padded(n * (size_t)inner * dtype_size(t)),
-                             .results = n * (size_t)out * sizeof(float)};
+                             .results =
+                                 n * largest((size_t)out * sizeof(float), (size_t)inner * dtype_size(t))};
     w.all = 4 * w.list + w.inner + w.results;
     return w;
 }

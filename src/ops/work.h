@@ -43,7 +43,7 @@ int64_t work_partial_blocks(const struct work_parts *p);
 size_t work_partials(const struct work_parts *p);
 
 /* Experts: bytes of each of four lists with one entry per choice, of the inner activations and of the
- * results; and the rows that run at once. */
+ * results, where gates are before; and the rows that run at once. */
 struct work_experts {
     size_t list, inner, results, all;
 };

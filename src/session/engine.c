@@ -138,9 +138,6 @@ static int check_family(const struct engine *g, const struct engine_options *o, 
 {
     if (!family_is_qwen(g->config.family))
         return 0;
-    if (o->device && !strncmp(o->device, "cuda", 4))
-        return err_set(e, ERR_USAGE, "model '%s': this family runs on the processor only; use --device cpu",
-                       o->dir);
     if (o->state == STATE_FP16)
         return err_set(e, ERR_USAGE,
                        "model '%s': the states of this family are kept in fp32; leave out --state fp16",
@@ -169,11 +166,10 @@ static int open_backend(struct engine *g, const struct engine_options *o, const 
     struct engine_options packed = *o;
     packed.weights_in = WEIGHTS_IN_RAM;
     packed.device = "cuda";
-    bool cpu = family_is_qwen(g->config.family); /* it has no kernels for a GPU */
-    if ((!cpu && backend_gpu_list(NULL, 0, NULL) > 0 && plan_make(p, &g->config, s, &packed, e)) ||
+    if ((backend_gpu_list(NULL, 0, NULL) > 0 && plan_make(p, &g->config, s, &packed, e)) ||
         plan_placement(hold, &g->config, s, o, e))
         return err_prefix(e, "model '%s'", o->dir);
-    g->backend = backend_open(cpu ? "cpu" : o->device, o->isa, plan_own(p, 1, 0), g->pool, e);
+    g->backend = backend_open(o->device, o->isa, plan_own(p, 1, 0), g->pool, e);
     if (g->backend && (!g->backend->ops->borrow || o->random))
         *hold = (struct weights_placement){false, 0};
     if (g->backend && o->activations == ACTIVATIONS_INT8 && !g->backend->ops->round_activations)

@@ -1,0 +1,251 @@
+/* t_cuda_delta.c - claims about the kernels of Qwen's hybrid layers, run on the host by tests/emu: the gated
+ * delta rule, its gates, norms of heads, rotary positions, SwiGLU, the tower's positions; each beside the
+ * scalar reference, on random sizes (lab.h).
+ */
+#include "check.h"
+#include "lab.h"
+
+#include <math.h>
+
+/* ---- the delta rule -------------------------------------------------------------------------- */
+
+struct rule {
+    struct delta_shape s;
+    struct tensor v, gates;
+};
+
+/* Gates as they are: a logarithm of a decay, at most 0 and sometimes of a token that forgets all, and a part. */
+static struct rule rule_make(const struct lab *l, struct delta_shape s, int64_t T)
+{
+    struct rule r = {s, lab_make(l->mem, l->act, T, 2 * s.key_heads * s.key + s.value_heads * s.value, -1, 1),
+                     lab_make(l->mem, DT_F32, T, 2 * (int64_t)s.value_heads, 0, 1)};
+    float *g = r.gates.data;
+    for (int64_t t = 0; t < T; t++)
+        for (int h = 0; h < s.value_heads; h++) {
+            float *one = &g[t * r.gates.stride + h];
+            *one = *one > 0.95f ? -60.0f : -0.3f * *one;
+        }
+    return r;
+}
+
+static struct delta_shape shape_of(bool published)
+{
+    int key_heads = lab_between(1, 3), each = lab_between(1, 3);
+    return (struct delta_shape){key_heads,
+                                key_heads * each,
+                                published ? 128 : lab_between(1, 40),
+                                published ? 128 : lab_between(1, 90),
+                                4,
+                                64,
+                                lab_between(0, 1)};
+}
+
+static double scan(const struct lab *l, bool published, int64_t T)
+{
+    struct rule r = rule_make(l, shape_of(published), T);
+    const struct delta_shape *s = &r.s;
+    struct tensor before = lab_make(l->mem, DT_F32, (int64_t)s->value_heads * s->key, s->value, -1, 1),
+                  after = lab_twin(l->mem, before),
+                  want = lab_make(l->mem, l->act, T, (int64_t)s->value_heads * s->value, 0, 0),
+                  have = lab_twin(l->mem, want);
+    lab_poison(have);
+    l->ref->ops->delta_scan(l->ref, want, r.v, r.gates, before, s);
+    l->fast->ops->delta_scan(l->fast, have, r.v, r.gates, after, s);
+    double off = fmax(lab_worst(have, want), lab_worst(after, before));
+    lab_drop(l->mem, 6, (struct tensor *const[]){&r.v, &r.gates, &before, &after, &want, &have});
+    return off;
+}
+
+static void t_scan(void **state)
+{
+    (void)state;
+    for (int bf16 = 0; bf16 < 2; bf16++) {
+        struct lab l = lab_open(bf16 ? DT_BF16 : DT_F32);
+        for (int i = 0; i < 5; i++) {
+            double off = scan(&l, i < 2, i ? lab_between(1, 40) : 33);
+            check_note("%s %s: %.2f of the tolerance", dtype_name(l.act), i < 2 ? "128 x 128" : "others",
+                       off);
+            assert_true(off <= 1);
+        }
+        lab_close(&l);
+    }
+}
+
+/* A step of each of n sessions; the same bits as each alone, as a step or as a scan of one token. */
+static void batch(const struct lab *l, bool published)
+{
+    enum { N = 4 };
+    struct rule r = rule_make(l, shape_of(published), N);
+    const struct delta_shape *s = &r.s;
+    int64_t width = (int64_t)s->value_heads * s->value, rows = (int64_t)s->value_heads * s->key;
+    struct tensor want = lab_make(l->mem, l->act, N, width, 0, 0), have = lab_twin(l->mem, want),
+                  one = lab_twin(l->mem, want), before[N], after[N], alone[N];
+    for (int i = 0; i < N; i++) {
+        before[i] = lab_make(l->mem, DT_F32, rows, s->value, -1, 1);
+        after[i] = lab_twin(l->mem, before[i]);
+        alone[i] = lab_twin(l->mem, before[i]);
+    }
+    l->ref->ops->delta_step_batch(l->ref, want, r.v, r.gates, before, s);
+    l->fast->ops->delta_step_batch(l->fast, have, r.v, r.gates, after, s);
+    assert_true(lab_worst(have, want) <= 1);
+    for (int i = 0; i < N; i++) {
+        struct tensor y = tensor_rows(one, i, 1), v = tensor_rows(r.v, i, 1), g = tensor_rows(r.gates, i, 1);
+        if (i % 2)
+            l->fast->ops->delta_step_batch(l->fast, y, v, g, &alone[i], s);
+        else
+            l->fast->ops->delta_scan(l->fast, y, v, g, alone[i], s);
+        assert_true(lab_worst(after[i], before[i]) <= 1);
+        assert_memory_equal(after[i].data, alone[i].data, tensor_bytes(after[i]));
+        lab_drop(l->mem, 3, (struct tensor *const[]){&before[i], &after[i], &alone[i]});
+    }
+    assert_memory_equal(have.data, one.data, tensor_bytes(have));
+    lab_drop(l->mem, 5, (struct tensor *const[]){&r.v, &r.gates, &want, &have, &one});
+}
+
+static void t_batch(void **state)
+{
+    (void)state;
+    for (int bf16 = 0; bf16 < 2; bf16++) {
+        struct lab l = lab_open(bf16 ? DT_BF16 : DT_F32);
+        for (int i = 0; i < 4; i++)
+            batch(&l, i < 2);
+        lab_close(&l);
+    }
+}
+
+/* ---- around it ------------------------------------------------------------------------------- */
+
+static double gates(const struct lab *l)
+{
+    int64_t T = lab_between(1, 9), H = lab_between(1, 300);
+    struct tensor x = lab_make(l->mem, l->act, T, H, -30, 30), z = lab_make(l->mem, l->act, T, H, -5, 5),
+                  a = lab_make(l->mem, DT_F32, 1, H, -4, 0), dt = lab_make(l->mem, DT_F32, 1, H, -1, 1),
+                  want = lab_make(l->mem, DT_F32, T, 2 * H, 0, 0), have = lab_twin(l->mem, want);
+    l->ref->ops->delta_gates(l->ref, want, x, z, a, dt);
+    l->fast->ops->delta_gates(l->fast, have, x, z, a, dt);
+    double off = lab_worst(have, want);
+    lab_drop(l->mem, 6, (struct tensor *const[]){&x, &z, &a, &dt, &want, &have});
+    return off;
+}
+
+static double heads_gated(const struct lab *l)
+{
+    int heads = lab_between(1, 5);
+    int64_t T = lab_between(1, 9), d = lab_between(1, 70);
+    struct tensor p = lab_make(l->mem, l->act, T, 2 * heads * d, -4, 4),
+                  want = lab_make(l->mem, l->act, T, heads * d, -2, 2), have = lab_twin(l->mem, want);
+    l->ref->ops->gate_heads(l->ref, want, p, heads);
+    l->fast->ops->gate_heads(l->fast, have, p, heads);
+    double off = lab_worst(have, want);
+    lab_drop(l->mem, 3, (struct tensor *const[]){&p, &want, &have});
+    return off;
+}
+
+/* SwiGLU into a third matrix, and into its first; the gate of a shared expert. */
+static double rows_gated(const struct lab *l)
+{
+    int64_t T = lab_between(1, 9), C = lab_between(1, 600);
+    struct tensor g = lab_make(l->mem, l->act, T, C, -4, 4), u = lab_make(l->mem, l->act, T, C, -2, 2),
+                  gate = lab_make(l->mem, l->act, T, 1, -2, 2), want = lab_make(l->mem, l->act, T, C, 0, 0),
+                  have = lab_twin(l->mem, want);
+    l->ref->ops->swiglu(l->ref, want, g, u);
+    l->fast->ops->swiglu(l->fast, have, g, u);
+    double off = lab_worst(have, want);
+    l->fast->ops->swiglu(l->fast, g, g, u);
+    off = fmax(off, lab_worst(g, want));
+    l->ref->ops->add_gated(l->ref, want, u, gate);
+    l->mem->ops->copy(l->mem, have, g);
+    l->fast->ops->add_gated(l->fast, have, u, gate);
+    off = fmax(off, lab_worst_within(have, want, l->act == DT_BF16 ? 0x1p-7 * lab_largest(want) : 0));
+    lab_drop(l->mem, 5, (struct tensor *const[]){&g, &u, &gate, &want, &have});
+    return off;
+}
+
+static double norms_gated(const struct lab *l)
+{
+    int parts = lab_between(1, 12);
+    int64_t T = lab_between(1, 5), d = lab_between(1, 140);
+    struct tensor y = lab_make(l->mem, l->act, T, parts * d, -2, 2),
+                  z = lab_make(l->mem, l->act, T, parts * d, -3, 3), w = lab_make(l->mem, DT_F32, 1, d, 0, 2),
+                  want = lab_make(l->mem, l->act, T, parts * d, 0, 0), have = lab_twin(l->mem, want);
+    l->ref->ops->norm_gate(l->ref, want, y, z, w, 1e-6f);
+    l->fast->ops->norm_gate(l->fast, have, y, z, w, 1e-6f);
+    double off = lab_worst(have, want);
+    l->fast->ops->norm_gate(l->fast, y, y, z, w, 1e-6f);
+    off = fmax(off, lab_worst(y, want));
+    lab_drop(l->mem, 5, (struct tensor *const[]){&y, &z, &w, &want, &have});
+    return off;
+}
+
+/* Heads beside their gates into others, or in place; part of a head is turned, or all. */
+static double heads_turned(const struct lab *l)
+{
+    int heads = lab_between(1, 11), wide = lab_between(1, 2);
+    int64_t T = lab_between(1, 5), d = 2 * lab_between(1, 70), dims = 2 * lab_between(1, (int)d / 2);
+    struct tensor x = lab_make(l->mem, l->act, T, wide * heads * d, -2, 2),
+                  w = lab_make(l->mem, DT_F32, 1, d, 0, 2), table = lab_make(l->mem, DT_F32, T, dims, -1, 1),
+                  whole = lab_make(l->mem, DT_F32, T, d, -1, 1),
+                  want = lab_make(l->mem, l->act, T, heads * d, 0, 0), have = lab_twin(l->mem, want);
+    l->ref->ops->norm_rotate(l->ref, want, x, w, table, heads, 1e-6f);
+    l->fast->ops->norm_rotate(l->fast, have, x, w, table, heads, 1e-6f);
+    double off = lab_worst(have, want), slack = l->act == DT_BF16 ? 0x1p-7 * lab_largest(want) : 0;
+    if (wide == 1) {
+        l->fast->ops->norm_rotate(l->fast, x, x, w, table, heads, 1e-6f);
+        off = fmax(off, lab_worst(x, want));
+    }
+    l->mem->ops->copy(l->mem, have, want);
+    l->ref->ops->rotate(l->ref, want, whole, heads);
+    l->fast->ops->rotate(l->fast, have, whole, heads);
+    off = fmax(off, lab_worst_within(have, want, slack));
+    lab_drop(l->mem, 6, (struct tensor *const[]){&x, &w, &table, &whole, &want, &have});
+    return off;
+}
+
+static double positions(const struct lab *l)
+{
+    int merge = lab_between(1, 2), cols = merge * lab_between(1, 9), side = lab_between(2, 12);
+    int64_t rows = merge * lab_between(1, 9), C = lab_between(1, 300);
+    struct tensor table = lab_make(l->mem, DT_F32, (int64_t)side * side, C, -1, 1),
+                  want = lab_make(l->mem, l->act, rows * cols, C, 0, 0), have = lab_twin(l->mem, want);
+    l->ref->ops->sample_grid(l->ref, want, table, cols, merge);
+    l->fast->ops->sample_grid(l->fast, have, table, cols, merge);
+    double off = lab_worst(have, want);
+    lab_drop(l->mem, 3, (struct tensor *const[]){&table, &want, &have});
+    return off;
+}
+
+static void compare(lab_case *fn)
+{
+    struct lab l = lab_open(DT_F32);
+    lab_compare(&l, fn, 12);
+    lab_close(&l);
+}
+
+static void t_gates(void **state)
+{
+    (void)state;
+    compare(gates);
+    compare(heads_gated);
+    compare(rows_gated);
+    compare(norms_gated);
+}
+
+static void t_positions(void **state)
+{
+    (void)state;
+    compare(heads_turned);
+    compare(positions);
+}
+
+static const struct CMUnitTest tests[] = {
+    CLAIM("the delta rule over many tokens equals the reference, heads of 128 and of any size", t_scan),
+    CLAIM("a step of a batch equals the reference, and a session alone or a scan to the bit", t_batch),
+    CLAIM("gates and gated norms equal the reference, in place too", t_gates),
+    CLAIM("rotary positions and the tower's table equal the reference", t_positions),
+};
+
+int main(int argc, char **argv)
+{
+    lab_random = check_seed();
+    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
+}

@@ -1,0 +1,115 @@
+/* t_cuda_qwen.c - claims about a whole model of the Qwen3.5 family on the device: Gated DeltaNet, gated
+ * attention with rotary positions, experts with gates; the kernels of cuda/, run on the host by tests/emu.
+ *
+ * Tolerances are those of t_cuda_model.c.
+ */
+#include "check.h"
+#include "tiny_qwen.h"
+
+#include "session/session.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+static struct tiny tiny;
+
+static void append(struct session *s, int first, int n)
+{
+    struct err e = ERR_INIT;
+    int32_t ids[64];
+    for (int i = 0; i < n; i++)
+        ids[i] = 16 + (first * 31 + i * 7) % 256;
+    if (session_append(s, ids, n, &e))
+        fail_msg("%s", e.text);
+}
+
+/* A prompt, a token at a time, a prompt again. */
+static struct session *converse(struct engine *g, int first)
+{
+    struct session *s = session_new(g, 1);
+    append(s, first, 37);
+    session_logits(s);
+    for (int i = 0; i < 4; i++) {
+        append(s, first + i, 1);
+        session_logits(s);
+    }
+    append(s, first + 9, 5);
+    return s;
+}
+
+static double apart(struct session *a, struct session *b)
+{
+    return tiny_distance(session_logits(a), session_logits(b), engine_vocab(session_engine(a)));
+}
+
+static void t_forward(void **state)
+{
+    (void)state;
+    for (int f32 = 1; f32 >= 0; f32--) {
+        struct engine *ref = tiny_open_on(&tiny, "cpu", "ref", f32),
+                      *best = tiny_open_on(&tiny, "cpu", NULL, f32),
+                      *gpu = tiny_open_on(&tiny, "cuda", NULL, f32);
+        struct session *r = converse(ref, 1), *b = converse(best, 1), *g = converse(gpu, 1);
+        double gap = apart(r, g), own = apart(r, b);
+        check_note("%s: logits differ by %.1e of their size (%s: %.1e)", f32 ? "f32" : "bf16", gap,
+                   engine_isa(best), own);
+        assert_true(gap < (f32 ? 2e-5 : fmax(0.05, 2 * own)));
+        session_free(r);
+        session_free(b);
+        session_free(g);
+        engine_close(ref);
+        engine_close(best);
+        engine_close(gpu);
+    }
+}
+
+/* Steps of a batch, as a graph from the second on; and after going back. */
+static void t_batch(void **state)
+{
+    (void)state;
+    enum { N = 3, STEPS = 4 };
+    struct err e = ERR_INIT;
+    struct engine *cpu = tiny_open_on(&tiny, "cpu", "ref", true),
+                  *gpu = tiny_open_on(&tiny, "cuda", NULL, true);
+    struct session *want[N], *have[N];
+    for (int i = 0; i < N; i++) {
+        want[i] = converse(cpu, 20 + i);
+        have[i] = converse(gpu, 20 + i);
+        session_logits(have[i]);
+    }
+    struct checkpoint *c = session_checkpoint(have[0]);
+    append(have[0], 50, 3);
+    session_logits(have[0]);
+    if (session_rewind(have[0], c, &e))
+        fail_msg("%s", e.text);
+    for (int t = 0; t < STEPS; t++) {
+        for (int i = 0; i < N; i++) {
+            append(want[i], t + i, 1);
+            append(have[i], t + i, 1);
+        }
+        session_decode_batch(have, N);
+        for (int i = 0; i < N; i++)
+            assert_true(apart(want[i], have[i]) < 2e-5);
+    }
+    checkpoint_free(c);
+    for (int i = 0; i < N; i++) {
+        session_free(want[i]);
+        session_free(have[i]);
+    }
+    engine_close(cpu);
+    engine_close(gpu);
+}
+
+static const struct CMUnitTest tests[] = {
+    CLAIM("a model of the Qwen3.5 family gives the processor's logits", t_forward),
+    CLAIM("a batch of its sessions too, step by step and after going back", t_batch),
+};
+
+int main(int argc, char **argv)
+{
+    tiny_qwen(&tiny, check_seed());
+    tiny_write(&tiny);
+    int rc = check_main(argc, argv, tests, sizeof tests / sizeof *tests);
+    tiny_free(&tiny);
+    return rc;
+}
