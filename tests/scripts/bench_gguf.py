@@ -1,7 +1,7 @@
 """holorun beside llama.cpp on one GGUF file of random weights in the shape of Qwen3.5-0.8B, in turn: A B A B ...
 
     python bench_gguf.py HOLORUN [--form BF16|Q8_0] [--rounds N] [--threads N] [--folder DIR] [--log FILE]
-                         [--activations int8] [--tiny]
+                         [--activations int8] [--processor] [--tiny]
 
 Needs numpy, gguf and xllamacpp (a wheel with llama.cpp in it) from PyPI; without them it says SKIP.  Both programs
 read the same text.gguf and mmproj.gguf, which are written once into the folder, and answer as HTTP servers or as
@@ -14,7 +14,8 @@ their library does:
     turn       seconds of the second turn of a conversation, with a new picture of 1280x704, up to its first token
 
 A row is the median of the rounds, and of the ratios of neighbouring rounds; JSON lines follow.  For a quiet machine.
---log keeps each round, of earlier calls too, and the rows are of all of them: rounds can be taken one at a time.
+--processor counts seconds of processor time instead, which a busy machine changes little; only --threads 1 is fair then,
+for a thread that waits for another one may do so by counting.  --log keeps each round, of earlier calls too, and the rows are of all of them: rounds can be taken one at a time.
 """
 import argparse
 import base64
@@ -220,6 +221,11 @@ class Ours:
         with open(token) as f:
             self.key = f.read().strip()
 
+    def processor(self):
+        with open(f"/proc/{self.p.pid}/stat") as f:
+            user, system = f.read().rsplit(")", 1)[1].split()[11:13]
+        return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+
     def chat(self, messages, tokens):
         body = json.dumps({"model": "x", "messages": messages, "max_tokens": tokens, "temperature": 0}).encode()
         r = urllib.request.Request(self.url + "/v1/chat/completions", body, {"Authorization": "Bearer " + self.key, "Content-Type": "application/json"})
@@ -245,34 +251,38 @@ class Theirs:
             raise RuntimeError(str(got)[:300])
         return got
 
+    def processor(self):
+        return time.process_time()
+
     def close(self):
         del self.s
 
 
-def timed(f, *args):
-    t = time.monotonic()
+def timed(clock, f, *args):
+    t = clock()
     got = f(*args)
-    return time.monotonic() - t, got
+    return clock() - t, got
 
 
-def measure(s, seed):
-    """One round: rates, and seconds of the second turn."""
-    read, got = timed(s.chat, [user(words(PROMPT, seed))], 1)
-    both, more = timed(s.chat, [user(words(PROMPT, seed + 1))], 1 + MORE)
+def measure(s, seed, processor):
+    """One round: rates, and seconds of the turns with a picture."""
+    clock = s.processor if processor else time.monotonic
+    read, got = timed(clock, s.chat, [user(words(PROMPT, seed))], 1)
+    both, more = timed(clock, s.chat, [user(words(PROMPT, seed + 1))], 1 + MORE)
     n = more["usage"]["completion_tokens"] - 1
     out = {"prompt": got["usage"]["prompt_tokens"] / read, "decode": n / max(both - read, 1e-9)}
     done = []
     threads = [threading.Thread(target=lambda k=k: done.append(s.chat([user(words(16, seed + k))], MORE))) for k in range(SESSIONS)]
-    t = time.monotonic()
+    t = clock()
     for x in threads:
         x.start()
     for x in threads:
         x.join()
-    out["sixteen"] = sum(d["usage"]["completion_tokens"] for d in done) / (time.monotonic() - t)
+    out["sixteen"] = sum(d["usage"]["completion_tokens"] for d in done) / (clock() - t)
     talk = [user("Look.", seed)]
-    out["picture"], got = timed(s.chat, talk, 1)
+    out["picture"], got = timed(clock, s.chat, talk, 1)
     talk += [{"role": "assistant", "content": got["choices"][0]["message"]["content"] or ""}, user("And now?", seed + 1)]
-    out["turn"] = timed(s.chat, talk, 1)[0]
+    out["turn"] = timed(clock, s.chat, talk, 1)[0]
     return out
 
 
@@ -285,6 +295,7 @@ def main():
     a.add_argument("--folder", default=os.path.expanduser("~/.cache/holorun/peers-gguf"))
     a.add_argument("--log", help="file of rounds, one JSON object a line")
     a.add_argument("--activations", default="auto", choices=["auto", "int8"], help="of holorun alone")
+    a.add_argument("--processor", action="store_true", help="processor time instead of the clock's")
     a.add_argument("--tiny", action="store_true", help="only to see that everything runs")
     o = a.parse_args()
     sizes = TINY if o.tiny else FULL
@@ -306,7 +317,7 @@ def main():
         one = {"load": os.getloadavg()[0]}
         for name, make in (("holorun", lambda: Ours(o.program, place, o.threads, more)), ("llama.cpp", lambda: Theirs(place, o.threads))):
             s = make()
-            one[name] = measure(s, 100 * k)
+            one[name] = measure(s, 100 * k, o.processor)
             s.close()
             print(name, {r: round(v, 3) for r, v in one[name].items()}, file=sys.stderr, flush=True)
         rounds.append(one)
