@@ -11,7 +11,7 @@ enum {
     PICTURE_MAX = 64 << 20,
     ANSWER_MAX = 1 << 20,
     PROGRAM_MAX = 1 << 20,
-    WAIT_S = 60, /* for the first byte: a command of ours takes a few seconds */
+    WAIT_S = 150, /* for the first byte: the server there ends a command after 120 s */
     CONNECT_S = 10,
     SAID_MAX = 200,
 };
