@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """A loop that learns: episodes on a page, the page's reward, an update, new weights in the running engine, and again.
 
-    assets/fleet/learn.py --out learned                 about 20 minutes on two cores; the same command goes on after a stop
+    assets/fleet/learn.py --out learned                 the same command goes on after a stop
     assets/fleet/learn.py --out learned --page first    another page (see PAGES)
 
 The model is the embedded one and the page a dialog of its theme whose task is said as it never was in its training. Each round
