@@ -31,6 +31,7 @@ pocket-oracles:
 	    $(POCKET_PY) episodes.py prove --hands x --out $(abspath $(POCKET_RUN))/oracles-x.jsonl; \
 	    $(POCKET_PY) episodes.py table $(abspath $(POCKET_RUN))/oracles-devtools.jsonl $(abspath $(POCKET_RUN))/oracles-x.jsonl
 
-# The model of many kinds of page (WIDE.md): every stage after the gate of the one before, unattended, for a day.
+# The model of many kinds of page (WIDE.md): every stage after the gate of the one before, unattended; goes on from
+# what the tree keeps in wide/.
 pocket-wide:
 	cd $(POCKET)/train && POCKET_STATE=$(abspath $(POCKET_RUN)) $(POCKET_PY) stages.py

@@ -75,15 +75,13 @@ class Eyes:
         self.p, self.c, self.reader, _, _ = score.load(run)
 
     @torch.no_grad()
-    def look(self, picture):
-        """(packed rows, (rows, columns) of tokens, decoded letters) of a picture."""
+    def look(self, picture, letters=False):
+        """(packed rows, (rows, columns) of tokens, letters as they are stored) of a picture; letters are read
+        only where they are asked for, since that takes as long as all the rest."""
         patches, rows, cols = crops.whole(picture)
         x = tower.apply(self.p, self.c, patches, rows, cols)
-        return (
-            pack(x[0], rows, cols),
-            (rows // 2, cols // 2),
-            reading.decode(self.reader, x[0], rows, cols).numpy(),
-        )
+        found = as_stored(reading.decode(self.reader, x[0], rows, cols).numpy()) if letters else []
+        return pack(x[0], rows, cols), (rows // 2, cols // 2), found
 
 
 def as_stored(found):
@@ -139,8 +137,9 @@ def from_block(eyes, a, name, records):
     w, rng = Writer(a.out, name), random.Random(name)
     for r in records:
         picture = np.asarray(Image.open(os.path.join(a.records, r["picture"])).convert("RGB"))
-        rows, grid, found = eyes.look(np.ascontiguousarray(cut(picture, rng)) if a.cut else picture)
         labels = r.pop("labels", None)
+        seen = np.ascontiguousarray(cut(picture, rng)) if a.cut else picture
+        rows, grid, found = eyes.look(seen, letters=not labels)
         if labels:
             r |= {
                 "items": [[4 * v for v in e[:4]] + [store.KINDS.index(e[4]), e[5]] for e in labels["elements"]],
@@ -152,7 +151,7 @@ def from_block(eyes, a, name, records):
                 for l, k in zip(labels["letters"], keep)
                 if k
             ]
-        w.add(rows, grid, found if labels else as_stored(found), r)
+        w.add(rows, grid, found, r)
     w.close()
     print(name, flush=True)
 

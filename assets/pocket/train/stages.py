@@ -224,7 +224,7 @@ def narrow_eyes(workers):
     command = ["elements.py", "--run", run, "--kept", kept_of(run), "--data", DATA / PLAIN]
     command += ["--gate", DATA / "gate-plain", "--workers", workers, "--parts", 4, "--every", 6]
     command += ["--tokens", 156, "--boxes", 0, "--weight", 0.3]
-    return {"eyes": (command, run, 45, 20, 105, plain_gate)}
+    return {"eyes": (command, run, 30, 15, 90, plain_gate)}
 
 
 def plain_gate(run):
@@ -289,7 +289,12 @@ def run(command, name):
             stdout=log,
             stderr=log,
             stdin=subprocess.DEVNULL,
-            env={**os.environ, "POCKET_STATE": str(STATE), "GLIBC_TUNABLES": TUNABLES},
+            env={
+                **os.environ,
+                "POCKET_STATE": str(STATE),
+                "WORLD_PAUSE": str(STATE / "PAUSE"),
+                "GLIBC_TUNABLES": TUNABLES,
+            },
         )
         asked = []
 
@@ -325,7 +330,8 @@ def prepared():
     import fonts
 
     root = STATE / "fontroot"
-    if not os.environ.get("POCKET_FONTS") and not os.path.exists(fonts.files("Liberation Sans")[0]):
+    have = all(os.path.exists(path) for family in fonts.FAMILIES for path in fonts.files(family))
+    if not os.environ.get("POCKET_FONTS") and not have:
         if not root.exists():
             subprocess.run([str(HERE.parent / "world" / "fonts.sh"), str(root)], check=True)
         os.environ["POCKET_FONTS"] = str(root)

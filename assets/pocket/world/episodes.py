@@ -34,7 +34,8 @@ The last record of an episode has the verb "done" and shows the page after its e
 else is done instead of an action with probability P (a click beside it, half of a text, the wheel the other
 way), never twice in a row; the oracle labels the state that this led to.  A failed episode is kept only if
 there was such a step in it: its labels are right all the same.  With --missing P pages are asked, with that
-probability, for what another seed of theirs asks for, and kept where it is not there.
+probability, for what another seed of theirs asks for, and kept where it is not there.  A run that was stopped
+goes on behind the last episode that it kept.
 
 Pages with a native popup (`popup` in the register) are played with the hands on an X server only, as no
 other picture shows it.
@@ -349,7 +350,22 @@ def absent(world, records, page, seed, load, said):
         records.keep("missing")
 
 
+def recorded(folder):
+    """(pages that are done, page, seed) of a run that was stopped: the last page may go on behind that seed."""
+    path = pathlib.Path(folder) / "records.jsonl"
+    if not path.exists():
+        return [], None, -1
+    text = path.read_bytes()
+    whole = text[: text.rfind(b"\n") + 1]  # a line may have been cut
+    if len(whole) < len(text):
+        path.write_bytes(whole)
+    order = [(r["page"], r["seed"]) for r in map(json.loads, whole.splitlines())]
+    pages = list(dict.fromkeys(page for page, _ in order))
+    return (pages[:-1], *order[-1]) if order else ([], None, -1)
+
+
 def record(a):
+    done, last, at = recorded(a.out)
     world = World(a.hands, a.html, scale=a.scale)
     records, rng = Records(a.out, world), random.Random(f"records/{a.first}")
     can = playable(world)
@@ -357,8 +373,10 @@ def record(a):
     tally = {}
     try:
         for page in known:
+            if page in done:
+                continue
             before = None
-            for seed in range(a.first, a.first + a.seeds):
+            for seed in range(max(a.first, at + 1) if page == last else a.first, a.first + a.seeds):
                 pause()
                 strays = Strays(rng, a.stray, world.browser.view) if a.stray else None
                 try:
