@@ -166,10 +166,13 @@ static int open_backend(struct engine *g, const struct engine_options *o, const 
     struct engine_options packed = *o;
     packed.weights_in = WEIGHTS_IN_RAM;
     packed.device = "cuda";
-    if ((backend_gpu_list(NULL, 0, NULL) > 0 && plan_make(p, &g->config, s, &packed, e)) ||
-        plan_placement(hold, &g->config, s, o, e))
+    struct err why = ERR_INIT; /* else the processor has it */
+    bool wanted = o->device && !strncmp(o->device, "cuda", 4),
+         cannot =
+             backend_gpu_list(NULL, 0, NULL) > 0 && plan_make(p, &g->config, s, &packed, wanted ? e : &why);
+    if ((cannot && wanted) || plan_placement(hold, &g->config, s, o, e))
         return err_prefix(e, "model '%s'", o->dir);
-    g->backend = backend_open(o->device, o->isa, plan_own(p, 1, 0), g->pool, e);
+    g->backend = backend_open(cannot ? "cpu" : o->device, o->isa, plan_own(p, 1, 0), g->pool, e);
     if (g->backend && (!g->backend->ops->borrow || o->random))
         *hold = (struct weights_placement){false, 0};
     if (g->backend && o->activations == ACTIVATIONS_INT8 && !g->backend->ops->round_activations)
