@@ -126,7 +126,10 @@ static struct kept *kept_branch(struct store *s, const struct match *m, struct w
                                 const struct chain *chain, int n, const volatile int *stop)
 {
     bool same = m->used && m->n == n; /* then k is what others are to wait for */
-    struct kept *b = kept_new(s, w, NULL, same ? (struct chain){0} : chain[n]);
+    struct chain coming = {0};
+    if (!same)
+        coming = chain[n];
+    struct kept *b = kept_new(s, w, NULL, coming);
     if (m->used) {
         b->session = await_branch(s, m->k, chain[m->n], stop);
         pthread_mutex_unlock(&s->lock);
