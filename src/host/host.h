@@ -1,7 +1,7 @@
 /* host.h - runs for another program, which started this one and follows them: mcp.h and acp.h.
  *
  *     the protocol's thread                              a run's own thread
- *     host_start, host_stop, host_answer, host_act ─►  │ job_work (run/job.h): gate, lock, brakes and record
+ *     host_start, host_stop, host_answer, host_act ─►  │ job_work (run/job.h): gate, lock, stop and record
  *     host_next ◄── events: JSON objects ───────────────┘ as for any other run
  *
  * What happens in a run comes as events, in order: the lines of its record, which hold no secret, and
