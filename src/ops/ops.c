@@ -246,11 +246,15 @@ void cpu_put_order(void *bytes, size_t at, enum quant_format format, const struc
 
 void cpu_weight_order(struct weight *w, size_t at)
 {
+    w->order = NULL;
+    if (w->format != QUANT_GPTQ || !w->codes)
+        return;
     const int32_t *order = (const int32_t *)(const void *)((const char *)w->codes + at);
     bool moved = false;
-    for (int64_t k = 0; w->format == QUANT_GPTQ && w->codes && k < w->cols; k++)
+    for (int64_t k = 0; k < w->cols; k++)
         moved |= order[k] != k;
-    w->order = moved ? order : NULL;
+    if (moved)
+        w->order = order;
 }
 
 void cpu_round_activations(struct backend *b, struct weight *w)
