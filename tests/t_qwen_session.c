@@ -215,7 +215,6 @@ static void t_directories(void **state)
                                          "layers.1.mlp.gate.weight"};
     tiny_qwen(&tiny, 1);
     tiny_write(&tiny);
-    refused(&(struct engine_options){.dir = tiny.dir, .device = "cuda"}, "--device cpu");
     refused(&(struct engine_options){.dir = tiny.dir, .state = STATE_FP16}, "fp32");
     tiny_free(&tiny);
     for (size_t i = 0; i < sizeof needed / sizeof *needed; i++) {
