@@ -214,7 +214,7 @@ static void mamba_step(struct side *s, struct variant v)
 
 /* ---- Qwen's hybrid layers ------------------------------------------------------------------------------ */
 
-/* The gated delta rule over some tokens and one more, its gates, and the norm behind it. */
+/* The gated delta rule over some tokens and one more, its gates, and the norm after it. */
 static void delta_rule(struct side *s, struct variant v)
 {
     const struct delta_shape shape = {GROUPS, HEADS, D, D, TAPS, 64};

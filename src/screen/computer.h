@@ -1,6 +1,6 @@
 /* computer.h - a machine behind an address in the place of an X display.
  *
- * Whoever opens the screen gives it these functions (src/computer has those of OSWorld's machine).  Each
+ * screen_open() is given these functions; src/computer has those of OSWorld's machine.  Each
  * waits for the machine's answer and ends early when *stop becomes non-zero; -1 is ERR_STOPPED then, ERR_ENV
  * when the machine cannot be used, and ERR_FAILED when only this request failed.  One thread at a time.
  *
