@@ -102,9 +102,10 @@ ALWAYS_INLINE void groups_rows(float *tile, const struct groups *g, const int M,
         bytes_multiply(acc, M, 2, x, g->step, w, 0, n);
         UNROLL for (int i = 0; i < 2 * M / digits; i++)
         {
+            const int row = i / 2;
             vec by = kind == UNSCALED ? splat(1) : *(const vec *)(scale + i % 2 * VL);
             if (digits == 2) {
-                const int m = i / 2 * 2;
+                const int m = row * 2;
                 sums[i] += joined(acc[m * 2 + i % 2], acc[m * 2 + 2 + i % 2]) * by;
                 if (kind == MINIMA)
                     sums[i] -=
@@ -114,8 +115,8 @@ ALWAYS_INLINE void groups_rows(float *tile, const struct groups *g, const int M,
                 if (kind != UNSCALED)
                     v *= by;
                 if (kind == MINIMA)
-                    v -= splat((float)begin[i / 2]) * *(const vec *)(low + i % 2 * VL);
-                sums[i] += v * splat(shares[i / 2]);
+                    v -= splat((float)begin[row]) * *(const vec *)(low + i % 2 * VL);
+                sums[i] += v * splat(shares[row]);
             }
         }
         x += n * g->step;
