@@ -12,9 +12,12 @@
 #include "base/utf8.h"
 #include "capacity/memory.h"
 
+#include <fcntl.h>
 #include <malloc.h>
 #include <pthread.h>
+#include <stdlib.h>
 #include <sys/stat.h>
+#include <termios.h>
 #include <unistd.h>
 
 enum { SMALL = 16 };
@@ -83,6 +86,50 @@ static void t_utf8(void **state)
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         assert_int_equal(utf8_decode(bad[i], strlen(bad[i]), &cp), -1);
     assert_int_equal(utf8_valid_prefix("ab\xc3\xa9\xc3", 5), 4);
+}
+
+/* What utf8_print_result writes into `fd`, read at `from`. */
+static void result(char *out, size_t size, int fd, int from, const char *text)
+{
+    FILE *f = fdopen(fd, "w");
+    assert_non_null(f);
+    utf8_print_result(f, text, strlen(text));
+    fflush(f);
+    ssize_t n = read(from, out, size - 1);
+    assert_true(n > 0);
+    out[n] = 0;
+    fclose(f);
+    close(from);
+}
+
+static void t_terminal(void **state)
+{
+    (void)state;
+    static const char hostile[] = "done\033]52;c;cm0=\a\033[2J \xc2\x9b"
+                                  "31m\x9b \xe2\x80\xaegpj\r\tna\xc3\xafve\nyes";
+    static const char clean[] = "done?]52;c;cm0=??[2J ?31m? ?gpj?\tna\xc3\xafve\nyes\n";
+    char got[256], line[sizeof hostile];
+    int at = posix_openpt(O_RDWR | O_NOCTTY), pipes[2];
+    assert_true(at >= 0 && grantpt(at) == 0 && unlockpt(at) == 0 && pipe(pipes) == 0);
+    int terminal = open(ptsname(at), O_RDWR | O_NOCTTY);
+    assert_true(terminal >= 0);
+    struct termios t;
+    assert_int_equal(tcgetattr(terminal, &t), 0);
+    cfmakeraw(&t);
+    assert_int_equal(tcsetattr(terminal, TCSANOW, &t), 0);
+    result(got, sizeof got, terminal, at, hostile);
+    assert_string_equal(got, clean);
+    result(got, sizeof got, pipes[1], pipes[0], hostile);
+    assert_memory_equal(got, hostile, sizeof hostile - 1);
+    assert_string_equal(got + sizeof hostile - 1, "\n");
+    memcpy(line, hostile, sizeof line);
+    utf8_make_printable(line);
+    assert_string_equal(line, "done?]52;c;cm0=??[2J ?31m? ?gpj??na\xc3\xafve?yes");
+    struct err e = ERR_INIT;
+    err_set(&e, ERR_ENV, "the server says: %s",
+            "\xc2\x9b"
+            "2J\033c\xff!");
+    assert_string_equal(e.text, "the server says: ?2J?c?!");
 }
 
 struct count {
@@ -304,6 +351,7 @@ static const struct CMUnitTest tests[] = {
     CLAIM("a pattern is found or not, and says what is wrong with it and when it takes too long", t_regex),
     CLAIM("an error is one printable line, prefixed and cut where it must be", t_err),
     CLAIM("a buffer stops at its ceiling and escapes any bytes into valid JSON", t_buf),
+    CLAIM("a terminal gets no sequence of a model or a server, a program every byte", t_terminal),
     CLAIM("every Unicode scalar survives UTF-8, everything else is refused", t_utf8),
     CLAIM("a parallel loop visits each index once, for 1 to 5 threads", t_pool),
     CLAIM("a PNG comes back bit for bit, 0600, and every truncation is refused", t_png),

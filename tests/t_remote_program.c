@@ -338,14 +338,17 @@ static void t_key(void **state)
     unsetenv("FAR_KEY");
     for (int i = 0; i < 1000 && !__atomic_load_n(&s.served, __ATOMIC_RELAXED); i++)
         clock_sleep_ms(10);
-    char *line = proc_file(pid, "cmdline"), *environ_now = proc_file(pid, "environ");
+    char *line = proc_file(pid, "cmdline"), *environ_now = proc_file(pid, "environ"),
+         *limits = proc_file(pid, "limits");
     assert_true(has(line, "ask"));
+    assert_true(has(limits, "Max core file size        0                    0  "));
     assert_false(has(line, KEY));
     assert_false(has(environ_now, KEY));
     program_finish(&x, pid, &o);
     assert_int_equal(o.code, 0);
     assert_true(has(s.requests[0], "Authorization: Bearer " KEY "\r\n"));
     free(line);
+    free(limits);
     free(environ_now);
     free(url);
     outcome_free(&o);
@@ -432,7 +435,7 @@ static const struct CMUnitTest tests[] = {
     CLAIM("a conversation from a file goes on at an endpoint, with its tools", t_chat),
     CLAIM("a run has its exchanges in the record, no key, and happens again from there", t_run),
     CLAIM("veto, fork, edit and rewind work by the messages", t_stepped),
-    CLAIM("the key is not in the process list", t_key),
+    CLAIM("the key is not in the process list, and in no core", t_key),
     CLAIM("bench --base-url: as many agents as an endpoint answers within the bound", t_agents),
     CLAIM("without an address no socket leaves the machine", t_sockets),
 };

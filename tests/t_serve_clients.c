@@ -8,6 +8,8 @@
 #include "base/file.h"
 
 #include <pthread.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -301,6 +303,9 @@ static void t_token(void **state)
     const struct server_options open = {.listen = "0.0.0.0:0", .token = made, .max_requests = 1, .idle_s = 5};
     assert_null(server_start(NULL, &open, &e));
     assert_non_null(strstr(e.text, "--insecure"));
+    struct rlimit core;
+    assert_int_equal(getrlimit(RLIMIT_CORE, &core), 0);
+    assert_true(core.rlim_cur == 0 && core.rlim_max == 0 && prctl(PR_GET_DUMPABLE) == 0);
     free(made);
     free(read);
     free(path);
@@ -314,7 +319,7 @@ int main(int argc, char **argv)
         CLAIM("states stay within their memory", t_bounded),
         CLAIM("weights are exchanged under a running request, and each token says which", t_weights),
         CLAIM("a server that ends lets replies end", t_drain),
-        CLAIM("the token's file is its owner's, and other machines need TLS", t_token),
+        CLAIM("the token's file is its owner's, no core has it, and other machines need TLS", t_token),
     };
     return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
 }

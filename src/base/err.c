@@ -1,5 +1,6 @@
 /* err.c - see err.h. */
 #include "base/attempt.h"
+#include "base/utf8.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,20 +16,12 @@ void err_on_exit(void (*fn)(void))
     exit_hook = fn;
 }
 
-/* File and tensor names may hold control characters; a line for a terminal may not. */
-static void make_printable(char *s)
-{
-    for (; *s; s++)
-        if ((unsigned char)*s < 0x20 || *s == 0x7f)
-            *s = '?';
-}
-
 static void format_text(char text[ERR_TEXT], const char *fmt, va_list ap)
 {
     int n = vsnprintf(text, ERR_TEXT, fmt, ap);
     if (n >= ERR_TEXT)
         memcpy(text + ERR_TEXT - 4, "...", 4);
-    make_printable(text);
+    utf8_make_printable(text); /* names in files and replies of servers may hold anything */
 }
 
 int err_set(struct err *e, enum err_kind kind, const char *fmt, ...)

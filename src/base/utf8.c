@@ -2,8 +2,7 @@
 #include "base/utf8.h"
 
 #include <string.h>
-
-#include <stdbool.h>
+#include <unistd.h>
 
 int utf8_decode(const char *str, size_t n, uint32_t *cp)
 {
@@ -69,20 +68,61 @@ size_t utf8_bom(const char *s, size_t n)
     return n >= 3 && !memcmp(s, "\xef\xbb\xbf", 3) ? 3 : 0;
 }
 
-void utf8_print(FILE *f, const char *s, size_t n)
+bool utf8_printable(uint32_t cp)
+{
+    bool control = cp < 0x20 || (cp >= 0x7f && cp < 0xa0);
+    bool unseen = cp == 0x200b || cp == 0x200e || cp == 0x200f || (cp >= 0x2028 && cp <= 0x202e) ||
+                  (cp >= 0x2060 && cp <= 0x2069) || cp == 0xfeff;
+    return !control && !unseen;
+}
+
+static void print(FILE *f, const char *s, size_t n, bool lines)
 {
     for (int len; n; s += len, n -= (size_t)len) {
         uint32_t cp = 0;
         len = utf8_decode(s, n, &cp);
-        bool control = cp >= 0x7f && cp < 0xa0, unseen = cp == 0x200b || cp == 0x200e || cp == 0x200f ||
-                                                         (cp >= 0x2028 && cp <= 0x202e) ||
-                                                         (cp >= 0x2060 && cp <= 0x2069) || cp == 0xfeff;
-        if (len < 0 || control || unseen)
-            fputc('?', f);
-        else if (cp < 0x20)
-            fputc(cp == '\n' || cp == '\t' ? ' ' : '?', f);
-        else
+        if (len > 0 && (utf8_printable(cp) || (lines && (cp == '\n' || cp == '\t'))))
             fwrite(s, 1, (size_t)len, f);
+        else
+            fputc(len > 0 && (cp == '\n' || cp == '\t') ? ' ' : '?', f);
         len = len < 0 ? 1 : len;
     }
+}
+
+void utf8_print(FILE *f, const char *s, size_t n)
+{
+    print(f, s, n, false);
+}
+
+void utf8_print_lines(FILE *f, const char *s, size_t n)
+{
+    print(f, s, n, true);
+}
+
+void utf8_print_result(FILE *f, const char *s, size_t n)
+{
+    if (isatty(fileno(f)))
+        utf8_print_lines(f, s, n);
+    else
+        fwrite(s, 1, n, f);
+    if (!n || s[n - 1] != '\n')
+        fputc('\n', f);
+}
+
+void utf8_make_printable(char *s)
+{
+    char *to = s;
+    size_t n = strlen(s);
+    for (int len; n; s += len, n -= (size_t)len) {
+        uint32_t cp = 0;
+        len = utf8_decode(s, n, &cp);
+        bool keep = len > 0 && utf8_printable(cp);
+        len = len < 0 ? 1 : len;
+        if (keep)
+            memmove(to, s, (size_t)len);
+        else
+            *to = '?';
+        to += keep ? len : 1;
+    }
+    *to = 0;
 }

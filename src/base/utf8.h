@@ -2,6 +2,7 @@
 #ifndef HOLORUN_BASE_UTF8_H
 #define HOLORUN_BASE_UTF8_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -22,8 +23,22 @@ size_t utf8_bom(const char *s, size_t n);
 /* Number of scalars in s[0..n), which is valid UTF-8. */
 size_t utf8_count(const char *s, size_t n);
 
-/* Prints one line for a terminal: line breaks and tabs become spaces; other control characters (C0, DEL,
- * and C1, which terminals obey), bidirectional and invisible marks, and invalid bytes become '?'. */
+/* False for what a terminal obeys or does not show: control characters (C0, DEL, and C1), bidirectional and
+ * invisible marks. */
+bool utf8_printable(uint32_t cp);
+
+/* Prints one line for a terminal: line breaks and tabs become spaces; whatever is not printable, and invalid
+ * bytes, become '?'. */
 void utf8_print(FILE *f, const char *s, size_t n);
+
+/* The same, but line breaks and tabs stay. */
+void utf8_print_lines(FILE *f, const char *s, size_t n);
+
+/* A result and a line break, should it not end with one: as it is for a program that reads it, as above for a
+ * person at a terminal. */
+void utf8_print_result(FILE *f, const char *s, size_t n);
+
+/* In place: every character that is not printable, line breaks too, and every invalid byte becomes '?'. */
+void utf8_make_printable(char *s);
 
 #endif

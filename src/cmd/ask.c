@@ -6,6 +6,7 @@
 #include "cmd/commands.h"
 
 #include "base/image.h"
+#include "base/utf8.h"
 #include "remote/vqa_remote.h"
 #include "screen/screen.h"
 #include "text/conversation.h"
@@ -158,14 +159,6 @@ static void print_json(const struct vqa *l)
     buf_free(&out);
 }
 
-static void print_answer(const struct vqa *l)
-{
-    const struct buf *text = &l->reply.text;
-    fwrite(text->data, 1, text->len, stdout);
-    if (!text->len || text->data[text->len - 1] != '\n')
-        putchar('\n');
-}
-
 int cmd_ask(int argc, char **argv)
 {
     struct err e = ERR_INIT;
@@ -206,7 +199,7 @@ int cmd_ask(int argc, char **argv)
     if (rc == 0 && s.json)
         print_json(&l);
     else if (rc == 0)
-        print_answer(&l);
+        utf8_print_result(stdout, l.reply.text.data, l.reply.text.len);
     vqa_close(&l);
     for (int i = 0; i < nfiles; i++)
         image_free(&images[i]);

@@ -203,14 +203,19 @@ int secrets_add(struct secrets *s, const char *spec, struct err *e)
     return 0;
 }
 
-int secrets_open(struct secrets **out, const char *const *specs, struct err *e)
+void secrets_no_core(void)
 {
     static const struct rlimit none = {0, 0};
+    prctl(PR_SET_DUMPABLE, 0);
+    setrlimit(RLIMIT_CORE, &none);
+}
+
+int secrets_open(struct secrets **out, const char *const *specs, struct err *e)
+{
     *out = NULL;
     if (!*specs)
         return 0;
-    prctl(PR_SET_DUMPABLE, 0);
-    setrlimit(RLIMIT_CORE, &none);
+    secrets_no_core();
     *out = secrets_new();
     for (; *specs; specs++) {
         if (secrets_add(*out, *specs, e)) {

@@ -25,6 +25,8 @@ int secrets_add(struct secrets *s, const char *spec, struct err *e);
 /* Copies the only secret of `from` under the name in spec: a variable can be read only once, and several
  * runs of one process may need it. */
 int secrets_add_copy(struct secrets *s, const char *spec, const struct secrets *from, struct err *e);
+/* From now on this process leaves no core, and only its owner's superuser may look into its memory. */
+void secrets_no_core(void);
 /* Adds all specs of a NULL-terminated list and disables core dumps.  Empty list: 0, *out NULL. */
 int secrets_open(struct secrets **out, const char *const *specs, struct err *e);
 void secrets_free(struct secrets *s); /* overwrites; NULL is fine */

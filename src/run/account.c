@@ -5,6 +5,7 @@
  */
 #include "run/job.h"
 
+#include "base/utf8.h"
 #include "capacity/memory.h"
 #include "checkpoint/known.h"
 #include "cli/version.h"
@@ -192,5 +193,5 @@ void job_outcome(const struct job *j, const struct agent_result *r, const struct
     if (j->s.json)
         print_json(j, r, e, code);
     else if (own)
-        puts(r->answer);
+        utf8_print_result(stdout, r->answer, strlen(r->answer));
 }

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/flag.h"
+#include "gate/secret.h"
 
 #include <errno.h>
 #include <netdb.h>
@@ -176,6 +177,7 @@ static int start_daemon(struct server *v, struct err *e)
 
 struct server *server_start(struct service *s, const struct server_options *o, struct err *e)
 {
+    secrets_no_core(); /* the token, and the key of a certificate */
     int fd = open_socket(o, e);
     if (fd < 0)
         return NULL;

@@ -17,13 +17,17 @@ import tempfile
 import zlib
 
 import anthropic
-import httpx
 import openai
 from anthropic.types import Message, RawMessageStreamEvent
 from openai.types import Model
 from openai.types.chat import ChatCompletion, ChatCompletionChunk
 from openai.types.responses import Response, ResponseStreamEvent
 from pydantic import BaseModel, TypeAdapter
+
+try:
+    import httpx
+except ImportError:  # what newer versions of both packages bring
+    import httpx2 as httpx
 
 SCHEMA = {"type": "object", "additionalProperties": False, "required": ["x", "y"],
           "properties": {"x": {"type": "integer", "minimum": 0, "maximum": 1000},

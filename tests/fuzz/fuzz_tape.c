@@ -1,0 +1,58 @@
+/* fuzz_tape.c - any bytes as recorded exchanges: opened, and played to their end through the readers of all three
+ * protocols. */
+#include "remote/reply_body.h"
+#include "remote/tape.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static const struct protocol *const protocols[] = {&protocol_chat, &protocol_responses, &protocol_messages};
+
+static int read_piece(void *arg, const char *text, size_t n)
+{
+    return reply_body_feed(arg, text, n);
+}
+
+/* False after the last reply. */
+static bool play(struct tape *t, const struct protocol *protocol)
+{
+    struct reply_body b;
+    struct http_reply reply;
+    struct err e = ERR_INIT;
+    reply_body_begin(&b, protocol);
+    const struct http_request q = {.on_data = read_piece, .arg = &b};
+    int rc = tape_play(t, &q, &reply, &e);
+    if (rc && !*e.text)
+        bug("a refusal without a message");
+    if (rc == 0 && reply.status == 200)
+        reply_body_end(&b, &e);
+    bool further = rc == 0 || !strstr(e.text, "no further reply");
+    buf_free(&reply.body);
+    reply_body_free(&b);
+    return further;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    char path[] = "/tmp/fuzz-tape-XXXXXX.jsonl";
+    int fd = mkstemps(path, 6);
+    if (fd < 0 || write(fd, data, size) != (ssize_t)size)
+        abort();
+    close(fd);
+    struct err e = ERR_INIT;
+    struct tape *t = tape_open(path, &e);
+    unlink(path);
+    if (!t && !*e.text)
+        bug("a refusal without a message");
+    if (t && (!tape_path(t) || !tape_model(t)))
+        bug("a tape without its first request");
+    for (int i = 0; t && play(t, protocols[i % 3]); i++)
+        ;
+    tape_free(t);
+    return 0;
+}
