@@ -34,6 +34,12 @@ def verdicts(folder):
         return collections.Counter((t["id"], t["outcome"]) for t in json.load(f)["tests"])
 
 
+def in_order(folder):
+    """The suite's tests in the order of its file."""
+    with open(os.path.join(folder, "results.json")) as f:
+        return [t["id"] for t in sorted(json.load(f)["tests"], key=lambda t: t["line"])]
+
+
 def counts(v):
     return ", ".join(f"{n} {o}" for o, n in sorted(collections.Counter(o for _, o in v.elements()).items()))
 
@@ -92,9 +98,11 @@ def main():
     if o.scale:
         for n in (1, 2, 3):
             seconds, code, log, _ = run(o.suite, holorun, os.path.join(AT, f"scale{n}"), n, o.jobs, 0, o.only)
-            walls = sorted(x["wall"] for x in log if x.get("outcome"))
+            of = {x["test"]: x["wall"] for x in log if x.get("outcome")}
+            inorder = [of[t] for t in in_order(os.path.join(AT, f"scale{n}", "merged")) if t in of]
+            walls = sorted(inorder)
             print(json.dumps({"nodes": n, "slots": 2 * n, "jobs": o.jobs, "tests": len(walls), "seconds": round(log[-1]["seconds"], 1),
-                              "mean_s": round(sum(walls) / len(walls), 2), "p95_s": walls[int(0.95 * len(walls))], "exit": code}), flush=True)
+                              "mean_s": round(sum(walls) / len(walls), 2), "p95_s": walls[int(0.95 * (len(walls) - 1))], "exit": code, "walls": inorder}), flush=True)
         return 0
     if o.again:
         with open(os.path.join(AT, "alone", "results.json")) as f:
