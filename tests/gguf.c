@@ -1,10 +1,12 @@
 /* gguf.c - see gguf.h. */
 #include "gguf.h"
 
+#include "base/gguf.h"
+
 #include <math.h>
 #include <string.h>
 
-enum { MOST = 16 << 20, K_U32 = 4, K_I32 = 5, K_F32 = 6, K_BOOL = 7, K_TEXT = 8, K_ARRAY = 9 };
+enum { MOST = 32 << 20, K_U32 = 4, K_I32 = 5, K_F32 = 6, K_BOOL = 7, K_TEXT = 8, K_ARRAY = 9 };
 
 void gguf_init(struct gguf *g)
 {
@@ -97,8 +99,7 @@ void gguf_item(struct gguf *g, const char *s, size_t len)
 
 uint64_t gguf_bytes(enum gguf_type type, uint64_t count)
 {
-    return type == GGUF_Q8_0 ? count / GGUF_BLOCK * sizeof(struct gguf_q8)
-                             : count * (type == GGUF_F32 ? 4 : 2);
+    return count / (uint64_t)ggml_block(type) * (uint64_t)ggml_block_bytes(type);
 }
 
 void gguf_tensor(struct gguf *g, const char *name, enum gguf_type type, const int64_t *shape, int dims)

@@ -14,7 +14,7 @@
 
 enum { GGUF_ALIGN = 32, GGUF_BLOCK = 32 }; /* BLOCK: numbers that share a scale in Q8_0 */
 
-enum gguf_type { GGUF_F32 = 0, GGUF_F16 = 1, GGUF_Q8_0 = 8, GGUF_BF16 = 30 };
+enum gguf_type { GGUF_F32 = 0, GGUF_F16 = 1, GGUF_Q8_0 = 8, GGUF_Q4_K = 12, GGUF_Q6_K = 14, GGUF_BF16 = 30 };
 
 /* A block of Q8_0: scale as a half, then the codes. */
 struct gguf_q8 {

@@ -6,16 +6,19 @@
 #include "checkpoint/gguf_model.h"
 #include "ops/quant.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define LM "model.language_model."
 
 struct writer {
-    const struct golden *g;
-    json_t *config, *text; /* the whole, and the language model's part */
+    const struct golden *g; /* NULL: data are holes, and values NULL */
+    const char *from;       /* folder of config.json and tokenizer.json */
+    json_t *config, *text;  /* the whole, and the language model's part */
     struct gguf_form form;
     struct gguf file[2]; /* text, eyes */
     struct buf data[2];
@@ -92,8 +95,10 @@ static enum gguf_type type_of(const struct writer *w, const struct values *t)
 {
     bool plain = t->dims == 1 || has(t, "conv1d") || has(t, "mlp.gate.") || has(t, "shared_expert_gate") ||
                  has(t, "pos_embed") || has(t, "patch_embed");
-    bool whole = t->shape[t->dims - 1] % GGUF_BLOCK == 0;
-    return plain || (w->form.matrices == GGUF_Q8_0 && !whole) ? GGUF_F32 : w->form.matrices;
+    bool whole = t->shape[t->dims - 1] % ggml_block(w->form.matrices) == 0;
+    if (!w->g && !plain && has(t, "model.visual."))
+        return GGUF_BF16;
+    return plain || !whole ? GGUF_F32 : w->form.matrices;
 }
 
 static uint16_t half_of(float f) /* of values that are exact in f16 or nearly so */
@@ -129,6 +134,8 @@ static void store(struct writer *w, const struct values *t, const char *name)
     enum gguf_type type = type_of(w, t);
     gguf_tensor(&w->file[eyes], name, type == GGUF_Q8_0 && w->form.numbers ? GGUF_F32 : type, t->shape,
                 t->dims);
+    if (!t->v)
+        return;
     put_values(w, &w->data[eyes], t, type);
     while (w->data[eyes].len % GGUF_ALIGN)
         buf_putc(&w->data[eyes], 0);
@@ -142,8 +149,8 @@ static void store_half(struct writer *w, const struct values *both, int half, co
     char name[256];
     t.shape[1] = rows;
     t.n /= 2;
-    t.v = malloc((size_t)t.n * sizeof *t.v);
-    for (int64_t e = 0; e < t.shape[0]; e++)
+    t.v = both->v ? malloc((size_t)t.n * sizeof *t.v) : NULL;
+    for (int64_t e = 0; t.v && e < t.shape[0]; e++)
         memcpy(t.v + e * each, both->v + (2 * e + half) * each, (size_t)each * sizeof *t.v);
     snprintf(t.name, sizeof t.name, "%.*s%s", (int)(strstr(both->name, "gate_up_proj") - both->name),
              both->name, part);
@@ -160,11 +167,27 @@ static void store_frame(struct writer *w, const struct values *all, const int64_
     t.dims = 4;
     memcpy(t.shape, (const int64_t[4]){shape[0], 3, shape[3], shape[4]}, sizeof t.shape);
     t.n /= shape[2];
-    t.v = malloc((size_t)t.n * sizeof *t.v);
-    for (int64_t i = 0; i < shape[0] * 3; i++)
+    t.v = all->v ? malloc((size_t)t.n * sizeof *t.v) : NULL;
+    for (int64_t i = 0; t.v && i < shape[0] * 3; i++)
         memcpy(t.v + i * area, all->v + (i * shape[2] + frame) * area, (size_t)area * sizeof *t.v);
     store(w, &t, frame ? "v.patch_embd.weight.1" : "v.patch_embd.weight");
     free(t.v);
+}
+
+/* Stores a tensor as the converter names and cuts it. */
+static void store_parts(struct writer *w, const struct values *t, const int64_t shape[5])
+{
+    char spelled[256];
+    gguf_spelling(t->name, spelled);
+    if (has(t, "experts.gate_up_proj")) {
+        store_half(w, t, 0, "gate_proj");
+        store_half(w, t, 1, "up_proj");
+    } else if (has(t, "patch_embed.proj.weight")) {
+        store_frame(w, t, shape, 0);
+        store_frame(w, t, shape, 1);
+    } else {
+        store(w, t, spelled);
+    }
 }
 
 static void convert(struct writer *w, const json_t *entry)
@@ -174,7 +197,6 @@ static void convert(struct writer *w, const json_t *entry)
     bool whole = !strncmp(name, LM, strlen(LM)) || !strncmp(name, "model.visual.", 13) ||
                  !strcmp(name, "lm_head.weight");
     int64_t shape[5] = {0};
-    char spelled[256];
     size_t i;
     json_t *dim;
     snprintf(t.name, sizeof t.name, "%s%s", whole ? "" : LM, whole ? name : name + strlen("model."));
@@ -192,18 +214,23 @@ static void convert(struct writer *w, const json_t *entry)
     for (int64_t k = 0; k < t.n; k++)
         t.v[k] = bf16_to_f32(drawn[k]);
     change(w, &t);
-    gguf_spelling(t.name, spelled);
-    if (has(&t, "experts.gate_up_proj")) {
-        store_half(w, &t, 0, "gate_proj");
-        store_half(w, &t, 1, "up_proj");
-    } else if (has(&t, "patch_embed.proj.weight")) {
-        store_frame(w, &t, shape, 0);
-        store_frame(w, &t, shape, 1);
-    } else {
-        store(w, &t, spelled);
-    }
+    store_parts(w, &t, shape);
     free(drawn);
     free(t.v);
+}
+
+static void convert_hole(struct writer *w, const struct full_tensor *from)
+{
+    struct values t = {.n = 1, .dims = from->dims};
+    snprintf(t.name, sizeof t.name, "%s", from->name);
+    for (int i = 0; i < from->dims; i++)
+        t.n *= from->shape[i];
+    memcpy(t.shape, from->shape, sizeof t.shape);
+    if (has(&t, "conv1d")) {
+        t.shape[1] = t.shape[2];
+        t.dims = 2;
+    }
+    store_parts(w, &t, from->shape);
 }
 
 /* ---- keys ---------------------------------------------------------------------------------------------- */
@@ -280,48 +307,67 @@ static void put_tower(struct writer *w)
     gguf_text(g, "general.architecture", "clip");
     gguf_text(g, "clip.projector_type", "qwen3vl_merger");
     for (size_t i = 0; i < sizeof same / sizeof *same; i++)
-        put_int(g, "clip.vision.", same[i][1], number(vision, same[i][0]));
+        if (json_object_get(vision, same[i][0]))
+            put_int(g, "clip.vision.", same[i][1], number(vision, same[i][0]));
+    if (!json_object_get(vision, "out_hidden_size"))
+        put_int(g, "clip.vision.", "projection_dim", number(w->text, "hidden_size"));
     gguf_floats(g, "clip.vision.image_mean", half, 3);
     gguf_floats(g, "clip.vision.image_std", half, 3);
 }
 
-/* Words by id, from a tokenizer.json without merges. */
+static void put_merges(struct gguf *g, const json_t *merges)
+{
+    size_t i;
+    json_t *pair;
+    gguf_texts(g, "tokenizer.ggml.merges", json_array_size(merges));
+    json_array_foreach(merges, i, pair)
+    {
+        char *both = xasprintf("%s %s", json_string_value(json_array_get(pair, 0)),
+                               json_string_value(json_array_get(pair, 1)));
+        gguf_item(g, both, strlen(both));
+        free(both);
+    }
+}
+
+/* Words by id, from tokenizer.json; rows without a token get one that is not used. */
 static void put_tokenizer(struct writer *w)
 {
-    char *path = xasprintf("%s/tokenizer.json", w->g->dir), *words[512] = {0};
-    json_t *root = json_load_file(path, 0, NULL), *v;
-    uint32_t types[512];
+    size_t i, n = (size_t)number(w->text, "vocab_size");
+    char *path = xasprintf("%s/tokenizer.json", w->from), **words = xcalloc(n, sizeof *words);
+    json_t *root = json_load_file(path, 0, NULL), *v, *model = json_object_get(root, "model");
+    uint32_t *types = xcalloc(n, sizeof *types);
     const char *key;
-    size_t i, n = 0;
-    free(path);
-    if (!root)
-        return;
-    json_object_foreach(json_object_get(json_object_get(root, "model"), "vocab"), key, v)
+    json_object_foreach(json_object_get(model, "vocab"), key, v)
     {
         words[json_integer_value(v)] = xstrdup(key);
         types[json_integer_value(v)] = 1;
-        n++;
     }
     json_array_foreach(json_object_get(root, "added_tokens"), i, v)
     {
         words[number(v, "id")] = xstrdup(json_string_value(json_object_get(v, "content")));
         types[number(v, "id")] = json_is_true(json_object_get(v, "special")) ? 3 : 4;
-        n++;
     }
-    for (; n < (size_t)number(w->text, "vocab_size"); n++) { /* rows without a token */
-        words[n] = xasprintf("[PAD%zu]", n);
-        types[n] = 5;
+    struct gguf *g = &w->file[0];
+    for (i = 0; root && i < n; i++)
+        if (!words[i]) {
+            words[i] = xasprintf("[PAD%zu]", i);
+            types[i] = 5;
+        }
+    if (root) {
+        gguf_text(g, "tokenizer.ggml.model", "gpt2");
+        gguf_text(g, "tokenizer.ggml.pre", "qwen35");
+        gguf_texts(g, "tokenizer.ggml.tokens", n);
+        for (i = 0; i < n; i++)
+            gguf_item(g, words[i], strlen(words[i]));
+        gguf_ints(g, "tokenizer.ggml.token_type", types, n);
+        put_merges(g, json_object_get(model, "merges"));
+        gguf_int(g, "tokenizer.ggml.eos_token_id", n > 512 ? 248044 : 256);
     }
-    gguf_text(&w->file[0], "tokenizer.ggml.model", "gpt2");
-    gguf_text(&w->file[0], "tokenizer.ggml.pre", "qwen35");
-    gguf_texts(&w->file[0], "tokenizer.ggml.tokens", n);
-    for (i = 0; i < n; i++) {
-        gguf_item(&w->file[0], words[i], strlen(words[i]));
+    for (i = 0; i < n; i++)
         free(words[i]);
-    }
-    gguf_ints(&w->file[0], "tokenizer.ggml.token_type", types, n);
-    gguf_texts(&w->file[0], "tokenizer.ggml.merges", 0);
-    gguf_int(&w->file[0], "tokenizer.ggml.eos_token_id", 256);
+    free(words);
+    free(types);
+    free(path);
     json_decref(root);
 }
 
@@ -330,46 +376,66 @@ static void put_tokenizer(struct writer *w)
 static void write_file(struct writer *w, int which, const char *dir)
 {
     struct err e = ERR_INIT;
-    struct buf head;
+    struct buf head, all;
     char *path = xasprintf("%s/%s", dir, which ? "mmproj.gguf" : "model.gguf");
     gguf_head(&w->file[which], &head);
-    struct buf all;
     buf_init(&all, 256 << 20);
     buf_put(&all, head.data, head.len);
     buf_put(&all, w->data[which].data, w->data[which].len);
     if (all.full || file_write(path, all.data, all.len, &e))
         fail_msg("%s: %s", path, e.text);
+    if (!w->g && truncate(path, (off_t)(head.len + w->file[which].at)))
+        fail_msg("%s: %s", path, strerror(errno));
     buf_free(&all);
     buf_free(&head);
     free(path);
 }
 
+static void begin(struct writer *w)
+{
+    char *path = xasprintf("%s/config.json", w->from);
+    w->config = json_load_file(path, 0, NULL);
+    assert_non_null(w->config);
+    free(path);
+    w->text = json_object_get(w->config, "text_config");
+    w->text = w->text ? w->text : w->config;
+    for (int k = 0; k < 2; k++) {
+        gguf_init(&w->file[k]);
+        buf_init(&w->data[k], 128 << 20);
+    }
+    put_language(w);
+    put_tokenizer(w);
+}
+
+static void end(struct writer *w, const char *dir)
+{
+    bool eyes = json_object_get(w->config, "vision_config");
+    if (eyes)
+        put_tower(w);
+    for (int k = 0; k <= eyes; k++)
+        write_file(w, k, dir);
+    for (int k = 0; k < 2; k++) {
+        gguf_free(&w->file[k]);
+        buf_free(&w->data[k]);
+    }
+    json_decref(w->config);
+}
+
 void gguf_model(const struct golden *g, struct gguf_form form, const char *dir)
 {
-    struct writer w = {.g = g, .form = form};
-    char path[96];
+    struct writer w = {.g = g, .from = g->dir, .form = form};
     size_t i;
     json_t *entry;
-    snprintf(path, sizeof path, "%s/config.json", g->dir);
-    w.config = json_load_file(path, 0, NULL);
-    assert_non_null(w.config);
-    w.text = json_object_get(w.config, "text_config");
-    w.text = w.text ? w.text : w.config;
-    for (int k = 0; k < 2; k++) {
-        gguf_init(&w.file[k]);
-        buf_init(&w.data[k], 128 << 20);
-    }
-    put_language(&w);
-    put_tokenizer(&w);
+    begin(&w);
     json_array_foreach(json_object_get(g->root, "weights"), i, entry) convert(&w, entry);
-    bool eyes = json_object_get(w.config, "vision_config");
-    if (eyes)
-        put_tower(&w);
-    for (int k = 0; k <= eyes; k++)
-        write_file(&w, k, dir);
-    for (int k = 0; k < 2; k++) {
-        gguf_free(&w.file[k]);
-        buf_free(&w.data[k]);
-    }
-    json_decref(w.config);
+    end(&w, dir);
+}
+
+void gguf_holes(const struct full_model *m, enum gguf_type matrices)
+{
+    struct writer w = {.from = m->dir, .form = {matrices, false}};
+    begin(&w);
+    for (int i = 0; i < m->n; i++)
+        convert_hole(&w, &m->tensors[i]);
+    end(&w, m->dir);
 }

@@ -6,6 +6,7 @@
 #ifndef HOLORUN_TESTS_GGUF_MODEL_H
 #define HOLORUN_TESTS_GGUF_MODEL_H
 
+#include "full_model.h"
 #include "gguf.h"
 #include "golden.h"
 
@@ -18,5 +19,9 @@ struct gguf_form {
 /* Writes DIR/model.gguf and, of a model with a tower, DIR/mmproj.gguf; the tokenizer is that of
  * g->dir/tokenizer.json, if there is one. */
 void gguf_model(const struct golden *g, struct gguf_form form, const char *dir);
+
+/* The same of a model of a published size, beside its other files in m->dir, whose tensors are holes; the tower's
+ * matrices are BF16, as converters leave them. */
+void gguf_holes(const struct full_model *m, enum gguf_type matrices);
 
 #endif

@@ -1,10 +1,12 @@
 /* t_qwen_full.c - claims about models of the Qwen3.5 family at their published sizes, whose weights are holes: plain, in
- * Qwen's FP8 blocks, in compressed-tensors' FP8 rows, in NVFP4 of two tools, in GPTQ's 4 bits. */
+ * Qwen's FP8 blocks, in compressed-tensors' FP8 rows, in NVFP4 of two tools, in GPTQ's 4 bits, as GGUF files. */
 #include "check.h"
 #include "full_start.h"
+#include "gguf_model.h"
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/gguf.h"
 #include "session/session.h"
 
 #include <stdlib.h>
@@ -207,6 +209,42 @@ static void t_planned(void **state)
     }
 }
 
+/* One as GGUF files; opened: also so, else only planned. */
+static void gguf_one(const char *name, enum gguf_type type, double gigabytes, bool opened)
+{
+    struct full_model m;
+    full_init_as(&m, name);
+    full_write(&m);
+    gguf_holes(&m, type);
+    char *place = xasprintf("%s/model.gguf,%s/mmproj.gguf", m.dir, m.dir);
+    struct engine_options o = {.dir = place, .weights_in = WEIGHTS_IN_MMAP, .threads = 2};
+    check_note("%s, %s", name, ggml_type_name(type));
+    int64_t start = clock_ns();
+    struct plan p = opened ? full_starts(place, &o, false) : full_planned(place, &o);
+    if (!opened)
+        check_note("planned in %.2f s", clock_ms_since(start) * 1e-3);
+    double stored = (double)p.weights.stored * 1e-9;
+    check_note("%.2f GB in the files, %.2f copied", stored, (double)p.weights.own * 1e-9);
+    assert_true(stored > gigabytes * 0.99 && stored < gigabytes * 1.01);
+    free(place);
+    full_free(&m);
+}
+
+static void t_gguf(void **state)
+{
+    (void)state;
+    gguf_one("qwen3.5-0.8b", GGUF_BF16, 1.71, true);
+    gguf_one("qwen3.5-4b", GGUF_BF16, 9.08, true);
+    gguf_one("qwen3.5-9b", GGUF_BF16, 18.82, true);
+    gguf_one("qwen3.5-35b-a3b", GGUF_BF16, 70.21, true);
+    gguf_one("qwen3.5-0.8b", GGUF_Q8_0, 1.01, true);
+    gguf_one("qwen3.5-0.8b", GGUF_Q4_K, 0.63, true);
+    gguf_one("qwen3.5-0.8b", GGUF_F16, 1.71, true);
+    gguf_one("qwen3.5-4b", GGUF_Q4_K, 3.04, false);
+    gguf_one("qwen3.5-9b", GGUF_Q6_K, 8.27, false);
+    gguf_one("qwen3.5-35b-a3b", GGUF_Q4_K, 20.48, false);
+}
+
 /* ---- damage -------------------------------------------------------------------------------------------- */
 
 #define LAYER "model.language_model.layers."
@@ -281,6 +319,7 @@ static const struct CMUnitTest tests[] = {
     CLAIM("plain models of the published sizes are ready in the memory that was planned", t_plain),
     CLAIM("so are those in FP8, NVFP4 and GPTQ", t_coded),
     CLAIM("the largest in FP8, NVFP4 and GPTQ are planned, each expert's matrices apart", t_planned),
+    CLAIM("GGUF files of the published sizes are ready in the memory that was planned", t_gguf),
     CLAIM("damage to a model of the published size is refused by its name", t_damage),
 };
 

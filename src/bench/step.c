@@ -98,8 +98,9 @@ static void print(const struct subject *m, struct step_times *t)
         bench_row(m->k, "step", rows[i].name, bench_timing(t->ms[i], t->n), rows[i].rate);
 }
 
-/* Words of a synthetic vocabulary have two letters, and the system prompt as many tokens as with a trained one
- * once it is cut: 17,921 characters are 4,966 tokens of Qwen's published vocabulary, and 12,000 of this one. */
+/* Words of a synthetic vocabulary have two letters, and the system prompt as many tokens as with a trained
+ * one once it is cut: 17,921 characters are 4,966 tokens of Qwen's published vocabulary, and 12,000 of
+ * this one. */
 static void cut_synthetic(char *system)
 {
     system[utf8_valid_prefix(system, (size_t)(0.41 * (double)strlen(system)))] = 0;

@@ -217,13 +217,12 @@ int secrets_open(struct secrets **out, const char *const *specs, struct err *e)
         return 0;
     secrets_no_core();
     *out = secrets_new();
-    for (; *specs; specs++) {
+    for (; *specs; specs++)
         if (secrets_add(*out, *specs, e)) {
             secrets_free(*out);
             *out = NULL;
             return -1;
         }
-    }
     return 0;
 }
 
@@ -492,12 +491,9 @@ void secrets_scrub_json(const struct secrets *s, struct buf *json)
         p = close < end ? close + 1 : end;
         buf_puts(&out, close < end ? "\"" : "");
     }
-    if (!out.full && !one.full) {
-        buf_clear(json);
+    buf_clear(json); /* nothing rather than a leak */
+    if (!out.full && !one.full)
         buf_put(json, out.data, out.len);
-    } else {
-        buf_clear(json); /* nothing rather than a leak */
-    }
     explicit_bzero(out.data, out.len);
     buf_free(&out);
     buf_free(&one);

@@ -21,26 +21,11 @@
 #ifndef HOLORUN_OPS_KERNELS_BYTES_H
 #define HOLORUN_OPS_KERNELS_BYTES_H
 
-#include "ops/kernels_digits.h"
-#include "ops/kernels_groups.h"
-#include "ops/kernels_quant.h"
+#include "ops/kernels_byte_row.h"
 
 #ifdef DOT_BYTES
 
-/* Splits a word of 4-bit codes into two words of four k. */
-ALWAYS_INLINE void split_word(uvec u, uvec out[2], const enum quant_format format)
-{
-    out[0] = u & 0x0f0f0f0fu;
-    out[1] = u >> 4 & 0x0f0f0f0fu;
-    if (format == QUANT_F4) {
-        const __m512i table =
-            _mm512_broadcast_i32x4(_mm_setr_epi8(12, 13, 14, 15, 16, 18, 20, 24, 12, 11, 10, 9, 8, 6, 4, 0));
-        for (int i = 0; i < 2; i++)
-            out[i] = (uvec)_mm512_shuffle_epi8(table, (__m512i)out[i]);
-    }
-}
-
-/* ---- products ------------------------------------------------------------------------------------------ */
+/* ---- many rows ----------------------------------------------------------------------------------------- */
 
 /* Integer tile [M][NR]: starts from `begin`, or (NULL) from what it holds. */
 ALWAYS_INLINE void bytes_rows(int32_t *tile, const int32_t *begin, const uint32_t *x, int64_t step,
@@ -79,137 +64,6 @@ static void bytes_block(int rows, int32_t *tile, const int32_t *begin, const uin
                                                       bytes_rows_4, bytes_rows_5, bytes_rows_6};
     each[rows - 1](tile, begin, x, step, w, words);
 }
-
-/* ---- one row ------------------------------------------------------------------------------------------- */
-
-struct bytes {
-    struct quantized_product s; /* x, row, step and block are not used */
-    struct digits d;
-    int64_t words; /* of four k */
-};
-
-/* Whether sums are scaled group by group. */
-static bool in_groups(const struct bytes *p)
-{
-    return p->s.shape.groups || p->d.coarse;
-}
-
-/* N vectors of 4-bit codes, two for each panel: words [k, end) of eight k. */
-ALWAYS_INLINE void packed4_run(ivec *hi, ivec *lo, const int N, const uint32_t *x, const char *w,
-                               int64_t apart, int64_t k, int64_t end, const enum quant_format format)
-{
-    for (; k < end; k++)
-        UNROLL for (int j = 0; j < N; j++)
-        {
-            uvec word[2];
-            split_word(*(const uvec *)(w + k * NR * WORD + (j / 2) * apart + j % 2 * VL * WORD), word,
-                       format);
-            UNROLL for (int i = 0; i < 2; i++)
-            {
-                hi[j] = DOT_BYTES(hi[j], word[i], x[4 * k + 2 * i]);
-                lo[j] = DOT_BYTES(lo[j], word[i], x[4 * k + 2 * i + 1]);
-            }
-        }
-}
-
-/* One row and N vectors of blocks: sums [N] of what quantized_finish scales. */
-ALWAYS_INLINE void blocks_vector(const struct bytes *p, int64_t panel, vec *sums, const int N,
-                                 const enum quant_format format)
-{
-    const int64_t apart = p->s.shape.lines * NR, record = (int64_t)block_record(format) * NR;
-    const char *w = quantized_lines(&p->s, panel);
-    const uint16_t *records = quantized_groups(&p->s, panel);
-    const uint32_t *x = p->d.out;
-    const int fours = group_fours(format), per = block_groups(format);
-    UNROLL for (int j = 0; j < N; j++) sums[j] = (vec){0};
-    for (int64_t g = 0; g < p->d.groups;
-         g++, x += (ptrdiff_t)2 * fours, w += group_stored(format) * NR * WORD) {
-        const int32_t *begin = p->d.begin + 2 * g;
-        const uint16_t *of = records + g / per * record;
-        ivec acc[2 * 4];
-        UNROLL for (int i = 0; i < 2 * N; i++) acc[i] = (ivec){0} + (has_minima(format) ? 0 : begin[i / N]);
-        UNROLL for (int i = 0; i < fours / 2; i++)
-        {
-            UNROLL for (int j = 0; j < N; j++)
-            {
-                uvec word[2];
-                group_pair(w + (j / 2) * apart + j % 2 * VL * WORD, i, word, format);
-                UNROLL for (int k = 0; k < 2; k++)
-                {
-                    acc[j] = DOT_BYTES(acc[j], word[k], x[4 * i + 2 * k]);
-                    acc[N + j] = DOT_BYTES(acc[N + j], word[k], x[4 * i + 2 * k + 1]);
-                }
-            }
-        }
-        UNROLL for (int j = 0; j < N; j++)
-        {
-            struct group_scales s =
-                group_scales(of + (j / 2) * p->s.shape.groups * NR + j % 2 * VL, (int)(g % per), format);
-            sums[j] += joined(acc[j], acc[N + j]) * s.scale;
-            if (has_minima(format))
-                sums[j] -= splat((float)(256 * begin[0] + begin[1])) * s.low;
-        }
-    }
-}
-
-ALWAYS_INLINE void bytes_vector(const struct bytes *p, int64_t panel, const int N,
-                                const enum quant_format format)
-{
-    const int64_t apart = p->s.shape.lines * NR,
-                  per = format == QUANT_I4 ? QUANT_I4_GROUP / 8 : QUANT_F4_GROUP / 8;
-    const char *w = quantized_lines(&p->s, panel);
-    const int32_t *begin = p->d.begin;
-    ivec acc[2 * 4];
-    vec sums[4];
-    if (format >= QUANT_Q8_0) {
-        blocks_vector(p, panel, sums, N, format);
-    } else if (format == QUANT_I8) {
-        UNROLL for (int i = 0; i < 2 * N; i++) acc[i] = (ivec){0} + begin[i / N];
-        bytes_multiply(acc, 2, N, p->d.out, 2, w, apart, p->words);
-        UNROLL for (int j = 0; j < N; j++) sums[j] = joined(acc[j], acc[N + j]);
-    } else {
-        UNROLL for (int j = 0; j < N; j++) sums[j] = (vec){0};
-        for (int64_t g = 0; g < p->d.groups; g++) {
-            UNROLL for (int i = 0; i < 2 * N; i++) acc[i] = (ivec){0} + begin[2 * g + i / N];
-            packed4_run(acc, acc + N, N, p->d.out, w, apart, g * per, (g + 1) * per, format);
-            UNROLL for (int j = 0; j < N; j++) sums[j] +=
-                joined(acc[j], acc[N + j]) *
-                group_scale(quantized_groups(&p->s, panel + j / 2) + g * NR + j % 2 * VL);
-        }
-    }
-    for (int j = 0; j < N; j++)
-        sums[j] *= splat(p->d.scale[0]);
-    for (int j = 0; j < N; j += 2)
-        quantized_finish(&p->s, 0, panel + j / 2, sums + j, 1);
-}
-
-ALWAYS_INLINE void bytes_vectors(const struct bytes *p, int64_t begin, int64_t end,
-                                 const enum quant_format format)
-{
-    int64_t panel = begin;
-    for (; panel + 2 <= end; panel += 2)
-        bytes_vector(p, panel, 4, format);
-    if (panel < end)
-        bytes_vector(p, panel, 2, format);
-}
-
-static void bytes_vector_range(void *arg, int64_t begin, int64_t end, int thread)
-{
-    const struct bytes *p = arg;
-    if (p->s.w->format == QUANT_I8)
-        bytes_vectors(p, begin, end, QUANT_I8);
-    else if (p->s.w->format == QUANT_I4)
-        bytes_vectors(p, begin, end, QUANT_I4);
-    else if (p->s.w->format == QUANT_F4)
-        bytes_vectors(p, begin, end, QUANT_F4);
-    else {
-#define RUN(format) bytes_vectors(p, begin, end, format)
-        EACH_BLOCKS(p->s.w->format, RUN)
-#undef RUN
-    }
-}
-
-/* ---- many rows ----------------------------------------------------------------------------------------- */
 
 enum {
     BYTES_DEPTH = 128,                /* words of a slice */
@@ -385,8 +239,7 @@ static void bytes_linear(struct backend *b, struct tensor y, struct tensor x, co
     for (int64_t r = 0; r < x.rows; r += chunk) {
         p.s.out.row0 = r;
         bytes_pack_rows(&p, tensor_rows(x, r, least(chunk, x.rows - r)));
-        spread_chunk(&p.s.out, BYTES_STRIP, QUANTIZED_PANELS, w->coarse ? NULL : bytes_vector_range,
-                     bytes_product_range, &p);
+        spread_chunk(&p.s.out, BYTES_STRIP, QUANTIZED_PANELS, bytes_vector_range, bytes_product_range, &p);
     }
 }
 

@@ -37,15 +37,21 @@ float bf16_to_f32(uint16_t h)
     return f;
 }
 
+/* The exponent moves by a multiplication, which is right for subnormal numbers too. */
+static inline float wide_half(uint16_t h)
+{
+    union {
+        uint32_t u;
+        float f;
+    } v = {(uint32_t)(h & 0x7fff) << 13};
+    v.f *= 0x1p112f;
+    v.u |= ((h & 0x7c00) == 0x7c00 ? 0x7f800000u : 0) | (uint32_t)(h & 0x8000) << 16;
+    return v.f;
+}
+
 float f16_to_f32(uint16_t h)
 {
-    int exponent = h >> 10 & 31, mantissa = h & 1023;
-    float sign = h & 0x8000 ? -1.0f : 1.0f;
-    if (exponent == 31)
-        return mantissa ? NAN : sign * INFINITY;
-    if (exponent == 0)
-        return sign * ldexpf((float)mantissa, -24);
-    return sign * ldexpf((float)(mantissa + 1024), exponent - 25);
+    return wide_half(h);
 }
 
 float f8e4m3_to_f32(uint8_t v)
@@ -145,19 +151,34 @@ void *cpu_scratch(struct backend *b, int thread, size_t bytes)
     return p->data;
 }
 
-static float load(const void *p, enum dtype t, int64_t i)
+/* n values from the first-th on, as f32. */
+static void widen(float *to, const void *from, enum dtype t, int64_t first, int64_t n)
 {
-    switch (t) {
-    case DT_F32:
-        return ((const float *)p)[i];
-    case DT_BF16:
-        return bf16_to_f32(((const uint16_t *)p)[i]);
-    case DT_F16:
-        return f16_to_f32(((const uint16_t *)p)[i]);
-    case DT_F8E4M3:
-        return f8e4m3_to_f32(((const uint8_t *)p)[i]);
-    default:
+    const uint16_t *halves = (const uint16_t *)from + first;
+    if (t == DT_F32)
+        memcpy(to, (const float *)from + first, (size_t)n * sizeof *to);
+    else if (t == DT_BF16)
+        for (int64_t i = 0; i < n; i++)
+            to[i] = bf16_to_f32(halves[i]);
+    else if (t == DT_F16)
+        for (int64_t i = 0; i < n; i++)
+            to[i] = wide_half(halves[i]);
+    else if (t == DT_F8E4M3)
+        for (int64_t i = 0; i < n; i++)
+            to[i] = f8e4m3_to_f32(((const uint8_t *)from)[first + i]);
+    else
         bug("no float in a tensor of %s", dtype_name(t));
+}
+
+static void narrow(uint16_t *to, const void *from, enum dtype t, int64_t n)
+{
+    enum { SOME = 256 };
+    float some[SOME];
+    for (int64_t at = 0; at < n; at += SOME) {
+        int64_t m = n - at < SOME ? n - at : SOME;
+        widen(some, from, t, at, m);
+        for (int64_t i = 0; i < m; i++)
+            to[at + i] = bf16_from_f32(some[i]);
     }
 }
 
@@ -178,11 +199,9 @@ void tensor_convert(struct tensor dst, struct tensor src)
         if (dst.dtype == src.dtype)
             memmove(to, from, (size_t)dst.cols * ds);
         else if (dst.dtype == DT_F32)
-            for (int64_t c = 0; c < dst.cols; c++)
-                ((float *)(void *)to)[c] = load(from, src.dtype, c);
+            widen((float *)(void *)to, from, src.dtype, 0, dst.cols);
         else if (dst.dtype == DT_BF16)
-            for (int64_t c = 0; c < dst.cols; c++)
-                ((uint16_t *)(void *)to)[c] = bf16_from_f32(load(from, src.dtype, c));
+            narrow((uint16_t *)(void *)to, from, src.dtype, dst.cols);
         else
             bug("copy of %s to %s", dtype_name(src.dtype), dtype_name(dst.dtype));
     }

@@ -1,0 +1,222 @@
+/* kernels_byte_row.h - one row of integers against panels of a matrix: see kernels_bytes.h, of which it is
+ * the part that reads each weight once, at the speed of memory.
+ *
+ * A coarse row gives the bits of groups_rows, so that a session alone and one in a batch get the same.
+ */
+#ifndef HOLORUN_OPS_KERNELS_BYTE_ROW_H
+#define HOLORUN_OPS_KERNELS_BYTE_ROW_H
+
+#include "ops/kernels_digits.h"
+#include "ops/kernels_groups.h"
+#include "ops/kernels_quant.h"
+
+#ifdef DOT_BYTES
+
+/* Splits a word of 4-bit codes into two words of four k. */
+ALWAYS_INLINE void split_word(uvec u, uvec out[2], const enum quant_format format)
+{
+    out[0] = u & 0x0f0f0f0fu;
+    out[1] = u >> 4 & 0x0f0f0f0fu;
+    if (format == QUANT_F4) {
+        const __m512i table =
+            _mm512_broadcast_i32x4(_mm_setr_epi8(12, 13, 14, 15, 16, 18, 20, 24, 12, 11, 10, 9, 8, 6, 4, 0));
+        for (int i = 0; i < 2; i++)
+            out[i] = (uvec)_mm512_shuffle_epi8(table, (__m512i)out[i]);
+    }
+}
+
+struct bytes {
+    struct quantized_product s; /* x, row, step and block are not used */
+    struct digits d;
+    int64_t words; /* of four k */
+};
+
+/* Whether sums are scaled group by group. */
+static bool in_groups(const struct bytes *p)
+{
+    return p->s.shape.groups || p->d.coarse;
+}
+
+/* N vectors of 4-bit codes, two for each panel: words [k, end) of eight k. */
+ALWAYS_INLINE void packed4_run(ivec *hi, ivec *lo, const int N, const uint32_t *x, const char *w,
+                               int64_t apart, int64_t k, int64_t end, const enum quant_format format)
+{
+    for (; k < end; k++)
+        UNROLL for (int j = 0; j < N; j++)
+        {
+            uvec word[2];
+            split_word(*(const uvec *)(w + k * NR * WORD + (j / 2) * apart + j % 2 * VL * WORD), word,
+                       format);
+            UNROLL for (int i = 0; i < 2; i++)
+            {
+                hi[j] = DOT_BYTES(hi[j], word[i], x[4 * k + 2 * i]);
+                lo[j] = DOT_BYTES(lo[j], word[i], x[4 * k + 2 * i + 1]);
+            }
+        }
+}
+
+/* One row and N vectors of blocks: sums [N] of what quantized_finish scales. */
+ALWAYS_INLINE void blocks_vector(const struct bytes *p, int64_t panel, vec *sums, const int N,
+                                 const enum quant_format format)
+{
+    const int64_t apart = p->s.shape.lines * NR, record = (int64_t)block_record(format) * NR;
+    const char *w = quantized_lines(&p->s, panel);
+    const uint16_t *records = quantized_groups(&p->s, panel);
+    const uint32_t *x = p->d.out;
+    const int fours = group_fours(format), per = block_groups(format);
+    UNROLL for (int j = 0; j < N; j++) sums[j] = (vec){0};
+    for (int64_t g = 0; g < p->d.groups;
+         g++, x += (ptrdiff_t)2 * fours, w += group_stored(format) * NR * WORD) {
+        const int32_t *begin = p->d.begin + 2 * g;
+        const uint16_t *of = records + g / per * record;
+        ivec acc[2 * 4];
+        UNROLL for (int i = 0; i < 2 * N; i++) acc[i] = (ivec){0} + (has_minima(format) ? 0 : begin[i / N]);
+        UNROLL for (int i = 0; i < fours / 2; i++)
+        {
+            UNROLL for (int j = 0; j < N; j++)
+            {
+                uvec word[2];
+                group_pair(w + (j / 2) * apart + j % 2 * VL * WORD, i, word, format);
+                UNROLL for (int k = 0; k < 2; k++)
+                {
+                    acc[j] = DOT_BYTES(acc[j], word[k], x[4 * i + 2 * k]);
+                    acc[N + j] = DOT_BYTES(acc[N + j], word[k], x[4 * i + 2 * k + 1]);
+                }
+            }
+        }
+        UNROLL for (int j = 0; j < N; j++)
+        {
+            struct group_scales s =
+                group_scales(of + (j / 2) * p->s.shape.groups * NR + j % 2 * VL, (int)(g % per), format);
+            sums[j] += joined(acc[j], acc[N + j]) * s.scale;
+            if (has_minima(format))
+                sums[j] -= splat((float)(256 * begin[0] + begin[1])) * s.low;
+        }
+    }
+}
+
+/* One coarse row, words [k, k + n) of four k of group g, and N vectors: sums of products. */
+ALWAYS_INLINE void coarse_group(const struct bytes *p, const char *w, int64_t g, int64_t n, ivec *acc,
+                                const int N, const enum quant_format format)
+{
+    const int64_t apart = p->s.shape.lines * NR, per = p->d.size / 4;
+    const uint32_t *x = p->d.out + g * per * p->d.step;
+    const bool whole = format == QUANT_I8;
+    if (quant_is_blocks(format))
+        w += g * group_stored(format) * NR * WORD;
+    else
+        w += g * per / (whole ? 1 : 2) * NR * WORD;
+    for (int64_t k = 0; k < n; k += whole ? 1 : 2)
+        UNROLL for (int j = 0; j < N; j++)
+        {
+            uvec word[2];
+            const char *at = w + (j / 2) * apart + j % 2 * VL * WORD;
+            if (quant_is_blocks(format))
+                group_pair(at, (int)k / 2, word, format);
+            else if (whole)
+                word[0] = *(const uvec *)(at + k * NR * WORD);
+            else
+                split_word(*(const uvec *)(at + k / 2 * NR * WORD), word, format);
+            acc[j] = DOT_BYTES(acc[j], word[0], x[k * p->d.step]);
+            if (!whole)
+                acc[j] = DOT_BYTES(acc[j], word[1], x[(k + 1) * p->d.step]);
+        }
+}
+
+/* One coarse row and N vectors: the bits of groups_rows. */
+ALWAYS_INLINE void coarse_vector(const struct bytes *p, int64_t panel, vec *sums, const int N,
+                                 const enum quant_format format)
+{
+    const int64_t per = p->d.size / 4, record = (int64_t)block_record(format) * NR;
+    const char *w = quantized_lines(&p->s, panel);
+    UNROLL for (int j = 0; j < N; j++) sums[j] = (vec){0};
+    for (int64_t g = 0; g < p->d.groups; g++) {
+        const int32_t begin = p->d.begin[g * p->d.step];
+        ivec acc[4];
+        UNROLL for (int j = 0; j < N; j++) acc[j] = (ivec){0} + (has_minima(format) ? 0 : begin);
+        coarse_group(p, w, g, least(per, p->words - g * per), acc, N, format);
+        UNROLL for (int j = 0; j < N; j++)
+        {
+            vec v = __builtin_convertvector(acc[j], vec);
+            if (quant_is_blocks(format)) {
+                const uint16_t *of = quantized_groups(&p->s, panel + j / 2) + j % 2 * VL;
+                struct group_scales s = group_scales(of + g / block_groups(format) * record,
+                                                     (int)(g % block_groups(format)), format);
+                v *= s.scale;
+                if (has_minima(format))
+                    v -= splat((float)begin) * s.low;
+            } else if (format != QUANT_I8) {
+                v *= group_scale(quantized_groups(&p->s, panel + j / 2) + g * NR + j % 2 * VL);
+            }
+            sums[j] += v * splat(p->d.scale[g * p->d.step]);
+        }
+    }
+}
+
+/* One row of two digits and N vectors. */
+ALWAYS_INLINE void digits_vector(const struct bytes *p, int64_t panel, vec *sums, const int N,
+                                 const enum quant_format format)
+{
+    const int64_t apart = p->s.shape.lines * NR,
+                  per = format == QUANT_I4 ? QUANT_I4_GROUP / 8 : QUANT_F4_GROUP / 8;
+    const char *w = quantized_lines(&p->s, panel);
+    const int32_t *begin = p->d.begin;
+    ivec acc[2 * 4];
+    if (format >= QUANT_Q8_0) {
+        blocks_vector(p, panel, sums, N, format);
+    } else if (format == QUANT_I8) {
+        UNROLL for (int i = 0; i < 2 * N; i++) acc[i] = (ivec){0} + begin[i / N];
+        bytes_multiply(acc, 2, N, p->d.out, 2, w, apart, p->words);
+        UNROLL for (int j = 0; j < N; j++) sums[j] = joined(acc[j], acc[N + j]);
+    } else {
+        UNROLL for (int j = 0; j < N; j++) sums[j] = (vec){0};
+        for (int64_t g = 0; g < p->d.groups; g++) {
+            UNROLL for (int i = 0; i < 2 * N; i++) acc[i] = (ivec){0} + begin[2 * g + i / N];
+            packed4_run(acc, acc + N, N, p->d.out, w, apart, g * per, (g + 1) * per, format);
+            UNROLL for (int j = 0; j < N; j++) sums[j] +=
+                joined(acc[j], acc[N + j]) *
+                group_scale(quantized_groups(&p->s, panel + j / 2) + g * NR + j % 2 * VL);
+        }
+    }
+    for (int j = 0; j < N; j++)
+        sums[j] *= splat(p->d.scale[0]);
+}
+
+ALWAYS_INLINE void bytes_vectors(const struct bytes *p, int64_t begin, int64_t end,
+                                 const enum quant_format format)
+{
+    vec sums[4];
+    for (int64_t panel = begin; panel < end; panel += 2) {
+        const bool two = panel + 2 <= end;
+        if (p->d.coarse && two)
+            coarse_vector(p, panel, sums, 4, format);
+        else if (p->d.coarse)
+            coarse_vector(p, panel, sums, 2, format);
+        else if (two)
+            digits_vector(p, panel, sums, 4, format);
+        else
+            digits_vector(p, panel, sums, 2, format);
+        for (int j = 0; j < (two ? 4 : 2); j += 2)
+            quantized_finish(&p->s, 0, panel + j / 2, sums + j, 1);
+    }
+}
+
+static void bytes_vector_range(void *arg, int64_t begin, int64_t end, int thread)
+{
+    const struct bytes *p = arg;
+    if (p->s.w->format == QUANT_I8)
+        bytes_vectors(p, begin, end, QUANT_I8);
+    else if (p->s.w->format == QUANT_I4)
+        bytes_vectors(p, begin, end, QUANT_I4);
+    else if (p->s.w->format == QUANT_F4)
+        bytes_vectors(p, begin, end, QUANT_F4);
+    else {
+#define RUN(format) bytes_vectors(p, begin, end, format)
+        EACH_BLOCKS(p->s.w->format, RUN)
+#undef RUN
+    }
+}
+
+#endif
+
+#endif
