@@ -72,8 +72,8 @@ static enum action_fault finish(struct binding *c)
     struct err why = ERR_INIT;
     if (a->kind == ACT_GOTO && a->text && action_address(a->text, &address, &why))
         return parse_fault(c->p, FAULT_TEXT, "tool '%s': %s", c->tool->name, why.text);
-    if (!a->text && action_ends_run(a->kind))
-        a->text = xstrdup("");
+    if (!a->text && action_ends_run(a->kind)) /* Fara says what it found before it ends */
+        a->text = xstrdup(a->kind == ACT_ANSWER && c->p->out->thought ? c->p->out->thought : "");
     scroll_amount(c);
     action_plain_keys(a);
     if (a->kind == ACT_ANSWER && (c->failure || (a->text && strstr(a->text, "[TASK=INFEASIBLE]"))))
@@ -132,8 +132,8 @@ static enum action_fault set_given(struct binding *c, json_t *args, const char *
         const struct tool_arg *arg = find_arg(c->tool, key, &alias);
         if (!arg)
             return parse_fault(c->p, FAULT_SCHEMA, "tool '%s' takes no '%s'", c->tool->name, key);
-        if (json_is_null(v) && !arg->required)
-            continue;
+        if (!arg->required && (json_is_null(v) || (json_is_array(v) && !json_array_size(v))))
+            continue; /* servers send what is absent as null or as an empty list */
         c->p->out->repairs |= alias ? REPAIR_ALIAS : 0;
         unsigned bit = 1u << (arg - c->tool->args);
         if (*given & bit)
