@@ -247,7 +247,8 @@ static const char *end_of_action(const struct span *s)
 
 /* ---- the reply -------------------------------------------------------------------------------- */
 
-/* The last "Action:" at the beginning of a line, or NULL; *n: its length. */
+/* The last "Action:" at the beginning of a line, else the last one after a space, as one that is quoted is
+ * not; or NULL.  *n: its length. */
 static const char *find_action(const struct span *s, size_t *n)
 {
     static const char *const marks[] = {"Action:", "Action\xef\xbc\x9a"};
@@ -262,6 +263,11 @@ static const char *find_action(const struct span *s, size_t *n)
         line = memchr(line, '\n', (size_t)(s->end - line));
         line = line ? line + 1 : NULL;
     }
+    if (found)
+        return found;
+    *n = strlen(marks[0]);
+    for (const char *at = s->at; (at = memmem(at, (size_t)(s->end - at), marks[0], *n)); at += *n)
+        found = at > s->at && isspace((unsigned char)at[-1]) ? at : found;
     return found;
 }
 
