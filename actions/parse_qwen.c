@@ -50,9 +50,9 @@ static enum action_fault bind_json(struct parse *p, const char *text, size_t len
         f = parse_json(p, json_string_value(args), json_string_length(args), &inner);
         args = inner;
     }
-    if (!f && !name)
-        f = parse_fault(p, FAULT_SCHEMA, "a function call must have a 'name'");
-    f = f ? f : bind_named(p, name, args);
+    if (!f)
+        f = name ? bind_named(p, name, args)
+                 : parse_fault(p, FAULT_SCHEMA, "a function call must have a 'name'");
     json_decref(inner);
     json_decref(root);
     return f;

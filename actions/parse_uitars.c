@@ -263,11 +263,13 @@ static const char *find_action(const struct span *s, size_t *n)
         line = memchr(line, '\n', (size_t)(s->end - line));
         line = line ? line + 1 : NULL;
     }
-    if (found)
-        return found;
-    *n = strlen(marks[0]);
-    for (const char *at = s->at; (at = memmem(at, (size_t)(s->end - at), marks[0], *n)); at += *n)
-        found = at > s->at && isspace((unsigned char)at[-1]) ? at : found;
+    for (const char *at = s->end; !found && at > s->at; at--) {
+        struct span here = {at, s->end};
+        if (isspace((unsigned char)at[-1]) && starts(&here, marks[0])) {
+            found = at;
+            *n = strlen(marks[0]);
+        }
+    }
     return found;
 }
 
