@@ -35,6 +35,22 @@ static void scroll_amount(struct binding *c)
         c->a->dx = (int16_t)(c->direction == 'r' ? n : -n);
 }
 
+/* "Down Down" is Down twice: a key that is down cannot be pressed again. */
+static enum action_fault count_repeats(struct binding *c)
+{
+    struct action *a = c->a;
+    int times = a->count * a->nkeys, most = registry_param(P_REPEAT)->max;
+    for (int i = 1; i < a->nkeys; i++)
+        if (a->keys[i] != a->keys[0])
+            return FAULT_NONE;
+    if (times > most)
+        return parse_fault(c->p, FAULT_SCHEMA, "tool '%s' presses a key at most %d times", c->tool->name,
+                           most);
+    a->count = (uint8_t)times;
+    a->nkeys = 1;
+    return FAULT_NONE;
+}
+
 /* HOLDTAP without a key to tap becomes key down, wait, key up. */
 static enum action_fault expand_hold(struct binding *c)
 {
@@ -72,8 +88,8 @@ static enum action_fault finish(struct binding *c)
     struct err why = ERR_INIT;
     if (a->kind == ACT_GOTO && a->text && action_address(a->text, &address, &why))
         return parse_fault(c->p, FAULT_TEXT, "tool '%s': %s", c->tool->name, why.text);
-    if (!a->text && action_ends_run(a->kind))
-        a->text = xstrdup("");
+    if (!a->text && action_ends_run(a->kind)) /* Fara says what it found before it ends */
+        a->text = xstrdup(a->kind == ACT_ANSWER && c->p->out->thought ? c->p->out->thought : "");
     scroll_amount(c);
     action_plain_keys(a);
     if (a->kind == ACT_ANSWER && (c->failure || (a->text && strstr(a->text, "[TASK=INFEASIBLE]"))))
@@ -84,6 +100,8 @@ static enum action_fault finish(struct binding *c)
         return parse_fault(c->p, FAULT_SCHEMA, "tool '%s' needs a place to end at", c->tool->name);
     if ((a->kind == ACT_KEY || a->kind == ACT_KEYDOWN || a->kind == ACT_KEYUP) && !a->nkeys)
         return parse_fault(c->p, FAULT_SCHEMA, "tool '%s' needs a key", c->tool->name);
+    if (a->kind == ACT_KEY)
+        return count_repeats(c);
     return a->kind == ACT_HOLDTAP && a->nkeys == a->nhold ? expand_hold(c) : FAULT_NONE;
 }
 
@@ -132,8 +150,8 @@ static enum action_fault set_given(struct binding *c, json_t *args, const char *
         const struct tool_arg *arg = find_arg(c->tool, key, &alias);
         if (!arg)
             return parse_fault(c->p, FAULT_SCHEMA, "tool '%s' takes no '%s'", c->tool->name, key);
-        if (json_is_null(v) && !arg->required)
-            continue;
+        if (!arg->required && (json_is_null(v) || (json_is_array(v) && !json_array_size(v))))
+            continue; /* servers send what is absent as null or as an empty list */
         c->p->out->repairs |= alias ? REPAIR_ALIAS : 0;
         unsigned bit = 1u << (arg - c->tool->args);
         if (*given & bit)

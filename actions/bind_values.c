@@ -263,9 +263,16 @@ static enum action_fault set_bool(struct binding *c, const struct tool_arg *arg,
     return json_is_boolean(v) ? FAULT_NONE : bad_value(c, arg->name, "true or false");
 }
 
+static int wheel_clicks(int pixels)
+{
+    int clicks = (abs(pixels) + PIXELS_PER_CLICK - 1) / PIXELS_PER_CLICK;
+    clicks = clicks > MAX_PIXEL_CLICKS ? MAX_PIXEL_CLICKS : clicks;
+    return pixels < 0 ? -clicks : clicks;
+}
+
 static enum action_fault set_int(struct binding *c, const struct tool_arg *arg, json_t *v)
 {
-    int n = 0, clicks;
+    int n = 0;
     enum action_fault f = read_int(c, arg, v, &n);
     if (f)
         return f;
@@ -273,14 +280,15 @@ static enum action_fault set_int(struct binding *c, const struct tool_arg *arg, 
     case P_AMOUNT:
         c->amount = n;
         break;
+    case P_DISTANCE:
+        c->amount = wheel_clicks(n);
+        break;
     case P_SCROLL_UP:
         n = -n;
         /* fall through */
     case P_SCROLL_X:
     case P_SCROLL_Y:
-        clicks = (abs(n) + PIXELS_PER_CLICK - 1) / PIXELS_PER_CLICK;
-        clicks = clicks > MAX_PIXEL_CLICKS ? MAX_PIXEL_CLICKS : clicks;
-        *(arg->id == P_SCROLL_X ? &c->a->dx : &c->a->dy) = (int16_t)(n < 0 ? -clicks : clicks);
+        *(arg->id == P_SCROLL_X ? &c->a->dx : &c->a->dy) = (int16_t)wheel_clicks(n);
         break;
     default:
         c->a->count = (uint8_t)n;

@@ -109,7 +109,8 @@ enum action_fault parse_json(struct parse *p, const char *text, size_t len, json
 {
     struct err why = ERR_INIT;
     size_t used = 0;
-    *out = json_in(text, len, p->d->syntax == SYNTAX_HOLO1, &p->out->repairs, &used, &why);
+    bool python = p->d->syntax == SYNTAX_HOLO1 || p->d->syntax == SYNTAX_QWEN;
+    *out = json_in(text, len, python, &p->out->repairs, &used, &why);
     if (!*out)
         return parse_fault(p, FAULT_PARSE, "%s", why.text);
     while (used < len && is_space(text[used]))

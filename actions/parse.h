@@ -82,7 +82,7 @@ extern const char *const keys_offered[], *const keys_modifiers[];
 /* ---- JSON as models write it (json_in.c) ------------------------------------------------------------
  *
  * Accepted, and recorded as repairs: text after the first balanced value, one trailing comma, raw control
- * characters in strings, and, if the dialect's prompt uses them, Python's single quotes and True, False,
+ * characters in strings, and, in families that write them, Python's single quotes and True, False,
  * None.  Refused: a truncated value (actions are not guessed), NaN and infinities, more than
  * JSON_IN_MAX_LEN bytes or JSON_IN_MAX_DEPTH levels.  Of duplicate keys the last wins. */
 enum { JSON_IN_MAX_LEN = 64 << 10, JSON_IN_MAX_DEPTH = 8 };

@@ -4,7 +4,8 @@
  *            <TOOLCALL>[{...}, ...]</TOOLCALL>           "parameters" is a synonym
  *            <tool_call>{...}</tool_call>                several of them, one after the other
  *     Text before the first tag is the thought.  Of several calls only the first is run
- *     (REPAIR_EXTRA_CALLS), unless the dialect has "run_all".
+ *     (REPAIR_EXTRA_CALLS), unless the dialect has "run_all".  A call may be wrapped as Google's and
+ *     OpenAI's servers give it: {"functionCall": {"name", "args"}}, {"function": {"name", "arguments"}}.
  *
  * holo3      {"note": null, "thought": "...", "tool_call": {"tool_name": "click_desktop", ...}}
  * holo1      {"note": "", "thought": "...", "action": {"action": "click_element", "element": "...", ...}}
@@ -13,7 +14,8 @@
  *
  * anthropic  {"action": "left_click", "coordinate": [512, 384]}
  *     also as the content block {"type": "tool_use", "name": "computer", "input": {...}}, where another name
- *     is that of the action, or as a list of content blocks, whose actions are run in order.
+ *     is that of the action, or as a list of content blocks, whose actions are run in order.  Reasoning
+ *     ("thinking") is passed over.
  *
  * openai     {"type": "computer_call", "action": {"type": "click", ...}, "pending_safety_checks": []}
  *     or the action alone, or "actions", a batch run in order, or a list of such items with messages and
@@ -21,7 +23,30 @@
  */
 #include "actions/parse.h"
 
+#include <stdlib.h>
 #include <string.h>
+#include <strings.h>
+
+/* The value of the first key that is there, NULL none. */
+static json_t *first_of(const json_t *object, const char *const *keys)
+{
+    json_t *v = NULL;
+    for (; *keys && !v; keys++)
+        v = json_object_get(object, *keys);
+    return v;
+}
+
+/* The texts of a list of content are the thought; of one without an action they are the answer. */
+static enum action_fault add_said(struct parse *p, const json_t *text)
+{
+    if (!json_string_length(text))
+        return FAULT_NONE;
+    const char *was = p->out->thought ? p->out->thought : "";
+    char *both = xasprintf("%s%s%s", was, *was ? "\n" : "", json_string_value(text));
+    enum action_fault f = parse_text(p, both, strlen(both), &p->out->thought);
+    free(both);
+    return f;
+}
 
 /* ---- function calls ---------------------------------------------------------------------------- */
 
@@ -30,23 +55,31 @@ static enum action_fault take_safety_decision(struct parse *p, json_t *args)
 {
     json_t *v = json_object_get(args, "safety_decision");
     const char *word = json_string_value(json_is_object(v) ? json_object_get(v, "decision") : v);
-    if (!v)
-        return FAULT_NONE;
-    if (word && !strcmp(word, "block"))
+    if (word && !strncasecmp(word, "block", 5))
         return parse_fault(p, FAULT_DENIED, "the model's server forbids this action");
-    if (!word || strcmp(word, "regular") != 0)
+    if (v && !json_is_null(v) && (!word || !tools_has_word("regular|allowed", word, strlen(word))))
         parse_check(p, json_string_value(json_object_get(v, "explanation")));
     json_object_del(args, "safety_decision");
     return FAULT_NONE;
 }
 
+/* So is its "intent", why it does this. */
+static enum action_fault take_intent(struct parse *p, json_t *args)
+{
+    enum action_fault f = add_said(p, json_object_get(args, "intent"));
+    if (json_is_string(json_object_get(args, "intent")))
+        json_object_del(args, "intent");
+    return f;
+}
+
 static enum action_fault bind_function(struct parse *p, json_t *call)
 {
+    static const char *const synonyms[] = {"arguments", "parameters", "args", NULL};
     const char *name = json_string_value(json_object_get(call, "name"));
-    json_t *args = json_object_get(call, "arguments");
-    args = args ? args : json_object_get(call, "parameters");
+    json_t *args = first_of(call, synonyms);
     if (!name)
         return parse_fault(p, FAULT_SCHEMA, "a function call must have a 'name'");
+    args = json_is_null(args) ? NULL : args;
     json_t *inner = NULL;
     enum action_fault f = FAULT_NONE;
     if (json_is_string(args)) {
@@ -56,23 +89,32 @@ static enum action_fault bind_function(struct parse *p, json_t *call)
     if (!f && args && !json_is_object(args))
         f = parse_fault(p, FAULT_SCHEMA, "the arguments of '%s' must be an object", name);
     f = f ? f : take_safety_decision(p, args);
+    f = f ? f : take_intent(p, args);
     f = f ? f : bind_call(p, name, args, NULL);
     json_decref(inner);
     return f;
 }
 
+/* A call, in its wrapper or without one, or a text beside the calls. */
+static enum action_fault read_part(struct parse *p, json_t *part)
+{
+    static const char *const wrappers[] = {"functionCall", "function_call", "function", NULL};
+    json_t *call = first_of(part, wrappers), *text = json_object_get(part, "text");
+    if (!call && text && !json_object_get(part, "name"))
+        return add_said(p, text);
+    if (p->out->nactions && !p->d->run_all) {
+        p->out->repairs |= REPAIR_EXTRA_CALLS;
+        return FAULT_NONE;
+    }
+    return bind_function(p, json_is_object(call) ? call : part);
+}
+
 static enum action_fault parse_function_object(struct parse *p, json_t *root)
 {
-    bool all = p->d->run_all;
     json_t *one;
     size_t i;
-    if (json_is_object(root)) {
-        if (p->out->nactions && !all) {
-            p->out->repairs |= REPAIR_EXTRA_CALLS;
-            return FAULT_NONE;
-        }
-        return bind_function(p, root);
-    }
+    if (json_is_object(root))
+        return read_part(p, root);
     enum action_fault f = FAULT_NONE;
     json_array_foreach(root, i, one)
     {
@@ -209,19 +251,6 @@ enum action_fault parse_holo(struct parse *p, const char *text, size_t len)
 
 /* ---- the "computer" tool ----------------------------------------------------------------------- */
 
-/* The texts of a list of content are the thought; of one without an action they are the answer. */
-static enum action_fault add_said(struct parse *p, const json_t *part)
-{
-    const json_t *text = json_object_get(part, "text");
-    if (!json_string_length(text))
-        return FAULT_NONE;
-    const char *was = p->out->thought ? p->out->thought : "";
-    char *both = xasprintf("%s%s%s", was, *was ? "\n" : "", json_string_value(text));
-    enum action_fault f = parse_text(p, both, strlen(both), &p->out->thought);
-    free(both);
-    return f;
-}
-
 static enum action_fault answer_with_said(struct parse *p, const char *tag)
 {
     if (p->out->nactions || !p->out->thought)
@@ -232,22 +261,27 @@ static enum action_fault answer_with_said(struct parse *p, const char *tag)
     return f;
 }
 
-static bool is_type(const json_t *v, const char *type)
+/* Whether the type of a block or item is one of the words. */
+static bool is_type(const json_t *v, const char *words)
 {
     const char *is = json_string_value(json_object_get(v, "type"));
-    return is && !strcmp(is, type);
+    return is && tools_has_word(words, is, strlen(is));
 }
 
 /* {"action": ...}, or of a toolset the name of its member beside the input. */
-static enum action_fault bind_use(struct parse *p, json_t *root)
+static enum action_fault bind_block(struct parse *p, json_t *root)
 {
     json_t *input = json_object_get(root, "input"), *call = input ? input : root;
     const char *action = json_string_value(json_object_get(call, "action")),
                *name = json_string_value(json_object_get(root, "name"));
+    if (is_type(root, "text"))
+        return add_said(p, json_object_get(root, "text"));
+    if (is_type(root, "thinking|redacted_thinking"))
+        return FAULT_NONE;
     if (input && !json_is_object(input))
         return parse_fault(p, FAULT_SCHEMA, "the input of '%.40s' is cut off, or no JSON object",
                            name ? name : "?");
-    if (!action && input && name && strcmp(name, "computer") != 0)
+    if (input && name && strcmp(name, "computer") != 0)
         action = name;
     if (!action)
         return parse_fault(p, FAULT_SCHEMA, "an action needs the key 'action'");
@@ -259,12 +293,11 @@ enum action_fault parse_anthropic(struct parse *p, const char *text, size_t len)
     json_t *root, *block;
     size_t i;
     enum action_fault f = parse_json(p, text, len, &root);
-    json_array_foreach(root, i, block) if (!f) f =
-        is_type(block, "text") ? add_said(p, block) : bind_use(p, block);
+    json_array_foreach(root, i, block) if (!f) f = bind_block(p, block);
     if (!f && json_is_array(root))
         f = answer_with_said(p, "action");
     else if (!f)
-        f = bind_use(p, root);
+        f = bind_block(p, root);
     json_decref(root);
     return f;
 }
@@ -300,11 +333,24 @@ static enum action_fault bind_actions(struct parse *p, json_t *root)
     json_t *action = json_object_get(root, "action"), *actions = json_object_get(root, "actions"), *one;
     size_t i;
     enum action_fault f = add_checks(p, json_object_get(root, "pending_safety_checks"));
-    if (!actions)
+    if (!actions || json_is_null(actions))
         return f ? f : bind_action(p, action ? action : root);
     if (!json_is_array(actions))
         return parse_fault(p, FAULT_SCHEMA, "'actions' must be a list");
     json_array_foreach(actions, i, one) f = f ? f : bind_action(p, one);
+    return f;
+}
+
+/* A computer call; a message or reasoning, with its text or, as the server gives it, a list of texts. */
+static enum action_fault read_item(struct parse *p, json_t *item)
+{
+    static const char *const lists[] = {"content", "summary", NULL};
+    json_t *part;
+    size_t i;
+    if (!is_type(item, "message|reasoning"))
+        return bind_actions(p, item);
+    enum action_fault f = add_said(p, json_object_get(item, "text"));
+    json_array_foreach(first_of(item, lists), i, part) f = f ? f : add_said(p, json_object_get(part, "text"));
     return f;
 }
 
@@ -313,8 +359,7 @@ enum action_fault parse_openai(struct parse *p, const char *text, size_t len)
     json_t *root, *item;
     size_t i;
     enum action_fault f = parse_json(p, text, len, &root);
-    json_array_foreach(root, i, item) if (!f) f =
-        is_type(item, "message") || is_type(item, "reasoning") ? add_said(p, item) : bind_actions(p, item);
+    json_array_foreach(root, i, item) f = f ? f : read_item(p, item);
     if (!f && json_is_array(root))
         f = answer_with_said(p, "type");
     else if (!f)

@@ -6,7 +6,8 @@
  *   </tool_call>
  *
  * Newer ones write the call as <function=computer_use><parameter=action>left_click</parameter>...</function>.
- * Servers that read calls themselves give the JSON alone.  What stands before the first call is the thought.
+ * Servers that read calls themselves give the JSON alone.  Python's literals are read too, as Fara's reader
+ * does.  What stands before the first call is the thought.
  * Of several calls the first is run (REPAIR_EXTRA_CALLS), unless the dialect has "run_all".
  */
 #include "actions/parse.h"
@@ -23,17 +24,20 @@ static const char *find(const char *text, const char *end, const char *mark)
 
 /* ---- a call -------------------------------------------------------------------------------------- */
 
-/* Functions beside computer_use have their own name. */
+/* Functions beside computer_use have their own name: another function's "action" is none of ours. */
 static enum action_fault bind_named(struct parse *p, const char *name, json_t *args)
 {
     const char *action = json_string_value(json_object_get(args, "action"));
+    bool computer = tools_has_word("computer_use|computer", name, strlen(name));
     if (p->out->nactions && !p->d->run_all) {
         p->out->repairs |= REPAIR_EXTRA_CALLS;
         return FAULT_NONE;
     }
     if (!json_is_object(args))
         return parse_fault(p, FAULT_SCHEMA, "the arguments of '%.60s' must be an object", name);
-    return bind_call(p, action ? action : name, args, action ? "action" : NULL);
+    if (computer && !action)
+        return parse_fault(p, FAULT_SCHEMA, "the arguments of '%.60s' need an 'action'", name);
+    return bind_call(p, computer ? action : name, args, computer ? "action" : NULL);
 }
 
 static enum action_fault bind_json(struct parse *p, const char *text, size_t len)
@@ -46,9 +50,9 @@ static enum action_fault bind_json(struct parse *p, const char *text, size_t len
         f = parse_json(p, json_string_value(args), json_string_length(args), &inner);
         args = inner;
     }
-    if (!f && !name)
-        f = parse_fault(p, FAULT_SCHEMA, "a function call must have a 'name'");
-    f = f ? f : bind_named(p, name, args);
+    if (!f)
+        f = name ? bind_named(p, name, args)
+                 : parse_fault(p, FAULT_SCHEMA, "a function call must have a 'name'");
     json_decref(inner);
     json_decref(root);
     return f;

@@ -247,7 +247,8 @@ static const char *end_of_action(const struct span *s)
 
 /* ---- the reply -------------------------------------------------------------------------------- */
 
-/* The last "Action:" at the beginning of a line, or NULL; *n: its length. */
+/* The last "Action:" at the beginning of a line, else the last one after a space, as one that is quoted is
+ * not; or NULL.  *n: its length. */
 static const char *find_action(const struct span *s, size_t *n)
 {
     static const char *const marks[] = {"Action:", "Action\xef\xbc\x9a"};
@@ -261,6 +262,13 @@ static const char *find_action(const struct span *s, size_t *n)
             }
         line = memchr(line, '\n', (size_t)(s->end - line));
         line = line ? line + 1 : NULL;
+    }
+    for (const char *at = s->end; !found && at > s->at; at--) {
+        struct span here = {at, s->end};
+        if (isspace((unsigned char)at[-1]) && starts(&here, marks[0])) {
+            found = at;
+            *n = strlen(marks[0]);
+        }
     }
     return found;
 }

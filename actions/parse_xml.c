@@ -54,8 +54,22 @@ static const struct tool_arg *find_arg(const struct tool *t, const char *name)
     return NULL;
 }
 
+/* A list whose strings are Python's, or NULL. */
+static json_t *python_list(const struct parse *p, const char *text, size_t len)
+{
+    struct err why = ERR_INIT;
+    size_t used = 0;
+    unsigned repairs = 0;
+    json_t *v = len && *text == '[' ? json_in(text, len, true, &repairs, &used, &why) : NULL;
+    if (used == len)
+        p->out->repairs |= repairs;
+    else
+        json_decref(v);
+    return used == len ? v : NULL;
+}
+
 /* A value as the argument's type wants it; NULL: it is not valid UTF-8. */
-static json_t *read_value(const struct tool_arg *arg, const char *text, size_t len)
+static json_t *read_value(const struct parse *p, const struct tool_arg *arg, const char *text, size_t len)
 {
     enum param_type type = arg ? registry_param(arg->id)->type : PARAM_STRING;
     if (type == PARAM_STRING || type == PARAM_ENUM || type == PARAM_KEY || type == PARAM_ANY)
@@ -66,6 +80,11 @@ static json_t *read_value(const struct tool_arg *arg, const char *text, size_t l
     if (len == 5 && !memcmp(text, "False", 5))
         return json_false();
     json_t *v = json_loadb(text, len, JSON_DECODE_ANY, NULL);
+    v = v ? v : python_list(p, text, len);
+    if (type == PARAM_KEYS && !json_is_array(v)) { /* the key 5 is no number */
+        json_decref(v);
+        v = NULL;
+    }
     return v ? v : json_stringn(text, len);
 }
 
@@ -112,7 +131,7 @@ static json_t *read_values(const struct parse *p, const char *name, json_t *text
     json_t *v, *args = json_object();
     t = t || !action ? t : tools_find(p->d->tools, action, &alias);
     json_object_foreach(texts, key, v) json_object_set_new(
-        args, key, read_value(find_arg(t, key), json_string_value(v), json_string_length(v)));
+        args, key, read_value(p, find_arg(t, key), json_string_value(v), json_string_length(v)));
     return args;
 }
 

@@ -38,6 +38,7 @@ enum param_id {
     P_COUNT,
     P_DIRECTION,
     P_AMOUNT,
+    P_DISTANCE,
     P_SCROLL_X,
     P_SCROLL_Y,
     P_SCROLL_UP,
@@ -71,7 +72,7 @@ struct param_use { /* a parameter in an entry */
     const char *fallback; /* JSON text of the default, NULL none */
 };
 
-enum { ENTRY_ENDS_RUN = 1, ENTRY_NEEDS_POINT = 2, ENTRY_MAX_USES = 10 };
+enum { ENTRY_ENDS_RUN = 1, ENTRY_NEEDS_POINT = 2, ENTRY_MAX_USES = 11 };
 
 struct action_entry {
     const char *name; /* "click" */

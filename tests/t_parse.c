@@ -199,7 +199,13 @@ FILE_TEST(uitars)
 FILE_TEST(anthropic)
 FILE_TEST(openai)
 FILE_TEST(pyautogui)
-FILE_TEST(families)
+FILE_TEST(fara)
+FILE_TEST(gemini)
+FILE_TEST(qwen)
+FILE_TEST(uitars15)
+FILE_TEST(holo31)
+FILE_TEST(openai_computer)
+FILE_TEST(anthropic_computer)
 
 static void t_describe(void **state)
 {
@@ -292,7 +298,13 @@ static const struct CMUnitTest tests[] = {
     CLAIM("the computer tool of Anthropic", t_anthropic),
     CLAIM("the computer call of OpenAI", t_openai),
     CLAIM("pyautogui scripts are read, never run", t_pyautogui),
-    CLAIM("Qwen, Fara, UI-TARS 1.5, Gemini and Holo 3.1, as their servers give them", t_families),
+    CLAIM("the replies of Qwen, in JSON and in XML", t_qwen),
+    CLAIM("the replies of Fara", t_fara),
+    CLAIM("the replies of UI-TARS 1.5", t_uitars15),
+    CLAIM("the functions of Gemini, of both generations", t_gemini),
+    CLAIM("the functions of Holo 3.1", t_holo31),
+    CLAIM("the computer calls of OpenAI, as its server gives them", t_openai_computer),
+    CLAIM("the computer toolset of Anthropic", t_anthropic_computer),
     CLAIM("an action in one line", t_describe),
     CLAIM("an action in bad JSON is refused", t_bad_json),
 };

@@ -9,17 +9,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { W = 640, H = 480 };
+enum { W = 640, H = 480, MAX_DIALECTS = 32 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static struct dialect *dialects[16];
+static struct dialect *dialects[MAX_DIALECTS];
 static int ndialects;
 
 static void load_all(void)
 {
     struct err e = ERR_INIT;
     for (const char *const *name = dialect_names(); *name; name++) {
+        if (ndialects == MAX_DIALECTS)
+            bug("more than %d dialects", MAX_DIALECTS);
         dialects[ndialects] = dialect_load(*name, &e);
         if (!dialects[ndialects++])
             die(ERR_FAILED, "%s", e.text);
