@@ -7,6 +7,8 @@
 #include "tiny_qwen.h"
 
 #include "base/file.h"
+#include "session/generate.h"
+#include "text/tokenizer.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -291,6 +293,38 @@ static void t_storage(void **state)
     tiny_free(&tiny);
 }
 
+/* A model has more rows than its tokenizer has tokens, and there are gaps between these. */
+static void t_known(void **state)
+{
+    (void)state;
+    static const char last[] = "\"</img>\"}";
+    struct err e = ERR_INIT;
+    char *json;
+    size_t n, len;
+    tiny_qwen(&tiny, check_seed());
+    tiny_write(&tiny);
+    char *path = xasprintf("%s/tokenizer.json", tiny.dir);
+    assert_int_equal(file_read(path, 1 << 20, &json, &n, &e), 0);
+    char *at = strstr(json, last) + sizeof last - 1,
+         *more = xasprintf("%.*s,{\"id\":280,\"content\":\"<more>\"}%s", (int)(at - json), json, at);
+    assert_int_equal(file_write(path, more, strlen(more), &e), 0);
+    struct engine *g = tiny_open(&tiny, NULL, 1, false);
+    const struct tokenizer *t = engine_tokenizer(g);
+    uint64_t *known = generate_known(g);
+    for (int id = 0; id < tokenizer_size(t); id++) {
+        tokenizer_bytes(t, id, &len);
+        assert_int_equal(len == 0, id > 274 && id < 280);
+        assert_int_equal(known[id / 64] >> (id % 64) & 1, len && (id != IMAGE || !engine_config(g)->vision));
+    }
+    assert_int_equal(tokenizer_size(t), 281);
+    free(known);
+    engine_close(g);
+    free(more);
+    free(json);
+    free(path);
+    tiny_free(&tiny);
+}
+
 #define WITH(text, fn) CLAIM_WITH(text, fn, setup, teardown)
 
 static const struct CMUnitTest tests[] = {
@@ -298,6 +332,7 @@ static const struct CMUnitTest tests[] = {
     WITH("forks and branches after pictures go on where the session was", t_copies),
     WITH("a saved session goes on with the same bits; damage is refused", t_save),
     WITH("sessions at different positions decode in a batch what each decodes alone", t_batch),
+    CLAIM("ids that no token has are not drawn", t_known),
     CLAIM("missing and unknown tensors are refused by name; a second head is left out", t_directories),
     CLAIM("weights mapped or in RAM give the same bits; quantized ones stay near", t_storage),
 };
