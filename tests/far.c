@@ -87,16 +87,19 @@ static void answer(struct far_server *s, int fd, const struct far_turn *t)
         (void)!read(fd, &c, 1); /* until the client hangs up */
 }
 
-static void answer_with(struct far_server *s, int fd)
+/* Whether the connection stays for another request. */
+static bool answer_with(struct far_server *s, int fd)
 {
     int slot = s->served % FAR_TURNS;
     free(s->requests[slot]);
     s->requests[slot] = read_request(fd);
     if (!*s->requests[slot])
-        return;
+        return false;
     char *said = s->say(s->arg, s->served++, s->requests[slot]);
     answer(s, fd, &(struct far_turn){said, 0});
+    bool stays = strstr(said, "Connection: keep-alive") != NULL;
     free(said);
+    return stays;
 }
 
 static void *serve(void *arg)
@@ -107,7 +110,8 @@ static void *serve(void *arg)
         if (fd < 0)
             break;
         if (s->say) {
-            answer_with(s, fd);
+            while (answer_with(s, fd))
+                ;
         } else {
             s->requests[s->served] = read_request(fd);
             answer(s, fd, &s->turns[s->served++]);

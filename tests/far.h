@@ -27,7 +27,8 @@ struct far_server {
 };
 
 void far_open(struct far_server *s, const struct far_turn *turns, int n);
-/* Answers every request until it is closed. */
+/* Answers every request until it is closed; more than one on a connection after "Connection: keep-alive".
+ * An empty answer hangs up. */
 void far_open_with(struct far_server *s, char *(*say)(void *arg, int n, const char *request), void *arg);
 void far_close(struct far_server *s);
 char *far_address(const struct far_server *s); /* as --base-url; the caller frees it */

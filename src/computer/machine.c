@@ -11,8 +11,11 @@ enum {
     PICTURE_MAX = 64 << 20,
     ANSWER_MAX = 1 << 20,
     PROGRAM_MAX = 1 << 20,
-    WAIT_S = 150, /* for the first byte: the server there ends a command after 120 s */
+    WAIT_S = 150,   /* for the first byte: the server there ends a command after 120 s */
+    WHOLE_S = 300,  /* a machine that sends a byte now and then is given up */
+    RELEASE_S = 5,  /* for what no stop ends, as releases after one */
     CONNECT_S = 10,
+    WINDOW_TRIES = 3,
     SAID_MAX = 200,
 };
 
@@ -20,8 +23,8 @@ struct machine {
     struct computer ops;
     char *url; /* without a slash at its end */
     struct http_client *http;
-    bool sized;              /* the size of pictures was compared */
-    bool windows_fail;       /* it cannot tell its windows; said once */
+    int w, h;                /* of pictures, as last compared with the screen's; 0: not yet */
+    int untold;              /* times in a row that it did not tell a window */
     struct screen_window at; /* the last answer, for the same question until something is done */
     int at_x, at_y;
     bool at_known;
@@ -39,7 +42,7 @@ static const char window_script[] =
     "    return p.value if p else None\n"
     "def text(w,n):\n"
     "    v=prop(w,n)\n"
-    "    return v.decode('utf-8','replace') if isinstance(v,bytes) else v or ''\n"
+    "    return (v.decode('utf-8','replace') if isinstance(v,bytes) else v or '').split('\\0')[0]\n"
     "chain=[]\n"
     "if x<0:\n"
     "    f=d.get_input_focus().focus\n"
@@ -65,7 +68,7 @@ static const char window_script[] =
     "    g,c,pid=w.get_geometry(),w.get_wm_class(),prop(w,'_NET_WM_PID')\n"
     "    o=r.translate_coords(w,0,0)\n"
     "    kind=prop(w,'_NET_WM_WINDOW_TYPE')\n"
-    "    try: program=os.readlink('/proc/%d/exe'%pid[0]) if pid else ''\n"
+    "    try: program=os.readlink(b'/proc/%d/exe'%pid[0]).decode('utf-8','replace') if pid else ''\n"
     "    except OSError: program=''\n"
     "    title=(text(w,'_NET_WM_NAME') or text(w,'WM_NAME'))[:500]\n"
     "    dialog=bool(kind and d.intern_atom('_NET_WM_WINDOW_TYPE_DIALOG') in kind)\n"
@@ -89,8 +92,9 @@ static int refuse_status(const struct machine *m, const char *what, const struct
     for (size_t i = 0; i < n; i++)
         said[i] = (unsigned char)reply->body.data[i] < ' ' ? ' ' : reply->body.data[i];
     said[n] = 0;
-    return err_set(e, ERR_ENV, "%.100s answered %s with status %d%s%s; OSWorld's server is meant", m->url,
-                   what, reply->status, n ? ": " : "", said);
+    const char *to = reply->location[0] ? " and points to " : "";
+    return err_set(e, ERR_ENV, "%.100s answered %s with status %d%s%.200s%s%s; OSWorld's server is meant",
+                   m->url, what, reply->status, to, reply->location, n ? ": " : "", said);
 }
 
 /* what: "POST /execute".  body NULL: GET.  The caller frees the reply in both cases. */
@@ -104,8 +108,10 @@ static int ask(struct machine *m, const volatile int *stop, const char *what, co
                                    .len = body ? strlen(body) : 0,
                                    .stop = stop,
                                    .connect_s = CONNECT_S,
-                                   .first_s = WAIT_S,
-                                   .idle_s = WAIT_S,
+                                   .first_s = stop ? WAIT_S : RELEASE_S,
+                                   .idle_s = stop ? WAIT_S : RELEASE_S,
+                                   .whole_s = WHOLE_S,
+                                   .once = true, /* nothing is clicked twice */
                                    .max_bytes = max};
     int rc = http_send(m->http, &q, reply, &why);
     free(url);
@@ -155,7 +161,8 @@ static int compare_size(struct machine *m, const volatile int *stop, const struc
         rc = err_set(e, ERR_ENV,
                      "%.100s: its screenshots are %dx%d and its screen is %dx%d; set its scale to 1", m->url,
                      im->w, im->h, w, h);
-    m->sized = rc == 0;
+    m->w = rc ? 0 : w;
+    m->h = rc ? 0 : h;
     return rc;
 }
 
@@ -170,7 +177,7 @@ static int capture(void *arg, const volatile int *stop, struct image *out, struc
         rc = err_set(e, ERR_ENV, "%.100s: its answer to GET /screenshot is no picture: %.300s", m->url,
                      why.text);
     http_reply_free(&reply);
-    if (rc == 0 && !m->sized)
+    if (rc == 0 && (im.w != m->w || im.h != m->h))
         rc = compare_size(m, stop, &im, e);
     if (rc) {
         image_free(&im);
@@ -198,6 +205,18 @@ static int perform(void *arg, const volatile int *stop, const struct computer_ev
     return rc;
 }
 
+/* One that goes away at that moment is no reason to ask no more; a machine that never answers this is. */
+static void count_failure(struct machine *m, const struct err *why)
+{
+    if (why->kind == ERR_STOPPED)
+        return;
+    m->untold++;
+    if (m->untold == 1)
+        warn("rules about windows did not see one of that machine's: %.400s", why->text);
+    else if (m->untold == WINDOW_TRIES)
+        warn("rules about windows see none of that machine's from now on: %.400s", why->text);
+}
+
 /* Asked again only after an action: a rule asks several times for the same place. */
 static void window(void *arg, const volatile int *stop, int x, int y, struct screen_window *out)
 {
@@ -206,7 +225,7 @@ static void window(void *arg, const volatile int *stop, int x, int y, struct scr
     char *output = NULL;
     const int xy[2] = {x, y};
     *out = (struct screen_window){0};
-    if (m->windows_fail)
+    if (m->untold >= WINDOW_TRIES)
         return;
     if (!m->at_known || m->at_x != x || m->at_y != y) {
         m->at = (struct screen_window){0};
@@ -214,10 +233,10 @@ static void window(void *arg, const volatile int *stop, int x, int y, struct scr
         if (rc == 0 && machine_read_window(output, strlen(output), &m->at))
             rc = err_set(&why, ERR_FAILED, "%.100s: no window was named", m->url);
         free(output);
-        if (rc && why.kind != ERR_STOPPED) {
-            m->windows_fail = true;
-            warn("rules about windows see none of that machine's: %s", why.text);
-        }
+        if (rc)
+            count_failure(m, &why);
+        else
+            m->untold = 0;
         m->at_x = x;
         m->at_y = y;
         m->at_known = rc == 0;

@@ -2,6 +2,7 @@
  *
  * pyautogui passes over keys and characters that it does not know without a word, so those are refused here.
  * What it writes with "<" comes out as ">" on an X server, so that character is pressed with its own key.
+ * Keypad keys are pressed as the characters they stand for: what the keypad's own give depends on Num Lock.
  */
 #include "computer/machine.h"
 
@@ -22,7 +23,7 @@ static const struct key keys[] = {
     {XK_BackSpace, "backspace"}, {XK_Delete, "delete"}, {XK_Insert, "insert"}, {XK_Home, "home"},
     {XK_End, "end"}, {XK_Page_Up, "pageup"}, {XK_Page_Down, "pagedown"}, {XK_Up, "up"}, {XK_Down, "down"},
     {XK_Left, "left"}, {XK_Right, "right"}, {XK_Caps_Lock, "capslock"}, {XK_Num_Lock, "numlock"},
-    {XK_Scroll_Lock, "scrolllock"}, {XK_Print, "printscreen"}, {XK_Pause, "pause"}, {XK_Menu, "apps"},
+    {XK_Scroll_Lock, "scrolllock"}, {XK_Print, "printscreen"}, {XK_Sys_Req, "printscreen"}, {XK_Pause, "pause"}, {XK_Menu, "apps"},
     {XK_F1, "f1"}, {XK_F2, "f2"}, {XK_F3, "f3"}, {XK_F4, "f4"}, {XK_F5, "f5"}, {XK_F6, "f6"}, {XK_F7, "f7"},
     {XK_F8, "f8"}, {XK_F9, "f9"}, {XK_F10, "f10"}, {XK_F11, "f11"}, {XK_F12, "f12"},
 };
@@ -41,15 +42,31 @@ static void put_character(struct buf *out, char c)
         buf_putc(out, c);
 }
 
+/* A character's key on the main part of the keyboard, for those of the keypad. */
+static uint32_t off_keypad(uint32_t keysym)
+{
+    if (keysym >= XK_KP_Multiply && keysym <= XK_KP_9)
+        return keysym - XK_KP_Multiply + '*';
+    return keysym == XK_KP_Equal ? '=' : keysym == XK_KP_Space ? ' ' : keysym;
+}
+
+/* call: "keyDown", "keyUp". */
 static int put_key(struct buf *out, const char *call, uint32_t keysym, struct err *e)
 {
+    bool up = !strcmp(call, "keyUp");
+    keysym = off_keypad(keysym);
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         if (keys[i].keysym == keysym) {
             buf_printf(out, "p.%s('%s')\n", call, keys[i].name);
             return 0;
         }
-    if (keysym <= ' ' || keysym > '~')
-        return err_set(e, ERR_FAILED, "that machine has no name for the key with the keysym 0x%x", keysym);
+    if (keysym == '<') {
+        buf_puts(out, up ? "p.keyUp(',')\n" : "p.keyDown('shift')\np.keyDown(',')\np.keyUp('shift')\n");
+        return 0;
+    }
+    if (keysym <= ' ' || keysym > '~') /* such a key was never pressed, and keeps no other from being released */
+        return up ? 0
+                  : err_set(e, ERR_FAILED, "that machine has no name for the key with the keysym 0x%x", keysym);
     buf_printf(out, "p.%s('", call);
     put_character(out, (char)keysym);
     buf_puts(out, "')\n");

@@ -26,7 +26,8 @@ struct exchange {
     const struct http_request *q;
     struct http_reply *out;
     CURL *easy;
-    int64_t heard; /* clock_ns() of the last byte, or of the start */
+    int64_t start; /* clock_ns() */
+    int64_t heard; /* of the last byte, or of the start */
     bool began;    /* a byte has arrived */
     bool enough;   /* on_data wants no more */
     bool too_long;
@@ -164,6 +165,9 @@ static struct curl_slist *set_options(struct exchange *x, char why[CURL_ERROR_SI
     curl_easy_setopt(h, CURLOPT_PROTOCOLS_STR, "http,https");
     curl_easy_setopt(h, CURLOPT_FOLLOWLOCATION, 0L);
     curl_easy_setopt(h, CURLOPT_NOSIGNAL, 1L);
+    curl_easy_setopt(h, CURLOPT_QUICK_EXIT, 1L); /* a stop does not wait until a name is found */
+    curl_easy_setopt(h, CURLOPT_FRESH_CONNECT, (long)q->once);
+    curl_easy_setopt(h, CURLOPT_FORBID_REUSE, (long)q->once);
     curl_easy_setopt(h, CURLOPT_ERRORBUFFER, why);
     curl_easy_setopt(h, CURLOPT_USERAGENT, "holorun");
     if (q->ca_file)
@@ -218,15 +222,18 @@ static int fail(const struct exchange *x, CURLcode code, const char *why, struct
     return err_set(e, ERR_ENV, "%s: %s", host, *why ? why : curl_easy_strerror(code));
 }
 
-/* Whether the server has been silent for too long. */
+/* Whether the server has been silent, or the whole has lasted, for too long. */
 static int check_patience(struct exchange *x, struct err *e)
 {
     double limit = x->began ? x->q->idle_s > 0 ? x->q->idle_s : 120 : x->q->first_s > 0 ? x->q->first_s : 300;
     char host[256];
-    if (clock_ms_since(x->heard) < 1000 * limit)
+    bool silent = clock_ms_since(x->heard) >= 1000 * limit;
+    if (!silent && (x->q->whole_s <= 0 || clock_ms_since(x->start) < 1000 * x->q->whole_s))
         return 0;
     host_of(x->q->url, host, sizeof host);
     x->out->broken = true;
+    if (!silent)
+        return err_set(e, ERR_ENV, "%s: its reply was not complete after %.3g s", host, x->q->whole_s);
     return err_set(e, ERR_ENV, "%s: nothing %s for %.3g s", host, x->began ? "more" : "came", limit);
 }
 
@@ -255,7 +262,8 @@ static int run_exchange(struct http_client *c, struct exchange *x, CURLcode *cod
 
 int http_send(struct http_client *c, const struct http_request *q, struct http_reply *out, struct err *e)
 {
-    struct exchange x = {.q = q, .out = out, .easy = c->easy, .heard = clock_ns()};
+    int64_t now = clock_ns();
+    struct exchange x = {.q = q, .out = out, .easy = c->easy, .start = now, .heard = now};
     char why[CURL_ERROR_SIZE] = "";
     CURLcode code = CURLE_OK;
     long status = 0;

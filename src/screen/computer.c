@@ -172,27 +172,43 @@ static int send(struct screen *s, const volatile int *stop, const struct events 
     return 0;
 }
 
-static int act(struct screen *s, const struct events *v, struct err *e)
-{
-    return screen_may_act(s, e) ? -1 : send(s, screen_stop_flag(s), v, e);
-}
-
-/* Also after a stop, whose flag would end the request. */
-int computer_release_all(struct screen *s)
+/* Releases what is down and was not before; whether there was anything.  Also after a stop, whose flag would
+ * end the request. */
+static bool release_since(struct screen *s, const struct remote_screen *before)
 {
     struct remote_screen *r = s->remote;
     struct events v = {.n = 0};
     for (int b = 1; b <= BUTTONS; b++)
-        if (r->buttons[b])
+        if (r->buttons[b] && !before->buttons[b])
             add_button(&v, false, b);
     for (int i = 0; i < MAX_DOWN; i++)
-        if (r->keys[i])
+        if (r->keys[i] && r->keys[i] != before->keys[i])
             add_key(&v, false, r->keys[i]);
     if (v.n)
         send(s, NULL, &v, NULL);
+    return v.n != 0;
+}
+
+/* What fails leaves nothing pressed: a chord would take a key that it finds down for one that is to stay. */
+static int act(struct screen *s, const struct events *v, struct err *e)
+{
+    struct remote_screen before = *s->remote;
+    if (screen_may_act(s, e))
+        return -1;
+    if (send(s, screen_stop_flag(s), v, e) == 0)
+        return 0;
+    release_since(s, &before);
+    return -1;
+}
+
+int computer_release_all(struct screen *s)
+{
+    static const struct remote_screen nothing;
+    struct remote_screen *r = s->remote;
+    bool any = release_since(s, &nothing);
     memset(r->keys, 0, sizeof r->keys);
     memset(r->buttons, 0, sizeof r->buttons);
-    return v.n != 0;
+    return any;
 }
 
 static int clamp(int v, int size)
@@ -250,14 +266,16 @@ int computer_drag(struct screen *s, const int *xy, int n, int button, int ms, st
                        n < 2 ? "a drag needs a start and an end" : "a drag along %d points is too long", n);
     if (check_button(s, button, e))
         return -1;
-    add_move(&v, xy[0], xy[1]);
+    int w = s->root_rect.w, h = s->root_rect.h;
+    add_move(&v, clamp(xy[0], w), clamp(xy[1], h));
     add_pause(&v, HOVER_MS);
     add_button(&v, true, button);
     add_pause(&v, DRAG_ENDS_MS);
     for (int i = 0; i < legs; i++)
         for (int k = 1; k <= steps; k++) {
             const int *a = xy + 2 * i;
-            add_move(&v, a[0] + (a[2] - a[0]) * k / steps, a[1] + (a[3] - a[1]) * k / steps);
+            add_move(&v, clamp(a[0] + (a[2] - a[0]) * k / steps, w),
+                     clamp(a[1] + (a[3] - a[1]) * k / steps, h));
             add_pause(&v, (double)(ms > 0 ? ms : DRAG_MS) / (legs * steps));
         }
     add_pause(&v, DRAG_ENDS_MS);
@@ -323,6 +341,12 @@ static int check_text(const char *utf8, size_t len, struct err *e)
     return 0;
 }
 
+/* Neither inside of a character nor between CR and LF, which are one line end. */
+static bool may_cut(const char *p)
+{
+    return ((unsigned char)*p & 0xc0) != 0x80 && !(*p == '\n' && p[-1] == '\r');
+}
+
 int computer_type(struct screen *s, const char *utf8, size_t len, struct err *e)
 {
     if (check_text(utf8, len, e))
@@ -330,7 +354,7 @@ int computer_type(struct screen *s, const char *utf8, size_t len, struct err *e)
     for (size_t at = 0; at < len;) {
         struct events v = {.n = 0};
         size_t part = len - at < TEXT_PART ? len - at : TEXT_PART;
-        while (at + part < len && part > 1 && ((unsigned char)utf8[at + part] & 0xc0) == 0x80)
+        while (at + part < len && part > 1 && !may_cut(utf8 + at + part))
             part--;
         add(&v, (struct computer_event){.kind = COMPUTER_TEXT, .text = utf8 + at, .len = part});
         if (act(s, &v, e))

@@ -16,9 +16,12 @@ for _call in (_t.XTestFakeKeyEvent, _t.XTestFakeButtonEvent):
     _call.argtypes = [ctypes.c_void_p, ctypes.c_uint, ctypes.c_int, ctypes.c_ulong]
 _t.XTestFakeMotionEvent.argtypes = [ctypes.c_void_p, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_ulong]
 _d = _x.XOpenDisplay(os.environ["DISPLAY"].encode())
-_NAMES = {"ctrl": "Control_L", "shift": "Shift_L", "alt": "Alt_L", "enter": "Return", "esc": "Escape", "tab": "Tab", "space": "space",
-          "backspace": "BackSpace", "delete": "Delete", "home": "Home", "end": "End", "left": "Left", "right": "Right", "up": "Up",
-          "down": "Down", "winleft": "Super_L", "f4": "F4", "\n": "Return", "\t": "Tab", " ": "space"}
+_NAMES = {"ctrl": "Control_L", "ctrlright": "Control_R", "shift": "Shift_L", "shiftright": "Shift_R", "alt": "Alt_L",
+          "altright": "Alt_R", "winleft": "Super_L", "winright": "Super_R", "enter": "Return", "esc": "Escape", "tab": "Tab",
+          "space": "space", "backspace": "BackSpace", "delete": "Delete", "insert": "Insert", "home": "Home", "end": "End",
+          "pageup": "Page_Up", "pagedown": "Page_Down", "left": "Left", "right": "Right", "up": "Up", "down": "Down",
+          "capslock": "Caps_Lock", "numlock": "Num_Lock", "scrolllock": "Scroll_Lock", "printscreen": "Print", "pause": "Pause",
+          "apps": "Menu", "\n": "Return", "\t": "Tab", " ": "space", **{f"f{i}": f"F{i}" for i in range(1, 13)}}
 _SHIFTED = set('ABCDEFGHIJKLMNOPQRSTUVWXYZ~!@#$%^&*()_+{}|:"<>?')
 
 
