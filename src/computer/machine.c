@@ -11,9 +11,9 @@ enum {
     PICTURE_MAX = 64 << 20,
     ANSWER_MAX = 1 << 20,
     PROGRAM_MAX = 1 << 20,
-    WAIT_S = 150,   /* for the first byte: the server there ends a command after 120 s */
-    WHOLE_S = 300,  /* a machine that sends a byte now and then is given up */
-    RELEASE_S = 5,  /* for what no stop ends, as releases after one */
+    WAIT_S = 150,  /* for the first byte: the server there ends a command after 120 s */
+    WHOLE_S = 300, /* a machine that sends a byte now and then is given up */
+    RELEASE_S = 5, /* for what no stop ends, as releases after one */
     CONNECT_S = 10,
     WINDOW_TRIES = 3,
     SAID_MAX = 200,
@@ -25,7 +25,7 @@ struct machine {
     struct http_client *http;
     int w, h;                /* of pictures, as last compared with the screen's; 0: not yet */
     int untold;              /* times in a row that it did not tell a window */
-    struct screen_window at; /* the last answer, for the same question until something is done */
+    struct screen_window at; /* the last answer, for the same question until something is done or seen */
     int at_x, at_y;
     bool at_known;
 };
@@ -172,6 +172,7 @@ static int capture(void *arg, const volatile int *stop, struct image *out, struc
     struct err why = ERR_INIT;
     struct http_reply reply;
     struct image im = {0};
+    m->at_known = false;
     int rc = ask(m, stop, "GET /screenshot", NULL, PICTURE_MAX, &reply, e);
     if (rc == 0 && image_parse_png(&im, reply.body.data, reply.body.len, &why))
         rc = err_set(e, ERR_ENV, "%.100s: its answer to GET /screenshot is no picture: %.300s", m->url,
@@ -217,7 +218,8 @@ static void count_failure(struct machine *m, const struct err *why)
         warn("rules about windows see none of that machine's from now on: %.400s", why->text);
 }
 
-/* Asked again only after an action: a rule asks several times for the same place. */
+/* Asked again only after an action or a picture: a rule asks several times for the same place, and the gate looks
+ * again after a person was asked, for whom it took a picture. */
 static void window(void *arg, const volatile int *stop, int x, int y, struct screen_window *out)
 {
     struct machine *m = arg;

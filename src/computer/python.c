@@ -64,9 +64,11 @@ static int put_key(struct buf *out, const char *call, uint32_t keysym, struct er
         buf_puts(out, up ? "p.keyUp(',')\n" : "p.keyDown('shift')\np.keyDown(',')\np.keyUp('shift')\n");
         return 0;
     }
-    if (keysym <= ' ' || keysym > '~') /* such a key was never pressed, and keeps no other from being released */
+    if (keysym <= ' ' ||
+        keysym > '~') /* such a key was never pressed, and keeps no other from being released */
         return up ? 0
-                  : err_set(e, ERR_FAILED, "that machine has no name for the key with the keysym 0x%x", keysym);
+                  : err_set(e, ERR_FAILED, "that machine has no name for the key with the keysym 0x%x",
+                            keysym);
     buf_printf(out, "p.%s('", call);
     put_character(out, (char)keysym);
     buf_puts(out, "')\n");
