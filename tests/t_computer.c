@@ -378,7 +378,7 @@ static void t_keys(void **state)
     rig_close(&g);
 }
 
-/* What was pressed before a part that fails goes up at once, and keys that the machine lacks keep nothing down. */
+/* What was pressed before a part that fails goes up at once, and keys that the machine lacks keep none down. */
 static void t_failed(void **state)
 {
     (void)state;
@@ -599,8 +599,8 @@ static void t_silence(void **state)
     rig_close(&g);
 }
 
-/* A machine that falls silent with something pressed holds up the end for seconds, not for as long as an action
- * may take. */
+/* A machine that falls silent with something pressed holds up the end for seconds, not for as long as an
+ * action may take. */
 static void t_silent_end(void **state)
 {
     (void)state;

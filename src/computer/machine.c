@@ -218,8 +218,8 @@ static void count_failure(struct machine *m, const struct err *why)
         warn("rules about windows see none of that machine's from now on: %.400s", why->text);
 }
 
-/* Asked again only after an action or a picture: a rule asks several times for the same place, and the gate looks
- * again after a person was asked, for whom it took a picture. */
+/* Asked again only after an action or a picture: a rule asks several times for the same place, and the gate
+ * looks again after a person was asked, for whom it took a picture. */
 static void window(void *arg, const volatile int *stop, int x, int y, struct screen_window *out)
 {
     struct machine *m = arg;

@@ -23,7 +23,8 @@ static const struct key keys[] = {
     {XK_BackSpace, "backspace"}, {XK_Delete, "delete"}, {XK_Insert, "insert"}, {XK_Home, "home"},
     {XK_End, "end"}, {XK_Page_Up, "pageup"}, {XK_Page_Down, "pagedown"}, {XK_Up, "up"}, {XK_Down, "down"},
     {XK_Left, "left"}, {XK_Right, "right"}, {XK_Caps_Lock, "capslock"}, {XK_Num_Lock, "numlock"},
-    {XK_Scroll_Lock, "scrolllock"}, {XK_Print, "printscreen"}, {XK_Sys_Req, "printscreen"}, {XK_Pause, "pause"}, {XK_Menu, "apps"},
+    {XK_Scroll_Lock, "scrolllock"}, {XK_Print, "printscreen"}, {XK_Pause, "pause"}, {XK_Menu, "apps"},
+    {XK_Sys_Req, "printscreen"},
     {XK_F1, "f1"}, {XK_F2, "f2"}, {XK_F3, "f3"}, {XK_F4, "f4"}, {XK_F5, "f5"}, {XK_F6, "f6"}, {XK_F7, "f7"},
     {XK_F8, "f8"}, {XK_F9, "f9"}, {XK_F10, "f10"}, {XK_F11, "f11"}, {XK_F12, "f12"},
 };
