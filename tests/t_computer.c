@@ -321,8 +321,8 @@ static void t_characters(void **state)
     while (n < 199)
         text[n++] = '<';
     memcpy(arrives, text, sizeof arrives);
-    strcpy(text + n, "\r\nx\ty");
-    strcpy(arrives + n, "\rx\ty");
+    snprintf(text + n, sizeof text - (size_t)n, "\r\nx\ty");
+    snprintf(arrives + n, sizeof arrives - (size_t)n, "\rx\ty");
     must(screen_type(g.stage.s, text, strlen(text), &why));
     expect_typed(&g.stage, arrives);
     assert_int_equal(g.executed, 3); /* one click and two parts */

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "far.h"
 #include "place.h"
+#include "remote/http.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -267,6 +268,28 @@ static void t_stop(void **state)
     talk_close(&t);
 }
 
+/* It has begun, so that the silence alone would be borne for two minutes. */
+static void t_endless(void **state)
+{
+    (void)state;
+    static const struct far_turn half = {"HTTP/1.1 200 OK\r\n\r\nabcSTALL", 0};
+    struct far_server server;
+    struct http_client *c = http_open();
+    struct http_reply reply;
+    struct err e = ERR_INIT;
+    far_open(&server, &half, 1);
+    char *url = far_address(&server);
+    const struct http_request q = {.url = url, .whole_s = 0.3};
+    assert_int_equal(http_send(c, &q, &reply, &e), -1);
+    assert_int_equal(e.kind, ERR_ENV);
+    assert_non_null(strstr(e.text, "its reply was not complete after 0.3 s"));
+    assert_true(reply.broken);
+    http_reply_free(&reply);
+    http_close(c);
+    far_close(&server);
+    free(url);
+}
+
 static const struct CMUnitTest tests[] = {
     CLAIM("turns go as messages with key and session, a rewind takes some back, tokens are counted",
           t_conversation),
@@ -275,6 +298,7 @@ static const struct CMUnitTest tests[] = {
     CLAIM("refusals are one line without the key, a redirect is not followed", t_refused),
     CLAIM("what is no address or no key is told without it, and nothing is sent", t_addresses),
     CLAIM("a stop ends a transfer", t_stop),
+    CLAIM("a reply that does not come to an end is given up", t_endless),
 };
 
 int main(int argc, char **argv)
