@@ -65,7 +65,8 @@ static char *tell_window(struct rig *g, const json_t *command)
     assert_int_equal(rc, 0);
     json_t *said = json_pack("{s:I, s:s, s:s, s:[i,i,i,i]}", "id", (json_int_t)w.id, "title", w.title,
                              "class", w.class, "rect", w.rect.x, w.rect.y, w.rect.w, w.rect.h);
-    char *text = json_dumps(said, 0);
+    char *line = json_dumps(said, 0), *text = xasprintf("Xlib: a warning\n%s\n", line);
+    free(line);
     json_decref(said);
     json_t *answer =
         json_pack("{s:s, s:s, s:s, s:i}", "status", "success", "output", text, "error", "", "returncode", 0);

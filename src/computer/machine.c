@@ -232,7 +232,10 @@ static void window(void *arg, const volatile int *stop, int x, int y, struct scr
     if (!m->at_known || m->at_x != x || m->at_y != y) {
         m->at = (struct screen_window){0};
         int rc = run_python(m, stop, window_script, xy, &output, &why);
-        if (rc == 0 && machine_read_window(output, strlen(output), &m->at))
+        size_t n = 0;
+        const char *line =
+            rc ? "" : text_last_line(output, strlen(output), &n); /* Xlib may have warned before */
+        if (rc == 0 && machine_read_window(line, n, &m->at))
             rc = err_set(&why, ERR_FAILED, "%.100s: no window was named", m->url);
         free(output);
         if (rc)
