@@ -20,16 +20,6 @@ static int between(int lo, int hi)
     return lo + (int)(check_random(&rng) * (hi - lo + 1));
 }
 
-static void append(struct session *s, int first, int n)
-{
-    struct err e = ERR_INIT;
-    int32_t ids[512];
-    for (int i = 0; i < n; i++)
-        ids[i] = 16 + (first * 31 + i * 7) % 256;
-    if (session_append(s, ids, n, &e))
-        fail_msg("%s", e.text);
-}
-
 static void append_image(struct session *s, uint64_t seed)
 {
     struct err e = ERR_INIT;
@@ -54,12 +44,12 @@ static void same_logits(struct session *a, struct session *b)
 static struct session *converse(struct engine *g)
 {
     struct session *s = session_new(g, 1);
-    append(s, 1, 23);
+    tiny_append(s, 1, 23);
     append_image(s, 5);
-    append(s, 2, 11);
+    tiny_append(s, 2, 11);
     session_logits(s);
     for (int i = 0; i < 5; i++) {
-        append(s, 3 + i, 1);
+        tiny_append(s, 3 + i, 1);
         session_logits(s);
     }
     return s;
@@ -93,16 +83,16 @@ static void t_rewind(void **state)
     struct engine *g = tiny_open_on(&tiny, "cuda", NULL, false);
     struct session *s = converse(g), *straight = converse(g);
     struct checkpoint *c = session_checkpoint(s);
-    append(s, 9, between(1, 30));
+    tiny_append(s, 9, between(1, 30));
     session_logits(s);
     if (session_rewind(s, c, &e))
         fail_msg("%s", e.text);
-    append(s, 4, 17);
-    append(straight, 4, 17);
+    tiny_append(s, 4, 17);
+    tiny_append(straight, 4, 17);
     same_logits(s, straight);
     struct session *fork = session_fork(s);
-    append(fork, 8, 1);
-    append(s, 8, 1);
+    tiny_append(fork, 8, 1);
+    tiny_append(s, 8, 1);
     same_logits(fork, s);
     struct session_stats stats = session_stats(straight);
     assert_true(stats.tiles_computed == 0 && stats.tiles_cached > 0); /* the other had them computed */
@@ -127,9 +117,9 @@ static void t_saved(void **state)
     struct session *here = session_load(gpu, path, &e), *there = session_load(cpu, path, &e);
     if (!here || !there)
         fail_msg("%s", e.text);
-    append(s, 6, 3);
-    append(here, 6, 3);
-    append(there, 6, 3);
+    tiny_append(s, 6, 3);
+    tiny_append(here, 6, 3);
+    tiny_append(there, 6, 3);
     same_logits(s, here);
     double gap = apart(s, there);
     check_note("goes on elsewhere with a difference of %.1e", gap);
@@ -152,13 +142,13 @@ static void t_together(void **state)
         int n = between(2, MOST);
         for (int i = 0; i < n; i++) {
             alone[i] = session_new(g, 1);
-            append(alone[i], i, between(1, 40));
+            tiny_append(alone[i], i, between(1, 40));
             together[i] = session_fork(alone[i]);
         }
         for (int step = 0; step < 3; step++) {
             for (int i = 0; i < n; i++) {
-                append(alone[i], step + i, 1);
-                append(together[i], step + i, 1);
+                tiny_append(alone[i], step + i, 1);
+                tiny_append(together[i], step + i, 1);
                 session_logits(alone[i]);
             }
             session_decode_batch(together, n);
