@@ -2,6 +2,7 @@
  * chat template around them. */
 #include "tiny_check.h"
 
+#include "ops/sample_sums.h"
 #include "ops/sampling.h"
 #include "session/chat.h"
 #include "session/generate.h"
@@ -63,6 +64,54 @@ static void t_sample(void **state)
     assert_int_equal(sample_token(logits, 70, &greedy).id, -1);
     logits[5] = INFINITY;
     assert_int_equal(sample_token(logits, 70, &greedy).id, -1);
+}
+
+static void random_row(float *logits, int n, uint64_t *rng)
+{
+    float spread = check_random(rng) < 0.5 ? 60 : 3;
+    for (int i = 0; i < n; i++)
+        logits[i] = (float)(int)(check_random(rng) * 4096) / 4096 * spread - 10;
+    for (int k = 0; k < 4; k++) /* equals among the largest, and nothing at all */
+        logits[(int)(check_random(rng) * n)] = k < 2 ? spread - 10 : -INFINITY;
+    if (check_random(rng) < 0.1)
+        logits[(int)(check_random(rng) * n)] = NAN;
+}
+
+/* Full words, empty ones and others, as masks of a grammar have. */
+static void random_set(uint64_t *set, int words, uint64_t *rng)
+{
+    for (int k = 0; k < words; k++) {
+        double kind = check_random(rng);
+        set[k] = kind < 0.3   ? 0
+                 : kind < 0.6 ? UINT64_MAX
+                              : (uint64_t)(check_random(rng) * 0x1p53) * 0x9e3779b97f4a7c15;
+    }
+}
+
+static void t_sums(void **state)
+{
+    (void)state;
+    enum { MOST = 700, WORDS = (MOST + 63) / 64 };
+    uint64_t rng = check_seed(), set[WORDS], also[WORDS];
+    float logits[MOST];
+    int rows = 0;
+    for (; rows < 4000; rows++) {
+        int n = 1 + (int)(check_random(&rng) * MOST);
+        random_row(logits, n, &rng);
+        random_set(set, WORDS, &rng);
+        random_set(also, WORDS, &rng);
+        const uint64_t *second = check_random(&rng) < 0.5 ? also : NULL;
+        const struct sample_sums *plain = sample_sums(0), *fast;
+        for (int k = 1; (fast = sample_sums(k)); k++) {
+            float a = plain->largest(logits, n, set, second), b = fast->largest(logits, n, set, second);
+            assert_true(isnan(a) ? isnan(b) : a == b);
+            if (!isfinite(a))
+                continue;
+            assert_int_equal(plain->first(logits, n, set, second, a), fast->first(logits, n, set, second, a));
+            assert_true(plain->mass(logits, n, set, second, a) == fast->mass(logits, n, set, second, a));
+        }
+    }
+    check_note("%d rows, fastest here: %s", rows, sample_sums_here()->name);
 }
 
 /* ---- running --------------------------------------------------------------------------------- */
@@ -383,6 +432,7 @@ static void t_close(void **state)
 
 static const struct CMUnitTest tests[] = {
     CLAIM("a token is drawn with its probability among the allowed ones", t_sample),
+    CLAIM("sums over a row of logits have the same bits in every form", t_sums),
     WITH_MODEL("greedy generation takes the largest logit each time and keeps its tokens", t_greedy),
     WITH_MODEL("after a rewind the dice fall the same way", t_repeat),
     WITH_MODEL("under a grammar forced tokens go in one piece; limit and cancel end it anywhere", t_grammar),
