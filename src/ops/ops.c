@@ -1,4 +1,5 @@
 /* ops.c - dtypes, views, CPU memory, and the choice of a CPU backend. */
+#include "ops/memory.h"
 #include "ops/ops_impl.h"
 
 #include <math.h>
@@ -90,28 +91,26 @@ struct tensor tensor_cols(struct tensor t, int64_t c, int64_t n)
 
 /* ---- memory -------------------------------------------------------------------------------------------- */
 
-/* Huge pages for large blocks: a TLB miss at every row costs more than reading it.  The kernel may
- * decline. */
-static void large_pages(void *data, size_t bytes)
+/* Scratch memory: ORDER_SCRATCH, OUTER_SCRATCH, SHARED_SCRATCH, then a block for each thread. */
+struct cpu {
+    struct ops ops;
+    struct memory memory;
+    struct scratch {
+        void *data;
+        size_t size;
+        char apart[48]; /* threads never share a cache line */
+    } scratch[];
+};
+
+static struct cpu *cpu_of(struct backend *b)
 {
-    enum { LARGE = 2 << 20 };
-    uintptr_t begin = ((uintptr_t)data + LARGE - 1) / LARGE * LARGE,
-              end = ((uintptr_t)data + bytes) / LARGE * LARGE;
-    if (begin < end)
-        madvise((void *)begin, end - begin, MADV_HUGEPAGE);
+    return b->priv;
 }
 
 static struct tensor cpu_try_alloc(struct backend *b, enum dtype t, int64_t rows, int64_t cols)
 {
-    struct tensor x = {NULL, t, rows, cols, cols};
     size_t bytes = (size_t)rows * (size_t)cols * dtype_size(t);
-    if (posix_memalign(&x.data, 64, bytes ? bytes : 64)) {
-        x.data = NULL;
-        return x;
-    }
-    large_pages(x.data, bytes);
-    memset(x.data, 0, bytes);
-    return x;
+    return (struct tensor){memory_alloc(&cpu_of(b)->memory, bytes), t, rows, cols, cols};
 }
 
 static struct tensor cpu_alloc(struct backend *b, enum dtype t, int64_t rows, int64_t cols)
@@ -124,29 +123,19 @@ static struct tensor cpu_alloc(struct backend *b, enum dtype t, int64_t rows, in
 
 static void cpu_free(struct backend *b, struct tensor *t)
 {
-    free(t->data);
+    memory_free(&cpu_of(b)->memory, t->data);
     *t = (struct tensor){0};
 }
 
-/* Scratch memory: ORDER_SCRATCH, OUTER_SCRATCH, SHARED_SCRATCH, then a block for each thread. */
-struct cpu {
-    struct ops ops;
-    struct scratch {
-        void *data;
-        size_t size;
-        char apart[48]; /* threads never share a cache line */
-    } scratch[];
-};
-
 void *cpu_scratch(struct backend *b, int thread, size_t bytes)
 {
-    struct scratch *p = &((struct cpu *)b->priv)->scratch[thread + SCRATCHES];
+    struct scratch *p = &cpu_of(b)->scratch[thread + SCRATCHES];
     if (p->size < bytes) {
         free(p->data);
         p->size = bytes + bytes / 4;
         if (posix_memalign(&p->data, 64, p->size))
             die(ERR_ENV, "out of memory: %zu bytes asked for", p->size);
-        large_pages(p->data, p->size);
+        memory_huge_pages(p->data, p->size);
     }
     return p->data;
 }
@@ -345,9 +334,10 @@ int backend_cpu_list(const char *names[], int max)
 
 static void cpu_close(struct backend *b)
 {
-    struct cpu *cpu = b->priv;
+    struct cpu *cpu = cpu_of(b);
     for (int i = 0; i < pool_threads(b->pool) + SCRATCHES; i++)
         free(cpu->scratch[i].data);
+    memory_close(&cpu->memory);
     free(cpu);
 }
 
@@ -377,6 +367,7 @@ struct backend *backend_cpu(const char *isa, struct pool *pool, struct err *e)
                             .pack = cpu_pack,
                             .borrow = cpu_borrow,
                             .weight_free = cpu_weight_free};
+    memory_init(&cpu->memory, MEMORY_DEFAULT);
     ops_ref_fill(&cpu->ops);
     isas[chosen].fill(&cpu->ops);
     struct backend *b = xcalloc(1, sizeof *b);

@@ -50,7 +50,7 @@ TEMPLATE = ("{%- for message in messages %}{{- '<|im_start|>' + message.role + '
             "{%- else %}{{- '<|vision_start|><|image_pad|><|vision_end|>' }}{%- endif %}{%- endfor %}{%- endif %}"
             "{{- '<|im_end|>\\n' }}{%- endfor %}{%- if add_generation_prompt %}{{- '<|im_start|>assistant\\n<think>\\n\\n</think>\\n\\n' }}"
             "{%- endif %}")
-PROMPT, MORE, SESSIONS, PICTURE = 512, 32, 16, (1280, 704)
+PROMPT, ALONE, MORE, SESSIONS, PICTURE = 512, 96, 32, 16, (1280, 704)
 
 # ---- the files --------------------------------------------------------------------------------------
 
@@ -268,7 +268,7 @@ def measure(s, seed, processor):
     """One round: rates, and seconds of the turns with a picture."""
     clock = s.processor if processor else time.monotonic
     read, got = timed(clock, s.chat, [user(words(PROMPT, seed))], 1)
-    both, more = timed(clock, s.chat, [user(words(PROMPT, seed + 1))], 1 + MORE)
+    both, more = timed(clock, s.chat, [user(words(PROMPT, seed + 1))], 1 + ALONE)
     n = more["usage"]["completion_tokens"] - 1
     out = {"prompt": got["usage"]["prompt_tokens"] / read, "decode": n / max(both - read, 1e-9)}
     done = []
