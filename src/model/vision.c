@@ -294,6 +294,26 @@ int vision_encode_image(struct vision *v, const struct image *im, const struct t
     return computed;
 }
 
+void vision_mlp(struct vision *v, const struct vit_block *w, struct tensor x, struct tensor u,
+                enum epilogue activation)
+{
+    const struct ops *ops = v->backend->ops;
+    struct backend *b = v->backend;
+    int64_t width = v->config->vit.mlp;
+    for (int64_t at = 0, n; at < x.rows; at += n) {
+        n = x.rows - at < v->m.rows ? x.rows - at : v->m.rows;
+        struct tensor m = tensor_cols(tensor_rows(v->m, 0, n), 0, width), part = tensor_rows(u, at, n);
+        ops->linear(b, m, part, w->gate ? w->gate : w->fc1, w->gate ? w->gate_bias : w->fc1_bias, activation,
+                    SET);
+        if (w->gate) {
+            struct tensor up = tensor_cols(tensor_rows(v->m, 0, n), width, width);
+            ops->linear(b, up, part, w->fc1, w->fc1_bias, EPI_NONE, SET);
+            ops->swiglu(b, m, m, up);
+        }
+        ops->linear(b, tensor_rows(x, at, n), m, w->fc2, w->fc2_bias, EPI_NONE, ADD);
+    }
+}
+
 /* ---- life ---------------------------------------------------------------------------------------------- */
 
 struct scratch {
@@ -302,6 +322,12 @@ struct scratch {
 };
 
 enum { SCRATCH = 9 };
+
+static int64_t mlp_rows(const struct vision *v, int64_t n)
+{
+    bool host = v->backend->ops->borrow; /* weights lie in the host's memory */
+    return host && n > VISION_MLP_ROWS ? VISION_MLP_ROWS : n;
+}
 
 static void list_scratch(struct vision *v, int tiles, int64_t patches, struct scratch out[SCRATCH])
 {
@@ -314,7 +340,7 @@ static void list_scratch(struct vision *v, int tiles, int64_t patches, struct sc
         {&v->u, n, width},
         {&v->a, n, width},
         {&v->qkv, n, 3 * width},
-        {&v->m, n, (c->vit.window ? 2 : 1) * c->vit.mlp},
+        {&v->m, mlp_rows(v, n), (c->vit.window ? 2 : 1) * c->vit.mlp},
         {&v->s, tokens, 4 * width},
         {&v->p, tokens, c->vit.projector},
         {&v->rows, tokens, config_image_cols(c)},

@@ -35,6 +35,8 @@
 
 enum {
     VISION_BATCH = 4, /* tiles in one pass of the tower */
+    VISION_MLP_ROWS =
+        512, /* of an MLP at a time on a processor: its activations, 3 MiB for 3072 columns, stay in cache */
     VISION_CACHE_BYTES = 128 << 20,
     VISION_CACHE_MAX = 512, /* tiles cached, whatever their size */
 };
@@ -68,7 +70,7 @@ struct vision { /* one for each engine */
     struct tensor cut;     /* f32 patches of the largest image seen, where the backend makes them */
     struct tensor x, u, a; /* [batch * n, W] */
     struct tensor qkv;     /* [batch * n, 3W] */
-    struct tensor m;       /* [batch * n, M]; of Qwen2.5-VL 2M */
+    struct tensor m;       /* [batch * n or VISION_MLP_ROWS, M]; of Qwen2.5-VL 2M */
     struct tensor s;       /* [batch * tokens, 4W] shuffled */
     struct tensor p;       /* [batch * tokens, P] */
     struct tensor rows;    /* [batch * tokens, D], with taps (1 + taps) D */

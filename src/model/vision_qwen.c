@@ -98,7 +98,7 @@ static void block(struct vision *v, const struct vit_block *w, int tiles)
     int64_t n = vision_patches(v);
     int heads = v->config->vit.heads, width = v->config->vit.hidden;
     struct tensor x = tensor_rows(v->x, 0, n), u = tensor_rows(v->u, 0, n), a = tensor_rows(v->a, 0, n);
-    struct tensor qkv = tensor_rows(v->qkv, 0, n), m = tensor_rows(v->m, 0, n);
+    struct tensor qkv = tensor_rows(v->qkv, 0, n);
 
     ops->layernorm(b, u, x, w->norm1, w->norm1_bias, norm_eps);
     ops->linear(b, qkv, u, w->qkv, w->qkv_bias, EPI_NONE, SET);
@@ -107,8 +107,7 @@ static void block(struct vision *v, const struct vit_block *w, int tiles)
     ops->linear(b, x, a, w->proj, w->proj_bias, EPI_NONE, ADD);
 
     ops->layernorm(b, u, x, w->norm2, w->norm2_bias, norm_eps);
-    ops->linear(b, m, u, w->fc1, w->fc1_bias, EPI_GELU_TANH, SET);
-    ops->linear(b, x, m, w->fc2, w->fc2_bias, EPI_NONE, ADD);
+    vision_mlp(v, w, x, u, EPI_GELU_TANH);
     for (int k = 0; k < v->config->vit.n_taps; k++)
         if (w == &v->weights->blocks[v->config->vit.taps[k]])
             tap(v, k);

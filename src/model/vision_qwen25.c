@@ -93,8 +93,7 @@ static void block(struct vision *v, const struct vit_block *w, int tiles)
     const struct vit_config *c = &v->config->vit;
     int64_t n = vision_patches(v);
     struct tensor x = tensor_rows(v->x, 0, n), u = tensor_rows(v->u, 0, n), a = tensor_rows(v->a, 0, n),
-                  qkv = tensor_rows(v->qkv, 0, n), m = tensor_rows(v->m, 0, n),
-                  gate = tensor_cols(m, 0, c->mlp), up = tensor_cols(m, c->mlp, c->mlp);
+                  qkv = tensor_rows(v->qkv, 0, n);
 
     ops->rmsnorm(b, u, x, w->norm1, norm_eps);
     ops->linear(b, qkv, u, w->qkv, w->qkv_bias, EPI_NONE, SET);
@@ -106,10 +105,7 @@ static void block(struct vision *v, const struct vit_block *w, int tiles)
     ops->linear(b, x, a, w->proj, w->proj_bias, EPI_NONE, ADD);
 
     ops->rmsnorm(b, u, x, w->norm2, norm_eps);
-    ops->linear(b, gate, u, w->gate, w->gate_bias, EPI_NONE, SET);
-    ops->linear(b, up, u, w->fc1, w->fc1_bias, EPI_NONE, SET);
-    ops->swiglu(b, gate, gate, up);
-    ops->linear(b, x, gate, w->fc2, w->fc2_bias, EPI_NONE, ADD);
+    vision_mlp(v, w, x, u, EPI_NONE);
 }
 
 static void merge(struct vision *v, int tiles)

@@ -29,7 +29,7 @@ static void run_block(struct vision *v, const struct vit_block *w, int tiles)
     int64_t rows = tiles * vision_sequence(v);
     struct tensor x = tensor_rows(v->x, 0, rows), u = tensor_rows(v->u, 0, rows),
                   a = tensor_rows(v->a, 0, rows);
-    struct tensor qkv = tensor_rows(v->qkv, 0, rows), m = tensor_rows(v->m, 0, rows);
+    struct tensor qkv = tensor_rows(v->qkv, 0, rows);
 
     ops->layernorm(b, u, x, w->norm1, w->norm1_bias, norm_eps);
     ops->linear(b, qkv, u, w->qkv, w->qkv_bias, EPI_NONE, SET);
@@ -37,8 +37,7 @@ static void run_block(struct vision *v, const struct vit_block *w, int tiles)
     ops->linear(b, x, a, w->proj, w->proj_bias, EPI_NONE, ADD);
 
     ops->layernorm(b, u, x, w->norm2, w->norm2_bias, norm_eps);
-    ops->linear(b, m, u, w->fc1, w->fc1_bias, EPI_GELU, SET);
-    ops->linear(b, x, m, w->fc2, w->fc2_bias, EPI_NONE, ADD);
+    vision_mlp(v, w, x, u, EPI_GELU);
 }
 
 /* The tower's output without its prefix tokens. */
