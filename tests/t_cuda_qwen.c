@@ -1,7 +1,10 @@
 /* t_cuda_qwen.c - claims about a whole model of the Qwen3.5 family on the device: Gated DeltaNet, gated
  * attention with rotary positions, experts with gates; the kernels of cuda/, run on the host by tests/emu.
  *
- * Tolerances are those of t_cuda_model.c.
+ * Tolerances in bf16 are those of t_cuda_model.c.  In f32 the model decides: lengths of eight numbers divide by
+ * almost nothing in one of sixty random models, which makes 7e-5 of last bits between the reference and the
+ * processor's own fast kernels where others have 2e-6.  So the device may be as far from the reference as
+ * these are, with room for luck; of each the worst of several places counts.
  */
 #include "check.h"
 #include "tiny_qwen.h"
@@ -32,6 +35,28 @@ static double apart(struct session *a, struct session *b)
     return tiny_distance(session_logits(a), session_logits(b), engine_vocab(session_engine(a)));
 }
 
+/* The worst of several places of one conversation on two engines. */
+static double converse_apart(struct engine *one, struct engine *other, int first)
+{
+    struct session *a = session_new(one, 1), *b = session_new(other, 1);
+    double worst = 0;
+    for (int i = 0; i < 6; i++) {
+        int n = i == 0 ? 37 : i < 5 ? 1 : 5;
+        tiny_append(a, first + i, n);
+        tiny_append(b, first + i, n);
+        worst = fmax(worst, apart(a, b));
+    }
+    session_free(a);
+    session_free(b);
+    return worst;
+}
+
+/* own: how far the processor's own fast kernels are. */
+static double bound_f32(double own)
+{
+    return fmax(2e-5, 8 * own);
+}
+
 static void t_forward(void **state)
 {
     (void)state;
@@ -39,14 +64,10 @@ static void t_forward(void **state)
         struct engine *ref = tiny_open_on(&tiny, "cpu", "ref", f32),
                       *best = tiny_open_on(&tiny, "cpu", NULL, f32),
                       *gpu = tiny_open_on(&tiny, "cuda", NULL, f32);
-        struct session *r = converse(ref, 1), *b = converse(best, 1), *g = converse(gpu, 1);
-        double gap = apart(r, g), own = apart(r, b);
+        double gap = converse_apart(ref, gpu, 1), own = converse_apart(ref, best, 1);
         check_note("%s: logits differ by %.1e of their size (%s: %.1e)", f32 ? "f32" : "bf16", gap,
                    engine_isa(best), own);
-        assert_true(gap < (f32 ? 2e-5 : fmax(0.05, 2 * own)));
-        session_free(r);
-        session_free(b);
-        session_free(g);
+        assert_true(gap < (f32 ? bound_f32(own) : fmax(0.05, 2 * own)));
         engine_close(ref);
         engine_close(best);
         engine_close(gpu);
@@ -60,10 +81,13 @@ static void t_batch(void **state)
     enum { N = 3, STEPS = 4 };
     struct err e = ERR_INIT;
     struct engine *cpu = tiny_open_on(&tiny, "cpu", "ref", true),
+                  *best = tiny_open_on(&tiny, "cpu", NULL, true),
                   *gpu = tiny_open_on(&tiny, "cuda", NULL, true);
-    struct session *want[N], *have[N];
+    struct session *want[N], *fast[N], *have[N];
+    double gap = 0, own = 0;
     for (int i = 0; i < N; i++) {
         want[i] = converse(cpu, 20 + i);
+        fast[i] = converse(best, 20 + i);
         have[i] = converse(gpu, 20 + i);
         session_logits(have[i]);
     }
@@ -75,18 +99,25 @@ static void t_batch(void **state)
     for (int t = 0; t < STEPS; t++) {
         for (int i = 0; i < N; i++) {
             tiny_append(want[i], t + i, 1);
+            tiny_append(fast[i], t + i, 1);
             tiny_append(have[i], t + i, 1);
         }
         session_decode_batch(have, N);
-        for (int i = 0; i < N; i++)
-            assert_true(apart(want[i], have[i]) < 2e-5);
+        for (int i = 0; i < N; i++) {
+            gap = fmax(gap, apart(want[i], have[i]));
+            own = fmax(own, apart(want[i], fast[i]));
+        }
     }
+    check_note("logits differ by %.1e of their size (%s: %.1e)", gap, engine_isa(best), own);
+    assert_true(gap < bound_f32(own));
     checkpoint_free(c);
     for (int i = 0; i < N; i++) {
         session_free(want[i]);
+        session_free(fast[i]);
         session_free(have[i]);
     }
     engine_close(cpu);
+    engine_close(best);
     engine_close(gpu);
 }
 
@@ -97,7 +128,7 @@ static const struct CMUnitTest tests[] = {
 
 int main(int argc, char **argv)
 {
-    tiny_qwen(&tiny, 1795565524); /* of ten random models two enlarge a last bit beyond the bound */
+    tiny_qwen(&tiny, check_seed());
     tiny_write(&tiny);
     int rc = check_main(argc, argv, tests, sizeof tests / sizeof *tests);
     tiny_free(&tiny);
