@@ -26,6 +26,13 @@ __device__ __forceinline__ unsigned pack2(float a, float b)
 #endif
 }
 
+/* A pair as the sum of two pairs of bf16. */
+__device__ __forceinline__ void split2(unsigned *most, unsigned *rest, float a, float b)
+{
+    *most = pack2(a, b);
+    *rest = pack2(a - __uint_as_float(*most << 16), b - __uint_as_float(*most & 0xffff0000u));
+}
+
 /* a b + c of two bf16, rounded once. */
 __device__ __forceinline__ unsigned fma2(unsigned a, unsigned b, unsigned c)
 {

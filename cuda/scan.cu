@@ -61,13 +61,6 @@ template <int P> struct chunk {
     float left[CHUNK]; /* f */
 };
 
-/* A pair as the sum of two pairs of bf16. */
-__device__ __forceinline__ void split(unsigned *most, unsigned *rest, float a, float b)
-{
-    *most = pack2(a, b);
-    *rest = pack2(a - __uint_as_float(*most << 16), b - __uint_as_float(*most & 0xffff0000u));
-}
-
 struct scan_place {
     int head, x0, b0, c0; /* columns of v */
     int64_t t0;           /* first token of the chunk */
@@ -181,7 +174,7 @@ __device__ __forceinline__ void seen(float y[P / 8][4], const chunk<P> *w, const
     unsigned most[4], rest[4];
 #pragma unroll
     for (int q = 0; q < 4; q++) /* rows g and g + 8 of the left half, then of the right */
-        split(&most[q], &rest[q], M[q / 2][q % 2 * 2], M[q / 2][q % 2 * 2 + 1]);
+        split2(&most[q], &rest[q], M[q / 2][q % 2 * 2], M[q / 2][q % 2 * 2 + 1]);
 #pragma unroll
     for (int p = 0; p < P / 16; p++) {
         unsigned b[4];
@@ -251,8 +244,8 @@ template <int P> struct columns16 {
 #pragma unroll
             for (int i = 0; i < 4; i++) { /* rows 2t, 2t + 1; the same + 8; then of the columns + 8 */
                 const float *f = w->left + j0 + 2 * t + i % 2 * 8;
-                split(&most[i], &rest[i], f[0] * __uint_as_float(b[i] << 16),
-                      f[1] * __uint_as_float(b[i] & 0xffff0000u));
+                split2(&most[i], &rest[i], f[0] * __uint_as_float(b[i] << 16),
+                       f[1] * __uint_as_float(b[i] & 0xffff0000u));
             }
             const bf16 *x = w->x + (j0 + lane / 16 * 8 + lane % 8) * chunk<P>::PITCH +
                             lane / 8 % 2 * 8; /* transposed: [p][j] */
@@ -291,7 +284,7 @@ __global__ void __launch_bounds__(SSM_THREADS, 1)
         fetch<P>(w, v, at);
         S.each_pair([&](int p, int n, float *s) {
             unsigned most, rest;
-            split(&most, &rest, s[0], s[1]);
+            split2(&most, &rest, s[0], s[1]);
             *reinterpret_cast<unsigned *>(w->most + at128(p, n)) = most;
             *reinterpret_cast<unsigned *>(w->rest + at128(p, n)) = rest;
         });

@@ -71,6 +71,132 @@ static void t_scan(void **state)
     }
 }
 
+/* Rows [first, first + n) of a prompt. */
+static void scan_rows(struct backend *b, const struct rule *r, struct tensor y, int64_t first, int64_t n,
+                      struct tensor state)
+{
+    b->ops->delta_scan(b, tensor_rows(y, first, n), tensor_rows(r->v, first, n),
+                       tensor_rows(r->gates, first, n), state, &r->s);
+}
+
+/* In pieces of so many rows each, the first of `first`. */
+static void scan_pieces(struct backend *b, const struct rule *r, struct tensor y, int64_t first, int64_t each,
+                        struct tensor state)
+{
+    for (int64_t t = 0, n = first; t < y.rows; t += n, n = each)
+        scan_rows(b, r, y, t, n = n < y.rows - t ? n : y.rows - t, state);
+}
+
+enum { CHUNK = 64, FEW = 8 /* rows that are not worth a chunk */ };
+
+/* Equal keys, nothing forgotten, all of it moved: the right sides' differences are all that is left. */
+static void make_stubborn(struct rule *r)
+{
+    const struct delta_shape *s = &r->s;
+    uint16_t *v = r->v.data;
+    float *g = r->gates.data;
+    for (int64_t t = 0; t < r->v.rows; t++)
+        for (int64_t c = 0; c < 2 * (int64_t)s->key_heads * s->key; c++)
+            v[t * r->v.stride + c] = v[c];
+    for (int64_t t = 0; t < r->gates.rows; t++)
+        for (int h = 0; h < 2 * s->value_heads; h++)
+            g[t * r->gates.stride + h] = h < s->value_heads ? 0 : 1;
+}
+
+/* The largest difference of both ways from the reference; they have not the same bits. */
+static double two_ways(const struct lab *l, struct delta_shape s, int64_t T, bool stubborn)
+{
+    struct rule r = rule_make(l, s, T);
+    if (stubborn)
+        make_stubborn(&r);
+    struct tensor before = lab_make(l->mem, DT_F32, (int64_t)s.value_heads * s.key, s.value, -1, 1),
+                  chunks = lab_twin(l->mem, before), tokens = lab_twin(l->mem, before),
+                  want = lab_make(l->mem, l->act, T, (int64_t)s.value_heads * s.value, 0, 0),
+                  one = lab_twin(l->mem, want), other = lab_twin(l->mem, want);
+    lab_poison(one);
+    lab_poison(other);
+    scan_rows(l->ref, &r, want, 0, T, before);
+    scan_rows(l->fast, &r, one, 0, T, chunks);
+    scan_pieces(l->fast, &r, other, FEW, FEW, tokens);
+    assert_true(memcmp(chunks.data, tokens.data, tensor_bytes(chunks)) != 0 ||
+                memcmp(one.data, other.data, tensor_bytes(one)) != 0);
+    double off = fmax(fmax(lab_worst(one, want), lab_worst(other, want)),
+                      fmax(lab_worst(chunks, before), lab_worst(tokens, before)));
+    lab_drop(l->mem, 8,
+             (struct tensor *const[]){&r.v, &r.gates, &before, &chunks, &tokens, &want, &one, &other});
+    return off;
+}
+
+/* One value head has blocks of fewer columns. */
+static struct delta_shape published_shape(int key_heads, int each, bool tiled)
+{
+    return (struct delta_shape){key_heads, key_heads * each, 128, 128, 4, 64, tiled};
+}
+
+static void t_ways(void **state)
+{
+    (void)state;
+    struct lab l = lab_open(DT_BF16);
+    static const int rows[] = {FEW + 1, CHUNK - 1, CHUNK, CHUNK + FEW, CHUNK + FEW + 1, 2 * CHUNK + 33};
+    for (int i = 0; i < 6; i++) {
+        bool narrow = i % 2;
+        struct delta_shape s =
+            narrow ? published_shape(1, 1, false) : published_shape(2, lab_between(1, 2), lab_between(0, 1));
+        double off = two_ways(&l, s, rows[i], i == 4);
+        check_note("%d tokens, %d heads: %.2f of the tolerance", rows[i], s.value_heads, off);
+        assert_true(off <= 1);
+    }
+    lab_close(&l);
+}
+
+/* Cut at whole chunks and elsewhere. */
+static void t_cut(void **state)
+{
+    (void)state;
+    struct lab l = lab_open(DT_BF16);
+    enum { T = 3 * CHUNK + 20 };
+    struct delta_shape s = published_shape(1, lab_between(1, 2), false);
+    struct rule r = rule_make(&l, s, T);
+    struct tensor whole = lab_make(l.mem, DT_F32, (int64_t)s.value_heads * s.key, s.value, -1, 1),
+                  cut = lab_twin(l.mem, whole), anywhere = lab_twin(l.mem, whole),
+                  want = lab_make(l.mem, l.act, T, (int64_t)s.value_heads * s.value, 0, 0),
+                  have = lab_twin(l.mem, want);
+    int first = lab_between(1, T - 1);
+    scan_rows(l.fast, &r, want, 0, T, whole);
+    lab_poison(have);
+    scan_pieces(l.fast, &r, have, (int64_t)CHUNK * lab_between(1, 3), CHUNK, cut);
+    assert_memory_equal(have.data, want.data, tensor_bytes(have));
+    assert_memory_equal(cut.data, whole.data, tensor_bytes(cut));
+    lab_poison(have);
+    scan_pieces(l.fast, &r, have, first, lab_between(1, T), anywhere);
+    double off = fmax(lab_worst(have, want), lab_worst(anywhere, whole));
+    check_note("cut behind %d tokens: %.2f of the tolerance", first, off);
+    assert_true(off <= 1);
+    lab_drop(l.mem, 7, (struct tensor *const[]){&r.v, &r.gates, &whole, &cut, &anywhere, &want, &have});
+    lab_close(&l);
+}
+
+/* Rows that no vector load may read: token by token, with the bits of pieces. */
+static void t_loose(void **state)
+{
+    (void)state;
+    struct lab l = lab_open(DT_BF16);
+    enum { T = CHUNK + 3 };
+    struct rule r = rule_make(&l, published_shape(1, 1, false), T);
+    struct tensor wide = lab_make(l.mem, l.act, T, r.v.cols + 1, 0, 0),
+                  one = lab_make(l.mem, DT_F32, 128, 128, -1, 1), other = lab_twin(l.mem, one),
+                  want = lab_make(l.mem, l.act, T, 128, 0, 0), have = lab_twin(l.mem, want);
+    struct rule loose = r;
+    loose.v = tensor_cols(wide, 1, r.v.cols);
+    l.mem->ops->copy(l.mem, loose.v, r.v);
+    scan_pieces(l.fast, &r, want, FEW, FEW, one);
+    scan_rows(l.fast, &loose, have, 0, T, other);
+    assert_memory_equal(have.data, want.data, tensor_bytes(have));
+    assert_memory_equal(other.data, one.data, tensor_bytes(one));
+    lab_drop(l.mem, 7, (struct tensor *const[]){&r.v, &r.gates, &wide, &one, &other, &want, &have});
+    lab_close(&l);
+}
+
 /* A step of each of n sessions; the same bits as each alone, as a step or as a scan of one token. */
 static void batch(const struct lab *l, bool published)
 {
@@ -239,6 +365,10 @@ static void t_positions(void **state)
 
 static const struct CMUnitTest tests[] = {
     CLAIM("the delta rule over many tokens equals the reference, heads of 128 and of any size", t_scan),
+    CLAIM("a prompt in chunks and one token by token both equal the reference, for few heads and many",
+          t_ways),
+    CLAIM("cut at whole chunks a prompt has the same bits, cut anywhere the same values", t_cut),
+    CLAIM("rows that are not aligned go token by token", t_loose),
     CLAIM("a step of a batch equals the reference, and a session alone or a scan to the bit", t_batch),
     CLAIM("gates and gated norms equal the reference, in place too", t_gates),
     CLAIM("rotary positions and the tower's table equal the reference", t_positions),

@@ -1,0 +1,132 @@
+/* delta_chunk.cuh - a chunk of delta_chunks.cu in shared memory, and how it comes there. */
+#ifndef HOLORUN_CUDA_DELTA_CHUNK_CUH
+#define HOLORUN_CUDA_DELTA_CHUNK_CUH
+
+#include "delta.cuh"
+#include "mma.cuh"
+
+namespace
+{
+
+enum {
+    CHUNK = 64,
+    BLOCKS = CHUNK / 16, /* of tokens: one for each warp */
+    CHUNK_THREADS = BLOCKS * WARP,
+    PITCH = DELTA + 8,           /* of keys and queries */
+    CORNER = 20,                 /* of a block of the diagonal: 16 bytes more than it needs, for the banks */
+    STATE_ROWS = DELTA / BLOCKS, /* of a warp */
+    FEW = 8,                     /* most tokens that are not worth a chunk */
+};
+
+/* Shared memory of a block; N: columns of the state.  `halves` has the state before the chunk, [DELTA] rows of
+ * what is kept of it in bf16 and as many of the rest, until all warps have read it; then R, [CHUNK] rows of each, and
+ * R with its share in the next state. */
+template <int N> struct chunk {
+    enum { WIDE = N + 8 };
+    bf16 x[2][CHUNK * PITCH];
+    bf16 halves[2 * DELTA * WIDE];
+    float corner[BLOCKS][16 * CORNER];
+    float sum[CHUNK];   /* G */
+    float low[CHUNK];   /* what f32 rounds off of it */
+    float beta[CHUNK];  /* zero after the last token */
+    float left[CHUNK];  /* e^(G_L - G) */
+    float key[CHUNK];   /* 1 / |k| */
+    float query[CHUNK]; /* 1 / |q| / sqrt(dk) */
+
+    __device__ __forceinline__ bf16 *state(int half)
+    {
+        return halves + half * DELTA * WIDE;
+    }
+    __device__ __forceinline__ bf16 *solved(int half)
+    {
+        return halves + half * CHUNK * WIDE;
+    }
+    __device__ __forceinline__ bf16 *carried(int half)
+    {
+        return halves + (2 + half) * CHUNK * WIDE;
+    }
+};
+
+/* A left operand of 16 by 16 as the sum of two. */
+struct operand {
+    unsigned most[4], rest[4];
+
+    /* Of two tiles of sums side by side. */
+    __device__ __forceinline__ void take(const float s[2][4])
+    {
+#pragma unroll
+        for (int i = 0; i < 4; i++) /* rows g and g + 8 of the left half, then of the right */
+            split2(&most[i], &rest[i], s[i / 2][i % 2 * 2], s[i / 2][i % 2 * 2 + 1]);
+    }
+};
+
+struct chunk_place {
+    int head, column; /* first of the block's columns within the head */
+    int64_t t0;       /* first token of the chunk */
+    int count;        /* tokens of it */
+};
+
+/* Starts copying a head's queries or keys, zeros after the last token. */
+__device__ __forceinline__ void fetch(bf16 *to, const view<const bf16> &v, int64_t column, int64_t t0,
+                                      int64_t tokens)
+{
+    for (int i = threadIdx.x; i < CHUNK * DELTA / 8; i += CHUNK_THREADS) {
+        int r = i / (DELTA / 8), c = i % (DELTA / 8) * 8;
+        bool there = t0 + r < tokens;
+        copy16(to + r * PITCH + c, v.row(there ? t0 + r : t0) + column + c, there);
+    }
+    copies_end();
+}
+
+/* by / |x| of the warp's sixteen rows. */
+__device__ __forceinline__ void lengths(float *to, const bf16 *x, float by)
+{
+    int lane = threadIdx.x % WARP;
+#pragma unroll
+    for (int r = lane / 8; r < 16; r += 4) {
+        float a[8], b[8], sum = 0;
+        load8(a, x + r * PITCH + lane % 8 * 8);
+        load8(b, x + r * PITCH + lane % 8 * 8 + 64);
+#pragma unroll
+        for (int i = 0; i < 8; i++)
+            sum += a[i] * a[i] + b[i] * b[i];
+#pragma unroll
+        for (int i = 4; i > 0; i /= 2)
+            sum += __shfl_xor_sync(ALL_LANES, sum, i);
+        if (lane % 8 == 0)
+            to[r] = by / sqrtf(sum + 1e-6f);
+    }
+}
+
+/* One warp: sums of g, and what depends on them.  A lane has two tokens. */
+template <int N>
+__device__ __forceinline__ void gates_of(chunk<N> *w, const delta<bf16> &d, const chunk_place &at)
+{
+    int lane = threadIdx.x % WARP;
+    double sum[2];
+#pragma unroll
+    for (int i = 0; i < 2; i++) {
+        int t = 2 * lane + i;
+        const float *gate = d.gates.row(at.t0 + (t < at.count ? t : 0)) + at.head;
+        sum[i] = (i ? sum[0] : 0.0) + (t < at.count ? (double)gate[0] : 0.0);
+        w->beta[t] = t < at.count ? gate[d.at.value_heads] : 0.0f;
+    }
+    double total = sum[1];
+#pragma unroll
+    for (int by = 1; by < WARP; by *= 2) {
+        double other = __shfl_up_sync(ALL_LANES, total, by);
+        total += lane >= by ? other : 0.0;
+    }
+    double before = __shfl_up_sync(ALL_LANES, total, 1), all = __shfl_sync(ALL_LANES, total, WARP - 1);
+#pragma unroll
+    for (int i = 0; i < 2; i++) {
+        double G = (lane ? before : 0.0) + sum[i];
+        w->sum[2 * lane + i] = (float)G;
+        w->low[2 * lane + i] = (float)(G - (double)(float)G);
+        w->left[2 * lane + i] = expf((float)(all - G));
+    }
+}
+
+} // namespace
+
+#endif
