@@ -1,17 +1,18 @@
 /* delta.cu - the gated delta rule (ops/ref_delta.c), of one token of each of a batch and of many tokens.
  *
- * Columns of a head's state never meet: S[:, c] takes v[c] and gives y[c].  So a thread keeps a part of one
- * column in registers, 32 of 128 numbers, and the four threads of a column, lanes of one warp, add their
- * parts of two dot products for each token.  A block has 32 columns of a head: 128 blocks for 32 heads.
+ * Columns of a head's state never meet: S[:, c] takes v[c] and gives y[c].  So a thread keeps a part of
+ * one column in registers, 32 of 128 numbers, and the four threads of a column, lanes of one warp, add
+ * their parts of two dot products for each token.  A block has 32 columns of a head: 128 blocks for 32
+ * heads.
  *
- * One token is limited by the state, read and written once: 8 dk dv bytes for each head (2 MB each way for 32
- * heads), which are requested before anything else.  Many tokens go through the recurrence one by one: 130
- * operations a thread and token, about 450 cycles one after the other, 0.6 ms for 2,048 tokens where
- * the products of a 4B model take 25 ms for all layers.  So a prompt in bf16 goes through delta_chunks.cu, all but
- * a few last tokens.  Estimated, not measured.
+ * One token is limited by the state, read and written once: 8 dk dv bytes for each head (2 MB each way for
+ * 32 heads), which are requested before anything else.  Many tokens go through the recurrence one by one:
+ * 130 operations a thread and token, about 450 cycles one after the other, 0.6 ms for 2,048 tokens where
+ * the products of a 4B model take 25 ms for all layers.  So a prompt in bf16 goes through delta_chunks.cu,
+ * all but a few last tokens.  Estimated, not measured.
  *
- * q and k of some tokens are normalised into shared memory by the whole block, again in every block of
- * a head: 32 times less work than the recurrence.  Other sizes of heads have a plain kernel, a thread for a
+ * q and k of some tokens are normalised into shared memory by the whole block, again in every block of a
+ * head: 32 times less work than the recurrence.  Other sizes of heads have a plain kernel, a thread for a
  * column.  Both add in an order that does not depend on how many tokens or sessions there are.
  */
 #include "delta.cuh"

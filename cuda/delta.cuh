@@ -1,4 +1,5 @@
-/* delta.cuh - what the kernels of the gated delta rule share: where a head's columns are, one step of a column. */
+/* delta.cuh - what the kernels of the gated delta rule share: where a head's columns are, one step of a
+ * column. */
 #ifndef HOLORUN_CUDA_DELTA_CUH
 #define HOLORUN_CUDA_DELTA_CUH
 
@@ -120,7 +121,8 @@ template <class T> __device__ __forceinline__ float inverse_length(const T *x, i
     return 1.0f / sqrtf(sum + 1e-6f);
 }
 
-/* One token of one column, whose state stays in memory; q and k are not yet normalised.  Returns the answer. */
+/* One token of one column, whose state stays in memory; q and k are not yet normalised.  Returns the
+ * answer. */
 template <class T>
 __device__ __forceinline__ float delta_step_any(float *S, int64_t stride, int n, const T *q, const T *k,
                                                 float v, float g, float beta)

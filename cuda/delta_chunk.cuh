@@ -18,9 +18,9 @@ enum {
     FEW = 8,                     /* most tokens that are not worth a chunk */
 };
 
-/* Shared memory of a block; N: columns of the state.  `halves` has the state before the chunk, [DELTA] rows of
- * what is kept of it in bf16 and as many of the rest, until all warps have read it; then R, [CHUNK] rows of each, and
- * R with its share in the next state. */
+/* Shared memory of a block; N: columns of the state.  `halves` has the state before the chunk, [DELTA]
+ * rows of what is kept of it in bf16 and as many of the rest, until all warps have read it; then R,
+ * [CHUNK] rows of each, and R with its share in the next state. */
 template <int N> struct chunk {
     enum { WIDE = N + 8 };
     bf16 x[2][CHUNK * PITCH];

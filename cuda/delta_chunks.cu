@@ -1,34 +1,35 @@
 /* delta_chunks.cu - the gated delta rule over a prompt: products of small matrices, chunk after chunk.
  *
- * The equations are those of ops/ref_delta.c.  For a chunk of 64 tokens of one head, with G_i the sum of g up to
- * token i, S the state before and k, q normalised:
+ * The equations are those of ops/ref_delta.c.  For a chunk of 64 tokens of one head, with G_i the sum of g
+ * up to token i, S the state before and k, q normalised:
  *
  *   R_i = beta_i (v_i - e^(G_i) ST k_i) - sum_(j < i) A_ij R_j      A_ij = beta_i (k_i . k_j) e^(G_i - G_j)
  *   y_i = e^(G_i) ST q_i + sum_(j <= i) W_ij R_j                    W_ij = (q_i . k_j) e^(G_i - G_j)
  *   S'  = e^(G_L) S + sum_j e^(G_L - G_j) k_j R_jT
  *
- * Layout.  Columns of a state never meet: a block takes 64 or 32 columns of a head through all chunks and keeps
- * their state in registers throughout.  What columns share, A and W, every block of a head computes again: with 32
- * columns a third of its products.  Four warps have 16 tokens each, of the state 32 rows each.  (I + A) R = ... is
- * solved by substitution of blocks of 16 tokens: each warp inverts its own block of the diagonal first, in f32 and
- * at the same time as the others; then warp after warp multiplies by its inverse, and those below subtract what
- * they take from it.  An inverse of the whole would be a product of large terms that cancel (ref_delta.c), while
- * entries of the blocks' inverses are at most 1.
+ * Layout.  Columns of a state never meet: a block takes 64 or 32 columns of a head through all chunks and
+ * keeps their state in registers throughout.  What columns share, A and W, every block of a head computes
+ * again: with 32 columns a third of its products.  Four warps have 16 tokens each, of the state 32 rows
+ * each.  (I + A) R = ... is solved by substitution of blocks of 16 tokens: each warp inverts its own block
+ * of the diagonal first, in f32 and at the same time as the others; then warp after warp multiplies by its
+ * inverse, and those below subtract what they take from it.  An inverse of the whole would be a product of
+ * large terms that cancel (ref_delta.c), while entries of the blocks' inverses are at most 1.
  *
- * Rounding.  q and k enter the tensor cores as they are, in bf16; their lengths divide the sums afterwards.  S, R, A,
- * W and the inverses are sums of two bf16, which leaves 2^-18 of a term.  The state itself stays f32 in registers.
- * Sums of g run in f64 and are kept as two floats: where some tokens forget everything they reach thousands,
- * while differences between later tokens stay small.
+ * Rounding.  q and k enter the tensor cores as they are, in bf16; their lengths divide the sums
+ * afterwards.  S, R, A, W and the inverses are sums of two bf16, which leaves 2^-18 of a term.  The state
+ * itself stays f32 in registers.  Sums of g run in f64 and are kept as two floats: where some tokens forget
+ * everything they reach thousands, while differences between later tokens stay small.
  *
- * Two buffers hold keys and queries: the next keys arrive where the queries were while R is solved, the next queries
- * where the keys were while the next A is computed.
+ * Two buffers hold keys and queries: the next keys arrive where the queries were while R is solved, the
+ * next queries where the keys were while the next A is computed.
  *
- * Work for 64 tokens and 32 columns: about 420 products of a tensor core in the warp with most, 2,700 cycles of an
- * H100 if they were all, and four steps one after the other of about 300.  Token by token (delta.cu) they take 29,000.
- * Estimated, not measured.
+ * Work for 64 tokens and 32 columns: about 420 products of a tensor core in the warp with most, 2,700
+ * cycles of an H100 if they were all, and four steps one after the other of about 300.  Token by token
+ * (delta.cu) they take 29,000.  Estimated, not measured.
  *
- * A few tokens left at the end go through the recurrence, and so does what the tensor cores do not take: f32 and
- * other sizes.  Both depend only on the number of tokens left, so cutting a prompt at whole chunks changes no bit.
+ * A few tokens left at the end go through the recurrence, and so does what the tensor cores do not take:
+ * f32 and other sizes.  Both depend only on the number of tokens left, so cutting a prompt at whole chunks
+ * changes no bit.
  */
 #include "delta_chunk.cuh"
 
@@ -58,8 +59,9 @@ __device__ __forceinline__ void read_state(float y[N / 8][4], unsigned x[DELTA /
         }
 }
 
-/* Products of the warp's sixteen rows with the sixteen keys of a block, times e^(G_i - G_j) and the keys' lengths;
- * row(a, d): those rows as left operands.  BEFORE: only of earlier tokens, others are zero; else a token's own, too. */
+/* Products of the warp's sixteen rows with the sixteen keys of a block, times e^(G_i - G_j) and the keys'
+ * lengths; row(a, d): those rows as left operands.  BEFORE: only of earlier tokens, others are zero; else
+ * a token's own, too. */
 template <bool BEFORE, int N, class F>
 __device__ __forceinline__ void pairs(float s[2][4], F row, const bf16 *keys, const chunk<N> *w, int i0,
                                       int j0)

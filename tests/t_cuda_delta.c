@@ -14,7 +14,8 @@ struct rule {
     struct tensor v, gates;
 };
 
-/* Gates as they are: a logarithm of a decay, at most 0 and sometimes of a token that forgets all, and a part. */
+/* Gates as they are: a logarithm of a decay, at most 0 and sometimes of a token that forgets all, and a
+ * part. */
 static struct rule rule_make(const struct lab *l, struct delta_shape s, int64_t T)
 {
     struct rule r = {s, lab_make(l->mem, l->act, T, 2 * s.key_heads * s.key + s.value_heads * s.value, -1, 1),
