@@ -1,4 +1,4 @@
-/* backend.cu - GPU devices, device memory, and the table of operations. */
+/* backend.cu - GPU devices, copies, and the table of operations. */
 #include "host.cuh"
 #include "linear.cuh"
 
@@ -8,7 +8,7 @@
 
 /* ---- errors -------------------------------------------------------------------------------------------- */
 
-static const char *what_to_do(cudaError_t error)
+const char *cuda_advice(cudaError_t error)
 {
     switch (error) {
     case cudaErrorMemoryAllocation:
@@ -35,7 +35,7 @@ static const char *what_to_do(cudaError_t error)
 void cuda_die(cudaError_t error, const char *what, const char *file, int line)
 {
     const char *name = strrchr(file, '/');
-    die(ERR_ENV, "GPU: %s%s (%s in %s:%d)", cudaGetErrorString(error), what_to_do(error), what,
+    die(ERR_ENV, "GPU: %s%s (%s in %s:%d)", cudaGetErrorString(error), cuda_advice(error), what,
         name ? name + 1 : file, line);
 }
 
@@ -48,156 +48,7 @@ void cuda_check_started(struct cuda *c, const char *file, int line)
         cuda_die(error, "a kernel", file, line);
 }
 
-/* ---- memory -------------------------------------------------------------------------------------------- */
-
-static cudaError_t ask_memory(struct backend *b, void **p, size_t bytes)
-{
-    bytes = bytes ? bytes : 1;
-    return cuda_of(b)->managed ? cudaMallocManaged(p, bytes) : cudaMalloc(p, bytes);
-}
-
-/* NULL with the reason; exits when the card is lost rather than full. */
-void *cuda_try_memory(struct backend *b, size_t bytes, struct err *e)
-{
-    void *p = nullptr;
-    cudaError_t error = ask_memory(b, &p, bytes);
-    if (error == cudaSuccess)
-        return p;
-    if (error != cudaErrorMemoryAllocation)
-        CUDA(error);
-    cudaGetLastError(); /* reported by the result */
-    err_set(e, ERR_ENV, "GPU: %s: %.2f MiB asked for%s", cudaGetErrorString(error),
-            static_cast<double>(bytes) / (1 << 20), what_to_do(error));
-    return nullptr;
-}
-
-static void *device_memory(struct backend *b, size_t bytes)
-{
-    struct err e = ERR_INIT;
-    void *p = cuda_try_memory(b, bytes, &e);
-    if (!p)
-        die(e.kind, "%s", e.text);
-    return p;
-}
-
-/* Launches of a graph under construction may use the old memory: it is freed at the next growth outside
- * a graph, after waiting for its users. */
-static void retire(struct cuda *c)
-{
-    if (cuda_recording(c) && c->old_scratches < 8) {
-        c->old_scratch[c->old_scratches++] = c->scratch;
-        c->scratch = nullptr;
-        return;
-    }
-    if (cuda_recording(c))
-        bug("working memory that grows more than 8 times within a graph");
-    while (c->old_scratches > 0)
-        CUDA(cudaFree(c->old_scratch[--c->old_scratches]));
-    CUDA(cudaFree(c->scratch));
-    c->scratch = nullptr;
-}
-
-void *cuda_try_scratch(struct backend *b, size_t bytes, struct err *e)
-{
-    struct cuda *c = cuda_of(b);
-    if (c->scratch_room < bytes) {
-        size_t had = c->scratch_room;
-        retire(c);
-        c->scratch_room = 0;
-        c->scratch = cuda_try_memory(b, bytes, e);
-        if (c->scratch) {
-            c->scratch_room = bytes;
-        } else if (had && !cuda_recording(c)) { /* the freed memory is available */
-            c->scratch = device_memory(b, had);
-            c->scratch_room = had;
-            return nullptr;
-        }
-    }
-    return c->scratch;
-}
-
-void *cuda_scratch(struct backend *b, size_t bytes)
-{
-    struct err e = ERR_INIT;
-    bool more = cuda_of(b)->scratch_room < bytes; /* not reserved: it may grow again */
-    void *p = cuda_try_scratch(b, more ? bytes + bytes / 2 : bytes, &e);
-    if (!p)
-        die(e.kind, "%s", e.text);
-    return p;
-}
-
-static int cuda_reserve(struct backend *b, const struct work_need *n, struct err *e)
-{
-    products_open(b);
-    return cuda_try_scratch(b, n->bytes, e) && masks_open(b, n->ids, e) == 0 &&
-                   counts_open(b, n->groups, e) == 0
-               ? 0
-               : -1;
-}
-
-#ifdef CUDA_EMULATED /* small, so that tests run several parts */
-static const struct work_parts quantized_parts = {16 << 10, 8 << 10, 64 << 10, 64 << 10, 320 << 10, 0};
-const struct work_parts *cuda_work_parts()
-{
-    return &quantized_parts;
-}
-#else
-const struct work_parts *cuda_work_parts()
-{
-    return &work_parts_usual;
-}
-#endif
-
-static struct tensor zeroed(struct backend *b, struct tensor x)
-{
-    if (x.data) {
-        CUDA(cudaMemsetAsync(x.data, 0, tensor_bytes(x), cuda_of(b)->stream));
-        CHECK_STARTED(b);
-    }
-    return x;
-}
-
-static struct tensor cuda_alloc(struct backend *b, enum dtype t, int64_t rows, int64_t cols)
-{
-    struct tensor x = {nullptr, t, rows, cols, cols};
-    x.data = device_memory(b, tensor_bytes(x));
-    return zeroed(b, x);
-}
-
-static struct tensor cuda_try_alloc(struct backend *b, enum dtype t, int64_t rows, int64_t cols)
-{
-    struct tensor x = {nullptr, t, rows, cols, cols};
-    x.data = cuda_try_memory(b, tensor_bytes(x), nullptr);
-    return zeroed(b, x);
-}
-
-static size_t cuda_memory_left(struct backend *b)
-{
-    size_t left = 0, all = 0;
-    CUDA(cudaMemGetInfo(&left, &all));
-    return left;
-}
-
-/* Pinned, so that the card reads and writes it directly. */
-static void *cuda_host_alloc(struct backend *b, size_t bytes)
-{
-    void *p = nullptr;
-    if (cudaMallocHost(&p, bytes ? bytes : 1) == cudaSuccess)
-        return p;
-    cudaGetLastError();
-    return nullptr;
-}
-
-static void cuda_host_free(struct backend *b, void *p)
-{
-    CUDA(cudaFreeHost(p));
-}
-
-static void cuda_free(struct backend *b, struct tensor *t)
-{
-    CUDA(cudaFree(t->data));
-    memset(t, 0, sizeof *t);
-}
+/* ---- copies ------------------------------------------------------------------------------------------- */
 
 static void move(struct backend *b, struct tensor dst, struct tensor src, cudaMemcpyKind kind)
 {
@@ -302,12 +153,10 @@ static void cuda_close(struct backend *b)
     graphs_stop(c);
     cudaStreamSynchronize(c->stream);
     products_close(c);
-    masks_close(c);
+    masks_close(b);
     graphs_close(c);
-    cudaFree(c->scratch);
-    for (int i = 0; i < c->old_scratches; i++)
-        cudaFree(c->old_scratch[i]);
     cudaFree(c->counts);
+    memory_close(c);
     cudaStreamDestroy(c->stream);
     delete c;
 }
@@ -336,13 +185,7 @@ static void fill(struct ops *o)
     o->name = "cuda";
     o->close = cuda_close;
     o->attach = cuda_attach;
-    o->alloc = cuda_alloc;
-    o->free = cuda_free;
-    o->try_alloc = cuda_try_alloc;
-    o->memory_left = cuda_memory_left;
-    o->reserve = cuda_reserve;
-    o->host_alloc = cuda_host_alloc;
-    o->host_free = cuda_host_free;
+    memory_fill(o);
     o->upload = cuda_upload;
     o->download = cuda_download;
     o->copy = cuda_copy;
@@ -365,7 +208,7 @@ static void fill(struct ops *o)
 static int check_device(const struct cuda *c, cudaError_t error, const cudaDeviceProp *p, struct err *e)
 {
     if (error != cudaSuccess)
-        return err_set(e, ERR_ENV, "GPU %d: %s%s", c->device, cudaGetErrorString(error), what_to_do(error));
+        return err_set(e, ERR_ENV, "GPU %d: %s%s", c->device, cudaGetErrorString(error), cuda_advice(error));
     if (p->major < 8)
         return err_set(e, ERR_ENV,
                        "GPU %d (%s) has compute capability %d.%d; 8.0 is wanted, so use --device cpu",
@@ -393,6 +236,7 @@ extern "C" struct backend *backend_cuda(int device, struct pool *pool, struct er
     c->managed = getenv("HOLORUN_CUDA_MANAGED") != nullptr;
     if (c->managed && c->processors > FEW_PROCESSORS)
         c->processors = FEW_PROCESSORS;
+    memory_open(c);
     graphs_open(c);
     fill(&c->ops);
     struct backend *b = static_cast<struct backend *>(xcalloc(1, sizeof *b));

@@ -40,7 +40,10 @@ struct cuda {
     int old_scratches;
     struct products *products; /* what linear.cu keeps between calls */
     struct masks *masks;       /* of sample.cu */
+    struct memory *memory;     /* of memory.cu */
 };
+
+const char *cuda_advice(cudaError_t error); /* what a user can do: "; ...", or empty */
 
 /* Exits with what failed and what a user can do. */
 [[noreturn]] void cuda_die(cudaError_t error, const char *what, const char *file, int line);
@@ -110,6 +113,9 @@ static void launch_kernel(struct cuda *c, const char *name, void (*kernel)(P...)
 /* Whether operations are being recorded or compared: then none may wait or use host memory. */
 bool cuda_recording(const struct cuda *c);
 
+void memory_open(struct cuda *c);
+void memory_close(struct cuda *c); /* tensors that are left are freed with it */
+
 void graphs_open(struct cuda *c);
 void graphs_stop(struct cuda *c); /* a step that an error broke off is recorded no further */
 void graphs_close(struct cuda *c);
@@ -178,11 +184,12 @@ static inline unsigned blocks_for(int64_t n, int64_t each)
 void products_open(struct backend *b); /* linear.cu: cuBLASLt and its memory */
 void products_close(struct cuda *c);
 int masks_open(struct backend *b, int64_t ids, struct err *e); /* sample.cu: memory for sets of so many ids */
-void masks_close(struct cuda *c);
+void masks_close(struct backend *b);
 int counts_open(struct backend *b, int64_t groups, struct err *e); /* mamba.cu: counters for so many groups */
 unsigned *bands_arrived(struct backend *b);                        /* those of bands, [WORK_BANDS] */
 
 /* Each file enters its operations into the table. */
+void memory_fill(struct ops *o);     /* memory.cu: tensors, pinned memory */
 void graph_fill(struct ops *o);      /* decode_graph.cu: CUDA graphs */
 void rows_fill(struct ops *o);       /* rows.cu: embed, norms, sums, shuffles */
 void linear_fill(struct ops *o);     /* linear.cu: weights and products */

@@ -283,7 +283,7 @@ static int masks_resize(struct backend *b, size_t words, struct err *e)
     struct masks *m = masks_of(cuda_of(b));
     const size_t bytes = WORK_MASKS * words * sizeof *m->on_card;
     CUDA(cudaFree(m->on_card)); /* waits for its users */
-    CUDA(cudaFreeHost(m->staged));
+    cuda_of(b)->ops.host_free(b, m->staged);
     *m = masks{};
     m->on_card = static_cast<uint64_t *>(cuda_try_memory(b, bytes, e));
     if (!m->on_card)
@@ -299,13 +299,14 @@ int masks_open(struct backend *b, int64_t ids, struct err *e)
     return words == 0 || masks_of(cuda_of(b))->words == words ? 0 : masks_resize(b, words, e);
 }
 
-void masks_close(struct cuda *c)
+void masks_close(struct backend *b)
 {
-    if (!c->masks)
+    struct masks *m = cuda_of(b)->masks;
+    if (!m)
         return;
-    cudaFree(c->masks->on_card);
-    cudaFreeHost(c->masks->staged);
-    delete c->masks;
+    cudaFree(m->on_card);
+    cuda_of(b)->ops.host_free(b, m->staged);
+    delete m;
 }
 
 /* The device copy of a set.  All sets of the rows that are waited for together are among the last

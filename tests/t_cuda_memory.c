@@ -227,7 +227,108 @@ static void t_less(void **state)
     tiny_free(&t);
 }
 
+/* ---- the host's ------------------------------------------------------------------------------ */
+
+static void t_pinned(void **state)
+{
+    (void)state;
+    struct err e = ERR_INIT;
+    struct backend *b = backend_open("cuda", NULL, 0, NULL, &e);
+    if (!b)
+        fail_msg("%s", e.text);
+    void *first = b->ops->host_alloc(b, 250000);
+    b->ops->host_free(b, first);
+    void *again = b->ops->host_alloc(b, 240000), *other = b->ops->host_alloc(b, 240000);
+    assert_ptr_equal(again, first);
+    assert_ptr_not_equal(other, first);
+    b->ops->host_free(b, again);
+    b->ops->host_free(b, other);
+    void *larger = b->ops->host_alloc(b, 300000), *small = b->ops->host_alloc(b, 10);
+    memset(larger, 1, 300000);
+    for (int i = 0; i < 2; i++) {
+        assert_ptr_not_equal(larger, i ? other : first);
+        assert_ptr_not_equal(small, i ? other : first);
+    }
+    b->ops->host_free(b, larger);
+    b->ops->host_free(b, small);
+    long waits = &emu_card ? emu_card.waits : 0;
+    for (int i = 0; i < 3; i++)
+        b->ops->host_free(b, b->ops->host_alloc(b, 300000));
+    if (&emu_card)
+        assert_int_equal(emu_card.waits, waits);
+    backend_free(b);
+}
+
+/* ---- memory that is given back --------------------------------------------------------------- */
+
+/* Sessions grow by a step of keys and values, twice; nobody waits for the card's other work meanwhile. */
+static void t_grow(void **state)
+{
+    (void)state;
+    only_emulated();
+    struct tiny t;
+    struct session *s[4];
+    tiny_init(&t, check_seed());
+    tiny_write(&t);
+    struct engine *g = four(&t, s);
+    for (int round = 0; round < 2; round++) {
+        long waits = emu_card.waits;
+        for (int i = 0; i < 4; i++) {
+            int64_t had = s[i]->state.capacity;
+            tiny_append(s[i], 5 * i + round, 520);
+            compute(s[i]);
+            assert_true(s[i]->state.capacity > had);
+        }
+        assert_int_equal(emu_card.waits, waits);
+        assert_true(emu_card.kept > 0);
+    }
+    size_t left = g->backend->ops->memory_left(g->backend);
+    assert_int_equal(left, emu_card.memory - emu_card.used); /* what is kept is as good as free */
+    for (int i = 0; i < 4; i++)
+        session_free(s[i]);
+    engine_close(g);
+    tiny_free(&t);
+}
+
+/* What tensors gave back goes to who asks for other memory when there is no more. */
+static void t_trimmed(void **state)
+{
+    (void)state;
+    only_emulated();
+    struct err e = ERR_INIT;
+    struct backend *b = backend_open("cuda", NULL, 0, NULL, &e);
+    if (!b)
+        fail_msg("%s", e.text);
+    enum { MIB = 1 << 20 };
+    struct tensor t = b->ops->alloc(b, DT_U8, 64, MIB);
+    fill_card(true);
+    b->ops->free(b, &t);
+    assert_int_equal(emu_card.kept, 64 * MIB);
+    struct work_need need = {.bytes = 60 * MIB};
+    assert_int_equal(b->ops->reserve(b, &need, &e), 0);
+    assert_int_equal(emu_card.kept, 0);
+    assert_null(b->ops->try_alloc(b, DT_U8, 10, MIB).data);
+    fill_card(false);
+    backend_free(b);
+    assert_int_equal(emu_card.used, 0);
+}
+
+/* A driver without pools. */
+static void t_no_pools(void **state)
+{
+    (void)state;
+    only_emulated();
+    emu_card.pools = false;
+    t_less(state);
+    assert_int_equal(emu_card.kept, 0);
+    emu_card.pools = true;
+}
+
 static const struct CMUnitTest tests[] = {
+    CLAIM("sessions grow without waiting for the card's other work", t_grow),
+    CLAIM("memory that was given back is there for whoever needs it", t_trimmed),
+    CLAIM("without pools of memory all is the same", t_no_pools),
+    CLAIM("pinned memory that was given back is used again for what is about as large", t_pinned),
     CLAIM("models, sessions and pictures take the memory of a card that was planned, within 2 %", t_planned),
     CLAIM("a picture for which there is no memory is an error of its session, and others go on", t_picture),
     CLAIM("with a full card logits come in parts and tiles are not kept, with the same bits", t_less),

@@ -13,8 +13,8 @@
 #include <mutex>
 #include <sys/mman.h>
 
-struct emu_card emu_card = {13000, 13000, 1,    8, true, static_cast<size_t>(8) << 30, 0, 0, 0,
-                            0,     0,     true, 0, 0};
+struct emu_card emu_card = {13000, 13000, 1, 8,    true, static_cast<size_t>(8) << 30, 0, 0, 0, 0, 0,
+                            true,  0,     true, 0, 0,    0};
 
 cudaError_t emu::broken()
 {
@@ -210,24 +210,33 @@ static cudaError_t give_back(void *p, bool pinned, size_t *bytes)
 
 cudaError_t cudaMallocHost(void **p, size_t bytes)
 {
+    emu_card.waits++;
     return take_for(PINNED, p, bytes);
 }
 
 cudaError_t cudaFreeHost(void *p)
 {
     size_t bytes;
+    emu_card.waits += p != nullptr;
     return give_back(p, true, &bytes);
 }
 
-cudaError_t cudaMalloc(void **p, size_t bytes)
+/* `kept` of what is used by nobody does not count: the pool it is of has it. */
+static cudaError_t take_of_card(void **p, size_t bytes, size_t kept)
 {
-    if (emu_card.used + counted(bytes) > emu_card.memory)
+    if (emu_card.used + kept + counted(bytes) > emu_card.memory)
         return cudaErrorMemoryAllocation;
     cudaError_t error = take_for(own_card, p, bytes);
     if (error == cudaSuccess)
         emu_card.used += counted(bytes);
     emu_card.most = emu_card.most < emu_card.used ? emu_card.used : emu_card.most;
     return error;
+}
+
+cudaError_t cudaMalloc(void **p, size_t bytes)
+{
+    emu_card.waits++;
+    return take_of_card(p, bytes, emu_card.kept);
 }
 
 cudaError_t cudaMallocManaged(void **p, size_t bytes, unsigned)
@@ -238,15 +247,84 @@ cudaError_t cudaMallocManaged(void **p, size_t bytes, unsigned)
 cudaError_t cudaFree(void *p)
 {
     size_t bytes;
+    emu_card.waits += p != nullptr;
     cudaError_t error = give_back(p, false, &bytes);
     emu_card.used -= bytes;
+    return error;
+}
+
+/* ---- pools ----------------------------------------------------------------------------------- */
+
+struct emu_pool {
+    int card;
+    uint64_t threshold;
+};
+
+cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr, int)
+{
+    *value = emu_card.pools;
+    return emu::broken();
+}
+
+cudaError_t cudaMemPoolCreate(cudaMemPool_t *pool, const cudaMemPoolProps *props)
+{
+    *pool = new emu_pool{props->location.id, 0};
+    return emu::broken();
+}
+
+cudaError_t cudaMemPoolDestroy(cudaMemPool_t pool)
+{
+    emu_card.kept = 0;
+    delete pool;
+    return emu::broken();
+}
+
+cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, cudaMemPoolAttr, void *value)
+{
+    pool->threshold = *static_cast<uint64_t *>(value);
+    return emu::broken();
+}
+
+cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t, cudaMemPoolAttr which, void *value)
+{
+    *static_cast<uint64_t *>(value) =
+        emu_card.used + (which == cudaMemPoolAttrReservedMemCurrent ? emu_card.kept : 0);
+    return emu::broken();
+}
+
+cudaError_t cudaMemPoolTrimTo(cudaMemPool_t, size_t bytes)
+{
+    emu_card.kept = emu_card.kept < bytes ? emu_card.kept : bytes;
+    return emu::broken();
+}
+
+cudaError_t cudaMallocFromPoolAsync(void **p, size_t bytes, cudaMemPool_t pool, cudaStream_t stream)
+{
+    emu::give_work(stream, "memory");
+    emu::refuse_recording("memory of a pool is asked for while a graph is recorded");
+    if (pool->card != own_card)
+        return cudaErrorInvalidValue;
+    cudaError_t error = take_of_card(p, bytes, 0);
+    if (error == cudaSuccess)
+        emu_card.kept -= emu_card.kept < counted(bytes) ? emu_card.kept : counted(bytes);
+    return error;
+}
+
+cudaError_t cudaFreeAsync(void *p, cudaStream_t stream)
+{
+    size_t bytes;
+    emu::give_work(stream, "memory");
+    emu::refuse_recording("memory of a pool is freed while a graph is recorded");
+    cudaError_t error = give_back(p, false, &bytes);
+    emu_card.used -= bytes;
+    emu_card.kept += bytes;
     return error;
 }
 
 cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total)
 {
     use_card();
-    *free_bytes = emu_card.memory - emu_card.used;
+    *free_bytes = emu_card.memory - emu_card.used - emu_card.kept;
     *total = emu_card.memory;
     return emu::broken();
 }

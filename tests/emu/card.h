@@ -14,6 +14,9 @@ namespace emu
 /* Work for a stream, by a thread whose own card must be that of the stream. */
 void give_work(cudaStream_t stream, const char *what);
 
+/* What cannot be recorded. */
+void refuse_recording(const char *what);
+
 /* Whether both ends of a copy are what its kind says of the card's. */
 void check_copy(const void *to, const void *from, size_t bytes, cudaMemcpyKind kind);
 

@@ -278,6 +278,32 @@ cudaError_t cudaMallocHost(void **p, size_t bytes);
 cudaError_t cudaFree(void *p);
 cudaError_t cudaFreeHost(void *p);
 cudaError_t cudaMemGetInfo(size_t *free, size_t *total);
+
+/* Memory in stream order: what is freed stays with the pool, in which it lies one behind the other. */
+typedef struct emu_pool *cudaMemPool_t;
+typedef enum { cudaMemAllocationTypePinned = 1 } cudaMemAllocationType;
+typedef enum { cudaMemLocationTypeDevice = 1 } cudaMemLocationType;
+typedef enum {
+    cudaMemPoolAttrReleaseThreshold,
+    cudaMemPoolAttrReservedMemCurrent,
+    cudaMemPoolAttrUsedMemCurrent
+} cudaMemPoolAttr;
+typedef enum { cudaDevAttrMemoryPoolsSupported } cudaDeviceAttr;
+struct cudaMemPoolProps {
+    cudaMemAllocationType allocType;
+    struct {
+        cudaMemLocationType type;
+        int id;
+    } location;
+};
+cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr which, int device);
+cudaError_t cudaMemPoolCreate(cudaMemPool_t *pool, const cudaMemPoolProps *props);
+cudaError_t cudaMemPoolDestroy(cudaMemPool_t pool);
+cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, cudaMemPoolAttr which, void *value);
+cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool, cudaMemPoolAttr which, void *value);
+cudaError_t cudaMemPoolTrimTo(cudaMemPool_t pool, size_t bytes);
+cudaError_t cudaMallocFromPoolAsync(void **p, size_t bytes, cudaMemPool_t pool, cudaStream_t stream);
+cudaError_t cudaFreeAsync(void *p, cudaStream_t stream);
 cudaError_t cudaDeviceReset();
 const char *cudaGetErrorString(cudaError_t e);
 cudaError_t cudaGetDeviceCount(int *n);

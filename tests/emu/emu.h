@@ -21,6 +21,9 @@ struct emu_card {
     int then;
     bool nvml;         /* the driver's library for monitoring is there */
     unsigned contexts; /* bit i: the process has a context on card i */
+    bool pools;        /* the driver has pools of memory in stream order */
+    size_t kept;       /* bytes that they hold and nobody uses */
+    long waits;        /* calls so far that take or give memory and wait for all of the card's work */
     long odd;          /* the recording of a graph says something odd after so many nodes; 0: never */
 };
 

@@ -112,6 +112,12 @@ void allow(const void *kernel, size_t shared)
     allowed()[kernel] = shared;
 }
 
+void refuse_recording(const char *what)
+{
+    if (recording)
+        fail(what);
+}
+
 cudaError_t launch()
 {
     if (emu_card.launches && --emu_card.launches == 0)
