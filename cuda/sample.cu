@@ -15,7 +15,8 @@
  *
  * Sets of ids are cached on the card by their hash: the known ids never change, and a grammar uses few
  * different masks in a text; a new one is one copy of V / 8 bytes, from pinned memory, so that it does
- * not wait for the step before it.  The host waits once for up to WORK_SAMPLED_ROWS rows.
+ * not wait for the step before it.  What differs from step to step goes to the card before a graph that
+ * samples, and the results come back at its end.  The host waits once for up to WORK_SAMPLED_ROWS rows.
  */
 #include "host.cuh"
 
@@ -28,27 +29,16 @@ extern "C" {
 
 #include <xxhash.h>
 
-enum {
-    THREADS = 256,
-    SLICE = 2048,
-    MOST = 32, /* rows of a launch, which are its arguments */
-    EACH = SAMPLING_BINS / THREADS
-};
+enum { THREADS = 256, SLICE = 2048, EACH = SAMPLING_BINS / THREADS };
 
 typedef unsigned long long sum; /* the type atomics take */
 
 struct sampling_row {
-    const float *logits;
     const uint64_t *known, *allowed; /* allowed may be known itself */
     double rate;                     /* 0: greedy */
     double random;
     float top_p;
     int searches; /* 0, 1, or 2 with top_p */
-};
-
-struct sampling_rows {
-    sampling_row row[MOST];
-    int ids;
 };
 
 struct sampling_state { /* zero-initialised */
@@ -63,9 +53,19 @@ struct sampling_state { /* zero-initialised */
     float logit;
 };
 
+/* What crosses between host and card, on each side: it has the same addresses in every step, so that a
+ * replayed graph finds its arguments unchanged. */
+struct exchange {
+    sampling_row rows[WORK_SAMPLED_ROWS];     /* to the card */
+    sampling_state states[WORK_SAMPLED_ROWS]; /* from it */
+};
+
 struct masks {
-    uint64_t *on_card, *staged; /* [WORK_MASKS][words]; staged: pinned, or NULL */
+    uint64_t *on_card, *staged; /* [WORK_MASKS][words]; staged: pinned */
     size_t words;
+    struct exchange *there, *here; /* on the card; pinned */
+    int rows, searches;            /* of what is staged */
+    cudaEvent_t done;              /* the results of what runs are here */
     struct {
         XXH128_hash_t hash;
         uint64_t used; /* 0: never */
@@ -119,15 +119,16 @@ __device__ __forceinline__ sum warp_max_of(sum v)
     return v;
 }
 
-__global__ void survey(sampling_rows rows, sampling_state *states)
+__global__ void survey(view<const float> logits, const sampling_row *rows, sampling_state *states)
 {
-    const sampling_row r = rows.row[blockIdx.y];
+    const sampling_row r = rows[blockIdx.y];
+    const float *row = logits.row(blockIdx.y);
     sum best = 0, best_allowed = 0;
-    for (int i = blockIdx.x * SLICE + threadIdx.x; i < min(rows.ids, (int)(blockIdx.x + 1) * SLICE);
+    for (int i = blockIdx.x * SLICE + threadIdx.x; i < min((int)logits.cols, (int)(blockIdx.x + 1) * SLICE);
          i += THREADS) {
         if (!sampling_has(r.known, i))
             continue;
-        sum order = order_of(r.logits[i], i);
+        sum order = order_of(row[i], i);
         best = max(best, order);
         if (sampling_has(r.allowed, i))
             best_allowed = max(best_allowed, order);
@@ -140,25 +141,26 @@ __global__ void survey(sampling_rows rows, sampling_state *states)
     }
 }
 
-__global__ void weigh(sampling_rows rows, sampling_state *states)
+__global__ void weigh(view<const float> logits, const sampling_row *rows, sampling_state *states)
 {
-    const sampling_row r = rows.row[blockIdx.y];
+    const sampling_row r = rows[blockIdx.y];
+    const float *row = logits.row(blockIdx.y);
     sampling_state *s = &states[blockIdx.y];
     if (!can_sample(*s))
         return;
     const float largest = order_logit(s->best), largest_allowed = order_logit(s->best_allowed);
     const double one = sampling_rate(1);
     sum mass = 0, mass_allowed = 0, mass_drawn = 0;
-    for (int i = blockIdx.x * SLICE + threadIdx.x; i < min(rows.ids, (int)(blockIdx.x + 1) * SLICE);
+    for (int i = blockIdx.x * SLICE + threadIdx.x; i < min((int)logits.cols, (int)(blockIdx.x + 1) * SLICE);
          i += THREADS) {
         if (!sampling_has(r.known, i))
             continue;
-        mass += sampling_weight(sampling_fall(largest - r.logits[i], one));
+        mass += sampling_weight(sampling_fall(largest - row[i], one));
         if (!sampling_has(r.allowed, i))
             continue;
-        mass_allowed += sampling_weight(sampling_fall(largest_allowed - r.logits[i], one));
+        mass_allowed += sampling_weight(sampling_fall(largest_allowed - row[i], one));
         if (r.searches)
-            mass_drawn += sampling_weight(sampling_fall(largest_allowed - r.logits[i], r.rate));
+            mass_drawn += sampling_weight(sampling_fall(largest_allowed - row[i], r.rate));
     }
     mass = warp_sum_of(mass);
     mass_allowed = warp_sum_of(mass_allowed);
@@ -189,7 +191,8 @@ __device__ __forceinline__ sum sums_before(sum v)
 }
 
 /* The thread that found the digit moves on to the next digit, the next search, or the end. */
-__device__ __forceinline__ void found_digit(const sampling_row &r, sampling_state *s, int bin, sum before)
+__device__ __forceinline__ void found_digit(const sampling_row &r, const float *row, sampling_state *s,
+                                            int bin, sum before)
 {
     s->prefix = s->prefix << SAMPLING_DIGIT | (sum)bin;
     s->sum_before = before;
@@ -199,14 +202,15 @@ __device__ __forceinline__ void found_digit(const sampling_row &r, sampling_stat
         s->kept = before + sampling_key_weight(s->prefix);
     } else {
         s->id = sampling_key_id(s->prefix);
-        s->logit = r.logits[s->id];
+        s->logit = row[s->id];
     }
     s->level = 0;
     s->prefix = s->sum_before = 0;
 }
 
 /* Run by the last block to finish. */
-__device__ __forceinline__ void find_bin(const sampling_row &r, sampling_state *s, sum *bins)
+__device__ __forceinline__ void find_bin(const sampling_row &r, const float *row, sampling_state *s,
+                                         sum *bins)
 {
     volatile sum *all = bins; /* other blocks wrote them in this launch */
     sum mine[EACH], total = 0, target = s->target, before = s->sum_before;
@@ -226,14 +230,16 @@ __device__ __forceinline__ void find_bin(const sampling_row &r, sampling_state *
     int k = 0;
     while (before + mine[k] <= target)
         before += mine[k++];
-    found_digit(r, s, (int)threadIdx.x * EACH + k, before);
+    found_digit(r, row, s, (int)threadIdx.x * EACH + k, before);
 }
 
-__global__ void select_digit(sampling_rows rows, sampling_state *states, sum *all_bins)
+__global__ void select_digit(view<const float> logits, const sampling_row *rows, sampling_state *states,
+                             sum *all_bins)
 {
     SHARED(sum, bins, SAMPLING_BINS);
     SHARED(unsigned, arrived, 1);
-    const sampling_row r = rows.row[blockIdx.y];
+    const sampling_row r = rows[blockIdx.y];
+    const float *row = logits.row(blockIdx.y);
     sampling_state *s = &states[blockIdx.y];
     sum *row_bins = all_bins + (int64_t)blockIdx.y * SAMPLING_BINS;
     if (!can_sample(*s) || s->searched >= r.searches)
@@ -243,11 +249,11 @@ __global__ void select_digit(sampling_rows rows, sampling_state *states, sum *al
     __syncthreads();
     const float largest = order_logit(s->best_allowed);
     const int shift = (SAMPLING_LEVELS - 1 - s->level) * SAMPLING_DIGIT;
-    for (int i = blockIdx.x * SLICE + threadIdx.x; i < min(rows.ids, (int)(blockIdx.x + 1) * SLICE);
+    for (int i = blockIdx.x * SLICE + threadIdx.x; i < min((int)logits.cols, (int)(blockIdx.x + 1) * SLICE);
          i += THREADS) {
         if (!sampling_has(r.known, i) || !sampling_has(r.allowed, i))
             continue;
-        uint64_t fall = sampling_fall(largest - r.logits[i], r.rate), key = sampling_key(fall, i);
+        uint64_t fall = sampling_fall(largest - row[i], r.rate), key = sampling_key(fall, i);
         if (fall < SAMPLING_NOTHING && key >> shift >> SAMPLING_DIGIT == s->prefix)
             atomicAdd(&bins[key >> shift & (SAMPLING_BINS - 1)], (sum)sampling_weight(fall));
     }
@@ -265,7 +271,7 @@ __global__ void select_digit(sampling_rows rows, sampling_state *states, sum *al
     __threadfence();
     if (threadIdx.x == 0)
         s->blocks_done = 0;
-    find_bin(r, s, row_bins);
+    find_bin(r, row, s, row_bins);
 }
 
 /* ---- sets of ids --------------------------------------------------------------------------------------- */
@@ -277,18 +283,32 @@ static struct masks *masks_of(struct cuda *c)
     return c->masks;
 }
 
+static void masks_free(struct backend *b, struct masks *m)
+{
+    CUDA(cudaFree(m->there)); /* waits for its users */
+    CUDA(cudaFree(m->on_card));
+    cuda_of(b)->ops.host_free(b, m->here);
+    cuda_of(b)->ops.host_free(b, m->staged);
+    if (m->done)
+        CUDA(cudaEventDestroy(m->done));
+    *m = masks{};
+}
+
 /* Memory for sets of so many words; what was kept of others is forgotten. */
 static int masks_resize(struct backend *b, size_t words, struct err *e)
 {
     struct masks *m = masks_of(cuda_of(b));
     const size_t bytes = WORK_MASKS * words * sizeof *m->on_card;
-    CUDA(cudaFree(m->on_card)); /* waits for its users */
-    cuda_of(b)->ops.host_free(b, m->staged);
-    *m = masks{};
+    masks_free(b, m);
     m->on_card = static_cast<uint64_t *>(cuda_try_memory(b, bytes, e));
-    if (!m->on_card)
+    m->there = static_cast<exchange *>(m->on_card ? cuda_try_memory(b, WORK_EXCHANGE, e) : nullptr);
+    if (!m->there)
         return -1;
     m->staged = static_cast<uint64_t *>(cuda_of(b)->ops.host_alloc(b, bytes));
+    m->here = static_cast<exchange *>(cuda_of(b)->ops.host_alloc(b, sizeof *m->here));
+    if (!m->staged || !m->here)
+        return err_set(e, ERR_ENV, "GPU: no pinned memory of the host for sampling");
+    CUDA(cudaEventCreateWithFlags(&m->done, cudaEventDisableTiming));
     m->words = words;
     return 0;
 }
@@ -301,12 +321,10 @@ int masks_open(struct backend *b, int64_t ids, struct err *e)
 
 void masks_close(struct backend *b)
 {
-    struct masks *m = cuda_of(b)->masks;
-    if (!m)
-        return;
-    cudaFree(m->on_card);
-    cuda_of(b)->ops.host_free(b, m->staged);
-    delete m;
+    struct cuda *c = cuda_of(b);
+    if (c->masks)
+        masks_free(b, c->masks);
+    delete c->masks;
 }
 
 /* The device copy of a set.  All sets of the rows that are waited for together are among the last
@@ -326,19 +344,17 @@ static const uint64_t *mask_on_card(struct cuda *c, const uint64_t *set)
             oldest = i;
     }
     uint64_t *to = m->on_card + oldest * m->words, *staged = m->staged + oldest * m->words;
-    if (m->staged)
-        memcpy(staged, set, bytes);
-    CUDA(cudaMemcpyAsync(to, m->staged ? staged : set, bytes, cudaMemcpyHostToDevice, c->stream));
+    memcpy(staged, set, bytes);
+    CUDA(cudaMemcpyAsync(to, staged, bytes, cudaMemcpyHostToDevice, c->stream));
     m->slot[oldest] = {hash, ++m->clock};
     return to;
 }
 
 /* ---- the operation ------------------------------------------------------------------------------------- */
 
-static sampling_row row_for(struct cuda *c, const struct sampler *how, const float *logits)
+static sampling_row row_for(struct cuda *c, const struct sampler *how)
 {
     sampling_row r = {};
-    r.logits = logits;
     r.known = mask_on_card(c, how->known);
     r.allowed = how->allowed ? mask_on_card(c, how->allowed) : r.known;
     if (how->temperature > 0) {
@@ -363,62 +379,95 @@ static struct sampled result_of(const sampling_state &s, const struct sampler *h
     return sampling_result(&f);
 }
 
-/* Starts the sampling of at most MOST rows; states and bins are theirs, and zero. */
-static void launch_rows(struct backend *b, struct tensor logits, const struct sampler *how,
-                        sampling_state *states, sum *bins)
+static int sample_stage(struct backend *b, const struct sampler *how, int n, int64_t ids)
 {
-    sampling_rows rows = {};
-    int searches = 0;
-    rows.ids = static_cast<int>(logits.cols);
-    for (int t = 0; t < logits.rows; t++) {
-        rows.row[t] =
-            row_for(cuda_of(b), &how[t], static_cast<const float *>(tensor_rows(logits, t, 1).data));
-        searches = rows.row[t].searches > searches ? rows.row[t].searches : searches;
+    static_assert(sizeof(exchange) <= WORK_EXCHANGE, "see work_masks");
+    struct err e = ERR_INIT;
+    struct cuda *c = cuda_of(b);
+    if (n < 1 || n > WORK_SAMPLED_ROWS || ids < 1 || ids > 1 << SAMPLING_ID)
+        bug("sampling %d rows of %lld logits", n, (long long)ids);
+    if (masks_open(b, ids, &e))
+        die(e.kind, "%s", e.text);
+    struct masks *m = c->masks;
+    m->rows = n;
+    m->searches = 0;
+    for (int t = 0; t < n; t++) {
+        m->here->rows[t] = row_for(c, &how[t]);
+        m->searches = m->here->rows[t].searches > m->searches ? m->here->rows[t].searches : m->searches;
     }
-    const dim3 grid(blocks_for(logits.cols, SLICE), static_cast<unsigned>(logits.rows));
-    LAUNCH(survey, grid, THREADS, 0, b, rows, states);
-    LAUNCH(weigh, grid, THREADS, 0, b, rows, states);
-    for (int i = 0; i < searches * SAMPLING_LEVELS; i++)
-        LAUNCH(select_digit, grid, THREADS, 0, b, rows, states, bins);
+    CUDA(cudaMemcpyAsync(m->there->rows, m->here->rows, static_cast<size_t>(n) * sizeof *m->here->rows,
+                         cudaMemcpyHostToDevice, c->stream));
+    return m->searches;
 }
 
-/* At most WORK_SAMPLED_ROWS rows. */
-static void sample_rows(struct backend *b, struct tensor logits, const struct sampler *how,
-                        struct sampled *out)
+/* Work of the stream other than kernels, in a graph, too. */
+static void fill_zeros(struct cuda *c, void *at, size_t bytes)
 {
-    static_assert(sizeof(sampling_state) <= WORK_SAMPLING_STATE, "see work_sampling");
-    sampling_state states[WORK_SAMPLED_ROWS];
+    const size_t what[] = {reinterpret_cast<size_t>(at), bytes};
+    cuda_also(c, what, sizeof what, [=] { CUDA(cudaMemsetAsync(at, 0, bytes, c->stream)); });
+}
+
+static void fetch(struct cuda *c, void *to, const void *from, size_t bytes)
+{
+    const size_t what[] = {reinterpret_cast<size_t>(to), reinterpret_cast<size_t>(from), bytes};
+    cuda_also(c, what, sizeof what,
+              [=] { CUDA(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, c->stream)); });
+}
+
+static void sample_run(struct backend *b, struct tensor logits)
+{
+    static_assert(sizeof(sampling_state) <= WORK_SAMPLING_STATE, "see work_masks");
     struct cuda *c = cuda_of(b);
-    const size_t n = static_cast<size_t>(logits.rows), all = n * sizeof *states;
-    bool searched = false;
-    for (size_t t = 0; t < n; t++)
-        searched |= how[t].temperature > 0;
-    sampling_state *on_card =
-        static_cast<sampling_state *>(cuda_scratch(b, work_sampling(static_cast<int>(n))));
-    sum *bins = reinterpret_cast<sum *>(on_card + n);
-    CUDA(cudaMemsetAsync(on_card, 0, all + (searched ? n * SAMPLING_BINS * sizeof *bins : 0), c->stream));
-    for (size_t t = 0; t < n; t += MOST)
-        launch_rows(b, tensor_rows(logits, static_cast<int64_t>(t), least(static_cast<int64_t>(n - t), MOST)),
-                    how + t, on_card + t, bins + t * SAMPLING_BINS);
-    CUDA(cudaMemcpyAsync(states, on_card, all, cudaMemcpyDeviceToHost, c->stream));
-    CUDA(cudaStreamSynchronize(c->stream));
-    for (size_t t = 0; t < n; t++)
-        out[t] = result_of(states[t], &how[t]);
+    struct masks *m = c->masks;
+    if (logits.dtype != DT_F32 || logits.rows != m->rows || (logits.cols + 63) / 64 != (int64_t)m->words)
+        bug("sampling from %lld logits of %s", (long long)logits.cols, dtype_name(logits.dtype));
+    const size_t n = static_cast<size_t>(m->rows);
+    const view<const float> rows = {static_cast<const float *>(logits.data), logits.rows, logits.cols,
+                                    logits.stride};
+    sampling_state *states = m->there->states;
+    const dim3 grid(blocks_for(logits.cols, SLICE), static_cast<unsigned>(n));
+    fill_zeros(c, states, n * sizeof *states);
+    LAUNCH(survey, grid, THREADS, 0, b, rows, m->there->rows, states);
+    LAUNCH(weigh, grid, THREADS, 0, b, rows, m->there->rows, states);
+    if (m->searches) {
+        sum *bins = static_cast<sum *>(cuda_scratch(b, work_sampling(m->rows)));
+        fill_zeros(c, bins, work_sampling(m->rows));
+        for (int i = 0; i < m->searches * SAMPLING_LEVELS; i++)
+            LAUNCH(select_digit, grid, THREADS, 0, b, rows, m->there->rows, states, bins);
+    }
+    fetch(c, m->here->states, states, n * sizeof *states);
+}
+
+static void sample_mark(struct backend *b)
+{
+    CUDA(cudaEventRecord(cuda_of(b)->masks->done, cuda_of(b)->stream));
+}
+
+static void sample_wait(struct backend *b, const struct sampler *how, struct sampled *out)
+{
+    struct masks *m = cuda_of(b)->masks;
+    CUDA(cudaEventSynchronize(m->done));
+    for (int t = 0; t < m->rows; t++)
+        out[t] = result_of(m->here->states[t], &how[t]);
 }
 
 static void cuda_sample(struct backend *b, struct tensor logits, const struct sampler *how,
                         struct sampled *out)
 {
-    struct err e = ERR_INIT;
-    if (logits.dtype != DT_F32 || logits.cols < 1 || logits.cols > 1 << SAMPLING_ID)
-        bug("sampling from %lld logits of %s", (long long)logits.cols, dtype_name(logits.dtype));
-    if (masks_open(b, logits.cols, &e))
-        die(e.kind, "%s", e.text);
-    for (int64_t t = 0; t < logits.rows; t += WORK_SAMPLED_ROWS)
-        sample_rows(b, tensor_rows(logits, t, least(logits.rows - t, WORK_SAMPLED_ROWS)), how + t, out + t);
+    for (int64_t t = 0, n; t < logits.rows; t += n) {
+        n = least(logits.rows - t, WORK_SAMPLED_ROWS);
+        sample_stage(b, how + t, static_cast<int>(n), logits.cols);
+        sample_run(b, tensor_rows(logits, t, n));
+        sample_mark(b);
+        sample_wait(b, how + t, out + t);
+    }
 }
 
 void sample_fill(struct ops *o)
 {
     o->sample = cuda_sample;
+    o->sample_stage = sample_stage;
+    o->sample_run = sample_run;
+    o->sample_mark = sample_mark;
+    o->sample_wait = sample_wait;
 }

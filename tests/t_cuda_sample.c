@@ -6,6 +6,7 @@
  */
 #include "tiny_check.h"
 
+#include "emu/emu.h"
 #include "ops/sampling.h"
 #include "session/generate.h"
 #include "session/session_impl.h"
@@ -316,7 +317,51 @@ static void t_together(void **state)
     engine_close(g);
 }
 
+/* One session samples in the graph of its step, the other by itself; work runs when it is waited for. */
+static void t_one_graph(void **state)
+{
+    (void)state;
+    enum { STEPS = 8, WARM = 4 };
+    struct engine *g = tiny_open_on(&tiny, "cuda", NULL, false);
+    int size = tokenizer_size(engine_tokenizer(g));
+    uint64_t all[16], some[16];
+    struct session *s[2] = {session_new(g, 1), session_new(g, 1)};
+    memset(all, 255, sizeof all);
+    memset(some, 0xa6, sizeof some);
+    assert_true(size <= 16 * 64);
+    for (int i = 0; i < 2; i++)
+        for (int32_t k = 0; k < 9; k++)
+            session_append(s[i], &(int32_t){40 + k}, 1, NULL);
+    if (&emu_card)
+        emu_card.late = true;
+    for (int step = 0; step < STEPS; step++) {
+        struct sampler how = {all, some, 0.7f, step < 3 ? 1 : 0.9f, check_random(&rng)};
+        struct sampled out[2];
+        long graphs = 0, singles = 0, syncs = 0;
+        if (&emu_card)
+            graphs = emu_card.graphs, singles = emu_card.singles, syncs = emu_card.syncs;
+        some[step] ^= 0xff00; /* another mask each time */
+        assert_int_equal(session_sample(s[0], &how, &out[0], NULL), 0);
+        if (&emu_card && step >= WARM + 2) {
+            assert_int_equal(emu_card.graphs, graphs + 1);
+            assert_int_equal(emu_card.singles, singles);
+            assert_int_equal(emu_card.syncs, syncs + 1);
+        }
+        session_logits(s[1]); /* so that there is nothing to decode */
+        assert_int_equal(session_sample(s[1], &how, &out[1], NULL), 0);
+        assert_memory_equal(&out[0], &out[1], sizeof out[0]);
+        for (int i = 0; i < 2; i++)
+            session_append(s[i], &(int32_t){40 + out[0].id % 200}, 1, NULL);
+    }
+    if (&emu_card)
+        emu_card.late = false;
+    for (int i = 0; i < 2; i++)
+        session_free(s[i]);
+    engine_close(g);
+}
+
 static const struct CMUnitTest tests[] = {
+    CLAIM("a step and the token after it are one graph and one wait", t_one_graph),
     CLAIM("device and host choose what the definition says, to the bit", t_rows),
     CLAIM("weights are powers of two", t_weights),
     CLAIM("a reply has the same tokens on both, greedy and drawn, with and without a grammar", t_generate),

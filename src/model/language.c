@@ -4,6 +4,7 @@
 #include "base/flag.h"
 #include "model/rope.h"
 #include "ops/quant.h"
+#include "ops/work.h"
 
 #include <stdlib.h>
 
@@ -183,18 +184,34 @@ static void set_positions(struct language *m, const struct rope_position *at, in
                             (struct tensor){m->angles, DT_F32, rows, r->dims, r->dims});
 }
 
-/* Decode steps with equal keys run the same operations: as many sessions, and as many of them with f16
- * states. */
-static uint64_t graph_key(struct language_batch of)
+/* Tokens that a decode step samples; k = 0: none. */
+struct sampling {
+    int k, ids;
+    const struct sampler *how;
+    struct tensor logits; /* [k, ids] */
+    int stage;            /* what sample_stage answered */
+};
+
+/* Decode steps with equal keys run the same operations: as many sessions, as many of them with f16 states,
+ * as many that are sampled in the same way. */
+static uint64_t graph_key(struct language_batch of, const struct sampling *next)
 {
-    uint64_t key = (uint64_t)of.sessions;
+    uint64_t key = (uint64_t)of.sessions | (uint64_t)next->k << 10 | (uint64_t)next->stage << 20;
     for (int i = 0; i < of.sessions; i++)
         key += (uint64_t)(of.states[i]->now.types.ssm == DT_F16) << 32;
     return key;
 }
 
+/* Logits of the first sessions from what keep_last has left in u, and a token of each. */
+static void sample_step(struct language *m, const struct sampling *next)
+{
+    project(m, tensor_rows(m->logits, 0, next->k), m->weights->head, tensor_rows(m->u, 0, next->k));
+    m->backend->ops->sample_run(m->backend, next->logits);
+}
+
 /* One token of each session, as a graph where the backend has them. */
-static void decode_step(struct language *m, struct language_batch of, const int32_t *ids)
+static void decode_step(struct language *m, struct language_batch of, const int32_t *ids,
+                        const struct sampling *next)
 {
     struct backend *b = m->backend;
     struct tensor h = tensor_rows(m->h, 0, of.sessions);
@@ -204,12 +221,16 @@ static void decode_step(struct language *m, struct language_batch of, const int3
         of.states[i]->position = rope_walk(&at[i], of.states[i]->position, 0, 1, NULL, 0);
     set_positions(m, at, of.sessions);
     if (graph)
-        b->ops->graph_begin(b, graph_key(of));
+        b->ops->graph_begin(b, graph_key(of, next));
     embed_tokens(m, h, ids);
     run_layers(m, of, h, NULL, true);
+    if (next->k)
+        sample_step(m, next);
     if (graph)
         b->ops->graph_end(b);
 }
+
+static const struct sampling no_sampling;
 
 /* A one-token chunk would take the decode path, which rounds differently: never let chunk boundaries
  * produce one, or results would depend on where they fall. */
@@ -226,7 +247,7 @@ int language_forward(struct language *m, struct lm_state *s, const int32_t *ids,
 {
     state_reserve(s, m->config, m->backend, s->length + n);
     if (n == 1 && n_images == 0) {
-        decode_step(m, (struct language_batch){&s, 1}, ids);
+        decode_step(m, (struct language_batch){&s, 1}, ids, &no_sampling);
         return 0;
     }
     for (int64_t first = 0, rows; first < n; first += rows) {
@@ -249,7 +270,7 @@ void language_decode_batch(struct language *m, struct lm_state *const *s, int n,
 {
     for (int i = 0; i < n; i++)
         state_reserve(s[i], m->config, m->backend, s[i]->length + 1);
-    decode_step(m, (struct language_batch){s, n}, ids);
+    decode_step(m, (struct language_batch){s, n}, ids, &no_sampling);
 }
 
 /* Rows of logits that fit in memory at once, n at most and one at least. */
@@ -308,6 +329,24 @@ void language_sample_batch(struct language *m, struct lm_state *const *s, int n,
         struct tensor y = logits_of(m, s + first, k);
         m->backend->ops->sample(m->backend, tensor_cols(y, 0, ids), how + first, out + first);
     }
+}
+
+void language_decode_sample_batch(struct language *m, struct lm_state *const *s, int n, const int32_t *fed,
+                                  int k, int ids, const struct sampler *how, struct sampled *out)
+{
+    const struct ops *ops = m->backend->ops;
+    if (!ops->sample_stage || k > WORK_SAMPLED_ROWS || logits_rows(m, k) < k) {
+        language_decode_batch(m, s, n, fed);
+        language_sample_batch(m, s, k, ids, how, out);
+        return;
+    }
+    for (int i = 0; i < n; i++)
+        state_reserve(s[i], m->config, m->backend, s[i]->length + 1);
+    struct sampling next = {k, ids, how, tensor_cols(tensor_rows(m->logits, 0, k), 0, ids), 0};
+    next.stage = ops->sample_stage(m->backend, how, k, ids);
+    decode_step(m, (struct language_batch){s, n}, fed, &next);
+    ops->sample_mark(m->backend);
+    ops->sample_wait(m->backend, how, out);
 }
 
 static int64_t greater(int64_t a, int64_t b)

@@ -119,4 +119,8 @@ void language_logits_batch(struct language *m, struct lm_state *const *s, int n,
 void language_sample_batch(struct language *m, struct lm_state *const *s, int n, int ids,
                            const struct sampler *how, struct sampled *out);
 
+/* language_decode_batch, then the next token of each of the first k, in one graph where the backend can. */
+void language_decode_sample_batch(struct language *m, struct lm_state *const *s, int n, const int32_t *fed,
+                                  int k, int ids, const struct sampler *how, struct sampled *out);
+
 #endif

@@ -415,6 +415,14 @@ struct ops {
      * what sample_token computes.  NULL where the host reads the logits. */
     void (*sample)(struct backend *b, struct tensor logits, const struct sampler *how, struct sampled *out);
 
+    /* The same within a graph, of at most WORK_SAMPLED_ROWS rows with so many ids: stage before graph_begin
+     * (graphs with equal keys have the same answer of it), run within, mark after graph_end; wait when the
+     * ids are needed: other work may have been given to the device meanwhile. */
+    int (*sample_stage)(struct backend *b, const struct sampler *how, int n, int64_t ids);
+    void (*sample_run)(struct backend *b, struct tensor logits);
+    void (*sample_mark)(struct backend *b);
+    void (*sample_wait)(struct backend *b, const struct sampler *how, struct sampled *out);
+
     /* ---- measuring ---- */
 
     /* Multiplies and adds `rounds` times in registers on every thread, with factors of type t (bf16 on a GPU:

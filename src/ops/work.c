@@ -112,12 +112,13 @@ struct work_attend work_attend(int64_t queries, int64_t splits, int64_t floats_e
 
 size_t work_sampling(int rows)
 {
-    return (size_t)rows * (SAMPLING_BINS * sizeof(uint64_t) + WORK_SAMPLING_STATE);
+    return (size_t)rows * SAMPLING_BINS * sizeof(uint64_t);
 }
 
 size_t work_masks(int64_t ids)
 {
-    return work_tensor((size_t)WORK_MASKS * ((size_t)(ids + 63) / 64) * sizeof(uint64_t));
+    return work_tensor((size_t)WORK_MASKS * ((size_t)(ids + 63) / 64) * sizeof(uint64_t)) +
+           work_tensor(WORK_EXCHANGE);
 }
 
 size_t work_counts(int64_t groups)

@@ -59,10 +59,15 @@ struct work_attend {
 };
 struct work_attend work_attend(int64_t queries, int64_t splits, int64_t floats_each);
 
-/* Sampling: rows at once, bytes of a row's search state; and the masks kept on the device, of which each
- * row needs two at most. */
-enum { WORK_SAMPLED_ROWS = 128, WORK_SAMPLING_STATE = 128, WORK_MASKS = 2 * WORK_SAMPLED_ROWS };
-size_t work_sampling(int rows);
+/* Sampling: rows at once, bytes of a row's parameters and search state; and the masks kept on the device,
+ * of which each row needs two at most. */
+enum {
+    WORK_SAMPLED_ROWS = 128,
+    WORK_SAMPLING_STATE = 128,
+    WORK_MASKS = 2 * WORK_SAMPLED_ROWS,
+    WORK_EXCHANGE = 2 * WORK_SAMPLED_ROWS * WORK_SAMPLING_STATE
+};
+size_t work_sampling(int rows); /* bins of a search */
 size_t work_masks(int64_t ids);
 
 /* Counters of finished blocks, for a batch of so many sessions. */

@@ -46,30 +46,46 @@ static struct engine *engine_of(const struct batch_item *s)
     return s->session->engine;
 }
 
-/* Computes the next pending token of each of n <= LANGUAGE_ROWS sessions that have one. */
-static void decode_group(struct batch_item *const *s, int n)
-{
+/* Sessions that a pass computes the next pending token of. */
+struct group {
+    int n;
     struct lm_state *states[LANGUAGE_ROWS];
     struct session *of[LANGUAGE_ROWS];
     int32_t ids[LANGUAGE_ROWS];
-    int64_t start = clock_ns();
-    int k = 0;
+};
+
+/* Those of n <= LANGUAGE_ROWS sessions that have a pending token. */
+static void gather_pending(struct group *g, struct batch_item *const *s, int n)
+{
+    g->n = 0;
     for (int i = 0; i < n; i++) {
         if (session_pending(s[i]->session) == 0)
             continue;
-        of[k] = s[i]->session;
-        states[k] = &of[k]->state;
-        ids[k] = of[k]->tokens[states[k]->length];
-        k++;
+        g->of[g->n] = s[i]->session;
+        g->states[g->n] = &s[i]->session->state;
+        g->ids[g->n++] = s[i]->session->tokens[s[i]->session->state.length];
     }
-    if (k == 0)
+}
+
+static void count_decoded(const struct group *g, int64_t start)
+{
+    double ms = clock_ms_since(start) / g->n;
+    for (int i = 0; i < g->n; i++) {
+        g->of[i]->stats.decoded++;
+        g->of[i]->stats.decode_ms += ms;
+    }
+}
+
+/* Computes the next pending token of each of n <= LANGUAGE_ROWS sessions that have one. */
+static void decode_group(struct batch_item *const *s, int n)
+{
+    struct group g;
+    int64_t start = clock_ns();
+    gather_pending(&g, s, n);
+    if (g.n == 0)
         return;
-    language_decode_batch(&of[0]->engine->language, states, k, ids);
-    double ms = clock_ms_since(start) / k;
-    for (int i = 0; i < k; i++) {
-        of[i]->stats.decoded++;
-        of[i]->stats.decode_ms += ms;
-    }
+    language_decode_batch(&g.of[0]->engine->language, g.states, g.n, g.ids);
+    count_decoded(&g, start);
 }
 
 static void logits_group(struct batch_item *const *s, int n)
@@ -100,6 +116,25 @@ static void sample_group(struct batch_item *const *s, int n)
         *s[i]->out = out[i];
 }
 
+/* The same for n sessions that all have a pending token, and the token after it of the first k. */
+static void decode_sample_group(struct batch_item *const *s, int n, int k)
+{
+    struct group g;
+    struct sampler how[LANGUAGE_ROWS];
+    struct sampled out[LANGUAGE_ROWS];
+    int64_t start = clock_ns();
+    gather_pending(&g, s, n);
+    for (int i = 0; i < k; i++)
+        how[i] = *s[i]->how;
+    language_decode_sample_batch(&engine_of(s[0])->language, g.states, n, g.ids, k,
+                                 tokenizer_size(engine_of(s[0])->tokenizer), how, out);
+    count_decoded(&g, start);
+    for (int i = 0; i < k; i++) {
+        *s[i]->out = out[i];
+        s[i]->done = true;
+    }
+}
+
 enum item_kind { ITEM_LOGITS, ITEM_SAMPLE, ITEM_GOES_ALONG };
 
 static enum item_kind kind_of(const struct batch_item *s)
@@ -125,14 +160,31 @@ static int finish_some(struct batch_item *const *s, int n, const enum item_kind 
     return k;
 }
 
+/* How many of n items are sampled after a pass in which all others go along; 0: it is something else. */
+static int sampled_first(struct batch_item *const *s, int n, const enum item_kind *kinds)
+{
+    int k = 0;
+    for (int i = 0; i < n; i++) {
+        if (session_pending(s[i]->session) == 0 || kinds[i] == ITEM_LOGITS)
+            return 0;
+        k += kinds[i] == ITEM_SAMPLE;
+    }
+    return k;
+}
+
 static void compute_group(struct batch_item *const *s, int n)
 {
     enum item_kind kinds[LANGUAGE_ROWS];
     for (int i = 0; i < n; i++)
         kinds[i] = kind_of(s[i]);
-    decode_group(s, n);
-    for (int i = 0; i < n;)
-        i += finish_some(s + i, n - i, kinds + i);
+    int k = sampled_first(s, n, kinds);
+    if (k) {
+        decode_sample_group(s, n, k);
+    } else {
+        decode_group(s, n);
+        for (int i = 0; i < n;)
+            i += finish_some(s + i, n - i, kinds + i);
+    }
     for (int i = 0; i < n; i++)
         session_unpin(s[i]->session);
 }

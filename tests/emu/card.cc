@@ -13,8 +13,9 @@
 #include <mutex>
 #include <sys/mman.h>
 
-struct emu_card emu_card = {13000, 13000, 1, 8,    true, static_cast<size_t>(8) << 30, 0, 0, 0, 0, 0,
-                            true,  0,     true, 0, 0,    0};
+struct emu_card emu_card = {
+    13000, 13000, 1, 8, true, static_cast<size_t>(8) << 30, 0, 0, 0, 0, 0, true, 0, true, 0, 0,
+    false, 0,     0, 0, 0};
 
 cudaError_t emu::broken()
 {
@@ -103,6 +104,13 @@ static piece *find(const void *at)
     return static_cast<const char *>(at) < static_cast<const char *>(found->first) + found->second.asked
                ? &found->second
                : nullptr;
+}
+
+bool emu::is_pinned(const void *at)
+{
+    std::lock_guard<std::mutex> hold(pieces_lock);
+    const piece *have = find(at);
+    return have && have->card == PINNED;
 }
 
 bool emu::piece_at(const void *at, watched_chunk *p)
@@ -218,6 +226,7 @@ cudaError_t cudaFreeHost(void *p)
 {
     size_t bytes;
     emu_card.waits += p != nullptr;
+    emu::drain();
     return give_back(p, true, &bytes);
 }
 
@@ -248,6 +257,7 @@ cudaError_t cudaFree(void *p)
 {
     size_t bytes;
     emu_card.waits += p != nullptr;
+    emu::drain();
     cudaError_t error = give_back(p, false, &bytes);
     emu_card.used -= bytes;
     return error;
@@ -312,13 +322,15 @@ cudaError_t cudaMallocFromPoolAsync(void **p, size_t bytes, cudaMemPool_t pool, 
 
 cudaError_t cudaFreeAsync(void *p, cudaStream_t stream)
 {
-    size_t bytes;
     emu::give_work(stream, "memory");
     emu::refuse_recording("memory of a pool is freed while a graph is recorded");
-    cudaError_t error = give_back(p, false, &bytes);
-    emu_card.used -= bytes;
-    emu_card.kept += bytes;
-    return error;
+    emu::enqueue([p] {
+        size_t bytes;
+        give_back(p, false, &bytes);
+        emu_card.used -= bytes;
+        emu_card.kept += bytes;
+    });
+    return emu::broken();
 }
 
 cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total)

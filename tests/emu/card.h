@@ -14,6 +14,12 @@ namespace emu
 /* Work for a stream, by a thread whose own card must be that of the stream. */
 void give_work(cudaStream_t stream, const char *what);
 
+/* Work that was given to a stream and has not run yet: all of it now. */
+void drain();
+
+/* Whether the host's memory there is pinned. */
+bool is_pinned(const void *at);
+
 /* What cannot be recorded. */
 void refuse_recording(const char *what);
 

@@ -24,7 +24,10 @@ struct emu_card {
     bool pools;        /* the driver has pools of memory in stream order */
     size_t kept;       /* bytes that they hold and nobody uses */
     long waits;        /* calls so far that take or give memory and wait for all of the card's work */
-    long odd;          /* the recording of a graph says something odd after so many nodes; 0: never */
+    bool late;         /* work runs when somebody waits for it, and not before */
+    long graphs, singles,
+        syncs; /* so far: graphs launched, kernels on their own, times that the host waited */
+    long odd;  /* the recording of a graph says something odd after so many nodes; 0: never */
 };
 
 #ifdef __cplusplus

@@ -4,6 +4,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <deque>
 #include <map>
 #include <set>
 #include <string>
@@ -74,10 +75,35 @@ void run(const node &n)
         n.other();
 }
 
+/* Work of the stream that waits for somebody to wait for it, and how much there was before it. */
+std::deque<node> waiting;
+size_t finished;
+
+void drain_to(size_t n)
+{
+    for (; finished < n && !waiting.empty(); finished++) {
+        node next = std::move(waiting.front());
+        waiting.pop_front();
+        run(next);
+    }
+}
+
+void run_or_wait(const node &n)
+{
+    if (emu_card.late) {
+        waiting.push_back(n);
+        return;
+    }
+    emu::drain();
+    run(n);
+}
+
 void submit(const node &n)
 {
-    if (!recording)
-        return run(n);
+    if (!recording) {
+        emu_card.singles += n.kernel != nullptr;
+        return run_or_wait(n);
+    }
     recording->nodes.push_back(n);
     recording->nodes.back().number = ++nodes_made;
     nodes_alive.insert(nodes_made);
@@ -110,6 +136,11 @@ void remember(const void *kernel, const char *name, const binder &bind)
 void allow(const void *kernel, size_t shared)
 {
     allowed()[kernel] = shared;
+}
+
+void drain()
+{
+    drain_to(SIZE_MAX);
 }
 
 void refuse_recording(const char *what)
@@ -145,7 +176,15 @@ cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t n, cudaMemcpyKind
 {
     emu::give_work(stream, "a copy");
     emu::check_copy(to, from, n, kind);
+    if (kind == cudaMemcpyHostToDevice && !emu::is_pinned(from) && !recording) { /* read before it returns */
+        auto read = std::make_shared<std::vector<char>>(static_cast<const char *>(from),
+                                                        static_cast<const char *>(from) + n);
+        emu::enqueue([=] { memcpy(to, read->data(), n); });
+        return emu::broken();
+    }
     emu::enqueue([=] { memmove(to, from, n); });
+    if (kind == cudaMemcpyDeviceToHost && !emu::is_pinned(to) && !recording)
+        emu::drain();
     return emu::broken();
 }
 
@@ -154,11 +193,15 @@ cudaError_t cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_
 {
     emu::give_work(stream, "a copy");
     emu::check_copy(to, from, width, kind);
+    if (kind != cudaMemcpyDeviceToDevice)
+        emu::drain(); /* as if the host's memory were not pinned */
     emu::enqueue([=] {
         for (size_t i = 0; i < rows; i++)
             memmove(static_cast<char *>(to) + i * to_pitch, static_cast<const char *>(from) + i * from_pitch,
                     width);
     });
+    if (kind != cudaMemcpyDeviceToDevice && !recording)
+        emu::drain();
     return emu::broken();
 }
 
@@ -175,6 +218,42 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream)
     emu::give_work(stream, "waiting");
     if (recording)
         fail("waiting for a stream that is being recorded");
+    emu_card.syncs++;
+    emu::drain();
+    return emu::broken();
+}
+
+/* ---- events ---------------------------------------------------------------------------------- */
+
+struct emu_event {
+    size_t at; /* work before it */
+};
+
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t *e, unsigned)
+{
+    *e = new emu_event{0};
+    return emu::broken();
+}
+
+cudaError_t cudaEventDestroy(cudaEvent_t e)
+{
+    delete e;
+    return emu::broken();
+}
+
+cudaError_t cudaEventRecord(cudaEvent_t e, cudaStream_t stream)
+{
+    emu::give_work(stream, "an event");
+    emu::refuse_recording("an event is recorded while a graph is");
+    e->at = finished + waiting.size();
+    return emu::broken();
+}
+
+cudaError_t cudaEventSynchronize(cudaEvent_t e)
+{
+    emu::refuse_recording("waiting for an event while a graph is recorded");
+    emu_card.syncs++;
+    drain_to(e->at);
     return emu::broken();
 }
 
@@ -237,9 +316,10 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream)
     emu::give_work(stream, "a graph");
     if (recording)
         fail("a graph within a recording");
+    emu_card.graphs++;
     for (const node &n : exec->nodes)
         if (emu::launch() == cudaSuccess)
-            run(n);
+            run_or_wait(n);
     return emu::broken();
 }
 
