@@ -25,10 +25,12 @@ import random
 
 import numpy as np
 import torch
+import torch.multiprocessing as mp
 from PIL import Image
 
 import crops  # puts the world's folder on the path
 import check
+import headless
 import reading
 import score
 import store
@@ -99,20 +101,31 @@ def as_stored(found):
 
 
 def from_shards(eyes, a):
-    done = 0
+    done, due = 0, []
     for folder in a.data:
         for shard in store.shards([folder]):
             name = pathlib.Path(shard.path).name
-            if os.path.exists(os.path.join(a.out, f"{name}.npz")) or done >= a.screens:
-                done += len(shard)
-                continue
-            w, about = Writer(a.out, name), shard.about
-            for k in range(len(shard)):
-                rows, grid, _ = eyes.look(shard.picture(k))
-                w.add(rows, grid, shard.letters_of(k), about[k] | {"items": shard.items_of(k).tolist()})
-            w.close()
+            if done < a.screens and not os.path.exists(os.path.join(a.out, f"{name}.npz")):
+                due.append(shard.path)
             done += len(shard)
-            print(name, done, flush=True)
+    if a.workers > 1:
+        with mp.get_context("fork").Pool(a.workers) as pool:
+            pool.starmap(from_shard, [(eyes, a.out, path) for path in due], chunksize=1)
+    else:
+        for path in due:
+            from_shard(eyes, a.out, path)
+
+
+def from_shard(eyes, out, path):
+    torch.set_num_threads(1)
+    shard, name = store.Shard(path + ".npz"), pathlib.Path(path).name
+    w, about = Writer(out, name), shard.about
+    for k in range(len(shard)):
+        headless.pause()
+        rows, grid, _ = eyes.look(shard.picture(k))
+        w.add(rows, grid, shard.letters_of(k), about[k] | {"items": shard.items_of(k).tolist()})
+    w.close()
+    print(name, len(shard), flush=True)
 
 
 def cut(picture, rng):
@@ -165,6 +178,7 @@ def main():
     p.add_argument("--cut", action="store_true", help="records: mostly without the plain part right of the page")
     p.add_argument("--screens", type=int, default=10**9)
     p.add_argument("--threads", type=int, default=1)
+    p.add_argument("--workers", type=int, default=1, help="of --data: shards at once")
     a = p.parse_args()
     os.nice(19 - os.nice(0))
     torch.set_num_threads(a.threads)

@@ -113,7 +113,7 @@ def steps_gate(pages, share, rows="gate-miniwob"):
         import language
 
         a = argparse.Namespace(
-            table=str(run), gate=[str(ROWS / rows)], gate_screens=2000, turns=0, sigma=0.5
+            table=str(run), gate=[str(ROWS / rows)], gate_screens=600, turns=0, sigma=0.5
         )
         if not any((ROWS / rows).glob("*.npz")):
             return False, {"missing": f"rows/{rows}: records of played episodes with gate seeds"}
@@ -205,6 +205,7 @@ def language_stages(workers):
 
 
 PLAIN = "plain"  # screens as the suite shows them
+PLAIN_SCREENS = 1536  # of them as rows: forms first, whose words are nowhere in the pages
 
 
 def narrow_world():
@@ -241,28 +242,34 @@ def plain_gate(run):
     return right and f["distance"] <= g["distance"], out
 
 
-def played_by_oracles(name, first, seeds):
-    command = ["../world/episodes.py", "records", "--pages", ",".join(EASY), "--first", first, "--seeds", seeds]
-    return (command + ["--out", DATA / f"records-{name}"], DATA, 0, 0, 0, there)
-
-
 def narrow_language(workers):
-    """The shipped language model, as deep as it is, on cached rows; records first, since they are the task."""
+    """The shipped language model, as deep as it is, on cached rows of episodes that were played in frames; the gate
+    is of episodes in a real browser."""
     eyes, run, out = STATE / "eyes", STATE / "language12", {}
-    out["play"] = played_by_oracles("easy", 0, 120)
-    out["play-gate"] = played_by_oracles("gate-easy", 900_000, 8)
+    pages = ["--pages", ",".join(EASY)]
+    play = ["../world/frames.py", "--out", DATA / "played", *pages, "--shards", 18]
+    real = ["../world/episodes.py", "records", "--out", DATA / "records-gate-easy", *pages]
+    real += ["--first", 900_000, "--seeds", 4, "--missing", 0]
     cache = ["cache.py", "--run", made(eyes)]
-    for name in ("easy", "gate-easy"):
-        command = cache + ["--records", DATA / f"records-{name}", "--cut", "--out", ROWS / name]
-        out[f"rows-{name}"] = (command, eyes, 0, 0, 0, cached)
-    for name, source in (("plain", PLAIN), ("gate-forms", "gate-forms")):
-        out[f"rows-{name}"] = (cache + ["--data", DATA / source, "--out", ROWS / name], eyes, 0, 0, 0, cached)
-    train = ["language.py", "--run", run, "--kept", kept_of(run), "--layers", 12, "--rows", ROWS / "easy"]
-    train += [ROWS / "plain", "--gate", ROWS / "gate-easy", ROWS / "gate-forms", "--workers", workers, "--parts", 2]
-    train += ["--every", 10, "--turns", 6, "--horizon", 180]
+    gate = cache + ["--records", DATA / "records-gate-easy", "--cut", "--out", ROWS / "gate-easy"]
+    out["play"] = (play, DATA, 0, 0, 0, there)
+    out["rows-played"] = ([*cache, "--data", DATA / "played", "--workers", workers, "--out", ROWS / "played"], eyes, 0, 0, 0, cached)
+    plain = [*cache, "--workers", workers, "--data", DATA / PLAIN, "--screens", PLAIN_SCREENS, "--out", ROWS / "plain"]
+    out["rows-plain"] = (plain, eyes, 0, 0, 0, cached)
+    out["play-gate"] = (real, DATA, 0, 0, 0, there)
+    out["rows-gate-easy"] = (gate, eyes, 0, 0, 0, cached)
+    train = ["language.py", "--run", run, "--kept", kept_of(run), "--layers", 12, "--rows", ROWS / "played"]
+    train += [ROWS / "plain", "--gate", ROWS / "gate-easy", "--workers", workers, "--parts", 2]
+    train += ["--every", 10, "--turns", 5, "--horizon", tuned("horizon-language12", 180)]
     for k, (minutes, pages, share) in enumerate([(45, 8, 0.6), (90, 18, 0.7), (180, 30, 0.8)], 1):
         out[f"language12-{k}"] = (train, run, minutes, 0, minutes, steps_gate(pages, share, "gate-easy"))
     return out
+
+
+def tuned(name, value):
+    """A number that a file of the state may say otherwise, so that a run can be brought to its end early."""
+    path = STATE / name
+    return float(path.read_text()) if path.exists() else value
 
 
 def narrow(workers):
