@@ -70,8 +70,10 @@ static void check_files(struct merged *m, const struct results_file *files, int 
         int left = 0;
         for (int k = 0; k < f->results.n; k++)
             left += f->results.results[k].outcome == OUTCOME_SKIPPED && !f->results.results[k].excused;
-        if (!f->results.complete)
+        if (!f->results.complete && left)
             FAULT(m, "%s was cut off: %d of its %d tests have no result", f->path, left, f->results.n);
+        else if (!f->results.complete)
+            FAULT(m, "%s was cut off after the last of its tests", f->path);
     }
     for (int which = 1; which <= of; which++)
         if (!find_shard(files, n, counts, which))
