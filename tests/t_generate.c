@@ -94,6 +94,7 @@ static void t_sums(void **state)
     enum { MOST = 700, WORDS = (MOST + 63) / 64 };
     uint64_t rng = check_seed(), set[WORDS], also[WORDS];
     float logits[MOST];
+    int32_t one[MOST], two[MOST];
     int rows = 0;
     for (; rows < 4000; rows++) {
         int n = 1 + (int)(check_random(&rng) * MOST);
@@ -108,7 +109,12 @@ static void t_sums(void **state)
             if (!isfinite(a))
                 continue;
             assert_int_equal(plain->first(logits, n, set, second, a), fast->first(logits, n, set, second, a));
-            assert_true(plain->mass(logits, n, set, second, a) == fast->mass(logits, n, set, second, a));
+            double rate = sampling_rate((float)check_random(&rng) + 0.01f);
+            assert_true(plain->mass(logits, n, set, second, a, rate) ==
+                        fast->mass(logits, n, set, second, a, rate));
+            int m = plain->from(logits, n, set, second, a - 3, one);
+            assert_int_equal(m, fast->from(logits, n, set, second, a - 3, two));
+            assert_memory_equal(one, two, (size_t)m * sizeof *one);
         }
     }
     check_note("%d rows, fastest here: %s", rows, sample_sums_here()->name);

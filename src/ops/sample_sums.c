@@ -46,14 +46,23 @@ static int32_t plain_first(const float *logits, int n, const uint64_t *set, cons
 }
 
 static uint64_t plain_mass(const float *logits, int n, const uint64_t *set, const uint64_t *also,
-                           float largest)
+                           float largest, double rate)
 {
     uint64_t mass = 0;
-    double rate = sampling_rate(1);
     for (int i = 0; i < n; i++)
         if (has(set, also, i))
             mass += sampling_weight(sampling_fall(largest - logits[i], rate));
     return mass;
+}
+
+static int plain_from(const float *logits, int n, const uint64_t *set, const uint64_t *also, float least,
+                      int32_t *ids)
+{
+    int k = 0;
+    for (int i = 0; i < n; i++)
+        if (logits[i] >= least && has(set, also, i))
+            ids[k++] = i;
+    return k;
 }
 
 /* ---- blocks --------------------------------------------------------------------------------------------- */
@@ -112,6 +121,21 @@ BODY int32_t block_walk_first(const float *logits, int n, const uint64_t *set, c
     return -1;
 }
 
+BODY int block_walk_from(const float *logits, int n, const uint64_t *set, const uint64_t *also, float least,
+                         int32_t *ids)
+{
+    int k = 0;
+    for (int at = 0; at < n; at += BLOCK) {
+        int end = n - at < BLOCK ? n : at + BLOCK, any = n - at < BLOCK;
+        for (int i = 0; i < BLOCK && end - at == BLOCK; i++)
+            any |= logits[at + i] >= least;
+        for (int i = at; any && i < end; i++)
+            if (logits[i] >= least && has(set, also, i))
+                ids[k++] = i;
+    }
+    return k;
+}
+
 /* ---- weights -------------------------------------------------------------------------------------------- */
 
 /* sampling_weight's polynomial for a step of each lane; `mul` and the like are of one instruction set.  A
@@ -142,16 +166,15 @@ AVX512 static inline __m512i block_falls_avx512(const float *x, __m512 largest, 
 }
 
 AVX512 static uint64_t avx512_mass(const float *logits, int n, const uint64_t *set, const uint64_t *also,
-                                   float largest)
+                                   float largest, double rate)
 {
     __m512i mass = _mm512_setzero_si512();
-    __m512d rate = _mm512_set1_pd(sampling_rate(1));
     float room[BLOCK];
     for (int at = 0; at < n; at += BLOCK) {
         uint64_t ids = ids_of(set, also, at);
         const float *x = ids ? whole_block(room, logits + at, n - at) : NULL;
         for (int i = 0; x && i < BLOCK; i += 8) {
-            __m512i fall = block_falls_avx512(x + i, _mm512_set1_ps(largest), rate);
+            __m512i fall = block_falls_avx512(x + i, _mm512_set1_ps(largest), _mm512_set1_pd(rate));
             mass =
                 _mm512_mask_add_epi64(mass, (__mmask8)(ids >> i), mass, WEIGHT(v8, fall, _mm512_srlv_epi64));
         }
@@ -180,17 +203,16 @@ AVX2 static inline __m256i block_falls_avx2(const float *x, __m128 largest, __m2
 }
 
 AVX2 static uint64_t avx2_mass(const float *logits, int n, const uint64_t *set, const uint64_t *also,
-                               float largest)
+                               float largest, double rate)
 {
     const __m256i lane = _mm256_set_epi64x(8, 4, 2, 1);
     __m256i mass = _mm256_setzero_si256();
-    __m256d rate = _mm256_set1_pd(sampling_rate(1));
     float room[BLOCK];
     for (int at = 0; at < n; at += BLOCK) {
         uint64_t ids = ids_of(set, also, at);
         const float *x = ids ? whole_block(room, logits + at, n - at) : NULL;
         for (int i = 0; x && i < BLOCK; i += 4) {
-            __m256i fall = block_falls_avx2(x + i, _mm_set1_ps(largest), rate);
+            __m256i fall = block_falls_avx2(x + i, _mm_set1_ps(largest), _mm256_set1_pd(rate));
             __m256i in = _mm256_and_si256(_mm256_set1_epi64x((int64_t)(ids >> i)), lane);
             __m256i w = WEIGHT(v4, fall, _mm256_srlv_epi64);
             mass = _mm256_add_epi64(mass, _mm256_and_si256(w, _mm256_cmpeq_epi64(in, lane)));
@@ -213,6 +235,11 @@ AVX2 static uint64_t avx2_mass(const float *logits, int n, const uint64_t *set, 
                                         const uint64_t *also, float logit)                                   \
     {                                                                                                        \
         return block_walk_first(logits, n, set, also, logit);                                                \
+    }                                                                                                        \
+    features static int isa##_from(const float *logits, int n, const uint64_t *set, const uint64_t *also,    \
+                                   float least, int32_t *ids)                                                \
+    {                                                                                                        \
+        return block_walk_from(logits, n, set, also, least, ids);                                            \
     }
 
 WALKS_FOR(avx2, AVX2)
@@ -220,9 +247,10 @@ WALKS_FOR(avx512, AVX512)
 
 const struct sample_sums *sample_sums(int k)
 {
-    static const struct sample_sums forms[] = {{"plain", plain_largest, plain_first, plain_mass},
-                                               {"avx2", avx2_largest, avx2_first, avx2_mass},
-                                               {"avx512", avx512_largest, avx512_first, avx512_mass}};
+    static const struct sample_sums forms[] = {
+        {"plain", plain_largest, plain_first, plain_mass, plain_from},
+        {"avx2", avx2_largest, avx2_first, avx2_mass, avx2_from},
+        {"avx512", avx512_largest, avx512_first, avx512_mass, avx512_from}};
     bool avx2 = __builtin_cpu_supports("avx2");
     bool avx512 = avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                   __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq");

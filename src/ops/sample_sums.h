@@ -15,8 +15,12 @@ struct sample_sums {
     float (*largest)(const float *logits, int n, const uint64_t *set, const uint64_t *also);
     /* The first id with this logit, -1 when there is none. */
     int32_t (*first)(const float *logits, int n, const uint64_t *set, const uint64_t *also, float logit);
-    /* Sum of weights at temperature 1. */
-    uint64_t (*mass)(const float *logits, int n, const uint64_t *set, const uint64_t *also, float largest);
+    /* Sum of weights. */
+    uint64_t (*mass)(const float *logits, int n, const uint64_t *set, const uint64_t *also, float largest,
+                     double rate);
+    /* The ids whose logit is at least this, ascending; there is room for all.  Returns how many. */
+    int (*from)(const float *logits, int n, const uint64_t *set, const uint64_t *also, float least,
+                int32_t *ids);
 };
 
 /* The k-th form that runs here, slowest first and plain one id after another; NULL beyond the last. */

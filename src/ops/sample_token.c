@@ -10,25 +10,33 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { NEAR = 8 }; /* halvings: at temperature 1 a logit 5.5 below the largest */
+
 struct candidates {
-    uint64_t *keys;
+    uint64_t *keys, *room; /* n each */
     int n;
     uint64_t mass;
 };
 
-static struct candidates collect(const float *logits, int n, const struct sampler *how, float largest)
+/* The ids whose weight is at least 2^-halvings. */
+static struct candidates collect(const struct sample_sums *sums, const float *logits, int n,
+                                 const struct sampler *how, float largest, int halvings)
 {
-    struct candidates c = {.keys = xmalloc(2 * (unsigned long)n, sizeof *c.keys)};
     double rate = sampling_rate(how->temperature);
-    for (int i = 0; i < n; i++) {
-        if (!sampling_has(how->known, i) || (how->allowed && !sampling_has(how->allowed, i)))
+    uint64_t least = (uint64_t)halvings << SAMPLING_STEPS;
+    float below = (float)((double)least / rate * 1.0001); /* a little more than that: the fall decides */
+    int32_t *ids = xmalloc((unsigned long)n, sizeof *ids);
+    int some = sums->from(logits, n, how->known, how->allowed, nextafterf(largest - below, -INFINITY), ids);
+    struct candidates c = {.keys = xmalloc(2 * (unsigned long)some + 1, sizeof *c.keys)};
+    c.room = c.keys + some;
+    for (int k = 0; k < some; k++) {
+        uint64_t fall = sampling_fall(largest - logits[ids[k]], rate);
+        if (fall >= least)
             continue;
-        uint64_t fall = sampling_fall(largest - logits[i], rate);
-        if (fall == SAMPLING_NOTHING)
-            continue;
-        c.keys[c.n++] = sampling_key(fall, i);
+        c.keys[c.n++] = sampling_key(fall, ids[k]);
         c.mass += sampling_weight(fall);
     }
+    free(ids);
     return c;
 }
 
@@ -40,9 +48,9 @@ static void weigh(uint64_t bins[SAMPLING_BINS], const uint64_t *keys, int n, int
         bins[keys[i] >> shift & (SAMPLING_BINS - 1)] += sampling_key_weight(keys[i]);
 }
 
-/* The key at which the running sum of weights passes t, and the sum with it.  `room` has space for c->n keys:
- * those in the bin that the search descends into, a small part after the first digit. */
-static uint64_t find(const struct candidates *c, uint64_t *room, uint64_t t, uint64_t *sum)
+/* The key at which the running sum of weights passes t, and the sum with it.  The keys in the bin that the
+ * search descends into, a small part after the first digit, are copied to c->room. */
+static uint64_t find(const struct candidates *c, uint64_t t, uint64_t *sum)
 {
     uint64_t bins[SAMPLING_BINS], prefix = 0;
     const uint64_t *keys = c->keys;
@@ -57,22 +65,41 @@ static uint64_t find(const struct candidates *c, uint64_t *room, uint64_t t, uin
         int kept = 0;
         for (int i = 0; i < n; i++)
             if (keys[i] >> shift == prefix)
-                room[kept++] = keys[i];
-        keys = room;
+                c->room[kept++] = keys[i];
+        keys = c->room;
         n = kept;
     }
     *sum += sampling_key_weight(prefix);
     return prefix;
 }
 
-static int32_t draw(const float *logits, int n, const struct sampler *how, float largest)
+/* The likeliest come first: where the running sum passes its target among those above 2^-halvings of the
+ * largest, the others need not be looked at.  -1: it does not. */
+static int32_t draw_among(const struct candidates *c, const struct sampler *how, uint64_t mass)
 {
-    struct candidates c = collect(logits, n, how, largest);
-    uint64_t kept = c.mass, sum, *room = c.keys + c.n; /* collect() made it twice as long */
-    if (how->top_p < 1)
-        find(&c, room, sampling_last(how->top_p, c.mass), &kept);
-    int32_t id = sampling_key_id(find(&c, room, sampling_drawn(how->random, kept), &sum));
-    free(c.keys);
+    uint64_t kept = mass, sum;
+    if (how->top_p < 1) {
+        uint64_t last = sampling_last(how->top_p, mass);
+        if (last >= c->mass)
+            return -1;
+        find(c, last, &kept);
+    }
+    uint64_t t = sampling_drawn(how->random, kept);
+    return t < c->mass ? sampling_key_id(find(c, t, &sum)) : -1;
+}
+
+static int32_t draw(const struct sample_sums *sums, const float *logits, int n, const struct sampler *how,
+                    float largest)
+{
+    static const int halvings[] = {NEAR, SAMPLING_DEPTH};
+    double rate = sampling_rate(how->temperature);
+    uint64_t mass = sums->mass(logits, n, how->known, how->allowed, largest, rate);
+    int32_t id = -1;
+    for (size_t k = 0; id < 0 && k < sizeof halvings / sizeof *halvings; k++) {
+        struct candidates c = collect(sums, logits, n, how, largest, halvings[k]);
+        id = draw_among(&c, how, mass);
+        free(c.keys);
+    }
     return id;
 }
 
@@ -87,10 +114,10 @@ struct sampled sample_token(const float *logits, int n, const struct sampler *ho
         f.largest_allowed = sums->largest(logits, n, how->known, how->allowed);
     if (!isfinite(f.largest) || !isfinite(f.largest_allowed))
         return sampling_result(&f);
-    f.mass = f.mass_allowed = sums->mass(logits, n, how->known, NULL, f.largest);
+    f.mass = f.mass_allowed = sums->mass(logits, n, how->known, NULL, f.largest, sampling_rate(1));
     if (how->allowed)
-        f.mass_allowed = sums->mass(logits, n, how->known, how->allowed, f.largest_allowed);
-    f.id = how->temperature > 0 ? draw(logits, n, how, f.largest_allowed)
+        f.mass_allowed = sums->mass(logits, n, how->known, how->allowed, f.largest_allowed, sampling_rate(1));
+    f.id = how->temperature > 0 ? draw(sums, logits, n, how, f.largest_allowed)
                                 : sums->first(logits, n, how->known, how->allowed, f.largest_allowed);
     f.logit = logits[f.id];
     return sampling_result(&f);
