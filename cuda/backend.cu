@@ -199,6 +199,7 @@ static void fill(struct ops *o)
     scan_fill(o);
     mamba_fill(o);
     delta_fill(o);
+    delta_decode_fill(o);
     gates_fill(o);
     sample_fill(o);
     preprocess_fill(o);

@@ -50,6 +50,21 @@ template <class T> struct delta {
     int tokens; /* of each session, one session's after the other's */
 };
 
+/* ---- gates --------------------------------------------------------------------------------------------- */
+
+/* g: a softplus(raw + bias) */
+__device__ __forceinline__ float log_decay(float raw, float bias, float a)
+{
+    float dt = raw + bias;
+    return a * (dt > 20 ? dt : log1pf(expf(dt)));
+}
+
+/* An answer, times the inverse of the size of all, behind its norm and its gate. */
+__device__ __forceinline__ float gated(float y, float inverse, float w, float z)
+{
+    return w * (y * inverse) * silu(z);
+}
+
 /* ---- one token, heads of 128 by 128 -------------------------------------------------------------------- */
 
 /* Row i of a thread's share: fours of neighbours, so that four shares read 16 neighbours. */

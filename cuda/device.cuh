@@ -78,6 +78,11 @@ __device__ __forceinline__ float silu(float x)
     return x / (1.0f + expf(-x));
 }
 
+__device__ __forceinline__ float sigmoid(float x)
+{
+    return 1.0f / (1.0f + expf(-x));
+}
+
 /* Eight values at once from a 16-byte aligned address (32 for f32: two loads). */
 __device__ __forceinline__ void load8(float out[8], const float *p)
 {
@@ -168,6 +173,15 @@ __device__ __forceinline__ float block_sum(float v)
     for (int i = 0; i < warps; i++)
         total += sums[i];
     return total;
+}
+
+/* 1 / sqrt(mean x^2 + eps) of n numbers, by a warp. */
+template <class T> __device__ __forceinline__ float inverse_size(const T *x, int n, float eps)
+{
+    float sum = 0;
+    for (int i = threadIdx.x % WARP; i < n; i += WARP)
+        sum += number(x[i]) * number(x[i]);
+    return 1.0f / sqrtf(warp_sum(sum) / (float)n + eps);
 }
 
 /* ---- blocks that wait for nobody ----------------------------------------------------------------------- */

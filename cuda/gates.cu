@@ -5,17 +5,12 @@
  * A warp has a head of a row where a sum over the head is needed; else a thread has an element, or a
  * pair that is turned.
  */
-#include "host.cuh"
+#include "delta.cuh"
 
 namespace
 {
 
 enum { GATE_THREADS = 256, GATE_WARPS = GATE_THREADS / WARP, MOST_GRID = 32768 /* rows of one launch */ };
-
-__device__ __forceinline__ float sigmoid(float x)
-{
-    return 1.0f / (1.0f + expf(-x));
-}
 
 /* A launch has at most 65535 rows in its second direction: runs a statement for rows [first, first + n). */
 #define EACH_ROWS(first, n, all, ...)                                                                        \
@@ -38,8 +33,7 @@ __global__ void delta_gates(view<float> gates, view<const T> x, view<const T> z,
     int64_t h = my_column(), t = blockIdx.y;
     if (h >= x.cols)
         return;
-    float dt = number(x.row(t)[h]) + dt_bias[h];
-    gates.row(t)[h] = a[h] * (dt > 20 ? dt : log1pf(expf(dt)));
+    gates.row(t)[h] = log_decay(number(x.row(t)[h]), dt_bias[h], a[h]);
     gates.row(t)[x.cols + h] = sigmoid(number(z.row(t)[h]));
 }
 
@@ -85,15 +79,6 @@ template <class T> __global__ void rotate(view<T> x, view<const float> table, in
 
 /* ---- heads --------------------------------------------------------------------------------------------- */
 
-/* 1 / sqrt(mean x^2 + eps) of n numbers, by a warp. */
-template <class T> __device__ __forceinline__ float inverse_size(const T *x, int n, float eps)
-{
-    float sum = 0;
-    for (int i = threadIdx.x % WARP; i < n; i += WARP)
-        sum += number(x[i]) * number(x[i]);
-    return 1.0f / sqrtf(warp_sum(sum) / (float)n + eps);
-}
-
 template <class T>
 __global__ void norm_gate(view<T> out, view<const T> y, view<const T> z, const float *w, int d, int parts,
                           float eps)
@@ -105,7 +90,7 @@ __global__ void norm_gate(view<T> out, view<const T> y, view<const T> z, const f
     const T *from = y.row(t) + first;
     float r = inverse_size(from, d, eps);
     for (int i = threadIdx.x % WARP; i < d; i += WARP)
-        store(out.row(t) + first + i, w[i] * (number(from[i]) * r) * silu(number(z.row(t)[first + i])));
+        store(out.row(t) + first + i, gated(number(from[i]), r, w[i], number(z.row(t)[first + i])));
 }
 
 /* A lane has pairs, then what is not turned; it reads both numbers of a pair before it writes either, so

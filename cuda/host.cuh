@@ -186,23 +186,25 @@ void products_close(struct cuda *c);
 int masks_open(struct backend *b, int64_t ids, struct err *e); /* sample.cu: memory for sets of so many ids */
 void masks_close(struct backend *b);
 int counts_open(struct backend *b, int64_t groups, struct err *e); /* mamba.cu: counters for so many groups */
+unsigned *groups_arrived(struct backend *b, int64_t groups);       /* those, [WORK_SESSIONS][groups] */
 unsigned *bands_arrived(struct backend *b);                        /* those of bands, [WORK_BANDS] */
 
 /* Each file enters its operations into the table. */
-void memory_fill(struct ops *o);     /* memory.cu: tensors, pinned memory */
-void graph_fill(struct ops *o);      /* decode_graph.cu: CUDA graphs */
-void rows_fill(struct ops *o);       /* rows.cu: embed, norms, sums, shuffles */
-void linear_fill(struct ops *o);     /* linear.cu: weights and products */
-void ssm_fill(struct ops *o);        /* ssm.cu: convolution, state space of one token */
-void scan_fill(struct ops *o);       /* scan.cu: state space of many tokens */
-void mamba_fill(struct ops *o);      /* mamba.cu: both and the norm, of a batch */
-void attend_fill(struct ops *o);     /* attend.cu: attention */
-void kv8_fill(struct ops *o);        /* kv8.cu: 8-bit KV cache */
-void moe_fill(struct ops *o);        /* moe.cu: mixture of experts */
-void delta_fill(struct ops *o);      /* delta.cu: the gated delta rule */
-void gates_fill(struct ops *o);      /* gates.cu: gates, norms of heads, rotary positions */
-void sample_fill(struct ops *o);     /* sample.cu: the next token */
-void preprocess_fill(struct ops *o); /* preprocess.cu: patches from pixels */
-void synthetic_fill(struct ops *o);  /* synthetic.cu: synthetic values, limits */
+void memory_fill(struct ops *o);       /* memory.cu: tensors, pinned memory */
+void graph_fill(struct ops *o);        /* decode_graph.cu: CUDA graphs */
+void rows_fill(struct ops *o);         /* rows.cu: embed, norms, sums, shuffles */
+void linear_fill(struct ops *o);       /* linear.cu: weights and products */
+void ssm_fill(struct ops *o);          /* ssm.cu: convolution, state space of one token */
+void scan_fill(struct ops *o);         /* scan.cu: state space of many tokens */
+void mamba_fill(struct ops *o);        /* mamba.cu: both and the norm, of a batch */
+void attend_fill(struct ops *o);       /* attend.cu: attention */
+void kv8_fill(struct ops *o);          /* kv8.cu: 8-bit KV cache */
+void moe_fill(struct ops *o);          /* moe.cu: mixture of experts */
+void delta_fill(struct ops *o);        /* delta.cu: the gated delta rule */
+void delta_decode_fill(struct ops *o); /* delta_decode.cu: a whole layer, of a batch */
+void gates_fill(struct ops *o);        /* gates.cu: gates, norms of heads, rotary positions */
+void sample_fill(struct ops *o);       /* sample.cu: the next token */
+void preprocess_fill(struct ops *o);   /* preprocess.cu: patches from pixels */
+void synthetic_fill(struct ops *o);    /* synthetic.cu: synthetic values, limits */
 
 #endif

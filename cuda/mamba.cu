@@ -132,7 +132,7 @@ int counts_open(struct backend *b, int64_t groups, struct err *e)
     return 0;
 }
 
-static unsigned *counts(struct backend *b, int64_t groups)
+unsigned *groups_arrived(struct backend *b, int64_t groups)
 {
     struct err e = ERR_INIT;
     if (counts_open(b, groups, &e))
@@ -142,7 +142,7 @@ static unsigned *counts(struct backend *b, int64_t groups)
 
 unsigned *bands_arrived(struct backend *b)
 {
-    return counts(b, 0) - WORK_BANDS;
+    return groups_arrived(b, 0) - WORK_BANDS;
 }
 
 /* Heads of a block: as many of a group as leave four blocks for each multiprocessor, and as fit in
@@ -189,7 +189,7 @@ static void cuda_mamba_batch(struct backend *b, struct tensor out, struct tensor
                           e->eps,
                           layer_of(e->shape, e->constants),
                           heads_together(cuda_of(b), e->shape, n),
-                          counts(b, e->shape->groups)};
+                          groups_arrived(b, e->shape->groups)};
             WITH_STATE(N, type,
                        (P == 80   ? launch<T, N, 80>
                         : P == 64 ? launch<T, N, 64>

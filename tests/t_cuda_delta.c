@@ -240,6 +240,124 @@ static void t_batch(void **state)
     }
 }
 
+/* ---- a layer of one operation -------------------------------------------------------------------------- */
+
+enum { SESSIONS = 3, TAPS = 4 };
+
+struct layer {
+    struct delta_batch e;
+    struct tensor x, z, ab, w, all, before, out, conv[SESSIONS], states[SESSIONS];
+};
+
+static void layer_states(struct layer *y)
+{
+    const struct delta_shape *s = y->e.shape;
+    int64_t rows = (int64_t)s->value_heads * s->key, size = rows * s->value,
+            loose = y->all.cols - SESSIONS * size;
+    for (int i = 0; i < SESSIONS; i++) {
+        y->conv[i] = tensor_rows(y->before, i * (TAPS - 1), TAPS - 1);
+        y->states[i] =
+            (struct tensor){(float *)y->all.data + loose + i * size, DT_F32, rows, s->value, s->value};
+    }
+}
+
+/* Columns of wider matrices; states at any address if loose. */
+static void layer_make(struct layer *y, const struct lab *l, const struct delta_shape *s, bool loose)
+{
+    int64_t C = 2 * s->key_heads * s->key + s->value_heads * s->value, H = s->value_heads,
+            size = H * s->key * s->value;
+    y->x = lab_make(l->mem, l->act, SESSIONS, C + 3, -2, 2);
+    y->z = lab_make(l->mem, l->act, SESSIONS, H * s->value, -3, 3);
+    y->ab = lab_make(l->mem, l->act, SESSIONS, 2 * H, -3, 3);
+    y->out = lab_make(l->mem, l->act, SESSIONS, H * s->value, 0, 0);
+    y->w = lab_make(l->mem, DT_F32, C, TAPS, -1, 1);
+    y->before = lab_make(l->mem, l->act, SESSIONS * (TAPS - 1), C, -2, 2);
+    y->all = lab_make(l->mem, DT_F32, 1, SESSIONS * size + loose, -1, 1);
+    struct tensor a = lab_make(l->mem, DT_F32, 1, H, -4, 0), dt = lab_make(l->mem, DT_F32, 1, H, -1, 1),
+                  norm = lab_make(l->mem, DT_F32, 1, s->value, 0, 2);
+    y->e = (struct delta_batch){y->w, a, dt, norm, 1e-6f, y->conv, y->states, s};
+    layer_states(y);
+}
+
+/* One with its own output and states, for another backend or way. */
+static void layer_twin(struct layer *y, const struct lab *l, const struct layer *of)
+{
+    *y = *of;
+    y->out = lab_twin(l->mem, of->out);
+    y->before = lab_twin(l->mem, of->before);
+    y->all = lab_twin(l->mem, of->all);
+    y->e.conv_states = y->conv;
+    y->e.states = y->states;
+    layer_states(y);
+}
+
+static void layer_drop(const struct lab *l, struct layer *y, bool twin)
+{
+    lab_drop(l->mem, 3, (struct tensor *const[]){&y->out, &y->before, &y->all});
+    if (!twin)
+        lab_drop(l->mem, 7,
+                 (struct tensor *const[]){&y->x, &y->z, &y->ab, &y->w, &y->e.a, &y->e.dt_bias, &y->e.norm});
+}
+
+/* One token of each session: in one operation, or in four. */
+static void layer_run(struct backend *b, const struct lab *l, const struct layer *y, bool fused)
+{
+    const struct delta_shape *s = y->e.shape;
+    struct tensor x = tensor_cols(y->x, 3, y->x.cols - 3);
+    if (fused) {
+        b->ops->delta_batch(b, y->out, y->z, x, y->ab, &y->e);
+        return;
+    }
+    struct tensor v = lab_make(l->mem, l->act, SESSIONS, x.cols, 0, 0),
+                  gates = lab_make(l->mem, DT_F32, SESSIONS, 2 * s->value_heads, 0, 0);
+    b->ops->conv_batch(b, v, x, y->e.conv, (struct tensor){0}, y->e.conv_states);
+    b->ops->delta_gates(b, gates, tensor_cols(y->ab, 0, s->value_heads),
+                        tensor_cols(y->ab, s->value_heads, s->value_heads), y->e.a, y->e.dt_bias);
+    b->ops->delta_step_batch(b, y->out, v, gates, y->e.states, s);
+    b->ops->norm_gate(b, y->out, y->out, y->z, y->e.norm, y->e.eps);
+    lab_drop(l->mem, 2, (struct tensor *const[]){&v, &gates});
+}
+
+static double fused(const struct lab *l, struct delta_shape s, bool loose)
+{
+    struct layer have, plain, want;
+    layer_make(&have, l, &s, loose);
+    layer_twin(&plain, l, &have);
+    layer_twin(&want, l, &have);
+    for (int token = 0; token < 2; token++) {
+        layer_run(l->ref, l, &want, false);
+        layer_run(l->fast, l, &plain, false);
+        layer_run(l->fast, l, &have, true);
+    }
+    assert_memory_equal(have.out.data, plain.out.data, tensor_bytes(have.out));
+    assert_memory_equal(have.before.data, plain.before.data, tensor_bytes(have.before));
+    assert_memory_equal(have.all.data, plain.all.data, tensor_bytes(have.all));
+    double off =
+        fmax(lab_worst_within(have.out, want.out, l->act == DT_BF16 ? 0x1p-7 * lab_largest(want.out) : 0),
+             fmax(lab_worst(have.all, want.all), lab_worst(have.before, want.before)));
+    layer_drop(l, &plain, true);
+    layer_drop(l, &want, true);
+    layer_drop(l, &have, false);
+    return off;
+}
+
+static void t_fused(void **state)
+{
+    (void)state;
+    for (int bf16 = 0; bf16 < 2; bf16++) {
+        struct lab l = lab_open(bf16 ? DT_BF16 : DT_F32);
+        for (int i = 0; i < 6; i++) {
+            double off = fused(
+                &l, i < 3 ? published_shape(lab_between(1, 2), lab_between(1, 3), i == 1) : shape_of(false),
+                i % 3 == 2);
+            check_note("%s %s: %.2f of the tolerance", dtype_name(l.act), i < 3 ? "128 x 128" : "others",
+                       off);
+            assert_true(off <= 1);
+        }
+        lab_close(&l);
+    }
+}
+
 /* ---- around it ------------------------------------------------------------------------------- */
 
 static double gates(const struct lab *l)
@@ -371,6 +489,7 @@ static const struct CMUnitTest tests[] = {
     CLAIM("cut at whole chunks a prompt has the same bits, cut anywhere the same values", t_cut),
     CLAIM("rows that are not aligned go token by token", t_loose),
     CLAIM("a step of a batch equals the reference, and a session alone or a scan to the bit", t_batch),
+    CLAIM("a layer in one operation has the bits of its four, in states and convolution too", t_fused),
     CLAIM("gates and gated norms equal the reference, in place too", t_gates),
     CLAIM("rotary positions and the tower's table equal the reference", t_positions),
 };

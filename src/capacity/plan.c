@@ -274,7 +274,7 @@ static void count_work(struct plan *p, const struct model_config *c, struct coun
     }
     p->scratch = k->scratch;
     p->work = work_tensor(k->scratch) + k->gpu->library + work_masks(p->vocab) +
-              work_tensor(work_counts(lm->ssm.groups)) + lists;
+              work_tensor(work_counts(config_groups(lm))) + lists;
 }
 
 size_t plan_picture(struct plan *p, const struct model_config *c, int w, int h)

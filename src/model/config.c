@@ -163,6 +163,11 @@ int config_conv_dim(const struct lm_config *c)
     return config_inner(c) + 2 * c->ssm.groups * c->ssm.state + 2 * c->delta.key_heads * c->delta.key;
 }
 
+int config_groups(const struct lm_config *c)
+{
+    return c->ssm.groups + c->delta.key_heads;
+}
+
 int config_conv_taps(const struct lm_config *c)
 {
     return c->delta.key_heads ? c->delta.conv : c->ssm.conv;

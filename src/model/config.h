@@ -152,6 +152,7 @@ int config_parse(struct model_config *c, const struct config_text *t, struct err
 /* Channels of the convolution (x, B, C; or q, k, v) and rows of in_proj (z, x, B, C, dt). */
 int config_inner(const struct lm_config *c);          /* H * P, H * dv */
 int config_conv_dim(const struct lm_config *c);       /* H * P + 2 * G * N, 2 * Hk * dk + H * dv */
+int config_groups(const struct lm_config *c);         /* of heads that share channels: G, Hk */
 int config_conv_taps(const struct lm_config *c);      /* K */
 int config_chunk(const struct lm_config *c);          /* tokens of a chunk of the recurrence */
 int64_t config_state_rows(const struct lm_config *c); /* of a layer's recurrent state; its columns */

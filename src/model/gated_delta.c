@@ -23,14 +23,22 @@ void gated_delta_layer(struct language *m, const struct delta_weights *w, struct
                   ab = tensor_rows(m->ab, 0, rows), gates = tensor_rows(m->gates, 0, rows),
                   y = tensor_rows(m->y, 0, rows);
     struct tensor *conv = m->slots[0], *states = m->slots[1];
-    project(m, x, w->qkv, u);
-    project(m, tensor_cols(ab, 0, heads), w->a_proj, u);
-    project(m, tensor_cols(ab, heads, heads), w->b_proj, u);
-    ops->delta_gates(b, gates, tensor_cols(ab, 0, heads), tensor_cols(ab, heads, heads), w->a, w->dt_bias);
     for (int i = 0; i < of.sessions; i++) {
         conv[i] = of.states[i]->now.conv[layer];
         states[i] = of.states[i]->now.ssm[layer];
     }
+    project(m, x, w->qkv, u);
+    project(m, tensor_cols(ab, 0, heads), w->a_proj, u);
+    project(m, tensor_cols(ab, heads, heads), w->b_proj, u);
+    if (rows == of.sessions && h.rows == rows && ops->delta_batch) {
+        struct tensor z = tensor_rows(m->z, 0, rows);
+        const struct delta_batch e = {w->conv, w->a, w->dt_bias, w->norm, m->config->eps, conv, states, s};
+        project(m, z, w->z, u);
+        ops->delta_batch(b, y, z, x, ab, &e);
+        project_add(m, h, w->out_proj, y);
+        return;
+    }
+    ops->delta_gates(b, gates, tensor_cols(ab, 0, heads), tensor_cols(ab, heads, heads), w->a, w->dt_bias);
     if (rows == of.sessions) {
         ops->conv_batch(b, v, x, w->conv, no_bias, conv);
         ops->delta_step_batch(b, y, v, gates, states, s);

@@ -238,6 +238,50 @@ static void delta_rule(struct side *s, struct variant v)
     drop(b, 9, (struct tensor *const[]){&x, &raw, &a, &bias, &state, &z, &w, &gates, &y});
 }
 
+/* A layer between its projections: two tokens of each of several sessions, in one operation where the backend
+ * has that. */
+static void delta_decode(struct side *s, struct variant v)
+{
+    enum { C = (2 + HEADS) * D, H = HEADS };
+    const struct delta_shape shape = {GROUPS, HEADS, D, D, TAPS, 64};
+    struct backend *b = s->b;
+    struct tensor x = random_tensor(b, DT_BF16, SESSIONS, C, 60, 1),
+                  ab = random_tensor(b, DT_BF16, SESSIONS, 2 * H, 61, 1),
+                  z = random_tensor(b, DT_BF16, SESSIONS, H * D, 62, 1),
+                  taps = random_tensor(b, DT_F32, C, TAPS, 63, 0.5f),
+                  w = random_tensor(b, DT_F32, 3, D, 64, 1),
+                  before = random_tensor(b, DT_BF16, (int64_t)SESSIONS * (TAPS - 1), C, 65, 1),
+                  all = random_tensor(b, DT_F32, (int64_t)SESSIONS * H * D, D, 66, 1),
+                  c = b->ops->alloc(b, DT_BF16, SESSIONS, C),
+                  gates = b->ops->alloc(b, DT_F32, SESSIONS, 2 * H),
+                  y = b->ops->alloc(b, DT_BF16, SESSIONS, H * D), conv[SESSIONS], states[SESSIONS];
+    const struct delta_batch e = {taps,
+                                  tensor_cols(tensor_rows(w, 1, 1), 0, H),
+                                  tensor_cols(tensor_rows(w, 2, 1), 0, H),
+                                  tensor_rows(w, 0, 1),
+                                  1e-6f,
+                                  conv,
+                                  states,
+                                  &shape};
+    for (int i = 0; i < SESSIONS; i++) {
+        conv[i] = tensor_rows(before, (int64_t)i * (TAPS - 1), TAPS - 1);
+        states[i] = tensor_rows(all, (int64_t)i * H * D, (int64_t)H * D);
+    }
+    for (int token = 0; token < 2; token++) {
+        if (b->ops->delta_batch) {
+            b->ops->delta_batch(b, y, z, x, ab, &e);
+            continue;
+        }
+        b->ops->conv_batch(b, c, x, e.conv, (struct tensor){0}, conv);
+        b->ops->delta_gates(b, gates, tensor_cols(ab, 0, H), tensor_cols(ab, H, H), e.a, e.dt_bias);
+        b->ops->delta_step_batch(b, y, c, gates, states, &shape);
+        b->ops->norm_gate(b, y, y, z, e.norm, e.eps);
+    }
+    keep_result(s, y);
+    keep_result(s, all);
+    drop(b, 10, (struct tensor *const[]){&x, &ab, &z, &taps, &w, &before, &all, &c, &gates, &y});
+}
+
 /* Heads that are normed, turned and gated, and an MLP's gate. */
 static void turned_heads(struct side *s, struct variant v)
 {
@@ -406,6 +450,7 @@ static const struct {
     {"Mamba's decode step with heads of 64", mamba_step, {0, DT_F32, 64}, &rounded},
     {"Mamba's decode step in fp16", mamba_step, {0, DT_F16, 80}, &rounded},
     {"the delta rule", delta_rule, {0}, &rounded},
+    {"Qwen's decode step", delta_decode, {0}, &rounded},
     {"rotary positions and gates", turned_heads, {0}, &rounded},
     {"attention", attention, {0, DT_BF16, 0}, &rounded},
     {"attention over 8-bit keys", attention, {0, DT_F8E4M3, 0}, &rounded},

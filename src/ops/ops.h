@@ -160,7 +160,7 @@ struct quant_source {
 struct work_need {
     size_t bytes; /* of the operation that needs most */
     int64_t ids;  /* vocabulary that tokens are sampled from */
-    int groups;   /* of Mamba-2 layers */
+    int groups;   /* of heads that share channels of a convolution */
 };
 
 /* How the next token is sampled from a row of logits.  Sets of ids are bit masks: bit i % 64 of word i /
@@ -198,6 +198,14 @@ struct picture {
     } size[2];
     int tile_w, tile_h, patch; /* in pixels */
     float mean[3], scale[3];
+};
+
+/* A Gated DeltaNet layer and the states of the sessions in a batch. */
+struct delta_batch {
+    struct tensor conv, a, dt_bias, norm; /* weights: f32 [C,K], [1,H], [1,H], [1,dv] */
+    float eps;
+    const struct tensor *conv_states, *states;
+    const struct delta_shape *shape;
 };
 
 struct backend;
@@ -340,6 +348,12 @@ struct ops {
      * out may be y. */
     void (*norm_gate)(struct backend *b, struct tensor out, struct tensor y, struct tensor z, struct tensor w,
                       float eps);
+
+    /* conv_batch, delta_gates, delta_step_batch and norm_gate fused, rounded at the same points: x [T, C]
+     * before the convolution, ab [T, 2H] both raw gates, out and z [T, H * dv].  NULL where fusing gains
+     * nothing. */
+    void (*delta_batch)(struct backend *b, struct tensor out, struct tensor z, struct tensor x,
+                        struct tensor ab, const struct delta_batch *e);
 
     /* Heads of y [T, heads * d]: RMSNorm with w, f32 [1, d], of the first d columns of each of `heads` equal
      * parts of x, then of its first 2n dimensions the pairs (i, i + n) are turned by an angle whose cosines

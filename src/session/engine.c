@@ -223,7 +223,7 @@ static int open_weights(struct engine *g, const struct engine_options *o, struct
 /* Reserves the scratch memory of the operations before sessions take the rest. */
 static int reserve_scratch(struct engine *g, struct err *e)
 {
-    struct work_need n = {g->plan.scratch, tokenizer_size(g->tokenizer), g->config.lm.ssm.groups};
+    struct work_need n = {g->plan.scratch, tokenizer_size(g->tokenizer), config_groups(&g->config.lm)};
     return g->backend->ops->reserve ? g->backend->ops->reserve(g->backend, &n, e) : 0;
 }
 
