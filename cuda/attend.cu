@@ -17,9 +17,10 @@ bool attend_aligned(struct tensor t)
 
 /* ---- many queries -------------------------------------------------------------------------------------- */
 
-template <class K, int D, int M, int WARPS> static void launch(struct backend *b, const struct attention *a)
+template <class K, int D, int M, int WARPS, int W = D>
+static void launch(struct backend *b, const struct attention *a)
 {
-    using shape = flash_shape<K, D, M, WARPS>;
+    using shape = flash_shape<K, D, M, WARPS, W>;
     auto at = [](struct tensor t) { return static_cast<bf16 *>(t.data); };
     flash f = {at(a->q),
                at(a->y),
@@ -35,8 +36,8 @@ template <class K, int D, int M, int WARPS> static void launch(struct backend *b
                a->group,
                1.44269504f / sqrtf(static_cast<float>(a->d))};
     dim3 grid = grid_of(blocks_for(static_cast<int64_t>(a->n) * a->group, shape::ROWS), a->heads, a->tiles);
-    allow_shared(flash_attention<K, D, M, WARPS>, shape::BYTES);
-    LAUNCH((flash_attention<K, D, M, WARPS>), grid, shape::THREADS, shape::BYTES, b, f);
+    allow_shared(flash_attention<K, D, M, WARPS, W>, shape::BYTES);
+    LAUNCH((flash_attention<K, D, M, WARPS, W>), grid, shape::THREADS, shape::BYTES, b, f);
 }
 
 /* Blocks of 64 rows where 128 would give fewer blocks than multiprocessors. */
@@ -56,12 +57,16 @@ static bool attend_flash(struct backend *b, const struct attention *a)
     if (a->q.dtype != DT_BF16 || !attend_aligned(a->q) || !attend_aligned(a->k) || !attend_aligned(a->v) ||
         !attend_aligned(a->y))
         return false;
-    if (causal && a->d == 128)
+    if (causal && a->d == 256)
+        (quantized ? launch<kv8, 256, 1, 3> : launch<bf16, 256, 1, 4>)(b, a);
+    else if (causal && a->d == 128)
         (quantized ? launch_causal<kv8, 128> : launch_causal<bf16, 128>)(b, a);
     else if (causal && a->d == 64)
         (quantized ? launch_causal<kv8, 64> : launch_causal<bf16, 64>)(b, a);
     else if (!causal && a->d == 80)
         launch<bf16, 80, 2, 3>(b, a);
+    else if (!causal && a->d == 72)
+        launch<bf16, 80, 2, 3, 72>(b, a);
     else if (!causal && a->d == 64)
         launch<bf16, 64, 2, 3>(b, a);
     else

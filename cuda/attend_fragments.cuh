@@ -127,9 +127,12 @@ template <int D> struct value_fragments<kv8, D> {
         for (int h = 0; h < 4; h++) {
             int key = value_of_lane(first, h, stop);
             const kv8 *from = rows.row(key) + threadIdx.x % WARP / 4 * (D / 8);
-            if constexpr (D == 128) {
-                const uint4 v = *reinterpret_cast<const uint4 *>(from);
-                row[h][0] = v.x, row[h][1] = v.y, row[h][2] = v.z, row[h][3] = v.w;
+            if constexpr (D >= 128) {
+#pragma unroll
+                for (int i = 0; i < D / 32; i += 4) {
+                    const uint4 v = *reinterpret_cast<const uint4 *>(from + 4 * i);
+                    row[h][i] = v.x, row[h][i + 1] = v.y, row[h][i + 2] = v.z, row[h][i + 3] = v.w;
+                }
             } else {
                 const uint2 v = *reinterpret_cast<const uint2 *>(from);
                 row[h][0] = v.x, row[h][1] = v.y;

@@ -21,6 +21,10 @@
  * dequantized to such words on the way; half the bytes and a 16th for the scales, whose 32 bytes of a
  * row the heads' blocks share.
  *
+ * With heads of 256 K, V and O of eight heads take 192 registers: the queries stay in shared memory, and a
+ * block has at most eight of a KV head's; another block beside it has the next ones and finds K and V in the
+ * L2 cache.
+ *
  * The next K is loaded while V is used, the next V while K is.  At the end the warps' results are combined,
  * and where a session has several splits these go to scratch: (D + 2) * 4 bytes for each query head, with 5
  * heads of 128 4 % of what a split of 128 keys reads, 2 % of 256.  A second kernel combines them.
@@ -133,9 +137,56 @@ __device__ __forceinline__ float column_sum(float v)
     return v;
 }
 
+/* The queries of a block: in registers, or of heads of 256 in shared memory, [D / 32][WARP]. */
+template <class K, int D, int NQ> struct split_queries {
+    enum { BYTES = 0 };
+    uint4 q[NQ][D / 32];
+
+    __device__ __forceinline__ void fetch(const bf16 *at, int heads)
+    {
+        int lane = threadIdx.x % WARP;
+#pragma unroll
+        for (int n = 0; n < NQ; n++)
+#pragma unroll
+            for (int i = 0; i < D / 32; i++) {
+                int head = 8 * n + lane / 4;
+                q[n][i] = *reinterpret_cast<const uint4 *>(at + (int64_t)min(head, heads - 1) * D +
+                                                           key_fragments<K, D>::place(i, lane % 4));
+            }
+    }
+    __device__ __forceinline__ uint4 part(int n, int i) const
+    {
+        return q[n][i];
+    }
+};
+
+template <class K> struct split_queries<K, 256, 1> {
+    enum { PARTS = 256 / 32, BYTES = PARTS * WARP * 16 };
+    const uint4 *q;
+
+    __device__ __forceinline__ void fetch(const bf16 *at, int heads)
+    {
+        SHARED(uint4, all, PARTS * WARP);
+        int lane = threadIdx.x % WARP;
+        for (int i = threadIdx.x / WARP; i < PARTS; i += WARPS)
+            all[i * WARP + lane] = *reinterpret_cast<const uint4 *>(
+                at + (int64_t)min(lane / 4, heads - 1) * 256 + key_fragments<K, 256>::place(i, lane % 4));
+        q = all + lane;
+        __syncthreads(); /* all queries are there */
+    }
+    __device__ __forceinline__ uint4 part(int, int i) const
+    {
+        int at = i * WARP;
+#ifndef CUDA_EMULATED
+        asm volatile("" : "+r"(at)); /* else all of it is read into registers before the loop */
+#endif
+        return q[at];
+    }
+};
+
 /* A warp's part; heads are columns, NQ times 8 of them, this lane's 8 n + 2t and 8 n + 2t + 1. */
 template <class K, int D, int NQ> struct split_state {
-    uint4 q[NQ][D / 32];
+    split_queries<K, D, NQ> q;
     key_fragments<K, D> k;
     value_fragments<K, D> v;
     float out[NQ][D / 16][4];
@@ -153,19 +204,6 @@ template <class K, int D, int NQ> struct split_state {
         }
     }
 
-    __device__ __forceinline__ void fetch_queries(const bf16 *at, int group)
-    {
-        int lane = threadIdx.x % WARP;
-#pragma unroll
-        for (int n = 0; n < NQ; n++)
-#pragma unroll
-            for (int i = 0; i < D / 32; i++) {
-                int head = 8 * n + lane / 4;
-                q[n][i] = *reinterpret_cast<const uint4 *>(at + (int64_t)min(head, group - 1) * D +
-                                                           key_fragments<K, D>::place(i, lane % 4));
-            }
-    }
-
     /* S^T of 16 keys */
     __device__ __forceinline__ void scores(float s[NQ][4]) const
     {
@@ -178,7 +216,8 @@ template <class K, int D, int NQ> struct split_state {
             const unsigned left[8] = {a.x, c.x, a.y, c.y, a.z, c.z, a.w, c.w};
 #pragma unroll
             for (int n = 0; n < NQ; n++) {
-                const unsigned right[4] = {q[n][i].x, q[n][i].y, q[n][i].z, q[n][i].w};
+                const uint4 part = q.part(n, i);
+                const unsigned right[4] = {part.x, part.y, part.z, part.w};
                 mma_16816(s[n], left, right);
                 mma_16816(s[n], left + 4, right + 2);
             }
@@ -252,7 +291,8 @@ __device__ __forceinline__ void split_store(const split_state<K, D, NQ> &w, cons
                     float2{w.out[n][m][i], w.out[n][m][i + 2]};
         }
     __syncthreads();
-    for (int i = threadIdx.x; i < a.group * D; i += THREADS) {
+    const int octet = blockIdx.z * HEADS, mine = min((int)HEADS, a.group - octet);
+    for (int i = threadIdx.x; i < mine * D; i += THREADS) {
         int head = i / D, c = i % D;
         float top = most[head], total = 0, value = 0;
         for (int j = 1; j < WARPS; j++)
@@ -262,7 +302,7 @@ __device__ __forceinline__ void split_store(const split_state<K, D, NQ> &w, cons
             total += sum[j * HEADS + head] * scale;
             value += out[(j * HEADS + head) * D + c] * scale;
         }
-        int64_t row = (int64_t)blockIdx.y * a.group + head; /* row of the query's heads */
+        int64_t row = (int64_t)blockIdx.y * a.group + octet + head; /* row of the query's heads */
         if (alone) {
             store(a.y + session * a.y_stride + row * D + c, value / total);
             continue;
@@ -289,7 +329,8 @@ template <class K, int D, int NQ> __global__ void __launch_bounds__(THREADS) att
     w.clear();
     w.k.fetch(keys, first, stop);
     w.v.fetch(values, first, stop);
-    w.fetch_queries(a.q + session * a.q_stride + (int64_t)head * a.group * D, a.group);
+    const int octet = blockIdx.z * 8 * NQ;
+    w.q.fetch(a.q + session * a.q_stride + ((int64_t)head * a.group + octet) * D, a.group - octet);
     for (; first < stop; first += WARPS * STEP) {
         float score[NQ][4];
         unsigned p[NQ][2];
@@ -360,7 +401,8 @@ template <class K, int D, int NQ> static void launch_some(struct backend *b, con
                     1.44269504f / sqrtf(static_cast<float>(a->d))};
     size_t shared = WARPS * 8 * NQ * D * sizeof(float);
     allow_shared(attend_one_split<K, D, NQ>, shared);
-    LAUNCH((attend_one_split<K, D, NQ>), grid_of(t.splits, a->heads), THREADS, shared, b, p);
+    LAUNCH((attend_one_split<K, D, NQ>), grid_of(t.splits, a->heads, blocks_for(a->group, 8 * NQ)), THREADS,
+           shared, b, p);
     if (t.splits == a->q.rows)
         return;
     LAUNCH((attend_combine<D>), grid_of(a->q.rows, a->heads * a->group), D, 0, b, p, t.splits);
@@ -377,7 +419,9 @@ template <class K, int D, int NQ> static void launch(struct backend *b, const st
 
 template <class K> static void launch_sizes(struct backend *b, const struct attention *a)
 {
-    if (a->d == 128)
+    if (a->d == 256)
+        launch<K, 256, 1>(b, a);
+    else if (a->d == 128)
         (a->group <= 8 ? launch<K, 128, 1> : launch<K, 128, 2>)(b, a);
     else
         (a->group <= 8 ? launch<K, 64, 1> : launch<K, 64, 2>)(b, a);
@@ -396,7 +440,7 @@ static bool keys_aligned(const struct attention *a)
 bool attend_split(struct backend *b, const struct attention *a)
 {
     bool few = a->ks || a->q.rows == 1 || (a->q.rows <= FEW && a->past >= MANY_KEYS);
-    if (!few || a->q.dtype != DT_BF16 || (a->d != 64 && a->d != 128) || a->group > 16 ||
+    if (!few || a->q.dtype != DT_BF16 || (a->d != 64 && a->d != 128 && a->d != 256) || a->group > 16 ||
         !attend_aligned(a->q))
         return false;
     if (keys_aligned(a)) {

@@ -13,6 +13,11 @@
  * with heads of 128, and two blocks fit on the large cards.  With M = 2 a fragment of K or V read from
  * shared memory serves two products; that read is what limits M = 1.
  *
+ * With heads of 256 the sums of 16 rows take half of a thread's registers, so M is 1, and Q, K and V of 64
+ * rows each are 99 KiB to the byte, what the smaller cards give a block; of 8 bits 48 rows of Q leave room
+ * for the raw rows.  Heads of 72, W of D = 80, have zeros in their last eight columns, which cost a tenth of
+ * the products.
+ *
  * Each block reads K and V once, 4 D KEYS bytes for 4 D KEYS ROWS operations: ROWS operations a byte, from
  * the L2 cache, since neighbouring blocks run along the same keys.  Q is read and Y written once. Rows in
  * shared memory are 16 bytes longer than a head, so that eight of them fall into different banks.
@@ -223,36 +228,38 @@ struct flash {
     float by;    /* log2(e) / sqrt(d) */
 };
 
-template <class K, int D> struct flash_tiles;
+template <class K, int D, int W> struct flash_tiles;
 
-template <class K, int D, int M, int WARPS> struct flash_shape {
+/* W: numbers of a head, of which D are in shared memory and in registers, the last ones zero. */
+template <class K, int D, int M, int WARPS, int W> struct flash_shape {
     enum { ROWS = 16 * M * WARPS, THREADS = 32 * WARPS, PITCH = D + 8, CHUNKS = D / 8 };
-    enum { BYTES = ROWS * PITCH * 2 + flash_tiles<K, D>::BYTES };
+    enum { BYTES = ROWS * PITCH * 2 + flash_tiles<K, D, W>::BYTES };
+    static_assert(W <= D && W % 8 == 0 && BYTES <= 99 << 10, "what a block may have on all cards");
 };
 
 /* Offset of row r of a unit in q or y. */
-template <int D> __device__ __forceinline__ int64_t flash_place(const flash &a, int r, int64_t stride)
+template <int W> __device__ __forceinline__ int64_t flash_place(const flash &a, int r, int64_t stride)
 {
     int64_t t = (int64_t)blockIdx.z * a.n + r / a.group;
-    return t * stride + (int64_t)(blockIdx.y * a.group + r % a.group) * D;
+    return t * stride + (int64_t)(blockIdx.y * a.group + r % a.group) * W;
 }
 
 /* Rows [first, first + KEYS) of keys or values, zeros beyond the last. */
-template <int D, int THREADS>
+template <int D, int THREADS, int W>
 __device__ __forceinline__ void flash_fetch(bf16 *to, const key_rows<bf16> &from, int first, int keys)
 {
     enum { CHUNKS = D / 8 };
 #pragma unroll
     for (int at = 0; at < KEYS * CHUNKS; at += THREADS) {
         int i = at + threadIdx.x, r = i / CHUNKS, c = i % CHUNKS * 8;
-        bool there = first + r < keys;
+        bool there = first + r < keys && c < W;
         if (KEYS * CHUNKS % THREADS == 0 || i < KEYS * CHUNKS)
-            copy16(to + r * (D + 8) + c, from.row(there ? first + r : first) + c, there);
+            copy16(to + r * (D + 8) + c, from.row(there ? first + r : first) + (there ? c : 0), there);
     }
     copies_end();
 }
 
-template <int D> struct flash_tiles<bf16, D> {
+template <int D, int W> struct flash_tiles<bf16, D, W> {
     enum { TILE = KEYS * (D + 8), BYTES = 2 * TILE * 2 };
     bf16 *k, *v;
 
@@ -262,12 +269,12 @@ template <int D> struct flash_tiles<bf16, D> {
     template <int THREADS>
     __device__ __forceinline__ void fetch_keys(const key_rows<bf16> &from, int first, int keys)
     {
-        flash_fetch<D, THREADS>(k, from, first, keys);
+        flash_fetch<D, THREADS, W>(k, from, first, keys);
     }
     template <int THREADS>
     __device__ __forceinline__ void fetch_values(const key_rows<bf16> &from, int first, int keys)
     {
-        flash_fetch<D, THREADS>(v, from, first, keys);
+        flash_fetch<D, THREADS, W>(v, from, first, keys);
     }
     template <int THREADS> __device__ __forceinline__ void dequantize_keys(int) const
     {
@@ -281,7 +288,7 @@ template <int D> struct flash_tiles<bf16, D> {
  * tile, keys when the previous values have been used, values when the keys have.  That costs a barrier
  * each, 18 KiB of shared memory for the raw rows instead of 17 for a second tile, and 24 KiB more of its
  * traffic, besides the 64 that four warps read of a tile. */
-template <int D> struct flash_tiles<kv8, D> {
+template <int D> struct flash_tiles<kv8, D, D> {
     enum { TILE = KEYS * (D + 8), PITCH = D + 16, RAW = KEYS * PITCH, BYTES = TILE * 2 + 2 * RAW };
     bf16 *k, *v;
     kv8 *raw_k, *raw_v;
@@ -318,6 +325,8 @@ template <int D> struct flash_tiles<kv8, D> {
 #pragma unroll
         for (int at = 0; at < KEYS * D / 16; at += THREADS) {
             int i = at + threadIdx.x, r = i / (D / 16), c = i % (D / 16) * 16;
+            if (KEYS * D / 16 % THREADS != 0 && i >= KEYS * D / 16)
+                continue;
             const uint4 codes = *reinterpret_cast<const uint4 *>(raw + r * PITCH + c);
             unsigned factors = twice(kv8_multiplier(raw[r * PITCH + D + place].byte));
             uint2 a = kv8_four(codes.x, factors), b = kv8_four(codes.y, factors),
@@ -330,7 +339,6 @@ template <int D> struct flash_tiles<kv8, D> {
     }
     template <int THREADS> __device__ __forceinline__ void dequantize_keys(int place) const
     {
-        static_assert(KEYS * D / 16 % THREADS == 0, "every thread has as many codes");
         dequantize<THREADS>(raw_k, place);
     }
     template <int THREADS> __device__ __forceinline__ void dequantize_values(int place) const
@@ -340,11 +348,11 @@ template <int D> struct flash_tiles<kv8, D> {
 };
 
 /* Stores the warp's rows through the shared memory of its queries, 16 bytes at a time. */
-template <int D, int M>
+template <int D, int M, int W>
 __device__ __forceinline__ void flash_store(flash_state<D, M> &w, const flash &a, bf16 *own, int first,
                                             int rows)
 {
-    enum { PITCH = D + 8, CHUNKS = D / 8 };
+    enum { PITCH = D + 8, CHUNKS = W / 8 };
     int lane = threadIdx.x % WARP, g = lane / 4, t = lane % 4;
     __syncwarp();
 #pragma unroll
@@ -361,31 +369,31 @@ __device__ __forceinline__ void flash_store(flash_state<D, M> &w, const flash &a
     for (int i = lane; i < 16 * M * CHUNKS; i += WARP) {
         int r = i / CHUNKS, c = i % CHUNKS * 8;
         if (first + r < rows)
-            *reinterpret_cast<uint4 *>(a.y + flash_place<D>(a, first + r, a.y_stride) + c) =
+            *reinterpret_cast<uint4 *>(a.y + flash_place<W>(a, first + r, a.y_stride) + c) =
                 *reinterpret_cast<const uint4 *>(own + r * PITCH + c);
     }
 }
 
-template <class K, int D, int M, int WARPS>
+template <class K, int D, int M, int WARPS, int W>
 __global__ void __launch_bounds__(32 * WARPS) flash_attention(flash a)
 {
-    using shape = flash_shape<K, D, M, WARPS>;
+    using shape = flash_shape<K, D, M, WARPS, W>;
     DYNAMIC_SHARED(bf16, q);
-    flash_tiles<K, D> tiles(q + shape::ROWS * shape::PITCH);
+    flash_tiles<K, D, W> tiles(q + shape::ROWS * shape::PITCH);
     const int block = (int)(gridDim.x - 1 - blockIdx.x) * shape::ROWS,
               rows = a.n * a.group; /* longest first */
     const int own = threadIdx.x / WARP * 16 * M, lane = threadIdx.x % WARP;
     const int last = min(block + (int)shape::ROWS, rows) - 1;
     const int stop = a.past < 0 ? a.keys : min(a.keys, a.past + last / a.group + 1);
     const int64_t tile = (int64_t)blockIdx.z * a.keys;
-    const key_rows<K> keys(static_cast<const K *>(a.k) + tile * a.k_stride, a.k_stride, gridDim.y, D,
+    const key_rows<K> keys(static_cast<const K *>(a.k) + tile * a.k_stride, a.k_stride, gridDim.y, W,
                            blockIdx.y),
-        values(static_cast<const K *>(a.v) + tile * a.v_stride, a.v_stride, gridDim.y, D, blockIdx.y);
+        values(static_cast<const K *>(a.v) + tile * a.v_stride, a.v_stride, gridDim.y, W, blockIdx.y);
     for (int i = threadIdx.x; i < shape::ROWS * shape::CHUNKS; i += shape::THREADS) {
         int r = i / shape::CHUNKS, c = i % shape::CHUNKS * 8;
-        bool there = block + r < rows;
-        copy16(q + r * shape::PITCH + c, a.q + flash_place<D>(a, there ? block + r : block, a.q_stride) + c,
-               there);
+        bool there = block + r < rows && c < W;
+        copy16(q + r * shape::PITCH + c,
+               a.q + flash_place<W>(a, there ? block + r : block, a.q_stride) + (there ? c : 0), there);
     }
     tiles.template fetch_keys<shape::THREADS>(keys, 0, stop);
 
@@ -423,7 +431,7 @@ __global__ void __launch_bounds__(32 * WARPS) flash_attention(flash a)
         else if (part)
             flash_values<D, M, true>(w, p, tiles.v, some - first);
     }
-    flash_store<D, M>(w, a, q + own * shape::PITCH, block + own, rows);
+    flash_store<D, M, W>(w, a, q + own * shape::PITCH, block + own, rows);
 }
 
 #endif

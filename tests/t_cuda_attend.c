@@ -28,10 +28,11 @@ static void t_attend(void **state)
 {
     (void)state;
     static const struct lab_attention sizes[] = {
-        {1, 0, 1, 5, 128, 1, false},  {2, 0, 2, 5, 128, 1, false},   {26, 37, 2, 5, 128, 1, false},
-        {70, 0, 1, 5, 128, 1, false}, {40, 200, 1, 5, 64, 1, false}, {3, 130, 1, 16, 128, 1, false},
-        {33, 64, 2, 1, 80, 1, false}, {64, 0, 1, 2, 64, 1, false},   {4, 700, 1, 5, 128, 1, false},
-        {5, 62, 1, 5, 128, 1, false},
+        {1, 0, 1, 5, 128, 1, false},    {2, 0, 2, 5, 128, 1, false},    {26, 37, 2, 5, 128, 1, false},
+        {70, 0, 1, 5, 128, 1, false},   {40, 200, 1, 5, 64, 1, false},  {3, 130, 1, 16, 128, 1, false},
+        {33, 64, 2, 1, 80, 1, false},   {64, 0, 1, 2, 64, 1, false},    {4, 700, 1, 5, 128, 1, false},
+        {5, 62, 1, 5, 128, 1, false},   {20, 100, 1, 6, 256, 1, false}, {1, 70, 2, 4, 256, 1, false},
+        {2, 600, 1, 16, 256, 1, false},
     };
     struct lab l = lab_open(DT_BF16);
     double off = 0;
@@ -44,7 +45,9 @@ static void t_attend_wide(void **state) /* more blocks than processors */
 {
     (void)state;
     struct lab l = lab_open(DT_BF16);
-    end(&l, lab_attend_sizes(&l, (struct lab_attention){90, 10, 3, 3, 128, 1, false}));
+    double off = lab_attend_sizes(&l, (struct lab_attention){90, 10, 3, 3, 128, 1, false});
+    off = worse(off, lab_attend_sizes(&l, (struct lab_attention){70, 10, 2, 4, 256, 1, false}));
+    end(&l, off);
 }
 
 static void t_attend_odd(void **state)
@@ -69,6 +72,8 @@ static void t_tiles(void **state)
     off = worse(off, lab_tiles_sizes(&l, 2, 64, 3, 63, false));
     off = worse(off, lab_tiles_sizes(&l, 1, 64, 1, 130, false));
     off = worse(off, lab_tiles_sizes(&l, 3, 80, 2, 1, false));
+    off = worse(off, lab_tiles_sizes(&l, 2, 72, 2, 81, false));
+    off = worse(off, lab_tiles_sizes(&l, 1, 72, 1, 130, false));
     end(&l, off);
 }
 
@@ -94,6 +99,8 @@ static void t_each(void **state)
     off = worse(off, lab_each_sizes(&l, (struct lab_attention){3, 0, 1, 16, 128, 1, false}, keys));
     off = worse(off, lab_each_sizes(&l, (struct lab_attention){5, 0, 2, 9, 64, 1, false}, keys));
     off = worse(off, lab_each_sizes(&l, (struct lab_attention){4, 0, 3, 1, 64, 1, false}, keys));
+    off = worse(off, lab_each_sizes(&l, (struct lab_attention){5, 0, 2, 4, 256, 1, false}, keys));
+    off = worse(off, lab_each_sizes(&l, (struct lab_attention){3, 0, 2, 11, 256, 1, false}, keys));
     end(&l, off);
 }
 

@@ -98,6 +98,7 @@ static void t_attend(void **state)
         {.queries = 90, .past = 10, .heads = 3, .group = 3, .d = 128, .score = 1},
         {.queries = 30, .past = 50, .heads = 1, .group = 5, .d = 128, .score = 120},
         {.queries = 5, .past = 62, .heads = 1, .group = 5, .d = 128, .score = 1},
+        {.queries = 20, .past = 70, .heads = 2, .group = 4, .d = 256, .score = 1},
     };
     struct lab l = quantized_lab(DT_BF16);
     double off = 0;
@@ -116,6 +117,8 @@ static void t_each(void **state)
     s.queries = 3, s.heads = 1, s.group = 16;
     off = worse(off, lab_each_sizes(&l, s, keys));
     s.queries = 5, s.heads = 18, s.group = 9, s.d = 64;
+    off = worse(off, lab_each_sizes(&l, s, keys));
+    s.queries = 5, s.heads = 2, s.group = 11, s.d = 256;
     off = worse(off, lab_each_sizes(&l, s, keys));
     s.queries = 3, s.heads = 1, s.group = 5, s.d = 128, s.score = 1000;
     off = worse(off, lab_each_sizes(&l, s, keys));
