@@ -198,6 +198,7 @@ static void fill(struct ops *o)
     ssm_fill(o);
     scan_fill(o);
     mamba_fill(o);
+    replay_fill(o);
     delta_fill(o);
     delta_decode_fill(o);
     gates_fill(o);

@@ -197,6 +197,7 @@ void linear_fill(struct ops *o);       /* linear.cu: weights and products */
 void ssm_fill(struct ops *o);          /* ssm.cu: convolution, state space of one token */
 void scan_fill(struct ops *o);         /* scan.cu: state space of many tokens */
 void mamba_fill(struct ops *o);        /* mamba.cu: both and the norm, of a batch */
+void replay_fill(struct ops *o);       /* replay.cu: the same with states that are written seldom */
 void attend_fill(struct ops *o);       /* attend.cu: attention */
 void kv8_fill(struct ops *o);          /* kv8.cu: 8-bit KV cache */
 void moe_fill(struct ops *o);          /* moe.cu: mixture of experts */

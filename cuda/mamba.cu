@@ -16,46 +16,7 @@
  * x, B, C and y are rounded to the activation type where the separate operations store them, and sums
  * have the same order: the same bits.
  */
-#include "ssm.cuh"
-
-template <class T> struct mixer {
-    view<T> out, z, xbc, dt;
-    taps conv;
-    const float *norm;
-    float eps;
-    layer k;
-    int part;          /* heads of a block */
-    unsigned *arrived; /* [sessions][groups], zero before and after */
-};
-
-/* Shared memory: B, C [N], x [part P], time steps and decays [part]; for other sizes a state row of each
- * warp [N]. */
-struct mixer_room {
-    float *B, *C, *x, *dt, *decay, *rows;
-    __device__ __forceinline__ mixer_room(float *at, const layer &k, int part)
-        : B(at), C(at + k.state), x(C + k.state), dt(x + part * k.head_dim), decay(dt + part),
-          rows(decay + part)
-    {
-    }
-};
-
-/* Convolves x, B and C; updates the convolution state of x, which no other block reads. */
-template <class T>
-__device__ __forceinline__ void convolve(const mixer<T> &m, const mixer_room &w, view<T> in, view<T> state,
-                                         int group, int head)
-{
-    const layer &k = m.k;
-    int N = k.state, width = m.part * k.head_dim;
-    for (int i = threadIdx.x; i < 2 * N; i += SSM_THREADS) { /* B, then C */
-        int64_t c = k.inner + (int64_t)(i < N ? group : k.groups + group) * N + i % N;
-        w.B[i] = rounded<T>(conv_one(m.conv, in, state, 0, c));
-    }
-    for (int i = threadIdx.x; i < width; i += SSM_THREADS) {
-        int64_t c = (int64_t)head * k.head_dim + i;
-        w.x[i] = rounded<T>(conv_one(m.conv, in, state, 0, c));
-        conv_keep(m.conv.count - 1, in, state, 1, c);
-    }
-}
+#include "mamba.cuh"
 
 /* P: head dimension of heads by 128; 0: any sizes. */
 template <class T, class N, int P>
@@ -106,13 +67,7 @@ __global__ void __launch_bounds__(SSM_THREADS, 2) mamba_batch(mixer<T> m, states
     }
     if (!last_of(m.arrived + session * k.groups + group, parts))
         return;
-    int size = per * k.head_dim;
-    gated_norm_group<SSM_THREADS>(y + (int64_t)group * size, y + (int64_t)group * size,
-                                  m.z.row(session) + (int64_t)group * size, m.norm + (int64_t)group * size,
-                                  size, m.eps);
-    for (int i = threadIdx.x; i < 2 * k.state; i += SSM_THREADS)
-        conv_keep(m.conv.count - 1, in, conv, 1,
-                  k.inner + (int64_t)(i < k.state ? group : k.groups + group) * k.state + i % k.state);
+    finish_group(m, in, conv, group, session);
 }
 
 /* Counters of finished blocks, zero between launches: of bands of a product, then of groups of heads. */
@@ -145,18 +100,6 @@ unsigned *bands_arrived(struct backend *b)
     return groups_arrived(b, 0) - WORK_BANDS;
 }
 
-/* Heads of a block: as many of a group as leave four blocks for each multiprocessor, and as fit in
- * shared memory. */
-static int heads_together(const struct cuda *c, const struct ssm_shape *s, int64_t sessions)
-{
-    int per = s->heads / s->groups, best = 1;
-    for (int n = 2; n <= per; n++)
-        if (per % n == 0 && s->heads / n * sessions >= 4 * c->processors &&
-            2 * s->state + n * (s->head_dim + 2) <= 8192)
-            best = n;
-    return best;
-}
-
 template <class T, class N, int P>
 static void launch(struct backend *b, const mixer<T> &m, const states &conv, const ssm_states &ssm,
                    int sessions)
@@ -170,6 +113,10 @@ static void launch(struct backend *b, const mixer<T> &m, const states &conv, con
 static void cuda_mamba_batch(struct backend *b, struct tensor out, struct tensor z, struct tensor xbc,
                              struct tensor dt, const struct mamba_batch *e)
 {
+    if (e->ring) {
+        mamba_replay(b, out, z, xbc, dt, e);
+        return;
+    }
     for (int64_t i = 0; i < out.rows;) {
         states conv;
         ssm_states ssm;
@@ -188,7 +135,7 @@ static void cuda_mamba_batch(struct backend *b, struct tensor out, struct tensor
                           static_cast<const float *>(e->norm.data),
                           e->eps,
                           layer_of(e->shape, e->constants),
-                          heads_together(cuda_of(b), e->shape, n),
+                          heads_together(cuda_of(b), e->shape, n, 0),
                           groups_arrived(b, e->shape->groups)};
             WITH_STATE(N, type,
                        (P == 80   ? launch<T, N, 80>

@@ -305,6 +305,13 @@ __device__ __forceinline__ float step_row(float *S, int N, float decay, float dx
     return warp_sum(sum);
 }
 
+/* A step whose output nobody wants any more: the same state. */
+__device__ __forceinline__ void replay_row(float *S, int N, float decay, float dx, const float *B)
+{
+    for (int n = threadIdx.x % WARP * 4; n < N; n += 4 * WARP)
+        store_some(S + n, N - n, advance(load_some(S + n, N - n), decay, dx, load_some(B + n, N - n)));
+}
+
 /* R rows of 128 in registers: all loads are issued before the first is used, in `arrive`. */
 template <class N, int R> struct rows128 {
     typename four<N>::type coming[R];
@@ -329,6 +336,14 @@ template <class N, int R> struct rows128 {
             N *at = state.row(row + r) + 4 * (threadIdx.x % WARP);
             store4(at, S[r], key, (row + r) * stochastic_pairs(128) + 2 * (threadIdx.x % WARP));
         }
+    }
+    /* A step as below whose output nobody wants any more. */
+    __device__ __forceinline__ void replay(float decay, float dt, float x, float4 B)
+    {
+        float dx = dt * x;
+#pragma unroll
+        for (int r = 0; r < R; r++)
+            S[r] = advance(S[r], decay, __shfl_sync(ALL_LANES, dx, r), B);
     }
     /* Lane r < R has x of row r and gets its S C; dt is the time step. */
     __device__ __forceinline__ float step(float decay, float dt, float x, float4 B, float4 C)

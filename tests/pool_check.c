@@ -48,6 +48,7 @@ uint8_t *pool_check_bits(struct session *s, size_t *len)
     buf_init(&w.out, 64 << 20);
     if (session_pin(s, 0, &e))
         fail_msg("%s", e.text);
+    language_flush(&s->engine->language, &s->state);
     state_visit(&s->state, &s->engine->config.lm, put_bits, &w);
     session_unpin(s);
     *len = w.out.len;

@@ -8,6 +8,8 @@
 #include "check.h"
 #include "lab.h"
 
+#include "ops/work.h"
+
 #include "src/ops/cuda.h"
 
 #include <math.h>
@@ -343,7 +345,95 @@ static void t_fused(void **state)
     }
 }
 
+/* ---- states that are written seldom ---------------------------------------------------------- */
+
+/* Sessions whose state and ring lie in one block each, as the model has them; the last one's lie otherwise. */
+struct ring_case {
+    struct tensor blocks, ins[24], dts[24], ssms[24], convs[24];
+    int behind[24];
+};
+
+static size_t ring_part(struct tensor *t, char *at, enum dtype type, int64_t rows, int64_t cols)
+{
+    *t = (struct tensor){at, type, rows, cols, cols};
+    return ((size_t)(rows * cols) * dtype_size(type) + 255) / 256 * 256;
+}
+
+static struct ring_case ring_open(const struct mixer_case *m, struct tensor conv, struct tensor ssm)
+{
+    struct ring_case r = {0};
+    const struct ssm_shape *s = &m->c.k.s;
+    int64_t inner = m->c.k.inner, inputs = inner + (int64_t)s->groups * s->state,
+            bytes = inner * s->state * 4 + WORK_RING * (inputs + s->heads) * 4 + 4 * 256;
+    r.blocks = gpu->ops->alloc(gpu, DT_U8, m->sessions, bytes);
+    for (int i = 0; i < m->sessions; i++) {
+        char *at = (char *)r.blocks.data + i * bytes / 256 * 256;
+        struct tensor from = tensor_rows(ssm, i * inner, inner);
+        if (i == m->sessions - 1)
+            at += 128;
+        at += ring_part(&r.ssms[i], at, DT_F32, inner, s->state);
+        at += ring_part(&r.ins[i], at, m->p.dtype, WORK_RING, inputs);
+        ring_part(&r.dts[i], i == m->sessions - 1 ? at + 64 : at, DT_F32, WORK_RING, s->heads);
+        gpu->ops->copy(gpu, r.ssms[i], from);
+        r.convs[i] = tensor_rows(conv, i * (m->w.cols - 1), m->w.cols - 1);
+    }
+    return r;
+}
+
+/* One token of each session; some states are written before their ring is full. */
+static void ring_step(struct mixer_case *m, struct ring_case *r, struct tensor out)
+{
+    int inner = m->c.k.inner;
+    bool write[24];
+    struct tensor z = tensor_cols(m->p, 0, inner), xbc = tensor_cols(m->p, inner, m->channels),
+                  dt = tensor_cols(m->p, inner + m->channels, m->c.k.s.heads);
+    for (int i = 0; i < m->sessions; i++)
+        write[i] = r->behind[i] == WORK_RING || lab_between(0, 9) == 0;
+    const struct ssm_ring ring = {r->ins, r->dts, r->behind, write};
+    const struct mamba_batch e = {m->w,    m->bias, m->norm,   1e-5f,     r->convs,
+                                  r->ssms, NULL,    &m->c.k.s, &m->c.k.c, &ring};
+    gpu->ops->mamba_batch(gpu, out, z, xbc, dt, &e);
+    for (int i = 0; i < m->sessions; i++)
+        r->behind[i] = write[i] ? 0 : r->behind[i] + 1;
+}
+
+static void t_ring(void **state)
+{
+    (void)state;
+    static const int shapes[][6] = {/* sessions, G, H, P, N, K */
+                                    {3, 2, 16, 80, 128, 4},
+                                    {20, 1, 4, 64, 128, 4},
+                                    {5, 1, 3, 20, 128, 2},
+                                    {4, 2, 4, 3, 5, 3},
+                                    {3, 1, 2, 70, 130, 4}};
+    for (size_t i = 0; i < 2 * sizeof shapes / sizeof *shapes; i++) {
+        const int *s = shapes[i / 2];
+        struct mixer_case m = mixer_case(i % 2 ? DT_BF16 : DT_F32, s[0], s[1], s[2], s[3], s[4], s[5]);
+        struct tensor out = lab_twin(gpu, m.c.y), conv = lab_twin(gpu, m.conv);
+        struct ring_case r = ring_open(&m, conv, m.ssm);
+        int64_t inner = m.c.k.inner;
+        for (int token = 0; token < 2 * WORK_RING + 5; token++) {
+            struct tensor fresh = lab_make(gpu, m.p.dtype, m.p.rows, m.p.cols, -2, 2);
+            gpu->ops->copy(gpu, m.p, fresh);
+            mix(gpu, &m, true, m.c.y, m.conv, m.ssm, 0, s[0]);
+            ring_step(&m, &r, out);
+            same_bits(out, m.c.y);
+            same_bits(conv, m.conv);
+            gpu->ops->free(gpu, &fresh);
+        }
+        for (int k = 0; k < s[0]; k++) {
+            const struct ssm_ring ring = {&r.ins[k], &r.dts[k], &r.behind[k], NULL};
+            gpu->ops->ssm_flush(gpu, r.ssms[k], &ring, &m.c.k.s, &m.c.k.c);
+            same_bits(r.ssms[k], tensor_rows(m.ssm, k * inner, inner));
+        }
+        lab_drop(gpu, 3, (struct tensor *const[]){&out, &conv, &r.blocks});
+        lab_drop(gpu, 6, (struct tensor *const[]){&m.p, &m.w, &m.bias, &m.norm, &m.conv, &m.ssm});
+        ssm_drop(&m.c);
+    }
+}
+
 static const struct CMUnitTest tests[] = {
+    CLAIM("states that are written seldom have the bits of those that always are", t_ring),
     CLAIM("the convolution and its state equal the reference, at any address and width", t_conv),
     CLAIM("a convolution cut anywhere equals an uncut one, bit for bit", t_conv_split),
     CLAIM("convolutions of many sessions together give the bits of each alone", t_conv_each),

@@ -1,10 +1,14 @@
 /* t_cuda_state.c - claims about sessions whose states are fp16, on the GPU, run on the host. */
+#include "place.h"
 #include "pool_check.h"
 #include "timeline.h"
 #include "tiny_check.h"
 
 #include "session/drift.h"
 #include "session/session_impl.h"
+
+#include <stdlib.h>
+#include <unistd.h>
 
 static void away(struct session *s)
 {
@@ -58,7 +62,97 @@ static void t_gate(void **state)
     engine_close(g);
 }
 
+/* ---- states that are left behind ------------------------------------------------------------- */
+
+enum { CROWD = LANGUAGE_REPLAYS };
+
+static void decode(struct session **s, int each, int round)
+{
+    for (int i = 0; i < CROWD; i++)
+        tiny_append(s[i], 3 * i + round, 1);
+    for (int i = 0; i < CROWD; i += each)
+        session_decode_batch(s + i, each);
+}
+
+/* Replaces a session by itself after a visit to a file. */
+static struct session *through_file(struct session *s)
+{
+    struct err e = ERR_INIT;
+    char path[PLACE_PATH];
+    close(mkstemp(place_template(path)));
+    if (session_save(s, path, &e))
+        fail_msg("%s", e.text);
+    struct session *back = session_load(session_engine(s), path, &e);
+    if (!back)
+        fail_msg("%s", e.text);
+    unlink(path);
+    session_free(s);
+    return back;
+}
+
+/* Everything that can happen to a state on its way. */
+static void live(struct session **s, int each)
+{
+    struct checkpoint *c = NULL, *same = NULL;
+    for (int round = 0; round < 22; round++) {
+        decode(s, each, round);
+        if (round == 4) {
+            c = session_checkpoint(s[0]);
+            same = session_checkpoint(s[1]);
+        }
+        if (round == 7) {
+            assert_int_equal(session_rewind(s[0], c, NULL), 0);
+            struct session *fork = session_fork(s[2]);
+            session_free(s[2]);
+            s[2] = fork;
+            struct session *branch = session_try_branch(s[1], same, NULL);
+            session_free(s[1]);
+            s[1] = branch;
+        }
+        if (round == 9) {
+            s[3] = through_file(s[3]);
+            assert_int_equal(pool_entry_spill(&s[4]->entry), 0);
+            tiny_append(s[5], round, 7); /* read at once */
+            session_logits(s[5]);
+        }
+        if (round == 13)
+            session_logits(s[6]); /* is up to date, and stays so */
+    }
+    checkpoint_free(c);
+    checkpoint_free(same);
+}
+
+static void t_behind(void **state)
+{
+    (void)state;
+    struct engine *g = pool_check_engine(&tiny, "cuda", 0);
+    struct session *s[2][CROWD];
+    for (int k = 0; k < 2; k++) {
+        for (int i = 0; i < CROWD; i++) {
+            s[k][i] = session_new(g, 1);
+            tiny_append(s[k][i], i, 3 + i);
+            session_logits(s[k][i]);
+        }
+        live(s[k], k ? CROWD / 2 : CROWD);
+    }
+    for (int i = 0; i < CROWD; i++) {
+        assert_true(s[0][i]->state.behind > 0);
+        assert_int_equal(s[1][i]->state.behind, 0);
+        size_t n, m;
+        uint8_t *a = pool_check_bits(s[0][i], &n), *b = pool_check_bits(s[1][i], &m);
+        assert_int_equal(n, m);
+        if (memcmp(a, b, n) != 0)
+            fail_msg("session %d has other bits", i);
+        free(a);
+        free(b);
+        session_free(s[0][i]);
+        session_free(s[1][i]);
+    }
+    engine_close(g);
+}
+
 static const struct CMUnitTest tests[] = {
+    CLAIM("states that a crowd leaves behind come to the bits of those that it does not", t_behind),
     CLAIM("states are rounded with the same bits as on the processor", t_processor),
     CLAIM("the gate measures on the device; then every way to a place leaves the same bits: back, forked, "
           "spilled",

@@ -285,12 +285,16 @@ static void t_planned(void **state)
     static const int lengths[] = {1, 511, 513, 1100, 2000};
     struct err e = ERR_INIT;
     struct model_config c;
-    struct plan p;
-    struct engine_options o = {.weights_in = WEIGHTS_IN_RAM};
+    struct plan plans[2], p; /* on a device states have rings */
     struct safetensors *f = safetensors_open(tiny.dir, &e);
-    assert_true(f && config_load(&c, tiny.dir, &e) == 0 && plan_make(&p, &c, f, &o, &e) == 0);
+    assert_true(f && config_load(&c, tiny.dir, &e) == 0);
+    for (int cpu = 0; cpu < 2; cpu++) {
+        struct engine_options o = {.weights_in = WEIGHTS_IN_RAM, .device = cpu ? "cpu" : "cuda"};
+        assert_int_equal(plan_make(&plans[cpu], &c, f, &o, &e), 0);
+    }
     safetensors_close(f);
     for (int cpu = 0; cpu < 2; cpu++) {
+        p = plans[cpu];
         struct engine *g = pool_check_engine(&tiny, cpu ? "cpu" : "cuda", 0);
         size_t want = 0;
         struct session *s[5];
@@ -314,6 +318,7 @@ static void t_planned(void **state)
         engine_close(g);
     }
     /* So many as are said to fit do, and one more does not. */
+    p = plans[0];
     struct engine *g = pool_check_engine(&tiny, "cuda", 7 * plan_state(&p, 600) + 5000);
     int64_t most = plan_states(&p, engine_state_memory(g).bound, 600);
     struct session *s[8];

@@ -89,7 +89,9 @@ void subject_sample(const struct subject *m, struct session *const *s, int n)
 
 static struct state_types types_of(const struct subject *m)
 {
-    return state_types(false, engine_state_storage(m->g), engine_kv_storage(m->g));
+    struct state_types t = state_types(false, engine_state_storage(m->g), engine_kv_storage(m->g));
+    t.ring = state_ring(t, &m->c->lm, m->k->b->ops->ssm_flush != NULL);
+    return t;
 }
 
 double subject_decode_bytes(const struct subject *m, int n, int64_t past)
@@ -102,8 +104,7 @@ size_t subject_checkpoint_memory(const struct subject *m)
 {
     struct recurrent shapes;
     recurrent_set_shapes(&shapes, &m->c->lm, types_of(m));
-    free(shapes.ssm);
-    free(shapes.conv);
+    recurrent_free_shapes(&shapes);
     return (size_t)shapes.block.cols;
 }
 

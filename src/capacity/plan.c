@@ -320,7 +320,9 @@ static int count_all(struct plan *p, const struct model_config *c, const struct 
     if (gpu)
         count_work(p, c, &k, act);
     weights_free(&w, c, &k.backend);
-    count_session(p, c, state_types(o->f32, o->state, o->kv), gpu);
+    struct state_types types = state_types(o->f32, o->state, o->kv);
+    types.ring = state_ring(types, &c->lm, gpu);
+    count_session(p, c, types, gpu);
     for (int i = 0; i < PLAN_KINDS; i++) {
         p->weights.tensors += p->parts[i].tensors;
         p->weights.stored += p->parts[i].stored;

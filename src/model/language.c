@@ -149,8 +149,10 @@ static int run_layers(struct language *m, struct language_batch of, struct tenso
     }
     if (p.cancelled)
         return -1;
-    for (int i = 0; i < of.sessions; i++)
+    for (int i = 0; i < of.sessions; i++) {
+        of.states[i]->behind = mamba_behind(of, i, p.tokens);
         of.states[i]->length += p.tokens;
+    }
     if (want_last)
         keep_last(m, of, p.h); /* f = RMSNorm(h, norm_f) */
     return 0;
@@ -193,13 +195,16 @@ struct sampling {
 };
 
 /* Decode steps with equal keys run the same operations: as many sessions, as many of them with f16 states,
- * as many that are sampled in the same way. */
+ * as many that are sampled in the same way, with or without rings. */
 static uint64_t graph_key(struct language_batch of, const struct sampling *next)
 {
+    bool behind = false;
     uint64_t key = (uint64_t)of.sessions | (uint64_t)next->k << 10 | (uint64_t)next->stage << 20;
-    for (int i = 0; i < of.sessions; i++)
+    for (int i = 0; i < of.sessions; i++) {
         key += (uint64_t)(of.states[i]->now.types.ssm == DT_F16) << 32;
-    return key;
+        behind |= of.states[i]->behind > 0;
+    }
+    return key | (uint64_t)(of.replay || behind) << 48;
 }
 
 /* Logits of the first sessions from what keep_last has left in u, and a token of each. */
@@ -232,6 +237,23 @@ static void decode_step(struct language *m, struct language_batch of, const int3
 
 static const struct sampling no_sampling;
 
+/* Rows of sessions with a token each. */
+static struct language_batch batch_of(struct lm_state *const *s, int n)
+{
+    struct language_batch of = {s, n, n >= LANGUAGE_REPLAYS};
+    for (int i = 0; i < n; i++)
+        of.replay &= s[i]->now.types.ring > 0;
+    return of;
+}
+
+void language_flush(struct language *m, struct lm_state *s)
+{
+    for (int i = 0; s->behind && i < m->config->layers; i++)
+        if (m->config->pattern[i] == LAYER_MAMBA)
+            mamba_flush(m, &m->weights->layers[i].mamba, s, i);
+    s->behind = 0;
+}
+
 /* A one-token chunk would take the decode path, which rounds differently: never let chunk boundaries
  * produce one, or results would depend on where they fall. */
 int64_t language_chunk(const struct language *m, int64_t n)
@@ -247,7 +269,7 @@ int language_forward(struct language *m, struct lm_state *s, const int32_t *ids,
 {
     state_reserve(s, m->config, m->backend, s->length + n);
     if (n == 1 && n_images == 0) {
-        decode_step(m, (struct language_batch){&s, 1}, ids, &no_sampling);
+        decode_step(m, batch_of(&s, 1), ids, &no_sampling);
         return 0;
     }
     for (int64_t first = 0, rows; first < n; first += rows) {
@@ -260,7 +282,7 @@ int language_forward(struct language *m, struct lm_state *s, const int32_t *ids,
         embed_tokens(m, h, ids + first);
         struct pictures im = {images, n_images, first};
         each_picture(m, &im, h, rows, 0, m->backend->ops->copy);
-        if (run_layers(m, (struct language_batch){&s, 1}, h, &im, first + rows == n))
+        if (run_layers(m, (struct language_batch){&s, 1, false}, h, &im, first + rows == n))
             return -1;
     }
     return 0;
@@ -270,7 +292,7 @@ void language_decode_batch(struct language *m, struct lm_state *const *s, int n,
 {
     for (int i = 0; i < n; i++)
         state_reserve(s[i], m->config, m->backend, s[i]->length + 1);
-    decode_step(m, (struct language_batch){s, n}, ids, &no_sampling);
+    decode_step(m, batch_of(s, n), ids, &no_sampling);
 }
 
 /* Rows of logits that fit in memory at once, n at most and one at least. */
@@ -344,7 +366,7 @@ void language_decode_sample_batch(struct language *m, struct lm_state *const *s,
         state_reserve(s[i], m->config, m->backend, s[i]->length + 1);
     struct sampling next = {k, ids, how, tensor_cols(tensor_rows(m->logits, 0, k), 0, ids), 0};
     next.stage = ops->sample_stage(m->backend, how, k, ids);
-    decode_step(m, (struct language_batch){s, n}, fed, &next);
+    decode_step(m, batch_of(s, n), fed, &next);
     ops->sample_mark(m->backend);
     ops->sample_wait(m->backend, how, out);
 }

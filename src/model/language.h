@@ -73,6 +73,9 @@ struct language { /* one for each engine */
     float *embed_row;                      /* [D] of an embedding in blocks; else NULL */
     struct tensor slots[2][LANGUAGE_ROWS]; /* state views of each session, for the current layer */
     uint32_t keys[LANGUAGE_ROWS];          /* stochastic rounding keys of those states */
+    struct tensor rings[2][LANGUAGE_ROWS]; /* their inputs and time steps */
+    int behind[LANGUAGE_ROWS];             /* tokens in these */
+    bool write[LANGUAGE_ROWS];             /* whether the states are written now */
 
     /* Prefill stops before its next layer when either is non-zero; both may be NULL. */
     const volatile int *cancel;         /* of the engine */
@@ -93,7 +96,11 @@ struct image_rows {
 struct language_batch {
     struct lm_state *const *states;
     int sessions;
+    bool replay; /* Mamba-2 states may be left behind */
 };
+
+/* Sessions of a batch from which on states are left behind: with fewer, writing them is cheap. */
+enum { LANGUAGE_REPLAYS = 16 };
 
 void language_init(struct language *m, const struct lm_config *c, const struct model_weights *w,
                    struct backend *b, enum dtype act);
@@ -110,6 +117,9 @@ int language_forward(struct language *m, struct lm_state *s, const int32_t *ids,
 /* Decode step: continues each of n <= LANGUAGE_ROWS states by one text token, with the bits each would have
  * alone. State types may differ; states of one type must be adjacent. */
 void language_decode_batch(struct language *m, struct lm_state *const *s, int n, const int32_t *ids);
+
+/* Brings the SSM states up to date where they are behind: before their memory is read by others. */
+void language_flush(struct language *m, struct lm_state *s);
 
 /* Logits after the last token, [V] each, on the host. */
 void language_logits(struct language *m, struct lm_state *s, float *logits);

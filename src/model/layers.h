@@ -48,6 +48,12 @@ void swiglu_layer(struct language *m, const struct mlp_weights *w, int width, st
 void swiglu_moe_layer(struct language *m, const struct moe_weights *w, struct tensor h, struct tensor u);
 void moe_layer(struct language *m, const struct moe_weights *w, struct tensor h, struct tensor u);
 
+/* Tokens that a state is behind after this pass of so many tokens of each session. */
+int mamba_behind(struct language_batch of, int session, int64_t tokens);
+
+/* A layer's state gets what is in its ring. */
+void mamba_flush(struct language *m, const struct mamba_weights *w, const struct lm_state *s, int layer);
+
 void moe_init(struct language *m); /* its scratch, which language_free frees */
 
 #endif

@@ -12,6 +12,10 @@
  * session or of each of several, runs through the recurrence.  Both start from the state and leave it
  * updated.  States in f16 are rounded stochastically once in a call, with a key made of the layer and the
  * position reached alone, so that every way to reach a position rounds alike.
+ *
+ * With many sessions on a GPU, reading and writing their f32 states is most of the layer.  There a state is
+ * written every few tokens, and the inputs of those in between are kept in a ring beside it, from which the
+ * next step repeats them: the same bits (struct ssm_ring).
  */
 #include "model/layers.h"
 #include "ops/stochastic_round.h"
@@ -30,8 +34,38 @@ static struct mixer mixer_rows(const struct mixer *x, int64_t first, int64_t n)
     struct tensor *const rows[] = {&part.z, &part.xbc, &part.dt, &part.v, &part.y};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         *rows[i] = tensor_rows(*rows[i], first, n);
-    part.of = (struct language_batch){x->of.states + first, (int)n};
+    part.of.states += first;
+    part.of.sessions = (int)n;
     return part;
+}
+
+int mamba_behind(struct language_batch of, int session, int64_t tokens)
+{
+    const struct lm_state *s = of.states[session];
+    return of.replay && tokens == 1 && s->behind < s->now.types.ring ? s->behind + 1 : 0;
+}
+
+/* The rings of a batch; false: no state is behind or will be. */
+static bool rings_of(struct language *m, struct language_batch of, int layer, struct ssm_ring *ring)
+{
+    bool any = false;
+    for (int i = 0; i < of.sessions; i++) {
+        const struct lm_state *s = of.states[i];
+        m->rings[0][i] = s->now.ring_in[layer];
+        m->rings[1][i] = s->now.ring_dt[layer];
+        m->behind[i] = s->behind;
+        m->write[i] = mamba_behind(of, i, 1) == 0;
+        any |= m->behind[i] || !m->write[i];
+    }
+    *ring = (struct ssm_ring){m->rings[0], m->rings[1], m->behind, m->write};
+    return any;
+}
+
+void mamba_flush(struct language *m, const struct mamba_weights *w, const struct lm_state *s, int layer)
+{
+    const struct ssm_ring ring = {&s->now.ring_in[layer], &s->now.ring_dt[layer], &s->behind, NULL};
+    if (s->behind)
+        m->backend->ops->ssm_flush(m->backend, s->now.ssm[layer], &ring, &m->config->ssm, &w->constants);
 }
 
 /* Sessions whose SSM states have one type.  true: the gated norm is done, too. */
@@ -50,8 +84,10 @@ static bool mix_alike(const struct mixer *x)
     /* f32 takes no keys; without them a replayed graph finds the same arguments again */
     const uint32_t *keys = ssm->dtype == DT_F16 ? m->keys : NULL;
     if (ops->mamba_batch) {
+        struct ssm_ring ring;
+        bool replay = rings_of(m, x->of, x->layer, &ring);
         const struct mamba_batch e = {w->conv, w->conv_bias, w->norm, m->config->eps, conv,
-                                      ssm,     keys,         shape,   &w->constants};
+                                      ssm,     keys,         shape,   &w->constants,  replay ? &ring : NULL};
         ops->mamba_batch(m->backend, x->y, x->z, x->xbc, x->dt, &e);
         return true;
     }
@@ -79,6 +115,7 @@ static void mix_tokens(const struct mixer *x)
 {
     struct backend *b = x->m->backend;
     struct lm_state *s = x->of.states[0];
+    mamba_flush(x->m, x->w, s, x->layer);
     b->ops->conv_tokens(b, x->v, x->xbc, x->w->conv, x->w->conv_bias, s->now.conv[x->layer]);
     b->ops->ssm_scan(b, x->y, x->v, x->dt, s->now.ssm[x->layer],
                      stochastic_key(s->length + x->v.rows, x->layer), &x->m->config->ssm, &x->w->constants);

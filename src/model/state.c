@@ -1,6 +1,8 @@
 /* state.c - see state.h. */
 #include "model/state.h"
 
+#include "ops/work.h"
+
 #include <stdlib.h>
 
 enum { CAPACITY_STEP = 512, CAPACITY_PART = 32, VIEW_ALIGN = 256 };
@@ -8,7 +10,15 @@ enum { CAPACITY_STEP = 512, CAPACITY_PART = 32, VIEW_ALIGN = 256 };
 struct state_types state_types(bool f32, enum state_storage ssm, enum kv_storage kv)
 {
     enum dtype act = f32 ? DT_F32 : DT_BF16;
-    return (struct state_types){act, ssm == STATE_FP16 ? DT_F16 : DT_F32, kv == KV_FP8 ? DT_F8E4M3 : act};
+    return (struct state_types){act, ssm == STATE_FP16 ? DT_F16 : DT_F32, kv == KV_FP8 ? DT_F8E4M3 : act, 0};
+}
+
+int state_ring(struct state_types types, const struct lm_config *c, bool supported)
+{
+    bool mamba = false;
+    for (int i = 0; i < c->layers; i++)
+        mamba |= c->pattern[i] == LAYER_MAMBA;
+    return supported && mamba && types.ssm == DT_F32 ? WORK_RING : 0;
 }
 
 /* ---- the fixed part ------------------------------------------------------------------------------------ */
@@ -33,14 +43,22 @@ static size_t place_all(struct recurrent *r, const struct lm_config *c)
         r->conv[i] = place(r, &at, r->types.act, config_conv_taps(c) - 1, config_conv_dim(c));
     }
     r->last = place(r, &at, r->types.act, 1, c->hidden);
+    for (int i = 0; r->types.ring && i < c->layers; i++) {
+        if (c->pattern[i] != LAYER_MAMBA)
+            continue;
+        int64_t inputs = config_inner(c) + (int64_t)c->ssm.groups * c->ssm.state;
+        r->ring_in[i] = place(r, &at, r->types.act, r->types.ring, inputs);
+        r->ring_dt[i] = place(r, &at, DT_F32, r->types.ring, c->ssm.heads);
+    }
     return at;
 }
 
 void recurrent_set_shapes(struct recurrent *r, const struct lm_config *c, struct state_types types)
 {
-    *r = (struct recurrent){.types = types,
-                            .ssm = xcalloc((unsigned long)c->layers, sizeof *r->ssm),
-                            .conv = xcalloc((unsigned long)c->layers, sizeof *r->conv)};
+    *r = (struct recurrent){.types = types};
+    struct tensor **views[] = {&r->ssm, &r->conv, &r->ring_in, &r->ring_dt};
+    for (size_t i = 0; i < sizeof views / sizeof *views; i++)
+        *views[i] = xcalloc((unsigned long)c->layers, sizeof(struct tensor));
     int64_t bytes = (int64_t)place_all(r, c);
     r->block = (struct tensor){NULL, DT_U8, 1, bytes, bytes};
 }
@@ -48,6 +66,13 @@ void recurrent_set_shapes(struct recurrent *r, const struct lm_config *c, struct
 void recurrent_place(struct recurrent *r, const struct lm_config *c)
 {
     place_all(r, c);
+}
+
+void recurrent_free_shapes(struct recurrent *r)
+{
+    struct tensor *views[] = {r->ssm, r->conv, r->ring_in, r->ring_dt};
+    for (size_t i = 0; i < sizeof views / sizeof *views; i++)
+        free(views[i]);
 }
 
 /* ---- memory -------------------------------------------------------------------------------------------- */
@@ -102,8 +127,7 @@ void state_free(struct lm_state *s, const struct lm_config *c, struct backend *b
         free_tensor(s, b, &s->k[i]);
         free_tensor(s, b, &s->v[i]);
     }
-    free(s->now.ssm);
-    free(s->now.conv);
+    recurrent_free_shapes(&s->now);
     free(s->k);
     free(s->v);
     *s = (struct lm_state){0};
@@ -195,6 +219,7 @@ void state_copy(struct lm_state *to, const struct lm_state *from, const struct l
     b->ops->copy(b, to->now.block, from->now.block);
     to->length = from->length;
     to->position = from->position;
+    to->behind = from->behind;
     for (int i = 0; from->length && i < c->layers; i++) {
         if (!layer_attends(c->pattern[i]))
             continue;

@@ -4,6 +4,10 @@
  * convolution: a fixed size, updated in place by every token.  Attention layers keep a KV cache, which
  * grows but never changes what is written, so a rewind needs only the fixed part of the earlier position.
  * `last` is the row that logits are computed from on request.
+ *
+ * Where many sessions decode together on a GPU their Mamba-2 states are written every few tokens only and are
+ * `behind` meanwhile: the inputs of the tokens they lack are in the same block, so that copies, checkpoints
+ * and spilled states need not know.  language_flush brings a state up to date.
  */
 #ifndef HOLORUN_MODEL_STATE_H
 #define HOLORUN_MODEL_STATE_H
@@ -17,9 +21,13 @@ struct state_types {
     enum dtype act; /* activations: convolution inputs, the last row */
     enum dtype ssm; /* SSM states: f32, or f16 with stochastic rounding (ops/stochastic_round.h) */
     enum dtype kv;  /* KV cache: the activations' type, or f8e4m3 for rows of ops/kv8.h */
+    int ring;       /* tokens that a Mamba-2 state may be behind, with their inputs beside it (ssm_ring) */
 };
 
 struct state_types state_types(bool f32, enum state_storage ssm, enum kv_storage kv);
+
+/* Tokens of a ring for such states of a model: 0 unless the backend can and a state is f32 of Mamba-2. */
+int state_ring(struct state_types types, const struct lm_config *c, bool supported);
 
 /* The fixed part: one block, so that it is copied at once, and views of it, each 256-byte aligned. */
 struct recurrent {
@@ -28,6 +36,8 @@ struct recurrent {
     struct tensor *ssm;  /* by layer: [H * P, N], or [H * dk, dv]; empty for other kinds */
     struct tensor *conv; /* by layer: [K - 1, C], oldest first */
     struct tensor last;  /* [1, D]: RMSNorm(h) of the last token */
+    struct tensor *ring_in,
+        *ring_dt; /* by layer: [ring, H*P + G*N] and f32 [ring, H]; empty without a ring */
 };
 
 struct lm_state {
@@ -35,6 +45,7 @@ struct lm_state {
     struct tensor *k, *v;          /* by layer: [capacity, config_kv_cols]; empty for other kinds */
     int64_t length, capacity;      /* tokens in use and allocated */
     int64_t position;              /* rotary position of the next token: rope.h */
+    int behind;                    /* tokens that are in the ring and not in the SSM states */
     struct state_pool *state_pool; /* where its memory comes from; NULL: from the backend, without a bound */
 };
 
@@ -42,6 +53,7 @@ struct lm_state {
  * the views once the block has memory. */
 void recurrent_set_shapes(struct recurrent *r, const struct lm_config *c, struct state_types types);
 void recurrent_place(struct recurrent *r, const struct lm_config *c);
+void recurrent_free_shapes(struct recurrent *r); /* not the block */
 void state_set_shapes(struct lm_state *s, const struct lm_config *c, struct state_pool *r,
                       struct state_types types);
 /* Visits every tensor that holds memory, for the pool. */

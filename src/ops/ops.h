@@ -89,6 +89,15 @@ struct delta_shape {
     bool tiled;                 /* value head j uses key head j % key_heads instead */
 };
 
+/* Inputs of the last tokens of each session of a batch, which its state in f32 does not have yet: in is
+ * [WORK_RING, H*P + G*N] = x, B after conv, dt f32 [WORK_RING, H] the time steps; count of them are in use.
+ * write: the state gets all of them and the present token; otherwise this token is added to them. */
+struct ssm_ring {
+    const struct tensor *in, *dt;
+    const int *count;
+    const bool *write;
+};
+
 /* A Mamba-2 layer and the states of the sessions in a batch. */
 struct mamba_batch {
     struct tensor conv, conv_bias, norm; /* weights: f32 [C,K], [1,C] or data NULL, [1,H*P] */
@@ -97,6 +106,7 @@ struct mamba_batch {
     const uint32_t *keys; /* stochastic rounding keys of ssm_states; NULL for f32 */
     const struct ssm_shape *shape;
     const struct ssm_const *constants;
+    const struct ssm_ring *ring; /* NULL: states have all tokens, and are written */
 };
 
 /* The router of a mixture of experts. */
@@ -329,6 +339,11 @@ struct ops {
      * nothing. */
     void (*mamba_batch)(struct backend *b, struct tensor out, struct tensor z, struct tensor xbc,
                         struct tensor dt, const struct mamba_batch *e);
+
+    /* The count[0] tokens of the ring of one session become part of its state, with the bits that writing it
+     * each time would have given.  NULL where mamba_batch takes no rings. */
+    void (*ssm_flush)(struct backend *b, struct tensor state, const struct ssm_ring *ring,
+                      const struct ssm_shape *s, const struct ssm_const *c);
 
     /* Gates of the delta rule, f32 [T, 2H]: g = a softplus(x + dt_bias), then beta = sigmoid(z), of raw x and
      * z [T, H]; a, dt_bias f32 [1, H].  NULL, like the seven that follow, where the family is not

@@ -70,6 +70,9 @@ enum {
 size_t work_sampling(int rows); /* bins of a search */
 size_t work_masks(int64_t ids);
 
+/* Tokens whose inputs are kept beside a Mamba-2 state that is not written at each. */
+enum { WORK_RING = 8 };
+
 /* Counters of finished blocks, for a batch of so many sessions. */
 enum { WORK_SESSIONS = 128 };
 size_t work_counts(int64_t groups); /* and for the bands of a product */

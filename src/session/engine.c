@@ -236,8 +236,7 @@ static int open_state_pool(struct engine *g, const struct engine_options *o, str
     recurrent_set_shapes(&one, &g->config.lm, g->types);
     size_t least = (size_t)one.block.cols, left = 0;
     size_t spare = g->config.vision ? VISION_CACHE_BYTES + plan_picture(&g->plan, &g->config, 1920, 1080) : 0;
-    free(one.ssm);
-    free(one.conv);
+    recurrent_free_shapes(&one);
     if (g->backend->ops->memory_left)
         left = g->backend->ops->memory_left(g->backend) / SPARE_PART * (SPARE_PART - 1);
     left -= left < spare ? left : spare;
@@ -270,6 +269,7 @@ struct engine *engine_open(const struct engine_options *o, struct err *e)
     g->pool = pool_new(o->threads);
     if (open_weights(g, o, e))
         goto fail;
+    g->types.ring = state_ring(g->types, &g->config.lm, g->backend->ops->ssm_flush != NULL);
     language_init(&g->language, &g->config.lm, &g->weights, g->backend, g->act);
     if (g->config.vision)
         vision_init(&g->vision, &g->config, &g->weights.vision, g->backend, g->act);

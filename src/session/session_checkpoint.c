@@ -9,6 +9,7 @@ struct checkpoint {
     uint64_t session;
     int64_t length;
     int64_t position;    /* rotary, of the next token */
+    int behind;          /* tokens that the SSM states of the block lack */
     uint32_t epoch;      /* of the last token */
     struct tensor block; /* copy of the recurrent states */
     uint64_t random;
@@ -49,6 +50,7 @@ static struct checkpoint *checkpoint_of(const struct session *s, struct err *e)
     struct checkpoint *c = xcalloc(1, sizeof *c);
     *c = (struct checkpoint){.engine = g, .session = s->id, .length = s->n, .random = s->random};
     c->position = s->state.position;
+    c->behind = s->state.behind;
     c->epoch = s->n ? s->epochs[s->n - 1] : 0;
     c->block = s->state.now.block;
     c->block.data = NULL;
@@ -92,6 +94,7 @@ static void restore(struct session *s, const struct checkpoint *c)
     else
         b->ops->copy(b, s->state.now.block, c->block);
     s->state.position = c->position;
+    s->state.behind = c->behind;
 }
 
 static int check_reachable(const struct session *s, const struct checkpoint *c, struct err *e)

@@ -101,6 +101,7 @@ int session_save(const struct session *from, const char *path, struct err *e)
     struct buf out;
     int rc = ((s->n_images || s->interrupted) && session_prefill(s, e)) || session_pin(s, 0, e) ? -1 : 0;
     if (rc == 0) {
+        language_flush(&s->engine->language, &s->state);
         out = bytes_of(s);
         session_unpin(s);
     }

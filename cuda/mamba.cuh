@@ -1,0 +1,78 @@
+/* mamba.cuh - what the kernels of a Mamba-2 layer for one token of each session share (mamba.cu, replay.cu). */
+#ifndef HOLORUN_CUDA_MAMBA_CUH
+#define HOLORUN_CUDA_MAMBA_CUH
+
+#include "ssm.cuh"
+
+template <class T> struct mixer {
+    view<T> out, z, xbc, dt;
+    taps conv;
+    const float *norm;
+    float eps;
+    layer k;
+    int part;          /* heads of a block */
+    unsigned *arrived; /* [sessions][groups], zero before and after */
+};
+
+/* Shared memory: B, C [N], x [part P], time steps and decays [part]; for other sizes a state row of each
+ * warp [N]. */
+struct mixer_room {
+    float *B, *C, *x, *dt, *decay, *rows;
+    __device__ __forceinline__ mixer_room(float *at, const layer &k, int part)
+        : B(at), C(at + k.state), x(C + k.state), dt(x + part * k.head_dim), decay(dt + part),
+          rows(decay + part)
+    {
+    }
+};
+
+/* Convolves x, B and C; updates the convolution state of x, which no other block reads. */
+template <class T>
+__device__ __forceinline__ void convolve(const mixer<T> &m, const mixer_room &w, view<T> in, view<T> state,
+                                         int group, int head)
+{
+    const layer &k = m.k;
+    int N = k.state, width = m.part * k.head_dim;
+    for (int i = threadIdx.x; i < 2 * N; i += SSM_THREADS) { /* B, then C */
+        int64_t c = k.inner + (int64_t)(i < N ? group : k.groups + group) * N + i % N;
+        w.B[i] = rounded<T>(conv_one(m.conv, in, state, 0, c));
+    }
+    for (int i = threadIdx.x; i < width; i += SSM_THREADS) {
+        int64_t c = (int64_t)head * k.head_dim + i;
+        w.x[i] = rounded<T>(conv_one(m.conv, in, state, 0, c));
+        conv_keep(m.conv.count - 1, in, state, 1, c);
+    }
+}
+
+/* The norm of a group, by the block that finishes last, and what only then may change: the convolution's
+ * state of B and C, which all blocks of the group have read. */
+template <class T>
+__device__ __forceinline__ void finish_group(const mixer<T> &m, view<T> in, view<T> conv, int group,
+                                             int session)
+{
+    const layer &k = m.k;
+    int size = k.heads / k.groups * k.head_dim;
+    T *y = m.out.row(session) + (int64_t)group * size;
+    gated_norm_group<SSM_THREADS>(y, y, m.z.row(session) + (int64_t)group * size,
+                                  m.norm + (int64_t)group * size, size, m.eps);
+    for (int i = threadIdx.x; i < 2 * k.state; i += SSM_THREADS)
+        conv_keep(m.conv.count - 1, in, conv, 1,
+                  k.inner + (int64_t)(i < k.state ? group : k.groups + group) * k.state + i % k.state);
+}
+
+/* Heads of a block: as many of a group as leave four blocks for each multiprocessor, and as fit in
+ * shared memory beside those of `ring` earlier tokens. */
+static inline int heads_together(const struct cuda *c, const struct ssm_shape *s, int64_t sessions, int ring)
+{
+    int per = s->heads / s->groups, best = 1;
+    for (int n = 2; n <= per; n++)
+        if (per % n == 0 && s->heads / n * sessions >= 4 * c->processors &&
+            2 * s->state + n * (s->head_dim + 2) + ring * (s->state + n * (s->head_dim + 2)) <= 8192)
+            best = n;
+    return best;
+}
+
+/* replay.cu: mamba_batch with a ring. */
+void mamba_replay(struct backend *b, struct tensor out, struct tensor z, struct tensor xbc, struct tensor dt,
+                  const struct mamba_batch *e);
+
+#endif
