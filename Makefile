@@ -143,7 +143,7 @@ build/fuzz/fuzz_%: tests/fuzz/fuzz_%.c $(FUZZ_OBJ)
 # A make within this one need not say where it is, nor that there is nothing to do.
 QUIET := --no-print-directory $(if $(V),,-s)
 
-.PHONY: always host-clients serve-clients serve-soak serve-turns demo demo-many qa qa-chaos test-peers injections test tests test-gpu gpu-tests card stop-latency typing fuzz mutants lint format bench bench-gpu install uninstall deb deb-try clean help
+.PHONY: always host-clients serve-clients serve-soak serve-turns demo demo-many qa qa-right qa-chaos test-peers injections test tests test-gpu gpu-tests card stop-latency typing fuzz mutants lint format bench bench-gpu install uninstall deb deb-try clean help
 demo: ## install what is missing, build, and book a flight on a private desktop (TASK="…", ON=:0)
 	@$(SCRIPTS)/install.sh build demo
 	@$(MAKE) $(QUIET) -j2 holorun
@@ -156,6 +156,9 @@ qa: ## our own suites with the embedded model, and how often it succeeds (SUITE=
 	@$(SCRIPTS)/install.sh build demo qa
 	@$(MAKE) $(QUIET) -j2 holorun $(B)/helpers/form
 	@$(SCRIPTS)/qa.sh
+qa-right: holorun ## the suites of dialogs, desktops and forms from scripts that do them right (SUITE="forms", JOBS=4)
+	@$(SCRIPTS)/install.sh build demo qa
+	@$(SCRIPTS)/qa_right.sh
 test: ## install what is missing, build, run every test (ASAN=1: with sanitizers)
 	@$(SCRIPTS)/install.sh build demo test
 	@$(MAKE) $(QUIET) -j$(shell nproc) all tests

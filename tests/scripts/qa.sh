@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Our own suites with the embedded model, and how often it succeeds.
 #
-#   SUITE="miniwob flights dialogs desktop"   which of tests/suites; also waits, crowd and example
+#   SUITE="miniwob flights dialogs desktop"   which of tests/suites; also toolkits, windows, forms, waits, crowd
+#                                             and example
 #   SEEDS=20                                  of the MiniWoB++ pages: fewer are quicker, and say less
 #   JOBS=4                                    tests at work at once
 #
