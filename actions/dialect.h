@@ -120,6 +120,9 @@ struct grammar *dialect_grammar(const struct dialect *d, enum dialect_goal goal,
 int dialect_parse_point(const struct dialect *d, const char *text, size_t len, int w, int h, double *x,
                         double *y, struct err *e);
 
+/* Whether the localizer's output says, in a word of the dialect, that the thing is not on the screen. */
+bool dialect_says_missing(const struct dialect *d, const char *text, size_t len);
+
 /* The same in two steps, for calibration: the numbers as the model wrote them, in any range; then their exact
  * position (not rounded to pixels) when read in some space, -1 when out of range.  d gives the bounds of its
  * picture; it and e may be NULL. */

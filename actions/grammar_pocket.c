@@ -79,12 +79,22 @@ gx_node pocket_step(const struct grammar_builder *l, gx_node call)
     return GX_SEQ(l->x, pocket_thought(l->x), call);
 }
 
-/* A place alone, or the whole click. */
+static const struct tool *first_of(const struct tools *tools, int kind)
+{
+    for (int i = 0; i < tools->n; i++)
+        if ((int)tools->list[i].kind == kind)
+            return &tools->list[i];
+    return NULL;
+}
+
+/* A place alone, or the whole click; or that it is not there, where the dialect has a word for it. */
 gx_node pocket_ground(const struct grammar_builder *l)
 {
-    const struct tools *tools = l->d->tools;
-    int i = 0;
-    while (i < tools->n - 1 && tools->list[i].kind != ACT_CLICK)
-        i++;
-    return GX_ALT(l->x, pocket_place(l), pocket_step(l, pocket_call(l, &tools->list[i])));
+    const struct tool *click = first_of(l->d->tools, ACT_CLICK),
+                      *missing = first_of(l->d->tools, ACT_INFEASIBLE);
+    gx_node place = pocket_place(l),
+            whole = pocket_step(l, pocket_call(l, click ? click : l->d->tools->list));
+    if (!missing)
+        return GX_ALT(l->x, place, whole);
+    return GX_ALT(l->x, place, whole, pocket_step(l, pocket_call(l, missing)));
 }

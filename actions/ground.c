@@ -4,7 +4,8 @@
  *   Click(552, 404)           (552, 404)     start_box='(552,404)'     <point>552 404</point>
  *   <at><12><33>              pocket, also as a click: only step<click>Save<at><12><33>
  *
- * Anything else is an error.
+ * Anything else is an error.  In a dialect with a word for it the answer may be that there is no such element:
+ * <missing>Save.
  */
 #include "actions/parse.h"
 
@@ -118,4 +119,15 @@ int dialect_parse_point(const struct dialect *d, const char *text, size_t len, i
         return -1;
     *x = px, *y = py;
     return 0;
+}
+
+bool dialect_says_missing(const struct dialect *d, const char *text, size_t len)
+{
+    struct step step = {0};
+    struct parse p = {d, IMAGE_SIDE, IMAGE_SIDE, d->coords, &step, NULL};
+    parse_trim(&text, &len);
+    bool missing = d->syntax == SYNTAX_POCKET && len <= MAX_REPLY && !parse_pocket(&p, text, len) &&
+                   step.actions[0].kind == ACT_INFEASIBLE;
+    step_free(&step);
+    return missing;
 }

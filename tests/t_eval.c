@@ -93,6 +93,9 @@ static void t_judge(void **state)
     a = judged("holo3", &t, "it is at the top", 640, 480);
     assert_true(a.wrong_format && !a.correct);
     assert_true(judged("holo3", &none, " None.\n", 640, 480).correct);
+    assert_true(judged("pocket-wide", &none, "<missing>Save", 640, 480).correct);
+    a = judged("pocket-wide", &t, "<missing>Save", 640, 480);
+    assert_true(!a.correct && !a.wrong_format && !a.placed);
     assert_false(judged("holo3", &none, "none of these", 640, 480).correct);
     assert_false(judged("holo3", &none, "{\"x\": 1, \"y\": 1}", 640, 480).correct);
     a = judged("holo3", &t, "none", 640, 480);

@@ -108,11 +108,39 @@ static void t_embedded(void **state)
     assert_int_equal(lines_of(text), 22);
     v = json_of(strtok(strchr(text, '\n') + 1, "\n"));
     static const char *const fields[] = {"id",  "image",   "instruction",  "box",     "tags", "pred",
-                                         "raw", "correct", "wrong_format", "dist_px", "ms",   "tokens"};
+                                         "raw", "correct", "wrong_format", "dist_px", "ms",   "tokens",
+                                         "p"};
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
         assert_non_null(json_object_get(v, fields[i]));
     json_decref(v);
     free(text);
+    free(results);
+    outcome_free(&o);
+    place_end(&x);
+}
+
+/* Confidence beside what was right, from the results of a whole set. */
+static void t_reliability(void **state)
+{
+    (void)state;
+    if (system("python3 -c 'import json' 2>/dev/null")) {
+        printf("           there is no Python here\n");
+        skip();
+    }
+    struct xvfb x = place_begin();
+    struct outcome o = {0};
+    char *results = xvfb_place(&x, "r.jsonl");
+    program_run(&x, &o, WORDS("eval", POCKET, "--limit", "8", "-o", results));
+    assert_int_equal(o.code, 0);
+    char *table = xasprintf("python3 -B assets/eval/reliability.py --bins 1 %s >%s.md", results, results),
+         *path = xasprintf("%s.md", results);
+    assert_int_equal(system(table), 0);
+    char *text = text_of_file(path);
+    assert_non_null(strstr(text, "\n| 0.00-1.00 | 8 | "));
+    assert_non_null(strstr(text, "of 8 | "));
+    free(text);
+    free(path);
+    free(table);
     free(results);
     outcome_free(&o);
     place_end(&x);
@@ -414,6 +442,7 @@ static void t_parquet(void **state)
 
 static const struct CMUnitTest tests[] = {
     CLAIM("the embedded model finds what is asked for on screens with unseen words", t_embedded),
+    CLAIM("confidence stands beside what was right in a table", t_reliability),
     CLAIM("a group or the first items alone are asked", t_only),
     CLAIM("a run that was killed and resumed leaves the same results", t_resume),
     CLAIM("results lie in the state folder with their time, and --resume takes the newest", t_standard_place),

@@ -16,6 +16,7 @@
 #include "session/session.h"
 
 #include <dirent.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -153,6 +154,7 @@ static int ask_item(struct evaluation *v, const struct eval_item *item, struct e
     struct sampling greedy = {.temperature = 0, .top_p = 1, .max_tokens = MAX_TOKENS};
     struct err why = ERR_INIT;
     struct buf question;
+    double logprob;
     *a = (struct eval_answer){0};
     buf_init(&question, 1 << 20);
     int64_t start = clock_ns();
@@ -165,6 +167,7 @@ static int ask_item(struct evaluation *v, const struct eval_item *item, struct e
     buf_free(&question);
     a->ms = clock_ms_since(start);
     a->tokens = v->l.reply.n;
+    a->p = generated_logprob(&v->l.reply, &logprob) ? exp(logprob) : -1;
     if (rc && why.kind == ERR_STOPPED)
         return err_set(e, ERR_STOPPED, "stopped; --resume goes on with '%s'", v->results.path);
     if (rc)

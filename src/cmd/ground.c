@@ -1,7 +1,7 @@
 /* ground.c - `holorun ground IMAGE TARGET` finds something in a screenshot.
  *
  * Prints the point as "x y" in pixels of the image; --overlay writes a copy of the image with a ring at
- * the point.
+ * the point.  A model with a word for it may answer that there is no such thing: "not there", exit code 1.
  */
 #include "cmd/commands.h"
 
@@ -40,7 +40,12 @@ const struct command ground_command = {"ground",
                                        options,
                                        cmd_ground};
 
-static int find_point(struct vqa *l, const struct image *im, const char *target, double *x, double *y,
+struct found {
+    bool missing;
+    double x, y; /* unless it is missing */
+};
+
+static int find_point(struct vqa *l, const struct image *im, const char *target, struct found *f,
                       struct err *e)
 {
     struct sampling greedy = {.temperature = 0, .top_p = 1, .max_tokens = 256};
@@ -52,38 +57,44 @@ static int find_point(struct vqa *l, const struct image *im, const char *target,
     int rc = dialect_fill(l->dialect->ground, (const char *const[]){"target", target, NULL}, &question, e);
     if (rc == 0)
         rc = vqa_ask(l, question.data, im, 1, GOAL_GROUND, &greedy, e);
-    if (rc == 0)
-        rc = dialect_parse_point(l->dialect, l->reply.text.data, l->reply.text.len, im->w, im->h, x, y, e);
     buf_free(&question);
-    return rc;
+    if (rc)
+        return rc;
+    const struct buf *said = &l->reply.text;
+    f->missing = dialect_says_missing(l->dialect, said->data, said->len);
+    return f->missing ? 0
+                      : dialect_parse_point(l->dialect, said->data, said->len, im->w, im->h, &f->x, &f->y, e);
 }
 
-static int write_overlay(const struct settings *s, struct image *im, double x, double y, struct err *e)
+static int write_overlay(const struct settings *s, struct image *im, const struct found *f, struct err *e)
 {
     static const uint8_t red[3] = {230, 30, 60};
     if (!s->overlay)
         return 0;
-    image_draw_ring(im, (int)x, (int)y, 14, 4, red);
+    if (!f->missing)
+        image_draw_ring(im, (int)f->x, (int)f->y, 14, 4, red);
     return image_write_png(im, s->overlay, e);
 }
 
 static void print_point(const struct settings *s, const struct vqa *l, const struct image *im,
-                        const char *target, double x, double y)
+                        const char *target, const struct found *f)
 {
-    if (!s->json) {
-        printf("%.0f %.0f\n", x, y);
+    double logprob;
+    if (!s->json && f->missing)
+        puts("not there");
+    else if (!s->json)
+        printf("%.0f %.0f\n", f->x, f->y);
+    if (!s->json)
         return;
-    }
-    double sum = 0;
-    for (int i = 0; i < l->reply.n && l->reply.choices; i++)
-        sum += l->reply.choices[i].forced ? 0 : (double)l->reply.choices[i].logprob;
     struct buf out;
     buf_init(&out, 1 << 20);
-    buf_puts(&out, "{\"status\": \"found\"");
+    buf_printf(&out, "{\"status\": \"%s\"", f->missing ? "missing" : "found");
     buf_put_member(&out, "target", target);
-    buf_printf(&out, ", \"x\": %.0f, \"y\": %.0f, \"width\": %d, \"height\": %d", x, y, im->w, im->h);
-    if (l->reply.choices)
-        buf_printf(&out, ", \"logprob\": %.4f", sum);
+    if (!f->missing)
+        buf_printf(&out, ", \"x\": %.0f, \"y\": %.0f", f->x, f->y);
+    buf_printf(&out, ", \"width\": %d, \"height\": %d", im->w, im->h);
+    if (generated_logprob(&l->reply, &logprob))
+        buf_printf(&out, ", \"logprob\": %.4f", logprob);
     buf_printf(&out, ", \"ms\": %.1f}", l->reply.ms);
     puts(out.data);
     buf_free(&out);
@@ -106,19 +117,19 @@ int cmd_ground(int argc, char **argv)
     screen_install_signals();
     struct vqa l = {0};
     struct image im = {0};
-    double x = 0, y = 0;
+    struct found f = {0};
     struct engine_options model = MODEL_ENGINE(s);
     const struct endpoint_options at = ENDPOINT_AT(s);
     int rc = image_read_png(&im, argv[0], &e);
     if (rc == 0)
         rc = s.base_url ? vqa_open_remote(&l, &at, s.dialect, 1, &e) : vqa_open(&l, s.dialect, &model, 1, &e);
     if (rc == 0)
-        rc = find_point(&l, &im, argv[1], &x, &y, &e);
+        rc = find_point(&l, &im, argv[1], &f, &e);
     if (rc == 0)
-        rc = write_overlay(&s, &im, x, y, &e);
+        rc = write_overlay(&s, &im, &f, &e);
     if (rc == 0)
-        print_point(&s, &l, &im, argv[1], x, y);
+        print_point(&s, &l, &im, argv[1], &f);
     vqa_close(&l);
     image_free(&im);
-    return rc ? options_failed(&e) : 0;
+    return rc ? options_failed(&e) : f.missing;
 }

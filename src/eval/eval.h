@@ -88,6 +88,7 @@ void wilson(int hits, int n, double *low, double *high);
  *     wrong_format    the reply could not be read, which counts as wrong
  *     dist_px         from the place to the target, 0 inside
  *     ms, tokens      of the whole question, of the reply
+ *     p               the probability of the reply's sampled tokens together; null where the model does not tell
  *     error           instead of all these: the picture could not be shown to the model
  *
  * A run that was killed leaves whole lines and perhaps a partial one.  With resume the whole ones count as
@@ -99,12 +100,13 @@ struct eval_answer {
     bool correct, wrong_format, placed;
     double x, y, distance; /* in the target's units */
     double ms;
+    double p; /* of the reply; negative: not known */
     int tokens;
     char raw[RESULTS_MAX_RAW];
     char error[ERR_TEXT]; /* "": the picture was shown */
 };
 
-/* Scores a reply about an image of w x h pixels: fills all but ms, tokens and error. */
+/* Scores a reply about an image of w x h pixels: fills all but ms, p, tokens and error. */
 void eval_score(const struct target *t, const struct dialect *d, const char *reply, int w, int h,
                 struct eval_answer *a);
 

@@ -54,6 +54,7 @@ static json_t *answer_json(const struct eval_answer *a)
     json_object_set_new(v, "dist_px", a->placed && a->distance < 1e9 ? json_real(a->distance) : json_null());
     json_object_set_new(v, "ms", json_real(a->ms));
     json_object_set_new(v, "tokens", json_integer(a->tokens));
+    json_object_set_new(v, "p", a->p >= 0 ? json_real(a->p) : json_null());
     return v;
 }
 

@@ -68,7 +68,7 @@ void eval_score(const struct target *t, const struct dialect *d, const char *rep
     struct dialect_numbers n;
     double x, y;
     snprintf(a->raw, sizeof a->raw, "%s", reply);
-    if (says_none(reply)) {
+    if (says_none(reply) || dialect_says_missing(d, reply, strlen(reply))) {
         a->correct = t->kind == TARGET_NONE;
         return;
     }

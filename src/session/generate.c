@@ -232,3 +232,11 @@ void generated_free(struct generated *g)
     free(g->spelled);
     *g = (struct generated){0};
 }
+
+bool generated_logprob(const struct generated *g, double *logprob)
+{
+    *logprob = 0;
+    for (int i = 0; g->choices && i < g->n; i++)
+        *logprob += g->choices[i].forced ? 0 : (double)g->choices[i].logprob;
+    return g->choices != NULL;
+}

@@ -63,6 +63,9 @@ struct generated {
 int generate(struct session *s, const struct generation *how, struct generated *out, struct err *e);
 void generated_free(struct generated *g);
 
+/* The logarithm of the probability of the sampled tokens together; false: it is not known. */
+bool generated_logprob(const struct generated *g, double *logprob);
+
 /* Bit set of the ids that may be generated: all tokens but the image token, which stands for pixels.  The
  * caller frees it. */
 uint64_t *generate_known(const struct engine *g);

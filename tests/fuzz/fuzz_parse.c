@@ -77,6 +77,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         check_action(&s.actions[i]);
     step_free(&s);
     if (!dialect_parse_point(d, text, size - 1, W, H, &x, &y, &e))
-        require(x >= 0 && x < W && y >= 0 && y < H, "a point is on the screen");
+        require(x >= 0 && x < W && y >= 0 && y < H && !dialect_says_missing(d, text, size - 1),
+                "a point is on the screen, and then it is not missing");
     return 0;
 }

@@ -157,7 +157,8 @@ class Server:
         os.close(w)
         with os.fdopen(r) as f:
             self.env = {**os.environ, "DISPLAY": ":" + f.readline().strip(), "NO_AT_BRIDGE": "1", "GTK_THEME": "Adwaita"}
-        self.wm = subprocess.Popen(["openbox", "--sm-disable"], env=self.env, stderr=subprocess.DEVNULL)
+        self.wm = subprocess.Popen(["openbox", "--sm-disable"], env=self.env, stdout=subprocess.DEVNULL,
+                                   stderr=subprocess.DEVNULL)
         while subprocess.run(["xprop", "-root", "_NET_SUPPORTING_WM_CHECK"], env=self.env, stdout=subprocess.PIPE,
                              check=False).stdout.find(b"window id") < 0:
             time.sleep(0.1)
