@@ -221,7 +221,7 @@ SHARE   = $(DESTDIR)$(PREFIX)/share
 install: holorun ## program, embedded model, demo, manual pages, completion and user units under PREFIX (default /usr/local)
 	install -D -m 755 holorun $(DESTDIR)$(PREFIX)/bin/holorun
 	install -D -m 644 -t $(SHARE)/holorun/pocket assets/pocket/model/*
-	install -D -m 755 -t $(SHARE)/holorun/eval assets/eval/convert.sh
+	install -D -m 755 -t $(SHARE)/holorun/eval assets/eval/convert.sh assets/eval/reliability.py
 	install -m 644 -t $(SHARE)/holorun/eval assets/eval/parquet.py
 	install -D -m 644 -t $(SHARE)/holorun/demo assets/demo/* $(SCRIPTS)/desktop.sh
 	install -m 755 -t $(SHARE)/holorun/demo $(SCRIPTS)/demo.sh

@@ -261,8 +261,27 @@ def narrow_language(workers):
     train = ["language.py", "--run", run, "--kept", kept_of(run), "--layers", 12, "--rows", ROWS / "played"]
     train += [ROWS / "plain", "--gate", ROWS / "gate-easy", "--workers", workers, "--parts", 2]
     train += ["--every", 10, "--turns", 5, "--horizon", tuned("horizon-language12", 180)]
-    for k, (minutes, pages, share) in enumerate([(45, 8, 0.6), (90, 18, 0.7), (180, 30, 0.8)], 1):
-        out[f"language12-{k}"] = (train, run, minutes, 0, minutes, steps_gate(pages, share, "gate-easy"))
+    for k, (minutes, good, share) in enumerate([(45, 8, 0.6), (90, 18, 0.7), (180, 30, 0.8)], 1):
+        out[f"language12-{k}"] = (train, run, minutes, 0, minutes, steps_gate(good, share, "gate-easy"))
+    return out | dagger_stages(workers, train, pages, cache, run, made(eyes))
+
+
+def dagger_stages(workers, train, pages, cache, run, eyes):
+    """What the model does wrong, labelled; twice among the rows, since it is what is not known yet."""
+    out, seen = {}, []
+    for k, (minutes, good, share) in enumerate([(220, 32, 0.85), (260, 34, 0.9)], 1):
+        name = f"visited-{k}"
+        play = ["dagger.py", "--eyes", eyes, "--language", run, "--out", DATA / name, "--shards", 4, "--first", 100 * k]
+        out[f"dagger-{k}"] = (play + pages, DATA, 0, 0, 0, there)
+        rows = [*cache, "--data", DATA / name, "--workers", workers, "--out", ROWS / name]
+        out[f"rows-{name}"] = (rows, run, 0, 0, 0, cached)
+        seen += [ROWS / name, ROWS / name]
+        at = train.index("--rows") + 1
+        more = train[:at] + seen + train[at:]
+        at = more.index("--horizon") + 1
+        more = more[:at] + [tuned("horizon-language12", minutes)] + more[at + 1 :]
+        gate = steps_gate(good, share, "gate-easy")
+        out[f"language12-{3 + k}"] = (more, run, minutes, 0, minutes, gate)
     return out
 
 

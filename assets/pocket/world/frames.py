@@ -127,14 +127,14 @@ class Frames:
         for k, (o, tile) in enumerate(zip(got, self.sheet.tiles())):
             e = self.episodes[k]
             e.begun, e.seed, e.due = (e.seed if e.seed is not None else e.begun), None, None
-            note = self.due(e, o, self.now[k])
+            note = self.due(e, o, self.now[k], tile)
             if note:
                 out.append((tile, o, note))
             if e.over:
                 self.episodes[k] = self.begin(e)
         return out
 
-    def due(self, e, o, page):
+    def due(self, e, o, page, picture):
         """The note of this state, if there is one; what the frame is told next."""
         e.over = "error" in o or o["action"]["verb"] == "stuck"
         if not e.over and o["action"]["verb"] == "wait":
@@ -153,19 +153,24 @@ class Frames:
             return None
         note = dict(page=page, seed=e.begun, step=len(e.history), said=e.said, history=list(e.history),
                     action=action, stray=e.strayed, scale=SCALE, family="Liberation Sans")
-        other = None if e.over or e.strayed else self.strays(action, e.history)
-        e.strayed, e.due = bool(other), other or action
+        e.due = action if e.over else self.choose(e, note, picture)
+        e.strayed = e.due is not action
         e.history.append(e.due)
         if action["verb"] == "done" and self.rng.random() > DONE:
             return None
         return note
 
+    def choose(self, e, note, picture):
+        """What is done in this state: what is right, or now and then something that nobody asked for."""
+        right = note["action"]
+        return (None if e.strayed else self.strays(right, e.history)) or right
 
-def shard(a, k):
-    name = f"played-{k:05}"
+
+def shard(a, k, kind=Frames, name="played"):
+    seed, name = f"frames/{k}" if name == "played" else f"{name}/{k}", f"{name}-{k:05}"
     if (pathlib.Path(a.out) / f"{name}.npz").exists():
         return
-    start, frames = time.time(), Frames(a, random.Random(f"frames/{k}"))
+    start, frames = time.time(), kind(a, random.Random(seed))
     writer, bad = store.Writer(a.out, name), 0
     try:
         while len(writer.place) < a.states:
@@ -183,8 +188,22 @@ def shard(a, k):
           f"{bad} screens without ink", flush=True)
 
 
-def main():
-    p = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+def shards(a, kind=Frames, name="played"):
+    """All shards of `a`, each in a browser of its own; one that fails is tried three times."""
+    os.nice(19 - os.nice(0))
+    for k in range(a.first, a.first + a.shards):
+        for attempt in range(3):
+            try:
+                shard(a, k, kind, name)
+                break
+            except (RuntimeError, OSError, KeyError) as e:  # the browser crashed or hangs
+                print(f"shard {k}: {e!r}", file=sys.stderr, flush=True)
+                time.sleep(3)
+        else:
+            sys.exit(1)
+
+
+def options(p):
     p.add_argument("--out", required=True)
     p.add_argument("--pages", type=lambda v: v.split(","), required=True)
     p.add_argument("--states", type=int, default=512, help="of a shard")
@@ -193,18 +212,12 @@ def main():
     p.add_argument("--stray", type=float, default=0.12)
     p.add_argument("--missing", type=float, default=0.05)
     p.add_argument("--html", default=HTML, help="the folder that miniwob.sh made")
-    a = p.parse_args()
-    os.nice(19 - os.nice(0))
-    for k in range(a.first, a.first + a.shards):
-        for attempt in range(3):
-            try:
-                shard(a, k)
-                break
-            except (RuntimeError, OSError, KeyError) as e:  # the browser crashed or hangs: another one
-                print(f"shard {k}: {e!r}", file=sys.stderr, flush=True)
-                time.sleep(3)
-        else:
-            sys.exit(1)
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    options(p)
+    shards(p.parse_args())
 
 
 if __name__ == "__main__":
