@@ -164,6 +164,10 @@ static void cuda_close(struct backend *b)
 /* The card as tests see it: few processors, so that small sizes take every path a model's do. */
 enum { FEW_PROCESSORS = 4 };
 
+/* With 512 rows the products of a model of 5,120 columns have 80 to 160 tiles for 132 processors; these have
+ * some hundreds.  Pictures have 13 tiles at most. */
+enum { PROMPT_ROWS = 2048, PICTURE_TILES = 16 };
+
 /* Selects the card and creates a stream. */
 static cudaError_t open_device(struct cuda *c, cudaDeviceProp *p)
 {
@@ -244,6 +248,8 @@ extern "C" struct backend *backend_cuda(int device, struct pool *pool, struct er
     struct backend *b = static_cast<struct backend *>(xcalloc(1, sizeof *b));
     b->ops = &c->ops;
     b->pool = pool;
+    b->prompt_rows = PROMPT_ROWS;
+    b->picture_tiles = PICTURE_TILES;
     b->priv = c;
     return b;
 }

@@ -96,6 +96,60 @@ static void t_splits(void **state)
     }
 }
 
+/* The logits after n tokens that are read in chunks of so many. */
+static float *run_in_chunks(struct engine *g, const int32_t *ids, int n, int rows)
+{
+    language_free(&g->language);
+    g->backend->prompt_rows = rows;
+    language_init(&g->language, &g->config.lm, &g->weights, g->backend, g->act);
+    return run(g, ids, n, &n, 0);
+}
+
+static void t_chunks(void **state)
+{
+    (void)state;
+    enum { N = 1700 };
+    static const int rows[] = {130, 600, 1024, 2048};
+    int32_t ids[N];
+    struct tiny t;
+    struct engine *g = open_random(&t, NULL, 1, true);
+    uint64_t rng = check_seed() + 3;
+    for (int i = 0; i < N; i++)
+        ids[i] = random_token(&rng);
+    float *usual = run_in_chunks(g, ids, N, 0);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        float *other = run_in_chunks(g, ids, N, rows[i]);
+        double gap = tiny_distance(usual, other, engine_vocab(g));
+        check_note("chunks of %d: logits differ by %.1e", rows[i], gap);
+        assert_true(gap < 1e-4);
+        free(other);
+    }
+    free(usual);
+    engine_close(g);
+    tiny_free(&t);
+}
+
+/* A chunk begins where the one before ends, none has one token, and in a long text the first ones are small:
+ * what is reused of another session ends at their distance. */
+static void t_chunk_sizes(void **state)
+{
+    (void)state;
+    struct tiny t;
+    struct engine *g = open_random(&t, NULL, 1, true);
+    struct language m = g->language;
+    for (m.rows = LANGUAGE_ROWS; m.rows <= 4 * LANGUAGE_ROWS; m.rows *= 2)
+        for (int64_t n = 2; n < 9000; n += 1 + n / 97)
+            for (int64_t done = 0, rows; done < n; done += rows) {
+                rows = language_chunk(&m, done, n - done);
+                bool small = done < m.rows && m.rows > LANGUAGE_ROWS;
+                assert_in_range(rows, 2, small ? LANGUAGE_ROWS : m.rows);
+                if (n - done - rows > LANGUAGE_ROWS)
+                    assert_true(rows % LANGUAGE_ROWS == 0 || n - done == m.rows + 1);
+            }
+    engine_close(g);
+    tiny_free(&t);
+}
+
 /* ---- the same on every machine --------------------------------------------------------------- */
 
 static float *run_mixed(struct engine *g, int n)
@@ -399,6 +453,8 @@ static void t_sources(void **state)
 
 static const struct CMUnitTest tests[] = {
     CLAIM("a prompt at once equals token by token, wherever it is cut", t_splits),
+    CLAIM("chunks of any size give the same logits", t_chunks),
+    CLAIM("a prompt's first chunks are small, and none has one token", t_chunk_sizes),
     CLAIM("every instruction set agrees with the scalar reference; bf16 drifts little", t_isas),
     CLAIM("one, two and three threads give the same bits", t_threads),
     CLAIM("a cached tile gives the same bits as a computed one; only changed tiles are computed", t_cache),

@@ -129,6 +129,36 @@ static void t_pages(void **state)
     assert_int_equal(plan_sessions(&p, plan_own(&p, 7, 1500), 1500), 7);
 }
 
+/* 2,048 rows and 13 tiles at once where there is room; else less, and the sizes in between in their order. */
+static void t_chunks(void **state)
+{
+    (void)state;
+    struct model_config c;
+    struct engine_options o = {.weights_in = WEIGHTS_IN_RAM, .device = "cuda"};
+    struct plan p = plan_of(full.dir, &c, &o);
+    size_t most = plan_own(&p, 1, 4096) + p.tile_cache, before = most;
+    assert_int_equal(p.chunks[p.chunk].prompt_rows, 2048);
+    check_about("2,048 rows, MiB", (double)p.language / (1 << 20), 2048 * 86144 * 2.0 / (1 << 20), 0.01);
+    plan_fit(&p, most);
+    assert_int_equal(p.chunk, 0);
+    for (int i = 1; i < PLAN_CHUNKS; i++) {
+        plan_fit(&p, before - 1);
+        assert_int_equal(p.chunk, i);
+        assert_true(plan_own(&p, 1, 4096) + p.tile_cache < before);
+        before = plan_own(&p, 1, 4096) + p.tile_cache;
+    }
+    plan_fit(&p, 0);
+    assert_int_equal(p.chunks[p.chunk].prompt_rows, 512);
+    assert_int_equal(p.chunks[p.chunk].picture_tiles, 1);
+    check_note("the largest chunks take %.0f MiB more than the smallest",
+               (double)(most - before) / (1 << 20));
+    o.device = "cpu";
+    p = plan_of(full.dir, &c, &o);
+    size_t same = plan_own(&p, 1, 0);
+    plan_fit(&p, 0);
+    assert_int_equal(plan_own(&p, 1, 0), same);
+}
+
 /* What has been set up takes the memory that was planned. */
 static void t_pocket_memory(void **state)
 {
@@ -199,6 +229,7 @@ static const struct CMUnitTest tests[] = {
     CLAIM("work of the published model is what its shapes say", t_published_work),
     CLAIM("int8 and int4 take a half and less than a third, embeddings and tower stay", t_small_memory),
     CLAIM("a session takes a card's memory in pages", t_pages),
+    CLAIM("a card that is short of memory reads prompts and pictures in smaller chunks", t_chunks),
     CLAIM("the embedded model takes the memory that was planned, within 5 %", t_pocket_memory),
     CLAIM("sessions take the state memory that was planned, within 5 %", t_state_memory),
 };

@@ -207,7 +207,10 @@ static int check_memory(const struct subject *m, const struct engine_options *o,
     struct engine_options packed = *o;
     packed.weights_in = WEIGHTS_IN_RAM;
     int rc = !s || config_load(&c, m->dir, e) || plan_make(&p, &c, s, &packed, e) ? -1 : 0;
-    double need = rc ? 0 : (double)plan_own(&p, 1, SUBJECT_IDS), room = bench_memory_free(m->k);
+    double room = bench_memory_free(m->k);
+    if (rc == 0)
+        plan_fit(&p, room > 0 ? (size_t)room : SIZE_MAX);
+    double need = rc ? 0 : (double)plan_own(&p, 1, SUBJECT_IDS);
     safetensors_close(s);
     if (rc == 0 && room > 0 && need > room)
         return err_set(e, ERR_ENV,

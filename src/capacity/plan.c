@@ -216,6 +216,12 @@ static void count_session(struct plan *p, const struct model_config *c, struct s
     state_free(&s, &c->lm, &k.backend);
 }
 
+static const struct plan_chunk gpu_chunks[PLAN_CHUNKS] = {
+    {.prompt_rows = 4 * LANGUAGE_ROWS, .picture_tiles = 4 * VISION_BATCH},
+    {.prompt_rows = 2 * LANGUAGE_ROWS, .picture_tiles = 2 * VISION_BATCH},
+    {.prompt_rows = LANGUAGE_ROWS, .picture_tiles = VISION_BATCH},
+    {.prompt_rows = LANGUAGE_ROWS, .picture_tiles = 1}};
+
 static void count_engine(struct plan *p, const struct model_config *c, const struct model_weights *w,
                          struct counter *k, enum dtype act)
 {
@@ -241,6 +247,32 @@ static void count_engine(struct plan *p, const struct model_config *c, const str
     vision_free(&vision);
 }
 
+static void count_chunks(struct plan *p, const struct model_config *c, const struct model_weights *w,
+                         struct counter *k, enum dtype act)
+{
+    for (int i = PLAN_CHUNKS - 1; i >= 0; i--) { /* the largest is what remains */
+        struct plan_chunk *chunk = &p->chunks[i];
+        *chunk = gpu_chunks[i];
+        k->backend.prompt_rows = chunk->prompt_rows;
+        k->backend.picture_tiles = chunk->picture_tiles;
+        count_engine(p, c, w, k, act);
+        p->language -= work_tensor((size_t)p->vocab * sizeof(float)); /* logits belong to sessions */
+        chunk->language = p->language;
+        chunk->vision = p->vision;
+    }
+}
+
+void plan_fit(struct plan *p, size_t memory)
+{
+    bool gpu = p->chunks[0].prompt_rows > 0;
+    for (p->chunk = 0; gpu; p->chunk++) {
+        p->language = p->chunks[p->chunk].language;
+        p->vision = p->chunks[p->chunk].vision;
+        if (p->chunk == PLAN_CHUNKS - 1 || plan_own(p, 1, SAMPLE) + p->tile_cache <= memory)
+            break;
+    }
+}
+
 static bool on_gpu(const struct engine_options *o)
 {
     return o->device && !strncmp(o->device, "cuda", 4);
@@ -252,12 +284,12 @@ static void count_work(struct plan *p, const struct model_config *c, struct coun
     const struct lm_config *lm = &c->lm;
     const struct moe_config *moe = &lm->moe;
     size_t lists = 0;
-    p->language -= work_tensor((size_t)p->vocab * sizeof(float)); /* logits belong to sessions */
+    const int64_t chunk = p->chunks[0].prompt_rows;
     count_scratch(k, work_sampling(WORK_SAMPLED_ROWS));
     if (moe->width) {
         int64_t out = moe->latent ? moe->latent : lm->hidden,
                 rows = work_expert_rows(k->gpu, moe->route.chosen, moe->width, out, act);
-        rows = rows < LANGUAGE_ROWS ? rows : LANGUAGE_ROWS;
+        rows = rows < chunk ? rows : chunk;
         count_scratch(k,
                       work_experts(rows * moe->route.chosen, moe->route.experts, moe->width, out, act).all);
     }
@@ -267,7 +299,7 @@ static void count_work(struct plan *p, const struct model_config *c, struct coun
         if (layer_attends(lm->pattern[i])) {
             int64_t each = (int64_t)lm->q_heads * (lm->head_dim + 2);
             size_t one = work_attend(1, WORK_SPLITS, each).all,
-                   most = work_attend(LANGUAGE_ROWS, (int64_t)LANGUAGE_ROWS * WORK_SPLITS, each).all;
+                   most = work_attend(chunk, chunk * WORK_SPLITS, each).all;
             most = most < k->gpu->splits ? most : k->gpu->splits;
             count_scratch(k, most > one ? most : one);
         }
@@ -316,7 +348,7 @@ static int count_all(struct plan *p, const struct model_config *c, const struct 
     p->streamed = k.streamed;
     p->resident = k.mapped - k.streamed;
     count_stored(p, c, s);
-    count_engine(p, c, &w, &k, act);
+    (gpu ? count_chunks : count_engine)(p, c, &w, &k, act);
     if (gpu)
         count_work(p, c, &k, act);
     weights_free(&w, c, &k.backend);

@@ -9,6 +9,7 @@
 #include "checkpoint/options.h"
 #include "model/weights.h"
 
+enum { PLAN_CHUNKS = 4 };
 enum { PLAN_TOKEN_BYTES = 8 }; /* of each token, without keys and values: its id and its epoch */
 
 enum plan_kind {
@@ -39,12 +40,17 @@ struct plan_part {
 struct plan {
     struct plan_part parts[PLAN_KINDS], weights; /* the last one is their sum */
     size_t resident;                             /* mapped bytes that stay in RAM once they are read */
-    size_t streamed; /* mapped bytes that are read from disk each time; embeddings are neither */
-    size_t language; /* activations of the language model */
-    size_t vision;   /* and of the vision tower */
-    size_t scratch;  /* on a GPU: of the operation that takes most, which is reserved */
-    size_t work;     /* on a GPU: scratch, libraries and sampling */
-    size_t picture;  /* on a GPU: pixels and patches of an image; see plan_picture */
+    size_t streamed;    /* mapped bytes that are read from disk each time; embeddings are neither */
+    size_t language;    /* activations of the language model */
+    size_t vision;      /* and of the vision tower */
+    struct plan_chunk { /* on a GPU: what both are with so many rows and tiles at once, most first */
+        int prompt_rows, picture_tiles;
+        size_t language, vision;
+    } chunks[PLAN_CHUNKS];
+    int chunk;      /* the one that is planned with: see plan_fit */
+    size_t scratch; /* on a GPU: of the operation that takes most, which is reserved */
+    size_t work;    /* on a GPU: scratch, libraries and sampling */
+    size_t picture; /* on a GPU: pixels and patches of an image; see plan_picture */
     size_t tokenizer;
     size_t base; /* the program itself */
 
@@ -85,6 +91,10 @@ int plan_placement(struct weights_placement *h, const struct model_config *c, co
 
 /* Sets and returns p->picture for images of up to this size; 0 without a GPU. */
 size_t plan_picture(struct plan *p, const struct model_config *c, int w, int h);
+
+/* On a GPU: plans with the largest chunks that leave room in `memory` for one session of some thousand tokens,
+ * or with the smallest.  Without this the plan has the largest. */
+void plan_fit(struct plan *p, size_t memory);
 
 /* Allocated memory with n sessions of so many tokens each; 0 sessions: of the engine alone. */
 size_t plan_own(const struct plan *p, int sessions, int64_t tokens);

@@ -311,6 +311,7 @@ static int read_model(struct planning *g, struct err *e)
         return err_prefix(e, "model '%s'", g->dir);
     g->p.tokenizer = g->set->gpu ? 0 : tokenizer;
     plan_picture(&g->p, &g->c, g->screen_w, g->screen_h);
+    plan_fit(&g->p, g->usable);
     return 0;
 }
 

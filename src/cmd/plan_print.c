@@ -57,9 +57,15 @@ static void print_memory(const struct planning *g)
         print_row("read in place and kept", p->resident, "not counted below: the system may take it back");
         print_row("read in place each time", p->streamed, "");
     }
-    print_row("working memory of the language model", p->language, "");
+    const struct plan_chunk *chunk = &p->chunks[p->chunk];
+    char rows[64] = "", tiles[64] = "";
+    if (chunk->prompt_rows)
+        snprintf(rows, sizeof rows, "prompts in chunks of %d tokens", chunk->prompt_rows);
+    if (chunk->prompt_rows && g->c.max_tiles > 1)
+        snprintf(tiles, sizeof tiles, "pictures %d tiles at once", chunk->picture_tiles);
+    print_row("working memory of the language model", p->language, rows);
     if (g->c.vision)
-        print_row("working memory of the tower", p->vision, "");
+        print_row("working memory of the tower", p->vision, tiles);
     if (p->work)
         print_row("working memory of kernels", p->work, "");
     if (p->picture)

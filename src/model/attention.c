@@ -44,7 +44,7 @@ void attention_append(struct language *m, struct language_batch of, struct tenso
                       struct tensor fresh, struct tensor *out)
 {
     struct backend *b = m->backend;
-    struct tensor row[LANGUAGE_ROWS];
+    struct tensor row[LANGUAGE_SESSIONS];
     for (int i = 0; i < of.sessions; i++) {
         int64_t past = of.states[i]->length;
         out[i] = tensor_rows(*caches[i], 0, past + 1);
@@ -69,7 +69,7 @@ static void attend_batch(struct language *m, const struct attention_weights *w, 
                          int layer, struct tensor q, struct tensor a, struct tensor u)
 {
     const struct lm_config *c = m->config;
-    struct tensor *k[LANGUAGE_ROWS], *v[LANGUAGE_ROWS];
+    struct tensor *k[LANGUAGE_SESSIONS], *v[LANGUAGE_SESSIONS];
     for (int i = 0; i < of.sessions; i++) {
         k[i] = &of.states[i]->k[layer];
         v[i] = &of.states[i]->v[layer];

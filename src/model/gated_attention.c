@@ -68,7 +68,7 @@ static void attend_batch(struct language *m, const struct attention_weights *w, 
 {
     const struct lm_config *c = m->config;
     int64_t width = (int64_t)c->kv_heads * c->head_dim;
-    struct tensor *k[LANGUAGE_ROWS], *v[LANGUAGE_ROWS], fresh = tensor_rows(m->kv, 0, u.rows);
+    struct tensor *k[LANGUAGE_SESSIONS], *v[LANGUAGE_SESSIONS], fresh = tensor_rows(m->kv, 0, u.rows);
     for (int i = 0; i < of.sessions; i++) {
         k[i] = &of.states[i]->k[layer];
         v[i] = &of.states[i]->v[layer];

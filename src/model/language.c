@@ -59,7 +59,7 @@ static void rmsnorm(struct language *m, struct tensor y, struct tensor x, struct
 /* f = RMSNorm(h, norm_f) of the last row of each session, kept in its state: logits are computed from it. */
 static void keep_last(struct language *m, struct language_batch of, struct tensor h)
 {
-    struct tensor f = tensor_rows(m->u, 0, of.sessions), last[LANGUAGE_ROWS];
+    struct tensor f = tensor_rows(m->u, 0, of.sessions), last[LANGUAGE_SESSIONS];
     rmsnorm(m, f, last_rows(h, of.sessions), m->weights->norm);
     for (int i = 0; i < of.sessions; i++)
         last[i] = of.states[i]->now.last;
@@ -175,13 +175,13 @@ static void embed_tokens(struct language *m, struct tensor h, const int32_t *ids
     }
 }
 
-/* The rotary table of rows that stand at `at`. */
-static void set_positions(struct language *m, const struct rope_position *at, int64_t rows)
+/* The rotary table of rows that stand at m->places. */
+static void set_positions(struct language *m, int64_t rows)
 {
     const struct rope_shape *r = &m->config->rope;
     if (!m->angles)
         return;
-    rope_table(m->angles, r, at, rows);
+    rope_table(m->angles, r, m->places, rows);
     m->backend->ops->upload(m->backend, tensor_rows(m->rope, 0, rows),
                             (struct tensor){m->angles, DT_F32, rows, r->dims, r->dims});
 }
@@ -220,11 +220,10 @@ static void decode_step(struct language *m, struct language_batch of, const int3
 {
     struct backend *b = m->backend;
     struct tensor h = tensor_rows(m->h, 0, of.sessions);
-    struct rope_position at[LANGUAGE_ROWS];
     bool graph = b->ops->graph_begin && !m->watch;
     for (int i = 0; i < of.sessions && m->angles; i++)
-        of.states[i]->position = rope_walk(&at[i], of.states[i]->position, 0, 1, NULL, 0);
-    set_positions(m, at, of.sessions);
+        of.states[i]->position = rope_walk(&m->places[i], of.states[i]->position, 0, 1, NULL, 0);
+    set_positions(m, of.sessions);
     if (graph)
         b->ops->graph_begin(b, graph_key(of, next));
     embed_tokens(m, h, ids);
@@ -256,12 +255,13 @@ void language_flush(struct language *m, struct lm_state *s)
 
 /* A one-token chunk would take the decode path, which rounds differently: never let chunk boundaries
  * produce one, or results would depend on where they fall. */
-int64_t language_chunk(const struct language *m, int64_t n)
+int64_t language_chunk(const struct language *m, int64_t done, int64_t n)
 {
-    int64_t chunk = config_chunk(m->config);
-    if (n == LANGUAGE_ROWS + 1)
-        return LANGUAGE_ROWS - (chunk < LANGUAGE_ROWS ? chunk : 1);
-    return n < LANGUAGE_ROWS ? n : LANGUAGE_ROWS;
+    int64_t most = done < m->rows && LANGUAGE_ROWS < m->rows ? LANGUAGE_ROWS : m->rows,
+            chunk = config_chunk(m->config);
+    if (n == most + 1)
+        return most - (chunk < most ? chunk : 1);
+    return n < most ? n : most;
 }
 
 int language_forward(struct language *m, struct lm_state *s, const int32_t *ids, int64_t n,
@@ -273,11 +273,10 @@ int language_forward(struct language *m, struct lm_state *s, const int32_t *ids,
         return 0;
     }
     for (int64_t first = 0, rows; first < n; first += rows) {
-        struct rope_position at[LANGUAGE_ROWS];
-        rows = language_chunk(m, n - first);
+        rows = language_chunk(m, s->length, n - first);
         if (m->angles)
-            s->position = rope_walk(at, s->position, first, rows, images, n_images);
-        set_positions(m, at, rows);
+            s->position = rope_walk(m->places, s->position, first, rows, images, n_images);
+        set_positions(m, rows);
         struct tensor h = tensor_rows(m->h, 0, rows);
         embed_tokens(m, h, ids + first);
         struct pictures im = {images, n_images, first};
@@ -312,7 +311,7 @@ static int logits_rows(struct language *m, int n)
 /* logits = f . lm_headT: [n, V] on the backend, valid until the next call. */
 static struct tensor logits_of(struct language *m, struct lm_state *const *s, int n)
 {
-    struct tensor logits = tensor_rows(m->logits, 0, n), f = s[0]->now.last, last[LANGUAGE_ROWS];
+    struct tensor logits = tensor_rows(m->logits, 0, n), f = s[0]->now.last, last[LANGUAGE_SESSIONS];
     if (n > 1) {
         f = tensor_rows(m->u, 0, n);
         for (int i = 0; i < n; i++)
@@ -388,6 +387,8 @@ void language_init(struct language *m, const struct lm_config *c, const struct m
                    struct backend *b, enum dtype act)
 {
     *m = (struct language){.config = c, .weights = w, .backend = b, .act = act};
+    m->rows = b->prompt_rows ? b->prompt_rows : LANGUAGE_ROWS;
+    int64_t rows = greater(m->rows, LANGUAGE_SESSIONS);
     int64_t q = (int64_t)c->q_heads * c->head_dim, H = c->delta.value_heads;
     bool qwen = c->rope.dims > 0;
     const struct {
@@ -412,11 +413,13 @@ void language_init(struct language *m, const struct lm_config *c, const struct m
     };
     for (size_t i = 0; i < sizeof scratch / sizeof *scratch; i++)
         if (scratch[i].cols)
-            *scratch[i].t = b->ops->alloc(b, scratch[i].type, LANGUAGE_ROWS, scratch[i].cols);
+            *scratch[i].t = b->ops->alloc(b, scratch[i].type, rows, scratch[i].cols);
     if (w->embed_codes.rows)
         m->embed_row = xmalloc((unsigned long)c->hidden, sizeof *m->embed_row);
-    if (qwen)
-        m->angles = xmalloc((unsigned long)LANGUAGE_ROWS * (unsigned long)c->rope.dims, sizeof *m->angles);
+    if (qwen) {
+        m->angles = xmalloc((unsigned long)rows * (unsigned long)c->rope.dims, sizeof *m->angles);
+        m->places = xmalloc((unsigned long)rows, sizeof *m->places);
+    }
     m->logits = b->ops->alloc(b, DT_F32, 1, w->vocab);
     if (c->moe.width)
         moe_init(m);
@@ -434,4 +437,5 @@ void language_free(struct language *m)
             m->backend->ops->free(m->backend, scratch[i]);
     free(m->embed_row);
     free(m->angles);
+    free(m->places);
 }

@@ -23,8 +23,8 @@
  * the sum over experts once).  The router, norms, time steps, the recurrence, softmax and all sums run in
  * f32.  The SSM state is f32 within a call and stored in f32 or f16 (state.h).
  *
- * A prompt runs in chunks of at most LANGUAGE_ROWS tokens, which bounds the scratch memory; each chunk
- * continues from the state the previous one left.  Decoding runs one token of each of several sessions
+ * A prompt runs in chunks, of at most LANGUAGE_ROWS tokens or of the more that a backend wants, which bounds
+ * the scratch memory; each chunk continues from the state the previous one left.  Decoding runs one token of each of several sessions
  * together, with one pass over the weights.  No row's result depends on which other rows run with it.
  * After the last layer that mixes tokens only the last row of a prompt is computed.
  */
@@ -35,9 +35,14 @@
 #include "model/state.h"
 #include "model/weights.h"
 
-enum { LANGUAGE_ROWS = 512 };
+struct rope_position;
 
-/* Scratch of a mixture of experts, LANGUAGE_ROWS rows each; keeps the last layer's routing. */
+enum {
+    LANGUAGE_ROWS = 512,    /* of a chunk, where the backend has no other number */
+    LANGUAGE_SESSIONS = 512 /* most sessions of a decode step, and rows of the smallest scratch memory */
+};
+
+/* Scratch of a mixture of experts, language.rows rows each; keeps the last layer's routing. */
 struct moe_scratch {
     struct tensor logits;       /* [T, E] f32 */
     struct tensor ids, weights; /* [T, k] i32 and f32 */
@@ -52,8 +57,9 @@ struct language { /* one for each engine */
     const struct model_weights *weights;
     struct backend *backend;
     enum dtype act;
+    int64_t rows; /* of the largest chunk */
 
-    /* scratch, LANGUAGE_ROWS rows each */
+    /* scratch, so many rows each */
     struct tensor h;      /* [T, D] residual stream */
     struct tensor u;      /* [T, D] normalised */
     struct tensor p;      /* [T, 2HP + 2GN + H] in_proj: z, x, B, C, dt; or q, k, v; or queries and gates */
@@ -69,13 +75,14 @@ struct language { /* one for each engine */
     struct tensor m, m2;  /* [T, M] inside the MLP */
     struct tensor logits; /* [n, V] f32 for the most sessions asked for together so far */
     struct moe_scratch moe;
-    float *angles;                         /* `rope` on the host; NULL: no rotary positions */
-    float *embed_row;                      /* [D] of an embedding in blocks; else NULL */
-    struct tensor slots[2][LANGUAGE_ROWS]; /* state views of each session, for the current layer */
-    uint32_t keys[LANGUAGE_ROWS];          /* stochastic rounding keys of those states */
-    struct tensor rings[2][LANGUAGE_ROWS]; /* their inputs and time steps */
-    int behind[LANGUAGE_ROWS];             /* tokens in these */
-    bool write[LANGUAGE_ROWS];             /* whether the states are written now */
+    float *angles;                             /* `rope` on the host; NULL: no rotary positions */
+    float *embed_row;                          /* [D] of an embedding in blocks; else NULL */
+    struct rope_position *places;              /* [rows] of this pass; NULL likewise */
+    struct tensor slots[2][LANGUAGE_SESSIONS]; /* state views of each session, for the current layer */
+    uint32_t keys[LANGUAGE_SESSIONS];          /* stochastic rounding keys of those states */
+    struct tensor rings[2][LANGUAGE_SESSIONS]; /* their inputs and time steps */
+    int behind[LANGUAGE_SESSIONS];             /* tokens in these */
+    bool write[LANGUAGE_SESSIONS];             /* whether the states are written now */
 
     /* Prefill stops before its next layer when either is non-zero; both may be NULL. */
     const volatile int *cancel;         /* of the engine */
@@ -106,15 +113,16 @@ void language_init(struct language *m, const struct lm_config *c, const struct m
                    struct backend *b, enum dtype act);
 void language_free(struct language *m);
 
-/* Size of the next prefill chunk when n tokens are pending. */
-int64_t language_chunk(const struct language *m, int64_t n);
+/* Size of the next prefill chunk when n tokens are pending after `done` others.  Chunks that begin among the
+ * first m->rows tokens have LANGUAGE_ROWS at most, so that prefixes can be reused at that distance. */
+int64_t language_chunk(const struct language *m, int64_t done, int64_t n);
 
 /* Prefill: continues s by n >= 1 tokens.  -1: cancelled; layers then disagree on how many tokens they have
  * seen, and the state must be restored before s is used again. */
 int language_forward(struct language *m, struct lm_state *s, const int32_t *ids, int64_t n,
                      const struct image_rows *images, int n_images);
 
-/* Decode step: continues each of n <= LANGUAGE_ROWS states by one text token, with the bits each would have
+/* Decode step: continues each of n <= LANGUAGE_SESSIONS states by one text token, with the bits each would have
  * alone. State types may differ; states of one type must be adjacent. */
 void language_decode_batch(struct language *m, struct lm_state *const *s, int n, const int32_t *ids);
 

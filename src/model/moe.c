@@ -48,16 +48,16 @@ void moe_init(struct language *m)
     struct backend *b = m->backend;
     struct moe_scratch *s = &m->moe;
     int64_t inner = c->moe.latent ? c->moe.latent : c->hidden;
-    s->logits = b->ops->alloc(b, DT_F32, LANGUAGE_ROWS, c->moe.route.experts);
-    s->ids = b->ops->alloc(b, DT_I32, LANGUAGE_ROWS, c->moe.route.chosen);
-    s->weights = b->ops->alloc(b, DT_F32, LANGUAGE_ROWS, c->moe.route.chosen);
-    s->out = b->ops->alloc(b, m->act, LANGUAGE_ROWS, inner);
+    s->logits = b->ops->alloc(b, DT_F32, m->h.rows, c->moe.route.experts);
+    s->ids = b->ops->alloc(b, DT_I32, m->h.rows, c->moe.route.chosen);
+    s->weights = b->ops->alloc(b, DT_F32, m->h.rows, c->moe.route.chosen);
+    s->out = b->ops->alloc(b, m->act, m->h.rows, inner);
     if (c->moe.latent) {
-        s->in = b->ops->alloc(b, m->act, LANGUAGE_ROWS, inner);
-        s->sum = b->ops->alloc(b, m->act, LANGUAGE_ROWS, c->hidden);
+        s->in = b->ops->alloc(b, m->act, m->h.rows, inner);
+        s->sum = b->ops->alloc(b, m->act, m->h.rows, c->hidden);
     }
     if (c->rope.dims && c->moe.shared) {
-        s->shared = b->ops->alloc(b, m->act, LANGUAGE_ROWS, c->hidden);
-        s->gate = b->ops->alloc(b, m->act, LANGUAGE_ROWS, 1);
+        s->shared = b->ops->alloc(b, m->act, m->h.rows, c->hidden);
+        s->gate = b->ops->alloc(b, m->act, m->h.rows, 1);
     }
 }

@@ -183,7 +183,7 @@ static int encode_tiles(struct vision *v, const struct tiles *in, struct tensor 
 {
     int64_t tokens = vision_tokens(v);
     bool *done = xcalloc((unsigned long)in->n, sizeof *done);
-    int computed = 0, n, batch[VISION_BATCH];
+    int computed = 0, n, *batch = xmalloc((unsigned long)v->batch, sizeof *batch);
     take_cached(v, in, done, out);
     while ((n = next_batch(v, in->hash, done, in->n, batch)) > 0) {
         for (int i = 0; i < n; i++)
@@ -202,6 +202,7 @@ static int encode_tiles(struct vision *v, const struct tiles *in, struct tensor 
         if (next_batch(v, in->hash, done, in->n, batch) > 0)
             yield_between_tiles(v, in, done, out);
     }
+    free(batch);
     free(done);
     return computed;
 }
@@ -374,7 +375,8 @@ void vision_init(struct vision *v, const struct model_config *c, const struct vi
                  struct backend *b, enum dtype act)
 {
     *v = (struct vision){.config = c, .weights = w, .backend = b, .act = act};
-    v->batch = c->max_tiles > 1 ? VISION_BATCH : 1;
+    int most = b->picture_tiles ? b->picture_tiles : VISION_BATCH, tiles = c->max_tiles + 1; /* a thumbnail */
+    v->batch = c->max_tiles == 1 ? 1 : tiles < most ? tiles : most;
     size_t bytes = (size_t)config_tile_tokens(c) * (size_t)c->lm.hidden * dtype_size(act);
     size_t fit = VISION_CACHE_BYTES / (bytes ? bytes : 1);
     v->cache_max = fit > VISION_CACHE_MAX ? VISION_CACHE_MAX : fit < VISION_BATCH ? VISION_BATCH : (int)fit;

@@ -34,9 +34,8 @@
 #include <xxhash.h>
 
 enum {
-    VISION_BATCH = 4, /* tiles in one pass of the tower */
-    VISION_MLP_ROWS =
-        512, /* of an MLP at a time on a processor: its activations, 3 MiB for 3072 columns, stay in cache */
+    VISION_BATCH = 4,      /* tiles in one pass of the tower, where the backend has no other number */
+    VISION_MLP_ROWS = 512, /* of an MLP at a time on a processor: 3 MiB of activations stay in cache */
     VISION_CACHE_BYTES = 128 << 20,
     VISION_CACHE_MAX = 512, /* tiles cached, whatever their size */
 };

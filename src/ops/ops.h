@@ -467,6 +467,9 @@ struct backend {
     const struct ops *ops;
     struct pool *pool; /* borrowed */
     void *priv;
+    /* How many rows of a prompt and tiles of a picture go through the model at once, which takes memory
+     * before the first; 0: LANGUAGE_ROWS and VISION_BATCH of src/model. */
+    int prompt_rows, picture_tiles;
 };
 
 /* A CPU backend.  isa: "ref", "avx2", "avx512", "avx512bf16", or NULL for the best this machine

@@ -172,6 +172,7 @@ static int open_backend(struct engine *g, const struct engine_options *o, const 
              backend_gpu_list(NULL, 0, NULL) > 0 && plan_make(p, &g->config, s, &packed, wanted ? e : &why);
     if ((cannot && wanted) || plan_placement(hold, &g->config, s, o, e))
         return err_prefix(e, "model '%s'", o->dir);
+    plan_fit(p, 0); /* less than the smallest chunks need is not enough */
     g->backend = backend_open(cannot ? "cpu" : o->device, o->isa, plan_own(p, 1, 0), g->pool, e);
     if (g->backend && (!g->backend->ops->borrow || o->random))
         *hold = (struct weights_placement){false, 0};
@@ -218,6 +219,19 @@ static int open_weights(struct engine *g, const struct engine_options *o, struct
     }
     malloc_trim(0); /* freed by the JSON readers */
     return rc;
+}
+
+/* The largest chunks of prompts and pictures for which the weights leave room on a device. */
+static void choose_chunks(struct engine *g, const struct engine_options *o)
+{
+    struct plan *p = &g->plan;
+    if (!g->backend->ops->memory_left)
+        return;
+    size_t left = g->backend->ops->memory_left(g->backend);
+    left -= left < o->state_memory ? left : o->state_memory;
+    plan_fit(p, left + p->weights.own);
+    g->backend->prompt_rows = p->chunks[p->chunk].prompt_rows;
+    g->backend->picture_tiles = p->chunks[p->chunk].picture_tiles;
 }
 
 /* Reserves the scratch memory of the operations before sessions take the rest. */
@@ -269,6 +283,7 @@ struct engine *engine_open(const struct engine_options *o, struct err *e)
     g->pool = pool_new(o->threads);
     if (open_weights(g, o, e))
         goto fail;
+    choose_chunks(g, o);
     g->types.ring = state_ring(g->types, &g->config.lm, g->backend->ops->ssm_flush != NULL);
     language_init(&g->language, &g->config.lm, &g->weights, g->backend, g->act);
     if (g->config.vision)

@@ -5,17 +5,17 @@
 
 /* ---- lengths --------------------------------------------------------------------------------- */
 
-/* Entries end after a multiple of so many tokens. */
-static int64_t granularity(const struct engine *g)
+/* Entries of n tokens or fewer end after a multiple of so many: see language_chunk. */
+static int64_t granularity(const struct engine *g, int64_t n)
 {
-    int64_t chunk = config_chunk(&g->config.lm);
+    int64_t chunk = config_chunk(&g->config.lm), rows = g->language.rows;
     bool prefill_chunks = g->backend->ops->host_alloc || g->types.ssm == DT_F16 || LANGUAGE_ROWS % chunk != 0;
-    return prefill_chunks ? LANGUAGE_ROWS : chunk;
+    return !prefill_chunks ? chunk : n < rows && LANGUAGE_ROWS < rows ? LANGUAGE_ROWS : rows;
 }
 
 static int64_t round_down(const struct engine *g, int64_t n)
 {
-    return n > 0 ? n / granularity(g) * granularity(g) : 0;
+    return n > 0 ? n / granularity(g, n) * granularity(g, n) : 0;
 }
 
 static int64_t in_common(const struct session *a, const struct session *b, int64_t most)

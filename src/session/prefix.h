@@ -5,7 +5,7 @@
  * copied only at the position where it was computed, so that what a new text has in common with an entry
  * becomes an entry of its own.
  *
- * The session gets the bits of its own prefill.  A prompt is computed in prefill chunks (LANGUAGE_ROWS),
+ * The session gets the bits of its own prefill.  A prompt is computed in prefill chunks (language_chunk),
  * and those in chunks of the scan (language.h).  An entry ends between two scan chunks, or between two
  * prefill chunks where results depend on the number of rows (a device) or on how often states are stored
  * (f16).  It leaves at least two pending tokens: a single one would take the decode path.

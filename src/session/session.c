@@ -300,7 +300,7 @@ int session_prefill_chunk(struct session *s, struct err *e)
 {
     if (engine_try_enter(s->engine, &s->client, e))
         return -1;
-    int rc = compute_pending(s, language_chunk(&s->engine->language, session_pending(s)), e);
+    int rc = compute_pending(s, language_chunk(&s->engine->language, s->state.length, session_pending(s)), e);
     engine_leave(s->engine);
     return rc;
 }

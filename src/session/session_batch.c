@@ -1,7 +1,7 @@
 /* session_batch.c - decoding a batch: one token of each of many sessions, then its logits or a sampled token.
  *
  * Their rows go through the model together, so that a weight is read once for all of them, in groups of up
- * to LANGUAGE_ROWS sessions that fit in the state pool at once.  Each session gets the bits that it would
+ * to LANGUAGE_SESSIONS sessions that fit in the state pool at once.  Each session gets the bits that it would
  * get alone.  The batch is what one caller asks for or, in a shared engine, what all waiting threads ask
  * for.
  *
@@ -49,12 +49,12 @@ static struct engine *engine_of(const struct batch_item *s)
 /* Sessions that a pass computes the next pending token of. */
 struct group {
     int n;
-    struct lm_state *states[LANGUAGE_ROWS];
-    struct session *of[LANGUAGE_ROWS];
-    int32_t ids[LANGUAGE_ROWS];
+    struct lm_state *states[LANGUAGE_SESSIONS];
+    struct session *of[LANGUAGE_SESSIONS];
+    int32_t ids[LANGUAGE_SESSIONS];
 };
 
-/* Those of n <= LANGUAGE_ROWS sessions that have a pending token. */
+/* Those of n <= LANGUAGE_SESSIONS sessions that have a pending token. */
 static void gather_pending(struct group *g, struct batch_item *const *s, int n)
 {
     g->n = 0;
@@ -76,7 +76,7 @@ static void count_decoded(const struct group *g, int64_t start)
     }
 }
 
-/* Computes the next pending token of each of n <= LANGUAGE_ROWS sessions that have one. */
+/* Computes the next pending token of each of n <= LANGUAGE_SESSIONS sessions that have one. */
 static void decode_group(struct batch_item *const *s, int n)
 {
     struct group g;
@@ -90,8 +90,8 @@ static void decode_group(struct batch_item *const *s, int n)
 
 static void logits_group(struct batch_item *const *s, int n)
 {
-    struct lm_state *states[LANGUAGE_ROWS] = {NULL};
-    float *logits[LANGUAGE_ROWS] = {NULL};
+    struct lm_state *states[LANGUAGE_SESSIONS] = {NULL};
+    float *logits[LANGUAGE_SESSIONS] = {NULL};
     for (int i = 0; i < n; i++) {
         states[i] = &s[i]->session->state;
         logits[i] = s[i]->session->logits;
@@ -103,9 +103,9 @@ static void logits_group(struct batch_item *const *s, int n)
 
 static void sample_group(struct batch_item *const *s, int n)
 {
-    struct lm_state *states[LANGUAGE_ROWS];
-    struct sampler how[LANGUAGE_ROWS];
-    struct sampled out[LANGUAGE_ROWS];
+    struct lm_state *states[LANGUAGE_SESSIONS];
+    struct sampler how[LANGUAGE_SESSIONS];
+    struct sampled out[LANGUAGE_SESSIONS];
     for (int i = 0; i < n; i++) {
         states[i] = &s[i]->session->state;
         how[i] = *s[i]->how;
@@ -120,8 +120,8 @@ static void sample_group(struct batch_item *const *s, int n)
 static void decode_sample_group(struct batch_item *const *s, int n, int k)
 {
     struct group g;
-    struct sampler how[LANGUAGE_ROWS];
-    struct sampled out[LANGUAGE_ROWS];
+    struct sampler how[LANGUAGE_SESSIONS];
+    struct sampled out[LANGUAGE_SESSIONS];
     int64_t start = clock_ns();
     gather_pending(&g, s, n);
     for (int i = 0; i < k; i++)
@@ -142,7 +142,7 @@ static enum item_kind kind_of(const struct batch_item *s)
     return session_pending(s->session) > 1 ? ITEM_GOES_ALONG : s->how ? ITEM_SAMPLE : ITEM_LOGITS;
 }
 
-/* What the first of n <= LANGUAGE_ROWS items, all of one kind, are computed for; their number. */
+/* What the first of n <= LANGUAGE_SESSIONS items, all of one kind, are computed for; their number. */
 static int finish_some(struct batch_item *const *s, int n, const enum item_kind *kinds)
 {
     int k = 1;
@@ -174,7 +174,7 @@ static int sampled_first(struct batch_item *const *s, int n, const enum item_kin
 
 static void compute_group(struct batch_item *const *s, int n)
 {
-    enum item_kind kinds[LANGUAGE_ROWS];
+    enum item_kind kinds[LANGUAGE_SESSIONS];
     for (int i = 0; i < n; i++)
         kinds[i] = kind_of(s[i]);
     int k = sampled_first(s, n, kinds);
@@ -198,7 +198,7 @@ static int pin_group(struct batch_item *const *s, int n)
         s[0]->done = true;
         return 0;
     }
-    while (k < LANGUAGE_ROWS && k < n && session_pin(s[k]->session, 0, NULL) == 0)
+    while (k < LANGUAGE_SESSIONS && k < n && session_pin(s[k]->session, 0, NULL) == 0)
         k++;
     return k;
 }

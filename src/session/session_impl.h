@@ -58,7 +58,7 @@ void session_idle(struct session *s);
 int session_pin(struct session *s, int64_t more, struct err *e);
 void session_unpin(struct session *s);
 
-/* Computes the next prefill chunk, LANGUAGE_ROWS pending tokens or all if there are fewer.  All chunks
+/* Computes the next prefill chunk (language_chunk).  All chunks
  * together have the bits of session_prefill. */
 int session_prefill_chunk(struct session *s, struct err *e);
 int64_t session_pending(const struct session *s); /* tokens */
