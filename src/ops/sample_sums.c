@@ -14,7 +14,7 @@ enum { BLOCK = 64, LANES = 16 };
 
 #define BODY   static inline __attribute__((always_inline))
 #define AVX2   __attribute__((target("avx2")))
-#define AVX512 __attribute__((target("avx2,avx512f,avx512bw,avx512vl,avx512dq,prefer-vector-width=512")))
+#define AVX512 __attribute__((target("avx2,avx512f,avx512bw,avx512vl,avx512dq")))
 
 /* ---- one id after another ------------------------------------------------------------------------------- */
 
@@ -90,8 +90,10 @@ BODY float block_walk_largest(const float *logits, int n, const uint64_t *set, c
         lanes[k] = -INFINITY;
     for (int at = 0; at < n; at += BLOCK) {
         uint64_t ids = ids_of(set, also, at);
-        const float *x = ids ? whole_block(room, logits + at, n - at) : NULL;
-        for (int i = 0; x && i < BLOCK; i += LANES)
+        if (!ids)
+            continue;
+        const float *x = whole_block(room, logits + at, n - at);
+        for (int i = 0; i < BLOCK; i += LANES)
             for (int k = 0; k < LANES; k++) {
                 float v = (ids >> i & 0xffff) >> k & 1 ? x[i + k] : -INFINITY;
                 lanes[k] = v > lanes[k] ? v : lanes[k];
@@ -172,8 +174,10 @@ AVX512 static uint64_t avx512_mass(const float *logits, int n, const uint64_t *s
     float room[BLOCK];
     for (int at = 0; at < n; at += BLOCK) {
         uint64_t ids = ids_of(set, also, at);
-        const float *x = ids ? whole_block(room, logits + at, n - at) : NULL;
-        for (int i = 0; x && i < BLOCK; i += 8) {
+        if (!ids)
+            continue;
+        const float *x = whole_block(room, logits + at, n - at);
+        for (int i = 0; i < BLOCK; i += 8) {
             __m512i fall = block_falls_avx512(x + i, _mm512_set1_ps(largest), _mm512_set1_pd(rate));
             mass =
                 _mm512_mask_add_epi64(mass, (__mmask8)(ids >> i), mass, WEIGHT(v8, fall, _mm512_srlv_epi64));
@@ -210,8 +214,10 @@ AVX2 static uint64_t avx2_mass(const float *logits, int n, const uint64_t *set, 
     float room[BLOCK];
     for (int at = 0; at < n; at += BLOCK) {
         uint64_t ids = ids_of(set, also, at);
-        const float *x = ids ? whole_block(room, logits + at, n - at) : NULL;
-        for (int i = 0; x && i < BLOCK; i += 4) {
+        if (!ids)
+            continue;
+        const float *x = whole_block(room, logits + at, n - at);
+        for (int i = 0; i < BLOCK; i += 4) {
             __m256i fall = block_falls_avx2(x + i, _mm_set1_ps(largest), _mm256_set1_pd(rate));
             __m256i in = _mm256_and_si256(_mm256_set1_epi64x((int64_t)(ids >> i)), lane);
             __m256i w = WEIGHT(v4, fall, _mm256_srlv_epi64);
