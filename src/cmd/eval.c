@@ -59,7 +59,8 @@ const struct command eval_command = {
     "[x1, y1, x2, y2] or poly [x1, y1, x2, y2, ...] in pixels, or null when the target is absent; also id, "
     "w and h (the size that the box refers to, if not the image's), and tags, an object of texts: each "
     "value of each tag is a group with its own score. convert.sh, in assets/eval or, installed, in "
-    "share/holorun/eval, converts public sets.\n\n"
+    "share/holorun/eval, converts public sets; reliability.py beside it shows, of results, how often "
+    "answers of each confidence were right.\n\n"
     "A point on the edge of a target counts as inside. An unreadable reply counts as wrong. Unreadable "
     "images are named, do not count, and make the exit code 3.",
     "holorun eval screenspot.jsonl\nholorun eval screenspot.jsonl --only platform=web --limit 100\n"
