@@ -26,6 +26,7 @@ struct entry {
     const void *kernel; /* NULL: not a kernel; identified by `values` */
     dim3 grid, block;
     size_t shared;
+    bool overlap;
     std::vector<unsigned char> values;
     std::vector<size_t> offsets; /* offsets of the arguments in `values` */
     cudaGraphNode_t node;
@@ -93,12 +94,37 @@ static void **pointers(entry *e, std::vector<void *> *room)
     return room->data();
 }
 
+/* A driver that does not let kernels overlap is not asked again. */
+static void start(struct cuda *c, const struct launch *l)
+{
+    if (l->overlap && c->overlap) {
+        cudaLaunchAttribute early = {};
+        early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+        early.val.programmaticStreamSerializationAllowed = 1;
+        cudaLaunchConfig_t how = {};
+        how.gridDim = l->grid, how.blockDim = l->block;
+        how.dynamicSmemBytes = l->shared;
+        how.stream = c->stream;
+        how.attrs = &early, how.numAttrs = 1;
+        cudaError_t error = cudaLaunchKernelExC(&how, l->kernel, l->args);
+        if (error != cudaErrorNotSupported && error != cudaErrorInvalidValue) {
+            CUDA(error);
+            return;
+        }
+        cudaGetLastError();
+        c->overlap = false;
+    }
+    CUDA(cudaLaunchKernel(l->kernel, l->grid, l->block, l->args, l->shared, c->stream));
+}
+
 static void run(struct cuda *c, entry *e)
 {
     std::vector<void *> room;
-    if (e->kernel)
-        CUDA(cudaLaunchKernel(e->kernel, e->grid, e->block, pointers(e, &room), e->shared, c->stream));
-    else
+    if (e->kernel) {
+        const struct launch l = {e->kernel, e->grid, e->block, e->shared, pointers(e, &room),
+                                 nullptr,   0,       0,        e->overlap};
+        start(c, &l);
+    } else
         e->other();
 }
 
@@ -123,12 +149,14 @@ static void stop_recording(struct cuda *c)
     cudaGetLastError(); /* the recording may be broken: that is why it ends */
 }
 
-/* Runs what was recorded so far and the rest as it comes, now and whenever this step comes again. */
+/* Runs what was recorded so far and the rest as it comes, now and whenever this step comes again: but once
+ * more it is tried without kernels that overlap. */
 static void run_plainly(struct cuda *c)
 {
     struct graphs *s = c->graphs;
     s->mode = WARMING;
-    s->now->plain = true;
+    s->now->plain = !c->overlap; /* or kernels that overlap are what cannot be recorded */
+    c->overlap = false;
     for (entry &e : s->now->entries)
         run(c, &e);
     forget(s->now);
@@ -140,7 +168,10 @@ static bool recorded_last(struct cuda *c, cudaGraphNode_t *node)
     cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
     const cudaGraphNode_t *last = nullptr;
     size_t n = 0;
-#if defined CUDART_VERSION && CUDART_VERSION < 13000
+#if defined CUDART_VERSION && CUDART_VERSION >= 12030 && CUDART_VERSION < 13000
+    const cudaGraphEdgeData *edges = nullptr;
+    cudaError_t error = cudaStreamGetCaptureInfo_v3(c->stream, &status, nullptr, nullptr, &last, &edges, &n);
+#elif defined CUDART_VERSION && CUDART_VERSION < 13000
     cudaError_t error = cudaStreamGetCaptureInfo_v2(c->stream, &status, nullptr, nullptr, &last, &n);
 #else
     const cudaGraphEdgeData *edges =
@@ -209,11 +240,12 @@ void cuda_start(struct cuda *c, const struct launch *l)
 {
     struct graphs *s = c->graphs;
     if (s->mode == OUTSIDE || s->mode == WARMING) {
-        CUDA(cudaLaunchKernel(l->kernel, l->grid, l->block, l->args, l->shared, c->stream));
+        start(c, l);
         return;
     }
     const unsigned char *base = static_cast<const unsigned char *>(l->values);
-    entry e = {l->kernel, l->grid, l->block, l->shared, {base, base + l->bytes}, {}, nullptr, nullptr};
+    entry e = {l->kernel, l->grid, l->block, l->shared, l->overlap, {base, base + l->bytes},
+               {},        nullptr, nullptr};
     for (size_t i = 0; i < l->n; i++)
         e.offsets.push_back(static_cast<size_t>(static_cast<unsigned char *>(l->args[i]) - base));
     if (s->mode == COMPARING) {
@@ -223,7 +255,7 @@ void cuda_start(struct cuda *c, const struct launch *l)
         }
         leave(c);
     }
-    CUDA(cudaLaunchKernel(l->kernel, l->grid, l->block, l->args, l->shared, c->stream));
+    start(c, l);
     if (s->mode == RECORDING)
         note(c, std::move(e));
 }
@@ -232,7 +264,7 @@ void cuda_also(struct cuda *c, const void *what, size_t bytes, const std::functi
 {
     struct graphs *s = c->graphs;
     const unsigned char *base = static_cast<const unsigned char *>(what);
-    entry e = {nullptr, dim3(), dim3(), 0, {base, base + bytes}, {}, nullptr, other};
+    entry e = {nullptr, dim3(), dim3(), 0, false, {base, base + bytes}, {}, nullptr, other};
     if (s->mode == COMPARING) {
         if (s->at < s->now->entries.size() && !s->now->entries[s->at].kernel &&
             s->now->entries[s->at].values == e.values) {
@@ -284,9 +316,28 @@ static void graph_end(struct backend *b)
     CHECK_STARTED(b);
 }
 
+__global__ void nothing()
+{
+}
+
+/* Whether the kernels of this program were compiled for a card that overlaps them: those for older ones do
+ * not wait. */
+static bool kernels_wait()
+{
+    cudaFuncAttributes a = {};
+    enum { FIRST = 90 /* sm_90 */ };
+#ifdef CUDA_EMULATED
+    emu::known(nothing, "nothing");
+#endif
+    bool known = cudaFuncGetAttributes(&a, reinterpret_cast<const void *>(nothing)) == cudaSuccess;
+    cudaGetLastError();
+    return known && a.ptxVersion >= FIRST && a.binaryVersion >= FIRST;
+}
+
 void graphs_open(struct cuda *c)
 {
     c->graphs = new graphs();
+    c->overlap = !c->managed && kernels_wait();
 }
 
 void graphs_stop(struct cuda *c)

@@ -26,6 +26,22 @@
 enum { WARP = 32 };
 static const unsigned ALL_LANES = 0xffffffffu;
 
+/* ---- kernels that overlap ------------------------------------------------------------------------------ */
+
+/* A kernel that LAUNCH_OVERLAPPED starts may run before the one before it has ended (programmatic dependent
+ * launch, sm_90 and up).  Until it waits it may only read what no kernel of the step writes, as weights are,
+ * and write nothing.  Then it lets the next kernel begin: not earlier, so that what has been waited for is
+ * all that came before.  In a kernel started otherwise both do nothing. */
+__device__ __forceinline__ void overlap_wait()
+{
+#ifdef CUDA_EMULATED
+    emu::overlap_wait();
+#elif defined __CUDA_ARCH__ && __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+
 /* ---- numbers ------------------------------------------------------------------------------------------- */
 
 struct bf16 {

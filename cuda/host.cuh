@@ -30,6 +30,7 @@ struct cuda {
     int device;
     cudaStream_t stream;
     int processors; /* streaming multiprocessors */
+    bool overlap;   /* kernels may: see LAUNCH_OVERLAPPED */
     bool managed;   /* for tests: managed memory, synchronous operations, few processors */
     void *scratch;  /* of cuda_scratch */
     size_t scratch_room;
@@ -72,6 +73,7 @@ struct launch {
     void **args;        /* n addresses within `values` */
     const void *values; /* of `bytes` bytes */
     size_t n, bytes;
+    bool overlap; /* it may start before the one before it has ended */
 };
 
 void cuda_start(struct cuda *c, const struct launch *l);
@@ -84,8 +86,8 @@ void cuda_check_started(struct cuda *c, const char *file, int line);
 void cuda_also(struct cuda *c, const void *what, size_t bytes, const std::function<void()> &other);
 
 template <class... P, class... A>
-static void launch_kernel(struct cuda *c, const char *name, void (*kernel)(P...), dim3 grid, dim3 block,
-                          size_t shared, const A &...args)
+static void launch_kernel(struct cuda *c, bool overlap, const char *name, void (*kernel)(P...), dim3 grid,
+                          dim3 block, size_t shared, const A &...args)
 {
     static_assert((0 + ... + sizeof(P)) <= 4096 - 64, "what every driver takes as arguments of a kernel");
     if (grid.x == 0 || grid.y == 0 || grid.z == 0)
@@ -100,7 +102,8 @@ static void launch_kernel(struct cuda *c, const char *name, void (*kernel)(P...)
                              each.data(),
                              &values,
                              sizeof...(P),
-                             sizeof values};
+                             sizeof values,
+                             overlap};
 #ifdef CUDA_EMULATED
     emu::known(kernel, name);
 #endif
@@ -108,7 +111,11 @@ static void launch_kernel(struct cuda *c, const char *name, void (*kernel)(P...)
 }
 
 #define LAUNCH(kernel, grid, block, shared, b, ...)                                                          \
-    (launch_kernel(cuda_of(b), #kernel, kernel, grid, block, shared, __VA_ARGS__), CHECK_STARTED(b))
+    (launch_kernel(cuda_of(b), false, #kernel, kernel, grid, block, shared, __VA_ARGS__), CHECK_STARTED(b))
+
+/* The same for a kernel that calls overlap_wait (device.cuh). */
+#define LAUNCH_OVERLAPPED(kernel, grid, block, shared, b, ...)                                               \
+    (launch_kernel(cuda_of(b), true, #kernel, kernel, grid, block, shared, __VA_ARGS__), CHECK_STARTED(b))
 
 /* Whether operations are being recorded or compared: then none may wait or use host memory. */
 bool cuda_recording(const struct cuda *c);

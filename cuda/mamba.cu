@@ -22,6 +22,7 @@
 template <class T, class N, int P>
 __global__ void __launch_bounds__(SSM_THREADS, 2) mamba_batch(mixer<T> m, states convs, ssm_states ssms)
 {
+    overlap_wait();
     DYNAMIC_SHARED(float, room);
     const int R = P > 0 ? P / SSM_WARPS : 1;
     const layer &k = m.k;
@@ -107,7 +108,7 @@ static void launch(struct backend *b, const mixer<T> &m, const states &conv, con
     dim3 grid = grid_of(m.k.heads / m.part, sessions);
     size_t shared = ((P ? 2 : 2 + SSM_WARPS) * m.k.state + m.part * (m.k.head_dim + 2)) * sizeof(float);
     allow_shared(mamba_batch<T, N, P>, shared);
-    LAUNCH((mamba_batch<T, N, P>), grid, SSM_THREADS, shared, b, m, conv, ssm);
+    LAUNCH_OVERLAPPED((mamba_batch<T, N, P>), grid, SSM_THREADS, shared, b, m, conv, ssm);
 }
 
 static void cuda_mamba_batch(struct backend *b, struct tensor out, struct tensor z, struct tensor xbc,

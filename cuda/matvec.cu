@@ -8,6 +8,8 @@
  * weights, where f32 multiplication would take two for each (one to convert it), more than the cards can
  * issue while the bytes arrive.
  *
+ * The first weights are requested before the kernel before this one has ended (device.cuh: overlap_wait).
+ *
  * A row's bits are the same for any number of rows.  f32, for checking, has a plain kernel: a warp has
  * one row of the weight and eight of x.
  */
@@ -46,8 +48,8 @@ template <int FORMAT, int NT, bool ALIGNED> static void launch_few(struct backen
 {
     const output y = output_of(p.y);
     dim3 grid(blocks_for(p.y.cols, TILE), blocks_for(p.y.rows, 8 * NT));
-    LAUNCH((few_rows<FORMAT, NT, ALIGNED>), grid, SUM_THREADS, 0, b, y, view_of<const bf16>(p.x),
-           matrix_of<FORMAT>(p.w), p.bias, (int)p.epi, p.mode);
+    LAUNCH_OVERLAPPED((few_rows<FORMAT, NT, ALIGNED>), grid, SUM_THREADS, 0, b, y, view_of<const bf16>(p.x),
+                      matrix_of<FORMAT>(p.w), p.bias, (int)p.epi, p.mode);
 }
 
 /* Unaligned rows are slow anyway. */

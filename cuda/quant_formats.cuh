@@ -378,6 +378,7 @@ __device__ __forceinline__ const float *sum_tile(uint4 *room, const matrix<FORMA
             on_way.fetch(i, w, tile, warp + i * WARPS);
         copies_end();
     }
+    overlap_wait();                   /* the weights are on their way */
     int stage = 0, last = STAGES - 1; /* the stage that is used, and the one that was */
     for (int64_t block = warp; block < blocks; block += WARPS) {
         copies_wait<STAGES - 2>();

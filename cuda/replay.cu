@@ -82,6 +82,7 @@ __device__ __forceinline__ void give_ring(const mixer<T> &m, const mixer_room &w
 template <class T, int P>
 __global__ void __launch_bounds__(SSM_THREADS, 2) mamba_ring(mixer<T> m, states convs, states ssms, rings r)
 {
+    overlap_wait();
     DYNAMIC_SHARED(float, room);
     const int R = P > 0 ? P / SSM_WARPS : 1;
     const layer &k = m.k;
@@ -201,7 +202,7 @@ static void launch(struct backend *b, const mixer<T> &m, const states &conv, con
            old = WORK_RING * (m.k.state + m.part * (m.k.head_dim + 2));
     size_t shared = (own + old) * sizeof(float);
     allow_shared(mamba_ring<T, P>, shared);
-    LAUNCH((mamba_ring<T, P>), grid, SSM_THREADS, shared, b, m, conv, ssm, r);
+    LAUNCH_OVERLAPPED((mamba_ring<T, P>), grid, SSM_THREADS, shared, b, m, conv, ssm, r);
 }
 
 void mamba_replay(struct backend *b, struct tensor out, struct tensor z, struct tensor xbc, struct tensor dt,

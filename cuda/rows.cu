@@ -74,6 +74,7 @@ __device__ __forceinline__ void rmsnorm_kept(T *to, const T *from, const float *
 
 template <class T> __global__ void rmsnorm(view<T> y, view<T> x, const float *w, float eps)
 {
+    overlap_wait();
     const T *from = x.row(blockIdx.x);
     T *to = y.row(blockIdx.x);
     enum { KEPT = 3 }; /* up to 6144 numbers */
@@ -95,8 +96,8 @@ template <class T> __global__ void rmsnorm(view<T> y, view<T> x, const float *w,
 static void cuda_rmsnorm(struct backend *b, struct tensor y, struct tensor x, struct tensor w, float eps)
 {
     WITH_TYPE(T, x.dtype,
-              LAUNCH((rmsnorm<T>), grid_of(x.rows), THREADS, 0, b, view_of<T>(y), view_of<T>(x),
-                     static_cast<const float *>(w.data), eps));
+              LAUNCH_OVERLAPPED((rmsnorm<T>), grid_of(x.rows), THREADS, 0, b, view_of<T>(y), view_of<T>(x),
+                                static_cast<const float *>(w.data), eps));
 }
 
 template <class T>

@@ -219,7 +219,43 @@ static void t_odd(void **state)
     }
 }
 
+/* Kernels that start before the one before has ended: what they must not touch until then is checked at
+ * each access. */
+static void t_overlap(void **state)
+{
+    if (!&emu_card)
+        skip();
+    long before = emu_card.overlapped;
+    backend_free(b);
+    open_device(state);
+    steps(3, 40, STEPS, 1);
+    assert_true(emu_card.overlapped > before);
+    backend_free(b);
+    emu_card.overlaps = false; /* the driver has no such launches */
+    open_device(state);
+    before = emu_card.overlapped;
+    long graphs = emu_card.graphs;
+    steps(3, 40, STEPS, 1);
+    assert_int_equal(emu_card.overlapped, before);
+    assert_true(emu_card.graphs > graphs);
+    emu_card.overlaps = true;
+    backend_free(b);
+    open_device(state);
+    graphs = emu_card.graphs;
+    emu_card.odd = 3; /* with them it cannot be recorded */
+    steps(3, 40, STEPS, 1);
+    assert_true(emu_card.graphs > graphs);
+    emu_card.major = 8;
+    backend_free(b);
+    open_device(state);
+    before = emu_card.overlapped;
+    steps(3, 40, STEPS, 1);
+    assert_int_equal(emu_card.overlapped, before);
+    emu_card.major = 9;
+}
+
 static const struct CMUnitTest tests[] = {
+    CLAIM("kernels overlap where the card and the driver let them", t_overlap),
     CLAIM("a step that comes again has the bits of its operations one by one", t_again),
     CLAIM("so it has with other sessions, lengths and buffers under the same key", t_others),
     CLAIM("a step that does something else than before is noticed, and right", t_changes),

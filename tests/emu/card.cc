@@ -13,9 +13,18 @@
 #include <mutex>
 #include <sys/mman.h>
 
-struct emu_card emu_card = {
-    13000, 13000, 1, 8, true, static_cast<size_t>(8) << 30, 0, 0, 0, 0, 0, true, 0, true, 0, 0,
-    false, 0,     0, 0, 0};
+static struct emu_card whole_card()
+{
+    struct emu_card c = {};
+    c.driver = c.runtime = 13000;
+    c.cards = 1;
+    c.major = 9;
+    c.library = c.nvml = c.pools = c.overlaps = true;
+    c.memory = static_cast<size_t>(8) << 30;
+    return c;
+}
+
+struct emu_card emu_card = whole_card();
 
 cudaError_t emu::broken()
 {

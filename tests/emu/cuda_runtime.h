@@ -83,6 +83,9 @@ void copy_later(void *to, const void *from, size_t bytes, size_t wanted); /* the
 void copies_end();
 void copies_wait(size_t groups);
 
+/* Of a kernel that may start before the one before it has ended. */
+void overlap_wait();
+
 template <class T> T from_lane(T v, int lane)
 {
     T out;
@@ -252,6 +255,7 @@ typedef enum {
     cudaErrorECCUncorrectable = 214,
     cudaErrorIllegalAddress = 700,
     cudaErrorLaunchFailure = 719,
+    cudaErrorNotSupported = 801,
     cudaErrorSystemDriverMismatch = 803
 } cudaError_t;
 typedef enum {
@@ -368,6 +372,25 @@ struct cudaKernelNodeParams {
 
 cudaError_t cudaLaunchKernel(const void *kernel, dim3 grid, dim3 block, void **args, size_t shared,
                              cudaStream_t = nullptr);
+struct cudaFuncAttributes {
+    int ptxVersion, binaryVersion;
+};
+cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *a, const void *kernel);
+typedef enum { cudaLaunchAttributeProgrammaticStreamSerialization = 6 } cudaLaunchAttributeID;
+struct cudaLaunchAttribute {
+    cudaLaunchAttributeID id;
+    struct {
+        int programmaticStreamSerializationAllowed;
+    } val;
+};
+struct cudaLaunchConfig_t {
+    dim3 gridDim, blockDim;
+    size_t dynamicSmemBytes;
+    cudaStream_t stream;
+    cudaLaunchAttribute *attrs;
+    unsigned numAttrs;
+};
+cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *how, const void *kernel, void **args);
 cudaError_t cudaStreamBeginCapture(cudaStream_t, cudaStreamCaptureMode);
 cudaError_t cudaStreamEndCapture(cudaStream_t, cudaGraph_t *graph);
 cudaError_t cudaStreamGetCaptureInfo(cudaStream_t, cudaStreamCaptureStatus *status, unsigned long long *id,
@@ -390,8 +413,10 @@ struct call {
     void (*run)(void *what);
 };
 
-/* allowed: dynamic shared memory that the kernel was allowed, 0: it was not asked. */
-void run(const char *kernel, dim3 grid, dim3 block, size_t shared, size_t allowed, const call &body);
+/* allowed: dynamic shared memory that the kernel was allowed, 0: it was not asked.  overlap: it may start
+ * before the one before it has ended. */
+void run(const char *kernel, dim3 grid, dim3 block, size_t shared, size_t allowed, bool overlap,
+         const call &body);
 
 /* Now, or when the graph that is being recorded runs. */
 void enqueue(const std::function<void()> &what);

@@ -39,7 +39,8 @@ struct coroutine {
     char *stack;
     place at;
     bool done;
-    long waits; /* barrier it waits for: it goes on when that many have been passed; -1: none */
+    bool waited; /* for the kernel before */
+    long waits;  /* barrier it waits for: it goes on when that many have been passed; -1: none */
     long warp_waits;
     uint32_t syncs;                            /* of its warp, passed */
     int next;                                  /* which of the two exchange buffers */
@@ -60,7 +61,8 @@ struct {
     warp warps[WARPS];
     int n, running, arrived, finished;
     long passed;
-    const char *file; /* of the barrier that threads wait at */
+    bool overlap, waited; /* may start early; somebody has waited */
+    const char *file;     /* of the barrier that threads wait at */
     int line;
     void *host; /* the scheduler's own stack pointer */
     char *room; /* of shared memory, aligned to 4096 bytes */
@@ -145,7 +147,7 @@ void prepare(coroutine *c)
     for (int i = 0; i < 6; i++)
         *--sp = nullptr;
     c->sp = sp;
-    c->done = false;
+    c->done = c->waited = false;
     c->waits = c->warp_waits = -1;
     c->next = 0;
     c->syncs = 0;
@@ -203,7 +205,7 @@ void round_of_threads(std::vector<int> &order)
         moved = true;
         now.running = i;
         here = c->at;
-        watched = {true, i, c->syncs, c->stack, STACK};
+        watched = {true, now.overlap && !c->waited, i, c->syncs, c->stack, STACK};
         emu_switch(&now.host, c->sp);
     }
     if (!moved)
@@ -244,9 +246,12 @@ void run_block(dim3 at, dim3 grid, dim3 block, size_t dynamic)
 
 } // namespace
 
-void run(const char *kernel, dim3 grid, dim3 block, size_t shared, size_t allowed, const call &body)
+void run(const char *kernel, dim3 grid, dim3 block, size_t shared, size_t allowed, bool overlap,
+         const call &body)
 {
     now.kernel = kernel;
+    now.overlap = overlap;
+    now.waited = false;
     now.body = &body;
     now.allowed = allowed;
     if (!now.room && posix_memalign(reinterpret_cast<void **>(&now.room), 4096, SHARED_ROOM))
@@ -269,6 +274,8 @@ void run(const char *kernel, dim3 grid, dim3 block, size_t shared, size_t allowe
         run_block(dim3(static_cast<unsigned>(at % grid.x), static_cast<unsigned>(at / grid.x % grid.y),
                        static_cast<unsigned>(at / grid.x / grid.y)),
                   grid, block, shared);
+    if (overlap && !now.waited)
+        fail("may start before the kernel before it has ended, and does not wait for it");
 }
 
 /* ---- what threads ask for -------------------------------------------------------------------- */
@@ -313,6 +320,12 @@ void warp_barrier()
     char nothing = 0;
     exchange(&nothing, 1);
     watched.syncs = ++now.threads[now.running].syncs;
+}
+
+void overlap_wait()
+{
+    now.threads[now.running].waited = now.waited = true;
+    watched.early = false;
 }
 
 void copy_later(void *to, const void *from, size_t bytes, size_t wanted)

@@ -26,8 +26,10 @@ struct emu_card {
     long waits;        /* calls so far that take or give memory and wait for all of the card's work */
     bool late;         /* work runs when somebody waits for it, and not before */
     long graphs, singles,
-        syncs; /* so far: graphs launched, kernels on their own, times that the host waited */
-    long odd;  /* the recording of a graph says something odd after so many nodes; 0: never */
+        syncs;       /* so far: graphs launched, kernels on their own, times that the host waited */
+    bool overlaps;   /* kernels may be launched to overlap */
+    long overlapped; /* so many were */
+    long odd;        /* the recording of a graph says something odd after so many nodes; 0: never */
 };
 
 #ifdef __cplusplus

@@ -17,6 +17,7 @@ struct node {
     const void *kernel; /* NULL: something else */
     dim3 grid, block;
     size_t shared;
+    bool overlap;
     std::function<void()> other;
     emu::call call;
     size_t number; /* its handle */
@@ -70,7 +71,8 @@ cudaGraphNode_t numbered(size_t n)
 void run(const node &n)
 {
     if (n.kernel)
-        emu::run(kernels()[n.kernel].name.c_str(), n.grid, n.block, n.shared, allowed()[n.kernel], n.call);
+        emu::run(kernels()[n.kernel].name.c_str(), n.grid, n.block, n.shared, allowed()[n.kernel], n.overlap,
+                 n.call);
     else
         n.other();
 }
@@ -96,6 +98,7 @@ void run_or_wait(const node &n)
     }
     emu::drain();
     run(n);
+    finished++;
 }
 
 void submit(const node &n)
@@ -110,7 +113,7 @@ void submit(const node &n)
     last_node = numbered(nodes_made);
 }
 
-node make_node(const void *kernel, dim3 grid, dim3 block, void **args, size_t shared)
+node make_node(const void *kernel, dim3 grid, dim3 block, void **args, size_t shared, bool overlap)
 {
     auto k = kernels().find(kernel);
     if (k == kernels().end())
@@ -119,7 +122,7 @@ node make_node(const void *kernel, dim3 grid, dim3 block, void **args, size_t sh
         fprintf(stderr, "kernel %s: more shared memory than it was allowed\n", k->second.name.c_str());
         abort();
     }
-    return node{kernel, grid, block, shared, nullptr, k->second.bind(args), 0};
+    return node{kernel, grid, block, shared, overlap, nullptr, k->second.bind(args), 0};
 }
 
 } // namespace
@@ -158,7 +161,7 @@ cudaError_t launch()
 
 void enqueue(const std::function<void()> &what)
 {
-    submit(node{nullptr, dim3(), dim3(), 0, what, {}, 0});
+    submit(node{nullptr, dim3(), dim3(), 0, false, what, {}, 0});
 }
 
 } // namespace emu
@@ -168,7 +171,25 @@ cudaError_t cudaLaunchKernel(const void *kernel, dim3 grid, dim3 block, void **a
 {
     emu::give_work(stream, "a launch");
     if (emu::launch() == cudaSuccess)
-        submit(make_node(kernel, grid, block, args, shared));
+        submit(make_node(kernel, grid, block, args, shared, false));
+    return emu::broken();
+}
+
+cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *a, const void *)
+{
+    a->ptxVersion = a->binaryVersion = 10 * emu_card.major;
+    return emu::broken();
+}
+
+cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *how, const void *kernel, void **args)
+{
+    emu::give_work(how->stream, "a launch");
+    bool overlap = how->numAttrs && how->attrs->val.programmaticStreamSerializationAllowed;
+    if (overlap && !emu_card.overlaps)
+        return cudaErrorNotSupported;
+    emu_card.overlapped += overlap;
+    if (emu::launch() == cudaSuccess)
+        submit(make_node(kernel, how->gridDim, how->blockDim, args, how->dynamicSmemBytes, overlap));
     return emu::broken();
 }
 
@@ -220,6 +241,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream)
         fail("waiting for a stream that is being recorded");
     emu_card.syncs++;
     emu::drain();
+    emu::watch_synced();
     return emu::broken();
 }
 
@@ -254,6 +276,8 @@ cudaError_t cudaEventSynchronize(cudaEvent_t e)
     emu::refuse_recording("waiting for an event while a graph is recorded");
     emu_card.syncs++;
     drain_to(e->at);
+    if (waiting.empty() && finished == e->at)
+        emu::watch_synced();
     return emu::broken();
 }
 
@@ -304,7 +328,7 @@ cudaError_t cudaGraphExecKernelNodeSetParams(cudaGraphExec_t exec, cudaGraphNode
         fail("arguments for a node of a graph that was destroyed");
     for (node &n : exec->nodes)
         if (n.number == number && n.kernel == p->func) {
-            n = make_node(p->func, p->gridDim, p->blockDim, p->kernelParams, p->sharedMemBytes);
+            n = make_node(p->func, p->gridDim, p->blockDim, p->kernelParams, p->sharedMemBytes, n.overlap);
             n.number = number;
             return cudaSuccess;
         }

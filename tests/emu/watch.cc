@@ -58,6 +58,7 @@ struct {
     const char *args;
     size_t arg_bytes;
     std::vector<struct said> blocks_said;
+    uint32_t synced; /* first block that the host has not waited for */
     watched_chunk recent[4];
     unsigned generation, next;
 } grid;
@@ -189,6 +190,9 @@ void global_access(const char *at, size_t bytes, access how)
     for (size_t i = 0; i < bytes; i++) {
         global_cell *c = &cells[i];
         uint32_t writer = c->writer & ~BY_ATOMIC;
+        if (watched.early && (how != READ || (writer >= grid.synced && writer != 0)))
+            tell(how == READ ? "reads what the kernel before may still write" : "writes before it has waited",
+                 at + i, writer, "block");
         bool both = how == ATOMIC && c->writer & BY_ATOMIC;
         if (!both && other_block(writer) && !announced(writer, c->told))
             tell(how == READ ? "reads memory that another block of the launch writes"
@@ -235,7 +239,8 @@ void watch_aligned(const void *at, size_t multiple)
 void watch_launch(uint64_t blocks, const void *args, size_t bytes)
 {
     grid.first = (grid.first + grid.blocks + 1) & 0x3fffffffu; /* once round all is forgotten: seldom */
-    grid.first = grid.first ? grid.first : 1;
+    if (!grid.first)
+        grid.first = grid.synced = 1;
     grid.blocks = (uint32_t)blocks;
     grid.args = static_cast<const char *>(args);
     grid.arg_bytes = bytes;
@@ -255,6 +260,11 @@ void watch_array(const void *at, size_t bytes)
     size_t first = (size_t)(static_cast<const char *>(at) - room.at) / GRAIN;
     for (size_t i = first; i < first + (bytes + GRAIN - 1) / GRAIN; i++)
         room.cells[i].array = room.first_era, room.cells[i].coming = false;
+}
+
+void watch_synced()
+{
+    grid.synced = grid.first + grid.blocks + 1;
 }
 
 void watch_barrier()

@@ -12,6 +12,8 @@
  *   or the other
  *                     has announced its work (fence, then an atomic) and this one has heard (an atomic,
  *                     then a fence)
+ *   is early          and writes, or reads what a kernel has written since the host last waited for all: it
+ *                     was launched to overlap with the one before, for which it has not waited yet
  *   is not aligned    as the type it reads or writes
  *
  * Whatever order the threads were run in: two that merely did not meet this time are found, too.
@@ -36,6 +38,7 @@ void watch_aligned(const void *at, size_t multiple);
 /* Of the thread that runs; changed at every switch. */
 struct watched_thread {
     bool inside; /* a kernel, and not the scheduler */
+    bool early;  /* the kernel before may still run */
     int thread;
     uint32_t syncs; /* __syncwarp that it has passed */
     const char *stack;
@@ -48,6 +51,7 @@ extern watched_thread watched;
 void watch_launch(uint64_t blocks, const void *args, size_t bytes);
 void watch_block(uint64_t block, const char *shared, size_t bytes); /* where shared arrays will lie */
 void watch_array(const void *at, size_t bytes);                     /* one of them */
+void watch_synced();                                                /* the host has waited for all launches */
 void watch_barrier();                                               /* all threads have passed it */
 void watch_fence();
 void watch_copy(const void *to, size_t bytes, bool under_way);
