@@ -5,6 +5,7 @@
 #include "full_model.h"
 
 #include "capacity/roofline.h"
+#include "model/language.h"
 
 static struct full_model full;
 static struct model_config config;
@@ -31,7 +32,8 @@ static void t_limits(void **state)
     }
 }
 
-static void check_row(const struct roofline_row *r)
+/* beaten: the limit, which is that of states written by every token, may be by so much. */
+static void check_row(const struct roofline_row *r, double beaten)
 {
     double sum = 0;
     for (int p = 0; p < ROOFLINE_PARTS; p++) {
@@ -39,7 +41,7 @@ static void check_row(const struct roofline_row *r)
         sum += r->part[p];
     }
     check_about(r->name, r->ms, sum, 1e-9);
-    if (!(r->ms > r->limit_ms && r->limit_ms > 0))
+    if (!(r->ms > beaten * r->limit_ms && r->limit_ms > 0))
         fail_msg("%s: %.3f ms, the limit is %.3f", r->name, r->ms, r->limit_ms);
 }
 
@@ -54,7 +56,8 @@ static void t_sums(void **state)
             double before = 0;
             for (int n = 1; n <= 128; n *= 2) {
                 struct roofline_row r = roofline_decode(&m, g, n, 4096);
-                check_row(&r);
+                bool seldom = n >= LANGUAGE_REPLAYS && m.types.ssm == DT_F32;
+                check_row(&r, seldom ? 0.9 : 1);
                 assert_true(r.ms >= before); /* more sessions take no less */
                 before = r.ms;
             }
@@ -64,9 +67,26 @@ static void t_sums(void **state)
                                 many = roofline_step(&m, g, 100, 1920, 1080, 2048, 100, 0);
             const struct roofline_row *rows[] = {&screen, &step, &forced, &many};
             for (int k = 0; k < 4; k++)
-                check_row(rows[k]);
+                check_row(rows[k], 1);
             assert_true(forced.ms < step.ms && many.ms < 100 * step.ms && many.ms > 10 * step.ms);
         }
+}
+
+/* 29.4 GB of 100 sessions' states become 16.6, and what is repeated is not what limits. */
+static void t_seldom(void **state)
+{
+    (void)state;
+    struct roofline_model m = model_of(2, KV_AUTO, STATE_FP32), half = model_of(2, KV_AUTO, STATE_FP16);
+    const struct roofline_card *g = roofline_card("h100");
+    double few = roofline_decode(&m, g, 15, 0).part[ROOFLINE_STATES] / 15,
+           many = roofline_decode(&m, g, 100, 0).part[ROOFLINE_STATES] / 100,
+           other = roofline_decode(&half, g, 100, 0).part[ROOFLINE_STATES] / 100;
+    check_about("states of a session, in company", many / few, 0.5665, 0.01);
+    check_about("in f16, always written", other / few, 0.5, 0.01);
+    struct roofline_row hopper = roofline_decode(&m, g, 1, 0),
+                        ampere = roofline_decode(&m, roofline_card("a100"), 1, 0);
+    assert_true(hopper.part[ROOFLINE_LAUNCHES] < 0.7 * ampere.part[ROOFLINE_LAUNCHES]);
+    assert_true(hopper.part[ROOFLINE_LATENCY] < 0.7 * ampere.part[ROOFLINE_LATENCY]);
 }
 
 static void t_names(void **state)
@@ -81,6 +101,7 @@ static void t_names(void **state)
 static const struct CMUnitTest tests[] = {
     CLAIM("the limits of decoding are the published model's", t_limits),
     CLAIM("a prediction is the sum of its parts, and above its limit", t_sums),
+    CLAIM("states of many sessions are written seldom, and kernels overlap on cards that can", t_seldom),
     CLAIM("cards are found by their names", t_names),
 };
 

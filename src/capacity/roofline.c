@@ -6,19 +6,21 @@
  */
 #include "capacity/roofline.h"
 
+#include "model/language.h"
 #include "model/preprocess.h"
+#include "ops/work.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 static const struct roofline_card cards[] = {
-    {"h100", "H100 SXM, 80 GB", 79.6 * 0x1p30, 3.0e12, 798e12, 132, 1.70e9, 0.62},
-    {"h200", "H200, 141 GB", 140.4 * 0x1p30, 4.3e12, 780e12, 132, 1.70e9, 0.62},
-    {"a100", "A100 SXM, 80 GB", 79.3 * 0x1p30, 1.75e12, 270e12, 108, 1.35e9, 1.00},
-    {"rtx4090", "RTX 4090, 24 GB", 23.6 * 0x1p30, 0.92e12, 155e12, 128, 2.50e9, 1.00},
-    {"rtx5090", "RTX 5090, 32 GB", 31.4 * 0x1p30, 1.6e12, 210e12, 170, 2.40e9, 1.00},
-    {"rtx3060", "RTX 3060, 12 GB", 11.8 * 0x1p30, 0.33e12, 25e12, 28, 1.75e9, 1.00},
+    {"h100", "H100 SXM, 80 GB", 79.6 * 0x1p30, 3.0e12, 798e12, 132, 1.70e9, 0.62, true},
+    {"h200", "H200, 141 GB", 140.4 * 0x1p30, 4.3e12, 780e12, 132, 1.70e9, 0.62, true},
+    {"a100", "A100 SXM, 80 GB", 79.3 * 0x1p30, 1.75e12, 270e12, 108, 1.35e9, 1.00, false},
+    {"rtx4090", "RTX 4090, 24 GB", 23.6 * 0x1p30, 0.92e12, 155e12, 128, 2.50e9, 1.00, false},
+    {"rtx5090", "RTX 5090, 32 GB", 31.4 * 0x1p30, 1.6e12, 210e12, 170, 2.40e9, 1.00, true},
+    {"rtx3060", "RTX 3060, 12 GB", 11.8 * 0x1p30, 0.33e12, 25e12, 28, 1.75e9, 1.00, false},
 };
 
 /* What the kernels are expected to reach: fractions of the card's rates, and times in ms. */
@@ -31,7 +33,9 @@ static const struct {
     double fill, library;    /* begin and end of a product: own kernel, library */
     double mixer, attention; /* least time of a layer's kernel */
     double norm, gap, host, sampling;
-    double chunk; /* of a scan, one layer */
+    double early_fill, early_gap; /* of kernels that overlap with the one before */
+    double step, repeat;          /* instructions of an element of a state: its step, a repeated token */
+    double chunk;                 /* of a scan, one layer */
 } reach = {.gemv = 0.90,
            .gemv4 = 0.80,
            .gemm_rows = 0.75,
@@ -46,8 +50,12 @@ static const struct {
            .attention = 0.006,
            .norm = 0.002,
            .gap = 0.0009,
-           .host = 0.15,
+           .host = 0.12,
            .sampling = 0.02,
+           .early_fill = 0.0012,
+           .early_gap = 0.0004,
+           .step = 4.0,
+           .repeat = 2.5,
            .chunk = 0.0095};
 
 enum { FEW = 16, CHUNK = 128 /* tokens of a scan's chunk */, PROMPT_ROWS = 512 };
@@ -97,19 +105,60 @@ static struct kernels kernels_of(const struct lm_config *l)
     return k;
 }
 
-static double state_bytes(const struct lm_config *l, struct state_types types)
-{
-    double bytes = 0;
-    for (int i = 0; i < l->layers; i++)
-        if (layer_recurs(l->pattern[i]))
-            bytes +=
-                2.0 * (double)dtype_size(types.ssm) * (double)(config_state_rows(l) * config_state_cols(l));
-    return bytes;
-}
-
 static double larger(double a, double b)
 {
     return a > b ? a : b;
+}
+
+/* Elements of a session's states in layers of a kind, or of all that recur. */
+static double state_elements(const struct lm_config *l, bool mamba)
+{
+    double elements = 0;
+    for (int i = 0; i < l->layers; i++)
+        if (layer_recurs(l->pattern[i]) && (!mamba || l->pattern[i] == LAYER_MAMBA))
+            elements += (double)(config_state_rows(l) * config_state_cols(l));
+    return elements;
+}
+
+/* Bytes that a session's states move in a step, and tokens that it repeats (cuda/replay.cu): of many sessions
+ * a state in f32 is written every (WORK_RING + 1)th time, and the inputs in between are kept. */
+static double state_bytes(const struct lm_config *l, struct state_types types, int n, double *repeated)
+{
+    double size = (double)dtype_size(types.ssm), all = size * state_elements(l, false), bytes = 2 * all;
+    *repeated = 0;
+    if (n < LANGUAGE_REPLAYS || !state_ring(types, l, true))
+        return bytes;
+    double kept =
+        (double)dtype_size(types.act) * (double)(config_inner(l) + (int64_t)l->ssm.groups * l->ssm.state) +
+        4.0 * l->ssm.heads;
+    *repeated = WORK_RING / 2.0;
+    bytes -= size * state_elements(l, true) * WORK_RING / (WORK_RING + 1);
+    for (int i = 0; i < l->layers; i++)
+        if (l->pattern[i] == LAYER_MAMBA)
+            bytes += kept * (*repeated + 1);
+    return bytes;
+}
+
+/* Memory, or the arithmetic of elements in f32: a warp's instruction for 32, four at once. */
+static double states_ms(const struct roofline_model *m, const struct roofline_card *g, int n)
+{
+    const struct lm_config *l = &m->config->lm;
+    double repeated, bytes = n * state_bytes(l, m->types, n, &repeated),
+                     work = n * state_elements(l, false) * (reach.step + reach.repeat * repeated);
+    return 1e3 * larger(bytes / (g->copy * reach.state), work / (128 * g->clock * g->processors));
+}
+
+/* What neither bytes nor products explain: beginnings and ends of kernels, and the gaps between them. */
+static void add_latency(struct roofline_row *r, const struct roofline_card *g, const struct kernels *k, int n)
+{
+    bool own = n <= FEW, early = own && g->overlap;
+    int overlapped = early ? k->products + k->mixers + k->norms : 0,
+        all = k->products + k->mixers + 2 * k->attentions + k->norms + k->others;
+    r->part[ROOFLINE_LATENCY] = k->products * (early ? reach.early_fill
+                                               : own ? reach.fill
+                                                     : reach.library) +
+                                k->norms * reach.norm;
+    r->part[ROOFLINE_LAUNCHES] = reach.early_gap * overlapped + reach.gap * (all - overlapped);
 }
 
 /* One pass of up to 128 rows over weights of so many bytes, as stream_k.cu does it: the bytes from memory,
@@ -153,17 +202,15 @@ struct roofline_row roofline_decode(const struct roofline_model *m, const struct
     const struct lm_config *l = &m->config->lm;
     struct kernels k = kernels_of(l);
     double weights = cost_weight_bytes(m->config, m->vocab, n, m->number),
-           states = n * state_bytes(l, m->types),
            keys = n * (double)state_position(l, m->types.kv) * (double)past;
     struct roofline_row r = {.count = n, .unit = "tok"};
     snprintf(r.name, sizeof r.name, "%d session%s after %lld, one token each", n, n > 1 ? "s" : "",
              (long long)past);
     r.part[ROOFLINE_WEIGHTS] = weights_ms(m, g, n, weights);
-    r.part[ROOFLINE_STATES] = larger(1e3 * states / (g->copy * reach.state), k.mixers * reach.mixer);
+    r.part[ROOFLINE_STATES] = larger(states_ms(m, g, n), k.mixers * reach.mixer);
     r.part[ROOFLINE_KEYS] = larger(1e3 * keys / (g->copy * reach.keys), k.attentions * reach.attention);
-    r.part[ROOFLINE_LATENCY] = k.products * (n <= FEW ? reach.fill : reach.library) + k.norms * reach.norm;
-    r.part[ROOFLINE_LAUNCHES] = reach.gap * (k.products + k.mixers + 2 * k.attentions + k.norms + k.others);
-    r.part[ROOFLINE_HOST] = reach.host + reach.sampling * ceil(n / 32.0);
+    add_latency(&r, g, &k, n);
+    r.part[ROOFLINE_HOST] = reach.host + reach.sampling * ceil((double)n / WORK_SAMPLED_ROWS);
     r.limit_ms = 1e3 * (weights + n * cost_session_bytes(m->config, m->types, past)) / g->copy;
     add_up(&r);
     return r;

@@ -17,6 +17,7 @@ struct roofline_card {
     int processors;
     double clock; /* cycles a second under load */
     double mma;   /* of `flops`, what one warp's instructions (mma.sync) reach */
+    bool overlap; /* a kernel may start before the one before it has ended */
 };
 
 /* The card of this name, or number i; NULL: there is none. */
@@ -33,7 +34,7 @@ struct roofline_model {
 
 enum roofline_part {
     ROOFLINE_WEIGHTS,  /* read by the products, at their rate */
-    ROOFLINE_STATES,   /* recurrent states, read and written */
+    ROOFLINE_STATES,   /* recurrent states, read and written; of many sessions written seldom */
     ROOFLINE_KEYS,     /* keys and values */
     ROOFLINE_LATENCY,  /* beginnings and ends of products, norms: what does not grow with bytes */
     ROOFLINE_LAUNCHES, /* gaps between kernels of a graph */
@@ -47,7 +48,8 @@ const char *roofline_part_name(enum roofline_part p);
 
 struct roofline_row {
     char name[96];
-    double ms, limit_ms; /* limit: of bytes at the rate of a copy, and of products at the card's */
+    double ms, limit_ms; /* limit: of bytes at the rate of a copy, and of products at the card's; states
+                            read and written by every token, which steps of many sessions need not do */
     double part[ROOFLINE_PARTS];
     double count; /* of `unit` in these ms */
     const char *unit;
