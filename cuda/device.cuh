@@ -238,7 +238,7 @@ __device__ __forceinline__ void gated_norm_group(T *out, const T *y, const T *z,
 #pragma unroll
         for (int i = 0; i < 8 && c < size; i++) {
             q[i] *= silu(gate[i]);
-            sum += q[i] * q[i];
+            sum = fmaf(q[i], q[i], sum);
         }
         float r = 1.0f / sqrtf(block_sum(sum) / (float)size + eps);
         if (c >= size)
@@ -251,7 +251,7 @@ __device__ __forceinline__ void gated_norm_group(T *out, const T *y, const T *z,
     }
     for (int c = threadIdx.x; c < size; c += THREADS) {
         float q = number(y[c]) * silu(number(z[c]));
-        sum += q * q;
+        sum = fmaf(q, q, sum);
     }
     float r = 1.0f / sqrtf(block_sum(sum) / (float)size + eps);
     for (int c = threadIdx.x; c < size; c += THREADS)

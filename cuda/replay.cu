@@ -1,15 +1,15 @@
 /* replay.cu - a Mamba-2 layer for one token of each of many sessions whose states are written every so many
  * tokens only.
  *
- * With many sessions the states are the largest stream beside the weights: 10.5 MB a session, layer and token,
- * half of it written (128 heads of 80 by 128).  What a token adds to a state is small: x, B and a time step,
- * 23 KB.  So these are kept in a ring of WORK_RING tokens, and a step reads the state as it was, repeats the
- * tokens of the ring in registers, in their order and with the same operations, and adds its own: the same
- * bits as if the state had been written each time.  A token that finds the ring full writes the state.
- * Bytes of a step, of 5.2 MB read: 5.2 MB written every ninth time, and the ring, 2 % on average.  The price is
- * 2 multiplications and additions more an element and repeated token: with a ring of 8 some 4 tokens on
- * average, well below what a multiprocessor does while the state arrives.  With 16 the bytes are 4 % fewer and
- * the arithmetic is twice that.
+ * With many sessions the states are the largest stream beside the weights: 10.5 MB a session, layer and
+ * token, half of it written (128 heads of 80 by 128).  What a token adds to a state is small: x, B and a
+ * time step, 23 KB.  So these are kept in a ring of WORK_RING tokens, and a step reads the state as it was,
+ * repeats the tokens of the ring in registers, in their order and with the same operations, and adds its
+ * own: the same bits as if the state had been written each time.  A token that finds the ring full writes
+ * the state.  Bytes of a step, of 5.2 MB read: 5.2 MB written every ninth time, and the ring, 2 % on
+ * average.  The price is 2 multiplications and additions more an element and repeated token: with a ring of
+ * 8 some 4 tokens on average, well below what a multiprocessor does while the state arrives.  With 16 the
+ * bytes are 4 % fewer and the arithmetic is twice that.
  *
  * The rest is mamba.cu's: convolution, norm by the last block of a group.  Never measured.
  */

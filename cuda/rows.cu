@@ -56,7 +56,7 @@ __device__ __forceinline__ void rmsnorm_kept(T *to, const T *from, const float *
     for (int i = 0; i < EACH; i++)
 #pragma unroll
         for (int k = 0; k < 8; k++)
-            sum += x[i][k] * x[i][k];
+            sum = fmaf(x[i][k], x[i][k], sum);
     float r = 1.0f / sqrtf(block_sum(sum) / (float)size + eps);
 #pragma unroll
     for (int i = 0; i < EACH; i++) {
@@ -87,7 +87,7 @@ template <class T> __global__ void rmsnorm(view<T> y, view<T> x, const float *w,
     }
     float sum = 0;
     for (int64_t c = threadIdx.x; c < x.cols; c += THREADS)
-        sum += number(from[c]) * number(from[c]);
+        sum = fmaf(number(from[c]), number(from[c]), sum);
     float r = 1.0f / sqrtf(block_sum(sum) / (float)x.cols + eps);
     for (int64_t c = threadIdx.x; c < x.cols; c += THREADS)
         store(to + c, w[c] * (number(from[c]) * r));

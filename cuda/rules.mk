@@ -11,9 +11,12 @@ CUDA_SRC  := $(wildcard cuda/*.cu)
 CUDA_DEPS := $(wildcard cuda/*.cuh cuda/*.h)
 
 ifeq ($(CUDA),1)
+comma      := ,
 CARDS      ?= 80 86 89 90 100 120
 CUDA_HOME  := $(shell $(NVCC) --dryrun -x cu /dev/null 2>&1 | sed -n 's/.*_HERE_=//p')/..
-GENCODE    := $(foreach c,$(CARDS),-gencode arch=compute_$(c),code=sm_$(c)) -gencode arch=compute_$(lastword $(CARDS)),code=compute_$(lastword $(CARDS))
+# PTX of the newest card serves later ones; that of the oldest those in between that are not listed (8.7, 11.0).
+OLDEST_PTX := $(if $(word 2,$(CARDS)),-gencode arch=compute_$(firstword $(CARDS))$(comma)code=compute_$(firstword $(CARDS)))
+GENCODE    := $(foreach c,$(CARDS),-gencode arch=compute_$(c),code=sm_$(c)) -gencode arch=compute_$(lastword $(CARDS)),code=compute_$(lastword $(CARDS)) $(OLDEST_PTX)
 SQUEEZE    := $(if $(shell $(NVCC) --help | grep -e --compress-mode),--compress-mode=size)
 NVCC_FLAGS := -std=c++17 -O3 $(SQUEEZE) -Isrc -I. -Werror all-warnings -Xcompiler -Wall,-Wextra,-Wno-unused-parameter $(GENCODE)
 CUDA_OBJ   := $(CUDA_SRC:cuda/%.cu=build/cuda/%.o)

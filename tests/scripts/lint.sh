@@ -13,6 +13,7 @@ python3 tests/scripts/rooms.py || bad=1
 
 echo "sizes: lines of at most 110 columns, functions of at most 60 lines, files of at most 500"
 python3 tests/scripts/sizes.py || bad=1
+python3 tests/scripts/cuda_types.py || bad=1
 
 echo "clang-format: ${#sources[@]} sources, ${#headers[@]} headers, ${#kernels[@]} files of kernels"
 clang-format --dry-run --Werror "${sources[@]}" "${headers[@]}" "${kernels[@]}" || bad=1
