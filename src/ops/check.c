@@ -13,7 +13,7 @@
 #include <math.h>
 
 enum { ROWS = 3, MANY = 24, LIBRARY = 72, D = 128, HEADS = 2, N = 128, GROUPS = 1, TAPS = 4, KEYS = 150 };
-enum { TILES = 2, PATCHES = 20, TOWER = 80 /* head of the vision tower */ };
+enum { TILES = 2, PATCHES = 20 };
 enum { MIXED_HEADS = 8, SESSIONS = 5, IDS = 3000, PARTS = 2 };
 
 struct side {
@@ -303,12 +303,12 @@ static void turned_heads(struct side *s, struct variant v)
 /* ---- attention ----------------------------------------------------------------------------------------- */
 
 /* Keys or values as a KV cache of this type has them. */
-static struct tensor cached(struct backend *b, enum dtype type, uint64_t seed)
+static struct tensor cached(struct backend *b, struct variant v, uint64_t seed)
 {
-    struct tensor t = random_tensor(b, DT_BF16, KEYS, D, seed, 1);
-    if (type == DT_BF16)
+    struct tensor t = random_tensor(b, DT_BF16, KEYS, v.head, seed, 1);
+    if (v.type == DT_BF16)
         return t;
-    struct tensor codes = b->ops->alloc(b, type, KEYS, kv8_cols(1, D));
+    struct tensor codes = b->ops->alloc(b, (enum dtype)v.type, KEYS, kv8_cols(1, v.head));
     b->ops->kv_quantize(b, codes, t, 1);
     b->ops->free(b, &t);
     return codes;
@@ -318,9 +318,9 @@ static struct tensor cached(struct backend *b, enum dtype type, uint64_t seed)
 static void attention(struct side *s, struct variant v)
 {
     struct backend *b = s->b;
-    struct tensor q = random_tensor(b, DT_BF16, MANY, HEADS * D, 10, 1),
-                  keys = cached(b, (enum dtype)v.type, 11), values = cached(b, (enum dtype)v.type, 12),
-                  y = b->ops->alloc(b, DT_BF16, MANY + 1, HEADS * D);
+    struct tensor q = random_tensor(b, DT_BF16, MANY, (int64_t)HEADS * v.head, 10, 1),
+                  keys = cached(b, v, 11), values = cached(b, v, 12),
+                  y = b->ops->alloc(b, DT_BF16, MANY + 1, (int64_t)HEADS * v.head);
     b->ops->attend_tokens(b, tensor_rows(y, 0, MANY), q, keys, values, HEADS, 1, KEYS - MANY);
     b->ops->attend_batch(b, tensor_rows(y, MANY, 1), tensor_rows(q, 0, 1), &keys, &values, HEADS, 1);
     keep_result(s, y);
@@ -330,8 +330,8 @@ static void attention(struct side *s, struct variant v)
 static void tower_attention(struct side *s, struct variant v)
 {
     struct backend *b = s->b;
-    struct tensor qkv = random_tensor(b, DT_BF16, TILES * PATCHES, 3 * HEADS * TOWER, 17, 1),
-                  y = b->ops->alloc(b, DT_BF16, TILES * PATCHES, HEADS * TOWER);
+    struct tensor qkv = random_tensor(b, DT_BF16, TILES * PATCHES, 3 * (int64_t)HEADS * v.head, 17, 1),
+                  y = b->ops->alloc(b, DT_BF16, TILES * PATCHES, (int64_t)HEADS * v.head);
     b->ops->attend_tiles(b, y, qkv, HEADS, TILES);
     keep_result(s, y);
     drop(b, 2, (struct tensor *const[]){&qkv, &y});
@@ -452,9 +452,12 @@ static const struct {
     {"the delta rule", delta_rule, {0}, &rounded},
     {"Qwen's decode step", delta_decode, {0}, &rounded},
     {"rotary positions and gates", turned_heads, {0}, &rounded},
-    {"attention", attention, {0, DT_BF16, 0}, &rounded},
-    {"attention over 8-bit keys", attention, {0, DT_F8E4M3, 0}, &rounded},
-    {"the tower's attention", tower_attention, {0}, &rounded},
+    {"attention", attention, {0, DT_BF16, 128}, &rounded},
+    {"attention over 8-bit keys", attention, {0, DT_F8E4M3, 128}, &rounded},
+    {"attention with heads of 256", attention, {0, DT_BF16, 256}, &rounded},
+    {"attention with heads of 256 over 8-bit keys", attention, {0, DT_F8E4M3, 256}, &rounded},
+    {"the tower's attention", tower_attention, {0, DT_BF16, 80}, &rounded},
+    {"the tower's attention with heads of 72", tower_attention, {0, DT_BF16, 72}, &rounded},
     {"sampling", sampling, {0}, &exact},
     {"a replayed graph", replay, {0}, &rounded},
 };
