@@ -332,9 +332,12 @@ static double fused(const struct lab *l, struct delta_shape s, bool loose)
     assert_memory_equal(have.out.data, plain.out.data, tensor_bytes(have.out));
     assert_memory_equal(have.before.data, plain.before.data, tensor_bytes(have.before));
     assert_memory_equal(have.all.data, plain.all.data, tensor_bytes(have.all));
-    double off =
-        fmax(lab_worst_within(have.out, want.out, l->act == DT_BF16 ? 0x1p-7 * lab_largest(want.out) : 0),
-             fmax(lab_worst(have.all, want.all), lab_worst(have.before, want.before)));
+    /* of bf16 the convolution may fall to the other side of a rounding: then a column of the state is off
+     * by that */
+    double slack = l->act == DT_BF16 ? 0x1p-6 : 0,
+           off = lab_worst_within(have.out, want.out, slack * lab_largest(want.out));
+    off = fmax(off, lab_worst_within(have.all, want.all, slack * lab_largest(want.all)));
+    off = fmax(off, lab_worst(have.before, want.before));
     layer_drop(l, &plain, true);
     layer_drop(l, &want, true);
     layer_drop(l, &have, false);
