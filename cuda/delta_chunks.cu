@@ -60,9 +60,8 @@ __device__ __forceinline__ void read_state(float y[N / 8][4], unsigned x[DELTA /
 }
 
 /* Products of the warp's sixteen rows with the sixteen keys of a block, times e^(G_i - G_j) and the keys'
- * lengths; row(a, d): those rows as left operands.  BEFORE: only of earlier tokens, others are zero; else
- * a token's own, too. */
-template <bool BEFORE, int N, class F>
+ * lengths; row(a, d): those rows as left operands.  Later tokens' are zero. */
+template <int N, class F>
 __device__ __forceinline__ void pairs(float s[2][4], F row, const bf16 *keys, const chunk<N> *w, int i0,
                                       int j0)
 {
@@ -82,11 +81,12 @@ __device__ __forceinline__ void pairs(float s[2][4], F row, const bf16 *keys, co
     for (int e = 0; e < 8; e++) {
         int i = i0 + g + e % 4 / 2 * 8, j = j0 + 8 * (e / 4) + 2 * t + e % 2;
         float G = w->sum[i] - w->sum[j] + (w->low[i] - w->low[j]);
-        s[e / 4][e % 4] = (BEFORE ? j < i : j <= i) ? s[e / 4][e % 4] * (__expf(G) * w->key[j]) : 0.0f;
+        s[e / 4][e % 4] = j <= i ? s[e / 4][e % 4] * (__expf(G) * w->key[j]) : 0.0f;
     }
 }
 
-/* The inverse of I + A of a block of the diagonal: a lane substitutes one column of it, in f32. */
+/* The inverse of I + A of a block of the diagonal, of which A is what lies below it: a lane substitutes
+ * one column of it, in f32. */
 __device__ __forceinline__ void invert(float *corner, const float A[2][4])
 {
     int lane = threadIdx.x % WARP, g = lane / 4, t = lane % 4, c = lane % 16;
@@ -269,13 +269,13 @@ template <int N> struct sixteen {
             for (int e = 0; e < 4; e++)
                 right[n][e] += __uint_as_float(e % 2 ? v[n][e / 2] & 0xffff0000u : v[n][e / 2] << 16);
         scale(right, N / 8, beta[0], beta[1]);
-        pairs<true>(s, row, keys, w, i0, i0);
+        pairs(s, row, keys, w, i0, i0);
         scale(s, 2, beta[0] * by[0], beta[1] * by[1]);
         invert(w->corner[i0 / 16], s);
 #pragma unroll
         for (int j = 0; j < BLOCKS - 1; j++)
             if (16 * j < i0) {
-                pairs<true>(s, row, keys, w, i0, 16 * j);
+                pairs(s, row, keys, w, i0, 16 * j);
                 scale(s, 2, -beta[0] * by[0], -beta[1] * by[1]);
                 A[j].take(s);
             }
@@ -298,7 +298,7 @@ template <int N> struct sixteen {
 #pragma unroll
         for (int j = 0; j < BLOCKS; j++)
             if (16 * j <= i0) {
-                pairs<false>(s, row, keys, w, i0, 16 * j);
+                pairs(s, row, keys, w, i0, 16 * j);
                 scale(s, 2, by[0], by[1]);
                 W[j].take(s);
             }
