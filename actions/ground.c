@@ -4,8 +4,8 @@
  *   Click(552, 404)           (552, 404)     start_box='(552,404)'     <point>552 404</point>
  *   <at><12><33>              pocket, also as a click: only step<click>Save<at><12><33>
  *
- * Anything else is an error.  In a dialect with a word for it the answer may be that there is no such element:
- * <missing>Save.
+ * Anything else is an error.  In a dialect with a word for it the answer may be that there is no such
+ * element: <missing>Save.
  */
 #include "actions/parse.h"
 

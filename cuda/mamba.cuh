@@ -1,4 +1,5 @@
-/* mamba.cuh - what the kernels of a Mamba-2 layer for one token of each session share (mamba.cu, replay.cu). */
+/* mamba.cuh - what the kernels of a Mamba-2 layer for one token of each session share (mamba.cu,
+ * replay.cu). */
 #ifndef HOLORUN_CUDA_MAMBA_CUH
 #define HOLORUN_CUDA_MAMBA_CUH
 

@@ -78,6 +78,29 @@ __device__ __forceinline__ void give_ring(const mixer<T> &m, const mixer_room &w
             store(in + k.inner + (int64_t)group * k.state + i, w.B[i]);
 }
 
+/* Head i of the block, of any size: a warp has one row of the state at a time, in shared memory. */
+template <class T>
+__device__ static void replay_any(const mixer<T> &m, const mixer_room &w, const replay_room &old,
+                                  view<float> state, T *y, int i, int head, int count, bool write)
+{
+    const layer &k = m.k;
+    const int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP, width = m.part * k.head_dim;
+    const int64_t row = (int64_t)head * k.head_dim;
+    const float *x = w.x + i * k.head_dim;
+    float *one = w.rows + warp * k.state;
+    for (int p = warp; p < k.head_dim; p += SSM_WARPS) {
+        take_row(one, state.row(row + p), k.state);
+        for (int e = 0; e < count; e++)
+            replay_row(one, k.state, old.decay[e * m.part + i],
+                       old.dt[e * m.part + i] * old.x[e * width + i * k.head_dim + p], old.B + e * k.state);
+        float sum = step_row(one, k.state, w.decay[i], w.dt[i] * x[p], w.B, w.C);
+        if (write)
+            give_row(state.row(row + p), one, k.state, 0, 0);
+        if (lane == 0)
+            store(y + row + p, fmaf(k.d[head], x[p], sum));
+    }
+}
+
 /* P: head dimension of heads by 128; 0: any sizes. */
 template <class T, int P>
 __global__ void __launch_bounds__(SSM_THREADS, 2) mamba_ring(mixer<T> m, states convs, states ssms, rings r)
@@ -129,19 +152,7 @@ __global__ void __launch_bounds__(SSM_THREADS, 2) mamba_ring(mixer<T> m, states 
             if (lane < R)
                 store(y + row + lane, fmaf(k.d[head + i], mine, sum));
         } else {
-            float *one = w.rows + warp * k.state;
-            for (int p = warp; p < k.head_dim; p += SSM_WARPS) {
-                take_row(one, state.row(row + p), k.state);
-                for (int e = 0; e < count; e++)
-                    replay_row(one, k.state, old.decay[e * m.part + i],
-                               old.dt[e * m.part + i] * old.x[e * width + i * k.head_dim + p],
-                               old.B + e * k.state);
-                float sum = step_row(one, k.state, w.decay[i], w.dt[i] * x[p], w.B, w.C);
-                if (write)
-                    give_row(state.row(row + p), one, k.state, 0, 0);
-                if (lane == 0)
-                    store(y + row + p, fmaf(k.d[head + i], x[p], sum));
-            }
+            replay_any(m, w, old, state, y, i, head + i, count, write);
         }
     }
     if (last_of(m.arrived + session * k.groups + group, parts))

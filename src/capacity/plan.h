@@ -92,8 +92,8 @@ int plan_placement(struct weights_placement *h, const struct model_config *c, co
 /* Sets and returns p->picture for images of up to this size; 0 without a GPU. */
 size_t plan_picture(struct plan *p, const struct model_config *c, int w, int h);
 
-/* On a GPU: plans with the largest chunks that leave room in `memory` for one session of some thousand tokens,
- * or with the smallest.  Without this the plan has the largest. */
+/* On a GPU: plans with the largest chunks that leave room in `memory` for one session of some thousand
+ * tokens, or with the smallest.  Without this the plan has the largest. */
 void plan_fit(struct plan *p, size_t memory);
 
 /* Allocated memory with n sessions of so many tokens each; 0 sessions: of the engine alone. */

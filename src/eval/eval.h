@@ -67,7 +67,7 @@ char *eval_image_path(const struct eval_set *s, const struct eval_item *item); /
 /* Parses a line of at most max bytes as a JSON object; NULL on failure. */
 json_t *eval_line(const char *line, size_t len, size_t max, struct err *e);
 
-/* ---- scoring (score.c) ------------------------------------------------------------------------- */
+/* ---- scoring (score.c) --------------------------------------------------------------------------------- */
 
 /* Whether the target has the point, in the target's units.  Edges belong to it; polygons by the even-odd
  * rule. */
@@ -88,7 +88,8 @@ void wilson(int hits, int n, double *low, double *high);
  *     wrong_format    the reply could not be read, which counts as wrong
  *     dist_px         from the place to the target, 0 inside
  *     ms, tokens      of the whole question, of the reply
- *     p               the probability of the reply's sampled tokens together; null where the model does not tell
+ *     p               the probability of the reply's sampled tokens together; null where the model
+ *                     does not tell
  *     error           instead of all these: the picture could not be shown to the model
  *
  * A run that was killed leaves whole lines and perhaps a partial one.  With resume the whole ones count as
@@ -136,7 +137,7 @@ void results_close(struct eval_results *r);
 int results_parse(struct eval_results *r, const char *data, size_t len, const struct eval_set *set,
                   const json_t *head, size_t *whole, struct err *e);
 
-/* ---- tables (tally.c) --------------------------------------------------------------------------- */
+/* ---- tables (tally.c) ---------------------------------------------------------------------------------- */
 
 struct tally_row {
     const char *tag, *value; /* NULL: all items */

@@ -23,10 +23,11 @@
  * the sum over experts once).  The router, norms, time steps, the recurrence, softmax and all sums run in
  * f32.  The SSM state is f32 within a call and stored in f32 or f16 (state.h).
  *
- * A prompt runs in chunks, of at most LANGUAGE_ROWS tokens or of the more that a backend wants, which bounds
- * the scratch memory; each chunk continues from the state the previous one left.  Decoding runs one token of each of several sessions
- * together, with one pass over the weights.  No row's result depends on which other rows run with it.
- * After the last layer that mixes tokens only the last row of a prompt is computed.
+ * A prompt runs in chunks, of at most LANGUAGE_ROWS tokens or of the more that a backend wants, which
+ * bounds the scratch memory; each chunk continues from the state the previous one left.  Decoding runs one
+ * token of each of several sessions together, with one pass over the weights.  No row's result depends on
+ * which other rows run with it. After the last layer that mixes tokens only the last row of a prompt is
+ * computed.
  */
 #ifndef HOLORUN_MODEL_LANGUAGE_H
 #define HOLORUN_MODEL_LANGUAGE_H
@@ -122,8 +123,8 @@ int64_t language_chunk(const struct language *m, int64_t done, int64_t n);
 int language_forward(struct language *m, struct lm_state *s, const int32_t *ids, int64_t n,
                      const struct image_rows *images, int n_images);
 
-/* Decode step: continues each of n <= LANGUAGE_SESSIONS states by one text token, with the bits each would have
- * alone. State types may differ; states of one type must be adjacent. */
+/* Decode step: continues each of n <= LANGUAGE_SESSIONS states by one text token, with the bits each would
+ * have alone. State types may differ; states of one type must be adjacent. */
 void language_decode_batch(struct language *m, struct lm_state *const *s, int n, const int32_t *ids);
 
 /* Brings the SSM states up to date where they are behind: before their memory is read by others. */

@@ -31,8 +31,8 @@ static inline struct tensor joined_rows(struct tensor t, int64_t by)
     return (struct tensor){t.data, t.dtype, t.rows / by, t.cols * by, t.stride * by};
 }
 
-/* The last part of a block, a few rows at a time: x += fc2(act(fc1(u))), or of the gated form where there is a
- * gate.  v->m has as many rows as stay in a processor's cache; on a device all of them. */
+/* The last part of a block, a few rows at a time: x += fc2(act(fc1(u))), or of the gated form where there
+ * is a gate.  v->m has as many rows as stay in a processor's cache; on a device all of them. */
 void vision_mlp(struct vision *v, const struct vit_block *w, struct tensor x, struct tensor u,
                 enum epilogue activation);
 

@@ -35,7 +35,7 @@ void memory_init(struct memory *m, size_t limit)
     pthread_mutex_init(&m->lock, NULL);
 }
 
-/* ---- kept blocks: under the lock ------------------------------------------------------------------------ */
+/* ---- kept blocks: under the lock ----------------------------------------------------------------------- */
 
 static void *take(struct memory *m, int k)
 {
@@ -61,7 +61,7 @@ static void drop_until(struct memory *m, size_t most_bytes, int most_blocks)
         free(take(m, 0));
 }
 
-/* ---- what is called ------------------------------------------------------------------------------------- */
+/* ---- what is called ------------------------------------------------------------------------------------ */
 
 void memory_close(struct memory *m)
 {

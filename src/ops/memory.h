@@ -22,12 +22,14 @@ struct memory {
     } blocks[64]; /* the longest unused first */
 };
 
-/* limit: bytes of given back blocks to keep; MEMORY_DEFAULT: a 32nd of the machine's memory, at most 256 MiB. */
+/* limit: bytes of given back blocks to keep; MEMORY_DEFAULT: a 32nd of the machine's memory, at most 256
+ * MiB. */
 #define MEMORY_DEFAULT SIZE_MAX
 void memory_init(struct memory *m, size_t limit);
 void memory_close(struct memory *m); /* blocks in use are not the memory's: their owners free them */
 
-/* A cleared block aligned to 64 bytes, for memory_free; NULL when there is no memory, not even of kept blocks. */
+/* A cleared block aligned to 64 bytes, for memory_free; NULL when there is no memory, not even of kept
+ * blocks. */
 void *memory_alloc(struct memory *m, size_t bytes);
 void memory_free(struct memory *m, void *data);
 

@@ -16,7 +16,7 @@ enum { BLOCK = 64, LANES = 16 };
 #define AVX2   __attribute__((target("avx2")))
 #define AVX512 __attribute__((target("avx2,avx512f,avx512bw,avx512vl,avx512dq")))
 
-/* ---- one id after another ------------------------------------------------------------------------------- */
+/* ---- one id after another ------------------------------------------------------------------------------ */
 
 static bool has(const uint64_t *set, const uint64_t *also, int id)
 {
@@ -65,7 +65,7 @@ static int plain_from(const float *logits, int n, const uint64_t *set, const uin
     return k;
 }
 
-/* ---- blocks --------------------------------------------------------------------------------------------- */
+/* ---- blocks -------------------------------------------------------------------------------------------- */
 
 BODY uint64_t ids_of(const uint64_t *set, const uint64_t *also, int at)
 {
@@ -138,7 +138,7 @@ BODY int block_walk_from(const float *logits, int n, const uint64_t *set, const 
     return k;
 }
 
-/* ---- weights -------------------------------------------------------------------------------------------- */
+/* ---- weights ------------------------------------------------------------------------------------------- */
 
 /* sampling_weight's polynomial for a step of each lane; `mul` and the like are of one instruction set.  A
  * fall of SAMPLING_DEPTH halvings shifts all bits out, so that nothing is compared. */
@@ -229,7 +229,7 @@ AVX2 static uint64_t avx2_mass(const float *logits, int n, const uint64_t *set, 
     return sum[0] + sum[1] + sum[2] + sum[3];
 }
 
-/* ---- which form ----------------------------------------------------------------------------------------- */
+/* ---- which form ---------------------------------------------------------------------------------------- */
 
 #define WALKS_FOR(isa, features)                                                                             \
     features static float isa##_largest(const float *logits, int n, const uint64_t *set,                     \
