@@ -215,8 +215,8 @@ class Rows:
                 before = said + "\n"
                 for h in history[-12:]:
                     s.user(before + "-")
-                    s.earlier(h)
-                    before = ""
+                    s.earlier(h)  # what a step without an effect is told: prompts/pocket-wide.json
+                    before = "no change\n" if not self.gate and self.random.random() < 0.08 else ""
                 s.user(before + "<image>")
                 s.answer(pieces, about["page"])
                 first = False
