@@ -93,6 +93,7 @@ static struct tensor host_like(struct tensor t, enum dtype type)
 static void cuda_upload(struct backend *b, struct tensor dst, struct tensor src)
 {
     tensor_check_copy(dst, src);
+    products_forget(cuda_of(b), dst.data);
     if (dst.dtype == src.dtype) {
         move(b, dst, src, cudaMemcpyHostToDevice);
         wait_for_stream(b); /* the caller may overwrite src */

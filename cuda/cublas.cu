@@ -2,7 +2,12 @@
  *
  * The few types, values and functions used are declared here; they have not changed since version 11.
  * Row-major matrices are its column-major ones transposed: W [N, K] is K x N with its stride as leading
- * dimension, x is K x T, and y N x T = W^T x.  The library's heuristic picks a kernel once for each shape.
+ * dimension, x is K x T, and y N x T = W^T x.
+ *
+ * The library's heuristic proposes kernels, the likeliest first, and is right for most shapes only.  The first
+ * product of a shape takes the time of eight of them and keeps the fastest for all shapes with about as many
+ * rows, as long as the process lives: equal products give equal bits.  Nothing is timed while a graph is
+ * recorded: the first proposal is kept then.
  */
 #include "linear.cuh"
 
@@ -10,12 +15,13 @@
 #include <string.h>
 
 /* Identifies a product in a graph. */
-static std::array<int64_t, 11> product_key(struct tensor y, struct tensor x, struct tensor w, float factor,
-                                           enum accumulate mode)
+static std::array<int64_t, 12> product_key(struct tensor y, struct tensor x, struct tensor w, float factor,
+                                           const void *bias, enum accumulate mode)
 {
     int64_t scale = 0;
     memcpy(&scale, &factor, sizeof factor);
-    return {reinterpret_cast<intptr_t>(y.data),
+    return {reinterpret_cast<intptr_t>(bias),
+            reinterpret_cast<intptr_t>(y.data),
             reinterpret_cast<intptr_t>(x.data),
             reinterpret_cast<intptr_t>(w.data),
             y.rows,
@@ -29,67 +35,17 @@ static std::array<int64_t, 11> product_key(struct tensor y, struct tensor x, str
 }
 
 #ifdef CUDA_EMULATED
-
 #include "emu.h"
-
-/* Checks what the library was promised. */
-static void check_aligned(struct tensor t)
-{
-    size_t row = static_cast<size_t>(t.stride) * dtype_size(t.dtype);
-    if (reinterpret_cast<uintptr_t>(t.data) % 16 || (t.rows > 1 && row % 16))
-        bug("a matrix for the library whose rows do not begin at multiples of 16 bytes");
-}
-
-/* A matrix product on the host instead of the library's. */
-static void multiply(struct tensor y, struct tensor x, struct tensor w, float factor, enum accumulate mode)
-{
-    for (int64_t t = 0; t < y.rows; t++)
-        for (int64_t n = 0; n < y.cols; n++) {
-            const bf16 *a = static_cast<bf16 *>(x.data) + t * x.stride,
-                       *c = static_cast<bf16 *>(w.data) + n * w.stride;
-            float sum = 0;
-            for (int64_t k = 0; k < x.cols; k++)
-                sum += number(a[k]) * number(c[k]);
-            WITH_TYPE(Y, y.dtype, Y *at = static_cast<Y *>(y.data) + t * y.stride + n;
-                      store(at, factor * sum + (mode == ADD ? number(*at) : 0.0f)));
-        }
-}
-
-void gemm(struct backend *b, struct tensor y, struct tensor x, struct tensor w, float factor,
-          enum accumulate mode)
-{
-    const std::array<int64_t, 11> what = product_key(y, x, w, factor, mode);
-    check_aligned(y);
-    check_aligned(x);
-    check_aligned(w);
-    cuda_also(cuda_of(b), what.data(), sizeof what,
-              [=] { emu::enqueue([=] { multiply(y, x, w, factor, mode); }); });
-}
-
-struct cublas *cublas_open()
-{
-    return nullptr;
-}
-
-void cublas_close(struct cublas *c)
-{
-}
-
-bool cublas_here()
-{
-    return emu_card.library;
-}
-
 #else
-
 #include <dlfcn.h>
+#endif
 #include <map>
 #include <stdio.h>
 
 /* ---- its interface ------------------------------------------------------------------------------------- */
 
 enum { CUDA_R_32F_ = 0, CUDA_R_16BF_ = 14, COMPUTE_32F = 68, OP_T = 1 };
-enum { DESC_TRANSA = 3 };
+enum { DESC_TRANSA = 3, DESC_EPILOGUE = 7, DESC_BIAS_POINTER = 8, EPILOGUE_BIAS = 4 };
 enum { PREF_MAX_WORKSPACE_BYTES = 1, PREF_MIN_ALIGNMENT_A_BYTES = 5, PREF_MIN_ALIGNMENT_D_BYTES = 8 };
 
 typedef void *handle;
@@ -117,6 +73,8 @@ struct functions {
     int (*MatmulPreferenceSetAttribute)(handle, int attribute, const void *value, size_t bytes);
     int (*MatmulAlgoGetHeuristic)(handle, handle desc, handle a, handle b, handle c, handle d, handle pref,
                                   int wanted, struct heuristic *out, int *found);
+    int (*MatmulAlgoCheck)(handle, handle desc, handle a, handle b, handle c, handle d,
+                           const struct algorithm *algo, struct heuristic *out);
     int (*Matmul)(handle, handle desc, const void *alpha, const void *a, handle a_layout, const void *b,
                   handle b_layout, const void *beta, const void *c, handle c_layout, void *d, handle d_layout,
                   const struct algorithm *algo, void *workspace, size_t bytes, cudaStream_t stream);
@@ -124,10 +82,10 @@ struct functions {
 
 /* ---- opening ------------------------------------------------------------------------------------------- */
 
-enum { MOST_PLANS = 4096 };
+enum { MOST_PLANS = 4096, PROPOSED = 8, RUNS = 3 /* that are timed, after one that is not */ };
 
-/* T, N, K, strides of y, x, w, type of y, whether it is added to */
-typedef std::array<int64_t, 8> shape;
+/* T, N, K, strides of y, x, w, type of y, whether it is added to, whether there is a bias */
+typedef std::array<int64_t, 9> shape;
 
 struct plan {
     handle y, x, w;
@@ -137,9 +95,11 @@ struct plan {
 
 struct cublas {
     struct functions f;
-    handle library, desc, preference;
+    handle library, desc, desc_bias, preference;
     void *workspace;
     std::map<shape, plan> plans;
+    std::map<shape, algorithm> fastest; /* by shapes with T rounded up: see neighbours */
+    cudaEvent_t begin, end;
 };
 
 static void check(int status, const char *what)
@@ -149,16 +109,31 @@ static void check(int status, const char *what)
             what);
 }
 
+static void *symbol(void *library, const char *name)
+{
+#ifdef CUDA_EMULATED
+    return emu::cublaslt(name);
+#else
+    return dlsym(library, name);
+#endif
+}
+
 template <class F> static void find(void *library, const char *name, F *f)
 {
     char whole[64];
     snprintf(whole, sizeof whole, "cublasLt%s", name);
-    void *p = dlsym(library, whole);
+    void *p = symbol(library, whole);
     if (!p)
         die(ERR_ENV, "GPU: libcublasLt has no %s: install the one of CUDA 12 or 13", whole);
     memcpy(f, &p, sizeof p);
 }
 
+#ifdef CUDA_EMULATED
+static void *open_library()
+{
+    return emu_card.library ? &emu_card : nullptr;
+}
+#else
 /* NULL where there is none.  A library for a newer CUDA than the driver's would open but not work. */
 static void *open_library()
 {
@@ -175,6 +150,7 @@ static void *open_library()
     }
     return nullptr;
 }
+#endif
 
 bool cublas_here()
 {
@@ -197,11 +173,17 @@ struct cublas *cublas_open()
     find(l, "MatmulPreferenceCreate", &f->MatmulPreferenceCreate);
     find(l, "MatmulPreferenceSetAttribute", &f->MatmulPreferenceSetAttribute);
     find(l, "MatmulAlgoGetHeuristic", &f->MatmulAlgoGetHeuristic);
+    find(l, "MatmulAlgoCheck", &f->MatmulAlgoCheck);
     find(l, "Matmul", &f->Matmul);
     check(f->Create(&c->library), "opening");
-    const int transposed = OP_T;
-    check(f->MatmulDescCreate(&c->desc, COMPUTE_32F, CUDA_R_32F_), "a product");
-    check(f->MatmulDescSetAttribute(c->desc, DESC_TRANSA, &transposed, sizeof transposed), "a product");
+    const int transposed = OP_T, epilogue = EPILOGUE_BIAS;
+    for (handle *desc : {&c->desc, &c->desc_bias}) {
+        check(f->MatmulDescCreate(desc, COMPUTE_32F, CUDA_R_32F_), "a product");
+        check(f->MatmulDescSetAttribute(*desc, DESC_TRANSA, &transposed, sizeof transposed), "a product");
+    }
+    check(f->MatmulDescSetAttribute(c->desc_bias, DESC_EPILOGUE, &epilogue, sizeof epilogue), "a bias");
+    CUDA(cudaEventCreate(&c->begin));
+    CUDA(cudaEventCreate(&c->end));
     const size_t room = cuda_work_parts()->library;
     CUDA(cudaMalloc(&c->workspace, room));
     const uint32_t alignment = 16;
@@ -229,11 +211,13 @@ void cublas_close(struct cublas *c)
         return;
     drop_plans(c);
     c->f.Destroy(c->library); /* the dlopen handle stays with the process */
+    cudaEventDestroy(c->begin);
+    cudaEventDestroy(c->end);
     cudaFree(c->workspace);
     delete c;
 }
 
-/* ---- products ------------------------------------------------------------------------------------------ */
+/* ---- what the library is told --------------------------------------------------------------------------- */
 
 static handle layout(struct cublas *c, struct tensor t)
 {
@@ -245,48 +229,151 @@ static handle layout(struct cublas *c, struct tensor t)
     return h;
 }
 
-/* A graph under construction may still use earlier plans, so none are dropped then. */
-static const struct plan *plan_for(struct backend *b, struct cublas *c, struct tensor y, struct tensor x,
-                                   struct tensor w, enum accumulate mode)
+/* A product as the library is told of it. */
+struct call {
+    struct cublas *c;
+    struct tensor y, x, w;
+    float factor;
+    const void *bias;
+    enum accumulate mode;
+};
+
+static handle desc_of(const struct call *p)
 {
-    const shape s = {y.rows, y.cols, x.cols, y.stride, x.stride, w.stride, y.dtype, mode};
+    const struct cublas *c = p->c;
+    if (!p->bias)
+        return c->desc;
+    check(c->f.MatmulDescSetAttribute(c->desc_bias, DESC_BIAS_POINTER, &p->bias, sizeof p->bias), "a bias");
+    return c->desc_bias;
+}
+
+/* y's numbers go to `to`, which is y itself unless a product is only timed. */
+static int multiply(const struct call *p, const struct plan *plan, const struct algorithm *a,
+                    size_t workspace, void *to, cudaStream_t stream)
+{
+    const struct cublas *c = p->c;
+    const float beta = p->mode == ADD ? 1.0f : 0.0f;
+    return c->f.Matmul(c->library, desc_of(p), &p->factor, p->w.data, plan->w, p->x.data, plan->x, &beta,
+                       p->y.data, plan->y, to, plan->y, a, c->workspace, workspace, stream);
+}
+
+/* ---- the fastest kernel of a shape --------------------------------------------------------------------- */
+
+/* Shapes for which one kernel serves: rows up to a multiple of 16, or of 256 where there are many. */
+static shape neighbours(shape s)
+{
+    int64_t unit = s[0] <= 128 ? 16 : 256;
+    s[0] = (s[0] + unit - 1) / unit * unit;
+    return s;
+}
+
+/* Milliseconds of some runs; negative: the kernel refuses. */
+static float take_time(struct backend *b, const struct call *p, const struct plan *plan,
+                       const struct heuristic *h, void *to)
+{
+    const struct cublas *c = p->c;
+    cudaStream_t stream = cuda_of(b)->stream;
+    float ms = 0;
+    if (multiply(p, plan, &h->algo, h->workspace, to, stream))
+        return -1;
+    CUDA(cudaEventRecord(c->begin, stream));
+    for (int i = 0; i < RUNS; i++)
+        check(multiply(p, plan, &h->algo, h->workspace, to, stream), "a product");
+    CUDA(cudaEventRecord(c->end, stream));
+    CUDA(cudaEventSynchronize(c->end));
+    CUDA(cudaEventElapsedTime(&ms, c->begin, c->end));
+    return ms;
+}
+
+/* Which of n proposals is the fastest; the first one when nothing may be timed or there is no memory for
+ * results that are thrown away. */
+static int choose(struct backend *b, const struct call *p, const struct plan *plan, const struct heuristic *h,
+                  int n)
+{
+    void *to = p->y.data;
+    int best = 0;
+    float least_ms = -1;
+    size_t bytes = static_cast<size_t>(p->y.rows * p->y.stride) * dtype_size(p->y.dtype);
+    if (n == 1 || cuda_recording(cuda_of(b)))
+        return 0;
+    if (p->mode == ADD && !(to = cuda_try_memory(b, bytes, nullptr))) /* y is added to once */
+        return 0;
+    for (int i = 0; i < n; i++) {
+        float ms = h[i].state ? -1 : take_time(b, p, plan, &h[i], to);
+        if (ms >= 0 && (least_ms < 0 || ms < least_ms)) {
+            best = i;
+            least_ms = ms;
+        }
+    }
+    if (to != p->y.data)
+        CUDA(cudaFree(to));
+    return best;
+}
+
+static struct heuristic propose(struct backend *b, const struct call *p, const struct plan *plan)
+{
+    struct cublas *c = p->c;
+    struct heuristic h[PROPOSED] = {};
+    int found = 0, status = c->f.MatmulAlgoGetHeuristic(c->library, desc_of(p), plan->w, plan->x, plan->y,
+                                                        plan->y, c->preference, PROPOSED, h, &found);
+    if (status != 0 || found == 0 || h[0].state != 0)
+        die(ERR_ENV,
+            "GPU: cuBLASLt has no product of %lldx%lldx%lld for this card (it answers %d): install a newer "
+            "one, or use --device cpu",
+            (long long)p->y.rows, (long long)p->y.cols, (long long)p->x.cols, status ? status : h[0].state);
+    return h[choose(b, p, plan, h, found)];
+}
+
+/* ---- products ------------------------------------------------------------------------------------------ */
+
+/* What was the fastest for neighbours, unless it does not do this shape. */
+static void set_algorithm(struct backend *b, const struct call *p, const shape &s, struct plan *plan)
+{
+    struct cublas *c = p->c;
+    struct heuristic h = {};
+    auto known = c->fastest.find(neighbours(s));
+    bool serves = known != c->fastest.end() &&
+                  c->f.MatmulAlgoCheck(c->library, desc_of(p), plan->w, plan->x, plan->y, plan->y,
+                                       &known->second, &h) == 0 &&
+                  h.state == 0 && h.workspace <= cuda_work_parts()->library;
+    if (serves)
+        h.algo = known->second;
+    else
+        h = propose(b, p, plan);
+    if (known == c->fastest.end())
+        c->fastest[neighbours(s)] = h.algo;
+    plan->algo = h.algo;
+    plan->workspace = h.workspace;
+}
+
+/* A graph under construction may still use earlier plans, so none are dropped then. */
+static const struct plan *plan_for(struct backend *b, const struct call *p)
+{
+    struct cublas *c = p->c;
+    const shape s = {p->y.rows,   p->y.cols,  p->x.cols, p->y.stride,       p->x.stride,
+                     p->w.stride, p->y.dtype, p->mode,   p->bias != nullptr};
     auto known = c->plans.find(s);
     if (known != c->plans.end())
         return &known->second;
     if (c->plans.size() >= MOST_PLANS && !cuda_recording(cuda_of(b)))
         drop_plans(c);
-    struct plan p = {};
-    struct heuristic best = {};
-    int found = 0;
-    p.y = layout(c, y);
-    p.x = layout(c, x);
-    p.w = layout(c, w);
-    int status =
-        c->f.MatmulAlgoGetHeuristic(c->library, c->desc, p.w, p.x, p.y, p.y, c->preference, 1, &best, &found);
-    if (status != 0 || found == 0 || best.state != 0)
-        die(ERR_ENV,
-            "GPU: cuBLASLt has no product of %lldx%lldx%lld for this card (it answers %d): install a newer "
-            "one, or use --device cpu",
-            (long long)s[0], (long long)s[1], (long long)s[2], status ? status : best.state);
-    p.algo = best.algo;
-    p.workspace = best.workspace;
-    return &(c->plans[s] = p);
+    struct plan plan = {};
+    plan.y = layout(c, p->y);
+    plan.x = layout(c, p->x);
+    plan.w = layout(c, p->w);
+    set_algorithm(b, p, s, &plan);
+    return &(c->plans[s] = plan);
 }
 
 void gemm(struct backend *b, struct tensor y, struct tensor x, struct tensor w, float factor,
-          enum accumulate mode)
+          const void *bias, enum accumulate mode)
 {
     struct cublas *&at = products_of(b)->cublas, *c = at ? at : (at = cublas_open());
-    const struct plan *p = plan_for(b, c, y, x, w, mode);
-    const std::array<int64_t, 11> what = product_key(y, x, w, factor, mode);
+    const struct call p = {c, y, x, w, factor, bias, mode};
+    const struct plan *plan = plan_for(b, &p);
+    const std::array<int64_t, 12> what = product_key(y, x, w, factor, bias, mode);
     cudaStream_t stream = cuda_of(b)->stream;
-    cuda_also(cuda_of(b), what.data(), sizeof what, [=] {
-        const float beta = mode == ADD ? 1.0f : 0.0f;
-        check(c->f.Matmul(c->library, c->desc, &factor, w.data, p->w, x.data, p->x, &beta, y.data, p->y,
-                          y.data, p->y, &p->algo, c->workspace, p->workspace, stream),
-              "a product");
-    });
+    cuda_also(cuda_of(b), what.data(), sizeof what,
+              [=] { check(multiply(&p, plan, &plan->algo, plan->workspace, y.data, stream), "a product"); });
     CHECK_STARTED(b);
 }
-
-#endif

@@ -1,10 +1,12 @@
 /* linear.cu - weights on the device, and which kernel computes a product.
  *
  * Few rows are limited by reading the weights: our own kernels (matvec.cu).  Many rows are limited by the
- * tensor cores: cuBLASLt (cublas.cu), which of what follows a product can only do the sum.  So squares of
+ * tensor cores: cuBLASLt (cublas.cu), which of what follows a product can do sums and biases.  So squares of
  * bf16 outputs, which are defined on rounded values, are a pass over y afterwards (4 bytes for each element
- * of y, besides its 2 K operations); biases, GELU and row scales come between the sum and its rounding and
- * take a detour of 8 bytes through f32, in parts that fit in the cache of a large card.  Quantized matrices
+ * of y, besides its 2 K operations).  So is GELU, which is erf's here and tanh's there: its argument is rounded
+ * once more than on few rows.  The library adds biases that bf16 holds exactly, as those of a checkpoint in
+ * bf16; others and row scales come between the sum and its rounding and take a detour of 8 bytes through f32,
+ * in parts that fit in the cache of a large card.  Quantized matrices
  * are multiplied as they are (stream_k.cu) until dequantizing them part by part (quantized.cu), which costs
  * 4 bytes for each weight besides 2 T operations, is made up for by the library's faster products.  Codes
  * of i4 times their scales have too many bits for that, and are always multiplied as they are.
@@ -16,6 +18,7 @@
 #include "linear.cuh"
 #include "quant_formats.cuh"
 
+#include <map>
 #include <stdlib.h>
 
 enum {
@@ -24,6 +27,10 @@ enum {
     MOST_DECODED = 128,      /* rows of a decode step: these are rounded before they are added, too */
     STAGED_BYTES = 16 << 20, /* of a matrix converted on the host at once */
     ALIGNED = 16 / 2         /* bf16 elements */
+};
+
+struct biases {
+    std::map<const void *, bool> exact; /* in bf16 */
 };
 
 /* ---- weights ------------------------------------------------------------------------------------------- */
@@ -73,6 +80,7 @@ void products_close(struct cuda *c)
         return;
     cublas_close(c->products->cublas);
     tables_close(c->products->tables);
+    delete c->products->biases;
     delete c->products;
 }
 
@@ -109,6 +117,60 @@ static void launch_finish(struct backend *b, const struct product &p, struct ten
     }
 }
 
+/* ---- biases -------------------------------------------------------------------------------------------- */
+
+void products_forget(struct cuda *c, const void *at)
+{
+    if (c->products && c->products->biases)
+        c->products->biases->exact.erase(at);
+}
+
+__global__ void round_bias(bf16 *to, const float *bias, int64_t n)
+{
+    int64_t c = (int64_t)blockIdx.x * THREADS + threadIdx.x;
+    if (c < n)
+        store(to + c, bias[c]);
+}
+
+static bool is_exact(struct backend *b, const float *bias, int64_t n)
+{
+    float *host = static_cast<float *>(xmalloc(static_cast<unsigned long>(n), sizeof *host));
+    struct tensor from = {const_cast<float *>(bias), DT_F32, 1, n, n}, to = {host, DT_F32, 1, n, n};
+    b->ops->download(b, to, from);
+    bool exact = true;
+    for (int64_t i = 0; i < n && exact; i++)
+        exact = bf16_to_f32(bf16_from_f32(host[i])) == host[i];
+    free(host);
+    return exact;
+}
+
+/* Whether the library may add a bias to y.  One that is not known cannot be looked at while a graph is
+ * recorded. */
+static bool library_adds(struct backend *b, const struct product &p)
+{
+    struct biases *&known = products_of(b)->biases;
+    if (!known)
+        known = new biases();
+    if (p.y.dtype == DT_F32)
+        return reinterpret_cast<uintptr_t>(p.bias) % 16 == 0;
+    auto found = known->exact.find(p.bias);
+    if (found != known->exact.end())
+        return found->second;
+    if (cuda_recording(cuda_of(b)))
+        return false;
+    return known->exact[p.bias] = is_exact(b, p.bias, p.y.cols);
+}
+
+/* The bias in y's type; of bf16 in scratch. */
+static const void *library_bias(struct backend *b, const struct product &p)
+{
+    if (!p.bias || p.y.dtype == DT_F32)
+        return p.bias;
+    bf16 *to = static_cast<bf16 *>(cuda_scratch(b, static_cast<size_t>(p.y.cols) * sizeof(bf16)));
+    LAUNCH(round_bias, blocks_for(p.y.cols, THREADS), THREADS, 0, b, to, p.bias, p.y.cols);
+    return to;
+}
+
 /* ---- many rows ----------------------------------------------------------------------------------------- */
 
 /* Some columns of y with their rows of w as bf16. */
@@ -122,11 +184,11 @@ struct part {
 
 /* cuBLASLt adds to y before it rounds.  Of a decode step the residual sum does not depend on how many
  * sessions there are. */
-static bool needs_sums(const struct product &p, bool scales)
+static bool needs_sums(struct backend *b, const struct product &p, bool scales)
 {
-    bool square_later = p.epi == EPI_RELU2 && p.mode == SET,
+    bool later = p.epi != EPI_NONE && p.mode == SET,
          rounded_first = p.mode == ADD && p.y.dtype == DT_BF16 && p.y.rows <= MOST_DECODED;
-    return scales || rounded_first || p.bias || !(p.epi == EPI_NONE || square_later);
+    return scales || rounded_first || !(p.epi == EPI_NONE || later) || (p.bias && !library_adds(b, p));
 }
 
 static void through_sums(struct backend *b, const struct part &m)
@@ -140,18 +202,19 @@ static void through_sums(struct backend *b, const struct part &m)
         struct tensor sums = {m.sums, DT_F32, n, p.y.cols, width};
         p.y = tensor_rows(p.y, t, n);
         p.x = tensor_rows(p.x, t, n);
-        gemm(b, sums, p.x, m.w, m.scale, SET);
+        gemm(b, sums, p.x, m.w, m.scale, nullptr, SET);
         launch_finish(b, p, sums, m.scales);
     }
 }
 
-static void multiply_part(struct backend *b, const struct part &m)
+/* bias: of y's type, when the library adds it. */
+static void multiply_directly(struct backend *b, const struct part &m, const void *bias)
 {
-    if (needs_sums(m.p, m.scales != nullptr))
-        return through_sums(b, m);
-    gemm(b, m.p.y, m.p.x, m.w, m.scale, m.p.mode);
+    struct product epilogue = m.p;
+    epilogue.bias = nullptr;
+    gemm(b, m.p.y, m.p.x, m.w, m.scale, bias, m.p.mode);
     if (m.p.epi != EPI_NONE)
-        launch_finish(b, m.p, m.p.y, nullptr);
+        launch_finish(b, epilogue, m.p.y, nullptr);
 }
 
 static void multiply_plain(struct backend *b, const struct product &p)
@@ -160,9 +223,10 @@ static void multiply_plain(struct backend *b, const struct product &p)
     m.p = p;
     m.w = tensor_cols(p.w->plain, 0, p.w->cols);
     m.scale = 1;
-    if (needs_sums(p, false))
-        m.sums = cuda_scratch(b, work_sums(cuda_work_parts(), p.y.cols));
-    multiply_part(b, m);
+    if (!needs_sums(b, p, false))
+        return multiply_directly(b, m, library_bias(b, p));
+    m.sums = cuda_scratch(b, work_sums(cuda_work_parts(), p.y.cols));
+    through_sums(b, m);
 }
 
 static void multiply_quantized(struct backend *b, const struct product &p)
@@ -185,7 +249,10 @@ static void multiply_quantized(struct backend *b, const struct product &p)
         m.scales = scales ? w->scales + n : nullptr;
         m.scale = scales ? 1.0f : w->scale;
         m.sums = scratch + wide;
-        multiply_part(b, m);
+        if (p.bias || needs_sums(b, m.p, scales)) /* scratch has no room for a bias in bf16 */
+            through_sums(b, m);
+        else
+            multiply_directly(b, m, nullptr);
     }
 }
 

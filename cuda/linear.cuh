@@ -24,8 +24,10 @@ void stream_k(struct backend *b, const struct product &p);
 bool rows_aligned16(struct tensor x);
 
 /* Kept between calls. */
+struct biases;
 struct products {
     struct cublas *cublas;
+    struct biases *biases; /* of linear.cu */
     struct tables *tables; /* of moe.cu */
 };
 struct products *products_of(struct backend *b);
@@ -48,10 +50,10 @@ void quantized_dequantize(struct backend *b, struct tensor to, const struct weig
 
 struct cublas;
 
-/* y[T,N] = or += factor x[T,K] w[N,K]^T; x and w bf16, y bf16 or f32, sums in f32.  Addresses and rows
- * are 16-byte aligned. */
+/* y[T,N] = or += factor x[T,K] w[N,K]^T + bias[N]; x and w bf16, y bf16 or f32, sums in f32 and rounded once.
+ * The bias is of y's type, or NULL.  Addresses and rows are 16-byte aligned. */
 void gemm(struct backend *b, struct tensor y, struct tensor x, struct tensor w, float factor,
-          enum accumulate mode);
+          const void *bias, enum accumulate mode);
 
 struct cublas *cublas_open();
 void cublas_close(struct cublas *c);

@@ -179,6 +179,7 @@ static struct tensor cuda_try_alloc(struct backend *b, enum dtype t, int64_t row
 static void cuda_free(struct backend *b, struct tensor *t)
 {
     struct cuda *c = cuda_of(b);
+    products_forget(c, t->data);
     if (t->data)
         CUDA(c->memory->pool ? cudaFreeAsync(t->data, c->stream) : cudaFree(t->data));
     memset(t, 0, sizeof *t);

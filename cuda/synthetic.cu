@@ -185,7 +185,7 @@ static double probe_bf16(struct backend *b)
     cuda_fill_synthetic(b, t[1], &m); /* a hundredth of the products' time */
     cuda_fill_synthetic(b, t[2], &m);
     for (int i = 0; i < PRODUCTS; i++)
-        gemm(b, t[0], t[1], t[2], 1, SET);
+        gemm(b, t[0], t[1], t[2], 1, nullptr, SET);
     return 2.0 * PRODUCTS * SIDE * SIDE * SIDE;
 }
 

@@ -20,6 +20,7 @@ static struct emu_card whole_card()
     c.cards = 1;
     c.major = 9;
     c.library = c.nvml = c.pools = c.overlaps = true;
+    c.refused = -1;
     c.memory = static_cast<size_t>(8) << 30;
     return c;
 }

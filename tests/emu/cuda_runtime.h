@@ -322,20 +322,26 @@ cudaError_t cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_
 cudaError_t cudaMemsetAsync(void *p, int v, size_t n, cudaStream_t = nullptr);
 namespace emu
 {
-cudaError_t broken(); /* what every call answers, once the card is lost */
-cudaError_t launch(); /* the same, for one kernel more: it may be the one at which that happens */
+cudaError_t broken();             /* what every call answers, once the card is lost */
+void *cublaslt(const char *name); /* a function of the emulated library */
+double library_time();            /* what its products have taken so far, in ms */
+cudaError_t launch();             /* the same, for one kernel more: it may be the one at which that happens */
 } // namespace emu
 cudaError_t cudaSetDevice(int device);
 cudaError_t cudaGetDevice(int *device);
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t *s, unsigned flags);
 cudaError_t cudaStreamDestroy(cudaStream_t s);
 cudaError_t cudaStreamSynchronize(cudaStream_t);
+
+/* Time is what the emulated library takes of it. */
 typedef struct emu_event *cudaEvent_t;
 enum { cudaEventDisableTiming = 2 };
+cudaError_t cudaEventCreate(cudaEvent_t *e);
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t *e, unsigned flags);
 cudaError_t cudaEventDestroy(cudaEvent_t e);
 cudaError_t cudaEventRecord(cudaEvent_t e, cudaStream_t);
 cudaError_t cudaEventSynchronize(cudaEvent_t e);
+cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t begin, cudaEvent_t end);
 inline cudaError_t cudaDeviceSynchronize()
 {
     return emu::broken();

@@ -29,7 +29,11 @@ struct emu_card {
         syncs;       /* so far: graphs launched, kernels on their own, times that the host waited */
     bool overlaps;   /* kernels may be launched to overlap */
     long overlapped; /* so many were */
-    long odd;        /* the recording of a graph says something odd after so many nodes; 0: never */
+    int fastest;     /* of the library's proposals */
+    int refused;     /* one that cannot run; -1: all can */
+    /* products of the library: of them with a bias, to memory of their own, and by proposal */
+    long biased, timed, multiplied[8];
+    long odd; /* the recording of a graph says something odd after so many nodes; 0: never */
 };
 
 #ifdef __cplusplus

@@ -248,12 +248,25 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream)
 /* ---- events ---------------------------------------------------------------------------------- */
 
 struct emu_event {
-    size_t at; /* work before it */
+    size_t at;   /* work before it */
+    bool timed;  /* it is work itself, and takes down the time */
+    double time; /* that the library's products have taken until then */
 };
 
-cudaError_t cudaEventCreateWithFlags(cudaEvent_t *e, unsigned)
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t *e, unsigned flags)
 {
-    *e = new emu_event{0};
+    *e = new emu_event{0, !(flags & cudaEventDisableTiming), 0};
+    return emu::broken();
+}
+
+cudaError_t cudaEventCreate(cudaEvent_t *e)
+{
+    return cudaEventCreateWithFlags(e, 0);
+}
+
+cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t begin, cudaEvent_t end)
+{
+    *ms = static_cast<float>(end->time - begin->time);
     return emu::broken();
 }
 
@@ -267,6 +280,8 @@ cudaError_t cudaEventRecord(cudaEvent_t e, cudaStream_t stream)
 {
     emu::give_work(stream, "an event");
     emu::refuse_recording("an event is recorded while a graph is");
+    if (e->timed)
+        emu::enqueue([=] { e->time = emu::library_time(); });
     e->at = finished + waiting.size();
     return emu::broken();
 }

@@ -1,0 +1,206 @@
+/* cublaslt.cc - the library of matrix products, as cuda/cublas.cu calls it: eight proposals for every product, all
+ * of which do the same, in a time that a test sets.  What it is promised is checked. */
+#include "cuda_runtime.h"
+
+#include "emu.h"
+
+#include <math.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+extern "C" {
+#define _Noreturn [[noreturn]]
+#include "ops/ops.h"
+#undef _Noreturn
+}
+
+namespace
+{
+
+enum { PROPOSALS = 8, R_32F = 0, R_16BF = 14, NOT_SUPPORTED = 15 };
+
+double now; /* milliseconds */
+
+struct matrix {
+    int type;
+    int64_t rows, cols, leading; /* of columns */
+};
+
+struct description {
+    bool transposed;
+    int epilogue;
+    const void *bias;
+};
+
+struct proposal {
+    uint64_t data[8];
+    size_t workspace;
+    int state;
+    float waves;
+    int reserved[4];
+};
+
+[[noreturn]] void fail(const char *what)
+{
+    fprintf(stderr, "bug: a product of the library: %s\n", what);
+    abort();
+}
+
+float number_at(const void *at, int type, int64_t i)
+{
+    return type == R_32F ? static_cast<const float *>(at)[i]
+                         : bf16_to_f32(static_cast<const uint16_t *>(at)[i]);
+}
+
+void store_at(void *at, int type, int64_t i, float v)
+{
+    if (type == R_32F)
+        static_cast<float *>(at)[i] = v;
+    else
+        static_cast<uint16_t *>(at)[i] = bf16_from_f32(v);
+}
+
+void check_aligned(const void *at, const struct matrix *m)
+{
+    int64_t bytes = m->type == R_32F ? 4 : 2;
+    if (reinterpret_cast<uintptr_t>(at) % 16 || (m->cols > 1 && m->leading * bytes % 16))
+        fail("rows do not begin at multiples of 16 bytes");
+}
+
+int make(void **h)
+{
+    static char only;
+    *h = &only;
+    return 0;
+}
+
+int drop(void *)
+{
+    return 0;
+}
+
+int make_description(void **h, int compute, int scale)
+{
+    if (compute != 68 || scale != R_32F)
+        fail("sums that are not in f32");
+    *h = new description();
+    return 0;
+}
+
+int set_description(void *h, int attribute, const void *value, size_t bytes)
+{
+    description *d = static_cast<description *>(h);
+    if (attribute == 3 && bytes == 4)
+        d->transposed = *static_cast<const int *>(value) == 1;
+    else if (attribute == 7 && bytes == 4)
+        d->epilogue = *static_cast<const int *>(value);
+    else if (attribute == 8 && bytes == sizeof(void *))
+        memcpy(&d->bias, value, bytes);
+    else
+        fail("an attribute that nobody knows");
+    return 0;
+}
+
+int make_matrix(void **h, int type, uint64_t rows, uint64_t cols, int64_t leading)
+{
+    *h = new matrix{type, static_cast<int64_t>(rows), static_cast<int64_t>(cols), leading};
+    return 0;
+}
+
+int drop_matrix(void *h)
+{
+    delete static_cast<matrix *>(h);
+    return 0;
+}
+
+int set_preference(void *, int, const void *, size_t)
+{
+    return 0;
+}
+
+int get_heuristic(void *, void *desc, void *, void *, void *, void *, void *, int wanted, proposal *out,
+                  int *found)
+{
+    const description *d = static_cast<description *>(desc);
+    if (!d->transposed || (d->epilogue == 4 && !d->bias))
+        fail("a proposal is asked for before all of it is known");
+    *found = wanted < PROPOSALS ? wanted : PROPOSALS;
+    for (int i = 0; i < *found; i++)
+        out[i] = proposal{{static_cast<uint64_t>(i)}, 0, 0, 1, {}};
+    return 0;
+}
+
+int check_algorithm(void *, void *, void *, void *, void *, void *, const uint64_t *algo, proposal *out)
+{
+    *out = proposal{{}, 0, 0, 1, {}};
+    return static_cast<int>(algo[0]) == emu_card.refused ? NOT_SUPPORTED : 0;
+}
+
+int matmul(void *, void *desc, const float *alpha, const void *a, void *al, const void *b, void *bl,
+           const float *beta, const void *c, void *cl, void *d, void *dl, const uint64_t *algo,
+           void *workspace, size_t bytes, cudaStream_t)
+{
+    const description how = *static_cast<description *>(desc);
+    const matrix w = *static_cast<matrix *>(al), x = *static_cast<matrix *>(bl),
+                 y = *static_cast<matrix *>(dl);
+    const float scale = *alpha, keep = *beta;
+    const int which = static_cast<int>(algo[0]);
+    check_aligned(a, &w);
+    check_aligned(b, &x);
+    check_aligned(d, &y);
+    if (cl != dl || w.type != R_16BF || x.type != R_16BF || w.rows != x.rows || w.cols != y.rows ||
+        x.cols != y.cols || (bytes && !workspace) || reinterpret_cast<uintptr_t>(how.bias) % 16)
+        fail("matrices that do not fit");
+    if (which == emu_card.refused)
+        return NOT_SUPPORTED;
+    emu_card.timed += c != d;
+    emu_card.biased += how.epilogue == 4;
+    emu_card.multiplied[which]++;
+    const void *bias = how.epilogue == 4 ? how.bias : nullptr;
+    emu::enqueue([=] {
+        now += which == emu_card.fastest ? 1 : 2 + which;
+        for (int64_t t = 0; t < y.cols; t++)
+            for (int64_t n = 0; n < y.rows; n++) {
+                float sum = 0;
+                for (int64_t k = 0; k < w.rows; k++)
+                    sum += number_at(b, R_16BF, t * x.leading + k) * number_at(a, R_16BF, n * w.leading + k);
+                int64_t at = t * y.leading + n;
+                float v = scale * sum + (keep != 0 ? keep * number_at(c, y.type, at) : 0);
+                store_at(d, y.type, at, bias ? v + number_at(bias, y.type, n) : v);
+            }
+    });
+    return 0;
+}
+
+} // namespace
+
+void *emu::cublaslt(const char *name)
+{
+    static const struct {
+        const char *name;
+        void *function;
+    } all[] = {{"cublasLtCreate", reinterpret_cast<void *>(make)},
+               {"cublasLtDestroy", reinterpret_cast<void *>(drop)},
+               {"cublasLtMatmulDescCreate", reinterpret_cast<void *>(make_description)},
+               {"cublasLtMatmulDescSetAttribute", reinterpret_cast<void *>(set_description)},
+               {"cublasLtMatrixLayoutCreate", reinterpret_cast<void *>(make_matrix)},
+               {"cublasLtMatrixLayoutDestroy", reinterpret_cast<void *>(drop_matrix)},
+               {"cublasLtMatmulPreferenceCreate", reinterpret_cast<void *>(make)},
+               {"cublasLtMatmulPreferenceSetAttribute", reinterpret_cast<void *>(set_preference)},
+               {"cublasLtMatmulAlgoGetHeuristic", reinterpret_cast<void *>(get_heuristic)},
+               {"cublasLtMatmulAlgoCheck", reinterpret_cast<void *>(check_algorithm)},
+               {"cublasLtMatmul", reinterpret_cast<void *>(matmul)}};
+    for (const auto &f : all)
+        if (!strcmp(f.name, name))
+            return f.function;
+    return nullptr;
+}
+
+/* ---- time ---------------------------------------------------------------------------------------------- */
+
+double emu::library_time()
+{
+    return now;
+}
