@@ -107,8 +107,9 @@ static void image_swap(struct image *a, struct image *b)
 static int end_step(struct agent *a, struct err *e)
 {
     const struct agent_step *s = &a->step;
-    struct progress_tokens tokens = {s->cost.reused, s->cost.prefilled, s->generated - s->forced, s->forced,
-                                     s->cost.images};
+    struct progress_tokens tokens = {s->cost.reused, s->cost.prefilled, s->generated - s->forced,
+                                     s->forced,      s->cost.images,    s->proposed,
+                                     s->accepted};
     progress_times(a->o->progress, s->ms, &tokens);
     if (s->server.counted)
         progress_server(a->o->progress, &s->server);

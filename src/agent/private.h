@@ -46,6 +46,7 @@ struct agent_step {
     bool cut_off;                /* a reply of this step was too long */
     int resamples;               /* the last sample's number */
     int generated, forced;       /* tokens of all its replies */
+    int proposed, accepted;      /* guesses of speculation */
     struct context_cost cost;
     struct agent_server server; /* of all its replies */
     double ms[PHASES];

@@ -167,6 +167,10 @@ void progress_times(const struct progress *p, const double ms[PHASES], const str
              (long long)t->reused, (long long)t->prefilled, t->generated, t->forced, t->images,
              t->images == 1 ? "" : "s");
     put_line(p, INK_SOFT, text);
+    if (!t->proposed)
+        return;
+    snprintf(text, sizeof text, "guesses: %d of %d accepted", t->accepted, t->proposed);
+    put_line(p, INK_SOFT, text);
 }
 
 void progress_server(const struct progress *p, const struct agent_server *s)

@@ -21,6 +21,7 @@ struct progress {
 struct progress_tokens {
     int64_t reused, prefilled;
     int generated, forced, images;
+    int proposed, accepted; /* guesses of speculation */
 };
 
 /* Printable text in one line, whatever s holds. */

@@ -114,6 +114,8 @@ enum attempt agent_attempt(struct agent *a, int resample, float temperature, str
     a->step.ms[PHASE_WRITE] += reply->raw.ms;
     a->step.generated += reply->raw.n;
     a->step.forced += reply->raw.forced;
+    a->step.proposed += reply->raw.proposed;
+    a->step.accepted += reply->raw.accepted;
     reply->status = read_reply(a, e);
     if (reply->status == ATTEMPT_READ && agent_localize(a, e))
         reply->status = ATTEMPT_FAILED;

@@ -41,6 +41,8 @@ enum kv_storage {
     KV_FP8,  /* e4m3, one scale per token and head: see ops/kv8.h */
 };
 
+enum { ENGINE_MAX_SPECULATE = 15 };
+
 struct engine_options {
     const char *dir;    /* model directory in the published layout */
     const char *device; /* "auto" or NULL, "cpu", "cuda", "cuda:N": see backend_open */
@@ -64,6 +66,9 @@ struct engine_options {
     size_t state_memory;
     /* non-zero: prefill and image encoding stop with ERR_STOPPED within a layer's time; may be NULL */
     const volatile int *cancel;
+    /* tokens proposed at once from what the session said before, at most ENGINE_MAX_SPECULATE; 0: none.  Replies
+     * are the same: see session/speculate.h */
+    int speculate;
     bool shared; /* several threads use the engine, each with its own sessions */
     bool round8; /* resized pixels are rounded to 8 bits, to compare with runtimes that do so */
     void (*progress)(void *arg, double fraction, const char *what); /* may be NULL */

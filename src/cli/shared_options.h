@@ -12,7 +12,7 @@
 
 #define MODEL_SETTINGS                                                                                       \
     const char *model, *device, *isa;                                                                        \
-    int threads, weights_in, weights, activations, state, kv, min_pixels, max_pixels;                        \
+    int threads, weights_in, weights, activations, state, kv, min_pixels, max_pixels, speculate;             \
     bool weight_cache, f32;                                                                                  \
     size_t state_memory
 
@@ -37,6 +37,10 @@
     {"state-memory", 0, OPTION_SIZE, offsetof(T, state_memory), "SIZE", 0, 0, NULL,                          \
      "memory for the states of all sessions, as 24G; default on a GPU: what the weights leave, idle states " \
      "are spilled to host memory", "HOLORUN_STATE_MEMORY", .show = OPTION_MORE},                             \
+    {"speculate", 0, OPTION_INT, offsetof(T, speculate), "N", 0, 15, "0",                                    \
+     "guess up to N tokens at once from what the conversation said before (prompt lookup) and check them "   \
+     "in one pass over the weights; replies stay the same. Pays on a GPU with one session and text that "    \
+     "repeats itself; 4 to 8 are usual", "HOLORUN_SPECULATE", .show = OPTION_MORE},                          \
     {"isa", 0, OPTION_TEXT, offsetof(T, isa), "ref|avx2|avx512|avx512bf16", 0, 32, NULL,                     \
      "instruction set of the CPU kernels, \"ref\" for the plain reference; default: the best one",           \
      "HOLORUN_ISA", .show = OPTION_SWITCH},                                                                  \
@@ -104,7 +108,7 @@
      .weights_in = (enum weights_in)(S).weights_in, .weights = (enum weight_storage)(S).weights,             \
      .activations = (enum activation_rounding)(S).activations,                                               \
      .cache = (S).weight_cache, .state = (enum state_storage)(S).state, .kv = (enum kv_storage)(S).kv,       \
-     .state_memory = (S).state_memory, .min_pixels = (S).min_pixels, .max_pixels = (S).max_pixels,           \
+     .state_memory = (S).state_memory, .speculate = (S).speculate, .min_pixels = (S).min_pixels, .max_pixels = (S).max_pixels,           \
      .progress = bar_loading}
 
 /* const char *display, *view; bool cursor; */

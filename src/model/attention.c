@@ -46,7 +46,7 @@ void attention_append(struct language *m, struct language_batch of, struct tenso
     struct backend *b = m->backend;
     struct tensor row[LANGUAGE_SESSIONS];
     for (int i = 0; i < of.sessions; i++) {
-        int64_t past = of.states[i]->length;
+        int64_t past = language_past(of, i);
         out[i] = tensor_rows(*caches[i], 0, past + 1);
         row[i] = tensor_rows(out[i], past, 1);
     }

@@ -30,7 +30,7 @@ void gated_delta_layer(struct language *m, const struct delta_weights *w, struct
     project(m, x, w->qkv, u);
     project(m, tensor_cols(ab, 0, heads), w->a_proj, u);
     project(m, tensor_cols(ab, heads, heads), w->b_proj, u);
-    if (rows == of.sessions && h.rows == rows && ops->delta_batch) {
+    if (rows == of.sessions && !of.in_turn && h.rows == rows && ops->delta_batch) {
         struct tensor z = tensor_rows(m->z, 0, rows);
         const struct delta_batch e = {w->conv, w->a, w->dt_bias, w->norm, m->config->eps, conv, states, s};
         project(m, z, w->z, u);
@@ -39,7 +39,13 @@ void gated_delta_layer(struct language *m, const struct delta_weights *w, struct
         return;
     }
     ops->delta_gates(b, gates, tensor_cols(ab, 0, heads), tensor_cols(ab, heads, heads), w->a, w->dt_bias);
-    if (rows == of.sessions) {
+    if (of.in_turn) {
+        for (int64_t i = 0; i < rows; i++) {
+            struct tensor row = tensor_rows(v, i, 1);
+            ops->conv_batch(b, row, tensor_rows(x, i, 1), w->conv, no_bias, conv);
+            ops->delta_step_batch(b, tensor_rows(y, i, 1), row, tensor_rows(gates, i, 1), states, s);
+        }
+    } else if (rows == of.sessions) {
         ops->conv_batch(b, v, x, w->conv, no_bias, conv);
         ops->delta_step_batch(b, y, v, gates, states, s);
     } else {

@@ -61,6 +61,11 @@ static void keep_last(struct language *m, struct language_batch of, struct tenso
 {
     struct tensor f = tensor_rows(m->u, 0, of.sessions), last[LANGUAGE_SESSIONS];
     rmsnorm(m, f, last_rows(h, of.sessions), m->weights->norm);
+    if (of.in_turn) {
+        m->backend->ops->copy(m->backend, tensor_rows(m->steps, 0, of.sessions), f);
+        m->backend->ops->scatter(m->backend, &of.states[0]->now.last, last_rows(f, 1));
+        return;
+    }
     for (int i = 0; i < of.sessions; i++)
         last[i] = of.states[i]->now.last;
     m->backend->ops->scatter(m->backend, last, f);
@@ -199,7 +204,8 @@ struct sampling {
 static uint64_t graph_key(struct language_batch of, const struct sampling *next)
 {
     bool behind = false;
-    uint64_t key = (uint64_t)of.sessions | (uint64_t)next->k << 10 | (uint64_t)next->stage << 20;
+    uint64_t key = (uint64_t)of.sessions | (uint64_t)next->k << 10 | (uint64_t)next->stage << 20 |
+                   (uint64_t)of.in_turn << 50;
     for (int i = 0; i < of.sessions; i++) {
         key += (uint64_t)(of.states[i]->now.types.ssm == DT_F16) << 32;
         behind |= of.states[i]->behind > 0;
@@ -294,6 +300,17 @@ void language_decode_batch(struct language *m, struct lm_state *const *s, int n,
     decode_step(m, batch_of(s, n), ids, &no_sampling);
 }
 
+void language_steps(struct language *m, struct lm_state *s, const int32_t *ids, int n)
+{
+    struct lm_state *states[LANGUAGE_STEPS];
+    for (int i = 0; i < n; i++)
+        states[i] = s;
+    state_reserve(s, m->config, m->backend, s->length + n);
+    language_flush(m, s);
+    decode_step(m, (struct language_batch){.states = states, .sessions = n, .in_turn = true}, ids,
+                &no_sampling);
+}
+
 /* Rows of logits that fit in memory at once, n at most and one at least. */
 static int logits_rows(struct language *m, int n)
 {
@@ -370,6 +387,33 @@ void language_decode_sample_batch(struct language *m, struct lm_state *const *s,
     ops->sample_wait(m->backend, how, out);
 }
 
+/* Logits of the first rows of language_steps from row `first` on. */
+static struct tensor steps_logits(struct language *m, int first, int n)
+{
+    struct tensor y = tensor_rows(m->logits, 0, n);
+    project(m, y, m->weights->head, tensor_rows(m->steps, first, n));
+    return y;
+}
+
+void language_steps_logits(struct language *m, int n, float *const *logits)
+{
+    for (int first = 0, some = logits_rows(m, n), k; first < n; first += k) {
+        k = n - first < some ? n - first : some;
+        struct tensor y = steps_logits(m, first, k);
+        for (int i = 0; i < k; i++)
+            to_host(m, logits[first + i], tensor_rows(y, i, 1));
+    }
+}
+
+void language_steps_sample(struct language *m, int n, int ids, const struct sampler *how, struct sampled *out)
+{
+    for (int first = 0, some = logits_rows(m, n), k; first < n; first += k) {
+        k = n - first < some ? n - first : some;
+        m->backend->ops->sample(m->backend, tensor_cols(steps_logits(m, first, k), 0, ids), how + first,
+                                out + first);
+    }
+}
+
 static int64_t greater(int64_t a, int64_t b)
 {
     return a > b ? a : b;
@@ -420,6 +464,7 @@ void language_init(struct language *m, const struct lm_config *c, const struct m
         m->angles = xmalloc((unsigned long)rows * (unsigned long)c->rope.dims, sizeof *m->angles);
         m->places = xmalloc((unsigned long)rows, sizeof *m->places);
     }
+    m->steps = b->ops->alloc(b, act, LANGUAGE_STEPS, c->hidden);
     m->logits = b->ops->alloc(b, DT_F32, 1, w->vocab);
     if (c->moe.width)
         moe_init(m);
@@ -428,10 +473,10 @@ void language_init(struct language *m, const struct lm_config *c, const struct m
 void language_free(struct language *m)
 {
     struct moe_scratch *e = &m->moe;
-    struct tensor *scratch[] = {&m->h,  &m->u,     &m->p,      &m->v,      &m->y,   &m->z,
-                                &m->ab, &m->gates, &m->kv,     &m->rope,   &m->q,   &m->a,
-                                &m->m,  &m->m2,    &m->logits, &e->logits, &e->ids, &e->weights,
-                                &e->in, &e->out,   &e->sum,    &e->shared, &e->gate};
+    struct tensor *scratch[] = {&m->h,       &m->u,     &m->p,     &m->v,      &m->y,      &m->z,
+                                &m->ab,      &m->gates, &m->kv,    &m->rope,   &m->q,      &m->a,
+                                &m->m,       &m->m2,    &m->steps, &m->logits, &e->logits, &e->ids,
+                                &e->weights, &e->in,    &e->out,   &e->sum,    &e->shared, &e->gate};
     for (size_t i = 0; i < sizeof scratch / sizeof *scratch; i++)
         if (scratch[i]->data)
             m->backend->ops->free(m->backend, scratch[i]);

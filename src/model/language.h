@@ -74,6 +74,7 @@ struct language { /* one for each engine */
     struct tensor q;      /* [T, Hq * d] */
     struct tensor a;      /* [T, Hq * d] attention output */
     struct tensor m, m2;  /* [T, M] inside the MLP */
+    struct tensor steps;  /* [LANGUAGE_STEPS, D] RMSNorm(h) of the rows of language_steps */
     struct tensor logits; /* [n, V] f32 for the most sessions asked for together so far */
     struct moe_scratch moe;
     float *angles;                             /* `rope` on the host; NULL: no rotary positions */
@@ -100,15 +101,24 @@ struct image_rows {
     int64_t cols;       /* they form lines of so many: see rope.h; 0 in a model without rotary positions */
 };
 
-/* Owners of the rows of a pass: all rows belong to one session, or row t belongs to session t. */
+/* Owners of the rows of a pass: all rows belong to one session, or row t belongs to session t.  in_turn: these
+ * sessions are all the same one, and each row continues from the row before it; `before`: so many others. */
 struct language_batch {
     struct lm_state *const *states;
     int sessions;
     bool replay; /* Mamba-2 states may be left behind */
+    bool in_turn;
+    int before;
 };
 
 /* Sessions of a batch from which on states are left behind: with fewer, writing them is cheap. */
 enum { LANGUAGE_REPLAYS = 16 };
+
+/* Tokens that row i's session has when the row is computed. */
+static inline int64_t language_past(struct language_batch of, int i)
+{
+    return of.states[i]->length + (of.in_turn ? of.before + i : 0);
+}
 
 void language_init(struct language *m, const struct lm_config *c, const struct model_weights *w,
                    struct backend *b, enum dtype act);
@@ -129,6 +139,15 @@ void language_decode_batch(struct language *m, struct lm_state *const *s, int n,
 
 /* Brings the SSM states up to date where they are behind: before their memory is read by others. */
 void language_flush(struct language *m, struct lm_state *s);
+
+/* Continues one session by n <= LANGUAGE_STEPS text tokens with one pass over the weights.  Row t has the bits
+ * that decoding ids[t] after the ones before it would have: speculation is decided with the logits that decoding
+ * one token at a time would give.  What follows is asked of the n rows of the last call. */
+enum { LANGUAGE_STEPS = 16 };
+void language_steps(struct language *m, struct lm_state *s, const int32_t *ids, int n);
+void language_steps_logits(struct language *m, int n, float *const *logits);
+void language_steps_sample(struct language *m, int n, int ids, const struct sampler *how,
+                           struct sampled *out);
 
 /* Logits after the last token, [V] each, on the host. */
 void language_logits(struct language *m, struct lm_state *s, float *logits);

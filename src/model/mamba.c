@@ -36,6 +36,7 @@ static struct mixer mixer_rows(const struct mixer *x, int64_t first, int64_t n)
         *rows[i] = tensor_rows(*rows[i], first, n);
     part.of.states += first;
     part.of.sessions = (int)n;
+    part.of.before += (int)first;
     return part;
 }
 
@@ -79,7 +80,7 @@ static bool mix_alike(const struct mixer *x)
     for (int i = 0; i < x->of.sessions; i++) {
         conv[i] = x->of.states[i]->now.conv[x->layer];
         ssm[i] = x->of.states[i]->now.ssm[x->layer];
-        m->keys[i] = stochastic_key(x->of.states[i]->length + 1, x->layer);
+        m->keys[i] = stochastic_key(language_past(x->of, i) + 1, x->layer);
     }
     /* f32 takes no keys; without them a replayed graph finds the same arguments again */
     const uint32_t *keys = ssm->dtype == DT_F16 ? m->keys : NULL;
@@ -96,13 +97,14 @@ static bool mix_alike(const struct mixer *x)
     return false;
 }
 
-/* One token of each session. */
+/* One token of each session; of one session a token at a time, since each needs the state after the last. */
 static bool mix_batch(const struct mixer *x)
 {
     bool normed = false;
     struct lm_state *const *s = x->of.states;
     for (int i = 0, n; i < x->of.sessions; i += n) {
-        for (n = 1; i + n < x->of.sessions && s[i + n]->now.types.ssm == s[i]->now.types.ssm;)
+        for (n = 1;
+             !x->of.in_turn && i + n < x->of.sessions && s[i + n]->now.types.ssm == s[i]->now.types.ssm;)
             n++;
         struct mixer alike = mixer_rows(x, i, n);
         normed = mix_alike(&alike);

@@ -32,6 +32,7 @@ struct run_settings {
     bool pause_on_human;
     size_t state_memory;
     int min_pixels, max_pixels;
+    int speculate;
     const char *policy, *confirm;
     double confirm_timeout;
     bool observe_only, redact_frames;

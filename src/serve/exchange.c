@@ -174,6 +174,7 @@ static enum MHD_Result answer_metrics(struct server *v, struct MHD_Connection *c
     struct weights_set *w = weights_acquire(s->weights, &(int){1});
     struct state_memory m = w ? engine_state_memory(w->engine) : (struct state_memory){0};
     struct scheduler_stats t = w ? engine_scheduler_stats(w->engine) : (struct scheduler_stats){0};
+    struct speculation_counts guesses = w ? engine_speculation(w->engine) : (struct speculation_counts){0};
     weights_release(s->weights, w);
     const struct metric_gauge gauges[] = {
         {"requests_running", "requests that are being computed", flights_count(v->flights)},
@@ -189,6 +190,8 @@ static enum MHD_Result answer_metrics(struct server *v, struct MHD_Connection *c
         {"scheduler_waiting", "threads that wait for the engine", t.waiting},
         {"decode_batches", "batches of decoded tokens, so far", (double)t.batches},
         {"decode_rows", "tokens in those batches, so far", (double)t.rows},
+        {"guesses_proposed", "tokens that --speculate proposed, so far", (double)guesses.proposed},
+        {"guesses_accepted", "of these, those that were sampled, so far", (double)guesses.accepted},
         {"weights_version", "version of the weights", weights_version(s->weights)},
         {0}};
     struct buf out;

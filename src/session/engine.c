@@ -271,6 +271,7 @@ struct engine *engine_open(const struct engine_options *o, struct err *e)
     g->types = state_types(o->f32, o->state, o->kv);
     g->act = g->types.act;
     g->round8 = o->round8;
+    g->speculate = o->speculate < ENGINE_MAX_SPECULATE ? o->speculate : ENGINE_MAX_SPECULATE;
     if (check_activations(o, e) || config_load(&g->config, o->dir, e) || check_family(g, o, e) ||
         config_limit_pixels(&g->config, o->min_pixels, o->max_pixels, e) ||
         !(g->tokenizer = tokenizer_open(o->dir, e)))
@@ -412,6 +413,15 @@ struct state_memory engine_state_memory(const struct engine *g)
     struct state_memory m = {r->bound, r->used, r->most, r->spilled, r->restored};
     engine_leave(entered);
     return m;
+}
+
+struct speculation_counts engine_speculation(const struct engine *g)
+{
+    struct engine *entered = (struct engine *)(uintptr_t)g;
+    engine_enter(entered, NULL);
+    struct speculation_counts n = g->guesses;
+    engine_leave(entered);
+    return n;
 }
 
 enum state_storage engine_state_storage(const struct engine *g)

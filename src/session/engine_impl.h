@@ -37,6 +37,8 @@ struct engine {
     struct scheduler *scheduler;  /* NULL: the engine is not shared */
     struct prefix_cache prefixes; /* of a shared engine */
     bool round8;
+    int speculate;                     /* engine_options.speculate */
+    struct speculation_counts guesses; /* of all sessions */
     uint64_t hash;
     int32_t stops[ENGINE_MAX_STOPS];
     int n_stops;

@@ -11,6 +11,7 @@
 #include "base/utf8.h"
 #include "ops/sampling.h"
 #include "session/session_impl.h"
+#include "session/speculate.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -33,8 +34,10 @@ struct run {
     void *arg;
     struct token_alternative *alternatives; /* [width] of the token that is being accepted, or NULL */
     bool done;
-    XXH3_state_t *hash; /* of logits */
-    bool unhashed;      /* some were not on the host */
+    bool appended;           /* the token that is being accepted stands in the session already */
+    struct guesses *guesses; /* NULL: nothing is guessed */
+    XXH3_state_t *hash;      /* of logits */
+    bool unhashed;           /* some were not on the host */
 };
 
 uint64_t *generate_known(const struct engine *g)
@@ -69,7 +72,7 @@ static void emit_text(struct run *r, bool all)
 static int accept(struct run *r, const struct token_choice *c, struct err *e)
 {
     struct generated *out = r->out;
-    if (session_append(r->s, &c->id, 1, e))
+    if (!r->appended && session_append(r->s, &c->id, 1, e))
         return -1;
     if (out->n == r->cap) {
         r->cap = r->cap ? r->cap * 2 : 64;
@@ -138,12 +141,34 @@ int generate_top(const float *logits, int n, const uint64_t *known, const uint64
     return found;
 }
 
-static void hash_logits(struct run *r)
+/* logits: those that a token is sampled from; NULL: they are not on the host. */
+static void hash_logits(struct run *r, const float *logits)
 {
-    if (r->s->logits_at == r->s->n)
-        XXH3_64bits_update(r->hash, r->s->logits, (size_t)engine_vocab(r->s->engine) * sizeof *r->s->logits);
+    if (logits)
+        XXH3_64bits_update(r->hash, logits, (size_t)engine_vocab(r->s->engine) * sizeof *logits);
     else
         r->unhashed = true;
+}
+
+/* Accepts a token that was sampled as `how` says. */
+static int accept_sampled(struct run *r, const struct sampled *c, const struct sampler *how,
+                          const float *logits, struct err *e)
+{
+    struct token_alternative top[GENERATE_MAX_ALTERNATIVES];
+    if (c->id < 0)
+        return err_set(e, ERR_MODEL,
+                       "the model's output is no number: a weight is NaN or infinite, or a sum overflows; "
+                       "--weights-in ram checks all weights when they are read");
+    if (r->width)
+        generate_top(logits, tokenizer_size(engine_tokenizer(session_engine(r->s))), how->known, how->allowed,
+                     top, r->width);
+    hash_logits(r, logits);
+    if (r->g)
+        r->state = grammar_advance(r->g, r->state, c->id);
+    r->alternatives = top;
+    int rc = accept(r, &(struct token_choice){c->id, c->logprob, c->logprob_masked, false, 0}, e);
+    r->alternatives = NULL;
+    return rc;
 }
 
 static int append_sampled(struct run *r, struct err *e)
@@ -161,21 +186,133 @@ static int append_sampled(struct run *r, struct err *e)
         session_set_rng(r->s, rng); /* nothing was sampled with it */
         return -1;
     }
-    if (c.id < 0)
-        return err_set(e, ERR_MODEL,
-                       "the model's output is no number: a weight is NaN or infinite, or a sum overflows; "
-                       "--weights-in ram checks all weights when they are read");
-    struct token_alternative top[GENERATE_MAX_ALTERNATIVES];
-    if (r->width)
-        generate_top(session_logits(r->s), tokenizer_size(engine_tokenizer(session_engine(r->s))), how.known,
-                     how.allowed, top, r->width);
-    hash_logits(r);
+    return accept_sampled(r, &c, &how, r->s->logits_at == r->s->n ? r->s->logits : NULL, e);
+}
+
+/* ---- guesses ------------------------------------------------------------------------------------------- */
+
+struct guesses { /* of a round, and what it needs of memory */
+    int32_t ids[ENGINE_MAX_SPECULATE];
+    struct sampler how[ENGINE_MAX_SPECULATE + 1];
+    struct sampled out[ENGINE_MAX_SPECULATE + 1];
+    float *logits[ENGINE_MAX_SPECULATE + 1];
+    uint64_t *masks; /* one after the other */
+    size_t mask;     /* words of each */
+    bool on_host;    /* logits are wanted there */
+    struct tensor saved;
+};
+
+static struct guesses *guesses_new(const struct run *r)
+{
+    const struct engine *g = r->s->engine;
+    if (!g->speculate)
+        return NULL;
+    struct guesses *x = xcalloc(1, sizeof *x);
+    x->mask = ((size_t)tokenizer_size(g->tokenizer) + 63) / 64;
+    x->on_host = r->width || !g->backend->ops->sample;
     if (r->g)
-        r->state = grammar_advance(r->g, r->state, c.id);
-    r->alternatives = top;
-    int rc = accept(r, &(struct token_choice){c.id, c.logprob, c.logprob_masked, false, 0}, e);
-    r->alternatives = NULL;
+        x->masks = xmalloc(x->mask * (size_t)(g->speculate + 1), sizeof *x->masks);
+    for (int i = 0; i <= g->speculate && x->on_host; i++)
+        x->logits[i] = xmalloc((unsigned long)engine_vocab(g), sizeof **x->logits);
+    return x;
+}
+
+static void guesses_free(struct run *r)
+{
+    struct guesses *x = r->guesses;
+    if (!x)
+        return;
+    speculate_end(r->s, &x->saved);
+    for (int i = 0; i <= ENGINE_MAX_SPECULATE; i++)
+        free(x->logits[i]);
+    free(x->masks);
+    free(x);
+    r->guesses = NULL;
+}
+
+/* Whether the grammar leaves no choice here: then tokens are forced, or the reply ends. */
+static bool no_choice(struct grammar *g, int state)
+{
+    struct tokens ids = {0};
+    int after = state, forced = grammar_forced(g, state, &ids, &after);
+    tokens_free(&ids);
+    return forced > 0 || grammar_finished(g, state);
+}
+
+/* How to sample after i guesses. */
+static void set_sampler(struct run *r, int i, int state)
+{
+    struct guesses *x = r->guesses;
+    x->how[i] = (struct sampler){.known = r->known, .temperature = r->p->temperature, .top_p = r->p->top_p};
+    if (!r->g)
+        return;
+    x->how[i].allowed =
+        memcpy(x->masks + (size_t)i * x->mask, grammar_mask(r->g, state), x->mask * sizeof *x->masks);
+}
+
+/* Guesses as long as they may be sampled, and a choice follows that is one of this round: none ends the reply, and
+ * none is followed by forced tokens, which are read with the sampled one before them. */
+static int guess(struct run *r)
+{
+    struct guesses *x = r->guesses;
+    struct session *s = r->s;
+    int64_t room = session_lm(s)->max_tokens - s->n - 1;
+    int most = s->engine->speculate, left = r->p->max_tokens - r->out->n - 1, n = 0, state = r->state;
+    most = left < most ? left : most;
+    most = room < most ? (int)room : most;
+    int found = most > 0 ? speculate_propose(s->tokens, s->n, x->ids, most) : 0;
+    for (set_sampler(r, 0, state); n < found; n++) {
+        int32_t id = x->ids[n];
+        if (!sampling_has(r->known, id) || engine_is_stop(s->engine, id) ||
+            (r->g && !sampling_has(x->how[n].allowed, id)))
+            break;
+        state = r->g ? grammar_advance(r->g, state, id) : 0;
+        if (r->g && no_choice(r->g, state))
+            break;
+        set_sampler(r, n + 1, state);
+    }
+    return n;
+}
+
+/* Several sampled tokens.  1: nothing was done. */
+static int append_guessed(struct run *r, struct err *e)
+{
+    struct guesses *x = r->guesses;
+    struct session *s = r->s;
+    int n = x && speculate_ready(s) ? guess(r) : 0;
+    if (n == 0)
+        return 1;
+    struct speculation p = {.guess = x->ids,
+                            .n = n,
+                            .how = x->how,
+                            .out = x->out,
+                            .logits = x->on_host ? x->logits : NULL,
+                            .saved = &x->saved};
+    uint64_t rng[ENGINE_MAX_SPECULATE + 2] = {session_rng(s)};
+    for (int i = 0; i <= n; i++) {
+        x->how[i].random = r->p->temperature > 0 ? session_uniform(s) : 0;
+        rng[i + 1] = session_rng(s);
+    }
+    int rc = speculate_round(s, &p, e);
+    r->out->proposed += p.sampled ? n : 0;
+    r->out->accepted += p.sampled ? p.sampled - 1 : 0;
+    session_set_rng(s, rng[p.sampled]); /* as many numbers as tokens */
+    r->appended = true;
+    for (int i = 0; i < p.sampled && rc == 0; i++)
+        rc = accept_sampled(r, &p.out[i], &p.how[i], p.logits ? p.logits[i] : NULL, e);
+    r->appended = false;
+    if (rc > 0)
+        guesses_free(r); /* no room for a copy of the state */
     return rc;
+}
+
+/* ---- a reply ------------------------------------------------------------------------------------------- */
+
+/* A token or more that the model chooses. */
+static int append_chosen(struct run *r, struct err *e)
+{
+    int rc = append_guessed(r, e);
+    return rc > 0 ? append_sampled(r, e) : rc;
 }
 
 static int run(struct run *r, const volatile int *cancel, struct err *e)
@@ -191,7 +328,7 @@ static int run(struct run *r, const volatile int *cancel, struct err *e)
             return 0;
         }
         int forced = append_forced(r, e);
-        if (forced < 0 || (forced == 0 && append_sampled(r, e)))
+        if (forced < 0 || (forced == 0 && append_chosen(r, e)))
             return -1;
     }
     return 0;
@@ -210,6 +347,7 @@ int generate(struct session *s, const struct generation *how, struct generated *
     for (int i = 0; r.g && i < how->n_said; i++)
         r.state = grammar_advance(r.g, r.state, how->said[i]);
     r.known = generate_known(session_engine(s));
+    r.guesses = guesses_new(&r);
     if (!(r.hash = XXH3_createState()))
         die(ERR_ENV, "out of memory");
     XXH3_64bits_reset(r.hash);
@@ -219,6 +357,7 @@ int generate(struct session *s, const struct generation *how, struct generated *
     out->logits_hash = XXH3_64bits_digest(r.hash);
     out->hashed = !r.unhashed;
     XXH3_freeState(r.hash);
+    guesses_free(&r);
     free(r.known);
     out->ms = clock_ms_since(start);
     return rc;

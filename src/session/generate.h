@@ -49,6 +49,7 @@ struct generated {
     int width;
     char *spelled; /* of a server's reply: an alternative's id is where its text begins here; else NULL */
     int n, forced; /* all tokens, and the forced ones among them */
+    int proposed, accepted; /* guesses, and those that were sampled then: see session/speculate.h */
     enum finish finish;
     double ms;
     /* XXH3 of the logits (f32 [V]) that each sampled token was chosen from, one after the other.  Not

@@ -92,6 +92,12 @@ struct state_memory {
 };
 struct state_memory engine_state_memory(const struct engine *g);
 
+/* Guesses of all sessions so far, and those that were sampled then. */
+struct speculation_counts {
+    int64_t proposed, accepted;
+};
+struct speculation_counts engine_speculation(const struct engine *g);
+
 /* Counts of what the scheduler has done so far; zeros when the engine is not shared. */
 struct scheduler_stats engine_scheduler_stats(const struct engine *g);
 
@@ -160,7 +166,8 @@ bool session_fits(const struct session *s, int64_t more);
 struct session_stats {
     int64_t prefilled, decoded; /* tokens computed several at a time, one at a time */
     int64_t tiles_computed, tiles_cached;
-    int64_t reused; /* tokens whose state came from the prefix cache */
+    int64_t proposed, accepted; /* tokens that speculation guessed, and that were sampled then */
+    int64_t reused;             /* tokens whose state came from the prefix cache */
     double vision_ms, prefill_ms, decode_ms, preprocess_ms;
 };
 struct session_stats session_stats(const struct session *s);
