@@ -100,6 +100,59 @@ static void as_planned(const struct tiny *t, enum weight_storage numbers, const 
     assert_int_equal(emu_card.used, before);
 }
 
+/* Logits after text and a picture. */
+static float *read_some(struct engine *g)
+{
+    struct err e = ERR_INIT;
+    struct session *s = session_new(g, 1);
+    tiny_append(s, 3, 40);
+    if (append_image(s, W, H, 1, &e))
+        fail_msg("%s", e.text);
+    compute(s);
+    float *copy = malloc((size_t)engine_vocab(g) * sizeof *copy);
+    memcpy(copy, session_logits(s), (size_t)engine_vocab(g) * sizeof *copy);
+    session_free(s);
+    return copy;
+}
+
+/* Short of memory, the embedding stays in the host's; shorter, prompts and pictures go in smaller chunks. */
+static void t_short(void **state)
+{
+    (void)state;
+    only_emulated();
+    struct tiny t;
+    struct model_config c;
+    tiny_init(&t, check_seed());
+    tiny_write(&t);
+    struct plan p = plan_of(&t, &c, WEIGHTS_BF16);
+    size_t before = emu_card.used, all = emu_card.memory;
+    struct engine *g = open_on_card(&t, WEIGHTS_BF16);
+    assert_null(g->weights.embed_pinned);
+    assert_int_equal(g->language.rows, 2048);
+    float *want = read_some(g);
+    int vocab = engine_vocab(g);
+    engine_close(g);
+    p.picture = 0;
+    for (int i = 0; i <= PLAN_CHUNKS; i++) {
+        size_t need = plan_own(&p, 1, 4096) + p.tile_cache;
+        plan_fit(&p, need - 1);
+        emu_card.memory = before + need - 1;
+        g = open_on_card(&t, WEIGHTS_BF16);
+        assert_non_null(g->weights.embed_pinned);
+        assert_int_equal(g->language.rows, p.chunks[p.chunk].prompt_rows);
+        float *have = read_some(g);
+        if (i == 0) /* later, tiles go in other numbers through kernels that sum in another order */
+            assert_memory_equal(have, want, (size_t)vocab * sizeof *want);
+        assert_true(tiny_distance(have, want, vocab) < 0.2); /* a random model forgives little */
+        free(have);
+        engine_close(g);
+        assert_int_equal(emu_card.used, before);
+    }
+    emu_card.memory = all;
+    free(want);
+    tiny_free(&t);
+}
+
 static void t_planned(void **state)
 {
     (void)state;
@@ -330,6 +383,7 @@ static const struct CMUnitTest tests[] = {
     CLAIM("memory that was given back is there for whoever needs it", t_trimmed),
     CLAIM("without pools of memory all is the same", t_no_pools),
     CLAIM("pinned memory that was given back is used again for what is about as large", t_pinned),
+    CLAIM("short of memory, a card leaves the embedding to the host, then takes smaller chunks", t_short),
     CLAIM("models, sessions and pictures take the memory of a card that was planned, within 2 %", t_planned),
     CLAIM("a picture for which there is no memory is an error of its session, and others go on", t_picture),
     CLAIM("with a full card logits come in parts and tiles are not kept, with the same bits", t_less),

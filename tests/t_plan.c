@@ -6,6 +6,7 @@
 #include "capacity/cost.h"
 #include "capacity/memory.h"
 #include "capacity/plan.h"
+#include "capacity/roofline.h"
 #include "ops/work.h"
 #include "session/session_impl.h"
 
@@ -129,7 +130,8 @@ static void t_pages(void **state)
     assert_int_equal(plan_sessions(&p, plan_own(&p, 7, 1500), 1500), 7);
 }
 
-/* 2,048 rows and 13 tiles at once where there is room; else less, and the sizes in between in their order. */
+/* 2,048 rows and 13 tiles at once where there is room; else the embedding stays in the host's memory, then the
+ * chunks become smaller one after the other. */
 static void t_chunks(void **state)
 {
     (void)state;
@@ -141,22 +143,45 @@ static void t_chunks(void **state)
     check_about("2,048 rows, MiB", (double)p.language / (1 << 20), 2048 * 86144 * 2.0 / (1 << 20), 0.01);
     plan_fit(&p, most);
     assert_int_equal(p.chunk, 0);
-    for (int i = 1; i < PLAN_CHUNKS; i++) {
+    for (int i = 0; i < PLAN_CHUNKS; i++) {
         plan_fit(&p, before - 1);
         assert_int_equal(p.chunk, i);
+        check_about("the embedding, bytes", (double)p.pinned, p.vocab * 5120.0 * 2, 0.002);
         assert_true(plan_own(&p, 1, 4096) + p.tile_cache < before);
         before = plan_own(&p, 1, 4096) + p.tile_cache;
     }
     plan_fit(&p, 0);
     assert_int_equal(p.chunks[p.chunk].prompt_rows, 512);
     assert_int_equal(p.chunks[p.chunk].picture_tiles, 1);
-    check_note("the largest chunks take %.0f MiB more than the smallest",
+    check_note("the largest chunks and the embedding take %.0f MiB more than the smallest",
                (double)(most - before) / (1 << 20));
     o.device = "cpu";
     p = plan_of(full.dir, &c, &o);
     size_t same = plan_own(&p, 1, 0);
     plan_fit(&p, 0);
     assert_int_equal(plan_own(&p, 1, 0), same);
+}
+
+/* A conversation of 12,288 tokens with 4 bits, a tower in 8 and the embedding in the host's memory, on a card of
+ * 12 GB that shows a desktop as well. */
+static void t_desk(void **state)
+{
+    (void)state;
+    struct model_config c;
+    const size_t card = (size_t)roofline_card("rtx3060")->memory, desktop = (size_t)1 << 30;
+    struct engine_options o = {.weights_in = WEIGHTS_IN_RAM, .device = "cuda", .weights = WEIGHTS_INT4};
+    struct plan p = plan_of(full.dir, &c, &o);
+    size_t tower = p.parts[PLAN_VISION].own;
+    o.tower = TOWER_INT8;
+    p = plan_of(full.dir, &c, &o);
+    assert_in_range(p.parts[PLAN_VISION].own, tower / 2, tower / 10 * 6); /* its blocks are most of it */
+    plan_picture(&p, &c, 1920, 1080);
+    plan_fit(&p, card / 20 * 19 - desktop);
+    size_t need = plan_own(&p, 1, 12288) + p.tile_cache;
+    check_note("%.2f GiB on the card of %.2f, %.2f in the host's memory, chunks of %d",
+               (double)need / (1 << 30), (double)card / (1 << 30), (double)p.pinned / (1 << 30),
+               p.chunks[p.chunk].prompt_rows);
+    assert_true(need < card / 20 * 19 - desktop);
 }
 
 /* What has been set up takes the memory that was planned. */
@@ -229,6 +254,7 @@ static const struct CMUnitTest tests[] = {
     CLAIM("work of the published model is what its shapes say", t_published_work),
     CLAIM("int8 and int4 take a half and less than a third, embeddings and tower stay", t_small_memory),
     CLAIM("a session takes a card's memory in pages", t_pages),
+    CLAIM("12B in 4 bits fits a card of 12 GB beside a desktop", t_desk),
     CLAIM("a card that is short of memory reads prompts and pictures in smaller chunks", t_chunks),
     CLAIM("the embedded model takes the memory that was planned, within 5 %", t_pocket_memory),
     CLAIM("sessions take the state memory that was planned, within 5 %", t_state_memory),

@@ -16,7 +16,7 @@ struct bench {
     const char *random;               /* a published size with synthetic weights (random.h); NULL: `model` */
     const char *section;              /* "all" or one of them */
     /* enum weights_in, weight_storage, activation_rounding, state_storage, kv_storage */
-    int weights_in, weights, activations, state, kv;
+    int weights_in, weights, tower, activations, state, kv, speculate;
     bool weight_cache, f32;
     size_t state_memory;        /* 0: what the weights leave */
     int threads, repeat;        /* repeat: least number of runs of each figure */

@@ -236,6 +236,8 @@ int subject_open(struct subject *m, const struct bench *k, struct err *e)
                                .threads = k->threads,
                                .weights_in = (enum weights_in)k->weights_in,
                                .weights = (enum weight_storage)k->weights,
+                               .tower = (enum tower_storage)k->tower,
+                               .speculate = k->speculate,
                                .activations = (enum activation_rounding)k->activations,
                                .min_pixels = k->min_pixels,
                                .max_pixels = k->max_pixels,

@@ -264,11 +264,12 @@ static void count_chunks(struct plan *p, const struct model_config *c, const str
 
 void plan_fit(struct plan *p, size_t memory)
 {
-    bool gpu = p->chunks[0].prompt_rows > 0;
-    for (p->chunk = 0; gpu; p->chunk++) {
+    for (int i = 0; i <= PLAN_CHUNKS && p->chunks[0].prompt_rows; i++) {
+        p->pinned = i ? p->embedding : 0;
+        p->chunk = i ? i - 1 : 0;
         p->language = p->chunks[p->chunk].language;
         p->vision = p->chunks[p->chunk].vision;
-        if (p->chunk == PLAN_CHUNKS - 1 || plan_own(p, 1, SAMPLE) + p->tile_cache <= memory)
+        if (plan_own(p, 1, SAMPLE) + p->tile_cache <= memory)
             break;
     }
 }
@@ -336,6 +337,7 @@ static int count_all(struct plan *p, const struct model_config *c, const struct 
                                 .progress_arg = &k,
                                 .storage = options_storage(o),
                                 .coarse = o->activations == ACTIVATIONS_INT8,
+                                .tower8 = o->tower == TOWER_INT8,
                                 .mapped = hold.mapped,
                                 .resident = hold.resident,
                                 .shapes_only = true};
@@ -348,6 +350,7 @@ static int count_all(struct plan *p, const struct model_config *c, const struct 
     p->streamed = k.streamed;
     p->resident = k.mapped - k.streamed;
     count_stored(p, c, s);
+    p->embedding = gpu && !w.embed_codes.rows ? work_tensor(tensor_bytes(w.embed)) : 0;
     (gpu ? count_chunks : count_engine)(p, c, &w, &k, act);
     if (gpu)
         count_work(p, c, &k, act);
@@ -442,8 +445,8 @@ int64_t plan_states(const struct plan *p, size_t memory, int64_t tokens)
 
 size_t plan_own(const struct plan *p, int sessions, int64_t tokens)
 {
-    return p->weights.own + p->language + p->vision + p->work + p->picture + p->tokenizer + p->base +
-           (size_t)sessions * plan_session(p, tokens);
+    return p->weights.own - p->pinned + p->language + p->vision + p->work + p->picture + p->tokenizer +
+           p->base + (size_t)sessions * plan_session(p, tokens);
 }
 
 int64_t plan_sessions(const struct plan *p, size_t memory, int64_t tokens)

@@ -47,10 +47,12 @@ struct plan {
         int prompt_rows, picture_tiles;
         size_t language, vision;
     } chunks[PLAN_CHUNKS];
-    int chunk;      /* the one that is planned with: see plan_fit */
-    size_t scratch; /* on a GPU: of the operation that takes most, which is reserved */
-    size_t work;    /* on a GPU: scratch, libraries and sampling */
-    size_t picture; /* on a GPU: pixels and patches of an image; see plan_picture */
+    int chunk;        /* the one that is planned with: see plan_fit */
+    size_t embedding; /* on a GPU: of the weights, the table of which a token reads one row */
+    size_t pinned;    /* and that, when it stays in the host's memory */
+    size_t scratch;   /* on a GPU: of the operation that takes most, which is reserved */
+    size_t work;      /* on a GPU: scratch, libraries and sampling */
+    size_t picture;   /* on a GPU: pixels and patches of an image; see plan_picture */
     size_t tokenizer;
     size_t base; /* the program itself */
 
@@ -92,8 +94,9 @@ int plan_placement(struct weights_placement *h, const struct model_config *c, co
 /* Sets and returns p->picture for images of up to this size; 0 without a GPU. */
 size_t plan_picture(struct plan *p, const struct model_config *c, int w, int h);
 
-/* On a GPU: plans with the largest chunks that leave room in `memory` for one session of some thousand
- * tokens, or with the smallest.  Without this the plan has the largest. */
+/* On a GPU: what leaves room in `memory` for one session of some thousand tokens: all of it; else without the
+ * embedding, which costs least; and then the largest chunks for which that is enough, or the smallest.  Without
+ * this the plan has all of it. */
 void plan_fit(struct plan *p, size_t memory);
 
 /* Allocated memory with n sessions of so many tokens each; 0 sessions: of the engine alone. */

@@ -29,6 +29,12 @@ enum activation_rounding {
     ACTIVATIONS_INT8, /* 8 bits, groups of 128 or fewer; weights that are not quantized become int8 */
 };
 
+/* Storage type of the blocks of the vision tower. */
+enum tower_storage {
+    TOWER_AUTO, /* the checkpoint's */
+    TOWER_INT8,
+};
+
 /* Storage type of SSM states. */
 enum state_storage {
     STATE_FP32,
@@ -51,6 +57,7 @@ struct engine_options {
     bool f32;           /* activations and weights in f32 instead of bf16 */
     enum weights_in weights_in;
     enum weight_storage weights;
+    enum tower_storage tower;
     enum activation_rounding activations;
     enum state_storage state;
     enum kv_storage kv;

@@ -12,7 +12,7 @@
 
 #define MODEL_SETTINGS                                                                                       \
     const char *model, *device, *isa;                                                                        \
-    int threads, weights_in, weights, activations, state, kv, min_pixels, max_pixels, speculate;             \
+    int threads, weights_in, weights, tower, activations, state, kv, min_pixels, max_pixels, speculate;             \
     bool weight_cache, f32;                                                                                  \
     size_t state_memory
 
@@ -73,11 +73,14 @@
     {.base_url = (S).base_url, .model = (S).model, .key = (S).key, .profile = (S).profile,                   \
      .api = (const char *const[]){NULL, "chat", "responses", "messages"}[(S).api]}
 
-/* int weights_in, weights, kv; */
+/* int weights_in, weights, tower, kv; */
 #define WEIGHTS_OPTIONS(T)                                                                                   \
     {"weights", 0, OPTION_CHOICE, offsetof(T, weights), "auto|bf16|int8|int4|fp8", 0, 0, "auto",             \
      "storage type of the large weight matrices; auto is the checkpoint's, the others are quantized at the " \
      "first start", "HOLORUN_WEIGHTS"},                                                                      \
+    {"tower", 0, OPTION_CHOICE, offsetof(T, tower), "auto|int8", 0, 0, "auto",                               \
+     "storage type of the vision tower; int8 halves it, for a GPU with little memory", "HOLORUN_TOWER",      \
+     .show = OPTION_MORE},                                                                                   \
     {"kv", 0, OPTION_CHOICE, offsetof(T, kv), "auto|fp8", 0, 0, "auto",                                      \
      "storage type of the KV cache; fp8 is a byte per value and a scale per token and head", "HOLORUN_KV",   \
      .show = OPTION_MORE},                                                                                   \
@@ -106,7 +109,7 @@
 #define MODEL_ENGINE(S)                                                                                      \
     {.dir = (S).model, .device = (S).device, .isa = (S).isa, .threads = (S).threads, .f32 = (S).f32,         \
      .weights_in = (enum weights_in)(S).weights_in, .weights = (enum weight_storage)(S).weights,             \
-     .activations = (enum activation_rounding)(S).activations,                                               \
+     .activations = (enum activation_rounding)(S).activations, .tower = (enum tower_storage)(S).tower,       \
      .cache = (S).weight_cache, .state = (enum state_storage)(S).state, .kv = (enum kv_storage)(S).kv,       \
      .state_memory = (S).state_memory, .speculate = (S).speculate, .min_pixels = (S).min_pixels, .max_pixels = (S).max_pixels,           \
      .progress = bar_loading}

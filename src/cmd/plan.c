@@ -30,7 +30,7 @@ static const struct option_spec options[] = {
      "the same as the argument; default: the model that comes with holorun", "HOLORUN_MODEL"},
     {"gpu", 0, OPTION_TEXT, offsetof(struct plan_settings, gpu_words), "CARD", 0, 32, NULL,
      "plan for a GPU instead of this machine: its memory, as 24G, or h100, h200, a100, rtx4090, rtx5090, "
-     "rtx3060, with what each row of the benchmark is expected to take on it",
+     "rtx4070, rtx3060, with what each row of the benchmark is expected to take on it",
      NULL},
     {"memory", 0, OPTION_SIZE, offsetof(struct plan_settings, memory), "SIZE", 0, 0, NULL,
      "plan for a machine with so much free memory, as 32G, instead of what is free now", NULL},
@@ -289,6 +289,7 @@ static int read_model(struct planning *g, struct err *e)
     struct engine_options o = {.dir = g->dir,
                                .weights_in = (enum weights_in)g->set->weights_in,
                                .weights = (enum weight_storage)g->set->weights,
+                               .tower = (enum tower_storage)g->set->tower,
                                .state = (enum state_storage)g->set->state,
                                .kv = (enum kv_storage)g->set->kv};
     if (config_load(&g->c, g->dir, e))

@@ -66,6 +66,9 @@ static void print_memory(const struct planning *g)
     print_row("working memory of the language model", p->language, rows);
     if (g->c.vision)
         print_row("working memory of the tower", p->vision, tiles);
+    if (p->pinned)
+        print_row("embedding, in the host's memory", p->pinned,
+                  "not on the card: a row a token goes through the bus");
     if (p->work)
         print_row("working memory of kernels", p->work, "");
     if (p->picture)

@@ -175,6 +175,43 @@ static bool find_names(struct binder *x)
     return false;
 }
 
+/* Of the table a token reads one row, 10 KB in a large model: a device that is short of memory reads it through
+ * the bus. */
+static void place_embedding(struct binder *x, struct model_weights *w)
+{
+    int64_t rows = w->vocab, cols = x->c->lm.hidden;
+    enum dtype t = binder_activation(x);
+    if (x->o->embed_on_host && !x->o->shapes_only && x->b->ops->host_alloc)
+        w->embed_pinned = x->b->ops->host_alloc(x->b, (size_t)rows * (size_t)cols * dtype_size(t));
+    if (w->embed_pinned)
+        w->embed = (struct tensor){w->embed_pinned, t, rows, cols, cols};
+    else
+        w->embed = binder_alloc(x, t, rows, cols);
+}
+
+static void fill_embedding(struct binder *x, struct model_weights *w, struct tensor host)
+{
+    if (w->embed_pinned)
+        tensor_convert(w->embed, host);
+    else
+        x->b->ops->upload(x->b, w->embed, host);
+}
+
+static void pack_embedding(struct binder *x, const struct st_tensor *t, struct model_weights *w)
+{
+    void *copy;
+    if (!t)
+        return;
+    place_embedding(x, w);
+    if (binder_makes(x)) {
+        binder_make(x, t, w->embed);
+    } else if (!x->o->shapes_only) {
+        fill_embedding(x, w, binder_host_view(x, t, w->vocab, x->c->lm.hidden, &copy));
+        free(copy);
+    }
+    binder_done(x, t);
+}
+
 /* A token reads one row of the embedding, so a mapped one costs next to nothing. */
 void binder_embedding(struct binder *x, const struct st_tensor *t, struct model_weights *w)
 {
@@ -191,7 +228,7 @@ void binder_embedding(struct binder *x, const struct st_tensor *t, struct model_
         w->embed = (struct tensor){(void *)(uintptr_t)t->data, t->dtype, w->vocab, hidden, hidden};
         binder_done(x, t);
     } else {
-        w->embed = binder_upload(x, t, binder_activation(x), w->vocab, hidden);
+        pack_embedding(x, t, w);
     }
 }
 
@@ -200,12 +237,12 @@ static void dequantize_embedding(struct binder *x, const char *name, struct mode
     struct stored m;
     if (!binder_stored(x, name, w->vocab, x->c->lm.hidden, &m))
         return;
-    w->embed = binder_alloc(x, binder_activation(x), w->vocab, x->c->lm.hidden);
+    place_embedding(x, w);
     if (binder_makes(x)) {
         binder_make(x, m.t, w->embed);
     } else if (!x->o->shapes_only) {
         struct tensor host = binder_dequantized(&m);
-        x->b->ops->upload(x->b, w->embed, host);
+        fill_embedding(x, w, host);
         free(host.data);
     }
     binder_stored_free(&m);
@@ -346,6 +383,8 @@ void weights_free(struct model_weights *w, const struct model_config *c, struct 
 {
     for (int i = 0; i < w->n_tensors; i++)
         b->ops->free(b, &w->tensors[i]);
+    if (w->embed_pinned)
+        b->ops->host_free(b, w->embed_pinned);
     for (int i = 0; i < w->n_matrices; i++)
         b->ops->weight_free(b, w->matrices[i]);
     for (int i = 0; w->layers && i < c->lm.layers; i++) {

@@ -126,6 +126,7 @@ struct model_weights {
     int vocab;                       /* V: rows of embed and head */
     struct tensor embed;             /* [V, D] */
     bool embed_mapped;               /* it points into the file */
+    void *embed_pinned;              /* it is in the host's memory, which the device reads; else NULL */
     struct quant_source embed_codes; /* instead of it: blocks of GGUF in the file; rows 0: none */
     struct weight *head;             /* [V, D] */
     struct tensor norm;              /* [1, D] before the head */
@@ -147,6 +148,8 @@ struct bind_options {
     void *progress_arg;
     enum weight_storage storage;
     bool coarse;                /* products of the layers and the tower round activations to 8 bits */
+    bool tower8;                /* the blocks of the vision tower are stored in int8 */
+    bool embed_on_host;         /* the embedding stays in pinned memory, where the backend has such */
     struct weight_cache *cache; /* of quantized matrices; NULL: none */
     bool mapped;                /* matrices stay in the file where they can */
     size_t resident;            /* bytes of those that may stay in memory */

@@ -182,6 +182,18 @@ static int open_backend(struct engine *g, const struct engine_options *o, const 
     return g->backend ? 0 : -1;
 }
 
+/* What of the plan a device has memory for. */
+static void choose_chunks(struct engine *g, const struct engine_options *o)
+{
+    struct plan *p = &g->plan;
+    if (!g->backend->ops->memory_left)
+        return;
+    size_t left = g->backend->ops->memory_left(g->backend);
+    plan_fit(p, left - (left < o->state_memory ? left : o->state_memory));
+    g->backend->prompt_rows = p->chunks[p->chunk].prompt_rows;
+    g->backend->picture_tiles = p->chunks[p->chunk].picture_tiles;
+}
+
 static int open_weights(struct engine *g, const struct engine_options *o, struct err *e)
 {
     struct safetensors *s = safetensors_open(o->dir, e);
@@ -193,15 +205,19 @@ static int open_weights(struct engine *g, const struct engine_options *o, struct
         safetensors_close(s);
         return -1;
     }
+    choose_chunks(g, o);
     struct bind_options bind = {.f32 = o->f32,
                                 .progress = o->progress,
                                 .progress_arg = o->progress_arg,
                                 .storage = options_storage(o),
                                 .coarse = o->activations == ACTIVATIONS_INT8,
+                                .tower8 = o->tower == TOWER_INT8,
+                                .embed_on_host = g->plan.pinned > 0,
                                 .mapped = hold.mapped,
                                 .resident = hold.resident,
                                 .random = o->random};
-    if (o->cache && !o->random && !bind.coarse && o->weights != WEIGHTS_AUTO && o->weights != WEIGHTS_BF16)
+    if (o->cache && !o->random && !bind.coarse && !bind.tower8 && o->weights != WEIGHTS_AUTO &&
+        o->weights != WEIGHTS_BF16)
         bind.cache = g->cache =
             weight_cache_open(o->dir, s, g->hash, o->weights, g->backend->ops->quant_layout);
     int rc = weights_bind(&g->weights, &g->config, s, g->backend, &bind, e);
@@ -219,19 +235,6 @@ static int open_weights(struct engine *g, const struct engine_options *o, struct
     }
     malloc_trim(0); /* freed by the JSON readers */
     return rc;
-}
-
-/* The largest chunks of prompts and pictures for which the weights leave room on a device. */
-static void choose_chunks(struct engine *g, const struct engine_options *o)
-{
-    struct plan *p = &g->plan;
-    if (!g->backend->ops->memory_left)
-        return;
-    size_t left = g->backend->ops->memory_left(g->backend);
-    left -= left < o->state_memory ? left : o->state_memory;
-    plan_fit(p, left + p->weights.own);
-    g->backend->prompt_rows = p->chunks[p->chunk].prompt_rows;
-    g->backend->picture_tiles = p->chunks[p->chunk].picture_tiles;
 }
 
 /* Reserves the scratch memory of the operations before sessions take the rest. */
@@ -284,7 +287,6 @@ struct engine *engine_open(const struct engine_options *o, struct err *e)
     g->pool = pool_new(o->threads);
     if (open_weights(g, o, e))
         goto fail;
-    choose_chunks(g, o);
     g->types.ring = state_ring(g->types, &g->config.lm, g->backend->ops->ssm_flush != NULL);
     language_init(&g->language, &g->config.lm, &g->weights, g->backend, g->act);
     if (g->config.vision)
