@@ -89,6 +89,22 @@ static void t_seldom(void **state)
     assert_true(hopper.part[ROOFLINE_LATENCY] < 0.7 * ampere.part[ROOFLINE_LATENCY]);
 }
 
+/* A screenshot of 13 tiles in 180 ms on an H100. */
+static void t_screen(void **state)
+{
+    (void)state;
+    static const double bytes[] = {2, 1, 0.5625};
+    for (int i = 0; i < 3; i++) {
+        struct roofline_model m = model_of(bytes[i], KV_AUTO, STATE_FP32);
+        struct roofline_row r = roofline_screen(&m, roofline_card("h100"), 2048, 1536, 0, NULL);
+        check_note("%s, %.4g bytes a weight: %.0f ms, the limit is %.0f; tower %.0f, prompt %.0f, scan %.0f",
+                   r.name, bytes[i], r.ms, r.limit_ms, r.part[ROOFLINE_TOWER], r.part[ROOFLINE_PROMPT],
+                   r.part[ROOFLINE_SCAN]);
+        if (i == 0)
+            assert_true(r.ms < 180);
+    }
+}
+
 static void t_names(void **state)
 {
     (void)state;
@@ -102,6 +118,7 @@ static const struct CMUnitTest tests[] = {
     CLAIM("the limits of decoding are the published model's", t_limits),
     CLAIM("a prediction is the sum of its parts, and above its limit", t_sums),
     CLAIM("states of many sessions are written seldom, and kernels overlap on cards that can", t_seldom),
+    CLAIM("a screenshot of 13 tiles is expected to take at most 180 ms on an H100", t_screen),
     CLAIM("cards are found by their names", t_names),
 };
 

@@ -26,11 +26,15 @@ static const struct roofline_card cards[] = {
 
 /* What the kernels are expected to reach: fractions of the card's rates, and times in ms. */
 static const struct {
+    /* product: 2,048 rows by 5,120 columns are 320 tiles of 128 x 256, 2.4 rounds of 132 processors; the fastest of
+     * eight kernels loses less of the third than the first one.  tower: 17 of 21 TFLOP in products of 13 K rows
+     * and K = 1,280 at 0.68, attention at 0.29, and 13 GB of norms and GELU between them */
     double gemv, gemv4;      /* up to 16 rows, and with 4-bit codes: of the copy rate */
     double gemm_rows;        /* 17 rows and more in bf16, cuBLASLt: of the copy rate */
     double codes;            /* quantised, 17 rows and more: of the slowest of memory, products and x */
     double state, keys;      /* of the copy rate */
     double product, tower;   /* many rows: of the products' rate */
+    double product_first;    /* with FIRST_ROWS rows */
     double fill, library;    /* begin and end of a product: own kernel, library */
     double mixer, attention; /* least time of a layer's kernel */
     double norm, gap, host, sampling;
@@ -43,8 +47,9 @@ static const struct {
            .codes = 0.85,
            .state = 0.82,
            .keys = 0.85,
-           .product = 0.77,
-           .tower = 0.40,
+           .product = 0.82,
+           .tower = 0.52,
+           .product_first = 0.77,
            .fill = 0.0025,
            .library = 0.004,
            .mixer = 0.011,
@@ -59,7 +64,9 @@ static const struct {
            .repeat = 2.5,
            .chunk = 0.0095};
 
-enum { FEW = 16, CHUNK = 128 /* tokens of a scan's chunk */, PROMPT_ROWS = 512 };
+enum { FEW = 16, CHUNK = 128 /* tokens of a scan's chunk */, PROMPT_ROWS = 2048 };
+enum { FIRST_ROWS = 512 /* of chunks that begin in the first PROMPT_ROWS tokens: language_chunk */ };
+enum { DEQUANTIZED_BYTES = 4 /* of an 8-bit weight: written and read again as bf16 */ };
 enum { COMPANY = 4 /* sessions: session_batch.c */ };
 enum { BAND = 64, STEP = 64, BANK_BYTES = 128 /* shared memory, a cycle */ };
 
@@ -219,21 +226,30 @@ struct roofline_row roofline_decode(const struct roofline_model *m, const struct
 
 /* ---- a screenshot ------------------------------------------------------------------------------------ */
 
+/* Products of `tokens` that are read in chunks of so many rows. */
+static double chunks_ms(const struct roofline_model *m, const struct roofline_card *g, double flop,
+                        double tokens, int rows)
+{
+    double bytes = cost_weight_bytes(m->config, 0, 1, m->number), weights = bytes / m->number,
+           rest = larger(0, flop - 2 * weights * tokens), parts = tokens / rows,
+           rate = g->flops * (rows < PROMPT_ROWS ? reach.product_first : reach.product);
+    bool plain = m->number > 1.9 || m->config->lm.moe.width;
+    if (plain)
+        return 1e3 * flop / rate;
+    if (m->number < 0.9 || rows < PROMPT_ROWS) /* on the codes */
+        return weights_ms(m, g, rows, bytes) * parts + 1e3 * rest / rate;
+    return 1e3 * flop / rate + 1e3 * parts * weights * (m->number + DEQUANTIZED_BYTES) / g->copy;
+}
+
 static struct roofline_row prompt(const struct roofline_model *m, const struct roofline_card *g,
                                   int64_t tokens, int64_t past)
 {
     const struct lm_config *l = &m->config->lm;
-    double flop = cost_text_flop(m->config, tokens, past), chunks = ceil((double)tokens / CHUNK);
-    struct roofline_row r = {.count = (double)tokens, .unit = "tok"};
-    r.part[ROOFLINE_PROMPT] = 1e3 * flop / (g->flops * reach.product);
-    if (m->number < 1.9 &&
-        !m->config->lm.moe
-             .width) { /* the weights' products on the codes, as many rows as a chunk of a prompt has */
-        double bytes = cost_weight_bytes(m->config, 0, 1, m->number), weights = bytes / m->number,
-               rest = flop - 2 * weights * (double)tokens, chunk = weights_ms(m, g, PROMPT_ROWS, bytes);
-        r.part[ROOFLINE_PROMPT] =
-            chunk * (double)tokens / PROMPT_ROWS + 1e3 * (rest > 0 ? rest : 0) / (g->flops * reach.product);
-    }
+    double flop = cost_text_flop(m->config, tokens, past), chunks = ceil((double)tokens / CHUNK),
+           n = (double)tokens, first = fmin(n, larger(0, PROMPT_ROWS - (double)past));
+    struct roofline_row r = {.count = n, .unit = "tok"};
+    r.part[ROOFLINE_PROMPT] = chunks_ms(m, g, flop * first / n, first, FIRST_ROWS) +
+                              chunks_ms(m, g, flop * (n - first) / n, n - first, PROMPT_ROWS);
     r.part[ROOFLINE_SCAN] = kernels_of(l).mixers * chunks * reach.chunk * (132.0 / g->processors);
     r.limit_ms = 1e3 * flop / g->flops;
     add_up(&r);
