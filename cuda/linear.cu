@@ -86,34 +86,35 @@ void products_close(struct cuda *c)
 
 /* ---- after a product ----------------------------------------------------------------------------------- */
 
-enum { THREADS = 256, EACH = 4 };
+enum { EPILOGUE_THREADS = 256, EPILOGUE_EACH = 4 };
 
 /* y = or += epi(sums * scales + bias); sums may be y itself. */
 template <class S, class Y>
-__global__ void finish(view<Y> y, view<const S> sums, const float *scales, const float *bias, int epi,
-                       accumulate mode)
+__global__ void epilogue_pass(view<Y> y, view<const S> sums, const float *scales, const float *bias, int epi,
+                              accumulate mode)
 {
-    int64_t first = (int64_t)blockIdx.x * THREADS * EACH + threadIdx.x;
-    for (int i = 0; i < EACH; i++) {
-        int64_t c = first + i * THREADS;
+    int64_t first = (int64_t)blockIdx.x * EPILOGUE_THREADS * EPILOGUE_EACH + threadIdx.x;
+    for (int i = 0; i < EPILOGUE_EACH; i++) {
+        int64_t c = first + i * EPILOGUE_THREADS;
         if (c < y.cols)
-            finish_sum(y.row(blockIdx.y) + c,
-                       number(sums.row(blockIdx.y)[c]) * (scales ? scales[c] : 1.0f) +
-                           (bias ? bias[c] : 0.0f),
-                       epi, mode);
+            store_epilogue(y.row(blockIdx.y) + c,
+                           number(sums.row(blockIdx.y)[c]) * (scales ? scales[c] : 1.0f) +
+                               (bias ? bias[c] : 0.0f),
+                           epi, mode);
     }
 }
 
-static void launch_finish(struct backend *b, const struct product &p, struct tensor sums, const float *scales)
+static void launch_epilogue_pass(struct backend *b, const struct product &p, struct tensor sums,
+                                 const float *scales)
 {
     for (int64_t t = 0; t < p.y.rows; t += 32768) {
         int64_t n = least(p.y.rows - t, 32768);
         struct tensor y = tensor_rows(p.y, t, n), s = tensor_rows(sums, t, n);
-        dim3 grid = grid_of(blocks_for(y.cols, THREADS * EACH), n);
+        dim3 grid = grid_of(blocks_for(y.cols, EPILOGUE_THREADS * EPILOGUE_EACH), n);
         WITH_TYPE(S, s.dtype,
                   WITH_TYPE(Y, y.dtype,
-                            LAUNCH((finish<S, Y>), grid, THREADS, 0, b, view_of<Y>(y), view_of<const S>(s),
-                                   scales, p.bias, (int)p.epi, p.mode)));
+                            LAUNCH((epilogue_pass<S, Y>), grid, EPILOGUE_THREADS, 0, b, view_of<Y>(y),
+                                   view_of<const S>(s), scales, p.bias, (int)p.epi, p.mode)));
     }
 }
 
@@ -127,7 +128,7 @@ void products_forget(struct cuda *c, const void *at)
 
 __global__ void round_bias(bf16 *to, const float *bias, int64_t n)
 {
-    int64_t c = (int64_t)blockIdx.x * THREADS + threadIdx.x;
+    int64_t c = (int64_t)blockIdx.x * EPILOGUE_THREADS + threadIdx.x;
     if (c < n)
         store(to + c, bias[c]);
 }
@@ -167,7 +168,7 @@ static const void *library_bias(struct backend *b, const struct product &p)
     if (!p.bias || p.y.dtype == DT_F32)
         return p.bias;
     bf16 *to = static_cast<bf16 *>(cuda_scratch(b, static_cast<size_t>(p.y.cols) * sizeof(bf16)));
-    LAUNCH(round_bias, blocks_for(p.y.cols, THREADS), THREADS, 0, b, to, p.bias, p.y.cols);
+    LAUNCH(round_bias, blocks_for(p.y.cols, EPILOGUE_THREADS), EPILOGUE_THREADS, 0, b, to, p.bias, p.y.cols);
     return to;
 }
 
@@ -191,7 +192,7 @@ static bool needs_sums(struct backend *b, const struct product &p, bool scales)
     return scales || rounded_first || !(p.epi == EPI_NONE || later) || (p.bias && !library_adds(b, p));
 }
 
-static void through_sums(struct backend *b, const struct part &m)
+static void multiply_in_f32(struct backend *b, const struct part &m)
 {
     int64_t width = (m.p.y.cols + 3) / 4 * 4,
             rows = static_cast<int64_t>(cuda_work_parts()->sums) / 4 / width;
@@ -203,7 +204,7 @@ static void through_sums(struct backend *b, const struct part &m)
         p.y = tensor_rows(p.y, t, n);
         p.x = tensor_rows(p.x, t, n);
         gemm(b, sums, p.x, m.w, m.scale, nullptr, SET);
-        launch_finish(b, p, sums, m.scales);
+        launch_epilogue_pass(b, p, sums, m.scales);
     }
 }
 
@@ -214,7 +215,7 @@ static void multiply_directly(struct backend *b, const struct part &m, const voi
     epilogue.bias = nullptr;
     gemm(b, m.p.y, m.p.x, m.w, m.scale, bias, m.p.mode);
     if (m.p.epi != EPI_NONE)
-        launch_finish(b, epilogue, m.p.y, nullptr);
+        launch_epilogue_pass(b, epilogue, m.p.y, nullptr);
 }
 
 static void multiply_plain(struct backend *b, const struct product &p)
@@ -226,7 +227,7 @@ static void multiply_plain(struct backend *b, const struct product &p)
     if (!needs_sums(b, p, false))
         return multiply_directly(b, m, library_bias(b, p));
     m.sums = cuda_scratch(b, work_sums(cuda_work_parts(), p.y.cols));
-    through_sums(b, m);
+    multiply_in_f32(b, m);
 }
 
 static void multiply_quantized(struct backend *b, const struct product &p)
@@ -250,7 +251,7 @@ static void multiply_quantized(struct backend *b, const struct product &p)
         m.scale = scales ? 1.0f : w->scale;
         m.sums = scratch + wide;
         if (p.bias || needs_sums(b, m.p, scales)) /* scratch has no room for a bias in bf16 */
-            through_sums(b, m);
+            multiply_in_f32(b, m);
         else
             multiply_directly(b, m, nullptr);
     }

@@ -38,9 +38,9 @@ __global__ __launch_bounds__(SUM_THREADS) void few_rows(output y, view<const bf1
             continue;
         float v = sum_of_warps<NT>(sums, i) * w.scale(n) + (bias ? bias[n] : 0.0f);
         if (y.full)
-            finish_sum(static_cast<float *>(y.at) + t * y.stride + n, v, epi, mode);
+            store_epilogue(static_cast<float *>(y.at) + t * y.stride + n, v, epi, mode);
         else
-            finish_sum(static_cast<bf16 *>(y.at) + t * y.stride + n, v, epi, mode);
+            store_epilogue(static_cast<bf16 *>(y.at) + t * y.stride + n, v, epi, mode);
     }
 }
 
@@ -88,7 +88,7 @@ __global__ void plain_rows(view<Y> y, view<const X> x, any_matrix w, const float
     for (int r = 0; r < PLAIN_ROWS; r++) {
         float v = warp_sum(sum[r]) * w.scale(n) + (bias ? bias[n] : 0.0f);
         if (r < rows && lane == 0)
-            finish_sum(y.row(first + r) + n, v, epi, mode);
+            store_epilogue(y.row(first + r) + n, v, epi, mode);
     }
 }
 

@@ -226,8 +226,8 @@ __global__ __launch_bounds__(SUM_THREADS) void expert_rows(void *out, view<const
             if (as == SUMS)
                 static_cast<float *>(out)[p * w.rows + n] = v;
             else
-                finish_sum(static_cast<bf16 *>(out) + p * w.rows + n, v, as == SQUARED ? EPI_RELU2 : EPI_NONE,
-                           SET);
+                store_epilogue(static_cast<bf16 *>(out) + p * w.rows + n, v,
+                               as == SQUARED ? EPI_RELU2 : EPI_NONE, SET);
         }
         __syncthreads(); /* before the next sums */
     }
@@ -252,8 +252,8 @@ __global__ void expert_plain(void *out, view<const X> x, const int32_t *rows, ch
         if (threadIdx.x % WARP == 0 && as == SUMS)
             static_cast<float *>(out)[p * w.rows + n] = sum;
         else if (threadIdx.x % WARP == 0)
-            finish_sum(static_cast<X *>(out) + p * w.rows + n, sum, as == SQUARED ? EPI_RELU2 : EPI_NONE,
-                       SET);
+            store_epilogue(static_cast<X *>(out) + p * w.rows + n, sum, as == SQUARED ? EPI_RELU2 : EPI_NONE,
+                           SET);
     }
 }
 

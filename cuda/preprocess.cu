@@ -16,7 +16,7 @@
 
 #include <string.h>
 
-enum { THREADS = 256, DIGEST_BLOCKS = 64 };
+enum { PATCH_THREADS = 256, DIGEST_BLOCKS = 64 };
 
 typedef unsigned long long word; /* the type atomics take */
 
@@ -50,7 +50,7 @@ __device__ __forceinline__ float round_to_byte(float v)
 __global__ void across(float *wide, const uint8_t *rgb, patching c, line t)
 {
     SHARED(float, value, 256);
-    const int o = blockIdx.x * THREADS + threadIdx.x;
+    const int o = blockIdx.x * PATCH_THREADS + threadIdx.x;
     const int64_t y = blockIdx.y, plane = (int64_t)c.h * t.out;
     value[threadIdx.x] = (float)threadIdx.x / 255.0f;
     __syncthreads();
@@ -68,7 +68,7 @@ __global__ void across(float *wide, const uint8_t *rgb, patching c, line t)
 
 __global__ void down(view<float> patches, const float *wide, patching c, line t, int width)
 {
-    const int x = blockIdx.x * THREADS + threadIdx.x, y = blockIdx.y;
+    const int x = blockIdx.x * PATCH_THREADS + threadIdx.x, y = blockIdx.y;
     if (x >= width)
         return;
     const int patch = c.patch, grid = c.tile_w / patch;
@@ -100,7 +100,8 @@ __global__ void digest(word *out, view<float> patches, int64_t rows_each)
 {
     const int64_t n = rows_each * patches.cols, first = blockIdx.y * rows_each;
     word a = 0, b = 0;
-    for (int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x; i < n; i += (int64_t)gridDim.x * THREADS) {
+    for (int64_t i = (int64_t)blockIdx.x * PATCH_THREADS + threadIdx.x; i < n;
+         i += (int64_t)gridDim.x * PATCH_THREADS) {
         const float v = patches.row(first + i / patches.cols)[i % patches.cols];
         const word z = mixed((word)__float_as_uint(v) + (word)(i + 1) * 0x9e3779b97f4a7c15ull);
         a += z;
@@ -175,10 +176,10 @@ static int64_t patches_of_size(struct backend *b, struct tensor patches, const s
     const line wide = line_on_card(&arena, &p->size[size].across),
                high = line_on_card(&arena, &p->size[size].down);
     float *middle = static_cast<float *>(take(&arena, wide_bytes(p, size)));
-    LAUNCH(across, dim3(blocks_for(wide.out, THREADS), static_cast<unsigned>(p->h)), THREADS, 0, b, middle,
-           rgb, cut, wide);
-    LAUNCH(down, dim3(blocks_for(wide.out, THREADS), static_cast<unsigned>(high.out)), THREADS, 0, b,
-           view_of<float>(patches), middle, cut, high, wide.out);
+    LAUNCH(across, dim3(blocks_for(wide.out, PATCH_THREADS), static_cast<unsigned>(p->h)), PATCH_THREADS, 0,
+           b, middle, rgb, cut, wide);
+    LAUNCH(down, dim3(blocks_for(wide.out, PATCH_THREADS), static_cast<unsigned>(high.out)), PATCH_THREADS, 0,
+           b, view_of<float>(patches), middle, cut, high, wide.out);
     return (int64_t)(wide.out / p->patch) * (high.out / p->patch);
 }
 
@@ -202,7 +203,7 @@ static int cuda_make_patches(struct backend *b, struct tensor patches, uint64_t 
         done += patches_of_size(b, tensor_rows(patches, done, patches.rows - done), p, i, rgb, arena);
     if (done != patches.rows || patches.dtype != DT_F32 || patches.cols != 3 * p->patch * p->patch)
         bug("%lld patches of a picture that has %lld", (long long)patches.rows, (long long)done);
-    LAUNCH(digest, dim3(DIGEST_BLOCKS, tiles), THREADS, 0, b, sums, view_of<float>(patches), each);
+    LAUNCH(digest, dim3(DIGEST_BLOCKS, tiles), PATCH_THREADS, 0, b, sums, view_of<float>(patches), each);
     CUDA(cudaMemcpyAsync(out, sums, digests, cudaMemcpyDeviceToHost, c->stream));
     CUDA(cudaStreamSynchronize(c->stream));
     return 0;

@@ -411,7 +411,7 @@ template <int NT> __device__ __forceinline__ float sum_of_warps(const float *sum
 }
 
 /* Epilogue and store of a sum (see ops.h). */
-template <class Y> __device__ __forceinline__ void finish_sum(Y *y, float v, int epi, accumulate mode)
+template <class Y> __device__ __forceinline__ void store_epilogue(Y *y, float v, int epi, accumulate mode)
 {
     if (epi == EPI_RELU2) {
         v = rounded<Y>(v);

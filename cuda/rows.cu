@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { THREADS = 256 };
+enum { ROW_THREADS = 256 };
 
 /* ---- embeddings ---------------------------------------------------------------------------------------- */
 
@@ -22,7 +22,7 @@ struct token_ids {
 template <class T, class E> __global__ void embed(view<T> y, view<E> table, token_ids ids)
 {
     const E *from = table.row(ids.id[blockIdx.x]);
-    for (int64_t c = threadIdx.x; c < y.cols; c += THREADS)
+    for (int64_t c = threadIdx.x; c < y.cols; c += ROW_THREADS)
         store(y.row(blockIdx.x) + c, number(from[c]));
 }
 
@@ -35,7 +35,7 @@ static void cuda_embed(struct backend *b, struct tensor y, struct tensor table, 
         memcpy(some.id, ids + r, static_cast<size_t>(n) * sizeof *ids);
         WITH_TYPE(T, y.dtype,
                   WITH_TYPE(E, table.dtype,
-                            LAUNCH((embed<T, E>), grid_of(n), THREADS, 0, b, view_of<T>(to),
+                            LAUNCH((embed<T, E>), grid_of(n), ROW_THREADS, 0, b, view_of<T>(to),
                                    view_of<E>(table), some)));
     }
 }
@@ -50,8 +50,8 @@ __device__ __forceinline__ void rmsnorm_kept(T *to, const T *from, const float *
     float x[EACH][8] = {}, sum = 0;
 #pragma unroll
     for (int i = 0; i < EACH; i++)
-        if (8 * (i * THREADS + (int)threadIdx.x) < size)
-            load8_any(x[i], from + 8 * (i * THREADS + threadIdx.x));
+        if (8 * (i * ROW_THREADS + (int)threadIdx.x) < size)
+            load8_any(x[i], from + 8 * (i * ROW_THREADS + threadIdx.x));
 #pragma unroll
     for (int i = 0; i < EACH; i++)
 #pragma unroll
@@ -60,7 +60,7 @@ __device__ __forceinline__ void rmsnorm_kept(T *to, const T *from, const float *
     float r = 1.0f / sqrtf(block_sum(sum) / (float)size + eps);
 #pragma unroll
     for (int i = 0; i < EACH; i++) {
-        int c = 8 * (i * THREADS + threadIdx.x);
+        int c = 8 * (i * ROW_THREADS + threadIdx.x);
         float gain[8];
         if (c >= size)
             continue;
@@ -78,26 +78,26 @@ template <class T> __global__ void rmsnorm(view<T> y, view<T> x, const float *w,
     const T *from = x.row(blockIdx.x);
     T *to = y.row(blockIdx.x);
     enum { KEPT = 3 }; /* up to 6144 numbers */
-    if (x.cols <= 8 * KEPT * THREADS && x.cols % 8 == 0) {
-        if (x.cols <= 8 * THREADS)
+    if (x.cols <= 8 * KEPT * ROW_THREADS && x.cols % 8 == 0) {
+        if (x.cols <= 8 * ROW_THREADS)
             rmsnorm_kept<1>(to, from, w, (int)x.cols, eps);
         else
             rmsnorm_kept<KEPT>(to, from, w, (int)x.cols, eps);
         return;
     }
     float sum = 0;
-    for (int64_t c = threadIdx.x; c < x.cols; c += THREADS)
+    for (int64_t c = threadIdx.x; c < x.cols; c += ROW_THREADS)
         sum = fmaf(number(from[c]), number(from[c]), sum);
     float r = 1.0f / sqrtf(block_sum(sum) / (float)x.cols + eps);
-    for (int64_t c = threadIdx.x; c < x.cols; c += THREADS)
+    for (int64_t c = threadIdx.x; c < x.cols; c += ROW_THREADS)
         store(to + c, w[c] * (number(from[c]) * r));
 }
 
 static void cuda_rmsnorm(struct backend *b, struct tensor y, struct tensor x, struct tensor w, float eps)
 {
     WITH_TYPE(T, x.dtype,
-              LAUNCH_OVERLAPPED((rmsnorm<T>), grid_of(x.rows), THREADS, 0, b, view_of<T>(y), view_of<T>(x),
-                                static_cast<const float *>(w.data), eps));
+              LAUNCH_OVERLAPPED((rmsnorm<T>), grid_of(x.rows), ROW_THREADS, 0, b, view_of<T>(y),
+                                view_of<T>(x), static_cast<const float *>(w.data), eps));
 }
 
 template <class T>
@@ -106,13 +106,13 @@ __global__ void layernorm(view<T> y, view<T> x, const float *w, const float *bia
     const T *from = x.row(blockIdx.x);
     T *to = y.row(blockIdx.x);
     float sum = 0, square = 0;
-    for (int64_t c = threadIdx.x; c < x.cols; c += THREADS)
+    for (int64_t c = threadIdx.x; c < x.cols; c += ROW_THREADS)
         sum += number(from[c]);
     float mean = block_sum(sum) / (float)x.cols;
-    for (int64_t c = threadIdx.x; c < x.cols; c += THREADS)
+    for (int64_t c = threadIdx.x; c < x.cols; c += ROW_THREADS)
         square += (number(from[c]) - mean) * (number(from[c]) - mean);
     float r = 1.0f / sqrtf(block_sum(square) / (float)x.cols + eps);
-    for (int64_t c = threadIdx.x; c < x.cols; c += THREADS)
+    for (int64_t c = threadIdx.x; c < x.cols; c += ROW_THREADS)
         store(to + c, (number(from[c]) - mean) * r * w[c] + bias[c]);
 }
 
@@ -120,7 +120,7 @@ static void cuda_layernorm(struct backend *b, struct tensor y, struct tensor x, 
                            struct tensor bias, float eps)
 {
     WITH_TYPE(T, x.dtype,
-              LAUNCH((layernorm<T>), grid_of(x.rows), THREADS, 0, b, view_of<T>(y), view_of<T>(x),
+              LAUNCH((layernorm<T>), grid_of(x.rows), ROW_THREADS, 0, b, view_of<T>(y), view_of<T>(x),
                      static_cast<const float *>(w.data), static_cast<const float *>(bias.data), eps));
 }
 
@@ -128,8 +128,8 @@ template <class T>
 __global__ void gated_norm(view<T> out, view<T> y, view<T> z, const float *w, int size, float eps)
 {
     int64_t first = (int64_t)blockIdx.y * size;
-    gated_norm_group<THREADS>(out.row(blockIdx.x) + first, y.row(blockIdx.x) + first,
-                              z.row(blockIdx.x) + first, w + first, size, eps);
+    gated_norm_group<ROW_THREADS>(out.row(blockIdx.x) + first, y.row(blockIdx.x) + first,
+                                  z.row(blockIdx.x) + first, w + first, size, eps);
 }
 
 static void cuda_gated_norm(struct backend *b, struct tensor out, struct tensor y, struct tensor z,
@@ -137,7 +137,7 @@ static void cuda_gated_norm(struct backend *b, struct tensor out, struct tensor 
 {
     dim3 grid = grid_of(y.rows, groups);
     WITH_TYPE(T, y.dtype,
-              LAUNCH((gated_norm<T>), grid, THREADS, 0, b, view_of<T>(out), view_of<T>(y), view_of<T>(z),
+              LAUNCH((gated_norm<T>), grid, ROW_THREADS, 0, b, view_of<T>(out), view_of<T>(y), view_of<T>(z),
                      static_cast<const float *>(w.data), static_cast<int>(y.cols / groups), eps));
 }
 
@@ -147,13 +147,13 @@ template <class T> __global__ void add(view<T> h, view<T> y)
 {
     T *to = h.row(blockIdx.x);
     const T *from = y.row(blockIdx.x);
-    for (int64_t c = threadIdx.x; c < h.cols; c += THREADS)
+    for (int64_t c = threadIdx.x; c < h.cols; c += ROW_THREADS)
         store(to + c, number(to[c]) + number(from[c]));
 }
 
 static void cuda_add(struct backend *b, struct tensor h, struct tensor y)
 {
-    WITH_TYPE(T, h.dtype, LAUNCH((add<T>), grid_of(h.rows), THREADS, 0, b, view_of<T>(h), view_of<T>(y)));
+    WITH_TYPE(T, h.dtype, LAUNCH((add<T>), grid_of(h.rows), ROW_THREADS, 0, b, view_of<T>(h), view_of<T>(y)));
 }
 
 /* ---- images -------------------------------------------------------------------------------------------- */
@@ -162,7 +162,7 @@ static void cuda_add(struct backend *b, struct tensor h, struct tensor y)
 template <class T> __global__ void pixel_shuffle(view<T> y, view<T> x, int g)
 {
     int p = blockIdx.x / (g / 2), q = blockIdx.x % (g / 2);
-    for (int64_t c = threadIdx.x; c < y.cols; c += THREADS) {
+    for (int64_t c = threadIdx.x; c < y.cols; c += ROW_THREADS) {
         int quarter = (int)(c / x.cols);
         y.row(blockIdx.x)[c] = x.row((int64_t)(2 * p + quarter / 2) * g + 2 * q + quarter % 2)[c % x.cols];
     }
@@ -170,8 +170,9 @@ template <class T> __global__ void pixel_shuffle(view<T> y, view<T> x, int g)
 
 static void cuda_pixel_shuffle(struct backend *b, struct tensor y, struct tensor x, int g)
 {
-    WITH_TYPE(T, x.dtype,
-              LAUNCH((pixel_shuffle<T>), grid_of(y.rows), THREADS, 0, b, view_of<T>(y), view_of<T>(x), g));
+    WITH_TYPE(
+        T, x.dtype,
+        LAUNCH((pixel_shuffle<T>), grid_of(y.rows), ROW_THREADS, 0, b, view_of<T>(y), view_of<T>(x), g));
 }
 
 struct neighbours { /* neighbours of output i in a line of input values, edges repeated */
@@ -193,7 +194,7 @@ template <class T> __global__ void resize_grid(view<T> y, view<float> table, int
                 *b = table.row((int64_t)v.first * side + h.second),
                 *c = table.row((int64_t)v.second * side + h.first),
                 *d = table.row((int64_t)v.second * side + h.second);
-    for (int64_t i = threadIdx.x; i < y.cols; i += THREADS) {
+    for (int64_t i = threadIdx.x; i < y.cols; i += ROW_THREADS) {
         float above = (1 - h.part) * a[i] + h.part * b[i], below = (1 - h.part) * c[i] + h.part * d[i];
         store(y.row(blockIdx.x) + i, (1 - v.part) * above + v.part * below);
     }
@@ -204,7 +205,7 @@ static void cuda_resize_grid(struct backend *b, struct tensor y, struct tensor t
     int side = static_cast<int>(lrint(sqrt(static_cast<double>(table.rows)))),
         grid = rows > cols ? rows : cols;
     WITH_TYPE(T, y.dtype,
-              LAUNCH((resize_grid<T>), grid_of(rows * cols), THREADS, 0, b, view_of<T>(y),
+              LAUNCH((resize_grid<T>), grid_of(rows * cols), ROW_THREADS, 0, b, view_of<T>(y),
                      view_of<float>(table), side, grid, cols));
 }
 
@@ -220,14 +221,14 @@ struct places {
 template <class W> __global__ void scatter_rows(places dst, const W *src, int64_t stride, int64_t n)
 {
     W *to = static_cast<W *>(dst.at[blockIdx.x]);
-    for (int64_t c = threadIdx.x; c < n; c += THREADS)
+    for (int64_t c = threadIdx.x; c < n; c += ROW_THREADS)
         to[c] = src[blockIdx.x * stride + c];
 }
 
 template <class W> __global__ void gather_rows(W *dst, int64_t stride, places src, int64_t n)
 {
     const W *from = static_cast<const W *>(src.at[blockIdx.x]);
-    for (int64_t c = threadIdx.x; c < n; c += THREADS)
+    for (int64_t c = threadIdx.x; c < n; c += ROW_THREADS)
         dst[blockIdx.x * stride + c] = from[c];
 }
 
@@ -249,11 +250,11 @@ static void cuda_scatter(struct backend *b, const struct tensor *dst, struct ten
         unsigned n = static_cast<unsigned>(take_places(&p, dst, src, r));
         struct tensor from = tensor_rows(src, r, n);
         if (dtype_size(src.dtype) == 2)
-            LAUNCH((scatter_rows<uint16_t>), n, THREADS, 0, b, p, static_cast<const uint16_t *>(from.data),
-                   from.stride, from.cols);
+            LAUNCH((scatter_rows<uint16_t>), n, ROW_THREADS, 0, b, p,
+                   static_cast<const uint16_t *>(from.data), from.stride, from.cols);
         else
-            LAUNCH((scatter_rows<uint32_t>), n, THREADS, 0, b, p, static_cast<const uint32_t *>(from.data),
-                   from.stride, from.cols);
+            LAUNCH((scatter_rows<uint32_t>), n, ROW_THREADS, 0, b, p,
+                   static_cast<const uint32_t *>(from.data), from.stride, from.cols);
     }
 }
 
@@ -264,11 +265,11 @@ static void cuda_gather(struct backend *b, struct tensor dst, const struct tenso
         unsigned n = static_cast<unsigned>(take_places(&p, src, dst, r));
         struct tensor to = tensor_rows(dst, r, n);
         if (dtype_size(dst.dtype) == 2)
-            LAUNCH((gather_rows<uint16_t>), n, THREADS, 0, b, static_cast<uint16_t *>(to.data), to.stride, p,
-                   to.cols);
+            LAUNCH((gather_rows<uint16_t>), n, ROW_THREADS, 0, b, static_cast<uint16_t *>(to.data), to.stride,
+                   p, to.cols);
         else
-            LAUNCH((gather_rows<uint32_t>), n, THREADS, 0, b, static_cast<uint32_t *>(to.data), to.stride, p,
-                   to.cols);
+            LAUNCH((gather_rows<uint32_t>), n, ROW_THREADS, 0, b, static_cast<uint32_t *>(to.data), to.stride,
+                   p, to.cols);
     }
 }
 

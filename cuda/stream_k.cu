@@ -262,9 +262,9 @@ __device__ __forceinline__ void finish_band(const float d[2][NT][4], const strea
                     continue;
                 float v = d[m][i / 2][2 * half + i % 2] * scale + bias;
                 if (k.y.full)
-                    finish_sum(static_cast<float *>(k.y.at) + at, v, k.epi, k.mode);
+                    store_epilogue(static_cast<float *>(k.y.at) + at, v, k.epi, k.mode);
                 else
-                    finish_sum(static_cast<bf16 *>(k.y.at) + at, v, k.epi, k.mode);
+                    store_epilogue(static_cast<bf16 *>(k.y.at) + at, v, k.epi, k.mode);
             }
         }
 }

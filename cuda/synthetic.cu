@@ -18,13 +18,13 @@ extern "C" {
 #include "ops/synthetic.h"
 }
 
-enum { THREADS = 256 };
+enum { FILL_THREADS = 256 };
 
 /* ---- values -------------------------------------------------------------------------------------------- */
 
 template <class T> __global__ void fill_values(view<T> dst, synthetic m, int64_t first)
 {
-    int64_t r = first + blockIdx.y, c = (int64_t)blockIdx.x * THREADS + threadIdx.x;
+    int64_t r = first + blockIdx.y, c = (int64_t)blockIdx.x * FILL_THREADS + threadIdx.x;
     if (c < dst.cols)
         store(dst.row(r) + c, (synthetic_unit(m.seed, (uint64_t)(r * dst.cols + c)) + m.offset) * m.spread);
 }
@@ -33,8 +33,8 @@ static void cuda_fill_synthetic(struct backend *b, struct tensor dst, const stru
 {
     for (int64_t r = 0; r < dst.rows; r += 32768) {
         int64_t n = least(dst.rows - r, 32768);
-        dim3 grid = grid_of(blocks_for(dst.cols, THREADS), n);
-        WITH_TYPE(T, dst.dtype, LAUNCH(fill_values<T>, grid, THREADS, 0, b, view_of<T>(dst), *m, r));
+        dim3 grid = grid_of(blocks_for(dst.cols, FILL_THREADS), n);
+        WITH_TYPE(T, dst.dtype, LAUNCH(fill_values<T>, grid, FILL_THREADS, 0, b, view_of<T>(dst), *m, r));
     }
 }
 
@@ -59,7 +59,7 @@ template <int FORMAT> __global__ void make_codes(codes to, synthetic m, int64_t 
 {
     const int each = is_packed4(FORMAT) ? 8 : 4, bits = is_packed4(FORMAT) ? 4 : 8,
               span = format_span(FORMAT);
-    int64_t n = first + blockIdx.y, k = ((int64_t)blockIdx.x * THREADS + threadIdx.x) * each;
+    int64_t n = first + blockIdx.y, k = ((int64_t)blockIdx.x * FILL_THREADS + threadIdx.x) * each;
     if (k >= to.blocks * span)
         return;
     unsigned char *block = to.bytes + (n / TILE * to.blocks + k / span) * format_bytes(FORMAT);
@@ -82,8 +82,8 @@ static void launch_codes(struct backend *b, const codes &to, int64_t tiles, cons
     int64_t words = to.blocks * format_span(FORMAT) / (is_packed4(FORMAT) ? 8 : 4);
     for (int64_t n = 0; n < tiles * TILE; n += 32768) {
         int64_t some = tiles * TILE - n < 32768 ? tiles * TILE - n : 32768;
-        dim3 grid = grid_of(blocks_for(words, THREADS), some);
-        LAUNCH(make_codes<FORMAT>, grid, THREADS, 0, b, to, m, n);
+        dim3 grid = grid_of(blocks_for(words, FILL_THREADS), some);
+        LAUNCH(make_codes<FORMAT>, grid, FILL_THREADS, 0, b, to, m, n);
     }
 }
 
@@ -169,9 +169,10 @@ static double probe_f32(struct backend *b, int64_t rounds)
 {
     unsigned blocks = 8 * static_cast<unsigned>(cuda_of(b)->processors);
     rounds = rounds / LESS + 1;
-    float *out = static_cast<float *>(cuda_scratch(b, static_cast<size_t>(blocks) * THREADS * sizeof(float)));
-    LAUNCH(multiply_add, blocks, THREADS, 0, b, out, 0.5f, rounds);
-    return 2.0 * 8 * static_cast<double>(rounds) * blocks * THREADS;
+    float *out =
+        static_cast<float *>(cuda_scratch(b, static_cast<size_t>(blocks) * FILL_THREADS * sizeof(float)));
+    LAUNCH(multiply_add, blocks, FILL_THREADS, 0, b, out, 0.5f, rounds);
+    return 2.0 * 8 * static_cast<double>(rounds) * blocks * FILL_THREADS;
 }
 
 /* Random values, since zeros draw less power and run faster. */
