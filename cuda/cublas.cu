@@ -4,9 +4,9 @@
  * Row-major matrices are its column-major ones transposed: W [N, K] is K x N with its stride as leading
  * dimension, x is K x T, and y N x T = W^T x.
  *
- * The library's heuristic proposes kernels, the likeliest first, and is right for most shapes only.  The first
- * product of a shape takes the time of eight of them and keeps the fastest for all shapes with about as many
- * rows, as long as the process lives: equal products give equal bits.  Nothing is timed while a graph is
+ * The library's heuristic proposes kernels, the likeliest first, and is right for most shapes only.  The
+ * first product of a shape takes the time of eight of them and keeps the fastest for all shapes with about as
+ * many rows, as long as the process lives: equal products give equal bits.  Nothing is timed while a graph is
  * recorded: the first proposal is kept then.
  */
 #include "linear.cuh"
@@ -217,7 +217,7 @@ void cublas_close(struct cublas *c)
     delete c;
 }
 
-/* ---- what the library is told --------------------------------------------------------------------------- */
+/* ---- what the library is told ------------------------------------------------------------------------ */
 
 static handle layout(struct cublas *c, struct tensor t)
 {

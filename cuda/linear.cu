@@ -3,13 +3,13 @@
  * Few rows are limited by reading the weights: our own kernels (matvec.cu).  Many rows are limited by the
  * tensor cores: cuBLASLt (cublas.cu), which of what follows a product can do sums and biases.  So squares of
  * bf16 outputs, which are defined on rounded values, are a pass over y afterwards (4 bytes for each element
- * of y, besides its 2 K operations).  So is GELU, which is erf's here and tanh's there: its argument is rounded
- * once more than on few rows.  The library adds biases that bf16 holds exactly, as those of a checkpoint in
- * bf16; others and row scales come between the sum and its rounding and take a detour of 8 bytes through f32,
- * in parts that fit in the cache of a large card.  Quantized matrices
- * are multiplied as they are (stream_k.cu) until dequantizing them part by part (quantized.cu), which costs
- * 4 bytes for each weight besides 2 T operations, is made up for by the library's faster products.  Codes
- * of i4 times their scales have too many bits for that, and are always multiplied as they are.
+ * of y, besides its 2 K operations).  So is GELU, which is erf's here and tanh's there: its argument is
+ * rounded once more than on few rows.  The library adds biases that bf16 holds exactly, as those of a
+ * checkpoint in bf16; others and row scales come between the sum and its rounding and take a detour of 8
+ * bytes through f32, in parts that fit in the cache of a large card.  Quantized matrices are multiplied as
+ * they are (stream_k.cu) until dequantizing them part by part (quantized.cu), which costs 4 bytes for each
+ * weight besides 2 T operations, is made up for by the library's faster products.  Codes of i4 times their
+ * scales have too many bits for that, and are always multiplied as they are.
  *
  * Products that cuBLASLt does not take (f32, unaligned rows) run on our kernels with any number of rows.  A
  * row's bits are the same for any number of rows up to FEW, of quantized weights also for any from there to

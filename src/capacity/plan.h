@@ -95,8 +95,8 @@ int plan_placement(struct weights_placement *h, const struct model_config *c, co
 size_t plan_picture(struct plan *p, const struct model_config *c, int w, int h);
 
 /* On a GPU: what leaves room in `memory` for one session of some thousand tokens: all of it; else without the
- * embedding, which costs least; and then the largest chunks for which that is enough, or the smallest.  Without
- * this the plan has all of it. */
+ * embedding, which costs least; and then the largest chunks for which that is enough, or the smallest.
+ * Without this the plan has all of it. */
 void plan_fit(struct plan *p, size_t memory);
 
 /* Allocated memory with n sessions of so many tokens each; 0 sessions: of the engine alone. */

@@ -26,9 +26,9 @@ static const struct roofline_card cards[] = {
 
 /* What the kernels are expected to reach: fractions of the card's rates, and times in ms. */
 static const struct {
-    /* product: 2,048 rows by 5,120 columns are 320 tiles of 128 x 256, 2.4 rounds of 132 processors; the fastest of
-     * eight kernels loses less of the third than the first one.  tower: 17 of 21 TFLOP in products of 13 K rows
-     * and K = 1,280 at 0.68, attention at 0.29, and 13 GB of norms and GELU between them */
+    /* product: 2,048 rows by 5,120 columns are 320 tiles of 128 x 256, 2.4 rounds of 132 processors; the
+     * fastest of eight kernels loses less of the third than the first one.  tower: 17 of 21 TFLOP in products
+     * of 13 K rows and K = 1,280 at 0.68, attention at 0.29, and 13 GB of norms and GELU between them */
     double gemv, gemv4;      /* up to 16 rows, and with 4-bit codes: of the copy rate */
     double gemm_rows;        /* 17 rows and more in bf16, cuBLASLt: of the copy rate */
     double codes;            /* quantised, 17 rows and more: of the slowest of memory, products and x */

@@ -73,8 +73,8 @@ struct engine_options {
     size_t state_memory;
     /* non-zero: prefill and image encoding stop with ERR_STOPPED within a layer's time; may be NULL */
     const volatile int *cancel;
-    /* tokens proposed at once from what the session said before, at most ENGINE_MAX_SPECULATE; 0: none.  Replies
-     * are the same: see session/speculate.h */
+    /* tokens proposed at once from what the session said before, at most ENGINE_MAX_SPECULATE; 0: none.
+     * Replies are the same: see session/speculate.h */
     int speculate;
     bool shared; /* several threads use the engine, each with its own sessions */
     bool round8; /* resized pixels are rounded to 8 bits, to compare with runtimes that do so */

@@ -12,7 +12,8 @@
 
 #define MODEL_SETTINGS                                                                                       \
     const char *model, *device, *isa;                                                                        \
-    int threads, weights_in, weights, tower, activations, state, kv, min_pixels, max_pixels, speculate;             \
+    int threads, weights_in, weights, tower, activations, state, kv, min_pixels, max_pixels;                 \
+    int speculate;                                                                                           \
     bool weight_cache, f32;                                                                                  \
     size_t state_memory
 
@@ -111,7 +112,8 @@
      .weights_in = (enum weights_in)(S).weights_in, .weights = (enum weight_storage)(S).weights,             \
      .activations = (enum activation_rounding)(S).activations, .tower = (enum tower_storage)(S).tower,       \
      .cache = (S).weight_cache, .state = (enum state_storage)(S).state, .kv = (enum kv_storage)(S).kv,       \
-     .state_memory = (S).state_memory, .speculate = (S).speculate, .min_pixels = (S).min_pixels, .max_pixels = (S).max_pixels,           \
+     .state_memory = (S).state_memory, .speculate = (S).speculate,                                           \
+     .min_pixels = (S).min_pixels, .max_pixels = (S).max_pixels,                                             \
      .progress = bar_loading}
 
 /* const char *display, *view; bool cursor; */

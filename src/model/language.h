@@ -101,8 +101,9 @@ struct image_rows {
     int64_t cols;       /* they form lines of so many: see rope.h; 0 in a model without rotary positions */
 };
 
-/* Owners of the rows of a pass: all rows belong to one session, or row t belongs to session t.  in_turn: these
- * sessions are all the same one, and each row continues from the row before it; `before`: so many others. */
+/* Owners of the rows of a pass: all rows belong to one session, or row t belongs to session t.  in_turn:
+ * these sessions are all the same one, and each row continues from the row before it; `before`: so many
+ * others. */
 struct language_batch {
     struct lm_state *const *states;
     int sessions;
@@ -140,9 +141,9 @@ void language_decode_batch(struct language *m, struct lm_state *const *s, int n,
 /* Brings the SSM states up to date where they are behind: before their memory is read by others. */
 void language_flush(struct language *m, struct lm_state *s);
 
-/* Continues one session by n <= LANGUAGE_STEPS text tokens with one pass over the weights.  Row t has the bits
- * that decoding ids[t] after the ones before it would have: speculation is decided with the logits that decoding
- * one token at a time would give.  What follows is asked of the n rows of the last call. */
+/* Continues one session by n <= LANGUAGE_STEPS text tokens with one pass over the weights.  Row t has the
+ * bits that decoding ids[t] after the ones before it would have: speculation is decided with the logits that
+ * decoding one token at a time would give.  What follows is asked of the n rows of the last call. */
 enum { LANGUAGE_STEPS = 16 };
 void language_steps(struct language *m, struct lm_state *s, const int32_t *ids, int n);
 void language_steps_logits(struct language *m, int n, float *const *logits);

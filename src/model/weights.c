@@ -175,8 +175,8 @@ static bool find_names(struct binder *x)
     return false;
 }
 
-/* Of the table a token reads one row, 10 KB in a large model: a device that is short of memory reads it through
- * the bus. */
+/* Of the table a token reads one row, 10 KB in a large model: a device that is short of memory reads it
+ * through the bus. */
 static void place_embedding(struct binder *x, struct model_weights *w)
 {
     int64_t rows = w->vocab, cols = x->c->lm.hidden;

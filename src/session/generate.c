@@ -250,8 +250,8 @@ static void set_sampler(struct run *r, int i, int state)
         memcpy(x->masks + (size_t)i * x->mask, grammar_mask(r->g, state), x->mask * sizeof *x->masks);
 }
 
-/* Guesses as long as they may be sampled, and a choice follows that is one of this round: none ends the reply, and
- * none is followed by forced tokens, which are read with the sampled one before them. */
+/* Guesses as long as they may be sampled, and a choice follows that is one of this round: none ends the
+ * reply, and none is followed by forced tokens, which are read with the sampled one before them. */
 static int guess(struct run *r)
 {
     struct guesses *x = r->guesses;
