@@ -43,7 +43,7 @@ static struct said say(struct engine *g, struct grammar *grammar, float temperat
     struct said r = {0};
     struct session *s = session_new(g, 7);
     struct generation how = {.sampling = {temperature, 0.95f, tokens}, .grammar = grammar};
-    tiny_append_text(s, "<s>to 12! to 12! to 12! click(12) click(12) true, true, tr");
+    tiny_append_text(s, "<s>to 12! to 12! to 12! click(12) click(12) true, aabb aabb true, tr");
     if (generate(s, &how, &r.out, &e))
         fail_msg("%s", e.text);
     r.stats = session_stats(s);
