@@ -190,7 +190,7 @@ static inline unsigned blocks_for(int64_t n, int64_t each)
 
 void products_open(struct backend *b); /* linear.cu: cuBLASLt and its memory */
 void products_close(struct cuda *c);
-void products_forget(struct cuda *c, const void *at); /* other numbers stand there now */
+void products_forget(struct cuda *c, const void *at);          /* other numbers stand there now */
 int masks_open(struct backend *b, int64_t ids, struct err *e); /* sample.cu: memory for sets of so many ids */
 void masks_close(struct backend *b);
 int counts_open(struct backend *b, int64_t groups, struct err *e); /* mamba.cu: counters for so many groups */
