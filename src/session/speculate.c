@@ -49,6 +49,8 @@ static void sample(struct session *s, struct speculation *p)
     struct language *m = &s->engine->language;
     int ids = tokenizer_size(s->engine->tokenizer), rows = p->n + 1;
     bool there = session_backend(s)->ops->sample != NULL;
+    if (!there && !p->logits)
+        bug("guesses are compared on the host, without room for logits");
     if (p->logits)
         language_steps_logits(m, rows, p->logits);
     if (there)
