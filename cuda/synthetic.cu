@@ -120,12 +120,9 @@ static struct weight *make_quantized(struct backend *b, enum quant_format format
     return w;
 }
 
-static struct weight *cuda_make_synthetic_weight(struct backend *b, enum quant_format format,
-                                                 enum dtype dtype, int64_t rows, int64_t cols,
-                                                 const struct synthetic *m)
+static struct weight *make_weight(struct backend *b, enum quant_format format, enum dtype dtype, int64_t rows,
+                                  int64_t cols, const struct synthetic *m)
 {
-    if (format == QUANT_F4)
-        return synthetic_weight(b, format, dtype, rows, cols, m);
     if (format != QUANT_NONE)
         return make_quantized(b, format, rows, cols, m);
     struct weight *w = new weight();
@@ -134,6 +131,19 @@ static struct weight *cuda_make_synthetic_weight(struct backend *b, enum quant_f
     w->stride = (cols + 7) / 8 * 8; /* rows are multiples of 16 bytes */
     w->plain = cuda_of(b)->ops.alloc(b, dtype, rows, w->stride);
     cuda_fill_synthetic(b, tensor_cols(w->plain, 0, cols), m);
+    return w;
+}
+
+/* Products read weights before they wait for the kernel before (overlap_wait): it must not be the one that
+ * makes them. */
+static struct weight *cuda_make_synthetic_weight(struct backend *b, enum quant_format format,
+                                                 enum dtype dtype, int64_t rows, int64_t cols,
+                                                 const struct synthetic *m)
+{
+    if (format == QUANT_F4)
+        return synthetic_weight(b, format, dtype, rows, cols, m);
+    struct weight *w = make_weight(b, format, dtype, rows, cols, m);
+    CUDA(cudaStreamSynchronize(cuda_of(b)->stream));
     return w;
 }
 
