@@ -326,7 +326,7 @@ static struct heuristic propose(struct backend *b, const struct call *p, const s
 
 /* ---- products ------------------------------------------------------------------------------------------ */
 
-/* What was the fastest for neighbours, unless it does not do this shape. */
+/* The fastest kernel of neighbouring row counts; where it refuses this shape, what is proposed. */
 static void set_algorithm(struct backend *b, const struct call *p, const shape &s, struct plan *plan)
 {
     struct cublas *c = p->c;

@@ -59,7 +59,7 @@ __device__ __forceinline__ float log_decay(float raw, float bias, float a)
     return a * (dt > 20 ? dt : log1pf(expf(dt)));
 }
 
-/* An answer, times the inverse of the size of all, behind its norm and its gate. */
+/* The gated norm of one output: y, times the inverse root mean square of its head, its weight and SiLU(z). */
 __device__ __forceinline__ float gated(float y, float inverse, float w, float z)
 {
     return w * (y * inverse) * silu(z);

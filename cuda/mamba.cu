@@ -128,16 +128,7 @@ static void cuda_mamba_batch(struct backend *b, struct tensor out, struct tensor
         bool fast = e->shape->state == 128 && aligned(&ssm, n, dtype_size(type));
         int P = fast ? e->shape->head_dim : 0;
         WITH_TYPE(T, out.dtype, {
-            mixer<T> m = {view_of<T>(tensor_rows(out, i, n)),
-                          view_of<T>(tensor_rows(z, i, n)),
-                          view_of<T>(tensor_rows(xbc, i, n)),
-                          view_of<T>(tensor_rows(dt, i, n)),
-                          taps_of(e->conv, e->conv_bias),
-                          static_cast<const float *>(e->norm.data),
-                          e->eps,
-                          layer_of(e->shape, e->constants),
-                          heads_together(cuda_of(b), e->shape, n, 0),
-                          groups_arrived(b, e->shape->groups)};
+            mixer<T> m = mixer_of<T>(b, out, z, xbc, dt, e, i, n, 0);
             WITH_STATE(N, type,
                        (P == 80   ? launch<T, N, 80>
                         : P == 64 ? launch<T, N, 64>

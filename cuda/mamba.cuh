@@ -72,6 +72,23 @@ static inline int heads_together(const struct cuda *c, const struct ssm_shape *s
     return best;
 }
 
+/* The n sessions of a batch from row `first` on; `ring`: tokens of their rings. */
+template <class T>
+static mixer<T> mixer_of(struct backend *b, struct tensor out, struct tensor z, struct tensor xbc,
+                         struct tensor dt, const struct mamba_batch *e, int64_t first, int n, int ring)
+{
+    return {view_of<T>(tensor_rows(out, first, n)),
+            view_of<T>(tensor_rows(z, first, n)),
+            view_of<T>(tensor_rows(xbc, first, n)),
+            view_of<T>(tensor_rows(dt, first, n)),
+            taps_of(e->conv, e->conv_bias),
+            static_cast<const float *>(e->norm.data),
+            e->eps,
+            layer_of(e->shape, e->constants),
+            heads_together(cuda_of(b), e->shape, n, ring),
+            groups_arrived(b, e->shape->groups)};
+}
+
 /* replay.cu: mamba_batch with a ring. */
 void mamba_replay(struct backend *b, struct tensor out, struct tensor z, struct tensor xbc, struct tensor dt,
                   const struct mamba_batch *e);

@@ -227,16 +227,7 @@ void mamba_replay(struct backend *b, struct tensor out, struct tensor z, struct 
         bool fast = e->shape->state == 128 && aligned(&ssm, n, sizeof(float));
         int P = fast ? e->shape->head_dim : 0;
         WITH_TYPE(T, out.dtype, {
-            mixer<T> m = {view_of<T>(tensor_rows(out, i, n)),
-                          view_of<T>(tensor_rows(z, i, n)),
-                          view_of<T>(tensor_rows(xbc, i, n)),
-                          view_of<T>(tensor_rows(dt, i, n)),
-                          taps_of(e->conv, e->conv_bias),
-                          static_cast<const float *>(e->norm.data),
-                          e->eps,
-                          layer_of(e->shape, e->constants),
-                          heads_together(cuda_of(b), e->shape, n, WORK_RING),
-                          groups_arrived(b, e->shape->groups)};
+            mixer<T> m = mixer_of<T>(b, out, z, xbc, dt, e, i, n, WORK_RING);
             (P == 80 ? launch<T, 80> : P == 64 ? launch<T, 64> : launch<T, 0>)(b, m, conv, ssm, r, n);
         });
         i += n;
