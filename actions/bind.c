@@ -35,7 +35,8 @@ static void scroll_amount(struct binding *c)
         c->a->dx = (int16_t)(c->direction == 'r' ? n : -n);
 }
 
-/* "Down Down" is Down twice: a key that is down cannot be pressed again. */
+/* "Down Down" is Down twice: a key that is down cannot be pressed again.  What is more than one action
+ * may repeat goes on in the next one. */
 static enum action_fault count_repeats(struct binding *c)
 {
     struct action *a = c->a;
@@ -43,11 +44,16 @@ static enum action_fault count_repeats(struct binding *c)
     for (int i = 1; i < a->nkeys; i++)
         if (a->keys[i] != a->keys[0])
             return FAULT_NONE;
-    if (times > most)
-        return parse_fault(c->p, FAULT_SCHEMA, "tool '%s' presses a key at most %d times", c->tool->name,
-                           most);
-    a->count = (uint8_t)times;
     a->nkeys = 1;
+    for (; times > most; times -= most) {
+        a->count = (uint8_t)most;
+        struct action *more = parse_add(c->p, ACT_KEY);
+        if (!more)
+            return parse_fault(c->p, FAULT_SCHEMA, "too many actions in one step");
+        *more = *a;
+        a = more;
+    }
+    a->count = (uint8_t)times;
     return FAULT_NONE;
 }
 

@@ -27,44 +27,12 @@
 
 enum { LEAVE_MS = 20000, ENVIRON_BYTES = 1 << 20 };
 
-/* The lock of a display names a dead process. */
-static bool is_stale_lock(const char *dir, const char *name)
-{
-    int display, end = 0;
-    if (sscanf(name, ".X%d-lock%n", &display, &end) != 1 || !end || name[end])
-        return false;
-    char *path = xasprintf("%s/%s", dir, name), *text = NULL;
-    size_t len;
-    bool stale = file_read(path, 64, &text, &len, NULL) == 0 && atoi(text) > 0 && kill(atoi(text), 0) != 0;
-    free(text);
-    free(path);
-    return stale;
-}
-
-static int litter_in(const char *dir, bool print)
-{
-    int n = 0;
-    DIR *d = opendir(dir);
-    for (struct dirent *f; d && (f = readdir(d));) {
-        bool desks = strstr(f->d_name, "holorun-desks-") && strcmp(dir, "/tmp") != 0;
-        if (!desks && !is_stale_lock(dir, f->d_name))
-            continue;
-        n++;
-        if (print)
-            printf("           left: %s/%s\n", dir, f->d_name);
-    }
-    if (d)
-        closedir(d);
-    return n;
-}
-
 void qa_program_open(struct qa_program *q)
 {
     *q = (struct qa_program){0};
     if (!program_exists("Xvfb"))
         skip();
     xvfb_folder(&q->x);
-    q->litter = litter_in("/tmp", false);
     char *runtime = xvfb_place(&q->x, "runtime"), *replies = xvfb_place(&q->x, "replies");
     assert_int_equal(dir_make(runtime, NULL) || dir_make(replies, NULL), 0);
     setenv("HOME", q->x.dir, 1);
@@ -206,15 +174,23 @@ static int processes(const struct qa_program *q, bool print)
     return n;
 }
 
-/* Folders of desks and stale locks of displays that were not there at the start. */
+/* Folders of desks; locks of servers in /tmp are looked at when no other program's tests run. */
 static int litter(const struct qa_program *q, bool print)
 {
+    int n = 0;
     char *runtime = xvfb_place(&q->x, "runtime");
-    int n = litter_in(runtime, print), in_tmp = litter_in("/tmp", false);
+    DIR *d = opendir(runtime);
+    for (struct dirent *f; d && (f = readdir(d));) {
+        if (!strstr(f->d_name, "holorun-desks-"))
+            continue;
+        n++;
+        if (print)
+            printf("           left: %s/%s\n", runtime, f->d_name);
+    }
+    if (d)
+        closedir(d);
     free(runtime);
-    if (print && in_tmp > q->litter)
-        litter_in("/tmp", true);
-    return n + (in_tmp > q->litter ? in_tmp - q->litter : 0);
+    return n;
 }
 
 int qa_program_remains(const struct qa_program *q)

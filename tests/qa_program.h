@@ -23,7 +23,6 @@ struct qa_program {
     const char *model; /* its directory; NULL: the replies that were written for each test */
     struct outcome o;
     json_t *results; /* of the last run; NULL: it left none */
-    int litter;      /* of others, in /tmp */
 };
 
 void qa_program_open(struct qa_program *q);
