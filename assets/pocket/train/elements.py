@@ -1,9 +1,9 @@
-"""Stage 2, elements: the tower learns what the things on a screen are, while it goes on reading.
+"""Elements: the tower learns what the things on a screen are, while it goes on reading.
 
     python elements.py --run RUN --from READ/last.pt --data DIR... --gate DIR... --core-minutes 120
 
 With --tokens 156 --boxes 0 and no --from it is both stages in one, at the price of reading: kind and state of
-what is small enough for a small crop (WIDE.md, the narrow plan).
+what is small enough for a small crop (stages.py).
 
 Design.  A second head, training only, names for every patch the element that it belongs to (the smallest
 whose box holds its centre; `none` elsewhere), the element's state bits, and its box as seen from the patch.

@@ -1,4 +1,4 @@
-"""Stage 3, language: the projector and the language model, on cached rows of the tower.
+"""Language: the projector and the language model, on cached rows of the tower.
 
     python language.py --run RUN --shipped ../model --rows DIR... --gate DIR... --core-minutes 540
 
@@ -28,6 +28,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+import composed
 import dialect  # puts the folder above on the path
 import questions
 import runner
@@ -40,6 +41,7 @@ from model import LM, Language, Linear, RMSNorm, ReLU2
 from words import Lexicon
 
 SHAPE = dict(lm=dict(LM, pattern="M-*-M-*-M-*-M-*-", vocab=dialect.VOCAB), vit=192, projector=512)
+COMPOSED = 0.6  # of the screens that stand still: asked for a step of a task first
 TASK, PAGE, POINT = range(3)
 TOLD = {TASK: (6, 2), PAGE: (6, 0), POINT: (10, 1)}
 FINE, COARSE = range(dialect.FINE0, dialect.FINE0 + 8), range(tokenizer.BIN0, tokenizer.BIN0 + 64)
@@ -204,6 +206,16 @@ class Rows:
             about = json.loads(f.readline())
         return rows[first : first + r * c], (int(r), int(c)), letters[l0:l1], about
 
+    def step(self, s, history, said, pieces, name):
+        """A step of a task: what was asked, what was done, and what comes next."""
+        before = said + "\n"
+        for h in history[-12:]:
+            s.user(before + "-")
+            s.earlier(h)  # what a step without an effect is told: prompts/pocket-wide.json
+            before = "no change\n" if not self.gate and self.random.random() < 0.08 else ""
+        s.user(before + "<image>")
+        s.answer(pieces, name)
+
     def draw(self):
         while True:
             part = self.random.choices(self.parts, self.weights)[0]
@@ -212,14 +224,14 @@ class Rows:
             s, first = Sequence(grid), True
             if "action" in about:
                 history, said, pieces = questions.played(about, screen)
-                before = said + "\n"
-                for h in history[-12:]:
-                    s.user(before + "-")
-                    s.earlier(h)  # what a step without an effect is told: prompts/pocket-wide.json
-                    before = "no change\n" if not self.gate and self.random.random() < 0.08 else ""
-                s.user(before + "<image>")
-                s.answer(pieces, about["page"])
+                self.step(s, history, said, pieces, about["page"])
                 first = False
+            elif "turns" not in about and self.random.random() < COMPOSED:
+                found = composed.task(screen, self.random, self.lex)
+                if found:
+                    said, history, pieces = found
+                    self.step(s, history, said, pieces, f"{about.get('page', 'screen')} task")
+                    first = False
             for t in about.get("turns", []):  # the kiosk's own conversation
                 if len(s.ids) > self.limit:
                     break

@@ -1,4 +1,4 @@
-"""Stage 1, reading: the tower and its reading head from nothing, on crops of screens.
+"""Reading: the tower and its reading head from nothing, on crops of screens.
 
     python read.py --run RUN --data DIR... --gate DIR... --core-minutes 360      starts, or goes on
 

@@ -1,0 +1,150 @@
+"""Tasks of several steps about a screen that stands still: fields to fill, ticks to set, a button at the end.
+
+    python composed.py ROWS [N]        prints N tasks about screens of a folder of rows
+
+Design.  Screens of forms and of windows were photographed once, so nothing on them changes.  A task names some of what
+a screen shows; a number of its steps is said to have been done, and what is asked is the step that comes next, or the
+end.  So what has been done is told by the conversation, as it is when the program runs, and the picture says where
+things are.  Episodes of pages (world/frames.py) teach what states look like; these teach whatever words, whatever order
+and whatever toolkit.
+
+`task` gives (said, earlier answers, pieces of the answer); pieces are those of questions.py.
+"""
+
+import random
+import sys
+
+import questions
+
+FIELD = """type {t} into {n}|type {t} in {n}|type {t} into the field {n}|enter {t} in {n}|enter {t} into {n}
+enter {t} into the {n} field|enter {t} as {n}|put {t} into {n}|put {t} in the field {n}|put {t} into the {n} box
+write {t} into {n}|write {t} in the field {n}|set {n} to {t}|fill {n} with {t}|fill in {n} with {t}
+fill {t} into {n}|make {n} {t}|change {n} to {t}|give {t} as {n}|for {n} enter {t}|in {n} type {t}
+{n} should be {t}"""
+TICK = """tick {n}|check {n}|turn on {n}|select {n}|mark {n}|put a tick at {n}|tick the box {n}|activate {n}
+enable {n}|check the box {n}"""
+UNTICK = "untick {n}|uncheck {n}|turn off {n}|clear {n}|take the tick off {n}|disable {n}|deselect {n}"
+PICK = """pick {n}|choose {n}|select {n}|take {n}|pick the option {n}|choose the option {n}|set it to {n}
+mark {n}"""
+PRESS = """press {n}|click {n}|click on {n}|push {n}|hit {n}|press the {n} button|click the {n} button
+press the button {n}|click on the button {n}|press on {n}|use {n}|confirm with {n}|finish with {n}|end with {n}
+go on with {n}"""
+OPEN = """open {n}|click {n}|click on {n}|go to {n}|press {n}|follow {n}|choose {n}|show {n}|switch to {n}"""
+WORDINGS = {
+    name: table.replace("\n", "|").split("|")
+    for name, table in dict(field=FIELD, tick=TICK, untick=UNTICK, pick=PICK, press=PRESS, open=OPEN).items()
+}
+BEFORE = ["", "", "", "", "", "Please ", "In this window, ", "On this page ", "Now ", "Here: ", "Could you "]
+JOINTS = (", then ", " and ", ", and ", " and then ", ", then ", ", ")
+COMMON = """OK Cancel Close Save Apply Yes No Help Delete Open Send Next Back Submit Reset Search Login Finish Retry
+Quit Continue Print Edit Add Remove Copy Paste Undo""".split()
+ON = 1  # the state bit of what is ticked, chosen or open: labels.js
+
+
+def quoted(rng, text, how):
+    return f'"{text}"' if how == 2 or (how == 1 and rng.random() < 0.5) else text
+
+
+class Step:
+    """What is said, the mark, the thing, the text that is typed."""
+
+    def __init__(self, wording, mark, thing, text=""):
+        self.wording, self.mark, self.thing, self.text = wording, mark, thing, text
+
+    def clause(self, rng, how):
+        name = quoted(rng, self.thing[3], how)
+        return rng.choice(WORDINGS[self.wording]).format(n=name, t=quoted(rng, self.text, how))
+
+    def pieces(self):
+        _, _, box, name, places = self.thing
+        out = [("mark", self.mark), ("copy", name, places), ("mark", "<at>"), questions.middle(box)]
+        return out + ([("copy", self.text, [None] * len(self.text))] if self.text else [])
+
+
+def value(rng, lex):
+    """What is typed: words, names, numbers, codes."""
+    return rng.choice(
+        (
+            lambda: lex.word(),
+            lambda: lex.invented(),
+            lambda: f"{lex.invented().capitalize()} {lex.invented().capitalize()}",
+            lambda: f"{lex.word()} {lex.word()}",
+            lambda: str(rng.randint(0, 10 ** rng.randint(1, 8))),
+            lambda: f"{lex.invented().upper()[:4]}-{rng.randint(10, 9999)}",
+            lambda: f"{lex.word()}{rng.randint(0, 99)}",
+        )
+    )()
+
+
+def step_of(rng, lex, thing):
+    kind, state = thing[0], thing[1]
+    if kind in ("field", "area"):
+        return Step("field", "<write>", thing, value(rng, lex))
+    if kind == "check":
+        return Step("untick" if state & ON else "tick", "<click>", thing)
+    if kind == "radio":
+        return Step("pick", "<click>", thing)
+    return Step("press" if kind == "button" else "open", "<click>", thing)
+
+
+def chosen(rng, lex, things):
+    """Steps in the order in which they are said and done: fields and ticks, as often as not down the page, then what is
+    pressed."""
+    inner = [t for t in things if t[0] in ("field", "area", "check") or (t[0] == "radio" and not t[1] & ON)]
+    outer = [t for t in things if t[0] in ("button", "link", "tab", "item", "header")]
+    some = rng.sample(inner, min(len(inner), rng.choices((0, 1, 2, 3), (3, 4, 4, 2))[0]))
+    if rng.random() < 0.5:
+        some.sort(key=lambda t: t[2][1])
+    last = [rng.choice(outer)] if outer and (not some or rng.random() < 0.85) else []
+    return [step_of(rng, lex, t) for t in some + last]
+
+
+def sentence(rng, steps):
+    how = rng.choices((0, 1, 2), (6, 1, 3))[0]
+    clauses = [s.clause(rng, how) for s in steps]
+    if len(clauses) > 1 and rng.random() < 0.15:
+        text = ". ".join(c[0].upper() + c[1:] for c in clauses)
+    elif len(clauses) > 1:
+        text = ", ".join(clauses[:-1]) + rng.choice(JOINTS) + clauses[-1]
+    else:
+        text = clauses[0]
+    text = rng.choice(BEFORE) + text
+    return (text[0].upper() + text[1:] if rng.random() < 0.85 else text) + rng.choice(("", "", "."))
+
+
+def task(screen, rng, lex):
+    """None where the screen shows nothing that has a name."""
+    steps = chosen(rng, lex, screen.named())
+    if not steps:
+        return None
+    absent = None
+    if rng.random() < 0.12:  # one of the things is not there
+        name = rng.choice(COMMON) if rng.random() < 0.6 else lex.label(12)
+        if name.lower() not in " ".join(screen.string(l)[0] for l in screen.lines).lower():
+            absent = rng.randrange(len(steps))
+            kind, state, box, _, _ = steps[absent].thing
+            steps[absent].thing = (kind, state, box, name, [None] * len(name))
+            steps = steps[: absent + 1] if rng.random() < 0.3 else steps
+    done = rng.randint(0, len(steps) if absent is None else absent)
+    said, history = sentence(rng, steps), [questions.text_of(s.pieces()) for s in steps[:done]]
+    if done == absent:
+        name = steps[done].thing[3]
+        return said, history, [("mark", "<missing>"), ("copy", name, [None] * len(name))]
+    return said, history, steps[done].pieces() if done < len(steps) else [("mark", "<done>")]
+
+
+def main():
+    import language
+
+    rows = language.Rows([sys.argv[1]], "show")
+    rng = random.Random(1)
+    for _ in range(int(sys.argv[2]) if len(sys.argv) > 2 else 20):
+        part = rng.choice(rows.parts)
+        _, _, letters, about = rows.screen(part, rng.randrange(len(part[2])))
+        found = task(questions.Screen(letters, about.get("items", []), about.get("names", [])), rng, rows.lex)
+        if found:
+            print(f"{found[0]}\n    {' | '.join(found[1])}\n    -> {questions.text_of(found[2])}")
+
+
+if __name__ == "__main__":
+    main()
