@@ -42,6 +42,7 @@ from words import Lexicon
 
 SHAPE = dict(lm=dict(LM, pattern="M-*-M-*-M-*-M-*-", vocab=dialect.VOCAB), vit=192, projector=512)
 COMPOSED = 0.6  # of the screens that stand still: asked for a step of a task first
+OFTEN = {"kiosk": 3, "gtk": 1.5, "qt": 1.5, "tk": 1.5}  # how often screens of a world are taken
 TASK, PAGE, POINT = range(3)
 TOLD = {TASK: (6, 2), PAGE: (6, 0), POINT: (10, 1)}
 FINE, COARSE = range(dialect.FINE0, dialect.FINE0 + 8), range(tokenizer.BIN0, tokenizer.BIN0 + 64)
@@ -195,7 +196,7 @@ class Rows:
                     starts,
                 )
             )
-        self.weights = [len(p[2]) for p in self.parts]
+        self.weights = [len(p[2]) * OFTEN.get(os.path.basename(p[0]).split("-")[0], 1) for p in self.parts]
 
     def screen(self, part, k):
         name, rows, place, letters, starts = part
