@@ -38,6 +38,7 @@ BEFORE = ["", "", "", "", "", "Please ", "In this window, ", "On this page ", "N
 JOINTS = (", then ", " and ", ", and ", " and then ", ", then ", ", ")
 COMMON = """OK Cancel Close Save Apply Yes No Help Delete Open Send Next Back Submit Reset Search Login Finish Retry
 Quit Continue Print Edit Add Remove Copy Paste Undo""".split()
+END = [("mark", "<done>")]
 ON = 1  # the state bit of what is ticked, chosen or open: labels.js
 
 
@@ -130,7 +131,7 @@ def task(screen, rng, lex):
     if done == absent:
         name = steps[done].thing[3]
         return said, history, [("mark", "<missing>"), ("copy", name, [None] * len(name))]
-    return said, history, steps[done].pieces() if done < len(steps) else [("mark", "<done>")]
+    return said, history, steps[done].pieces() if done < len(steps) else END
 
 
 def main():

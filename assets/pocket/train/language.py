@@ -217,10 +217,13 @@ class Rows:
         s.user(before + "<image>")
         s.answer(pieces, name)
 
+    def any(self):
+        part = self.random.choices(self.parts, self.weights)[0]
+        return part, self.random.randrange(len(part[2]))
+
     def draw(self):
         while True:
-            part = self.random.choices(self.parts, self.weights)[0]
-            rows, grid, letters, about = self.screen(part, self.random.randrange(len(part[2])))
+            rows, grid, letters, about = self.screen(*self.any())
             screen = questions.Screen(letters, about.get("items", []), about.get("names", []))
             s, first = Sequence(grid), True
             if "action" in about:
@@ -231,7 +234,10 @@ class Rows:
                 found = composed.task(screen, self.random, self.lex)
                 if found:
                     said, history, pieces = found
-                    self.step(s, history, said, pieces, f"{about.get('page', 'screen')} task")
+                    if pieces == composed.END and self.random.random() < 0.5:  # the window has closed
+                        rows, s.grid = self.screen(*self.any())[:2]
+                        about = {"turns": []}
+                    self.step(s, history, said, pieces, "task")
                     first = False
             for t in about.get("turns", []):  # the kiosk's own conversation
                 if len(s.ids) > self.limit:
