@@ -132,7 +132,7 @@ def steps_gate(pages, share, rows="gate-miniwob"):
 
 PLAIN = "plain"  # screens as the suite shows them
 PLAIN_SCREENS = 1536  # of them as rows: forms first, whose words are nowhere in the pages
-WIDE = "read"  # of all worlds, fonts and scales
+PAGES, OTHERS = "pages", "read"  # at all scales and in all fonts: MiniWoB++, and the other worlds
 
 
 def world_stages():
@@ -146,7 +146,7 @@ def world_stages():
     add("forms", "forms", PLAIN, "--plain", "--screens", 256, "--shards", 4)
     add("gate-plain", "miniwob", "gate-plain", "--plain", "--screens", 128, "--gate")
     for world, shards in (("miniwob", 8), ("forms", 10), ("kiosk", 2), ("gtk", 2), ("qt", 2), ("tk", 2)):
-        add(f"wide-{world}", world, WIDE, "--shards", shards)
+        add(f"wide-{world}", world, PAGES if world == "miniwob" else OTHERS, "--shards", shards)
     for family, name in FAMILIES.items():
         add(f"gate-{name}", "miniwob", f"gate-{name}", "--gate", "--screens", 160, "--families", family)
     for world in ("forms", "kiosk", "gtk", "qt", "tk"):
@@ -160,7 +160,7 @@ def eye_stages(workers):
     command = ["elements.py", "--run", run, "--kept", kept_of(run), "--workers", workers, "--parts", 4, "--every", 10]
     command += ["--tokens", 156, "--boxes", 0, "--weight", 0.3, "--data", DATA / PLAIN]
     out["eyes"] = (command + ["--gate", DATA / "gate-plain"], run, 30, 15, 90, plain_gate)
-    wide = command + [DATA / WIDE, "--horizon", tuned("horizon-eyes", 130)]
+    wide = command + [DATA / PAGES, DATA / OTHERS, "--horizon", tuned("horizon-eyes", 130)]
     wide += ["--gate", *FONTS, *(DATA / f"gate-{w}" for w in ("plain", "forms", "gtk", "qt", "tk", "kiosk"))]
     out["eyes-wide"] = (wide, run, 130, 30, 220, reading_gate)
     return out
@@ -202,9 +202,9 @@ def language_stages(workers):
     eyes, run = STATE / "eyes", STATE / "language12"
     cache = ["cache.py", "--run", made(eyes), "--workers", workers]
     plain = [*cache, "--data", DATA / PLAIN, "--screens", PLAIN_SCREENS, "--out", ROWS / "plain"]
-    wide = [*cache, "--data", DATA / WIDE, "--out", ROWS / "read"]
+    others = [*cache, "--data", DATA / OTHERS, "--out", ROWS / "read"]
     forms = [*cache, "--data", DATA / "gate-forms", "--out", ROWS / "gate-forms"]
-    still = {"plain": plain, "read": wide, "gate-forms": forms}
+    still = {"plain": plain, "read": others, "gate-forms": forms}
     out = {f"rows-{n}": (c, eyes, 0, 0, 0, cached) for n, c in still.items()}
     out |= episodes(EASY, "", 18, 4, workers, eyes)
 
