@@ -240,12 +240,15 @@ extern "C" struct backend *backend_cuda(int device, struct pool *pool, struct er
         delete c;
         return nullptr;
     }
+    const bool f8_cores = p.major > 8 || (p.major == 8 && p.minor >= 9);
     c->managed = getenv("HOLORUN_CUDA_MANAGED") != nullptr;
     if (c->managed && c->processors > FEW_PROCESSORS)
         c->processors = FEW_PROCESSORS;
     memory_open(c);
     graphs_open(c);
     fill(&c->ops);
+    if (!f8_cores)
+        c->ops.round_activations = nullptr;
     struct backend *b = static_cast<struct backend *>(xcalloc(1, sizeof *b));
     b->ops = &c->ops;
     b->pool = pool;

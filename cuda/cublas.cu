@@ -15,7 +15,7 @@
 #include <string.h>
 
 /* Identifies a product in a graph. */
-static std::array<int64_t, 12> product_key(struct tensor y, struct tensor x, struct tensor w, float factor,
+static std::array<int64_t, 13> product_key(struct tensor y, struct tensor x, struct tensor w, float factor,
                                            const void *bias, enum accumulate mode)
 {
     int64_t scale = 0;
@@ -31,6 +31,7 @@ static std::array<int64_t, 12> product_key(struct tensor y, struct tensor x, str
             x.stride,
             w.stride,
             scale,
+            w.dtype,
             y.dtype * 2 + mode};
 }
 
@@ -44,7 +45,7 @@ static std::array<int64_t, 12> product_key(struct tensor y, struct tensor x, str
 
 /* ---- its interface ------------------------------------------------------------------------------------- */
 
-enum { CUDA_R_32F_ = 0, CUDA_R_16BF_ = 14, COMPUTE_32F = 68, OP_T = 1 };
+enum { CUDA_R_32F_ = 0, CUDA_R_16BF_ = 14, CUDA_R_8F_E4M3_ = 28, COMPUTE_32F = 68, OP_T = 1 };
 enum { DESC_TRANSA = 3, DESC_EPILOGUE = 7, DESC_BIAS_POINTER = 8, EPILOGUE_BIAS = 4 };
 enum { PREF_MAX_WORKSPACE_BYTES = 1, PREF_MIN_ALIGNMENT_A_BYTES = 5, PREF_MIN_ALIGNMENT_D_BYTES = 8 };
 
@@ -84,8 +85,8 @@ struct functions {
 
 enum { MOST_PLANS = 4096, PROPOSED = 8, RUNS = 3 /* that are timed, after one that is not */ };
 
-/* T, N, K, strides of y, x, w, type of y, whether it is added to, whether there is a bias */
-typedef std::array<int64_t, 9> shape;
+/* T, N, K, strides of y, x, w, types of y and w, whether y is added to, whether there is a bias */
+typedef std::array<int64_t, 10> shape;
 
 struct plan {
     handle y, x, w;
@@ -222,7 +223,7 @@ void cublas_close(struct cublas *c)
 static handle layout(struct cublas *c, struct tensor t)
 {
     handle h;
-    int type = t.dtype == DT_F32 ? CUDA_R_32F_ : CUDA_R_16BF_;
+    int type = t.dtype == DT_F32 ? CUDA_R_32F_ : t.dtype == DT_F8E4M3 ? CUDA_R_8F_E4M3_ : CUDA_R_16BF_;
     check(c->f.MatrixLayoutCreate(&h, type, static_cast<uint64_t>(t.cols), static_cast<uint64_t>(t.rows),
                                   t.stride),
           "a matrix");
@@ -350,8 +351,8 @@ static void set_algorithm(struct backend *b, const struct call *p, const shape &
 static const struct plan *plan_for(struct backend *b, const struct call *p)
 {
     struct cublas *c = p->c;
-    const shape s = {p->y.rows,   p->y.cols,  p->x.cols, p->y.stride,       p->x.stride,
-                     p->w.stride, p->y.dtype, p->mode,   p->bias != nullptr};
+    const shape s = {p->y.rows,   p->y.cols,  p->x.cols,  p->y.stride, p->x.stride,
+                     p->w.stride, p->y.dtype, p->w.dtype, p->mode,     p->bias != nullptr};
     auto known = c->plans.find(s);
     if (known != c->plans.end())
         return &known->second;
@@ -371,7 +372,7 @@ void gemm(struct backend *b, struct tensor y, struct tensor x, struct tensor w, 
     struct cublas *&at = products_of(b)->cublas, *c = at ? at : (at = cublas_open());
     const struct call p = {c, y, x, w, factor, bias, mode};
     const struct plan *plan = plan_for(b, &p);
-    const std::array<int64_t, 12> what = product_key(y, x, w, factor, bias, mode);
+    const std::array<int64_t, 13> what = product_key(y, x, w, factor, bias, mode);
     cudaStream_t stream = cuda_of(b)->stream;
     cuda_also(cuda_of(b), what.data(), sizeof what,
               [=] { check(multiply(&p, plan, &plan->algo, plan->workspace, y.data, stream), "a product"); });

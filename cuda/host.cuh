@@ -23,6 +23,7 @@ struct weight {
     void *bytes;         /* quantized, on the device */
     const float *scales; /* row scales, on the device */
     float scale;         /* the scale of all rows, or NaN where they differ */
+    bool coarse;         /* rows of x are rounded to e4m3 where there are many (fp8.cu) */
 };
 
 struct cuda {

@@ -24,7 +24,8 @@
 enum {
     FEW = 16,                /* most rows for our own kernels */
     ON_CODES = 512,          /* most rows for products on the codes of i8, f8 and f4 (i4: any) */
-    MOST_DECODED = 128,      /* rows of a decode step: these are rounded before they are added, too */
+    MOST_DECODED = 128,      /* rows of a decode step: these are rounded before they are added, too, and */
+                             /* multiplied as they are */
     STAGED_BYTES = 16 << 20, /* of a matrix converted on the host at once */
     ALIGNED = 16 / 2         /* bf16 elements */
 };
@@ -88,24 +89,24 @@ void products_close(struct cuda *c)
 
 enum { EPILOGUE_THREADS = 256, EPILOGUE_EACH = 4 };
 
-/* y = or += epi(sums * scales + bias); sums may be y itself. */
 template <class S, class Y>
-__global__ void epilogue_pass(view<Y> y, view<const S> sums, const float *scales, const float *bias, int epi,
-                              accumulate mode)
+__global__ void epilogue_pass(view<Y> y, view<const S> sums, const float *scales, const float *factors,
+                              const float *bias, int epi, accumulate mode)
 {
     int64_t first = (int64_t)blockIdx.x * EPILOGUE_THREADS * EPILOGUE_EACH + threadIdx.x;
+    float factor = factors ? factors[blockIdx.y] : 1.0f;
     for (int i = 0; i < EPILOGUE_EACH; i++) {
         int64_t c = first + i * EPILOGUE_THREADS;
         if (c < y.cols)
             store_epilogue(y.row(blockIdx.y) + c,
-                           number(sums.row(blockIdx.y)[c]) * (scales ? scales[c] : 1.0f) +
+                           number(sums.row(blockIdx.y)[c]) * (scales ? scales[c] : 1.0f) * factor +
                                (bias ? bias[c] : 0.0f),
                            epi, mode);
     }
 }
 
-static void launch_epilogue_pass(struct backend *b, const struct product &p, struct tensor sums,
-                                 const float *scales)
+void epilogue(struct backend *b, const struct product &p, struct tensor sums, const float *scales,
+              const float *factors)
 {
     for (int64_t t = 0; t < p.y.rows; t += 32768) {
         int64_t n = least(p.y.rows - t, 32768);
@@ -114,7 +115,8 @@ static void launch_epilogue_pass(struct backend *b, const struct product &p, str
         WITH_TYPE(S, s.dtype,
                   WITH_TYPE(Y, y.dtype,
                             LAUNCH((epilogue_pass<S, Y>), grid, EPILOGUE_THREADS, 0, b, view_of<Y>(y),
-                                   view_of<const S>(s), scales, p.bias, (int)p.epi, p.mode)));
+                                   view_of<const S>(s), scales, factors ? factors + t : nullptr, p.bias,
+                                   (int)p.epi, p.mode)));
     }
 }
 
@@ -204,18 +206,18 @@ static void multiply_in_f32(struct backend *b, const struct part &m)
         p.y = tensor_rows(p.y, t, n);
         p.x = tensor_rows(p.x, t, n);
         gemm(b, sums, p.x, m.w, m.scale, nullptr, SET);
-        launch_epilogue_pass(b, p, sums, m.scales);
+        epilogue(b, p, sums, m.scales, nullptr);
     }
 }
 
 /* bias: of y's type, when the library adds it. */
 static void multiply_directly(struct backend *b, const struct part &m, const void *bias)
 {
-    struct product epilogue = m.p;
-    epilogue.bias = nullptr;
+    struct product after = m.p;
+    after.bias = nullptr;
     gemm(b, m.p.y, m.p.x, m.w, m.scale, bias, m.p.mode);
     if (m.p.epi != EPI_NONE)
-        launch_epilogue_pass(b, epilogue, m.p.y, nullptr);
+        epilogue(b, after, m.p.y, nullptr, nullptr);
 }
 
 static void multiply_plain(struct backend *b, const struct product &p)
@@ -277,6 +279,8 @@ static void cuda_linear(struct backend *b, struct tensor y, struct tensor x, con
     bool plain = w->format == QUANT_NONE, many = y.rows > FEW, library = suits_library(p);
     if (many && plain && library)
         multiply_plain(b, p);
+    else if (w->coarse && library && y.rows > MOST_DECODED)
+        multiply_fp8(b, p);
     else if (many && !plain && library && y.rows > ON_CODES && w->format != QUANT_I4)
         multiply_quantized(b, p);
     else if (many && stream_k_suits(p))
@@ -285,14 +289,21 @@ static void cuda_linear(struct backend *b, struct tensor y, struct tensor x, con
         matvec(b, p);
 }
 
+static void round_activations(struct backend *b, struct weight *w)
+{
+    w->coarse = w->format == QUANT_F8;
+}
+
 void linear_fill(struct ops *o)
 {
     o->pack = cuda_pack;
     o->borrow = nullptr; /* kernels read host memory too slowly */
     o->weight_free = cuda_weight_free;
-    o->quant_layout = "cuda 1";
+    o->quant_layout = "cuda 2";
     o->quant_bytes = quantized_bytes;
     o->quant_pack = quantized_pack;
     o->quant_weight = quantized_weight;
+    o->round_activations = round_activations;
+    o->rounds_to_f8 = true;
     o->linear = cuda_linear;
 }

@@ -20,6 +20,14 @@ void matvec(struct backend *b, const struct product &p);
 bool stream_k_suits(const struct product &p);
 void stream_k(struct backend *b, const struct product &p);
 
+/* fp8.cu: f8 weights, rows of bf16 that can be read 16 bytes at a time and are rounded to e4m3. */
+void multiply_fp8(struct backend *b, const struct product &p);
+
+/* linear.cu: y = or += epi(sums[t][n] * scales[n] * factors[t] + bias[n]); scales, factors may be NULL, sums
+ * y itself. */
+void epilogue(struct backend *b, const struct product &p, struct tensor sums, const float *scales,
+              const float *factors);
+
 /* Whether x's rows can be read 16 bytes at a time. */
 bool rows_aligned16(struct tensor x);
 
@@ -50,8 +58,9 @@ void quantized_dequantize(struct backend *b, struct tensor to, const struct weig
 
 struct cublas;
 
-/* y[T,N] = or += factor x[T,K] w[N,K]^T + bias[N]; x and w bf16, y bf16 or f32, sums in f32 and rounded once.
- * The bias is of y's type, or NULL.  Addresses and rows are 16-byte aligned. */
+/* y[T,N] = or += factor x[T,K] w[N,K]^T + bias[N]; x and w bf16 or both e4m3, y bf16 or f32, sums in f32 and
+ * rounded once.  The bias is of y's type, or NULL.  Addresses and rows are 16-byte aligned; of e4m3, N and K
+ * are multiples of 16. */
 void gemm(struct backend *b, struct tensor y, struct tensor x, struct tensor w, float factor,
           const void *bias, enum accumulate mode);
 

@@ -14,8 +14,9 @@
  * bf16 weights are row-major, as cuBLAS wants them; a block is 64 bytes of each of 16 rows.  Quantized
  * weights are stored as they are read: tiles of 16 rows; of a tile the blocks by k; of a block 512 bytes
  * of rows 0..7 (16 for each lane) and 512 of rows 8..15; with groups then 16 bytes for each g, the
- * scales of row g and of row g + 8 (i4: bf16, f4: e4m3 as in the file).  The f32 row scales come after
- * all tiles.  Padding up to whole tiles and blocks is zero.
+ * scales of row g and of row g + 8 (i4: bf16, f4: e4m3 as in the file).  Of f8 a row's blocks follow each
+ * other, so that its codes are a row-major matrix to the library, too (fp8.cu).  The f32 row scales come
+ * after all tiles.  Padding up to whole tiles and blocks is zero.
  *
  * Codes become bf16 by moving their bits to bf16's positions: an e4m3 or e2m1 value is then off by a
  * power of two, an integer is in the fraction of 128 or more; one fused multiply-add of two values
@@ -64,6 +65,20 @@ __host__ __device__ constexpr int format_bytes(int format)
     return BLOCK_CODES + (is_packed4(format) ? BLOCK_SCALES : 0);
 }
 
+/* Where block `block` of row n begins, in a matrix with so many blocks in a row; all rows of a tile share
+ * it, but those of f8. */
+__host__ __device__ __forceinline__ int64_t block_at(int format, int64_t blocks, int64_t n, int64_t block)
+{
+    return format == QUANT_F8 ? (n * blocks + block) * (BLOCK_CODES / TILE)
+                              : (n / TILE * blocks + block) * format_bytes(format);
+}
+
+/* Bytes from the codes of a block in one row to those in the next. */
+__host__ __device__ __forceinline__ int64_t row_bytes(int format, int64_t blocks)
+{
+    return (format == QUANT_F8 ? blocks : 1) * (BLOCK_CODES / TILE);
+}
+
 /* Position of a code in its block (in nibbles where two share a byte), and of its group's scale (in
  * bytes). */
 struct code_place {
@@ -72,6 +87,7 @@ struct code_place {
 
 __host__ __device__ __forceinline__ code_place place_of(int format, int row, int k)
 {
+    row = format == QUANT_F8 ? 0 : row;
     int half = row / 8, g = row % 8;
     if (format == QUANT_I4) {
         int j = k / 32, t = k % 32 / 8, i = k % 8;
@@ -205,9 +221,10 @@ template <int FORMAT> struct matrix {
             }
             return h;
         }
-        const char *from = static_cast<const char *>(at) + (tile * stride + block) * format_bytes(FORMAT);
-        h.low = passing16(from + lane * 16);
-        h.high = passing16(from + 512 + lane * 16);
+        const char *from = static_cast<const char *>(at) + block_at(FORMAT, stride, tile * TILE, block);
+        int64_t row = row_bytes(FORMAT, stride), mine = lane / 4 * row + lane % 4 * 16;
+        h.low = passing16(from + mine);
+        h.high = passing16(from + 8 * row + mine);
         if (is_packed4(FORMAT))
             h.scales = passing16(from + BLOCK_CODES + lane / 4 * 16);
         return h;
@@ -336,9 +353,10 @@ template <int FORMAT> struct pipeline {
             copy16(slot(stage, 1), from + (r + 8 < w.rows ? r + 8 : w.rows - 1) * w.stride, wanted);
             return;
         }
-        const char *from = static_cast<const char *>(w.at) + (tile * w.stride + block) * format_bytes(FORMAT);
-        copy16(slot(stage, 0), from + lane * 16, true);
-        copy16(slot(stage, 1), from + 512 + lane * 16, true);
+        const char *from = static_cast<const char *>(w.at) + block_at(FORMAT, w.stride, tile * TILE, block);
+        int64_t row = row_bytes(FORMAT, w.stride), mine = lane / 4 * row + lane % 4 * 16;
+        copy16(slot(stage, 0), from + mine, true);
+        copy16(slot(stage, 1), from + 8 * row + mine, true);
         if (is_packed4(FORMAT))
             copy16(slot(stage, 2), from + BLOCK_CODES + lane / 4 * 16, true);
     }
@@ -454,8 +472,7 @@ struct any_matrix {
                         : number(static_cast<const bf16 *>(at)[n * stride + k]);
         int span = format_span(format);
         code_place p = place_of(format, (int)(n % TILE), (int)(k % span));
-        const uint8_t *block =
-            static_cast<const uint8_t *>(at) + (n / TILE * stride + k / span) * format_bytes(format);
+        const uint8_t *block = static_cast<const uint8_t *>(at) + block_at(format, stride, n, k / span);
         unsigned v = is_packed4(format) ? block[p.code / 2] >> 4 * (p.code % 2) & 15u : block[p.code];
         unsigned pair;
         WITH_FORMAT(F, format, pair = pair_of<F>(v));

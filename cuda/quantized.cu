@@ -45,13 +45,14 @@ struct packing {
     const struct quant_source *source;
 };
 
-static void place_row(const struct packing *p, uint8_t *tile, int row, int64_t n, const struct quant_row *r)
+static void place_row(const struct packing *p, int64_t blocks, int64_t n, const struct quant_row *r)
 {
     const struct quant_source *s = p->source;
-    int span = format_span(p->format), size = static_cast<int>(quant_group(p->format));
+    int span = format_span(p->format), size = static_cast<int>(quant_group(p->format)),
+        row = static_cast<int>(n % TILE);
     int64_t groups = quant_groups(p->format, s->cols);
     for (int64_t k = 0; k < s->cols; k++) {
-        uint8_t *block = tile + k / span * format_bytes(p->format);
+        uint8_t *block = p->bytes + block_at(p->format, blocks, n, k / span);
         code_place at = place_of(p->format, row, static_cast<int>(k % span));
         if (!is_packed4(p->format)) {
             block[at.code] = r->codes[k];
@@ -76,8 +77,7 @@ static void pack_tiles(void *arg, int64_t begin, int64_t end, int thread)
                           0, static_cast<float *>(xmalloc(cols, 4))};
     for (int64_t n = begin * TILE; n < end * TILE && n < s->rows; n++) {
         quant_make_row(p->format, s, n, &r);
-        place_row(p, p->bytes + n / TILE * l.blocks * format_bytes(p->format), static_cast<int>(n % TILE), n,
-                  &r);
+        place_row(p, l.blocks, n, &r);
         scales[n] = r.scale;
     }
     free(r.codes);

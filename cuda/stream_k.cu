@@ -117,9 +117,10 @@ __device__ __forceinline__ void fetch(const ring<FORMAT, NT> &r, int stage, int 
         int each = format_bytes(FORMAT) / 16;
         int64_t tile = (int64_t)p.band * 4 + i / each;
         bool wanted = tile < tiles;
+        int chunk = i % each, row = FORMAT == QUANT_F8 ? chunk / 4 : 0;
         const char *from = static_cast<const char *>(k.w.at) +
-                           ((wanted ? tile : 0) * k.w.stride + p.block) * format_bytes(FORMAT);
-        copy16(r.unit(slot) + i * 16, from + i % each * 16, wanted);
+                           block_at(FORMAT, k.w.stride, (wanted ? tile : 0) * TILE + row, p.block);
+        copy16(r.unit(slot) + i * 16, from + (FORMAT == QUANT_F8 ? chunk % 4 : chunk) * 16, wanted);
     }
 }
 

@@ -12,7 +12,7 @@ static struct model_config config;
 
 static struct roofline_model model_of(double bytes, enum kv_storage kv, enum state_storage state)
 {
-    return (struct roofline_model){&config, state_types(false, state, kv), 131072, bytes, 0};
+    return (struct roofline_model){&config, state_types(false, state, kv), 131072, bytes, 0, false};
 }
 
 /* 126 tokens a second in bf16 and 3,618 with 100 sessions after 12 K tokens are what 3.0 TB/s allow. */
@@ -105,6 +105,28 @@ static void t_screen(void **state)
     }
 }
 
+/* Activations in fp8: no prompt is slower, none beats the limit of products that have twice the rate, and decoding is
+ * what it was. */
+static void t_fp8(void **state)
+{
+    (void)state;
+    const struct roofline_card *g;
+    for (int i = 0; (g = roofline_card_at(i)); i++) {
+        struct roofline_model m = model_of(1, KV_AUTO, STATE_FP32), fp8 = m;
+        fp8.fp8 = true;
+        if (!(g->fp8 > 0))
+            continue;
+        struct roofline_row was = roofline_screen(&m, g, 1920, 1080, 2048, NULL),
+                            is = roofline_screen(&fp8, g, 1920, 1080, 2048, NULL);
+        check_note("%s: the prompt takes %.0f ms, not %.0f", g->name, is.part[ROOFLINE_PROMPT],
+                   was.part[ROOFLINE_PROMPT]);
+        check_row(&is, 1);
+        assert_true(is.part[ROOFLINE_PROMPT] < 0.75 * was.part[ROOFLINE_PROMPT]);
+        assert_true(is.limit_ms < was.limit_ms);
+        assert_true(roofline_decode(&m, g, 100, 0).ms == roofline_decode(&fp8, g, 100, 0).ms);
+    }
+}
+
 static void t_names(void **state)
 {
     (void)state;
@@ -119,6 +141,7 @@ static const struct CMUnitTest tests[] = {
     CLAIM("a prediction is the sum of its parts, and above its limit", t_sums),
     CLAIM("states of many sessions are written seldom, and kernels overlap on cards that can", t_seldom),
     CLAIM("a screenshot of 13 tiles is expected to take at most 180 ms on an H100", t_screen),
+    CLAIM("prompts with activations in fp8 are expected to take less, and decoding as long", t_fp8),
     CLAIM("cards are found by their names", t_names),
 };
 

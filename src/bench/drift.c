@@ -76,7 +76,8 @@ void bench_drift(struct subject *m)
     struct engine *exact = open_engine(m, true, &exactly);
     for (size_t i = 0; i < sizeof choices / sizeof *choices; i++) {
         bool halves = choices[i].state == STATE_FP16 && family_is_qwen(m->c->family),
-             bytes = choices[i].activations == ACTIVATIONS_INT8 && !m->k->b->ops->round_activations,
+             bytes = choices[i].activations == ACTIVATIONS_INT8 &&
+                     (!m->k->b->ops->round_activations || m->k->b->ops->rounds_to_f8),
              others = choices[i].weights == WEIGHTS_FP8 && m->synthetic;
         if (halves || bytes || others) /* refused there; synthetic codes of fp8 are other values */
             continue;

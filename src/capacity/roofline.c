@@ -15,13 +15,13 @@
 #include <string.h>
 
 static const struct roofline_card cards[] = {
-    {"h100", "H100 SXM, 80 GB", 79.6 * 0x1p30, 3.0e12, 798e12, 132, 1.70e9, 0.62, true},
-    {"h200", "H200, 141 GB", 140.4 * 0x1p30, 4.3e12, 780e12, 132, 1.70e9, 0.62, true},
-    {"a100", "A100 SXM, 80 GB", 79.3 * 0x1p30, 1.75e12, 270e12, 108, 1.35e9, 1.00, false},
-    {"rtx4090", "RTX 4090, 24 GB", 23.6 * 0x1p30, 0.92e12, 155e12, 128, 2.50e9, 1.00, false},
-    {"rtx5090", "RTX 5090, 32 GB", 31.4 * 0x1p30, 1.6e12, 210e12, 170, 2.40e9, 1.00, true},
-    {"rtx4070", "RTX 4070, 12 GB", 11.7 * 0x1p30, 0.45e12, 55e12, 46, 2.50e9, 1.00, false},
-    {"rtx3060", "RTX 3060, 12 GB", 11.8 * 0x1p30, 0.33e12, 25e12, 28, 1.75e9, 1.00, false},
+    {"h100", "H100 SXM, 80 GB", 79.6 * 0x1p30, 3.0e12, 798e12, 132, 1.70e9, 0.62, true, 2},
+    {"h200", "H200, 141 GB", 140.4 * 0x1p30, 4.3e12, 780e12, 132, 1.70e9, 0.62, true, 2},
+    {"a100", "A100 SXM, 80 GB", 79.3 * 0x1p30, 1.75e12, 270e12, 108, 1.35e9, 1.00, false, 0},
+    {"rtx4090", "RTX 4090, 24 GB", 23.6 * 0x1p30, 0.92e12, 155e12, 128, 2.50e9, 1.00, false, 2},
+    {"rtx5090", "RTX 5090, 32 GB", 31.4 * 0x1p30, 1.6e12, 210e12, 170, 2.40e9, 1.00, true, 2},
+    {"rtx4070", "RTX 4070, 12 GB", 11.7 * 0x1p30, 0.45e12, 55e12, 46, 2.50e9, 1.00, false, 2},
+    {"rtx3060", "RTX 3060, 12 GB", 11.8 * 0x1p30, 0.33e12, 25e12, 28, 1.75e9, 1.00, false, 0},
 };
 
 /* What the kernels are expected to reach: fractions of the card's rates, and times in ms. */
@@ -29,12 +29,15 @@ static const struct {
     /* product: 2,048 rows by 5,120 columns are 320 tiles of 128 x 256, 2.4 rounds of 132 processors; the
      * fastest of eight kernels loses less of the third than the first one.  tower: 17 of 21 TFLOP in products
      * of 13 K rows and K = 1,280 at 0.68, attention at 0.29, and 13 GB of norms and GELU between them */
-    double gemv, gemv4;      /* up to 16 rows, and with 4-bit codes: of the copy rate */
-    double gemm_rows;        /* 17 rows and more in bf16, cuBLASLt: of the copy rate */
-    double codes;            /* quantised, 17 rows and more: of the slowest of memory, products and x */
-    double state, keys;      /* of the copy rate */
-    double product, tower;   /* many rows: of the products' rate */
-    double product_first;    /* with FIRST_ROWS rows */
+    double gemv, gemv4;    /* up to 16 rows, and with 4-bit codes: of the copy rate */
+    double gemm_rows;      /* 17 rows and more in bf16, cuBLASLt: of the copy rate */
+    double codes;          /* quantised, 17 rows and more: of the slowest of memory, products and x */
+    double state, keys;    /* of the copy rate */
+    double product, tower; /* many rows: of the products' rate */
+    double product_first;  /* with FIRST_ROWS rows */
+    /* fp8: of the rate of such products.  0.72 for those of the library, which sums in f32 without the faster
+     * sums that lose bits; rounding x and the pass over the sums take a seventh as long */
+    double product_fp8;
     double fill, library;    /* begin and end of a product: own kernel, library */
     double mixer, attention; /* least time of a layer's kernel */
     double norm, gap, host, sampling;
@@ -50,6 +53,7 @@ static const struct {
            .product = 0.82,
            .tower = 0.52,
            .product_first = 0.77,
+           .product_fp8 = 0.63,
            .fill = 0.0025,
            .library = 0.004,
            .mixer = 0.011,
@@ -67,7 +71,7 @@ static const struct {
 enum { FEW = 16, CHUNK = 128 /* tokens of a scan's chunk */, PROMPT_ROWS = 2048 };
 enum { FIRST_ROWS = 512 /* of chunks that begin in the first PROMPT_ROWS tokens: language_chunk */ };
 enum { DEQUANTIZED_BYTES = 4 /* of an 8-bit weight: written and read again as bf16 */ };
-enum { COMPANY = 4 /* sessions: session_batch.c */ };
+enum { COMPANY = 4 /* sessions: session_batch.c */, MOST_DECODED = 128 /* rows: cuda/linear.cu */ };
 enum { BAND = 64, STEP = 64, BANK_BYTES = 128 /* shared memory, a cycle */ };
 
 const struct roofline_card *roofline_card_at(int i)
@@ -236,6 +240,10 @@ static double chunks_ms(const struct roofline_model *m, const struct roofline_ca
     bool plain = m->number > 1.9 || m->config->lm.moe.width;
     if (plain)
         return 1e3 * flop / rate;
+    if (m->fp8 && rows > MOST_DECODED)
+        return 1e3 *
+                   larger((flop - rest) / (g->flops * g->fp8 * reach.product_fp8), parts * bytes / g->copy) +
+               1e3 * rest / rate;
     if (m->number < 0.9 || rows < PROMPT_ROWS) /* on the codes */
         return weights_ms(m, g, rows, bytes) * parts + 1e3 * rest / rate;
     return 1e3 * flop / rate + 1e3 * parts * weights * (m->number + DEQUANTIZED_BYTES) / g->copy;
@@ -251,7 +259,9 @@ static struct roofline_row prompt(const struct roofline_model *m, const struct r
     r.part[ROOFLINE_PROMPT] = chunks_ms(m, g, flop * first / n, first, FIRST_ROWS) +
                               chunks_ms(m, g, flop * (n - first) / n, n - first, PROMPT_ROWS);
     r.part[ROOFLINE_SCAN] = kernels_of(l).mixers * chunks * reach.chunk * (132.0 / g->processors);
-    r.limit_ms = 1e3 * flop / g->flops;
+    double weights = cost_weight_bytes(m->config, 0, 1, m->number) / m->number,
+           halved = m->fp8 ? fmin(flop, 2 * weights * n) : 0; /* products that have the rate of fp8 */
+    r.limit_ms = 1e3 * (flop - halved) / g->flops + (m->fp8 ? 1e3 * halved / (g->flops * g->fp8) : 0);
     add_up(&r);
     return r;
 }

@@ -18,6 +18,7 @@ struct roofline_card {
     double clock; /* cycles a second under load */
     double mma;   /* of `flops`, what one warp's instructions (mma.sync) reach */
     bool overlap; /* a kernel may start before the one before it has ended */
+    double fp8;   /* rate of products of fp8, in multiples of `flops`; 0: it has none */
 };
 
 /* The card of this name, or number i; NULL: there is none. */
@@ -30,6 +31,7 @@ struct roofline_model {
     int vocab;
     double number; /* bytes per weight of the language model's matrices */
     int prefix;    /* of the tower */
+    bool fp8;      /* prompts' activations are rounded to fp8 (cuda/fp8.cu) */
 };
 
 enum roofline_part {

@@ -27,6 +27,7 @@ enum weight_storage {
 enum activation_rounding {
     ACTIVATIONS_AUTO, /* as they are, bf16 */
     ACTIVATIONS_INT8, /* 8 bits, groups of 128 or fewer; weights that are not quantized become int8 */
+    ACTIVATIONS_FP8,  /* of prompts on a GPU: e4m3, a scale for each row; weights become fp8 */
 };
 
 /* Storage type of the blocks of the vision tower. */
@@ -82,11 +83,12 @@ struct engine_options {
     void *progress_arg;
 };
 
-/* What the weights are stored as: activations in int8 are multiplied with integers. */
+/* What the weights are stored as: activations in int8 are multiplied with integers, in fp8 with fp8. */
 static inline enum weight_storage options_storage(const struct engine_options *o)
 {
-    bool integers = o->activations == ACTIVATIONS_INT8 && o->weights == WEIGHTS_AUTO;
-    return integers ? WEIGHTS_INT8 : o->weights;
+    if (o->weights != WEIGHTS_AUTO || o->activations == ACTIVATIONS_AUTO)
+        return o->weights;
+    return o->activations == ACTIVATIONS_FP8 ? WEIGHTS_FP8 : WEIGHTS_INT8;
 }
 
 #endif

@@ -29,10 +29,7 @@
     {"threads", 0, OPTION_INT, offsetof(T, threads), "N", 0, 256, "0",                                       \
      "CPU threads for the model, 0 for one per core", "HOLORUN_THREADS", .show = OPTION_MORE},               \
     WEIGHTS_OPTIONS(T),                                                                                      \
-    {"activations", 0, OPTION_CHOICE, offsetof(T, activations), "auto|int8", 0, 0, "auto",                   \
-     "int8 rounds what enters the products of the layers and of the vision tower to 8 bits, which makes "    \
-     "prompts and pictures faster on a processor and is not exact: see bench --section drift",               \
-     "HOLORUN_ACTIVATIONS", .show = OPTION_MORE},                                                            \
+    ACTIVATIONS_OPTION(T),                                                                                   \
     STATE_OPTION(T),                                                                                         \
     PIXEL_OPTIONS(T),                                                                                        \
     {"state-memory", 0, OPTION_SIZE, offsetof(T, state_memory), "SIZE", 0, 0, NULL,                          \
@@ -88,6 +85,15 @@
     {"weights-in", 0, OPTION_CHOICE, offsetof(T, weights_in), "auto|ram|mmap", 0, 0, "auto",                 \
      "copy the weights to memory, or mmap the files and read them in place; auto copies when they fit", \
      "HOLORUN_WEIGHTS_IN", .show = OPTION_MORE}
+
+/* int activations; */
+#define ACTIVATIONS_OPTION(T)                                                                                \
+    {"activations", 0, OPTION_CHOICE, offsetof(T, activations), "auto|int8|fp8", 0, 0, "auto",               \
+     "int8 rounds what enters the products of the layers and of the vision tower to 8 bits, which makes "    \
+     "prompts and pictures faster on a processor; fp8, with weights in fp8, does so for the layers' "        \
+     "products of prompts on a GPU that has them (RTX 40, H100 and later). Neither is exact: see bench "     \
+     "--section drift",                                                                                      \
+     "HOLORUN_ACTIVATIONS", .show = OPTION_MORE}
 
 /* int min_pixels, max_pixels; */
 #define PIXEL_OPTIONS(T)                                                                                     \

@@ -38,6 +38,7 @@ static const struct option_spec options[] = {
      "memory for the states of sessions, as with the other commands; says how many fit",
      "HOLORUN_STATE_MEMORY"},
     WEIGHTS_OPTIONS(struct plan_settings),
+    ACTIVATIONS_OPTION(struct plan_settings),
     STATE_OPTION(struct plan_settings),
     {"sessions", 'n', OPTION_INT, offsetof(struct plan_settings, sessions), "N", 1, 100000, "1",
      "sessions in memory at once", NULL},
@@ -70,7 +71,7 @@ const struct command plan_command = {
     "prediction stands beside them with the parts it is made of. The exit code is 1 when it does not fit.",
     "holorun plan\nholorun plan ~/models/Holotron-12B --sessions 4 --context 32768\n"
     "holorun plan DIR --gpu 80G --bandwidth 3350 --flops 990 --json\n"
-    "holorun plan DIR --gpu h100 --weights fp8\n",
+    "holorun plan DIR --gpu h100 --weights fp8 --activations fp8\n",
     options,
     cmd_plan};
 
@@ -265,8 +266,9 @@ static void put_predictions(struct planning *g)
     enum { WIDE = 2048, HIGH = 1536, HISTORY = 2048, REPLY = 100, FORCED = 35, MANY = 100, SOME = 16 };
     const struct roofline_card *card = g->set->card;
     const struct roofline_model m = {
-        &g->c, state_types(false, (enum state_storage)g->set->state, (enum kv_storage)g->set->kv), g->p.vocab,
-        g->p.number, g->p.prefix};
+        &g->c,       state_types(false, (enum state_storage)g->set->state, (enum kv_storage)g->set->kv),
+        g->p.vocab,  g->p.number,
+        g->p.prefix, g->set->activations == ACTIVATIONS_FP8};
     json_t *list = json_array();
     const int sessions[] = {1, SOME, MANY};
     struct roofline_row r;
@@ -290,6 +292,7 @@ static int read_model(struct planning *g, struct err *e)
                                .weights_in = (enum weights_in)g->set->weights_in,
                                .weights = (enum weight_storage)g->set->weights,
                                .tower = (enum tower_storage)g->set->tower,
+                               .activations = (enum activation_rounding)g->set->activations,
                                .state = (enum state_storage)g->set->state,
                                .kv = (enum kv_storage)g->set->kv};
     if (config_load(&g->c, g->dir, e))
@@ -346,6 +349,22 @@ static int make(struct planning *g, struct err *e)
     return 0;
 }
 
+/* What no engine would do. */
+static int check_activations(const struct plan_settings *set, struct err *e)
+{
+    if (set->activations == ACTIVATIONS_INT8 && set->gpu)
+        return err_set(e, ERR_USAGE,
+                       "a GPU has no products with activations in int8: leave out --activations");
+    if (set->activations != ACTIVATIONS_FP8)
+        return 0;
+    if (set->weights != WEIGHTS_AUTO && set->weights != WEIGHTS_FP8)
+        return err_set(e, ERR_USAGE, "activations in fp8 need weights in fp8: --weights auto or fp8");
+    if (set->card && !(set->card->fp8 > 0))
+        return err_set(e, ERR_USAGE, "an %s has no products of fp8: leave out --activations",
+                       set->card->words);
+    return set->gpu ? 0 : err_set(e, ERR_USAGE, "activations in fp8 are for a GPU: name it with --gpu");
+}
+
 /* The card by its name, or a size. */
 static int read_gpu(struct plan_settings *set, struct err *e)
 {
@@ -364,7 +383,7 @@ int cmd_plan(int argc, char **argv)
     struct plan_settings set = {0};
     struct planning g = {.set = &set};
     int n = options_parse(&plan_command, &set, argc, argv, &e);
-    if (n < 0 || read_gpu(&set, &e))
+    if (n < 0 || read_gpu(&set, &e) || check_activations(&set, &e))
         return options_refuse(&plan_command, &e);
     g.dir = model_find(n ? argv[0] : set.model, &e);
     int code = ERR_NONE;

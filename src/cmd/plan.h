@@ -13,7 +13,7 @@ struct plan_settings {
     const char *model, *screen, *gpu_words;
     size_t gpu, memory, state_memory;
     const struct roofline_card *card; /* that --gpu names, or NULL */
-    int weights_in, weights, tower, state, kv, sessions, context, generated, threads;
+    int weights_in, weights, tower, activations, state, kv, sessions, context, generated, threads;
     double bandwidth, flops;
     bool json;
 };

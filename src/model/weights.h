@@ -147,7 +147,8 @@ struct bind_options {
     void (*progress)(void *arg, double fraction, const char *what);
     void *progress_arg;
     enum weight_storage storage;
-    bool coarse;                /* products of the layers and the tower round activations to 8 bits */
+    bool
+        coarse; /* products of the layers and the tower round activations to 8 bits; in fp8 not the tower's */
     bool tower8;                /* the blocks of the vision tower are stored in int8 */
     bool embed_on_host;         /* the embedding stays in pinned memory, where the backend has such */
     struct weight_cache *cache; /* of quantized matrices; NULL: none */

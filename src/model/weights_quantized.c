@@ -269,7 +269,7 @@ enum quant_format binder_format(const struct binder *x, enum role role, const st
         return QUANT_NONE;
     bool small = m->format == QUANT_F4 || m->format == QUANT_Q4_K || m->format == QUANT_GPTQ;
     if (role == ROLE_TOWER)
-        return m->format || !(x->o->coarse || x->o->tower8) ? m->format : QUANT_I8;
+        return m->format || !((x->o->coarse && n != WEIGHTS_FP8) || x->o->tower8) ? m->format : QUANT_I8;
     if (n == WEIGHTS_AUTO || role == ROLE_OTHER || role == ROLE_GATE || small)
         return m->format;
     if (n == WEIGHTS_INT4 && role == ROLE_LINEAR)

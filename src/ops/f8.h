@@ -34,4 +34,25 @@ F8_FUNCTION uint8_t f8_of(float f)
     return (uint8_t)(sign | code);
 }
 
+/* A row of activations in e4m3: codes are f8_of(value * each), and times `scale` they are the values again.
+ * The largest magnitude becomes 448.  Of a row so small that `each` would be infinite nothing is left; one with
+ * an infinity or NaN is NaN as a whole, so that the fault shows. */
+struct f8_row {
+    float each, scale;
+};
+
+F8_FUNCTION struct f8_row f8_row_of(float most)
+{
+    struct f8_row r = {0, 0};
+    uint32_t bits, nan = 0x7fc00000u;
+    memcpy(&bits, &most, 4);
+    if (bits >= 0x7f800000u)
+        memcpy(&r.scale, &nan, 4);
+    else if (most > 2e-36f) { /* 448 / most is finite */
+        r.each = 448.0f / most;
+        r.scale = most / 448.0f;
+    }
+    return r;
+}
+
 #endif

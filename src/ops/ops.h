@@ -272,9 +272,10 @@ struct ops {
                                    int64_t rows, int64_t cols);
 
     /* From now on products with w round activations in bf16 to 8 bits (quant.h), which is not exact, and
-     * up to twice as fast for many rows.  Integer formats only; others are left as they are.  NULL where
-     * there are no such kernels. */
+     * up to twice as fast for many rows.  Integer formats only, or (rounds_to_f8) f8 only, and there of more
+     * rows than a decode step has; others are left as they are.  NULL where there are no such kernels. */
     void (*round_activations)(struct backend *b, struct weight *w);
+    bool rounds_to_f8;
 
     /* Synthetic values, to measure without a checkpoint (synthetic.h): element (r, c) of dst is value
      * r * cols + c; and a weight of such values in bf16, f32 or a quantized format. */

@@ -1,5 +1,6 @@
 /* quant.c - see quant.h. */
 #include "ops/quant.h"
+#include "ops/f8.h"
 
 #include <math.h>
 #include <string.h>
@@ -355,6 +356,21 @@ void quant_round_row(float *row, int64_t n, int64_t group)
         for (int64_t k = first; k < first + size; k++)
             row[k] = isfinite(row[k]) ? nearest(splat(row[k] * each), -127, 127)[0] * scale : NAN;
     }
+}
+
+float quant_f8_row(uint8_t *codes, const float *row, int64_t n)
+{
+    uint32_t most = 0, bits; /* as bits, among which infinity and NaN are the largest */
+    float far;
+    for (int64_t k = 0; k < n; k++) {
+        memcpy(&bits, row + k, sizeof bits);
+        most = (bits & 0x7fffffffu) > most ? bits & 0x7fffffffu : most;
+    }
+    memcpy(&far, &most, sizeof far);
+    struct f8_row r = f8_row_of(far);
+    for (int64_t k = 0; k < n; k++)
+        codes[k] = r.each > 0 ? f8_of(row[k] * r.each) : 0;
+    return r.scale;
 }
 
 /* ---- panels -------------------------------------------------------------------------------------------- */

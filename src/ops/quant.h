@@ -55,6 +55,9 @@ void quant_make_row(enum quant_format format, const struct quant_source *s, int6
 int64_t quant_activation_group(enum quant_format format);
 void quant_round_row(float *row, int64_t n, int64_t group);
 
+/* The same to e4m3 with one scale for the row (f8.h), which is returned, for f8 weights. */
+float quant_f8_row(uint8_t *codes, const float *row, int64_t n);
+
 /* ---- blocks of GGUF files (blocks.c) --------------------------------------------------------------------
  *
  * A block of 32 or 256 numbers becomes a byte for each code and a record of 16-bit words: d as f16; of

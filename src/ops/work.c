@@ -65,6 +65,13 @@ struct work_dequantized work_dequantized(const struct work_parts *p, int64_t roo
     return (struct work_dequantized){rows, (size_t)(rows * room) * sizeof(uint16_t)};
 }
 
+int64_t work_rounded_rows(const struct work_parts *p, int64_t room)
+{
+    int64_t codes = (int64_t)work_dequantized(p, room).bytes / (room + (int64_t)sizeof(float)),
+            sums = (int64_t)(p->sums / (TILE * sizeof(float)));
+    return codes < sums ? codes : sums;
+}
+
 size_t work_quantized(const struct work_parts *p, enum quant_format format, int64_t room)
 {
     struct work_dequantized w = work_dequantized(p, room);

@@ -37,6 +37,10 @@ struct work_dequantized work_dequantized(const struct work_parts *p, int64_t roo
 size_t work_quantized(const struct work_parts *p, enum quant_format format, int64_t room);
 int64_t work_room(enum quant_format format, int64_t cols);
 
+/* Rows of x that are rounded to e4m3 at once: their codes and scales are where a dequantized matrix would
+ * be, and of their sums 16 columns or more fit into work_sums. */
+int64_t work_rounded_rows(const struct work_parts *p, int64_t room);
+
 /* Partial sums of a product of quantized weights on their codes: two for each of so many blocks. */
 enum { WORK_BANDS = 4096 /* of 64 rows of the weight, at most */ };
 int64_t work_partial_blocks(const struct work_parts *p);

@@ -145,17 +145,36 @@ static int check_family(const struct engine *g, const struct engine_options *o, 
     return 0;
 }
 
-/* Activations in 8 bits are multiplied with integers. */
+/* Activations in 8 bits are multiplied with integers, those in fp8 with fp8. */
 static int check_activations(const struct engine_options *o, struct err *e)
 {
-    if (o->activations != ACTIVATIONS_INT8)
+    bool f8 = o->activations == ACTIVATIONS_FP8;
+    if (o->activations == ACTIVATIONS_AUTO)
         return 0;
     if (o->f32)
-        return err_set(e, ERR_USAGE, "activations are either f32 or int8: leave out --f32 or --activations");
-    if (o->weights == WEIGHTS_BF16 || o->weights == WEIGHTS_FP8)
+        return err_set(e, ERR_USAGE, "activations are either f32 or %s: leave out --f32 or --activations",
+                       f8 ? "fp8" : "int8");
+    if (f8 && o->weights != WEIGHTS_AUTO && o->weights != WEIGHTS_FP8)
+        return err_set(e, ERR_USAGE, "activations in fp8 need weights in fp8: --weights auto or fp8");
+    if (!f8 && (o->weights == WEIGHTS_BF16 || o->weights == WEIGHTS_FP8))
         return err_set(e, ERR_USAGE,
                        "activations in int8 need weights in integers: --weights auto, int8 or int4");
     return 0;
+}
+
+/* And the backend has to have such products. */
+static int check_rounding(const struct ops *b, const struct engine_options *o, struct err *e)
+{
+    bool f8 = o->activations == ACTIVATIONS_FP8;
+    if (o->activations == ACTIVATIONS_AUTO || (b->round_activations && b->rounds_to_f8 == f8))
+        return 0;
+    if (f8)
+        return err_set(e, ERR_USAGE,
+                       "'%s' has no products with activations in fp8, for which a GPU of compute capability "
+                       "8.9 or later is wanted: leave out --activations",
+                       b->name);
+    return err_set(e, ERR_USAGE, "'%s' has no products with activations in int8: leave out --activations",
+                   b->name);
 }
 
 /* Weights are copied into the memory of a GPU; on a CPU they may stay in the files. */
@@ -176,10 +195,7 @@ static int open_backend(struct engine *g, const struct engine_options *o, const 
     g->backend = backend_open(cannot ? "cpu" : o->device, o->isa, plan_own(p, 1, 0), g->pool, e);
     if (g->backend && (!g->backend->ops->borrow || o->random))
         *hold = (struct weights_placement){false, 0};
-    if (g->backend && o->activations == ACTIVATIONS_INT8 && !g->backend->ops->round_activations)
-        return err_set(e, ERR_USAGE, "'%s' has no products with activations in int8: leave out --activations",
-                       g->backend->ops->name);
-    return g->backend ? 0 : -1;
+    return g->backend ? check_rounding(g->backend->ops, o, e) : -1;
 }
 
 /* What of the plan a device has memory for. */
@@ -210,14 +226,14 @@ static int open_weights(struct engine *g, const struct engine_options *o, struct
                                 .progress = o->progress,
                                 .progress_arg = o->progress_arg,
                                 .storage = options_storage(o),
-                                .coarse = o->activations == ACTIVATIONS_INT8,
+                                .coarse = o->activations != ACTIVATIONS_AUTO,
                                 .tower8 = o->tower == TOWER_INT8,
                                 .embed_on_host = g->plan.pinned > 0,
                                 .mapped = hold.mapped,
                                 .resident = hold.resident,
                                 .random = o->random};
-    if (o->cache && !o->random && !bind.coarse && !bind.tower8 && o->weights != WEIGHTS_AUTO &&
-        o->weights != WEIGHTS_BF16)
+    bool tower8 = bind.tower8 || o->activations == ACTIVATIONS_INT8; /* which the cache does not tell apart */
+    if (o->cache && !o->random && !tower8 && o->weights != WEIGHTS_AUTO && o->weights != WEIGHTS_BF16)
         bind.cache = g->cache =
             weight_cache_open(o->dir, s, g->hash, o->weights, g->backend->ops->quant_layout);
     int rc = weights_bind(&g->weights, &g->config, s, g->backend, &bind, e);

@@ -386,6 +386,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp *p, int)
     p->totalGlobalMem = emu_card.memory;
     p->sharedMemPerBlockOptin = 99 << 10;
     p->major = emu_card.major;
+    p->minor = emu_card.minor;
     p->multiProcessorCount = 4;
     return emu::broken();
 }

@@ -19,7 +19,7 @@ extern "C" {
 namespace
 {
 
-enum { PROPOSALS = 8, R_32F = 0, R_16BF = 14, NOT_SUPPORTED = 15 };
+enum { PROPOSALS = 8, R_32F = 0, R_16BF = 14, R_8F_E4M3 = 28, NOT_SUPPORTED = 15 };
 
 double now; /* milliseconds */
 
@@ -50,8 +50,9 @@ struct proposal {
 
 float number_at(const void *at, int type, int64_t i)
 {
-    return type == R_32F ? static_cast<const float *>(at)[i]
-                         : bf16_to_f32(static_cast<const uint16_t *>(at)[i]);
+    return type == R_32F       ? static_cast<const float *>(at)[i]
+           : type == R_8F_E4M3 ? f8e4m3_to_f32(static_cast<const uint8_t *>(at)[i])
+                               : bf16_to_f32(static_cast<const uint16_t *>(at)[i]);
 }
 
 void store_at(void *at, int type, int64_t i, float v)
@@ -64,9 +65,19 @@ void store_at(void *at, int type, int64_t i, float v)
 
 void check_aligned(const void *at, const struct matrix *m)
 {
-    int64_t bytes = m->type == R_32F ? 4 : 2;
+    int64_t bytes = m->type == R_32F ? 4 : m->type == R_8F_E4M3 ? 1 : 2;
     if (reinterpret_cast<uintptr_t>(at) % 16 || (m->cols > 1 && m->leading * bytes % 16))
         fail("rows do not begin at multiples of 16 bytes");
+}
+
+/* Of e4m3 N and K are multiples of 16, and the card has to have the products. */
+void check_small(const struct matrix *w, const struct matrix *y)
+{
+    if (w->rows % 16 || w->cols % 16 || y->type != R_32F)
+        fail("e4m3 of these sizes, or not to f32");
+    if (10 * emu_card.major + emu_card.minor < 89)
+        fail("the card has no e4m3");
+    emu_card.small++;
 }
 
 int make(void **h)
@@ -150,8 +161,11 @@ int matmul(void *, void *desc, const float *alpha, const void *a, void *al, cons
     check_aligned(a, &w);
     check_aligned(b, &x);
     check_aligned(d, &y);
-    if (cl != dl || w.type != R_16BF || x.type != R_16BF || w.rows != x.rows || w.cols != y.rows ||
-        x.cols != y.cols || (bytes && !workspace) || reinterpret_cast<uintptr_t>(how.bias) % 16)
+    if (w.type == R_8F_E4M3)
+        check_small(&w, &y);
+    if (cl != dl || (w.type != R_16BF && w.type != R_8F_E4M3) || x.type != w.type || w.rows != x.rows ||
+        w.cols != y.rows || x.cols != y.cols || (bytes && !workspace) ||
+        reinterpret_cast<uintptr_t>(how.bias) % 16)
         fail("matrices that do not fit");
     if (which == emu_card.refused)
         return NOT_SUPPORTED;
@@ -165,7 +179,7 @@ int matmul(void *, void *desc, const float *alpha, const void *a, void *al, cons
             for (int64_t n = 0; n < y.rows; n++) {
                 float sum = 0;
                 for (int64_t k = 0; k < w.rows; k++)
-                    sum += number_at(b, R_16BF, t * x.leading + k) * number_at(a, R_16BF, n * w.leading + k);
+                    sum += number_at(b, x.type, t * x.leading + k) * number_at(a, w.type, n * w.leading + k);
                 int64_t at = t * y.leading + n;
                 float v = scale * sum + (keep != 0 ? keep * number_at(c, y.type, at) : 0);
                 store_at(d, y.type, at, bias ? v + number_at(bias, y.type, n) : v);

@@ -12,7 +12,7 @@
 struct emu_card {
     int driver, runtime; /* versions of CUDA, 1000 * major + 10 * minor; no driver: 0 */
     int cards;           /* equal ones */
-    int major;           /* compute capability */
+    int major, minor;    /* compute capability */
     bool library;        /* cuBLASLt is there */
     size_t memory;       /* bytes */
     size_t used, most;   /* of these: now, and at most */
@@ -31,8 +31,8 @@ struct emu_card {
     long overlapped; /* so many were */
     int fastest;     /* of the library's proposals */
     int refused;     /* one that cannot run; -1: all can */
-    /* products of the library: of them with a bias, to memory of their own, and by proposal */
-    long biased, timed, multiplied[8];
+    /* products of the library: of them with a bias, to memory of their own, of e4m3, and by proposal */
+    long biased, timed, small, multiplied[8];
     long odd; /* the recording of a graph says something odd after so many nodes; 0: never */
 };
 
