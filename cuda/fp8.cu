@@ -1,15 +1,15 @@
 /* fp8.cu - products of f8 weights with activations that are rounded to e4m3, on fp8 tensor cores.
  *
- * Dequantized to bf16, an f8 weight costs 5 bytes of memory for each part of a prompt, and its products run at
- * the rate of bf16.  Here the library reads the codes as they lie (1 byte), and its products run at twice that
- * rate.  What enters a product is rounded for it, row by row (ops/f8.h): 3 bytes for each element of x, beside
- * 2 N operations.  Codes of x change places within groups of four as those of the weight do
+ * Dequantized to bf16, an f8 weight costs 5 bytes of memory for each part of a prompt, and its products run
+ * at the rate of bf16.  Here the library reads the codes as they lie (1 byte), and its products run at twice
+ * that rate.  What enters a product is rounded for it, row by row (ops/f8.h): 3 bytes for each element of x,
+ * beside 2 N operations.  Codes of x change places within groups of four as those of the weight do
  * (quant_formats.cuh); a sum does not mind.
  *
  * Scales of the weight's rows and of x's come between the sum and its rounding: the sums are written in f32,
  * some columns of y at a time, so that they stay in the cache of a large card, and read again by the pass
- * that does the rest.  Scales finer than a row of the weight could not be multiplied in afterwards: matrices with
- * scales for blocks are not f8 here.
+ * that does the rest.  Scales finer than a row of the weight could not be multiplied in afterwards: matrices
+ * with scales for blocks are not f8 here.
  *
  * Not measured yet.
  */

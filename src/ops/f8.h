@@ -35,8 +35,8 @@ F8_FUNCTION uint8_t f8_of(float f)
 }
 
 /* A row of activations in e4m3: codes are f8_of(value * each), and times `scale` they are the values again.
- * The largest magnitude becomes 448.  Of a row so small that `each` would be infinite nothing is left; one with
- * an infinity or NaN is NaN as a whole, so that the fault shows. */
+ * The largest magnitude becomes 448.  Of a row so small that `each` would be infinite nothing is left; one
+ * with an infinity or NaN is NaN as a whole, so that the fault shows. */
 struct f8_row {
     float each, scale;
 };
