@@ -33,10 +33,10 @@ SLOTS, ACROSS, UNKNOWN = 8, 4, 2
 POOL, USES = 192, 8
 MIX = {
     "miniwob": 2,
-    "gtk": 2,
-    "qt": 2,
-    "tk": 2,
-    "kiosk": 3,
+    "gtk": 3,
+    "qt": 3,
+    "tk": 3,
+    "kiosk": 6,
 }  # how often screens of a world are taken, 1 unless named
 KINDS, STATES = store.KINDS, 7  # the states of labels.js, a bit each
 
