@@ -63,6 +63,7 @@ struct table_rows {
 
 __global__ void table_write(session_keys *to, int *owner, int first, table_rows rows)
 {
+    overlap_wait();
     session_keys s = rows.s[blockIdx.x];
     int length = split_length(s.keys), splits = (s.keys + length - 1) / length;
     if (threadIdx.x == 0)
@@ -102,7 +103,7 @@ struct attention_table attend_table(struct backend *b, const struct attention *a
             rows.s[i].split = split;
             split += static_cast<int>(blocks_for(rows.s[i].keys, split_length(rows.s[i].keys)));
         }
-        LAUNCH(table_write, grid_of(m), WARP, 0, b, t.sessions, t.owner, first, rows);
+        LAUNCH_OVERLAPPED(table_write, grid_of(m), WARP, 0, b, t.sessions, t.owner, first, rows);
     }
     return t;
 }
@@ -319,6 +320,7 @@ __device__ __forceinline__ void split_store(const split_state<K, D, NQ> &w, cons
 
 template <class K, int D, int NQ> __global__ void __launch_bounds__(THREADS) attend_one_split(split_args a)
 {
+    overlap_wait();
     const int session = a.owner[blockIdx.x], head = blockIdx.y;
     const session_keys s = a.sessions[session];
     const int length = split_length(s.keys), begin = ((int)blockIdx.x - s.split) * length,
@@ -348,6 +350,7 @@ template <class K, int D, int NQ> __global__ void __launch_bounds__(THREADS) att
 /* Combines the splits of a session. */
 template <int D> __global__ void __launch_bounds__(D) attend_combine(split_args a, int all_splits)
 {
+    overlap_wait();
     const int session = blockIdx.x, row = blockIdx.y, rows = gridDim.y;
     const session_keys s = a.sessions[session];
     const int length = split_length(s.keys), n = (s.keys + length - 1) / length;
@@ -401,11 +404,11 @@ template <class K, int D, int NQ> static void launch_some(struct backend *b, con
                     1.44269504f / sqrtf(static_cast<float>(a->d))};
     size_t shared = WARPS * 8 * NQ * D * sizeof(float);
     allow_shared(attend_one_split<K, D, NQ>, shared);
-    LAUNCH((attend_one_split<K, D, NQ>), grid_of(t.splits, a->heads, blocks_for(a->group, 8 * NQ)), THREADS,
-           shared, b, p);
+    LAUNCH_OVERLAPPED((attend_one_split<K, D, NQ>), grid_of(t.splits, a->heads, blocks_for(a->group, 8 * NQ)),
+                      THREADS, shared, b, p);
     if (t.splits == a->q.rows)
         return;
-    LAUNCH((attend_combine<D>), grid_of(a->q.rows, a->heads * a->group), D, 0, b, p, t.splits);
+    LAUNCH_OVERLAPPED((attend_combine<D>), grid_of(a->q.rows, a->heads * a->group), D, 0, b, p, t.splits);
 }
 
 template <class K, int D, int NQ> static void launch(struct backend *b, const struct attention *a)

@@ -218,15 +218,21 @@ static bool same(dim3 a, dim3 b)
     return a.x == b.x && a.y == b.y && a.z == b.z;
 }
 
-/* Updates the node if anything changed. */
-static void compare(struct cuda *c, entry *e, const entry &now)
+static bool same_values(const entry &e, const void *values, size_t bytes)
 {
-    bool equal = same(e->grid, now.grid) && same(e->block, now.block) && e->shared == now.shared &&
-                 e->values == now.values;
+    return e.values.size() == bytes && !memcmp(e.values.data(), values, bytes);
+}
+
+/* Updates the node if anything changed.  Most launches of a step are as they were: nothing is copied for
+ * these, as they come between two tokens. */
+static void compare(struct cuda *c, entry *e, const struct launch *now)
+{
+    bool equal = same(e->grid, now->grid) && same(e->block, now->block) && e->shared == now->shared &&
+                 same_values(*e, now->values, now->bytes);
     if (equal)
         return;
-    e->grid = now.grid, e->block = now.block, e->shared = now.shared;
-    e->values = now.values;
+    e->grid = now->grid, e->block = now->block, e->shared = now->shared;
+    memcpy(e->values.data(), now->values, now->bytes); /* the same kernel: as many bytes */
     std::vector<void *> room;
     cudaKernelNodeParams p = {};
     p.func = const_cast<void *>(e->kernel);
@@ -236,38 +242,44 @@ static void compare(struct cuda *c, entry *e, const entry &now)
     CUDA(cudaGraphExecKernelNodeSetParams(c->graphs->now->exec, e->node, &p));
 }
 
-void cuda_start(struct cuda *c, const struct launch *l)
+static entry entry_of(const struct launch *l)
 {
-    struct graphs *s = c->graphs;
-    if (s->mode == OUTSIDE || s->mode == WARMING) {
-        start(c, l);
-        return;
-    }
     const unsigned char *base = static_cast<const unsigned char *>(l->values);
     entry e = {l->kernel, l->grid, l->block, l->shared, l->overlap, {base, base + l->bytes},
                {},        nullptr, nullptr};
     for (size_t i = 0; i < l->n; i++)
         e.offsets.push_back(static_cast<size_t>(static_cast<unsigned char *>(l->args[i]) - base));
+    return e;
+}
+
+void cuda_start(struct cuda *c, const struct launch *l)
+{
+    struct graphs *s = c->graphs;
+    c->after_product = false;
+    if (s->mode == OUTSIDE || s->mode == WARMING) {
+        start(c, l);
+        return;
+    }
     if (s->mode == COMPARING) {
         if (s->at < s->now->entries.size() && s->now->entries[s->at].kernel == l->kernel) {
-            compare(c, &s->now->entries[s->at++], e);
+            compare(c, &s->now->entries[s->at++], l);
             return;
         }
         leave(c);
     }
     start(c, l);
     if (s->mode == RECORDING)
-        note(c, std::move(e));
+        note(c, entry_of(l));
 }
 
 void cuda_also(struct cuda *c, const void *what, size_t bytes, const std::function<void()> &other)
 {
     struct graphs *s = c->graphs;
     const unsigned char *base = static_cast<const unsigned char *>(what);
-    entry e = {nullptr, dim3(), dim3(), 0, false, {base, base + bytes}, {}, nullptr, other};
+    c->after_product = false;
     if (s->mode == COMPARING) {
         if (s->at < s->now->entries.size() && !s->now->entries[s->at].kernel &&
-            s->now->entries[s->at].values == e.values) {
+            same_values(s->now->entries[s->at], what, bytes)) {
             s->now->entries[s->at++].other = other;
             return;
         }
@@ -275,7 +287,7 @@ void cuda_also(struct cuda *c, const void *what, size_t bytes, const std::functi
     }
     other();
     if (s->mode == RECORDING)
-        note(c, std::move(e));
+        note(c, entry{nullptr, dim3(), dim3(), 0, false, {base, base + bytes}, {}, nullptr, other});
 }
 
 bool cuda_recording(const struct cuda *c)

@@ -6,9 +6,10 @@
  * the separate operations it saves three launches, and the trips of v, gates and y through memory.
  *
  * A block has one value head of one session.  Of 128 by 128 a thread has 32 rows of four columns in
- * registers: all 64 KiB are requested before anything else and arrive while the convolution is computed,
- * which each block does for the key head it shares with others.  These count themselves once they have
- * read its part of the convolution's state; the last one writes the new one.
+ * registers: all 64 KiB are requested before anything else, if possible while the product before still
+ * runs, and arrive while the convolution is computed, which each block does for the key head it shares with
+ * others.  These count themselves once they have read its part of the convolution's state; the last one
+ * writes the new one.
  *
  * Values are rounded to the activation type where the separate operations store them, and sums have the
  * same order: the same bits.  Not measured.
@@ -29,6 +30,7 @@ template <class T> struct decode {
     float eps;
     delta_columns at;
     unsigned *arrived; /* [sessions][key_heads], zero before and after */
+    bool early;        /* the kernel before writes no states: they are requested before it has ended */
 };
 
 /* Shared memory: q, k [key] and v, later y [value]; then q and k normalised, of 128 only. */
@@ -43,13 +45,13 @@ struct decode_room {
 __device__ __forceinline__ void load_four(float to[EACH], const float *p)
 {
     if (aligned16(p)) {
-        const float4 v = load4(p);
+        const float4 v = load_settled(reinterpret_cast<const float4 *>(p));
         to[0] = v.x, to[1] = v.y, to[2] = v.z, to[3] = v.w;
         return;
     }
 #pragma unroll
     for (int c = 0; c < EACH; c++)
-        to[c] = p[c];
+        to[c] = load_settled(p + c);
 }
 
 __device__ __forceinline__ void store_four(float *p, const float v[EACH])
@@ -136,7 +138,10 @@ __global__ void __launch_bounds__(DECODE_THREADS) delta_decode(decode<T> m, stat
     int64_t session = blockIdx.y;
     view<float> state = of.of<float>(session);
     decode_state S;
-    if (FAST)
+    if (FAST && m.early)
+        S.load(state, head);
+    overlap_wait();
+    if (FAST && !m.early)
         S.load(state, head);
     convolve(m, w, head, convs.of<T>(session));
     const T *ab = m.ab.row(session);
@@ -168,8 +173,8 @@ void launch_decode(struct backend *b, const decode<T> &m, const states &conv, co
     size_t shared = static_cast<size_t>(2 * (FAST ? 2 : 1) * m.at.key + m.at.value) * sizeof(float);
     if (shared > 48 << 10)
         bug("a delta rule with heads of %d by %d", m.at.key, m.at.value);
-    LAUNCH((delta_decode<T, FAST>), grid_of(m.at.value_heads, sessions), DECODE_THREADS, shared, b, m, conv,
-           of);
+    LAUNCH_OVERLAPPED((delta_decode<T, FAST>), grid_of(m.at.value_heads, sessions), DECODE_THREADS, shared, b,
+                      m, conv, of);
 }
 
 void cuda_delta_batch(struct backend *b, struct tensor out, struct tensor z, struct tensor x,
@@ -191,7 +196,8 @@ void cuda_delta_batch(struct backend *b, struct tensor out, struct tensor z, str
                            vector(e->norm),
                            e->eps,
                            columns_of(s),
-                           groups_arrived(b, s->key_heads)};
+                           groups_arrived(b, s->key_heads),
+                           cuda_of(b)->after_product};
             (fast ? launch_decode<T, true> : launch_decode<T, false>)(b, m, conv, of, n);
         });
         i += n;

@@ -29,9 +29,11 @@ static const unsigned ALL_LANES = 0xffffffffu;
 /* ---- kernels that overlap ------------------------------------------------------------------------------ */
 
 /* A kernel that LAUNCH_OVERLAPPED starts may run before the one before it has ended (programmatic dependent
- * launch, sm_90 and up).  Until it waits it may only read what no kernel of the step writes, as weights are,
- * and write nothing.  Then it lets the next kernel begin: not earlier, so that what has been waited for is
- * all that came before.  In a kernel started otherwise both do nothing. */
+ * launch, sm_90 and up).  Until it waits it may only read what that one does not write, as weights are, and
+ * write nothing.  Then it lets the next kernel begin: not earlier, so that what has been waited for is all
+ * that came before, and only the last kernel may still run.  In a kernel started otherwise both do nothing.
+ * What kernels write at all, as states, is read by load_settled, not from a cache of the multiprocessor's
+ * own. */
 __device__ __forceinline__ void overlap_wait()
 {
 #ifdef CUDA_EMULATED
@@ -39,6 +41,15 @@ __device__ __forceinline__ void overlap_wait()
 #elif defined __CUDA_ARCH__ && __CUDA_ARCH__ >= 900
     asm volatile("griddepcontrol.wait;" ::: "memory");
     asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+
+template <class V> __device__ __forceinline__ V load_settled(const V *at)
+{
+#ifdef CUDA_EMULATED
+    return *at;
+#else
+    return __ldcg(at);
 #endif
 }
 

@@ -39,6 +39,7 @@ __global__ void delta_gates(view<float> gates, view<const T> x, view<const T> z,
 
 template <class T> __global__ void gate_heads(view<T> y, view<const T> p, int d)
 {
+    overlap_wait();
     int64_t c = my_column(), t = blockIdx.y;
     if (c < y.cols)
         store(y.row(t) + c, number(y.row(t)[c]) * sigmoid(number(p.row(t)[(c / d * 2 + 1) * d + c % d])));
@@ -46,6 +47,7 @@ template <class T> __global__ void gate_heads(view<T> y, view<const T> p, int d)
 
 template <class T> __global__ void swiglu(view<T> y, view<const T> g, view<const T> u)
 {
+    overlap_wait();
     int64_t c = my_column(), t = blockIdx.y;
     if (c < y.cols)
         store(y.row(t) + c, silu(number(g.row(t)[c])) * number(u.row(t)[c]));
@@ -53,6 +55,7 @@ template <class T> __global__ void swiglu(view<T> y, view<const T> g, view<const
 
 template <class T> __global__ void add_gated(view<T> y, view<const T> x, view<const T> g)
 {
+    overlap_wait();
     int64_t c = my_column(), t = blockIdx.y;
     if (c < y.cols)
         store(y.row(t) + c, number(y.row(t)[c]) + sigmoid(number(g.row(t)[0])) * number(x.row(t)[c]));
@@ -67,6 +70,7 @@ __device__ __forceinline__ float2 turned(float low, float high, const float *tab
 
 template <class T> __global__ void rotate(view<T> x, view<const float> table, int64_t pairs)
 {
+    overlap_wait();
     int64_t i = my_column(), t = blockIdx.y;
     int half = (int)table.cols / 2;
     if (i >= pairs)
@@ -99,6 +103,7 @@ template <class T>
 __global__ void norm_rotate(view<T> y, view<const T> x, const float *w, view<const float> table, int d,
                             int heads, float eps)
 {
+    overlap_wait();
     int head = blockIdx.x * GATE_WARPS + threadIdx.x / WARP, half = (int)table.cols / 2;
     if (head >= heads)
         return;
@@ -180,34 +185,37 @@ void cuda_gate_heads(struct backend *b, struct tensor y, struct tensor p, int he
 {
     EACH_ROWS(t, n, y.rows,
               WITH_TYPE(T, y.dtype,
-                        LAUNCH((gate_heads<T>), elements(y.cols, n), GATE_THREADS, 0, b,
-                               view_of<T>(tensor_rows(y, t, n)), rows_of<T>(p, t, n),
-                               static_cast<int>(y.cols / heads))));
+                        LAUNCH_OVERLAPPED((gate_heads<T>), elements(y.cols, n), GATE_THREADS, 0, b,
+                                          view_of<T>(tensor_rows(y, t, n)), rows_of<T>(p, t, n),
+                                          static_cast<int>(y.cols / heads))));
 }
 
 void cuda_swiglu(struct backend *b, struct tensor y, struct tensor g, struct tensor u)
 {
     EACH_ROWS(t, n, y.rows,
               WITH_TYPE(T, y.dtype,
-                        LAUNCH((swiglu<T>), elements(y.cols, n), GATE_THREADS, 0, b,
-                               view_of<T>(tensor_rows(y, t, n)), rows_of<T>(g, t, n), rows_of<T>(u, t, n))));
+                        LAUNCH_OVERLAPPED((swiglu<T>), elements(y.cols, n), GATE_THREADS, 0, b,
+                                          view_of<T>(tensor_rows(y, t, n)), rows_of<T>(g, t, n),
+                                          rows_of<T>(u, t, n))));
 }
 
 void cuda_add_gated(struct backend *b, struct tensor y, struct tensor x, struct tensor g)
 {
     EACH_ROWS(t, n, y.rows,
               WITH_TYPE(T, y.dtype,
-                        LAUNCH((add_gated<T>), elements(y.cols, n), GATE_THREADS, 0, b,
-                               view_of<T>(tensor_rows(y, t, n)), rows_of<T>(x, t, n), rows_of<T>(g, t, n))));
+                        LAUNCH_OVERLAPPED((add_gated<T>), elements(y.cols, n), GATE_THREADS, 0, b,
+                                          view_of<T>(tensor_rows(y, t, n)), rows_of<T>(x, t, n),
+                                          rows_of<T>(g, t, n))));
 }
 
 void cuda_rotate(struct backend *b, struct tensor x, struct tensor table, int heads)
 {
     int64_t pairs = heads * (table.cols / 2);
-    EACH_ROWS(t, n, x.rows,
-              WITH_TYPE(T, x.dtype,
-                        LAUNCH((rotate<T>), elements(pairs, n), GATE_THREADS, 0, b,
-                               view_of<T>(tensor_rows(x, t, n)), rows_of<float>(table, t, n), pairs)));
+    EACH_ROWS(
+        t, n, x.rows,
+        WITH_TYPE(T, x.dtype,
+                  LAUNCH_OVERLAPPED((rotate<T>), elements(pairs, n), GATE_THREADS, 0, b,
+                                    view_of<T>(tensor_rows(x, t, n)), rows_of<float>(table, t, n), pairs)));
 }
 
 void cuda_norm_gate(struct backend *b, struct tensor out, struct tensor y, struct tensor z, struct tensor w,
@@ -224,11 +232,12 @@ void cuda_norm_gate(struct backend *b, struct tensor out, struct tensor y, struc
 void cuda_norm_rotate(struct backend *b, struct tensor y, struct tensor x, struct tensor w,
                       struct tensor table, int heads, float eps)
 {
-    EACH_ROWS(t, n, y.rows,
-              WITH_TYPE(T, y.dtype,
-                        LAUNCH((norm_rotate<T>), warps(heads, n), GATE_THREADS, 0, b,
-                               view_of<T>(tensor_rows(y, t, n)), rows_of<T>(x, t, n), vector(w),
-                               rows_of<float>(table, t, n), static_cast<int>(w.cols), heads, eps)));
+    EACH_ROWS(
+        t, n, y.rows,
+        WITH_TYPE(T, y.dtype,
+                  LAUNCH_OVERLAPPED((norm_rotate<T>), warps(heads, n), GATE_THREADS, 0, b,
+                                    view_of<T>(tensor_rows(y, t, n)), rows_of<T>(x, t, n), vector(w),
+                                    rows_of<float>(table, t, n), static_cast<int>(w.cols), heads, eps)));
 }
 
 void cuda_sample_grid(struct backend *b, struct tensor y, struct tensor table, int cols, int merge)

@@ -30,10 +30,11 @@ struct cuda {
     struct ops ops;
     int device;
     cudaStream_t stream;
-    int processors; /* streaming multiprocessors */
-    bool overlap;   /* kernels may: see LAUNCH_OVERLAPPED */
-    bool managed;   /* for tests: managed memory, synchronous operations, few processors */
-    void *scratch;  /* of cuda_scratch */
+    int processors;     /* streaming multiprocessors */
+    bool overlap;       /* kernels may: see LAUNCH_OVERLAPPED */
+    bool after_product; /* what was started last is a product of few rows, which writes no state */
+    bool managed;       /* for tests: managed memory, synchronous operations, few processors */
+    void *scratch;      /* of cuda_scratch */
     size_t scratch_room;
     unsigned *counts; /* of finished blocks, zero between launches: [WORK_BANDS], then of mamba.cu */
     size_t counts_room;

@@ -40,6 +40,7 @@ template <class T> __global__ void kv_quantize_rows(view<uint8_t> dst, view<cons
 
 template <class T> __global__ void kv_quantize_places(row_places dst, view<const T> src, int heads)
 {
+    overlap_wait();
     for (int head = threadIdx.x / WARP; head < heads; head += WARPS)
         kv_quantize_head(dst.at[blockIdx.x], src.row(blockIdx.x), heads, head, (int)(src.cols / heads));
 }
@@ -69,9 +70,9 @@ static void cuda_kv_quantize_batch(struct backend *b, const struct tensor *dst, 
             check(dst[r + i], src, heads);
             to.at[i] = static_cast<uint8_t *>(dst[r + i].data);
         }
-        WITH_TYPE(
-            T, src.dtype,
-            LAUNCH((kv_quantize_places<T>), grid_of(n), THREADS, 0, b, to, view_of<const T>(from), heads));
+        WITH_TYPE(T, src.dtype,
+                  LAUNCH_OVERLAPPED((kv_quantize_places<T>), grid_of(n), THREADS, 0, b, to,
+                                    view_of<const T>(from), heads));
     }
 }
 

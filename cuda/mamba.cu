@@ -8,7 +8,8 @@
  *
  * A block has some heads of one group of one session: with one session one head, so that H blocks keep the
  * card busy, with many sessions more, since each block computes its group's B and C anew.  It requests its
- * first rows of the state before anything else, and computes the convolution while they arrive.  The norm
+ * first rows of the state before anything else, if possible while the product before still runs, and
+ * computes the convolution while they arrive.  The norm
  * spans all heads of a group: the block of a group that finishes last (a counter in memory) finds the
  * others' outputs in the L2 cache and norms them.  It also writes the convolution's new state for B and C,
  * which until then all blocks of the group read.  Which block is last changes no bit.
@@ -22,7 +23,6 @@
 template <class T, class N, int P>
 __global__ void __launch_bounds__(SSM_THREADS, 2) mamba_batch(mixer<T> m, states convs, ssm_states ssms)
 {
-    overlap_wait();
     DYNAMIC_SHARED(float, room);
     const int R = P > 0 ? P / SSM_WARPS : 1;
     const layer &k = m.k;
@@ -34,7 +34,10 @@ __global__ void __launch_bounds__(SSM_THREADS, 2) mamba_batch(mixer<T> m, states
     uint32_t key = ssms.key[session];
     T *y = m.out.row(session);
     rows128<N, R> S;
-    if (P > 0)
+    if (P > 0 && m.early)
+        S.load(state, (int64_t)head * P + warp * R);
+    overlap_wait();
+    if (P > 0 && !m.early)
         S.load(state, (int64_t)head * P + warp * R);
     convolve(m, w, in, conv, group, head);
     for (int i = threadIdx.x; i < m.part; i += SSM_THREADS) {

@@ -13,6 +13,7 @@ template <class T> struct mixer {
     layer k;
     int part;          /* heads of a block */
     unsigned *arrived; /* [sessions][groups], zero before and after */
+    bool early;        /* the kernel before writes no states: they are requested before it has ended */
 };
 
 /* Shared memory: B, C [N], x [part P], time steps and decays [part]; for other sizes a state row of each
@@ -86,7 +87,8 @@ static mixer<T> mixer_of(struct backend *b, struct tensor out, struct tensor z, 
             e->eps,
             layer_of(e->shape, e->constants),
             heads_together(cuda_of(b), e->shape, n, ring),
-            groups_arrived(b, e->shape->groups)};
+            groups_arrived(b, e->shape->groups),
+            cuda_of(b)->after_product};
 }
 
 /* replay.cu: mamba_batch with a ring. */

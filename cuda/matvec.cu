@@ -50,6 +50,7 @@ template <int FORMAT, int NT, bool ALIGNED> static void launch_few(struct backen
     dim3 grid(blocks_for(p.y.cols, TILE), blocks_for(p.y.rows, 8 * NT));
     LAUNCH_OVERLAPPED((few_rows<FORMAT, NT, ALIGNED>), grid, SUM_THREADS, 0, b, y, view_of<const bf16>(p.x),
                       matrix_of<FORMAT>(p.w), p.bias, (int)p.epi, p.mode);
+    cuda_of(b)->after_product = true;
 }
 
 /* Unaligned rows are slow anyway. */

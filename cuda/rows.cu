@@ -220,6 +220,7 @@ struct places {
 /* A block has one row, in words of 4 or 2 bytes: rows may be at any address. */
 template <class W> __global__ void scatter_rows(places dst, const W *src, int64_t stride, int64_t n)
 {
+    overlap_wait();
     W *to = static_cast<W *>(dst.at[blockIdx.x]);
     for (int64_t c = threadIdx.x; c < n; c += ROW_THREADS)
         to[c] = src[blockIdx.x * stride + c];
@@ -245,22 +246,22 @@ static int take_places(places *p, const struct tensor *t, struct tensor all, int
 
 static void cuda_scatter(struct backend *b, const struct tensor *dst, struct tensor src)
 {
-    places p;
+    places p = {}; /* all of it is compared in a graph */
     for (int64_t r = 0; r < src.rows; r += MOST_ROWS) {
         unsigned n = static_cast<unsigned>(take_places(&p, dst, src, r));
         struct tensor from = tensor_rows(src, r, n);
         if (dtype_size(src.dtype) == 2)
-            LAUNCH((scatter_rows<uint16_t>), n, ROW_THREADS, 0, b, p,
-                   static_cast<const uint16_t *>(from.data), from.stride, from.cols);
+            LAUNCH_OVERLAPPED((scatter_rows<uint16_t>), n, ROW_THREADS, 0, b, p,
+                              static_cast<const uint16_t *>(from.data), from.stride, from.cols);
         else
-            LAUNCH((scatter_rows<uint32_t>), n, ROW_THREADS, 0, b, p,
-                   static_cast<const uint32_t *>(from.data), from.stride, from.cols);
+            LAUNCH_OVERLAPPED((scatter_rows<uint32_t>), n, ROW_THREADS, 0, b, p,
+                              static_cast<const uint32_t *>(from.data), from.stride, from.cols);
     }
 }
 
 static void cuda_gather(struct backend *b, struct tensor dst, const struct tensor *src)
 {
-    places p;
+    places p = {}; /* all of it is compared in a graph */
     for (int64_t r = 0; r < dst.rows; r += MOST_ROWS) {
         unsigned n = static_cast<unsigned>(take_places(&p, src, dst, r));
         struct tensor to = tensor_rows(dst, r, n);

@@ -38,6 +38,8 @@ static inline int states_take(states *out, const struct tensor *t, int64_t n)
     out->stride = t[0].stride;
     for (; taken < n && taken < SESSIONS && t[taken].stride == out->stride; taken++)
         out->at[taken] = t[taken].data;
+    for (int i = taken; i < SESSIONS; i++) /* all of it is compared in a graph */
+        out->at[i] = nullptr;
     return taken;
 }
 
@@ -320,8 +322,8 @@ template <class N, int R> struct rows128 {
     {
 #pragma unroll
         for (int r = 0; r < R; r++)
-            coming[r] = *reinterpret_cast<const typename four<N>::type *>(state.row(row + r) +
-                                                                          4 * (threadIdx.x % WARP));
+            coming[r] = load_settled(reinterpret_cast<const typename four<N>::type *>(
+                state.row(row + r) + 4 * (threadIdx.x % WARP)));
     }
     __device__ __forceinline__ void arrive()
     {

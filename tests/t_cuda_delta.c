@@ -5,6 +5,8 @@
 #include "check.h"
 #include "lab.h"
 
+#include "emu/emu.h"
+
 #include <math.h>
 
 /* ---- the delta rule -------------------------------------------------------------------------- */
@@ -370,6 +372,38 @@ static void t_fused(void **state)
     }
 }
 
+/* Behind a product a layer's states are read before it has ended; behind the layer itself, which writes them, they are
+ * not: an access that is too early stops the kernel (emu/watch.h). */
+static void t_early(void **state)
+{
+    (void)state;
+    struct lab l = lab_open(DT_BF16);
+    struct delta_shape s = published_shape(1, 2, false);
+    struct layer have, plain;
+    layer_make(&have, &l, &s, false);
+    layer_twin(&plain, &l, &have);
+    struct tensor host = lab_make(l.mem, DT_F32, 16, 64, -1, 1), x = lab_make(l.mem, DT_BF16, 1, 64, -1, 1),
+                  y = lab_make(l.mem, DT_BF16, 1, 16, -1, 1), none = {0};
+    struct weight *w = l.fast->ops->pack(l.fast, host, DT_BF16);
+    for (int token = 0; token < 3; token++) {
+        if (token != 1)
+            l.fast->ops->linear(l.fast, y, x, w, none, EPI_NONE, SET);
+        long before = &emu_card ? emu_card.early : 0;
+        layer_run(l.fast, &l, &have, true);
+        if (&emu_card)
+            assert_true((emu_card.early > before) == (token != 1));
+    }
+    for (int token = 0; token < 3; token++)
+        layer_run(l.fast, &l, &plain, false);
+    assert_memory_equal(have.out.data, plain.out.data, tensor_bytes(have.out));
+    assert_memory_equal(have.all.data, plain.all.data, tensor_bytes(have.all));
+    l.fast->ops->weight_free(l.fast, w);
+    layer_drop(&l, &plain, true);
+    layer_drop(&l, &have, false);
+    lab_drop(l.mem, 3, (struct tensor *const[]){&host, &x, &y});
+    lab_close(&l);
+}
+
 /* ---- around it ------------------------------------------------------------------------------- */
 
 static double gates(const struct lab *l)
@@ -502,6 +536,7 @@ static const struct CMUnitTest tests[] = {
     CLAIM("rows that are not aligned go token by token", t_loose),
     CLAIM("a step of a batch equals the reference, and a session alone or a scan to the bit", t_batch),
     CLAIM("a layer in one operation has the bits of its four, in states and convolution too", t_fused),
+    CLAIM("states are read before the product before has ended, and not before their writer has", t_early),
     CLAIM("gates and gated norms equal the reference, in place too", t_gates),
     CLAIM("rotary positions and the tower's table equal the reference", t_positions),
 };

@@ -260,8 +260,8 @@ static void logits_of(struct engine_options o, int tokens, float *out)
 }
 
 /* A code is off by a 16th of its value at most, 2.5 % in the mean; a product of random signs by as much of itself, and
- * so is each of the layers' ten or so, of which the logits are sums: 2.5 % times the root of 10 is 8 %, and small models
- * have worse draws. */
+ * so is each of the layers' ten or so, of which the logits are sums: 2.5 % times the root of 10 is 8 %.  Small models of
+ * random weights have worse draws, as t_coarse.c has them. */
 static void t_model(void **state)
 {
     (void)state;
@@ -277,7 +277,7 @@ static void t_model(void **state)
         o.weights = WEIGHTS_FP8;
         double off = tiny_distance(exact, have, 288);
         check_note("%d tokens: logits differ by %.2f %%", tokens, 100 * off);
-        assert_true(i ? off > 1e-4 && off < 0.25 : off == 0);
+        assert_true(i ? off > 1e-4 && off < 0.5 : off == 0);
     }
 }
 

@@ -157,6 +157,37 @@ static void t_again(void **state)
     steps(5, 300, STEPS, 3); /* several pieces of keys */
 }
 
+/* What comes between two tokens: nodes whose arguments are as they were are left alone. */
+static void t_unchanged(void **state)
+{
+    (void)state;
+    if (!&emu_card)
+        skip();
+    static struct workers c, twin;
+    int32_t ids[MOST] = {3, 1, 4, 1, 5};
+    workers_open(&c);
+    twin = c;
+    sessions_open(&c, &twin, 2, 30);
+    for (int step = 0; step < STEPS; step++) {
+        long before = emu_card.updated;
+        b->ops->graph_begin(b, 300);
+        work(&c, 2, ids, false);
+        b->ops->graph_end(b);
+        c.length[0]--, c.length[1]--;
+        if (step > 2)
+            assert_int_equal(emu_card.updated, before);
+    }
+    long before = emu_card.updated;
+    ids[0] = 7;
+    b->ops->graph_begin(b, 300);
+    work(&c, 2, ids, false);
+    b->ops->graph_end(b);
+    assert_int_equal(emu_card.updated, before + 1); /* that reads rows of the table */
+    sessions_close(&c, 2);
+    sessions_close(&twin, 2);
+    workers_close(&c);
+}
+
 /* Other sessions, other buffers, under a key that has been recorded. */
 static void t_others(void **state)
 {
@@ -257,6 +288,7 @@ static void t_overlap(void **state)
 static const struct CMUnitTest tests[] = {
     CLAIM("kernels overlap where the card and the driver let them", t_overlap),
     CLAIM("a step that comes again has the bits of its operations one by one", t_again),
+    CLAIM("nodes that are as they were are not touched", t_unchanged),
     CLAIM("so it has with other sessions, lengths and buffers under the same key", t_others),
     CLAIM("a step that does something else than before is noticed, and right", t_changes),
     CLAIM("working memory that grows within a step stays for those who have it already", t_grows),

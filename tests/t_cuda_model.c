@@ -8,6 +8,7 @@
  */
 #include "tiny_check.h"
 
+#include "emu/emu.h"
 #include "session/session.h"
 
 #include <math.h>
@@ -163,6 +164,31 @@ static void t_together(void **state)
     }
 }
 
+/* Between two tokens of a session the host changes what names the new token: its id, and of each layer that attends the
+ * rows of both caches and the number of keys. */
+static void t_few_updates(void **state)
+{
+    (void)state;
+    if (!&emu_card)
+        skip();
+    struct engine *g = tiny_open_on(&tiny, "cuda", NULL, false);
+    const struct lm_config *c = &engine_config(g)->lm;
+    struct session *s = converse(g);
+    int attends = 0;
+    for (int i = 0; i < c->layers; i++)
+        attends += layer_attends(c->pattern[i]);
+    for (int i = 0; i < 6; i++) {
+        long before = emu_card.updated;
+        tiny_append(s, i, 1);
+        session_logits(s);
+        check_note("%ld nodes of a step are changed, %d layers attend", emu_card.updated - before, attends);
+        if (i > 2)
+            assert_true(emu_card.updated - before <= 1 + 3 * attends);
+    }
+    session_free(s);
+    engine_close(g);
+}
+
 static void t_numbers(void **state)
 {
     (void)state;
@@ -194,6 +220,7 @@ static const struct CMUnitTest tests[] = {
     CLAIM("checkpoint, rewind, fork and cached tiles give the bits of a run without", t_rewind),
     CLAIM("a session saved on the device goes on there, and on the processor", t_saved),
     CLAIM("sessions that step together have the bits of each alone", t_together),
+    CLAIM("from token to token only those nodes of a step are changed that name the token", t_few_updates),
     CLAIM("int8, int4 and fp8 weights have the logits of the same weights on the processor", t_numbers),
 };
 

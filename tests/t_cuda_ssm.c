@@ -8,6 +8,7 @@
 #include "check.h"
 #include "lab.h"
 
+#include "emu/emu.h"
 #include "ops/work.h"
 
 #include "src/ops/cuda.h"
@@ -432,7 +433,39 @@ static void t_ring(void **state)
     }
 }
 
+/* Behind a product a layer's states are read before it has ended; behind the layer itself, which writes them, they are
+ * not: an access that is too early stops the kernel (emu/watch.h). */
+static void t_early(void **state)
+{
+    (void)state;
+    struct mixer_case m = mixer_case(DT_BF16, 2, 1, 8, 80, 128, 4);
+    struct tensor out[2], conv[2], ssm[2], host = lab_make(gpu, DT_F32, 16, 64, -1, 1),
+                                           x = lab_make(gpu, DT_BF16, 1, 64, -1, 1),
+                                           y = lab_make(gpu, DT_BF16, 1, 16, -1, 1), none = {0};
+    struct weight *w = gpu->ops->pack(gpu, host, DT_BF16);
+    for (int j = 0; j < 2; j++) {
+        out[j] = lab_twin(gpu, m.c.y), conv[j] = lab_twin(gpu, m.conv), ssm[j] = lab_twin(gpu, m.ssm);
+        for (int token = 0; token < 3; token++) {
+            if (token != 1)
+                gpu->ops->linear(gpu, y, x, w, none, EPI_NONE, SET);
+            long before = &emu_card ? emu_card.early : 0;
+            mix(gpu, &m, j == 0, out[j], conv[j], ssm[j], 0, 2);
+            if (&emu_card && j == 0)
+                assert_true((emu_card.early > before) == (token != 1));
+        }
+    }
+    same_bits(out[0], out[1]);
+    same_bits(ssm[0], ssm[1]);
+    gpu->ops->weight_free(gpu, w);
+    for (int j = 0; j < 2; j++)
+        lab_drop(gpu, 3, (struct tensor *const[]){&out[j], &conv[j], &ssm[j]});
+    lab_drop(gpu, 3, (struct tensor *const[]){&host, &x, &y});
+    lab_drop(gpu, 6, (struct tensor *const[]){&m.p, &m.w, &m.bias, &m.norm, &m.conv, &m.ssm});
+    ssm_drop(&m.c);
+}
+
 static const struct CMUnitTest tests[] = {
+    CLAIM("states are read before the product before has ended, and not before their writer has", t_early),
     CLAIM("states that are written seldom have the bits of those that always are", t_ring),
     CLAIM("the convolution and its state equal the reference, at any address and width", t_conv),
     CLAIM("a convolution cut anywhere equals an uncut one, bit for bit", t_conv_split),

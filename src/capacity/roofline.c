@@ -38,8 +38,11 @@ static const struct {
     /* fp8: of the rate of such products.  0.72 for those of the library, which sums in f32 without the faster
      * sums that lose bits; rounding x and the pass over the sums take a seventh as long */
     double product_fp8;
-    double fill, library;    /* begin and end of a product: own kernel, library */
-    double mixer, attention; /* least time of a layer's kernel */
+    double fill, library; /* begin and end of a product: own kernel, library */
+    /* least time of a layer's kernel; early: its states are requested while the product before still runs */
+    double mixer, early_mixer, attention;
+    /* host: 0.006 to compare some 240 launches, measured on a core of Zen 4; waking up, the grammar's mask and
+     * the launch of the graph */
     double norm, gap, host, sampling;
     double early_fill, early_gap; /* of kernels that overlap with the one before */
     double step, repeat;          /* instructions of an element of a state: its step, a repeated token */
@@ -57,10 +60,11 @@ static const struct {
            .fill = 0.0025,
            .library = 0.004,
            .mixer = 0.011,
+           .early_mixer = 0.0100,
            .attention = 0.006,
            .norm = 0.002,
            .gap = 0.0009,
-           .host = 0.12,
+           .host = 0.11,
            .sampling = 0.02,
            .early_fill = 0.0012,
            .early_gap = 0.0004,
@@ -97,8 +101,8 @@ const char *roofline_part_name(enum roofline_part p)
 
 /* ---- a decode step ----------------------------------------------------------------------------------- */
 
-struct kernels { /* of one token through all layers */
-    int products, mixers, attentions, norms, others;
+struct kernels { /* of one token through all layers; appends: of keys and values, and the table of both */
+    int products, mixers, attentions, norms, appends, others;
 };
 
 static struct kernels kernels_of(const struct lm_config *l)
@@ -110,7 +114,7 @@ static struct kernels kernels_of(const struct lm_config *l)
         if (layer_recurs(kind))
             k.products += 2, k.mixers++;
         else if (layer_attends(kind))
-            k.products += 4, k.attentions++, k.others += 3;
+            k.products += 4, k.attentions++, k.appends += 3;
         else
             k.products += 2;
     }
@@ -164,8 +168,8 @@ static double states_ms(const struct roofline_model *m, const struct roofline_ca
 static void add_latency(struct roofline_row *r, const struct roofline_card *g, const struct kernels *k, int n)
 {
     bool own = n <= FEW, early = own && g->overlap;
-    int overlapped = early ? k->products + k->mixers + k->norms : 0,
-        all = k->products + k->mixers + 2 * k->attentions + k->norms + k->others;
+    int most = k->products + k->mixers + 2 * k->attentions + k->norms + k->appends,
+        overlapped = early ? most : 0, all = most + k->others;
     r->part[ROOFLINE_LATENCY] = k->products * (early ? reach.early_fill
                                                : own ? reach.fill
                                                      : reach.library) +
@@ -219,7 +223,8 @@ struct roofline_row roofline_decode(const struct roofline_model *m, const struct
     snprintf(r.name, sizeof r.name, "%d session%s after %lld, one token each", n, n > 1 ? "s" : "",
              (long long)past);
     r.part[ROOFLINE_WEIGHTS] = weights_ms(m, g, n, weights);
-    r.part[ROOFLINE_STATES] = larger(states_ms(m, g, n), k.mixers * reach.mixer);
+    double mixer = g->overlap && n <= FEW ? reach.early_mixer : reach.mixer;
+    r.part[ROOFLINE_STATES] = larger(states_ms(m, g, n), k.mixers * mixer);
     r.part[ROOFLINE_KEYS] = larger(1e3 * keys / (g->copy * reach.keys), k.attentions * reach.attention);
     add_latency(&r, g, &k, n);
     r.part[ROOFLINE_HOST] = reach.host + reach.sampling * ceil((double)n / WORK_SAMPLED_ROWS);

@@ -29,6 +29,8 @@ struct emu_card {
         syncs;       /* so far: graphs launched, kernels on their own, times that the host waited */
     bool overlaps;   /* kernels may be launched to overlap */
     long overlapped; /* so many were */
+    long early;      /* words that such kernels read of a card's memory before they waited */
+    long updated;    /* nodes of graphs that were given other arguments */
     int fastest;     /* of the library's proposals */
     int refused;     /* one that cannot run; -1: all can */
     /* products of the library: of them with a bias, to memory of their own, of e4m3, and by proposal */

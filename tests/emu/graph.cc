@@ -339,6 +339,7 @@ cudaError_t cudaGraphExecKernelNodeSetParams(cudaGraphExec_t exec, cudaGraphNode
                                              const cudaKernelNodeParams *p)
 {
     size_t number = reinterpret_cast<size_t>(which);
+    emu_card.updated++;
     if (!nodes_alive.count(number))
         fail("arguments for a node of a graph that was destroyed");
     for (node &n : exec->nodes)

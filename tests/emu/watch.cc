@@ -7,6 +7,7 @@
  */
 #include "watch.h"
 #include "cuda_runtime.h"
+#include "emu.h"
 
 #include <cstdio>
 #include <cstdlib>
@@ -59,6 +60,7 @@ struct {
     size_t arg_bytes;
     std::vector<struct said> blocks_said;
     uint32_t synced; /* first block that the host has not waited for */
+    uint32_t before; /* first block of the launch before this one */
     watched_chunk recent[4];
     unsigned generation, next;
 } grid;
@@ -180,6 +182,7 @@ void global_access(const char *at, size_t bytes, access how)
         fail("is beyond the end of the memory it was given");
     said *mine = &grid.blocks_said[grid.block - grid.first];
     grid.clock++;
+    emu_card.early += watched.early;
     mine->asked |= how == ATOMIC;
     uint32_t told = mine->announcements;
     if (how == ATOMIC && mine->fenced > mine->wrote) /* it may tell of what is behind the fence */
@@ -190,7 +193,7 @@ void global_access(const char *at, size_t bytes, access how)
     for (size_t i = 0; i < bytes; i++) {
         global_cell *c = &cells[i];
         uint32_t writer = c->writer & ~BY_ATOMIC;
-        if (watched.early && (how != READ || (writer >= grid.synced && writer != 0)))
+        if (watched.early && (how != READ || (writer >= grid.synced && writer >= grid.before && writer != 0)))
             tell(how == READ ? "reads what the kernel before may still write" : "writes before it has waited",
                  at + i, writer, "block");
         bool both = how == ATOMIC && c->writer & BY_ATOMIC;
@@ -238,9 +241,10 @@ void watch_aligned(const void *at, size_t multiple)
 
 void watch_launch(uint64_t blocks, const void *args, size_t bytes)
 {
+    grid.before = grid.first;
     grid.first = (grid.first + grid.blocks + 1) & 0x3fffffffu; /* once round all is forgotten: seldom */
     if (!grid.first)
-        grid.first = grid.synced = 1;
+        grid.first = grid.synced = grid.before = 1;
     grid.blocks = (uint32_t)blocks;
     grid.args = static_cast<const char *>(args);
     grid.arg_bytes = bytes;

@@ -12,8 +12,8 @@
  *   or the other
  *                     has announced its work (fence, then an atomic) and this one has heard (an atomic,
  *                     then a fence)
- *   is early          and writes, or reads what a kernel has written since the host last waited for all: it
- *                     was launched to overlap with the one before, for which it has not waited yet
+ *   is early          and writes, or reads what the kernel before has written, unless the host has waited since:
+ *                     it was launched to overlap with that one, for which it has not waited yet
  *   is not aligned    as the type it reads or writes
  *
  * Whatever order the threads were run in: two that merely did not meet this time are found, too.
