@@ -35,7 +35,7 @@ __global__ void __launch_bounds__(SSM_THREADS, 2) mamba_batch(mixer<T> m, states
     T *y = m.out.row(session);
     rows128<N, R> S;
     if (P > 0 && m.early)
-        S.load(state, (int64_t)head * P + warp * R);
+        S.load_early(state, (int64_t)head * P + warp * R);
     overlap_wait();
     if (P > 0 && !m.early)
         S.load(state, (int64_t)head * P + warp * R);

@@ -65,18 +65,26 @@ __host__ __device__ constexpr int format_bytes(int format)
     return BLOCK_CODES + (is_packed4(format) ? BLOCK_SCALES : 0);
 }
 
-/* Where block `block` of row n begins, in a matrix with so many blocks in a row; all rows of a tile share
- * it, but those of f8. */
-__host__ __device__ __forceinline__ int64_t block_at(int format, int64_t blocks, int64_t n, int64_t block)
+/* Where block `block` of a row of a tile begins, in a matrix with so many blocks in a row; all rows of a tile
+ * share it, but those of f8. */
+__host__ __device__ __forceinline__ int64_t block_at(int format, int64_t blocks, int64_t tile, int row,
+                                                     int64_t block)
 {
-    return format == QUANT_F8 ? (n * blocks + block) * (BLOCK_CODES / TILE)
-                              : (n / TILE * blocks + block) * format_bytes(format);
+    return format == QUANT_F8 ? ((tile * TILE + row) * blocks + block) * (BLOCK_CODES / TILE)
+                              : (tile * blocks + block) * format_bytes(format);
 }
 
 /* Bytes from the codes of a block in one row to those in the next. */
 __host__ __device__ __forceinline__ int64_t row_bytes(int format, int64_t blocks)
 {
     return (format == QUANT_F8 ? blocks : 1) * (BLOCK_CODES / TILE);
+}
+
+/* Where a lane's first 16 bytes are from there. */
+__device__ __forceinline__ int64_t lane_at(int format, int64_t row)
+{
+    int lane = threadIdx.x % WARP; /* rows of tiles follow each other: the compiler would not see it */
+    return format == QUANT_F8 ? lane / 4 * row + lane % 4 * 16 : lane * 16;
 }
 
 /* Position of a code in its block (in nibbles where two share a byte), and of its group's scale (in
@@ -221,8 +229,8 @@ template <int FORMAT> struct matrix {
             }
             return h;
         }
-        const char *from = static_cast<const char *>(at) + block_at(FORMAT, stride, tile * TILE, block);
-        int64_t row = row_bytes(FORMAT, stride), mine = lane / 4 * row + lane % 4 * 16;
+        const char *from = static_cast<const char *>(at) + block_at(FORMAT, stride, tile, 0, block);
+        int64_t row = row_bytes(FORMAT, stride), mine = lane_at(FORMAT, row);
         h.low = passing16(from + mine);
         h.high = passing16(from + 8 * row + mine);
         if (is_packed4(FORMAT))
@@ -353,8 +361,8 @@ template <int FORMAT> struct pipeline {
             copy16(slot(stage, 1), from + (r + 8 < w.rows ? r + 8 : w.rows - 1) * w.stride, wanted);
             return;
         }
-        const char *from = static_cast<const char *>(w.at) + block_at(FORMAT, w.stride, tile * TILE, block);
-        int64_t row = row_bytes(FORMAT, w.stride), mine = lane / 4 * row + lane % 4 * 16;
+        const char *from = static_cast<const char *>(w.at) + block_at(FORMAT, w.stride, tile, 0, block);
+        int64_t row = row_bytes(FORMAT, w.stride), mine = lane_at(FORMAT, row);
         copy16(slot(stage, 0), from + mine, true);
         copy16(slot(stage, 1), from + 8 * row + mine, true);
         if (is_packed4(FORMAT))
@@ -472,7 +480,8 @@ struct any_matrix {
                         : number(static_cast<const bf16 *>(at)[n * stride + k]);
         int span = format_span(format);
         code_place p = place_of(format, (int)(n % TILE), (int)(k % span));
-        const uint8_t *block = static_cast<const uint8_t *>(at) + block_at(format, stride, n, k / span);
+        const uint8_t *block =
+            static_cast<const uint8_t *>(at) + block_at(format, stride, n / TILE, (int)(n % TILE), k / span);
         unsigned v = is_packed4(format) ? block[p.code / 2] >> 4 * (p.code % 2) & 15u : block[p.code];
         unsigned pair;
         WITH_FORMAT(F, format, pair = pair_of<F>(v));

@@ -52,7 +52,7 @@ static void place_row(const struct packing *p, int64_t blocks, int64_t n, const 
         row = static_cast<int>(n % TILE);
     int64_t groups = quant_groups(p->format, s->cols);
     for (int64_t k = 0; k < s->cols; k++) {
-        uint8_t *block = p->bytes + block_at(p->format, blocks, n, k / span);
+        uint8_t *block = p->bytes + block_at(p->format, blocks, n / TILE, row, k / span);
         code_place at = place_of(p->format, row, static_cast<int>(k % span));
         if (!is_packed4(p->format)) {
             block[at.code] = r->codes[k];

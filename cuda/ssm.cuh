@@ -322,6 +322,14 @@ template <class N, int R> struct rows128 {
     {
 #pragma unroll
         for (int r = 0; r < R; r++)
+            coming[r] = *reinterpret_cast<const typename four<N>::type *>(state.row(row + r) +
+                                                                          4 * (threadIdx.x % WARP));
+    }
+    /* The same before overlap_wait. */
+    __device__ __forceinline__ void load_early(view<N> state, int64_t row)
+    {
+#pragma unroll
+        for (int r = 0; r < R; r++)
             coming[r] = load_settled(reinterpret_cast<const typename four<N>::type *>(
                 state.row(row + r) + 4 * (threadIdx.x % WARP)));
     }

@@ -118,8 +118,8 @@ __device__ __forceinline__ void fetch(const ring<FORMAT, NT> &r, int stage, int 
         int64_t tile = (int64_t)p.band * 4 + i / each;
         bool wanted = tile < tiles;
         int chunk = i % each, row = FORMAT == QUANT_F8 ? chunk / 4 : 0;
-        const char *from = static_cast<const char *>(k.w.at) +
-                           block_at(FORMAT, k.w.stride, (wanted ? tile : 0) * TILE + row, p.block);
+        const char *from =
+            static_cast<const char *>(k.w.at) + block_at(FORMAT, k.w.stride, wanted ? tile : 0, row, p.block);
         copy16(r.unit(slot) + i * 16, from + (FORMAT == QUANT_F8 ? chunk % 4 : chunk) * 16, wanted);
     }
 }

@@ -62,8 +62,8 @@ template <int FORMAT> __global__ void make_codes(codes to, synthetic m, int64_t 
     int64_t n = first + blockIdx.y, k = ((int64_t)blockIdx.x * FILL_THREADS + threadIdx.x) * each;
     if (k >= to.blocks * span)
         return;
-    unsigned char *block = to.bytes + block_at(FORMAT, to.blocks, n, k / span);
     int row = (int)(n % TILE), in = (int)(k % span);
+    unsigned char *block = to.bytes + block_at(FORMAT, to.blocks, n / TILE, row, k / span);
     code_place start = place_of(FORMAT, row, in);
     unsigned word = 0;
     for (int i = 0; i < each; i++)

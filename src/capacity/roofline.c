@@ -41,8 +41,8 @@ static const struct {
     double fill, library; /* begin and end of a product: own kernel, library */
     /* least time of a layer's kernel; early: its states are requested while the product before still runs */
     double mixer, early_mixer, attention;
-    /* host: 0.006 to compare some 240 launches, measured on a core of Zen 4; waking up, the grammar's mask and
-     * the launch of the graph */
+    /* host: 0.006 to compare some 240 launches, measured on a core of Zen 4; waking up, the grammar's mask
+     * and the launch of the graph are the rest */
     double norm, gap, host, sampling;
     double early_fill, early_gap; /* of kernels that overlap with the one before */
     double step, repeat;          /* instructions of an element of a state: its step, a repeated token */

@@ -6,7 +6,8 @@
 #
 #   RESULTS=tests/results       where the two files go
 #   SIZES=holotron-12b          the model's sizes; weights are made on the card, no file is read
-#   WEIGHTS='auto int8 fp8 fp8+kv8'    numbers of the weights; auto: bf16; +kv8: KV caches in 8 bits, too
+#   WEIGHTS='auto int8 fp8 fp8+kv8'    numbers of the weights; auto: bf16; +kv8: KV caches in 8 bits, too; +act8 at
+#                               the end, of fp8 on a card from sm_89 on: activations of prompts, too
 #   REPEAT=3                    runs of each figure at least
 #   DEVICE=cuda                 cuda:1: the second card
 #   LIMIT=                      seconds for all of it; rows that were not reached are named
@@ -59,10 +60,11 @@ cat "${NOTES:-/dev/null}" >"$work/notes"
 touch "$work/rows"
 began=$SECONDS failed=0
 for form in ${WEIGHTS:-auto int8 fp8 fp8+kv8}; do
-    kv=auto
-    [ "${form%+kv8}" = "$form" ] || kv=fp8
-    command=(bench --device "$device" --random "$sizes" --section fleet --weights "${form%+kv8}" --kv "$kv"
-        --repeat "${REPEAT:-3}" --json)
+    kv=auto activations=auto
+    case $form in *+act8) activations=fp8 ;; esac
+    case $form in *+kv8*) kv=fp8 ;; esac
+    command=(bench --device "$device" --random "$sizes" --section fleet --weights "${form%%+*}" --kv "$kv"
+        --activations "$activations" --repeat "${REPEAT:-3}" --json)
     left=$((${LIMIT:-86400} - (SECONDS - began)))
     if [ "$left" -lt 15 ]; then
         echo "$form: not begun, for want of time" | tee -a "$work/notes" >&2
