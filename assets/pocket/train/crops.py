@@ -28,7 +28,8 @@ from model import MEAN, STD  # noqa: E402
 SHAPES = {
     156: [(12, 13)] * 4 + [(13, 12)] * 4 + [(6, 26)] * 2,  # for reading
     572: [(22, 26), (26, 22)],
-}  # nearly a whole page of MiniWoB, for elements
+}  # nearly a whole page of MiniWoB, for elements, and so that attention learns what a page is
+LARGE = 572  # patches: what is read among few others is read worse among many
 SLOTS, ACROSS, UNKNOWN = 8, 4, 2
 POOL, USES = 192, 8
 MIX = {
@@ -38,6 +39,8 @@ MIX = {
     "tk": 3,
     "kiosk": 6,
 }  # how often screens of a world are taken, 1 unless named
+NAMELESS = ("kiosk",)  # worlds that do not report all of their elements: they are read, and asked for nothing else
+NOT_ASKED = -100  # a kind that no loss is taken of
 KINDS, STATES = store.KINDS, 7  # the states of labels.js, a bit each
 
 
@@ -121,6 +124,10 @@ def item_targets(items, x0, y0, rows, cols):
     return kind, state, box, whole
 
 
+def world_of(shard):
+    return pathlib.Path(shard.path).name.rsplit("-", 1)[0]
+
+
 class Crops:
     """Endless batches for one worker."""
 
@@ -128,19 +135,18 @@ class Crops:
         self.shards, self.shapes = store.shards(folders), SHAPES[tokens]
         self.folders, self.crops, self.items = folders, crops, items
         self.random, self.pool, self.at = random.Random(seed), [], 0
-        self.mix = mix or MIX | ({"kiosk": 0} if items else {})  # see kiosk.py
+        self.mix = mix or MIX
 
     def _screen(self):
         """A screen by chance; worlds in proportion to `mix` (by the shard's name), 1 unless named."""
         if self.at % 2048 == 0:
             self.shards = store.shards(self.folders)  # new ones join
-            self.weights = [
-                len(s) * self.mix.get(pathlib.Path(s.path).name.rsplit("-", 1)[0], 1) for s in self.shards
-            ]
+            self.weights = [len(s) * self.mix.get(world_of(s), 1) for s in self.shards]
         self.at += 1
         s = self.random.choices(self.shards, self.weights)[0]
         k = self.random.randrange(len(s))
-        return self._padded(s.picture(k)), s.letters_of(k), s.blind_of(k), s.items_of(k)
+        items = None if world_of(s) in NAMELESS else s.items_of(k)
+        return self._padded(s.picture(k)), s.letters_of(k), s.blind_of(k), items
 
     def _padded(self, picture):
         """A screen in which no crop fits gets a plain margin, right and below."""
@@ -225,7 +231,10 @@ class Crops:
             present.append(p)
             found.append(np.concatenate([np.full((len(l), 1), b), l], 1))
             if self.items:
-                items.append(item_targets(elements, x, y, rows, cols))
+                known = item_targets(np.zeros((0, 6), np.int16) if elements is None else elements, x, y, rows, cols)
+                if elements is None:
+                    known[0][:] = NOT_ASKED
+                items.append(known)
             r0, c0 = self.random.randint(0, 64 - rows), self.random.randint(0, 64 - cols)
             place.append(((np.arange(rows)[:, None] + r0) * 64 + np.arange(cols) + c0).ravel())
         packed = [torch.from_numpy(np.stack(t)) for t in zip(*items)] if self.items else None

@@ -71,7 +71,7 @@ def loss(finder, x, items, boxes=0.5):
             items=float(on.sum()),
             near=float(near.sum()),
             boxes=float(asked.sum()),
-            false=float(((k.argmax(-1) > 0) & ~on).sum()),
+            false=float(((k.argmax(-1) > 0) & (kind == 0)).sum()),
             find=float(which + states + off),
         )
     return which + states + boxes * off, sums

@@ -7,6 +7,7 @@ The loss is that of reading.py; the gate's figures (score.py, a part of its scre
 
 import argparse
 import os
+import random
 
 import torch
 
@@ -59,23 +60,27 @@ class Reading:
 
     def worker(self, run, rank, grads):
         c, a, half = run.c, self.a, run.layout.views(run.half)
-        eyes = tower.Tower(c, half, grads, a.crops, self.tokens)
         heads = self.load_heads(run.layout.views(run.flat), c)
         for n, p in self.names(heads).items():  # the heads' parameters and gradients are the shared ones
             p.grad = grads[n]
-        items = len(heads) > 1
-        source = crops.Crops(a.data, a.crops, f"{a.seed}/{run.step}/{rank}", self.tokens, items)
-        dx = torch.zeros(a.crops, eyes.n, c["hidden"])
+        seed, pick = f"{a.seed}/{run.step}/{rank}", random.Random(f"{run.step}/{rank}")
+        sizes = [(self.tokens, a.crops), (crops.LARGE, max(1, a.crops * self.tokens // crops.LARGE))]
+        kinds = [
+            (tower.Tower(c, half, grads, n, tokens), crops.Crops(a.data, n, seed, tokens, len(heads) > 1))
+            for tokens, n in sizes[: 2 if a.large else 1]
+        ]
 
         def part():
+            eyes, source = kinds[pick.random() < a.large]
             place, present, letters, elements = source.next(eyes.patches)
             x = eyes.forward(place)
             rows = x[:, c["skip"] :].detach().requires_grad_()
             loss, sums = self.loss(heads, rows, present, letters, elements)
             loss.backward()
+            dx = torch.zeros(eyes.B, eyes.n, c["hidden"])
             dx[:, c["skip"] :] = rows.grad
             eyes.backward(dx)
-            return sums | {"patches": a.crops * self.tokens}
+            return sums | {"patches": place.numel()}
 
         return part
 
@@ -106,6 +111,7 @@ def options(p):
     runner.options(p)
     p.add_argument("--tower", default="192x5", choices=list(tower.TOWERS))
     p.add_argument("--crops", type=int, default=16, help="crops in a small batch")
+    p.add_argument("--large", type=float, default=0.0, help="share of small batches that have crops of nearly a page")
     p.add_argument("--data", nargs="*", default=[])
     p.add_argument("--gate", nargs="*", default=[])
     p.add_argument("--gate-screens", type=int, default=16)
