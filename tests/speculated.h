@@ -88,18 +88,19 @@ static struct grammar *letters(struct engine *g, int n)
     return two;
 }
 
-/* Replies with and without guesses: letters, then whatever the model likes; greedy, then not. */
+/* Replies with and without guesses: letters, then whatever the model likes; greedy, then not.  A random model may
+ * say what was guessed each time: then letters, ever warmer, until one is not. */
 __attribute__((unused)) static void compare(const char *device, const char *isa, enum state_storage states,
                                             bool f32, int length)
 {
     struct engine *g[2] = {open_with(device, isa, 0, states, f32), open_with(device, isa, 6, states, f32)};
     int64_t proposed = 0, accepted = 0;
-    for (int turn = 0; turn < 4; turn++) {
-        float temperature = turn % 2 ? 1.5f : 0;
+    for (int turn = 0; turn < 4 || (proposed == accepted && turn < 24); turn++) {
+        float temperature = turn >= 4 ? 0.5f * (float)turn : turn % 2 ? 1.5f : 0;
         struct grammar *two[2] = {NULL, NULL};
         struct said said[2];
         for (int i = 0; i < 2; i++) {
-            two[i] = turn < 2 ? letters(g[i], length) : NULL;
+            two[i] = turn < 2 || turn >= 4 ? letters(g[i], length) : NULL;
             said[i] = say(g[i], two[i], temperature, length);
         }
         same(&said[0], &said[1], engine_vocab(g[0]));
