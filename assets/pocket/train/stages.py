@@ -160,9 +160,9 @@ def eye_stages(workers):
     command = ["elements.py", "--run", run, "--kept", kept_of(run), "--workers", workers, "--parts", 4, "--every", 10]
     command += ["--tokens", 156, "--boxes", 0, "--weight", 0.3, "--data", DATA / PLAIN]
     out["eyes"] = (command + ["--gate", DATA / "gate-plain"], run, 30, 15, 90, plain_gate)
-    wide = command + [DATA / PAGES, DATA / OTHERS, "--large", 0.3, "--horizon", tuned("horizon-eyes", 130)]
+    wide = command + [DATA / PAGES, DATA / OTHERS, "--large", 0.3, "--horizon", tuned("horizon-eyes", 220)]
     wide += ["--gate", *FONTS, *(DATA / f"gate-{w}" for w in ("plain", "forms", "gtk", "qt", "tk", "kiosk"))]
-    out["eyes-wide"] = (wide, run, 130, 30, 220, reading_gate)
+    out["eyes-wide"] = (wide, run, 220, 40, 380, reading_gate)
     return out
 
 
