@@ -1,7 +1,8 @@
 /* t_cuda_qwen.c - claims about a whole model of the Qwen3.5 family on the device: Gated DeltaNet, gated
  * attention with rotary positions, experts with gates; the kernels of cuda/, run on the host by tests/emu.
  *
- * Tolerances in bf16 are those of t_cuda_model.c.  In f32 the model decides: lengths of eight numbers divide by
+ * Tolerances in bf16 are those of t_cuda_model.c, for the middle one of three conversations: where two experts are
+ * as likely, a last bit chooses between them, and that conversation is another one from there on.  In f32 the model decides: lengths of eight numbers divide by
  * almost nothing in one of sixty random models, which makes 7e-5 of last bits between the reference and the
  * processor's own fast kernels where others have 2e-6.  So the device may be as far from the reference as
  * these are, with room for luck; of each the worst of several places counts.
@@ -57,6 +58,14 @@ static double bound_f32(double own)
     return fmax(2e-5, 8 * own);
 }
 
+/* The middle one of three conversations. */
+static double usually_apart(struct engine *one, struct engine *other)
+{
+    double a = converse_apart(one, other, 1), b = converse_apart(one, other, 18),
+           c = converse_apart(one, other, 31);
+    return fmax(fmin(a, b), fmin(fmax(a, b), c));
+}
+
 static void t_forward(void **state)
 {
     (void)state;
@@ -64,7 +73,8 @@ static void t_forward(void **state)
         struct engine *ref = tiny_open_on(&tiny, "cpu", "ref", f32),
                       *best = tiny_open_on(&tiny, "cpu", NULL, f32),
                       *gpu = tiny_open_on(&tiny, "cuda", NULL, f32);
-        double gap = converse_apart(ref, gpu, 1), own = converse_apart(ref, best, 1);
+        double gap = f32 ? converse_apart(ref, gpu, 1) : usually_apart(ref, gpu),
+               own = f32 ? converse_apart(ref, best, 1) : usually_apart(ref, best);
         check_note("%s: logits differ by %.1e of their size (%s: %.1e)", f32 ? "f32" : "bf16", gap,
                    engine_isa(best), own);
         assert_true(gap < (f32 ? bound_f32(own) : fmax(0.05, 2 * own)));
