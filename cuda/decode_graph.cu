@@ -223,8 +223,8 @@ static bool same_values(const entry &e, const void *values, size_t bytes)
     return e.values.size() == bytes && !memcmp(e.values.data(), values, bytes);
 }
 
-/* Updates the node if anything changed.  Most launches of a step are as they were: nothing is copied for
- * these, as they come between two tokens. */
+/* Updates the node if anything changed.  Most launches have the arguments they had in the step before;
+ * nothing is copied for them, since the card waits while this runs. */
 static void compare(struct cuda *c, entry *e, const struct launch *now)
 {
     bool equal = same(e->grid, now->grid) && same(e->block, now->block) && e->shared == now->shared &&

@@ -281,33 +281,23 @@ static void t_model(void **state)
     }
 }
 
-static void refused(struct engine_options o, const char *says)
-{
-    struct err e = ERR_INIT;
-    struct engine *g = engine_open(&o, &e);
-    if (g || !strstr(e.text, says))
-        fail_msg("expected %s; got '%s'", says, g ? "an engine" : e.text);
-    assert_int_equal(e.kind, ERR_USAGE);
-    assert_null(strchr(e.text, '\n'));
-}
-
 static void t_refused(void **state)
 {
     (void)state;
     struct engine_options o = {
         .dir = tiny.dir, .device = "cuda", .threads = 1, .activations = ACTIVATIONS_FP8, .f32 = true};
-    refused(o, "either f32 or fp8");
+    tiny_refused(o, "either f32 or fp8");
     o.f32 = false;
     o.weights = WEIGHTS_INT8;
-    refused(o, "--weights auto or fp8");
+    tiny_refused(o, "--weights auto or fp8");
     o.weights = WEIGHTS_FP8;
     o.device = "cpu";
-    refused(o, "has no products with activations in fp8");
+    tiny_refused(o, "has no products with activations in fp8");
     o.device = "cuda";
     if (&emu_card) {
         emu_card.major = 8;
         emu_card.minor = 6;
-        refused(o, "compute capability 8.9");
+        tiny_refused(o, "compute capability 8.9");
         emu_card.minor = 9;
         float logits[288];
         logits_of(o, 140, logits);
@@ -316,7 +306,7 @@ static void t_refused(void **state)
     }
     o.weights = WEIGHTS_AUTO;
     o.activations = ACTIVATIONS_INT8;
-    refused(o, "'cuda' has no products with activations in int8");
+    tiny_refused(o, "'cuda' has no products with activations in int8");
 }
 
 static const struct CMUnitTest tests[] = {

@@ -157,7 +157,7 @@ static void t_again(void **state)
     steps(5, 300, STEPS, 3); /* several pieces of keys */
 }
 
-/* What comes between two tokens: nodes whose arguments are as they were are left alone. */
+/* Between two tokens only those graph nodes are updated whose arguments have changed. */
 static void t_unchanged(void **state)
 {
     (void)state;

@@ -376,3 +376,13 @@ void tiny_append_image(struct session *s, uint64_t seed)
         fail_msg("%s", e.text);
     image_free(&im);
 }
+
+void tiny_refused(struct engine_options o, const char *says)
+{
+    struct err e = ERR_INIT;
+    struct engine *g = engine_open(&o, &e);
+    if (g || !strstr(e.text, says))
+        fail_msg("expected %s; got '%s'", says, g ? "an engine" : e.text);
+    assert_int_equal(e.kind, ERR_USAGE);
+    assert_null(strchr(e.text, '\n'));
+}

@@ -72,4 +72,7 @@ void tiny_append_image(struct session *s, uint64_t seed);
 /* The logits [288] after 25 tokens, in f32, on the processor with these kernels. */
 void tiny_logits(const struct tiny *t, const char *isa, float *out);
 
+/* Fails unless no engine opens with these options and one line of usage says so. */
+void tiny_refused(struct engine_options o, const char *says);
+
 #endif

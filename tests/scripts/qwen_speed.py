@@ -72,7 +72,7 @@ in turn.
 `qwen_speed.sh peer`: one GGUF file in the shape of the 0.8B with its tower, both as chat servers, two threads each (`tests/scripts/bench_gguf.py` says what
 the rows are). In `Q8_0-int8` holorun has `--activations int8`, which is what llama.cpp does in Q8_0, in groups of 32.
 Decoding reads all weights for a token, 0.8 GB in Q8_0; two threads that do nothing else read 34 to 36 GB/s here, which is 42 to 45 tokens/s.
-`decode` is the difference between a request for 97 tokens and one for a single token after the same number of others: of the rows the one that noise changes most
+`decode` is the difference between a request for 97 tokens and one for a single token after the same number of others: of the rows the one that noise changes most.
 `sixteen` has the prompts in it.""")
     peers(folder)
     print("""
