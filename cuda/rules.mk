@@ -12,7 +12,8 @@ CUDA_DEPS := $(wildcard cuda/*.cuh cuda/*.h)
 
 ifeq ($(CUDA),1)
 comma      := ,
-CARDS      ?= 80 86 89 90 100 120
+# All that this nvcc knows: 12.4 ends at 90.
+CARDS      ?= $(filter $(patsubst compute_%,%,$(shell $(NVCC) --list-gpu-arch)),80 86 89 90 100 120)
 CUDA_HOME  := $(shell $(NVCC) --dryrun -x cu /dev/null 2>&1 | sed -n 's/.*_HERE_=//p')/..
 # PTX of the newest card serves later ones; that of the oldest those in between that are not listed (8.7, 11.0).
 OLDEST_PTX := $(if $(word 2,$(CARDS)),-gencode arch=compute_$(firstword $(CARDS))$(comma)code=compute_$(firstword $(CARDS)))

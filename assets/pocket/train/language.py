@@ -405,7 +405,8 @@ class Job:
                 loss, counts = language_loss((leaf @ head.t()).float(), target[at], self.spread)
                 hints, more = hint_loss(seen, told)
                 loss.backward()
-                (a.hint * hints).backward(retain_graph=not TILES)
+                if hints.requires_grad:  # not where no target of these sequences has a place
+                    (a.hint * hints).backward(retain_graph=not TILES)
                 du = torch.zeros_like(f)
                 du[at] = leaf.grad
                 grads[stack.HEAD].add_(head.grad)
