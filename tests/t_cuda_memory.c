@@ -367,6 +367,28 @@ static void t_trimmed(void **state)
     assert_int_equal(emu_card.used, 0);
 }
 
+/* Of what a kernel needs nothing is left to be asked for when it runs. */
+static void t_reserved(void **state)
+{
+    (void)state;
+    only_emulated();
+    struct err e = ERR_INIT;
+    struct backend *b = backend_open("cuda", NULL, 0, NULL, &e);
+    if (!b)
+        fail_msg("%s", e.text);
+    const struct work_need needs[] = {{.bytes = 64 << 20}, {.groups = 1 << 20}, {.ids = 1 << 20}};
+    for (int i = 0; i < 3; i++) {
+        fill_card(true);
+        e = (struct err)ERR_INIT;
+        assert_int_equal(b->ops->reserve(b, &needs[i], &e), -1);
+        if (e.kind != ERR_ENV || !strstr(e.text, "out of memory"))
+            fail_msg("error %d: %s", (int)e.kind, e.text);
+        fill_card(false);
+        assert_int_equal(b->ops->reserve(b, &needs[i], &e), 0);
+    }
+    backend_free(b);
+}
+
 /* A driver without pools. */
 static void t_no_pools(void **state)
 {
@@ -381,6 +403,7 @@ static void t_no_pools(void **state)
 static const struct CMUnitTest tests[] = {
     CLAIM("sessions grow without waiting for the card's other work", t_grow),
     CLAIM("memory that was given back is there for whoever needs it", t_trimmed),
+    CLAIM("what there is no memory for is said when it is reserved", t_reserved),
     CLAIM("without pools of memory all is the same", t_no_pools),
     CLAIM("pinned memory that was given back is used again for what is about as large", t_pinned),
     CLAIM("short of memory, a card leaves the embedding to the host, then takes smaller chunks", t_short),
