@@ -8,7 +8,9 @@ what is small enough for a small crop (stages.py).
 Design.  A second head, training only, names for every patch the element that it belongs to (the smallest
 whose box holds its centre; `none` elsewhere), the element's state bits, and its box as seen from the patch.
 Crops are 22x26 patches, nearly a whole page, since a field is a field because of what stands around it;
-boxes that the crop cuts are not asked.  The reading loss stays on.
+boxes that the crop cuts are not asked.  The reading loss stays on.  A third head, linear, says which row and
+column of the position table a patch has: without it the letters drown the place (a linear head read the row of .23 of
+the image tokens), and then no language model can point.
 
 The gate asks kind and state at the patch under each element's centre, as a click would, >= .97 right; and
 where the centre is at every patch of the element, since the one under it cannot miss: more than half of
@@ -49,6 +51,31 @@ class Finder(nn.Module):
     def forward(self, x):
         y = self.out(F.gelu(self.inner(self.norm(x))))
         return y.split([KINDS, STATES, 4], -1)
+
+
+class Where(nn.Module):
+    """Row -> row and column of the position table, linear: what is to be read from an image token must be as easy."""
+
+    def __init__(self, d):
+        super().__init__()
+        self.out = nn.Linear(d, 2 * tower.TABLE)
+        marks = tower.sinusoid().view(tower.TABLE, tower.TABLE, 2, -1)  # begins with what the table says of each row, column
+        nn.init.zeros_(self.out.weight)
+        with torch.no_grad():
+            for axis, codes in enumerate((marks[:, 0, 0], marks[0, :, 1])):
+                at = d - tower.MARKS + axis * codes.shape[1]
+                self.out.weight[axis * tower.TABLE :][: tower.TABLE, at : at + codes.shape[1]] = codes
+
+    def forward(self, x):
+        return self.out(F.layer_norm(x, x.shape[-1:])).unflatten(-1, (2, tower.TABLE))
+
+
+def where_loss(where, x, place):
+    """Summed loss of rows and columns of patches; counts of those that are right."""
+    want = torch.stack([place // tower.TABLE, place % tower.TABLE], -1)
+    y = where(x)
+    total = F.cross_entropy(y.flatten(0, -2), want.flatten(), reduction="sum")
+    return total, dict(placed=float((y.argmax(-1) == want).all(-1).sum()), places=float(place.numel()))
 
 
 def loss(finder, x, items, boxes=0.5):
@@ -127,15 +154,16 @@ def score_items(p, c, finder, folder, most):
 class Elements(read.Reading):
     tokens = property(lambda self: self.a.tokens)
     scale = 1000.0
-    counts = read.Reading.counts + ["kinds", "bits", "items", "near", "boxes", "false", "find"]
+    counts = read.Reading.counts + ["kinds", "bits", "items", "near", "boxes", "false", "find", "placed", "places"]
 
     def heads(self, c):
-        return {"head": reading.Reader(c["hidden"]), "head.find": Finder(c["hidden"])}
+        return {"head": reading.Reader(c["hidden"]), "head.find": Finder(c["hidden"]), "head.where": Where(c["hidden"])}
 
-    def loss(self, heads, rows, present, letters, items):
+    def loss(self, heads, rows, place, present, letters, items):
         first, sums = reading.loss(heads["head"], rows, present, letters)
         second, more = loss(heads["head.find"], rows, items, self.a.boxes)
-        return first + self.a.weight * second, sums | more
+        third, placed = where_loss(heads["head.where"], rows, place)
+        return first + self.a.weight * second + self.a.where * third, sums | more | placed
 
     def figures(self, s):
         n, m = max(1, s["items"]), max(1, s["boxes"])
@@ -145,6 +173,7 @@ class Elements(read.Reading):
             bits=s["bits"] / n,
             near=s["near"] / m,
             false=s["false"] / n,
+            placed=s["placed"] / max(1, s["places"]),
         )
 
     def gate(self, views, c):
@@ -182,6 +211,7 @@ def main():
     read.options(p)
     p.add_argument("--weight", type=float, default=1.0, help="of the elements' loss beside the letters'")
     p.add_argument("--boxes", type=float, default=0.5, help="of the boxes' part of it; 0: not asked")
+    p.add_argument("--where", type=float, default=0.1, help="of the places' loss beside the letters'")
     p.add_argument("--tokens", type=int, default=572, choices=list(crops.SHAPES), help="patches in a crop")
     p.add_argument("--table", help="only the table of this run")
     a = p.parse_args()

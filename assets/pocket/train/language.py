@@ -13,6 +13,8 @@ as fast.  Norm weights are ones in both, see stack.fold.  Heads are told where t
 only, as hints.py does it for the grid: (layer, head)
     TASK   the same letter in the user's text       PAGE   the image token that holds the letter
     POINT  the image token that holds the place, at the four tokens that say it
+A linear head, in training only, says row and column of an image token from what the projector makes of it, since
+otherwise letters drown them and nothing can be pointed at.
 """
 
 import argparse
@@ -41,6 +43,7 @@ from model import LM, Language, Linear, RMSNorm, ReLU2
 from words import Lexicon
 
 SHAPE = dict(lm=dict(LM, pattern="M-*-M-*-M-*-M-*-", vocab=dialect.VOCAB), vit=192, projector=512)
+WHERE, MOST = "where.weight", 32  # rows and columns of image tokens, at most so many
 COMPOSED = 0.6  # of the screens that stand still: asked for a step of a task first
 OFTEN = {"kiosk": 3, "gtk": 1.5, "qt": 1.5, "tk": 1.5}  # how often screens of a world are taken
 TASK, PAGE, POINT = range(3)
@@ -65,9 +68,9 @@ class Wide(nn.Module):
 
     def forward(self, ids, rows):
         """ids [B, T]; rows int8 [n, 768], the image tokens of the sequences one after the other."""
-        picture = self.mlp1[3](self.mlp1[2](self.mlp1[1](self.mlp1[0](rows.to(HALF), HALF)))).float()
+        self.picture = self.mlp1[3](self.mlp1[2](self.mlp1[1](self.mlp1[0](rows.to(HALF), HALF)))).float()
         h = self.language_model.backbone.embeddings(ids)
-        h = h.masked_scatter((ids == tokenizer.IMAGE)[..., None], picture)
+        h = h.masked_scatter((ids == tokenizer.IMAGE)[..., None], self.picture)
         return self.language_model(h, HALF)
 
 
@@ -335,6 +338,8 @@ class Job:
         "hints0",
         "hints1",
         "hints2",
+        "placed",
+        "places",
     ]
 
     def __init__(self, a):
@@ -348,10 +353,11 @@ class Job:
         return dict(SHAPE, lm=dict(SHAPE["lm"], pattern=pattern))
 
     def is_matrix(self, name):
-        return not any(s in name for s in ("embeddings", "lm_head", "conv1d"))
+        return not any(s in name for s in ("embeddings", "lm_head", "conv1d", WHERE))
 
     def shapes(self, c):
-        return {n: tuple(p.shape) for n, p in Wide(c).named_parameters()}
+        shapes = {n: tuple(p.shape) for n, p in Wide(c).named_parameters()}
+        return shapes | {WHERE: (2 * MOST, c["lm"]["hidden"])}
 
     def start(self, views, c):
         torch.manual_seed(self.a.seed)
@@ -362,6 +368,7 @@ class Job:
         begin(model, self.a.shipped)
         for n, p in model.named_parameters():
             views[n].copy_(p.detach())
+        nn.init.normal_(views[WHERE], std=views[WHERE].shape[1] ** -0.5)
         stack.fold(views, c["lm"]["pattern"])
 
     def model(self, views, c):
@@ -371,10 +378,10 @@ class Job:
         return model
 
     def passes(self, c, flat, half, grads):
-        """(forward, backward, seen): of the stack by hand, or of autograd."""
+        """(forward, backward, seen, picture): of the stack by hand, or of autograd."""
         if TILES:
             by_hand = stack.Stack(c, flat, half, grads)
-            return by_hand.forward, by_hand.backward, by_hand.seen
+            return by_hand.forward, by_hand.backward, by_hand.seen, lambda: by_hand.picture
         model, kept = self.model(flat, c), {}
         for n, p in model.named_parameters():
             p.grad = grads[n] if grads else None
@@ -387,11 +394,14 @@ class Job:
         def seen(layer):
             return model.language_model.backbone.layers[layer].mixer.seen
 
-        return forward, lambda du: kept["f"].backward(du), seen
+        def backward(du, dpicture):
+            torch.autograd.backward([kept["f"], model.picture], [du, dpicture])
+
+        return forward, backward, seen, lambda: model.picture.detach()
 
     def worker(self, run, rank, grads):
         a, flat, half = self.a, run.layout.views(run.flat), run.layout.views(run.half)
-        forward, backward, seen = self.passes(run.c, flat, half, grads)
+        forward, backward, seen, picture = self.passes(run.c, flat, half, grads)
         source = Rows(a.rows, f"{a.seed}/{run.step}/{rank}", turns=a.turns)
 
         def part():
@@ -410,13 +420,25 @@ class Job:
                 du = torch.zeros_like(f)
                 du[at] = leaf.grad
                 grads[stack.HEAD].add_(head.grad)
-                backward(du)
+                dpicture, placed = self.where(picture(), [s.grid for _, s in drawn[k : k + a.together]], flat, grads)
+                backward(du, dpicture)
                 sums.update(counts)
                 sums.update(more)
+                sums.update(placed)
                 tokens += ids.numel()
             return dict(sums) | {"patches": tokens}
 
         return part
+
+    def where(self, picture, grids, flat, grads):
+        """(gradient of the image tokens' rows, counts) of the loss on their places."""
+        x, w = picture.requires_grad_(), flat[WHERE].clone().requires_grad_()
+        want = torch.cat([torch.cartesian_prod(torch.arange(r), torch.arange(c)) for r, c in grids])
+        y = (F.layer_norm(x, x.shape[-1:]) @ w.t()).unflatten(-1, (2, MOST))
+        loss = F.cross_entropy(y.flatten(0, -2), want.flatten(), reduction="sum")
+        (self.a.where * loss).backward()
+        grads[WHERE].add_(w.grad)
+        return x.grad, dict(placed=float((y.argmax(-1) == want).all(-1).sum()), places=float(len(want)))
 
     def figures(self, s):
         share = lambda a, b: s[a] / max(1, s[b])
@@ -428,6 +450,7 @@ class Job:
             hint0=share("hint0", "hints0"),
             hint1=share("hint1", "hints1"),
             hint2=share("hint2", "hints2"),
+            placed=share("placed", "places"),
         )
 
     @torch.no_grad()
@@ -456,7 +479,7 @@ class Job:
             out |= {
                 f"{name}_{k}": v
                 for k, v in self.figures(collections.defaultdict(float, sums)).items()
-                if not k.startswith("hint")
+                if not k.startswith(("hint", "placed"))
             }
             out[f"{name}_whole"] = table["all right"] / max(1, table["all n"])
             self.tables = getattr(self, "tables", {}) | {name: table}
@@ -517,6 +540,7 @@ def main():
     p.add_argument("--together", type=int, default=4, help="sequences in one pass")
     p.add_argument("--turns", type=int, default=10)
     p.add_argument("--hint", type=float, default=0.5)
+    p.add_argument("--where", type=float, default=0.05, help="of the loss on image tokens' places")
     p.add_argument("--sigma", type=float, default=0.5)
     p.add_argument("--table", help="only the table of this run")
     a = p.parse_args()

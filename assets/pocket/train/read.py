@@ -37,7 +37,7 @@ class Reading:
     def heads(self, c):
         return {"head": reading.Reader(c["hidden"])}
 
-    def loss(self, heads, rows, present, letters, items):
+    def loss(self, heads, rows, place, present, letters, items):
         return reading.loss(heads["head"], rows, present, letters)
 
     def names(self, heads):
@@ -75,7 +75,7 @@ class Reading:
             place, present, letters, elements = source.next(eyes.patches)
             x = eyes.forward(place)
             rows = x[:, c["skip"] :].detach().requires_grad_()
-            loss, sums = self.loss(heads, rows, present, letters, elements)
+            loss, sums = self.loss(heads, rows, place, present, letters, elements)
             loss.backward()
             dx = torch.zeros(eyes.B, eyes.n, c["hidden"])
             dx[:, c["skip"] :] = rows.grad

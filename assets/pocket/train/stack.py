@@ -170,7 +170,8 @@ class Stack:
         self.p2 = torch.empty_like(self.p1)
         call("lm_square", self.p1, self.p2, self.p1.numel())
         x = self.flat[EMBED][self.ids]
-        x[self.image] = (self.p2 @ self.half["mlp1.3.weight"].t()).float()
+        self.picture = (self.p2 @ self.half["mlp1.3.weight"].t()).float()  # rows of the image tokens [n, d]
+        x[self.image] = self.picture
         N, delta, self.saved = len(x), None, []
         for i, kind in enumerate(self.pattern):
             u, r = torch.empty(N, self.d, dtype=HALF), torch.empty(N)
@@ -187,8 +188,9 @@ class Stack:
         return self.saved[layer]["seen"]
 
     @torch.no_grad()
-    def backward(self, du):
-        """`du` [B, T, d]: the gradient of what forward gave; all others are added to the worker's."""
+    def backward(self, du, dpicture):
+        """`du` [B, T, d]: the gradient of what forward gave, `dpicture` [n, d] one more of the image tokens' rows; all
+        others are added to the worker's."""
         N, d = self.B * self.T, self.d
         first = torch.zeros(self.B, self.T, d, dtype=HALF)
         first[:, : self.T0] = du
@@ -199,7 +201,7 @@ class Stack:
             back = {"M": self._mamba_back, "*": self._attention_back, "-": self._mlp_back}[self.pattern[i]]
             call("lm_norm_back", dx, back(i, dxh, s["u"], s), s["u"], s["rn"], dxh, N, d)
             self.saved[i] = None
-        dp = dxh[self.image]
+        dp = dxh[self.image] + dpicture.to(HALF)
         dx[self.image] = 0
         self.g[EMBED].index_add_(0, self.ids, dx)
         self.g["mlp1.3.weight"].add_((dp.t() @ self.p2).float())
@@ -236,7 +238,7 @@ def _compare(T=300, B=2):
     print(f"forward {float((want - got).detach().norm() / want.detach().norm()):.4f}")
     du = torch.randn_like(want)
     want.backward(du)
-    stack.backward(du)
+    stack.backward(du, torch.zeros_like(stack.picture))
     mine = layout.views(grads)
     worst = sorted(
         (
@@ -256,7 +258,7 @@ def _compare(T=300, B=2):
         if k == 1:
             a = time.thread_time()
         stack.forward(ids, rows)
-        stack.backward(torch.randn(4, 768, 256))
+        stack.backward(torch.randn(4, 768, 256), torch.zeros_like(stack.picture))
     s = (time.thread_time() - a) / 3
     n = sum(math.prod(v) for name, v in layout.shapes.items() if len(v) == 2 and name not in (EMBED, HEAD))
     print(f"{4 * 768 / s:.0f} tokens/s, {6 * n * 4 * 768 / s / 1e9:.0f} GFLOP/s in matrices")

@@ -158,7 +158,7 @@ def eye_stages(workers):
     """Reading and elements at once, on crops of 156 patches: one font at one scale first, then everything."""
     run, out = STATE / "eyes", {}
     command = ["elements.py", "--run", run, "--kept", kept_of(run), "--workers", workers, "--parts", 4, "--every", 10]
-    command += ["--tokens", 156, "--boxes", 0, "--weight", 0.3, "--data", DATA / PLAIN]
+    command += ["--tokens", 156, "--boxes", 0, "--weight", 0.3, "--where", 0.2, "--data", DATA / PLAIN]
     out["eyes"] = (command + ["--gate", DATA / "gate-plain"], run, 30, 15, 90, plain_gate)
     wide = command + [DATA / PAGES, DATA / OTHERS, "--large", 0.3, "--horizon", tuned("horizon-eyes", 220)]
     wide += ["--gate", *FONTS, *(DATA / f"gate-{w}" for w in ("plain", "forms", "gtk", "qt", "tk", "kiosk"))]
