@@ -5,7 +5,7 @@
 
 Design.  Asked for is what has a name that stands once on its screen, and, once a screen, a name from another screen
 of the same world that this one does not show: that must be called missing.  Boxes are those of the browser or the
-toolkit.  Tags are world, kind of element, and whether it is there.
+toolkit, and of a tick they hold its label, which is clicked as well.  Tags are world, kind of element, and whether it is there.
 """
 
 import argparse
@@ -22,12 +22,19 @@ import store
 NAMED = ("button", "link", "check", "radio", "tab", "item", "header")
 
 
+def asked_box(screen, name, kind, box):
+    """What may be clicked."""
+    at = screen.where(name, box[:2]) if kind in ("check", "radio") else None
+    xs, ys = zip(*[p for p in at if p]) if at else ((), ())
+    return [min(box[0], *xs), min(box[1], *ys), max(box[2], *xs), max(box[3], *ys)] if at else box
+
+
 def named(screen):
     """[(name, kind, box)] of what can be asked for without a doubt."""
     names = [n.lower() for _, _, _, n in screen.items]
     text = "\n".join(screen.string(line)[0] for line in screen.lines).lower()
     return [
-        (name, store.KINDS[kind], box)
+        (name, store.KINDS[kind], asked_box(screen, name, store.KINDS[kind], box))
         for box, kind, _, name in screen.items
         if store.KINDS[kind] in NAMED
         and 2 <= len(name) <= 40

@@ -62,7 +62,7 @@ def tensors(a):
         layout = tower.Layout(job.shapes(shape))
         views = layout.views(torch.zeros(layout.size))
         job.start(views, shape)
-    return out | {n: v.clone() for n, v in views.items()}, c, shape
+    return out | {n: v.clone() for n, v in views.items() if n != language.WHERE}, c, shape
 
 
 def config(c, shape):
