@@ -57,8 +57,8 @@ class Step:
         return rng.choice(WORDINGS[self.wording]).format(n=name, t=quoted(rng, self.text, how))
 
     def pieces(self):
-        _, _, box, name, places = self.thing
-        out = [("mark", self.mark), ("copy", name, places), ("mark", "<at>"), questions.middle(box)]
+        kind, _, box, name, places = self.thing
+        out = [("mark", self.mark), ("copy", name, places), ("mark", "<at>"), questions.aim(kind, box, places)]
         return out + ([("copy", self.text, [None] * len(self.text))] if self.text else [])
 
 

@@ -74,6 +74,7 @@ WORD = {
     "radio": "option",
     "header": "section",
 }
+REACH = 20  # pixels between the edges of a field and where it is pointed at, at most
 
 
 def text_of(answer):
@@ -83,8 +84,28 @@ def text_of(answer):
     return out
 
 
-def middle(box):
-    return ("place", (box[0] + box[2]) / 2, (box[1] + box[3]) / 2, box[2] - box[0], box[3] - box[1])
+def aim(kind, box, places=()):
+    """Where a thing is pointed at: where there is something to be seen, since the middle of an empty field looks like
+    any other plain place. A field near its upper left corner, what has its name in it at the name, all else in the
+    middle. The size says how far off is still on it."""
+    x0, y0, x1, y1 = box
+    x, y = (x0 + x1) / 2, (y0 + y1) / 2
+    at = [p for p in places or () if p]
+    if kind in ("field", "area"):
+        x, y = min(x, x0 + REACH), min(y, y0 + REACH)
+    elif kind in WORD and kind not in ("check", "radio") and at:
+        x = min(max((min(p[0] for p in at) + max(p[0] for p in at)) / 2, x0), x1)
+        y = min(max(sorted(p[1] for p in at)[len(at) // 2], y0), y1)
+    return ("place", x, y, 2 * min(x - x0, x1 - x), 2 * min(y - y0, y1 - y))
+
+
+def aimed(action, scale, places=()):
+    """A record's action whose place, if it is the middle of its box, is where things are pointed at."""
+    x, y, w, h = (v * scale for v in action.get("box") or [0, 0, 0, 0])
+    if not w or max(abs(action["x"] * scale - x - w / 2), abs(action["y"] * scale - y - h / 2)) > 2:
+        return action
+    _, px, py, pw, ph = aim(action.get("kind"), (x, y, x + w, y + h), places)
+    return action | {"x": px / scale, "y": py / scale, "box": [*action["box"][:2], pw / scale, ph / scale]}
 
 
 def held_out(text):
@@ -189,17 +210,17 @@ class Screen:
         kind, _, box, name, places = thing
         words = TICK if kind in ("check", "radio") else CLICK
         u = rng.choice(words).format(name, k=WORD.get(kind, "thing"))
-        return u, [("mark", "<click>"), ("copy", name, places), ("mark", "<at>"), middle(box)]
+        return u, [("mark", "<click>"), ("copy", name, places), ("mark", "<at>"), aim(kind, box, places)]
 
     def write(self, rng, thing, text):
-        _, _, box, name, places = thing
+        kind, _, box, name, places = thing
         verb = "<append>" if rng.random() < 0.1 else "<write>"
         u = rng.choice(WRITE).format(name, t=text) if verb == "<write>" else f"Add {text} to {name}"
         return u, [
             ("mark", verb),
             ("copy", name, places),
             ("mark", "<at>"),
-            middle(box),
+            aim(kind, box),
             ("copy", text, [None] * len(text)),
         ]
 
@@ -313,39 +334,32 @@ def kiosk(turn, screen):
 def played(record, screen):
     """A record of an episode as (earlier answers, user text, answer pieces)."""
     scale, action = record["scale"], record["action"]
-    history = [dialect.spell(h, scale) for h in record["history"]]
-    said, pieces = dialect.spell(action, scale), []
-    label = dialect.plain(action.get("label", ""))
-    if action["verb"] not in dialect.POINTED:
-        return (
-            history,
-            record["said"],
-            [("mark", f"<{action['verb']}>")]
-            + ([("copy", said.split(">", 1)[1], [None] * 99)] if said.split(">", 1)[1] else []),
-        )
+    history = [dialect.spell(aimed(h, scale) if h.get("box") else h, scale) for h in record["history"]]
+    verb = action["verb"]
+    if verb not in dialect.POINTED:
+        rest = dialect.spell(action, scale).split(">", 1)[1]
+        return history, record["said"], [("mark", f"<{verb}>")] + ([("copy", rest, [None] * 99)] if rest else [])
 
     def target(a):
+        """(the action with its place, pieces of its label and place)"""
         name, places = dialect.plain(a.get("label", "")), None
         if name and a.get("box"):
             x, y, w, h = (v * scale for v in a["box"])
             text, where = screen.inside((x, y, x + w, y + h))
             k = text.find(name)
             places = where[k : k + len(name)] if k >= 0 else None
+        if a is action and verb != "drag":
+            a = aimed(a, scale, places)
         if name and not places:  # a field is named by what stands beside or above it
             places = screen.where(name, (a["x"] * scale, a["y"] * scale))
-        return ([("copy", name, places or [None] * len(name))] if name else []) + [
-            ("mark", "<at>"),
-            (
-                "place",
-                a["x"] * scale,
-                a["y"] * scale,
-                *(v * scale for v in (a.get("box") or [0, 0, 0, 0])[2:]),
-            ),
-        ]
+        place = ("place", a["x"] * scale, a["y"] * scale, *(v * scale for v in (a.get("box") or [0] * 4)[2:]))
+        return a, ([("copy", name, places or [None] * len(name))] if name else []) + [("mark", "<at>"), place]
 
-    pieces = [("mark", f"<{action['verb']}>")] + target(action)
-    if action["verb"] == "drag":
-        pieces += [("mark", "<to>")] + target(action["to"])
+    done, pieces = target(action)
+    pieces = [("mark", f"<{verb}>")] + pieces
+    if verb == "drag":
+        pieces += [("mark", "<to>")] + target(action["to"])[1]
+    said = dialect.spell(done, scale)
     rest = said[len(text_of(pieces)) :]
     if rest:
         pieces.append(("copy", rest, [None] * len(rest)))
