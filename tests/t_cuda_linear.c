@@ -588,10 +588,12 @@ static void t_rewritten(void **state)
     const int64_t T = 200, N = 40, K = 64;
     struct tensor x = lab_make(l.mem, DT_BF16, T, K, -1, 1), host = lab_make(l.mem, DT_F32, N, K, -1, 1);
     struct tensor bias = l.fast->ops->alloc(l.fast, DT_F32, 1, N);
-    struct weight *wr = l.ref->ops->pack(l.ref, host, DT_BF16), *wf = l.fast->ops->pack(l.fast, host, DT_BF16);
+    struct weight *wr = l.ref->ops->pack(l.ref, host, DT_BF16),
+                  *wf = l.fast->ops->pack(l.fast, host, DT_BF16);
     for (int i = 0; i < 4; i++) {
         struct tensor now = lab_make(l.mem, DT_F32, 1, N, 1, 2);
-        struct tensor want = lab_make(l.mem, DT_BF16, T, N, 0, 0), have = lab_make(l.mem, DT_BF16, T, N, 0, 0);
+        struct tensor want = lab_make(l.mem, DT_BF16, T, N, 0, 0),
+                      have = lab_make(l.mem, DT_BF16, T, N, 0, 0);
         float *numbers = now.data;
         for (int64_t n = 0; n < N && i % 2 == 0; n++)
             numbers[n] = bf16_to_f32(bf16_from_f32(numbers[n]));
