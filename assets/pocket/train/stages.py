@@ -229,7 +229,7 @@ def dagger_stages(workers, train, pages, cache, run, eyes):
     out, seen = {}, []
     for k, (minutes, good, share) in enumerate([(220, 32, 0.85), (260, 34, 0.9)], 1):
         name = f"visited-{k}"
-        play = ["dagger.py", "--eyes", eyes, "--language", run, "--out", DATA / name, "--shards", 4, "--first", 100 * k]
+        play = ["dagger.py", "--eyes", eyes, "--language", run, "--out", DATA / name, "--shards", 8, "--first", 100 * k]
         out[f"dagger-{k}"] = (play + pages, DATA, 0, 0, 0, there)
         rows = [*cache, "--data", DATA / name, "--workers", workers, "--out", ROWS / name]
         out[f"rows-{name}"] = (rows, run, 0, 0, 0, cached)
