@@ -282,13 +282,19 @@ static void t_less(void **state)
 
 /* ---- the host's ------------------------------------------------------------------------------ */
 
-static void t_pinned(void **state)
+static struct backend *card(void)
 {
-    (void)state;
     struct err e = ERR_INIT;
     struct backend *b = backend_open("cuda", NULL, 0, NULL, &e);
     if (!b)
         fail_msg("%s", e.text);
+    return b;
+}
+
+static void t_pinned(void **state)
+{
+    (void)state;
+    struct backend *b = card();
     void *first = b->ops->host_alloc(b, 250000);
     b->ops->host_free(b, first);
     void *again = b->ops->host_alloc(b, 240000), *other = b->ops->host_alloc(b, 240000);
@@ -349,10 +355,8 @@ static void t_trimmed(void **state)
 {
     (void)state;
     only_emulated();
+    struct backend *b = card();
     struct err e = ERR_INIT;
-    struct backend *b = backend_open("cuda", NULL, 0, NULL, &e);
-    if (!b)
-        fail_msg("%s", e.text);
     enum { MIB = 1 << 20 };
     struct tensor t = b->ops->alloc(b, DT_U8, 64, MIB);
     fill_card(true);
@@ -372,14 +376,11 @@ static void t_reserved(void **state)
 {
     (void)state;
     only_emulated();
-    struct err e = ERR_INIT;
-    struct backend *b = backend_open("cuda", NULL, 0, NULL, &e);
-    if (!b)
-        fail_msg("%s", e.text);
+    struct backend *b = card();
     const struct work_need needs[] = {{.bytes = 64 << 20}, {.groups = 1 << 20}, {.ids = 1 << 20}};
     for (int i = 0; i < 3; i++) {
+        struct err e = ERR_INIT;
         fill_card(true);
-        e = (struct err)ERR_INIT;
         assert_int_equal(b->ops->reserve(b, &needs[i], &e), -1);
         if (e.kind != ERR_ENV || !strstr(e.text, "out of memory"))
             fail_msg("error %d: %s", (int)e.kind, e.text);
