@@ -19,29 +19,18 @@ import crops  # noqa: F401  puts the world's folder on the path
 import questions
 import store
 
-NAMED = ("button", "link", "check", "radio", "tab", "item", "header")
-
-
-def asked_box(screen, name, kind, box):
-    """What may be clicked."""
-    at = screen.where(name, box[:2]) if kind in ("check", "radio") else None
-    xs, ys = zip(*[p for p in at if p]) if at else ((), ())
-    return [min(box[0], *xs), min(box[1], *ys), max(box[2], *xs), max(box[3], *ys)] if at else box
-
 
 def named(screen):
-    """[(name, kind, box)] of what can be asked for without a doubt."""
-    names = [n.lower() for _, _, _, n in screen.items]
-    text = "\n".join(screen.string(line)[0] for line in screen.lines).lower()
-    return [
-        (name, store.KINDS[kind], asked_box(screen, name, store.KINDS[kind], box))
-        for box, kind, _, name in screen.items
-        if store.KINDS[kind] in NAMED
-        and 2 <= len(name) <= 40
-        and name.isascii()
-        and names.count(name.lower()) == 1
-        and text.count(name.lower()) == 1
-    ]
+    """[(name, kind, box)] of what can be asked for without a doubt; a tick's box holds its label."""
+    text, out = "\n".join(screen.string(line)[0] for line in screen.lines).lower(), []
+    for kind, _, box, name, places in screen.named():
+        if kind not in questions.WORD or len(name) < 2 or text.count(name.lower()) != 1:
+            continue
+        if kind in ("check", "radio"):
+            xs, ys = zip(*filter(None, places))
+            box = [min(box[0], *xs), min(box[1], *ys), max(box[2], *xs), max(box[3], *ys)]
+        out.append((name, kind, box))
+    return out
 
 
 def world(folder, rng, out, screens, each):
