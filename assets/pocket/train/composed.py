@@ -36,8 +36,6 @@ WORDINGS = {
 }
 BEFORE = ["", "", "", "", "", "Please ", "In this window, ", "On this page ", "Now ", "Here: ", "Could you "]
 JOINTS = (", then ", " and ", ", and ", " and then ", ", then ", ", ")
-COMMON = """OK Cancel Close Save Apply Yes No Help Delete Open Send Next Back Submit Reset Search Login Finish Retry
-Quit Continue Print Edit Add Remove Copy Paste Undo""".split()
 END = [("mark", "<done>")]
 ON = 1  # the state bit of what is ticked, chosen or open: labels.js
 
@@ -52,9 +50,8 @@ class Step:
     def __init__(self, wording, mark, thing, text=""):
         self.wording, self.mark, self.thing, self.text = wording, mark, thing, text
 
-    def clause(self, rng, how):
-        name = quoted(rng, self.thing[3], how)
-        return rng.choice(WORDINGS[self.wording]).format(n=name, t=quoted(rng, self.text, how))
+    def clause(self, rng, how, wording):
+        return wording.format(n=quoted(rng, self.thing[3], how), t=quoted(rng, self.text, how))
 
     def pieces(self):
         kind, _, box, name, places = self.thing
@@ -100,9 +97,31 @@ def chosen(rng, lex, things):
     return [step_of(rng, lex, t) for t in some + last]
 
 
+def grouped(rng, steps):
+    """Steps of one wording that follow each other, as often as not said in one clause."""
+    out = []
+    for s in steps:
+        if out and out[-1][0].wording == s.wording and rng.random() < 0.6:
+            out[-1].append(s)
+        else:
+            out.append([s])
+    return out
+
+
+def together(rng, how, steps):
+    """`tick A, B and C`: the words before the first name are said once."""
+    wording = rng.choice(WORDINGS[steps[0].wording])
+    again = wording[wording.index("{") :]
+    if len(steps) > 1:
+        wording = wording.replace("the box ", "the boxes ").replace("a tick at", "ticks at")
+    parts = [s.clause(rng, how, again if k else wording) for k, s in enumerate(steps)]
+    last = ", and " if len(parts) > 2 and rng.random() < 0.3 else " and "
+    return last.join((", ".join(parts[:-1]), parts[-1])) if len(parts) > 1 else parts[0]
+
+
 def sentence(rng, steps):
     how = rng.choices((0, 1, 2), (6, 1, 3))[0]
-    clauses = [s.clause(rng, how) for s in steps]
+    clauses = [together(rng, how, alike) for alike in grouped(rng, steps)]
     if len(clauses) > 1 and rng.random() < 0.15:
         text = ". ".join(c[0].upper() + c[1:] for c in clauses)
     elif len(clauses) > 1:
@@ -119,9 +138,9 @@ def task(screen, rng, lex):
     if not steps:
         return None
     absent = None
-    if rng.random() < 0.12:  # one of the things is not there
-        name = rng.choice(COMMON) if rng.random() < 0.6 else lex.label(12)
-        if name.lower() not in " ".join(screen.string(l)[0] for l in screen.lines).lower():
+    if rng.random() < 0.2:  # one of the things is not there
+        name = screen.absent(rng, lex)
+        if name:
             absent = rng.randrange(len(steps))
             kind, state, box, _, _ = steps[absent].thing
             steps[absent].thing = (kind, state, box, name, [None] * len(name))

@@ -174,14 +174,9 @@ class Sequence:
 class Rows:
     """Cached screens: `draw` gives (rows, sequence)."""
 
-    def __init__(self, folders, seed, gate=False, turns=10, limit=1100):
-        self.random, self.gate, self.turns, self.limit, self.parts = (
-            random.Random(seed),
-            gate,
-            turns,
-            limit,
-            [],
-        )
+    def __init__(self, folders, seed, gate=False, turns=10, beside=10, limit=1100):
+        self.random, self.gate, self.limit, self.parts = random.Random(seed), gate, limit, []
+        self.turns, self.beside = turns, min(turns, beside)  # questions about a screen; the same after a step of a task
         self.lex = Lexicon(self.random, gate)
         for path in sorted(p for f in folders for p in glob.glob(os.path.join(f, "*.npz"))):
             z = np.load(path)
@@ -257,7 +252,7 @@ class Rows:
                 if not first:
                     return rows, s
                 continue  # nothing more is known for sure about this screen
-            for u, pieces in screen.turns(self.random, self.lex, self.turns):
+            for u, pieces in screen.turns(self.random, self.lex, self.turns if first else self.beside):
                 if len(s.ids) > self.limit:
                     break
                 s.user(u + ("\n<image>" if first else ""))
@@ -352,6 +347,12 @@ class Job:
         pattern = SHAPE["lm"]["pattern"][: self.a.layers]
         return dict(SHAPE, lm=dict(SHAPE["lm"], pattern=pattern))
 
+    def grown(self, c):
+        """More sub-layers behind those that are there."""
+        pattern = self.shape()["lm"]["pattern"]
+        assert pattern.startswith(c["lm"]["pattern"]), c["lm"]["pattern"]
+        return dict(c, lm=dict(c["lm"], pattern=pattern))
+
     def is_matrix(self, name):
         return not any(s in name for s in ("embeddings", "lm_head", "conv1d", WHERE))
 
@@ -402,7 +403,7 @@ class Job:
     def worker(self, run, rank, grads):
         a, flat, half = self.a, run.layout.views(run.flat), run.layout.views(run.half)
         forward, backward, seen, picture = self.passes(run.c, flat, half, grads)
-        source = Rows(a.rows, f"{a.seed}/{run.step}/{rank}", turns=a.turns)
+        source = Rows(a.rows, f"{a.seed}/{run.step}/{rank}", turns=a.turns, beside=a.beside)
 
         def part():
             drawn = sorted((source.draw() for _ in range(a.batch)), key=lambda d: len(d[1].ids))
@@ -538,7 +539,8 @@ def main():
     p.add_argument("--layers", type=int, default=16, choices=(12, 16), help="sub-layers; 12 as shipped")
     p.add_argument("--batch", type=int, default=8, help="sequences in a small batch")
     p.add_argument("--together", type=int, default=4, help="sequences in one pass")
-    p.add_argument("--turns", type=int, default=10)
+    p.add_argument("--turns", type=int, default=10, help="questions about a screen, at most")
+    p.add_argument("--beside", type=int, default=10, help="the same where a step of a task is asked first")
     p.add_argument("--hint", type=float, default=0.5)
     p.add_argument("--where", type=float, default=0.05, help="of the loss on image tokens' places")
     p.add_argument("--sigma", type=float, default=0.5)

@@ -74,6 +74,8 @@ WORD = {
     "radio": "option",
     "header": "section",
 }
+COMMON = """OK Cancel Close Save Apply Yes No Help Delete Open Send Next Back Submit Reset Search Login Finish Retry
+Quit Continue Print Edit Add Remove Copy Paste Undo""".split()
 REACH = 20  # pixels between the edges of a field and where it is pointed at, at most
 
 
@@ -245,6 +247,11 @@ class Screen:
             return None
         return rng.choice(READ[:3]).format(first), [("copy", text, places)]
 
+    def absent(self, rng, lex):
+        """A name that is nowhere on the screen; None if the one that was drawn is."""
+        name = rng.choice(COMMON) if rng.random() < 0.6 else lex.label(12)
+        return None if name.lower() in " ".join(self.string(l)[0] for l in self.lines).lower() else name
+
     def there(self, rng, thing, absent):
         name, yes = (absent, "no") if rng.random() < 0.5 else (thing[3], "yes")
         return rng.choice(THERE).format(name, k=WORD.get(thing[0], "field")), [("text", yes)]
@@ -265,7 +272,6 @@ class Screen:
         clicks = [t for t in things if t[0] in WORD]
         fields = [t for t in things if t[0] in ("field", "area")]
         ticks = [t for t in things if t[0] in ("check", "radio")]
-        all_text = " ".join(self.string(l)[0] for l in self.lines)
         for t in rng.sample(clicks, min(5, len(clicks))):
             out.append(self.click(rng, t))
         for t in rng.sample(fields, min(3, len(fields))):
@@ -285,11 +291,10 @@ class Screen:
             )
         for t in rng.sample(ticks, min(2, len(ticks))):
             out.append(self.ticked(rng, t))
-        absent = lex.label(12)
-        if absent.lower() not in all_text.lower():
-            if rng.random() < 0.4:
+        for absent in (a for a in (self.absent(rng, lex) for _ in range(2)) if a):
+            if things and rng.random() < 0.8:
                 out.append(self.missing(rng, absent))
-            if things and rng.random() < 0.6:
+            if things and rng.random() < 0.3:
                 out.append(self.there(rng, rng.choice(things), absent))
         if self.lines:
             out += [

@@ -90,8 +90,8 @@ class Optimiser:
 
 
 class Run:
-    """`job` makes the parts that differ: job.shape(), job.shapes(c), job.is_matrix(name), job.start(views,
-    c), job.worker(run, rank, grads), job.gate(views, c)."""
+    """`job` makes the parts that differ: job.shape(), job.grown(c) of a run that begins with another's, job.shapes(c),
+    job.is_matrix(name), job.start(views, c), job.worker(run, rank, grads), job.gate(views, c)."""
 
     def __init__(self, a, job):
         self.a, self.job, self.path = a, job, pathlib.Path(a.run)
@@ -101,7 +101,7 @@ class Run:
         )
         kept = None if self.saved or not a.kept or not os.path.exists(a.kept) else weights.load(a.kept)
         first = kept or (weights.load(a.start) if a.start and not self.saved else None)
-        self.c = (self.saved or first or {"shape": job.shape()})["shape"]
+        self.c = (self.saved or kept or {"shape": job.grown(first["shape"]) if first else job.shape()})["shape"]
         self.layout = tower.Layout(job.shapes(self.c))
         shared = lambda dtype=torch.float32: torch.zeros(self.layout.size, dtype=dtype).share_memory_()
         self.flat, self.half = shared(), shared(HALF)

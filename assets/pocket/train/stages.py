@@ -180,16 +180,19 @@ def plain_gate(run):
     return right and f["distance"] <= g["distance"], out
 
 
-def episodes(pages, tail, shards, seeds, workers, eyes):
-    """Episodes of some pages: played in frames to train on, in a real browser for the gate; the tower's rows of both."""
+def episodes(pages, tail, shards, seeds, workers, eyes, first=0):
+    """Episodes of some pages: played in frames to train on, in a real browser for the gate (`seeds` of them a page, if
+    any); the tower's rows of both."""
     names, out = ["--pages", ",".join(pages)], {}
     played, gate = f"played{tail}", f"gate-{tail[1:] or 'easy'}"
     cache = ["cache.py", "--run", made(eyes), "--workers", workers]
-    play = ["../world/frames.py", "--out", DATA / played, *names, "--shards", shards]
+    play = ["../world/frames.py", "--out", DATA / played, *names, "--shards", shards, "--first", first]
     real = ["../world/episodes.py", "records", "--out", DATA / f"records-{gate}", *names]
     real += ["--first", 900_000, "--seeds", seeds, "--missing", 0]
     out[f"play{tail}"] = (play, DATA, 0, 0, 0, there)
     out[f"rows-{played}"] = ([*cache, "--data", DATA / played, "--out", ROWS / played], eyes, 0, 0, 0, cached)
+    if not seeds:
+        return out
     out[f"play-gate{tail}"] = (real, DATA, 0, 0, 0, there)
     records = ["--records", DATA / f"records-{gate}", "--cut", "--out", ROWS / gate]
     out[f"rows-{gate}"] = ([*cache[:3], *records], eyes, 0, 0, 0, cached)
@@ -198,8 +201,9 @@ def episodes(pages, tail, shards, seeds, workers, eyes):
 
 def language_stages(workers):
     """The shipped language model, as deep as it is, on cached rows of episodes that were played in frames; the gate
-    is of episodes in a real browser.  The easy pages alone first: what they need is in all others."""
-    eyes, run = STATE / "eyes", STATE / "language12"
+    is of episodes in a real browser.  The easy pages alone first: what they need is in all others.  Then four sub-layers
+    more, and states that the model itself gets into."""
+    eyes, run, deeper = STATE / "eyes", STATE / "language12", STATE / "language16"
     cache = ["cache.py", "--run", made(eyes), "--workers", workers]
     plain = [*cache, "--data", DATA / PLAIN, "--screens", PLAIN_SCREENS, "--out", ROWS / "plain"]
     others = [*cache, "--data", DATA / OTHERS, "--out", ROWS / "read"]
@@ -208,39 +212,39 @@ def language_stages(workers):
     out = {f"rows-{n}": (c, eyes, 0, 0, 0, cached) for n, c in still.items()}
     out |= episodes(EASY, "", 18, 4, workers, eyes)
 
-    def train(*rows):
-        command = ["language.py", "--run", run, "--kept", kept_of(run), "--layers", 12, "--rows", *rows]
+    def train(run, layers, horizon, *rows):
+        command = ["language.py", "--run", run, "--kept", kept_of(run), "--layers", layers, "--rows", *rows]
         command += [ROWS / "plain", ROWS / "read", "--gate", *(ROWS / f"gate-{g}" for g in ("easy", "more", "forms"))]
         command += ["--workers", workers, "--parts", 2]
         command += ["--average", 0.97]  # steps are few: a longer one has the beginning in it
-        return command + ["--every", 10, "--turns", 5, "--horizon", tuned("horizon-language12", 180)]
+        command += ["--every", 20, "--gate-screens", 200, "--turns", 5, "--beside", 2]
+        return command + ["--horizon", tuned(f"horizon-{run.name}", horizon)]
 
-    out["language12-1"] = (train(ROWS / "played"), run, 45, 0, 45, steps_gate(8, 0.6, "gate-easy"))
+    out["language12-1"] = (train(run, 12, 480, ROWS / "played"), run, 45, 0, 45, steps_gate(8, 0.6, "gate-easy"))
     out |= episodes(MORE, "-more", 24, 1, workers, eyes)
-    all_rows = [ROWS / "played", ROWS / "played-more"]
-    for k, (minutes, good, share) in enumerate([(90, 18, 0.7), (180, 30, 0.8)], 2):
-        out[f"language12-{k}"] = (train(*all_rows), run, minutes, 0, minutes, steps_gate(good, share, "gate-easy"))
-    pages = ["--pages", ",".join(EASY + MORE)]
-    return out | dagger_stages(workers, train(*all_rows), pages, cache[:3], run, made(eyes))
-
-
-def dagger_stages(workers, train, pages, cache, run, eyes):
-    """What the model does wrong, labelled; twice among the rows, since it is what is not known yet."""
-    out, seen = {}, []
-    for k, (minutes, good, share) in enumerate([(220, 32, 0.85), (260, 34, 0.9)], 1):
-        name = f"visited-{k}"
-        play = ["dagger.py", "--eyes", eyes, "--language", run, "--out", DATA / name, "--shards", 8, "--first", 100 * k]
-        out[f"dagger-{k}"] = (play + pages, DATA, 0, 0, 0, there)
-        rows = [*cache, "--data", DATA / name, "--workers", workers, "--out", ROWS / name]
-        out[f"rows-{name}"] = (rows, run, 0, 0, 0, cached)
-        seen += [ROWS / name, ROWS / name]
-        at = train.index("--rows") + 1
-        more = train[:at] + seen + train[at:]
-        at = more.index("--horizon") + 1
-        more = more[:at] + [tuned("horizon-language12", minutes)] + more[at + 1 :]
+    rows = [ROWS / "played", ROWS / "played-more"]
+    out["language12-2"] = (train(run, 12, 480, *rows), run, 280, 0, 280, steps_gate(18, 0.7, "gate-easy"))
+    out |= episodes(EASY + MORE, "-all", 32, 0, workers, eyes, 1000)
+    rows += [ROWS / "played-all"]
+    for k, (minutes, good, share) in enumerate([(100, 22, 0.7), (250, 28, 0.8), (400, 34, 0.85)], 1):
         gate = steps_gate(good, share, "gate-easy")
-        out[f"language12-{3 + k}"] = (more, run, minutes, 0, minutes, gate)
+        command = train(deeper, 16, 400, *rows) + ["--from", made(run), "--muon", 2e-3, "--adam", 1.3e-3]
+        out[f"language16-{k}"] = (command, deeper, minutes, 0, minutes, gate)
+        if k < 3:
+            out |= visited(k, workers, cache[:3], made(eyes), deeper)
+            rows += [ROWS / f"visited-{k}"] * 2  # twice, since it is what is not known yet
     return out
+
+
+def visited(k, workers, cache, eyes, run):
+    """What the model does wrong, labelled."""
+    name = f"visited-{k}"
+    play = ["dagger.py", "--eyes", eyes, "--language", run, "--out", DATA / name, "--shards", 8, "--first", 100 * k]
+    rows = [*cache, "--data", DATA / name, "--workers", workers, "--out", ROWS / name]
+    return {
+        f"dagger-{k}": (play + ["--pages", ",".join(EASY + MORE)], DATA, 0, 0, 0, there),
+        f"rows-{name}": (rows, run, 0, 0, 0, cached),
+    }
 
 
 def tuned(name, value):
