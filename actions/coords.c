@@ -4,8 +4,8 @@
  *   norm1     px = min(size - 1, floor(v * size))            v in 0..1
  *   px        px = floor(v)                                  v in 0..size - 1
  *   bin64     px = floor((v + 0.5) * size / 64)              v in 0..63, whole
- *   native    px = floor(v * max(1, longer side / 1024))     v in 0..1023, of a picture that was reduced
- *             to that
+ *   native    px = floor(v / image_native_scale())           v in 0..1023, of the picture as such a model
+ *             sees it: a large one reduced to 1024 pixels a side, a small one enlarged
  *   px28      px = floor(v * size / resized size)            v in 0..resized size - 1, of the picture as the
  *             processors of Qwen2.5-VL resize it: sides that are multiples of 28
  *   fit       the same, of the picture scaled down to 1568 pixels on its longer side and 1.15 million in all,
@@ -15,6 +15,8 @@
  * Up to 1 % beyond an edge is clamped to the edge and recorded.
  */
 #include "actions/parse.h"
+
+#include "base/image.h"
 
 #include <math.h>
 
@@ -81,8 +83,8 @@ struct scale {
 
 static struct scale scale_of(enum coord_space space, const struct dialect *d, int w, int h)
 {
-    int longest = w > h ? w : h, pw = w, ph = h;
-    double native = longest > NATIVE_SIDE ? (double)longest / NATIVE_SIDE : 1;
+    int pw = w, ph = h;
+    double native = 1 / image_native_scale(w, h, NATIVE_SIDE);
     if (space == COORD_NATIVE)
         return (struct scale){native, native};
     picture_size(space, d, &pw, &ph);

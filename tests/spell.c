@@ -3,7 +3,9 @@
 
 #include "actions/tools.h"
 #include "base/buf.h"
+#include "base/image.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,6 +29,7 @@ static json_t *coord(const struct spelling *s, int v, bool vertical)
     case COORD_BIN64:
         return json_integer(v * 64 / size);
     case COORD_NATIVE:
+        return json_integer((long long)ceil(v * image_native_scale(s->width, s->height, 1024)));
     case COORD_PIXEL:
         break;
     case COORD_PX28:

@@ -135,9 +135,13 @@ static void t_size(void **state)
     (void)state;
     static const struct {
         int w, h, cols, rows;
-    } sizes[] = {{120, 88, 8, 6}, {128, 128, 8, 8}, {33, 32, 4, 2}, {256, 128, 8, 4}};
+    } sizes[] = {{640, 480, 40, 30}, {500, 480, 32, 30}, /* at its own pixels */
+                 {120, 88, 12, 10},  {448, 304, 42, 30}, /* enlarged: at most 640 x 480 pixels */
+                 {449, 305, 30, 20}, {682, 40, 64, 4},   /* enlarged as long as a side may be, and one more */
+                 {683, 40, 44, 4},   {2048, 1024, 64, 32}};
     struct model_config c;
     assert_int_equal(config_load(&c, MODEL, NULL), 0);
+    c.vit.native_side = 1024;
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         struct tile_grid g = preprocess_grid(&c, sizes[i].w, sizes[i].h);
         assert_int_equal(g.tiles, 1);
@@ -160,12 +164,39 @@ static void t_dialect(void **state)
     engine_close(engine);
 }
 
+static void t_places(void **state)
+{
+    (void)state;
+    static const struct {
+        int w, h;
+        double seen[2];
+        int x, y;
+    } places[] = {{640, 480, {30, 60}, 30, 60},
+                  {120, 88, {30, 60}, 20, 40},
+                  {448, 304, {671, 455}, 447, 303},
+                  {2048, 1024, {30, 60}, 60, 120}};
+    struct err e = ERR_INIT;
+    struct dialect *d = dialect_load("pocket-wide", &e);
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        int32_t x = -1, y = -1;
+        assert_int_equal(dialect_to_pixels(d, places[i].seen, places[i].w, places[i].h, &x, &y), 0);
+        assert_int_equal(x, places[i].x);
+        assert_int_equal(y, places[i].y);
+    }
+    int32_t x, y;
+    assert_int_equal(dialect_to_pixels(d, (const double[]){195, 60}, 120, 88, &x, &y), -1);
+    dialect_free(d);
+}
+
 static const struct CMUnitTest tests[] = {
     CLAIM("f32: a picture at native pixels and a step in use agree with torch on every instruction set",
           t_f32),
     CLAIM("bf16: the same within the rounding of activations", t_bf16),
-    CLAIM("a picture is seen at its own pixels, in multiples of 32, scaled down only where it is longer",
-          t_size),
+    CLAIM(
+        "a picture is seen at its own pixels, in multiples of 32, a small one enlarged and a long one reduced",
+        t_size),
+    CLAIM("a place is one of the picture as it is seen, enlarged or reduced; beyond its edge it is refused",
+          t_places),
     CLAIM("the folder alone says which dialect and which template the model speaks", t_dialect),
 };
 

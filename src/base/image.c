@@ -256,6 +256,14 @@ int image_crop(struct image *out, const struct image *im, int x, int y, int w, i
     return 0;
 }
 
+double image_native_scale(int w, int h, int side)
+{
+    double longest = w > h ? w : h, enlarged = 1.5;
+    if ((double)w * h * enlarged * enlarged <= 640 * 480 && longest * enlarged <= side)
+        return enlarged;
+    return longest > side ? side / longest : 1;
+}
+
 int image_shrink(struct image *out, const struct image *in, int w, int h, struct err *e)
 {
     *out = (struct image){0};

@@ -10,6 +10,7 @@
 #include "model/preprocess.h"
 
 #include "model/preprocess_qwen.h"
+#include "model/resize8.h"
 #include "ops/work.h"
 
 #include <math.h>
@@ -46,32 +47,50 @@ static struct tile_grid canvas(const struct model_config *c, int w, int h)
     return (struct tile_grid){1, 1, 1, (int)cols, (int)rows};
 }
 
-/* A side of a native picture, in patches: scaled so that the longer one fits, then up to an even number. */
-static int native_patches(const struct vit_config *v, int side, int longest)
+/* A side of a native picture as it is seen, in patches: up to an even number. */
+static int native_patches(const struct vit_config *v, int side, double scale)
 {
-    double scale = fmin(1, (double)v->native_side / longest), pair = 2.0 * v->patch;
-    return 2 * (int)ceil(fmax(rint(side * scale), 1) / pair);
+    return 2 * (int)ceil(fmax(rint(side * scale), 1) / (2.0 * v->patch));
 }
 
-int preprocess_pad(const struct model_config *c, const struct image *im, struct image *out, struct err *e)
+/* What is cut into patches, of a native picture: a large one is scaled down while it is cut, so that its margin is
+ * counted in pixels of its own. */
+static void native_size(const struct vit_config *v, int *w, int *h)
 {
-    const struct vit_config *v = &c->vit;
-    int longest = im->w > im->h ? im->w : im->h;
-    double zoom = fmax(1, (double)longest / v->native_side);
-    int w = (int)rint(native_patches(v, im->w, longest) * v->patch * zoom),
-        h = (int)rint(native_patches(v, im->h, longest) * v->patch * zoom);
-    w = w > im->w ? w : im->w;
-    h = h > im->h ? h : im->h;
-    if (image_alloc(out, w, h, e))
-        return -1;
-    for (int y = 0; y < h; y++) {
+    double scale = image_native_scale(*w, *h, v->native_side), shrink = fmin(scale, 1);
+    int cols = native_patches(v, *w, scale), rows = native_patches(v, *h, scale);
+    *w = (int)fmax(rint(cols * v->patch / shrink), *w);
+    *h = (int)fmax(rint(rows * v->patch / shrink), *h);
+}
+
+/* im, its last row and column repeated. */
+static void repeat_edge(const struct image *im, struct image *out)
+{
+    for (int y = 0; y < out->h; y++) {
         const uint8_t *from = im->rgb + 3 * (size_t)im->w * (size_t)(y < im->h ? y : im->h - 1);
-        uint8_t *to = out->rgb + 3 * (size_t)w * (size_t)y;
+        uint8_t *to = out->rgb + 3 * (size_t)out->w * (size_t)y;
         memcpy(to, from, 3 * (size_t)im->w);
-        for (int x = im->w; x < w; x++)
+        for (int x = im->w; x < out->w; x++)
             memcpy(to + 3 * (size_t)x, from + 3 * (size_t)(im->w - 1), 3);
     }
-    return 0;
+}
+
+int preprocess_native(const struct model_config *c, const struct image *im, struct pool *pool,
+                      struct image *out, struct err *e)
+{
+    double scale = image_native_scale(im->w, im->h, c->vit.native_side);
+    int w = im->w, h = im->h;
+    struct image larger = {0};
+    native_size(&c->vit, &w, &h);
+    if (scale > 1 && image_alloc(&larger, (int)rint(im->w * scale), (int)rint(im->h * scale), e))
+        return -1;
+    if (larger.rgb)
+        resize8(im, larger.w, larger.h, pool, larger.rgb);
+    int rc = image_alloc(out, w, h, e);
+    if (!rc)
+        repeat_edge(larger.rgb ? &larger : im, out);
+    image_free(&larger);
+    return rc;
 }
 
 struct tile_grid preprocess_grid(const struct model_config *c, int w, int h)
@@ -81,9 +100,9 @@ struct tile_grid preprocess_grid(const struct model_config *c, int w, int h)
         return (struct tile_grid){1, 1, 1, s.w / c->vit.patch, s.h / c->vit.patch};
     }
     if (c->vit.native_side) {
-        int longest = w > h ? w : h;
-        return (struct tile_grid){1, 1, 1, native_patches(&c->vit, w, longest),
-                                  native_patches(&c->vit, h, longest)};
+        double scale = image_native_scale(w, h, c->vit.native_side);
+        return (struct tile_grid){1, 1, 1, native_patches(&c->vit, w, scale),
+                                  native_patches(&c->vit, h, scale)};
     }
     if (c->vit.max_patches)
         return canvas(c, w, h);
@@ -322,6 +341,8 @@ int preprocess_on(struct backend *b, const struct model_config *c, const struct 
 size_t preprocess_work(const struct model_config *c, int w, int h)
 {
     struct tile_grid g = preprocess_grid(c, w, h);
+    if (c->vit.native_side)
+        native_size(&c->vit, &w, &h);
     struct picture p = make_picture(c, &(struct image){.w = w, .h = h}, &g, false);
     size_t bytes = work_picture(&p, g.tiles);
     free_picture(&p);

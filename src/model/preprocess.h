@@ -8,8 +8,9 @@
  * Canvas (dynamic resolution, for models whose config limits the patches of an image): the image's own
  * patch count, scaled into the limits, both sides made even; the image is resized to that, as one tile.
  *
- * Native (a canvas whose config says "cpe_crop"): the image at its own pixels, scaled down only when a side
- * is longer than native_side; its edge pixels are repeated up to multiples of two patches.
+ * Native (a canvas whose config says "cpe_crop"): the image at its own pixels, scaled down when a side is
+ * longer than native_side, and up when it is small (image_native_scale); its edge pixels are repeated up to
+ * multiples of two patches.
  *
  * Qwen's models have a canvas and a way of resizing of their own: preprocess_qwen.h.
  *
@@ -33,9 +34,10 @@ struct tile_grid {
 
 struct tile_grid preprocess_grid(const struct model_config *c, int w, int h);
 
-/* For native pictures: a copy with the edge repeated up to what the grid of im covers; the caller frees
- * it. */
-int preprocess_pad(const struct model_config *c, const struct image *im, struct image *out, struct err *e);
+/* For native pictures: a copy, enlarged if it is small, with the edge repeated up to what the grid of im covers;
+ * the caller frees it.  The pool may be NULL. */
+int preprocess_native(const struct model_config *c, const struct image *im, struct pool *pool,
+                      struct image *out, struct err *e);
 
 /* Language tokens of an image, and floats of its patches. */
 int64_t preprocess_tokens(const struct tile_grid *g);

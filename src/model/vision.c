@@ -285,7 +285,7 @@ int vision_encode_image(struct vision *v, const struct image *im, const struct t
     if (v->config->vit.max_patches && set_canvas(v, g->patch_rows, g->patch_cols, e))
         return -1;
     struct image padded = {0};
-    if (v->config->vit.native_side && preprocess_pad(v->config, im, &padded, e))
+    if (v->config->vit.native_side && preprocess_native(v->config, im, pool, &padded, e))
         return -1;
     im = padded.rgb ? &padded : im;
     bool device = v->backend->ops->make_patches && v->tower->cut_on_device;

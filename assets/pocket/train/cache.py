@@ -122,8 +122,9 @@ def from_shard(eyes, out, path):
     w, about = Writer(out, name), shard.about
     for k in range(len(shard)):
         headless.pause()
-        rows, grid, _ = eyes.look(shard.picture(k))
-        w.add(rows, grid, shard.letters_of(k), about[k] | {"items": shard.items_of(k).tolist()})
+        picture, letters, items = crops.enlarged(shard.picture(k), shard.letters_of(k), shard.items_of(k))
+        rows, grid, _ = eyes.look(picture)
+        w.add(rows, grid, letters, about[k] | {"items": items.tolist()})
     w.close()
     print(name, len(shard), flush=True)
 

@@ -33,15 +33,35 @@ LARGE = 572  # patches: what is read among few others is read worse among many
 SLOTS, ACROSS, UNKNOWN = 8, 4, 2
 POOL, USES = 192, 8
 MIX = {
-    "miniwob": 2,
-    "gtk": 3,
-    "qt": 3,
-    "tk": 3,
-    "kiosk": 6,
+    "miniwob": 1,
+    "forms": 2,
+    "gtk": 4,
+    "qt": 4,
+    "tk": 4,
+    "kiosk": 4,
 }  # how often screens of a world are taken, 1 unless named
 NAMELESS = ("kiosk",)  # worlds that do not report all of their elements: they are read, and asked for nothing else
 NOT_ASKED = -100  # a kind that no loss is taken of
 KINDS, STATES = store.KINDS, 7  # the states of labels.js, a bit each
+
+
+ENLARGE, AS_LARGE_AS, LONGEST = 1.5, 640 * 480, 1024  # image_native_scale() of the program has the same
+
+
+def enlarged(picture, *labels):
+    """A screen as it is in use: a small one, a dialog mostly, is seen one and a half times as large, since twice the
+    patches read its small type better; (picture, labels in quarter pixels) as they are then."""
+    h, w = picture.shape[:2]
+    if h * w * ENLARGE**2 > AS_LARGE_AS or max(h, w) * ENLARGE > LONGEST:
+        return picture, *labels
+    size = round(h * ENLARGE), round(w * ENLARGE)
+    planes = torch.from_numpy(np.array(picture)).permute(2, 0, 1)[None]
+    big = torch.nn.functional.interpolate(planes, size, mode="bicubic", antialias=True)[0].permute(1, 2, 0).numpy()
+    big = np.pad(big, ((0, -size[0] % 32), (0, -size[1] % 32), (0, 0)), mode="edge")
+    out = [l.copy() for l in labels]
+    for l in out:
+        l[:, :4] = np.round(l[:, :4] * ENLARGE)
+    return big, *out
 
 
 def slot_of(x, y):
@@ -145,8 +165,11 @@ class Crops:
         self.at += 1
         s = self.random.choices(self.shards, self.weights)[0]
         k = self.random.randrange(len(s))
-        items = None if world_of(s) in NAMELESS else s.items_of(k)
-        return self._padded(s.picture(k)), s.letters_of(k), s.blind_of(k), items
+        screen = s.picture(k), s.letters_of(k), s.blind_of(k), s.items_of(k)
+        if self.random.random() < 0.7:
+            screen = enlarged(*screen)
+        picture, letters, blind, items = screen
+        return self._padded(picture), letters, blind, None if world_of(s) in NAMELESS else items
 
     def _padded(self, picture):
         """A screen in which no crop fits gets a plain margin, right and below."""

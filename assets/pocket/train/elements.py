@@ -146,8 +146,9 @@ def score_items(p, c, finder, folder, most):
     total = collections.Counter()
     for s in store.shards([folder]):
         for k in range(0, len(s), max(1, len(s) // most)):
-            patches, rows, cols = crops.whole(s.picture(k))
-            total.update(judge(finder, tower.apply(p, c, patches, rows, cols)[0], rows, cols, s.items_of(k)))
+            picture, items = crops.enlarged(s.picture(k), s.items_of(k))
+            patches, rows, cols = crops.whole(picture)
+            total.update(judge(finder, tower.apply(p, c, patches, rows, cols)[0], rows, cols, items))
     return total
 
 

@@ -20,6 +20,7 @@ import pathlib
 import numpy as np
 import torch
 
+import crops
 import dialect  # puts the folder above on the path
 import export
 import language
@@ -40,7 +41,7 @@ TINY_TOWER = dict(hidden=64, blocks=1, heads=2, mlp=96, skip=4, eps=1e-6)
 def tiny():
     """As `tensors`; chance weights large enough for every part to matter."""
     torch.manual_seed(1)
-    tower.TABLE, c = 8, TINY_TOWER
+    tower.TABLE, c = 12, TINY_TOWER
     shape = dict(lm=dict(language.SHAPE["lm"], pattern="M*-", **TINY_LM), vit=c["hidden"], projector=48)
     p = {n: torch.randn(s) * (s[-1] ** -0.5 if len(s) == 2 else 0.1) for n, s in tower.shapes(c).items()}
     out = {TOWER + n: v for n, v in tower.state_dict(p, c).items()}
@@ -81,8 +82,7 @@ def golden(everything, c, shape, out):
     """Reference values in fp32, from the weights as they are stored."""
     w = {n: v.to(torch.bfloat16).float() for n, v in everything.items()}
     small = np.random.default_rng(1).integers(0, 256, (11, 15, 3), dtype=np.uint8)
-    picture = np.kron(small, np.ones((8, 8, 1), np.uint8))  # 120 x 88: the edge is repeated, to 128 x 96
-    picture = np.pad(picture, ((0, 8), (0, 8), (0, 0)), mode="edge")
+    (picture,) = crops.enlarged(np.kron(small, np.ones((8, 8, 1), np.uint8)))  # 120 x 88: 180 x 132 with an edge, 192 x 160
     rows, cols = picture.shape[0] // 16, picture.shape[1] // 16
     x = (torch.from_numpy(picture).float() / 255 - torch.tensor(MEAN)) / torch.tensor(STD)
     patches = x.view(rows, 16, cols, 16, 3).permute(0, 2, 4, 1, 3).reshape(1, rows * cols, 768)

@@ -162,11 +162,12 @@ class Run:
 
     def rate(self):
         warm = min(1.0, (self.step - self.begun + 1) / self.a.warm)
+        fall = (self.a.horizon or self.a.core_minutes) - self.a.since
         return warm * (
             0.01
             + 0.99
             * 0.5
-            * (1 + math.cos(math.pi * min(1.0, self.core / (self.a.horizon or self.a.core_minutes))))
+            * (1 + math.cos(math.pi * min(1.0, max(0.0, self.core - self.a.since) / fall)))
         )
 
     # ---- the work
@@ -310,6 +311,7 @@ def options(p):
         default=0,
         help="core minutes after which the rate is nothing, if not the budget",
     )
+    p.add_argument("--since", type=float, default=0, help="core minutes at which the rate begins to fall")
     p.add_argument("--workers", type=int, default=2)
     p.add_argument("--parts", type=int, default=8, help="small batches in a step")
     p.add_argument("--muon", type=float, default=3e-3)

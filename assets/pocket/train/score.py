@@ -117,7 +117,7 @@ def score(p, c, reader, folder, most=10**9):
     for s in store.shards([folder]):
         step = max(1, len(s) * len(store.shards([folder])) // most)
         for k in range(0, len(s), step):
-            picture, letters, blind = s.picture(k), s.letters_of(k), s.blind_of(k)
+            picture, letters, blind = crops.enlarged(s.picture(k), s.letters_of(k), s.blind_of(k))
             found, rows, cols = read_screen(p, c, reader, picture)
             seen = (letters[:, 3] <= rows * 64 + 8) & (letters[:, 2] <= cols * 64 + 8)
             counts, heights = judge(found, letters[seen], blind)

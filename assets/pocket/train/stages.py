@@ -163,6 +163,8 @@ def eye_stages(workers):
     wide = command + [DATA / PAGES, DATA / OTHERS, "--large", 0.3, "--horizon", tuned("horizon-eyes", 220)]
     wide += ["--gate", *FONTS, *(DATA / f"gate-{w}" for w in ("plain", "forms", "gtk", "qt", "tk", "kiosk"))]
     out["eyes-wide"] = (wide, run, 220, 40, 380, reading_gate)
+    again = wide + ["--since", 381, "--horizon", tuned("horizon-again", 461), "--muon", 1.5e-3, "--adam", 1e-3]
+    out["eyes-again"] = (again, run, 461, 0, 461, reading_gate)  # small screens enlarged, forms and windows oftener
     return out
 
 
