@@ -45,7 +45,7 @@ from words import Lexicon
 SHAPE = dict(lm=dict(LM, pattern="M-*-M-*-M-*-M-*-", vocab=dialect.VOCAB), vit=192, projector=512)
 WHERE, MOST = "where.weight", 32  # rows and columns of image tokens, at most so many
 COMPOSED = 0.6  # of the screens that stand still: asked for a step of a task first
-OFTEN = {"kiosk": 3, "gtk": 1.5, "qt": 1.5, "tk": 1.5}  # how often screens of a world are taken
+OFTEN = {"kiosk": 1.5, "gtk": 1.5, "qt": 1.5, "tk": 1.5}  # how often screens of a world are taken
 TASK, PAGE, POINT = range(3)
 TOLD = {TASK: (6, 2), PAGE: (6, 0), POINT: (10, 1)}
 FINE, COARSE = range(dialect.FINE0, dialect.FINE0 + 8), range(tokenizer.BIN0, tokenizer.BIN0 + 64)
@@ -219,6 +219,12 @@ class Rows:
         part = self.random.choices(self.parts, self.weights)[0]
         return part, self.random.randrange(len(part[2]))
 
+    def some(self, turns):
+        """A kiosk's conversation up to what is asked in use, and a few of the questions behind that."""
+        asked = next((k + 1 for k, t in enumerate(turns) if t["loss"]), 0)
+        keep = sorted(self.random.sample(range(asked, len(turns)), min(self.beside, len(turns) - asked)))
+        return turns[:asked] + [turns[k] for k in keep]
+
     def draw(self):
         while True:
             rows, grid, letters, about = self.screen(*self.any())
@@ -237,9 +243,7 @@ class Rows:
                         about = {"turns": []}
                     self.step(s, history, said, pieces, "task")
                     first = False
-            for t in about.get("turns", []):  # the kiosk's own conversation
-                if len(s.ids) > self.limit:
-                    break
+            for t in self.some(about.get("turns", [])):  # the kiosk's own conversation
                 u, pieces = questions.kiosk(t, screen)
                 if not t["loss"]:
                     s.user(u)

@@ -145,7 +145,7 @@ def world_stages():
     add("plain", "miniwob", PLAIN, "--plain", "--screens", 256, "--shards", 24)
     add("forms", "forms", PLAIN, "--plain", "--screens", 256, "--shards", 4)
     add("gate-plain", "miniwob", "gate-plain", "--plain", "--screens", 128, "--gate")
-    for world, shards in (("miniwob", 8), ("forms", 10), ("kiosk", 2), ("gtk", 2), ("qt", 2), ("tk", 2)):
+    for world, shards in (("miniwob", 8), ("forms", 10), ("kiosk", 10), ("gtk", 4), ("qt", 4), ("tk", 4)):
         add(f"wide-{world}", world, PAGES if world == "miniwob" else OTHERS, "--shards", shards)
     for family, name in FAMILIES.items():
         add(f"gate-{name}", "miniwob", f"gate-{name}", "--gate", "--screens", 160, "--families", family)
