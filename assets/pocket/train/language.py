@@ -13,6 +13,7 @@ as fast.  Norm weights are ones in both, see stack.fold.  Heads are told where t
 only, as hints.py does it for the grid: (layer, head)
     TASK   the same letter in the user's text       PAGE   the image token that holds the letter
     POINT  the image token that holds the place, at the four tokens that say it
+    MENTION  at an image token that shows part of a word which the task has: the last letter of that part, there
 A linear head, in training only, says row and column of an image token from what the projector makes of it, since
 otherwise letters drown them and nothing can be pointed at.
 """
@@ -24,6 +25,7 @@ import json
 import os
 import pathlib
 import random
+import re
 
 import numpy as np
 import torch
@@ -46,8 +48,8 @@ SHAPE = dict(lm=dict(LM, pattern="M-*-M-*-M-*-M-*-", vocab=dialect.VOCAB), vit=1
 WHERE, MOST = "where.weight", 32  # rows and columns of image tokens, at most so many
 COMPOSED = 0.6  # of the screens that stand still: asked for a step of a task first
 OFTEN = {"kiosk": 1.5, "gtk": 1.5, "qt": 1.5, "tk": 1.5}  # how often screens of a world are taken
-TASK, PAGE, POINT = range(3)
-TOLD = {TASK: (6, 2), PAGE: (6, 0), POINT: (10, 1)}
+TASK, PAGE, POINT, MENTION = range(4)
+TOLD = {TASK: (6, 2), PAGE: (6, 0), POINT: (10, 1), MENTION: (6, 3)}
 FINE, COARSE = range(dialect.FINE0, dialect.FINE0 + 8), range(tokenizer.BIN0, tokenizer.BIN0 + 64)
 HALF = torch.bfloat16
 
@@ -126,7 +128,8 @@ class Sequence:
         r, c = self.grid
         return self.first + min(r - 1, max(0, int(y) // 32)) * c + min(c - 1, max(0, int(x) // 32))
 
-    def user(self, u):
+    def user(self, u, screen=None):
+        """A turn; of its picture, if it has one, `screen` knows the words."""
         self._add(list(tokenizer.USER), 0)
         before, image, after = u.partition("<image>")
         self.said = (before.encode(), len(self.ids))
@@ -142,6 +145,17 @@ class Sequence:
                 0,
             )
         self._add(tokenizer.text("\n") + list(tokenizer.REPLY), 0)
+        for word, places in screen.spoken() if image and screen else ():
+            self._mention(word, places)
+
+    def _mention(self, word, places):
+        """A word of the screen, if the task has it: what comes next and what is not there can then be seen."""
+        for said, start in (self.task, self.said):
+            found = re.search(rb"(?<!\w)" + re.escape(word.encode()) + rb"(?!\w)", said)
+            if found:
+                shown = {self.token_at(*p): j for j, p in enumerate(places)}
+                self.told += [(token, MENTION, start + found.start() + j) for token, j in shown.items()]
+                return
 
     def earlier(self, answer):
         self._add(dialect.spelled(answer) + list(tokenizer.CLOSE) + tokenizer.text("\n"), 0)
@@ -205,14 +219,14 @@ class Rows:
             about = json.loads(f.readline())
         return rows[first : first + r * c], (int(r), int(c)), letters[l0:l1], about
 
-    def step(self, s, history, said, pieces, name):
+    def step(self, s, screen, history, said, pieces, name):
         """A step of a task: what was asked, what was done, and what comes next."""
         before = said + "\n"
         for h in history[-12:]:
             s.user(before + "-")
             s.earlier(h)  # what a step without an effect is told: prompts/pocket-wide.json
             before = "no change\n" if not self.gate and self.random.random() < 0.08 else ""
-        s.user(before + "<image>")
+        s.user(before + "<image>", screen)
         s.answer(pieces, name)
 
     def any(self):
@@ -232,7 +246,7 @@ class Rows:
             s, first = Sequence(grid), True
             if "action" in about:
                 history, said, pieces = questions.played(about, screen)
-                self.step(s, history, said, pieces, about["page"])
+                self.step(s, screen, history, said, pieces, about["page"])
                 first = False
             elif "turns" not in about and self.random.random() < COMPOSED:
                 found = composed.task(screen, self.random, self.lex)
@@ -240,8 +254,8 @@ class Rows:
                     said, history, pieces = found
                     if pieces == composed.END and self.random.random() < 0.5:  # the window has closed
                         rows, s.grid = self.screen(*self.any())[:2]
-                        about = {"turns": []}
-                    self.step(s, history, said, pieces, "task")
+                        about, screen = {"turns": []}, questions.Screen(letters[:0], [], [])
+                    self.step(s, screen, history, said, pieces, "task")
                     first = False
             for t in self.some(about.get("turns", [])):  # the kiosk's own conversation
                 u, pieces = questions.kiosk(t, screen)
@@ -249,7 +263,7 @@ class Rows:
                     s.user(u)
                     s.earlier(questions.text_of(pieces))
                     continue
-                s.user(u + ("\n<image>" if first and "<image>" not in u else ""))
+                s.user(u + ("\n<image>" if first and "<image>" not in u else ""), screen)
                 s.answer(pieces)
                 first = False
             if "turns" in about or ("action" in about and "items" not in about):
@@ -259,7 +273,7 @@ class Rows:
             for u, pieces in screen.turns(self.random, self.lex, self.turns if first else self.beside):
                 if len(s.ids) > self.limit:
                     break
-                s.user(u + ("\n<image>" if first else ""))
+                s.user(u + ("\n<image>" if first else ""), screen)
                 s.answer(pieces)
                 first = False
             if not first and len(s.ids) <= self.limit + 150:
@@ -337,6 +351,8 @@ class Job:
         "hints0",
         "hints1",
         "hints2",
+        "hint3",
+        "hints3",
         "placed",
         "places",
     ]
@@ -455,6 +471,7 @@ class Job:
             hint0=share("hint0", "hints0"),
             hint1=share("hint1", "hints1"),
             hint2=share("hint2", "hints2"),
+            hint3=share("hint3", "hints3"),
             placed=share("placed", "places"),
         )
 

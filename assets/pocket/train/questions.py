@@ -76,6 +76,7 @@ WORD = {
 }
 COMMON = """OK Cancel Close Save Apply Yes No Help Delete Open Send Next Back Submit Reset Search Login Finish Retry
 Quit Continue Print Edit Add Remove Copy Paste Undo""".split()
+PLAIN = set("a an the and or of to in on into from with for at is it as by then that this".split())  # said of anything
 REACH = 20  # pixels between the edges of a field and where it is pointed at, at most
 
 
@@ -131,6 +132,21 @@ class Screen:
                 text, places = text + " ", places + [None]
             text, places = text + c, places + [(x, y)]
         return text, places
+
+    def spoken(self):
+        """[(word, places)] of all words that a task may speak of, without the punctuation around them."""
+        out = []
+        for line in self.lines:
+            words = {}
+            for x, y, c, word in line:
+                words.setdefault(word, []).append((x, y, c))
+            for letters in words.values():
+                text = "".join(l[2] for l in letters)
+                inner = text.strip(":.,;!?()\"'*#")
+                k = text.find(inner)
+                if inner and inner.lower() not in PLAIN:
+                    out.append((inner, [l[:2] for l in letters[k : k + len(inner)]]))
+        return out
 
     def inside(self, box):
         """The letters within a box, line by line."""
