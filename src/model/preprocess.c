@@ -53,8 +53,8 @@ static int native_patches(const struct vit_config *v, int side, double scale)
     return 2 * (int)ceil(fmax(rint(side * scale), 1) / (2.0 * v->patch));
 }
 
-/* What is cut into patches, of a native picture: a large one is scaled down while it is cut, so that its margin is
- * counted in pixels of its own. */
+/* What is cut into patches, of a native picture: a large one is scaled down while it is cut, so that its
+ * margin is counted in pixels of its own. */
 static void native_size(const struct vit_config *v, int *w, int *h)
 {
     double scale = image_native_scale(*w, *h, v->native_side), shrink = fmin(scale, 1);

@@ -34,8 +34,8 @@ struct tile_grid {
 
 struct tile_grid preprocess_grid(const struct model_config *c, int w, int h);
 
-/* For native pictures: a copy, enlarged if it is small, with the edge repeated up to what the grid of im covers;
- * the caller frees it.  The pool may be NULL. */
+/* For native pictures: a copy, enlarged if it is small, with the edge repeated up to what the grid of im
+ * covers; the caller frees it.  The pool may be NULL. */
 int preprocess_native(const struct model_config *c, const struct image *im, struct pool *pool,
                       struct image *out, struct err *e);
 
