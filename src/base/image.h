@@ -56,7 +56,7 @@ int image_crop(struct image *out, const struct image *im, int x, int y, int w, i
 int image_shrink(struct image *out, const struct image *in, int w, int h, struct err *e);
 
 /* Pixels that a model of native pictures sees for one of a picture: below 1 where a side is longer than
- * `side`, 1.5 where what it then sees has at most 640 x 480: a small window's type is read better enlarged. */
+ * `side`, 1.5 where what it then sees has at most 640 x 480: small type is read better enlarged. */
 double image_native_scale(int w, int h, int side);
 
 /* Drawing for overlays and reports; clipped to the image. */
