@@ -222,10 +222,14 @@ def language_stages(workers):
         command += ["--every", 20, "--gate-screens", 200, "--turns", 5, "--beside", 2]
         return command + ["--horizon", tuned(f"horizon-{run.name}", horizon)]
 
-    out["language12-1"] = (train(run, 12, 480, ROWS / "played"), run, 45, 0, 45, steps_gate(8, 0.6, "gate-easy"))
+    begin = made(deeper) == deeper and not (deeper / "last.pt").exists()  # else nothing of language12 is wanted any more
+    if begin:
+        command = train(run, 12, 480, ROWS / "played")
+        out["language12-1"] = (command, run, 45, 0, 45, steps_gate(8, 0.6, "gate-easy"))
     out |= episodes(MORE, "-more", 24, 1, workers, eyes)
     rows = [ROWS / "played", ROWS / "played-more"]
-    out["language12-2"] = (train(run, 12, 480, *rows), run, 280, 0, 280, steps_gate(18, 0.7, "gate-easy"))
+    if begin:
+        out["language12-2"] = (train(run, 12, 480, *rows), run, 280, 0, 280, steps_gate(18, 0.7, "gate-easy"))
     out |= episodes(EASY + MORE, "-all", 32, 0, workers, eyes, 1000)
     rows += [ROWS / "played-all"]
     for k, (minutes, good, share) in enumerate([(100, 22, 0.7), (250, 28, 0.8), (400, 34, 0.85)], 1):
