@@ -53,8 +53,8 @@ static int native_patches(const struct vit_config *v, int side, double scale)
     return 2 * (int)ceil(fmax(rint(side * scale), 1) / (2.0 * v->patch));
 }
 
-/* What is cut into patches, of a native picture: a large one is scaled down while it is cut, so that its
- * margin is counted in pixels of its own. */
+/* The size of a native picture with its margin.  A small picture has been enlarged by then; a large one is
+ * scaled down later, when its patches are cut, so its margin is in pixels of the original. */
 static void native_size(const struct vit_config *v, int *w, int *h)
 {
     double scale = image_native_scale(*w, *h, v->native_side), shrink = fmin(scale, 1);

@@ -49,7 +49,7 @@ ENLARGE, AS_LARGE_AS, LONGEST = 1.5, 640 * 480, 1024  # image_native_scale() of 
 
 
 def enlarged(picture, *labels):
-    """A screen as it is in use: a small one, a dialog mostly, is seen one and a half times as large, since twice the
+    """A screen as it is in use: a small one, a dialog mostly, is seen one and a half times as large, since more
     patches read its small type better; (picture, labels in quarter pixels) as they are then."""
     h, w = picture.shape[:2]
     if h * w * ENLARGE**2 > AS_LARGE_AS or max(h, w) * ENLARGE > LONGEST:

@@ -284,7 +284,7 @@ def apply(p, c, patches, rows, cols, dt=HALF, table=None):
     for i in range(c["blocks"]):
         qkv = torch.addmm(w[f"{i}.qkv_bias"], norm(x).view(-1, d), w[f"{i}.qkv"].t()).view(B, n, 3, H, d // H)
         q, k, v = (t.contiguous() for t in qkv.permute(2, 0, 3, 1, 4))
-        if dt == HALF:  # as in training; the library's fused attention takes three times as long
+        if dt == HALF:  # as in training; the library's fused attention made a page of 720 patches take 58 ms, not 47
             seen = torch.matmul(q * (d // H) ** -0.5, k.transpose(2, 3))
             call("softmax", seen, B * H * n, n)
             y = (seen @ v).transpose(1, 2).reshape(-1, d)
