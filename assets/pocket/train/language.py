@@ -219,13 +219,15 @@ class Rows:
             about = json.loads(f.readline())
         return rows[first : first + r * c], (int(r), int(c)), letters[l0:l1], about
 
-    def step(self, s, screen, history, said, pieces, name):
-        """A step of a task: what was asked, what was done, and what comes next."""
+    def step(self, s, screen, history, said, pieces, name, still=None):
+        """A step of a task: what was asked, what was done, and what comes next.  `still` says of each earlier step whether
+        nothing changed; where it is not known, that is said now and then."""
         before = said + "\n"
-        for h in history[-12:]:
+        still = still or [not self.gate and self.random.random() < 0.04 for _ in history]
+        for h, same in list(zip(history, still))[-12:]:
             s.user(before + "-")
             s.earlier(h)  # what a step without an effect is told: prompts/pocket-wide.json
-            before = "no change\n" if not self.gate and self.random.random() < 0.08 else ""
+            before = "no change\n" if same else ""
         s.user(before + "<image>", screen)
         s.answer(pieces, name)
 
@@ -246,7 +248,7 @@ class Rows:
             s, first = Sequence(grid), True
             if "action" in about:
                 history, said, pieces = questions.played(about, screen)
-                self.step(s, screen, history, said, pieces, about["page"])
+                self.step(s, screen, history, said, pieces, about["page"], about.get("still"))
                 first = False
             elif "turns" not in about and self.random.random() < COMPOSED:
                 found = composed.task(screen, self.random, self.lex)

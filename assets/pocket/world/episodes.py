@@ -3,6 +3,7 @@
     episodes.py prove   [--pages A,B] [--first 900000] [--seeds 20] [--hands devtools|x] [--load] [--out FILE]
     episodes.py records --out DIR [--pages A,B] [--first 0] [--seeds 100] [--hands devtools|x]
                         [--stray .1] [--missing .05]
+    episodes.py shards  RECORDS... --out DIR
     episodes.py table   DEVTOOLS.jsonl X.jsonl
 
 Design.  An episode is played as a model would play it: wait until the page has settled, look, ask for the
@@ -23,6 +24,7 @@ RGB).  All places and boxes are CSS pixels of the page; times `scale` they are p
     said                    the page's own sentence; paraphrase.py says it in other words.  Of this episode,
                             or, where the action is "missing", of another seed of the page
     history                 the earlier actions, oldest first, each as `action`
+    still                   (in shards) of each of them, whether it changed nothing in the picture
     action                  the oracle's next action: verb, x, y, box [x, y, w, h], label, kind, and as the
                             verb needs text, keys, direction, amount, hold, seconds, to {x, y, box, label,
                             kind}; oracles/core.js says what the verbs are
@@ -36,6 +38,9 @@ way), never twice in a row; the oracle labels the state that this led to.  A fai
 there was such a step in it: its labels are right all the same.  With --missing P pages are asked, with that
 probability, for what another seed of theirs asks for, and kept where it is not there.  A run that was stopped
 goes on behind the last episode that it kept.
+
+`shards` makes shards of store.py of folders of records, most pictures without a part of the plain right side: it costs
+tokens and tells nothing.
 
 Pages with a native popup (`popup` in the register) are played with the hands on an X server only, as no
 other picture shows it.
@@ -54,6 +59,7 @@ from browser import HTML, SCALE, SEALED, VIEW, Browser, Display
 from hands import DevToolsHands, XHands
 
 PAUSE = pathlib.Path(os.environ.get("WORLD_PAUSE", "/nonexistent"))  # while this file exists, nothing is done
+NARROW = 384  # pixels: a page and a little of what is beside it
 PATIENCE = 8.0  # seconds until a page must have settled
 
 
@@ -397,6 +403,48 @@ def record(a):
     return 0
 
 
+def narrow(picture, rng):
+    """384 pixels of 640, mostly, where the rest is plain."""
+    plain = picture.shape[1] > NARROW and bool((picture[:, NARROW:] == picture[:1, -1:]).all())
+    return picture[:, :NARROW].copy() if plain and rng.random() < 0.6 else picture
+
+
+def shards(a):
+    import itertools
+
+    import numpy as np
+    from PIL import Image
+
+    import check
+    import store
+
+    for folder in map(pathlib.Path, a.folders):
+        before = None  # (page and seed, step, picture, which steps changed nothing)
+        lines = filter(lambda l: l.endswith("\n"), open(folder / "records.jsonl"))
+        for k, block in enumerate(iter(lambda: list(itertools.islice(lines, 512)), [])):
+            name, rng, lost = f"played-{folder.name}-{k:03}", random.Random(f"{folder.name}/{k}"), 0
+            if (pathlib.Path(a.out) / f"{name}.npz").exists():
+                continue
+            writer = store.Writer(a.out, name)
+            for r in map(json.loads, block):
+                whole = np.asarray(Image.open(folder / r.pop("picture")).convert("RGB"))
+                before = before if before and before[0] == (r["page"], r["seed"]) and before[1] == r["step"] - 1 else None
+                still = before[3] + [bool((before[2] == whole).all())] if before else []
+                before = (r["page"], r["seed"]), r["step"], whole, still
+                if len(still) == len(r["history"]):
+                    r["still"] = still
+                picture = narrow(whole, rng)
+                found = r.pop("labels")
+                keep = check.inked(picture, found["letters"])
+                if len(keep) and (~keep).mean() > check.LOST:
+                    lost += 1
+                else:
+                    writer.add(picture, found, keep, r | {"family": "Liberation Sans"})
+            writer.close()
+            print(f"{name}: {len(writer.place)} states, {lost} without ink", flush=True)
+    return 0
+
+
 # ---- table ------------------------------------------------------------------------------------------
 
 
@@ -446,6 +494,10 @@ def main():
         if name == "records":
             q.add_argument("--stray", type=float, default=0.1)
             q.add_argument("--missing", type=float, default=0.05)
+    q = sub.add_parser("shards")
+    q.set_defaults(run=shards)
+    q.add_argument("folders", nargs="+")
+    q.add_argument("--out", required=True)
     q = sub.add_parser("table")
     q.set_defaults(run=table)
     q.add_argument("files", nargs="+")

@@ -77,12 +77,13 @@ class Episode:
 
     def __init__(self, seed, said=""):
         self.seed, self.said, self.history, self.strayed, self.waited = seed, said, [], False, 0
+        self.seen, self.still = None, []  # the picture before; of each step, whether it changed nothing
         self.other = bool(said)  # asked for what another seed asks for
 
 
 class Frames:
     def __init__(self, a, rng):
-        self.a, self.rng, self.sheet = a, rng, headless.Sheet(4, 4)
+        self.a, self.rng, self.sheet = a, rng, headless.Sheet(4, 4, SCALE)
         self.sheet.call("Page.enable")
         for source in (oracle_script(), label_script(), (headless.HERE / "hands.js").read_text()):
             self.sheet.call("Page.addScriptToEvaluateOnNewDocument", source=source)
@@ -146,13 +147,16 @@ class Frames:
             e.over = True
             return None
         action, e.said = o["action"], e.said or o["asked"]
+        if e.seen is not None:
+            e.still.append(bool((e.seen == picture).all()))
+        e.seen = picture
         alike = [h for h in e.history[-STILL:] if h == action]
         e.over = action["verb"] in ("done", "missing") or len(alike) == STILL or len(e.history) > 24
         if len(alike) == STILL:
             self.dropped += 1
             return None
         note = dict(page=page, seed=e.begun, step=len(e.history), said=e.said, history=list(e.history),
-                    action=action, stray=e.strayed, scale=SCALE, family="Liberation Sans")
+                    still=list(e.still), action=action, stray=e.strayed, scale=SCALE, family="Liberation Sans")
         e.due = action if e.over else self.choose(e, note, picture)
         e.strayed = e.due is not action
         e.history.append(e.due)

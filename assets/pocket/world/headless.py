@@ -42,7 +42,7 @@ def pause():
 class Headless(Browser):
     """A browser without a display; `call`, `script` and `until` are those of the kiosk's browser."""
 
-    def __init__(self, url, width=1600, height=1600):
+    def __init__(self, url, width=1600, height=1600, scale=None):
         self.profile = tempfile.mkdtemp(prefix="world-")
         conf = fonts.configure(state_dir() / "fonts")
         self.process = subprocess.Popen(
@@ -57,9 +57,9 @@ class Headless(Browser):
                 "chromium",
                 "--headless=new",
                 *[f for f in FLAGS if f not in DROP],
+                f"--force-device-scale-factor={scale or 1:.4f}",
                 f"--window-size={width},{height}",
                 "--disable-features=site-per-process",
-                "--hide-scrollbars=false",
                 "--remote-debugging-port=0",
                 f"--user-data-dir={self.profile}",
                 url,
@@ -82,11 +82,12 @@ class Headless(Browser):
 
 
 class Sheet(Headless):
-    """`across` x `down` frames; `lay` gives all of them one size in pixels and one device scale."""
+    """`across` x `down` frames; `lay` gives all of them one size in pixels and one device scale.  With `scale` the browser
+    has that one from the beginning, as in use: an emulated scale rounds lines of text to other heights."""
 
-    def __init__(self, across, down):
-        super().__init__((HERE / "host.html").as_uri() + f"?across={across}&down={down}")
-        self.across, self.down, self.size = across, down, None
+    def __init__(self, across, down, scale=None):
+        super().__init__((HERE / "host.html").as_uri() + f"?across={across}&down={down}", scale=scale)
+        self.across, self.down, self.size, self.scale = across, down, None, scale
         self.until("typeof ready === 'function' && ready()")
         fonts.check(self)
 
@@ -100,7 +101,7 @@ class Sheet(Headless):
             "Emulation.setDeviceMetricsOverride",
             width=int(np.ceil(w * self.across)) + 1,
             height=int(np.ceil(h * self.down)) + 1,
-            deviceScaleFactor=scale,
+            deviceScaleFactor=0 if self.scale else scale,
             mobile=False,
         )
         self.script(f"lay({w}, {h})")
