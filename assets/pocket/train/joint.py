@@ -38,13 +38,14 @@ import pack
 import questions
 import reading
 import runner
+import stages
 import tokenizer
 import tower
 import weights
 from model import MEAN, STD
 
 HALF = torch.bfloat16
-MIX = {"played": 1.0, "visited": 2.0, "kiosk": 2.5, "forms": 2.5, "gtk": 2.5, "qt": 2.5, "tk": 2.5, "miniwob": 1.0}
+MIX = {"played": 1.0, "visited": 2.0, "kiosk": 3.0, "forms": 4.0, "gtk": 2.5, "qt": 2.5, "tk": 2.5, "miniwob": 1.0}
 AS_USED = (480, 640)  # states of pages on a screen of this size are taken twice as often
 SIZES = [(256, 448), (256, 640), (384, 448), (384, 640), (480, 480), (256, 896), (384, 896), (480, 640), (640, 480), (480, 896), (640, 640),
          (640, 896), (768, 1024), (1024, 1024)]  # of still screens, the first in which one fits
@@ -62,6 +63,16 @@ def size_of(about, h, w):
     if about["world"] in ("played", "visited", "kiosk"):
         return scale, -(-h // 32) * 32, -(-w // 32) * 32
     return scale, *next(s for s in SIZES if h <= s[0] and w <= s[1])
+
+
+def often(about, size):
+    """How often a screen is taken, in terms of others."""
+    asked = [t["a"] for t in about.get("turns", []) if t["loss"]][:1]
+    if asked and asked[0].startswith(("<at>", "Read")):
+        return 0.4 * MIX[about["world"]]  # a kiosk of which only questions are asked
+    if about["world"] == "played" and not about.get("real"):
+        return 0 if about["page"] in stages.BY_HAND else 1 if "still" in about else 0.35
+    return MIX[about["world"]] * (2 if size == AS_USED and about.get("real") else 1)
 
 
 class Screens(language.Rows):
@@ -87,8 +98,7 @@ class Screens(language.Rows):
                     self.sizes[tuple(size)].append(number)
                 self.blocks.append((path, k, placed))
                 at += n
-        often = lambda s, n: MIX[self.about[n]["world"]] * (2 if s == AS_USED and "action" in self.about[n] else 1)
-        self.weight = {s: [often(s, n) for n in numbers] for s, numbers in self.sizes.items()}
+        self.weight = {s: [often(self.about[n], s) for n in numbers] for s, numbers in self.sizes.items()}
         self.seed("begin")
 
     def seed(self, seed):

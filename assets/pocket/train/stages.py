@@ -56,6 +56,12 @@ highlight-text highlight-text-2 number-checkboxes odd-or-even order-food phone-b
 right-angle scroll-text scroll-text-2 sign-agreement simple-algebra social-media social-media-all
 social-media-some terminal text-editor tic-tac-toe use-slider use-slider-2 use-spinner visual-addition""".split()
 
+# Pages on which hands that are scripts (world/hands.js) leave other states than a person's, so that the oracle's next word is
+# often the same again: they are played in a real browser, world/episodes.py.
+BY_HAND = """click-menu click-menu-2 click-pie click-shades copy-paste copy-paste-2 daily-calendar enter-time form-sequence-3
+generate-number highlight-text highlight-text-2 order-food resize-textarea scroll-text scroll-text-2 terminal text-editor
+use-slider use-slider-2""".split()
+
 
 def kept_of(run):
     return KEPT / f"{run.name}.safetensors"
@@ -183,21 +189,26 @@ def plain_gate(run):
 
 
 def episodes(pages, tail, shards, seeds, workers, eyes, first=0):
-    """Episodes of some pages: played in frames to train on, in a real browser for the gate (`seeds` of them a page, if
-    any); the tower's rows of both."""
+    """Episodes of some pages: played in frames to train on, or where scripts are no hands in a browser of its own; for the
+    gate (`seeds` of them a page, if any) in a real browser; the tower's rows of all."""
     names, out = ["--pages", ",".join(pages)], {}
     played, gate = f"played{tail}", f"gate-{tail[1:] or 'easy'}"
+    quick, slow = (["--pages", ",".join(p for p in pages if (p in BY_HAND) == by)] for by in (False, True))
     cache = ["cache.py", "--run", made(eyes), "--workers", workers]
-    play = ["../world/frames.py", "--out", DATA / played, *names, "--shards", shards, "--first", first]
+    play = ["../world/frames.py", "--out", DATA / played, *quick, "--shards", shards, "--first", first]
+    records = DATA / f"records{tail or '-easy'}"
+    hands = ["../world/episodes.py", "records", "--out", records, *slow, "--first", 100 * first, "--seeds", 2 * shards]
     real = ["../world/episodes.py", "records", "--out", DATA / f"records-{gate}", *names]
     real += ["--first", 900_000, "--seeds", seeds, "--missing", 0]
     out[f"play{tail}"] = (play, DATA, 0, 0, 0, there)
+    out[f"hands{tail}"] = (hands, DATA, 0, 0, 0, there)
+    out[f"shards{tail}"] = (["../world/episodes.py", "shards", records, "--out", DATA / played], DATA, 0, 0, 0, there)
     out[f"rows-{played}"] = ([*cache, "--data", DATA / played, "--out", ROWS / played], eyes, 0, 0, 0, cached)
     if not seeds:
         return out
     out[f"play-gate{tail}"] = (real, DATA, 0, 0, 0, there)
-    records = ["--records", DATA / f"records-{gate}", "--cut", "--out", ROWS / gate]
-    out[f"rows-{gate}"] = ([*cache[:3], *records], eyes, 0, 0, 0, cached)
+    gated = ["--records", DATA / f"records-{gate}", "--cut", "--out", ROWS / gate]
+    out[f"rows-{gate}"] = ([*cache[:3], *gated], eyes, 0, 0, 0, cached)
     return out
 
 
@@ -248,7 +259,7 @@ def visited(k, workers, cache, eyes, run):
     play = ["dagger.py", "--eyes", eyes, "--language", run, "--out", DATA / name, "--shards", 8, "--first", 100 * k]
     rows = [*cache, "--data", DATA / name, "--workers", workers, "--out", ROWS / name]
     return {
-        f"dagger-{k}": (play + ["--pages", ",".join(EASY + MORE)], DATA, 0, 0, 0, there),
+        f"dagger-{k}": (play + ["--pages", ",".join(p for p in EASY + MORE if p not in BY_HAND)], DATA, 0, 0, 0, there),
         f"rows-{name}": (rows, run, 0, 0, 0, cached),
     }
 

@@ -439,7 +439,7 @@ def shards(a):
                 if len(keep) and (~keep).mean() > check.LOST:
                     lost += 1
                 else:
-                    writer.add(picture, found, keep, r | {"family": "Liberation Sans"})
+                    writer.add(picture, found, keep, r | {"family": "Liberation Sans", "real": True})
             writer.close()
             print(f"{name}: {len(writer.place)} states, {lost} without ink", flush=True)
     return 0
