@@ -11,7 +11,9 @@
  * that does the rest.  Scales finer than a row of the weight could not be multiplied in afterwards: matrices
  * with scales for blocks are not f8 here.
  *
- * Not measured yet.
+ * Sums are as exact as the card's fp8 tensor cores: Hopper and Ada cut off what is below 2^-13 of the
+ * largest of 32 products and the sum before them, and the library adds such sums in f32 every 128 products,
+ * since it is not told to be fast.  Seen on an H200 (27 Nov 2026, t_cuda_fp8); the speed was not measured.
  */
 #include "linear.cuh"
 #include "quant_formats.cuh"

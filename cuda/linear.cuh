@@ -58,9 +58,9 @@ void quantized_dequantize(struct backend *b, struct tensor to, const struct weig
 
 struct cublas;
 
-/* y[T,N] = or += factor x[T,K] w[N,K]^T + bias[N]; x and w bf16 or both e4m3, y bf16 or f32, sums in f32 and
- * rounded once.  The bias is of y's type, or NULL.  Addresses and rows are 16-byte aligned; of e4m3, N and K
- * are multiples of 16. */
+/* y[T,N] = or += factor x[T,K] w[N,K]^T + bias[N]; x and w bf16 or both e4m3, y bf16 or f32, sums in f32 (of
+ * e4m3 with fewer bits: fp8.cu) and rounded once.  The bias is of y's type, or NULL.  Addresses and rows are
+ * 16-byte aligned; of e4m3, N and K are multiples of 16. */
 void gemm(struct backend *b, struct tensor y, struct tensor x, struct tensor w, float factor,
           const void *bias, enum accumulate mode);
 

@@ -72,10 +72,8 @@ double lab_largest(struct tensor t)
     return most;
 }
 
-/* terms: of each number the sum of the magnitudes it is made of, of which `share` may be off; may be
- * empty. */
-static double worst_beside(struct tensor have, struct tensor want, double slack, struct tensor terms,
-                           double share)
+double lab_worst_beside(struct tensor have, struct tensor want, double slack, struct tensor terms,
+                        double share)
 {
     double most = lab_largest(want), off = 0;
     for (int64_t r = 0; r < want.rows; r++)
@@ -94,7 +92,7 @@ static double worst_beside(struct tensor have, struct tensor want, double slack,
 
 double lab_worst_within(struct tensor have, struct tensor want, double slack)
 {
-    return worst_beside(have, want, slack, (struct tensor){0}, 0);
+    return lab_worst_beside(have, want, slack, (struct tensor){0}, 0);
 }
 
 double lab_worst(struct tensor have, struct tensor want)
@@ -258,7 +256,7 @@ double lab_ssm(const struct lab *l)
     lab_ssm_run(&k, l->fast, step, have, 0, k.T, s2, 0);
     double share = !step && l->act == DT_BF16 ? factor_rounded : 0;
     double off =
-        fmax(worst_beside(have, want, 0, terms, share), worst_beside(s2, k.state, 0, s_terms, share));
+        fmax(lab_worst_beside(have, want, 0, terms, share), lab_worst_beside(s2, k.state, 0, s_terms, share));
     lab_ssm_drop(&k, l->mem);
     lab_drop(l->mem, 7, (struct tensor *const[]){&s2, &want, &have, &terms, &v_terms, &s_terms, &d_terms});
     return off;

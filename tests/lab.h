@@ -52,6 +52,10 @@ double lab_largest(struct tensor t);
 double lab_worst(struct tensor have, struct tensor want);
 double lab_worst_within(struct tensor have, struct tensor want, double slack);
 
+/* The same with a tensor of terms, of each number what it is made of: it may be off by this share of them. */
+double lab_worst_beside(struct tensor have, struct tensor want, double slack, struct tensor terms,
+                        double share);
+
 /* Attention with given sizes (lab_attend.c): queries of so many heads * group heads of d numbers, each at
  * most `score`, over keys and values of at most 1; result as of lab_case. */
 struct lab_attention {
