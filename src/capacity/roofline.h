@@ -1,8 +1,8 @@
 /* roofline.h - what a GPU is expected to take for a decode step, a screenshot, a step of an agent.
  *
  * The limits of cost.h say what nothing can beat.  Here every part of a row has the rate or the latency
- * that its kernels are expected to reach (roofline.c: `reach`), so that the first run on a card says
- * which of these is wrong. A prediction is its parts: they are printed with it.
+ * that its kernels are expected to reach (roofline.c: `reach`), some of them measured on an H200, so that a
+ * run on a card says which of these is wrong there. A prediction is its parts: they are printed with it.
  */
 #ifndef HOLORUN_CAPACITY_ROOFLINE_H
 #define HOLORUN_CAPACITY_ROOFLINE_H
@@ -15,10 +15,11 @@ struct roofline_card {
     double copy;              /* bytes a second that a copy reaches, read and written */
     double flops;             /* bf16 products of large matrices */
     int processors;
-    double clock; /* cycles a second under load */
-    double mma;   /* of `flops`, what one warp's instructions (mma.sync) reach */
-    bool overlap; /* a kernel may start before the one before it has ended */
-    double fp8;   /* rate of products of fp8, in multiples of `flops`; 0: it has none */
+    double clock;     /* cycles a second under load */
+    double mma;       /* of `flops`, what one warp's instructions (mma.sync) reach */
+    bool overlap;     /* a kernel may start before the one before it has ended */
+    double fp8;       /* rate of products of fp8, in multiples of `flops`; 0: it has none */
+    const char *seen; /* the day a run on it was measured; NULL: none was */
 };
 
 /* The card of this name, or number i; NULL: there is none. */

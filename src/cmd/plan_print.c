@@ -192,7 +192,12 @@ static void print_predictions(const struct planning *g)
     json_t *list = json_object_get(g->root, "predictions");
     if (!list)
         return;
-    printf("\nexpected on an %s, of no kernel measured yet\n", g->set->card->words);
+    const struct roofline_card *card = g->set->card;
+    printf("\nexpected on an %s, by rates that ", card->words);
+    if (card->seen)
+        printf("one reached on %s\n", card->seen);
+    else
+        printf("an H200 reached: none of this kind was measured\n");
     json_array_foreach(list, i, row)
     {
         printf("  %-48s %10.2f ms %9.3g %s/s %4.0f %% of the limit\n",
