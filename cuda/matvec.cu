@@ -10,6 +10,9 @@
  *
  * The first weights are requested before the kernel before this one has ended (device.cuh: overlap_wait).
  *
+ * On an H200 (27 Nov 2026, bench --section kernels), one row in bf16: 64.5 us for 22656 x 5120, 85 % of the
+ * copy rate, 34.4 us for 5120 x 10240, 72 %.
+ *
  * A row's bits are the same for any number of rows.  f32, for checking, has a plain kernel: a warp has
  * one row of the weight and eight of x.
  */

@@ -5,7 +5,9 @@
  * of 8-bit weights a H100 needs as long for the products as for the bytes, so both should be near their
  * limits.  In units of clocks of a multiprocessor, for 64 weights of 64 rows with 112 rows of x: 320 for
  * the codes from memory, 360 for the tensor cores (mma.sync, 60 % of what the card's wgmma reaches), 430
- * for shared memory, of which x is 340.  Not measured yet.
+ * for shared memory, of which x is 340.  Not so on an H200 (27 Nov 2026, bench --section fleet of
+ * holotron-12b in fp8): 128 rows through all weights took about 26 ms, four times that, as 38 ms for 100
+ * sessions and 480 ms for a prompt say.  Why is not known; cuda/README.md says what there is to see.
  *
  * A block has 64 rows of the weight (a band), all rows of x, and four warps, two by two.  Codes and x come
  * through a ring in shared memory, several stages ahead of their use.  x is stored so that lanes that read
