@@ -163,9 +163,13 @@ static void t_memory(void **state)
         k.kv = kv ? KV_FP8 : KV_AUTO;
         if (subject_open(&m, &k, &e))
             fail_msg("%s", e.text);
+        subject_fork(&m, s, SESSIONS, TOKENS);
+        subject_free_forks(s, SESSIONS); /* whose memory the engine's pool keeps */
+        double left = subject_memory_free(&m);
         size_t before = emu_card.used;
         subject_fork(&m, s, SESSIONS, TOKENS);
         size_t sessions = emu_card.used - before;
+        assert_true(left - subject_memory_free(&m) >= (double)sessions);
         for (int i = 0; i < SESSIONS; i++)
             c[i] = session_checkpoint(s[i]);
         size_t marks = emu_card.used - before - sessions, each = subject_session_memory(&m, TOKENS),

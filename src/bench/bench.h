@@ -49,9 +49,8 @@ bool bench_has_section(const struct bench *k, const char *section);
 /* Whether the backend is a GPU, whose operations return before they are done. */
 bool bench_on_gpu(const struct bench *k);
 
-/* Bytes of memory, of the GPU or the host: free, and used (from an arbitrary zero). */
+/* Bytes of memory that are free, of the GPU or the host. */
 double bench_memory_free(const struct bench *k);
-double bench_memory_used(const struct bench *k);
 
 /* The timing of n runs; sorts ms. */
 struct timing bench_timing(double *ms, int n);

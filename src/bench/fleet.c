@@ -150,10 +150,10 @@ static double session_bytes(const struct subject *m, int64_t length)
 {
     struct session *s[COPIES + 1] = {session_new(m->g, 1)};
     subject_extend(m, s[0], length);
-    double before = bench_memory_used(m->k);
+    double before = subject_memory_used(m);
     for (int i = 1; i <= COPIES; i++)
         session_logits(s[i] = session_fork(s[0]));
-    double after = bench_memory_used(m->k);
+    double after = subject_memory_used(m);
     for (int i = 0; i <= COPIES; i++)
         session_free(s[i]);
     return (after - before) / COPIES;

@@ -163,12 +163,6 @@ double bench_memory_free(const struct bench *k)
     return k->b->ops->memory_left ? (double)k->b->ops->memory_left(k->b) : (double)memory_available(NULL);
 }
 
-double bench_memory_used(const struct bench *k)
-{
-    wait(k);
-    return (double)memory_heap() - (k->b->ops->memory_left ? bench_memory_free(k) : 0);
-}
-
 /* ---- temporary files ---------------------------------------------------------------------------------- */
 
 enum { MOST_PATHS = 16, PATH_BYTES = 512 };

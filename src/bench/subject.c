@@ -100,6 +100,16 @@ double subject_decode_bytes(const struct subject *m, int n, int64_t past)
            n * cost_session_bytes(m->c, types_of(m), past);
 }
 
+double subject_memory_free(const struct subject *m)
+{
+    return m->k->b->ops->memory_left ? (double)engine_memory_left(m->g) : bench_memory_free(m->k);
+}
+
+double subject_memory_used(const struct subject *m)
+{
+    return (double)memory_heap() - (m->k->b->ops->memory_left ? subject_memory_free(m) : 0);
+}
+
 size_t subject_checkpoint_memory(const struct subject *m)
 {
     struct recurrent shapes;
@@ -118,7 +128,7 @@ size_t subject_session_memory(const struct subject *m, int64_t tokens)
  * memory sessions would be spilled. */
 bool subject_fits(const struct subject *m, int n, int64_t tokens, int checkpoints)
 {
-    double room = bench_memory_free(m->k) * (bench_on_gpu(m->k) ? 0.95 : 0.5),
+    double room = subject_memory_free(m) * (bench_on_gpu(m->k) ? 0.95 : 0.5),
            need = (double)n * (double)subject_session_memory(m, tokens) +
                   (double)checkpoints * (double)subject_checkpoint_memory(m);
     struct state_memory pool = engine_state_memory(m->g);

@@ -59,6 +59,11 @@ void subject_sample(const struct subject *m, struct session *const *s, int n);
 /* Bytes that decoding one token of each of n sessions moves, after `past` tokens. */
 double subject_decode_bytes(const struct subject *m, int n, int64_t past);
 
+/* Bytes that the engine has left, of its GPU or the host, and what it uses (from an arbitrary zero).  On a
+ * GPU an engine has a pool of its own, which keeps what is freed: another backend does not see that. */
+double subject_memory_free(const struct subject *m);
+double subject_memory_used(const struct subject *m);
+
 /* Memory of a session with so many tokens, and of a checkpoint. */
 size_t subject_session_memory(const struct subject *m, int64_t tokens);
 size_t subject_checkpoint_memory(const struct subject *m);

@@ -433,6 +433,16 @@ struct state_memory engine_state_memory(const struct engine *g)
     return m;
 }
 
+size_t engine_memory_left(const struct engine *g)
+{
+    struct engine *entered = (struct engine *)(uintptr_t)g;
+    struct backend *b = g->backend;
+    engine_enter(entered, NULL);
+    size_t left = b->ops->memory_left ? b->ops->memory_left(b) : 0;
+    engine_leave(entered);
+    return left;
+}
+
 struct speculation_counts engine_speculation(const struct engine *g)
 {
     struct engine *entered = (struct engine *)(uintptr_t)g;

@@ -92,6 +92,10 @@ struct state_memory {
 };
 struct state_memory engine_state_memory(const struct engine *g);
 
+/* Bytes that a device has left for this engine, with what its own pool keeps; 0: states are in host
+ * memory. */
+size_t engine_memory_left(const struct engine *g);
+
 /* Guesses of all sessions so far, and those that were sampled then. */
 struct speculation_counts {
     int64_t proposed, accepted;
