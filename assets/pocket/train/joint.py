@@ -87,6 +87,7 @@ class Screens(language.Rows):
                 placed = []
                 for j in range(at, at + n):
                     about = json.loads(p.about[j])
+                    about["world"] = about["world"].split("-")[0]  # shards of records have longer names
                     scale, *size = size_of(about, h, w)
                     number, l, i = len(self.about), p.letters[j].copy(), p.items[j].copy()
                     if scale != 1:
