@@ -2,41 +2,45 @@
 
     python golden.py --model model --out ../../tests/golden/pocket
 
-Everything here is numpy in double precision, written from the equations and not from model.py:
-one position after another through the recurrence, explicit softmax, explicit filters.  The weights
-are the bf16 values of the file.  Nothing is rounded on the way, so an engine that keeps its
+Everything here is numpy in double precision, written from the equations and not from the training's
+code: one position after another through the recurrence, explicit softmax, explicit filters.  The
+weights are the bf16 values of the file.  Nothing is rounded on the way, so an engine that keeps its
 activations in bf16 differs by its own rounding only.
 
-Writes page.png (the image), golden.bin (little-endian arrays, back to back) and golden.json (the
-prompt, and for every array its name, type, shape, offset in bytes, and which rows were kept).
+Writes page.png (the image, seen at its own pixels), long.png (one that is reduced: its pixels only),
+golden.bin (little-endian arrays, back to back) and golden.json (the prompt, and for every array its
+name, type, shape, offset in bytes, and which rows were kept).
 """
 import argparse
 import json
 import math
 import os
+import sys
 
 import numpy as np
 from PIL import Image, ImageDraw
 
-import tokenizer
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "train"))
+import dialect  # noqa: E402
 
-ROWS = [0, 1, 17, 100, 255]              # image tokens that are kept
-PATCHES = [0, 1, 31, 32, 33, 500, 1023]
-LAST = 6                                 # positions at the end of the prompt that are kept
+ROWS = [0, 1, 17, 100, 164]              # image tokens that are kept
+PATCHES = [0, 1, 29, 30, 31, 330, 659]
+LAST = 3                                 # positions at the end of the prompt that are kept
+IMAGE = dialect.IMAGE
 
 
-def page():
-    """A 640x480 picture with flat areas, edges at odd places and a ramp; no font is needed."""
-    im = Image.new("RGB", (640, 480), (246, 244, 239))
+def page(w, h):
+    """A picture with flat areas, edges at odd places and a ramp; no font is needed."""
+    im = Image.new("RGB", (w, h), (246, 244, 239))
     d = ImageDraw.Draw(im)
-    d.rectangle([0, 0, 639, 59], fill=(32, 62, 110))
-    for i in range(12):
-        x, y = 40 + 47 * i, 90 + 23 * (i % 5)
-        d.rectangle([x, y, x + 17 + i, y + 25], outline=(20, 20, 20), fill=(255, 255 - 20 * i, 90))
+    d.rectangle([0, 0, w - 1, 39], fill=(32, 62, 110))
+    for i in range(w // 50):
+        x, y = 20 + 47 * i, 60 + 23 * (i % 5)
+        d.rectangle([x, y, x + 17 + i, y + 25], outline=(20, 20, 20), fill=(255, max(255 - 20 * i, 0), 90))
         d.line([x, y, x + 30, y + 31 + 3 * i], fill=(200, 30, 30), width=1 + i % 3)
-    for x in range(600):
-        d.line([20 + x, 300, 20 + x, 380], fill=(x * 255 // 600, 128, 255 - x * 255 // 600))
-    d.ellipse([250, 400, 330, 470], fill=(10, 130, 60))
+    for x in range(w):
+        d.line([x, h - 60, x, h - 1], fill=(x * 255 // w, 128, 255 - x * 255 // w))
+    d.ellipse([w // 2, h - 90, w // 2 + 80, h - 20], fill=(10, 130, 60))
     return im
 
 
@@ -96,21 +100,29 @@ def filter_matrix(n_in, n_out):
 
 
 def preprocess(im, cfg):
-    x = np.asarray(im.convert("RGB"), np.float64) / 255                     # [480, 640, 3]
-    side = cfg["force_image_size"]
-    wide = np.einsum("oj,yjc->yoc", filter_matrix(x.shape[1], side), x)
-    x = np.einsum("oi,ixc->oxc", filter_matrix(x.shape[0], side), wide)
-    return ((x - cfg["norm_mean"]) / cfg["norm_std"]).transpose(2, 0, 1)    # [3, 512, 512]
+    """[3, H, W]: the picture at its own pixels, its last row and column repeated up to multiples of two
+    patches; one that is too long is reduced to fit, with that margin."""
+    side, pair = cfg["vision_config"]["args"]["cpe_max_size"], 2 * cfg["patch_size"]
+    x = np.asarray(im.convert("RGB"), np.float64) / 255                     # [h, w, 3]
+    scale = min(side / max(x.shape[:2]), 1)
+    assert max(x.shape[:2]) * 1.5 > side or x[..., 0].size * 2.25 > 640 * 480, "a small one is enlarged first"
+    new = [pair * math.ceil(round(n * scale) / pair) for n in x.shape[:2]]
+    margin = [max(round(m / scale) - n, 0) for n, m in zip(x.shape, new)]
+    x = np.pad(x, [(0, margin[0]), (0, margin[1]), (0, 0)], mode="edge")
+    wide = np.einsum("oj,yjc->yoc", filter_matrix(x.shape[1], new[1]), x)
+    x = np.einsum("oi,ixc->oxc", filter_matrix(x.shape[0], new[0]), wide)
+    return ((x - cfg["norm_mean"]) / cfg["norm_std"]).transpose(2, 0, 1)
 
 
 def vision(px, w, cfg, keep):
+    """Rows of the patches and how many there are down and across."""
     v = cfg["vision_config"]
     p, d, heads = cfg["patch_size"], v["hidden_size"], v["num_attention_heads"]
-    g = px.shape[1] // p
-    patch = px.reshape(3, g, p, g, p).transpose(1, 3, 0, 2, 4).reshape(g * g, 3 * p * p)
+    r, g, side = px.shape[1] // p, px.shape[2] // p, v["args"]["cpe_max_size"] // p
+    patch = px.reshape(3, r, p, g, p).transpose(1, 3, 0, 2, 4).reshape(r * g, 3 * p * p)
     name = "vision_model.radio_model.model."
     x = patch @ w[name + "patch_generator.embedder.weight"].T
-    x = x + w[name + "patch_generator.pos_embed"][0]
+    x = x + w[name + "patch_generator.pos_embed"][0].reshape(side, side, d)[:r, :g].reshape(r * g, d)
     skip = w[name + "patch_generator.cls_token.token"]
     x = np.concatenate([skip, x])
     keep("vit_in", x, [len(skip) + m for m in PATCHES])
@@ -128,17 +140,16 @@ def vision(px, w, cfg, keep):
         u = 0.5 * u * (1 + erf(u / math.sqrt(2)))
         x = x + u @ at("mlp.fc2.weight").T + at("mlp.fc2.bias")
         keep(f"vit_block{b}", x, [len(skip) + m for m in PATCHES])
-    return x[len(skip):], g
+    return x[len(skip):], r, g
 
 
-def projector(x, g, w, keep):
+def projector(x, rows, g, w, keep):
     d = x.shape[1]
-    y = np.zeros((g * g // 4, 4 * d))
-    for r in range(g):
+    y = np.zeros((rows * g // 4, 4 * d))
+    for r in range(rows):
         for c in range(g):
             o = ((r % 2) * 2 + c % 2) * d
             y[(r // 2) * (g // 2) + c // 2, o:o + d] = x[r * g + c]
-    keep("shuffled", y, ROWS[:2])
     y = rms(y, w["mlp1.0.weight"], 1e-5) @ w["mlp1.1.weight"].T
     y = np.maximum(y, 0) ** 2 @ w["mlp1.3.weight"].T
     keep("projected", y, ROWS)
@@ -208,11 +219,6 @@ def main():
     os.makedirs(a.out, exist_ok=True)
     cfg = json.load(open(os.path.join(a.model, "config.json")))
     w = weights(os.path.join(a.model, "model.safetensors"))
-    turns = [("Book a flight from Oslo to Rome\n-", "origin<write>From<at><12><20>Oslo", False),
-             ("<image>", "", False)]
-    ids, _ = tokenizer.conversation(turns)
-    ids = ids[:-2 - 1]                                  # up to and with <think></think>
-
     arrays, blob = [], bytearray()
 
     def keep(name, x, rows, kind="<f4"):
@@ -221,19 +227,26 @@ def main():
                        "offset": len(blob), "rows": rows})
         blob.extend(np.ascontiguousarray(x).astype(kind).tobytes())
 
-    im = page()
+    im, long = page(460, 330), page(1312, 200)
     im.save(os.path.join(a.out, "page.png"), optimize=True)
-    keep("ids", np.array(ids), None, "<i4")
+    long.save(os.path.join(a.out, "long.png"), optimize=True)
     px = preprocess(im, cfg)
-    keep("pixels_red", px[0], [0, 33, 100, 333])
-    keep("pixels_blue", px[2], [65, 511])
-    keep("pixels_mean", px.mean((1, 2)), None)
-    x, g = vision(px, w, cfg, keep)
-    logits = language(ids, projector(x, g, w, keep), w, cfg, keep)
+    keep("page_red", px[0], [0, 33, 100, 333])
+    keep("page_blue", px[2], [65, 351])
+    reduced = preprocess(long, cfg)
+    keep("long_red", reduced[0], [0, 33, 100, 159])
+    keep("long_blue", reduced[2], [65, 130])
+    x, rows, g = vision(px, w, cfg, keep)
+    seen = projector(x, rows, g, w, keep)
+    turns = dialect.in_use("Book a flight from Oslo to Rome", ["<write>From<at><12><.3><20><.0>Oslo"], "")
+    ids, _ = dialect.conversation(turns, len(seen))
+    ids = ids[:-len(dialect.CLOSE + dialect.text("\n"))]   # up to and with <think></think>
+    keep("ids", np.array(ids), None, "<i4")
+    logits = language(ids, seen, w, cfg, keep)
     about = {"what": "reference values of the exported pocket model", "generator": "golden.py",
              "numpy": np.__version__, "arithmetic": "float64, weights as stored (bf16)",
-             "image": "page.png", "prompt": tokenizer.decode(
-                 [i for n, i in enumerate(ids) if i != tokenizer.IMAGE or ids[n - 1] != i]),
+             "image": "page.png", "prompt": dialect.decode(
+                 [i for n, i in enumerate(ids) if i != IMAGE or ids[n - 1] != i]),
              "tokens": len(ids), "argmax": int(logits[-1].argmax()), "arrays": arrays}
     json.dump(about, open(os.path.join(a.out, "golden.json"), "w"), indent=1)
     open(os.path.join(a.out, "golden.bin"), "wb").write(blob)
