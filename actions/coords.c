@@ -55,6 +55,13 @@ static void size_fit(int *w, int *h)
     *h = (int)fmax(1, floor(*h * scale));
 }
 
+static void size_native(int *w, int *h)
+{
+    double scale = image_native_scale(*w, *h, NATIVE_SIDE);
+    *w = (int)fmax(1, rint(*w * scale));
+    *h = (int)fmax(1, rint(*h * scale));
+}
+
 static bool picture_size(enum coord_space space, const struct dialect *d, int *w, int *h)
 {
     int was_w = *w, was_h = *h;
@@ -63,6 +70,8 @@ static bool picture_size(enum coord_space space, const struct dialect *d, int *w
                   d && d->most_pixels ? d->most_pixels : MOST_PIXELS, w, h);
     else if (space == COORD_FIT)
         size_fit(w, h);
+    else if (space == COORD_NATIVE)
+        size_native(w, h);
     return *w != was_w || *h != was_h;
 }
 

@@ -373,7 +373,8 @@ static void t_embedded(void **state)
     struct outcome o = {0};
     copy_model(&x);
     program_run(&x, &o,
-                WORDS("calibrate", "--model", x.dir, "--dialect", "pocket", "-n", "12", "--json", "--write"));
+                WORDS("calibrate", "--model", x.dir, "--dialect", "pocket-wide", "-n", "12", "--json",
+                      "--write"));
     if (o.code)
         fail_msg("%d: %s", o.code, o.err);
     json_t *v = json_loads(o.out, 0, NULL), *verdict = json_object_get(v, "verdict");
@@ -381,11 +382,10 @@ static void t_embedded(void **state)
                (long long)json_integer_value(json_object_get(verdict, "asked")));
     assert_int_equal(json_integer_value(json_object_get(verdict, "asked")), 24);
     assert_true(json_integer_value(json_object_get(verdict, "hits")) >= 22);
-    assert_string_equal(json_string_value(json_object_get(verdict, "space")), "bin64");
+    assert_string_equal(json_string_value(json_object_get(verdict, "space")), "px");
     const json_t *line = json_object_get(json_array_get(json_object_get(v, "dialects"), 0), "x");
-    assert_true(fabs(json_number_value(json_object_get(line, "a")) - 0.1) <
-                0.003); /* 64 bins on 640 pixels */
-    asks_for(&x, "pocket", COORD_BIN64, NULL);
+    assert_true(fabs(json_number_value(json_object_get(line, "a")) - 1) < 0.03);
+    asks_for(&x, "pocket-wide", COORD_NATIVE, NULL);
     json_decref(v);
     outcome_free(&o);
     folder_end(&x);

@@ -34,7 +34,7 @@ static const struct option_spec options[] = {
     {"targets", 'n', OPTION_INT, offsetof(struct settings, targets), "N", CALIBRATE_GIVE_UP,
      CALIBRATE_MAX_TARGETS, "24", "buttons to ask for in each dialect", NULL},
     {"size", 0, OPTION_TEXT, offsetof(struct settings, size), "WxH", 0, 32, NULL,
-     "size of the screens; default: the dialect's, or 1280x800", NULL},
+     "size of the screens; default: the dialect's, 640x480 where it says native, or 1280x800", NULL},
     {"steps", 0, OPTION_FLAG, offsetof(struct settings, steps), NULL, 0, 0, "yes",
      "also ask for a step as in a run, with the whole system prompt", NULL},
     {"seed", 0, OPTION_SEED, offsetof(struct settings, seed), "N", 0, 0, "1", "random seed of the buttons",

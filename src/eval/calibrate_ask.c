@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PLACE_TOKENS = 128, STEP_TOKENS = 512, USUAL_W = 1280, USUAL_H = 800 };
+enum { PLACE_TOKENS = 128, STEP_TOKENS = 512, USUAL_W = 1280, USUAL_H = 800, WINDOW_W = 640, WINDOW_H = 480 };
 
 struct work {
     const struct calibration_run *a;
@@ -164,8 +164,10 @@ static int ask_dialect(struct work *w, struct err *e)
     if (vqa_set_dialect(l, w->c->dialect, e))
         return -1;
     w->c->own = calibration_space(l->dialect->coords);
-    w->c->w = w->a->w ? w->a->w : l->dialect->screen_w ? l->dialect->screen_w : USUAL_W;
-    w->c->h = w->a->h ? w->a->h : l->dialect->screen_h ? l->dialect->screen_h : USUAL_H;
+    bool window = l->dialect->coords == COORD_NATIVE; /* such a model looks at one window */
+    int usual_w = window ? WINDOW_W : USUAL_W, usual_h = window ? WINDOW_H : USUAL_H;
+    w->c->w = w->a->w ? w->a->w : l->dialect->screen_w ? l->dialect->screen_w : usual_w;
+    w->c->h = w->a->h ? w->a->h : l->dialect->screen_h ? l->dialect->screen_h : usual_h;
     dialect_shown_size(l->dialect, &w->c->w, &w->c->h); /* a size that stays as it is */
     if (vqa_check_places(l, e) || draw_screens(w, e) || ask_all(w, QUESTION_PLACE, ask_place, e))
         return -1;

@@ -114,7 +114,7 @@ struct line line_fit(const double *x, const double *y, int n, double tolerance)
 
 enum coord_space calibration_space(enum coord_space own)
 {
-    return own == COORD_PX28 || own == COORD_FIT ? COORD_PIXEL : own;
+    return own == COORD_NATIVE || own == COORD_PX28 || own == COORD_FIT ? COORD_PIXEL : own;
 }
 
 struct line line_of_space(enum coord_space space, int size)
