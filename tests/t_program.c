@@ -72,7 +72,7 @@ static void t_models(void **state)
     (void)state;
     static const char *const names[][4] = {
         {"model-00001-of-00002.safetensors", "No such file"},
-        {"model.safetensors", "12512 bytes of a file of 1000", "download it again"},
+        {"model.safetensors", "20336 bytes of a file of 1000", "download it again"},
         {"model.safetensors", "the header claims", "download it again"},
         {"conv1d.weight", "[384, 2, 4]", "[768, 1, 4]"},
         {"hybrid_override_pattern", "'X'"},
@@ -171,7 +171,7 @@ static void t_pictures(void **state)
     program_run(&x, &o, WORDS("ask", "", plain));
     assert_int_equal(o.code, ERR_USAGE);
     program_run(&x, &o, WORDS("ask", "What is the capital of France?", "--model", POCKET));
-    ONE_LINE(&o, ERR_USAGE, "only answers questions about screens", "640x480");
+    ONE_LINE(&o, ERR_USAGE, "only answers questions about screens", "a PNG");
     assert_string_equal(o.out, "");
     outcome_free(&o);
     free(photo);

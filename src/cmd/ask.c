@@ -103,12 +103,10 @@ static int ask(struct vqa *l, const struct settings *s, const char *question, co
     struct sampling sampling = {(float)s->temperature, l->dialect->top_p, s->max_tokens};
     struct buf text;
     int rc = 0;
-    if (!n && l->dialect->screen_w)
+    if (!n && (l->dialect->screen_w || l->dialect->coords == COORD_NATIVE))
         return err_set(
             e, ERR_USAGE,
-            "this model only answers questions about screens (of %dx%d): give a picture, a PNG, after the "
-            "question",
-            l->dialect->screen_w, l->dialect->screen_h);
+            "this model only answers questions about screens: give a picture, a PNG, after the question");
     buf_init(&text, 1 << 20);
     if (l->dialect->ask && *l->dialect->ask)
         rc = dialect_fill(l->dialect->ask, (const char *const[]){"question", question, NULL}, &text, e);
