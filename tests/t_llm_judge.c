@@ -205,7 +205,7 @@ static void t_embedded(void **state)
     struct engine *engine = engine_open(&o, &e);
     if (!engine)
         fail_msg("%s", e.text);
-    struct dialect *d = dialect("pocket");
+    struct dialect *d = dialect("pocket-wide");
     struct judge_model model = {.engine = engine, .dialect = d, .seed = 7};
     struct judge j = judge_model_judge(&model);
     struct image im;

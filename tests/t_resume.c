@@ -223,7 +223,7 @@ static void t_back(void **state)
         skip();
     char *runs = xvfb_place(&x, "runs");
     struct engine *g = engine_open(&(struct engine_options){.dir = POCKET, .device = "cpu"}, &e);
-    struct dialect *d = dialect_load("pocket", &e);
+    struct dialect *d = dialect_load("pocket-wide", &e);
     struct screen *s = screen_open(&(struct screen_options){0}, &e);
     struct trace *t = trace_open(runs, &e);
     if (!g || !d || !s || !t)

@@ -237,7 +237,7 @@ static void t_rng(void **state)
     struct play p;
     stepped_open(&p);
     dialect_free(p.dialect);
-    p.o.dialect = p.dialect = dialect_load("pocket", NULL);
+    p.o.dialect = p.dialect = dialect_load("pocket-wide", NULL);
     p.o.window = WINDOW_STRICT;
     p.o.max_images = 1;
     p.o.sampling = (struct sampling){1.5f, 1, 60};
@@ -283,7 +283,7 @@ static void t_confidence(void **state)
     struct play p;
     stepped_open(&p);
     dialect_free(p.dialect);
-    p.o.dialect = p.dialect = dialect_load("pocket", NULL);
+    p.o.dialect = p.dialect = dialect_load("pocket-wide", NULL);
     p.o.window = WINDOW_STRICT;
     p.o.max_images = 1;
     p.o.sampling = (struct sampling){0, 1, 60};
@@ -351,7 +351,7 @@ static void t_odds(void **state)
     struct play p;
     stepped_open(&p);
     dialect_free(p.dialect);
-    p.o.dialect = p.dialect = dialect_load("pocket", NULL);
+    p.o.dialect = p.dialect = dialect_load("pocket-wide", NULL);
     p.o.window = WINDOW_STRICT;
     p.o.max_images = 1;
     p.o.sampling = (struct sampling){0, 1, 60};

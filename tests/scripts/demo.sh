@@ -57,7 +57,7 @@ if [ -n "${SERVED:-}" ]; then
         [ -s "$desktop_tmp/url" ] && break
         sleep 0.1
     done
-    far=(--base-url "$(cat "$desktop_tmp/url")" --key "file:$desktop_tmp/token" --dialect pocket)
+    far=(--base-url "$(cat "$desktop_tmp/url")" --key "file:$desktop_tmp/token" --dialect pocket-wide)
 fi
 
 # The person who starts the demo has asked for the booking: the rules need not ask again.

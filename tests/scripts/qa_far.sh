@@ -33,5 +33,5 @@ until [ -s "$place/address" ]; do
     kill -0 $server
     sleep 0.1
 done
-suite "$place/there" --base-url "$(cat "$place/address")" --key "file:$place/token" --dialect pocket "$@"
+suite "$place/there" --base-url "$(cat "$place/address")" --key "file:$place/token" --dialect pocket-wide "$@"
 diff "$place/here.verdicts" "$place/there.verdicts" && echo "the same verdicts of $(wc -l <"$place/here.verdicts") tests"
