@@ -249,9 +249,9 @@ clean: ## remove everything that was built
 	rm -rf build holorun
 help: ## this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
-	@echo '  make pocket       train the embedded model from nothing (hours; see assets/pocket/README.md)'
+	@echo '  make pocket-wide  train the embedded model (hours; see assets/pocket/WIDE.md)'
 
-# The embedded model made again from nothing: hours of training, never part of demo or test.
+# How the embedded model was made: hours of training, never part of demo or test.
 include assets/pocket/pocket.mk
 
 -include $(LIB_OBJ:.o=.d) $(PROGRAM_OBJ:.o=.d) $(TEST_LIB:.o=.d) $(FORM_OBJ:.o=.d) $(TESTS:=.d) $(EMU_OBJ:.o=.d) $(FUZZ_OBJ:.o=.d)

@@ -1,28 +1,27 @@
-# The embedded model, made again from nothing: pages, language on glyph tokens, eyes for it.
-# `make pocket` needs Python with requirements.txt, Chromium and Xvfb; it takes hours on two cores,
-# and every stage goes on where it stopped.
+# A model of one theme, made from nothing: pages, language on glyph tokens, eyes for it.  The wide model, which is the
+# embedded one, began with its language.  `make pocket` needs Python with requirements.txt, Chromium and Xvfb; it takes
+# hours on two cores, and every stage goes on where it stopped.
 
 POCKET      := assets/pocket
 POCKET_RUN  ?= build/pocket
 POCKET_PY   ?= python3
 POCKET_DATA := $(POCKET_RUN)/train
 
-.PHONY: pocket pocket-table pocket-oracles pocket-wide
+.PHONY: pocket pocket-table pocket-oracles pocket-wide pocket-ship
 
 pocket: $(POCKET_DATA)/shard-00000.jsonl
 	cd $(POCKET) && $(POCKET_PY) train.py --data $(abspath $(POCKET_DATA)) --run $(abspath $(POCKET_RUN))/eyes --minutes 5 --read 5 --context 2
 	cd $(POCKET) && $(POCKET_PY) lm_first.py lm --workers 2 --data $(abspath $(POCKET_DATA)) --run $(abspath $(POCKET_RUN)) --minutes 160 --adam 1e-3 --decay 0.7 --use 1.5 --questions 4 --windows 0.05
 	cd $(POCKET) && $(POCKET_PY) lm_first.py eyes --data $(abspath $(POCKET_DATA)) --run $(abspath $(POCKET_RUN)) --vision $(abspath $(POCKET_RUN))/eyes/last.pt --minutes 16
 	cd $(POCKET) && $(POCKET_PY) lm_first.py merge --run $(abspath $(POCKET_RUN))
-	cd $(POCKET) && $(POCKET_PY) export.py --checkpoint $(abspath $(POCKET_RUN))/merged.pt --out model
-	cd $(POCKET) && $(POCKET_PY) golden.py
+	cd $(POCKET) && $(POCKET_PY) export.py --checkpoint $(abspath $(POCKET_RUN))/merged.pt --out $(abspath $(POCKET_RUN))/model
 
 $(POCKET_DATA)/shard-00000.jsonl:
 	cd $(POCKET) && $(POCKET_PY) generate.py --out $(abspath $(POCKET_DATA)) --shards 80 --seed 1
 	cd $(POCKET) && $(POCKET_PY) generate.py --out $(abspath $(POCKET_RUN))/heldout --shards 2 --seed 2 --heldout
 
 pocket-table:
-	cd $(POCKET) && $(POCKET_PY) evaluate.py --model model --data $(abspath $(POCKET_RUN))/heldout
+	cd $(POCKET) && $(POCKET_PY) evaluate.py --model $(abspath $(POCKET_RUN))/model --data $(abspath $(POCKET_RUN))/heldout
 
 # Whether every oracle of the world still gets full reward, by events of the debugging socket and on an X server.
 pocket-oracles:
@@ -35,3 +34,11 @@ pocket-oracles:
 # what the tree keeps in wide/.
 pocket-wide:
 	cd $(POCKET)/train && POCKET_STATE=$(abspath $(POCKET_RUN)) $(POCKET_PY) stages.py
+
+# Makes EYES and LANGUAGE, what weights.py kept of two runs, the embedded model: its files, reference values for
+# t_pocket, and in wide/ what training needs besides.
+pocket-ship:
+	cd $(POCKET)/train && $(POCKET_PY) publish.py --tower $(abspath $(EYES)) --language $(abspath $(LANGUAGE)) --out ../model
+	cd $(POCKET) && $(POCKET_PY) golden.py
+	cd $(POCKET)/train && $(POCKET_PY) weights.py split $(abspath $(EYES)) --model ../model --out ../wide/eyes.safetensors
+	cd $(POCKET)/train && $(POCKET_PY) weights.py split $(abspath $(LANGUAGE)) --model ../model --out ../wide/language20.safetensors
