@@ -347,8 +347,10 @@ def kiosk(turn, screen):
     m = OLD_PLACE.fullmatch(a)
     if m:
         return u, [("mark", "<at>"), ("place", *point(m[1], m[2]))]
-    if a.startswith("<done>"):
-        return u, [("mark", "<done>"), ("text", a[6:])] if a[6:] else [("mark", "<done>")]
+    thought, done, text = a.partition("<done>")
+    if done:
+        parts = [("text", thought), ("mark", done), ("text", text)]
+        return u, [p for p in parts if p[1]]
     return u, [("copy", a, screen.where(a, (320, 240)) or [None] * len(a))]
 
 
