@@ -66,6 +66,8 @@ gx_node pocket_call(const struct grammar_builder *l, const struct tool *t)
     char mark[80];
     snprintf(mark, sizeof mark, "<%s>", t->name);
     gx_node call = gx_token(x, mark);
+    if (t->kind == ACT_ANSWER) /* as one token, or letter by letter: a model may have learnt either */
+        call = GX_ALT(x, call, gx_lit(x, mark));
     if (!tools_arg(t, P_X))
         return GX_SEQ(x, call, pocket_rest(l, t));
     call = GX_SEQ(x, call, pocket_target(l, tools_arg(t, P_ELEMENT)));
