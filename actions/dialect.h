@@ -136,8 +136,8 @@ int dialect_exact_point(enum coord_space space, const struct dialect *d, const s
                         int w, int h, double *x, double *y, struct err *e);
 const char *dialect_space_name(enum coord_space space); /* "norm1000" */
 
-/* The size of the picture that pixels of NATIVE, PX28 and FIT are about; false: it is the size of the image.  The
- * second with the bounds of a dialect's model. */
+/* The size of the picture that pixels of NATIVE, PX28 and FIT are about; false: it is the size of the image.
+ * The second with the bounds of a dialect's model. */
 bool dialect_picture_size(enum coord_space space, int *w, int *h);
 bool dialect_shown_size(const struct dialect *d, int *w, int *h);
 

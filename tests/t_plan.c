@@ -203,9 +203,9 @@ static void t_pocket_memory(void **state)
         if (!g)
             fail_msg("%s", e.text);
         struct session *s = session_new(g, 1);
-        int side = g->config.vit.native_side / g->config.vit.patch; /* of the largest picture */
-        if (vision_reserve(&g->vision, 1, side, side, &e) ||        /* otherwise there once it is needed */
-            session_pin(s, 0, &e))                                  /* its state takes memory once it is used */
+        int side = g->config.vit.native_side / g->config.vit.patch;
+        /* A tower for any picture takes its memory with the first one, a session its state once it is used. */
+        if (vision_reserve(&g->vision, 1, side, side, &e) || session_pin(s, 0, &e))
             fail_msg("%s", e.text);
         session_unpin(s);
         double have = (double)(memory_use().own - before), want = (double)(plan_own(&p, 1, 0) - p.base);
