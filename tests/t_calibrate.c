@@ -372,9 +372,9 @@ static void t_embedded(void **state)
     struct xvfb x = folder();
     struct outcome o = {0};
     copy_model(&x);
-    program_run(&x, &o,
-                WORDS("calibrate", "--model", x.dir, "--dialect", "pocket-wide", "-n", "12", "--json",
-                      "--write"));
+    program_run(
+        &x, &o,
+        WORDS("calibrate", "--model", x.dir, "--dialect", "pocket-wide", "-n", "12", "--json", "--write"));
     if (o.code)
         fail_msg("%d: %s", o.code, o.err);
     json_t *v = json_loads(o.out, 0, NULL), *verdict = json_object_get(v, "verdict");

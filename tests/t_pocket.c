@@ -262,8 +262,7 @@ static double pixels_of(const struct golden *g, const struct model_config *c, co
             for (int x = 0; x < a.cols; x++) {
                 int y = a.index[i];
                 size_t patch = (size_t)(y / 16 * grid.patch_cols + x / 16);
-                size_t at =
-                    (patch * 3 + (size_t)rows[k].channel) * 256 + (size_t)(y % 16 * 16 + x % 16);
+                size_t at = (patch * 3 + (size_t)rows[k].channel) * 256 + (size_t)(y % 16 * 16 + x % 16);
                 worst = check_worse(worst, fabs((double)p[at] - a.values[i * a.cols + x]));
             }
         free(array);

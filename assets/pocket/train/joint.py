@@ -1,6 +1,6 @@
 """Eyes and language model at once, on a graphics card: minutes there are days of two processor cores.
 
-    python joint.py --packs DIR --out DIR --eyes ../wide/eyes.safetensors --language ../wide/language16.safetensors \
+    python joint.py --packs DIR --out DIR --eyes ../wide/eyes.safetensors --language ../wide/language20.safetensors \
         --layers 20 --seconds 240
 
 Design.  Nothing is cached: a batch is whole pictures of one size, seen by the tower and read by the language model, and one

@@ -1,12 +1,12 @@
 """Language: the projector and the language model, on cached rows of the tower.
 
-    python language.py --run RUN --shipped ../model --rows DIR... --gate DIR... --core-minutes 540
+    python language.py --run RUN --kept ../wide/language20.safetensors --rows DIR... --gate DIR... --core-minutes 540
 
 Design.  A sequence is one screen (its image tokens come from cache.py) with a task in use, if the screen is
 of an episode, and then questions about the same picture (questions.py).  The loss is on the answers only;
-the coarse half of a place is spread a little over its neighbours.  It begins with the shipped language
-model, whose copying circuits took hours: its 12 sub-layers and 352 tokens stay, four sub-layers follow that
-change nothing at first (their way out is zero), the new tokens begin as their nearest relatives.
+the coarse half of a place is spread a little over its neighbours.  Where nothing is kept it begins with the small model that
+`make pocket` makes (--shipped), whose copying circuits took hours: its 12 sub-layers and 352 tokens stay, sub-layers follow
+that change nothing at first (their way out is zero), the new tokens begin as their nearest relatives.
 
 Where the processor has tiles the passes are stack.py's, by hand; elsewhere autograd's over `Wide`, half
 as fast.  Norm weights are ones in both, see stack.fold.  Heads are told where to look, in training
@@ -44,7 +44,7 @@ from kernels import TILES
 from model import LM, Language, Linear, RMSNorm, ReLU2
 from words import Lexicon
 
-SHAPE = dict(lm=dict(LM, pattern="M-*-M-*-M-*-M-*-", vocab=dialect.VOCAB), vit=192, projector=512)
+SHAPE = dict(lm=dict(LM, pattern="M-*-M-*-M-*-M-*-M-*-", vocab=dialect.VOCAB), vit=192, projector=512)
 WHERE, MOST = "where.weight", 32  # rows and columns of image tokens, at most so many
 COMPOSED = 0.6  # of the screens that stand still: asked for a step of a task first
 OFTEN = {"kiosk": 1.5, "gtk": 1.5, "qt": 1.5, "tk": 1.5}  # how often screens of a world are taken
@@ -87,7 +87,7 @@ RELATIVES = {
 
 
 def begin(model, shipped):
-    """Weights from the shipped model where it has them."""
+    """Weights from the small model where it has them."""
     old = export.load_model(shipped).language_model.state_dict()
     new = model.language_model.state_dict()
     for n, v in old.items():
@@ -388,7 +388,8 @@ class Job:
         for n, p in model.named_parameters():
             if p.ndim == 2 and "embeddings" not in n:
                 nn.init.normal_(p, std=p.shape[1] ** -0.5)
-        begin(model, self.a.shipped)
+        if not (getattr(self.a, "kept", None) and os.path.exists(self.a.kept)):  # else all of it comes from there
+            begin(model, self.a.shipped)
         for n, p in model.named_parameters():
             views[n].copy_(p.detach())
         nn.init.normal_(views[WHERE], std=views[WHERE].shape[1] ** -0.5)
@@ -555,11 +556,11 @@ def table(a):
 def main():
     p = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     runner.options(p)
-    p.add_argument("--shipped", default=str(pathlib.Path(__file__).resolve().parent.parent / "model"))
+    p.add_argument("--shipped", help="the model that `make pocket` made, to begin with where nothing is kept")
     p.add_argument("--rows", nargs="*", default=[])
     p.add_argument("--gate", nargs="*", default=[])
     p.add_argument("--gate-screens", type=int, default=48)
-    p.add_argument("--layers", type=int, default=16, choices=(12, 16), help="sub-layers; 12 as shipped")
+    p.add_argument("--layers", type=int, default=20, choices=(12, 16, 20), help="sub-layers")
     p.add_argument("--batch", type=int, default=8, help="sequences in a small batch")
     p.add_argument("--together", type=int, default=4, help="sequences in one pass")
     p.add_argument("--turns", type=int, default=10, help="questions about a screen, at most")

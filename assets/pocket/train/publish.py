@@ -135,7 +135,7 @@ def main():
     p.add_argument("--tower")
     p.add_argument("--tiny", action="store_true", help="chance weights, for tests")
     p.add_argument("--language")
-    p.add_argument("--shipped", default=str(pathlib.Path(__file__).resolve().parent.parent / "model"))
+    p.add_argument("--shipped", help="without --language: the model that it begins with (language.py)")
     p.add_argument("--out", required=True)
     p.add_argument("--golden", action="store_true")
     a = p.parse_args()

@@ -213,42 +213,34 @@ def episodes(pages, tail, shards, seeds, workers, eyes, first=0):
 
 
 def language_stages(workers):
-    """The shipped language model, as deep as it is, on cached rows of episodes that were played in frames; the gate
-    is of episodes in a real browser.  The easy pages alone first: what they need is in all others.  Then four sub-layers
-    more, and states that the model itself gets into."""
-    eyes, run, deeper = STATE / "eyes", STATE / "language12", STATE / "language16"
+    """The language model on cached rows of episodes; the gate is of episodes in a real browser.  It goes on from what the tree
+    keeps; where there is nothing it begins with the small model that `make pocket` makes (its first 12 sub-layers).  Then
+    states that the model itself gets into."""
+    eyes, run = STATE / "eyes", STATE / "language20"
     cache = ["cache.py", "--run", made(eyes), "--workers", workers]
     plain = [*cache, "--data", DATA / PLAIN, "--screens", PLAIN_SCREENS, "--out", ROWS / "plain"]
     others = [*cache, "--data", DATA / OTHERS, "--out", ROWS / "read"]
     forms = [*cache, "--data", DATA / "gate-forms", "--out", ROWS / "gate-forms"]
     still = {"plain": plain, "read": others, "gate-forms": forms}
     out = {f"rows-{n}": (c, eyes, 0, 0, 0, cached) for n, c in still.items()}
-    out |= episodes(EASY, "", 18, 4, workers, eyes)
+    out |= episodes(EASY, "", 18, 4, workers, eyes) | episodes(MORE, "-more", 24, 1, workers, eyes)
+    out |= episodes(EASY + MORE, "-all", 32, 0, workers, eyes, 1000)
+    rows = [ROWS / f"played{tail}" for tail in ("", "-more", "-all")]
 
-    def train(run, layers, horizon, *rows):
-        command = ["language.py", "--run", run, "--kept", kept_of(run), "--layers", layers, "--rows", *rows]
-        command += [ROWS / "plain", ROWS / "read", "--gate", *(ROWS / f"gate-{g}" for g in ("easy", "more", "forms"))]
-        command += ["--workers", workers, "--parts", 2]
+    def train(*rows):
+        command = ["language.py", "--run", run, "--kept", kept_of(run), "--layers", 20, "--shipped", STATE / "model"]
+        command += ["--rows", *rows, ROWS / "plain", ROWS / "read"]
+        command += ["--gate", *(ROWS / f"gate-{g}" for g in ("easy", "more", "forms"))]
+        command += ["--workers", workers, "--parts", 2, "--muon", 2e-3, "--adam", 1.3e-3]
         command += ["--average", 0.97]  # steps are few: a longer one has the beginning in it
         command += ["--every", 20, "--gate-screens", 200, "--turns", 5, "--beside", 2]
-        return command + ["--horizon", tuned(f"horizon-{run.name}", horizon)]
+        return command + ["--horizon", tuned(f"horizon-{run.name}", 400)]
 
-    begin = made(deeper) == deeper and not (deeper / "last.pt").exists()  # else nothing of language12 is wanted any more
-    if begin:
-        command = train(run, 12, 480, ROWS / "played")
-        out["language12-1"] = (command, run, 45, 0, 45, steps_gate(8, 0.6, "gate-easy"))
-    out |= episodes(MORE, "-more", 24, 1, workers, eyes)
-    rows = [ROWS / "played", ROWS / "played-more"]
-    if begin:
-        out["language12-2"] = (train(run, 12, 480, *rows), run, 280, 0, 280, steps_gate(18, 0.7, "gate-easy"))
-    out |= episodes(EASY + MORE, "-all", 32, 0, workers, eyes, 1000)
-    rows += [ROWS / "played-all"]
-    for k, (minutes, good, share) in enumerate([(100, 22, 0.7), (250, 28, 0.8), (400, 34, 0.85)], 1):
+    for k, (minutes, good, share) in enumerate([(100, 28, 0.8), (250, 32, 0.85), (400, 34, 0.9)], 1):
         gate = steps_gate(good, share, "gate-easy")
-        command = train(deeper, 16, 400, *rows) + ["--from", made(run), "--muon", 2e-3, "--adam", 1.3e-3]
-        out[f"language16-{k}"] = (command, deeper, minutes, 0, minutes, gate)
+        out[f"language20-{k}"] = (train(*rows), run, minutes, 0, minutes, gate)
         if k < 3:
-            out |= visited(k, workers, cache[:3], made(eyes), deeper)
+            out |= visited(k, workers, cache[:3], made(eyes), run)
             rows += [ROWS / f"visited-{k}"] * 2  # twice, since it is what is not known yet
     return out
 
