@@ -48,8 +48,8 @@ static void record_once(void)
     atexit(forget_all);
     memcpy(place.dir, base, sizeof base);
     program_run(&x, &o,
-                WORDS("run", "Book a flight", "--model", POCKET, "--runs", base, "-q", "-n", "4",
-                      "--temperature", "0.9", "--seed", "18446744073709551615", "--settle-min", "1",
+                WORDS("run", "Book the 9:40 flight from Paris to Rome on 12 May for Ana Lima", "--model", POCKET, "--runs", base, "-q", "-n", "4",
+                      "--temperature", "0.9", "--seed", "18446744073709551613", "--settle-min", "1",
                       "--settle-quiet", "30", "--no-report", "--max-images", "2"));
     assert_int_equal(o.code, ERR_STEPS);
     outcome_free(&o);
@@ -294,11 +294,11 @@ static void t_told(void **state)
 {
     (void)state;
     char *run = run_copy();
-    put_in_place(run, "events.jsonl", "\"lead\": \"Book a flight", "\"lead\": \"Book a fight");
+    put_in_place(run, "events.jsonl", "\"lead\": \"Book the 9:40 flight", "\"lead\": \"Book the 9:40 fight");
     json_t *json = verify(run, ERR_FAILED);
     difference(json, 0, "prompt");
     json_decref(json);
-    put_in_place(run, "events.jsonl", "\"lead\": \"Book a fight", "\"lead\": \"Book a flight");
+    put_in_place(run, "events.jsonl", "\"lead\": \"Book the 9:40 fight", "\"lead\": \"Book the 9:40 flight");
     put_in_place(run, "run.json", "\"sha256\": \"", "\"sha256\": \"0");
     json = verify(run, ERR_FAILED);
     difference(json, 0, "dialect");
