@@ -14,6 +14,7 @@
 
 #include <fcntl.h>
 #include <malloc.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -95,7 +96,13 @@ static void result(char *out, size_t size, int fd, int from, const char *text)
     assert_non_null(f);
     utf8_print_result(f, text, strlen(text));
     fflush(f);
-    ssize_t n = read(from, out, size - 1);
+    size_t n = 0; /* a terminal may give it in pieces */
+    struct pollfd more = {.fd = from, .events = POLLIN};
+    while (n + 1 < size && poll(&more, 1, n ? 50 : 5000) == 1) {
+        ssize_t got = read(from, out + n, size - 1 - n);
+        assert_true(got > 0);
+        n += (size_t)got;
+    }
     assert_true(n > 0);
     out[n] = 0;
     fclose(f);

@@ -16,9 +16,10 @@
 #include <unistd.h>
 
 #define POCKET "assets/pocket/model"
+#define TASK   "Book the 9:40 flight from Paris to Rome on 12 May for Ana Lima"
 #define RUN                                                                                                  \
-    "run", "Book a flight", "--model", POCKET, "--runs", runs, "-q", "-n", "6", "--temperature", "0.9",      \
-        "--seed", "5", "--settle-min", "1", "--settle-quiet", "30", "--no-report"
+    "run", TASK, "--model", POCKET, "--runs", runs, "-q", "-n", "6", "--temperature", "0.9", "--seed", "5",  \
+        "--settle-min", "1", "--settle-quiet", "30", "--no-report"
 
 static char *only_run(const char *runs)
 {
@@ -109,10 +110,10 @@ static void t_killed(void **state)
     assert_string_not_equal(new, old);
     assert_int_equal(record_open(&now, new, NULL), 0);
     assert_string_equal(field_text(now.run, "parent"), old);
-    assert_string_equal(field_text(now.run, "task"), "Book a flight");
+    assert_string_equal(field_text(now.run, "task"), TASK);
     assert_int_equal(field_int(json_object_get(now.run, "settings"), "seed"), 5);
     assert_int_equal(count(&now, "recall"), accepted);
-    assert_string_equal(field_text(first(&now, "recall"), "lead"), "Book a flight\n");
+    assert_string_equal(field_text(first(&now, "recall"), "lead"), TASK "\n");
     const json_t *prompt = first(&now, "prompt");
     assert_int_equal(field_int(prompt, "step"), accepted + 1);
     assert_non_null(strstr(field_text(prompt, "lead"), "interrupted"));
@@ -228,9 +229,9 @@ static void t_back(void **state)
     struct trace *t = trace_open(runs, &e);
     if (!g || !d || !s || !t)
         fail_msg("%s", e.text);
-    struct agent_options o = {.task = "Book a flight",
+    struct agent_options o = {.task = TASK,
                               .dialect = d,
-                              .llm = llm_local(g, d, 7),
+                              .llm = llm_local(g, d, 20),
                               .screen = s,
                               .trace = t,
                               .progress = &silent,
@@ -264,7 +265,7 @@ static void t_back(void **state)
                                  .dialect = d,
                                  .window = WINDOW_SAWTOOTH,
                                  .max_images = 2,
-                                 .seed = 7,
+                                 .seed = 20,
                                  .cancel = screen_stop_flag(NULL)};
     if (verify_run(&line, &how, &v, &e))
         fail_msg("%s", e.text);
