@@ -62,7 +62,9 @@ static void t_osworld(void **state)
             free(path);
         }
     }
-    static const char *const files[][2] = {{"instruction.txt", "Book the 9:40 flight from Paris to Rome on 12 May for Ana Lima"}, {"result.txt", "1\n"}};
+    static const char *const files[][2] = {
+        {"instruction.txt", "Book the 9:40 flight from Paris to Rome on 12 May for Ana Lima"},
+        {"result.txt", "1\n"}};
     for (int k = 0; k < 2; k++) {
         char *path = xasprintf("%s/%s", to, files[k][0]);
         assert_int_equal(file_read(path, 1000, &text, &len, NULL), 0);

@@ -48,9 +48,10 @@ static void record_once(void)
     atexit(forget_all);
     memcpy(place.dir, base, sizeof base);
     program_run(&x, &o,
-                WORDS("run", "Book the 9:40 flight from Paris to Rome on 12 May for Ana Lima", "--model", POCKET, "--runs", base, "-q", "-n", "4",
-                      "--temperature", "0.9", "--seed", "18446744073709551613", "--settle-min", "1",
-                      "--settle-quiet", "30", "--no-report", "--max-images", "2"));
+                WORDS("run", "Book the 9:40 flight from Paris to Rome on 12 May for Ana Lima", "--model",
+                      POCKET, "--runs", base, "-q", "-n", "4", "--temperature", "0.9", "--seed",
+                      "18446744073709551613", "--settle-min", "1", "--settle-quiet", "30", "--no-report",
+                      "--max-images", "2"));
     assert_int_equal(o.code, ERR_STEPS);
     outcome_free(&o);
     xvfb_stop(&x);
