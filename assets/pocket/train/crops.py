@@ -145,7 +145,7 @@ def item_targets(items, x0, y0, rows, cols):
 
 
 def world_of(shard):
-    return pathlib.Path(shard.path).name.rsplit("-", 1)[0]
+    return pathlib.Path(shard.path).name.split("-")[0]
 
 
 class Crops:

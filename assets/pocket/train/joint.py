@@ -71,7 +71,7 @@ def often(about, size):
     if asked and asked[0].startswith(("<at>", "Read")):
         return 0.4 * MIX[about["world"]]  # a kiosk of which only questions are asked
     if about["world"] == "played" and not about.get("real"):
-        return 0 if about["page"] in stages.BY_HAND else 1 if "still" in about else 0.35
+        return 0 if about["page"] in stages.BY_HAND else 1
     return MIX[about["world"]] * (2 if size == AS_USED and about.get("real") else 1)
 
 
@@ -87,7 +87,6 @@ class Screens(language.Rows):
                 placed = []
                 for j in range(at, at + n):
                     about = json.loads(p.about[j])
-                    about["world"] = about["world"].split("-")[0]  # shards of records have longer names
                     scale, *size = size_of(about, h, w)
                     number, l, i = len(self.about), p.letters[j].copy(), p.items[j].copy()
                     if scale != 1:
@@ -143,7 +142,7 @@ class Screens(language.Rows):
         numbers = [n for n, _ in part]
         out = dict(size=self.size, ids=torch.from_numpy(ids), at=torch.from_numpy(np.concatenate(at)),
                    want=torch.from_numpy(np.concatenate(want)).long(), hints=hints, numbers=numbers)
-        return out | self.shown([n for n in numbers], h // 16, w // 16)
+        return out | self.shown(numbers, h // 16, w // 16)
 
     def shown(self, numbers, rows, cols):
         """What the eyes are asked about these pictures, and the colours that they are shown in."""
@@ -151,7 +150,6 @@ class Screens(language.Rows):
         for b, n in enumerate(numbers):
             p, l = crops.letter_targets(self.letters[n], np.zeros((0, 4), np.int16), 0, 0, rows, cols)
             still = self.about[n]["world"] in ("forms", "gtk", "qt", "tk", "miniwob")
-            p[p == crops.UNKNOWN] = 2
             present.append(p)
             for s in range(crops.SLOTS):
                 mine = l[l[:, 1] == s]

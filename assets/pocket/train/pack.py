@@ -13,13 +13,12 @@ FILE is a zip of numpy arrays (np.savez): `blocks`, JSON text with (n, height, w
 
 import argparse
 import json
-import pathlib
 import random
 
 import numpy as np
 import zstandard
 
-import crops  # noqa: F401  puts the world's folder on the path
+import crops  # puts the world's folder on the path
 import store
 
 BLOCK = 512
@@ -58,10 +57,6 @@ def packer(level):
     return zstandard.ZstdCompressor(compression_params=p)
 
 
-def world(shard):
-    return pathlib.Path(shard.path).name.rsplit("-", 1)[0]
-
-
 def pack(paths, out, most):
     shards = [store.Shard(p) for p in paths]
     about = [s.about for s in shards]
@@ -72,7 +67,7 @@ def pack(paths, out, most):
     def order(at):
         s, k = at
         a = about[s][k]
-        return *map(int, shards[s].place[k][2:4]), world(shards[s]), str(a.get("page", "")), a.get("seed", 0), a.get("step", 0), s, k
+        return *map(int, shards[s].place[k][2:4]), crops.world_of(shards[s]), str(a.get("page", "")), a.get("seed", 0), a.get("step", 0), s, k
 
     all_.sort(key=order)
     blocks, arrays, tight, fast = [], {}, packer(19), packer(13)
@@ -85,7 +80,7 @@ def pack(paths, out, most):
         arrays[f"palette{len(blocks)}"] = palette
         blocks.append((len(part), *size))
     found = [(shards[s].letters_of(k), shards[s].items_of(k)) for s, k in all_]
-    notes = [about[s][k] | {"world": world(shards[s])} for s, k in all_]
+    notes = [about[s][k] | {"world": crops.world_of(shards[s])} for s, k in all_]
     arrays |= {
         "letters": np.frombuffer(tight.compress(columns(np.concatenate([l for l, _ in found]))), np.uint8),
         "items": np.frombuffer(tight.compress(columns(np.concatenate([i for _, i in found]))), np.uint8),
