@@ -90,7 +90,7 @@ def chosen(rng, lex, things):
     pressed."""
     inner = [t for t in things if t[0] in ("field", "area", "check") or (t[0] == "radio" and not t[1] & ON)]
     outer = [t for t in things if t[0] in ("button", "link", "tab", "item", "header")]
-    some = rng.sample(inner, min(len(inner), rng.choices((0, 1, 2, 3, 5, 8), (3, 4, 4, 2, 1, 1))[0]))
+    some = rng.sample(inner, min(len(inner), rng.choices((0, 1, 2, 3, 5, 8), (2, 4, 4, 4, 2, 1))[0]))
     if rng.random() < 0.5:
         some.sort(key=lambda t: t[2][1])
     last = [rng.choice(outer)] if outer and (not some or rng.random() < 0.85) else []

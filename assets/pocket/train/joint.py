@@ -45,7 +45,6 @@ import weights
 from model import MEAN, STD
 
 HALF = torch.bfloat16
-MIX = {"played": 1.0, "visited": 2.0, "kiosk": 3.0, "forms": 4.0, "gtk": 2.5, "qt": 2.5, "tk": 2.5, "miniwob": 1.0}
 AS_USED = (480, 640)  # states of pages on a screen of this size are taken twice as often
 SIZES = [(256, 448), (256, 640), (384, 448), (384, 640), (480, 480), (256, 896), (384, 896), (480, 640), (640, 480), (480, 896), (640, 640),
          (640, 896), (768, 1024), (1024, 1024)]  # of still screens, the first in which one fits
@@ -67,12 +66,9 @@ def size_of(about, h, w):
 
 def often(about, size):
     """How often a screen is taken, in terms of others."""
-    asked = [t["a"] for t in about.get("turns", []) if t["loss"]][:1]
-    if asked and asked[0].startswith(("<at>", "Read")):
-        return 0.4 * MIX[about["world"]]  # a kiosk of which only questions are asked
     if about["world"] == "played" and not about.get("real"):
         return 0 if about["page"] in stages.BY_HAND else 1
-    return MIX[about["world"]] * (2 if size == AS_USED and about.get("real") else 1)
+    return language.OFTEN.get(about["world"], 1) * (2 if size == AS_USED and about.get("real") else 1)
 
 
 class Screens(language.Rows):

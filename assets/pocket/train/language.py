@@ -47,7 +47,8 @@ from words import Lexicon
 SHAPE = dict(lm=dict(LM, pattern="M-*-M-*-M-*-M-*-M-*-", vocab=dialect.VOCAB), vit=192, projector=512)
 WHERE, MOST = "where.weight", 32  # rows and columns of image tokens, at most so many
 COMPOSED = 0.6  # of the screens that stand still: asked for a step of a task first
-OFTEN = {"kiosk": 1.5, "gtk": 1.5, "qt": 1.5, "tk": 1.5}  # how often screens of a world are taken
+OFTEN = {"visited": 2.0, "kiosk": 3.0, "forms": 4.0, "gtk": 2.5, "qt": 2.5, "tk": 2.5}  # how often screens of a world are taken
+ASKED = 0.4  # of the kiosk's screens of which only questions are asked
 TASK, PAGE, POINT, MENTION = range(4)
 TOLD = {TASK: (6, 2), PAGE: (6, 0), POINT: (10, 1), MENTION: (6, 3)}
 FINE, COARSE = range(dialect.FINE0, dialect.FINE0 + 8), range(tokenizer.BIN0, tokenizer.BIN0 + 64)
@@ -244,6 +245,8 @@ class Rows:
     def draw(self):
         while True:
             rows, grid, letters, about = self.screen(*self.any())
+            if about.get("page") == "kiosk-text" and self.random.random() > ASKED:
+                continue
             screen = questions.Screen(letters, about.get("items", []), about.get("names", []))
             s, first = Sequence(grid), True
             if "action" in about:
