@@ -5,7 +5,7 @@
 Design.  A sequence is one screen (its image tokens come from cache.py) with a task in use, if the screen is
 of an episode, and then questions about the same picture (questions.py).  The loss is on the answers only;
 the coarse half of a place is spread a little over its neighbours.  Where nothing is kept it begins with the small model that
-`make pocket` makes (--shipped), whose copying circuits took hours: its 12 sub-layers and 352 tokens stay, sub-layers follow
+pocket.mk makes first (--shipped), whose copying circuits took hours: its 12 sub-layers and 352 tokens stay, sub-layers follow
 that change nothing at first (their way out is zero), the new tokens begin as their nearest relatives.
 
 Where the processor has tiles the passes are stack.py's, by hand; elsewhere autograd's over `Wide`, half
@@ -559,7 +559,7 @@ def table(a):
 def main():
     p = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     runner.options(p)
-    p.add_argument("--shipped", help="the model that `make pocket` made, to begin with where nothing is kept")
+    p.add_argument("--shipped", help="the model of one theme, to begin with where nothing is kept")
     p.add_argument("--rows", nargs="*", default=[])
     p.add_argument("--gate", nargs="*", default=[])
     p.add_argument("--gate-screens", type=int, default=48)

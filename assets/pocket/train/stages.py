@@ -214,7 +214,7 @@ def episodes(pages, tail, shards, seeds, workers, eyes, first=0):
 
 def language_stages(workers):
     """The language model on cached rows of episodes; the gate is of episodes in a real browser.  It goes on from what the tree
-    keeps; where there is nothing it begins with the small model that `make pocket` makes (its first 12 sub-layers).  Then
+    keeps; where there is nothing it begins with the model of one theme that pocket.mk makes first (its first 12 sub-layers).  Then
     states that the model itself gets into."""
     eyes, run = STATE / "eyes", STATE / "language20"
     cache = ["cache.py", "--run", made(eyes), "--workers", workers]
