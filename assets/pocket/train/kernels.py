@@ -28,6 +28,7 @@ FLAGS = [
 
 FEATURES = set(open("/proc/cpuinfo").read().split())
 TILES = bool({"amx_bf16", "avx512_bf16"} & FEATURES)  # what amx.h has the tiles of, or does with vectors
+PRODUCTS = torch.bfloat16 if TILES else torch.float32  # elsewhere the library takes fifty times as long in bf16
 
 
 def build():

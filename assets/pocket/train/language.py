@@ -40,7 +40,7 @@ import stack
 import tokenizer
 import weights
 import export
-from kernels import TILES
+from kernels import PRODUCTS, TILES
 from model import LM, Language, Linear, RMSNorm, ReLU2
 from words import Lexicon
 
@@ -52,7 +52,7 @@ ASKED = 0.4  # of the kiosk's screens of which only questions are asked
 TASK, PAGE, POINT, MENTION = range(4)
 TOLD = {TASK: (6, 2), PAGE: (6, 0), POINT: (10, 1), MENTION: (6, 3)}
 FINE, COARSE = range(dialect.FINE0, dialect.FINE0 + 8), range(tokenizer.BIN0, tokenizer.BIN0 + 64)
-HALF = torch.bfloat16
+HALF = PRODUCTS
 
 
 class Wide(nn.Module):
@@ -427,7 +427,8 @@ class Job:
         return forward, backward, seen, lambda: model.picture.detach()
 
     def worker(self, run, rank, grads):
-        a, flat, half = self.a, run.layout.views(run.flat), run.layout.views(run.half)
+        a, flat = self.a, run.layout.views(run.flat)
+        half = run.layout.views(run.half if HALF == run.half.dtype else run.flat)
         forward, backward, seen, picture = self.passes(run.c, flat, half, grads)
         source = Rows(a.rows, f"{a.seed}/{run.step}/{rank}", turns=a.turns, beside=a.beside)
 

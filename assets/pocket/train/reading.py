@@ -11,6 +11,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from crops import SLOTS, UNKNOWN
+from kernels import PRODUCTS
 
 CLASSES = 96
 NARROW = {ord(c) - 32 for c in "iljtfrI1|!.,:;'`()[]"}  # may stand closer than 5 pixels to the next
@@ -28,12 +29,12 @@ class Reader(nn.Module):
     def names(self, rows, slot):
         """Logits [n, 96] of the letters in these slots of these (normed) rows."""
         out = torch.empty(len(rows), CLASSES, dtype=torch.float32)
-        w = self.letter.to(torch.bfloat16)
+        w = self.letter.to(PRODUCTS)
         parts, where = [], []
         for s in range(SLOTS):
             at = (slot == s).nonzero()[:, 0]
             where.append(at)
-            parts.append(rows[at].to(torch.bfloat16) @ w[s].t())
+            parts.append(rows[at].to(PRODUCTS) @ w[s].t())
         return torch.cat(parts).float()[torch.cat(where).argsort()]
 
     def forward(self, x):

@@ -28,6 +28,7 @@ import torch.multiprocessing as mp
 
 import tower
 import weights
+from kernels import PRODUCTS
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "world"))
 from headless import state_dir  # noqa: E402
@@ -36,9 +37,9 @@ HALF = torch.bfloat16
 
 
 def orthogonal(x, steps=5):
-    """The nearest orthogonal matrices to a stack [k, m, n], m <= n, by a quintic iteration in bf16."""
-    x = x.to(HALF)
-    x = x / (x.float().norm(dim=(-2, -1), keepdim=True).to(HALF) + 1e-7)
+    """The nearest orthogonal matrices to a stack [k, m, n], m <= n, by a quintic iteration in the quick type."""
+    x = x.to(PRODUCTS)
+    x = x / (x.float().norm(dim=(-2, -1), keepdim=True).to(PRODUCTS) + 1e-7)
     for _ in range(steps):
         s = torch.bmm(x, x.mT)
         x = torch.baddbmm(x, torch.baddbmm(s, s, s, beta=-4.7750, alpha=2.0315), x, beta=3.4445)

@@ -105,7 +105,7 @@ def figures(c):
 
 
 @torch.no_grad()
-def read_screen(p, c, reader, picture, dt=torch.bfloat16):
+def read_screen(p, c, reader, picture, dt=tower.PRODUCTS):
     patches, rows, cols = crops.whole(picture)
     x = tower.apply(p, c, patches, rows, cols, dt)
     return reading.decode(reader, x[0], rows, cols).numpy(), rows, cols

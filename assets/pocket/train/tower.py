@@ -21,7 +21,7 @@ import pathlib
 import torch
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
-from kernels import TILES, call  # noqa: E402
+from kernels import PRODUCTS, TILES, call  # noqa: E402
 
 HALF = torch.bfloat16
 TABLE = 64  # patches a side of the position table: 1024 pixels
@@ -270,7 +270,7 @@ def state_dict(p, c):
     return {k: v.detach().clone().float() for k, v in out.items()}
 
 
-def apply(p, c, patches, rows, cols, dt=HALF, table=None):
+def apply(p, c, patches, rows, cols, dt=PRODUCTS, table=None):
     """Rows of the tower for whole pictures [B, rows*cols, 768], without gradients; `p` fp32 or bf16 views;
     `table` is that of the positions, if it was rounded."""
     d, H = c["hidden"], c["heads"]
@@ -284,7 +284,7 @@ def apply(p, c, patches, rows, cols, dt=HALF, table=None):
     for i in range(c["blocks"]):
         qkv = torch.addmm(w[f"{i}.qkv_bias"], norm(x).view(-1, d), w[f"{i}.qkv"].t()).view(B, n, 3, H, d // H)
         q, k, v = (t.contiguous() for t in qkv.permute(2, 0, 3, 1, 4))
-        if dt == HALF:  # as in training; the library's fused attention made a page of 720 patches take 58 ms, not 47
+        if dt == HALF:  # kernels.c has it in bf16, as in training; the library's fused attention made a page of 720 patches take 58 ms, not 47
             seen = torch.matmul(q * (d // H) ** -0.5, k.transpose(2, 3))
             call("softmax", seen, B * H * n, n)
             y = (seen @ v).transpose(1, 2).reshape(-1, d)
