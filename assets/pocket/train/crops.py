@@ -48,20 +48,29 @@ KINDS, STATES = store.KINDS, 7  # the states of labels.js, a bit each
 ENLARGE, AS_LARGE_AS, LONGEST = 1.5, 640 * 480, 1024  # image_native_scale() of the program has the same
 
 
+def in_use(h, w):
+    """(scale, height, width) of a screen as it is in use: a small one, a dialog mostly, is seen one and a half times as
+    large, since more patches read its small type better."""
+    scale = ENLARGE if h * w * ENLARGE**2 <= AS_LARGE_AS and max(h, w) * ENLARGE <= LONGEST else 1.0
+    return scale, round(h * scale), round(w * scale)
+
+
+def scaled(labels, scale):
+    """Letters or elements, their boxes in quarter pixels, of a screen that is seen so much larger."""
+    out = labels.copy()
+    out[:, :4] = np.round(out[:, :4] * scale)
+    return out
+
+
 def enlarged(picture, *labels):
-    """A screen as it is in use: a small one, a dialog mostly, is seen one and a half times as large, since more
-    patches read its small type better; (picture, labels in quarter pixels) as they are then."""
-    h, w = picture.shape[:2]
-    if h * w * ENLARGE**2 > AS_LARGE_AS or max(h, w) * ENLARGE > LONGEST:
+    """A screen and its labels as they are in use."""
+    scale, *size = in_use(*picture.shape[:2])
+    if scale == 1:
         return picture, *labels
-    size = round(h * ENLARGE), round(w * ENLARGE)
     planes = torch.from_numpy(np.array(picture)).permute(2, 0, 1)[None]
     big = torch.nn.functional.interpolate(planes, size, mode="bicubic", antialias=True)[0].permute(1, 2, 0).numpy()
     big = np.pad(big, ((0, -size[0] % 32), (0, -size[1] % 32), (0, 0)), mode="edge")
-    out = [l.copy() for l in labels]
-    for l in out:
-        l[:, :4] = np.round(l[:, :4] * ENLARGE)
-    return big, *out
+    return big, *(scaled(l, scale) for l in labels)
 
 
 def slot_of(x, y):

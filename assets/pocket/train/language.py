@@ -300,6 +300,13 @@ def collate(drawn):
 # ---- losses -------------------------------------------------------------------------------------
 
 
+def spread(sigma):
+    """[64, 64]: what is wanted for each coarse half of a place, itself mostly and a little of its neighbours."""
+    i = torch.arange(64).float()
+    w = torch.exp(-0.5 * ((i[:, None] - i) / sigma) ** 2)
+    return w / w.sum(1, keepdim=True)
+
+
 def language_loss(logits, want, spread):
     """Summed cross entropy of the answers' tokens [n], coarse places spread over their neighbours; counts."""
     logp = logits.log_softmax(-1)
@@ -364,9 +371,7 @@ class Job:
 
     def __init__(self, a):
         self.a = a
-        i = torch.arange(64).float()
-        w = torch.exp(-0.5 * ((i[:, None] - i) / a.sigma) ** 2)
-        self.spread = w / w.sum(1, keepdim=True)
+        self.spread = spread(a.sigma)
 
     def shape(self):
         pattern = SHAPE["lm"]["pattern"][: self.a.layers]
@@ -378,7 +383,8 @@ class Job:
         assert pattern.startswith(c["lm"]["pattern"]), c["lm"]["pattern"]
         return dict(c, lm=dict(c["lm"], pattern=pattern))
 
-    def is_matrix(self, name):
+    @staticmethod
+    def is_matrix(name):
         return not any(s in name for s in ("embeddings", "lm_head", "conv1d", WHERE))
 
     def shapes(self, c):

@@ -95,23 +95,23 @@ def pack(paths, out, most):
 
 
 class Packed:
-    """A file of `pack`: what is known about its screens at once, pictures block by block."""
+    """What a file of `pack` knows about its screens."""
 
     def __init__(self, path):
         z = np.load(path)
         unpack = zstandard.ZstdDecompressor().decompress
-        self.path, self.blocks = path, json.loads(z["blocks"].tobytes())
+        self.blocks = json.loads(z["blocks"].tobytes())
         ends = np.cumsum(z["place"], 0)
         cut = lambda name, width, column: np.split(rows_of(unpack(z[name].tobytes()), width), ends[:-1, column])
         self.letters, self.items = cut("letters", 7, 0), cut("items", 6, 1)
         self.about = unpack(z["about"].tobytes()).decode().split("\n")
 
-    def pictures(self, k):
-        """(pixels [n, h, w] in numbers of the palette, palette [256, 3]) of a block."""
-        z = np.load(self.path)
-        n, h, w = self.blocks[k]
-        data = zstandard.ZstdDecompressor().decompress(z[f"pixels{k}"].tobytes(), n * h * w)
-        return np.frombuffer(data, np.uint8).reshape(n, h, w), z[f"palette{k}"]
+
+def pictures(path, k, n, h, w):
+    """(pixels [n, h, w] in numbers of the palette, palette [256, 3]) of block k of a file."""
+    z = np.load(path)
+    data = zstandard.ZstdDecompressor().decompress(z[f"pixels{k}"].tobytes(), n * h * w)
+    return np.frombuffer(data, np.uint8).reshape(n, h, w), z[f"palette{k}"]
 
 
 def main():

@@ -34,7 +34,8 @@ class Reading:
     def grown(self, c):
         return c
 
-    def is_matrix(self, name):
+    @staticmethod
+    def is_matrix(name):
         return not name.startswith("head.") and name != "prefix"
 
     def heads(self, c):
