@@ -33,13 +33,11 @@ import torch
 from PIL import Image
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-sys.path.insert(0, os.path.join(ROOT, "assets", "pocket"))
-import export as published  # noqa: E402
+sys.path.insert(0, os.path.join(ROOT, "assets", "pocket", "train"))
+from published import Published  # noqa: E402  puts the folder above on the path
 import words  # noqa: E402
-from data import patches_of  # noqa: E402
 
 MODEL = os.path.join(ROOT, "assets", "pocket", "model")
-HALF = torch.bfloat16
 
 # A page: from labels (in the order in which they stand) and a random source, the task and the labels that it means.
 PAGES = {
@@ -150,8 +148,7 @@ class Sampled:
         pixels = np.array(Image.open(path).convert("RGB"))
         key = hash(pixels.tobytes())
         if key not in self.rows:
-            with torch.no_grad():
-                self.rows[key] = self.model.project(self.model.see(patches_of(pixels)[None].to(HALF)), HALF)[0]
+            self.rows[key] = self.model.look(pixels)
         return self.rows[key]
 
     def read(self, run, reward):
@@ -181,7 +178,7 @@ def logprobs_of(model, parts):
         ids[i, :len(whole[i])] = torch.tensor(whole[i])
         at[i, :n] = torch.arange(len(p["prompt"]) - 1, len(whole[i]) - 1)
         said[i, :n], mask[i, :n], old[i, :n] = torch.tensor(p["response"]), torch.tensor(p["mask"]), torch.tensor(p["old"])
-    f = model.language_model(model.embed(ids, torch.stack([p["rows"] for p in parts])), HALF)
+    f = model.say(ids, torch.cat([p["rows"] for p in parts]))
     f = f.gather(1, at[..., None].expand(-1, -1, f.shape[-1]))
     new = model.logits(f).float().log_softmax(-1).gather(-1, said[..., None])[..., 0]
     return new, mask, old
@@ -189,9 +186,9 @@ def logprobs_of(model, parts):
 
 class Learner:
     def __init__(self, o, directory):
-        self.o, self.model = o, published.load_model(directory)
+        self.o, self.model = o, Published(directory)
         self.model.train()
-        self.trained = list(self.model.language_model.parameters())  # the eyes stay as they are
+        self.trained = list(self.model.say.language_model.parameters())  # the eyes stay as they are
         self.adam = torch.optim.AdamW(self.trained, lr=o.rate, betas=(0.9, 0.95), weight_decay=0)
 
     def state(self):
@@ -304,8 +301,7 @@ def save(path, value):
 def publish(o, learner, number):
     """The weights of a round as a model directory."""
     to = os.path.join(o.out, "models", f"round-{number}")
-    published.export(learner.model, to)
-    shutil.copy(os.path.join(MODEL, "holorun.json"), to)
+    learner.model.write(to)
     return to
 
 

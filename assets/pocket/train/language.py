@@ -271,6 +271,11 @@ class Rows:
                 s.user(u + ("\n<image>" if first and "<image>" not in u else ""), screen)
                 s.answer(pieces)
                 first = False
+            told = (screen.there(self.random, self.lex) for _ in range(2) if about.get("turns"))
+            for u, pieces in filter(None, told):
+                s.user(u + ("\n<image>" if first else ""), screen)
+                s.answer(pieces)
+                first = False
             if "turns" in about or ("action" in about and "items" not in about):
                 if not first:
                     return rows, s

@@ -20,7 +20,6 @@ import pathlib
 import numpy as np
 import torch
 
-import crops
 import dialect  # puts the folder above on the path
 import export
 import language
@@ -29,8 +28,8 @@ import tokenizer
 import tower
 import weights
 from model import MEAN, STD, config_json
+from published import TOWER, Published
 
-TOWER = "vision_model.radio_model.model."
 STEP = "<click>OK<at>" + dialect.place(40, 50)
 
 
@@ -78,43 +77,17 @@ def config(c, shape):
     return out
 
 
-def golden(everything, c, shape, out):
+def golden(out):
     """Reference values in fp32, from the weights as they are stored."""
-    w = {n: v.to(torch.bfloat16).float() for n, v in everything.items()}
     small = np.random.default_rng(1).integers(0, 256, (11, 15, 3), dtype=np.uint8)
-    (picture,) = crops.enlarged(np.kron(small, np.ones((8, 8, 1), np.uint8)))  # 120 x 88: 180 x 132 with an edge, 192 x 160
-    rows, cols = picture.shape[0] // 16, picture.shape[1] // 16
-    x = (torch.from_numpy(picture).float() / 255 - torch.tensor(MEAN)) / torch.tensor(STD)
-    patches = x.view(rows, 16, cols, 16, 3).permute(0, 2, 4, 1, 3).reshape(1, rows * cols, 768)
-    names = {
-        v: k
-        for k, v in {
-            "embedder": "patch_generator.embedder.weight",
-            "prefix": "patch_generator.cls_token.token",
-        }.items()
-    }
-    p = {names[n[len(TOWER) :]]: v for n, v in w.items() if n[len(TOWER) :] in names}
-    for i in range(c["blocks"]):
-        for ours, theirs in (
-            ("qkv", "attn.qkv"),
-            ("proj", "attn.proj"),
-            ("fc1", "mlp.fc1"),
-            ("fc2", "mlp.fc2"),
-        ):
-            p[f"{i}.{ours}"], p[f"{i}.{ours}_bias"] = (
-                w[f"{TOWER}blocks.{i}.{theirs}.{k}"] for k in ("weight", "bias")
-            )
-    table = w[TOWER + "patch_generator.pos_embed"][0]
-    x = tower.apply(p, c, patches, rows, cols, torch.float32, table)[0]
-    tokens = x.view(rows // 2, 2, cols // 2, 2, -1).permute(0, 2, 1, 3, 4).reshape(rows * cols // 4, -1)
-    model = language.Wide(shape).eval()
-    model.load_state_dict({n: v for n, v in w.items() if not n.startswith(TOWER)})
+    picture = np.kron(small, np.ones((8, 8, 1), np.uint8))  # 120 x 88: enlarged 180 x 132, with an edge 192 x 160
     language.HALF = torch.float32
+    model = Published(out).eval()
+    tokens = model.look(picture, torch.float32)
     said = dialect.conversation(dialect.in_use("Press OK", [STEP], ""), len(tokens))[0]
     ids = said[: -len(dialect.CLOSE + dialect.text("\n"))]  # the reply begins here
     with torch.no_grad():
-        image = model.mlp1[3](model.mlp1[2](model.mlp1[1](model.mlp1[0](tokens, torch.float32))))
-        logits = model.language_model.lm_head(model(torch.tensor([ids]), tokens))[0, -1]
+        logits = model(torch.tensor([ids]), tokens)[0, -1]
     told = {
         "columns": 15,
         "each_pixel_is": 8,
@@ -122,7 +95,7 @@ def golden(everything, c, shape, out):
         "said": "Press OK",
         "step": STEP,
         "ids": ids,
-        "rows": [[round(v, 6) for v in row] for row in image.tolist()],
+        "rows": [[round(v, 6) for v in row] for row in model.say.picture.tolist()],
         "logits": [round(v, 6) for v in logits.tolist()],
     }
     with open(os.path.join(out, "golden.json"), "w") as f:
@@ -167,7 +140,7 @@ def main():
     }
     export.write(a.out, files, everything)
     if a.golden:
-        golden(everything, c, shape, a.out)
+        golden(a.out)
     n = sum(v.numel() for v in everything.values())
     print(
         f"{a.out}: {n} parameters, {2 * n / 1e6:.1f} MB in bf16, of them {tower.TABLE ** 2 * c['hidden']} positions"

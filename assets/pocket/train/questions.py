@@ -64,7 +64,15 @@ READ = [
     "Read the line {}",
     "What stands after {}?",
 ]
-THERE = ["Is there {}?", "Can you see {}?", "Does the screen show {}?", "Is there a {k} {}?"]
+THERE = [
+    "Is there {}?",
+    "Can you see {}?",
+    "Does the screen show {}?",
+    "Is there a {k} {}?",
+    "Is there a {} {k}?",
+    'Is "{}" on the screen?',
+    "Is {} to be seen?",
+]
 WORD = {
     "button": "button",
     "link": "link",
@@ -109,6 +117,12 @@ def aimed(action, scale, places=()):
         return action
     _, px, py, pw, ph = aim(action.get("kind"), (x, y, x + w, y + h), places)
     return action | {"x": px / scale, "y": py / scale, "box": [*action["box"][:2], pw / scale, ph / scale]}
+
+
+def altered(rng, name):
+    """A name that is easily taken for this one: a letter is another, is left out, or stands twice."""
+    k, c = rng.randrange(len(name)), rng.choice("abcdefghijklmnopqrstuvwxyz")
+    return name[:k] + rng.choice((c, "", 2 * name[k])) + name[k + 1 :]
 
 
 def held_out(text):
@@ -265,12 +279,32 @@ class Screen:
 
     def absent(self, rng, lex):
         """A name that is nowhere on the screen; None if the one that was drawn is."""
-        name = rng.choice(COMMON) if rng.random() < 0.6 else lex.label(12)
-        return None if name.lower() in " ".join(self.string(l)[0] for l in self.lines).lower() else name
+        things = self.named()
+        how = rng.random()
+        if how < 0.25 and things:
+            name = altered(rng, rng.choice(things)[3])
+        else:
+            name = rng.choice(COMMON) if how < 0.7 else lex.label(12)
+        shown = " ".join(self.string(l)[0] for l in self.lines).lower()
+        return None if not name or name.lower() in shown else name
 
-    def there(self, rng, thing, absent):
-        name, yes = (absent, "no") if rng.random() < 0.5 else (thing[3], "yes")
-        return rng.choice(THERE).format(name, k=WORD.get(thing[0], "field")), [("text", yes)]
+    def there(self, rng, lex):
+        """Whether the screen shows a thing, a word, or what it does not show; None if nothing was found to ask about."""
+        things, words = self.named(), [w for w, _ in self.spoken() if len(w) <= 24 and "<" not in w and ">" not in w]
+        form, kind, answer = rng.choice(THERE), "field", "yes"
+        if rng.random() < 0.5:
+            name, answer = self.absent(rng, lex), "no"
+            kind = rng.choice(list(WORD.values()))
+        elif things and (rng.random() < 0.6 or "{k}" in form):
+            kind, _, _, name, _ = rng.choice(things)
+            kind = WORD.get(kind, "field")
+        else:
+            name = rng.choice(words) if words and "{k}" not in form else None
+        if not name:
+            return None
+        if name[0].lower() in "aeiou":
+            form = form.replace(" a {}", " an {}")
+        return form.format(name, k=kind), [("text", answer)]
 
     def missing(self, rng, absent):
         u = rng.choice(CLICK + TICK).format(absent, k="button")
@@ -310,14 +344,9 @@ class Screen:
         for absent in (a for a in (self.absent(rng, lex) for _ in range(2)) if a):
             if things and rng.random() < 0.8:
                 out.append(self.missing(rng, absent))
-            if things and rng.random() < 0.3:
-                out.append(self.there(rng, rng.choice(things), absent))
         if self.lines:
-            out += [
-                t
-                for t in (self.find(rng), self.find(rng), self.find(rng), self.read(rng), self.read(rng))
-                if t
-            ]
+            some = [self.find(rng) for _ in range(3)] + [self.read(rng) for _ in range(2)]
+            out += [t for t in some + [self.there(rng, lex) for _ in range(4)] if t]
         rng.shuffle(out)
         seen = set()
         return [t for t in out if not (t[0] in seen or seen.add(t[0]))][:most]

@@ -38,8 +38,9 @@ HALF = torch.bfloat16
 
 def orthogonal(x, steps=5):
     """The nearest orthogonal matrices to a stack [k, m, n], m <= n, by a quintic iteration in the quick type."""
-    x = x.to(PRODUCTS)
-    x = x / (x.float().norm(dim=(-2, -1), keepdim=True).to(PRODUCTS) + 1e-7)
+    quick = PRODUCTS if x.device.type == "cpu" else HALF
+    x = x.to(quick)
+    x = x / (x.float().norm(dim=(-2, -1), keepdim=True).to(quick) + 1e-7)
     for _ in range(steps):
         s = torch.bmm(x, x.mT)
         x = torch.baddbmm(x, torch.baddbmm(s, s, s, beta=-4.7750, alpha=2.0315), x, beta=3.4445)
