@@ -81,7 +81,7 @@ def main():
             for kind, question, want in asked_of(screen, others, rng):
                 got, sure = ask(a, shard.picture(k), question)
                 right = got == want
-                tables[kind].update(n=1, right=right)
+                tables[kind].update(n=1, right=int(right))
                 lines.append(dict(world=world, kind=kind, question=question, want=want, got=got, p=sure, correct=right))
             print(f"{world}: {number + 1} of {min(len(seen), a.screens)} screens", end="\r", file=sys.stderr)
         print(file=sys.stderr)
