@@ -3,7 +3,6 @@
  *   norm1000  px = min(size - 1, floor(v * size / 1000))     v in 0..1000
  *   norm1     px = min(size - 1, floor(v * size))            v in 0..1
  *   px        px = floor(v)                                  v in 0..size - 1
- *   bin64     px = floor((v + 0.5) * size / 64)              v in 0..63, whole
  *   native    px = floor(v / image_native_scale())           v in 0..1023, of the picture as such a model
  *             sees it: a large one reduced to 1024 pixels a side, a small one enlarged
  *   px28      px = floor(v * size / resized size)            v in 0..resized size - 1, of the picture as the
@@ -20,7 +19,7 @@
 
 #include <math.h>
 
-enum { BINS = 64, NATIVE_SIDE = 1024, FACTOR = 28, FIT_SIDE = 1568, FIT_PIXELS = 1150000 };
+enum { NATIVE_SIDE = 1024, FACTOR = 28, FIT_SIDE = 1568, FIT_PIXELS = 1150000 };
 enum { LEAST_PIXELS = 4 * FACTOR * FACTOR, MOST_PIXELS = 16384 * FACTOR * FACTOR };
 
 /* Half goes to the even one, as where these models were trained. */
@@ -109,17 +108,14 @@ static int to_extent(enum coord_space space, double v, int size, double scale, d
         v *= scale;
         space = COORD_PIXEL;
     }
-    double top = space == COORD_NORM1000 ? 1000
-                 : space == COORD_NORM1  ? 1
-                 : space == COORD_PIXEL  ? size - 1
-                                         : BINS - 1;
-    double slack = space == COORD_BIN64 ? 0 : space == COORD_PIXEL ? size * 0.01 : top * 0.01;
-    if (!isfinite(v) || v < -slack || v > top + slack || (space == COORD_BIN64 && v != floor(v)))
+    double top = space == COORD_NORM1000 ? 1000 : space == COORD_NORM1 ? 1 : size - 1;
+    double slack = space == COORD_PIXEL ? size * 0.01 : top * 0.01;
+    if (!isfinite(v) || v < -slack || v > top + slack)
         return -1;
     *clamped =
         *clamped || v < 0 || (scaled ? v >= size : v > top); /* a scaled one may lie inside the last pixel */
     v = fmin(fmax(v, 0), top);
-    *position = space == COORD_BIN64 ? (v + 0.5) * size / BINS : space == COORD_PIXEL ? v : v * size / top;
+    *position = space == COORD_PIXEL ? v : v * size / top;
     return 0;
 }
 
@@ -161,13 +157,10 @@ static bool convert_fractions(enum coord_space space, const struct dialect_numbe
     return true;
 }
 
-static const char *const ranges[] = {"integers from 0 to 1000",
-                                     "numbers from 0 to 1",
-                                     "pixels of the screenshot",
-                                     "bins from 0 to 63",
-                                     "pixels of the picture that the model saw",
-                                     "pixels of the resized screenshot",
-                                     "pixels of the resized screenshot"};
+static const char *const ranges[] = {
+    "integers from 0 to 1000",          "numbers from 0 to 1",
+    "pixels of the screenshot",         "pixels of the picture that the model saw",
+    "pixels of the resized screenshot", "pixels of the resized screenshot"};
 
 enum action_fault coords_to_pixels(struct parse *p, const char *what, struct dialect_numbers n, int32_t *x,
                                    int32_t *y)

@@ -17,7 +17,7 @@ enum { MAX_FILE = 256 << 10, MAX_FILLED = 1 << 20, MAX_SLOT = 32, MAX_CONFIG = 3
 
 static const char *const syntaxes[] = {"holo3",  "holo1",    "uitars", "anthropic", "openai", "pyautogui",
                                        "pocket", "function", "xml",    "qwen",      NULL};
-static const char *const spaces[] = {"norm1000", "norm1", "px", "bin64", "native", "px28", "fit", NULL};
+static const char *const spaces[] = {"norm1000", "norm1", "px", "native", "px28", "fit", NULL};
 static const char *const windows[] = {"sawtooth", "strict", NULL};
 
 enum field_type { FIELD_TEXT, FIELD_BOOL, FIELD_INT, FIELD_FLOAT, FIELD_WORD };

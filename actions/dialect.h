@@ -35,7 +35,6 @@ enum coord_space { /* coords.c */
                    COORD_NORM1000,
                    COORD_NORM1,
                    COORD_PIXEL,
-                   COORD_BIN64,
                    COORD_NATIVE,
                    COORD_PX28,
                    COORD_FIT,
@@ -100,7 +99,7 @@ bool dialect_describes(const struct dialect *d);
 int dialect_fill(const char *tmpl, const char *const *slots, struct buf *out, struct err *e);
 
 /* The grammar of a reply: one step, the forced last step (the answer tool only), the localizer's output, a
- * verdict (agent/llm_judge.h; free text in the pocket dialect), or free text.  NULL with a message when the
+ * verdict (agent/llm_judge.h; free text in pocket-wide), or free text.  NULL with a message when the
  * tokenizer lacks a token.
  *
  * The language is exactly the canonical form of what action_parse reads: one step, keys in the order of the
@@ -108,7 +107,7 @@ int dialect_fill(const char *tmpl, const char *const *slots, struct buf *out, st
  * spelling per text.  So a generated reply can stay in the history verbatim.
  *
  * The reply ends with the end-of-turn token <SPECIAL_12>, which is part of the language: after a newline in
- * the pocket dialect, which was trained so; with or without it in the others.
+ * pocket-wide, whose model was trained so; with or without it in the others.
  *
  * With d->think a step begins inside an open think block: free text, "</think>", then the step.
  * Coordinates in pixels are bounded by d->screen_w and screen_h when these are set. */

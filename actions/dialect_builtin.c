@@ -14,7 +14,7 @@
     ROW(holo15, "holo15.json")                                                                         \
     ROW(holo1_text, "holo1.txt") ROW(holo3, "holo3.json") ROW(holo3_text, "holo3.txt")                 \
     ROW(holo31, "holo31.json") ROW(holo31_text, "holo31.txt")                                          \
-    ROW(openai, "openai.json") ROW(pocket, "pocket.json") ROW(pocket_wide, "pocket-wide.json")         \
+    ROW(openai, "openai.json") ROW(pocket_wide, "pocket-wide.json")                                    \
     ROW(pyautogui, "pyautogui.json") ROW(pyautogui_text, "pyautogui.txt")                              \
     ROW(recording, "recording.json") /* no model's: of src/record/playback.c */                        \
     ROW(host, "host.json")           /* no model's: of src/host/hand.c */                              \
@@ -45,10 +45,24 @@ const char *builtin_file(const char *name, size_t *len)
 
 const char *const *dialect_names(void)
 {
-    static const char *const names[] = {"holo3",    "holo1",       "holo1-abs",       "function",
-                                        "uitars",   "anthropic",   "openai",          "pyautogui",
-                                        "pocket",   "pocket-wide", "openai-computer", "anthropic-computer",
-                                        "holo31",   "qwen",        "qwen25",          "fara",
-                                        "uitars15", "gemini",      "holo15",          NULL};
+    static const char *const names[] = {"holo3",
+                                        "holo1",
+                                        "holo1-abs",
+                                        "function",
+                                        "uitars",
+                                        "anthropic",
+                                        "openai",
+                                        "pyautogui",
+                                        "pocket-wide",
+                                        "openai-computer",
+                                        "anthropic-computer",
+                                        "holo31",
+                                        "qwen",
+                                        "qwen25",
+                                        "fara",
+                                        "uitars15",
+                                        "gemini",
+                                        "holo15",
+                                        NULL};
     return names;
 }

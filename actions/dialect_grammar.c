@@ -67,8 +67,6 @@ static gx_node value_coord(const struct grammar_builder *l, bool vertical)
         return gx_int(l->x, 0, 1000);
     case COORD_NORM1:
         return GX_SEQ(l->x, gx_lit(l->x, "0."), gx_repeat(l->x, gx_set(l->x, "0-9"), 1, 3));
-    case COORD_BIN64:
-        return gx_int(l->x, 0, 63);
     case COORD_PIXEL:
     case COORD_NATIVE:
     case COORD_PX28:

@@ -16,11 +16,9 @@ static gx_node pocket_number(struct gx *x, const char *format, int n)
     return gx_alt(x, n, parts);
 }
 
-/* A bin of 64, or a patch of 16 pixels and an eighth of it. */
+/* A patch of 16 pixels and an eighth of it. */
 static gx_node pocket_coord(const struct grammar_builder *l, int extent)
 {
-    if (l->d->coords == COORD_BIN64)
-        return pocket_number(l->x, "<%d>", 64);
     int w = l->d->screen_w, h = l->d->screen_h, longest = w > h ? w : h;
     int seen = longest > 1024 ? (int)((int64_t)extent * 1024 / longest) : extent;
     int patches = seen >= 16 && seen < 1024 ? seen / 16 : 64;

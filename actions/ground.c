@@ -2,7 +2,7 @@
  *
  *   {"x": 552, "y": 404}      also with "action"
  *   Click(552, 404)           (552, 404)     start_box='(552,404)'     <point>552 404</point>
- *   <at><12><33>              pocket, also as a click: only step<click>Save<at><12><33>
+ *   <at><12><.3><20><.0>      pocket-wide, also as a click: only step<click>Save<at><12><.3><20><.0>
  *
  * Anything else is an error.  In a dialect with a word for it the answer may be that there is no such
  * element: <missing>Save.

@@ -9,8 +9,7 @@
  * Thought and element contain no "<", so the first mark is the verb and the first <at> ends the element; the
  * rest is taken verbatim.
  *
- * PLACE is x and y.  In bins each is "<12>", one of 64.  In native pixels each is a patch of 16 and an eighth
- * of it: "<12><.3>" is 16 * 12 + 2 * 3 + 1 = 199.
+ * PLACE is x and y, each a patch of 16 pixels and an eighth of it: "<12><.3>" is 16 * 12 + 2 * 3 + 1 = 199.
  */
 #include "actions/parse.h"
 
@@ -55,13 +54,10 @@ static int read_number(struct cursor *c, const char *open)
     return v;
 }
 
-/* One coordinate in the dialect's space; -1 when there is none. */
-static int read_coord(const struct parse *p, struct cursor *c)
+/* The middle of an eighth; -1 when there is none. */
+static int read_coord(struct cursor *c)
 {
-    int v = read_number(c, "<");
-    if (v < 0 || p->space == COORD_BIN64)
-        return v;
-    int part = read_number(c, "<.");
+    int v = read_number(c, "<"), part = v < 0 ? -1 : read_number(c, "<.");
     if (part < 0 || part >= PATCH / EIGHTH)
         return -1;
     return PATCH * v + EIGHTH * part + EIGHTH / 2;
@@ -72,11 +68,9 @@ static enum action_fault read_place(struct parse *p, struct cursor *c, json_t *a
 {
     if (!accept(c, "<at>"))
         return parse_fault(p, FAULT_PARSE, "a place '<at><x><y>' must follow the element");
-    int x = read_coord(p, c), y = x < 0 ? -1 : read_coord(p, c);
+    int x = read_coord(c), y = x < 0 ? -1 : read_coord(c);
     if (y < 0)
-        return parse_fault(p, FAULT_PARSE, "two %s must follow '<at>'",
-                           p->space == COORD_BIN64 ? "bins such as '<12><33>'"
-                                                   : "coordinates such as '<12><.3><20><.0>'");
+        return parse_fault(p, FAULT_PARSE, "two coordinates such as '<12><.3><20><.0>' must follow '<at>'");
     json_object_set_new(args, x_name, json_integer(x));
     json_object_set_new(args, y_name, json_integer(y));
     return FAULT_NONE;

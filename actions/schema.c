@@ -40,8 +40,6 @@ static json_t *coord_schema(enum coord_space space)
         return number_schema("integer", 0, 1000);
     case COORD_NORM1:
         return number_schema("number", 0, 1);
-    case COORD_BIN64:
-        return number_schema("integer", 0, 63);
     case COORD_PIXEL:
     case COORD_NATIVE:
     case COORD_PX28:

@@ -1,8 +1,8 @@
 /* slots.c - see slots.h.
  *
  * A point is two numbers with anything between them ("><", ", \"y\": "), a verb a word.  They are found by
- * "<click>" and "<at>" in the pocket dialects, and in JSON by the keys of the dialect's tool table.  In the
- * wide pocket dialect each of the two numbers is a pair of marks, "12><.3".
+ * "<click>" and "<at>" in pocket-wide, where each of the two numbers is a pair of marks, "12><.3", and in
+ * JSON by the keys of the dialect's tool table.
  */
 #include "actions/slots.h"
 
@@ -58,11 +58,6 @@ static ptrdiff_t patch_point(const char *text, size_t len, int seen[2])
     return end;
 }
 
-static bool in_patches(const struct dialect *d)
-{
-    return d->syntax == SYNTAX_POCKET && d->coords == COORD_NATIVE;
-}
-
 /* ---- slots ------------------------------------------------------------------------------------ */
 
 struct slots {
@@ -77,7 +72,7 @@ static void add(struct slots *s, enum slot_kind kind, size_t begin, size_t end)
 }
 
 /* {thought}<verb>{element}<at><x><y>... */
-static void pocket_slots(struct slots *s, const struct dialect *d, const char *text, size_t len)
+static void pocket_slots(struct slots *s, const char *text, size_t len)
 {
     const char *open = memchr(text, '<', len), *end = text + len;
     const char *close = open ? memchr(open, '>', (size_t)(end - open)) : NULL;
@@ -85,12 +80,12 @@ static void pocket_slots(struct slots *s, const struct dialect *d, const char *t
         return;
     add(s, SLOT_VERB, (size_t)(open + 1 - text), (size_t)(close - text));
     const char *at = memmem(close, (size_t)(end - close), "<at>", 4);
-    struct number x, y;
-    if (!at || !two_numbers(at, (size_t)(end - at), &x, &y))
+    struct number x;
+    if (!at || !next_number(at, (size_t)(end - at), 0, &x))
         return;
-    size_t base = (size_t)(at - text), begin = base + x.begin;
+    size_t begin = (size_t)(at - text) + x.begin;
     int seen[2];
-    ptrdiff_t n = in_patches(d) ? patch_point(text + begin, len - begin, seen) : (ptrdiff_t)(y.end - x.begin);
+    ptrdiff_t n = patch_point(text + begin, len - begin, seen);
     if (n > 0)
         add(s, SLOT_POINT, begin, begin + (size_t)n);
 }
@@ -220,7 +215,7 @@ int dialect_slots(const struct dialect *d, const char *text, size_t len, struct 
 {
     struct slots s = {out, 0, max};
     if (d->syntax == SYNTAX_POCKET) {
-        pocket_slots(&s, d, text, len);
+        pocket_slots(&s, text, len);
     } else if (verb_key(d)) {
         struct json_reader r = {.d = d, .s = &s, .text = text, .len = len, .x = SIZE_MAX};
         const char *thought = memmem(text, len, "</think>", 8); /* it may quote anything */
@@ -234,7 +229,7 @@ ptrdiff_t dialect_slot_end(const struct dialect *d, enum slot_kind kind, const c
 {
     struct number x, y;
     int seen[2];
-    if (kind == SLOT_POINT && in_patches(d))
+    if (kind == SLOT_POINT && d->syntax == SYNTAX_POCKET)
         return patch_point(text, len, seen);
     if (kind == SLOT_POINT)
         return two_numbers(text, len, &x, &y) ? (ptrdiff_t)y.end : -1;
@@ -263,8 +258,8 @@ int dialect_slot_point(const struct dialect *d, const char *text, size_t len, in
     if (len >= sizeof copy - 1)
         return -1;
     memcpy(copy, text, len);
-    copy[len] = in_patches(d) ? '>' : ' '; /* ends the second number */
-    if (in_patches(d)) {
+    copy[len] = d->syntax == SYNTAX_POCKET ? '>' : ' '; /* ends the second number */
+    if (d->syntax == SYNTAX_POCKET) {
         if (patch_point(copy, len + 1, seen) < 0)
             return -1;
         v[0] = seen[0];

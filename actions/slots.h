@@ -1,6 +1,6 @@
 /* slots.h - the positions of a reply's decisions: the verb, and the points.
  *
- * Beam search shows alternatives at these positions.  Supported for the pocket dialect and those with JSON
+ * Beam search shows alternatives at these positions.  Supported for pocket-wide and dialects with JSON
  * replies.
  */
 #ifndef HOLORUN_ACTIONS_SLOTS_H

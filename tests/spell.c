@@ -26,8 +26,6 @@ static json_t *coord(const struct spelling *s, int v, bool vertical)
         return json_integer((v * 1000 + size / 2) / size);
     case COORD_NORM1:
         return json_real((double)v / size);
-    case COORD_BIN64:
-        return json_integer(v * 64 / size);
     case COORD_NATIVE:
         return json_integer((long long)ceil(v * image_native_scale(s->width, s->height, 1024)));
     case COORD_PIXEL:
@@ -203,15 +201,30 @@ static char *as_call(const struct spelling *s, const struct tool *t, json_t *arg
     return out;
 }
 
+/* The patch and the eighth of it in which a model sees the pixel. */
+static void pocket_place(const struct spelling *s, int x, int y, char out[64])
+{
+    double scale = image_native_scale(s->width, s->height, 1024);
+    int px = (int)(x * scale), py = (int)(y * scale);
+    snprintf(out, 64, "<at><%d><.%d><%d><.%d>", px / 16, px % 16 / 2, py / 16, py % 16 / 2);
+}
+
 static char *as_pocket(const struct spelling *s, const char *thought)
 {
     const struct want *w = s->w;
-    bool click = w->kind == ACT_CLICK && w->x && !w->button;
-    if (!click && (w->kind != ACT_TYPE || !w->x || !w->text || !*w->text || strpbrk(w->text, "\n\t")))
-        return NULL;
-    int bx = w->x * 64 / s->width, by = w->y * 64 / s->height;
-    return xasprintf("%.30s<%s>%s<at><%d><%d>%s", thought, click ? "click" : "write",
-                     w->element ? w->element : "the middle of it", bx, by, click ? "" : w->text);
+    const char *element = w->element ? w->element : "the middle of it";
+    char place[64], end[64];
+    pocket_place(s, w->x, w->y, place);
+    pocket_place(s, w->x2, w->y2, end);
+    if (w->kind == ACT_KEY)
+        return xasprintf("%.30s<key>%s", thought, w->keys);
+    if (w->kind == ACT_DRAG)
+        return xasprintf("%.30s<drag>%s%s<to>%s", thought, element, place, end);
+    if (w->kind == ACT_CLICK && w->x && !w->button)
+        return xasprintf("%.30s<click>%s%s", thought, element, place);
+    if (w->kind == ACT_TYPE && w->x && w->text && *w->text && !strpbrk(w->text, "\n\t"))
+        return xasprintf("%.30s<write>%s%s%s", thought, element, place, w->text);
+    return NULL;
 }
 
 static char *as_json(const struct spelling *s, const struct tool *t, json_t *args, const char *thought)

@@ -21,7 +21,7 @@
 enum { SAMPLE = 7, WANTS = 3 };
 
 static const char *const dialects[] = {"holo3",  "holo1",     "function",  "uitars",
-                                       "openai", "anthropic", "pyautogui", "pocket"};
+                                       "openai", "anthropic", "pyautogui", "pocket-wide"};
 enum { DIALECTS = sizeof dialects / sizeof *dialects };
 
 enum result { HELD, PASSED, UNSPOKEN };

@@ -230,9 +230,12 @@ static void t_slots(void **state)
         const char *slots[4]; /* verb and places, as they stand there */
         int at[2][2];         /* in an image of 640 x 640 */
     } cases[] = {
-        {"pocket", "Name it<click>the <b field<at><12><34>", {"click", "12><34"}, {{125, 345}}},
-        {"pocket", "<write>Name<at><0><63>12 34", {"write", "0><63"}, {{5, 635}}},
-        {"pocket", "ok<done>It is 5.", {"done"}, {{0}}},
+        {"pocket-wide",
+         "Name it<click>the <b field<at><7><.6><21><.4>",
+         {"click", "7><.6><21><.4"},
+         {{125, 345}}},
+        {"pocket-wide", "<write>Name<at><0><.2><39><.5>12 34", {"write", "0><.2><39><.5"}, {{5, 635}}},
+        {"pocket-wide", "ok<done>It is 5.", {"done"}, {{0}}},
         {"holo3",
          "{\"note\": \"x\\\": 5\", \"thought\": \"\\\"tool_name\\\": 1 2\", \"tool_call\": {\"tool_name\": "
          "\"click_desktop\", \"element\": \"7, 8\", \"x\": 500, \"y\": 250}}",
@@ -263,7 +266,7 @@ static void t_slots(void **state)
          {{7, 639}}},
         {"uitars", "Thought: a\nAction: click(start_box='(3,4)')", {NULL}, {{0}}},
         {"holo3", "{\"tool_name\": \"click_desk", {NULL}, {{0}}},
-        {"pocket", "<click", {NULL}, {{0}}},
+        {"pocket-wide", "<click", {NULL}, {{0}}},
         {"anthropic", "", {NULL}, {{0}}},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

@@ -84,35 +84,30 @@ static void t_lines(void **state)
     l = line_fit(x, y, 60, 5);
     assert_true(l.near == 0 && !(l.a > 0) && !(l.a < 0));
     assert_true(fabs(line_of_space(COORD_NORM1000, 1280).a - 0.78125) < 1e-12);
-    assert_true(fabs(line_of_space(COORD_BIN64, 640).a - 0.1) < 1e-12);
+    assert_true(fabs(line_of_space(COORD_NORM1, 640).a - 0.0015625) < 1e-12);
 }
 
 /* ---- the verdict on made-up models ----------------------------------------------------------- */
+
+enum { W = 640, H = 480 }; /* the embedded model's dialect has no numbers above 1023 */
 
 /* What a model says that points at (x, y) of a w x h image in this space, in the form of this dialect. */
 static void say(char out[128], const struct dialect *d, enum coord_space space, double x, double y, int w,
                 int h)
 {
     static const char *const forms[] = {"{\"x\": %s, \"y\": %s}", "Click(%s, %s)",
-                                        "Action: click(start_box='(%s,%s)')",
-                                        "only step<click>Save<at><%s><%s>"};
-    int form = d->syntax == SYNTAX_HOLO1    ? 1
-               : d->syntax == SYNTAX_UITARS ? 2
-               : d->syntax == SYNTAX_POCKET ? 3
-                                            : 0;
+                                        "Action: click(start_box='(%s,%s)')"};
+    int form = d->syntax == SYNTAX_HOLO1 ? 1 : d->syntax == SYNTAX_UITARS ? 2 : 0, px = (int)x, py = (int)y;
     char a[32], b[32];
     const char *number = space == COORD_NORM1 ? "%.4f" : "%.0f";
-    double top = space == COORD_NORM1000 ? 1000
-                 : space == COORD_NORM1  ? 1
-                                         : 64,
-           fx = x / w * top, fy = y / h * top;
-    if (space == COORD_PIXEL)
-        fx = x, fy = y;
-    else if (space == COORD_BIN64)
-        fx = floor(fx), fy = floor(fy);
-    snprintf(a, sizeof a, number, fx);
-    snprintf(b, sizeof b, number, fy);
-    snprintf(out, 128, forms[form], a, b);
+    double top = space == COORD_NORM1000 ? 1000 : 1;
+    snprintf(a, sizeof a, number, space == COORD_PIXEL ? x : x / w * top);
+    snprintf(b, sizeof b, number, space == COORD_PIXEL ? y : y / h * top);
+    if (d->syntax == SYNTAX_POCKET)
+        snprintf(out, 128, "only step<click>Save<at><%d><.%d><%d><.%d>", px / 16, px % 16 / 2, py / 16,
+                 py % 16 / 2);
+    else
+        snprintf(out, 128, forms[form], a, b);
 }
 
 /* Drawn once: what is on them does not depend on who is asked. */
@@ -121,7 +116,7 @@ static const struct calibration_target *target_of(int i)
     static struct calibration_target targets[24];
     if (!targets[i].label[0]) {
         struct calibration_screen s;
-        assert_int_equal(calibration_draw(&s, 1280, 800, 1, (uint64_t)i, NULL), 0);
+        assert_int_equal(calibration_draw(&s, W, H, 1, (uint64_t)i, NULL), 0);
         targets[i] = s.targets[0];
         image_free(&s.image);
     }
@@ -137,10 +132,8 @@ static struct verdict made_up(struct candidate *c, int *n, const char *speaks, e
         struct dialect *d = dialect_load(*name, NULL);
         if (*d->ground) {
             struct candidate *k = &c[(*n)++];
-            *k = (struct candidate){.dialect = (char *)(uintptr_t)*name,
-                                    .own = calibration_space(d->coords),
-                                    .w = 1280,
-                                    .h = 800};
+            *k = (struct candidate){
+                .dialect = (char *)(uintptr_t)*name, .own = calibration_space(d->coords), .w = W, .h = H};
             for (int i = 0; i < 24; i++) {
                 struct dialect_numbers numbers;
                 char reply[128] = "I see a page";
@@ -164,8 +157,7 @@ static void t_verdict(void **state)
     for (const char *const *name = dialect_names(); *name; name++)
         for (int space = 0; space < CALIBRATE_SPACES; space++) {
             struct dialect *d = dialect_load(*name, NULL);
-            bool possible = *d->ground && (d->syntax != SYNTAX_POCKET ||
-                                           (d->coords == COORD_BIN64 && space == COORD_BIN64));
+            bool possible = *d->ground && (d->syntax != SYNTAX_POCKET || space == COORD_PIXEL);
             dialect_free(d);
             if (!possible)
                 continue;
@@ -176,7 +168,7 @@ static void t_verdict(void **state)
                          v.candidate ? v.candidate->dialect : "nothing", dialect_space_name(v.space), v.hits,
                          v.asked);
             struct line x = line_fit(v.candidate->truth[0], v.candidate->said[0], v.candidate->n, 1),
-                        want = line_of_space((enum coord_space)space, 1280);
+                        want = line_of_space((enum coord_space)space, W);
             assert_true(fabs(x.a / want.a - 1) < 0.02);
         }
     struct verdict v = made_up(c, &n, "nobody", COORD_PIXEL, 5);

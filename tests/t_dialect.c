@@ -113,7 +113,7 @@ static void t_names(void **state)
     struct err e = ERR_INIT;
     assert_null(dialect_load("holo9", &e));
     assert_non_null(strstr(e.text, "no dialect 'holo9'"));
-    assert_non_null(strstr(e.text, "pocket"));
+    assert_non_null(strstr(e.text, "pocket-wide"));
     char dir[PLACE_PATH];
     assert_non_null(mkdtemp(place_template(dir)));
     char *json = xasprintf("%s/own.json", dir), *text = xasprintf("%s/own.txt", dir),

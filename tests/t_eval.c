@@ -86,7 +86,7 @@ static void t_judge(void **state)
     assert_false(judged("holo3", &f, "{\"x\": 249, \"y\": 500}", 33, 77).correct);
     assert_true(judged("holo3", &l, "{\"x\": 501, \"y\": 5}", 640, 480).correct);
     assert_true(judged("holo1-abs", &l, "Click(321, 5)", 640, 480).correct);
-    assert_true(judged("pocket", &l, "only step<click>Save<at><32><3>\n", 640, 480).correct);
+    assert_true(judged("pocket-wide", &l, "only step<click>Save<at><20><.2><1><.5>\n", 640, 480).correct);
 
     a = judged("holo3", &t, "Click(1200, 5)", 640, 480);
     assert_true(a.wrong_format && !a.correct && !a.placed);

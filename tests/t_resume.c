@@ -159,7 +159,7 @@ static void t_refused(void **state)
          *policy = xvfb_place(&x, "p.yaml");
     assert_int_equal(file_write(script, "look<done>Done.\n", 16, NULL), 0);
     assert_int_equal(file_write(policy, "rules: []\n", 10, NULL), 0);
-    program_run(&x, &o, WORDS(RUN, "--fake", script, "--dialect", "pocket"));
+    program_run(&x, &o, WORDS(RUN, "--fake", script, "--dialect", "pocket-wide"));
     assert_int_equal(o.code, 0);
     program_run(&x, &o, WORDS("resume", "--runs", runs));
     ONE_LINE(&o, ERR_USAGE, "has ended (answered)");

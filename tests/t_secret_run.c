@@ -141,7 +141,7 @@ static void assert_typed(const struct fields *f, const char *text)
 }
 
 #define FILL(text)  CLICK(125, 115) TYPE(text)
-#define WRITE(text) "password<write>the field<at><12><7>" text "\n" /* clicks, empties, types */
+#define WRITE(text) "password<write>the field<at><7><.6><3><.4>" text "\n" /* clicks, empties, types */
 #define DONE        "done<done>Done.\n"
 #define PRESS(key)  STEP("\"hotkey_desktop\", \"keys\": [\"" key "\"]")
 
@@ -288,8 +288,8 @@ static void t_where(void **state)
     static const struct {
         const char *replies, *policy, *typed, *dialect;
     } cases[] = {
-        {WRITE("{{PASSWORD}}") DONE, "", "", "pocket"},
-        {WRITE("{{PASSWORD}}") DONE, allow, PLAIN, "pocket"},
+        {WRITE("{{PASSWORD}}") DONE, "", "", "pocket-wide"},
+        {WRITE("{{PASSWORD}}") DONE, allow, PLAIN, "pocket-wide"},
         {FILL("{{PASSWORD}}") ANSWER("Done."), "", "", "holo3"}, /* a person is asked, and there is none */
         {FILL("{{PASSWORD}}") ANSWER("Done."), allow, PLAIN, "holo3"}, /* the policy names the window */
         {FILL("{{OTHER}}") ANSWER("Done."), allow, "", "holo3"},       /* ... and the secret */

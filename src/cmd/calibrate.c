@@ -53,8 +53,8 @@ const struct command calibrate_command = {
     "",
     "find out which dialect a model speaks and what its coordinates mean",
     "Draws screens with labelled buttons, asks the model for each of them in every dialect, and counts in "
-    "which coordinate space its answers hit the buttons: norm1000 (0 to 1000), norm1 (0 to 1), px (pixels) "
-    "or bin64 (0 to 63). No display is needed.\n\n"
+    "which coordinate space its answers hit the buttons: norm1000 (0 to 1000), norm1 (0 to 1) or px "
+    "(pixels). No display is needed.\n\n"
     "A dialect is abandoned when most of its first 8 answers are unreadable and hardly one hits. A line "
     "fitted to the answers shows what the numbers mean even when no space fits. Exit code 5: no dialect "
     "hits more than half of the buttons, and nothing is written.",

@@ -18,7 +18,7 @@ enum {
     CALIBRATE_LABEL = 12,
     CALIBRATE_MAX_TARGETS = 300,
     CALIBRATE_GIVE_UP = 8, /* answers after which a dialect may be dropped */
-    CALIBRATE_SPACES = COORD_BIN64 + 1,
+    CALIBRATE_SPACES = COORD_PIXEL + 1,
     CALIBRATE_MIN_W = 320,
     CALIBRATE_MIN_H = 240,
 };

@@ -119,6 +119,6 @@ enum coord_space calibration_space(enum coord_space own)
 
 struct line line_of_space(enum coord_space space, int size)
 {
-    double top = space == COORD_NORM1000 ? 1000 : space == COORD_NORM1 ? 1 : space == COORD_PIXEL ? size : 64;
-    return (struct line){.a = top / size, .b = space == COORD_BIN64 ? -0.5 : 0};
+    double top = space == COORD_NORM1000 ? 1000 : space == COORD_NORM1 ? 1 : size;
+    return (struct line){.a = top / size};
 }

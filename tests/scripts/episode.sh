@@ -14,7 +14,7 @@ for need in Xvfb openbox chromium xprop; do
 done
 desktop_start 640x480 || exit 3
 desktop_page "file://$PWD/assets/demo/$page" '^(Flights|DIALOG)' || exit 3
-"$program" run --confirm yes-to-all --quiet --dialect pocket --fake "$replies" --runs "$runs" "$@" "a scripted task" >&2
+"$program" run --confirm yes-to-all --quiet --dialect pocket-wide --fake "$replies" --runs "$runs" "$@" "a scripted task" >&2
 code=$?
 desktop_title
 exit $code
