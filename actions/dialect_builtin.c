@@ -45,24 +45,12 @@ const char *builtin_file(const char *name, size_t *len)
 
 const char *const *dialect_names(void)
 {
-    static const char *const names[] = {"holo3",
-                                        "holo1",
-                                        "holo1-abs",
-                                        "function",
-                                        "uitars",
-                                        "anthropic",
-                                        "openai",
-                                        "pyautogui",
-                                        "pocket-wide",
-                                        "openai-computer",
-                                        "anthropic-computer",
-                                        "holo31",
-                                        "qwen",
-                                        "qwen25",
-                                        "fara",
-                                        "uitars15",
-                                        "gemini",
-                                        "holo15",
-                                        NULL};
+    /* clang-format off */
+    static const char *const names[] = {
+        "holo3",  "holo1",     "holo1-abs",   "function",        "uitars",             "anthropic",
+        "openai", "pyautogui", "pocket-wide", "openai-computer", "anthropic-computer", "holo31",
+        "qwen",   "qwen25",    "fara",        "uitars15",        "gemini",             "holo15",
+        NULL};
+    /* clang-format on */
     return names;
 }
