@@ -157,11 +157,23 @@ class Server:
         os.close(w)
         with os.fdopen(r) as f:
             self.env = {**os.environ, "DISPLAY": ":" + f.readline().strip(), "NO_AT_BRIDGE": "1", "GTK_THEME": "Adwaita"}
-        self.wm = subprocess.Popen(["openbox", "--sm-disable"], env=self.env, stdout=subprocess.DEVNULL,
-                                   stderr=subprocess.DEVNULL)
-        while subprocess.run(["xprop", "-root", "_NET_SUPPORTING_WM_CHECK"], env=self.env, stdout=subprocess.PIPE,
-                             check=False).stdout.find(b"window id") < 0:
-            time.sleep(0.1)
+        self.wm = self.managed()
+
+    def managed(self):
+        """openbox at work; where it has ended by itself it is started again."""
+        for _ in range(3):
+            wm = subprocess.Popen(["openbox", "--sm-disable"], env=self.env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            for _ in range(300):
+                if wm.poll() is not None:
+                    break
+                asked = ["xprop", "-root", "_NET_SUPPORTING_WM_CHECK"]
+                if b"window id" in subprocess.run(asked, env=self.env, stdout=subprocess.PIPE, check=False).stdout:
+                    return wm
+                time.sleep(0.1)
+            wm.terminate()
+            wm.wait()
+        self.x.terminate()
+        sys.exit(f"toolkit_cases.py: openbox does not come up on {self.env['DISPLAY']}")
 
     def boxes(self, c):
         with tempfile.TemporaryDirectory() as folder:
