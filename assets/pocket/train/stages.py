@@ -137,25 +137,33 @@ def steps_gate(pages, share, rows="gate-miniwob"):
 
 
 PLAIN = "plain"  # screens as the suite shows them
-PLAIN_SCREENS = 1536  # of them as rows: forms first, whose words are nowhere in the pages
 PAGES, OTHERS = "pages", "read"  # at all scales and in all fonts: MiniWoB++, and the other worlds
 
 
+def eyes_are_kept():
+    """Whether the tree has eyes whose last gate held, and this machine no run of its own."""
+    run = STATE / "eyes"
+    return not (run / "last.pt").exists() and "eyes-again" in held(kept_of(run))
+
+
 def world_stages():
-    """Real pages as the suite shows them, for the first reading; then all worlds, fonts and scales, with the gates."""
-    render, out = "../world/render.py", {}
+    """Real pages as the suite shows them, for the first reading; then all worlds, fonts and scales, with the gates.  Where the
+    eyes are there already, only what language is taught on."""
+    render, out, eyes = "../world/render.py", {}, not eyes_are_kept()
 
     def add(name, world, folder, *more):
         out[f"world-{name}"] = ([render, world, "--out", DATA / folder, *more], DATA, 0, 0, 0, there)
 
-    add("plain", "miniwob", PLAIN, "--plain", "--screens", 256, "--shards", 24)
-    add("forms", "forms", PLAIN, "--plain", "--screens", 256, "--shards", 4)
-    add("gate-plain", "miniwob", "gate-plain", "--plain", "--screens", 128, "--gate")
-    for world, shards in (("miniwob", 8), ("forms", 10), ("kiosk", 10), ("gtk", 4), ("qt", 4), ("tk", 4)):
-        add(f"wide-{world}", world, PAGES if world == "miniwob" else OTHERS, "--shards", shards)
-    for family, name in FAMILIES.items():
+    if eyes:
+        add("plain", "miniwob", PLAIN, "--plain", "--screens", 256, "--shards", 24)
+        add("forms", "forms", PLAIN, "--plain", "--screens", 256, "--shards", 4)
+        add("gate-plain", "miniwob", "gate-plain", "--plain", "--screens", 128, "--gate")
+        add("wide-miniwob", "miniwob", PAGES, "--shards", 8)
+    for world, shards in (("kiosk", 10), ("forms", 10), ("gtk", 4), ("qt", 4), ("tk", 4)):
+        add(f"wide-{world}", world, OTHERS, "--shards", shards)
+    for family, name in FAMILIES.items() if eyes else ():
         add(f"gate-{name}", "miniwob", f"gate-{name}", "--gate", "--screens", 160, "--families", family)
-    for world in ("forms", "kiosk", "gtk", "qt", "tk"):
+    for world in ("forms", "kiosk", "gtk", "qt", "tk") if eyes else ("forms",):
         add(f"gate-{world}", world, f"gate-{world}", "--gate", "--screens", 96)
     return out
 
@@ -218,20 +226,19 @@ def language_stages(workers):
     states that the model itself gets into."""
     eyes, run = STATE / "eyes", STATE / "language20"
     cache = ["cache.py", "--run", made(eyes), "--workers", workers]
-    plain = [*cache, "--data", DATA / PLAIN, "--screens", PLAIN_SCREENS, "--out", ROWS / "plain"]
     others = [*cache, "--data", DATA / OTHERS, "--out", ROWS / "read"]
     forms = [*cache, "--data", DATA / "gate-forms", "--out", ROWS / "gate-forms"]
-    still = {"plain": plain, "read": others, "gate-forms": forms}
+    still = {"read": others, "gate-forms": forms}
     out = {f"rows-{n}": (c, eyes, 0, 0, 0, cached) for n, c in still.items()}
-    out |= episodes(EASY, "", 18, 4, workers, eyes) | episodes(MORE, "-more", 24, 1, workers, eyes)
-    out |= episodes(EASY + MORE, "-all", 32, 0, workers, eyes, 1000)
+    out |= episodes(EASY, "", 8, 4, workers, eyes) | episodes(MORE, "-more", 12, 1, workers, eyes)
+    out |= episodes(EASY + MORE, "-all", 12, 0, workers, eyes, 1000)
     rows = [ROWS / f"played{tail}" for tail in ("", "-more", "-all")]
 
     def train(*rows):
         command = ["language.py", "--run", run, "--kept", kept_of(run), "--layers", 20, "--shipped", STATE / "model"]
-        command += ["--rows", *rows, ROWS / "plain", ROWS / "read"]
+        command += ["--rows", *rows, ROWS / "read"]
         command += ["--gate", *(ROWS / f"gate-{g}" for g in ("easy", "more", "forms"))]
-        command += ["--workers", workers, "--parts", 2, "--muon", 2e-3, "--adam", 1.3e-3]
+        command += ["--workers", workers, "--parts", 2, "--muon", 1e-3, "--adam", 7e-4]
         command += ["--average", 0.97]  # steps are few: a longer one has the beginning in it
         command += ["--every", 20, "--gate-screens", 200, "--turns", 5, "--beside", 2]
         return command + ["--horizon", tuned(f"horizon-{run.name}", 400)]
@@ -263,7 +270,7 @@ def tuned(name, value):
 
 
 def stages(workers):
-    return world_stages() | eye_stages(workers) | language_stages(workers)
+    return world_stages() | ({} if eyes_are_kept() else eye_stages(workers)) | language_stages(workers)
 
 
 def note(text):
