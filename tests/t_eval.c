@@ -1,6 +1,7 @@
 /* t_eval.c - claims about grounding sets: what a set may say, how an answer is scored, how sure a rate is. */
 #include "check.h"
 
+#include "agent/vqa.h"
 #include "eval/eval.h"
 
 #include <math.h>
@@ -211,7 +212,50 @@ static void t_set(void **state)
     eval_set_free(&s);
 }
 
+/* ---- confidence ---------------------------------------------------------------------------------------- */
+
+/* What vqa_confidence says of a reply in four tokens with these probabilities, of which the third and fourth
+ * are numbers of a place. */
+static double sure_of(const char *dialect, const char *const tokens[4], bool forced)
+{
+    static const float p[4] = {0.9F, 0.8F, 0.3F, 0.2F};
+    struct err e = ERR_INIT;
+    struct token_choice choices[4] = {{0}};
+    struct vqa v = {.dialect = dialect_load(dialect, &e)};
+    double confidence = -1;
+    assert_non_null(v.dialect);
+    buf_init(&v.reply.text, 1 << 10);
+    for (int i = 0; i < 4; i++) {
+        buf_puts(&v.reply.text, tokens[i]);
+        choices[i] = (struct token_choice){
+            .logprob = logf(p[i]), .end = (uint32_t)v.reply.text.len, .forced = forced && i == 1};
+    }
+    v.reply.choices = choices;
+    v.reply.n = 4;
+    assert_true(vqa_confidence(&v, &confidence));
+    v.reply.choices = NULL;
+    double unknown;
+    assert_false(vqa_confidence(&v, &unknown)); /* a server does not tell */
+    buf_free(&v.reply.text);
+    dialect_free(v.dialect);
+    return confidence;
+}
+
+static void t_confidence(void **state)
+{
+    (void)state;
+    static const char *const marks[] = {"<click>", "OK<at>", "<12><.3>", "<20><.0>"},
+                             *const gone[] = {"<missing>", "O", "K", "!"},
+                             *const json[] = {"{\"x\": ", "1", "2, \"y\": ", "34}"};
+    assert_true(fabs(sure_of("pocket-wide", marks, false) - 0.9 * 0.8) < 1e-6);
+    assert_true(fabs(sure_of("pocket-wide", marks, true) - 0.9) < 1e-6);
+    assert_true(fabs(sure_of("pocket-wide", gone, false) - 0.9 * 0.8 * 0.3 * 0.2) < 1e-6);
+    assert_true(fabs(sure_of("anthropic", json, false) - 0.9 * 0.8 * 0.3 * 0.2) < 1e-6);
+}
+
 static const struct CMUnitTest tests[] = {
+    CLAIM("the numbers of a place do not count in how sure the embedded model is; all else does",
+          t_confidence),
     CLAIM("Wilson's interval has the published values", t_wilson),
     CLAIM("the edges of a box belong to it", t_box),
     CLAIM("polygons go by the even-odd rule, their edges belong to them", t_polygon),

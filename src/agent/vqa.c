@@ -4,6 +4,7 @@
 #include "checkpoint/find.h"
 #include "screen/screen.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -69,6 +70,29 @@ int vqa_ask(struct vqa *l, const char *question, const struct image *images, int
     enum chat_place place = l->dialect->image_inline ? CHAT_PLACE_INLINE : CHAT_PLACE_TEMPLATE;
     generated_free(&l->reply);
     return llm_ask(l->llm, "", parts, n ? 2 + n : 1, place, &r, &l->reply, e) ? -1 : check_finish(l, e);
+}
+
+static bool within_point(const struct slot *slots, int n, size_t begin, size_t end)
+{
+    for (int i = 0; i < n; i++)
+        if (slots[i].kind == SLOT_POINT && begin < slots[i].end && end > slots[i].begin)
+            return true;
+    return false;
+}
+
+bool vqa_confidence(const struct vqa *l, double *confidence)
+{
+    const struct generated *g = &l->reply;
+    struct slot slots[SLOTS_MAX];
+    bool spread = l->dialect->syntax == SYNTAX_POCKET;
+    int n = spread ? dialect_slots(l->dialect, g->text.data, g->text.len, slots, SLOTS_MAX) : 0;
+    double logprob = 0;
+    size_t begin = 0;
+    for (int i = 0; g->choices && i < g->n; begin = g->choices[i++].end)
+        if (!g->choices[i].forced && !within_point(slots, n, begin, g->choices[i].end))
+            logprob += (double)g->choices[i].logprob;
+    *confidence = exp(logprob);
+    return g->choices != NULL;
 }
 
 int vqa_converse(struct vqa *l, const struct chat_conversation *c, const struct sampling *sampling,

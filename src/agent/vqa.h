@@ -40,6 +40,11 @@ int vqa_check_places(const struct vqa *l, struct err *e);
 int vqa_ask(struct vqa *l, const char *question, const struct image *images, int n, enum dialect_goal goal,
             const struct sampling *sampling, struct err *e);
 
+/* How sure the model is of its reply, 0 to 1: the probability of the tokens that it chose together.  The
+ * embedded model's numbers of places do not count: it was trained to give their neighbours a share, so that
+ * even a place that it is sure of has a small one.  False: it is not known. */
+bool vqa_confidence(const struct vqa *l, double *confidence);
+
 /* Continues a conversation without a grammar; the reply is l->reply. */
 int vqa_converse(struct vqa *l, const struct chat_conversation *c, const struct sampling *sampling,
                  struct err *e);

@@ -16,7 +16,6 @@
 #include "session/session.h"
 
 #include <dirent.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -155,7 +154,7 @@ static int ask_item(struct evaluation *v, const struct eval_item *item, struct e
     struct sampling greedy = {.temperature = 0, .top_p = 1, .max_tokens = MAX_TOKENS};
     struct err why = ERR_INIT;
     struct buf question;
-    double logprob;
+    double confidence;
     *a = (struct eval_answer){0};
     buf_init(&question, 1 << 20);
     int64_t start = clock_ns();
@@ -168,7 +167,7 @@ static int ask_item(struct evaluation *v, const struct eval_item *item, struct e
     buf_free(&question);
     a->ms = clock_ms_since(start);
     a->tokens = v->l.reply.n;
-    a->p = generated_logprob(&v->l.reply, &logprob) ? exp(logprob) : -1;
+    a->p = vqa_confidence(&v->l, &confidence) ? confidence : -1;
     if (rc && why.kind == ERR_STOPPED)
         return err_set(e, ERR_STOPPED, "stopped; --resume goes on with '%s'", v->results.path);
     if (rc)
@@ -315,7 +314,7 @@ static void print_totals(struct evaluation *v, const struct err *e)
     }
     if (v->broken > NAMED)
         warn("%d items are not counted; '%s' names them all", v->broken, v->results.path);
-    if (t.nothing && !v->s->free)
+    if (t.nothing && !v->s->free && v->l.dialect->syntax != SYNTAX_POCKET) /* which has a word for it */
         warn("in %d items there is nothing to be found, which a model can only say with --free", t.nothing);
     tally_free(&t);
     v->told = true;

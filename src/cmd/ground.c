@@ -79,7 +79,7 @@ static int write_overlay(const struct settings *s, struct image *im, const struc
 static void print_point(const struct settings *s, const struct vqa *l, const struct image *im,
                         const char *target, const struct found *f)
 {
-    double logprob;
+    double logprob, confidence;
     if (!s->json && f->missing)
         puts("not there");
     else if (!s->json)
@@ -95,6 +95,8 @@ static void print_point(const struct settings *s, const struct vqa *l, const str
     buf_printf(&out, ", \"width\": %d, \"height\": %d", im->w, im->h);
     if (generated_logprob(&l->reply, &logprob))
         buf_printf(&out, ", \"logprob\": %.4f", logprob);
+    if (vqa_confidence(l, &confidence))
+        buf_printf(&out, ", \"confidence\": %.4f", confidence);
     buf_printf(&out, ", \"ms\": %.1f}", l->reply.ms);
     puts(out.data);
     buf_free(&out);

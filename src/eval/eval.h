@@ -88,8 +88,7 @@ void wilson(int hits, int n, double *low, double *high);
  *     wrong_format    the reply could not be read, which counts as wrong
  *     dist_px         from the place to the target, 0 inside
  *     ms, tokens      of the whole question, of the reply
- *     p               the probability of the reply's sampled tokens together; null where the model
- *                     does not tell
+ *     p               how sure the model was (vqa_confidence); null where it does not tell
  *     error           instead of all these: the picture could not be shown to the model
  *
  * A run that was killed leaves whole lines and perhaps a partial one.  With resume the whole ones count as
