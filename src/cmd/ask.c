@@ -54,7 +54,8 @@ const struct command ask_command = {
     "Pictures are PNG files, in order, after the question; --image FILE may be written before each of "
     "them. A conversation is {\"messages\": [...], \"tools\": [...]} with the roles system, user, "
     "assistant and tool; pictures stand in a user's content as {\"type\": \"image\", \"image\": \"FILE\"}.",
-    "holorun ask \"What is in To?\" screen.png\nholorun ask --json \"Read row 2\" --image a.png\n"
+    "holorun ask \"Read the line that begins with Total\" screen.png\n"
+    "holorun ask --json \"Is there a Save button?\" --image a.png\n"
     "holorun ask --chat conversation.json\n",
     options,
     cmd_ask};
