@@ -55,7 +55,7 @@ const struct command ask_command = {
     "them. A conversation is {\"messages\": [...], \"tools\": [...]} with the roles system, user, "
     "assistant and tool; pictures stand in a user's content as {\"type\": \"image\", \"image\": \"FILE\"}.",
     "holorun ask \"Read the line that begins with Total\" screen.png\n"
-    "holorun ask --json \"Is there a Save button?\" --image a.png\n"
+    "holorun ask --json \"What does the line with Total say?\" --image a.png\n"
     "holorun ask --chat conversation.json\n",
     options,
     cmd_ask};

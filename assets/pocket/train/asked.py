@@ -29,7 +29,6 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "eval"))
 from reliability import wilson  # noqa: E402
 
 
-
 def asked_of(screen, others, rng):
     """[(kind of question, question, answer)] about one screen."""
     out, found = [], grounding.named(screen)
@@ -38,7 +37,8 @@ def asked_of(screen, others, rng):
     if found and absent:
         name, kind, _ = rng.choice(found)
         form, word = rng.choice(questions.THERE), questions.WORD.get(kind, "field")
-        out += [("there", form.format(name, k=word), "yes"), ("not there", form.format(rng.choice(absent), k=word), "no")]
+        out.append(("there", questions.worded(form, name, word), "yes"))
+        out.append(("not there", questions.worded(form, rng.choice(absent), word), "no"))
     ticks = [t for t in screen.named() if t[0] in ("check", "radio")]
     if ticks:
         said, pieces = screen.ticked(rng, rng.choice(ticks))

@@ -125,6 +125,11 @@ def altered(rng, name):
     return name[:k] + rng.choice((c, "", 2 * name[k])) + name[k + 1 :]
 
 
+def worded(form, name, kind):
+    """A question of THERE about this name."""
+    return (form.replace(" a {}", " an {}") if name[0].lower() in "aeiou" else form).format(name, k=kind)
+
+
 def held_out(text):
     return any(len(w) > 1 and zlib.crc32(w.lower().encode()) % 5 == 0 for w in text.split())
 
@@ -300,11 +305,7 @@ class Screen:
             kind = WORD.get(kind, "field")
         else:
             name = rng.choice(words) if words and "{k}" not in form else None
-        if not name:
-            return None
-        if name[0].lower() in "aeiou":
-            form = form.replace(" a {}", " an {}")
-        return form.format(name, k=kind), [("text", answer)]
+        return (worded(form, name, kind), [("text", answer)]) if name else None
 
     def missing(self, rng, absent):
         u = rng.choice(CLICK + TICK).format(absent, k="button")
