@@ -9,9 +9,12 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <glob.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -268,6 +271,23 @@ static void wait_all_open(const struct victim *v)
             clock_sleep_ms(5);
 }
 
+/* What the dead were about to start has their lock until it is another program: waits for that. */
+static void wait_unlocked(const struct victim *v)
+{
+    glob_t found;
+    char pattern[PLACE_PATH + 32];
+    snprintf(pattern, sizeof pattern, "%s/holorun-desks-*/lock", v->tmp);
+    assert_int_equal(glob(pattern, 0, NULL, &found), 0);
+    assert_int_equal(found.gl_pathc, 1);
+    int fd = open(found.gl_pathv[0], O_RDWR | O_CLOEXEC);
+    assert_true(fd >= 0);
+    int64_t start = clock_ns();
+    while (flock(fd, LOCK_EX | LOCK_NB) && clock_ms_since(start) < PATIENCE * 1000)
+        clock_sleep_ms(5);
+    close(fd);
+    globfree(&found);
+}
+
 /* Another process's beginning, where the victim has its files. */
 static void begin_beside(const struct victim *v)
 {
@@ -312,6 +332,7 @@ static void t_all_at_once(void **state)
     kill_all(pids, n);
     assert_int_equal(waitpid(v->pid, NULL, 0), v->pid);
     assert_non_null(left_of(v));
+    wait_unlocked(v);
     begin_beside(v);
     assert_nothing_left(v, false, "everything");
     rmdir(v->tmp);
