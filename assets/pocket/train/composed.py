@@ -4,8 +4,8 @@
 
 Design.  Screens of forms and of windows were photographed once, so nothing on them changes.  A task names some of what
 a screen shows; a number of its steps is said to have been done, and what is asked is the step that comes next, or the
-end.  So what has been done is told by the conversation, as it is when the program runs, and the picture says where
-things are.  Episodes of pages (world/frames.py) teach what states look like; these teach whatever words, whatever order
+end.  What has been done is told by the conversation, as it is when the program runs, and mostly shown by the picture too:
+fields that are filled have been filled, boxes that are ticked have been ticked.  Episodes of pages (world/frames.py) teach what states look like; these teach whatever words, whatever order
 and whatever toolkit.
 
 `task` gives (said, earlier answers, pieces of the answer); pieces are those of questions.py.
@@ -37,6 +37,7 @@ WORDINGS = {
 BEFORE = ["", "", "", "", "", "Please ", "In this window, ", "On this page ", "Now ", "Here: ", "Could you "]
 JOINTS = (", then ", " and ", ", and ", " and then ", ", then ", ", ")
 END = [("mark", "<done>")]
+AS_SHOWN = 0.6  # of the tasks: what has been done is what the picture shows, as it is in use
 ON = 1  # the state bit of what is ticked, chosen or open: labels.js
 
 
@@ -97,6 +98,29 @@ def chosen(rng, lex, things):
     return [step_of(rng, lex, t) for t in some + last]
 
 
+def shown(screen, thing):
+    """The step that has led to what the picture shows of this thing; None where it looks as if nothing was done."""
+    kind, state, box = thing[:3]
+    if kind in ("field", "area"):
+        text = screen.inside(box)[0]
+        return Step("field", "<write>", thing, text) if 0 < len(text) <= 24 and not set(text) & set("<>") else None
+    if kind in ("check", "radio") and state & ON:
+        return Step("tick" if kind == "check" else "pick", "<click>", thing)
+    return None
+
+
+def as_shown(rng, lex, screen, things):
+    """(steps, how many of them the picture shows as done): fields that are filled and ticks that are set come first."""
+    steps = [s for s in (shown(screen, t) for t in things) if s]
+    done = rng.sample(steps, min(len(steps), rng.choices((0, 1, 2, 3, 4), (2, 4, 4, 2, 1))[0]))
+    settled = {id(s.thing) for s in done} | {id(t) for t in things if t[0] in ("check", "radio") and t[1] & ON}
+    if any(s.thing[0] == "radio" for s in done):  # of the same group, perhaps
+        settled |= {id(t) for t in things if t[0] == "radio"}
+    if rng.random() < 0.5:
+        done.sort(key=lambda s: s.thing[2][1])
+    return done + chosen(rng, lex, [t for t in things if id(t) not in settled]), len(done)
+
+
 def grouped(rng, steps):
     """Steps of one wording that follow each other, as often as not said in one clause."""
     out = []
@@ -134,18 +158,23 @@ def sentence(rng, steps):
 
 def task(screen, rng, lex):
     """None where the screen shows nothing that has a name."""
-    steps = chosen(rng, lex, screen.named())
+    things, done = screen.named(), None
+    if rng.random() < AS_SHOWN:
+        steps, done = as_shown(rng, lex, screen, things)
+    else:
+        steps = chosen(rng, lex, things)
     if not steps:
         return None
     absent = None
-    if rng.random() < 0.2:  # one of the things is not there
+    if rng.random() < 0.2 and (done or 0) < len(steps):  # one of the things is not there
         name = screen.absent(rng, lex)
         if name:
-            absent = rng.randrange(len(steps))
+            absent = rng.randrange(done or 0, len(steps))
             kind, state, box, _, _ = steps[absent].thing
             steps[absent].thing = (kind, state, box, name, [None] * len(name))
             steps = steps[: absent + 1] if rng.random() < 0.3 else steps
-    done = rng.randint(0, len(steps) if absent is None else absent)
+    if done is None:
+        done = rng.randint(0, len(steps) if absent is None else absent)
     said, history = sentence(rng, steps), [questions.text_of(s.pieces()) for s in steps[:done]]
     if done == absent:
         name = steps[done].thing[3]
@@ -154,9 +183,9 @@ def task(screen, rng, lex):
 
 
 def main():
-    import language
+    import conversations
 
-    rows = language.Rows([sys.argv[1]], "show")
+    rows = conversations.Rows([sys.argv[1]], "show")
     rng = random.Random(1)
     for _ in range(int(sys.argv[2]) if len(sys.argv) > 2 else 20):
         part = rng.choice(rows.parts)

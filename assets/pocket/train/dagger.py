@@ -21,6 +21,7 @@ import numpy as np
 import torch
 
 import cache
+import conversations
 import dialect
 import language
 import stack
@@ -51,7 +52,7 @@ class Player:
 
     def says(self, picture, said, history, draft):
         rows, grid, _ = self.eyes.look(picture)
-        s, before = language.Sequence(grid), said + "\n"
+        s, before = conversations.Sequence(grid), said + "\n"
         for h in history[-12:]:
             s.user(before + "-")
             s.earlier(h)

@@ -24,6 +24,7 @@ import time
 import torch
 from torch import nn
 
+import conversations
 import elements
 import joint_passes
 import language
@@ -75,7 +76,7 @@ def judge(joint, screens, album, device, most):
             batch = moved(screens.batch(part), device)
             batch["colours"] = torch.tensor([AS_THEY_ARE] * 8, device=device)
             for (number, s), guess in zip(part, joint.guess(album.patches(batch), batch).tolist()):
-                tables[screens.about[number]["world"]].update(language.whole_answers(s, guess))
+                tables[screens.about[number]["world"]].update(conversations.whole_answers(s, guess))
     return tables
 
 

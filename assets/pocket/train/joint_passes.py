@@ -14,7 +14,8 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-import crops  # puts the folder above on the path
+import conversations  # puts the folder above on the path
+import crops
 import elements
 import language
 import reading
@@ -185,7 +186,7 @@ class Joint(nn.Module):
         self.see, self.say, self.shape = See(c), language.Wide(shape), shape
         self.where = nn.Parameter(torch.zeros(2 * language.MOST, shape["lm"]["hidden"]))
         soft = torch.eye(shape["lm"]["vocab"])
-        lo, hi = language.COARSE[0], language.COARSE[-1] + 1
+        lo, hi = conversations.COARSE[0], conversations.COARSE[-1] + 1
         soft[lo:hi, lo:hi] = spread
         self.register_buffer("soft", soft)
 
@@ -236,7 +237,7 @@ class Joint(nn.Module):
         logp, want = self.logits(f.flatten(0, 1)[batch["at"]]).float().log_softmax(-1), batch["want"]
         loss = -(self.soft[want] * logp).sum()
         hit = logp.argmax(-1) == want
-        place = (want >= language.COARSE[0]) & (want <= language.COARSE[-1])
+        place = (want >= conversations.COARSE[0]) & (want <= conversations.COARSE[-1])
         counts |= dict(tokens=torch.ones_like(want).sum(), said=hit.sum(), lm=loss.detach(),
                        places=place.sum(), placed=(hit & place).sum())
         for hint, more in self.hints(batch):

@@ -18,6 +18,7 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
+import conversations
 import crops
 import language
 import pack
@@ -43,11 +44,11 @@ def often(about, size):
     """How often a screen is taken, in terms of others."""
     if about["world"] == "played" and not about.get("real"):
         return 0 if about["page"] in stages.BY_HAND else 1
-    return language.OFTEN.get(about["world"], 1) * (2 if size == AS_USED and about.get("real") else 1)
+    return conversations.OFTEN.get(about["world"], 1) * (2 if size == AS_USED and about.get("real") else 1)
 
 
-class Screens(language.Rows):
-    """Packed screens as language.Rows has cached ones; `draw` gives a number in place of rows."""
+class Screens(conversations.Rows):
+    """Packed screens as conversations.Rows has cached ones; `draw` gives a number in place of rows."""
 
     def __init__(self, files, gate=False, turns=5, beside=2, limit=1100):
         self.gate, self.limit, self.turns, self.beside = gate, limit, turns, min(turns, beside)
@@ -57,7 +58,7 @@ class Screens(language.Rows):
             for k, (n, h, w) in enumerate(p.blocks):
                 self.blocks.append((path, k, (n, h, w), [self._add(p, j, h, w) for j in range(at, at + n)]))
                 at += n
-        self.weight = {s: [often(self.about[n], s) for n in numbers] for s, numbers in self.sizes.items()}
+        self.weight = {s: [1 if gate else often(self.about[n], s) for n in numbers] for s, numbers in self.sizes.items()}
         self.seed("begin")
 
     def _add(self, p, j, h, w):
@@ -76,7 +77,7 @@ class Screens(language.Rows):
 
     def seed(self, seed):
         self.random = random.Random(seed)
-        self.lex = language.Lexicon(self.random, self.gate)
+        self.lex = conversations.Lexicon(self.random, self.gate)
 
     def any(self):
         return self.random.choices(self.numbers, cum_weights=self.cumulative)[0], 0

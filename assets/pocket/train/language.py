@@ -2,56 +2,40 @@
 
     python language.py --run RUN --kept ../wide/language20.safetensors --rows DIR... --gate DIR... --core-minutes 540
 
-Design.  A sequence is one screen (its image tokens come from cache.py) with a task in use, if the screen is
-of an episode, and then questions about the same picture (questions.py).  The loss is on the answers only;
+Design.  Sequences are those of conversations.py; image tokens come from cache.py.  The loss is on the answers only;
 the coarse half of a place is spread a little over its neighbours.  Where nothing is kept it begins with the small model that
 pocket.mk makes first (--shipped), whose copying circuits took hours: its 12 sub-layers and 352 tokens stay, sub-layers follow
 that change nothing at first (their way out is zero), the new tokens begin as their nearest relatives.
 
 Where the processor has tiles the passes are stack.py's, by hand; elsewhere autograd's over `Wide`, half
 as fast.  Norm weights are ones in both, see stack.fold.  Heads are told where to look, in training
-only, as hints.py does it for the grid: (layer, head)
-    TASK   the same letter in the user's text       PAGE   the image token that holds the letter
-    POINT  the image token that holds the place, at the four tokens that say it
-    MENTION  at an image token that shows part of a word which the task has: the last letter of that part, there
+only, as hints.py does it for the grid: `TOLD`, the layer and head of each kind of hint that conversations.py has.
 A linear head, in training only, says row and column of an image token from what the projector makes of it, since
 otherwise letters drown them and nothing can be pointed at.
 """
 
 import argparse
 import collections
-import glob
-import json
 import os
 import pathlib
-import random
-import re
 
-import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import nn
 
-import composed
 import dialect  # puts the folder above on the path
-import questions
 import runner
 import stack
 import tokenizer
 import weights
 import export
+from conversations import COARSE, FINE, MENTION, PAGE, POINT, TASK, Rows, collate, whole_answers
 from kernels import PRODUCTS, TILES
 from model import LM, Language, Linear, RMSNorm, ReLU2
-from words import Lexicon
 
 SHAPE = dict(lm=dict(LM, pattern="M-*-M-*-M-*-M-*-M-*-", vocab=dialect.VOCAB), vit=192, projector=512)
 WHERE, MOST = "where.weight", 32  # rows and columns of image tokens, at most so many
-COMPOSED = 0.6  # of the screens that stand still: asked for a step of a task first
-OFTEN = {"visited": 2.0, "kiosk": 3.0, "forms": 4.0, "gtk": 2.5, "qt": 2.5, "tk": 2.5}  # how often screens of a world are taken
-ASKED = 0.4  # of the kiosk's screens of which only questions are asked
-TASK, PAGE, POINT, MENTION = range(4)
 TOLD = {TASK: (6, 2), PAGE: (6, 0), POINT: (10, 1), MENTION: (6, 3)}
-FINE, COARSE = range(dialect.FINE0, dialect.FINE0 + 8), range(tokenizer.BIN0, tokenizer.BIN0 + 64)
 HALF = PRODUCTS
 
 
@@ -102,204 +86,6 @@ def begin(model, shipped):
             if n in new:
                 new[n].zero_()
     model.language_model.load_state_dict(new)
-
-
-# ---- sequences ----------------------------------------------------------------------------------
-
-
-class Sequence:
-    """Ids, where the loss is, and hints (query, slot, key), built turn by turn."""
-
-    def __init__(self, grid):
-        self.grid = grid
-        self.ids, self.on, self.told, self.first, self.task = (
-            list(tokenizer.HEAD),
-            [0] * len(tokenizer.HEAD),
-            [],
-            None,
-            None,
-        )
-        self.spans = []  # (name, first id, end, sizes of what is pointed at) of each answer
-
-    def _add(self, ids, on):
-        self.ids += ids
-        self.on += [on] * len(ids)
-
-    def token_at(self, x, y):
-        r, c = self.grid
-        return self.first + min(r - 1, max(0, int(y) // 32)) * c + min(c - 1, max(0, int(x) // 32))
-
-    def user(self, u, screen=None):
-        """A turn; of its picture, if it has one, `screen` knows the words."""
-        self._add(list(tokenizer.USER), 0)
-        before, image, after = u.partition("<image>")
-        self.said = (before.encode(), len(self.ids))
-        self.task = self.task or self.said
-        self._add(tokenizer.text(before), 0)
-        if image:
-            self._add([dialect.WIDE["<img>"]], 0)
-            self.first = len(self.ids)
-            self._add(
-                [tokenizer.IMAGE] * (self.grid[0] * self.grid[1])
-                + [dialect.WIDE["</img>"]]
-                + tokenizer.text(after),
-                0,
-            )
-        self._add(tokenizer.text("\n") + list(tokenizer.REPLY), 0)
-        for word, places in screen.spoken() if image and screen else ():
-            self._mention(word, places)
-
-    def _mention(self, word, places):
-        """A word of the screen, if the task has it: what comes next and what is not there can then be seen."""
-        for said, start in (self.task, self.said):
-            found = re.search(rb"(?<!\w)" + re.escape(word.encode()) + rb"(?!\w)", said)
-            if found:
-                shown = {self.token_at(*p): j for j, p in enumerate(places)}
-                self.told += [(token, MENTION, start + found.start() + j) for token, j in shown.items()]
-                return
-
-    def earlier(self, answer):
-        self._add(dialect.spelled(answer) + list(tokenizer.CLOSE) + tokenizer.text("\n"), 0)
-
-    def answer(self, pieces, name=""):
-        """`name` is what the answer counts as in tables; by itself its first token."""
-        begun, sizes = len(self.ids), [rest[2:] or [12, 12] for kind, *rest in pieces if kind == "place"]
-        for kind, *rest in pieces:
-            at = len(self.ids)
-            if kind == "mark":
-                self._add([dialect.WIDE[rest[0]]], 1)
-            elif kind == "place":
-                self._add(dialect.spelled(dialect.place(*rest[:2])), 1)
-                self.told += [(at + j - 1, POINT, self.token_at(*rest[:2])) for j in range(4)]
-            else:
-                self._add(tokenizer.text(rest[0]), 1)
-                if kind == "copy" and rest[0].isascii():
-                    for said, start in (self.said, self.task):
-                        k = said.find(rest[0].encode())
-                        if k >= 0:
-                            self.told += [(at + j - 1, TASK, start + k + j) for j in range(len(rest[0]))]
-                            break
-                    self.told += [(at + j - 1, PAGE, self.token_at(*p)) for j, p in enumerate(rest[1]) if p]
-        self._add(list(tokenizer.CLOSE), 1)
-        first = dialect.NAME.get(self.ids[begun], "text")
-        self.spans.append((name or first, begun, len(self.ids), sizes))
-        self._add(tokenizer.text("\n"), 0)
-
-
-class Rows:
-    """Cached screens: `draw` gives (rows, sequence)."""
-
-    def __init__(self, folders, seed, gate=False, turns=10, beside=10, limit=1100):
-        self.random, self.gate, self.limit, self.parts = random.Random(seed), gate, limit, []
-        self.turns, self.beside = turns, min(turns, beside)  # questions about a screen; the same after a step of a task
-        self.lex = Lexicon(self.random, gate)
-        for path in sorted(p for f in folders for p in glob.glob(os.path.join(f, "*.npz"))):
-            z = np.load(path)
-            with open(path[:-4] + ".jsonl", "rb") as f:
-                starts, at = [], 0
-                for line in f:
-                    starts.append(at)
-                    at += len(line)
-            self.parts.append(
-                (
-                    path[:-4],
-                    np.memmap(path[:-4] + ".rows", np.int8).reshape(-1, 768),
-                    z["place"],
-                    z["letters"],
-                    starts,
-                )
-            )
-        self.weights = [len(p[2]) * OFTEN.get(os.path.basename(p[0]).split("-")[0], 1) for p in self.parts]
-
-    def screen(self, part, k):
-        name, rows, place, letters, starts = part
-        first, r, c, l0 = place[k]
-        l1 = place[k + 1][3] if k + 1 < len(place) else len(letters)
-        with open(name + ".jsonl", "rb") as f:
-            f.seek(starts[k])
-            about = json.loads(f.readline())
-        return rows[first : first + r * c], (int(r), int(c)), letters[l0:l1], about
-
-    def step(self, s, screen, history, said, pieces, name, still=None):
-        """A step of a task: what was asked, what was done, and what comes next.  `still` says of each earlier step whether
-        nothing changed; where it is not known, that is said now and then."""
-        before = said + "\n"
-        still = still or [not self.gate and self.random.random() < 0.04 for _ in history]
-        for h, same in list(zip(history, still))[-12:]:
-            s.user(before + "-")
-            s.earlier(h)  # what a step without an effect is told: prompts/pocket-wide.json
-            before = "no change\n" if same else ""
-        s.user(before + "<image>", screen)
-        s.answer(pieces, name)
-
-    def any(self):
-        part = self.random.choices(self.parts, self.weights)[0]
-        return part, self.random.randrange(len(part[2]))
-
-    def some(self, turns):
-        """A kiosk's conversation up to what is asked in use, and a few of the questions behind that."""
-        asked = next((k + 1 for k, t in enumerate(turns) if t["loss"]), 0)
-        keep = sorted(self.random.sample(range(asked, len(turns)), min(self.beside, len(turns) - asked)))
-        return turns[:asked] + [turns[k] for k in keep]
-
-    def draw(self):
-        while True:
-            rows, grid, letters, about = self.screen(*self.any())
-            if about.get("page") == "kiosk-text" and self.random.random() > ASKED:
-                continue
-            screen = questions.Screen(letters, about.get("items", []), about.get("names", []))
-            s, first = Sequence(grid), True
-            if "action" in about:
-                history, said, pieces = questions.played(about, screen)
-                self.step(s, screen, history, said, pieces, about["page"], about.get("still"))
-                first = False
-            elif "turns" not in about and self.random.random() < COMPOSED:
-                found = composed.task(screen, self.random, self.lex)
-                if found:
-                    said, history, pieces = found
-                    if pieces == composed.END and self.random.random() < 0.5:  # the window has closed
-                        rows, s.grid = self.screen(*self.any())[:2]
-                        about, screen = {"turns": []}, questions.Screen(letters[:0], [], [])
-                    self.step(s, screen, history, said, pieces, "task")
-                    first = False
-            for t in self.some(about.get("turns", [])):  # the kiosk's own conversation
-                u, pieces = questions.kiosk(t, screen)
-                if not t["loss"]:
-                    s.user(u)
-                    s.earlier(questions.text_of(pieces))
-                    continue
-                s.user(u + ("\n<image>" if first and "<image>" not in u else ""), screen)
-                s.answer(pieces)
-                first = False
-            told = (screen.there(self.random, self.lex) for _ in range(2) if about.get("turns"))
-            for u, pieces in filter(None, told):
-                s.user(u + ("\n<image>" if first else ""), screen)
-                s.answer(pieces)
-                first = False
-            if "turns" in about or ("action" in about and "items" not in about):
-                if not first:
-                    return rows, s
-                continue  # nothing more is known for sure about this screen
-            for u, pieces in screen.turns(self.random, self.lex, self.turns if first else self.beside):
-                if len(s.ids) > self.limit:
-                    break
-                s.user(u + ("\n<image>" if first else ""), screen)
-                s.answer(pieces)
-                first = False
-            if not first and len(s.ids) <= self.limit + 150:
-                return rows, s
-
-
-def collate(drawn):
-    T = max(len(s.ids) for _, s in drawn)
-    ids, target = torch.zeros(len(drawn), T, dtype=torch.long), torch.full((len(drawn), T), -100)
-    for b, (_, s) in enumerate(drawn):
-        i, on = torch.tensor(s.ids), torch.tensor(s.on, dtype=torch.bool)
-        ids[b, : len(i)] = i
-        target[b, : len(i) - 1] = torch.where(on[1:], i[1:], -100)
-    told = torch.tensor([(b, *h) for b, (_, s) in enumerate(drawn) for h in s.told]).view(-1, 4)
-    rows = torch.from_numpy(np.concatenate([r for r, _ in drawn]))
-    return ids, rows, target, told
 
 
 # ---- losses -------------------------------------------------------------------------------------
@@ -524,32 +310,6 @@ class Job:
             out[f"{name}_whole"] = table["all right"] / max(1, table["all n"])
             self.tables = getattr(self, "tables", {}) | {name: table}
         return out
-
-
-def whole_answers(s, guess):
-    """Counts by name: the answers of a sequence of which greedy decoding would have written every token, a
-    place
-    counting as right when it lies on what is pointed at.  `guess[i]` follows id i."""
-    out = collections.Counter()
-    for name, begun, end, sizes in s.spans:
-        right, k, at = True, begun, 0
-        while k < end and right:
-            if COARSE[0] <= s.ids[k] <= COARSE[-1] and k + 3 < end and s.ids[k + 1] >= FINE[0]:
-                want, got = (
-                    dialect.point(dialect.decode(x)) for x in (s.ids[k : k + 4], guess[k - 1 : k + 3])
-                )
-                w, h = sizes[at]
-                right = (
-                    got is not None
-                    and abs(got[0] - want[0]) <= max(6, w / 2)
-                    and abs(got[1] - want[1]) <= max(6, h / 2)
-                )
-                k, at = k + 4, at + 1
-            else:
-                right, k = guess[k - 1] == s.ids[k], k + 1
-        for key in (name, "all"):
-            out.update({f"{key} n": 1, f"{key} right": int(right)})
-    return out
 
 
 def table(a):

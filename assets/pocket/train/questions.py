@@ -72,7 +72,10 @@ THERE = [
     "Is there a {} {k}?",
     'Is "{}" on the screen?',
     "Is {} to be seen?",
+    "Is there a {k} {}: yes or no?",
+    'Is there a {k} called "{}"?',
 ]
+SAYS = ["What does the {} say?", "What is the message of the {}?", "Read the text of the {}.", "What does this {} tell me?"]
 WORD = {
     "button": "button",
     "link": "link",
@@ -315,6 +318,25 @@ class Screen:
         return rng.choice(("Is {} ticked?", "Is {} selected?", "Is {} on?")).format(thing[3]), [
             ("text", "yes" if thing[1] & 1 else "no")
         ]
+
+    def says(self, rng):
+        """What the screen has to say: its only line of four words or more; None where there are several, or none."""
+        long = [(text, places) for text, places in map(self.string, self.lines) if text.count(" ") > 2]
+        if len(long) != 1 or "<" in long[0][0] or ">" in long[0][0]:
+            return None
+        text = long[0][0][:60].rstrip()
+        form = rng.choice(SAYS).format(rng.choice(("dialog", "window", "page", "screen")))
+        return form, [("copy", text, long[0][1][: len(text)])]
+
+    def asked(self, rng, lex):
+        """A question as a person asks it, of a screen alone: what is there, what is ticked, what is to be read; or None."""
+        how, ticks = rng.random(), [t for t in self.named() if t[0] in ("check", "radio")]
+        if how < 0.25 and ticks:
+            on = rng.random() < 0.5  # few are ticked, and "no" would be a good answer
+            return self.ticked(rng, rng.choice([t for t in ticks if bool(t[1] & 1) == on] or ticks))
+        if how < 0.7 or not self.lines:
+            return self.there(rng, lex)
+        return (self.says(rng) if how > 0.9 else None) or self.read(rng)
 
     def turns(self, rng, lex, most=12):
         """Up to `most` different turns [(user, answer pieces)]; the words `lex` gives are not on the
