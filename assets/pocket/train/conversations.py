@@ -78,8 +78,9 @@ class Sequence:
 
     def _mention(self, word, places):
         """A word of the screen, if the task has it: what comes next and what is not there can then be seen."""
+        spelt = word.encode()
         for said, start in (self.task, self.said):
-            found = re.search(rb"(?<!\w)" + re.escape(word.encode()) + rb"(?!\w)", said)
+            found = spelt in said and re.search(rb"(?<!\w)" + re.escape(spelt) + rb"(?!\w)", said)
             if found:
                 shown = {self.token_at(*p): j for j, p in enumerate(places)}
                 self.told += [(token, MENTION, start + found.start() + j) for token, j in shown.items()]

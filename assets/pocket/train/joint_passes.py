@@ -4,7 +4,8 @@
 
 Design.  What elements.py and language.py ask in turn is one loss that goes back through both: the answers' tokens with the
 hints for heads; letters, kinds, states and places of patches.  Weights and the residual stream are fp32, products `HALF`.
-Attention is the library's, and the scan of Mamba-2 is written as products of all chunks at once.  A sub-layer is a function
+Attention is the library's, and the scan of Mamba-2 is written as products of all chunks at once.  Nothing is made on the
+host and sent to the card within a pass, since the card would have to be idle for that.  A sub-layer is a function
 of its parameters, so that torch.compile makes it once for all of them; `PASSES` has the one that is used.
 """
 
@@ -55,7 +56,8 @@ class See(nn.Module):
 
     def forward(self, patches, rows, cols):
         c = self.c
-        at = (torch.arange(rows)[:, None] * tower.TABLE + torch.arange(cols)).flatten().to(patches.device)
+        row, col = (torch.arange(n, device=patches.device) for n in (rows, cols))
+        at = (row[:, None] * tower.TABLE + col).flatten()
         x = F.linear(patches, self.p["embedder"].to(HALF)).float() + self.table[at]
         x = torch.cat([self.p["prefix"].expand(len(x), -1, -1), x], 1)
         for i in range(c["blocks"]):
@@ -185,6 +187,8 @@ class Joint(nn.Module):
         super().__init__()
         self.see, self.say, self.shape = See(c), language.Wide(shape), shape
         self.where = nn.Parameter(torch.zeros(2 * language.MOST, shape["lm"]["hidden"]))
+        mixers = [dict(layer.mixer.named_parameters()) for layer in self.say.language_model.backbone.layers]
+        self.own = [[own[n] for n in NAMES[kind]] for own, kind in zip(mixers, shape["lm"]["pattern"])]
         soft = torch.eye(shape["lm"]["vocab"])
         lo, hi = conversations.COARSE[0], conversations.COARSE[-1] + 1
         soft[lo:hi, lo:hi] = spread
@@ -202,12 +206,10 @@ class Joint(nn.Module):
         h = m.backbone.embeddings(ids).masked_scatter((ids == tokenizer.IMAGE)[..., None], self.picture)
         self.seen = {}
         for i, kind in enumerate(self.shape["lm"]["pattern"]):
-            own = dict(m.backbone.layers[i].mixer.named_parameters())
-            own = [own[n] for n in NAMES[kind]]
             if kind == "*":
-                h, *self.seen[i] = PASSES["attention"](h, *own)
+                h, *self.seen[i] = PASSES["attention"](h, *self.own[i])
             else:
-                h = PASSES["mamba" if kind == "M" else "mlp"](h, *own)
+                h = PASSES["mamba" if kind == "M" else "mlp"](h, *self.own[i])
         return normed(h)
 
     def logits(self, f):
@@ -244,7 +246,7 @@ class Joint(nn.Module):
             loss = loss + 0.5 * hint
             counts |= more
         y = F.linear(F.layer_norm(self.picture, self.picture.shape[-1:]), self.where).unflatten(-1, (2, language.MOST))
-        grid = torch.cartesian_prod(torch.arange(rows // 2), torch.arange(cols // 2)).to(y.device).repeat(len(x), 1)
+        grid = torch.cartesian_prod(*(torch.arange(n // 2, device=y.device) for n in (rows, cols))).repeat(len(x), 1)
         loss = loss + 0.05 * F.cross_entropy(y.flatten(0, 1), grid.flatten(), reduction="sum")
         return loss / len(want), eyes, counts
 

@@ -52,7 +52,8 @@ class Screens(conversations.Rows):
 
     def __init__(self, files, gate=False, turns=5, beside=2, limit=1100):
         self.gate, self.limit, self.turns, self.beside = gate, limit, turns, min(turns, beside)
-        self.about, self.letters, self.items, self.sizes, self.blocks = [], [], [], collections.defaultdict(list), []
+        self.about, self.letters, self.items, self.photo, self.blocks = [], [], [], [], []
+        self.sizes = collections.defaultdict(list)  # numbers of the screens of each size; photo[number] is the place among them
         for path in files:
             p, at = pack.Packed(path), 0
             for k, (n, h, w) in enumerate(p.blocks):
@@ -67,11 +68,12 @@ class Screens(conversations.Rows):
         scale, *size = size_of(about, h, w)
         letters, items = (crops.scaled(t[j], scale) for t in (p.letters, p.items))
         same = self.sizes[tuple(size)]
+        self.photo.append(len(same))
         same.append(len(self.about))
         self.about.append(about | {"items": items.tolist()})
         self.letters.append(letters)
         self.items.append(items)
-        return len(same) - 1, *size, scale
+        return self.photo[-1], *size, scale
 
     # ---- conversations
 
@@ -96,8 +98,10 @@ class Screens(conversations.Rows):
     # ---- batches
 
     def batches(self, n, pools):
-        """Batches of n conversations about screens of one size, of like length."""
+        """Batches of n conversations about screens of one size, of like length; half as many of large ones."""
         self.choose()
+        if self.size[0] * self.size[1] > AS_USED[0] * AS_USED[1]:
+            n //= 2
         drawn = sorted((self.draw() for _ in range(n * pools)), key=lambda d: len(d[1].ids))
         parts = [drawn[k : k + n] for k in range(0, n * pools, n)]
         self.random.shuffle(parts)
@@ -119,7 +123,8 @@ class Screens(conversations.Rows):
         hints = {slot: torch.from_numpy(told[told[:, 1] == slot][:, [0, 3]].copy()) for slot in language.TOLD}
         numbers = [n for n, _ in part]
         out = dict(size=self.size, ids=torch.from_numpy(ids), at=torch.from_numpy(np.concatenate(at)),
-                   want=torch.from_numpy(np.concatenate(want)).long(), hints=hints, numbers=numbers)
+                   want=torch.from_numpy(np.concatenate(want)).long(), hints=hints, numbers=numbers,
+                   photos=torch.tensor([self.photo[n] for n in numbers]))
         return out | self.shown(numbers, h // 16, w // 16)
 
     def shown(self, numbers, rows, cols):
@@ -171,12 +176,10 @@ class Stream(torch.utils.data.IterableDataset):
 
 
 class Album:
-    """All pictures on the card, in `rgb`: size -> uint8 [n, h, w, 3]; `at`: number of a screen -> its place there."""
+    """All pictures on the card, in `rgb`: size -> uint8 [n, h, w, 3]."""
 
     def __init__(self, screens, device, threads, half):
-        self.half, self.at = half, {}
-        for numbers in screens.sizes.values():
-            self.at |= {n: k for k, n in enumerate(numbers)}
+        self.half, self.mean, self.std = half, *(torch.tensor(t, device=device) for t in (MEAN, STD))
         self.rgb = {s: torch.empty(len(n), *s, 3, dtype=torch.uint8, device=device) for s, n in screens.sizes.items()}
         unpacked = multiprocessing.pool.ThreadPool(threads).imap(self._unpacked, screens.blocks)
         for (*_, placed), (pixels, palette) in zip(screens.blocks, unpacked):
@@ -201,12 +204,10 @@ class Album:
     def patches(self, batch):
         """[B, patches, 768] in the type of the products: the batch's pictures in its colours, normalised."""
         h, w = batch["size"]
-        x = self.rgb[h, w][torch.tensor([self.at[n] for n in batch["numbers"]], device=self.rgb[h, w].device)]
-        x = x.float() / 255
+        x = self.rgb[h, w][batch["photos"]].float() / 255
         source, gain, shift = (t[:, None, None] for t in batch["colours"].unbind(-1))
         x = x.gather(3, source.long().expand(-1, h, w, -1)) * gain + shift
-        mean, std = (torch.tensor(t, device=x.device) for t in (MEAN, STD))
-        x = ((x - mean) / std).to(self.half)
+        x = ((x - self.mean) / self.std).to(self.half)
         B = len(x)
         return x.view(B, h // 16, 16, w // 16, 16, 3).permute(0, 1, 3, 5, 2, 4).reshape(B, h * w // 256, 768)
 

@@ -76,19 +76,23 @@ class Optimiser:
         for shape, group in self.groups.items():
             m = self.state["m"][at : at + len(group)]
             at += len(group)
-            g = [b for _, b in group]
+            v, g = zip(*group)
             torch._foreach_lerp_(m, g, 1 - self.momentum)
-            u = torch.stack([b.lerp(x, self.momentum) for b, x in zip(g, m)])
+            u = torch.stack(torch._foreach_lerp(g, m, self.momentum))
             u = orthogonal(u if shape[0] <= shape[1] else u.mT)
             u = (u if shape[0] <= shape[1] else u.mT).float()
             lr = self.muon * rate
-            for (v, _), x in zip(group, u):
-                v.mul_(1 - lr * self.decay).add_(x, alpha=-lr * 0.2 * max(shape) ** 0.5)
+            torch._foreach_mul_(v, 1 - lr * self.decay)
+            torch._foreach_add_(v, u.unbind(), alpha=-lr * 0.2 * max(shape) ** 0.5)
         c1, c2 = 1 - 0.9**steps, 1 - 0.95**steps
-        for (v, g), a, b in zip(self.rest, self.state["a"], self.state["b"]):
-            a.lerp_(g, 0.1)
-            b.mul_(0.95).addcmul_(g, g, value=0.05)
-            v.addcdiv_(a, (b / c2).sqrt_().add_(1e-8), value=-self.adam * rate / c1)
+        v, g = zip(*self.rest)
+        a, b = self.state["a"], self.state["b"]
+        torch._foreach_lerp_(a, g, 0.1)
+        torch._foreach_mul_(b, 0.95)
+        torch._foreach_addcmul_(b, g, g, value=0.05)
+        size = torch._foreach_sqrt(torch._foreach_div(b, c2))
+        torch._foreach_add_(size, 1e-8)
+        torch._foreach_addcdiv_(v, a, size, value=-self.adam * rate / c1)
 
 
 class Run:
