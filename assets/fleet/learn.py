@@ -2,7 +2,7 @@
 """A loop that learns: episodes on a page, the page's reward, an update, new weights in the running engine, and again.
 
     assets/fleet/learn.py --out learned                 the same command goes on after a stop
-    assets/fleet/learn.py --out learned --page first    another page (see PAGES)
+    assets/fleet/learn.py --out learned --page last     another page (see PAGES)
 
 The model is the embedded one and the page a dialog of its theme whose task is said as it never was in its training. Each round
 asks one `holorun qa --feed` process, which holds the model, for several episodes of each of some tasks, at temperature 1. The
@@ -338,7 +338,7 @@ def tell_result(o, result):
 def arguments():
     p = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     p.add_argument("--out", required=True, metavar="DIR", help="results; a loop that was stopped goes on there")
-    p.add_argument("--page", choices=PAGES, default="last")
+    p.add_argument("--page", choices=PAGES, default="first")
     p.add_argument("--rounds", type=int, default=8)
     p.add_argument("--tasks", type=int, default=16, help="of a round [16]")
     p.add_argument("--samples", type=int, default=8, help="episodes of each [8]")
