@@ -20,7 +20,6 @@ import numpy as np
 import torch
 
 import composed
-import crops  # puts the folder of the world on the path  # noqa: F401
 import dialect  # puts the folder above on the path
 import questions
 import tokenizer

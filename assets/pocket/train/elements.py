@@ -70,6 +70,22 @@ class Where(nn.Module):
         return self.out(F.layer_norm(x, x.shape[-1:])).unflatten(-1, (2, tower.TABLE))
 
 
+class Aim(nn.Module):
+    """Row of a patch -> for a letter in each of its slots, how far off, in patches, what it names is pointed at: that the field of a
+    label is at the far end of its row, or under it, and the tick before it."""
+
+    def __init__(self, d):
+        super().__init__()
+        self.out = nn.Linear(d, 2 * crops.SLOTS)
+        nn.init.zeros_(self.out.weight)
+        nn.init.zeros_(self.out.bias)
+
+    def forward(self, rows, slot):
+        """rows [k, d] of patches, slot [k] of each one's letter: [k, 2], right and down."""
+        y = self.out(rows).view(len(rows), crops.SLOTS, 2)
+        return y.gather(1, slot[:, None, None].expand(-1, 1, 2))[:, 0]
+
+
 def where_loss(where, x, place):
     """Summed loss of rows and columns of patches; counts of those that are right."""
     want = torch.stack([place // tower.TABLE, place % tower.TABLE], -1)

@@ -200,7 +200,7 @@ class Run:
         memory = round(torch.cuda.max_memory_allocated() / 2**30, 1) if self.a.device == "cuda" else 0
         self.tell(step=self.done, rate=round(self.rate, 3), sequences_s=speed, waited=round(self.waited, 1),
                   lm=share("lm", "tokens"), said=share("said", "tokens"), placed=share("placed", "places"),
-                  read=share("read", "letters"), kind=share("kind", "kinds"),
+                  read=share("read", "letters"), kind=share("kind", "kinds"), aimed=share("aimed", "aims"),
                   hints=[share(f"hint{k}", f"hints{k}") for k in language.TOLD],
                   eyes=round(float(self.eyes_loss), 3), memory=memory)
         self._count_anew()

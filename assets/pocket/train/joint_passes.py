@@ -25,6 +25,7 @@ import tower
 from kernels import PRODUCTS
 
 HALF = torch.bfloat16  # the type of products
+AIM = 0.3  # of the loss on what letters name, in terms of that on what they are
 L = language.SHAPE["lm"]
 
 
@@ -46,11 +47,12 @@ class See(nn.Module):
         self.c = c
         self.p = nn.ParameterDict({n.replace(".", "/"): nn.Parameter(torch.zeros(s)) for n, s in tower.shapes(c).items()})
         self.head, self.find, self.where = reading.Reader(c["hidden"]), elements.Finder(c["hidden"]), elements.Where(c["hidden"])
+        self.aim = elements.Aim(c["hidden"])
         self.register_buffer("table", tower.positions(c["hidden"]))
 
     def named(self):
         out = {n.replace("/", "."): p for n, p in self.p.items()}
-        for name, head in (("head", self.head), ("head.find", self.find), ("head.where", self.where)):
+        for name, head in (("head", self.head), ("head.find", self.find), ("head.where", self.where), ("head.aim", self.aim)):
             out |= {f"{name}.{n}": p for n, p in head.named_parameters()}
         return out
 
@@ -84,11 +86,15 @@ class See(nn.Module):
         states = (F.binary_cross_entropy_with_logits(state, batch["states"], reduction="none") * on).sum()
         place = torch.stack([at // tower.TABLE, at % tower.TABLE], -1).expand(B, -1, -1)
         where = F.cross_entropy(self.where(x).flatten(0, 2), place.flatten(), reduction="sum")
+        aim, aims = self.aim(u.view(B * n, d)[batch["aims"][:, 0]], batch["aims"][:, 1]), batch["offs"]
+        away = F.smooth_l1_loss(aim, aims, reduction="sum", beta=0.25)
         letters = known.sum().clamp(min=1)
-        total = (here + which + 0.2 * off + 0.3 * (kinds + states) + 0.2 * where) / letters
+        total = (here + which + 0.2 * off + 0.3 * (kinds + states) + 0.2 * where) / letters + AIM * away / max(1, len(aims))
         right = ((names.argmax(-1) == slots[..., 1]) & known).sum()
         named = (kind.argmax(-1) == batch["kinds"])[..., None] & on
-        return total, dict(letters=letters, read=right, kinds=on.sum(), kind=named.sum())
+        aimed = ((aim - aims).abs().amax(-1) < 0.5).sum() if len(aims) else letters * 0
+        more = dict(aimed=aimed, aims=torch.full_like(letters, len(aims)))
+        return total, dict(letters=letters, read=right, kinds=on.sum(), kind=named.sum()) | more
 
 
 def block(x, qkv, qkv_bias, proj, proj_bias, fc1, fc1_bias, fc2, fc2_bias, heads):

@@ -22,6 +22,7 @@ import conversations
 import crops
 import language
 import pack
+import questions
 import stages
 from model import MEAN, STD
 
@@ -129,7 +130,7 @@ class Screens(conversations.Rows):
 
     def shown(self, numbers, rows, cols):
         """What the eyes are asked about these pictures, and the colours that they are shown in."""
-        present, slots, kinds, states, colours = [], [[] for _ in range(crops.SLOTS)], [], [], []
+        present, slots, kinds, states, colours, aims = [], [[] for _ in range(crops.SLOTS)], [], [], [], []
         for b, n in enumerate(numbers):
             p, l = crops.letter_targets(self.letters[n], np.zeros((0, 4), np.int16), 0, 0, rows, cols)
             still = self.about[n]["world"] in ("forms", "gtk", "qt", "tk", "miniwob")
@@ -140,15 +141,28 @@ class Screens(conversations.Rows):
             kind, state, _, _ = crops.item_targets(self.items[n], 0, 0, rows, cols)
             kinds.append(np.full(rows * cols, crops.NOT_ASKED) if self.about[n]["world"] in crops.NAMELESS else kind)
             states.append(state)
+            aims += [(b * rows * cols + patch, *rest) for patch, *rest in self.aims(n, rows, cols)]
             colours.append(self.colours(still and "action" not in self.about[n]))
         slots = [np.concatenate(s) for s in slots]
         table = np.zeros((crops.SLOTS, max(1, *map(len, slots)), 3), np.int64)
         table[..., 1] = -100  # behind the letters of a slot: no letter is asked
         for mine, letters in zip(table, slots):
             mine[: len(letters)] = letters
+        aims = torch.tensor(aims, dtype=torch.float32).view(-1, 4)
         return dict(present=torch.from_numpy(np.stack(present)), slots=torch.from_numpy(table),
+                    aims=aims[:, :2].long(), offs=aims[:, 2:].contiguous(),
                     kinds=torch.from_numpy(np.stack(kinds)).long(), states=torch.from_numpy(np.stack(states)),
                     colours=torch.tensor(colours))
+
+    def aims(self, number, rows, cols):
+        """(patch, slot, patches to the right, patches down) of letters that name something, to where that is pointed at."""
+        screen = questions.Screen(self.letters[number], self.about[number]["items"], self.about[number].get("names", []))
+        for kind, _, box, _, places in screen.named():
+            _, px, py, *_ = questions.aim(kind, box, places)
+            for x, y in filter(None, places):
+                c, r, slot = crops.slot_of(int(x), int(y))
+                if 0 <= r < rows and 0 <= c < cols:
+                    yield r * cols + c, slot, (px - x) / 16, (py - y) / 16
 
     def colours(self, change):
         """Three channels' (source, gain, shift) of pixels from 0 to 1: mostly as they are."""

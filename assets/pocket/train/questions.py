@@ -16,7 +16,9 @@ own (a field, a tick) are the words beside or above them, as a person would say.
 import re
 import zlib
 
+import crops  # puts the folder of the world on the path  # noqa: F401
 import dialect
+from store import KINDS
 
 CLICK = [
     'Click on the "{}" {k}.',
@@ -88,6 +90,8 @@ WORD = {
 COMMON = """OK Cancel Close Save Apply Yes No Help Delete Open Send Next Back Submit Reset Search Login Finish Retry
 Quit Continue Print Edit Add Remove Copy Paste Undo""".split()
 PLAIN = set("a an the and or of to in on into from with for at is it as by then that this".split())  # said of anything
+HOLDERS = ("button", "field", "area", "select")  # what stands in them is no name of anything else
+FAR = 480  # pixels between a field and its name in the same row, at most
 REACH = 20  # pixels between the edges of a field and where it is pointed at, at most
 
 
@@ -192,11 +196,30 @@ class Screen:
                     best = (away, places[k : k + len(text)])
         return best and best[1]
 
-    def beside(self, box, right):
-        """The text right of a tick, or left of or above a field."""
+    def between(self, left, box):
+        """Whether another element stands between x = left and this one, level with it."""
+        x0, y0, _, y1 = box
+        return any(b[0] >= left - 2 and b[2] <= x0 + 2 and b[1] < y1 and b[3] > y0 for b, *_ in self.items)
+
+    def held(self, line):
+        """Whether the text of a line is what a field or a button holds."""
+        x, y = line[len(line) // 2][:2]
+        return any(b[0] <= x <= b[2] and b[1] <= y <= b[3] and KINDS[kind] in HOLDERS for b, kind, *_ in self.items)
+
+    def label(self, kind, box):
+        """The text beside an element that has none of its own."""
+        if kind in ("field", "area", "select"):
+            return self.beside(box, False)
+        alone = not any(b is not box and b[1] < box[3] and b[3] > box[1] for b, *_ in self.items)  # at the end of its row
+        return self.beside(box, True) or (self.beside(box, False, above=False) if alone else None)
+
+    def beside(self, box, right, above=True):
+        """The text right of a tick, or left of or above a field; a field may stand at the far end of its row."""
         x0, y0, x1, y1 = box
         best = None
         for line in self.lines:
+            if self.held(line):
+                continue
             a, b, y = line[0][0], line[-1][0], sum(l[1] for l in line) / len(line)
             level = y0 - 3 <= y <= y1 + 3
             if right and level:
@@ -204,11 +227,12 @@ class Screen:
                 gap = part[0][0] - x1 if part else 999
             elif not right and level and b < x0 + 4:
                 part, gap = line, x0 - b
-            elif not right and y < y0 + 2 and y0 - y < 40 and abs(a - x0) < 40:
+            elif above and not right and y < y0 + 2 and y0 - y < 40 and abs(a - x0) < 40:
                 part, gap = line, 30 + y0 - y
             else:
                 continue
-            if part and gap < 160 and (best is None or gap < best[0]):
+            near = gap < 160 or (gap < FAR and not right and level and not self.between(b, box))
+            if part and near and (best is None or gap < best[0]):
                 best = (gap, part)
         if not best:
             return None
@@ -224,17 +248,13 @@ class Screen:
     def named(self):
         """[(kind, state, box, name, places)]: elements with a name of at most 24 characters that occurs
         once."""
-        from store import KINDS
-
         out = []
         for box, kind, state, _ in self.items:
             kind = KINDS[kind]
             if kind in ("button", "link", "tab", "item", "header"):
                 found = self.inside(box)
-            elif kind in ("check", "radio"):
-                found = self.beside(box, True)
-            elif kind in ("field", "area", "select"):
-                found = self.beside(box, False)
+            elif kind in ("check", "radio", "field", "area", "select"):
+                found = self.label(kind, box)
             else:
                 found = None
             if found and 0 < len(found[0]) <= 24 and "<" not in found[0] and ">" not in found[0]:

@@ -21,6 +21,7 @@ import fonts
 import forms
 import kiosk
 import miniwob
+import short_forms
 import store
 import toolkit
 from words import Lexicon
@@ -34,6 +35,7 @@ MINIWOB = [
     ((192, 224, 1.0), 1),
 ]
 FORMS = [(480, 448), (640, 480), (384, 512), (512, 320), (320, 256)]
+SHORT = 0.6  # of the forms are that alone
 PLAIN_MINIWOB = [((368, 480, 480 / 210), 6), ((640, 480, 480 / 210), 1)]  # as the suite shows them
 PLAIN_SCALES = [(2.0, 1), (2.2857, 3)]
 PLAIN_FONTS = ("Liberation Sans", "DejaVu Sans")
@@ -94,10 +96,11 @@ class Renderer:
         sheet, lex = self.browser(4, 4), Lexicon(rng, self.a.gate)
         while len(writer.place) < self.a.screens:
             headless.pause()
+            kind = short_forms if not self.a.plain and rng.random() < SHORT else forms
             (w, h), scale = rng.choice(FORMS), weighted(rng, PLAIN_SCALES if self.a.plain else SCALES)
             sheet.lay(w, h, scale)
             families = self.a.families or (PLAIN_FONTS if self.a.plain else fonts.TRAINED)
-            plan = [forms.page(rng, lex, w / scale, families) for _ in range(16)]
+            plan = [kind.page(rng, lex, w / scale, families) for _ in range(16)]
             found = sheet.ask(f"show({json.dumps([p for p, _ in plan])})")
             for (_, family), f, tile in zip(plan, found, sheet.tiles()):
                 self.put(writer, tile, f, {"page": "form", "family": family, "scale": scale})
