@@ -282,8 +282,10 @@ static void wait_unlocked(const struct victim *v)
     int fd = open(found.gl_pathv[0], O_RDWR | O_CLOEXEC);
     assert_true(fd >= 0);
     int64_t start = clock_ns();
-    while (flock(fd, LOCK_EX | LOCK_NB) && clock_ms_since(start) < PATIENCE * 1000)
+    int rc;
+    while ((rc = flock(fd, LOCK_EX | LOCK_NB)) && clock_ms_since(start) < PATIENCE * 1000)
         clock_sleep_ms(5);
+    assert_int_equal(rc, 0);
     close(fd);
     globfree(&found);
 }

@@ -369,6 +369,8 @@ def main():
     suite, state_path, result_path = (os.path.join(o.out, n) for n in ("suite.yaml", "state.pt", "result.json"))
     write_suite(suite, o.page, [s for r in training for s in r] + unseen, o.form, o.steps)
     result = json.load(open(result_path)) if os.path.exists(result_path) else {"page": o.page}
+    if result["page"] != o.page:
+        sys.exit(f"learn.py: '{result_path}' is of the page '{result['page']}': give --page {result['page']}, or another --out")
     learner, begun = Learner(o, MODEL), 0
     if os.path.exists(state_path):
         state = torch.load(state_path, weights_only=True)

@@ -101,9 +101,9 @@ def chosen(rng, lex, things):
 def shown(screen, thing):
     """The step that has led to what the picture shows of this thing; None where it looks as if nothing was done."""
     kind, state, box = thing[:3]
-    if kind in ("field", "area"):
-        text = screen.inside(box)[0]
-        return Step("field", "<write>", thing, text) if 0 < len(text) <= 24 and not set(text) & set("<>") else None
+    if kind in ("field", "area"):  # a hint in an empty field is no text of it: what it has is known to the page alone
+        text = next(n for b, *_, n in screen.items if b is box)
+        return Step("field", "<write>", thing, text) if 0 < len(text) <= 24 and not set(text) & set("<>\n") else None
     if kind in ("check", "radio") and state & ON:
         return Step("tick" if kind == "check" else "pick", "<click>", thing)
     return None
@@ -118,7 +118,8 @@ def as_shown(rng, lex, screen, things):
         settled |= {id(t) for t in things if t[0] == "radio"}
     if rng.random() < 0.5:
         done.sort(key=lambda s: s.thing[2][1])
-    return done + chosen(rng, lex, [t for t in things if id(t) not in settled]), len(done)
+    over = done and rng.random() < 0.25
+    return done + ([] if over else chosen(rng, lex, [t for t in things if id(t) not in settled])), len(done)
 
 
 def grouped(rng, steps):

@@ -176,7 +176,8 @@ class Rows:
                 continue
             screen = questions.Screen(letters, about.get("items", []), about.get("names", []))
             s = Sequence(grid)
-            if self.random.random() < ALONE:
+            known = "action" not in about or "items" in about
+            if known and self.random.random() < ALONE:
                 self.alone(s, screen)
             elif "action" in about:
                 history, said, pieces = questions.played(about, screen)
@@ -188,7 +189,7 @@ class Rows:
                 if other is not None:
                     return other, s
             self.more(s, screen, about)
-            if s.first is not None and len(s.ids) <= self.limit + 150:
+            if s.first is not None and ("turns" in about or not known or len(s.ids) <= self.limit + 150):
                 return rows, s
 
     def say(self, s, screen, question, pieces, name=""):
@@ -253,8 +254,7 @@ def collate(drawn):
 
 def whole_answers(s, guess):
     """Counts by name: the answers of a sequence of which greedy decoding would have written every token, a
-    place
-    counting as right when it lies on what is pointed at.  `guess[i]` follows id i."""
+    place counting as right when it lies on what is pointed at.  `guess[i]` follows id i."""
     out = collections.Counter()
     for name, begun, end, sizes in s.spans:
         right, k, at = True, begun, 0

@@ -77,8 +77,6 @@ class Aim(nn.Module):
     def __init__(self, d):
         super().__init__()
         self.out = nn.Linear(d, 2 * crops.SLOTS)
-        nn.init.zeros_(self.out.weight)
-        nn.init.zeros_(self.out.bias)
 
     def forward(self, rows, slot):
         """rows [k, d] of patches, slot [k] of each one's letter: [k, 2], right and down."""

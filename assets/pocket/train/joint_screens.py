@@ -25,6 +25,7 @@ import pack
 import questions
 import stages
 from model import MEAN, STD
+from words import Lexicon
 
 AS_USED = (480, 640)  # states of pages on a screen of this size are taken twice as often
 SIZES = [(256, 448), (256, 640), (384, 448), (384, 640), (480, 480), (256, 896), (384, 896), (480, 640), (640, 480), (480, 896),
@@ -80,7 +81,7 @@ class Screens(conversations.Rows):
 
     def seed(self, seed):
         self.random = random.Random(seed)
-        self.lex = conversations.Lexicon(self.random, self.gate)
+        self.lex = Lexicon(self.random, self.gate)
 
     def any(self):
         return self.random.choices(self.numbers, cum_weights=self.cumulative)[0], 0
@@ -102,7 +103,7 @@ class Screens(conversations.Rows):
         """Batches of n conversations about screens of one size, of like length; half as many of large ones."""
         self.choose()
         if self.size[0] * self.size[1] > AS_USED[0] * AS_USED[1]:
-            n //= 2
+            n = max(1, n // 2)
         drawn = sorted((self.draw() for _ in range(n * pools)), key=lambda d: len(d[1].ids))
         parts = [drawn[k : k + n] for k in range(0, n * pools, n)]
         self.random.shuffle(parts)
@@ -156,6 +157,8 @@ class Screens(conversations.Rows):
 
     def aims(self, number, rows, cols):
         """(patch, slot, patches to the right, patches down) of letters that name something, to where that is pointed at."""
+        if self.about[number]["world"] in crops.NAMELESS:
+            return
         screen = questions.Screen(self.letters[number], self.about[number]["items"], self.about[number].get("names", []))
         for kind, _, box, _, places in screen.named():
             _, px, py, *_ = questions.aim(kind, box, places)

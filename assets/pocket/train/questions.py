@@ -13,10 +13,11 @@ not there.  `played` turns a record of an episode into its turn.  Names of thing
 own (a field, a tick) are the words beside or above them, as a person would say.
 """
 
+import functools
 import re
 import zlib
 
-import crops  # puts the folder of the world on the path  # noqa: F401
+import crops  # noqa: F401  puts the folder of the world on the path
 import dialect
 from store import KINDS
 
@@ -134,7 +135,10 @@ def altered(rng, name):
 
 def worded(form, name, kind):
     """A question of THERE about this name."""
-    return (form.replace(" a {}", " an {}") if name[0].lower() in "aeiou" else form).format(name, k=kind)
+    for word, slot in ((name, " a {}"), (kind, " a {k}")):
+        if word[0].lower() in "aeiou":
+            form = form.replace(slot, slot.replace(" a ", " an "))
+    return form.format(name, k=kind)
 
 
 def held_out(text):
@@ -196,15 +200,21 @@ class Screen:
                     best = (away, places[k : k + len(text)])
         return best and best[1]
 
-    def between(self, left, box):
-        """Whether another element stands between x = left and this one, level with it."""
-        x0, y0, _, y1 = box
-        return any(b[0] >= left - 2 and b[2] <= x0 + 2 and b[1] < y1 and b[3] > y0 for b, *_ in self.items)
-
-    def held(self, line):
-        """Whether the text of a line is what a field or a button holds."""
+    def held(self, line, kinds):
+        """Whether the text of a line is what an element of one of these kinds holds."""
         x, y = line[len(line) // 2][:2]
-        return any(b[0] <= x <= b[2] and b[1] <= y <= b[3] and KINDS[kind] in HOLDERS for b, kind, *_ in self.items)
+        return any(b[0] <= x <= b[2] and b[1] <= y <= b[3] and KINDS[kind] in kinds for b, kind, *_ in self.items)
+
+    @functools.cached_property
+    def free(self):
+        """Lines that no field or button holds: what may name one."""
+        return [line for line in self.lines if not self.held(line, HOLDERS)]
+
+    def far(self, line, box):
+        """Whether a line may name a field at the far end of its row: nothing stands between, nor has the line in it."""
+        left, (x0, y0, _, y1) = line[-1][0], box
+        level = (b for b, *_ in self.items if b[1] < y1 and b[3] > y0)
+        return not any(b[2] <= x0 + 2 and b[2] >= left for b in level)
 
     def label(self, kind, box):
         """The text beside an element that has none of its own."""
@@ -217,9 +227,7 @@ class Screen:
         """The text right of a tick, or left of or above a field; a field may stand at the far end of its row."""
         x0, y0, x1, y1 = box
         best = None
-        for line in self.lines:
-            if self.held(line):
-                continue
+        for line in self.free:
             a, b, y = line[0][0], line[-1][0], sum(l[1] for l in line) / len(line)
             level = y0 - 3 <= y <= y1 + 3
             if right and level:
@@ -231,8 +239,9 @@ class Screen:
                 part, gap = line, 30 + y0 - y
             else:
                 continue
-            near = gap < 160 or (gap < FAR and not right and level and not self.between(b, box))
-            if part and near and (best is None or gap < best[0]):
+            if not part or (best and gap >= best[0]):
+                continue
+            if gap < 160 or (gap < FAR and not right and level and self.far(line, box)):
                 best = (gap, part)
         if not best:
             return None
@@ -246,8 +255,11 @@ class Screen:
         return cut, places[: len(cut)]
 
     def named(self):
-        """[(kind, state, box, name, places)]: elements with a name of at most 24 characters that occurs
-        once."""
+        """[(kind, state, box, name, places)]: elements with a name of at most 24 characters that occurs once."""
+        return self._named
+
+    @functools.cached_property
+    def _named(self):
         out = []
         for box, kind, state, _ in self.items:
             kind = KINDS[kind]
@@ -341,12 +353,15 @@ class Screen:
 
     def says(self, rng):
         """What the screen has to say: its only line of four words or more; None where there are several, or none."""
-        long = [(text, places) for text, places in map(self.string, self.lines) if text.count(" ") > 2]
-        if len(long) != 1 or "<" in long[0][0] or ">" in long[0][0]:
+        long = [line for line in self.free if self.string(line)[0].count(" ") > 2]
+        if len(long) != 1:
             return None
-        text = long[0][0][:60].rstrip()
-        form = rng.choice(SAYS).format(rng.choice(("dialog", "window", "page", "screen")))
-        return form, [("copy", text, long[0][1][: len(text)])]
+        x, y = long[0][0][:2]
+        more = any(0 < l[0][1] - y < 40 and abs(l[0][0] - x) < 12 for l in self.free)  # perhaps it goes on there
+        text, places = self.string(long[0])
+        if more or len(text) > 60 or set(text) & set("<>"):
+            return None
+        return rng.choice(SAYS).format(rng.choice(("dialog", "window", "page", "screen"))), [("copy", text, places)]
 
     def asked(self, rng, lex):
         """A question as a person asks it, of a screen alone: what is there, what is ticked, what is to be read; or None."""

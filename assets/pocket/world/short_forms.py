@@ -108,7 +108,7 @@ class Short(forms.Page):
         body, button, input, select, textarea {{ font-family: '{self.family}'; font-size: {self.size}px; }}
         h2 {{ margin: 2px 0 6px; font-size: {r.choice((1.1, 1.3, 1.6))}em; }} p {{ margin: 2px 0 6px; }}
         .form {{ width: {width}; {r.choice(('', '', 'margin: 0 auto;'))} {r.choice(('', '', f'border: 1px solid {line}; padding: 10px;'))} }}
-        .row {{ margin: {r.randint(2, 10)}px 0; {row} {r.choice(('', '', '', f'background: rgba(128,128,128,.1); border-radius: 9px; padding: 6px 10px;'))} }}
+        .row {{ margin: {r.randint(2, 10)}px 0; {row} {r.choice(('', '', '', 'background: rgba(128,128,128,.1); border-radius: 9px; padding: 6px 10px;'))} }}
         .name {{ {name} {r.choice(('', '', 'font-style: italic;', 'font-weight: bold;'))} }}
         input[type=text], textarea {{ width: {wide}; max-width: 100%; padding: {r.randint(1, 8)}px {r.randint(2, 12)}px; color: {ink}; {field} }}
         textarea {{ height: {r.choice((40, 56, 72))}px; }} .group {{ margin: {r.randint(2, 10)}px 0; {group} }}
