@@ -5,8 +5,8 @@
 Design.  Screens of forms and of windows were photographed once, so nothing on them changes.  A task names some of what
 a screen shows; a number of its steps is said to have been done, and what is asked is the step that comes next, or the
 end.  What has been done is told by the conversation, as it is when the program runs, and mostly shown by the picture too:
-fields that are filled have been filled, boxes that are ticked have been ticked.  Episodes of pages (world/frames.py) teach what states look like; these teach whatever words, whatever order
-and whatever toolkit.
+fields that are filled have been filled, boxes that are ticked have been ticked.  Episodes of pages (world/frames.py) teach
+what states look like; these teach whatever words, whatever order and whatever toolkit.
 
 `task` gives (said, earlier answers, pieces of the answer); pieces are those of questions.py.
 """

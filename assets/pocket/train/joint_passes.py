@@ -5,8 +5,8 @@
 Design.  What elements.py and language.py ask in turn is one loss that goes back through both: the answers' tokens with the
 hints for heads; letters, kinds, states and places of patches.  Weights and the residual stream are fp32, products `HALF`.
 Attention is the library's, and the scan of Mamba-2 is written as products of all chunks at once.  Nothing is made on the
-host and sent to the card within a pass, since the card would have to be idle for that.  A sub-layer is a function
-of its parameters, so that torch.compile makes it once for all of them; `PASSES` has the one that is used.
+host and sent to the card within a pass, since the card would have to be idle for that.  A sub-layer is a function of its
+parameters, so that torch.compile makes it once for all of them; `PASSES` has the one that is used.
 """
 
 import time
