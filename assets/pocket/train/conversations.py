@@ -176,7 +176,7 @@ class Rows:
                 continue
             screen = questions.Screen(letters, about.get("items", []), about.get("names", []))
             s = Sequence(grid)
-            known = "action" not in about or "items" in about
+            known = "action" not in about or "items" in about  # else the letters are what the eyes read
             if known and self.random.random() < ALONE:
                 self.alone(s, screen)
             elif "action" in about:
@@ -188,7 +188,7 @@ class Rows:
                 other = self.composed(s, screen)
                 if other is not None:
                     return other, s
-            self.more(s, screen, about)
+            self.more(s, screen, "turns" in about, known)
             if s.first is not None and ("turns" in about or not known or len(s.ids) <= self.limit + 150):
                 return rows, s
 
@@ -226,11 +226,11 @@ class Rows:
         self.step(s, screen, history, said, pieces, "task")
         return other[0] if other else None
 
-    def more(self, s, screen, about):
+    def more(self, s, screen, kiosk, known):
         """Questions about the same picture, of which more or less is known."""
-        if "turns" in about:
+        if kiosk:
             turns = filter(None, [screen.there(self.random, self.lex) for _ in range(2)])
-        elif "action" in about and "items" not in about:
+        elif not known:
             turns = []
         else:
             turns = screen.turns(self.random, self.lex, self.turns if s.first is None else self.beside)

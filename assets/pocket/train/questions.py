@@ -200,15 +200,12 @@ class Screen:
                     best = (away, places[k : k + len(text)])
         return best and best[1]
 
-    def held(self, line, kinds):
-        """Whether the text of a line is what an element of one of these kinds holds."""
-        x, y = line[len(line) // 2][:2]
-        return any(b[0] <= x <= b[2] and b[1] <= y <= b[3] and KINDS[kind] in kinds for b, kind, *_ in self.items)
-
     @functools.cached_property
     def free(self):
         """Lines that no field or button holds: what may name one."""
-        return [line for line in self.lines if not self.held(line, HOLDERS)]
+        boxes = [b for b, kind, *_ in self.items if KINDS[kind] in HOLDERS]
+        middles = ((line, *line[len(line) // 2][:2]) for line in self.lines)
+        return [line for line, x, y in middles if not any(b[0] <= x <= b[2] and b[1] <= y <= b[3] for b in boxes)]
 
     def far(self, line, box):
         """Whether a line may name a field at the far end of its row: nothing stands between, nor has the line in it."""
