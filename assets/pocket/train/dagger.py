@@ -40,10 +40,9 @@ class Player:
 
     def __init__(self, eyes, run):
         self.eyes, saved = cache.Eyes(eyes), weights.load(run)
-        job = language.Job(argparse.Namespace(sigma=0.5, layers=len(saved["shape"]["lm"]["pattern"])))
         flat = tower.Layout({n: tuple(s) for n, s in saved["names"].items()}).views(saved["average"])
         self.half = {n: v.to(language.HALF) for n, v in flat.items()}
-        self.forward = job.passes(saved["shape"], flat, self.half, None)[0]
+        self.forward = stack.Stack(saved["shape"], flat, self.half, None).forward
 
     @torch.no_grad()
     def guesses(self, ids, rows):

@@ -1,4 +1,4 @@
-"""kernels.c (and the files with tile code, where the processor can do that) from Python: compiled for this
+"""kernels.c and kernels_lm.c (and kernels_amx.c, where the processor can do that) from Python: compiled for this
 machine when it is first needed, called with tensors.
 
 Every argument that is a tensor goes as the address of its (contiguous) data.
@@ -27,14 +27,14 @@ FLAGS = [
 
 
 FEATURES = set(open("/proc/cpuinfo").read().split())
-TILES = bool({"amx_bf16", "avx512_bf16"} & FEATURES)  # what amx.h has the tiles of, or does with vectors
+TILES = bool({"amx_bf16", "avx512_bf16"} & FEATURES)  # what amx.h has the tiles of, or does with vectors: as half.h asks
 PRODUCTS = torch.bfloat16 if TILES else torch.float32  # elsewhere the library takes fifty times as long in bf16
 
 
 def build():
-    sources = [HERE / "kernels.c"] + ([HERE / "kernels_amx.c", HERE / "kernels_lm.c"] if TILES else [])
+    sources = [HERE / "kernels.c", HERE / "kernels_lm.c"] + ([HERE / "kernels_amx.c"] if TILES else [])
     name = hashlib.sha256(
-        b"".join(s.read_bytes() for s in [*sources, HERE / "amx.h"])
+        b"".join(s.read_bytes() for s in [*sources, *sorted(HERE.glob("*.h"))])
         + " ".join(FLAGS).encode()
         + open("/proc/cpuinfo", "rb").read(600)
     ).hexdigest()[:16]

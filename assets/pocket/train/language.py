@@ -7,8 +7,8 @@ the coarse half of a place is spread a little over its neighbours.  Where nothin
 pocket.mk makes first (--shipped), whose copying circuits took hours: its 12 sub-layers and 352 tokens stay, sub-layers follow
 that change nothing at first (their way out is zero), the new tokens begin as their nearest relatives.
 
-Where the processor has tiles the passes are stack.py's, by hand; elsewhere autograd's over `Wide`, half
-as fast.  Norm weights are ones in both, see stack.fold.  Heads are told where to look, in training
+The passes are stack.py's, by hand; `Wide` is the same for autograd, slower.  Norm weights are ones in both, see
+stack.fold.  Heads are told where to look, in training
 only, as hints.py does it for the grid: `TOLD`, the layer and head of each kind of hint that conversations.py has.
 A linear head, in training only, says row and column of an image token from what the projector makes of it, since
 otherwise letters drown them and nothing can be pointed at.
@@ -30,7 +30,7 @@ import tokenizer
 import weights
 import export
 from conversations import COARSE, FINE, MENTION, PAGE, POINT, TASK, Rows, collate, whole_answers
-from kernels import PRODUCTS, TILES
+from kernels import PRODUCTS
 from model import LM, Language, Linear, RMSNorm, ReLU2
 
 SHAPE = dict(lm=dict(LM, pattern="M-*-M-*-M-*-M-*-M-*-", vocab=dialect.VOCAB), vit=192, projector=512)
@@ -195,38 +195,10 @@ class Job:
         nn.init.normal_(views[WHERE], std=views[WHERE].shape[1] ** -0.5)
         stack.fold(views, c["lm"]["pattern"])
 
-    def model(self, views, c):
-        model = Wide(c)
-        for n, p in model.named_parameters():
-            p.data = views[n]
-        return model
-
-    def passes(self, c, flat, half, grads):
-        """(forward, backward, seen, picture): of the stack by hand, or of autograd."""
-        if TILES:
-            by_hand = stack.Stack(c, flat, half, grads)
-            return by_hand.forward, by_hand.backward, by_hand.seen, lambda: by_hand.picture
-        model, kept = self.model(flat, c), {}
-        for n, p in model.named_parameters():
-            p.grad = grads[n] if grads else None
-            p.requires_grad_("norm" not in n and n != "mlp1.0.weight")
-
-        def forward(ids, rows):
-            kept["f"] = model(ids, rows)
-            return kept["f"].detach()
-
-        def seen(layer):
-            return model.language_model.backbone.layers[layer].mixer.seen
-
-        def backward(du, dpicture):
-            torch.autograd.backward([kept["f"], model.picture], [du, dpicture])
-
-        return forward, backward, seen, lambda: model.picture.detach()
-
     def worker(self, run, rank, grads):
         a, flat = self.a, run.layout.views(run.flat)
         half = run.layout.views(run.half if HALF == run.half.dtype else run.flat)
-        forward, backward, seen, picture = self.passes(run.c, flat, half, grads)
+        passes = stack.Stack(run.c, flat, half, grads)
         source = Rows(a.rows, f"{a.seed}/{run.step}/{rank}", turns=a.turns, beside=a.beside)
 
         def part():
@@ -235,18 +207,18 @@ class Job:
             for k in range(0, len(drawn), a.together):  # sequences of like length together
                 ids, rows, target, told = collate(drawn[k : k + a.together])
                 at = target != -100
-                f = forward(ids, rows)
+                f = passes.forward(ids, rows)
                 leaf, head = f[at].requires_grad_(), half[stack.HEAD].clone().requires_grad_()
                 loss, counts = language_loss((leaf @ head.t()).float(), target[at], self.spread)
-                hints, more = hint_loss(seen, told)
+                hints, more = hint_loss(passes.seen, told)
                 loss.backward()
                 if hints.requires_grad:  # not where no target of these sequences has a place
-                    (a.hint * hints).backward(retain_graph=not TILES)
+                    (a.hint * hints).backward()
                 du = torch.zeros_like(f)
                 du[at] = leaf.grad
                 grads[stack.HEAD].add_(head.grad)
-                dpicture, placed = self.where(picture(), [s.grid for _, s in drawn[k : k + a.together]], flat, grads)
-                backward(du, dpicture)
+                dpicture, placed = self.where(passes.picture, [s.grid for _, s in drawn[k : k + a.together]], flat, grads)
+                passes.backward(du, dpicture)
                 sums.update(counts)
                 sums.update(more)
                 sums.update(placed)
@@ -283,7 +255,7 @@ class Job:
     def gate(self, views, c):
         """Shares on held-out screens and words, every answer given the right ones before it."""
         half, out = {n: v.to(HALF) for n, v in views.items()}, {}
-        forward = self.passes(c, views, half, None)[0]
+        forward = stack.Stack(c, views, half, None).forward
         for folder in self.a.gate:
             source, sums, table = (
                 Rows([folder], "gate", True, self.a.turns),

@@ -1,13 +1,14 @@
 """The language model's forward and backward pass by hand, as tower.py has the tower's.
 
-Design.  Products are torch's in bf16, matrix gradients and everything between products are kernels_lm.c and
-kernels_amx.c; autograd made five passes over memory for each of ours and spent a fifth of a step in products.
+Design.  Products are torch's, in bf16 or, where the processor has no such products, in fp32 (`HALF`); everything between
+them is kernels_lm.c, and gradients of matrices in bf16 are kernels_amx.c; autograd made five passes over memory for each of
+ours and spent a fifth of a step in products.
 The residual stream is fp32.  Norms have no weights: those of the shipped model are multiplied into the
 product that follows (`fold`), and they are exported as ones.  Attention (two of seven kinds of work) is
 left to model.Attend under a small graph of its own, since the hints need its queries and keys.
 
-Sizes of a Mamba-2 sub-layer are those of the pocket model, fixed in kernels_lm.c.  Needs a processor with
-tiles. Run as a program: compared with model.Language under autograd, and timed.
+Sizes of a Mamba-2 sub-layer are those of the pocket model, fixed in kernels_lm.c.  Run as a program: compared with
+model.Language under autograd, and timed.
 """
 
 import math
@@ -16,10 +17,10 @@ import torch
 
 import dialect  # noqa: F401  puts the folder above on the path
 import tokenizer
-from kernels import call
+from kernels import PRODUCTS, TILES, call
 from model import Attend
 
-HALF = torch.bfloat16
+HALF = PRODUCTS
 LAYER = "language_model.backbone.layers.{}.{}"
 EMBED, HEAD = "language_model.backbone.embeddings.weight", "language_model.lm_head.weight"
 
@@ -50,7 +51,10 @@ class Stack:
     def _grad(self, name, dy, u, ld=None, m=None):
         """Gradient of a matrix [m, k]; dy [N, m] may be the first columns of rows of `ld`."""
         m = m or dy.shape[1]
-        call("matrix_grad", dy, ld or dy.shape[1], u, self.g[name], len(u), m, u.shape[1])
+        if TILES:
+            call("matrix_grad", dy, ld or dy.shape[1], u, self.g[name], len(u), m, u.shape[1])
+        else:
+            self.g[name][:m].addmm_(dy[:, :m].t(), u)
 
     # ---- sub-layers: each takes u (normed rows) and gives what is added to the stream, keeping what it
     # needs in `s`
@@ -95,6 +99,7 @@ class Stack:
             self.g[w("dt_bias")],
             da,
             self.g[w("D")],
+            torch.empty(2, T, 64),
             B,
             T,
         )
