@@ -56,6 +56,18 @@ double lab_worst_within(struct tensor have, struct tensor want, double slack);
 double lab_worst_beside(struct tensor have, struct tensor want, double slack, struct tensor terms,
                         double share);
 
+/* Weights (lab_weights.c) as a file would hold ones that end in this form: e4m3 by turns codes with one scale,
+ * and other numbers.  Packed by a backend they are kept in this form, or as `kept` where it is none. */
+struct lab_weights {
+    struct quant_source source;
+    void *data;
+    uint8_t *groups;
+};
+struct lab_weights lab_weights_make(enum quant_format format, int64_t rows, int64_t cols);
+void lab_weights_drop(struct lab_weights *m);
+struct weight *lab_weights_pack(struct backend *b, enum quant_format format, const struct lab_weights *m,
+                                enum dtype kept);
+
 /* Attention with given sizes (lab_attend.c): queries of so many heads * group heads of d numbers, each at
  * most `score`, over keys and values of at most 1; result as of lab_case. */
 struct lab_attention {

@@ -1,5 +1,5 @@
 /* t_cuda_linear.c - claims about the matrix products of cuda/, run on the host: every form of weights,
- * few rows and many, against the scalar reference; see t_cuda_ops.c.
+ * few rows and many, against the scalar reference; see t_cuda_ops.c.  Products of experts: t_cuda_moe.c.
  *
  * The library that multiplies many rows on a GPU is a plain loop here (emu/cublaslt.cc): what is claimed of it
  * is that it gets the right matrices and that the right is done with its sums.  What is allowed is explained at
@@ -10,61 +10,8 @@
 
 #include "emu/emu.h"
 #include "ops/quant.h"
-#include "src/ops/cuda.h"
 
 #include <math.h>
-
-/* ---- weights --------------------------------------------------------------------------------- */
-
-/* As a file would hold one that ends in this form: e4m3 by turns codes with one scale, and other numbers. */
-struct matrix {
-    struct quant_source source;
-    void *data;
-    uint8_t *groups;
-};
-
-static struct matrix make(enum quant_format format, int64_t rows, int64_t cols)
-{
-    struct matrix m = {.source = {.rows = rows, .cols = cols, .scale = 0.037f}};
-    static int turn;
-    if ((format == QUANT_F8 && turn++ % 2) || format == QUANT_F4) {
-        int64_t bytes = format == QUANT_F8 ? cols : (cols + 1) / 2,
-                groups = rows * quant_groups(format, cols);
-        uint8_t *p = m.data = malloc((size_t)(rows * bytes));
-        for (int64_t i = 0; i < rows * bytes; i++) /* no NaN */
-            do
-                p[i] = (uint8_t)lab_between(0, 255);
-            while (format == QUANT_F8 && (p[i] & 127) == 127);
-        m.groups = malloc((size_t)groups + 1);
-        for (int64_t i = 0; i < groups; i++)
-            m.groups[i] = (uint8_t)lab_between(0x04, 0x50);
-        m.source.stored = (struct tensor){p, format == QUANT_F8 ? DT_F8E4M3 : DT_U8, rows, bytes, bytes};
-        m.source.groups = m.groups;
-        return m;
-    }
-    float *p = m.data = malloc((size_t)(rows * cols) * sizeof *p);
-    for (int64_t i = 0; i < rows * cols; i++)
-        p[i] = (float)(lab_uniform(-1, 1) / (double)(1 + i / cols % 3));
-    m.source.stored = (struct tensor){p, DT_F32, rows, cols, cols};
-    return m;
-}
-
-static void drop(struct matrix *m)
-{
-    free(m->data);
-    free(m->groups);
-}
-
-static struct weight *pack(struct backend *b, enum quant_format format, const struct matrix *m,
-                           enum dtype kept)
-{
-    const struct quant_source *s = &m->source;
-    if (format == QUANT_NONE)
-        return b->ops->pack(b, s->stored, kept);
-    void *bytes = aligned_alloc(64, (b->ops->quant_bytes(b, format, s->rows, s->cols) + 63) / 64 * 64);
-    b->ops->quant_pack(b, bytes, format, s);
-    return b->ops->quant_weight(b, bytes, true, format, s->rows, s->cols);
-}
 
 /* ---- products -------------------------------------------------------------------------------- */
 
@@ -99,8 +46,9 @@ static bool edges_are_nan(struct tensor whole, int skip)
 
 static double product(const struct lab *l, const struct shape *s)
 {
-    struct matrix m = make(s->format, s->N, s->K);
-    struct weight *wr = pack(l->ref, s->format, &m, s->kept), *wf = pack(l->fast, s->format, &m, s->kept);
+    struct lab_weights m = lab_weights_make(s->format, s->N, s->K);
+    struct weight *wr = lab_weights_pack(l->ref, s->format, &m, s->kept),
+                  *wf = lab_weights_pack(l->fast, s->format, &m, s->kept);
     struct tensor X, Y, none = {0}, x = inside(&X, l->mem, l->act, s->T, s->K, s->skip),
                         have = inside(&Y, l->mem, s->out, s->T, s->N, s->skip);
     struct tensor bias = lab_make(l->mem, DT_F32, 1, s->N, -1, 1), want = lab_twin(l->mem, have);
@@ -118,7 +66,7 @@ static double product(const struct lab *l, const struct shape *s)
     l->ref->ops->weight_free(l->ref, wr);
     l->fast->ops->weight_free(l->fast, wf);
     lab_drop(l->mem, 4, (struct tensor *const[]){&X, &Y, &bias, &want});
-    drop(&m);
+    lab_weights_drop(&m);
     return s->epi == EPI_RELU2 ? off / 3
                                : off; /* a last bit of v counts twice in v^2, which is rounded too */
 }
@@ -297,8 +245,8 @@ static void t_rounding(void **state)
 
 static void same_bits(const struct lab *l, enum quant_format format, int64_t T, int64_t K)
 {
-    struct matrix m = make(format, 40, K);
-    struct weight *w = pack(l->fast, format, &m, l->act);
+    struct lab_weights m = lab_weights_make(format, 40, K);
+    struct weight *w = lab_weights_pack(l->fast, format, &m, l->act);
     struct tensor x = lab_make(l->mem, l->act, T, K, -1, 1), none = {0},
                   all = lab_make(l->mem, DT_F32, T, 40, 0, 0), one = lab_make(l->mem, DT_F32, T, 40, 0, 0);
     l->fast->ops->linear(l->fast, all, x, w, none, EPI_NONE, SET);
@@ -309,7 +257,7 @@ static void same_bits(const struct lab *l, enum quant_format format, int64_t T, 
     assert_memory_equal(all.data, one.data, (size_t)(T * 40) * sizeof(float));
     l->fast->ops->weight_free(l->fast, w);
     lab_drop(l->mem, 3, (struct tensor *const[]){&x, &all, &one});
-    drop(&m);
+    lab_weights_drop(&m);
 }
 
 static void t_bits(void **state)
@@ -333,8 +281,8 @@ static void t_bits_many(void **state)
     struct lab l = lab_open(DT_BF16);
     for (enum quant_format f = QUANT_I8; f <= QUANT_F4; f++) {
         int64_t T = lab_between(129, 200), first = lab_between(17, 110), K = 8 * lab_between(60, 130);
-        struct matrix m = make(f, 150, K);
-        struct weight *w = pack(l.fast, f, &m, l.act);
+        struct lab_weights m = lab_weights_make(f, 150, K);
+        struct weight *w = lab_weights_pack(l.fast, f, &m, l.act);
         struct tensor x = lab_make(l.mem, l.act, T, K, -1, 1), none = {0},
                       all = lab_make(l.mem, DT_F32, T, 150, 0, 0),
                       one = lab_make(l.mem, DT_F32, T, 150, 0, 0);
@@ -344,145 +292,9 @@ static void t_bits_many(void **state)
         assert_memory_equal(all.data, one.data, (size_t)(T * 150) * sizeof(float));
         l.fast->ops->weight_free(l.fast, w);
         lab_drop(l.mem, 3, (struct tensor *const[]){&x, &all, &one});
-        drop(&m);
+        lab_weights_drop(&m);
     }
     lab_close(&l);
-}
-
-/* ---- mixture of experts ---------------------------------------------------------------------- */
-
-enum { MOST_EXPERTS = 80 };
-
-struct mixture {
-    struct route_shape s;
-    struct tensor logits, bias, ids, weights;
-    bool gated;
-    struct matrix up[MOST_EXPERTS], down[MOST_EXPERTS], gate[MOST_EXPERTS];
-};
-
-static void mixture_make(struct mixture *m, const struct lab *l, int64_t rows)
-{
-    int groups = 1 << lab_between(0, 3), size = lab_between(2, MOST_EXPERTS / 8),
-        kept = lab_between(1, groups);
-    if (rows > 50) /* each has many rows */
-        groups = kept = 1, size = 3;
-    int chosen = lab_between(1, kept * size < 9 ? kept * size : 9);
-    m->s =
-        (struct route_shape){groups * size, chosen, groups, kept, lab_between(0, 1), 2.5f, lab_between(0, 1)};
-    m->gated = lab_between(0, 1);
-    m->logits = lab_make(l->mem, DT_F32, rows, m->s.experts, -4, 4);
-    m->bias = lab_make(l->mem, DT_F32, 1, m->s.experts, -0.5, 0.5);
-    m->ids = l->mem->ops->alloc(l->mem, DT_I32, rows, chosen);
-    m->weights = lab_make(l->mem, DT_F32, rows, chosen, 0, 0);
-}
-
-static void mixture_drop(struct mixture *m, const struct lab *l)
-{
-    lab_drop(l->mem, 4, (struct tensor *const[]){&m->logits, &m->bias, &m->ids, &m->weights});
-}
-
-static void t_route(void **state)
-{
-    (void)state;
-    struct lab l = lab_open(DT_F32);
-    for (int round = 0; round < 40; round++) {
-        struct mixture m;
-        int64_t T = lab_between(1, 5);
-        mixture_make(&m, &l, T);
-        float *logits = m.logits.data;
-        if (round % 4 == 0) /* equal ones: the first is taken */
-            for (int64_t i = 0; i < T * m.s.experts; i++)
-                logits[i] = (float)lab_between(-1, 1), ((float *)m.bias.data)[i % m.s.experts] = 0;
-        if (round % 7 == 0)
-            for (int64_t i = 0; i < m.s.experts; i++)
-                logits[i] = NAN;
-        struct tensor ids = l.mem->ops->alloc(l.mem, DT_I32, T, m.s.chosen),
-                      weights = lab_twin(l.mem, m.weights);
-        struct tensor none = {0}, bias = round % 3 ? m.bias : none;
-        l.ref->ops->route(l.ref, m.ids, m.weights, m.logits, bias, &m.s);
-        l.fast->ops->route(l.fast, ids, weights, m.logits, bias, &m.s);
-        assert_memory_equal(ids.data, m.ids.data, (size_t)(T * m.s.chosen) * sizeof(int32_t));
-        int64_t first = round % 7 == 0; /* the weights of NaN are NaN */
-        if (T > first)
-            assert_true(lab_worst(tensor_rows(weights, first, T - first),
-                                  tensor_rows(m.weights, first, T - first)) <= 1);
-        lab_drop(l.mem, 2, (struct tensor *const[]){&ids, &weights});
-        mixture_drop(&m, &l);
-    }
-    lab_close(&l);
-}
-
-/* What a backend computes for rows [first, first + n). */
-static struct tensor run_experts(const struct lab *l, struct backend *b, const struct mixture *m,
-                                 struct tensor x, enum quant_format format, int64_t first, int64_t n)
-{
-    struct weight *up[MOST_EXPERTS], *down[MOST_EXPERTS], *gate[MOST_EXPERTS];
-    struct experts e = {m->s.experts, up, down, m->gated ? gate : NULL};
-    struct tensor y = l->mem->ops->alloc(l->mem, x.dtype, n, m->down[0].source.rows);
-    for (int i = 0; i < e.count; i++) {
-        up[i] = pack(b, format, &m->up[i], x.dtype);
-        down[i] = pack(b, format, &m->down[i], x.dtype);
-        gate[i] = m->gated ? pack(b, format, &m->gate[i], x.dtype) : NULL;
-    }
-    lab_poison(y);
-    b->ops->experts(b, y, tensor_rows(x, first, n), tensor_rows(m->ids, first, n),
-                    tensor_rows(m->weights, first, n), &e);
-    for (int i = 0; i < e.count; i++) {
-        b->ops->weight_free(b, up[i]);
-        b->ops->weight_free(b, down[i]);
-        if (m->gated)
-            b->ops->weight_free(b, gate[i]);
-    }
-    return y;
-}
-
-/* Largest difference of a whole to the largest number, and whether pieces of it have the same bits. */
-static double experts(const struct lab *l, enum quant_format format, int64_t T, bool whole)
-{
-    struct mixture m;
-    int unit = whole ? 8 : 1;
-    int64_t K = unit * lab_between(1, 40 / unit), M = unit * lab_between(1, 40 / unit),
-            N = lab_between(1, 40);
-    mixture_make(&m, l, T);
-    l->ref->ops->route(l->ref, m.ids, m.weights, m.logits, m.bias, &m.s);
-    for (int i = 0; i < m.s.experts; i++) {
-        m.up[i] = make(format, M, K);
-        m.gate[i] = make(format, M, K);
-        m.down[i] = make(format, N, M);
-    }
-    struct tensor x = lab_make(l->mem, l->act, T, K, -1, 1);
-    struct tensor want = run_experts(l, l->ref, &m, x, format, 0, T),
-                  have = run_experts(l, l->fast, &m, x, format, 0, T);
-    double off = lab_worst_within(have, want, l->act == DT_BF16 ? 0x1p-7 * lab_largest(want) : 0);
-    struct tensor last = run_experts(l, l->fast, &m, x, format, T - 1, 1);
-    size_t bytes = (size_t)N * dtype_size(l->act);
-    assert_memory_equal(last.data, (char *)have.data + (size_t)(T - 1) * bytes, bytes);
-    for (int i = 0; i < m.s.experts; i++) {
-        drop(&m.up[i]);
-        drop(&m.gate[i]);
-        drop(&m.down[i]);
-    }
-    lab_drop(l->mem, 4, (struct tensor *const[]){&x, &want, &have, &last});
-    mixture_drop(&m, l);
-    return off;
-}
-
-static void t_experts(void **state)
-{
-    (void)state;
-    for (int act = 0; act < 2; act++) {
-        struct lab l = lab_open(act ? DT_BF16 : DT_F32);
-        double off = 0;
-        for (int whole = 0; whole < 2; whole++) {
-            for (enum quant_format f = QUANT_NONE; f <= QUANT_F4; f++)
-                off = fmax(off, experts(&l, f, lab_between(1, 6), whole));
-            off = fmax(off, experts(&l, QUANT_NONE, 1, whole));
-            off = fmax(off, experts(&l, act ? QUANT_F4 : QUANT_NONE, 100, whole));
-        }
-        check_note("%-4s worst difference %.2f of the tolerance", dtype_name(l.act), off);
-        assert_true(off <= 1);
-        lab_close(&l);
-    }
 }
 
 /* ---- the library's kernels ------------------------------------------------------------------- */
@@ -539,8 +351,8 @@ static void t_untimed(void **state)
         skip();
     struct lab l = lab_open(DT_BF16);
     struct backend *b = l.fast;
-    struct matrix m = make(QUANT_NONE, 72, 64);
-    struct weight *w = pack(b, QUANT_NONE, &m, DT_BF16);
+    struct lab_weights m = lab_weights_make(QUANT_NONE, 72, 64);
+    struct weight *w = lab_weights_pack(b, QUANT_NONE, &m, DT_BF16);
     struct tensor x = lab_make(l.mem, DT_BF16, 40, 64, -1, 1), y = lab_make(l.mem, DT_BF16, 40, 72, -1, 1),
                   none = {0};
     for (int turn = 0; turn < 3; turn++) { /* warm, recorded, replayed; the shape is new in the second */
@@ -553,7 +365,7 @@ static void t_untimed(void **state)
     }
     b->ops->weight_free(b, w);
     lab_drop(l.mem, 2, (struct tensor *const[]){&x, &y});
-    drop(&m);
+    lab_weights_drop(&m);
     lab_close(&l);
 }
 
@@ -628,9 +440,6 @@ static const struct CMUnitTest tests[] = {
     CLAIM("products of many long rows with small numbers equal the reference", t_small_long),
     CLAIM("a row alone or among up to 16 others: the same bits", t_bits),
     CLAIM("a row of small numbers among 17 others or up to 512: the same bits", t_bits_many),
-    CLAIM("the router chooses what the reference chooses, also among equals and of what is no number",
-          t_route),
-    CLAIM("experts equal the reference, and give a row alone or among others the same bits", t_experts),
 };
 
 int main(int argc, char **argv)
