@@ -195,6 +195,44 @@ static void t_record(void **state)
     xvfb_stop(&x);
 }
 
+/* ---- a stream -------------------------------------------------------------------------------- */
+
+static bool small_disk(const char *at, int kib)
+{
+    char *size = xasprintf("size=%dk", kib);
+    int rc = mount("none", at, "tmpfs", 0, size);
+    free(size);
+    if (rc)
+        check_note("a small file system cannot be mounted here");
+    return !rc;
+}
+
+/* stdio drops what it could not write, so that the close itself finds nothing to fail at. */
+static void t_stream(void **state)
+{
+    (void)state;
+    struct xvfb x = {0};
+    struct file_stream s;
+    struct err e = ERR_INIT;
+    static const char block[65536];
+    xvfb_folder(&x);
+    if (!small_disk(x.dir, 16))
+        skip();
+    char *path = xvfb_place(&x, "page");
+    assert_int_equal(file_stream_open(&s, path, &e), 0);
+    fwrite(block, 1, sizeof block, s.f);
+    int rc = file_stream_close(&s, &e);
+    bool there = file_exists(path);
+    no_temporary(x.dir, "");
+    umount2(x.dir, MNT_DETACH);
+    assert_int_equal(rc, -1);
+    assert_false(there);
+    if (e.kind != ERR_ENV || !strstr(e.text, path) || !strstr(e.text, "No space left"))
+        fail_msg("'%s'", e.text);
+    free(path);
+    xvfb_stop(&x);
+}
+
 /* ---- a suite --------------------------------------------------------------------------------- */
 
 static int lines_that_begin(const char *text, const char *with)
@@ -209,13 +247,8 @@ static int lines_that_begin(const char *text, const char *with)
  * does the exit code. */
 static void suite_within(struct qa_program *q, const char *out, int kib)
 {
-    char *size = xasprintf("size=%dk", kib);
-    if (mount("none", out, "tmpfs", 0, size)) {
-        free(size);
-        check_note("a small file system cannot be mounted here");
+    if (!small_disk(out, kib))
         skip();
-    }
-    free(size);
     qa_program_run(q, WORDS("--jobs", "2", "--quiet", "--json"));
     char *path = xasprintf("%s/report.html", out);
     bool page = strstr(q->o.err, "\nreport "), there = file_exists(path);
@@ -259,6 +292,7 @@ static void t_suite(void **state)
 
 static const struct CMUnitTest tests[] = {
     CLAIM("whichever call finds no room, what was recorded before stays, and it is told once", t_record),
+    CLAIM("a stream that found the disk full says so, and leaves nothing", t_stream),
     CLAIM("a suite on a full disk: exit 3, one line, whole results on stdout, no page that is not there",
           t_suite),
 };

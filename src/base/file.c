@@ -146,12 +146,19 @@ int file_stream_open(struct file_stream *s, const char *path, struct err *e)
     return -1;
 }
 
+/* Why an earlier write failed, which stdio has forgotten: one more block meets the same cause. */
+static int cause_of(FILE *f)
+{
+    char block[4096] = {0};
+    return write(fileno(f), block, sizeof block) < 0 ? errno : EIO;
+}
+
 int file_stream_close(struct file_stream *s, struct err *e)
 {
-    bool bad = ferror(s->f);
-    errno = EIO; /* for an earlier failed write; fclose usually fails again and sets the cause */
-    int rc = fclose(s->f) || bad || rename(s->tmp, s->path) ? -1 : 0;
+    int cause = ferror(s->f) ? cause_of(s->f) : 0;
+    int rc = fclose(s->f) || cause || rename(s->tmp, s->path) ? -1 : 0;
     if (rc) {
+        errno = cause ? cause : errno;
         err_set(e, ERR_ENV, "cannot write '%s': %s", s->path, strerror(errno));
         unlink(s->tmp);
     }
