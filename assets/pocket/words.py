@@ -68,6 +68,7 @@ _HEADS = "b c d f g h j k l m n p r s t v w z br cr dr fl gl gr kl pl pr sk sl s
 _VOWELS = "a e i o u a e i o u ai ea ia oo ou au io y".split()
 _TAILS = ["", "", "", "", "n", "r", "s", "l", "t", "m", "k", "d", "x", "nd", "rt", "st", "ck", "p", "g", "v", "z"]
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
+TWINS = 0.2                  # of the names of a page: off by a letter from one that is there
 MARKS = "!#$%&'()*+,-./:;=?@[]_{}"
 
 
@@ -136,9 +137,9 @@ class Lexicon:
             return self.rng.choice(NOUNS) + " " + str(self.rng.randint(1, 99))
         return self.until(make, longest)
 
-    def labels(self, n, longest=12, near=0.2):
-        """n different labels; now and then one is a close relative of another."""
-        out = []
+    def labels(self, n, longest=12):
+        """n different labels; now and then one is a close relative of another, in training oftener."""
+        out, near = [], 0.2 if self.evaluation else 0.45
         while len(out) < n:
             text = self.neighbour(out[-1]) if out and self.rng.random() < near else self.label(longest)
             if len(text) <= longest and self.fits(text) and text.lower() not in [o.lower() for o in out]:
@@ -153,6 +154,15 @@ class Lexicon:
             return self.label()
         other = self.rng.choice(LETTERS)
         return text[:k] + self.rng.choice((other, "", text[k].lower() * 2)) + text[k + 1:]
+
+    def beside(self, names, make):
+        """make(), or now and then, in training, a close relative of one of the names that are there; it joins them."""
+        text = make()
+        if names and not self.evaluation and self.rng.random() < TWINS:
+            other = self.neighbour(self.rng.choice(names[-8:]))
+            text = other if self.fits(other) else text
+        names.append(text)
+        return text
 
     def sentence(self, low=3, high=9):
         words = [self.listed(PROSE) if self.rng.random() < 0.7 else self.word().lower()

@@ -66,7 +66,7 @@ class Page:
         self.back, self.ink = rng.choice(DARK if dark else LIGHT)
         self.accent, self.dark = rng.choice(ACCENT), dark
         self.size = rng.choices((9, 10, 11, 12, 13, 14, 15, 16, 18), (2, 5, 7, 9, 10, 8, 5, 4, 2))[0]
-        self.names = 0
+        self.names, self.named = 0, []  # radio groups; names that are there
 
     # ---- words
 
@@ -145,14 +145,17 @@ class Page:
         return html.escape(" ".join(out))
 
     def name(self):
+        return html.escape(self.lex.beside(self.named, self.any_name))
+
+    def any_name(self):
         r = self.rng
         if r.random() < 0.15:
-            return html.escape(
+            return (
                 self.lex.until(lambda: r.choice(FIRST) + " " + r.choice(LAST))
                 if not self.lex.evaluation
                 else self.lex.label(14)
             )
-        return html.escape(self.lex.label(16) if r.random() < 0.75 else self.token())
+        return self.lex.label(16) if r.random() < 0.75 else self.token()
 
     # ---- widgets
 

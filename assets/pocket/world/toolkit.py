@@ -82,10 +82,10 @@ def padded(picture, rng):
 
 class Plans:
     def __init__(self, rng, lex):
-        self.rng, self.lex = rng, lex
+        self.rng, self.lex, self.named = rng, lex, []
 
     def name(self):
-        return self.lex.label(14)
+        return self.lex.beside(self.named, lambda: self.lex.label(14))
 
     def words(self, low, high):
         return " ".join(
