@@ -15,9 +15,11 @@ comma      := ,
 # All that this nvcc knows: 12.4 ends at 90.
 CARDS      ?= $(filter $(patsubst compute_%,%,$(shell $(NVCC) --list-gpu-arch)),80 86 89 90 100 120)
 CUDA_HOME  := $(shell $(NVCC) --dryrun -x cu /dev/null 2>&1 | sed -n 's/.*_HERE_=//p')/..
-# PTX of the newest card serves later ones; that of the oldest those in between that are not listed (8.7, 11.0).
-OLDEST_PTX := $(if $(word 2,$(CARDS)),-gencode arch=compute_$(firstword $(CARDS))$(comma)code=compute_$(firstword $(CARDS)))
-GENCODE    := $(foreach c,$(CARDS),-gencode arch=compute_$(c),code=sm_$(c)) -gencode arch=compute_$(lastword $(CARDS)),code=compute_$(lastword $(CARDS)) $(OLDEST_PTX)
+# The sources are the same for all cards before 9.0, and for all from there on (device.cuh), so each half goes through
+# the compiler's front once; its PTX serves cards that are not listed.
+for_cards   = $(if $2,-gencode 'arch=compute_$1$(comma)code=[$(foreach c,$2,sm_$c$(comma))compute_$1]')
+EARLY      := $(filter 80 86 87 89,$(CARDS))
+GENCODE    := $(subst $(comma) sm,$(comma)sm,$(subst $(comma) compute,$(comma)compute,$(call for_cards,80,$(EARLY)) $(call for_cards,90,$(filter-out $(EARLY),$(CARDS)))))
 SQUEEZE    := $(if $(shell $(NVCC) --help | grep -e --compress-mode),--compress-mode=size)
 NVCC_FLAGS := -std=c++17 -O3 $(SQUEEZE) -Isrc -I. -Werror all-warnings -Xcompiler -Wall,-Wextra,-Wno-unused-parameter $(GENCODE)
 CUDA_OBJ   := $(CUDA_SRC:cuda/%.cu=build/cuda/%.o)
