@@ -38,6 +38,7 @@ BEFORE = ["", "", "", "", "", "Please ", "In this window, ", "On this page ", "N
 JOINTS = (", then ", " and ", ", and ", " and then ", ", then ", ", ")
 END = [("mark", "<done>")]
 AS_SHOWN = 0.6  # of the tasks: what has been done is what the picture shows, as it is in use
+OUTER = ("button", "link", "tab", "item", "header")  # what is pressed at the end
 ON = 1  # the state bit of what is ticked, chosen or open: labels.js
 
 
@@ -90,8 +91,8 @@ def chosen(rng, lex, things):
     """Steps in the order in which they are said and done: fields and ticks, as often as not down the page, then what is
     pressed."""
     inner = [t for t in things if t[0] in ("field", "area", "check") or (t[0] == "radio" and not t[1] & ON)]
-    outer = [t for t in things if t[0] in ("button", "link", "tab", "item", "header")]
-    some = rng.sample(inner, min(len(inner), rng.choices((0, 1, 2, 3, 5, 8), (2, 4, 4, 4, 2, 1))[0]))
+    outer = [t for t in things if t[0] in OUTER]
+    some = rng.sample(inner, min(len(inner), rng.choices((0, 1, 2, 3, 5, 8), (2, 3, 5, 5, 2, 1))[0]))
     if rng.random() < 0.5:
         some.sort(key=lambda t: t[2][1])
     last = [rng.choice(outer)] if outer and (not some or rng.random() < 0.85) else []
@@ -118,8 +119,9 @@ def as_shown(rng, lex, screen, things):
         settled |= {id(t) for t in things if t[0] == "radio"}
     if rng.random() < 0.5:
         done.sort(key=lambda s: s.thing[2][1])
-    over = done and rng.random() < 0.25
-    return done + ([] if over else chosen(rng, lex, [t for t in things if id(t) not in settled])), len(done)
+    over = rng.choices(("no", "nearly", "yes"), (5, 4, 1))[0] if done else "no"
+    left = [t for t in things if id(t) not in settled and (over == "no" or t[0] in OUTER)]
+    return done + ([] if over == "yes" else chosen(rng, lex, left)), len(done)
 
 
 def grouped(rng, steps):
@@ -174,8 +176,8 @@ def task(screen, rng, lex):
             kind, state, box, _, _ = steps[absent].thing
             steps[absent].thing = (kind, state, box, name, [None] * len(name))
             steps = steps[: absent + 1] if rng.random() < 0.3 else steps
-    if done is None:
-        done = rng.randint(0, len(steps) if absent is None else absent)
+    if done is None:  # the end half as often as it comes in use: what is said too early ends a task
+        done = rng.randint(0, absent if absent is not None else len(steps) - (rng.random() < 0.5))
     said, history = sentence(rng, steps), [questions.text_of(s.pieces()) for s in steps[:done]]
     if done == absent:
         name = steps[done].thing[3]
