@@ -22,7 +22,7 @@ import torch
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "world"))
 import store  # noqa: E402
-from kernels import call  # noqa: E402
+from kernels import PRODUCTS, call  # noqa: E402
 from model import MEAN, STD  # noqa: E402
 
 SHAPES = {
@@ -281,7 +281,7 @@ class Crops:
 def whole(picture):
     """A whole screen as patches [1, rows*cols, 768] bf16, its sides cut to multiples of 32."""
     h, w = picture.shape[0] // 32 * 2, picture.shape[1] // 32 * 2
-    out = torch.empty(1, h * w, 768, dtype=torch.bfloat16)
+    out = torch.empty(1, h * w, 768, dtype=PRODUCTS)
     call(
         "cut_patches",
         np.ascontiguousarray(picture),

@@ -196,45 +196,52 @@ class Job:
         stack.fold(views, c["lm"]["pattern"])
 
     def worker(self, run, rank, grads):
-        a, flat = self.a, run.layout.views(run.flat)
-        half = run.layout.views(run.half if HALF == run.half.dtype else run.flat)
-        passes = stack.Stack(run.c, flat, half, grads)
+        a, w = self.a, self.at_work(run, grads)
         source = Rows(a.rows, f"{a.seed}/{run.step}/{rank}", turns=a.turns, beside=a.beside)
 
         def part():
             drawn = sorted((source.draw() for _ in range(a.batch)), key=lambda d: len(d[1].ids))
             sums, tokens = collections.Counter(), 0
             for k in range(0, len(drawn), a.together):  # sequences of like length together
-                ids, rows, target, told = collate(drawn[k : k + a.together])
-                at = target != -100
-                f = passes.forward(ids, rows)
-                leaf, head = f[at].requires_grad_(), half[stack.HEAD].clone().requires_grad_()
-                loss, counts = language_loss((leaf @ head.t()).float(), target[at], self.spread)
-                hints, more = hint_loss(passes.seen, told)
-                loss.backward()
-                if hints.requires_grad:  # not where no target of these sequences has a place
-                    (a.hint * hints).backward()
-                du = torch.zeros_like(f)
-                du[at] = leaf.grad
-                grads[stack.HEAD].add_(head.grad)
-                dpicture, placed = self.where(passes.picture, [s.grid for _, s in drawn[k : k + a.together]], flat, grads)
-                passes.backward(du, dpicture)
-                sums.update(counts)
-                sums.update(more)
-                sums.update(placed)
+                some = drawn[k : k + a.together]
+                ids, rows, target, told = collate(some)
+                sums.update(self.learn(w, ids, rows, target, told, [s.grid for _, s in some]))
                 tokens += ids.numel()
             return dict(sums) | {"patches": tokens}
 
         return part
 
-    def where(self, picture, grids, flat, grads):
+    @staticmethod
+    def at_work(run, grads):
+        """What a worker has: parameters, its gradients and the passes."""
+        flat, half = run.layout.views(run.flat), run.layout.views(run.half)
+        return argparse.Namespace(flat=flat, half=half, grads=grads, passes=stack.Stack(run.c.get("language", run.c), flat, half, grads))
+
+    def learn(self, w, ids, rows, target, told, grids, share=1.0):
+        """Adds the gradients of these sequences' losses, summed and times `share`, to the worker's; gives the counts."""
+        at = target != -100
+        f = w.passes.forward(ids, rows)
+        leaf, head = f[at].requires_grad_(), w.half[stack.HEAD].clone().requires_grad_()
+        loss, sums = language_loss((leaf @ head.t()).float(), target[at], self.spread)
+        hints, more = hint_loss(w.passes.seen, told)
+        (share * loss).backward()
+        if hints.requires_grad:  # not where no target of these sequences has a place
+            (share * self.a.hint * hints).backward()
+        du = torch.zeros_like(f)
+        du[at] = leaf.grad
+        w.grads[stack.HEAD].add_(head.grad)
+        dpicture, placed = self.where(w, grids, share)
+        w.passes.backward(du, dpicture)
+        return sums | more | placed
+
+    def where(self, w, grids, share):
         """(gradient of the image tokens' rows, counts) of the loss on their places."""
-        x, w = picture.requires_grad_(), flat[WHERE].clone().requires_grad_()
+        x, marks = w.passes.picture.requires_grad_(), w.flat[WHERE].clone().requires_grad_()
         want = torch.cat([torch.cartesian_prod(torch.arange(r), torch.arange(c)) for r, c in grids])
-        y = (F.layer_norm(x, x.shape[-1:]) @ w.t()).unflatten(-1, (2, MOST))
+        y = (F.layer_norm(x, x.shape[-1:]) @ marks.t()).unflatten(-1, (2, MOST))
         loss = F.cross_entropy(y.flatten(0, -2), want.flatten(), reduction="sum")
-        (self.a.where * loss).backward()
-        grads[WHERE].add_(w.grad)
+        (share * self.a.where * loss).backward()
+        w.grads[WHERE].add_(marks.grad)
         return x.grad, dict(placed=float((y.argmax(-1) == want).all(-1).sum()), places=float(len(want)))
 
     def figures(self, s):

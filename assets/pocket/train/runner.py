@@ -110,7 +110,8 @@ class Run:
         self.c = (self.saved or kept or {"shape": job.grown(first["shape"]) if first else job.shape()})["shape"]
         self.layout = tower.Layout(job.shapes(self.c))
         shared = lambda dtype=torch.float32: torch.zeros(self.layout.size, dtype=dtype).share_memory_()
-        self.flat, self.half = shared(), shared(HALF)
+        self.flat = shared()
+        self.half = shared(PRODUCTS) if PRODUCTS != torch.float32 else self.flat  # the parameters in the products' type
         self.grads, self.average = shared(), shared()
         self.count = mp.Array("d", [0.0, 0.0, 0.0], lock=False)  # step, small batches of it, stop
         self.before = 0.0
@@ -127,7 +128,7 @@ class Run:
                 self.count[0], self.before = kept["step"], kept["core_minutes"]
         self.begun = 0 if self.saved else self.step  # where the optimiser's state begins
         self.average.copy_(self.saved["average"] if self.saved else self.flat)
-        self.half.copy_(self.flat)
+        self.half.copy_(self.flat)  # which may be the same
         self.optimiser = Optimiser(
             self.layout.views(self.flat), self.layout.views(self.grads), a.muon, a.adam, job.is_matrix
         )

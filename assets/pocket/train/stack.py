@@ -162,7 +162,7 @@ class Stack:
 
     @torch.no_grad()
     def forward(self, ids, rows):
-        """ids [B, T], rows int8 [n, 768]: the final norm's rows [B, T, d] bf16."""
+        """ids [B, T], rows [n, 768] of the image tokens, of any scale: the final norm's rows [B, T, d]."""
         B, T0 = ids.shape
         self.B, self.T, self.T0 = B, T0 + -T0 % 64, T0
         self.ids = torch.zeros(B, self.T, dtype=torch.long)
@@ -170,7 +170,8 @@ class Stack:
         self.ids = self.ids.view(-1)
         self.image = (self.ids == tokenizer.IMAGE).nonzero()[:, 0]
         r = rows.float()
-        self.p0 = (r * (r.square().mean(1, keepdim=True) + 1e-5).rsqrt()).to(HALF)
+        self.rms = (r.square().mean(1, keepdim=True) + 1e-5).rsqrt()
+        self.p0 = (r * self.rms).to(HALF)
         self.p1 = self.p0 @ self.half["mlp1.1.weight"].t()
         self.p2 = torch.empty_like(self.p1)
         call("lm_square", self.p1, self.p2, self.p1.numel())
@@ -210,9 +211,15 @@ class Stack:
         dx[self.image] = 0
         self.g[EMBED].index_add_(0, self.ids, dx)
         self.g["mlp1.3.weight"].add_((dp.t() @ self.p2).float())
-        g = dp @ self.half["mlp1.3.weight"]
-        call("lm_square_back", g, self.p1, g.numel())
-        self.g["mlp1.1.weight"].add_((g.t() @ self.p0).float())
+        self.dp1 = dp @ self.half["mlp1.3.weight"]
+        call("lm_square_back", self.dp1, self.p1, self.dp1.numel())
+        self.g["mlp1.1.weight"].add_((self.dp1.t() @ self.p0).float())
+
+    @torch.no_grad()
+    def backward_rows(self):
+        """After backward: the gradient of the image tokens' rows [n, 768], for a tower that is trained too."""
+        d, p = (self.dp1 @ self.half["mlp1.1.weight"]).float(), self.p0.float()
+        return self.rms * (d - p * (d * p).mean(1, keepdim=True))
 
 
 def _compare(T=300, B=2):
@@ -237,13 +244,14 @@ def _compare(T=300, B=2):
     stack = Stack(c, views, half, layout.views(grads))
     ids = torch.randint(16, 270, (B, T))
     ids[:, 20:60] = tokenizer.IMAGE
-    rows = torch.randint(-127, 128, (B * 40, 768), dtype=torch.int8)
+    rows = torch.randint(-127, 128, (B * 40, 768)).float().requires_grad_()
     language.HALF = torch.float32
-    want, got = model(ids, rows), stack.forward(ids, rows)
+    want, got = model(ids, rows), stack.forward(ids, rows.detach())
     print(f"forward {float((want - got).detach().norm() / want.detach().norm()):.4f}")
     du = torch.randn_like(want)
     want.backward(du)
     stack.backward(du, torch.zeros_like(stack.picture))
+    print(f"rows {float((stack.backward_rows() - rows.grad).norm() / rows.grad.norm()):.4f}")
     mine = layout.views(grads)
     worst = sorted(
         (

@@ -23,7 +23,7 @@ import torch
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 from kernels import PRODUCTS, TILES, call  # noqa: E402
 
-HALF = torch.bfloat16
+HALF = PRODUCTS
 TABLE = 64  # patches a side of the position table: 1024 pixels
 MARKS = 64  # channels that hold the position
 
@@ -284,7 +284,7 @@ def apply(p, c, patches, rows, cols, dt=PRODUCTS, table=None):
     for i in range(c["blocks"]):
         qkv = torch.addmm(w[f"{i}.qkv_bias"], norm(x).view(-1, d), w[f"{i}.qkv"].t()).view(B, n, 3, H, d // H)
         q, k, v = (t.contiguous() for t in qkv.permute(2, 0, 3, 1, 4))
-        if dt == HALF:  # kernels.c has it in bf16, as in training; the library's fused attention made a page of 720 patches take 58 ms, not 47
+        if dt == HALF == torch.bfloat16:  # kernels.c has it in bf16, as in training; the library's fused attention made a page of 720 patches take 58 ms, not 47
             seen = torch.matmul(q * (d // H) ** -0.5, k.transpose(2, 3))
             call("softmax", seen, B * H * n, n)
             y = (seen @ v).transpose(1, 2).reshape(-1, d)
