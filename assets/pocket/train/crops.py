@@ -279,7 +279,7 @@ class Crops:
 
 
 def whole(picture):
-    """A whole screen as patches [1, rows*cols, 768] bf16, its sides cut to multiples of 32."""
+    """A whole screen as patches [1, rows*cols, 768] in the type of the products, its sides cut to multiples of 32."""
     h, w = picture.shape[0] // 32 * 2, picture.shape[1] // 32 * 2
     out = torch.empty(1, h * w, 768, dtype=PRODUCTS)
     call(

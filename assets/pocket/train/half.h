@@ -1,4 +1,4 @@
-/* half.h - the numbers between the products of the language model, and vectors of them.
+/* half.h - the numbers between the products of a training step, and vectors of them.
  *
  * Where the processor multiplies bf16 (amx.h) `half` is that; elsewhere it is a float, since a library that imitates bf16
  * products takes fifty times as long.  What is written in these words is the same code for both: a `vec` is as wide as the
@@ -17,7 +17,6 @@
 enum { LANES = 16 };
 typedef bf16 half;
 typedef __m512 vec;
-typedef __m512i ints;
 
 #define exp_of exp16
 
@@ -62,17 +61,8 @@ typedef float half;
 typedef float vec __attribute__((vector_size(LANES * 4)));
 typedef int32_t ints __attribute__((vector_size(LANES * 4)));
 
-static inline vec wide(const half *p)
-{
-    vec v;
-    memcpy(&v, p, sizeof v);
-    return v;
-}
-
-static inline void narrow(half *p, vec v)
-{
-    memcpy(p, &v, sizeof v);
-}
+#define wide   load
+#define narrow store
 
 static inline vec either(ints which, vec a, vec b)
 {

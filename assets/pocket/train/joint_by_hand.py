@@ -10,6 +10,7 @@ screens of one size.  Loss weighs as in the joint run: of the answers for each t
 """
 
 import argparse
+import collections
 import os
 import pathlib
 
@@ -24,8 +25,8 @@ import runner
 import stack
 import tower
 import weights
-from conversations import collate
-from joint_screens import Album, Screens
+from conversations import collate, whole_answers
+from joint_screens import AS_THEY_ARE, Album, Screens
 
 ROOM = 2400  # patches of a small batch, at most, if it has more than one screen
 NO_ROWS = np.zeros((0, 768), np.int8)  # the tower makes them
@@ -71,7 +72,7 @@ class Both(language.Job):
             joint.take({n: views[n] for n in names}, self.first[w])
 
     def worker(self, run, rank, grads):
-        c, w = run.c, self.at_work(run, grads)
+        c, w = run.c, self.at_work(run, run.c["language"], grads)
         see = joint_passes.See(c["eyes"])
         for n, p in see.named().items():  # of the heads parameters and gradients are the shared ones
             p.data, p.grad = w.flat[n], grads[n]
@@ -117,25 +118,23 @@ class Both(language.Job):
     @torch.no_grad()
     def gate(self, views, c):
         """Shares of whole answers by world, every token before given."""
-        half, out, self.held.random = views, {}, None
-        say, self.tables = stack.Stack(c["language"], views, half, None), {}
-        self.held.seed("gate")
         w = argparse.Namespace(half={n: v.to(tower.HALF) for n, v in views.items()}, grads=None)
+        say, self.tables = stack.Stack(c["language"], views, w.half, None), collections.defaultdict(collections.Counter)
+        self.held.seed("gate")
         for size in self.held.sizes:
             self.held.choose(size)
             rows, cols = (v // 16 for v in size)
             for _ in range(max(1, round(self.a.judged * len(self.held.numbers) / len(self.held.about) / 2))):
                 part = [self.held.draw() for _ in range(2)]
                 batch = joint.moved(self.held.batch(part), "cpu")
-                batch["colours"] = torch.tensor([joint.AS_THEY_ARE] * 2)
+                batch["colours"] = torch.tensor([AS_THEY_ARE] * 2)
                 eyes, place = self.eyes(c["eyes"], w, 2, rows, cols)
                 eyes.patches.copy_(self.judged.patches(batch))
                 seen = eyes.forward(place)[:, c["eyes"]["skip"] :]
                 f = say.forward(collate([(NO_ROWS, s) for _, s in part])[0], joint_passes.tokens_of(seen, rows, cols))
                 guesses = (f @ w.half[stack.HEAD].t()).argmax(-1).tolist()
                 for (number, s), guess in zip(part, guesses):
-                    table = self.tables.setdefault(self.held.about[number]["world"], joint.collections.Counter())
-                    table.update(joint.conversations.whole_answers(s, guess[: len(s.ids)]))
+                    self.tables[self.held.about[number]["world"]].update(whole_answers(s, guess[: len(s.ids)]))
         return {f"{world}_whole": t["all right"] / max(1, t["all n"]) for world, t in self.tables.items()}
 
 

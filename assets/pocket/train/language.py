@@ -196,7 +196,7 @@ class Job:
         stack.fold(views, c["lm"]["pattern"])
 
     def worker(self, run, rank, grads):
-        a, w = self.a, self.at_work(run, grads)
+        a, w = self.a, self.at_work(run, run.c, grads)
         source = Rows(a.rows, f"{a.seed}/{run.step}/{rank}", turns=a.turns, beside=a.beside)
 
         def part():
@@ -212,10 +212,10 @@ class Job:
         return part
 
     @staticmethod
-    def at_work(run, grads):
-        """What a worker has: parameters, its gradients and the passes."""
+    def at_work(run, c, grads):
+        """What a worker has: parameters, its gradients and the passes; `c` is the shape of the language model."""
         flat, half = run.layout.views(run.flat), run.layout.views(run.half)
-        return argparse.Namespace(flat=flat, half=half, grads=grads, passes=stack.Stack(run.c.get("language", run.c), flat, half, grads))
+        return argparse.Namespace(flat=flat, half=half, grads=grads, passes=stack.Stack(c, flat, half, grads))
 
     def learn(self, w, ids, rows, target, told, grids, share=1.0):
         """Adds the gradients of these sequences' losses, summed and times `share`, to the worker's; gives the counts."""
