@@ -130,6 +130,60 @@ static void t_bf16(void **state)
     assert_true(worst_of_all(false) < 5e-2);
 }
 
+/* The largest difference of what the heads say of a patch from what torch says; a letter that differs counts 1. */
+static double patch_differs(const struct patch_reading *p, const json_t *want)
+{
+    const float *parts[] = {p->present, p->shift, NULL, p->kind};
+    double worst = 0;
+    size_t at = 1; /* behind the number of the patch */
+    for (int part = 0; part < 4; part++)
+        for (int i = 0; i < (part < 3 ? PATCH_SLOTS : ELEMENT_KINDS); i++, at++) {
+            double w = json_number_value(json_array_get(want, at));
+            worst = check_worse(worst,
+                                parts[part] ? fabs((double)parts[part][i] - w) : (double)(p->letter[i] != w));
+        }
+    assert_int_equal(at, json_array_size(want));
+    return worst;
+}
+
+static double run_heads(const char *isa)
+{
+    struct err e = ERR_INIT;
+    struct image picture = {0};
+    struct patch_map map;
+    json_t *root = open_golden(), *want;
+    struct engine_options o = {.dir = MODEL, .isa = isa, .threads = 1, .f32 = true};
+    struct engine *engine = engine_open(&o, &e);
+    struct session *s = session_new(engine, 1);
+    double worst = 0;
+    size_t i;
+    make_picture(root, &picture);
+    append(s, root, &picture);
+    engine->vision.batch = 0; /* no more tiles are computed: what was read is cached with the rows */
+    assert_int_equal(session_read_patches(s, &picture, &map, &e), 0);
+    assert_int_equal(map.cols, 12);
+    assert_int_equal(map.rows, 10);
+    assert_true(map.scale == 1.5);
+    json_array_foreach(json_object_get(root, "patches"), i, want) worst =
+        check_worse(worst, patch_differs(&map.patches[json_integer_value(json_array_get(want, 0))], want));
+    check_note("%s: %zu patches, %.1e", engine_isa(engine), i, worst);
+    patch_map_free(&map);
+    session_free(s);
+    engine_close(engine);
+    image_free(&picture);
+    json_decref(root);
+    return worst;
+}
+
+static void t_heads(void **state)
+{
+    (void)state;
+    const char *names[8];
+    int n = backend_cpu_list(names, 8);
+    for (int i = 1; i < n; i++)
+        assert_true(run_heads(names[i]) < 1e-3);
+}
+
 static void t_size(void **state)
 {
     (void)state;
@@ -192,6 +246,8 @@ static const struct CMUnitTest tests[] = {
     CLAIM("f32: a picture at native pixels and a step in use agree with torch on every instruction set",
           t_f32),
     CLAIM("bf16: the same within the rounding of activations", t_bf16),
+    CLAIM("letters and kinds of elements of each patch are torch's, and kept beside the picture's rows",
+          t_heads),
     CLAIM(
         "a picture is seen at its own pixels, in multiples of 32, a small one enlarged and a long one reduced",
         t_size),

@@ -8,6 +8,7 @@
 #define HOLORUN_AGENT_LLM_H
 
 #include "actions/slots.h"
+#include "locate/locate.h"
 #include "session/beam_search.h"
 #include "session/chat.h"
 #include "session/session.h"
@@ -100,6 +101,16 @@ void llm_set_cancel(struct llm *m, const volatile int *flag);
 
 struct session *llm_session(const struct llm *m);       /* NULL for a script */
 const struct llm_usage *llm_usage(const struct llm *m); /* NULL: it is no server's */
+
+/* Puts right where the thing with this name is on a picture, in its pixels, if the model's tower reads names
+ * (locate.h).  1: moved, 0: it stays, -1 with e. */
+int llm_locate(struct llm *m, const struct image *im, const char *name, enum locate_for what, double *x,
+               double *y, struct err *e);
+
+/* Whether what is to be pressed there says something else, and this name is nowhere (locate_says_otherwise).
+ * 1, 0, or -1 with e. */
+int llm_says_otherwise(struct llm *m, const struct image *im, const char *name, double x, double y,
+                       struct err *e);
 
 /* Asks one question in a new conversation. */
 int llm_ask(struct llm *m, const char *system, const struct chat_part *parts, int n, enum chat_place place,

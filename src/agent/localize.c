@@ -1,8 +1,9 @@
-/* localize.c - finds the elements that a reply names by asking a second model about the newest screenshot.
+/* localize.c - puts right where the elements are that a reply names: by what the model's own tower reads of
+ * the newest screenshot (locate.h), if it has heads for that, or by asking a second model about it.
  *
- * For a policy model that names elements well but points badly.  The localizer is asked the dialect's
- * grounding question and sampled greedily; its point replaces the one in the reply.  An element that is
- * not found is the model's mistake, which it is told of.
+ * The second is for a policy model that names elements well but points badly.  The localizer is asked the
+ * dialect's grounding question and sampled greedily; its point replaces the one in the reply.  An element
+ * that is not found is the model's mistake, which it is told of.
  */
 #include "agent/private.h"
 
@@ -88,12 +89,50 @@ static int localize(struct agent *a, int index, struct err *e)
     return record_localized(a, index, &was, found ? action : NULL, ms, e);
 }
 
+/* In place of a press of a button that says something else: what was to be pressed is not there. */
+static int say_missing(struct agent *a, struct action *action, struct err *e)
+{
+    struct action missing = {.kind = ACT_INFEASIBLE,
+                             .x = ACTION_ABSENT,
+                             .y = ACTION_ABSENT,
+                             .x2 = ACTION_ABSENT,
+                             .y2 = ACTION_ABSENT,
+                             .text = xstrdup(action->element)};
+    int rc = record_localized(a, (int)(action - a->reply.step.actions), action, NULL, 0, e);
+    action_free(action);
+    *action = missing;
+    return rc;
+}
+
+static int locate_by_name(struct agent *a, int index, struct err *e)
+{
+    struct action *action = &a->reply.step.actions[index], was = *action; /* borrows its texts */
+    int64_t start = clock_ns();
+    double x = action->x + 0.5, y = action->y + 0.5;
+    int moved = llm_locate(a->o->llm, &a->step.frame, action->element,
+                           action->kind == ACT_TYPE ? LOCATE_TYPE : LOCATE_CLICK, &x, &y, e);
+    double ms = clock_ms_since(start);
+    a->step.ms[PHASE_WRITE] += ms;
+    if (moved == 0 && action->kind == ACT_CLICK) {
+        int otherwise = llm_says_otherwise(a->o->llm, &a->step.frame, action->element, x, y, e);
+        return otherwise > 0 ? say_missing(a, action, e) : otherwise;
+    }
+    if (moved <= 0)
+        return moved;
+    action->x = (int32_t)floor(x);
+    action->y = (int32_t)floor(y);
+    return record_localized(a, index, &was, action, ms, e);
+}
+
 int agent_localize(struct agent *a, struct err *e)
 {
     int rc = 0;
-    for (int i = 0; a->o->localizer && rc == 0 && a->reply.fault == FAULT_NONE && i < a->reply.step.nactions;
-         i++)
-        if (names_a_place(&a->reply.step.actions[i]))
+    for (int i = 0; rc == 0 && a->reply.fault == FAULT_NONE && i < a->reply.step.nactions; i++) {
+        const struct action *action = &a->reply.step.actions[i];
+        if (a->o->localizer && names_a_place(action))
             rc = localize(a, i, e);
+        else if (names_a_place(action) && action->x != ACTION_ABSENT)
+            rc = locate_by_name(a, i, e);
+    }
     return rc;
 }

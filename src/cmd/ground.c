@@ -62,8 +62,11 @@ static int find_point(struct vqa *l, const struct image *im, const char *target,
         return rc;
     const struct buf *said = &l->reply.text;
     f->missing = dialect_says_missing(l->dialect, said->data, said->len);
-    return f->missing ? 0
-                      : dialect_parse_point(l->dialect, said->data, said->len, im->w, im->h, &f->x, &f->y, e);
+    if (f->missing)
+        return 0;
+    if (dialect_parse_point(l->dialect, said->data, said->len, im->w, im->h, &f->x, &f->y, e))
+        return -1;
+    return llm_locate(l->llm, im, target, LOCATE_CLICK, &f->x, &f->y, e) < 0 ? -1 : 0;
 }
 
 static int write_overlay(const struct settings *s, struct image *im, const struct found *f, struct err *e)

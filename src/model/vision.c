@@ -42,10 +42,17 @@ static struct vision_entry *find(struct vision *v, XXH128_hash_t hash)
     return NULL;
 }
 
+static size_t entry_bytes(const struct vision_entry *x)
+{
+    int64_t patches = x->rows.rows * 4;
+    return tensor_bytes(x->rows) + (x->read ? (size_t)patches * sizeof *x->read : 0);
+}
+
 static void evict(struct vision *v, struct vision_entry *old)
 {
-    v->cache_bytes -= tensor_bytes(old->rows);
+    v->cache_bytes -= entry_bytes(old);
     v->backend->ops->free(v->backend, &old->rows);
+    free(old->read);
     *old = v->cache[--v->cached];
 }
 
@@ -94,18 +101,21 @@ int vision_replace(struct vision *v, struct tensor *t, enum dtype type, int64_t 
                    bytes / (1 << 20));
 }
 
-/* Caches rows; evicts the oldest until there is room, but keeps at least VISION_BATCH. */
-static void cache_rows(struct vision *v, XXH128_hash_t hash, struct tensor rows)
+/* Caches rows, and what was read, which it owns from now on; evicts the oldest until there is room, but keeps
+ * at least VISION_BATCH. */
+static void cache_rows(struct vision *v, XXH128_hash_t hash, struct tensor rows, struct patch_reading *read)
 {
     while (v->cached == v->cache_max ||
            (v->cached >= VISION_BATCH && v->cache_bytes + tensor_bytes(rows) > VISION_CACHE_BYTES))
         evict_oldest(v);
     struct tensor kept = try_alloc(v, v->act, rows.rows, rows.cols);
-    if (!kept.data)
+    if (!kept.data) {
+        free(read);
         return;
+    }
     v->backend->ops->copy(v->backend, kept, rows);
-    v->cache[v->cached++] = (struct vision_entry){hash, kept, ++v->clock};
-    v->cache_bytes += tensor_bytes(rows);
+    v->cache[v->cached] = (struct vision_entry){hash, kept, read, ++v->clock};
+    v->cache_bytes += entry_bytes(&v->cache[v->cached++]);
 }
 
 /* ---- tiles --------------------------------------------------------------------------------------------- */
@@ -184,6 +194,7 @@ static int encode_tiles(struct vision *v, const struct tiles *in, struct tensor 
     int64_t tokens = vision_tokens(v);
     bool *done = xcalloc((unsigned long)in->n, sizeof *done);
     int computed = 0, n, *batch = xmalloc((unsigned long)v->batch, sizeof *batch);
+    v->latest = in->hash[0];
     take_cached(v, in, done, out);
     while ((n = next_batch(v, in->hash, done, in->n, batch)) > 0) {
         for (int i = 0; i < n; i++)
@@ -196,7 +207,7 @@ static int encode_tiles(struct vision *v, const struct tiles *in, struct tensor 
             struct tensor rows = tensor_rows(v->rows, i * tokens, tokens);
             XXH128_hash_t key = in->hash[batch[i]];
             copy_to_tiles(v, in->hash, done, in->n, key, rows, out);
-            cache_rows(v, key, rows);
+            cache_rows(v, key, rows, vision_heads_read(v, i));
         }
         computed += n;
         if (next_batch(v, in->hash, done, in->n, batch) > 0)
@@ -293,6 +304,29 @@ int vision_encode_image(struct vision *v, const struct image *im, const struct t
                           : encode_on_host(v, im, round8, pool, g, out, preprocess_ms, e);
     image_free(&padded);
     return computed;
+}
+
+int vision_read_patches(struct vision *v, const struct image *im, const struct tile_grid *g, bool round8,
+                        struct pool *pool, struct patch_map *out, struct err *e)
+{
+    *out = (struct patch_map){0};
+    if (!v->weights->heads.letters || !v->config->vit.native_side)
+        return 0;
+    struct tensor rows = try_alloc(v, v->act, preprocess_tokens(g), config_image_cols(v->config));
+    double ms = 0;
+    if (!rows.data)
+        return err_set(e, ERR_ENV, "the device has no room for the rows of a picture");
+    int computed = vision_encode_image(v, im, g, round8, pool, rows, &ms, e);
+    v->backend->ops->free(v->backend, &rows);
+    const struct vision_entry *known = computed < 0 ? NULL : find(v, v->latest);
+    size_t n = (size_t)g->patch_rows * (size_t)g->patch_cols;
+    if (known && known->read) {
+        *out = (struct patch_map){g->patch_rows, g->patch_cols, v->config->vit.patch,
+                                  image_native_scale(im->w, im->h, v->config->vit.native_side),
+                                  xmalloc(n, sizeof *out->patches)};
+        memcpy(out->patches, known->read, n * sizeof *out->patches);
+    }
+    return computed < 0 ? -1 : 0;
 }
 
 void vision_mlp(struct vision *v, const struct vit_block *w, struct tensor x, struct tensor u,
@@ -409,8 +443,8 @@ void vision_free(struct vision *v)
     drop(v, &v->cut);
     drop(v, &v->ones);
     drop(v, &v->zeros);
-    for (int i = 0; i < v->cached; i++)
-        v->backend->ops->free(v->backend, &v->cache[i].rows);
+    while (evict_oldest(v))
+        ;
     free(v->cache);
     *v = (struct vision){0};
 }

@@ -28,6 +28,7 @@
 
 #include "base/image.h"
 #include "model/config.h"
+#include "model/patch_map.h"
 #include "model/preprocess.h"
 #include "model/weights.h"
 
@@ -42,8 +43,9 @@ enum {
 
 struct vision_entry {
     XXH128_hash_t hash;
-    struct tensor rows; /* [tokens, D] */
-    uint64_t used;      /* last use: the smallest is evicted first */
+    struct tensor rows;         /* [tokens, D] */
+    struct patch_reading *read; /* [patches], of a tower with heads; else NULL */
+    uint64_t used;              /* last use: the smallest is evicted first */
 };
 
 struct tower;
@@ -78,6 +80,7 @@ struct vision { /* one for each engine */
     int cached, cache_max;
     size_t cache_bytes;
     uint64_t clock;
+    XXH128_hash_t latest; /* the first tile of the last picture */
 
     const volatile int *cancel;        /* non-zero: the tower stops before its next block; may be NULL */
     const volatile int *caller_cancel; /* the same, of the session that owns the image; may be NULL */
@@ -105,6 +108,11 @@ int vision_encode_canvas(struct vision *v, const float *patches, int rows, int c
  * make the patches to *preprocess_ms. */
 int vision_encode_image(struct vision *v, const struct image *im, const struct tile_grid *g, bool round8,
                         struct pool *pool, struct tensor out, double *preprocess_ms, struct err *e);
+
+/* What the heads say of the patches of a picture, which is encoded anew unless it is cached; a model without
+ * heads: *out is all zeros.  -1: stopped, or out of memory. */
+int vision_read_patches(struct vision *v, const struct image *im, const struct tile_grid *g, bool round8,
+                        struct pool *pool, struct patch_map *out, struct err *e);
 
 /* Reserves scratch for so many tiles of rows x cols patches; encoding does this by itself. */
 int vision_reserve(struct vision *v, int tiles, int rows, int cols, struct err *e);

@@ -108,6 +108,16 @@ struct vit_tap {
     struct tensor up_bias, down_bias;
 };
 
+/* What a small model's tower says of each patch (patch_map.h); letters NULL: it has no such heads. */
+struct vision_heads {
+    struct tensor norm, norm_bias, find_norm, find_norm_bias; /* [1, W] */
+    struct weight *present, *shift, *letters;                 /* [8, W], [8, W], [8 * 96, W] */
+    struct tensor present_bias, shift_bias;
+    struct weight *inner, *find; /* [F, W], [kinds and what training alone asks, F] */
+    struct tensor inner_bias, find_bias;
+    int64_t inner_rows, find_rows;
+};
+
 struct vision_weights {
     struct weight *embedder;     /* [W, elements of a patch] */
     struct tensor embedder_bias; /* [1, W] of Qwen's, as the other biases here */
@@ -120,6 +130,7 @@ struct vision_weights {
     struct weight *up, *down; /* [P, 4W], [D, P] */
     struct tensor norm_bias, up_bias, down_bias;
     struct vit_tap *taps; /* as many as the config has */
+    struct vision_heads heads;
 };
 
 struct model_weights {

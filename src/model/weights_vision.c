@@ -1,5 +1,8 @@
 /* weights_vision.c - tensors of the tower and the projector; see weights.h. */
+#include "model/patch_map.h"
 #include "model/weights_impl.h"
+
+#define HEADS "vision_model.heads."
 
 #include <math.h>
 #include <stdio.h>
@@ -72,6 +75,41 @@ static void bind_block(struct binder *x, int i, struct vit_block *w)
     w->fc2_bias = binder_vector(x, block_name(i, "mlp.fc2.bias"), width);
 }
 
+/* Heads are optional; their sizes are those of the tensors. */
+static void bind_heads(struct binder *x, struct vision_heads *h)
+{
+    const int64_t width = x->c->vit.hidden, slots = PATCH_SLOTS;
+    const struct st_tensor *inner = safetensors_find(x->s, HEADS "find.inner.weight"),
+                           *find = safetensors_find(x->s, HEADS "find.out.weight"), *letters;
+    if (!inner || !find)
+        return;
+    h->inner_rows = inner->dims == 2 ? inner->shape[0] : 0;
+    h->find_rows = find->dims == 2 ? find->shape[0] : 0;
+    if (h->inner_rows < 1 || h->inner_rows > 4096 || h->find_rows < ELEMENT_KINDS || h->find_rows > 4096) {
+        binder_fail(x, "the tensors '" HEADS "find.*' have other shapes than heads for %d kinds of elements",
+                    ELEMENT_KINDS);
+        return;
+    }
+    h->norm = binder_vector(x, HEADS "norm.weight", width);
+    h->norm_bias = binder_vector(x, HEADS "norm.bias", width);
+    h->present = binder_matrix(x, ROLE_GATE, HEADS "present.weight", slots, width);
+    h->present_bias = binder_vector(x, HEADS "present.bias", slots);
+    h->shift = binder_matrix(x, ROLE_GATE, HEADS "shift.weight", slots, width);
+    h->shift_bias = binder_vector(x, HEADS "shift.bias", slots);
+    h->find_norm = binder_vector(x, HEADS "find.norm.weight", width);
+    h->find_norm_bias = binder_vector(x, HEADS "find.norm.bias", width);
+    h->inner = binder_matrix(x, ROLE_GATE, HEADS "find.inner.weight", h->inner_rows, width);
+    h->inner_bias = binder_vector(x, HEADS "find.inner.bias", h->inner_rows);
+    h->find = binder_matrix(x, ROLE_GATE, HEADS "find.out.weight", h->find_rows, h->inner_rows);
+    h->find_bias = binder_vector(x, HEADS "find.out.bias", h->find_rows);
+    letters = binder_take_shape(x, HEADS "letter", SHAPE(slots, PATCH_LETTERS, width));
+    if (letters) {
+        struct stored m = binder_plain(letters, slots * PATCH_LETTERS, width);
+        h->letters = binder_weight(x, ROLE_GATE, &m);
+        binder_done(x, letters);
+    }
+}
+
 void binder_vision(struct binder *x, struct vision_weights *w)
 {
     const struct vit_config *v = &x->c->vit;
@@ -88,4 +126,5 @@ void binder_vision(struct binder *x, struct vision_weights *w)
     w->norm = binder_vector(x, "mlp1.0.weight", (int64_t)4 * v->hidden);
     w->up = binder_matrix(x, ROLE_OTHER, "mlp1.1.weight", v->projector, (int64_t)4 * v->hidden);
     w->down = binder_matrix(x, ROLE_OTHER, "mlp1.3.weight", x->c->lm.hidden, v->projector);
+    bind_heads(x, &w->heads);
 }

@@ -29,6 +29,7 @@
 #include "base/err.h"
 #include "base/image.h"
 #include "checkpoint/options.h"
+#include "model/patch_map.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -133,6 +134,10 @@ int session_append(struct session *s, const int32_t *ids, int64_t n, struct err 
 /* Appends <img>, one image token for each row of the projector, </img>.  Tiles whose pixels this engine has
  * seen come from the cache of the vision tower. */
 int session_append_image(struct session *s, const struct image *im, struct err *e);
+
+/* What the tower of a small model says of each patch of an image, which is cached if it was appended before;
+ * a model without such heads: no patches.  The caller frees it (patch_map_free). */
+int session_read_patches(struct session *s, const struct image *im, struct patch_map *out, struct err *e);
 
 /* Prefix cache of a shared engine: copies the longest cached state that the pending tokens begin with,
  * and computes and caches the rest.  Call it after the system text, before anything of this session is

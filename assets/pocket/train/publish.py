@@ -21,8 +21,11 @@ import numpy as np
 import torch
 
 import dialect  # puts the folder above on the path
+import crops
+import elements
 import export
 import language
+import reading
 import score
 import tokenizer
 import tower
@@ -46,13 +49,22 @@ def tiny():
     out = {TOWER + n: v for n, v in tower.state_dict(p, c).items()}
     for n, v in language.Wide(shape).named_parameters():
         out[n] = torch.randn_like(v) * v.shape[1] ** -0.5 if v.ndim == 2 else v.detach().clone()
+    for head, module in heads(c["hidden"]).items():
+        out |= {head + n: torch.randn_like(v) * 0.3 for n, v in module.named_parameters()}
     return out, c, shape
+
+
+def heads(d):
+    """What a published model says of patches, by the beginning of their names (weights.published)."""
+    return {weights.HEADS: reading.Reader(d), weights.HEADS + "find.": elements.Finder(d)}
 
 
 def tensors(a):
     """(all tensors by their published names, the two shapes)."""
-    p, c, _, _, _ = score.load(a.tower)
+    p, c, _, _, views = score.load(a.tower)
     out = {TOWER + n: v for n, v in tower.state_dict(p, c).items()}
+    if any(n.startswith("head.find") for n in views):  # what the program reads names with
+        out |= {weights.published([n], 0)[n]: views[n] for n in views if n.startswith("head.") and not n.startswith(weights.KEPT)}
     shape, job = language.SHAPE, language.Job(argparse.Namespace(seed=1, sigma=0.5, shipped=a.shipped))
     if a.language:
         saved = weights.load(a.language)
@@ -77,6 +89,19 @@ def config(c, shape):
     return out
 
 
+def patches_said(out, model, tokens):
+    """Of every seventh patch: number, letters' probabilities, shifts and classes by slot, and kinds' probabilities."""
+    stored, d = export.load_safetensors(os.path.join(out, "model.safetensors")), model.c["hidden"]
+    reader, finder = heads(d).values()
+    for head, module in zip((weights.HEADS, weights.HEADS + "find."), (reader, finder)):
+        module.load_state_dict({n: stored[head + n].float() for n, _ in module.named_parameters()})
+    x = tokens.view(5, 6, 2, 2, d).permute(0, 2, 1, 3, 4).reshape(-1, d)[::7]  # of 10 x 12 patches
+    u, present, shift = reader(x)
+    letter = (u @ reader.letter.flatten(0, 1).t()).view(len(x), crops.SLOTS, -1)[..., 1:].argmax(-1) + 1
+    parts = torch.cat([present.sigmoid(), shift.clamp(0, 1), letter, finder(x)[0].softmax(-1)], 1)
+    return [[7 * k, *(round(v, 5) for v in row)] for k, row in enumerate(parts.tolist())]
+
+
 def golden(out):
     """Reference values in fp32, from the weights as they are stored."""
     small = np.random.default_rng(1).integers(0, 256, (11, 15, 3), dtype=np.uint8)
@@ -88,7 +113,9 @@ def golden(out):
     ids = said[: -len(dialect.CLOSE + dialect.text("\n"))]  # the reply begins here
     with torch.no_grad():
         logits = model(torch.tensor([ids]), tokens)[0, -1]
+        of_patches = patches_said(out, model, tokens)
     told = {
+        "patches": of_patches,
         "columns": 15,
         "each_pixel_is": 8,
         "rgb": small.reshape(-1).tolist(),

@@ -37,7 +37,7 @@ class Published(nn.Module):
         shape, self.directory = shape_of(config), directory
         shape["lm"]["vocab"] = config["llm_config"]["vocab_size"]
         self.c = shape["vit"]
-        self.eyes = {n: v for n, v in found.items() if n.startswith(TOWER)}  # as they were read, for write
+        self.eyes = {n: v for n, v in found.items() if n.startswith("vision_model.")}  # as they were read, for write
         names = weights.published(tower.shapes(self.c), self.c["blocks"])
         self.p = {ours: found[theirs] for ours, theirs in names.items()}
         self.table = found[TOWER + "patch_generator.pos_embed"][0]

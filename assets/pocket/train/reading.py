@@ -1,10 +1,15 @@
 """The reading head: is there a letter in each slot of a patch, which one, and where exactly.
 
-Design.  Training only, dropped at export.  From a patch's row: eight logits "a letter is centred here", and
+Design.  From a patch's row: eight logits "a letter is centred here", and
 for every slot 95 classes and the place within the slot.  Classes are asked only where there is a letter, so
 that the head costs little; blanks count in full in the first question (with less weight the tower sees
 letters everywhere).  `decode` turns a whole screen's rows into letters with places.
+
+    python reading.py --run EYES --data DIR --out ../../../tests/golden/locate.json     of DIR's first screen: what slots say, letters
 """
+
+import argparse
+import json
 
 import torch
 import torch.nn.functional as F
@@ -106,3 +111,33 @@ def decode(reader, x, rows, cols, need=0.35, low=0.1):
         if mass >= need:
             out.append((sum_x / mass, sum_y / mass, float(kind), min(1.0, mass)))
     return torch.tensor(out).view(-1, 4)
+
+
+@torch.no_grad()
+def main():
+    import crops
+    import score
+    import store
+    import tower
+
+    p = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    p.add_argument("--run", required=True)
+    p.add_argument("--data", required=True)
+    p.add_argument("--out", required=True)
+    a = p.parse_args()
+    params, c, reader, _, _ = score.load(a.run)
+    patches, rows, cols = crops.whole(crops.enlarged(store.shards([a.data])[0].picture(0))[0])
+    x = tower.apply(params, c, patches, rows, cols, torch.float32)[0]
+    u, present, shift = reader(x.float())
+    patch, slot = (present.sigmoid() > 0.09).nonzero().T
+    letter = reader.names(u[patch], slot)[:, 1:].argmax(-1) + 1
+    claims = [(2 * (n // cols) + s // 4, 4 * (n % cols) + s % 4, round(float(present[n, s].sigmoid()), 6),
+               round(float(shift[n, s].clamp(0, 1)), 6), k) for n, s, k in zip(patch.tolist(), slot.tolist(), letter.tolist())]
+    letters = [[round(x, 4), round(y, 4), int(k)] for x, y, k, _ in decode(reader, x, rows, cols).tolist()]
+    with open(a.out, "w") as f:
+        json.dump(dict(rows=rows, cols=cols, claims=claims, letters=letters), f)
+        f.write("\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -10,7 +10,7 @@ made again within the hundred steps that a run warms up.  `load` gives the same 
 last.pt or such a file.
 
 The weights that are shipped are there already: of a run that was published, a file that `split` wrote holds only what
-a published model has no place for (the heads of reading, elements and places), and names that model, relative to
+a published model has no place for (the heads of places and aims), and names that model, relative to
 itself, with its digest; `load` takes the rest from there, bit by bit what it was.
 """
 
@@ -23,6 +23,10 @@ import os
 import torch
 
 import tower
+
+
+HEADS = "vision_model.heads."  # of a published model: letters and kinds of elements, which the program reads too
+KEPT = ("head.where", "head.aim")  # heads that only training asks
 
 
 def last(run):
@@ -52,6 +56,7 @@ def published(names, blocks):
         for ours, theirs in (("qkv", "attn.qkv"), ("proj", "attn.proj"), ("fc1", "mlp.fc1"), ("fc2", "mlp.fc2")):
             eyes |= {f"{i}.{ours}": f"blocks.{i}.{theirs}.weight", f"{i}.{ours}_bias": f"blocks.{i}.{theirs}.bias"}
     eyes = {n: "vision_model.radio_model.model." + v for n, v in eyes.items()}
+    eyes |= {n: HEADS + n.removeprefix("head.") for n in names if n.startswith("head.") and not n.startswith(KEPT)}
     return {n: eyes.get(n, n) for n in names if n in eyes or n.startswith(("language_model.", "mlp1."))}
 
 

@@ -1,0 +1,65 @@
+/* locate.h - where on a picture a thing with this name is, from what a small model's tower reads
+ * (patch_map.h).
+ *
+ *   patches --letters--> lines of text --names--> where a name is written --locate--> its field, tick, or it
+ *
+ * A small language model reads a picture row by row, and what it has not read yet when it sees a name is
+ * not known there: which of two names that begin alike it is, what stands behind it.  The tower sees both
+ * ways, so its letters and kinds of elements put right where the language model points.  Pure functions;
+ * coordinates are pixels of what the tower saw.
+ */
+#ifndef HOLORUN_LOCATE_LOCATE_H
+#define HOLORUN_LOCATE_LOCATE_H
+
+#include "model/patch_map.h"
+
+#include <stdbool.h>
+
+enum {
+    LOCATE_LETTERS = 8192, /* of a picture; more are left out */
+    LOCATE_NAME = 64,      /* letters of a name that are compared */
+    LOCATE_PLACES = 16,    /* where a name is written */
+};
+
+struct letter {
+    float x, y, mass; /* middle; summed probability */
+    char c;
+};
+
+struct text_line {
+    int first, n; /* in picture_text.letters */
+};
+
+struct picture_text {
+    struct letter *letters;  /* owned, line by line, from left to right */
+    struct text_line *lines; /* owned */
+    int n, n_lines;
+};
+
+/* The text of a picture, lines in no order.  text_free frees it. */
+struct picture_text text_read(const struct patch_map *m);
+void text_free(struct picture_text *t);
+
+struct written {     /* where a name is written */
+    float x0, x1, y; /* middles of its first and last letter, and of the line */
+    float cost;      /* letters that differ, and .8 for each side on which it goes on as a longer word */
+};
+
+/* Where a name is written, the best readings first: at most LOCATE_PLACES.  A quarter of its letters may
+ * differ; upper and lower case are one. */
+int text_find(const struct picture_text *t, const char *name, struct written *out);
+
+/* The share of letters in which m of them in a row differ from a name: 0 to 1. */
+float text_differs(const struct letter *line, int m, const char *name);
+
+enum locate_for { LOCATE_CLICK, LOCATE_TYPE };
+
+/* Puts right the place at which the thing with this name is said to be: false when it stays as it is.  The
+ * name may be empty; then the place is only moved onto an element that is near. */
+bool locate(const struct patch_map *m, const char *name, enum locate_for what, double *x, double *y);
+
+/* Whether the button at a place says something else than this name, which is written nowhere on the picture:
+ * then the thing is not there, and what stands in its place had better not be pressed. */
+bool locate_says_otherwise(const struct patch_map *m, const char *name, double x, double y);
+
+#endif

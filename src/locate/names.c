@@ -1,0 +1,138 @@
+/* names.c - where a name is written in the text of a picture: approximate matching by edit distance
+ * (Sellers 1980), blanks left out on both sides, since a reader of letters sees none.
+ */
+#include "locate/locate.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LINE = 512 }; /* letters of a line that are compared */
+static const float may_differ = 0.25f, glued_cost = 0.8f;
+
+struct cell {
+    int cost, start;
+};
+
+static bool same(char a, char b)
+{
+    return tolower((unsigned char)a) == tolower((unsigned char)b);
+}
+
+/* Edit distance of the whole name to what ends before each letter of the line, and where that begins;
+ * `whole`: at its first letter. */
+static void match(const char *name, int n, const struct letter *line, int m, bool whole, struct cell *row)
+{
+    for (int j = 0; j <= m; j++)
+        row[j] = (struct cell){whole ? j : 0, j};
+    for (int i = 1; i <= n; i++) {
+        struct cell diagonal = row[0];
+        row[0] = (struct cell){i, 0};
+        for (int j = 1; j <= m; j++) {
+            struct cell best = {diagonal.cost + !same(name[i - 1], line[j - 1].c), diagonal.start};
+            if (row[j].cost + 1 < best.cost)
+                best = (struct cell){row[j].cost + 1, row[j].start};
+            if (row[j - 1].cost + 1 < best.cost)
+                best = (struct cell){row[j - 1].cost + 1, row[j - 1].start};
+            diagonal = row[j];
+            row[j] = best;
+        }
+    }
+}
+
+static int by_size(const void *a, const void *b)
+{
+    float x = *(const float *)a, y = *(const float *)b;
+    return (x > y) - (x < y);
+}
+
+/* The median distance of letters [from, to) of a line. */
+static float pitch(const struct letter *line, int from, int to)
+{
+    float gap[LINE];
+    int n = 0;
+    for (int i = from + 1; i < to; i++)
+        gap[n++] = line[i].x - line[i - 1].x;
+    if (n == 0)
+        return 9;
+    qsort(gap, (size_t)n, sizeof *gap, by_size);
+    return n % 2 ? gap[n / 2] : (gap[n / 2 - 1] + gap[n / 2]) / 2;
+}
+
+/* On how many sides the word goes on. */
+static int glued(const struct letter *line, int m, int from, int to)
+{
+    float near = 1.35f * pitch(line, from, to);
+    bool left =
+        from > 0 && line[from].x - line[from - 1].x < near && isalnum((unsigned char)line[from - 1].c);
+    bool right = to < m && line[to].x - line[to - 1].x < near && isalnum((unsigned char)line[to].c);
+    return left + right;
+}
+
+/* Adds a place, sorted by cost; one that overlaps a better one is left out, and a worse one gives way. */
+static int add(struct written *out, int n, const struct written *w)
+{
+    int at = 0;
+    for (int i = 0; i < n; i++) {
+        bool overlaps = fabsf(out[i].y - w->y) < 8 && out[i].x0 <= w->x1 && w->x0 <= out[i].x1;
+        if (overlaps && out[i].cost <= w->cost)
+            return n;
+        if (overlaps) {
+            memmove(&out[i], &out[i + 1], (size_t)(n - i - 1) * sizeof *out);
+            n--, i--;
+        }
+    }
+    while (at < n && out[at].cost <= w->cost)
+        at++;
+    if (at == LOCATE_PLACES)
+        return n;
+    n -= n == LOCATE_PLACES;
+    memmove(&out[at + 1], &out[at], (size_t)(n - at) * sizeof *out);
+    out[at] = *w;
+    return n + 1;
+}
+
+/* The letters of a name without its blanks; how many. */
+static int plain_name(const char *name, char *plain)
+{
+    int n = 0;
+    for (; *name && n < LOCATE_NAME; name++)
+        if (!isspace((unsigned char)*name))
+            plain[n++] = *name;
+    return n;
+}
+
+float text_differs(const struct letter *line, int m, const char *name)
+{
+    char plain[LOCATE_NAME] = "";
+    struct cell row[LINE + 1];
+    int n = plain_name(name, plain);
+    m = m < LINE ? m : LINE;
+    match(plain, n, line, m, true, row);
+    return n || m ? (float)row[m].cost / (float)(n > m ? n : m) : 0;
+}
+
+int text_find(const struct picture_text *t, const char *name, struct written *out)
+{
+    char plain[LOCATE_NAME] = "";
+    struct cell row[LINE + 1];
+    int n = plain_name(name, plain), found = 0;
+    for (int k = 0; n > 1 && k < t->n_lines; k++) {
+        const struct letter *line = t->letters + t->lines[k].first;
+        int m = t->lines[k].n < LINE ? t->lines[k].n : LINE;
+        match(plain, n, line, m, false, row);
+        for (int j = 1; j <= m; j++) {
+            int from = row[j].start;
+            if ((float)row[j].cost > may_differ * (float)n || from >= j)
+                continue;
+            float y = 0, edits = (float)row[j].cost;
+            for (int i = from; i < j; i++)
+                y += line[i].y / (float)(j - from);
+            found = add(out, found,
+                        &(struct written){line[from].x, line[j - 1].x, y,
+                                          edits + glued_cost * (float)glued(line, m, from, j)});
+        }
+    }
+    return found;
+}

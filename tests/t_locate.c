@@ -1,0 +1,310 @@
+/* t_locate.c - a thing by its name on maps of patches (locate.h): letters against reading.decode of
+ * assets/pocket/train on a real screen (tests/golden/locate.json), and where things are on maps made here. */
+#include "check.h"
+
+#include "locate/locate.h"
+
+#include <jansson.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define GOLDEN "tests/golden/locate.json"
+
+enum { SIDE = 16, SLOT_W = 4, SLOT_H = 8, ADVANCE = 9 };
+
+static struct patch_map empty_map(int rows, int cols)
+{
+    struct patch_map m = {rows, cols, SIDE, 1, calloc((size_t)(rows * cols), sizeof *m.patches)};
+    for (int i = 0; i < rows * cols; i++)
+        m.patches[i].kind[ELEMENT_NONE] = 1;
+    return m;
+}
+
+static void put_letter(struct patch_map *m, double x, double y, float probability, char c)
+{
+    struct patch_reading *p = &m->patches[(int)y / SIDE * m->cols + (int)x / SIDE];
+    int slot = (int)y % SIDE / SLOT_H * PATCH_SLOTS_ACROSS + (int)x % SIDE / SLOT_W;
+    p->present[slot] = probability;
+    p->shift[slot] = (float)(fmod(x, SLOT_W) / SLOT_W);
+    p->letter[slot] = (uint8_t)(c - 32);
+}
+
+/* Text whose first letter's middle is at x. */
+static void put(struct patch_map *m, const char *text, double x, double y)
+{
+    for (; *text; text++, x += ADVANCE)
+        if (*text != ' ')
+            put_letter(m, x, y, 0.98f, *text);
+}
+
+/* An element of patches [row, row + rows) and [col, col + cols). */
+static void put_element(struct patch_map *m, enum element_kind kind, float p, int row, int col, int rows,
+                        int cols)
+{
+    for (int r = row; r < row + rows; r++)
+        for (int c = col; c < col + cols; c++) {
+            m->patches[r * m->cols + c].kind[kind] = p;
+            m->patches[r * m->cols + c].kind[ELEMENT_NONE] = 1 - p;
+        }
+}
+
+/* Where the thing is found when it is said to be at (x, y); frees the map. */
+static struct at {
+    double x, y;
+    bool moved;
+} found(struct patch_map *m, enum locate_for what, const char *name, double x, double y)
+{
+    struct at at = {x, y, false};
+    at.moved = locate(m, name, what, &at.x, &at.y);
+    check_note("\"%s\" said %.0f,%.0f found %.0f,%.0f", name, x, y, at.x, at.y);
+    patch_map_free(m);
+    return at;
+}
+
+static bool within(struct at at, double x, double y, double by)
+{
+    return fabs(at.x - x) <= by && fabs(at.y - y) <= by;
+}
+
+/* ---- letters ------------------------------------------------------------------------------------------- */
+
+static void t_decode(void **state)
+{
+    (void)state;
+    json_t *root = json_load_file(GOLDEN, 0, NULL), *claim, *letter;
+    assert_non_null(root);
+    struct patch_map m = empty_map((int)json_integer_value(json_object_get(root, "rows")),
+                                   (int)json_integer_value(json_object_get(root, "cols")));
+    size_t i;
+    json_array_foreach(json_object_get(root, "claims"), i, claim)
+    {
+        int row = (int)json_integer_value(json_array_get(claim, 0)),
+            col = (int)json_integer_value(json_array_get(claim, 1));
+        struct patch_reading *p = &m.patches[row / 2 * m.cols + col / PATCH_SLOTS_ACROSS];
+        int slot = row % 2 * PATCH_SLOTS_ACROSS + col % PATCH_SLOTS_ACROSS;
+        p->present[slot] = (float)json_number_value(json_array_get(claim, 2));
+        p->shift[slot] = (float)json_number_value(json_array_get(claim, 3));
+        p->letter[slot] = (uint8_t)json_integer_value(json_array_get(claim, 4));
+    }
+    struct picture_text t = text_read(&m);
+    json_t *want = json_object_get(root, "letters");
+    int same = 0;
+    json_array_foreach(want, i, letter)
+    {
+        double x = json_number_value(json_array_get(letter, 0)),
+               y = json_number_value(json_array_get(letter, 1));
+        char c = (char)(json_integer_value(json_array_get(letter, 2)) + 32);
+        for (int k = 0; k < t.n; k++)
+            same += fabs((double)t.letters[k].x - x) < 0.01 && fabs((double)t.letters[k].y - y) < 0.01 &&
+                    t.letters[k].c == c;
+    }
+    check_note("%d letters, %d of them as torch reads them, %d lines", t.n, same, t.n_lines);
+    assert_int_equal(t.n, json_array_size(want));
+    assert_int_equal(same, t.n);
+    text_free(&t);
+    patch_map_free(&m);
+    json_decref(root);
+}
+
+static void t_names(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        int times;
+        float cost;
+    } cases[] = {{"Save as", 1, 0}, {"saveas", 1, 0}, {"Sava as", 1, 1}, {"Save", 1, 0},    {"Zeario", 2, 0},
+                 {"Zeariom", 2, 0}, {"OK", 2, 0},     {"Paris", 0, 0},   {"ve as", 1, 0.8f}};
+    struct patch_map m = empty_map(12, 30);
+    put(&m, "Save as", 20, 20);
+    put(&m, "Zeariom", 20, 60);
+    put(&m, "Zeario", 20, 100);
+    put(&m, "OK", 20, 140);
+    put(&m, "OK", 200, 140);
+    struct picture_text t = text_read(&m);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct written w[LOCATE_PLACES];
+        int n = text_find(&t, cases[i].name, w);
+        check_note("\"%s\": %d, cost %.1f", cases[i].name, n, n ? (double)w[0].cost : 0.0);
+        assert_int_equal(n, cases[i].times);
+        assert_true(!n || fabsf(w[0].cost - cases[i].cost) < 0.01f);
+    }
+    text_free(&t);
+    patch_map_free(&m);
+}
+
+/* ---- clicks -------------------------------------------------------------------------------------------- */
+
+static void t_twin(void **state)
+{
+    (void)state;
+    for (int said = 0; said < 2; said++) {
+        struct patch_map m = empty_map(10, 40);
+        put(&m, "Zeario", 60, 40);
+        put(&m, "Zeariom", 260, 40);
+        put_element(&m, ELEMENT_BUTTON, 0.9f, 1, 2, 3, 7);
+        put_element(&m, ELEMENT_BUTTON, 0.9f, 1, 15, 3, 7);
+        struct at at = found(&m, LOCATE_CLICK, said ? "Zeario" : "Zeariom", said ? 290 : 80, 42);
+        assert_true(at.moved && within(at, said ? 82 : 287, 40, 5));
+    }
+}
+
+static struct patch_map stack_of_ticks(void)
+{
+    struct patch_map m = empty_map(12, 40);
+    static const char *const names[] = {"Qotex", "Xrjob", "Cegmex"};
+    for (int i = 0; i < 3; i++) {
+        put(&m, names[i], 60, 40 + 16 * i);
+        put_element(&m, ELEMENT_RADIO, 0.9f, 2 + i, 2, 1, 1);
+    }
+    return m;
+}
+
+static void t_tick(void **state)
+{
+    (void)state;
+    struct patch_map m = stack_of_ticks();
+    struct at at = found(&m, LOCATE_CLICK, "Xrjob", 15, 50);
+    assert_true(at.moved && within(at, 40, 56, 5));
+    m = stack_of_ticks();
+    assert_false(found(&m, LOCATE_CLICK, "Cegmex", 43, 70).moved);
+    m = stack_of_ticks();
+    assert_false(found(&m, LOCATE_CLICK, "Cegmex", 70, 74).moved); /* its name is its too */
+}
+
+static void t_stays(void **state)
+{
+    (void)state;
+    struct patch_map m = stack_of_ticks();
+    put_element(&m, ELEMENT_BUTTON, 0.9f, 8, 20, 2, 6);
+    struct patch_map again = stack_of_ticks();
+    put_element(&again, ELEMENT_BUTTON, 0.9f, 8, 20, 2, 6);
+    assert_false(found(&m, LOCATE_CLICK, "Nothing", 350, 145)
+                     .moved); /* on the button, of whose name nothing is read */
+    assert_true(
+        within(found(&again, LOCATE_CLICK, "", 340, 112), 344, 136, 8)); /* above it, on bare ground */
+    m = empty_map(6, 20);
+    assert_false(found(&m, LOCATE_TYPE, "City", 50, 50).moved);
+}
+
+/* What a page says is to be done names things too: plain text, and typed text in a field. */
+static void t_plain(void **state)
+{
+    (void)state;
+    struct patch_map m = empty_map(16, 40);
+    put(&m, "Click the textbox", 20, 20);
+    put_element(&m, ELEMENT_SHAPE, 0.9f, 10, 10, 3, 3);
+    assert_false(found(&m, LOCATE_CLICK, "textbox", 180, 180).moved);
+    m = empty_map(16, 40);
+    put(&m, "Send", 40, 40);
+    put_element(&m, ELEMENT_FIELD, 0.9f, 1, 1, 2, 10);
+    put(&m, "Send", 60, 200);
+    put_element(&m, ELEMENT_BUTTON, 0.9f, 11, 2, 3, 6);
+    struct at at = found(&m, LOCATE_CLICK, "Send", 66, 150);
+    assert_true(at.moved && within(at, 73, 204, 6));
+    m = empty_map(16, 40);
+    put(&m, "Next", 40, 40);
+    at = found(&m, LOCATE_CLICK, "Next", 45, 90); /* from bare ground to what is near */
+    assert_true(at.moved && within(at, 53, 40, 6));
+}
+
+static bool says_otherwise(const char *on_it, const char *elsewhere, enum element_kind kind, const char *name)
+{
+    struct patch_map m = empty_map(16, 40);
+    put(&m, on_it, 60, 40);
+    put_element(&m, kind, 0.9f, 1, 2, 3, 8);
+    put(&m, elsewhere, 60, 200);
+    bool otherwise = locate_says_otherwise(&m, name, 80, 40);
+    check_note("\"%s\" on it, \"%s\" elsewhere, asked for \"%s\": %s", on_it, elsewhere, name,
+               otherwise ? "otherwise" : "may be");
+    patch_map_free(&m);
+    return otherwise;
+}
+
+static void t_otherwise(void **state)
+{
+    (void)state;
+    assert_true(says_otherwise("Delete", "Sure?", ELEMENT_BUTTON, "OK"));
+    assert_true(says_otherwise("Delete", "Sure?", ELEMENT_BUTTON, "Save as"));
+    assert_false(
+        says_otherwise("Delete", "Save as", ELEMENT_BUTTON, "Save as")); /* it is there, so it may be meant */
+    assert_false(says_otherwise("Dalete", "", ELEMENT_BUTTON, "Delete")); /* read wrongly */
+    assert_true(says_otherwise("No", "Look here", ELEMENT_BUTTON, "OK"));
+    assert_false(says_otherwise("CK", "", ELEMENT_BUTTON, "OK"));
+    assert_false(says_otherwise("", "", ELEMENT_BUTTON, "Save")); /* a picture, perhaps */
+    assert_false(says_otherwise("Delete", "", ELEMENT_ITEM, "the first"));
+}
+
+/* ---- fields -------------------------------------------------------------------------------------------- */
+
+static void t_field(void **state)
+{
+    (void)state;
+    static const struct {
+        int row, col; /* of the field that City names */
+        int other_row, other_col;
+        const char *what;
+    } cases[] = {{2, 12, 5, 12, "right of it, in its row"},
+                 {4, 2, 7, 2, "under it"},
+                 {2, 12, 2, 24, "the first of two"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct patch_map m = empty_map(12, 40);
+        put(&m, "City", 40, 40);
+        put_element(&m, ELEMENT_FIELD, 0.8f, cases[i].row, cases[i].col, 1, 8);
+        put_element(&m, ELEMENT_FIELD, 0.8f, cases[i].other_row, cases[i].other_col, 1, 8);
+        check_note("%s", cases[i].what);
+        bool on_other = cases[i].row < 4; /* from another field it moves only to one in the name's row */
+        struct at at = found(&m, LOCATE_TYPE, "City", on_other ? cases[i].other_col * SIDE + 30 : 400,
+                             cases[i].other_row * SIDE + 8);
+        assert_true(at.moved && fabs(at.y - cases[i].row * SIDE - 8) < 9);
+        assert_true(at.x > cases[i].col * SIDE && at.x < (cases[i].col + 8) * SIDE);
+    }
+}
+
+static void t_field_stays(void **state)
+{
+    (void)state;
+    struct patch_map m = empty_map(12, 40);
+    put(&m, "City", 40, 40);
+    put_element(&m, ELEMENT_FIELD, 0.8f, 2, 12, 1, 8);
+    assert_false(found(&m, LOCATE_TYPE, "City", 300, 36).moved);
+    m = empty_map(12, 40);
+    put(&m, "City", 40, 40);
+    put_element(&m, ELEMENT_FIELD, 0.8f, 3, 2, 1, 2); /* a tick that is taken for a field */
+    assert_false(found(&m, LOCATE_TYPE, "City", 400, 36).moved);
+}
+
+/* A field that looks like none: several patches of something in the row of its name. */
+static void t_field_unknown(void **state)
+{
+    (void)state;
+    struct patch_map m = empty_map(12, 40);
+    put(&m, "City", 40, 40);
+    put_element(&m, ELEMENT_ITEM, 0.3f, 2, 20, 1, 8);
+    struct at at = found(&m, LOCATE_TYPE, "City", 50, 44);
+    assert_true(at.moved && at.x > 320 && fabs(at.y - 40) < 2);
+}
+
+static const struct CMUnitTest tests[] = {
+    CLAIM("letters of a real screen are put together as torch's decoder does", t_decode),
+    CLAIM(
+        "a name is found in other case, without its blanks, with a letter of four read wrongly; a longer word is not it",
+        t_names),
+    CLAIM("of two names that differ by a letter the right one is clicked", t_twin),
+    CLAIM("a tick is found before its name, in a stack of them on its own line; its name is good too",
+          t_tick),
+    CLAIM("a place stays whose name is read nowhere; from bare ground it moves onto what is near", t_stays),
+    CLAIM("plain text and what was typed are no things; from bare ground text that is near is good enough",
+          t_plain),
+    CLAIM("a button that says something else is known, if its name is read and the one asked for is nowhere",
+          t_otherwise),
+    CLAIM("a field is found right of its name, under it, and the first of several", t_field),
+    CLAIM("a place in the field stays, and what is no wider than a tick is no field", t_field_stays),
+    CLAIM("what looks like no field the tower knows is found in the row of its name", t_field_unknown),
+};
+
+int main(int argc, char **argv)
+{
+    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
+}
