@@ -231,6 +231,7 @@ static void t_otherwise(void **state)
         says_otherwise("Delete", "Save as", ELEMENT_BUTTON, "Save as")); /* it is there, so it may be meant */
     assert_false(says_otherwise("Dalete", "", ELEMENT_BUTTON, "Delete")); /* read wrongly */
     assert_true(says_otherwise("No", "Look here", ELEMENT_BUTTON, "OK"));
+    assert_false(says_otherwise("Odd", "", ELEMENT_BUTTON, "Odd for -2"));
     assert_false(says_otherwise("CK", "", ELEMENT_BUTTON, "OK"));
     assert_false(says_otherwise("", "", ELEMENT_BUTTON, "Save")); /* a picture, perhaps */
     assert_false(says_otherwise("Delete", "", ELEMENT_ITEM, "the first"));

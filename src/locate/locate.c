@@ -21,7 +21,7 @@ static const float letter = 10;                 /* pixels that a letter counts w
 static const float otherwise_from = 0.5f;       /* share of a name's letters that must differ */
 static const float alike = 0.5f;                /* costs of names that are read equally well */
 static const float own_place = 0.2f, far = 150; /* weight of the distance to the model's place; its most */
-static const float beside = 60, below = 64, aside = 40, tick_reach = 40, plain_reach = 150;
+static const float beside = 60, below = 64, aside = 40, tick_reach = 40, plain_reach = 120;
 
 enum {
     NARROWEST_FIELD = 3, /* patches */

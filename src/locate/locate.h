@@ -49,7 +49,7 @@ struct written {     /* where a name is written */
  * differ; upper and lower case are one. */
 int text_find(const struct picture_text *t, const char *name, struct written *out);
 
-/* The share of letters in which m of them in a row differ from a name: 0 to 1. */
+/* The share of letters in which m of them in a row differ from a name; 0 when they are a part of it. */
 float text_differs(const struct letter *line, int m, const char *name);
 
 enum locate_for { LOCATE_CLICK, LOCATE_TYPE };

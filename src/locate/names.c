@@ -103,12 +103,27 @@ static int plain_name(const char *name, char *plain)
     return n;
 }
 
+/* Whether the whole of a line's letters stands in a name: "Odd" in "Odd for 2". */
+static bool is_part(const struct letter *line, int m, const char *plain, int n)
+{
+    for (int from = 0; m > 1 && from + m <= n; from++) {
+        int k = 0;
+        while (k < m && same(plain[from + k], line[k].c))
+            k++;
+        if (k == m)
+            return true;
+    }
+    return false;
+}
+
 float text_differs(const struct letter *line, int m, const char *name)
 {
     char plain[LOCATE_NAME] = "";
-    struct cell row[LINE + 1];
+    struct cell row[LINE + 1] = {{0}};
     int n = plain_name(name, plain);
     m = m < LINE ? m : LINE;
+    if (is_part(line, m, plain, n))
+        return 0;
     match(plain, n, line, m, true, row);
     return n || m ? (float)row[m].cost / (float)(n > m ? n : m) : 0;
 }

@@ -5,7 +5,7 @@
 With --tokens 156 --boxes 0 and no --from it is both stages in one, at the price of reading: kind and state of
 what is small enough for a small crop (stages.py).
 
-Design.  A second head, training only, names for every patch the element that it belongs to (the smallest
+Design.  A second head names for every patch the element that it belongs to (the smallest
 whose box holds its centre; `none` elsewhere), the element's state bits, and its box as seen from the patch.
 Crops are 22x26 patches, nearly a whole page, since a field is a field because of what stands around it;
 boxes that the crop cuts are not asked.  The reading loss stays on.  A third head, linear, says which row and
