@@ -56,7 +56,7 @@ static struct at {
 } found(struct patch_map *m, enum locate_for what, const char *name, double x, double y)
 {
     struct at at = {x, y, false};
-    at.moved = locate(m, name, what, &at.x, &at.y);
+    at.moved = locate(m, name, what, &at.x, &at.y) == LOCATED_ELSEWHERE;
     check_note("\"%s\" said %.0f,%.0f found %.0f,%.0f", name, x, y, at.x, at.y);
     patch_map_free(m);
     return at;
@@ -215,7 +215,8 @@ static bool says_otherwise(const char *on_it, const char *elsewhere, enum elemen
     put(&m, on_it, 60, 40);
     put_element(&m, kind, 0.9f, 1, 2, 3, 8);
     put(&m, elsewhere, 60, 200);
-    bool otherwise = locate_says_otherwise(&m, name, 80, 40);
+    double x = 80, y = 40;
+    bool otherwise = locate(&m, name, LOCATE_CLICK, &x, &y) == LOCATED_NOWHERE;
     check_note("\"%s\" on it, \"%s\" elsewhere, asked for \"%s\": %s", on_it, elsewhere, name,
                otherwise ? "otherwise" : "may be");
     patch_map_free(&m);
@@ -232,6 +233,7 @@ static void t_otherwise(void **state)
     assert_false(says_otherwise("Dalete", "", ELEMENT_BUTTON, "Delete")); /* read wrongly */
     assert_true(says_otherwise("No", "Look here", ELEMENT_BUTTON, "OK"));
     assert_false(says_otherwise("Odd", "", ELEMENT_BUTTON, "Odd for -2"));
+    assert_false(says_otherwise("Odd", "", ELEMENT_BUTTON, ""));
     assert_false(says_otherwise("CK", "", ELEMENT_BUTTON, "OK"));
     assert_false(says_otherwise("", "", ELEMENT_BUTTON, "Save")); /* a picture, perhaps */
     assert_false(says_otherwise("Delete", "", ELEMENT_ITEM, "the first"));

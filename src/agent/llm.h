@@ -103,14 +103,9 @@ struct session *llm_session(const struct llm *m);       /* NULL for a script */
 const struct llm_usage *llm_usage(const struct llm *m); /* NULL: it is no server's */
 
 /* Puts right where the thing with this name is on a picture, in its pixels, if the model's tower reads names
- * (locate.h).  1: moved, 0: it stays, -1 with e. */
+ * (locate.h); others' places are left as they are. */
 int llm_locate(struct llm *m, const struct image *im, const char *name, enum locate_for what, double *x,
-               double *y, struct err *e);
-
-/* Whether what is to be pressed there says something else, and this name is nowhere (locate_says_otherwise).
- * 1, 0, or -1 with e. */
-int llm_says_otherwise(struct llm *m, const struct image *im, const char *name, double x, double y,
-                       struct err *e);
+               double *y, enum located *out, struct err *e);
 
 /* Asks one question in a new conversation. */
 int llm_ask(struct llm *m, const char *system, const struct chat_part *parts, int n, enum chat_place place,

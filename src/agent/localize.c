@@ -90,7 +90,7 @@ static int localize(struct agent *a, int index, struct err *e)
 }
 
 /* In place of a press of a button that says something else: what was to be pressed is not there. */
-static int say_missing(struct agent *a, struct action *action, struct err *e)
+static int say_missing(struct agent *a, struct action *action, double ms, struct err *e)
 {
     struct action missing = {.kind = ACT_INFEASIBLE,
                              .x = ACTION_ABSENT,
@@ -98,7 +98,7 @@ static int say_missing(struct agent *a, struct action *action, struct err *e)
                              .x2 = ACTION_ABSENT,
                              .y2 = ACTION_ABSENT,
                              .text = xstrdup(action->element)};
-    int rc = record_localized(a, (int)(action - a->reply.step.actions), action, NULL, 0, e);
+    int rc = record_localized(a, (int)(action - a->reply.step.actions), action, NULL, ms, e);
     action_free(action);
     *action = missing;
     return rc;
@@ -109,16 +109,15 @@ static int locate_by_name(struct agent *a, int index, struct err *e)
     struct action *action = &a->reply.step.actions[index], was = *action; /* borrows its texts */
     int64_t start = clock_ns();
     double x = action->x + 0.5, y = action->y + 0.5;
-    int moved = llm_locate(a->o->llm, &a->step.frame, action->element,
-                           action->kind == ACT_TYPE ? LOCATE_TYPE : LOCATE_CLICK, &x, &y, e);
+    enum locate_for what = action->kind == ACT_TYPE ? LOCATE_TYPE : LOCATE_CLICK;
+    enum located found;
+    int rc = llm_locate(a->o->llm, &a->step.frame, action->element, what, &x, &y, &found, e);
     double ms = clock_ms_since(start);
     a->step.ms[PHASE_WRITE] += ms;
-    if (moved == 0 && action->kind == ACT_CLICK) {
-        int otherwise = llm_says_otherwise(a->o->llm, &a->step.frame, action->element, x, y, e);
-        return otherwise > 0 ? say_missing(a, action, e) : otherwise;
-    }
-    if (moved <= 0)
-        return moved;
+    if (rc || found == LOCATED_THERE)
+        return rc;
+    if (found == LOCATED_NOWHERE)
+        return say_missing(a, action, ms, e);
     action->x = (int32_t)floor(x);
     action->y = (int32_t)floor(y);
     return record_localized(a, index, &was, action, ms, e);

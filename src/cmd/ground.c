@@ -66,11 +66,10 @@ static int find_point(struct vqa *l, const struct image *im, const char *target,
         return 0;
     if (dialect_parse_point(l->dialect, said->data, said->len, im->w, im->h, &f->x, &f->y, e))
         return -1;
-    int moved = llm_locate(l->llm, im, target, LOCATE_CLICK, &f->x, &f->y, e), otherwise = 0;
-    if (moved == 0)
-        otherwise = llm_says_otherwise(l->llm, im, target, f->x, f->y, e);
-    f->missing = otherwise > 0;
-    return moved < 0 || otherwise < 0 ? -1 : 0;
+    enum located found;
+    int failed = llm_locate(l->llm, im, target, LOCATE_CLICK, &f->x, &f->y, &found, e);
+    f->missing = found == LOCATED_NOWHERE;
+    return failed;
 }
 
 static int write_overlay(const struct settings *s, struct image *im, const struct found *f, struct err *e)

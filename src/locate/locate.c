@@ -21,7 +21,7 @@ static const float letter = 10;                 /* pixels that a letter counts w
 static const float otherwise_from = 0.5f;       /* share of a name's letters that must differ */
 static const float alike = 0.5f;                /* costs of names that are read equally well */
 static const float own_place = 0.2f, far = 150; /* weight of the distance to the model's place; its most */
-static const float beside = 60, below = 64, aside = 40, tick_reach = 40, plain_reach = 120;
+static const float beside = 60, below = 64, aside = 40, tick_reach = 40, plain_reach = 120, half_button = 75;
 
 enum {
     NARROWEST_FIELD = 3, /* patches */
@@ -146,8 +146,7 @@ static bool onto_element(const struct ground *g, const float *mass, float reach,
     return true;
 }
 
-/* ---- fields ---------------------------------------------------------------------------------------------
- */
+/* ---- fields -------------------------------------------------------------------------------------- */
 
 /* Whether another field comes before this patch's on the way from the name, going right or down. */
 static bool another_first(const struct ground *g, int patch, float from, bool down)
@@ -244,8 +243,7 @@ static bool locate_field(const struct ground *g, const struct written *w, int n,
     return true;
 }
 
-/* ---- clicks ---------------------------------------------------------------------------------------------
- */
+/* ---- clicks -------------------------------------------------------------------------------------- */
 
 /* Where a tick is from left to right: the mean of its patch and those beside it, by probability.  Above and
  * under it others may stand. */
@@ -331,7 +329,47 @@ static bool locate_click(const struct ground *g, const struct written *w, int n,
     return true;
 }
 
-bool locate(const struct patch_map *m, const char *name, enum locate_for what, double *x, double *y)
+/* ---- names --------------------------------------------------------------------------------------- */
+
+/* The letters of a line that are on the button at a place: how many, and the first. */
+static int on_button(const struct picture_text *t, const struct text_line *line, const double *own,
+                     int *first)
+{
+    int n = 0;
+    for (int i = line->first; i < line->first + line->n; i++) {
+        const struct letter *l = &t->letters[i];
+        bool there = fabs((double)l->y - own[1]) < level && fabs((double)l->x - own[0]) < half_button;
+        if (there && n++ == 0)
+            *first = i;
+    }
+    return n;
+}
+
+/* Whether a place is on a button whose name is read and is another. */
+static bool says_otherwise(const struct ground *g, const struct picture_text *t, const char *name,
+                           const double *own)
+{
+    float least = 1;
+    bool read = false;
+    if (g->map->patches[patch_at(g, own[0], own[1])].kind[ELEMENT_BUTTON] <= sure)
+        return false;
+    for (int k = 0; k < t->n_lines; k++) {
+        int first = 0, letters = on_button(t, &t->lines[k], own, &first);
+        if (letters) {
+            least = fminf(least, text_differs(&t->letters[first], letters, name));
+            read = read || letters > 1;
+        }
+    }
+    return read && least > otherwise_from;
+}
+
+/* Whether a name is written anywhere; a short one as a word of its own, since longer ones may hold it. */
+static bool is_written(const char *name, const struct written *w, int n)
+{
+    return n && (strlen(name) > SHORT_NAME || w->cost < alike);
+}
+
+enum located locate(const struct patch_map *m, const char *name, enum locate_for what, double *x, double *y)
 {
     struct written w[LOCATE_PLACES];
     double own[2] = {*x, *y};
@@ -339,50 +377,11 @@ bool locate(const struct patch_map *m, const char *name, enum locate_for what, d
     struct ground g = ground_of(m);
     int n = text_find(&t, name, w);
     bool moved = what == LOCATE_TYPE ? locate_field(&g, w, n, own) : locate_click(&g, w, n, own);
+    bool nowhere = what == LOCATE_CLICK && strlen(name) > 1 && !is_written(name, w, n) &&
+                   says_otherwise(&g, &t, name, own);
     ground_free(&g);
     text_free(&t);
     *x = own[0];
     *y = own[1];
-    return moved;
-}
-
-/* The letters of a line that are on the button at a place, or none. */
-static int on_button(const struct picture_text *t, const struct text_line *line, double x, double y,
-                     int *first)
-{
-    int n = 0;
-    for (int i = line->first; i < line->first + line->n; i++) {
-        const struct letter *l = &t->letters[i];
-        bool there = fabs((double)l->y - y) < (double)level && fabs((double)l->x - x) < (double)far / 2;
-        if (there && n++ == 0)
-            *first = i;
-    }
-    return n;
-}
-
-/* Whether a name is written anywhere; a short one as a word of its own, since longer ones may hold it. */
-static bool is_written(const struct picture_text *t, const char *name)
-{
-    struct written w[LOCATE_PLACES];
-    int n = text_find(t, name, w);
-    return n && (strlen(name) > SHORT_NAME || w[0].cost < alike);
-}
-
-bool locate_says_otherwise(const struct patch_map *m, const char *name, double x, double y)
-{
-    struct picture_text t = text_read(m);
-    struct ground g = ground_of(m);
-    float least = 1;
-    bool read = false, button = g.map->patches[patch_at(&g, x, y)].kind[ELEMENT_BUTTON] > sure;
-    for (int k = 0; button && k < t.n_lines; k++) {
-        int first = 0, letters = on_button(&t, &t.lines[k], x, y, &first);
-        if (letters) {
-            least = fminf(least, text_differs(&t.letters[first], letters, name));
-            read = read || letters > 1;
-        }
-    }
-    bool otherwise = read && least > otherwise_from && !is_written(&t, name);
-    ground_free(&g);
-    text_free(&t);
-    return otherwise;
+    return nowhere ? LOCATED_NOWHERE : moved ? LOCATED_ELSEWHERE : LOCATED_THERE;
 }

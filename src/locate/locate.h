@@ -53,13 +53,14 @@ int text_find(const struct picture_text *t, const char *name, struct written *ou
 float text_differs(const struct letter *line, int m, const char *name);
 
 enum locate_for { LOCATE_CLICK, LOCATE_TYPE };
+enum located {
+    LOCATED_THERE,     /* the place is good as it is, as far as can be told */
+    LOCATED_ELSEWHERE, /* it was put right */
+    LOCATED_NOWHERE,   /* the name is not written, and the button there says something else */
+};
 
-/* Puts right the place at which the thing with this name is said to be: false when it stays as it is.  The
- * name may be empty; then the place is only moved onto an element that is near. */
-bool locate(const struct patch_map *m, const char *name, enum locate_for what, double *x, double *y);
-
-/* Whether the button at a place says something else than this name, which is written nowhere on the picture:
- * then the thing is not there, and what stands in its place had better not be pressed. */
-bool locate_says_otherwise(const struct patch_map *m, const char *name, double x, double y);
+/* Puts right the place at which the thing with this name is said to be.  The name may be empty; then the
+ * place is only moved onto an element that is near. */
+enum located locate(const struct patch_map *m, const char *name, enum locate_for what, double *x, double *y);
 
 #endif
