@@ -291,9 +291,7 @@ static void t_field_unknown(void **state)
 
 static const struct CMUnitTest tests[] = {
     CLAIM("letters of a real screen are put together as torch's decoder does", t_decode),
-    CLAIM(
-        "a name is found in other case, without its blanks, with a letter of four read wrongly; a longer word is not it",
-        t_names),
+    CLAIM("a name is found in other case, without blanks, with one letter in four read wrongly", t_names),
     CLAIM("of two names that differ by a letter the right one is clicked", t_twin),
     CLAIM("a tick is found before its name, in a stack of them on its own line; its name is good too",
           t_tick),

@@ -37,7 +37,7 @@ struct ground { /* probabilities of each patch, and which fields they are of */
     const struct patch_map *map;
     int n;
     float *field, *tick, *named, *any;
-    int *region; /* number of the field, or -1 */
+    int *region; /* the first patch of the field that it is of, or -1 */
 };
 
 static float mass(const struct patch_reading *p, unsigned kinds)
@@ -71,13 +71,13 @@ static int patch_at(const struct ground *g, double x, double y)
     return row * m->cols + col;
 }
 
-/* Gives the patches that hang together with this one a number; they are forgotten when none of their rows is
- * wide enough. */
-static void mark_region(struct ground *g, int patch, int number, int *todo)
+/* Marks the patches that are connected with this one as a field, with its number.  A region that is too
+ * narrow is no field. */
+static void mark_region(struct ground *g, int patch, int *todo)
 {
     int cols = g->map->cols, n = 0, done = 0, first = cols, last = 0;
     todo[n++] = patch;
-    g->region[patch] = number;
+    g->region[patch] = patch;
     while (done < n) {
         int p = todo[done++], row = p / cols, col = p % cols;
         first = col < first ? col : first;
@@ -85,7 +85,7 @@ static void mark_region(struct ground *g, int patch, int number, int *todo)
         for (int k = 0; k < 4; k++) {
             int r = row + (k == 0) - (k == 1), c = col + (k == 2) - (k == 3), q = r * cols + c;
             if (r >= 0 && r < g->map->rows && c >= 0 && c < cols && g->region[q] < 0 && g->field[q] >= on) {
-                g->region[q] = number;
+                g->region[q] = patch;
                 todo[n++] = q;
             }
         }
@@ -112,7 +112,7 @@ static struct ground ground_of(const struct patch_map *m)
     }
     for (int i = 0; i < g.n; i++)
         if (g.region[i] < 0 && g.field[i] >= on)
-            mark_region(&g, i, i, g.region + n);
+            mark_region(&g, i, g.region + n);
     return g;
 }
 
@@ -132,7 +132,9 @@ static bool onto_element(const struct ground *g, const float *mass, float reach,
 {
     float best = INFINITY;
     int found = -1;
-    for (int i = 0; mass[patch_at(g, own[0], own[1])] <= bare && i < g->n; i++) {
+    if (mass[patch_at(g, own[0], own[1])] > bare)
+        return false;
+    for (int i = 0; i < g->n; i++) {
         float away = near_of(x_of(g, i), y_of(g, i), own);
         if (mass[i] > sure && away < reach && away < best) {
             best = away;
@@ -259,7 +261,7 @@ static float tick_middle(const struct ground *g, int patch)
     return x / sum;
 }
 
-/* The tick right before a name, or behind it at the end of its row; -1: none is surely there. */
+/* The patch of the tick that stands before a name, or after it.  -1: no patch near it is surely a tick. */
 static int tick_of(const struct ground *g, const struct written *w)
 {
     float best = INFINITY;

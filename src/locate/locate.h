@@ -3,10 +3,10 @@
  *
  *   patches --letters--> lines of text --names--> where a name is written --locate--> its field, tick, or it
  *
- * A small language model reads a picture row by row, and what it has not read yet when it sees a name is
- * not known there: which of two names that begin alike it is, what stands behind it.  The tower sees both
- * ways, so its letters and kinds of elements put right where the language model points.  Pure functions;
- * coordinates are pixels of what the tower saw.
+ * A small language model reads a picture row by row.  When it reads a name, it has not seen yet what
+ * follows: the end of the name, or the field on its right.  Attention in the tower is bidirectional, so the
+ * letters and kinds of elements that the tower reads can correct the place at which the language model
+ * points.  These are pure functions; coordinates are pixels of what the tower saw.
  */
 #ifndef HOLORUN_LOCATE_LOCATE_H
 #define HOLORUN_LOCATE_LOCATE_H

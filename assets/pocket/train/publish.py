@@ -64,7 +64,8 @@ def tensors(a):
     p, c, _, _, views = score.load(a.tower)
     out = {TOWER + n: v for n, v in tower.state_dict(p, c).items()}
     if any(n.startswith("head.find") for n in views):  # what the program reads names with
-        out |= {weights.published([n], 0)[n]: views[n] for n in views if n.startswith("head.") and not n.startswith(weights.KEPT)}
+        there = weights.published([n for n in views if n.startswith("head.")], 0)
+        out |= {theirs: views[n] for n, theirs in there.items()}
     shape, job = language.SHAPE, language.Job(argparse.Namespace(seed=1, sigma=0.5, shipped=a.shipped))
     if a.language:
         saved = weights.load(a.language)

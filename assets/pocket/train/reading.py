@@ -5,7 +5,9 @@ for every slot 95 classes and the place within the slot.  Classes are asked only
 that the head costs little; blanks count in full in the first question (with less weight the tower sees
 letters everywhere).  `decode` turns a whole screen's rows into letters with places.
 
-    python reading.py --run EYES --data DIR --out ../../../tests/golden/locate.json     of DIR's first screen: what slots say, letters
+    python reading.py --run EYES --data DIR --out ../../../tests/golden/locate.json
+
+writes what the slots of DIR's first screen say, and its letters, for a test of the program.
 """
 
 import argparse
