@@ -16,8 +16,10 @@ enum { SIDE = 16, SLOT_W = 4, SLOT_H = 8, ADVANCE = 9 };
 static struct patch_map empty_map(int rows, int cols)
 {
     struct patch_map m = {rows, cols, SIDE, 1, calloc((size_t)(rows * cols), sizeof *m.patches)};
-    for (int i = 0; i < rows * cols; i++)
+    for (int i = 0; i < rows * cols; i++) {
         m.patches[i].kind[ELEMENT_NONE] = 1;
+        m.patches[i].pointer.nothing = 99; /* what is written there is plain text */
+    }
     return m;
 }
 
@@ -30,12 +32,28 @@ static void put_letter(struct patch_map *m, double x, double y, float probabilit
     p->letter[slot] = (uint8_t)(c - 32);
 }
 
+static float faint = 0.98f; /* probability of each letter */
+
 /* Text whose first letter's middle is at x. */
 static void put(struct patch_map *m, const char *text, double x, double y)
 {
     for (; *text; text++, x += ADVANCE)
         if (*text != ' ')
-            put_letter(m, x, y, 0.98f, *text);
+            put_letter(m, x, y, faint, *text);
+}
+
+/* Text that names what is at a patch, or, by halves, between it and the next one. */
+static void put_name(struct patch_map *m, const char *text, double x, double y, int row, int col, bool halves)
+{
+    int from = (int)x / SIDE, to = (int)(x + ADVANCE * ((double)strlen(text) - 1)) / SIDE;
+    put(m, text, x, y);
+    for (int c = from; c <= to; c++) {
+        struct patch_pointer *p = &m->patches[(int)y / SIDE * m->cols + c].pointer;
+        p->nothing = 0;
+        p->down[POINTER_FAR + row - (int)y / SIDE] = 20;
+        for (int k = 0; k <= halves; k++)
+            p->right[POINTER_FAR + col + k - c] = 20;
+    }
 }
 
 /* An element of patches [row, row + rows) and [col, col + cols). */
@@ -141,12 +159,10 @@ static void t_twin(void **state)
     (void)state;
     for (int said = 0; said < 2; said++) {
         struct patch_map m = empty_map(10, 40);
-        put(&m, "Zeario", 60, 40);
-        put(&m, "Zeariom", 260, 40);
-        put_element(&m, ELEMENT_BUTTON, 0.9f, 1, 2, 3, 7);
-        put_element(&m, ELEMENT_BUTTON, 0.9f, 1, 15, 3, 7);
+        put_name(&m, "Zeario", 60, 40, 2, 5, false);
+        put_name(&m, "Zeariom", 260, 40, 2, 18, false);
         struct at at = found(&m, LOCATE_CLICK, said ? "Zeario" : "Zeariom", said ? 290 : 80, 42);
-        assert_true(at.moved && within(at, said ? 82 : 287, 40, 5));
+        assert_true(at.moved && within(at, said ? 88 : 296, 40, 1));
     }
 }
 
@@ -154,10 +170,8 @@ static struct patch_map stack_of_ticks(void)
 {
     struct patch_map m = empty_map(12, 40);
     static const char *const names[] = {"Qotex", "Xrjob", "Cegmex"};
-    for (int i = 0; i < 3; i++) {
-        put(&m, names[i], 60, 40 + 16 * i);
-        put_element(&m, ELEMENT_RADIO, 0.9f, 2 + i, 2, 1, 1);
-    }
+    for (int i = 0; i < 3; i++)
+        put_name(&m, names[i], 60, 40 + 16 * i, 2 + i, 1, true);
     return m;
 }
 
@@ -165,10 +179,10 @@ static void t_tick(void **state)
 {
     (void)state;
     struct patch_map m = stack_of_ticks();
-    struct at at = found(&m, LOCATE_CLICK, "Xrjob", 15, 50);
-    assert_true(at.moved && within(at, 40, 56, 5));
+    struct at at = found(&m, LOCATE_CLICK, "Xrjob", 15, 70);
+    assert_true(at.moved && within(at, 32, 56, 1)); /* between the middles of two patches */
     m = stack_of_ticks();
-    assert_false(found(&m, LOCATE_CLICK, "Cegmex", 43, 70).moved);
+    assert_true(within(found(&m, LOCATE_CLICK, "Cegmex", 41, 70), 32, 72, 1)); /* beside it by a little */
     m = stack_of_ticks();
     assert_false(found(&m, LOCATE_CLICK, "Cegmex", 70, 74).moved); /* its name is its too */
 }
@@ -188,7 +202,7 @@ static void t_stays(void **state)
     assert_false(found(&m, LOCATE_TYPE, "City", 50, 50).moved);
 }
 
-/* What a page says is to be done names things too: plain text, and typed text in a field. */
+/* What a page says is to be done, and what was typed, names nothing. */
 static void t_plain(void **state)
 {
     (void)state;
@@ -198,15 +212,28 @@ static void t_plain(void **state)
     assert_false(found(&m, LOCATE_CLICK, "textbox", 180, 180).moved);
     m = empty_map(16, 40);
     put(&m, "Send", 40, 40);
-    put_element(&m, ELEMENT_FIELD, 0.9f, 1, 1, 2, 10);
-    put(&m, "Send", 60, 200);
-    put_element(&m, ELEMENT_BUTTON, 0.9f, 11, 2, 3, 6);
-    struct at at = found(&m, LOCATE_CLICK, "Send", 66, 150);
-    assert_true(at.moved && within(at, 73, 204, 6));
-    m = empty_map(16, 40);
-    put(&m, "Next", 40, 40);
-    at = found(&m, LOCATE_CLICK, "Next", 45, 90); /* from bare ground to what is near */
-    assert_true(at.moved && within(at, 53, 40, 6));
+    put_name(&m, "Send", 60, 200, 12, 4, false);
+    struct at at = found(&m, LOCATE_CLICK, "Send", 66, 50);
+    assert_true(at.moved && within(at, 72, 200, 1));
+    m = empty_map(16, 40); /* typed into a field, and on the button that is pressed */
+    put_name(&m, "Send", 60, 40, 2, 4, false);
+    put_name(&m, "Send", 60, 200, 12, 4, false);
+    assert_false(found(&m, LOCATE_CLICK, "Send", 66, 196).moved);
+}
+
+/* Of two things of one name the nearer, unless it is far less sure. */
+static void t_nearer(void **state)
+{
+    (void)state;
+    for (int doubt = 0; doubt <= 20; doubt += 20) { /* then it is plain text as likely as not */
+        struct patch_map m = empty_map(16, 40);
+        put_name(&m, "Edit", 400, 40, 2, 30, false);
+        put_name(&m, "Edit", 60, 200, 12, 10, false);
+        for (int col = 3; col <= 5; col++)
+            m.patches[12 * m.cols + col].pointer.nothing = (float)(doubt ? 41.5 : 0);
+        struct at at = found(&m, LOCATE_CLICK, "Edit", 240, 140);
+        assert_true(at.moved && (doubt ? within(at, 488, 40, 1) : within(at, 168, 200, 1)));
+    }
 }
 
 static bool says_otherwise(const char *on_it, const char *elsewhere, enum element_kind kind, const char *name)
@@ -230,13 +257,17 @@ static void t_otherwise(void **state)
     assert_true(says_otherwise("Delete", "Sure?", ELEMENT_BUTTON, "Save as"));
     assert_false(
         says_otherwise("Delete", "Save as", ELEMENT_BUTTON, "Save as")); /* it is there, so it may be meant */
-    assert_false(says_otherwise("Dalete", "", ELEMENT_BUTTON, "Delete")); /* read wrongly */
+    assert_false(says_otherwise("Dalete", "", ELEMENT_BUTTON, "Delete"));            /* read wrongly */
+    assert_false(says_otherwise("Save      Close it", "", ELEMENT_BUTTON, "Saved")); /* another beside it */
     assert_true(says_otherwise("No", "Look here", ELEMENT_BUTTON, "OK"));
     assert_false(says_otherwise("Odd", "", ELEMENT_BUTTON, "Odd for -2"));
     assert_false(says_otherwise("Odd", "", ELEMENT_BUTTON, ""));
     assert_false(says_otherwise("CK", "", ELEMENT_BUTTON, "OK"));
     assert_false(says_otherwise("", "", ELEMENT_BUTTON, "Save")); /* a picture, perhaps */
     assert_false(says_otherwise("Delete", "", ELEMENT_ITEM, "the first"));
+    faint = 0.5f;
+    assert_false(says_otherwise("Delete", "Sure?", ELEMENT_BUTTON, "OK")); /* hardly read */
+    faint = 0.98f;
 }
 
 /* ---- fields -------------------------------------------------------------------------------------------- */
@@ -246,63 +277,67 @@ static void t_field(void **state)
     (void)state;
     static const struct {
         int row, col; /* of the field that City names */
-        int other_row, other_col;
-        const char *what;
-    } cases[] = {{2, 12, 5, 12, "right of it, in its row"},
-                 {4, 2, 7, 2, "under it"},
-                 {2, 12, 2, 24, "the first of two"}};
+        double x, y;  /* said */
+        bool moves;
+    } cases[] = {
+        {2, 12, 400, 90, true}, {4, 2, 50, 40, true}, {2, 12, 300, 36, false}, {2, 30, 50, 40, true}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        int row = cases[i].row, col = cases[i].col;
         struct patch_map m = empty_map(12, 40);
-        put(&m, "City", 40, 40);
-        put_element(&m, ELEMENT_FIELD, 0.8f, cases[i].row, cases[i].col, 1, 8);
-        put_element(&m, ELEMENT_FIELD, 0.8f, cases[i].other_row, cases[i].other_col, 1, 8);
-        check_note("%s", cases[i].what);
-        bool on_other = cases[i].row < 4; /* from another field it moves only to one in the name's row */
-        struct at at = found(&m, LOCATE_TYPE, "City", on_other ? cases[i].other_col * SIDE + 30 : 400,
-                             cases[i].other_row * SIDE + 8);
-        assert_true(at.moved && fabs(at.y - cases[i].row * SIDE - 8) < 9);
-        assert_true(at.x > cases[i].col * SIDE && at.x < (cases[i].col + 8) * SIDE);
+        put_name(&m, "City", 40, 40, row, col, false);
+        put_element(&m, ELEMENT_FIELD, 0.8f, row, col, 1, 8);
+        put_element(&m, ELEMENT_FIELD, 0.8f, 5, 20, 1, 8); /* another one */
+        struct at at = found(&m, LOCATE_TYPE, "City", cases[i].x, cases[i].y);
+        assert_int_equal(at.moved, cases[i].moves);
+        assert_true(!at.moved || within(at, col * SIDE + 8, row * SIDE + 8, 1));
     }
 }
 
-static void t_field_stays(void **state)
+/* The pointer is not sure in which of two places, and one is surely a field. */
+static void t_field_kind(void **state)
 {
     (void)state;
-    struct patch_map m = empty_map(12, 40);
-    put(&m, "City", 40, 40);
-    put_element(&m, ELEMENT_FIELD, 0.8f, 2, 12, 1, 8);
-    assert_false(found(&m, LOCATE_TYPE, "City", 300, 36).moved);
-    m = empty_map(12, 40);
-    put(&m, "City", 40, 40);
-    put_element(&m, ELEMENT_FIELD, 0.8f, 3, 2, 1, 2); /* a tick that is taken for a field */
-    assert_false(found(&m, LOCATE_TYPE, "City", 400, 36).moved);
+    for (int twice = 0; twice < 2; twice++) {
+        struct patch_map m = empty_map(12, 40);
+        put_name(&m, "City", 40, 40, 2, 20, false);
+        for (int col = 2; col <= 4; col++)
+            m.patches[2 * m.cols + col].pointer.right[POINTER_FAR + 30 - col] =
+                19; /* a third of the other's */
+        put_element(&m, ELEMENT_FIELD, 0.8f, 2, 30, 1, 6);
+        if (twice)
+            put_element(&m, ELEMENT_FIELD, 0.8f, 2, 18, 1, 6);
+        assert_true(within(found(&m, LOCATE_TYPE, "City", 50, 44), twice ? 328 : 488, 40, 1));
+    }
 }
 
-/* A field that looks like none: several patches of something in the row of its name. */
+/* A field that looks like none is where its name points, and one of which no name is read where it is near. */
 static void t_field_unknown(void **state)
 {
     (void)state;
     struct patch_map m = empty_map(12, 40);
-    put(&m, "City", 40, 40);
-    put_element(&m, ELEMENT_ITEM, 0.3f, 2, 20, 1, 8);
-    struct at at = found(&m, LOCATE_TYPE, "City", 50, 44);
-    assert_true(at.moved && at.x > 320 && fabs(at.y - 40) < 2);
+    put_name(&m, "City", 40, 40, 2, 20, false);
+    assert_true(within(found(&m, LOCATE_TYPE, "City", 50, 44), 328, 40, 1));
+    m = empty_map(12, 40);
+    put_element(&m, ELEMENT_FIELD, 0.8f, 2, 12, 1, 8);
+    assert_true(within(found(&m, LOCATE_TYPE, "Town", 240, 60), 232, 40, 9));
+    m = empty_map(6, 20);
+    assert_false(found(&m, LOCATE_TYPE, "City", 50, 50).moved);
 }
 
 static const struct CMUnitTest tests[] = {
     CLAIM("letters of a real screen are put together as torch's decoder does", t_decode),
     CLAIM("a name is found in other case, without blanks, with one letter in four read wrongly", t_names),
     CLAIM("of two names that differ by a letter the right one is clicked", t_twin),
-    CLAIM("a tick is found before its name, in a stack of them on its own line; its name is good too",
-          t_tick),
+    CLAIM("a tick is where its name points, between patches too; its name is good as well", t_tick),
     CLAIM("a place stays whose name is read nowhere; from bare ground it moves onto what is near", t_stays),
-    CLAIM("plain text and what was typed are no things; from bare ground text that is near is good enough",
-          t_plain),
+    CLAIM("plain text and what was typed are no things", t_plain),
+    CLAIM("of two things of one name the nearer is meant, unless it is far less sure", t_nearer),
     CLAIM("a button that says something else is known, if its name is read and the one asked for is nowhere",
           t_otherwise),
-    CLAIM("a field is found right of its name, under it, and the first of several", t_field),
-    CLAIM("a place in the field stays, and what is no wider than a tick is no field", t_field_stays),
-    CLAIM("what looks like no field the tower knows is found in the row of its name", t_field_unknown),
+    CLAIM("typing goes to the field that its name points at; a place in that field stays", t_field),
+    CLAIM("of two places that a name points at the one that is surely a field is typed into", t_field_kind),
+    CLAIM("a field of any look is where its name points; without a name a place moves into one that is near",
+          t_field_unknown),
 };
 
 int main(int argc, char **argv)

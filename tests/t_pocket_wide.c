@@ -4,6 +4,7 @@
 #include "check.h"
 
 #include "actions/dialect.h"
+#include "locate/locate.h"
 #include "model/preprocess.h"
 #include "session/chat.h"
 #include "session/session_impl.h"
@@ -146,6 +147,19 @@ static double patch_differs(const struct patch_reading *p, const json_t *want)
     return worst;
 }
 
+/* The same of the probabilities with which a patch points at others. */
+static double pointer_differs(const struct patch_map *map, int patch, const json_t *want)
+{
+    float got[12 * 10 + 1];
+    double worst = 0;
+    assert_int_equal(json_array_size(want), sizeof got / sizeof *got);
+    pointer_read(map, patch, got);
+    for (size_t i = 0; i < sizeof got / sizeof *got; i++)
+        worst =
+            check_worse(worst, fabs(exp((double)got[i]) - exp(json_number_value(json_array_get(want, i)))));
+    return worst;
+}
+
 static double run_heads(const char *isa)
 {
     struct err e = ERR_INIT;
@@ -164,8 +178,13 @@ static double run_heads(const char *isa)
     assert_int_equal(map.cols, 12);
     assert_int_equal(map.rows, 10);
     assert_true(map.scale == 1.5);
-    json_array_foreach(json_object_get(root, "patches"), i, want) worst =
-        check_worse(worst, patch_differs(&map.patches[json_integer_value(json_array_get(want, 0))], want));
+    json_array_foreach(json_object_get(root, "patches"), i, want)
+    {
+        int patch = (int)json_integer_value(json_array_get(want, 0));
+        worst = check_worse(worst, patch_differs(&map.patches[patch], want));
+        want = json_array_get(json_object_get(root, "pointed"), i);
+        worst = check_worse(worst, pointer_differs(&map, patch, want));
+    }
     check_note("%s: %zu patches, %.1e", engine_isa(engine), i, worst);
     patch_map_free(&map);
     session_free(s);
@@ -246,7 +265,7 @@ static const struct CMUnitTest tests[] = {
     CLAIM("f32: a picture at native pixels and a step in use agree with torch on every instruction set",
           t_f32),
     CLAIM("bf16: the same within the rounding of activations", t_bf16),
-    CLAIM("letters and kinds of elements of each patch are torch's, and kept beside the picture's rows",
+    CLAIM("letters, kinds and what each patch points at are torch's, and kept beside the picture's rows",
           t_heads),
     CLAIM(
         "a picture is seen at its own pixels, in multiples of 32, a small one enlarged and a long one reduced",

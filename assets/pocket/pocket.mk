@@ -36,10 +36,11 @@ pocket-oracles:
 	    $(POCKET_PY) episodes.py prove --hands x --out $(abspath $(POCKET_RUN))/oracles-x.jsonl; \
 	    $(POCKET_PY) episodes.py table $(abspath $(POCKET_RUN))/oracles-devtools.jsonl $(abspath $(POCKET_RUN))/oracles-x.jsonl
 
-# Makes EYES and LANGUAGE, what weights.py kept of two runs, the embedded model: its files, reference values for
+# Makes EYES, POINTER and LANGUAGE, what weights.py kept of three runs, the embedded model: its files, reference values for
 # t_pocket, and in wide/ what training needs besides.
 pocket-ship:
-	cd $(POCKET)/train && $(POCKET_PY) publish.py --tower $(abspath $(EYES)) --language $(abspath $(LANGUAGE)) --out ../model
+	cd $(POCKET)/train && $(POCKET_PY) publish.py --tower $(abspath $(EYES)) --pointer $(abspath $(POINTER)) --language $(abspath $(LANGUAGE)) --out ../model
 	cd $(POCKET) && $(POCKET_PY) golden.py
 	cd $(POCKET)/train && $(POCKET_PY) weights.py split $(abspath $(EYES)) --model ../model --out ../wide/eyes.safetensors
+	cd $(POCKET)/train && $(POCKET_PY) weights.py split $(abspath $(POINTER)) --model ../model --out ../wide/pointer.safetensors
 	cd $(POCKET)/train && $(POCKET_PY) weights.py split $(abspath $(LANGUAGE)) --model ../model --out ../wide/language20.safetensors

@@ -3,6 +3,12 @@
 
 #include <math.h>
 
+bool llm_is_located(const struct llm *m)
+{
+    const struct session *s = llm_session(m);
+    return s && session_has_heads(s);
+}
+
 int llm_locate(struct llm *m, const struct image *im, const char *name, enum locate_for what, double *x,
                double *y, enum located *out, struct err *e)
 {

@@ -102,6 +102,9 @@ void llm_set_cancel(struct llm *m, const volatile int *flag);
 struct session *llm_session(const struct llm *m);       /* NULL for a script */
 const struct llm_usage *llm_usage(const struct llm *m); /* NULL: it is no server's */
 
+/* Whether the model is a small one that llm_locate helps. */
+bool llm_is_located(const struct llm *m);
+
 /* Puts right where the thing with this name is on a picture, in its pixels, if the model's tower reads names
  * (locate.h); others' places are left as they are. */
 int llm_locate(struct llm *m, const struct image *im, const char *name, enum locate_for what, double *x,

@@ -104,6 +104,23 @@ static int say_missing(struct agent *a, struct action *action, double ms, struct
     return rc;
 }
 
+/* What a small model types is held to the task. */
+static int copy_from_task(struct agent *a, int index, struct err *e)
+{
+    struct action *action = &a->reply.step.actions[index];
+    char *copied =
+        action->kind == ACT_TYPE && action->text ? agent_copied_text(action->text, a->run.task) : NULL;
+    if (!copied)
+        return 0;
+    trace_begin(a->o->trace, a->step.number, "copy");
+    trace_int(a->o->trace, "index", index);
+    trace_text(a->o->trace, "said", action->text);
+    trace_text(a->o->trace, "text", copied);
+    free(action->text);
+    action->text = copied;
+    return trace_end(a->o->trace, e);
+}
+
 static int locate_by_name(struct agent *a, int index, struct err *e)
 {
     struct action *action = &a->reply.step.actions[index], was = *action; /* borrows its texts */
@@ -130,8 +147,11 @@ int agent_localize(struct agent *a, struct err *e)
         const struct action *action = &a->reply.step.actions[i];
         if (a->o->localizer && names_a_place(action))
             rc = localize(a, i, e);
-        else if (names_a_place(action) && action->x != ACTION_ABSENT)
-            rc = locate_by_name(a, i, e);
+        else if (llm_is_located(a->o->llm)) {
+            rc = copy_from_task(a, i, e);
+            if (rc == 0 && names_a_place(action) && action->x != ACTION_ABSENT)
+                rc = locate_by_name(a, i, e);
+        }
     }
     return rc;
 }

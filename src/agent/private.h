@@ -164,6 +164,10 @@ int agent_validate(struct agent *a, const char *answer, bool *accepted, struct e
 /* Asks o->localizer for the places of the elements that the step at hand names (localize.c). */
 int agent_localize(struct agent *a, struct err *e);
 
+/* The piece of the task that a text is nearly, which the caller frees; NULL: it is none, or is one letter by
+ * letter (copied.c). */
+char *agent_copied_text(const char *text, const char *task);
+
 /* Repeats the conversation of an earlier run (resume.c). */
 int agent_resume(struct agent *a, const struct resume *p, struct err *e);
 

@@ -1,11 +1,11 @@
 /* locate.h - where on a picture a thing with this name is, from what a small model's tower reads
  * (patch_map.h).
  *
- *   patches --letters--> lines of text --names--> where a name is written --locate--> its field, tick, or it
+ *   patches --letters--> lines of text --names--> where a name is written --pointer--> its field, tick, or it
  *
  * A small language model reads a picture row by row.  When it reads a name, it has not seen yet what
  * follows: the end of the name, or the field on its right.  Attention in the tower is bidirectional, so the
- * letters and kinds of elements that the tower reads can correct the place at which the language model
+ * letters that it reads, and what it says is named by them, can correct the place at which the language model
  * points.  These are pure functions; coordinates are pixels of what the tower saw.
  */
 #ifndef HOLORUN_LOCATE_LOCATE_H
@@ -51,6 +51,19 @@ int text_find(const struct picture_text *t, const char *name, struct written *ou
 
 /* The share of letters in which m of them in a row differ from a name; 0 when they are a part of it. */
 float text_differs(const struct letter *line, int m, const char *name);
+
+struct pointed { /* the thing that a name names */
+    float x, y;
+    float p, nothing; /* probabilities of the thing, and that the name is plain text */
+};
+
+/* Logarithms of the probabilities of what the name on this patch names: out[0] of nothing, out[1 + i] of
+ * patch i. */
+void pointer_read(const struct patch_map *m, int patch, float *out);
+
+/* What a name that is written here names.  likely[i]: the probability that patch i is of the kind that is
+ * looked for; NULL: any kind is. */
+struct pointed pointer_follow(const struct patch_map *m, const struct written *w, const float *likely);
 
 enum locate_for { LOCATE_CLICK, LOCATE_TYPE };
 enum located {

@@ -207,7 +207,7 @@ static int encode_tiles(struct vision *v, const struct tiles *in, struct tensor 
             struct tensor rows = tensor_rows(v->rows, i * tokens, tokens);
             XXH128_hash_t key = in->hash[batch[i]];
             copy_to_tiles(v, in->hash, done, in->n, key, rows, out);
-            cache_rows(v, key, rows, vision_heads_read(v, i));
+            cache_rows(v, key, rows, n == 1 ? vision_heads_read(v) : NULL);
         }
         computed += n;
         if (next_batch(v, in->hash, done, in->n, batch) > 0)

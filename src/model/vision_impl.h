@@ -37,9 +37,9 @@ static inline struct tensor joined_rows(struct tensor t, int64_t by)
 void vision_mlp(struct vision *v, const struct vit_block *w, struct tensor x, struct tensor u,
                 enum epilogue activation);
 
-/* What the heads say of a tile that the tower has just seen: [patches], which the caller frees; NULL: there
- * are no heads, or there is no memory. */
-struct patch_reading *vision_heads_read(struct vision *v, int tile);
+/* What the heads say of the one tile that the tower has just seen, whose rows in v->x are lost by that:
+ * [patches], which the caller frees; NULL: there are no heads, or there is no memory. */
+struct patch_reading *vision_heads_read(struct vision *v);
 
 /* Allocates t anew, evicting cached tiles while memory is short; the old one is freed even when that fails.
  * */

@@ -110,12 +110,19 @@ struct vit_tap {
 
 /* What a small model's tower says of each patch (patch_map.h); letters NULL: it has no such heads. */
 struct vision_heads {
-    struct tensor norm, norm_bias, find_norm, find_norm_bias; /* [1, W] */
-    struct weight *present, *shift, *letters;                 /* [8, W], [8, W], [8 * 96, W] */
+    struct tensor norm, norm_bias;            /* [1, W] */
+    struct weight *present, *shift, *letters; /* [8, W], [8, W], [8 * 96, W] */
     struct tensor present_bias, shift_bias;
+    struct vit_block block; /* between the tower and what follows */
+    struct tensor find_norm, find_norm_bias;
     struct weight *inner, *find; /* [F, W], [kinds and what training alone asks, F] */
     struct tensor inner_bias, find_bias;
     int64_t inner_rows, find_rows;
+    struct tensor pointer_norm, pointer_norm_bias;
+    struct weight *query, *key, *nothing, *far; /* [P, W], [P, W], [1, W], [R, W] */
+    struct tensor query_bias, key_bias, nothing_bias, far_bias;
+    struct weight *down, *right; /* [POINTER_STEPS, R]: tables of relative positions */
+    int64_t far_rows;
 };
 
 struct vision_weights {

@@ -243,11 +243,16 @@ static int append_image(struct session *s, const struct image *im, const struct 
     return 0;
 }
 
+bool session_has_heads(const struct session *s)
+{
+    return s->engine->config.vision && s->engine->weights.vision.heads.letters;
+}
+
 int session_read_patches(struct session *s, const struct image *im, struct patch_map *out, struct err *e)
 {
     struct engine *g = s->engine;
     *out = (struct patch_map){0};
-    if (!g->config.vision || !g->weights.vision.heads.letters)
+    if (!session_has_heads(s))
         return 0;
     struct tile_grid grid = preprocess_grid(&g->config, im->w, im->h);
     if (engine_try_enter(g, &s->client, e))

@@ -135,6 +135,9 @@ int session_append(struct session *s, const int32_t *ids, int64_t n, struct err 
  * seen come from the cache of the vision tower. */
 int session_append_image(struct session *s, const struct image *im, struct err *e);
 
+/* Whether the model is a small one whose tower says what is on each patch. */
+bool session_has_heads(const struct session *s);
+
 /* What the tower of a small model says of each patch of an image, which is cached if it was appended before;
  * a model without such heads: no patches.  The caller frees it (patch_map_free). */
 int session_read_patches(struct session *s, const struct image *im, struct patch_map *out, struct err *e);

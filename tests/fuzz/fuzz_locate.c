@@ -28,6 +28,9 @@ static void fill(struct patch_reading *p, struct input *in)
     }
     for (int k = 0; k < ELEMENT_KINDS; k++)
         p->kind[k] = (float)(next(in) % 16) / 15;
+    float *pointer = (float *)&p->pointer;
+    for (size_t k = 0; k < sizeof p->pointer / sizeof *pointer; k += 1 + next(in))
+        pointer[k] = (float)(next(in) - 128) * (next(in) % 8 ? 0.1f : 1e6f);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -1,6 +1,6 @@
 """The wide model in the published layout, for the engine: tower of one run, language model of another.
 
-    python publish.py --tower ELEMENTS --language LANGUAGE --out DIR
+    python publish.py --tower ELEMENTS --pointer POINTER --language LANGUAGE --out DIR
     python publish.py --tower READ --out DIR --golden            the language model as it begins, with reference values
     python publish.py --tiny --out ../../../tests/golden/pocket-wide --golden      what t_pocket_wide reads
 
@@ -22,9 +22,10 @@ import torch
 
 import dialect  # puts the folder above on the path
 import crops
-import elements
 import export
+import joint_passes
 import language
+import pointer
 import reading
 import score
 import tokenizer
@@ -49,28 +50,34 @@ def tiny():
     out = {TOWER + n: v for n, v in tower.state_dict(p, c).items()}
     for n, v in language.Wide(shape).named_parameters():
         out[n] = torch.randn_like(v) * v.shape[1] ** -0.5 if v.ndim == 2 else v.detach().clone()
-    for head, module in heads(c["hidden"]).items():
-        out |= {head + n: torch.randn_like(v) * 0.3 for n, v in module.named_parameters()}
-    return out, c, shape
+    asked = pointer.Heads(c).named() | {f"head.{n}": v for n, v in reading.Reader(c["hidden"]).named_parameters()}
+    return out | head_tensors({n: torch.randn_like(v) * 0.3 for n, v in asked.items()}, c["hidden"]), c, shape
 
 
-def heads(d):
-    """What a published model says of patches, by the beginning of their names (weights.published)."""
-    return {weights.HEADS: reading.Reader(d), weights.HEADS + "find.": elements.Finder(d)}
+def head_tensors(views, d):
+    """What a run asks of patches, by the names of a published model; norms of a block are ones."""
+    there = weights.published([n for n in views if n.startswith("head.")], 0)
+    out = {theirs: views[n] for n, theirs in there.items()}
+    if weights.HEADS + "block.attn.qkv.weight" in out:
+        for norm in ("block.norm1", "block.norm2"):
+            out |= {f"{weights.HEADS}{norm}.weight": torch.ones(d), f"{weights.HEADS}{norm}.bias": torch.zeros(d)}
+    return out
+
+
+def parameters(path):
+    saved = weights.load(path)
+    return tower.Layout({n: tuple(s) for n, s in saved["names"].items()}).views(saved["average"])
 
 
 def tensors(a):
     """(all tensors by their published names, the two shapes)."""
     p, c, _, _, views = score.load(a.tower)
     out = {TOWER + n: v for n, v in tower.state_dict(p, c).items()}
-    if any(n.startswith("head.find") for n in views):  # what the program reads names with
-        there = weights.published([n for n in views if n.startswith("head.")], 0)
-        out |= {theirs: views[n] for n, theirs in there.items()}
+    if a.pointer:
+        out |= head_tensors(views | parameters(a.pointer), c["hidden"])
     shape, job = language.SHAPE, language.Job(argparse.Namespace(seed=1, sigma=0.5, shipped=a.shipped))
     if a.language:
-        saved = weights.load(a.language)
-        shape = saved["shape"]
-        views = tower.Layout({n: tuple(s) for n, s in saved["names"].items()}).views(saved["average"])
+        shape, views = weights.load(a.language)["shape"], parameters(a.language)
     else:
         layout = tower.Layout(job.shapes(shape))
         views = layout.views(torch.zeros(layout.size))
@@ -90,33 +97,40 @@ def config(c, shape):
     return out
 
 
-def patches_said(out, model, tokens):
-    """Of every seventh patch: number, letters' probabilities, shifts and classes by slot, and kinds' probabilities."""
-    stored, d = export.load_safetensors(os.path.join(out, "model.safetensors")), model.c["hidden"]
-    reader, finder = heads(d).values()
-    for head, module in zip((weights.HEADS, weights.HEADS + "find."), (reader, finder)):
-        module.load_state_dict({n: stored[head + n].float() for n, _ in module.named_parameters()})
-    x = tokens.view(5, 6, 2, 2, d).permute(0, 2, 1, 3, 4).reshape(-1, d)[::7]  # of 10 x 12 patches
-    u, present, shift = reader(x)
-    letter = (u @ reader.letter.flatten(0, 1).t()).view(len(x), crops.SLOTS, -1)[..., 1:].argmax(-1) + 1
-    parts = torch.cat([present.sigmoid(), shift.clamp(0, 1), letter, finder(x)[0].softmax(-1)], 1)
-    return [[7 * k, *(round(v, 5) for v in row)] for k, row in enumerate(parts.tolist())]
+def patches_said(out, model, picture):
+    """Of every seventh patch: number, letters' probabilities, shifts and classes by slot, and kinds' probabilities; and of
+    the same patches what is pointed at from them, [1 + patches] logarithms of probabilities."""
+    stored = export.load_safetensors(os.path.join(out, "model.safetensors"))
+    reader, asked = reading.Reader(model.c["hidden"]), pointer.Heads(model.c)
+    of = {f"head.{n}": p for n, p in reader.named_parameters()} | asked.named()
+    for ours, theirs in weights.published(of, 0).items():
+        of[ours].data = stored[theirs].float()
+    x, _, cols = model.patches(picture, torch.float32, {"skip": 0})
+    behind, x = asked.rows(x), x[model.c["skip"] :]
+    some = torch.arange(0, len(x), 7)
+    u, present, shift = reader(x[some])
+    letter = (u @ reader.letter.flatten(0, 1).t()).view(len(some), crops.SLOTS, -1)[..., 1:].argmax(-1) + 1
+    parts = torch.cat([present.sigmoid(), shift.clamp(0, 1), letter, asked.finder(behind[some])[0].softmax(-1)], 1)
+    said = asked.pointer(behind, some, cols).log_softmax(1)
+    rounded = lambda row: [round(v, 5) for v in row]
+    return [[7 * k, *rounded(row)] for k, row in enumerate(parts.tolist())], [rounded(row) for row in said.tolist()]
 
 
 def golden(out):
     """Reference values in fp32, from the weights as they are stored."""
     small = np.random.default_rng(1).integers(0, 256, (11, 15, 3), dtype=np.uint8)
     picture = np.kron(small, np.ones((8, 8, 1), np.uint8))  # 120 x 88: enlarged 180 x 132, with an edge 192 x 160
-    language.HALF = torch.float32
+    language.HALF = joint_passes.HALF = torch.float32
     model = Published(out).eval()
     tokens = model.look(picture, torch.float32)
     said = dialect.conversation(dialect.in_use("Press OK", [STEP], ""), len(tokens))[0]
     ids = said[: -len(dialect.CLOSE + dialect.text("\n"))]  # the reply begins here
     with torch.no_grad():
         logits = model(torch.tensor([ids]), tokens)[0, -1]
-        of_patches = patches_said(out, model, tokens)
+        of_patches, pointed = patches_said(out, model, picture)
     told = {
         "patches": of_patches,
+        "pointed": pointed,
         "columns": 15,
         "each_pixel_is": 8,
         "rgb": small.reshape(-1).tolist(),
@@ -135,6 +149,7 @@ def main():
     p = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     p.add_argument("--tower")
     p.add_argument("--tiny", action="store_true", help="chance weights, for tests")
+    p.add_argument("--pointer", help="what is asked of its patches; without it nothing is")
     p.add_argument("--language")
     p.add_argument("--shipped", help="without --language: the model that it begins with (language.py)")
     p.add_argument("--out", required=True)

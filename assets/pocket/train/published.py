@@ -45,14 +45,18 @@ class Published(nn.Module):
         self.say.load_state_dict({n: v for n, v in found.items() if n not in self.eyes})
 
     @torch.no_grad()
-    def look(self, picture, products=tower.PRODUCTS):
+    def patches(self, picture, products=tower.PRODUCTS, changed=None):
+        """(rows of the tower's patches [n, d], rows and columns of them); with {"skip": 0} those of the prefix before them."""
         (picture,) = crops.enlarged(picture)
         h, w = picture.shape[:2]
         picture = np.pad(picture, ((0, -h % 32), (0, -w % 32), (0, 0)), mode="edge")
         rows, cols = picture.shape[0] // 16, picture.shape[1] // 16
         x = (torch.from_numpy(picture).float() / 255 - torch.tensor(MEAN)) / torch.tensor(STD)
         patches = x.view(rows, 16, cols, 16, 3).permute(0, 2, 4, 1, 3).reshape(1, rows * cols, 768)
-        x = tower.apply(self.p, self.c, patches, rows, cols, products, self.table)[0]
+        return tower.apply(self.p, self.c | (changed or {}), patches, rows, cols, products, self.table)[0], rows, cols
+
+    def look(self, picture, products=tower.PRODUCTS):
+        x, rows, cols = self.patches(picture, products)
         return x.view(rows // 2, 2, cols // 2, 2, -1).permute(0, 2, 1, 3, 4).reshape(rows * cols // 4, -1)
 
     def forward(self, ids, rows):

@@ -263,6 +263,31 @@ def visited(k, workers, cache, eyes, run):
     }
 
 
+def pointer_stages(workers):
+    """What names name, on cached rows of the tower: of pages that stand still and of played ones."""
+    eyes, run, out = STATE / "eyes", STATE / "pointer", {}
+    rows = lambda name: ROWS / f"pointer-{name}.npz"
+    for name, folder, screens in (("still", OTHERS, 7000), ("played", "played", 800), ("gate", "gate-forms", 96)):
+        command = ["pointer.py", "--eyes", made(eyes), "--cache", rows(name), "--screens", screens, DATA / folder]
+        out[f"rows-pointer-{name}"] = (command, eyes, 0, 0, 0, lambda _, path=rows(name): (path.exists(), {}))
+    train = ["pointer.py", "--eyes", made(eyes), "--run", run, "--kept", kept_of(run), "--workers", workers]
+    train += ["--rows", rows("still"), rows("played"), "--gate", rows("gate"), "--warm", 60, "--adam", 1.5e-3]
+    out["pointer"] = (train, run, 90, 0, 90, lambda run: pointer_gate(run, rows("gate")))
+    return out
+
+
+def pointer_gate(run, rows):
+    import argparse
+    import pointer
+    import tower
+
+    saved = weights.load(str(run))
+    views = tower.Layout({n: tuple(s) for n, s in saved["names"].items()}).views(saved["average"])
+    a = argparse.Namespace(gate=[str(rows)], gate_screens=96)
+    figures = {k: round(v, 3) for k, v in pointer.Pointing(a).gate(views, saved["shape"]).items()}
+    return figures["pointer-gate_hit"] >= 0.85, figures
+
+
 def tuned(name, value):
     """A number that a file of the state may say otherwise, so that a run can be brought to its end early."""
     path = STATE / name
@@ -270,7 +295,8 @@ def tuned(name, value):
 
 
 def stages(workers):
-    return world_stages() | ({} if eyes_are_kept() else eye_stages(workers)) | language_stages(workers)
+    eyes = {} if eyes_are_kept() else eye_stages(workers)
+    return world_stages() | eyes | language_stages(workers) | pointer_stages(workers)
 
 
 def note(text):

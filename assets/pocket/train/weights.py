@@ -25,8 +25,8 @@ import torch
 import tower
 
 
-HEADS = "vision_model.heads."  # of a published model: letters and kinds of elements, which the program reads too
-KEPT = ("head.where", "head.aim")  # heads that only training asks
+HEADS = "vision_model.heads."  # of a published model: what the program asks of patches
+KEPT = ("head.where", "head.aim", "head.find.")  # heads that only training asks
 
 
 def last(run):
@@ -49,14 +49,23 @@ def values(container, name):
     return flat.view(header[name]["shape"])
 
 
+def of_block(ours, theirs):
+    """{name of a run's parameter: its name in a published model} of a block of the tower's kind."""
+    out = {}
+    for a, b in (("qkv", "attn.qkv"), ("proj", "attn.proj"), ("fc1", "mlp.fc1"), ("fc2", "mlp.fc2")):
+        out |= {f"{ours}{a}": f"{theirs}{b}.weight", f"{ours}{a}_bias": f"{theirs}{b}.bias"}
+    return out
+
+
 def published(names, blocks):
     """{name of a run's parameter: its name in a published model}, those that one has."""
     eyes = {"embedder": "patch_generator.embedder.weight", "prefix": "patch_generator.cls_token.token"}
     for i in range(blocks):
-        for ours, theirs in (("qkv", "attn.qkv"), ("proj", "attn.proj"), ("fc1", "mlp.fc1"), ("fc2", "mlp.fc2")):
-            eyes |= {f"{i}.{ours}": f"blocks.{i}.{theirs}.weight", f"{i}.{ours}_bias": f"blocks.{i}.{theirs}.bias"}
+        eyes |= of_block(f"{i}.", f"blocks.{i}.")
     eyes = {n: "vision_model.radio_model.model." + v for n, v in eyes.items()}
-    eyes |= {n: HEADS + n.removeprefix("head.") for n in names if n.startswith("head.") and not n.startswith(KEPT)}
+    there = [n for n in names if n.startswith("head.") and not n.startswith(KEPT)]
+    eyes |= {n: HEADS + n.removeprefix("head.").replace("finder.", "find.") for n in there}
+    eyes |= {n: v for n, v in of_block("head.block.", HEADS + "block.").items() if n in there}
     return {n: eyes.get(n, n) for n in names if n in eyes or n.startswith(("language_model.", "mlp1."))}
 
 

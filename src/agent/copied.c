@@ -1,0 +1,75 @@
+/* copied.c - text that a small model copies from the task, held to what the task says.
+ *
+ * A model that spells words letter by letter slips now and then, and goes on with a more usual ending.  What
+ * it types and is nearly, but not quite, a piece of the task is taken for that piece.  Short texts, numbers
+ * and what differs only in case may be meant as they are.
+ */
+#include "agent/private.h"
+
+#include "base/buf.h"
+#include "base/err.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+enum { SHORTEST = 8, PIECES = 256, PIECE = 32 };
+
+static int words_of(const char *text)
+{
+    int n = 0;
+    for (const char *s = text; *s; s++)
+        n += *s != ' ' && (s == text || s[-1] == ' ');
+    return n;
+}
+
+/* The first n words of a text without the marks around them; false: there are fewer, or they are too long. */
+static bool piece_of(const char *text, int n, char piece[PIECE])
+{
+    const char *end = text;
+    for (int k = 0; k < n; k++) {
+        end += strspn(end, " ");
+        if (!*end)
+            return false;
+        end += strcspn(end, " ");
+    }
+    text += strspn(text, " \"'(");
+    while (end > text && strchr(",.;:!?\"')", end[-1]))
+        end--;
+    size_t len = (size_t)(end - text);
+    if (len == 0 || len >= PIECE)
+        return false;
+    memcpy(piece, text, len);
+    piece[len] = 0;
+    return true;
+}
+
+static bool same_digits(const char *a, const char *b)
+{
+    for (;; a++, b++) {
+        while (*a && !isdigit((unsigned char)*a))
+            a++;
+        while (*b && !isdigit((unsigned char)*b))
+            b++;
+        if (*a != *b || !*a)
+            return *a == *b;
+    }
+}
+
+char *agent_copied_text(const char *text, const char *task)
+{
+    char(*piece)[PIECE] = xmalloc(PIECES, sizeof *piece);
+    const char *all[PIECES], *near = NULL;
+    int n = 0, words = words_of(text);
+    if (strlen(text) >= SHORTEST && !strstr(task, text))
+        for (const char *s = task; *s && n < PIECES; s++)
+            if (*s != ' ' && (s == task || s[-1] == ' ') && piece_of(s, words, piece[n])) {
+                all[n] = piece[n];
+                n++;
+            }
+    near = nearest_word(text, all, n);
+    char *out = near && strcasecmp(near, text) != 0 && same_digits(near, text) ? xstrdup(near) : NULL;
+    free(piece);
+    return out;
+}
