@@ -143,7 +143,7 @@ static void t_names(void **state)
     struct picture_text t = text_read(&m);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct written w[LOCATE_PLACES];
-        int n = text_find(&t, cases[i].name, w);
+        int n = text_find(&t, cases[i].name, 0.25f, w);
         check_note("\"%s\": %d, cost %.1f", cases[i].name, n, n ? (double)w[0].cost : 0.0);
         assert_int_equal(n, cases[i].times);
         assert_true(!n || fabsf(w[0].cost - cases[i].cost) < 0.01f);
@@ -317,6 +317,13 @@ static void t_field_unknown(void **state)
     struct patch_map m = empty_map(12, 40);
     put_name(&m, "City", 40, 40, 2, 20, false);
     assert_true(within(found(&m, LOCATE_TYPE, "City", 50, 44), 328, 40, 1));
+    m = empty_map(12, 40); /* in a type that is hardly read; a click wants more */
+    put_name(&m, "Crarmctor", 40, 40, 2, 20, false);
+    put_name(&m, "Number", 40, 80, 5, 20, false);
+    assert_true(within(found(&m, LOCATE_TYPE, "Character", 50, 84), 328, 40, 1));
+    m = empty_map(12, 40);
+    put_name(&m, "Crarmctor", 40, 40, 2, 20, false);
+    assert_false(found(&m, LOCATE_CLICK, "Character", 50, 84).moved);
     m = empty_map(12, 40);
     put_element(&m, ELEMENT_FIELD, 0.8f, 2, 12, 1, 8);
     assert_true(within(found(&m, LOCATE_TYPE, "Town", 240, 60), 232, 40, 9));

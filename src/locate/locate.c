@@ -15,9 +15,12 @@
 static const float on = 0.4f, sure = 0.6f, bare = 0.3f; /* probabilities of an element */
 /* Least probability of what is named: a press of something else does harm, and what is typed has a field. */
 static const float trusted[] = {[LOCATE_CLICK] = 0.3f, [LOCATE_TYPE] = 0.02f};
-static const float plain = 0.8f;            /* from this probability of nothing on a name is plain text */
-static const float level = 13;              /* pixels from the middle of a name to what is in its row */
-static const float otherwise_from = 0.5f;   /* share of a name's letters that must differ */
+static const float plain = 0.8f;          /* from this probability of nothing on a name is plain text */
+static const float level = 13;            /* pixels from the middle of a name to what is in its row */
+static const float otherwise_from = 0.5f; /* share of a name's letters that must differ */
+/* Share of a name's letters that may be read wrongly.  Of a field's name more: there is a field, and the best
+ * reading is mostly the right one, while in some types half of the letters are wrong. */
+static const float misread = 0.25f, hardly_read = 0.5f;
 static const float alike = 0.5f;            /* costs of names that are read equally well */
 static const float nearby = 150, onto = 14; /* pixels to a thing */
 static const float clear = 0.8f;            /* mean mass of letters that are surely read rightly */
@@ -254,7 +257,8 @@ enum located locate(const struct patch_map *m, const char *name, enum locate_for
     double own[2] = {*x, *y};
     struct picture_text t = text_read(m);
     struct ground g = ground_of(m);
-    int n = text_find(&t, name, w);
+    bool hardly = what == LOCATE_TYPE && strlen(name) > SHORT_NAME;
+    int n = text_find(&t, name, hardly ? hardly_read : misread, w);
     bool moved = locate_named(&g, w, n, what, own);
     bool nowhere = what == LOCATE_CLICK && strlen(name) > 1 && !is_written(name, w, n) &&
                    says_otherwise(&g, &t, name, own);

@@ -45,9 +45,9 @@ struct written {     /* where a name is written */
     float cost;      /* letters that differ, and .8 for each side on which it goes on as a longer word */
 };
 
-/* Where a name is written, the best readings first: at most LOCATE_PLACES.  A quarter of its letters may
+/* Where a name is written, the best readings first: at most LOCATE_PLACES.  Such a share of its letters may
  * differ; upper and lower case are one. */
-int text_find(const struct picture_text *t, const char *name, struct written *out);
+int text_find(const struct picture_text *t, const char *name, float may_differ, struct written *out);
 
 /* The share of letters in which m of them in a row differ from a name; 0 when they are a part of it. */
 float text_differs(const struct letter *line, int m, const char *name);

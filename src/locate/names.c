@@ -9,7 +9,7 @@
 #include <string.h>
 
 enum { LINE = 512 }; /* letters of a line that are compared */
-static const float may_differ = 0.25f, glued_cost = 0.8f;
+static const float glued_cost = 0.8f;
 
 struct cell {
     int cost, start;
@@ -128,7 +128,7 @@ float text_differs(const struct letter *line, int m, const char *name)
     return n || m ? (float)row[m].cost / (float)(n > m ? n : m) : 0;
 }
 
-int text_find(const struct picture_text *t, const char *name, struct written *out)
+int text_find(const struct picture_text *t, const char *name, float may_differ, struct written *out)
 {
     char plain[LOCATE_NAME] = "";
     struct cell row[LINE + 1];
