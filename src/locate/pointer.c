@@ -124,14 +124,12 @@ struct pointed pointer_follow(const struct patch_map *m, const struct written *w
     log_softmax(p, 1 + n);
     for (int i = 0; i <= n; i++)
         p[i] = expf(p[i]);
-    float nothing = p[0], mass = 0;
-    for (int i = 0; likely && i < n; i++) {
-        mass += p[1 + i];
+    for (int i = 0; likely && i < n; i++)
         p[1 + i] *= unlikely + likely[i];
-    }
     struct pointed out = place_of(m, p + 1);
-    out.p = likely ? mass : out.p;
-    out.nothing = nothing;
+    out.nothing = p[0];
+    if (likely) /* weighed by it, what is left is no probability */
+        out.p = 1 - out.nothing;
     free(p);
     return out;
 }

@@ -64,20 +64,15 @@ def head_tensors(views, d):
     return out
 
 
-def parameters(path):
-    saved = weights.load(path)
-    return tower.Layout({n: tuple(s) for n, s in saved["names"].items()}).views(saved["average"])
-
-
 def tensors(a):
     """(all tensors by their published names, the two shapes)."""
     p, c, _, _, views = score.load(a.tower)
     out = {TOWER + n: v for n, v in tower.state_dict(p, c).items()}
     if a.pointer:
-        out |= head_tensors(views | parameters(a.pointer), c["hidden"])
+        out |= head_tensors(views | weights.parameters(a.pointer), c["hidden"])
     shape, job = language.SHAPE, language.Job(argparse.Namespace(seed=1, sigma=0.5, shipped=a.shipped))
     if a.language:
-        shape, views = weights.load(a.language)["shape"], parameters(a.language)
+        shape, views = weights.load(a.language)["shape"], weights.parameters(a.language)
     else:
         layout = tower.Layout(job.shapes(shape))
         views = layout.views(torch.zeros(layout.size))

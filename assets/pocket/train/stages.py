@@ -279,12 +279,10 @@ def pointer_stages(workers):
 def pointer_gate(run, rows):
     import argparse
     import pointer
-    import tower
 
-    saved = weights.load(str(run))
-    views = tower.Layout({n: tuple(s) for n, s in saved["names"].items()}).views(saved["average"])
+    shape, views = weights.load(str(run))["shape"], weights.parameters(str(run))
     a = argparse.Namespace(gate=[str(rows)], gate_screens=96)
-    figures = {k: round(v, 3) for k, v in pointer.Pointing(a).gate(views, saved["shape"]).items()}
+    figures = {k: round(v, 3) for k, v in pointer.Pointing(a).gate(views, shape).items()}
     return figures["pointer-gate_hit"] >= 0.85, figures
 
 

@@ -10,7 +10,7 @@ made again within the hundred steps that a run warms up.  `load` gives the same 
 last.pt or such a file.
 
 The weights that are shipped are there already: of a run that was published, a file that `split` wrote holds only what
-a published model has no place for (the heads of places and aims), and names that model, relative to
+a published model has no place for (heads that only training asks), and names that model, relative to
 itself, with its digest; `load` takes the rest from there, bit by bit what it was.
 """
 
@@ -103,6 +103,12 @@ def load(path):
         core_minutes=float(about["core_minutes"]),
         figures=json.loads(about["figures"]),
     )
+
+
+def parameters(path):
+    """{name: the average of a parameter} of a run or a kept file."""
+    saved = load(path)
+    return tower.Layout({n: tuple(s) for n, s in saved["names"].items()}).views(saved["average"])
 
 
 def write(out, about, tensors):
