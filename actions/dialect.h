@@ -98,6 +98,10 @@ bool dialect_describes(const struct dialect *d);
  * refused; a brace that does not open a {lower_case_name} is copied. */
 int dialect_fill(const char *tmpl, const char *const *slots, struct buf *out, struct err *e);
 
+/* How a reply begins that clicks an element of this name or types into it, for a syntax that names the
+ * element first (pocket-wide); NULL: it does not.  kind: enum action_kind.  The caller frees it. */
+char *dialect_step_begin(const struct dialect *d, int kind, const char *element);
+
 /* The grammar of a reply: one step, the forced last step (the answer tool only), the localizer's output, a
  * verdict (agent/llm_judge.h; free text in pocket-wide), or free text.  NULL with a message when the
  * tokenizer lacks a token.

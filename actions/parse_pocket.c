@@ -196,3 +196,16 @@ enum action_fault parse_pocket(struct parse *p, const char *text, size_t len)
     json_decref(args);
     return f;
 }
+
+char *dialect_step_begin(const struct dialect *d, int kind, const char *element)
+{
+    const struct tools *tools = d->tools;
+    bool plain = !strpbrk(element, "<\n");
+    for (int i = 0; d->syntax == SYNTAX_POCKET && plain && i < tools->n; i++) {
+        const struct tool_arg *arg = tools_arg(&tools->list[i], P_ELEMENT);
+        if ((int)tools->list[i].kind == kind && arg &&
+            utf8_count(element, strlen(element)) <= (size_t)arg->max)
+            return xasprintf("<%s>%s<at>", tools->list[i].name, element);
+    }
+    return NULL;
+}

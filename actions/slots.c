@@ -225,6 +225,19 @@ int dialect_slots(const struct dialect *d, const char *text, size_t len, struct 
     return s.n;
 }
 
+bool dialect_word_slot(const struct dialect *d, enum slot_kind kind, const char *text, size_t len,
+                       struct slot *out)
+{
+    const char *at = memmem(text, len, "<at>", 4);
+    const char *mark = kind == SLOT_NAME ? memchr(text, '>', len) : memrchr(text, '>', len);
+    if (d->syntax != SYNTAX_POCKET || !mark || (kind == SLOT_NAME && (!at || at <= mark)))
+        return false;
+    size_t begin = (size_t)(mark + 1 - text);
+    size_t end = kind == SLOT_NAME ? (size_t)(at - text) : len - (len > begin && text[len - 1] == '\n');
+    *out = (struct slot){kind, begin, end};
+    return end > begin;
+}
+
 ptrdiff_t dialect_slot_end(const struct dialect *d, enum slot_kind kind, const char *text, size_t len)
 {
     struct number x, y;
@@ -233,7 +246,11 @@ ptrdiff_t dialect_slot_end(const struct dialect *d, enum slot_kind kind, const c
         return patch_point(text, len, seen);
     if (kind == SLOT_POINT)
         return two_numbers(text, len, &x, &y) ? (ptrdiff_t)y.end : -1;
-    const char *end = memchr(text, d->syntax == SYNTAX_POCKET ? '>' : '"', len);
+    char closing = kind == SLOT_NAME            ? '<'
+                   : kind == SLOT_TEXT          ? '\n'
+                   : d->syntax == SYNTAX_POCKET ? '>'
+                                                : '"';
+    const char *end = memchr(text, closing, len);
     return end ? end - text : -1;
 }
 

@@ -1,4 +1,4 @@
-/* slots.h - the positions of a reply's decisions: the verb, and the points.
+/* slots.h - the positions of a reply's decisions: the verb, the points, names and what is typed.
  *
  * Beam search shows alternatives at these positions.  Supported for pocket-wide and dialects with JSON
  * replies.
@@ -8,7 +8,7 @@
 
 #include "actions/dialect.h"
 
-enum slot_kind { SLOT_VERB, SLOT_POINT };
+enum slot_kind { SLOT_VERB, SLOT_POINT, SLOT_NAME, SLOT_TEXT };
 enum { SLOTS_MAX = 16 };
 
 struct slot {
@@ -16,8 +16,13 @@ struct slot {
     size_t begin, end; /* bytes of the reply; a point: from its first number to the end of its second */
 };
 
-/* In the order of the text; returns how many. */
+/* Verbs and points in the order of the text; returns how many. */
 int dialect_slots(const struct dialect *d, const char *text, size_t len, struct slot *out, int max);
+
+/* Of a pocket-wide reply the name of its element (SLOT_NAME), or the text at its end, such as what is typed
+ * (SLOT_TEXT); false: there is none. */
+bool dialect_word_slot(const struct dialect *d, enum slot_kind kind, const char *text, size_t len,
+                       struct slot *out);
 
 /* Length of the slot's value at the beginning of text; -1: the text ends inside it. */
 ptrdiff_t dialect_slot_end(const struct dialect *d, enum slot_kind kind, const char *text, size_t len);

@@ -4,6 +4,7 @@
  */
 #include "tiny_check.h"
 
+#include "actions/action.h"
 #include "actions/slots.h"
 #include "agent/llm.h"
 #include "session/beam_search.h"
@@ -302,12 +303,59 @@ static void t_slots(void **state)
     }
 }
 
+static void t_words(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *reply, *name, *text; /* NULL: there is none */
+    } cases[] = {{"ok<write>City<at><0><.2><39><.5>Rome 5\n", "City", "Rome 5"},
+                 {"<write>City<at><0><.2><39><.5>\n", "City", NULL},
+                 {"<click>Save as<at><7><.6><21><.4>", "Save as", NULL},
+                 {"<click><at><7><.6><21><.4>", NULL, NULL},
+                 {"<done>It is 5.\n", NULL, "It is 5."},
+                 {"<at>", NULL, NULL},
+                 {"Rome", NULL, NULL},
+                 {"", NULL, NULL}};
+    struct dialect *d = dialect_load("pocket-wide", NULL), *other = dialect_load("holo3", NULL);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        for (enum slot_kind kind = SLOT_NAME; kind <= SLOT_TEXT; kind++) {
+            const char *reply = cases[i].reply, *want = kind == SLOT_NAME ? cases[i].name : cases[i].text;
+            struct slot slot;
+            bool found = dialect_word_slot(d, kind, reply, strlen(reply), &slot);
+            check_note("'%s': %.*s", reply, found ? (int)(slot.end - slot.begin) : 0,
+                       reply + (found ? slot.begin : 0));
+            assert_int_equal(found, want != NULL);
+            assert_false(dialect_word_slot(other, kind, reply, strlen(reply), &slot));
+            if (!found)
+                continue;
+            assert_int_equal(slot.end - slot.begin, strlen(want));
+            assert_memory_equal(reply + slot.begin, want, strlen(want));
+            char *ended = xasprintf("%s%s", reply + slot.begin, kind == SLOT_TEXT ? "\n" : "");
+            assert_int_equal(dialect_slot_end(d, kind, ended, strlen(ended)), strlen(want));
+            assert_int_equal(dialect_slot_end(d, kind, ended, strlen(want)), -1);
+            free(ended);
+        }
+    char *begin = dialect_step_begin(d, ACT_TYPE, "City");
+    assert_string_equal(begin, "<write>City<at>");
+    free(begin);
+    begin = dialect_step_begin(d, ACT_CLICK, "Save as");
+    assert_string_equal(begin, "<click>Save as<at>");
+    free(begin);
+    assert_null(dialect_step_begin(d, ACT_CLICK, "a <b>"));
+    assert_null(dialect_step_begin(d, ACT_CLICK, "a name of more than forty letters is too long"));
+    assert_null(dialect_step_begin(d, ACT_WAIT, "City"));
+    assert_null(dialect_step_begin(other, ACT_CLICK, "City"));
+    dialect_free(d);
+    dialect_free(other);
+}
+
 static const struct CMUnitTest tests[] = {
     WITH_MODEL_F32("the likeliest ways are those that trying all of them finds, with their probabilities",
                    t_all),
     WITH_MODEL_F32("it ends: with a narrow beam, without a value, without a grammar, when it is told to",
                    t_bounds),
     WITH_MODEL_F32("of a reply: what was said is among them, with the probability it was said with", t_llm),
+    CLAIM("names and texts of replies, and how a reply begins that has a name", t_words),
     CLAIM("verb and places are found where they stand, in each dialect that has them", t_slots),
 };
 

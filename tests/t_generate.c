@@ -329,6 +329,75 @@ static void t_grammar_ends(void **state)
     session_free(s);
 }
 
+/* A reply that has to begin with some ids goes on as if the model had said them, and tells what it thinks of them. */
+static void t_begins(void **state)
+{
+    (void)state;
+    struct err e = ERR_INIT;
+    struct gx *x = gx_new();
+    gx_node root = GX_SEQ(x, gx_lit(x, "to "), gx_int(x, 0, 999), gx_lit(x, "!"));
+    struct grammar *g = grammar_compile(x, root, engine_tokenizer(engine), NULL);
+    gx_free(x);
+    struct tokens ids = {0};
+    tokenizer_encode(engine_tokenizer(engine), "to 7", 4, true, &ids);
+    struct session *s = session_new(engine, 1), *plain = session_new(engine, 1);
+    tiny_append_text(s, "where");
+    tiny_append_text(plain, "where");
+    struct checkpoint *c = session_checkpoint(s);
+    for (int with = 0; with < 2; with++) { /* a grammar */
+        struct generation how = {
+            .grammar = with ? g : NULL, .begins = ids.ids, .n_begins = (int)ids.n, .sampling = {0, 1, 6}};
+        struct generated out, rest;
+        assert_int_equal(session_rewind(s, c, NULL), 0);
+        assert_int_equal(generate(s, &how, &out, NULL), 0);
+        check_note("'%s', a beginning with log-probability %.2f", out.text.data,
+                   (double)out.choices[ids.n - 1].logprob);
+        assert_int_equal(strncmp(out.text.data, "to 7", 4), 0);
+        for (int i = 0; i < ids.n; i++)
+            assert_int_equal(out.choices[i].id, ids.ids[i]);
+        if (!with) {
+            struct session *said = session_new(engine, 1);
+            uint64_t *known = generate_known(engine);
+            tiny_append_text(said, "where");
+            for (int i = 0; i < ids.n; i++) {
+                const float *logits = session_logits(said);
+                double sum = 0;
+                for (int k = 0; k < tokenizer_size(engine_tokenizer(engine)); k++)
+                    sum += sampling_has(known, k) ? exp((double)(logits[k] - logits[ids.ids[i]])) : 0;
+                assert_true(fabs((double)out.choices[i].logprob + log(sum)) < 1e-3);
+                assert_int_equal(session_append(said, &ids.ids[i], 1, NULL), 0);
+            }
+            struct generation on = {.sampling = {0, 1, 6 - (int)ids.n}};
+            assert_int_equal(generate(said, &on, &rest, NULL), 0);
+            for (int i = 0; i < rest.n; i++)
+                assert_int_equal(rest.choices[i].id, out.choices[ids.n + i].id);
+            generated_free(&rest);
+            session_free(said);
+            free(known);
+        }
+        generated_free(&out);
+    }
+    struct generated none;
+    struct tokens other = {0};
+    tokenizer_encode(engine_tokenizer(engine), "to x", 4, true, &other);
+    struct generation letter = {
+        .grammar = g, .begins = other.ids, .n_begins = (int)other.n, .sampling = {0, 1, 6}};
+    assert_int_equal(generate(plain, &letter, &none, &e), -1);
+    assert_non_null(strstr(e.text, "no reply that begins like this"));
+    generated_free(&none);
+    tokens_free(&other);
+    struct generation wrong = {
+        .grammar = g, .begins = ids.ids + 1, .n_begins = (int)ids.n - 1, .sampling = {0, 1, 6}};
+    assert_int_equal(generate(plain, &wrong, &none, &e), -1);
+    assert_non_null(strstr(e.text, "no reply that begins like this"));
+    generated_free(&none);
+    tokens_free(&ids);
+    checkpoint_free(c);
+    session_free(s);
+    session_free(plain);
+    grammar_free(g);
+}
+
 /* ---- chat ------------------------------------------------------------------------------------ */
 
 /* The session as text, image rows as one <image>. */
@@ -445,6 +514,7 @@ static const struct CMUnitTest tests[] = {
     WITH_MODEL("a finished grammar ends the reply; text is shown in whole characters", t_grammar_ends),
     WITH_MODEL("what else could be chosen: all that is allowed, with its probability, and no other dice",
                t_alternatives),
+    WITH_MODEL("a reply can be told how to begin, and the model's probability of that is known", t_begins),
     WITH_MODEL("turns have the published layout, images first or in place", t_chat),
     WITH_MODEL("text from outside can spell no mark, nor can a reply that is read again", t_untrusted),
     WITH_MODEL("closing a reply adds what is missing", t_close),

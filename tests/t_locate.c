@@ -1,6 +1,7 @@
 /* t_locate.c - a thing by its name on maps of patches (locate.h): letters against reading.decode of
  * assets/pocket/train on a real screen (tests/golden/locate.json), and where things are on maps made here. */
 #include "check.h"
+#include "drawn_maps.h"
 
 #include "locate/locate.h"
 
@@ -10,62 +11,6 @@
 #include <string.h>
 
 #define GOLDEN "tests/golden/locate.json"
-
-enum { SIDE = 16, SLOT_W = 4, SLOT_H = 8, ADVANCE = 9 };
-
-static struct patch_map empty_map(int rows, int cols)
-{
-    struct patch_map m = {rows, cols, SIDE, 1, calloc((size_t)(rows * cols), sizeof *m.patches)};
-    for (int i = 0; i < rows * cols; i++) {
-        m.patches[i].kind[ELEMENT_NONE] = 1;
-        m.patches[i].pointer.nothing = 99; /* what is written there is plain text */
-    }
-    return m;
-}
-
-static void put_letter(struct patch_map *m, double x, double y, float probability, char c)
-{
-    struct patch_reading *p = &m->patches[(int)y / SIDE * m->cols + (int)x / SIDE];
-    int slot = (int)y % SIDE / SLOT_H * PATCH_SLOTS_ACROSS + (int)x % SIDE / SLOT_W;
-    p->present[slot] = probability;
-    p->shift[slot] = (float)(fmod(x, SLOT_W) / SLOT_W);
-    p->letter[slot] = (uint8_t)(c - 32);
-}
-
-static float faint = 0.98f; /* probability of each letter */
-
-/* Text whose first letter's middle is at x. */
-static void put(struct patch_map *m, const char *text, double x, double y)
-{
-    for (; *text; text++, x += ADVANCE)
-        if (*text != ' ')
-            put_letter(m, x, y, faint, *text);
-}
-
-/* Text that names what is at a patch, or, by halves, between it and the next one. */
-static void put_name(struct patch_map *m, const char *text, double x, double y, int row, int col, bool halves)
-{
-    int from = (int)x / SIDE, to = (int)(x + ADVANCE * ((double)strlen(text) - 1)) / SIDE;
-    put(m, text, x, y);
-    for (int c = from; c <= to; c++) {
-        struct patch_pointer *p = &m->patches[(int)y / SIDE * m->cols + c].pointer;
-        p->nothing = 0;
-        p->down[POINTER_FAR + row - (int)y / SIDE] = 20;
-        for (int k = 0; k <= halves; k++)
-            p->right[POINTER_FAR + col + k - c] = 20;
-    }
-}
-
-/* An element of patches [row, row + rows) and [col, col + cols). */
-static void put_element(struct patch_map *m, enum element_kind kind, float p, int row, int col, int rows,
-                        int cols)
-{
-    for (int r = row; r < row + rows; r++)
-        for (int c = col; c < col + cols; c++) {
-            m->patches[r * m->cols + c].kind[kind] = p;
-            m->patches[r * m->cols + c].kind[ELEMENT_NONE] = 1 - p;
-        }
-}
 
 /* Where the thing is found when it is said to be at (x, y); frees the map. */
 static struct at {
@@ -135,11 +80,11 @@ static void t_names(void **state)
     } cases[] = {{"Save as", 1, 0}, {"saveas", 1, 0}, {"Sava as", 1, 1}, {"Save", 1, 0},    {"Zeario", 2, 0},
                  {"Zeariom", 2, 0}, {"OK", 2, 0},     {"Paris", 0, 0},   {"ve as", 1, 0.8f}};
     struct patch_map m = empty_map(12, 30);
-    put(&m, "Save as", 20, 20);
-    put(&m, "Zeariom", 20, 60);
-    put(&m, "Zeario", 20, 100);
-    put(&m, "OK", 20, 140);
-    put(&m, "OK", 200, 140);
+    put_text(&m, "Save as", 20, 20);
+    put_text(&m, "Zeariom", 20, 60);
+    put_text(&m, "Zeario", 20, 100);
+    put_text(&m, "OK", 20, 140);
+    put_text(&m, "OK", 200, 140);
     struct picture_text t = text_read(&m);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct written w[LOCATE_PLACES];
@@ -207,11 +152,11 @@ static void t_plain(void **state)
 {
     (void)state;
     struct patch_map m = empty_map(16, 40);
-    put(&m, "Click the textbox", 20, 20);
+    put_text(&m, "Click the textbox", 20, 20);
     put_element(&m, ELEMENT_SHAPE, 0.9f, 10, 10, 3, 3);
     assert_false(found(&m, LOCATE_CLICK, "textbox", 180, 180).moved);
     m = empty_map(16, 40);
-    put(&m, "Send", 40, 40);
+    put_text(&m, "Send", 40, 40);
     put_name(&m, "Send", 60, 200, 12, 4, false);
     struct at at = found(&m, LOCATE_CLICK, "Send", 66, 50);
     assert_true(at.moved && within(at, 72, 200, 1));
@@ -239,9 +184,9 @@ static void t_nearer(void **state)
 static bool says_otherwise(const char *on_it, const char *elsewhere, enum element_kind kind, const char *name)
 {
     struct patch_map m = empty_map(16, 40);
-    put(&m, on_it, 60, 40);
+    put_text(&m, on_it, 60, 40);
     put_element(&m, kind, 0.9f, 1, 2, 3, 8);
-    put(&m, elsewhere, 60, 200);
+    put_text(&m, elsewhere, 60, 200);
     double x = 80, y = 40;
     bool otherwise = locate(&m, name, LOCATE_CLICK, &x, &y) == LOCATED_NOWHERE;
     check_note("\"%s\" on it, \"%s\" elsewhere, asked for \"%s\": %s", on_it, elsewhere, name,
@@ -265,9 +210,9 @@ static void t_otherwise(void **state)
     assert_false(says_otherwise("CK", "", ELEMENT_BUTTON, "OK"));
     assert_false(says_otherwise("", "", ELEMENT_BUTTON, "Save")); /* a picture, perhaps */
     assert_false(says_otherwise("Delete", "", ELEMENT_ITEM, "the first"));
-    faint = 0.5f;
+    drawn_faint = 0.5f;
     assert_false(says_otherwise("Delete", "Sure?", ELEMENT_BUTTON, "OK")); /* hardly read */
-    faint = 0.98f;
+    drawn_faint = 0.98f;
 }
 
 /* ---- fields -------------------------------------------------------------------------------------------- */
@@ -289,7 +234,7 @@ static void t_field(void **state)
         put_element(&m, ELEMENT_FIELD, 0.8f, 5, 20, 1, 8); /* another one */
         struct at at = found(&m, LOCATE_TYPE, "City", cases[i].x, cases[i].y);
         assert_int_equal(at.moved, cases[i].moves);
-        assert_true(!at.moved || within(at, col * SIDE + 8, row * SIDE + 8, 1));
+        assert_true(!at.moved || within(at, col * DRAWN_SIDE + 8, row * DRAWN_SIDE + 8, 1));
     }
 }
 

@@ -29,3 +29,16 @@ int llm_locate(struct llm *m, const struct image *im, const char *name, enum loc
     patch_map_free(&map);
     return 0;
 }
+
+int llm_read_picture(struct llm *m, const struct image *im, struct patch_map *map, struct picture_text *text,
+                     struct err *e)
+{
+    struct session *s = llm_session(m);
+    *map = (struct patch_map){0};
+    *text = (struct picture_text){0};
+    if (s && session_read_patches(s, im, map, e))
+        return -1;
+    if (map->patches)
+        *text = text_read(map);
+    return 0;
+}

@@ -180,6 +180,11 @@ int context_turns(const struct context *c)
     return c->n;
 }
 
+const char *context_reply(const struct context *c, int turn)
+{
+    return c->turns[turn].reply;
+}
+
 /* ---- the window ------------------------------------------------------------------------------ */
 
 static int images_in_view(const struct context *c)

@@ -55,7 +55,8 @@ int context_accept(struct context *c, const char *text, bool as_said, struct err
  * its points do.  Where memory is short, and for older turns, everything is prefilled again: the tokens
  * are then the same, the last bits of the state may not be.
  */
-int context_turns(const struct context *c); /* observed so far */
+int context_turns(const struct context *c);                   /* observed so far */
+const char *context_reply(const struct context *c, int turn); /* NULL: none yet */
 /* Whether the last turn has its reply, so that another can follow. */
 bool context_replied(const struct context *c);
 

@@ -20,6 +20,7 @@ struct llm_request { /* for one reply */
     enum dialect_goal goal;
     struct sampling sampling;
     bool think;
+    const char *begins;         /* text that the reply begins with, marks as tokens; NULL: none */
     bool free;                  /* without the grammar of the goal */
     int resample;               /* 0, or the number of a further sample: other random numbers */
     int alternatives;           /* kept of each sampled token (generate.h) */
@@ -109,6 +110,11 @@ bool llm_is_located(const struct llm *m);
  * (locate.h); others' places are left as they are. */
 int llm_locate(struct llm *m, const struct image *im, const char *name, enum locate_for what, double *x,
                double *y, enum located *out, struct err *e);
+
+/* What a small model's tower reads on a picture, and its text; without patches if it has no heads.  The
+ * caller frees both. */
+int llm_read_picture(struct llm *m, const struct image *im, struct patch_map *map, struct picture_text *text,
+                     struct err *e);
 
 /* Asks one question in a new conversation. */
 int llm_ask(struct llm *m, const char *system, const struct chat_part *parts, int n, enum chat_place place,

@@ -9,6 +9,7 @@
 #include "session/generate.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 enum { GOALS = GOAL_TEXT + 1 };
 
@@ -99,14 +100,21 @@ static int local_speak(struct llm *llm, const struct llm_request *r, struct gene
         return -1;
     for (int i = 0; i < r->resample; i++)
         session_uniform(s);
+    struct tokens begins = {0};
+    if (r->begins)
+        tokenizer_encode(engine_tokenizer(m->engine), r->begins, strlen(r->begins), true, &begins);
     /* The grammar describes the reply, not the reasoning before it. */
     const struct generation how = {.grammar = r->think ? NULL : g,
+                                   .begins = begins.ids,
+                                   .n_begins = (int)begins.n,
                                    .sampling = r->sampling,
                                    .alternatives = r->alternatives,
                                    .cancel = r->cancel,
                                    .on_text = r->on_text,
                                    .arg = r->arg};
-    return generate(s, &how, out, e);
+    int rc = generate(s, &how, out, e);
+    tokens_free(&begins);
+    return rc;
 }
 
 struct slot_value { /* where a candidate ends */

@@ -45,6 +45,7 @@ struct agent_step {
     char *veto;                  /* why a person refused it, else NULL */
     bool cut_off;                /* a reply of this step was too long */
     int resamples;               /* the last sample's number */
+    const char *begins;          /* text that the next reply has to begin with; NULL: none */
     int generated, forced;       /* tokens of all its replies */
     int proposed, accepted;      /* guesses of speculation */
     struct context_cost cost;
@@ -83,6 +84,7 @@ struct agent_run {
     struct context *context;
     char *task;       /* the task at hand, owned */
     int steps_before; /* number of the last step of the tasks before it */
+    int turns_before; /* of the conversation, likewise */
     int64_t start;
     int64_t paused_ns;      /* the clock of the run stood still so long, for decisions of people */
     int64_t paused_seen_ns; /* ... of that, what the input monitor has been told to ignore */
@@ -167,6 +169,10 @@ int agent_localize(struct agent *a, struct err *e);
 /* The piece of the task that a text is nearly, which the caller frees; NULL: it is none, or is one letter by
  * letter (copied.c). */
 char *agent_copied_text(const char *text, const char *task);
+
+/* If the reply at hand ends the task, or presses one of its last buttons, while a thing that the task names
+ * waits, that thing comes first (coverage.c). */
+int agent_cover(struct agent *a, struct err *e);
 
 /* Repeats the conversation of an earlier run (resume.c). */
 int agent_resume(struct agent *a, const struct resume *p, struct err *e);

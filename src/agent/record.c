@@ -172,6 +172,8 @@ int agent_record_reply(struct agent *a, const struct llm_request *r, const struc
     trace_number(t, "top_p", (double)r->sampling.top_p);
     trace_int(t, "max_tokens", r->sampling.max_tokens);
     trace_int(t, "resample", r->resample);
+    if (r->begins)
+        trace_text(t, "begins", r->begins);
     trace_bool(t, "think", r->think);
     trace_number(t, "ms", g->ms);
     if (llm_usage(a->o->llm))

@@ -68,6 +68,7 @@ int agent_resume(struct agent *a, const struct resume *p, struct err *e)
     for (int i = 0; i < p->n; i++)
         if (recall(a, &p->turns[i], e))
             return -1;
+    a->run.turns_before = p->task ? context_turns(a->run.context) : 0;
     char *lead = first_lead(a, p, e);
     if (!lead)
         return -1;
@@ -99,6 +100,7 @@ static void begin_task(struct agent *a, char *task)
         gate_set_task(a->o->gate, task);
     agent_set_text(&a->run.task, task);
     a->run.steps_before = a->step.number;
+    a->run.turns_before = context_turns(a->run.context);
     a->run.start = clock_ns() - a->run.paused_ns;
     a->run.exceeded = AGENT_RUNNING;
     a->run.validations = 0;

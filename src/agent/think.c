@@ -95,6 +95,7 @@ enum attempt agent_attempt(struct agent *a, int resample, float temperature, str
     struct llm_request r = {.goal = a->step.budget == AGENT_RUNNING ? GOAL_STEP : GOAL_ANSWER,
                             .sampling = o->sampling,
                             .think = o->dialect->think,
+                            .begins = a->step.begins,
                             .resample = resample,
                             .alternatives = o->overseer ? o->overseer->alternatives : 0,
                             .cancel = &a->run.cancel,
@@ -164,7 +165,7 @@ static int record_step(struct agent *a, struct err *e)
 int agent_think(struct agent *a, struct err *e)
 {
     const struct agent_reply *r = &a->reply;
-    if (attempt_until_read(a, e))
+    if (attempt_until_read(a, e) || agent_cover(a, e))
         return -1;
     bool shown =
         r->status == ATTEMPT_READ || (r->status == ATTEMPT_UNREADABLE && a->step.budget == AGENT_RUNNING);

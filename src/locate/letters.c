@@ -15,7 +15,7 @@
 
 static const float need = 0.35f, low = 0.1f;
 static const float slot_w = 4, slot_h = 8;            /* pixels */
-static const float longest_gap = 40, line_gap = 6.5f; /* between letters of a line, right and down */
+static const float longest_gap = 48, line_gap = 6.5f; /* between letters of a line, right and down */
 
 struct claim {
     int row, col; /* of slots */

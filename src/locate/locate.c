@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const float on = 0.4f, sure = 0.6f, bare = 0.3f; /* probabilities of an element */
+static const float on = 0.4f, sure = 0.6f, surely = 0.95f, bare = 0.3f; /* probabilities of an element */
 /* Least probability of what is named: a press of something else does harm, and what is typed has a field. */
 static const float trusted[] = {[LOCATE_CLICK] = 0.3f, [LOCATE_TYPE] = 0.02f};
 static const float plain = 0.8f;          /* from this probability of nothing on a name is plain text */
@@ -157,6 +157,16 @@ static bool on_text(const struct written *w, const double *own)
     return own[0] >= w->x0 - onto && own[0] <= w->x1 + onto && fabs(own[1] - w->y) < level;
 }
 
+/* What a name names.  Where text goes, what looks like a field; but not in place of what is surely something
+ * else, since on some pages a name enters its field. */
+static struct pointed follow(const struct ground *g, const struct written *w, enum locate_for what)
+{
+    struct pointed to = pointer_follow(g->map, w, NULL);
+    int patch = patch_at(g, to.x, to.y);
+    bool other = g->any[patch] - mass(&g->map->patches[patch], FIELDS) > surely;
+    return what == LOCATE_CLICK || other ? to : pointer_follow(g->map, w, g->field);
+}
+
 /* The surest and nearest thing of this name. */
 static struct named thing_named(const struct ground *g, const struct written *w, int n, enum locate_for what,
                                 const double *own)
@@ -164,7 +174,7 @@ static struct named thing_named(const struct ground *g, const struct written *w,
     struct named out = {.known = false};
     float best = -INFINITY;
     for (int k = 0; k < n && w[k].cost <= w->cost + alike; k++) {
-        struct pointed to = pointer_follow(g->map, &w[k], what == LOCATE_TYPE ? g->field : NULL);
+        struct pointed to = follow(g, &w[k], what);
         float score = logf(to.p) - near_of(to.x, to.y, own) / nearby;
         out.there = out.there || (on_text(&w[k], own) && to.nothing < plain);
         if (to.p > trusted[what] && score > best) {
@@ -267,4 +277,30 @@ enum located locate(const struct patch_map *m, const char *name, enum locate_for
     *x = own[0];
     *y = own[1];
     return nowhere ? LOCATED_NOWHERE : moved ? LOCATED_ELSEWHERE : LOCATED_THERE;
+}
+
+bool may_be_written(const struct picture_text *t, const char *name)
+{
+    struct written w[LOCATE_PLACES];
+    return text_find(t, name, strlen(name) > SHORT_NAME ? hardly_read : misread, w) > 0;
+}
+
+bool thing_of_name(const struct patch_map *m, const struct picture_text *t, const char *name, bool exactly,
+                   enum locate_for what, struct thing *out)
+{
+    struct written w[LOCATE_PLACES];
+    struct ground g = ground_of(m);
+    float worst = !exactly && strlen(name) > SHORT_NAME ? misread * (float)strlen(name) : alike;
+    int n = text_find(t, name, misread, w);
+    *out = (struct thing){.p = 0};
+    for (int k = 0; k < n && w[k].cost <= fminf(worst, w->cost + alike); k++) {
+        struct pointed to = follow(&g, &w[k], what);
+        int patch = patch_at(&g, to.x, to.y);
+        if (to.p < trusted[what] || to.nothing > 1 - sure || to.p < out->p)
+            continue;
+        *out = (struct thing){to.x, to.y, to.p, .field = g.field[patch] > on,
+                              .button = m->patches[patch].kind[ELEMENT_BUTTON] > on};
+    }
+    ground_free(&g);
+    return out->p > 0;
 }

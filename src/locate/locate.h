@@ -76,4 +76,18 @@ enum located {
  * place is only moved onto an element that is near. */
 enum located locate(const struct patch_map *m, const char *name, enum locate_for what, double *x, double *y);
 
+/* Whether anything of this name, or nearly, is written there: so that it could be meant. */
+bool may_be_written(const struct picture_text *t, const char *name);
+
+struct thing {
+    float x, y;         /* pixels */
+    float p;            /* that the name names it */
+    bool field, button; /* neither: a tick, an option, an item, ... */
+};
+
+/* What on a picture surely has this name; false: nothing.  A quarter of the letters may be read wrongly, or
+ * (`exactly`) none. */
+bool thing_of_name(const struct patch_map *m, const struct picture_text *t, const char *name, bool exactly,
+                   enum locate_for what, struct thing *out);
+
 #endif

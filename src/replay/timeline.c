@@ -76,12 +76,18 @@ static int read_offsets(const struct timeline *t, const struct event *v, struct 
     return 0;
 }
 
+static const char *text_or_null(const json_t *fields, const char *key)
+{
+    return json_string_value(json_object_get(fields, key));
+}
+
 static int read_reply(struct timeline *t, const struct event *v, struct err *e)
 {
     const json_t *f = v->fields;
     struct turn_reply *r = &add_turn(t, TURN_REPLY, v->step)->reply;
     int64_t n, forced, most = 0, resample = 0;
     r->text = field_text(f, "text");
+    r->begins = text_or_null(f, "begins");
     r->goal = !strcmp(field_text(f, "goal"), "answer") ? GOAL_ANSWER : GOAL_STEP;
     r->think = field_bool(f, "think");
     r->cancelled = !strcmp(field_text(f, "finish"), "cancelled");
@@ -98,11 +104,6 @@ static int read_reply(struct timeline *t, const struct event *v, struct err *e)
     r->sampling.max_tokens = (int)most;
     r->resample = (int)resample;
     return json_object_get(f, "prompt_tokens") ? read_offsets(t, v, r, e) : 0;
-}
-
-static const char *text_or_null(const json_t *fields, const char *key)
-{
-    return json_string_value(json_object_get(fields, key));
 }
 
 /* Adds the turn of an event, if it has one; *seen is the last observe event. */

@@ -32,6 +32,7 @@ struct turn_reply { /* settings and result of one sample */
     struct sampling sampling;
     int resample;
     bool think, cancelled;
+    const char *begins; /* what it had to begin with; NULL: nothing */
     const char *text;
 
     bool has_tokens; /* false: from a script, or ids were not recorded */

@@ -233,6 +233,7 @@ static int verify_reply(struct verifier *a, const struct turn *u, struct err *e)
     struct llm_request ask = {.goal = r->goal,
                               .sampling = r->sampling,
                               .think = r->think,
+                              .begins = r->begins,
                               .resample = r->resample,
                               .cancel = a->o->cancel};
     struct generated g;

@@ -25,6 +25,9 @@ struct run {
     struct grammar *g;
     int state; /* of the grammar */
     const struct sampling *p;
+    const int32_t *begins; /* [n_begins] */
+    int n_begins;
+    uint64_t *only;  /* the set of the next of these */
     int width;       /* alternatives recorded for each token */
     uint64_t *known; /* ids that may be generated */
     struct generated *out;
@@ -102,13 +105,20 @@ static int accept(struct run *r, const struct token_choice *c, struct err *e)
     return 0;
 }
 
+static int no_such_reply(struct err *e)
+{
+    return err_set(e, ERR_MODEL, "the grammar has no reply that begins like this");
+}
+
 /* Appends the forced tokens; their number, 0 when the model has a choice. */
 static int append_forced(struct run *r, struct err *e)
 {
     struct tokens ids = {0};
     int after = r->state, n = r->g ? grammar_forced(r->g, r->state, &ids, &after) : 0, rc = 0;
     for (int i = 0; i < n && rc == 0 && !r->done && r->out->n < r->p->max_tokens; i++)
-        rc = accept(r, &(struct token_choice){.id = ids.ids[i], .forced = true}, e);
+        rc = r->out->n < r->n_begins && ids.ids[i] != r->begins[r->out->n]
+                 ? no_such_reply(e)
+                 : accept(r, &(struct token_choice){.id = ids.ids[i], .forced = true}, e);
     r->state = after;
     tokens_free(&ids);
     return rc ? -1 : n;
@@ -171,12 +181,27 @@ static int accept_sampled(struct run *r, const struct sampled *c, const struct s
     return rc;
 }
 
+/* The ids that may come next; NULL: all. */
+static const uint64_t *allowed_next(struct run *r)
+{
+    if (r->out->n >= r->n_begins)
+        return r->g ? grammar_mask(r->g, r->state) : NULL;
+    int32_t id = r->begins[r->out->n];
+    size_t words = ((size_t)tokenizer_size(engine_tokenizer(r->s->engine)) + 63) / 64;
+    r->only = r->only ? r->only : xmalloc(words, sizeof *r->only);
+    memset(r->only, 0, words * sizeof *r->only);
+    r->only[id / 64] |= 1ull << (id % 64);
+    return r->only;
+}
+
 static int append_sampled(struct run *r, struct err *e)
 {
     if (session_length(r->s) == 0)
         return err_set(e, ERR_MODEL, "there is nothing to continue");
+    if (r->out->n < r->n_begins && r->g && !sampling_has(grammar_mask(r->g, r->state), r->begins[r->out->n]))
+        return no_such_reply(e);
     struct sampler how = {.known = r->known,
-                          .allowed = r->g ? grammar_mask(r->g, r->state) : NULL,
+                          .allowed = allowed_next(r),
                           .temperature = r->p->temperature,
                           .top_p = r->p->top_p};
     uint64_t rng = session_rng(r->s);
@@ -279,7 +304,7 @@ static int append_guessed(struct run *r, struct err *e)
 {
     struct guesses *x = r->guesses;
     struct session *s = r->s;
-    int n = x && speculate_ready(s) ? guess(r) : 0;
+    int n = x && r->out->n >= r->n_begins && speculate_ready(s) ? guess(r) : 0;
     if (n == 0)
         return 1;
     struct speculation p = {.guess = x->ids,
@@ -339,8 +364,14 @@ int generate(struct session *s, const struct generation *how, struct generated *
     int64_t start = clock_ns();
     *out = (struct generated){0};
     buf_init(&out->text, MAX_TEXT);
-    struct run r = {
-        .s = s, .g = how->grammar, .p = &how->sampling, .out = out, .on_text = how->on_text, .arg = how->arg};
+    struct run r = {.s = s,
+                    .g = how->grammar,
+                    .p = &how->sampling,
+                    .out = out,
+                    .on_text = how->on_text,
+                    .arg = how->arg,
+                    .begins = how->begins,
+                    .n_begins = how->n_begins};
     r.width = out->width =
         how->alternatives < GENERATE_MAX_ALTERNATIVES ? how->alternatives : GENERATE_MAX_ALTERNATIVES;
     r.state = r.g ? grammar_start(r.g) : 0;
@@ -358,6 +389,7 @@ int generate(struct session *s, const struct generation *how, struct generated *
     out->hashed = !r.unhashed;
     XXH3_freeState(r.hash);
     guesses_free(&r);
+    free(r.only);
     free(r.known);
     out->ms = clock_ms_since(start);
     return rc;

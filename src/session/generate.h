@@ -33,6 +33,9 @@ struct generation {
     struct grammar *grammar; /* its logit mask; may be NULL */
     const int32_t *said;     /* [n_said]: ids at the end of the session that the grammar begins with */
     int n_said;
+    const int32_t
+        *begins;  /* [n_begins]: ids that the reply begins with, whatever the model would say; they */
+    int n_begins; /* get its log-probabilities all the same */
     struct sampling sampling;
     /* Likeliest alternatives recorded for each sampled token, at most GENERATE_MAX_ALTERNATIVES.  They need
      * the logits on the host, which costs time where a device samples. */

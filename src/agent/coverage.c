@@ -1,0 +1,252 @@
+/* coverage.c - what a small model leaves out of a task, repeats, or calls by a name that is not there.
+ *
+ * A small language model that copies words from the task letter by letter passes over a name now and then:
+ * it presses the last button, or says that it is done, while a tick or a field is still to be seen to; or
+ * the text of the field before is typed again.  In translation the same faults are met by a coverage
+ * penalty in decoding (Tu et al. 2016; Wu et al. 2016, section 7).  Here what is to be covered are pieces
+ * of the task.  A name of the task is one if it names a thing on the screenshot, as the tower's pointer
+ * says, and no reply has spoken of it.
+ *
+ * The reply at hand then gives way to one that begins with that name, or to what a beam search finds in the
+ * place of the text or the name, if the model finds that likely enough itself.  A task that says what is
+ * not to be done, or under which condition, names things that are to be left alone: there the model is
+ * followed.
+ */
+#include "agent/private.h"
+#include "agent/task_names.h"
+
+#include "base/err.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CANDIDATES = 16 };
+
+/* Logarithms of the probability of a verb and a name.  On looked-at forms and flights right beginnings had
+ * -13 and more, wrong ones mostly -17 and less. */
+static const double likely_enough = -15, surely = -4;
+static const double possible = 1e-4; /* probability of other words */
+
+struct review {
+    struct agent *a;
+    char *before; /* the earlier replies to this task, without marks */
+    struct seen seen;
+};
+
+static const struct action *last_action(const struct agent *a)
+{
+    const struct step *step = &a->reply.step;
+    return step->nactions ? &step->actions[step->nactions - 1] : NULL;
+}
+
+static bool ends_nothing(enum action_kind kind)
+{
+    return kind != ACT_ANSWER && kind != ACT_INFEASIBLE && kind != ACT_CLICK && kind != ACT_TYPE;
+}
+
+static char *replies_before(const struct agent *a)
+{
+    char *all = xstrdup("");
+    for (int i = a->run.turns_before; i + 1 < context_turns(a->run.context); i++) {
+        const char *reply = context_reply(a->run.context, i);
+        char *one = reply_words(reply ? reply : ""), *longer = xasprintf("%s%s\n", all, one);
+        free(all);
+        free(one);
+        all = longer;
+    }
+    return all;
+}
+
+/* ---- other replies ---------------------------------------------------------------------------------- */
+
+static double logprob_of(const struct generated *g, size_t bytes)
+{
+    double sum = 0;
+    for (int i = 0; i < g->n && g->choices[i].end <= bytes; i++)
+        sum += g->choices[i].forced ? 0 : (double)g->choices[i].logprob;
+    return sum;
+}
+
+static int record_cover(struct agent *a, const char *begins, double logprob, bool taken, struct err *e)
+{
+    struct trace *t = a->o->trace;
+    trace_begin(t, a->step.number, "cover");
+    trace_text(t, "begins", begins);
+    trace_number(t, "logprob", logprob);
+    trace_bool(t, "taken", taken);
+    return trace_end(t, e);
+}
+
+/* The reply at hand becomes one that begins with this, if the logarithm of the beginning's probability is
+ * more than *least, which it then is. */
+static int try_instead(struct agent *a, const char *begins, double *least, struct err *e)
+{
+    struct agent_reply was = a->reply;
+    a->reply = (struct agent_reply){0};
+    a->step.begins = begins;
+    enum attempt got = agent_attempt(a, a->step.resamples + 1, 0, e);
+    a->step.begins = NULL;
+    bool read = got == ATTEMPT_READ && a->reply.fault == FAULT_NONE;
+    double logprob = read ? logprob_of(&a->reply.raw, strlen(begins)) : 0;
+    bool taken = read && logprob > *least;
+    if (taken) {
+        *least = logprob;
+        agent_reply_free(&was);
+    } else {
+        agent_reply_free(&a->reply);
+        a->reply = was;
+        a->reply.as_said = false; /* the session holds the other one */
+    }
+    return got == ATTEMPT_FAILED ? -1 : record_cover(a, begins, logprob, taken, e);
+}
+
+static int try_step(struct agent *a, enum action_kind kind, const char *name, double *least, struct err *e)
+{
+    char *begins = dialect_step_begin(a->o->dialect, kind, name);
+    int rc = begins ? try_instead(a, begins, least, e) : 0;
+    free(begins);
+    return rc;
+}
+
+/* What else the model could have said in a slot of the reply at hand, the likeliest first; -1 with e. */
+static int other_words(struct agent *a, enum slot_kind kind, struct slot *slot, struct beam_candidate *out,
+                       struct err *e)
+{
+    const struct generated *said = &a->reply.raw;
+    const struct beam_request x = {.goal = GOAL_STEP, .said = said, .slot = slot, .cancel = &a->run.cancel};
+    if (!dialect_word_slot(a->o->dialect, kind, said->text.data, said->text.len, slot))
+        return 0;
+    return context_beam_search(a->run.context, &x, out, CANDIDATES, e);
+}
+
+/* The reply at hand with other words in a slot. */
+static int say_in_slot(struct agent *a, const struct slot *slot, const char *words, struct err *e)
+{
+    double least = -INFINITY;
+    char *begins = xasprintf("%.*s%s%s", (int)slot->begin, a->reply.raw.text.data, words,
+                             slot->kind == SLOT_NAME ? "<at>" : "\n");
+    int rc = try_instead(a, begins, &least, e);
+    free(begins);
+    return rc;
+}
+
+/* ---- what is left out ------------------------------------------------------------------------------- */
+
+/* Whether an earlier reply said the same: what is repeated has not helped. */
+static bool is_repeated(const struct review *v)
+{
+    char *now = reply_words(v->a->reply.text);
+    bool found = strstr(v->before, now);
+    free(now);
+    return found;
+}
+
+/* Up to where in the task all must be done before the reply at hand: its end, or the name of the button
+ * that is pressed.  0: it ends nothing. */
+static int must_be_done(const struct review *v)
+{
+    const struct action *last = last_action(v->a);
+    const char *task = v->a->run.task;
+    struct thing is;
+    if (last->kind == ACT_ANSWER || last->kind == ACT_INFEASIBLE ||
+        (last->kind == ACT_TYPE && is_repeated(v)))
+        return (int)strlen(task);
+    if (last->kind != ACT_CLICK ||
+        !thing_of_name(&v->seen.map, &v->seen.text, last->element, false, LOCATE_CLICK, &is) || is.field)
+        return 0;
+    if (!is.button)
+        return is_repeated(v) ? (int)strlen(task) : 0;
+    const char *at = spoken_of(task, last->element);
+    return at ? (int)(at - task) : 0;
+}
+
+/* A name that is left out comes first; whether it is written into or clicked is the model's choice.  A
+ * click into a field fills in nothing, so writing is asked for too. */
+static int see_to_rest(const struct review *v, struct err *e)
+{
+    struct agent *a = v->a;
+    const struct action *last = last_action(a);
+    struct thing thing = {.p = 0};
+    char name[TASK_NAME];
+    double least = likely_enough;
+    char *now = reply_words(last->kind == ACT_INFEASIBLE ? "" : a->reply.text);
+    char *said = xasprintf("%s\n%s", v->before, now);
+    bool left_out = task_left_out(a->run.task, must_be_done(v), said, &v->seen, name, &thing);
+    free(now);
+    free(said);
+    if (left_out) {
+        enum action_kind first = thing.field ? ACT_TYPE : ACT_CLICK;
+        if (try_step(a, first, name, &least, e))
+            return -1;
+        return least < surely ? try_step(a, first == ACT_TYPE ? ACT_CLICK : ACT_TYPE, name, &least, e) : 0;
+    }
+    if (last->kind != ACT_CLICK ||
+        !thing_of_name(&v->seen.map, &v->seen.text, last->element, false, LOCATE_CLICK, &thing) ||
+        !thing.field)
+        return 0;
+    char *field = xstrdup(last->element);
+    int rc = try_step(a, ACT_TYPE, field, &least, e);
+    free(field);
+    return rc;
+}
+
+/* ---- other words ------------------------------------------------------------------------------------ */
+
+/* For text that was typed before: the likeliest other piece of the task that was not. */
+static int type_other_text(const struct review *v, struct err *e)
+{
+    struct agent *a = v->a;
+    const struct action *last = last_action(a);
+    struct beam_candidate found[CANDIDATES];
+    struct slot slot;
+    if (last->kind != ACT_TYPE || !last->text || !*last->text || !spoken_of(v->before, last->text))
+        return 0;
+    int n = other_words(a, SLOT_TEXT, &slot, found, e);
+    for (int i = 0; i < n; i++)
+        if (found[i].p > possible && *found[i].text && spoken_of(a->run.task, found[i].text) &&
+            !spoken_of(v->before, found[i].text))
+            return say_in_slot(a, &slot, found[i].text, e);
+    return n < 0 ? -1 : 0;
+}
+
+/* For a name that is written nowhere, nor in the task: the likeliest other one that names something; a
+ * field's, if one is to be filled in, that was not spoken of. */
+static int say_other_name(const struct review *v, struct err *e)
+{
+    struct agent *a = v->a;
+    const struct action *last = last_action(a);
+    struct beam_candidate found[CANDIDATES];
+    struct thing is;
+    struct slot slot;
+    enum locate_for what = last->kind == ACT_TYPE ? LOCATE_TYPE : LOCATE_CLICK;
+    if ((last->kind != ACT_CLICK && last->kind != ACT_TYPE) || strlen(last->element) < 2 ||
+        spoken_of(a->run.task, last->element) || may_be_written(&v->seen.text, last->element))
+        return 0;
+    int n = other_words(a, SLOT_NAME, &slot, found, e);
+    for (int i = 0; i < n; i++)
+        if (found[i].p > possible &&
+            thing_of_name(&v->seen.map, &v->seen.text, found[i].text, true, what, &is) &&
+            (what == LOCATE_CLICK || !spoken_of(v->before, found[i].text)))
+            return say_in_slot(a, &slot, found[i].text, e);
+    return n < 0 ? -1 : 0;
+}
+
+int agent_cover(struct agent *a, struct err *e)
+{
+    const struct action *last = last_action(a);
+    struct review v = {.a = a};
+    if (a->reply.status != ATTEMPT_READ || a->reply.fault != FAULT_NONE || a->step.budget != AGENT_RUNNING ||
+        !last || ends_nothing(last->kind) || !llm_is_located(a->o->llm) || task_has_conditions(a->run.task))
+        return 0;
+    if (llm_read_picture(a->o->llm, &a->step.frame, &v.seen.map, &v.seen.text, e))
+        return -1;
+    v.before = replies_before(a);
+    int rc = v.seen.map.patches && (see_to_rest(&v, e) || say_other_name(&v, e) || type_other_text(&v, e))
+                 ? -1
+                 : 0;
+    free(v.before);
+    text_free(&v.seen.text);
+    patch_map_free(&v.seen.map);
+    return rc;
+}

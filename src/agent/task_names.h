@@ -1,0 +1,32 @@
+/* task_names.h - the words of a task: which of them have been spoken of, and which name a thing on a picture.
+ *
+ * Texts are compared as whole words, upper and lower case alike.  Pure functions.
+ */
+#ifndef HOLORUN_AGENT_TASK_NAMES_H
+#define HOLORUN_AGENT_TASK_NAMES_H
+
+#include "locate/locate.h"
+
+enum { TASK_NAME = 40 }; /* bytes of a name, with its end */
+
+struct seen { /* on the newest screenshot */
+    struct patch_map map;
+    struct picture_text text;
+};
+
+/* The last place at which these words stand in a text; NULL: nowhere. */
+const char *spoken_of(const char *text, const char *words);
+
+/* Whether a task is more than a list of what to do: "not", "if", "or", ... */
+bool task_has_conditions(const char *task);
+
+/* A reply with a new line in place of each mark, so that only names and texts are left; the caller frees
+ * it. */
+char *reply_words(const char *reply);
+
+/* The first name of the task, before byte `until` of it, that names a thing of the picture and is not
+ * spoken of in `said`; false: there is none. */
+bool task_left_out(const char *task, int until, const char *said, const struct seen *s, char name[TASK_NAME],
+                   struct thing *thing);
+
+#endif

@@ -1,0 +1,187 @@
+/* t_coverage.c - what a task names and no reply has spoken of (src/agent/task_names.h), on maps made here;
+ * and a run of the embedded model that repeats itself without it (src/agent/coverage.c). */
+#include "check.h"
+#include "drawn_maps.h"
+#include "place.h"
+#include "program.h"
+
+#include "agent/task_names.h"
+#include "base/file.h"
+#include "trace/index.h"
+#include "trace/read.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* ---- words --------------------------------------------------------------------------------------------- */
+
+static void t_spoken(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *words;
+        int at; /* -1: nowhere */
+    } cases[] = {{"Tick Egg and egg", "EGG", 13},
+                 {"Tick Eggs", "Egg", -1},
+                 {"(Egg)", "egg", 1},
+                 {"an Egg 24", "Egg 24", 3},
+                 {"an Egg 245", "Egg 24", -1},
+                 {"Zi", "", -1},
+                 {"pick \xc3\xa9tage", "tage", -1},
+                 {"", "Egg", -1},
+                 {"x-ray", "ray", 2}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const char *found = spoken_of(cases[i].text, cases[i].words);
+        check_note("\"%s\" in \"%s\"", cases[i].words, cases[i].text);
+        assert_int_equal(found ? (int)(found - cases[i].text) : -1, cases[i].at);
+    }
+    char *words = reply_words("step 1<write>City<at><9><.5><21><.6>Rome 5\n");
+    assert_string_equal(words, "step 1\nCity\n\n\n\n\nRome 5\n");
+    free(words);
+    words = reply_words("a < b");
+    assert_string_equal(words, "a < b");
+    free(words);
+}
+
+static void t_conditions(void **state)
+{
+    (void)state;
+    assert_true(task_has_conditions("Press OK, not Cancel"));
+    assert_true(task_has_conditions("Press Yes or No"));
+    assert_true(task_has_conditions("If there is a Save, press it"));
+    assert_true(task_has_conditions("Don't press Delete"));
+    assert_false(task_has_conditions("Tick Note and Orchid, then press Onlyx"));
+}
+
+/* ---- names --------------------------------------------------------------------------------------------- */
+
+/* A form: a tick, a field, its name and a button; and a line that is plain text. */
+static struct seen form(void)
+{
+    struct patch_map m = empty_map(24, 40);
+    put_text(&m, "Please tick what you want", 20, 20);
+    put_name(&m, "Amber Zi", 60, 56, 3, 1, false);
+    put_element(&m, ELEMENT_CHECK, 0.9f, 3, 1, 1, 1);
+    put_name(&m, "Weekday", 20, 104, 6, 14, false);
+    put_element(&m, ELEMENT_FIELD, 0.9f, 6, 12, 2, 12);
+    put_name(&m, "Finish", 40, 152, 9, 4, false);
+    put_element(&m, ELEMENT_BUTTON, 0.9f, 9, 2, 2, 6);
+    return (struct seen){m, text_read(&m)};
+}
+
+static void t_left_out(void **state)
+{
+    (void)state;
+    static const char task[] = "Please tick Amber Zi, enter 4:15 in Weekday and press Finish.";
+    static const struct {
+        const char *said, *until, *name; /* NULL: up to the end; nothing is left out */
+        bool field, button;
+    } cases[] = {{"", NULL, "Amber Zi", false, false},
+                 {"\nAMBER ZI\n", NULL, "Weekday", true, false},
+                 {"Amber Zi\nWeekday", NULL, "Finish", false, true},
+                 {"Amber Zi\nWeekday", "Finish", NULL, false, false},
+                 {"Finish", "Weekday", "Amber Zi", false, false},
+                 {"Amber Zi\n4:15\nWeekday\nFinish", NULL, NULL, false, false},
+                 {"Amber\nWeekday\nFinish", NULL, NULL, false, false}}; /* a part is as good */
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct seen s = form();
+        struct thing thing = {.p = 0};
+        char name[TASK_NAME] = "";
+        int until = (int)(cases[i].until ? strstr(task, cases[i].until) - task : (int)strlen(task));
+        bool left_out = task_left_out(task, until, cases[i].said, &s, name, &thing);
+        check_note("said \"%s\": \"%s\" is left out", cases[i].said, name);
+        assert_int_equal(left_out, cases[i].name != NULL);
+        if (left_out) {
+            assert_string_equal(name, cases[i].name);
+            assert_int_equal(thing.field, cases[i].field);
+            assert_int_equal(thing.button, cases[i].button);
+        }
+        text_free(&s.text);
+        patch_map_free(&s.map);
+    }
+}
+
+/* A letter that is read wrongly, a comma inside a name, a name that is too long, and a task without words. */
+static void t_nearly(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *task, *name;
+    } cases[] = {{"Fill in Weekdoy", "Weekdoy"},
+                 {"Fill in Weekdoyxy", NULL},
+                 {"Tick Amber, Zi", "Amber"},
+                 {"press Finishing", NULL},
+                 {"Type a into Finesh", "Finesh"},
+                 {"", NULL},
+                 {" , . ", NULL},
+                 {"Tick Amberxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx", NULL}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct seen s = form();
+        struct thing thing;
+        char name[TASK_NAME] = "";
+        bool left_out = task_left_out(cases[i].task, (int)strlen(cases[i].task), "", &s, name, &thing);
+        check_note("\"%s\": \"%s\"", cases[i].task, name);
+        assert_int_equal(left_out, cases[i].name != NULL);
+        if (left_out)
+            assert_string_equal(name, cases[i].name);
+        text_free(&s.text);
+        patch_map_free(&s.map);
+    }
+}
+
+/* ---- a run --------------------------------------------------------------------------------------------- */
+
+/* A dialog whose third field the embedded model fills with the text of the second, left to itself. */
+#define TASK "Type auk into Croovsal, 3:58 into Klooba and Spauv Zugbert into Video, then press Finish"
+#define PAGE                                                                                                 \
+    "dialog.html?seed=1100047&kind=fields&text=Left%20printer%20undone%20piano%3F"                           \
+    "&labels=Croovsal%7CKlooba%7CVideo&buttons=Finish"
+
+static void t_typed_again(void **state)
+{
+    (void)state;
+    struct xvfb x;
+    struct outcome o = {0};
+    if (access(helper_path("form"), X_OK) || xvfb_start(&x, "640x480x24", NULL))
+        skip();
+    const char *form[] = {helper_path("form"), PAGE, NULL};
+    assert_true(xvfb_spawn(&x, "form.log", form) > 0);
+    assert_true(xvfb_wait_window(&x, "^DIALOG"));
+    char *runs = xvfb_place(&x, "runs");
+    program_run(
+        &x, &o,
+        WORDS("run", TASK, "--model", "assets/pocket/model", "--runs", runs, "-q", "-n", "3", "--no-report"));
+    assert_int_equal(o.code, ERR_STEPS);
+    char *run = record_newest(runs, NULL), *path = xasprintf("%s/events.jsonl", run), *events;
+    size_t len;
+    assert_int_equal(file_read(path, 1 << 20, &events, &len, NULL), 0);
+    const char *cover = strstr(events, "\"kind\": \"cover\"");
+    assert_non_null(cover);
+    check_note("%.*s", (int)strcspn(cover, "}"), cover);
+    assert_non_null(strstr(cover, "\"taken\": true"));
+    assert_non_null(strstr(cover, "write \\\"Spauv Zugbert\\\" into \\\"Video\\\""));
+    program_run(&x, &o, WORDS("replay", run, "--verify", "-q"));
+    check_note("%s", o.out);
+    assert_int_equal(o.code, 0);
+    outcome_free(&o);
+    free(events);
+    free(path);
+    free(run);
+    free(runs);
+    xvfb_stop(&x);
+}
+
+static const struct CMUnitTest tests[] = {
+    CLAIM("words are found as words of their own, whatever their case, and marks are none", t_spoken),
+    CLAIM("a task with a condition is told from a list of what to do", t_conditions),
+    CLAIM("the first thing that a task names and no reply spoke of, up to a place in the task", t_left_out),
+    CLAIM("text that was typed before gives way to other text of the task, and the run can be done again",
+          t_typed_again),
+    CLAIM("a name may be read nearly; what is plain text, cut by a mark or longer is none", t_nearly),
+};
+
+int main(int argc, char **argv)
+{
+    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
+}
