@@ -25,7 +25,7 @@ enum { CANDIDATES = 16 };
 
 /* Logarithms of the probability of a verb and a name.  On looked-at forms and flights right beginnings had
  * -13 and more, wrong ones mostly -17 and less. */
-static const double likely_enough = -15, surely = -4;
+static const double likely_enough = -15, likely = -6, surely = -4;
 static const double possible = 1e-4; /* probability of other words */
 
 struct review {
@@ -185,6 +185,7 @@ static int see_to_rest(const struct review *v, struct err *e)
         !thing_of_name(&v->seen.map, &v->seen.text, last->element, false, LOCATE_CLICK, &thing) ||
         !thing.field)
         return 0;
+    least = likely; /* it may open a list or a calendar */
     char *field = xstrdup(last->element);
     int rc = try_step(a, ACT_TYPE, field, &least, e);
     free(field);
