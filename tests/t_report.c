@@ -246,10 +246,40 @@ static void t_unfinished(void **state)
     free(page);
 }
 
+/* What was changed in what a small model said is told; a reply that was tried and not taken is not. */
+static void t_corrected(void **state)
+{
+    (void)state;
+    static const char events[] = EVENT(1, "observe", ", \"frame\": 0")
+        EVENT(1, "copy", ", \"said\": \"Paulcheak\", \"text\": \"Paulchea\"") EVENT(
+            1, "localize",
+            ", \"element\": \"Day\", \"found\": true, \"said_x\": 3, \"said_y\": 4, \"x\": 50, \"y\": 60")
+            EVENT(1, "localize", ", \"element\": \"Gone\", \"found\": false, \"said_x\": 3, \"said_y\": 4")
+                EVENT(1, "cover", ", \"begins\": \"<click>Zi<at>\", \"logprob\": -2, \"taken\": true")
+                    EVENT(1, "cover", ", \"begins\": \"<write>Zi<at>\", \"logprob\": -20, \"taken\": false")
+                        EVENT(1, "step", ", \"thought\": \"\"");
+    char *page = page_of(events, "{\"task\": \"x\"}", NULL);
+    assert_has(page, "&quot;Paulchea&quot; as in the task, not &quot;Paulcheak&quot;");
+    assert_has(page, "&quot;Day&quot; is at 50, 60, not at 3, 4");
+    assert_has(page, "&quot;Gone&quot; is not there");
+    assert_has(page, "this one had to begin with &lt;click&gt;Zi&lt;at&gt;");
+    assert_int_equal(count(page, "corrected"), 4);
+    free(page);
+    struct buf many;
+    buf_init(&many, 1 << 16);
+    for (int i = 0; i < 3 * STORY_MAX_CORRECTIONS; i++)
+        buf_puts(&many, EVENT(1, "copy", ", \"said\": \"a\", \"text\": \"b\""));
+    page = page_of(many.data, "{\"task\": \"x\"}", NULL);
+    assert_int_equal(count(page, "corrected"), STORY_MAX_CORRECTIONS);
+    free(page);
+    buf_free(&many);
+}
+
 static const struct CMUnitTest tests[] = {
     CLAIM("an answer that was asked for at the end is neither a step nor the result", t_beyond),
     CLAIM("events are sorted into steps with their times, attempts and failures", t_story),
     CLAIM("the page tells task, outcome, thoughts, actions, effects and times", t_complete),
+    CLAIM("what was changed in what a small model said is told", t_corrected),
     CLAIM("hostile text from task, screen and model stays text", t_hostile),
     CLAIM("the page asks for nothing outside itself and runs no script but its own", t_self_contained),
     CLAIM("each screenshot is embedded once, with a marker at the target", t_pictures),

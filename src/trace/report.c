@@ -257,11 +257,32 @@ static void put_human(FILE *f, const struct story_step *s)
     }
 }
 
+static void put_corrections(FILE *f, const struct story_step *s)
+{
+    for (int i = 0; i < s->ncorrections; i++) {
+        const json_t *c = s->corrections[i].fields;
+        const char *kind = s->corrections[i].kind;
+        if (!strcmp(kind, "copy"))
+            page_pairf(f, "corrected", "\"%.80s\" as in the task, not \"%.80s\"", field_text(c, "text"),
+                       field_text(c, "said"));
+        else if (!strcmp(kind, "cover"))
+            page_pairf(f, "corrected", "an earlier reply was taken back; this one had to begin with %.120s",
+                       field_text(c, "begins"));
+        else if (!field_bool(c, "found"))
+            page_pairf(f, "corrected", "\"%.80s\" is not there", field_text(c, "element"));
+        else if (json_object_get(c, "said_x"))
+            page_pairf(f, "corrected", "\"%.80s\" is at %d, %d, not at %d, %d", field_text(c, "element"),
+                       (int)field_int(c, "x"), (int)field_int(c, "y"), (int)field_int(c, "said_x"),
+                       (int)field_int(c, "said_y"));
+    }
+}
+
 static void put_lines(FILE *f, const struct story_step *s)
 {
     int64_t tokens = field_int(s->generate, "tokens"), forced = field_int(s->generate, "forced");
     fputs("<dl class=\"lines number\">", f);
     put_human(f, s);
+    put_corrections(f, s);
     put_effect(f, s->effect);
     for (int k = 0; k < s->nactions; k++)
         page_pair(f, "failed", s->actions[k].failure);

@@ -70,6 +70,13 @@ static void add_ruling(struct story_step *s, const json_t *fields)
         s->actions[i].failure = field_text(fields, "error");
 }
 
+/* A reply that was tried and not taken changed nothing. */
+static bool is_correction(const char *kind, const json_t *fields)
+{
+    return !strcmp(kind, "localize") || !strcmp(kind, "copy") ||
+           (!strcmp(kind, "cover") && field_bool(fields, "taken"));
+}
+
 static void add_event(struct story_step *s, const char *kind, const json_t *fields)
 {
     const struct {
@@ -99,6 +106,9 @@ static void add_event(struct story_step *s, const char *kind, const json_t *fiel
         add_action(s, fields);
     } else if (!strcmp(kind, "human") && s->nhuman < STORY_MAX_HUMAN) {
         s->human[s->nhuman++] = fields;
+    } else if (is_correction(kind, fields) && s->ncorrections < STORY_MAX_CORRECTIONS) {
+        s->corrections[s->ncorrections].kind = kind;
+        s->corrections[s->ncorrections++].fields = fields;
     } else if (!strcmp(kind, "gate")) {
         add_ruling(s, fields);
     } else if (!strcmp(kind, "exec")) {

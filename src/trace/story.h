@@ -6,7 +6,12 @@
 
 enum phase { PHASE_SETTLE, PHASE_SEE, PHASE_READ, PHASE_WRITE, PHASE_ACT, PHASES };
 
-enum { STORY_MAX_STEPS = 5000, STORY_MAX_ACTIONS = 8, STORY_MAX_HUMAN = 16 };
+enum {
+    STORY_MAX_STEPS = 5000,
+    STORY_MAX_ACTIONS = 8,
+    STORY_MAX_HUMAN = 16,
+    STORY_MAX_CORRECTIONS = 8,
+};
 
 struct story_action {
     const json_t *action; /* canonical form: kind, x, y, ... */
@@ -24,6 +29,12 @@ struct story_step {
     int nactions, attempts;
     const json_t *human[STORY_MAX_HUMAN]; /* decisions of people about the step, in order */
     int nhuman;
+    /* What the program changed in what a small model said, in order: events "localize", "copy" and "cover". */
+    struct {
+        const char *kind;
+        const json_t *fields;
+    } corrections[STORY_MAX_CORRECTIONS];
+    int ncorrections;
     int from;           /* decided on the recorded screen of that step; 0: on its own */
     bool beyond_budget; /* no step: the final answer, when a budget was used up */
     double ms[PHASES];
