@@ -44,6 +44,19 @@ static void t_spoken(void **state)
     free(words);
 }
 
+static void t_word(void **state)
+{
+    (void)state;
+    char name[TASK_NAME];
+    assert_true(any_spoken_of("Rome\n4:15", "of 4:15"));
+    assert_false(any_spoken_of("Rome\n4:15", "41, Romeo"));
+    assert_false(any_spoken_of("Rome", ""));
+    assert_true(task_last_word("then click \"Finish\".", name));
+    assert_string_equal(name, "Finish");
+    assert_false(task_last_word("press X", name));
+    assert_false(task_last_word(" ,. ", name));
+}
+
 static void t_conditions(void **state)
 {
     (void)state;
@@ -174,6 +187,7 @@ static void t_typed_again(void **state)
 
 static const struct CMUnitTest tests[] = {
     CLAIM("words are found as words of their own, whatever their case, and marks are none", t_spoken),
+    CLAIM("any word of several, and the last word of a task", t_word),
     CLAIM("a task with a condition is told from a list of what to do", t_conditions),
     CLAIM("the first thing that a task names and no reply spoke of, up to a place in the task", t_left_out),
     CLAIM("text that was typed before gives way to other text of the task, and the run can be done again",

@@ -173,8 +173,14 @@ static int see_to_rest(const struct review *v, struct err *e)
     char *now = reply_words(last->kind == ACT_INFEASIBLE ? "" : a->reply.text);
     char *said = xasprintf("%s\n%s", v->before, now);
     bool left_out = task_left_out(a->run.task, must_be_done(v), said, &v->seen, name, &thing);
+    bool unread =
+        !left_out && last->kind == ACT_ANSWER && task_last_word(a->run.task, name) && !spoken_of(said, name);
     free(now);
     free(said);
+    if (unread) {
+        least = likely;
+        return try_step(a, ACT_CLICK, name, &least, e);
+    }
     if (left_out) {
         enum action_kind first = thing.field ? ACT_TYPE : ACT_CLICK;
         if (try_step(a, first, name, &least, e))
@@ -201,14 +207,19 @@ static int type_other_text(const struct review *v, struct err *e)
     const struct action *last = last_action(a);
     struct beam_candidate found[CANDIDATES];
     struct slot slot;
+    char *spoken;
     if (last->kind != ACT_TYPE || !last->text || !*last->text || !spoken_of(v->before, last->text))
         return 0;
-    int n = other_words(a, SLOT_TEXT, &slot, found, e);
+    int n = other_words(a, SLOT_TEXT, &slot, found, e), rc = n < 0 ? -1 : 0;
+    spoken = xasprintf("%s\n%s", v->before, last->element);
     for (int i = 0; i < n; i++)
         if (found[i].p > possible && *found[i].text && spoken_of(a->run.task, found[i].text) &&
-            !spoken_of(v->before, found[i].text))
-            return say_in_slot(a, &slot, found[i].text, e);
-    return n < 0 ? -1 : 0;
+            !any_spoken_of(spoken, found[i].text)) {
+            rc = say_in_slot(a, &slot, found[i].text, e);
+            break;
+        }
+    free(spoken);
+    return rc;
 }
 
 /* For a name that is written nowhere, nor in the task: the likeliest other one that names something; a

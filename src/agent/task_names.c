@@ -94,6 +94,24 @@ static bool piece_at(const char *task, const struct word *w, int words, int i, i
     return true;
 }
 
+bool any_spoken_of(const char *text, const char *words)
+{
+    struct word w[WORDS];
+    char piece[TASK_NAME];
+    int n = split(words, w);
+    for (int i = 0; i < n; i++)
+        if (piece_at(words, w, n, i, 1, piece) && spoken_of(text, piece))
+            return true;
+    return false;
+}
+
+bool task_last_word(const char *task, char name[TASK_NAME])
+{
+    struct word w[WORDS];
+    int n = split(task, w);
+    return n && piece_at(task, w, n, n - 1, 1, name) && strlen(name) > 1;
+}
+
 /* Words [i, i + n) are found as a name.  Whether none of them has been spoken of: "Egg" is enough for "Egg
  * 24". */
 static bool use(struct word *w, int i, int n)

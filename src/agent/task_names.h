@@ -17,6 +17,12 @@ struct seen { /* on the newest screenshot */
 /* The last place at which these words stand in a text; NULL: nowhere. */
 const char *spoken_of(const char *text, const char *words);
 
+/* Whether any of these words stands in a text. */
+bool any_spoken_of(const char *text, const char *words);
+
+/* The last word of a task; false: it has none of at least two letters. */
+bool task_last_word(const char *task, char name[TASK_NAME]);
+
 /* Whether a task is more than a list of what to do: "not", "if", "or", ... */
 bool task_has_conditions(const char *task);
 

@@ -29,7 +29,7 @@ struct story_step {
     int nactions, attempts;
     const json_t *human[STORY_MAX_HUMAN]; /* decisions of people about the step, in order */
     int nhuman;
-    /* What the program changed in what a small model said, in order: events "localize", "copy" and "cover". */
+    /* What the program changed in what a small model said, in order: events localize, copy and cover. */
     struct {
         const char *kind;
         const json_t *fields;
