@@ -15,6 +15,7 @@
 static const float on = 0.4f, sure = 0.6f, surely = 0.95f, bare = 0.3f; /* probabilities of an element */
 /* Least probability of what is named: a press of something else does harm, and what is typed has a field. */
 static const float trusted[] = {[LOCATE_CLICK] = 0.3f, [LOCATE_TYPE] = 0.02f};
+static const float unlikely = 0.02f, contender = 0.1f; /* what counts of what does not look like a field */
 static const float plain = 0.8f;          /* from this probability of nothing on a name is plain text */
 static const float level = 13;            /* pixels from the middle of a name to what is in its row */
 static const float otherwise_from = 0.5f; /* share of a name's letters that must differ */
@@ -157,24 +158,33 @@ static bool on_text(const struct written *w, const double *own)
     return own[0] >= w->x0 - onto && own[0] <= w->x1 + onto && fabs(own[1] - w->y) < level;
 }
 
-/* What a name names.  Where text goes, what looks like a field; but not in place of what is surely something
- * else, since on some pages a name enters its field. */
-static struct pointed follow(const struct ground *g, const struct written *w, enum locate_for what)
+/* What a name names.  Where text goes, what looks like a field; but not in place of what is surely
+ * something else, since on some pages a name enters its field, and where the model points at the name as
+ * well, only what the pointer finds likely too. */
+static struct pointed follow(const struct ground *g, const struct written *w, enum locate_for what,
+                             const double *own)
 {
-    struct pointed to = pointer_follow(g->map, w, NULL);
+    struct pointed to = pointer_follow(g->map, w, NULL, 0);
     int patch = patch_at(g, to.x, to.y);
     bool other = g->any[patch] - mass(&g->map->patches[patch], FIELDS) > surely;
-    return what == LOCATE_CLICK || other ? to : pointer_follow(g->map, w, g->field);
+    bool name = own && on_text(w, own) && on_text(w, (double[]){to.x, to.y});
+    return what == LOCATE_CLICK || other ? to
+                                         : pointer_follow(g->map, w, g->field, name ? contender : unlikely);
 }
 
-/* The surest and nearest thing of this name. */
+/* The surest and nearest thing of this name; of a field, by the name that is pointed at, if one is. */
 static struct named thing_named(const struct ground *g, const struct written *w, int n, enum locate_for what,
                                 const double *own)
 {
     struct named out = {.known = false};
     float best = -INFINITY;
+    bool meant = false;
+    for (int k = 0; k < n && w[k].cost <= w->cost + alike; k++)
+        meant = meant || on_text(&w[k], own);
     for (int k = 0; k < n && w[k].cost <= w->cost + alike; k++) {
-        struct pointed to = follow(g, &w[k], what);
+        if (meant && what == LOCATE_TYPE && !on_text(&w[k], own))
+            continue;
+        struct pointed to = follow(g, &w[k], what, own);
         float score = logf(to.p) - near_of(to.x, to.y, own) / nearby;
         out.there = out.there || (on_text(&w[k], own) && to.nothing < plain);
         if (to.p > trusted[what] && score > best) {
@@ -294,7 +304,7 @@ bool thing_of_name(const struct patch_map *m, const struct picture_text *t, cons
     int n = text_find(t, name, misread, w);
     *out = (struct thing){.p = 0};
     for (int k = 0; k < n && w[k].cost <= fminf(worst, w->cost + alike); k++) {
-        struct pointed to = follow(&g, &w[k], what);
+        struct pointed to = follow(&g, &w[k], what, NULL);
         int patch = patch_at(&g, to.x, to.y);
         if (to.p < trusted[what] || to.nothing > 1 - sure || to.p < out->p)
             continue;

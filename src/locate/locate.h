@@ -62,8 +62,9 @@ struct pointed { /* the thing that a name names */
 void pointer_read(const struct patch_map *m, int patch, float *out);
 
 /* What a name that is written here names.  likely[i]: the probability that patch i is of the kind that is
- * looked for; NULL: any kind is. */
-struct pointed pointer_follow(const struct patch_map *m, const struct written *w, const float *likely);
+ * looked for, to which `unlikely` is added; NULL: any kind is. */
+struct pointed pointer_follow(const struct patch_map *m, const struct written *w, const float *likely,
+                              float unlikely);
 
 enum locate_for { LOCATE_CLICK, LOCATE_TYPE };
 enum located {

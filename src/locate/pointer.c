@@ -12,8 +12,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-static const float share = 0.1f;     /* of the likeliest patch's probability */
-static const float unlikely = 0.02f; /* what counts where it is no thing of the kind that is looked for */
+static const float share = 0.1f; /* of the likeliest patch's probability */
 
 static int step_of(int patches)
 {
@@ -114,7 +113,8 @@ static struct pointed place_of(const struct patch_map *m, const float *p)
     return out;
 }
 
-struct pointed pointer_follow(const struct patch_map *m, const struct written *w, const float *likely)
+struct pointed pointer_follow(const struct patch_map *m, const struct written *w, const float *likely,
+                              float unlikely)
 {
     int row = (int)fminf(fmaxf(w->y / (float)m->side, 0), (float)m->rows - 1);
     int from = (int)fminf(fmaxf(w->x0 / (float)m->side, 0), (float)m->cols - 1);
