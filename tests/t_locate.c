@@ -255,6 +255,20 @@ static void t_field_kind(void **state)
     }
 }
 
+/* The name of a field in a heading too, and a field far before its name: what the model points at counts. */
+static void t_field_meant(void **state)
+{
+    (void)state;
+    for (int far = 0; far < 2; far++) {
+        struct patch_map m = empty_map(12, 40);
+        put_name(&m, "To", 300, 20, 1, 10, false);
+        put_name(&m, "To", 300, 104, 7, far ? 14 : 24, false);
+        put_element(&m, ELEMENT_FIELD, 0.8f, 7, 24, 1, 8);
+        struct at at = found(&m, LOCATE_TYPE, "To", 305, 100);
+        assert_true(far ? !at.moved : at.moved && within(at, 392, 120, 1));
+    }
+}
+
 /* A field that looks like none is where its name points, and one of which no name is read where it is near. */
 static void t_field_unknown(void **state)
 {
@@ -286,6 +300,8 @@ static const struct CMUnitTest tests[] = {
     CLAIM("of two things of one name the nearer is meant, unless it is far less sure", t_nearer),
     CLAIM("a button that says something else is known, if its name is read and the one asked for is nowhere",
           t_otherwise),
+    CLAIM("of a field the name that is pointed at is meant, and nothing that stands far before it",
+          t_field_meant),
     CLAIM("typing goes to the field that its name points at; a place in that field stays", t_field),
     CLAIM("of two places that a name points at the one that is surely a field is typed into", t_field_kind),
     CLAIM("a field of any look is where its name points; without a name a place moves into one that is near",

@@ -24,6 +24,7 @@ static const float otherwise_from = 0.5f; /* share of a name's letters that must
 static const float misread = 0.25f, hardly_read = 0.5f;
 static const float alike = 0.5f;            /* costs of names that are read equally well */
 static const float nearby = 150, onto = 14; /* pixels to a thing */
+static const float before_name = 60;        /* a field begins at most so many pixels before its name */
 static const float clear = 0.8f;            /* mean mass of letters that are surely read rightly */
 static const float letter_gap = 24;         /* pixels, at most, from one to the next on a button */
 
@@ -185,6 +186,8 @@ static struct named thing_named(const struct ground *g, const struct written *w,
         if (meant && what == LOCATE_TYPE && !on_text(&w[k], own))
             continue;
         struct pointed to = follow(g, &w[k], what, own);
+        if (meant && what == LOCATE_TYPE && to.x < w[k].x0 - before_name)
+            continue;
         float score = logf(to.p) - near_of(to.x, to.y, own) / nearby;
         out.there = out.there || (on_text(&w[k], own) && to.nothing < plain);
         if (to.p > trusted[what] && score > best) {
