@@ -246,7 +246,7 @@ static void t_unfinished(void **state)
     free(page);
 }
 
-/* What was changed in what a small model said is told; a reply that was tried and not taken is not. */
+/* The page names what the program corrected in the reply that was taken, and nothing of replies that were not. */
 static void t_corrected(void **state)
 {
     (void)state;
@@ -264,6 +264,18 @@ static void t_corrected(void **state)
     assert_has(page, "&quot;Gone&quot; is not there");
     assert_has(page, "this one had to begin with &lt;click&gt;Zi&lt;at&gt;");
     assert_int_equal(count(page, "corrected"), 4);
+    free(page);
+#define MOVED(name)                                                                                          \
+    EVENT(1, "localize", ", \"element\": \"" name "\", \"found\": true, \"said_x\": 3, \"x\": 5")
+    static const char instead[] =
+        EVENT(1, "observe", ", \"frame\": 0") EVENT(1, "generate", "") MOVED("First") EVENT(1, "generate", "")
+            MOVED("Second") EVENT(1, "cover", ", \"begins\": \"b\", \"taken\": true") EVENT(1, "generate", "")
+                MOVED("Third") EVENT(1, "cover", ", \"begins\": \"c\", \"taken\": false");
+    page = page_of(instead, "{\"task\": \"x\"}", NULL);
+    assert_null(strstr(page, "First"));
+    assert_has(page, "&quot;Second&quot; is at");
+    assert_null(strstr(page, "Third"));
+    assert_int_equal(count(page, "corrected"), 2);
     free(page);
     struct buf many;
     buf_init(&many, 1 << 16);

@@ -70,11 +70,24 @@ static void add_ruling(struct story_step *s, const json_t *fields)
         s->actions[i].failure = field_text(fields, "error");
 }
 
-/* A reply that was tried and not taken changed nothing. */
-static bool is_correction(const char *kind, const json_t *fields)
+/* The corrections of one reply: of a reply that was tried and not taken, or of the one that gave way to it,
+ * none remain. */
+static void add_correction(struct story_step *s, const char *kind, const json_t *fields)
 {
-    return !strcmp(kind, "localize") || !strcmp(kind, "copy") ||
-           (!strcmp(kind, "cover") && field_bool(fields, "taken"));
+    bool cover = !strcmp(kind, "cover"), taken = cover && field_bool(fields, "taken");
+    if (taken) {
+        s->ncorrections -= s->of_reply;
+        memmove(s->corrections, s->corrections + s->of_reply,
+                (size_t)s->ncorrections * sizeof *s->corrections);
+    } else if (cover) {
+        s->ncorrections = s->of_reply;
+    }
+    if ((taken || !cover) && s->ncorrections < STORY_MAX_CORRECTIONS) {
+        s->corrections[s->ncorrections].kind = kind;
+        s->corrections[s->ncorrections++].fields = fields;
+    }
+    if (cover)
+        s->of_reply = s->ncorrections;
 }
 
 static void add_event(struct story_step *s, const char *kind, const json_t *fields)
@@ -99,6 +112,7 @@ static void add_event(struct story_step *s, const char *kind, const json_t *fiel
         s->ms[PHASE_READ] += milliseconds(fields, "ms");
     } else if (!strcmp(kind, "generate")) {
         s->attempts++;
+        s->of_reply = s->ncorrections;
         s->ms[PHASE_WRITE] += milliseconds(fields, "ms");
     } else if (!strcmp(kind, "step")) {
         s->beyond_budget |= field_bool(fields, "beyond_budget"); /* used up after the screenshot */
@@ -106,9 +120,8 @@ static void add_event(struct story_step *s, const char *kind, const json_t *fiel
         add_action(s, fields);
     } else if (!strcmp(kind, "human") && s->nhuman < STORY_MAX_HUMAN) {
         s->human[s->nhuman++] = fields;
-    } else if (is_correction(kind, fields) && s->ncorrections < STORY_MAX_CORRECTIONS) {
-        s->corrections[s->ncorrections].kind = kind;
-        s->corrections[s->ncorrections++].fields = fields;
+    } else if (!strcmp(kind, "localize") || !strcmp(kind, "copy") || !strcmp(kind, "cover")) {
+        add_correction(s, kind, fields);
     } else if (!strcmp(kind, "gate")) {
         add_ruling(s, fields);
     } else if (!strcmp(kind, "exec")) {

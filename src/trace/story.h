@@ -29,14 +29,15 @@ struct story_step {
     int nactions, attempts;
     const json_t *human[STORY_MAX_HUMAN]; /* decisions of people about the step, in order */
     int nhuman;
-    /* What the program changed in what a small model said, in order: events localize, copy and cover. */
+    /* What the program changed in what a small model said: events localize and copy of the reply that was
+     * taken, and cover if another one gave way to it. */
     struct {
         const char *kind;
         const json_t *fields;
     } corrections[STORY_MAX_CORRECTIONS];
-    int ncorrections;
-    int from;           /* decided on the recorded screen of that step; 0: on its own */
-    bool beyond_budget; /* no step: the final answer, when a budget was used up */
+    int ncorrections, of_reply; /* those from of_reply on are of the last reply */
+    int from;                   /* decided on the recorded screen of that step; 0: on its own */
+    bool beyond_budget;         /* no step: the final answer, when a budget was used up */
     double ms[PHASES];
 };
 
