@@ -329,7 +329,8 @@ static void t_grammar_ends(void **state)
     session_free(s);
 }
 
-/* A reply that has to begin with some ids goes on as if the model had said them, and tells what it thinks of them. */
+/* A reply that has to begin with some ids goes on as if the model had said them, and has their
+ * log-probabilities. */
 static void t_begins(void **state)
 {
     (void)state;

@@ -40,9 +40,10 @@ static const struct action *last_action(const struct agent *a)
     return step->nactions ? &step->actions[step->nactions - 1] : NULL;
 }
 
-static bool ends_nothing(enum action_kind kind)
+static bool is_reviewed(const struct action *last)
 {
-    return kind != ACT_ANSWER && kind != ACT_INFEASIBLE && kind != ACT_CLICK && kind != ACT_TYPE;
+    return last && (last->kind == ACT_ANSWER || last->kind == ACT_INFEASIBLE || last->kind == ACT_CLICK ||
+                    last->kind == ACT_TYPE);
 }
 
 static char *replies_before(const struct agent *a)
@@ -207,11 +208,10 @@ static int type_other_text(const struct review *v, struct err *e)
     const struct action *last = last_action(a);
     struct beam_candidate found[CANDIDATES];
     struct slot slot;
-    char *spoken;
     if (last->kind != ACT_TYPE || !last->text || !*last->text || !spoken_of(v->before, last->text))
         return 0;
     int n = other_words(a, SLOT_TEXT, &slot, found, e), rc = n < 0 ? -1 : 0;
-    spoken = xasprintf("%s\n%s", v->before, last->element);
+    char *spoken = xasprintf("%s\n%s", v->before, last->element);
     for (int i = 0; i < n; i++)
         if (found[i].p > possible && *found[i].text && spoken_of(a->run.task, found[i].text) &&
             !any_spoken_of(spoken, found[i].text)) {
@@ -249,7 +249,7 @@ int agent_cover(struct agent *a, struct err *e)
     const struct action *last = last_action(a);
     struct review v = {.a = a};
     if (a->reply.status != ATTEMPT_READ || a->reply.fault != FAULT_NONE || a->step.budget != AGENT_RUNNING ||
-        !last || ends_nothing(last->kind) || !llm_is_located(a->o->llm) || task_has_conditions(a->run.task))
+        !is_reviewed(last) || !llm_is_located(a->o->llm) || task_has_conditions(a->run.task))
         return 0;
     if (llm_read_picture(a->o->llm, &a->step.frame, &v.seen.map, &v.seen.text, e))
         return -1;

@@ -302,10 +302,12 @@ bool thing_of_name(const struct patch_map *m, const struct picture_text *t, cons
                    enum locate_for what, struct thing *out)
 {
     struct written w[LOCATE_PLACES];
-    struct ground g = ground_of(m);
     float worst = !exactly && strlen(name) > SHORT_NAME ? misread * (float)strlen(name) : alike;
     int n = text_find(t, name, misread, w);
     *out = (struct thing){.p = 0};
+    if (n == 0)
+        return false;
+    struct ground g = ground_of(m);
     for (int k = 0; k < n && w[k].cost <= fminf(worst, w->cost + alike); k++) {
         struct pointed to = follow(&g, &w[k], what, NULL);
         int patch = patch_at(&g, to.x, to.y);
