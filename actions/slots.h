@@ -24,6 +24,12 @@ int dialect_slots(const struct dialect *d, const char *text, size_t len, struct 
 bool dialect_word_slot(const struct dialect *d, enum slot_kind kind, const char *text, size_t len,
                        struct slot *out);
 
+/* What may stand in such a slot, if it is one of these n words (n >= 1), and the mark or the end of the line
+ * after it.  given: text that comes before.  The caller frees it; NULL with e: not in this dialect. */
+struct grammar *dialect_words_grammar(const struct dialect *d, enum slot_kind kind, const char *given,
+                                      const char *const *words, int n, const struct tokenizer *t,
+                                      struct err *e);
+
 /* Length of the slot's value at the beginning of text; -1: the text ends inside it. */
 ptrdiff_t dialect_slot_end(const struct dialect *d, enum slot_kind kind, const char *text, size_t len);
 

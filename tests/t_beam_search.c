@@ -349,12 +349,94 @@ static void t_words(void **state)
     dialect_free(other);
 }
 
+/* Whether a grammar takes this text, marks as tokens, and then has come to its end. */
+static bool takes(struct grammar *g, const struct tokenizer *t, const char *text)
+{
+    struct tokens ids = {0};
+    int state = grammar_start(g);
+    tokenizer_encode(t, text, strlen(text), true, &ids);
+    for (int i = 0; i < (int)ids.n && state >= 0; i++)
+        state = grammar_advance(g, state, ids.ids[i]);
+    tokens_free(&ids);
+    return state >= 0 && grammar_finished(g, state);
+}
+
+static void t_given_words(void **state)
+{
+    (void)state;
+    static const char *const words[] = {"To", "Travel date", "Day"};
+    struct dialect *d = dialect_load("pocket-wide", NULL), *other = dialect_load("holo3", NULL);
+    struct tokenizer *t = tokenizer_open("assets/pocket/model", NULL);
+    assert_non_null(t);
+    struct grammar *g = dialect_words_grammar(d, SLOT_NAME, "", words, 3, t, NULL);
+    assert_true(takes(g, t, "To<at>") && takes(g, t, "Travel date<at>") && takes(g, t, "Day<at>"));
+    assert_false(takes(g, t, "To"));
+    assert_false(takes(g, t, "Travel<at>"));
+    assert_false(takes(g, t, "Today<at>"));
+    grammar_free(g);
+    g = dialect_words_grammar(d, SLOT_TEXT, "<x>", words, 1, t, NULL);
+    assert_true(takes(g, t, "<x>To\n"));
+    assert_false(takes(g, t, "To\n"));
+    assert_false(takes(g, t, "<x>Day\n"));
+    grammar_free(g);
+    struct err e = ERR_INIT;
+    assert_null(dialect_words_grammar(d, SLOT_VERB, "", words, 3, t, &e));
+    assert_null(dialect_words_grammar(other, SLOT_NAME, "", words, 3, t, &e));
+    check_note("%s", e.text);
+    tokenizer_free(t);
+    dialect_free(d);
+    dialect_free(other);
+}
+
+/* Of words that are asked for each is a candidate, with a share of what the model would give them at each
+ * letter at which they part: together 1. */
+static void t_among_words(void **state)
+{
+    (void)state;
+    static const char *const words[] = {"Destination", "Departure", "Day", "To"};
+    const struct engine_options o = {.dir = "assets/pocket/model", .threads = 2};
+    struct engine *g = engine_open(&o, NULL);
+    struct dialect *d = dialect_load("pocket-wide", NULL);
+    struct llm *m = llm_local(g, d, 1);
+    struct image im = tiny_image(320, 240, 3);
+    volatile int cancel = 0;
+    const struct chat_part parts[] = {{.text = "Type Rome into Departure"}, {.image = &im}};
+    assert_int_equal(m->ops->begin(m, "", NULL), 0);
+    assert_int_equal(m->ops->user(m, parts, 2, CHAT_PLACE_TEMPLATE, NULL), 0);
+    struct llm_mark *before = m->ops->mark(m, NULL);
+    const struct llm_request r = {
+        .goal = GOAL_STEP, .sampling = {0, 1, 60}, .begins = "<write>Depart<at>", .cancel = &cancel};
+    struct generated said;
+    struct slot slot;
+    struct beam_candidate out[8];
+    assert_int_equal(m->ops->speak(m, &r, &said, NULL), 0);
+    assert_true(dialect_word_slot(d, SLOT_NAME, said.text.data, said.text.len, &slot));
+    const struct beam_request x = {
+        .goal = GOAL_STEP, .said = &said, .slot = &slot, .words = words, .n_words = 4};
+    int n = m->ops->beam_search(m, before, &x, out, 8, NULL);
+    double sum = 0;
+    for (int i = 0; i < n; i++) {
+        check_note("%s %.4f", out[i].text, out[i].p);
+        sum += out[i].p;
+    }
+    assert_int_equal(n, 4);
+    assert_true(fabs(sum - 1) < 1e-3);
+    generated_free(&said);
+    m->ops->mark_free(before);
+    llm_free(m);
+    image_free(&im);
+    dialect_free(d);
+    engine_close(g);
+}
+
 static const struct CMUnitTest tests[] = {
     WITH_MODEL_F32("the likeliest ways are those that trying all of them finds, with their probabilities",
                    t_all),
     WITH_MODEL_F32("it ends: with a narrow beam, without a value, without a grammar, when it is told to",
                    t_bounds),
     WITH_MODEL_F32("of a reply: what was said is among them, with the probability it was said with", t_llm),
+    CLAIM("a grammar of given words takes each of them and its end, and nothing else", t_given_words),
+    CLAIM("of given words each has a probability, together one", t_among_words),
     CLAIM("names and texts of replies, and how a reply begins that has a name", t_words),
     CLAIM("verb and places are found where they stand, in each dialect that has them", t_slots),
 };

@@ -64,7 +64,58 @@ static void t_conditions(void **state)
     assert_true(task_has_conditions("Press Yes or No"));
     assert_true(task_has_conditions("If there is a Save, press it"));
     assert_true(task_has_conditions("Don't press Delete"));
+    assert_true(task_has_conditions("Tick what isn't red"));
+    assert_false(task_has_conditions("Type n'tara into City"));
     assert_false(task_has_conditions("Tick Note and Orchid, then press Onlyx"));
+}
+
+static void t_pieces(void **state)
+{
+    (void)state;
+    static const char task[] = "Book the 9:00 flight from Slu to Rome on 19 June, for Stoo Crisde";
+    static const struct {
+        const char *said, *piece;
+        bool is;
+    } cases[] = {{"", "Slu to Rome", true},     {"", "19 June", true},       {"", "Stoo Crisde", true},
+                 {"", "June, for", false},      {"", "Book", false},         {"", "for Stoo", false},
+                 {"Slu", "Slu to Rome", false}, {"slu\n9:00", "Rome", true}, {"Crisde", "Stoo", true}};
+    char pieces[64][TASK_NAME];
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        int n = task_pieces(task, cases[i].said, pieces, 64);
+        bool found = false;
+        for (int k = 0; k < n; k++)
+            found = found || !strcmp(pieces[k], cases[i].piece);
+        check_note("said \"%s\": %d pieces, \"%s\" %s", cases[i].said, n, cases[i].piece,
+                   found ? "too" : "not");
+        assert_int_equal(found, cases[i].is);
+    }
+    assert_int_equal(task_pieces(task, "", pieces, 3), 3);
+    assert_int_equal(task_pieces("", "", pieces, 3), 0);
+}
+
+static void t_longer(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *task, *text, *said, *longer; /* NULL: none */
+    } cases[] = {{"Book it for Pour Grisgloup", "Pour", "", "Pour Grisgloup"},
+                 {"Book it for Pour Grisgloup", "Grisgloup", "", "Pour Grisgloup"},
+                 {"Book it for Pour Grisgloup", "Pour", "Grisgloup", NULL},
+                 {"Book it for Pour Grisgloup", "Pour Grisgloup", "", NULL},
+                 {"Book it for Pour, Grisgloup", "Pour", "", NULL},
+                 {"Book Rome for Slu", "Rome", "", NULL},   /* "Book" is the verb */
+                 {"Enter 4 May. Press Go", "Go", "", NULL}, /* "Press" begins a clause */
+                 {"Type red Apple here", "Apple", "", NULL},
+                 {"Type Red apple here", "apple", "", NULL},
+                 {"Type Red here", "Blue", "", NULL}};
+    char longer[2][TASK_NAME];
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        int n = task_longer_names(cases[i].task, cases[i].text, cases[i].said, longer);
+        check_note("\"%s\" of \"%s\": \"%s\"", cases[i].text, cases[i].task, n ? longer[0] : "");
+        assert_int_equal(n, cases[i].longer != NULL);
+        if (n)
+            assert_string_equal(longer[0], cases[i].longer);
+    }
 }
 
 /* ---- names --------------------------------------------------------------------------------------------- */
@@ -188,6 +239,8 @@ static void t_typed_again(void **state)
 static const struct CMUnitTest tests[] = {
     CLAIM("words are found as words of their own, whatever their case, and marks are none", t_spoken),
     CLAIM("any word of several, and the last word of a task", t_word),
+    CLAIM("pieces of a task that nobody spoke of: no marks in them, no fillers at their ends", t_pieces),
+    CLAIM("a name of which one word was typed is known whole", t_longer),
     CLAIM("a task with a condition is told from a list of what to do", t_conditions),
     CLAIM("the first thing that a task names and no reply spoke of, up to a place in the task", t_left_out),
     CLAIM("text that was typed before gives way to other text of the task, and the run can be done again",

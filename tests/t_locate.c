@@ -290,6 +290,91 @@ static void t_field_unknown(void **state)
     assert_false(found(&m, LOCATE_TYPE, "City", 50, 50).moved);
 }
 
+/* ---- labels -------------------------------------------------------------------------------------------- */
+
+/* Two columns of fields with their names, a button, text in a field, and a name in faint letters. */
+static struct patch_map two_columns(void)
+{
+    struct patch_map m = empty_map(16, 50);
+    put_name(&m, "Full name", 40, 40, 2, 12, false);
+    put_element(&m, ELEMENT_FIELD, 0.8f, 2, 12, 1, 8);
+    put_name(&m, "To", 400, 40, 2, 30, false);
+    put_element(&m, ELEMENT_FIELD, 0.8f, 2, 30, 1, 8);
+    put_name(&m, "Rome", 500, 40, 2, 32, false); /* stands in that field */
+    put_name(&m, "Search", 40, 120, 7, 4, false);
+    put_element(&m, ELEMENT_BUTTON, 0.9f, 7, 2, 1, 6);
+    drawn_faint = 0.6f;
+    put_name(&m, "Date", 40, 200, 12, 12, false);
+    drawn_faint = 0.98f;
+    put_element(&m, ELEMENT_FIELD, 0.8f, 12, 12, 1, 8);
+    put_text(&m, "All are needed", 40, 232);
+    return m;
+}
+
+static void t_labels(void **state)
+{
+    (void)state;
+    char labels[8][LOCATE_NAME];
+    struct patch_map m = two_columns();
+    struct picture_text t = text_read(&m);
+    int n = labels_read(&m, &t, LOCATE_TYPE, labels, 8);
+    for (int i = 0; i < n; i++)
+        check_note("label \"%s\"", labels[i]);
+    assert_int_equal(n, 2);
+    bool turned = strcmp(labels[0], "To") == 0; /* lines have no order */
+    assert_string_equal(labels[turned], "Full name");
+    assert_string_equal(labels[!turned], "To");
+    assert_int_equal(labels_read(&m, &t, LOCATE_TYPE, labels, 1), 1);
+    assert_int_equal(labels_read(&m, &t, LOCATE_CLICK, labels, 8), 1);
+    assert_string_equal(labels[0], "Search");
+    text_free(&t);
+    patch_map_free(&m);
+}
+
+/* In a type of different widths a blank is narrower than some letters. */
+static void t_blanks(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *c;
+        double x;
+    } letters[] = {{"M", 6.7},  {"a", 17.8}, {"i", 24},   {"l", 27.5}, {"w", 39.5},
+                   {"i", 47.1}, {"l", 50.6}, {"l", 54.2}, {"e", 61},   {"d", 69.8}};
+    char labels[4][LOCATE_NAME];
+    struct patch_map m = empty_map(8, 40);
+    for (size_t i = 0; i < sizeof letters / sizeof *letters; i++)
+        put_name(&m, letters[i].c, 43 + letters[i].x, 40, 2, 12, false);
+    put_element(&m, ELEMENT_FIELD, 0.8f, 2, 12, 1, 8);
+    struct picture_text t = text_read(&m);
+    int n = labels_read(&m, &t, LOCATE_TYPE, labels, 4);
+    check_note("%d labels, the first \"%s\"", n, n ? labels[0] : "");
+    assert_int_equal(n, 1);
+    assert_string_equal(labels[0], "Mail willed");
+    text_free(&t);
+    patch_map_free(&m);
+}
+
+static void t_misspelt(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        bool misspelt, faint;
+    } cases[] = {{"Destination", false, false}, {"destination", false, false}, {"Deptination", true, false},
+                 {"Departure", true, false},    {"Deptination", false, true},  {"Departure", true, true}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct patch_map m = empty_map(8, 40);
+        drawn_faint = cases[i].faint ? 0.6f : 0.98f;
+        put_name(&m, "Destination", 40, 40, 2, 20, false);
+        drawn_faint = 0.98f;
+        struct picture_text t = text_read(&m);
+        check_note("\"%s\" where \"Destination\" is %s", cases[i].name, cases[i].faint ? "faint" : "clear");
+        assert_int_equal(is_misspelt(&t, cases[i].name), cases[i].misspelt);
+        text_free(&t);
+        patch_map_free(&m);
+    }
+}
+
 static const struct CMUnitTest tests[] = {
     CLAIM("letters of a real screen are put together as torch's decoder does", t_decode),
     CLAIM("a name is found in other case, without blanks, with one letter in four read wrongly", t_names),
@@ -304,6 +389,11 @@ static const struct CMUnitTest tests[] = {
           t_field_meant),
     CLAIM("typing goes to the field that its name points at; a place in that field stays", t_field),
     CLAIM("of two places that a name points at the one that is surely a field is typed into", t_field_kind),
+    CLAIM("names of fields are read, with their blanks; not what stands in a field, is faint or plain",
+          t_labels),
+    CLAIM("a blank is told from wide letters", t_blanks),
+    CLAIM("a name is misspelt if other letters are clearly read where it nearly is, and nowhere it itself",
+          t_misspelt),
     CLAIM("a field of any look is where its name points; without a name a place moves into one that is near",
           t_field_unknown),
 };

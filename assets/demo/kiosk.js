@@ -129,8 +129,8 @@ const Kiosk = {
         }
       }
       if (el.dataset.label === undefined) continue;
-      const box = el.dataset.handle ? JSON.parse(el.dataset.handle) : [r.left, r.top, r.width, r.height];
-      elements.push({ kind, label: el.dataset.label, key: el.dataset.key || "", box,
+      const drawn = [r.left, r.top, r.width, r.height], box = el.dataset.handle ? JSON.parse(el.dataset.handle) : drawn;
+      elements.push({ kind, label: el.dataset.label, key: el.dataset.key || "", box, drawn,
                       value: kind === "field" ? el.value : el.classList.contains("on") });
     }
     return { cells: cells.map(r => r.join("")), elements };

@@ -30,6 +30,38 @@ int llm_locate(struct llm *m, const struct image *im, const char *name, enum loc
     return 0;
 }
 
+/* In pixels of what the tower saw. */
+static void find_in(const struct patch_map *map, const struct picture_text *t, const char *name,
+                    struct llm_found *f)
+{
+    struct thing is;
+    float differs = text_absent(t, name);
+    if (f->missing && thing_of_name(map, t, name, false, LOCATE_CLICK, &is))
+        *f = (struct llm_found){false, (double)is.x, (double)is.y, (double)is.p};
+    else if (!f->missing && differs > 0)
+        *f = (struct llm_found){.missing = true, .p = (double)differs};
+    else if (!f->missing)
+        f->missing = locate(map, name, LOCATE_CLICK, &f->x, &f->y) == LOCATED_NOWHERE;
+}
+
+int llm_find(struct llm *m, const struct image *im, const char *name, struct llm_found *f, struct err *e)
+{
+    struct patch_map map;
+    struct picture_text text;
+    if (llm_read_picture(m, im, &map, &text, e))
+        return -1;
+    if (map.patches) {
+        f->x *= map.scale;
+        f->y *= map.scale;
+        find_in(&map, &text, name, f);
+        f->x = fmin(f->x / map.scale, im->w - 1);
+        f->y = fmin(f->y / map.scale, im->h - 1);
+    }
+    text_free(&text);
+    patch_map_free(&map);
+    return 0;
+}
+
 int llm_read_picture(struct llm *m, const struct image *im, struct patch_map *map, struct picture_text *text,
                      struct err *e)
 {

@@ -12,29 +12,18 @@
  * not to be done, or under which condition, names things that are to be left alone: there the model is
  * followed.
  */
-#include "agent/private.h"
-#include "agent/task_names.h"
+#include "agent/coverage.h"
 
 #include "base/err.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum { CANDIDATES = 16 };
 
 /* Logarithms of the probability of a verb and a name.  On looked-at forms and flights right beginnings had
  * -13 and more, wrong ones mostly -17 and less. */
 static const double likely_enough = -15, likely = -6, surely = -4;
-static const double possible = 1e-4; /* probability of other words */
 
-struct review {
-    struct agent *a;
-    char *before; /* the earlier replies to this task, without marks */
-    struct seen seen;
-};
-
-static const struct action *last_action(const struct agent *a)
+const struct action *reviewed_action(const struct agent *a)
 {
     const struct step *step = &a->reply.step;
     return step->nactions ? &step->actions[step->nactions - 1] : NULL;
@@ -61,7 +50,7 @@ static char *replies_before(const struct agent *a)
 
 /* ---- other replies ---------------------------------------------------------------------------------- */
 
-static double logprob_of(const struct generated *g, size_t bytes)
+double logprob_of(const struct generated *g, size_t bytes)
 {
     double sum = 0;
     for (int i = 0; i < g->n && g->choices[i].end <= bytes; i++)
@@ -79,9 +68,7 @@ static int record_cover(struct agent *a, const char *begins, double logprob, boo
     return trace_end(t, e);
 }
 
-/* The reply at hand becomes one that begins with this, if the logarithm of the beginning's probability is
- * more than *least, which it then is. */
-static int try_instead(struct agent *a, const char *begins, double *least, struct err *e)
+int try_instead(struct agent *a, const char *begins, double *least, struct err *e)
 {
     struct agent_reply was = a->reply;
     a->reply = (struct agent_reply){0};
@@ -110,32 +97,9 @@ static int try_step(struct agent *a, enum action_kind kind, const char *name, do
     return rc;
 }
 
-/* What else the model could have said in a slot of the reply at hand, the likeliest first; -1 with e. */
-static int other_words(struct agent *a, enum slot_kind kind, struct slot *slot, struct beam_candidate *out,
-                       struct err *e)
-{
-    const struct generated *said = &a->reply.raw;
-    const struct beam_request x = {.goal = GOAL_STEP, .said = said, .slot = slot, .cancel = &a->run.cancel};
-    if (!dialect_word_slot(a->o->dialect, kind, said->text.data, said->text.len, slot))
-        return 0;
-    return context_beam_search(a->run.context, &x, out, CANDIDATES, e);
-}
-
-/* The reply at hand with other words in a slot. */
-static int say_in_slot(struct agent *a, const struct slot *slot, const char *words, struct err *e)
-{
-    double least = -INFINITY;
-    char *begins = xasprintf("%.*s%s%s", (int)slot->begin, a->reply.raw.text.data, words,
-                             slot->kind == SLOT_NAME ? "<at>" : "\n");
-    int rc = try_instead(a, begins, &least, e);
-    free(begins);
-    return rc;
-}
-
 /* ---- what is left out ------------------------------------------------------------------------------- */
 
-/* Whether an earlier reply said the same: what is repeated has not helped. */
-static bool is_repeated(const struct review *v)
+bool is_repeated(const struct review *v)
 {
     char *now = reply_words(v->a->reply.text);
     bool found = strstr(v->before, now);
@@ -147,7 +111,7 @@ static bool is_repeated(const struct review *v)
  * that is pressed.  0: it ends nothing. */
 static int must_be_done(const struct review *v)
 {
-    const struct action *last = last_action(v->a);
+    const struct action *last = reviewed_action(v->a);
     const char *task = v->a->run.task;
     struct thing is;
     if (last->kind == ACT_ANSWER || last->kind == ACT_INFEASIBLE ||
@@ -167,7 +131,7 @@ static int must_be_done(const struct review *v)
 static int see_to_rest(const struct review *v, struct err *e)
 {
     struct agent *a = v->a;
-    const struct action *last = last_action(a);
+    const struct action *last = reviewed_action(a);
     struct thing thing = {.p = 0};
     char name[TASK_NAME];
     double least = likely_enough;
@@ -199,54 +163,9 @@ static int see_to_rest(const struct review *v, struct err *e)
     return rc;
 }
 
-/* ---- other words ------------------------------------------------------------------------------------ */
-
-/* For text that was typed before: the likeliest other piece of the task that was not. */
-static int type_other_text(const struct review *v, struct err *e)
-{
-    struct agent *a = v->a;
-    const struct action *last = last_action(a);
-    struct beam_candidate found[CANDIDATES];
-    struct slot slot;
-    if (last->kind != ACT_TYPE || !last->text || !*last->text || !spoken_of(v->before, last->text))
-        return 0;
-    int n = other_words(a, SLOT_TEXT, &slot, found, e), rc = n < 0 ? -1 : 0;
-    char *spoken = xasprintf("%s\n%s", v->before, last->element);
-    for (int i = 0; i < n; i++)
-        if (found[i].p > possible && *found[i].text && spoken_of(a->run.task, found[i].text) &&
-            !any_spoken_of(spoken, found[i].text)) {
-            rc = say_in_slot(a, &slot, found[i].text, e);
-            break;
-        }
-    free(spoken);
-    return rc;
-}
-
-/* For a name that is written nowhere, nor in the task: the likeliest other one that names something; a
- * field's, if one is to be filled in, that was not spoken of. */
-static int say_other_name(const struct review *v, struct err *e)
-{
-    struct agent *a = v->a;
-    const struct action *last = last_action(a);
-    struct beam_candidate found[CANDIDATES];
-    struct thing is;
-    struct slot slot;
-    enum locate_for what = last->kind == ACT_TYPE ? LOCATE_TYPE : LOCATE_CLICK;
-    if ((last->kind != ACT_CLICK && last->kind != ACT_TYPE) || strlen(last->element) < 2 ||
-        spoken_of(a->run.task, last->element) || may_be_written(&v->seen.text, last->element))
-        return 0;
-    int n = other_words(a, SLOT_NAME, &slot, found, e);
-    for (int i = 0; i < n; i++)
-        if (found[i].p > possible &&
-            thing_of_name(&v->seen.map, &v->seen.text, found[i].text, true, what, &is) &&
-            (what == LOCATE_CLICK || !spoken_of(v->before, found[i].text)))
-            return say_in_slot(a, &slot, found[i].text, e);
-    return n < 0 ? -1 : 0;
-}
-
 int agent_cover(struct agent *a, struct err *e)
 {
-    const struct action *last = last_action(a);
+    const struct action *last = reviewed_action(a);
     struct review v = {.a = a};
     if (a->reply.status != ATTEMPT_READ || a->reply.fault != FAULT_NONE || a->step.budget != AGENT_RUNNING ||
         !is_reviewed(last) || !llm_is_located(a->o->llm) || task_has_conditions(a->run.task))
@@ -254,10 +173,12 @@ int agent_cover(struct agent *a, struct err *e)
     if (llm_read_picture(a->o->llm, &a->step.frame, &v.seen.map, &v.seen.text, e))
         return -1;
     v.before = replies_before(a);
-    int rc = v.seen.map.patches && (see_to_rest(&v, e) || say_other_name(&v, e) || type_other_text(&v, e))
+    v.writes = writes_before(a);
+    int rc = v.seen.map.patches && (see_to_rest(&v, e) || see_to_lost_texts(&v, e) || see_to_words(&v, e))
                  ? -1
                  : 0;
     free(v.before);
+    free(v.writes.all);
     text_free(&v.seen.text);
     patch_map_free(&v.seen.map);
     return rc;

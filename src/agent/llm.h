@@ -33,7 +33,9 @@ struct beam_request { /* candidates for a slot of a reply, by beam search */
     enum dialect_goal goal;
     bool think;
     const struct generated *said;
-    const struct slot *slot; /* of its text */
+    const struct slot *slot;  /* of its text */
+    const char *const *words; /* [n_words] what may stand there; NULL: what the grammar of the goal allows */
+    int n_words;
     const volatile int *cancel;
 };
 
@@ -111,10 +113,28 @@ bool llm_is_located(const struct llm *m);
 int llm_locate(struct llm *m, const struct image *im, const char *name, enum locate_for what, double *x,
                double *y, enum located *out, struct err *e);
 
+struct llm_found { /* where a thing is said to be */
+    bool missing;
+    double x, y; /* unless it is missing; pixels of the picture */
+    double p;    /* how sure that is, 0 to 1; negative: not known */
+};
+
+/* Puts right what a model said of the thing with this name, likewise: a name that is written nowhere is
+ * missing, and what surely has it is there. */
+int llm_find(struct llm *m, const struct image *im, const char *name, struct llm_found *f, struct err *e);
+
 /* What a small model's tower reads on a picture, and its text; without patches if it has no heads.  The
  * caller frees both. */
 int llm_read_picture(struct llm *m, const struct image *im, struct patch_map *map, struct picture_text *text,
                      struct err *e);
+
+/* What a small model answered about a picture, held to what its tower reads there (answers.c); "": it stays
+ * as it is. */
+enum { LLM_ANSWER = 512 };
+int llm_hold_answer(struct llm *m, const struct image *im, const char *question, const char *said,
+                    char out[LLM_ANSWER], struct err *e);
+/* Whether a question has a name that is written nowhere. */
+bool asks_for_absent(const struct picture_text *t, const char *question);
 
 /* Asks one question in a new conversation. */
 int llm_ask(struct llm *m, const char *system, const struct chat_part *parts, int n, enum chat_place place,

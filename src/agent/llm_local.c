@@ -128,6 +128,20 @@ static ptrdiff_t value_end(void *arg, const char *text, size_t len)
     return dialect_slot_end(v->dialect, v->kind, text, len);
 }
 
+/* The grammar of the words that are asked for, in place of that of the goal. */
+static int search_words(struct local_llm *m, struct session *s, const struct beam_request *x,
+                        struct beam_search *how, struct beam_candidate *out, int max, struct err *e)
+{
+    char *given = xasprintf("%.*s", (int)how->n_given, how->given);
+    how->grammar = dialect_words_grammar(m->dialect, x->slot->kind, given, x->words, x->n_words,
+                                         engine_tokenizer(m->engine), e);
+    how->state = how->grammar ? grammar_start(how->grammar) : 0;
+    int n = how->grammar ? beam_search(s, how, out, max, e) : -1;
+    grammar_free(how->grammar);
+    free(given);
+    return n;
+}
+
 /* s is a branch at the start of the reply; appends the reply up to the token in which the slot begins. */
 static int beam_search_at(struct local_llm *m, struct session *s, const struct beam_request *x,
                           struct beam_candidate *out, int max, struct err *e)
@@ -149,7 +163,7 @@ static int beam_search_at(struct local_llm *m, struct session *s, const struct b
     }
     how.given = x->said->text.data + begin;
     how.n_given = x->slot->begin - begin;
-    return beam_search(s, &how, out, max, e);
+    return x->words ? search_words(m, s, x, &how, out, max, e) : beam_search(s, &how, out, max, e);
 }
 
 static int local_beam_search(struct llm *llm, const struct llm_mark *before, const struct beam_request *x,

@@ -41,10 +41,13 @@ const char *spoken_of(const char *text, const char *words)
 
 bool task_has_conditions(const char *task)
 {
-    static const char *const words[] = {"not",    "don't",   "never", "without", "unless", "if",
-                                        "except", "instead", "or",    "avoid",   "until",  "only"};
+    static const char *const words[] = {"not",     "never", "without", "unless", "if",  "except",
+                                        "instead", "or",    "avoid",   "until",  "only"};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (spoken_of(task, words[i]))
+            return true;
+    for (const char *s = task; (s = strcasestr(s, "n't")); s += 3)
+        if (!in_word(s[3]))
             return true;
     return false;
 }
@@ -110,6 +113,58 @@ bool task_last_word(const char *task, char name[TASK_NAME])
     struct word w[WORDS];
     int n = split(task, w);
     return n && piece_at(task, w, n, n - 1, 1, name) && strlen(name) > 1;
+}
+
+/* Words at which no name begins or ends. */
+static bool is_filler(const char *task, const struct word *w)
+{
+    static const char *const words[] = {"the",  "a",   "an",   "to", "in", "into", "on", "of",  "for",
+                                        "from", "and", "with", "as", "at", "it",   "by", "then"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if ((size_t)(w->end - w->begin) == strlen(words[i]) &&
+            !strncasecmp(task + w->begin, words[i], strlen(words[i])))
+            return true;
+    return false;
+}
+
+int task_pieces(const char *task, const char *said, char (*out)[TASK_NAME], int max)
+{
+    struct word w[WORDS];
+    int words = split(task, w), n = 0;
+    for (int i = 0; i < words; i++) /* a task begins with a verb */
+        w[i].used = i == 0 || (piece_at(task, w, words, i, 1, out[n]) && spoken_of(said, out[n]));
+    for (int i = 0; i < words; i++)
+        for (int k = 1; k <= LONGEST_NAME && i + k <= words && n < max; k++)
+            n += !is_filler(task, &w[i]) && !is_filler(task, &w[i + k - 1]) &&
+                 piece_at(task, w, words, i, k, out[n]);
+    return n;
+}
+
+/* Whether a word could be of a name that goes on: capital, begins no clause, not spoken of. */
+static bool is_of_name(const char *task, const struct word *w, int words, int i, const char *said)
+{
+    char piece[TASK_NAME];
+    return i > 0 && i < words && !w[i - 1].last && isupper((unsigned char)task[w[i].begin]) &&
+           piece_at(task, w, words, i, 1, piece) && !spoken_of(said, piece);
+}
+
+int task_longer_names(const char *task, const char *text, const char *said, char out[2][TASK_NAME])
+{
+    struct word w[WORDS];
+    const char *at = spoken_of(task, text);
+    int words = split(task, w), n = 0, from = -1, to = -1;
+    for (int i = 0; at && i < words; i++) {
+        from = w[i].begin == at - task ? i : from;
+        to = w[i].end == at - task + (int)strlen(text) ? i : to;
+    }
+    if (from < 0 || to < from || !isupper((unsigned char)*at))
+        return 0;
+    if (is_of_name(task, w, words, from - 1, said) &&
+        piece_at(task, w, words, from - 1, to - from + 2, out[n]))
+        n++;
+    if (is_of_name(task, w, words, to + 1, said) && piece_at(task, w, words, from, to - from + 2, out[n]))
+        n++;
+    return n;
 }
 
 /* Words [i, i + n) are found as a name.  Whether none of them has been spoken of: "Egg" is enough for "Egg

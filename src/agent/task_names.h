@@ -23,6 +23,15 @@ bool any_spoken_of(const char *text, const char *words);
 /* The last word of a task; false: it has none of at least two letters. */
 bool task_last_word(const char *task, char name[TASK_NAME]);
 
+/* The pieces of a task of up to three words, with no mark between them, none of which is spoken of: at most
+ * max.  Returns how many. */
+int task_pieces(const char *task, const char *said, char (*out)[TASK_NAME], int max);
+
+/* A text that is a piece of a task, and longer by the word before or behind it: if both begin with a
+ * capital, no mark stands between, the word begins no clause, and it is not spoken of in `said`.  Returns
+ * how many. */
+int task_longer_names(const char *task, const char *text, const char *said, char out[2][TASK_NAME]);
+
 /* Whether a task is more than a list of what to do: "not", "if", "or", ... */
 bool task_has_conditions(const char *task);
 

@@ -119,6 +119,21 @@ static int ask(struct vqa *l, const struct settings *s, const char *question, co
     return rc;
 }
 
+/* The answer of a small model about one picture is held to what its tower reads. */
+static int hold_answer(struct vqa *l, const char *question, const struct image *images, int n, char *held,
+                       struct err *e)
+{
+    size_t len = l->reply.text.len;
+    while (len && strchr(" \t\r\n", l->reply.text.data[len - 1]))
+        len--;
+    if (n != 1 || !len || len >= LLM_ANSWER || !llm_is_located(l->llm))
+        return 0;
+    char *said = xasprintf("%.*s", (int)len, l->reply.text.data);
+    int rc = llm_hold_answer(l->llm, images, question, said, held, e);
+    free(said);
+    return rc;
+}
+
 /* An empty answer is a failure; a truncated one gets a warning. */
 static int check_answer(const struct vqa *l, const struct settings *s, struct err *e)
 {
@@ -133,13 +148,17 @@ static int check_answer(const struct vqa *l, const struct settings *s, struct er
     return 0;
 }
 
-static void print_json(const struct vqa *l)
+static void print_json(const struct vqa *l, const char *held)
 {
     static const char *const finish[] = {"stop", "length", "grammar", "cancelled"};
     struct buf out;
     buf_init(&out, 64 << 20);
     buf_puts(&out, "{\"status\": \"answered\", \"answer\": ");
-    buf_put_json(&out, l->reply.text.data, l->reply.text.len);
+    buf_put_json(&out, *held ? held : l->reply.text.data, *held ? strlen(held) : l->reply.text.len);
+    if (*held) {
+        buf_puts(&out, ", \"said\": ");
+        buf_put_json(&out, l->reply.text.data, l->reply.text.len);
+    }
     buf_printf(&out, ", \"finish\": \"%s\", \"ms\": %.1f, \"tokens\": [", finish[l->reply.finish],
                l->reply.ms);
     for (int i = 0; i < l->reply.n && l->reply.choices; i++) { /* elsewhere they are not known */
@@ -183,6 +202,7 @@ int cmd_ask(int argc, char **argv)
     screen_install_signals();
     struct vqa l = {0};
     struct image images[MAX_IMAGES] = {{0}};
+    char held[LLM_ANSWER] = "";
     struct engine_options model = MODEL_ENGINE(s);
     int rc = 0;
     for (int i = 0; i < nfiles && rc == 0; i++)
@@ -195,8 +215,12 @@ int cmd_ask(int argc, char **argv)
         rc = s.chat ? continue_chat(&l, &s, &e) : ask(&l, &s, question, images, nfiles, &e);
     if (rc == 0)
         rc = check_answer(&l, &s, &e);
+    if (rc == 0 && !s.chat)
+        rc = hold_answer(&l, question, images, nfiles, held, &e);
     if (rc == 0 && s.json)
-        print_json(&l);
+        print_json(&l, held);
+    else if (rc == 0 && *held)
+        utf8_print_result(stdout, held, strlen(held));
     else if (rc == 0)
         utf8_print_result(stdout, l.reply.text.data, l.reply.text.len);
     vqa_close(&l);

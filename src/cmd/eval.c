@@ -148,6 +148,25 @@ static int show_image(struct evaluation *v, const struct eval_item *item, struct
     return 0;
 }
 
+/* As `ground` does, what a small model answers is put right by what its tower reads. */
+static int put_right(struct evaluation *v, const struct eval_item *item, struct eval_answer *a, struct err *e)
+{
+    const struct target *t = &item->target;
+    int w = v->image.w, h = v->image.h;
+    struct llm_found f = {!a->placed, t->w > 0 ? a->x * w / t->w : a->x, t->h > 0 ? a->y * h / t->h : a->y,
+                          a->p};
+    if (a->wrong_format || !llm_is_located(v->l.llm))
+        return 0;
+    if (llm_find(v->l.llm, &v->image, item->instruction, &f, e))
+        return -1;
+    a->p = f.p;
+    if (f.missing)
+        eval_missing(t, a);
+    else
+        eval_place(t, f.x, f.y, w, h, a);
+    return 0;
+}
+
 /* -1 only when the whole evaluation must end. */
 static int ask_item(struct evaluation *v, const struct eval_item *item, struct eval_answer *a, struct err *e)
 {
@@ -165,15 +184,17 @@ static int ask_item(struct evaluation *v, const struct eval_item *item, struct e
     if (rc == 0)
         rc = vqa_ask(&v->l, question.data, &v->image, 1, GOAL_GROUND, &greedy, &why);
     buf_free(&question);
+    a->p = vqa_confidence(&v->l, &confidence) ? confidence : -1;
+    if (rc == 0) {
+        eval_score(&item->target, v->l.dialect, v->l.reply.text.data, v->image.w, v->image.h, a);
+        rc = put_right(v, item, a, &why);
+    }
     a->ms = clock_ms_since(start);
     a->tokens = v->l.reply.n;
-    a->p = vqa_confidence(&v->l, &confidence) ? confidence : -1;
     if (rc && why.kind == ERR_STOPPED)
         return err_set(e, ERR_STOPPED, "stopped; --resume goes on with '%s'", v->results.path);
     if (rc)
         snprintf(a->error, sizeof a->error, "%s", why.text);
-    else
-        eval_score(&item->target, v->l.dialect, v->l.reply.text.data, v->image.w, v->image.h, a);
     return 0;
 }
 

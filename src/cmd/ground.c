@@ -40,16 +40,12 @@ const struct command ground_command = {"ground",
                                        options,
                                        cmd_ground};
 
-struct found {
-    bool missing;
-    double x, y; /* unless it is missing */
-};
-
-static int find_point(struct vqa *l, const struct image *im, const char *target, struct found *f,
+static int find_point(struct vqa *l, const struct image *im, const char *target, struct llm_found *f,
                       struct err *e)
 {
     struct sampling greedy = {.temperature = 0, .top_p = 1, .max_tokens = 256};
     struct buf question;
+    double confidence;
     if (!l->dialect->ground || !*l->dialect->ground)
         return err_set(e, ERR_USAGE, "dialect '%s' has no question for a place (key 'ground')",
                        l->dialect->name);
@@ -62,17 +58,13 @@ static int find_point(struct vqa *l, const struct image *im, const char *target,
         return rc;
     const struct buf *said = &l->reply.text;
     f->missing = dialect_says_missing(l->dialect, said->data, said->len);
-    if (f->missing)
-        return 0;
-    if (dialect_parse_point(l->dialect, said->data, said->len, im->w, im->h, &f->x, &f->y, e))
+    f->p = vqa_confidence(l, &confidence) ? confidence : -1;
+    if (!f->missing && dialect_parse_point(l->dialect, said->data, said->len, im->w, im->h, &f->x, &f->y, e))
         return -1;
-    enum located found;
-    int failed = llm_locate(l->llm, im, target, LOCATE_CLICK, &f->x, &f->y, &found, e);
-    f->missing = found == LOCATED_NOWHERE;
-    return failed;
+    return llm_find(l->llm, im, target, f, e);
 }
 
-static int write_overlay(const struct settings *s, struct image *im, const struct found *f, struct err *e)
+static int write_overlay(const struct settings *s, struct image *im, const struct llm_found *f, struct err *e)
 {
     static const uint8_t red[3] = {230, 30, 60};
     if (!s->overlay)
@@ -83,9 +75,9 @@ static int write_overlay(const struct settings *s, struct image *im, const struc
 }
 
 static void print_point(const struct settings *s, const struct vqa *l, const struct image *im,
-                        const char *target, const struct found *f)
+                        const char *target, const struct llm_found *f)
 {
-    double logprob, confidence;
+    double logprob;
     if (!s->json && f->missing)
         puts("not there");
     else if (!s->json)
@@ -101,8 +93,8 @@ static void print_point(const struct settings *s, const struct vqa *l, const str
     buf_printf(&out, ", \"width\": %d, \"height\": %d", im->w, im->h);
     if (generated_logprob(&l->reply, &logprob))
         buf_printf(&out, ", \"logprob\": %.4f", logprob);
-    if (vqa_confidence(l, &confidence))
-        buf_printf(&out, ", \"confidence\": %.4f", confidence);
+    if (f->p >= 0)
+        buf_printf(&out, ", \"confidence\": %.4f", f->p);
     buf_printf(&out, ", \"ms\": %.1f}", l->reply.ms);
     puts(out.data);
     buf_free(&out);
@@ -125,7 +117,7 @@ int cmd_ground(int argc, char **argv)
     screen_install_signals();
     struct vqa l = {0};
     struct image im = {0};
-    struct found f = {0};
+    struct llm_found f = {0};
     struct engine_options model = MODEL_ENGINE(s);
     const struct endpoint_options at = ENDPOINT_AT(s);
     int rc = image_read_png(&im, argv[0], &e);

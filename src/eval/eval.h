@@ -110,6 +110,10 @@ struct eval_answer {
 void eval_score(const struct target *t, const struct dialect *d, const char *reply, int w, int h,
                 struct eval_answer *a);
 
+/* The same of an answer that was put right: to a place in the image, or to that there is none. */
+void eval_place(const struct target *t, double x, double y, int w, int h, struct eval_answer *a);
+void eval_missing(const struct target *t, struct eval_answer *a);
+
 /* The part of an answer that the tables need, for each item of the set. */
 struct eval_outcome {
     bool done, correct, wrong_format, broken;

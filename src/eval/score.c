@@ -62,6 +62,21 @@ static bool says_none(const char *text)
     return false;
 }
 
+void eval_place(const struct target *t, double x, double y, int w, int h, struct eval_answer *a)
+{
+    a->placed = true;
+    a->x = t->w > 0 ? x * t->w / w : x;
+    a->y = t->h > 0 ? y * t->h / h : y;
+    a->distance = target_distance(t, a->x, a->y);
+    a->correct = target_holds(t, a->x, a->y);
+}
+
+void eval_missing(const struct target *t, struct eval_answer *a)
+{
+    a->placed = false;
+    a->correct = t->kind == TARGET_NONE;
+}
+
 void eval_score(const struct target *t, const struct dialect *d, const char *reply, int w, int h,
                 struct eval_answer *a)
 {
@@ -69,18 +84,13 @@ void eval_score(const struct target *t, const struct dialect *d, const char *rep
     double x, y;
     snprintf(a->raw, sizeof a->raw, "%s", reply);
     if (says_none(reply) || dialect_says_missing(d, reply, strlen(reply))) {
-        a->correct = t->kind == TARGET_NONE;
+        eval_missing(t, a);
         return;
     }
     a->wrong_format = dialect_parse_numbers(d, reply, strlen(reply), &n, NULL) ||
                       dialect_exact_point(d->coords, d, &n, w, h, &x, &y, NULL);
-    if (a->wrong_format)
-        return;
-    a->placed = true;
-    a->x = t->w > 0 ? x * t->w / w : x;
-    a->y = t->h > 0 ? y * t->h / h : y;
-    a->distance = target_distance(t, a->x, a->y);
-    a->correct = target_holds(t, a->x, a->y);
+    if (!a->wrong_format)
+        eval_place(t, x, y, w, h, a);
 }
 
 void wilson(int hits, int n, double *low, double *high)

@@ -298,6 +298,19 @@ bool may_be_written(const struct picture_text *t, const char *name)
     return text_find(t, name, strlen(name) > SHORT_NAME ? hardly_read : misread, w) > 0;
 }
 
+bool names_field(const struct patch_map *m, const struct written *w)
+{
+    struct ground g = ground_of(m);
+    struct pointed to = pointer_follow(m, w, g.field, unlikely);
+    int patch = patch_at(&g, to.x, to.y), row = patch / m->cols, col = patch % m->cols;
+    float field = 0; /* of the place and of what is around it, since a field has a rim */
+    for (int i = 0; i < g.n; i++)
+        if (abs(i / m->cols - row) <= 1 && abs(i % m->cols - col) <= 1)
+            field = fmaxf(field, g.field[i]);
+    ground_free(&g);
+    return to.nothing < sure && field > on;
+}
+
 bool thing_of_name(const struct patch_map *m, const struct picture_text *t, const char *name, bool exactly,
                    enum locate_for what, struct thing *out)
 {

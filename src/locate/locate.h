@@ -40,6 +40,11 @@ struct picture_text {
 struct picture_text text_read(const struct patch_map *m);
 void text_free(struct picture_text *t);
 
+/* n letters of a line as text of less than `size` bytes, with blanks where they are further apart than in a
+ * word by more than such a part of an em. */
+void text_spell(const struct letter *l, int n, float blank, char *out, int size);
+float text_pitch(const struct letter *l, int n); /* pixels from most letters to the next */
+
 struct written {     /* where a name is written */
     float x0, x1, y; /* middles of its first and last letter, and of the line */
     float cost;      /* letters that differ, and .8 for each side on which it goes on as a longer word */
@@ -49,8 +54,12 @@ struct written {     /* where a name is written */
  * differ; upper and lower case are one. */
 int text_find(const struct picture_text *t, const char *name, float may_differ, struct written *out);
 
-/* The share of letters in which m of them in a row differ from a name; 0 when they are a part of it. */
+/* The share of letters in which m of them in a row differ from a name; of text_differs 0 when they are a part
+ * of it. */
+float text_unlike(const struct letter *line, int m, const char *name);
 float text_differs(const struct letter *line, int m, const char *name);
+/* The same of two names. */
+float names_differ(const char *a, const char *b);
 
 struct pointed { /* the thing that a name names */
     float x, y;
@@ -80,6 +89,9 @@ enum located locate(const struct patch_map *m, const char *name, enum locate_for
 /* Whether anything of this name, or nearly, is written there: so that it could be meant. */
 bool may_be_written(const struct picture_text *t, const char *name);
 
+/* Whether what is written there names a field more than anything else. */
+bool names_field(const struct patch_map *m, const struct written *w);
+
 struct thing {
     float x, y;         /* pixels */
     float p;            /* that the name names it */
@@ -90,5 +102,21 @@ struct thing {
  * (`exactly`) none. */
 bool thing_of_name(const struct patch_map *m, const struct picture_text *t, const char *name, bool exactly,
                    enum locate_for what, struct thing *out);
+
+/* Whether neither a name nor any longer word of it is written, even nearly: the share of the letters that
+ * differ in the best reading; 0: it may be there. */
+float text_absent(const struct picture_text *t, const char *name);
+
+/* The end of a line that is nearest to what was said of it (aloud.c), as text of less than `size` bytes;
+ * false: none is near. */
+bool text_aloud(const struct picture_text *t, const char *said, char *out, int size);
+
+/* The names of fields, or of what can be clicked, whose letters are surely read (labels.c), at most max;
+ * where blanks are hard to tell, with and without them.  Returns how many. */
+int labels_read(const struct patch_map *m, const struct picture_text *t, enum locate_for what,
+                char (*out)[LOCATE_NAME], int max);
+
+/* Whether a name is written nowhere as it is said, and where it nearly is, other letters are surely read. */
+bool is_misspelt(const struct picture_text *t, const char *name);
 
 #endif

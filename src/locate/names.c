@@ -8,8 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LINE = 512 }; /* letters of a line that are compared */
+enum {
+    LINE = 512,    /* letters of a line that are compared */
+    LONG_WORD = 4, /* letters */
+};
 static const float glued_cost = 0.8f;
+static const float hardly = 0.4f; /* share of a name's letters that may be read wrongly */
 
 struct cell {
     int cost, start;
@@ -116,16 +120,55 @@ static bool is_part(const struct letter *line, int m, const char *plain, int n)
     return false;
 }
 
-float text_differs(const struct letter *line, int m, const char *name)
+float text_unlike(const struct letter *line, int m, const char *name)
 {
     char plain[LOCATE_NAME] = "";
     struct cell row[LINE + 1] = {{0}};
     int n = plain_name(name, plain);
     m = m < LINE ? m : LINE;
-    if (is_part(line, m, plain, n))
-        return 0;
     match(plain, n, line, m, true, row);
     return n || m ? (float)row[m].cost / (float)(n > m ? n : m) : 0;
+}
+
+float text_differs(const struct letter *line, int m, const char *name)
+{
+    char plain[LOCATE_NAME] = "";
+    int n = plain_name(name, plain);
+    return is_part(line, m, plain, n) ? 0 : text_unlike(line, m, name);
+}
+
+float names_differ(const char *a, const char *b)
+{
+    char plain[LOCATE_NAME] = "";
+    struct letter line[LOCATE_NAME] = {{0}};
+    int m = plain_name(b, plain);
+    for (int i = 0; i < m; i++)
+        line[i].c = plain[i];
+    return text_unlike(line, m, a);
+}
+
+static float least_differs(const struct picture_text *t, const char *name)
+{
+    struct written w[LOCATE_PLACES];
+    char plain[LOCATE_NAME];
+    int n = plain_name(name, plain);
+    return text_find(t, name, 1, w) ? fminf(w[0].cost / (float)n, 1) : n > 1;
+}
+
+float text_absent(const struct picture_text *t, const char *name)
+{
+    float least = least_differs(t, name);
+    char word[LOCATE_NAME];
+    for (const char *s = name; *s;) {
+        size_t n = strcspn(s, " ");
+        if (n >= LONG_WORD && n < sizeof word && n < strlen(name)) {
+            memcpy(word, s, n);
+            word[n] = 0;
+            least = fminf(least, least_differs(t, word));
+        }
+        s += n + strspn(s + n, " ");
+    }
+    return least > hardly ? least : 0;
 }
 
 int text_find(const struct picture_text *t, const char *name, float may_differ, struct written *out)

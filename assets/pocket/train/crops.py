@@ -40,7 +40,7 @@ MIX = {
     "tk": 4,
     "kiosk": 4,
 }  # how often screens of a world are taken, 1 unless named
-NAMELESS = ("kiosk",)  # worlds that do not report all of their elements: they are read, and asked for nothing else
+NAMELESS = ("kiosk",)  # worlds that are read, and asked for nothing else: a field is entered by its name there
 NOT_ASKED = -100  # a kind that no loss is taken of
 KINDS, STATES = store.KINDS, 7  # the states of labels.js, a bit each
 

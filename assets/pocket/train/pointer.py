@@ -14,7 +14,7 @@ In a field any patch is right, since an empty one looks the same everywhere.  El
 patches, which share the target; the program takes the mean of the likeliest patch and those around it (src/locate/pointer.c).
 
 A file of rows has `R` [n, d] fp16 with the prefix rows of each screen before its patches, `G` (first patch, rows, columns) of each
-screen, kinds `K` (-1: not known) and state bits `S` of patches, names `N` (screen, kind, x, y, box), patches `Q` (name, patch) with a letter
+screen, kinds `K` and state bits `S` of patches, names `N` (screen, kind, x, y, box), patches `Q` (name, patch) with a letter
 of a name, and `Z` (screen, patch) with letters of plain text.
 """
 
@@ -96,9 +96,20 @@ class Heads(nn.Module):
 # ---- rows ---------------------------------------------------------------------------------------------------------------
 
 
-def names_of(screen, cols, rows):
-    """[(kind, x, y, box), patches] of each thing of a screen that has a name on it."""
-    for kind, _, box, _, places in screen.named():
+def told_fields(screen):
+    """Like `named`, of fields whose names are known, as in the kiosk, where a line may have those of two."""
+    for box, kind, state, name in screen.items:
+        places = kind in FIELDS and screen.where(name, box)
+        if places:
+            yield store.KINDS[kind], state, box, name, places
+
+
+def names_of(screen, cols, rows, told):
+    """[(kind, x, y, box), patches] of each thing of a screen that has a name on it; told: the names of fields are known."""
+    things = screen.named()
+    if told:
+        things = [t for t in things if store.KINDS.index(t[0]) not in FIELDS] + list(told_fields(screen))
+    for kind, _, box, _, places in things:
         _, x, y, *_ = questions.aim(kind, box, places)
         at = set()
         for col, row, _ in (crops.slot_of(int(px), int(py)) for px, py in filter(None, places)):
@@ -127,14 +138,14 @@ def cache(a):
         patches, rows, cols = crops.whole(picture)
         R.append(tower.apply(p, c | {"skip": 0}, patches, rows, cols)[0].half().numpy())  # with the prefix
         kind, state, *_ = crops.item_targets(items, 0, 0, rows, cols)
-        less, used = crops.world_of(s) in crops.NAMELESS, set()
-        K.append(np.where(less & (kind == 0), -1, kind).astype(np.int8))
+        told, used = crops.world_of(s) == "kiosk", set()
+        K.append(kind.astype(np.int8))
         S.append(np.packbits(state.astype(bool), axis=1, bitorder="little")[:, 0])
-        for thing, at in names_of(questions.Screen(letters, items, s.about[k]["names"]), cols, rows):
+        for thing, at in names_of(questions.Screen(letters, items, s.about[k]["names"]), cols, rows, told):
             Q += [(len(N), q) for q in at]
             N.append((len(G), *thing))
             used |= at
-        Z += [(len(G), q) for q in (() if less else with_letters(letters, cols, rows) - used)]
+        Z += [(len(G), q) for q in with_letters(letters, cols, rows) - used]
         G.append((first, rows, cols))
         first += rows * cols
     join = np.concatenate
@@ -201,7 +212,7 @@ def loss(heads, data, i, rng):
     x = heads.rows(x)
     kind, state, _ = heads.finder(x)
     on = kinds > 0
-    total = F.cross_entropy(kind, kinds.where(kinds >= 0, torch.tensor(crops.NOT_ASKED)), ignore_index=crops.NOT_ASKED)
+    total = F.cross_entropy(kind, kinds)
     if on.any():
         total = total + 0.5 * F.binary_cross_entropy_with_logits(state[on], bits[on])
     names, plain = data.names[i], data.plain[i]

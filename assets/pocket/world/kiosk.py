@@ -2,8 +2,9 @@
 
 Design.  Pages, conversations and the browser are those of generate.py and screens.py; only the labels take
 another form: the letter of a cell of 20 x 30 pixels is a letter with that box, a run of cells without a blank
-is a word, a row is a line.  Fields are reported by the place of their label, so they are not among the
-elements, and elements are not learned from these screens.  The turns are kept with the screen, in the small
+is a word, a row is a line.  A field is reported with the place of its label, at which the small model points;
+as an element it has the box in which it is drawn, and a tick that of its mark; the tower's own stages leave
+these elements out (crops.NAMELESS), the pointer learns them.  The turns are kept with the screen, in the small
 model's dialect; questions.py says them in the wide one.
 """
 
@@ -11,7 +12,8 @@ import headless  # puts the folder above on the path  # noqa: F401
 import generate
 from screens import H, W, Mosaic
 
-KIND = {"button": "button", "offer": "item", "tick": "check", "option": "radio"}
+KIND = {"button": "button", "offer": "item", "tick": "check", "option": "radio", "field": "field"}
+MARK = 40  # pixels: two cells
 SIDE = 3  # screens across and down in one window
 
 
@@ -28,9 +30,10 @@ def letters_of(cells):
 
 
 def element(e):
-    x, y, w, h = e["box"]
+    x, y, w, h = e["drawn"]
     kind, state = KIND[e["kind"]], 0
     if kind in ("check", "radio"):
+        w = MARK
         state = 1 if e["value"] is True else 2
     return (x, y, x + w, y + h, kind, state, e["label"])
 
