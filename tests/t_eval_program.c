@@ -369,7 +369,7 @@ static const struct {
      3},
     {"screenspot-hf", CONVERT "screenspot-hf.jsonl", "screenspot-hf.out", 2, 2},
     {"screenspot-pro", CONVERT "pro_linux.json", "screenspot-pro.out", 2, 2},
-    {"osworld-g", CONVERT "osworld-g.json", "osworld-g.out", 2, 3},
+    {"osworld-g", CONVERT "osworld-g.json", "osworld-g.out", 3, 3},
     {"webclick", CONVERT "webclick.jsonl", "webclick.out", 2, 2},
     {"groundui", CONVERT "groundui.jsonl", "groundui.out", 2, 2},
 };
