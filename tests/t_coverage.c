@@ -76,9 +76,10 @@ static void t_pieces(void **state)
     static const struct {
         const char *said, *piece;
         bool is;
-    } cases[] = {{"", "Slu to Rome", true},     {"", "19 June", true},       {"", "Stoo Crisde", true},
-                 {"", "June, for", false},      {"", "Book", false},         {"", "for Stoo", false},
-                 {"Slu", "Slu to Rome", false}, {"slu\n9:00", "Rome", true}, {"Crisde", "Stoo", true}};
+    } cases[] = {{"", "Slu to Rome", true},    {"", "19 June", true},         {"", "Stoo Crisde", true},
+                 {"", "June, for", false},     {"", "Book", false},           {"", "for Stoo", false},
+                 {"", "Book the 9:00", false}, {"Slu", "Slu to Rome", false}, {"slu\n9:00", "Rome", true},
+                 {"Crisde", "Stoo", true}};
     char pieces[64][TASK_NAME];
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         int n = task_pieces(task, cases[i].said, pieces, 64);

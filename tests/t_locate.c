@@ -3,7 +3,7 @@
 #include "check.h"
 #include "drawn_maps.h"
 
-#include "locate/locate.h"
+#include "agent/llm.h"
 
 #include <jansson.h>
 #include <math.h>
@@ -375,6 +375,70 @@ static void t_misspelt(void **state)
     }
 }
 
+/* ---- answers ------------------------------------------------------------------------------------------- */
+
+static struct picture_text some_lines(struct patch_map *m)
+{
+    *m = empty_map(16, 50);
+    put_text(m, "Please tick Onyx and Amber", 20, 40);
+    put_text(m, "Total 24 Euro", 20, 80);
+    put_text(m, "Save as", 20, 120);
+    return text_read(m);
+}
+
+static void t_aloud(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *said, *read; /* NULL: none is near */
+    } cases[] = {{"Please tick Onyx and Amber", "Please tick Onyx and Amber"},
+                 {"Please tick Onyr and Ambor", "Please tick Onyx and Amber"},
+                 {"Onyx and Ember", "Onyx and Amber"},
+                 {"24 Euros", "24 Euro"},
+                 {"yes", NULL},
+                 {"Quite another thing here", NULL},
+                 {"", NULL}};
+    struct patch_map m;
+    struct picture_text t = some_lines(&m);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char out[64] = "";
+        bool near = text_aloud(&t, cases[i].said, out, sizeof out);
+        check_note("\"%s\": \"%s\"", cases[i].said, out);
+        assert_int_equal(near, cases[i].read != NULL);
+        if (near)
+            assert_string_equal(out, cases[i].read);
+    }
+    char shorter[8];
+    assert_true(text_aloud(&t, "Please tick Onyx and Amber", shorter, sizeof shorter));
+    assert_true(strlen(shorter) < sizeof shorter);
+    text_free(&t);
+    patch_map_free(&m);
+}
+
+static void t_absent(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *question;
+        bool absent;
+    } cases[] = {{"Is there Amber?", false},           {"Is there Umber?", false}, /* read wrongly, perhaps */
+                 {"Is there Violet?", true},           {"Is \"violet\" there?", true},
+                 {"Is there violet?", false},          {"Is there a Save as button?", false},
+                 {"Is there a Send to button?", true}, {"Violet?", false},
+                 {"Is Onyx there, and Violet?", true}, {"", false}};
+    struct patch_map m;
+    struct picture_text t = some_lines(&m);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        check_note("%s", cases[i].question);
+        assert_int_equal(asks_for_absent(&t, cases[i].question), cases[i].absent);
+    }
+    assert_true(text_absent(&t, "the volume slider") > 0);
+    assert_true(text_absent(&t, "the Total") == 0);
+    assert_true(names_differ("Fedroo", "Fcdroo") < 0.3f && names_differ("Day", "Date") > 0.3f);
+    text_free(&t);
+    patch_map_free(&m);
+}
+
 static const struct CMUnitTest tests[] = {
     CLAIM("letters of a real screen are put together as torch's decoder does", t_decode),
     CLAIM("a name is found in other case, without blanks, with one letter in four read wrongly", t_names),
@@ -392,6 +456,8 @@ static const struct CMUnitTest tests[] = {
     CLAIM("names of fields are read, with their blanks; not what stands in a field, is faint or plain",
           t_labels),
     CLAIM("a blank is told from wide letters", t_blanks),
+    CLAIM("a line that was said nearly is what is read, from the word on with which it began", t_aloud),
+    CLAIM("a question has a name that is written nowhere, even nearly", t_absent),
     CLAIM("a name is misspelt if other letters are clearly read where it nearly is, and nowhere it itself",
           t_misspelt),
     CLAIM("a field of any look is where its name points; without a name a place moves into one that is near",

@@ -17,7 +17,7 @@ enum { CANDIDATES = 16, LABELS = 32, PIECES = 128 };
 
 static const double possible = 1e-4; /* probability of another name */
 /* Logarithms of the probabilities of a label in place of a name, and of another text. */
-static const double likely_name = -10, likely_text = -17;
+static const double likely_name = -10, likely_text = -19;
 
 /* What else the model could have said in a slot of the reply at hand, the likeliest first: one of n words, or
  * (NULL) anything.  How many; -1 with e. */
@@ -116,6 +116,19 @@ int type_one_of(const struct review *v, char (*text)[TASK_NAME], int n, struct e
     return type_likeliest(v->a, text, n < PIECES ? n : PIECES, -INFINITY, e);
 }
 
+/* Leaves out what names a button: it is to be pressed. */
+static int without_buttons(const struct review *v, char (*piece)[TASK_NAME], int n)
+{
+    struct thing is;
+    int kept = 0;
+    for (int i = 0; i < n; i++) {
+        const char *last = strrchr(piece[i], ' ') ? strrchr(piece[i], ' ') + 1 : piece[i];
+        if (!thing_of_name(&v->seen.map, &v->seen.text, last, false, LOCATE_CLICK, &is) || !is.button)
+            memmove(piece[kept++], piece[i], sizeof *piece);
+    }
+    return kept;
+}
+
 /* For text that was typed before: the likeliest other piece of the task that was not. */
 static int type_other_text(const struct review *v, struct err *e)
 {
@@ -125,7 +138,8 @@ static int type_other_text(const struct review *v, struct err *e)
         return 0;
     char(*piece)[TASK_NAME] = xmalloc(PIECES, sizeof *piece);
     char *spoken = xasprintf("%s\n%s", v->before, last->element);
-    int rc = type_likeliest(a, piece, task_pieces(a->run.task, spoken, piece, PIECES - 1), likely_text, e);
+    int n = without_buttons(v, piece, task_pieces(a->run.task, spoken, piece, PIECES - 1));
+    int rc = type_likeliest(a, piece, n, likely_text, e);
     free(spoken);
     free(piece);
     return rc;

@@ -115,24 +115,38 @@ bool task_last_word(const char *task, char name[TASK_NAME])
     return n && piece_at(task, w, n, n - 1, 1, name) && strlen(name) > 1;
 }
 
-/* Words at which no name begins or ends. */
-static bool is_filler(const char *task, const struct word *w)
+static bool is_one_of(const char *task, const struct word *w, const char *const *words, size_t n)
 {
-    static const char *const words[] = {"the",  "a",   "an",   "to", "in", "into", "on", "of",  "for",
-                                        "from", "and", "with", "as", "at", "it",   "by", "then"};
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+    for (size_t i = 0; i < n; i++)
         if ((size_t)(w->end - w->begin) == strlen(words[i]) &&
             !strncasecmp(task + w->begin, words[i], strlen(words[i])))
             return true;
     return false;
 }
 
+/* Words at which no name begins or ends. */
+static bool is_filler(const char *task, const struct word *w)
+{
+    static const char *const words[] = {"the",  "a",   "an",   "to", "in", "into", "on", "of",  "for",
+                                        "from", "and", "with", "as", "at", "it",   "by", "then"};
+    return is_one_of(task, w, words, sizeof words / sizeof *words);
+}
+
+/* A word that says what to do: the first of a task, or in lower case the first of a clause. */
+static bool is_verb(const char *task, const struct word *w, int i)
+{
+    static const char *const joins[] = {"and", "then", "please"};
+    bool first = i == 0 || w[i - 1].last || is_one_of(task, &w[i - 1], joins, sizeof joins / sizeof *joins);
+    return i == 0 || (first && islower((unsigned char)task[w[i].begin]));
+}
+
 int task_pieces(const char *task, const char *said, char (*out)[TASK_NAME], int max)
 {
     struct word w[WORDS];
     int words = split(task, w), n = 0;
-    for (int i = 0; i < words; i++) /* a task begins with a verb */
-        w[i].used = i == 0 || (piece_at(task, w, words, i, 1, out[n]) && spoken_of(said, out[n]));
+    for (int i = 0; i < words; i++)
+        w[i].used =
+            is_verb(task, w, i) || (piece_at(task, w, words, i, 1, out[n]) && spoken_of(said, out[n]));
     for (int i = 0; i < words; i++)
         for (int k = 1; k <= LONGEST_NAME && i + k <= words && n < max; k++)
             n += !is_filler(task, &w[i]) && !is_filler(task, &w[i + k - 1]) &&

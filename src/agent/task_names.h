@@ -23,8 +23,8 @@ bool any_spoken_of(const char *text, const char *words);
 /* The last word of a task; false: it has none of at least two letters. */
 bool task_last_word(const char *task, char name[TASK_NAME]);
 
-/* The pieces of a task of up to three words, with no mark between them, none of which is spoken of: at most
- * max.  Returns how many. */
+/* The pieces of a task of up to three words, with no mark between them, none of which is spoken of or says
+ * what to do: at most max.  Returns how many. */
 int task_pieces(const char *task, const char *said, char (*out)[TASK_NAME], int max);
 
 /* A text that is a piece of a task, and longer by the word before or behind it: if both begin with a

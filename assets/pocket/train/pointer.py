@@ -316,6 +316,9 @@ class Pointing:
             some = rng.choices(data, [len(d) for d in data])[0]
             total, sums = loss(heads, some, rng.randrange(len(some)), rng)
             total.backward()
+            for n, g in grads.items():
+                if self.a.kinds_only and not n.startswith("head.finder."):
+                    g.zero_()
             return sums
 
         return part
@@ -347,6 +350,7 @@ def main():
     p.add_argument("--rows", nargs="+", default=[])
     p.add_argument("--gate", nargs="+", default=[])
     p.add_argument("--gate-screens", type=int, default=60)
+    p.add_argument("--kinds-only", action="store_true", help="of a run's heads only the kinds learn; with --muon 0")
     a = p.parse_args()
     torch.set_num_threads(1)
     cache(a) if a.cache else runner.Run(a, Pointing(a)).run()
