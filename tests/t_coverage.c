@@ -36,6 +36,8 @@ static void t_spoken(void **state)
         check_note("\"%s\" in \"%s\"", cases[i].words, cases[i].text);
         assert_int_equal(found ? (int)(found - cases[i].text) : -1, cases[i].at);
     }
+    assert_int_equal(times_spoken_of("from Rome to rome, Romeo", "Rome"), 2);
+    assert_int_equal(times_spoken_of("from Rome", ""), 0);
     char *words = reply_words("step 1<write>City<at><9><.5><21><.6>Rome 5\n");
     assert_string_equal(words, "step 1\nCity\n\n\n\n\nRome 5\n");
     free(words);

@@ -30,8 +30,8 @@ struct writes writes_before(const struct agent *a);
 bool is_filled(const struct writes *w, const char *name);
 /* Whether a later one wrote into the same field as write i. */
 bool is_written_over(const struct writes *w, int i);
-/* Whether a text, or one that has it, was written and not written over. */
-bool is_standing(const struct writes *w, const char *text);
+/* In how many fields a text, or one that has it, was written and not written over. */
+int times_standing(const struct writes *w, const char *text);
 
 /* ---- other replies (coverage.c) ---- */
 

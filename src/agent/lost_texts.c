@@ -31,7 +31,7 @@ static bool is_lost(const struct review *v, int i)
 {
     const char *text = v->writes.all[i].text;
     return is_written_over(&v->writes, i) && spoken_of(v->a->run.task, text) &&
-           !is_standing(&v->writes, text);
+           !times_standing(&v->writes, text);
 }
 
 static int lost_texts(const struct review *v, char out[TEXTS][TASK_NAME])

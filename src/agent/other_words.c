@@ -9,11 +9,12 @@
 
 #include "base/err.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { CANDIDATES = 16, LABELS = 32, PIECES = 128 };
+enum { CANDIDATES = 16, LABELS = 32, PIECES = 128, SHORTEST_NAME = 3 };
 
 static const double possible = 1e-4; /* probability of another name */
 /* Logarithms of the probabilities of a label in place of a name, and of another text. */
@@ -134,7 +135,9 @@ static int type_other_text(const struct review *v, struct err *e)
 {
     struct agent *a = v->a;
     const struct action *last = reviewed_action(a);
-    if (last->kind != ACT_TYPE || !last->text || !*last->text || !is_standing(&v->writes, last->text))
+    int standing =
+        last->kind == ACT_TYPE && last->text && *last->text ? times_standing(&v->writes, last->text) : 0;
+    if (!standing || times_spoken_of(a->run.task, last->text) > standing)
         return 0;
     char(*piece)[TASK_NAME] = xmalloc(PIECES, sizeof *piece);
     char *spoken = xasprintf("%s\n%s", v->before, last->element);
@@ -142,6 +145,27 @@ static int type_other_text(const struct review *v, struct err *e)
     int rc = type_likeliest(a, piece, n, likely_text, e);
     free(spoken);
     free(piece);
+    return rc;
+}
+
+/* For a text that begins as a name of the task and goes on as none: the likeliest that begins like this. */
+static int type_name_as_begun(const struct review *v, struct err *e)
+{
+    struct agent *a = v->a;
+    const struct action *last = reviewed_action(a);
+    size_t first = last->text ? strcspn(last->text, " ") : 0;
+    if (last->kind != ACT_TYPE || first < SHORTEST_NAME || !last->text[first] ||
+        !isupper((unsigned char)*last->text) || spoken_of(a->run.task, last->text))
+        return 0;
+    char(*piece)[TASK_NAME] = xmalloc(PIECES, sizeof *piece),
+    *near = agent_copied_text(last->text, a->run.task);
+    int n = near ? 0 : task_pieces(a->run.task, v->before, piece, PIECES - 1), kept = 0;
+    for (int i = 0; i < n; i++)
+        if (!strncmp(piece[i], last->text, first + 1))
+            memmove(piece[kept++], piece[i], sizeof *piece);
+    int rc = type_likeliest(a, piece, kept, -INFINITY, e);
+    free(piece);
+    free(near);
     return rc;
 }
 
@@ -162,5 +186,7 @@ static int type_whole_name(const struct review *v, struct err *e)
 
 int see_to_words(const struct review *v, struct err *e)
 {
-    return say_other_name(v, e) || type_other_text(v, e) || type_whole_name(v, e) ? -1 : 0;
+    return say_other_name(v, e) || type_other_text(v, e) || type_name_as_begun(v, e) || type_whole_name(v, e)
+               ? -1
+               : 0;
 }

@@ -28,15 +28,28 @@ static bool in_word(char c)
     return isalnum((unsigned char)c) || (unsigned char)c >= 128;
 }
 
+static bool stands_at(const char *text, const char *s, const char *words, size_t n)
+{
+    return strncasecmp(s, words, n) == 0 && (s == text || !in_word(s[-1]) || !in_word(*words)) &&
+           (!in_word(s[n]) || !in_word(s[n - 1]));
+}
+
 const char *spoken_of(const char *text, const char *words)
 {
     size_t n = strlen(words);
     const char *found = NULL;
     for (const char *s = text; n && *s; s++)
-        if (strncasecmp(s, words, n) == 0 && (s == text || !in_word(s[-1]) || !in_word(*words)) &&
-            (!in_word(s[n]) || !in_word(s[n - 1])))
-            found = s;
+        found = stands_at(text, s, words, n) ? s : found;
     return found;
+}
+
+int times_spoken_of(const char *text, const char *words)
+{
+    size_t n = strlen(words);
+    int times = 0;
+    for (const char *s = text; n && *s; s++)
+        times += stands_at(text, s, words, n);
+    return times;
 }
 
 bool task_has_conditions(const char *task)

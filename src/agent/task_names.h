@@ -17,6 +17,9 @@ struct seen { /* on the newest screenshot */
 /* The last place at which these words stand in a text; NULL: nowhere. */
 const char *spoken_of(const char *text, const char *words);
 
+/* At how many they stand. */
+int times_spoken_of(const char *text, const char *words);
+
 /* Whether any of these words stands in a text. */
 bool any_spoken_of(const char *text, const char *words);
 

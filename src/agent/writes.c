@@ -54,10 +54,10 @@ bool is_written_over(const struct writes *w, int i)
     return false;
 }
 
-bool is_standing(const struct writes *w, const char *text)
+int times_standing(const struct writes *w, const char *text)
 {
+    int times = 0;
     for (int i = 0; i < w->n; i++)
-        if (!is_written_over(w, i) && spoken_of(w->all[i].text, text))
-            return true;
-    return false;
+        times += !is_written_over(w, i) && spoken_of(w->all[i].text, text);
+    return times;
 }
