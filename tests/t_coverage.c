@@ -92,6 +92,8 @@ static void t_pieces(void **state)
                    found ? "too" : "not");
         assert_int_equal(found, cases[i].is);
     }
+    assert_int_equal(task_pieces("Type Rome into City and press Done", "City", pieces, 8), 1);
+    assert_string_equal(pieces[0], "Rome");
     assert_int_equal(task_pieces(task, "", pieces, 3), 3);
     assert_int_equal(task_pieces("", "", pieces, 3), 0);
 }

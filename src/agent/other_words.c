@@ -18,7 +18,7 @@ enum { CANDIDATES = 16, LABELS = 32, PIECES = 128, SHORTEST_NAME = 3 };
 
 static const double possible = 1e-4; /* probability of another name */
 /* Logarithms of the probabilities of a label in place of a name, and of another text. */
-static const double likely_name = -10, likely_text = -19;
+static const double likely_name = -10, likely_text = -17;
 
 /* What else the model could have said in a slot of the reply at hand, the likeliest first: one of n words, or
  * (NULL) anything.  How many; -1 with e. */

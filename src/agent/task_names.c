@@ -157,9 +157,11 @@ int task_pieces(const char *task, const char *said, char (*out)[TASK_NAME], int 
 {
     struct word w[WORDS];
     int words = split(task, w), n = 0;
-    for (int i = 0; i < words; i++)
-        w[i].used =
-            is_verb(task, w, i) || (piece_at(task, w, words, i, 1, out[n]) && spoken_of(said, out[n]));
+    for (int i = 0; i < words; i++) {
+        bool pressed = i == words - 1 && i > 0 && is_verb(task, w, i - 1); /* "..., then press Done" */
+        w[i].used = pressed || is_verb(task, w, i) ||
+                    (piece_at(task, w, words, i, 1, out[n]) && spoken_of(said, out[n]));
+    }
     for (int i = 0; i < words; i++)
         for (int k = 1; k <= LONGEST_NAME && i + k <= words && n < max; k++)
             n += !is_filler(task, &w[i]) && !is_filler(task, &w[i + k - 1]) &&

@@ -38,7 +38,7 @@ static int by_size(const void *a, const void *b)
 /* Pixels of a unit, by most of the gaps between n letters; *off: how far they are from it, in its parts. */
 static float unit_of(const struct letter *l, int n, bool even, float *off)
 {
-    float scale[LOCATE_NAME], unit;
+    float scale[LOCATE_NAME] = {0}, unit;
     int k = 0;
     for (; k + 1 < n && k < LOCATE_NAME; k++)
         scale[k] = (l[k + 1].x - l[k].x) / usual_gap(&l[k], even);
