@@ -51,8 +51,8 @@ static int say_in_slot(struct agent *a, const struct slot *slot, const char *wor
 
 /* ---- names -------------------------------------------------------------------------------------------- */
 
-/* For a name that is made of two: the likeliest name that stands there; a field's, if one is to be filled in,
- * that was not spoken of.  1: said; -1 with e. */
+/* For a name that is made of two: the likeliest name that stands there; of a field that nothing was written
+ * into, if one is to be filled in.  1: said; -1 with e. */
 static int say_label(const struct review *v, enum locate_for what, struct err *e)
 {
     char labels[LABELS][LOCATE_NAME];
@@ -69,8 +69,8 @@ static int say_label(const struct review *v, enum locate_for what, struct err *e
     return say_in_slot(v->a, &slot, found[0].text, likely_name, e) ? -1 : 1;
 }
 
-/* For a name that is written nowhere, nor in the task: the likeliest other one that names something; a
- * field's, if one is to be filled in, that was not spoken of. */
+/* For a name that is written nowhere, nor in the task: the likeliest other one that names something; likewise
+ * of a field. */
 static int say_other_name(const struct review *v, struct err *e)
 {
     struct agent *a = v->a;
@@ -157,8 +157,8 @@ static int type_name_as_begun(const struct review *v, struct err *e)
     if (last->kind != ACT_TYPE || first < SHORTEST_NAME || !last->text[first] ||
         !isupper((unsigned char)*last->text) || spoken_of(a->run.task, last->text))
         return 0;
-    char(*piece)[TASK_NAME] = xmalloc(PIECES, sizeof *piece),
-    *near = agent_copied_text(last->text, a->run.task);
+    char *near = agent_copied_text(last->text, a->run.task);
+    char(*piece)[TASK_NAME] = xmalloc(PIECES, sizeof *piece);
     int n = near ? 0 : task_pieces(a->run.task, v->before, piece, PIECES - 1), kept = 0;
     for (int i = 0; i < n; i++)
         if (!strncmp(piece[i], last->text, first + 1))
