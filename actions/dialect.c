@@ -61,6 +61,7 @@ static const struct field fields[] = {
     FLAG(tool_output_always),
     FLAG(image_inline),
     FLAG(think),
+    FLAG(yes_no),
     FLAG(cmd_is_ctrl),
     FLAG(run_all),
     FLAG(native_tools),

@@ -410,7 +410,9 @@ static gx_node reasoning(struct gx *x, const struct tokenizer *t)
 static gx_node reply(const struct grammar_builder *l, enum dialect_goal goal, struct err *e)
 {
     const struct dialect *d = l->d;
-    if ((goal == GOAL_TEXT || goal == GOAL_VERDICT) && d->syntax == SYNTAX_POCKET)
+    if (goal == GOAL_VERDICT && d->yes_no)
+        return GX_ALT(l->x, gx_lit(l->x, "yes"), gx_lit(l->x, "no"));
+    if (goal == GOAL_TEXT && d->syntax == SYNTAX_POCKET)
         return gx_utf8(l->x, "", 0, -1);
     if (goal == GOAL_TEXT)
         return gx_repeat(l->x, GX_ALT(l->x, gx_utf8(l->x, "", 1, 1), gx_set(l->x, "\\x0a\\x09")), 0, -1);

@@ -196,10 +196,19 @@ static void t_model(void **state)
     tiny_free(&tiny);
 }
 
-/* The embedded model is trained only to act: whatever it says is no verdict. */
+/* A dialog with the options Cimthuk, Cimtthuk and Lusslishog and the buttons Send and Medium: what its tower
+ * reads goes before what the embedded model says. */
 static void t_embedded(void **state)
 {
     (void)state;
+    static const struct {
+        const char *text, *shows;
+        enum answer answer;
+    } cases[] = {{"Is there an OK button?", NULL, ANSWER_NO},
+                 {"Is this text to be seen?", "Medium", ANSWER_YES},
+                 {"Is this text to be seen?", "Cimthuk", ANSWER_YES},
+                 {"Is this text to be seen?", "Overview", ANSWER_NO},
+                 {"Is \"Overview\" on the screen: yes or no?", NULL, ANSWER_NO}};
     struct err e = ERR_INIT;
     struct engine_options o = {.dir = "assets/pocket/model", .device = "cpu"};
     struct engine *engine = engine_open(&o, &e);
@@ -209,19 +218,22 @@ static void t_embedded(void **state)
     struct judge_model model = {.engine = engine, .dialect = d, .seed = 7};
     struct judge j = judge_model_judge(&model);
     struct image im;
-    char *reason = NULL;
     assert_int_equal(image_read_png(&im, "tests/cases/eval/pocket/dialog-options.png", &e), 0);
-    struct judge_question q = {.text = "Is there an OK button?", .frames = &im, .n = 1};
-    assert_int_equal(j.ask(j.arg, &q, &reason, &e), ANSWER_UNKNOWN);
-    check_note("it said '%.60s'", reason);
-    free(reason);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char *reason = NULL;
+        struct judge_question q = {.text = cases[i].text, .shows = cases[i].shows, .frames = &im, .n = 1};
+        enum answer got = j.ask(j.arg, &q, &reason, &e);
+        check_note("%s %s: %s", cases[i].text, cases[i].shows ? cases[i].shows : "", reason);
+        assert_int_equal(got, cases[i].answer);
+        free(reason);
+    }
     image_free(&im);
     dialect_free(d);
     engine_close(engine);
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("the embedded model gives no verdict", t_embedded),
+    CLAIM("the embedded model judges what is written on a plain page", t_embedded),
     CLAIM("a reply counts by its verdict, else by its last word in capitals, else not", t_read),
     CLAIM("a judge gets the frames and the question, in which dialect marks are inert", t_told),
     CLAIM("yes, no, unknown and an error are passed on", t_llm_judge),

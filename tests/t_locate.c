@@ -421,11 +421,19 @@ static void t_absent(void **state)
     static const struct {
         const char *question;
         bool absent;
-    } cases[] = {{"Is there Amber?", false},           {"Is there Umber?", false}, /* read wrongly, perhaps */
-                 {"Is there Violet?", true},           {"Is \"violet\" there?", true},
-                 {"Is there violet?", false},          {"Is there a Save as button?", false},
-                 {"Is there a Send to button?", true}, {"Violet?", false},
-                 {"Is Onyx there, and Violet?", true}, {"", false}};
+    } cases[] = {{"Is there Amber?", false},
+                 {"Is there Umber?", false}, /* read wrongly, perhaps */
+                 {"Is there Violet?", true},
+                 {"Is \"violet\" there?", true},
+                 {"Is there violet?", false},
+                 {"Is there a Save as button?", false},
+                 {"Is there a Send to button?", true},
+                 {"Violet?", false},
+                 {"Is Onyx there, and Violet?", true},
+                 {"Is Violet gone?", false},
+                 {"Isn't Violet there?", false},
+                 {"Is there Violet: yes or no?", true},
+                 {"", false}};
     struct patch_map m;
     struct picture_text t = some_lines(&m);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

@@ -4,6 +4,7 @@
  * name, in quotes or with a capital, that is written nowhere; its "no" may be about anything.
  */
 #include "agent/llm.h"
+#include "agent/task_names.h"
 
 #include "base/err.h"
 
@@ -35,9 +36,21 @@ static const char *next_name(const char *question, const char *s, char name[NAME
     return NULL;
 }
 
+/* Whether a question may be true of what is not there: "Is the Save button gone?" */
+static bool is_about_absence(const char *question)
+{
+    static const char *const words[] = {"gone", "missing", "closed", "hidden", "absent", "away"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (spoken_of(question, words[i]))
+            return true;
+    return !spoken_of(question, "yes or no") && (spoken_of(question, "no") || task_has_conditions(question));
+}
+
 bool asks_for_absent(const struct picture_text *t, const char *question)
 {
     char name[NAME];
+    if (is_about_absence(question))
+        return false;
     for (const char *s = question; (s = next_name(question, s, name));)
         if (text_absent(t, name) > 0)
             return true;

@@ -8,6 +8,7 @@
 
 #include <ctype.h>
 #include <jansson.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -131,7 +132,72 @@ static int ask_question(struct llm *m, const struct llm_judge_question *q, const
     return rc;
 }
 
-static enum llm_verdict read_verdict(const struct generated *g, const struct deadline *w, char **reason)
+/* As such models were trained: the question, then the picture that it is about. */
+static int ask_yes_no(struct llm *m, const struct llm_judge_question *q, const struct llm_request *r,
+                      struct generated *out, struct err *e)
+{
+    char *text = prompt_escape(q->text);
+    struct chat_part parts[] = {
+        {.text = text}, {.text = "\n"}, {.image = q->n ? &q->frames[q->n - 1] : NULL}};
+    int rc = q->n ? llm_ask(m, "", parts, 3, CHAT_PLACE_INLINE, r, out, e)
+                  : err_set(e, ERR_USAGE, "this model judges screenshots, and there is none");
+    free(text);
+    return rc;
+}
+
+/* A small model's tower reads what is written: whether what is looked for is, clearly, or is nowhere. */
+static int read_shown(struct llm *m, const struct llm_judge_question *q, enum llm_verdict *out, char **reason,
+                      struct err *e)
+{
+    struct patch_map map;
+    struct picture_text text;
+    if (!q->shows || !q->n)
+        return 0;
+    if (llm_read_picture(m, &q->frames[q->n - 1], &map, &text, e))
+        return -1;
+    if (map.patches && text_is_written(&text, q->shows))
+        *out = LLM_JUDGE_YES;
+    else if (map.patches && text_absent(&text, q->shows) > 0)
+        *out = LLM_JUDGE_NO;
+    if (*out != LLM_JUDGE_UNKNOWN)
+        *reason = xasprintf("\"%.100s\" is written %s", q->shows,
+                            *out == LLM_JUDGE_YES ? "there" : "nowhere, as far as it reads");
+    text_free(&text);
+    patch_map_free(&map);
+    return 0;
+}
+
+/* To a question with a name that is written nowhere the answer is no. */
+static int hold_to_names(struct llm *m, const struct llm_judge_question *q, enum llm_verdict *out,
+                         char **reason, struct err *e)
+{
+    char held[LLM_ANSWER] = "";
+    if (*out == LLM_JUDGE_NO)
+        return 0;
+    if (llm_hold_answer(m, &q->frames[q->n - 1], q->text, "yes", held, e))
+        return -1;
+    if (*held) {
+        free(*reason);
+        *reason = xasprintf("a name of the question is written nowhere, as far as it reads");
+        *out = LLM_JUDGE_NO;
+    }
+    return 0;
+}
+
+/* How sure a small model is of its one word tells how much it is worth. */
+static enum llm_verdict read_yes_no(const struct generated *g, char **reason)
+{
+    double logprob;
+    bool yes = strncmp(g->text.data, "yes", 3) == 0;
+    double sure = generated_logprob(g, &logprob) ? exp(logprob) : 0;
+    bool enough = sure >= LLM_JUDGE_SURE;
+    *reason = xasprintf("it says %s with a probability of %.2f%s", yes ? "yes" : "no", sure,
+                        enough ? "" : ", which is too little to go by");
+    return !enough ? LLM_JUDGE_UNKNOWN : yes ? LLM_JUDGE_YES : LLM_JUDGE_NO;
+}
+
+static enum llm_verdict read_verdict(const struct llm_judge_question *q, const struct generated *g,
+                                     const struct deadline *w, char **reason)
 {
     char *reply = prompt_reply_as_history(g->text.data);
     enum llm_verdict is = LLM_JUDGE_UNKNOWN;
@@ -139,6 +205,8 @@ static enum llm_verdict read_verdict(const struct generated *g, const struct dea
         *reason = xasprintf("there was no verdict within %.0f s", w->q->seconds);
     else if (g->finish == FINISH_LENGTH)
         *reason = xasprintf("the reply was cut off after %d tokens", g->n);
+    else if (q->dialect->yes_no)
+        is = read_yes_no(g, reason);
     else
         is = llm_judge_read(reply, strlen(reply), reason);
     free(reply);
@@ -157,13 +225,20 @@ int llm_judge_ask(struct llm *m, const struct llm_judge_question *q, enum llm_ve
         .on_text = check_deadline,
         .arg = &w};
     struct generated g = {0};
+    *out = LLM_JUDGE_UNKNOWN;
+    if (q->dialect->yes_no && read_shown(m, q, out, reason, e))
+        return -1;
+    if (*out != LLM_JUDGE_UNKNOWN)
+        return 0;
     llm_set_cancel(m, q->cancel);
     check_deadline(&w, "", 0);
-    int rc = ask_question(m, q, &r, &g, e);
+    int rc = (q->dialect->yes_no ? ask_yes_no : ask_question)(m, q, &r, &g, e);
     if (rc == 0 && g.finish == FINISH_CANCELLED && !w.late)
         rc = err_set(e, ERR_STOPPED, "stopped while the judge was deciding");
     if (rc == 0)
-        *out = read_verdict(&g, &w, reason);
+        *out = read_verdict(q, &g, &w, reason);
+    if (rc == 0 && q->dialect->yes_no)
+        rc = hold_to_names(m, q, out, reason, e);
     generated_free(&g);
     llm_set_cancel(m, NULL);
     return rc;

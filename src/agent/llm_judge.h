@@ -3,7 +3,9 @@
  * The judge has a conversation of its own, which neither knows nor changes the agent's.  Marks of a
  * dialect in the texts of tests, agents and screens are made inert.
  *
- * The grammar forces replies of the form {"reason": "...", "verdict": "YES"}, NO or UNKNOWN.  A reply
+ * A small model (`yes_no` of its dialect) is shown the newest frame and the question alone, as it was
+ * trained, and says yes or no; a word that is not LLM_JUDGE_SURE to it counts as UNKNOWN.  What its tower reads goes before it.  Others reply in
+ * the form {"reason": "...", "verdict": "YES"}, NO or UNKNOWN, which the grammar forces.  A reply
  * without a grammar is searched for the last of these words in capitals; SUCCESS counts as yes, NOT
  * SUCCESS as no.  A reply that is cut off or has none of them is UNKNOWN.
  */
@@ -16,11 +18,13 @@ enum llm_verdict { LLM_JUDGE_YES, LLM_JUDGE_NO, LLM_JUDGE_UNKNOWN };
 const char *llm_judge_name(enum llm_verdict o); /* "yes" */
 
 enum { LLM_JUDGE_TOKENS = 768, LLM_JUDGE_REASON = 1000, LLM_JUDGE_FRAMES = 8 };
+#define LLM_JUDGE_SURE 0.9 /* probability; what comes of it is told in assets/pocket/README.md */
 
 struct llm_judge_question {
     const struct dialect *dialect;
     const char *system;         /* NULL or "": our own text */
     const char *text;           /* made inert here */
+    const char *shows;          /* what is looked for, when that alone is asked; NULL: more than that */
     const struct image *frames; /* [n], oldest first; the last LLM_JUDGE_FRAMES are shown */
     int n;
     int pass;                   /* 0: greedy; others sample with random numbers that depend on it */

@@ -13,8 +13,9 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
-enum { CANDIDATES = 16, LABELS = 32, PIECES = 128, SHORTEST_NAME = 3 };
+enum { CANDIDATES = 16, LABELS = 32, PIECES = 128, SHORTEST_NAME = 3, BEGINNING = 2 };
 
 static const double possible = 1e-4; /* probability of another name */
 /* Logarithms of the probabilities of a label in place of a name, and of another text. */
@@ -51,19 +52,28 @@ static int say_in_slot(struct agent *a, const struct slot *slot, const char *wor
 
 /* ---- names -------------------------------------------------------------------------------------------- */
 
-/* For a name that is made of two: the likeliest name that stands there; of a field that nothing was written
- * into, if one is to be filled in.  1: said; -1 with e. */
+/* Whether a label could be meant by the name of a reply: what is clicked may be called by what it is ("text
+ * box"), so it must begin alike; what is filled in must be empty yet. */
+static bool may_be_meant(const struct review *v, const char *label)
+{
+    const struct action *last = reviewed_action(v->a);
+    bool fits = last->kind == ACT_TYPE ? !is_filled(&v->writes, label)
+                                       : !strncasecmp(label, last->element, BEGINNING);
+    return fits && !strchr(label, '<');
+}
+
+/* For a name that is made of two: the likeliest name that stands there.  1: said; -1 with e. */
 static int say_label(const struct review *v, enum locate_for what, struct err *e)
 {
     char labels[LABELS][LOCATE_NAME];
     const char *words[LABELS];
     struct beam_candidate found[CANDIDATES];
     struct slot slot;
-    int n = labels_read(&v->seen.map, &v->seen.text, what, labels, LABELS), fresh = 0;
+    int n = labels_read(&v->seen.map, &v->seen.text, what, labels, LABELS), meant = 0;
     for (int i = 0; i < n; i++)
-        if ((what == LOCATE_CLICK || !is_filled(&v->writes, labels[i])) && !strchr(labels[i], '<'))
-            words[fresh++] = labels[i];
-    n = search(v->a, SLOT_NAME, words, fresh, &slot, found, e);
+        if (may_be_meant(v, labels[i]))
+            words[meant++] = labels[i];
+    n = search(v->a, SLOT_NAME, words, meant, &slot, found, e);
     if (n <= 0)
         return n;
     return say_in_slot(v->a, &slot, found[0].text, likely_name, e) ? -1 : 1;

@@ -103,6 +103,9 @@ struct thing {
 bool thing_of_name(const struct patch_map *m, const struct picture_text *t, const char *name, bool exactly,
                    enum locate_for what, struct thing *out);
 
+/* Whether a text is written, letter by letter and as words of its own. */
+bool text_is_written(const struct picture_text *t, const char *text);
+
 /* Whether neither a name nor any longer word of it is written, even nearly: the share of the letters that
  * differ in the best reading; 0: it may be there. */
 float text_absent(const struct picture_text *t, const char *name);

@@ -171,6 +171,12 @@ float text_absent(const struct picture_text *t, const char *name)
     return least > hardly ? least : 0;
 }
 
+bool text_is_written(const struct picture_text *t, const char *text)
+{
+    struct written w[LOCATE_PLACES];
+    return strlen(text) < LOCATE_NAME && text_find(t, text, 0, w) && w[0].cost < glued_cost;
+}
+
 int text_find(const struct picture_text *t, const char *name, float may_differ, struct written *out)
 {
     char plain[LOCATE_NAME] = "";

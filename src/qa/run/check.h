@@ -15,6 +15,8 @@
 
 struct judge_question {
     const char *text;
+    const char
+        *shows; /* what is looked for, when the question is only whether the screen shows it; or NULL */
     const struct image *frames; /* oldest first, borrowed */
     int n;
     int pass;       /* of several of the same question, from 0; later ones are sampled stochastically */
@@ -31,7 +33,8 @@ struct judge {
 };
 
 /* The judge of a suite: its model.  Nothing of one question is known to the next, and many threads may ask
- * the same judge_model.  The embedded model is not trained to judge: with it the answer is UNKNOWN. */
+ * the same judge_model.  The embedded model says yes or no about what the screen shows, or UNKNOWN where it is
+ * not sure. */
 struct judge_model { /* all borrowed */
     struct engine *engine;
     const struct dialect *dialect; /* its `judge` is the system prompt; without one a built-in prompt */

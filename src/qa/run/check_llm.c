@@ -40,7 +40,8 @@ static enum answer ask(struct probe *probe, const struct judge_question *asked, 
 }
 
 /* Shows the last n - 1 frames of the run and the current screen, which may equal the last of them. */
-static enum answer ask_about_frames(struct probe *probe, const char *text, int n, int passes, struct err *e)
+static enum answer ask_about_frames(struct probe *probe, const char *text, const char *shows, int n,
+                                    int passes, struct err *e)
 {
     const struct check_context *s = probe->s;
     struct image now = {0};
@@ -57,7 +58,8 @@ static enum answer ask_about_frames(struct probe *probe, const char *text, int n
     if (before)
         memcpy(frames, s->frames + known - before, (size_t)before * sizeof *frames);
     frames[before] = now;
-    struct judge_question q = {.text = text, .frames = frames, .n = before + 1, .cancel = s->cancel};
+    struct judge_question q = {
+        .text = text, .shows = shows, .frames = frames, .n = before + 1, .cancel = s->cancel};
     enum answer a = ask(probe, &q, passes > 0 ? passes : 1, e);
     image_free(&now);
     free(frames);
@@ -70,14 +72,14 @@ enum answer check_text(struct probe *probe, struct err *e)
         return check_reading(probe, e);
     char *question =
         xasprintf("Is this text to be seen in the screenshot, in these words: \"%s\"?", probe->c->text);
-    enum answer a = ask_about_frames(probe, question, 1, 1, e);
+    enum answer a = ask_about_frames(probe, question, probe->c->text, 1, 1, e);
     free(question);
     return a;
 }
 
 enum answer check_judge(struct probe *probe, struct err *e)
 {
-    return ask_about_frames(probe, probe->c->text, probe->c->frames, probe->c->passes, e);
+    return ask_about_frames(probe, probe->c->text, NULL, probe->c->frames, probe->c->passes, e);
 }
 
 /* ---- the judge ----------------------------------------------------------------------------------- */
@@ -87,9 +89,11 @@ static enum answer ask_model(void *arg, const struct judge_question *q, char **r
     static const enum answer answers[] = {
         [LLM_JUDGE_YES] = ANSWER_YES, [LLM_JUDGE_NO] = ANSWER_NO, [LLM_JUDGE_UNKNOWN] = ANSWER_UNKNOWN};
     const struct judge_model *m = arg;
+    char *simple = m->dialect->yes_no && q->shows ? xasprintf("Is \"%s\" on the screen?", q->shows) : NULL;
     struct llm_judge_question ask = {.dialect = m->dialect,
                                      .system = m->dialect->judge,
-                                     .text = q->text,
+                                     .text = simple ? simple : q->text,
+                                     .shows = q->shows,
                                      .frames = q->frames,
                                      .n = q->n,
                                      .pass = q->pass,
@@ -99,6 +103,7 @@ static enum answer ask_model(void *arg, const struct judge_question *q, char **r
     struct llm *llm = m->partner ? m->partner(m->arg, e) : llm_local(m->engine, m->dialect, m->seed);
     int rc = llm ? llm_judge_ask(llm, &ask, &verdict, reason, e) : -1;
     llm_free(llm);
+    free(simple);
     return rc ? ANSWER_ERROR : answers[verdict];
 }
 
