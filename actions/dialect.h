@@ -104,8 +104,8 @@ int dialect_fill(const char *tmpl, const char *const *slots, struct buf *out, st
 char *dialect_step_begin(const struct dialect *d, int kind, const char *element);
 
 /* The grammar of a reply: one step, the forced last step (the answer tool only), the localizer's output, a
- * verdict (agent/llm_judge.h; "yes" or "no" where yes_no says so), or free text.  NULL with a message when the
- * tokenizer lacks a token.
+ * verdict (agent/llm_judge.h; "yes" or "no" where yes_no says so), or free text.  NULL with a message when
+ * the tokenizer lacks a token.
  *
  * The language is exactly the canonical form of what action_parse reads: one step, keys in the order of the
  * table, ", " and ": " between them, no other white space, numbers inside the coordinate space, one

@@ -188,7 +188,7 @@ static int hold_to_names(struct llm *m, const struct llm_judge_question *q, enum
 static enum llm_verdict read_yes_no(const struct generated *g, char **reason)
 {
     double logprob;
-    bool yes = strncmp(g->text.data, "yes", 3) == 0;
+    bool yes = g->text.data && strncmp(g->text.data, "yes", 3) == 0;
     double sure = generated_logprob(g, &logprob) ? exp(logprob) : 0;
     bool enough = sure >= LLM_JUDGE_SURE;
     *reason = xasprintf("it says %s with a probability of %.2f%s", yes ? "yes" : "no", sure,

@@ -4,9 +4,11 @@
  * dialect in the texts of tests, agents and screens are made inert.
  *
  * A small model (`yes_no` of its dialect) is shown the newest frame and the question alone, as it was
- * trained, and says yes or no; a word that is not LLM_JUDGE_SURE to it counts as UNKNOWN.  What its tower reads goes before it.  Others reply in
- * the form {"reason": "...", "verdict": "YES"}, NO or UNKNOWN, which the grammar forces.  A reply
- * without a grammar is searched for the last of these words in capitals; SUCCESS counts as yes, NOT
+ * trained.  What its tower reads goes before what it says: text that is looked for is written there, or a
+ * name is written nowhere.  Else it says yes or no; a word that is not LLM_JUDGE_SURE to it is UNKNOWN.
+ *
+ * Others reply in the form {"reason": "...", "verdict": "YES"}, NO or UNKNOWN, which the grammar forces.  A
+ * reply without a grammar is searched for the last of these words in capitals; SUCCESS counts as yes, NOT
  * SUCCESS as no.  A reply that is cut off or has none of them is UNKNOWN.
  */
 #ifndef HOLORUN_AGENT_LLM_JUDGE_H

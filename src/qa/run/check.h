@@ -33,8 +33,8 @@ struct judge {
 };
 
 /* The judge of a suite: its model.  Nothing of one question is known to the next, and many threads may ask
- * the same judge_model.  The embedded model says yes or no about what the screen shows, or UNKNOWN where it is
- * not sure. */
+ * the same judge_model.  The embedded model says yes or no about what the screen shows, or UNKNOWN where it
+ * is not sure. */
 struct judge_model { /* all borrowed */
     struct engine *engine;
     const struct dialect *dialect; /* its `judge` is the system prompt; without one a built-in prompt */
