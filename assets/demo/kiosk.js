@@ -129,7 +129,8 @@ const Kiosk = {
         }
       }
       if (el.dataset.label === undefined) continue;
-      const drawn = [r.left, r.top, r.width, r.height], box = el.dataset.handle ? JSON.parse(el.dataset.handle) : drawn;
+      const drawn = [r.left, r.top, r.width, r.height];
+      const box = el.dataset.handle ? JSON.parse(el.dataset.handle) : drawn;
       elements.push({ kind, label: el.dataset.label, key: el.dataset.key || "", box, drawn,
                       value: kind === "field" ? el.value : el.classList.contains("on") });
     }

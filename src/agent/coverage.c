@@ -7,8 +7,8 @@
  * of the task.  A name of the task is one if it names a thing on the screenshot, as the tower's pointer
  * says, and no reply has spoken of it.
  *
- * The reply at hand then gives way to one that begins with that name, or to what a beam search finds in the
- * place of the text or the name, if the model finds that likely enough itself.  A task that says what is
+ * The reply at hand then gives way to one that begins with that name, if the model finds that likely enough
+ * itself.  Texts that were lost, and wrong words, are seen to after that (lost_texts.c, other_words.c).  A task that says what is
  * not to be done, or under which condition, names things that are to be left alone: there the model is
  * followed.
  */

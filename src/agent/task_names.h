@@ -30,9 +30,9 @@ bool task_last_word(const char *task, char name[TASK_NAME]);
  * what to do: at most max.  Returns how many. */
 int task_pieces(const char *task, const char *said, char (*out)[TASK_NAME], int max);
 
-/* A text that is a piece of a task, and longer by the word before or behind it: if both begin with a
- * capital, no mark stands between, the word begins no clause, and it is not spoken of in `said`.  Returns
- * how many. */
+/* Puts the word that stands before a text in the task, or behind it, together with the text: if both begin
+ * with a capital, no mark stands between them, the word begins no clause, and `said` does not speak of it.
+ * Returns how many there are. */
 int task_longer_names(const char *task, const char *text, const char *said, char out[2][TASK_NAME]);
 
 /* Whether a task is more than a list of what to do: "not", "if", "or", ... */
