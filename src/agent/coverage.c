@@ -8,9 +8,9 @@
  * says, and no reply has spoken of it.
  *
  * The reply at hand then gives way to one that begins with that name, if the model finds that likely enough
- * itself.  Texts that were lost, and wrong words, are seen to after that (lost_texts.c, other_words.c).  A task that says what is
- * not to be done, or under which condition, names things that are to be left alone: there the model is
- * followed.
+ * itself.  Texts that were lost, and wrong words, are seen to after that (lost_texts.c, other_words.c).  A
+ * task that says what is not to be done, or under which condition, names things that are to be left alone:
+ * there the model is followed.
  */
 #include "agent/coverage.h"
 
