@@ -162,6 +162,7 @@ qa-right: holorun ## the suites of dialogs, desktops and forms from scripts that
 test: ## install what is missing, build, run every test (ASAN=1: with sanitizers)
 	@$(SCRIPTS)/install.sh build demo test
 	@$(MAKE) $(QUIET) -j$(shell nproc) all tests
+	@$(SCRIPTS)/templates.sh
 	@B=$(B) $(SCRIPTS)/run_tests.sh $(B)/tests
 tests: $(TESTS) $(HELPERS)
 test-peers: holorun $(B)/helpers/form ## whole runs and calibration against servers that others wrote, installed with pip
