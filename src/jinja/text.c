@@ -1,0 +1,233 @@
+/* text.c - Python's string methods on strings with origins (jinja_impl.h).  Positions are bytes of UTF-8. */
+#include "jinja/jinja_impl.h"
+
+#include "base/utf8.h"
+
+#include <glib.h>
+#include <string.h>
+
+bool jx_text_is_space(uint32_t c)
+{
+    return (c >= 9 && c <= 13) || (c >= 28 && c <= 32) || c == 0x85 || c == 0xa0 || c == 0x1680 ||
+           (c >= 0x2000 && c <= 0x200a) || c == 0x2028 || c == 0x2029 || c == 0x202f || c == 0x205f ||
+           c == 0x3000;
+}
+
+/* Decodes the character at s[at]; an invalid byte counts as one character. */
+static int char_at(const struct jinja_string *s, size_t at, uint32_t *c)
+{
+    int n = utf8_decode(s->data + at, s->len - at, c);
+    if (n > 0)
+        return n;
+    *c = 0xfffd;
+    return 1;
+}
+
+static size_t char_before(const struct jinja_string *s, size_t end)
+{
+    size_t at = end - 1;
+    while (at && end - at < 4 && ((unsigned char)s->data[at] & 0xc0) == 0x80)
+        at--;
+    return at;
+}
+
+/* Returns whether strip() removes c: white space, or one of chars. */
+static bool strips(uint32_t c, const struct jinja_string *chars)
+{
+    if (!chars)
+        return jx_text_is_space(c);
+    uint32_t one;
+    for (size_t i = 0; i < chars->len;) {
+        i += (size_t)char_at(chars, i, &one);
+        if (one == c)
+            return true;
+    }
+    return false;
+}
+
+struct jinja_value jx_text_strip(struct jx *x, struct jinja_value v, struct jinja_value chars, bool left,
+                                 bool right)
+{
+    const struct jinja_string *s = v.s, *set = chars.kind == JINJA_STRING ? chars.s : NULL;
+    size_t from = 0, to = s->len;
+    uint32_t c;
+    while (left && from < to) {
+        int n = char_at(s, from, &c);
+        if (!strips(c, set))
+            break;
+        from += (size_t)n;
+    }
+    while (right && to > from) {
+        size_t at = char_before(s, to);
+        char_at(s, at, &c);
+        if (!strips(c, set))
+            break;
+        to = at;
+    }
+    return string_part(x, s, from, to - from);
+}
+
+int64_t jx_text_find(const struct jinja_string *s, const struct jinja_string *what, size_t from)
+{
+    if (from > s->len || what->len > s->len - from)
+        return -1;
+    const char *p = what->len ? memmem(s->data + from, s->len - from, what->data, what->len) : s->data + from;
+    return p ? p - s->data : -1;
+}
+
+bool jx_text_begins(const struct jinja_string *s, const struct jinja_string *with)
+{
+    return s->len >= with->len && (!with->len || !memcmp(s->data, with->data, with->len));
+}
+
+bool jx_text_ends(const struct jinja_string *s, const struct jinja_string *with)
+{
+    return s->len >= with->len &&
+           (!with->len || !memcmp(s->data + s->len - with->len, with->data, with->len));
+}
+
+static void put_part(struct jx *x, struct output *o, const struct jinja_string *s, size_t from, size_t len)
+{
+    out_put(x, o, s->data + from, len, s->origin ? s->origin + from : NULL, JINJA_TEMPLATE);
+}
+
+struct jinja_value jx_text_replace(struct jx *x, struct jinja_value v, const struct jinja_string *from,
+                                   const struct jinja_string *to, int64_t max)
+{
+    struct output o = {0};
+    const struct jinja_string *s = v.s;
+    size_t at = 0;
+    int64_t found;
+    for (int64_t n = 0; (max < 0 || n < max) && (found = jx_text_find(s, from, at)) >= 0; n++) {
+        size_t step = from->len;
+        put_part(x, &o, s, at, (size_t)found - at);
+        put_part(x, &o, to, 0, to->len);
+        at = (size_t)found + step;
+        if (step)
+            continue;
+        if (at >= s->len) /* an empty text is found before each character and at the end */
+            return out_value(x, &o);
+        uint32_t c;
+        step = (size_t)char_at(s, at, &c);
+        put_part(x, &o, s, at, step);
+        at += step;
+    }
+    put_part(x, &o, s, at, s->len - at);
+    return out_value(x, &o);
+}
+
+/* ---- splitting ---------------------------------------------------------------------------------------- */
+
+static struct jinja_value split_spaces(struct jx *x, const struct jinja_string *s, int64_t max)
+{
+    struct jinja_value out = jinja_list(x->arena);
+    uint32_t c;
+    for (size_t at = 0; at < s->len;) {
+        size_t begin, n;
+        for (; at < s->len && (n = (size_t)char_at(s, at, &c), jx_text_is_space(c)); at += n)
+            ;
+        begin = at;
+        if (max >= 0 && out.l->n == max) {
+            if (at < s->len)
+                jinja_add(x->arena, out, string_part(x, s, at, s->len - at));
+            return out;
+        }
+        for (; at < s->len && (n = (size_t)char_at(s, at, &c), !jx_text_is_space(c)); at += n)
+            ;
+        if (at > begin)
+            jinja_add(x->arena, out, string_part(x, s, begin, at - begin));
+    }
+    return out;
+}
+
+/* The last occurrence of `by` that ends at or before `end`; -1: none. */
+static int64_t find_last(const struct jinja_string *s, const struct jinja_string *by, size_t end)
+{
+    for (size_t at = end >= by->len ? end - by->len + 1 : 0; at-- > 0;)
+        if (!memcmp(s->data + at, by->data, by->len))
+            return (int64_t)at;
+    return -1;
+}
+
+static struct jinja_value split_from_right(struct jx *x, const struct jinja_string *s,
+                                           const struct jinja_string *by, int64_t max)
+{
+    struct jinja_value reversed = jinja_list(x->arena), out = jinja_list(x->arena);
+    size_t end = s->len;
+    int64_t at;
+    while ((max < 0 || reversed.l->n < max) && (at = find_last(s, by, end)) >= 0) {
+        jinja_add(x->arena, reversed, string_part(x, s, (size_t)at + by->len, end - (size_t)at - by->len));
+        end = (size_t)at;
+    }
+    jinja_add(x->arena, reversed, string_part(x, s, 0, end));
+    for (int i = reversed.l->n - 1; i >= 0; i--)
+        jinja_add(x->arena, out, reversed.l->items[i]);
+    return out;
+}
+
+struct jinja_value jx_text_split(struct jx *x, struct jinja_value v, struct jinja_value by, int64_t max,
+                                 bool from_right)
+{
+    if (by.kind != JINJA_STRING && from_right && max >= 0)
+        jx_fail(x, "line %d: rsplit needs a separator", x->line);
+    if (by.kind != JINJA_STRING)
+        return split_spaces(x, v.s, max);
+    if (!by.s->len)
+        jx_fail(x, "line %d: split: empty separator", x->line);
+    if (from_right)
+        return split_from_right(x, v.s, by.s, max);
+    struct jinja_value out = jinja_list(x->arena);
+    size_t from = 0;
+    int64_t at;
+    while ((max < 0 || out.l->n < max) && (at = jx_text_find(v.s, by.s, from)) >= 0) {
+        jinja_add(x->arena, out, string_part(x, v.s, from, (size_t)at - from));
+        from = (size_t)at + by.s->len;
+    }
+    jinja_add(x->arena, out, string_part(x, v.s, from, v.s->len - from));
+    return out;
+}
+
+/* ---- upper and lower case ----------------------------------------------------------------------------- */
+
+/* Letters that Python's full case mapping turns into several are the only difference to these. */
+static uint32_t change_case(const char *how, uint32_t c, bool begins)
+{
+    bool upper = !strcmp(how, "upper") || (begins && (!strcmp(how, "title") || !strcmp(how, "capitalize")));
+    if (!strcmp(how, "swapcase"))
+        upper = g_unichar_islower(c);
+    return upper ? g_unichar_toupper(c) : g_unichar_tolower(c);
+}
+
+struct jinja_value jx_text_case(struct jx *x, struct jinja_value v, const char *how)
+{
+    struct output o = {0};
+    bool title = !strcmp(how, "title"), begins = true;
+    for (size_t at = 0; at < v.s->len;) {
+        uint32_t c;
+        char changed[8];
+        int n = char_at(v.s, at, &c), len = 0;
+        if (c == 0xdf && (!strcmp(how, "upper") || begins)) { /* the German sharp s */
+            memcpy(changed, !strcmp(how, "upper") ? "SS" : "Ss", 2);
+            len = 2;
+        } else if (c != 0xfffd) {
+            len = utf8_encode(change_case(how, c, begins), changed);
+        }
+        enum jinja_origin origin = v.s->origin ? (enum jinja_origin)v.s->origin[at] : JINJA_TEMPLATE;
+        out_put(x, &o, len ? changed : v.s->data + at, len ? (size_t)len : (size_t)n, NULL, origin);
+        begins = title && !g_unichar_isalpha(c);
+        at += (size_t)n;
+    }
+    return out_value(x, &o);
+}
+
+struct jinja_value jx_text_join(struct jx *x, struct jinja_value items, struct jinja_value between)
+{
+    struct output o = {0};
+    struct jinja_value list = iterate(x, items);
+    for (int i = 0; i < list.l->n; i++) {
+        if (i)
+            spell(x, &o, between);
+        spell(x, &o, list.l->items[i]);
+    }
+    return out_value(x, &o);
+}
