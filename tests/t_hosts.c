@@ -252,7 +252,7 @@ static void t_wrong(void **state)
     expect(&h, "no JSON", 0, -32700);
     expect(&h, "[]", 0, -32600);
     expect(&h, "{\"jsonrpc\":\"2.0\",\"id\":1.5,\"method\":\"ping\"}", 0, -32600);
-    expect(&h, "{\"jsonrpc\":\"2.0\",\"id\":4,\"method\":\"ping\",\"params\":[]}", 4, -32600);
+    expect(&h, "{\"jsonrpc\":\"2.0\",\"id\":4,\"method\":\"ping\",\"params\":[1]}", 4, -32600);
     expect(
         &h,
         "{\"jsonrpc\":\"2.0\",\"id\":5,\"method\":\"ping\",\"params\":{\"_meta\":{\"io.modelcontextprotocol/"
