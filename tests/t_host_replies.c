@@ -249,6 +249,21 @@ static json_int_t check_picture(const json_t *answer, json_int_t size[2])
     return json_integer_value(json_object_get(hosted_told(answer), "picture_id"));
 }
 
+/* Number of log messages with this member. */
+static int log_messages(const struct hosted *h, const char *key)
+{
+    const json_t *message;
+    size_t i;
+    int n = 0;
+    json_array_foreach(h->heard, i, message)
+    {
+        const char *method = json_string_value(json_object_get(message, "method"));
+        const json_t *data = json_object_get(json_object_get(message, "params"), "data");
+        n += method && !strcmp(method, "notifications/message") && json_object_get(data, key);
+    }
+    return n;
+}
+
 /* Clicks in pixels of a picture that was scaled down to the limit reach the place that it shows. */
 static void t_pictures(void **state)
 {
@@ -261,6 +276,8 @@ static void t_pictures(void **state)
     hosted_start(&h, &t, "mcp", CLICK(300, 300) STEP("\"answer\", \"content\": \"" DELS "\""));
     hosted_say(&h, HELLO);
     hosted_answer(&h, 1);
+    hosted_say(
+        &h, "{\"jsonrpc\":\"2.0\",\"id\":5,\"method\":\"logging/setLevel\",\"params\":{\"level\":\"info\"}}");
     hosted_say(&h, TOOL(2, "screenshot", "{\"max_size\":8192}"));
     json_int_t id = check_picture(hosted_answer(&h, 2), size);
     hosted_say(&h, TOOL(3, "screenshot", "{\"region\":[100,50,64,64]}"));
@@ -286,6 +303,8 @@ static void t_pictures(void **state)
     check_picture(answer, later);
     assert_non_null(
         strstr(json_string_value(json_object_get(hosted_told(answer), "answer")), " bytes left out]"));
+    assert_int_equal(log_messages(&h, "action"), 4 + 1 + 2);
+    assert_int_equal(log_messages(&h, "status"), 2); /* of the single acts, which end with an answer, and of the task */
     check_note("%d x %d", (int)size[0], (int)size[1]);
     assert_int_equal(hosted_end(&h), 0);
     driven_left_nothing(&t);

@@ -352,7 +352,7 @@ static void t_tasks(void **state)
             &h, cancelled ? "tasks/cancel" : "tasks/update", name,
             cancelled
                 ? ""
-                : ",\"inputResponses\":{\"allow-1\":{\"action\":\"accept\",\"content\":{\"allow\":true}}}",
+                : ",\"inputResponses\":{\"allow-1\":{\"action\":\"accept\",\"content\":{\"allow\":\"true\"}}}",
             ++id);
         do {
             clock_sleep_ms(20);

@@ -21,8 +21,9 @@
 
 #include <jansson.h>
 
-/* Returns the arguments `given` (NULL: none) as an object that fits `schema`, a tool's inputSchema; owned by
- * the caller.  Appends the names of ignored arguments to the list `ignored`.  NULL with e: one is refused. */
+/* Returns the arguments `given` (NULL: none) as an object that fits `schema`, the inputSchema of a tool; the
+ * caller owns it.  Appends the names of ignored arguments to the list `ignored`.  NULL with e, which may be
+ * NULL: an argument is refused. */
 json_t *arguments_read(const json_t *schema, const json_t *given, json_t *ignored, struct err *e);
 
 #endif

@@ -7,6 +7,7 @@
 #include "host/mcp_impl.h"
 
 #include "base/clock.h"
+#include "host/arguments.h"
 #include "rpc/stream.h"
 
 #include <stdlib.h>
@@ -27,13 +28,19 @@ static const char instructions[] =
 
 /* ---- questions ----------------------------------------------------------------------------------------- */
 
+/* The form that a person fills in. */
+static json_t *answer_schema(void)
+{
+    return json_pack("{s:s, s:{s:{s:s, s:s, s:s, s:b}}, s:[s]}", "type", "object", "properties", "allow",
+                     "type", "boolean", "title", "Allow this", "description",
+                     "Yes lets it happen once; anything else is no", "default", 0, "required", "allow");
+}
+
 json_t *mcp_question(const struct mcp_run *r)
 {
     char *text = xasprintf("holorun's rules ask a person before this:\n%s", r->question_text);
-    json_t *params = json_pack(
-        "{s:s, s:s, s:{s:s, s:{s:{s:s, s:s, s:s, s:b}}, s:[s]}}", "mode", "form", "message", text,
-        "requestedSchema", "type", "object", "properties", "allow", "type", "boolean", "title", "Allow this",
-        "description", "Yes lets it happen once; anything else is no", "default", 0, "required", "allow");
+    json_t *params =
+        json_pack("{s:s, s:s, s:o}", "mode", "form", "message", text, "requestedSchema", answer_schema());
     free(text);
     return params;
 }
@@ -41,8 +48,13 @@ json_t *mcp_question(const struct mcp_run *r)
 bool mcp_allows(const json_t *answer)
 {
     const char *action = json_string_value(json_object_get(answer, "action"));
-    return action && !strcmp(action, "accept") &&
-           json_is_true(json_object_get(json_object_get(answer, "content"), "allow"));
+    json_t *schema = answer_schema(), *unknown = json_array();
+    json_t *content = arguments_read(schema, json_object_get(answer, "content"), unknown, NULL);
+    bool allow = action && !strcmp(action, "accept") && json_is_true(json_object_get(content, "allow"));
+    json_decref(schema);
+    json_decref(unknown);
+    json_decref(content);
+    return allow;
 }
 
 /* ---- beginning ----------------------------------------------------------------------------------------- */
