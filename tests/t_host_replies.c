@@ -304,7 +304,7 @@ static void t_pictures(void **state)
     assert_non_null(
         strstr(json_string_value(json_object_get(hosted_told(answer), "answer")), " bytes left out]"));
     assert_int_equal(log_messages(&h, "action"), 4 + 1 + 2);
-    assert_int_equal(log_messages(&h, "status"), 2); /* of the single acts, which end with an answer, and of the task */
+    assert_int_equal(log_messages(&h, "status"), 2); /* of the acts, and of the task */
     check_note("%d x %d", (int)size[0], (int)size[1]);
     assert_int_equal(hosted_end(&h), 0);
     driven_left_nothing(&t);
