@@ -108,6 +108,11 @@ json_t *hosted_answer(struct hosted *h, int id)
     }
 }
 
+const json_t *hosted_told(const json_t *answer)
+{
+    return json_object_get(json_object_get(answer, "result"), "structuredContent");
+}
+
 int hosted_end(struct hosted *h)
 {
     int status = 0;

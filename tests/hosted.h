@@ -17,6 +17,14 @@
 
 #include <jansson.h>
 
+/* Requests of a session of MCP: its first one, and a call of a tool. */
+#define HELLO                                                                                                 \
+    "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"initialize\",\"params\":{\"protocolVersion\":\"2025-06-18\"," \
+    "\"capabilities\":{},\"clientInfo\":{\"name\":\"t\",\"version\":\"1\"}}}"
+#define TOOL(id, name, arguments)                                                                            \
+    "{\"jsonrpc\":\"2.0\",\"id\":" #id ",\"method\":\"tools/call\",\"params\":{\"name\":\"" name             \
+    "\",\"arguments\":" arguments "}}"
+
 struct hosted {
     pid_t pid;
     int in; /* its stdin, -1: closed */
@@ -31,6 +39,7 @@ void hosted_say(struct hosted *h, const char *line); /* adds the end of the line
 void hosted_bytes(struct hosted *h, const char *data, size_t n);
 json_t *hosted_hear(struct hosted *h);           /* the next message, borrowed; fails the test after 20 s */
 json_t *hosted_answer(struct hosted *h, int id); /* borrowed */
+const json_t *hosted_told(const json_t *answer); /* the structured content of a tool's result; borrowed */
 int hosted_end(struct hosted *h);                /* -1: by a signal */
 
 /* event, n: before a line that stops something, the window has seen so many of these; NULL: none. */

@@ -246,8 +246,12 @@ static void t_words(void **state)
             "a\xef\xbf\xbd"
             "b\xc3\xa9");
     cleaned("\xc3\xa9\xc3\xa9\xc3\xa9", 3, "[the first 4 bytes are left out]\n\xc3\xa9");
+    cleaned("a\xe2\x80\xa8\xe2\x80\xa9\xc2\x85\xc2\x84\v\f\x1c\x1d\x1ez", 99, "a\n\n\nz");
     char *line = clean_line("  a\n\n b\tc  ", 99);
     assert_string_equal(line, "a b c");
+    free(line);
+    line = clean_line("ok\xe2\x80\xa8not ok 2\xc2\x85# SKIP", 99);
+    assert_string_equal(line, "ok not ok 2 # SKIP");
     free(line);
     line = clean_line("\xc3\xa9\xc3\xa9\xc3\xa9", 3);
     assert_string_equal(line, "\xc3\xa9...");

@@ -9,7 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* ---- the core --------------------------------------------------------------------------------------------- */
+/* ---- the core
+ * --------------------------------------------------------------------------------------------- */
 
 struct peer {
     struct rpc *r;
@@ -112,12 +113,96 @@ static void t_refused(void **state)
     expect(&p, "{\"jsonrpc\":\"2.0\",\"id\":null,\"method\":\"a\"}\n", "-32600");
     expect(&p, "{\"jsonrpc\":\"2.0\",\"id\":{},\"method\":\"a\"}\n", "-32600");
     expect(&p, "{\"jsonrpc\":\"2.0\",\"id\":3}\n", "-32600");
-    expect(&p, "[{\"jsonrpc\":\"2.0\",\"id\":3,\"method\":\"a\"}]\n", "-32600");
+    expect(&p, "[]\n", "-32600");
+    expect(&p, "[[]]\n", "[{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32600");
+    expect(&p, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"a\",\"params\":[1]}\n",
+           "'params' must be an object");
+    expect(&p, "{\"jsonrpc\":\"2.0\",\"id\":4,\"method\":\"a\",\"params\":{\"k\":[\"b\\u0000c\"]}}\n",
+           "\"id\":4,\"error\":{\"code\":-32600,\"message\":\"a string contains U+0000");
     expect(&p, "{\"jsonrpc\":\"2.0\",\"id\":9,\"result\":{}}\n", ""); /* nothing was asked: stderr says so */
     assert_int_equal(p.requests + p.notices + p.answers, 0);
     say(&p, "{\"jsonrpc\"");
     rpc_end(p.r);
     expect(&p, "", "in the middle of a line");
+    rpc_free(p.r);
+}
+
+#define ASK(id, more) "{\"jsonrpc\":\"2.0\",\"id\":" id ",\"method\":\"a\"" more "}"
+
+/* Other spellings of the same. */
+static void t_accepted(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *line, *answer;
+    } lines[] = {
+        {ASK("1", ",\"params\":null"),
+         "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"method\":\"a\",\"params\":{}}}\n"},
+        {ASK("1", ",\"params\":[]"), "\"params\":{}}}\n"},
+        {"\xef\xbb\xbf" ASK("2", ""), "\"id\":2,\"result\""},
+        {ASK("3.0", ""), "\"id\":3.0,\"result\""},
+        {ASK("\"\"", ""), "\"id\":\"\",\"result\""},
+        {ASK("1", ",\"_meta\":null,\"more\":[1]"), "\"id\":1,\"result\""},
+        {ASK("1", ",\"params\":{\"k\":\"\\ud83d\"}"), "{\"k\":\"\xef\xbf\xbd\"}"},
+        {ASK("1", ",\"params\":{\"k\":\"\\uDC00\\uD83D\\uD83D\\uDE00x\"}"),
+         "{\"k\":\"\xef\xbf\xbd\xef\xbf\xbd\xf0\x9f\x98\x80x\"}"},
+        {ASK("1", ",\"params\":{\"k\":\"\\\\ud83d\"}"), "{\"k\":\"\\\\ud83d\"}"},
+        {"[" ASK("1", "") "," ASK("\"1\"", "") "]", "[{\"jsonrpc\":\"2.0\",\"id\":1,\"result\""},
+        {"[" ASK("1", "") ",7]", "},{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32600"},
+        {"[{\"jsonrpc\":\"2.0\",\"method\":\"n\"}]", ""},
+    };
+    struct peer p;
+    peer_open(&p);
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+        char *line = xasprintf("%s\r\n", lines[i].line);
+        expect(&p, line, lines[i].answer);
+        free(line);
+    }
+    rpc_free(p.r);
+}
+
+/* The array of answers is sent when the last one is known; a cancelled request has none. */
+static void t_batch(void **state)
+{
+    (void)state;
+    struct peer p;
+    peer_open(&p);
+    p.later = true;
+    json_t *one = json_integer(1), *two = json_string("2"), *three = json_integer(3);
+    expect(&p, "[" ASK("1", "") "," ASK("\"2\"", "") "," ASK("3", "") "," ASK("1", "") "]\n", "");
+    expect(&p, ASK("3", "") "\n", "in use");
+    assert_true(rpc_reply(p.r, three, json_object()));
+    assert_true(rpc_drop(p.r, one));
+    expect(&p, "", "");
+    assert_true(rpc_fail(p.r, two, RPC_INTERNAL, NULL, "no"));
+    char *got = take(&p);
+    json_t *answers = json_loads(got, 0, NULL);
+    assert_int_equal(json_array_size(answers), 3); /* one of them for the id that was in use */
+    assert_false(rpc_reply(p.r, three, json_object()));
+    expect(&p, "[" ASK("9", "") "]\n", ""); /* freed with a request that is open */
+    rpc_free(p.r);
+    json_decref(answers);
+    json_decref(one);
+    json_decref(two);
+    json_decref(three);
+    free(got);
+}
+
+/* No character of a text ends a line for other readers (tests/hosts/lines.mjs has Node read the same). */
+static void t_one_line(void **state)
+{
+    (void)state;
+    static const char raw[] =
+        "{\"jsonrpc\":\"2.0\",\"id\":\"\xe2\x80\xa8\",\"method\":\"\xc2\x85\",\"params\":{\"\xe2\x80\xa9\":"
+        "\"\x7f\xc2\x9f \xc2\xa0\xe2\x80\xa7\xe2\x80\xaa\\u000b\\u001c\"}}\n";
+    struct peer p;
+    peer_open(&p);
+    say(&p, raw);
+    char *got = take(&p);
+    assert_string_equal(
+        got, "{\"jsonrpc\":\"2.0\",\"id\":\"\\u2028\",\"result\":{\"method\":\"\\u0085\",\"params\":{"
+             "\"\\u2029\":\"\\u007f\\u009f \xc2\xa0\xe2\x80\xa7\xe2\x80\xaa\\u000B\\u001C\"}}}\n");
+    free(got);
     rpc_free(p.r);
 }
 
@@ -198,7 +283,8 @@ static void t_clogged(void **state)
     rpc_free(p.r);
 }
 
-/* ---- a host's configuration --------------------------------------------------------------------------------- */
+/* ---- a host's configuration
+ * --------------------------------------------------------------------------------- */
 
 static char *edited(const char *host, const char *text, int *rc)
 {
@@ -304,7 +390,10 @@ static void t_write(void **state)
 
 static const struct CMUnitTest tests[] = {
     CLAIM("lines mean the same in whatever pieces they come", t_pieces),
-    CLAIM("what is no message gets one error", t_refused),
+    CLAIM("an invalid message gets one error", t_refused),
+    CLAIM("other spellings of a message are accepted", t_accepted),
+    CLAIM("a batch is answered with one array when all its requests are", t_batch),
+    CLAIM("no character in an answer ends a line for any reader", t_one_line),
     CLAIM("a line without end takes no memory", t_long_line),
     CLAIM("each request is answered once, and not too many are open", t_open),
     CLAIM("questions are answered once, or are forgotten", t_asked),

@@ -103,7 +103,8 @@ static int put_json_scalar(struct buf *b, uint32_t cp, const char *s, int n)
     const char *at = cp && cp < 0x80 ? strchr(special, (int)cp) : NULL;
     if (at)
         return buf_printf(b, "\\%c", letters[at - special]);
-    return cp < 0x20 || cp == 0x7f ? buf_printf(b, "\\u%04x", cp) : buf_put(b, s, (size_t)n);
+    bool plain = cp >= 0x20 && (cp < 0x7f || cp > 0x9f) && cp != 0x2028 && cp != 0x2029;
+    return plain ? buf_put(b, s, (size_t)n) : buf_printf(b, "\\u%04x", cp);
 }
 
 int buf_put_json(struct buf *b, const char *s, size_t n)
@@ -122,6 +123,31 @@ int buf_put_json(struct buf *b, const char *s, size_t n)
         n -= (size_t)len;
     }
     return buf_putc(b, '"');
+}
+
+/* Code point of the character at s that must not be raw in framed JSON; 0: another character. */
+static unsigned line_breaker(const unsigned char *s, size_t n)
+{
+    if (*s == 0x7f)
+        return 0x7f;
+    if (n > 1 && s[0] == 0xc2 && s[1] >= 0x80 && s[1] < 0xa0)
+        return s[1];
+    return n > 2 && s[0] == 0xe2 && s[1] == 0x80 && (s[2] & 0xfe) == 0xa8 ? 0x2000u | (s[2] & 0x3f) : 0;
+}
+
+int buf_put_json_text(struct buf *b, const char *json, size_t n)
+{
+    size_t from = 0;
+    for (size_t i = 0; i < n; i++) {
+        unsigned cp = line_breaker((const unsigned char *)json + i, n - i);
+        if (!cp)
+            continue;
+        buf_put(b, json + from, i - from);
+        buf_printf(b, "\\u%04x", cp);
+        i += cp < 0x80 ? 0 : cp < 0x100 ? 1 : 2;
+        from = i + 1;
+    }
+    return buf_put(b, json + from, n - from);
 }
 
 int buf_put_member(struct buf *b, const char *key, const char *value)

@@ -24,8 +24,11 @@ int buf_puts(struct buf *b, const char *s);
 int buf_putc(struct buf *b, char c);
 int buf_printf(struct buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* Appends s as a JSON string with its quotes: UTF-8 is kept, invalid bytes become U+FFFD. */
+/* Appends s as a JSON string with its quotes.  UTF-8 is kept, invalid bytes become U+FFFD; every character
+ * that a reader of lines may take for a line break is escaped (json.h lists them). */
 int buf_put_json(struct buf *b, const char *s, size_t n);
+/* Appends the JSON text json[n] with those characters escaped; they can only be in its strings. */
+int buf_put_json_text(struct buf *b, const char *json, size_t n);
 /* Appends data[n] in base64. */
 int buf_put_base64(struct buf *b, const void *data, size_t n);
 /* Appends a member of an object: `, "key": "value"`; NULL: null. */

@@ -6,6 +6,7 @@
  */
 #include "cli/options.h"
 
+#include "base/json.h"
 #include "cli/manual.h"
 
 #include <errno.h>
@@ -311,7 +312,7 @@ int options_parse(const struct command *c, void *settings, int argc, char **argv
 
 void options_print_json(json_t *object, size_t flags)
 {
-    json_dumpf(object, stdout, flags | JSON_REAL_PRECISION(6));
+    json_print(object, stdout, flags | JSON_REAL_PRECISION(6));
     putchar('\n');
     json_decref(object);
 }

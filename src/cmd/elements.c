@@ -9,11 +9,11 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/json.h"
 #include "base/utf8.h"
 #include "record/atspi.h"
 
 #include <fcntl.h>
-#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -211,7 +211,7 @@ static void print_all(const struct walk *w, bool json)
     json_t *one;
     if (json) {
         json_t *all = json_pack("{s:O, s:b}", "elements", w->found, "complete", !w->cut && !w->silent);
-        json_dumpf(all, stdout, JSON_COMPACT);
+        json_print(all, stdout, JSON_COMPACT);
         putchar('\n');
         json_decref(all);
         return;

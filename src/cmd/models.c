@@ -8,6 +8,7 @@
 #include "cmd/commands.h"
 
 #include "base/bar.h"
+#include "base/json.h"
 #include "bench/bench.h"
 #include "capacity/memory.h"
 #include "checkpoint/known.h"
@@ -83,7 +84,7 @@ int cmd_models(int argc, char **argv)
         free(folder);
     }
     if (s.json) {
-        json_dumpf(list, stdout, JSON_COMPACT);
+        json_print(list, stdout, JSON_COMPACT);
         putchar('\n');
     }
     json_decref(list);

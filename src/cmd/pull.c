@@ -1,6 +1,7 @@
 /* pull.c - `holorun pull` fetches a model from the hub. */
 #include "cmd/commands.h"
 
+#include "base/json.h"
 #include "checkpoint/known.h"
 #include "hub/hub.h"
 
@@ -58,7 +59,7 @@ static void print_json(const struct hub *h, const char *repo, const char *folder
                                                (json_int_t)l->files[i].size, "hash", l->files[i].hash));
     json_t *o = json_pack("{s:s, s:s, s:s?, s:I, s:o}", "repository", repo, "commit", l->commit, "folder",
                           folder, "bytes", (json_int_t)l->bytes, "files", files);
-    json_dumpf(o, stdout, JSON_COMPACT);
+    json_print(o, stdout, JSON_COMPACT);
     putchar('\n');
     json_decref(o);
 }

@@ -3,6 +3,7 @@
 
 #include "base/buf.h"
 #include "base/file.h"
+#include "base/json.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,7 +19,7 @@ enum { MAX_RESULTS = 512 << 20, MAX_LINE = EVAL_MAX_LINE + 8 * RESULTS_MAX_RAW }
 
 static int write_line(const struct eval_results *r, const json_t *v, struct err *e)
 {
-    char *text = json_dumps(v, JSON_COMPACT | JSON_REAL_PRECISION(12)), *line = NULL;
+    char *text = json_line(v, JSON_COMPACT | JSON_REAL_PRECISION(12)), *line = NULL;
     if (!text)
         bug("a result is not JSON");
     line = xasprintf("%s\n", text);

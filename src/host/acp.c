@@ -157,17 +157,35 @@ void acp_fail_turn(struct acp *a, struct acp_session *s, const char *why)
     s->cancelled = false;
 }
 
-/* The prompt's texts, and the addresses of what it links to. */
-static char *read_prompt(const json_t *blocks)
+/* Returns the blocks of a prompt as a new list.  Some editors send a string, one block, or the list as JSON
+ * text. */
+static json_t *prompt_blocks(const json_t *prompt)
+{
+    json_t *plain = json_is_string(prompt) ? json_loads(json_string_value(prompt), 0, NULL) : NULL;
+    const json_t *first = json_is_array(plain) ? json_array_get(plain, 0) : plain;
+    if (plain && !json_is_string(json_object_get(first, "type"))) { /* a text that happens to be JSON */
+        json_decref(plain);
+        plain = NULL;
+    }
+    json_t *v = plain ? plain : json_incref((json_t *)(uintptr_t)prompt);
+    if (json_is_array(v))
+        return v;
+    return v ? json_pack("[o]", v) : json_array();
+}
+
+/* Returns the texts of a prompt and the addresses of its links, owned by the caller.  NULL: there are none,
+ * or they are too long. */
+static char *read_prompt(const json_t *prompt)
 {
     struct buf text;
+    json_t *blocks = prompt_blocks(prompt);
     const json_t *block;
     size_t i;
     buf_init(&text, PROMPT_MAX);
     json_array_foreach(blocks, i, block)
     {
         const json_t *resource = json_object_get(block, "resource");
-        const char *said = json_string_value(json_object_get(block, "text"));
+        const char *said = json_string_value(json_is_string(block) ? block : json_object_get(block, "text"));
         said = said ? said : json_string_value(json_object_get(resource, "text"));
         said = said ? said : json_string_value(json_object_get(block, "uri"));
         if (said)
@@ -175,6 +193,7 @@ static char *read_prompt(const json_t *blocks)
     }
     char *out = text.len && !text.full ? buf_take(&text) : NULL;
     buf_free(&text);
+    json_decref(blocks);
     return out;
 }
 
@@ -185,9 +204,9 @@ static void take_prompt(struct acp *a, const json_t *id, const json_t *params)
     char *task = s && !s->prompt ? read_prompt(json_object_get(params, "prompt")) : NULL;
     if (!task) {
         rpc_fail(a->rpc, id, RPC_PARAMS, NULL, "%s",
-                 !s          ? "there is no such session"
-                 : s->prompt ? "the prompt before has not ended"
-                             : "a prompt needs text, of at most 64 KiB");
+                 !s          ? "'sessionId' names no open session"
+                 : s->prompt ? "the session's previous prompt has not ended"
+                             : "'prompt' must be a list of content blocks with text, of at most 64 KiB");
         return;
     }
     s->prompt = json_deep_copy(id);
@@ -223,7 +242,7 @@ static void cancel(struct acp *a, const json_t *params)
 static void initialize(struct acp *a, const json_t *id, const json_t *params)
 {
     if (!json_object_get(params, "protocolVersion")) {
-        rpc_fail(a->rpc, id, RPC_PARAMS, NULL, "initialize without a protocolVersion");
+        rpc_fail(a->rpc, id, RPC_PARAMS, NULL, "'protocolVersion' is missing");
         return;
     }
     rpc_reply(a->rpc, id,
@@ -246,8 +265,11 @@ static void take_request(void *arg, const json_t *id, const char *method, json_t
         take_prompt(a, id, params);
     else if (!strcmp(method, "authenticate"))
         rpc_reply(a->rpc, id, json_object());
-    else
-        rpc_fail(a->rpc, id, RPC_NO_METHOD, NULL, "there is no method '%.80s'", method);
+    else if (!strcmp(method, "session/cancel")) { /* a notification, which some editors send with an id */
+        cancel(a, params);
+        rpc_reply(a->rpc, id, json_object());
+    } else
+        rpc_fail(a->rpc, id, RPC_NO_METHOD, NULL, "unknown method '%.80s'", method);
 }
 
 static void take_notice(void *arg, const char *method, json_t *params)

@@ -6,13 +6,13 @@
 #include "host/acp_impl.h"
 
 #include "base/buf.h"
-#include "base/file.h"
+#include "host/private.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { CROP_MAX = 4 << 20, PLAN_MAX = 20 };
+enum { PLAN_MAX = 20 };
 
 static const char *text_in(const json_t *event, const char *key)
 {
@@ -144,21 +144,17 @@ void acp_show(struct acp *a, struct acp_session *s, const char *kind, const json
 /* ---- permission
  * ------------------------------------------------------------------------------------------ */
 
-/* What the question shows; NULL: nothing. */
+/* Returns the picture of a question in base64, owned by the caller; NULL: it has none. */
 static char *crop_of(const json_t *event)
 {
     const char *path = text_in(json_object_get(event, "question"), "crop");
-    struct buf text;
-    char *png = NULL, *data = NULL;
-    size_t len;
-    if (!*path || file_read(path, CROP_MAX, &png, &len, NULL))
-        return NULL;
-    buf_init(&text, 2 * len + 64);
-    if (!buf_put_base64(&text, png, len))
-        data = buf_take(&text);
-    buf_free(&text);
-    free(png);
-    return data;
+    struct image im = {0};
+    json_t *picture = *path && !image_read_png(&im, path, NULL) ? look_picture(&im, 0) : NULL;
+    const char *data = json_string_value(json_object_get(picture, "data"));
+    char *copy = data ? xstrdup(data) : NULL;
+    json_decref(picture);
+    image_free(&im);
+    return copy;
 }
 
 static void ask(struct acp *a, struct acp_session *s, const json_t *event)

@@ -25,9 +25,10 @@
 #include <jansson.h>
 
 enum {
-    HOST_WORKS = 16,          /* at the same time, errands too */
-    HOST_PICTURE_SIDE = 1280, /* of a picture that is sent, unless asked otherwise; pixels */
-    HOST_PICTURE_BYTES = 900 << 10,
+    HOST_WORKS = 16,                /* at the same time, errands too */
+    HOST_PICTURE_SIDE = 1280,       /* of a picture that is sent, unless asked otherwise; pixels */
+    HOST_PICTURE_BYTES = 900 << 10, /* in base64 */
+    HOST_REPLY_BYTES = 1040000, /* of a line with the result of a tool; some hosts refuse 1 MiB and more */
 };
 
 struct host;

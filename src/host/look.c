@@ -2,6 +2,9 @@
  * take no lock.  A picture is what a run would see of that display: areas of --hide are painted over. */
 #include "host/private.h"
 
+#include "base/json.h"
+
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,49 +14,51 @@ enum { WINDOWS_MAX = 64 };
 /* ---- pictures
  * ------------------------------------------------------------------------------------------- */
 
-/* Encodes; a picture of too many bytes is made smaller until it fits. */
-static char *encode(const struct image *im, int w, int h, int *out_w, int *out_h)
+/* Encodes im, scaled to w x h, in base64.  *len: bytes of the result, which is NULL without memory. */
+static char *encode(const struct image *im, int w, int h, size_t *len)
 {
+    struct image small = {0};
     struct buf text;
-    char *data = NULL;
-    while (!data && w > 0 && h > 0) {
-        struct image small = {0};
-        void *png = NULL;
-        uint64_t len = 0;
-        bool same = w == im->w && h == im->h;
-        if ((!same && image_shrink(&small, im, w, h, NULL)) ||
-            image_encode_png(same ? im : &small, &png, &len, NULL)) {
-            image_free(&small);
-            return NULL;
-        }
-        image_free(&small);
-        if (len <= HOST_PICTURE_BYTES || w < 64) {
-            buf_init(&text, 2 * len + 64);
-            buf_put_base64(&text, png, len);
-            data = buf_take(&text);
-            *out_w = w;
-            *out_h = h;
-        }
-        free(png);
-        w = w * 4 / 5;
-        h = h * 4 / 5;
-    }
-    return data;
+    void *png = NULL;
+    uint64_t n = 0;
+    bool same = w == im->w && h == im->h;
+    int rc = same ? 0 : image_shrink(&small, im, w, h, NULL);
+    rc = rc ? rc : image_encode_png(same ? im : &small, &png, &n, NULL);
+    image_free(&small);
+    if (rc)
+        return NULL;
+    buf_init(&text, 2 * n + 64);
+    buf_put_base64(&text, png, n);
+    free(png);
+    *len = text.len;
+    return buf_take(&text);
 }
 
+static int scaled(int side, double scale)
+{
+    int n = (int)(side * scale + 0.5);
+    return n > 0 ? n : 1;
+}
+
+/* A picture of too many bytes is scaled down: their number is about proportional to its pixels. */
 json_t *look_picture(const struct image *im, int max_side)
 {
-    int most = max_side ? max_side : HOST_PICTURE_SIDE, w = im->w, h = im->h;
-    if (w > most || h > most) {
-        double s = (double)most / (w > h ? w : h);
-        w = (int)(w * s) > 0 ? (int)(w * s) : 1;
-        h = (int)(h * s) > 0 ? (int)(h * s) : 1;
+    int most = max_side ? max_side : HOST_PICTURE_SIDE, longer = im->w > im->h ? im->w : im->h, w, h;
+    double scale = longer > most ? (double)most / longer : 1;
+    size_t len = 0;
+    char *data;
+    for (;;) {
+        w = scaled(im->w, scale);
+        h = scaled(im->h, scale);
+        data = encode(im, w, h, &len);
+        if (!data || len <= HOST_PICTURE_BYTES)
+            break;
+        free(data);
+        scale *= 0.95 * sqrt((double)HOST_PICTURE_BYTES / (double)len);
     }
-    char *data = encode(im, w, h, &w, &h);
-    if (!data)
-        return NULL;
-    json_t *picture =
-        json_pack("{s:s, s:i, s:i, s:f}", "data", data, "w", w, "h", h, "scale", (double)im->w / w);
+    json_t *picture = data ? json_pack("{s:s, s:i, s:i, s:i, s:i}", "data", data, "w", w, "h", h, "of_w",
+                                       im->w, "of_h", im->h)
+                           : NULL;
     free(data);
     return picture;
 }
@@ -114,10 +119,9 @@ static json_t *look_at_screen(const struct work *w, struct err *e)
         picture = look_picture(&im, w->max_side);
     if (picture) {
         screen_active_window(s, title, sizeof title, class, sizeof class);
-        event = json_pack("{s:o, s:i, s:i, s:i, s:i, s:s, s:s}", "picture", picture, "x", w->region.x, "y",
-                          w->region.y, "w", im.w, "h", im.h, "display", screen_name(s), "window", title);
-        if (!event)
-            err_set(e, ERR_ENV, "the title of the active window is no text");
+        event = json_pack("{s:o, s:i, s:i, s:i, s:i, s:s}", "picture", picture, "x", w->region.x, "y",
+                          w->region.y, "w", im.w, "h", im.h, "display", screen_name(s));
+        json_object_set_new(event, "window", json_clean_string(title));
     } else if (!e->kind) {
         err_set(e, ERR_ENV, "out of memory for the picture");
     }
@@ -154,17 +158,16 @@ static json_t *look_at_windows(const struct work *w, struct err *e)
         screen_active_window(s, title, sizeof title, class, sizeof class);
         for (int i = 0; i < l.n; i++) {
             struct screen_window is;
-            json_t *one = json_pack("{s:s, s:s}", "title", l.list[i].title, "class", l.list[i].class);
-            if (one && screen_find_window(s, l.list[i].class, l.list[i].title, &is) == 0)
+            json_t *one = json_pack("{s:o, s:o}", "title", json_clean_string(l.list[i].title), "class",
+                                    json_clean_string(l.list[i].class));
+            if (screen_find_window(s, l.list[i].class, l.list[i].title, &is) == 0)
                 json_object_set_new(one, "place",
                                     json_pack("[i, i, i, i]", is.rect.x, is.rect.y, is.rect.w, is.rect.h));
-            if (one)
-                json_array_append_new(all, one);
+            json_array_append_new(all, one);
         }
-        event = json_pack("{s:o, s:s, s:s}", "windows", all, "active", title, "display", screen_name(s));
+        event = json_pack("{s:o, s:o, s:s}", "windows", all, "active", json_clean_string(title), "display",
+                          screen_name(s));
     }
-    if (!event && !e->kind)
-        err_set(e, ERR_ENV, "a window's title is no text");
     free(l.list);
     screen_close(s);
     return event;

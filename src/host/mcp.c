@@ -6,22 +6,19 @@
  */
 #include "host/mcp_impl.h"
 
-#include "base/buf.h"
 #include "base/clock.h"
+#include "host/arguments.h"
 #include "rpc/stream.h"
 
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#define META         "io.modelcontextprotocol/"
 #define MODERN       "2026-07-28"
 #define LAST_SESSION "2025-11-25"
 
 static const char *const versions[] = {MODERN, LAST_SESSION, "2025-06-18", "2025-03-26", "2024-11-05", NULL};
-enum { FINISH_MS = 2000, TEXT_MAX = 4 << 20, LIST_TTL_MS = 3600000 };
+enum { FINISH_MS = 2000 };
 
 static const char instructions[] =
     "holorun works on a Linux desktop (X11) by looking at it. Give run_task a whole task in plain words; "
@@ -29,53 +26,21 @@ static const char instructions[] =
     "stop it with run_stop. With status \"asking\" a person has to agree before it goes on. For single "
     "steps use screenshot and act. What is done is limited by the user's rules, and recorded.";
 
-/* ---- results ----------------------------------------------------------------------------------------- */
+/* ---- questions ----------------------------------------------------------------------------------------- */
 
-static json_t *server_info(const struct mcp *m)
+/* The form that a person fills in. */
+static json_t *answer_schema(void)
 {
-    return json_pack("{s:s, s:s, s:s}", "name", "holorun", "title", "holorun", "version", m->version);
-}
-
-void mcp_reply(struct mcp *m, const json_t *id, const struct mcp_client *c, json_t *object)
-{
-    if (c->modern) {
-        if (!json_object_get(object, "resultType"))
-            json_object_set_new(object, "resultType", json_string("complete"));
-        json_object_set_new(object, "_meta", json_pack("{s:o}", META "serverInfo", server_info(m)));
-    }
-    rpc_reply(m->rpc, id, object);
-}
-
-json_t *mcp_tool_result(json_t *structured, json_t *picture, bool is_error)
-{
-    char *text = json_dumps(structured, JSON_COMPACT);
-    json_t *content = json_pack("[{s:s, s:s}]", "type", "text", "text", text ? text : "{}");
-    free(text);
-    if (picture)
-        json_array_append_new(content, picture);
-    return json_pack("{s:o, s:o, s:b}", "content", content, "structuredContent", structured, "isError",
-                     is_error);
-}
-
-void mcp_tool_error(struct mcp *m, const json_t *id, const struct mcp_client *c, const char *fmt, ...)
-{
-    struct err e = ERR_INIT;
-    char text[ERR_TEXT];
-    va_list args;
-    va_start(args, fmt);
-    vsnprintf(text, sizeof text, fmt, args);
-    va_end(args);
-    err_set(&e, ERR_FAILED, "%s", text);
-    mcp_reply(m, id, c, mcp_tool_result(json_pack("{s:s}", "error", e.text), NULL, true));
+    return json_pack("{s:s, s:{s:{s:s, s:s, s:s, s:b}}, s:[s]}", "type", "object", "properties", "allow",
+                     "type", "boolean", "title", "Allow this", "description",
+                     "Yes lets it happen once; anything else is no", "default", 0, "required", "allow");
 }
 
 json_t *mcp_question(const struct mcp_run *r)
 {
     char *text = xasprintf("holorun's rules ask a person before this:\n%s", r->question_text);
-    json_t *params = json_pack(
-        "{s:s, s:s, s:{s:s, s:{s:{s:s, s:s, s:s, s:b}}, s:[s]}}", "mode", "form", "message", text,
-        "requestedSchema", "type", "object", "properties", "allow", "type", "boolean", "title", "Allow this",
-        "description", "Yes lets it happen once; anything else is no", "default", 0, "required", "allow");
+    json_t *params =
+        json_pack("{s:s, s:s, s:o}", "mode", "form", "message", text, "requestedSchema", answer_schema());
     free(text);
     return params;
 }
@@ -83,8 +48,13 @@ json_t *mcp_question(const struct mcp_run *r)
 bool mcp_allows(const json_t *answer)
 {
     const char *action = json_string_value(json_object_get(answer, "action"));
-    return action && !strcmp(action, "accept") &&
-           json_is_true(json_object_get(json_object_get(answer, "content"), "allow"));
+    json_t *schema = answer_schema(), *unknown = json_array();
+    json_t *content = arguments_read(schema, json_object_get(answer, "content"), unknown, NULL);
+    bool allow = action && !strcmp(action, "accept") && json_is_true(json_object_get(content, "allow"));
+    json_decref(schema);
+    json_decref(unknown);
+    json_decref(content);
+    return allow;
 }
 
 /* ---- beginning ----------------------------------------------------------------------------------------- */
@@ -101,15 +71,16 @@ static void initialize(struct mcp *m, const json_t *id, const json_t *params)
 {
     const char *asked = json_string_value(json_object_get(params, "protocolVersion"));
     if (!asked) {
-        rpc_fail(m->rpc, id, RPC_PARAMS, NULL, "initialize without a protocolVersion");
+        rpc_fail(m->rpc, id, RPC_PARAMS, NULL, "'protocolVersion' is missing or not a string");
         return;
     }
     bool known = is_version(asked) && strcmp(asked, MODERN) != 0;
     m->initialized = true;
     m->elicits = json_is_object(json_object_get(json_object_get(params, "capabilities"), "elicitation"));
     rpc_reply(m->rpc, id,
-              json_pack("{s:s, s:{s:{}}, s:o, s:s}", "protocolVersion", known ? asked : LAST_SESSION,
-                        "capabilities", "tools", "serverInfo", server_info(m), "instructions", instructions));
+              json_pack("{s:s, s:{s:{}, s:{}, s:{}, s:{}}, s:o, s:s}", "protocolVersion",
+                        known ? asked : LAST_SESSION, "capabilities", "tools", "prompts", "resources",
+                        "logging", "serverInfo", mcp_server_info(m), "instructions", instructions));
 }
 
 static json_t *version_list(void)
@@ -120,22 +91,12 @@ static json_t *version_list(void)
     return list;
 }
 
-/* Lists of this era say how long they hold, and for whom. */
-static json_t *cached(const struct mcp_client *c, json_t *object)
-{
-    if (c->modern) {
-        json_object_set_new(object, "ttlMs", json_integer(LIST_TTL_MS));
-        json_object_set_new(object, "cacheScope", json_string("public"));
-    }
-    return object;
-}
-
 static void discover(struct mcp *m, const json_t *id, const struct mcp_client *c)
 {
-    mcp_reply(
-        m, id, c,
-        cached(c, json_pack("{s:o, s:{s:{}, s:{s:{}}}, s:s}", "supportedVersions", version_list(),
-                            "capabilities", "tools", "extensions", MCP_TASKS, "instructions", instructions)));
+    mcp_reply(m, id, c,
+              mcp_cacheable(c, json_pack("{s:o, s:{s:{}, s:{}, s:{}, s:{s:{}}}, s:s}", "supportedVersions",
+                                         version_list(), "capabilities", "tools", "prompts", "resources",
+                                         "extensions", MCP_TASKS, "instructions", instructions)));
 }
 
 /* ---- requests ------------------------------------------------------------------------------------------ */
@@ -145,8 +106,8 @@ static int read_client(struct mcp *m, const json_t *id, const char *method, cons
                        struct mcp_client *c)
 {
     json_t *meta = json_object_get(params, "_meta");
-    const json_t *version = json_object_get(meta, META "protocolVersion");
-    const json_t *able = json_object_get(meta, META "clientCapabilities");
+    const json_t *version = json_object_get(meta, MCP_META "protocolVersion");
+    const json_t *able = json_object_get(meta, MCP_META "clientCapabilities");
     json_t *token = json_object_get(meta, "progressToken");
     *c = (struct mcp_client){.elicits = m->elicits};
     c->progress = json_is_string(token) || json_is_integer(token) ? token : NULL;
@@ -184,12 +145,10 @@ static void take_request(void *arg, const json_t *id, const char *method, json_t
         mcp_reply(m, id, &c, json_object());
     else if (!strcmp(method, "server/discover") && c.modern)
         discover(m, id, &c);
-    else if (!strcmp(method, "tools/list"))
-        mcp_reply(m, id, &c, cached(&c, json_pack("{s:O}", "tools", m->tools)));
     else if (!strcmp(method, "tools/call"))
         mcp_call_tool(m, id, &c, params);
-    else if (!mcp_tasks_request(m, id, &c, method, params))
-        rpc_fail(m->rpc, id, RPC_NO_METHOD, NULL, "there is no method '%.80s'", method);
+    else if (!mcp_lists_request(m, id, &c, method, params) && !mcp_tasks_request(m, id, &c, method, params))
+        rpc_fail(m->rpc, id, RPC_NO_METHOD, NULL, "unknown method '%.80s'", method);
     mcp_settle(m);
 }
 

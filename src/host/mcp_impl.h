@@ -4,7 +4,8 @@
 
 #include "host/mcp.h"
 
-#define MCP_TASKS "io.modelcontextprotocol/tasks"
+#define MCP_META  "io.modelcontextprotocol/"
+#define MCP_TASKS MCP_META "tasks"
 
 enum {
     MCP_RUNS = 64,     /* that have ended and are remembered */
@@ -18,6 +19,7 @@ enum mcp_code { MCP_NEEDS_CAPABILITY = -32021, MCP_OTHER_VERSION = -32022 };
 struct mcp_client { /* who asks, as far as it matters for the answer */
     bool modern, elicits, tasks;
     json_t *progress; /* its token, or NULL */
+    json_t *ignored;  /* names of arguments that the tool does not have; NULL: not a tool's call */
 };
 
 struct mcp_run {
@@ -49,8 +51,8 @@ struct mcp_call { /* a tools/call without an answer yet */
 };
 
 struct mcp_picture {
-    int id, x, y; /* of its top left corner in the view */
-    double scale;
+    int id, x, y;            /* of its top left corner in the view */
+    double x_scale, y_scale; /* pixels of the view for one of the picture */
 };
 
 struct mcp {
@@ -63,16 +65,34 @@ struct mcp {
     struct mcp_call *calls;
     struct mcp_picture pictures[MCP_PICTURES];
     int n_pictures; /* ever sent */
+    int log_from;   /* 1 + the level from which messages are sent; 0: none are */
 };
 
-/* ---- mcp.c: messages ---- */
+/* ---- mcp_result.c: results ---- */
 
-/* A result of the era; object is taken over. */
+json_t *mcp_server_info(const struct mcp *m);
+/* Answers with a result in the form of the client's era.  object is taken over; texts in the result of a
+ * tool are cut until the line has at most HOST_REPLY_BYTES. */
 void mcp_reply(struct mcp *m, const json_t *id, const struct mcp_client *c, json_t *object);
-/* The result of a tool; structured and picture are taken over, and may be NULL. */
+/* The result of a tool; structured and picture are taken over, and picture may be NULL. */
 json_t *mcp_tool_result(json_t *structured, json_t *picture, bool is_error);
 void mcp_tool_error(struct mcp *m, const json_t *id, const struct mcp_client *c, const char *fmt, ...)
     PRINTF_LIKE(4, 5);
+
+/* ---- mcp_lists.c: lists, prompts, resources, log messages ---- */
+
+enum mcp_level { MCP_INFO = 1, MCP_NOTICE = 2, MCP_ERROR = 4 };
+
+/* Returns whether the method is one of these; then it has been answered. */
+bool mcp_lists_request(struct mcp *m, const json_t *id, const struct mcp_client *c, const char *method,
+                       const json_t *params);
+/* Adds the time to live and the scope of a cache to a list, in the era that has them.  Returns object. */
+json_t *mcp_cacheable(const struct mcp_client *c, json_t *object);
+/* Sends a log message about a run, {key: text}, if the client has asked for its level. */
+void mcp_log(struct mcp *m, enum mcp_level level, const struct mcp_run *r, const char *key, const char *text);
+
+/* ---- mcp.c: messages ---- */
+
 /* The request elicitation/create about an open question: its params. */
 json_t *mcp_question(const struct mcp_run *r);
 /* Whether an answer to it is a yes. */
@@ -91,8 +111,8 @@ struct mcp_run *mcp_run_find(struct mcp *m, const char *id);
 struct mcp_run *mcp_run_on(struct mcp *m, const char *display);
 void mcp_run_free(struct mcp_run *r);
 json_t *mcp_run_state(const struct mcp_run *r);
-/* Its result as a tool's, when it is over. */
-json_t *mcp_run_result(const struct mcp_run *r);
+/* Its result as a tool's, when it is over.  picture: one of look_picture(), or NULL; borrowed. */
+json_t *mcp_run_result(struct mcp *m, const struct mcp_run *r, const json_t *picture);
 void mcp_answer(struct mcp *m, struct mcp_run *r, bool allow);
 /* The answers in inputResponses to the open question of a run. */
 void mcp_take_responses(struct mcp *m, struct mcp_run *r, const json_t *responses);

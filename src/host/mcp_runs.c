@@ -61,7 +61,7 @@ struct mcp_run *mcp_run_new(struct mcp *m, struct work *w, const struct mcp_clie
     struct mcp_run *r = xcalloc(1, sizeof *r);
     *r = (struct mcp_run){.next = m->runs, .work = w, .client = *c, .display = xstrdup(display)};
     r->frame = r->seen = -1;
-    r->client.progress = NULL;
+    r->client.progress = r->client.ignored = NULL;
     name_run(r->id);
     clock_iso(r->created);
     clock_iso(r->updated);
@@ -118,9 +118,10 @@ static bool has_failed(const struct mcp_run *r)
     return status && (!strcmp(status, "failed") || !strcmp(status, "unparsable"));
 }
 
-json_t *mcp_run_result(const struct mcp_run *r)
+json_t *mcp_run_result(struct mcp *m, const struct mcp_run *r, const json_t *picture)
 {
-    return mcp_tool_result(mcp_run_state(r), NULL, has_failed(r));
+    json_t *state = mcp_run_state(r), *content = picture ? mcp_picture(m, picture, 0, 0, state) : NULL;
+    return mcp_tool_result(state, content, has_failed(r));
 }
 
 /* ---- questions ----------------------------------------------------------------------------------------- */
@@ -184,6 +185,7 @@ struct mcp_call *mcp_call_new(struct mcp *m, const json_t *id, const struct mcp_
     struct mcp_call *call = xcalloc(1, sizeof *call);
     *call = (struct mcp_call){.next = m->calls, .id = json_deep_copy(id), .client = *c, .wait = wait};
     call->client.progress = c->progress ? json_deep_copy(c->progress) : NULL;
+    call->client.ignored = json_incref(c->ignored);
     call->until = clock_ns() + (int64_t)(seconds * 1e9);
     m->calls = call;
     return call;
@@ -197,6 +199,7 @@ void mcp_call_free(struct mcp *m, struct mcp_call *c)
     *at = c->next;
     json_decref(c->id);
     json_decref(c->client.progress);
+    json_decref(c->client.ignored);
     free(c);
 }
 
@@ -222,14 +225,10 @@ static bool fetch_picture(struct mcp *m, struct mcp_call *c)
     return c->errand != NULL;
 }
 
-static void answer_call(struct mcp *m, struct mcp_call *c, json_t *picture)
+static void answer_call(struct mcp *m, struct mcp_call *c, const json_t *picture)
 {
-    json_t *result = c->run->question && c->client.modern && c->client.elicits ? input_required(c->run)
-                                                                               : mcp_run_result(c->run);
-    if (picture && json_object_get(result, "content"))
-        json_array_append(json_object_get(result, "content"), picture);
-    json_decref(picture);
-    mcp_reply(m, c->id, &c->client, result);
+    bool asks = c->run->question && c->client.modern && c->client.elicits;
+    mcp_reply(m, c->id, &c->client, asks ? input_required(c->run) : mcp_run_result(m, c->run, picture));
     mcp_call_free(m, c);
 }
 
@@ -274,15 +273,17 @@ void mcp_cancel(struct mcp *m, const json_t *id)
 json_t *mcp_picture(struct mcp *m, const json_t *picture, int x, int y, json_t *told)
 {
     const char *data = json_string_value(json_object_get(picture, "data"));
-    double scale = json_number_value(json_object_get(picture, "scale"));
-    if (!data)
+    double w = json_number_value(json_object_get(picture, "w"));
+    double h = json_number_value(json_object_get(picture, "h"));
+    if (!data || w < 1 || h < 1)
         return NULL;
     struct mcp_picture *p = &m->pictures[m->n_pictures % MCP_PICTURES];
-    *p = (struct mcp_picture){++m->n_pictures, x, y, scale > 0 ? scale : 1};
+    *p = (struct mcp_picture){++m->n_pictures, x, y, json_number_value(json_object_get(picture, "of_w")) / w,
+                              json_number_value(json_object_get(picture, "of_h")) / h};
     json_object_set_new(told, "picture_id", json_integer(p->id));
     json_object_set_new(told, "picture_size",
                         json_pack("[O, O]", json_object_get(picture, "w"), json_object_get(picture, "h")));
-    json_object_set_new(told, "scale", json_real(p->scale));
+    json_object_set_new(told, "scale", json_real(p->x_scale));
     return json_pack("{s:s, s:s, s:s}", "type", "image", "data", data, "mimeType", "image/png");
 }
 
@@ -360,11 +361,13 @@ static void follow(struct mcp *m, struct mcp_run *r, const json_t *event, const 
     } else if (!strcmp(kind, "action")) {
         r->step = (int)json_integer_value(json_object_get(event, "step"));
         set_text(&r->last_action, event, "what");
+        mcp_log(m, MCP_INFO, r, "action", r->last_action);
         tell_progress(m, r);
     } else if (!strcmp(kind, "exec")) { /* the loop has seen to it that the frame is on disk */
         r->frame = r->seen;
     } else if (!strcmp(kind, "question")) {
         open_question(m, r, event);
+        mcp_log(m, MCP_NOTICE, r, "question", r->question_text);
     } else if (!strcmp(kind, "question_over")) {
         close_question(m, r);
     } else if (!strcmp(kind, "act")) {
@@ -372,6 +375,8 @@ static void follow(struct mcp *m, struct mcp_run *r, const json_t *event, const 
     } else if (!strcmp(kind, "done")) {
         close_question(m, r);
         r->result = json_deep_copy(event);
+        mcp_log(m, has_failed(r) ? MCP_ERROR : MCP_INFO, r, "status",
+                json_string_value(json_object_get(event, "status")));
         r->frame = r->seen;
         r->work = NULL;
     }
@@ -384,9 +389,7 @@ static void end_errand(struct mcp *m, struct mcp_call *c, const json_t *event)
     const json_t *picture = json_object_get(event, "picture");
     c->errand = NULL;
     if (c->run) {
-        json_t *unused = json_object();
-        answer_call(m, c, picture ? mcp_picture(m, picture, 0, 0, unused) : NULL);
-        json_decref(unused);
+        answer_call(m, c, picture);
         return;
     }
     if (why) {

@@ -27,7 +27,7 @@ static void get(struct mcp *m, const json_t *id, const struct mcp_client *c, con
 {
     json_t *task = mcp_task(r);
     if (!r->work && !r->stopped)
-        json_object_set_new(task, "result", mcp_run_result(r));
+        json_object_set_new(task, "result", mcp_run_result(m, r, NULL));
     else if (r->work && r->question && r->client.elicits)
         json_object_set_new(task, "inputRequests", mcp_input_requests(r));
     mcp_reply(m, id, c, task);

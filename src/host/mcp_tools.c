@@ -4,6 +4,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/embed.h"
+#include "host/arguments.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -31,58 +32,6 @@ json_t *mcp_tools_list(void)
 }
 
 /* ---- arguments ----------------------------------------------------------------------------------------- */
-
-static bool type_fits(const json_t *schema, const json_t *value)
-{
-    const char *type = json_string_value(json_object_get(schema, "type"));
-    const json_t *list = json_object_get(schema, "enum"), *one, *items = json_object_get(schema, "items");
-    const json_t *min = json_object_get(schema, "minimum"), *max = json_object_get(schema, "maximum");
-    size_t i;
-    bool fits = !strcmp(type, "string")    ? json_is_string(value)
-                : !strcmp(type, "integer") ? json_is_integer(value)
-                : !strcmp(type, "number")  ? json_is_number(value)
-                : !strcmp(type, "boolean") ? json_is_boolean(value)
-                                           : json_is_array(value) && json_array_size(value) <= 64;
-    if (fits && list) {
-        fits = false;
-        json_array_foreach(list, i, one) fits = fits || json_equal(one, value);
-    }
-    if (fits && min)
-        fits = json_number_value(value) >= json_number_value(min);
-    if (fits && max)
-        fits = json_number_value(value) <= json_number_value(max);
-    if (items)
-        json_array_foreach(value, i, one) fits = fits && type_fits(items, one);
-    return fits;
-}
-
-/* Against the schema that tools/list shows.  false: it has been told what is wrong. */
-static bool check_arguments(const struct request *q, const json_t *tool)
-{
-    const json_t *schema = json_object_get(tool, "inputSchema"),
-                 *known = json_object_get(schema, "properties");
-    const json_t *required = json_object_get(schema, "required");
-    const char *key;
-    json_t *value;
-    size_t i;
-    json_array_foreach(required, i, value)
-    {
-        if (!json_object_get(q->arguments, json_string_value(value))) {
-            mcp_tool_error(q->m, q->id, q->c, "argument '%s' is missing", json_string_value(value));
-            return false;
-        }
-    }
-    json_object_foreach(q->arguments, key, value)
-    {
-        const json_t *property = json_object_get(known, key);
-        if (!property || !type_fits(property, value)) {
-            mcp_tool_error(q->m, q->id, q->c, "argument '%.60s' is %s", key,
-                           property ? "of the wrong type, or out of range" : "not known");
-            return false;
-        }
-    }
-    return true;
-}
 
 static const char *text_of(const struct request *q, const char *key)
 {
@@ -200,7 +149,7 @@ static void errand(const struct request *q, const struct work_order *o)
  * sent. */
 static void tool_screenshot(const struct request *q)
 {
-    const json_t *region = json_object_get(q->arguments, "region");
+    const json_t *region = json_object_get(q->arguments, "region"); /* four integers */
     struct work_order o = {.kind = WORK_LOOK,
                            .display = text_of(q, "display"),
                            .max_side = (int)json_integer_value(json_object_get(q->arguments, "max_size"))};
@@ -209,17 +158,14 @@ static void tool_screenshot(const struct request *q)
         wait_for_run(q, r, WAIT_RUN, 0)->picture = true;
         return;
     }
-    if (region && json_array_size(region) != 4) {
-        mcp_tool_error(q->m, q->id, q->c, "region is [x, y, width, height]");
-        return;
-    }
     if (region)
         o.region = (struct screen_rect){(int)json_integer_value(json_array_get(region, 0)),
                                         (int)json_integer_value(json_array_get(region, 1)),
                                         (int)json_integer_value(json_array_get(region, 2)),
                                         (int)json_integer_value(json_array_get(region, 3))};
     if (region && (o.region.w < 1 || o.region.h < 1))
-        mcp_tool_error(q->m, q->id, q->c, "region is [x, y, width, height] with a size");
+        mcp_tool_error(q->m, q->id, q->c,
+                       "argument 'region' must be [x, y, width, height] with a size of 1 or more");
     else
         errand(q, &o);
 }
@@ -236,7 +182,7 @@ static void tool_windows(const struct request *q)
 /* The picture that places are about; NULL: it is not known any more. */
 static const struct mcp_picture *picture_of(const struct request *q)
 {
-    static const struct mcp_picture whole = {0, 0, 0, 1};
+    static const struct mcp_picture whole = {0, 0, 0, 1, 1};
     const json_t *named = json_object_get(q->arguments, "picture_id");
     json_int_t id = named ? json_integer_value(named) : q->m->n_pictures;
     if (id == 0 && !named)
@@ -260,12 +206,12 @@ static char *act_call(const struct request *q, const struct mcp_picture *p)
     json_t *x = json_object_get(arguments, "x"), *y = json_object_get(arguments, "y");
     const json_t *x2 = json_object_get(q->arguments, "x2"), *y2 = json_object_get(q->arguments, "y2");
     if (x)
-        json_integer_set(x, in_view(x, p->x, p->scale));
+        json_integer_set(x, in_view(x, p->x, p->x_scale));
     if (y)
-        json_integer_set(y, in_view(y, p->y, p->scale));
+        json_integer_set(y, in_view(y, p->y, p->y_scale));
     if (!strcmp(name, "drag") && x && y && x2 && y2) {
-        json_t *path = json_pack("[{s:O, s:O}, {s:i, s:i}]", "x", x, "y", y, "x", in_view(x2, p->x, p->scale),
-                                 "y", in_view(y2, p->y, p->scale));
+        json_t *path = json_pack("[{s:O, s:O}, {s:i, s:i}]", "x", x, "y", y, "x",
+                                 in_view(x2, p->x, p->x_scale), "y", in_view(y2, p->y, p->y_scale));
         json_object_del(arguments, "x");
         json_object_del(arguments, "y");
         json_object_set_new(arguments, "path", path);
@@ -311,19 +257,36 @@ static struct mcp_run *hand_on(const struct request *q, const char *display)
     return r;
 }
 
+/* Returns whether a drag has all its places; else it is refused. */
+static bool has_places(const struct request *q)
+{
+    static const char *const places[] = {"x", "y", "x2", "y2"};
+    for (size_t i = 0; !strcmp(text_of(q, "action"), "drag") && i < sizeof places / sizeof *places; i++)
+        if (!json_object_get(q->arguments, places[i])) {
+            mcp_tool_error(q->m, q->id, q->c, "argument '%s' is missing; drag needs x, y, x2 and y2",
+                           places[i]);
+            return false;
+        }
+    return true;
+}
+
 static void tool_act(const struct request *q)
 {
     const struct mcp_picture *p = picture_of(q);
     const json_t *wanted = json_object_get(q->arguments, "picture");
     if (!p) {
-        mcp_tool_error(q->m, q->id, q->c, "picture_id: that picture was never sent, or too long ago");
+        mcp_tool_error(q->m, q->id, q->c,
+                       "argument 'picture_id' is not the number of one of the last %d pictures",
+                       MCP_PICTURES);
         return;
     }
+    if (!has_places(q))
+        return;
     struct mcp_run *r = hand_on(q, host_display(q->m->host, text_of(q, "display")));
     if (!r)
         return;
     r->client = *q->c;
-    r->client.progress = NULL;
+    r->client.progress = r->client.ignored = NULL;
     json_decref(r->outcome);
     r->outcome = NULL;
     char *call = act_call(q, p);
@@ -362,28 +325,38 @@ static bool go_on(const struct request *q)
     return true;
 }
 
+static const json_t *schema_of(const struct mcp *m, const char *name)
+{
+    const json_t *tool;
+    size_t i;
+    json_array_foreach(m->tools, i, tool)
+    {
+        if (!strcmp(json_string_value(json_object_get(tool, "name")), name))
+            return json_object_get(tool, "inputSchema");
+    }
+    return NULL;
+}
+
 void mcp_call_tool(struct mcp *m, const json_t *id, const struct mcp_client *c, json_t *params)
 {
     const char *name = json_string_value(json_object_get(params, "name"));
-    json_t *arguments = json_object_get(params, "arguments"), *none = NULL, *tool;
-    size_t i, t = 0;
+    struct mcp_client client = *c;
+    struct err e = ERR_INIT;
+    size_t t = 0;
     while (t < sizeof tools / sizeof *tools && (!name || strcmp(tools[t].name, name) != 0))
         t++;
-    if (t == sizeof tools / sizeof *tools || (arguments && !json_is_object(arguments))) {
-        rpc_fail(m->rpc, id, RPC_PARAMS, NULL,
-                 arguments && !json_is_object(arguments) ? "'arguments' is no object"
-                                                         : "there is no tool '%.60s'",
-                 name ? name : "");
+    if (t == sizeof tools / sizeof *tools) {
+        rpc_fail(m->rpc, id, RPC_PARAMS, NULL, "unknown tool '%.60s'", name ? name : "");
         return;
     }
+    client.ignored = json_array();
+    json_t *arguments =
+        arguments_read(schema_of(m, name), json_object_get(params, "arguments"), client.ignored, &e);
+    const struct request q = {m, id, &client, arguments, params};
     if (!arguments)
-        arguments = none = json_object();
-    const struct request q = {m, id, c, arguments, params};
-    json_array_foreach(m->tools, i, tool)
-    {
-        if (!strcmp(json_string_value(json_object_get(tool, "name")), name) && check_arguments(&q, tool) &&
-            !go_on(&q))
-            tools[t].call(&q);
-    }
-    json_decref(none);
+        mcp_tool_error(m, id, &client, "%s", e.text);
+    else if (!go_on(&q))
+        tools[t].call(&q);
+    json_decref(arguments);
+    json_decref(client.ignored);
 }

@@ -69,8 +69,8 @@ void *work_main(void *arg);                          /* work.c */
 struct llm *hand_open(void *arg);                    /* hand.c: decides in place of a model */
 void hand_hear(struct work *w, const json_t *event); /* each event of its record */
 json_t *look_done(struct work *w);                   /* look.c: the event "done" of an errand */
-/* {"data": base64, "w": ..., "h": ..., "scale": ...} of a picture that is at most so large; NULL: no
- * memory. */
+/* Encodes a picture: {"data": base64 of at most HOST_PICTURE_BYTES, "w", "h": its size, "of_w", "of_h": that
+ * of im}. max_side: of its longer side, in pixels; 0: HOST_PICTURE_SIDE.  NULL: out of memory. */
 json_t *look_picture(const struct image *im, int max_side);
 
 #endif

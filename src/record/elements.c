@@ -8,11 +8,11 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/json.h"
 #include "base/utf8.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <jansson.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -215,7 +215,7 @@ static bool await(struct elements *x, double ms)
 static bool ask(struct elements *x, json_t *question)
 {
     json_object_set_new(question, "id", json_integer(++x->id));
-    char *text = start_child(x) ? json_dumps(question, JSON_COMPACT) : NULL;
+    char *text = start_child(x) ? json_line(question, JSON_COMPACT) : NULL;
     json_decref(question);
     if (!text)
         return false;

@@ -7,11 +7,11 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/json.h"
 #include "record/atspi.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <jansson.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -285,7 +285,7 @@ static int wire = -1;
 
 static void say(json_t *line)
 {
-    char *text = json_dumps(line, JSON_COMPACT);
+    char *text = json_line(line, JSON_COMPACT);
     json_decref(line);
     for (size_t n = text ? strlen(text) : 0, at = 0; at <= n && text;) {
         text[n] = '\n';

@@ -1,6 +1,7 @@
 /* exchanges.c - see exchanges.h. */
 #include "remote/exchanges.h"
 
+#include "base/json.h"
 #include "base/sha256.h"
 
 #include <stdlib.h>
@@ -96,7 +97,7 @@ void exchange_log_add(struct exchange_log *l, const char *path, const json_t *bo
         l->conversation = __atomic_add_fetch(&conversations, 1, __ATOMIC_RELAXED);
     json_t *plain = exchange_without_pictures(body);
     size_t kept = drop_kept(l, plain);
-    char *request = json_dumps(plain, JSON_COMPACT);
+    char *request = json_line(plain, JSON_COMPACT);
     buf_init(&line, MAX_LINE);
     buf_printf(&line, "{\"conversation\": %d, \"n\": %d", l->conversation, ++l->n);
     buf_put_member(&line, "path", path);

@@ -2,6 +2,7 @@
 #include "replay/export.h"
 
 #include "base/file.h"
+#include "base/json.h"
 #include "trace/page.h"
 
 #include <stdio.h>
@@ -10,8 +11,7 @@
 
 int export_line(FILE *f, json_t *object, struct err *e)
 {
-    char *text =
-        object ? json_dumps(object, JSON_PRESERVE_ORDER | JSON_COMPACT | JSON_REAL_PRECISION(9)) : NULL;
+    char *text = json_line(object, JSON_PRESERVE_ORDER | JSON_COMPACT | JSON_REAL_PRECISION(9));
     json_decref(object);
     if (!text)
         return err_set(e, ERR_ENV, "the record has text that is not valid in JSON");

@@ -8,9 +8,13 @@
  * This part knows no descriptor and never waits; stream.h carries it over stdin and stdout.  All of it is
  * used from one thread.
  *
- * The other program may send anything.  A line that is no request is answered with one error; a line longer
- * than RPC_LINE_MAX is dropped as it comes, so that it takes no memory.  A program that asks without reading
- * what it is told is given up when RPC_OUTPUT_MAX bytes wait for it.
+ * The other program may send anything.  An invalid line is answered with one error; a line longer than
+ * RPC_LINE_MAX is dropped as it comes, so that it takes no memory.  A program that sends requests without
+ * reading the answers is given up when RPC_OUTPUT_MAX bytes wait for it.
+ *
+ * Accepted: an array of messages (a batch, answered with one array), params null or [], ids written as 1.0,
+ * a byte order mark, escaped surrogates without a partner (they become U+FFFD).  Refused: strings with
+ * U+0000, at which C strings end.  Lines are written by base/json.h.
  */
 #ifndef HOLORUN_RPC_RPC_H
 #define HOLORUN_RPC_RPC_H

@@ -1,6 +1,7 @@
 /* api.c - see api.h: what the protocols share. */
 #include "serve/api.h"
 
+#include "base/json.h"
 #include "serve/reply_json.h"
 
 #include <stdlib.h>
@@ -18,7 +19,7 @@ const struct api *api_of(const char *path)
 
 void api_put(struct buf *out, json_t *v)
 {
-    char *text = json_dumps(v, JSON_COMPACT);
+    char *text = json_line(v, JSON_COMPACT);
     buf_puts(out, text ? text : "null");
     free(text);
     json_decref(v);

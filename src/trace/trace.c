@@ -230,7 +230,7 @@ void trace_hash(struct trace *t, const char *key, uint64_t hash)
 void trace_json(struct trace *t, const char *key, const char *json)
 {
     put_key(t, key);
-    buf_puts(&t->line, json);
+    buf_put_json_text(&t->line, json, strlen(json));
 }
 
 int trace_end(struct trace *t, struct err *e)
@@ -290,7 +290,7 @@ int trace_exchange(struct trace *t, const char *json, size_t len, struct err *e)
     struct buf line;
     int64_t at;
     buf_init(&line, 2 * len + EVENT_MAX);
-    buf_put(&line, json, len);
+    buf_put_json_text(&line, json, len);
     if (t->scrub)
         t->scrub(t->scrub_arg, &line);
     buf_putc(&line, '\n');

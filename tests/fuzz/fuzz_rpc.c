@@ -37,7 +37,7 @@ static void answered(void *arg, int64_t ask, json_t *result, const char *why)
         bug("an answer to no question");
 }
 
-/* In pieces, as a pipe gives them; every line that comes back is one object. */
+/* In pieces, as a pipe gives them; every line that comes back is one object or one batch. */
 static void feed(struct rpc *r, const uint8_t *data, size_t size)
 {
     for (size_t at = 0, n = 1; at < size; at += n, n = n * 3 % 101 + 1)
@@ -49,8 +49,10 @@ static void feed(struct rpc *r, const uint8_t *data, size_t size)
         const char *end = memchr(out, '\n', n);
         size_t len = end ? (size_t)(end - out) : n;
         json_t *line = json_loadb(out, len, 0, NULL);
-        if (!end || !json_is_object(line))
-            bug("a line that is no object: %.*s", (int)len, out);
+        if (!end || !(json_is_object(line) || json_is_array(line)))
+            bug("a line that is neither an object nor a batch: %.*s", (int)len, out);
+        if (memmem(out, len, "\xe2\x80\xa8", 3) || memmem(out, len, "\xc2\x85", 2))
+            bug("a line separator within a line: %.*s", (int)len, out);
         json_decref(line);
         n -= len + 1;
         out = end + 1;

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Drives `holorun acp` with the client of the Python package `agent-client-protocol` on a private X server, and records
-what went both ways for tests/t_acp.c.
+the messages of both sides for tests/t_hosts.c.
 
     acp_client.py FOLDER_FOR_TRANSCRIPTS [CASE ...]
 """
@@ -91,6 +91,26 @@ async def twice(stage, conn, editor):
     return session
 
 
+async def lenient(stage, conn, editor):
+    """Prompts as text, as JSON text and as one block; parameters that are null."""
+    raw = conn._conn.send_request
+    assert (await raw("initialize", {"protocolVersion": "1", "clientCapabilities": None, "_meta": None}))["protocolVersion"] == 1
+    session = (await raw("session/new", {"cwd": None, "mcpServers": None}))["sessionId"]
+    prompts = ["Press Save", '[{"type": "text", "text": "Press it again"}]', {"type": "text", "text": "Again"}]
+    for text in prompts:
+        assert (await raw("session/prompt", {"sessionId": session, "prompt": text}))["stopReason"] == "end_turn"
+    assert editor.said() == "Done." * 3, editor.said()
+    assert stage.seen("button_press") == 3
+    for method, params, code in (("session/prompt", {"sessionId": session, "prompt": []}, -32602),
+                                 ("session/prompt", {"sessionId": None, "prompt": "x"}, -32602),
+                                 ("session/set_mode", None, -32601)):
+        try:
+            await raw(method, params)
+            assert False, method
+        except acp.RequestError as e:
+            assert e.code == code, (method, e)
+
+
 async def load(stage, conn, editor):
     session = await begin(conn)
     assert await prompt(conn, session, "Press Save") == "end_turn"
@@ -116,6 +136,7 @@ CASES = {
     "allowed": (PAY, [permission], True),
     "denied": (PAY, [permission], False),
     "twice": (TWICE, [twice], True),
+    "lenient": (SAVE * 3, [lenient], True),
     "load": (SAVE, [load, loaded], True),
 }
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Drives `holorun mcp` with the Python package `mcp` (2.x speaks both eras) on a private X server, and records what
-went both ways for tests/t_mcp.c.
+went both ways for tests/t_hosts.c.
 
     mcp_client.py FOLDER_FOR_TRANSCRIPTS [CASE ...]
 """
@@ -13,7 +13,7 @@ import tempfile
 import time
 
 import mcp_types as types
-from mcp import Client, StdioServerParameters
+from mcp import Client, MCPError, StdioServerParameters
 from mcp.client.extension import advertise
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -154,6 +154,40 @@ async def acts(stage, client):
     assert told(r)["windows"], r
 
 
+async def lenient(stage, client):
+    """Arguments as strings, nulls and nested JSON text, and requests about what the server does not have."""
+    assert (await client.list_prompts()).prompts == []
+    assert (await client.list_resources()).resources == []
+    assert (await client.list_resource_templates()).resource_templates == []
+    caps = client.server_capabilities
+    if client.protocol_version < "2026":  # the client of the newer era was not told to ask
+        assert caps.prompts is not None and caps.resources is not None and caps.completions is None, caps
+    for wrong, code in ((client.get_prompt("none"), -32602), (client.read_resource("file:///none"), None),
+                        (client.list_resources(cursor="2"), -32602)):
+        try:
+            await wrong
+            assert False, "no error"
+        except MCPError as e:
+            assert e.error.code == (code or (-32602 if client.protocol_version > "2026" else -32002)), e
+    r = await client.call_tool("windows", None)
+    assert not r.is_error, r
+    r = await client.call_tool("screenshot", {"max_size": "4e2", "region": None, "display": None})
+    assert told(r)["scale"] == 2.0, told(r)
+    r = await client.call_tool("act", {"action": "Click", "x": "100", "y": 100.0, "picture": "false"})
+    assert told(r)["done"] and "201,201" in told(r)["what"], told(r)
+    r = await client.call_tool("act", {"action": "click", "coordinate": '{"x": "100", "y": 100}', "picture": 0, "why": "to try"})
+    assert told(r)["done"] and "201,201" in told(r)["what"] and told(r)["ignored_arguments"] == ["why"], told(r)
+    r = await client.call_tool("act", {"action": "key", "keys": '"[\\"shift\\", \\"a\\"]"', "repeat": "2", "picture": "False"})
+    assert told(r)["done"], told(r)
+    r = await client.call_tool("act", {"action": "click", "x": "12px", "y": 1})
+    assert r.is_error and told(r)["error"] == "argument 'x' must be an integer; got string \"12px\"", told(r)
+    assert stage.seen("button_press") == 2, stage.seen("button_press")
+    r = await client.call_tool("run_task", {"task": "Press Save", "wait_s": "20", "max_steps": "5.0", "display": None, "picture": "true"})
+    assert told(r)["status"] == "answered" and told(r)["scale"] == 1.0 and r.content[1].type == "image", r
+    r = await client.call_tool("run_status", {"run_id": told(r)["run_id"], "wait_s": "null"})
+    assert told(r)["status"] == "answered", r
+
+
 async def poll(stage, client):
     seconds = float(os.environ.get("POLL_S", "4"))
     start = time.time()
@@ -185,6 +219,7 @@ CASES = {  # name: (replies, what, answers)
     "denied": (PAY, permission, False),
     "asking": (PAY, denied_by_tool, None),
     "acts": (SAVE, acts, None),
+    "lenient": (SAVE, lenient, None),
     "poll": (SLOW, poll, None),
 }
 

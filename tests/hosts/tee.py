@@ -4,7 +4,7 @@
     tee.py TRANSCRIPT PROGRAM [ARGUMENT ...]
 
 A line of the transcript is {"from": "client" | "server", "line": ...}.  Pictures are left out, and of tools all but
-their names.  tests/t_mcp.c and t_acp.c play the client's lines again and compare.
+their names.  tests/t_hosts.c plays the client's lines again and compares.
 """
 import json
 import subprocess

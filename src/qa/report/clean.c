@@ -35,6 +35,12 @@ static bool is_unwanted(uint32_t cp)
            (cp >= 0x202a && cp <= 0x202e) || (cp >= 0x2066 && cp <= 0x2069) || (cp & 0xfffe) == 0xfffe;
 }
 
+/* Characters other than \n at which some readers of TAP and of logs split lines (base/json.h). */
+static bool is_line_break(uint32_t cp)
+{
+    return cp == 0x85 || cp == 0x2028 || cp == 0x2029;
+}
+
 char *clean_text(const char *s, size_t most)
 {
     size_t n = s ? strlen(s) : 0;
@@ -56,6 +62,8 @@ char *clean_text(const char *s, size_t most)
             buf_puts(&b, "\xef\xbf\xbd");
         else if (cp == 0x1b)
             step = escape_length(s, n);
+        else if (is_line_break(cp))
+            buf_putc(&b, '\n');
         else if (!is_unwanted(cp))
             buf_put(&b, s, step);
         s += step;

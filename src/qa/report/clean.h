@@ -10,7 +10,7 @@
 #include <stddef.h>
 
 /* A copy, owned by the caller, of the last `most` bytes or so, after a line that counts what is left out.
- * \n and \t stay, broken bytes become U+FFFD.  NULL is "". */
+ * \n and \t stay, U+0085, U+2028 and U+2029 become \n, broken bytes U+FFFD.  NULL is "". */
 char *clean_text(const char *s, size_t most);
 /* The beginning in one line of at most `most` bytes and "...". */
 char *clean_line(const char *s, size_t most);

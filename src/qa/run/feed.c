@@ -22,8 +22,8 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/flag.h"
+#include "base/json.h"
 
-#include <jansson.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -101,7 +101,7 @@ static json_t *next_request(struct feed *f)
 static void answer(struct feed *f, json_t *line)
 {
     pthread_mutex_lock(&f->out);
-    json_dumpf(line, stdout, JSON_COMPACT);
+    json_print(line, stdout, JSON_COMPACT);
     fputc('\n', stdout);
     fflush(stdout);
     pthread_mutex_unlock(&f->out);

@@ -2,9 +2,9 @@
 #include "qa/suite/private.h"
 
 #include "base/bar.h"
+#include "base/json.h"
 #include "base/utf8.h"
 
-#include <jansson.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,7 +52,7 @@ static void put_json(FILE *f, const struct suite *s)
     }
     json_t *all = json_pack("{s:o?, s:o?, s:o}", "suite", json_string(s->name), "path", json_string(s->path),
                             "tests", tests);
-    json_dumpf(all, f, 0);
+    json_print(all, f, 0);
     putc('\n', f);
     json_decref(all);
 }
@@ -129,13 +129,13 @@ static void print_list(const struct mistake *list, int n, const char *path, int 
 {
     json_t *texts = json_array();
     for (int i = 0; i < n; i++) {
-        json_array_append_new(texts, json_string_nocheck(list[i].text));
+        json_array_append_new(texts, json_clean_string(list[i].text));
         if (!json)
             fprintf(stderr, "%s\n", list[i].text);
     }
     if (json) {
         printf("{\"tests\": %d, \"mistakes\": ", tests);
-        json_dumpf(texts, stdout, 0);
+        json_print(texts, stdout, 0);
         puts("}");
     } else {
         fprintf(n ? stderr : stdout, "%s: %d test%s, %d mistake%s\n", path, tests, tests == 1 ? "" : "s", n,

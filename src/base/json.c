@@ -1,0 +1,51 @@
+/* json.c - see json.h. */
+#include "base/json.h"
+
+#include "base/err.h"
+#include "base/utf8.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+char *json_line(const json_t *v, size_t flags)
+{
+    char *text = json_dumps(v, flags | JSON_ENCODE_ANY);
+    if (!text)
+        return NULL;
+    size_t n = strlen(text);
+    struct buf line;
+    buf_init(&line, SIZE_MAX);
+    buf_put_json_text(&line, text, n);
+    free(text);
+    return buf_take(&line);
+}
+
+void json_print(const json_t *v, FILE *f, size_t flags)
+{
+    char *line = json_line(v, flags);
+    fputs(line ? line : "null", f);
+    free(line);
+}
+
+json_t *json_clean_string(const char *s)
+{
+    size_t n = strlen(s);
+    struct buf text;
+    if (utf8_valid_prefix(s, n) == n)
+        return json_stringn(s, n);
+    buf_init(&text, 3 * n + 1);
+    while (n) {
+        uint32_t cp;
+        int len = utf8_decode(s, n, &cp);
+        if (len < 0)
+            buf_puts(&text, "\xef\xbf\xbd");
+        else
+            buf_put(&text, s, (size_t)len);
+        s += len < 0 ? 1 : len;
+        n -= len < 0 ? 1 : (size_t)len;
+    }
+    json_t *string = json_stringn(text.data, text.len);
+    buf_free(&text);
+    return string;
+}

@@ -1,0 +1,28 @@
+/* json.h - the writer for JSON that is framed by lines: JSON-RPC, --json, feeds, JSON Lines, server-sent
+ * events.
+ *
+ * Readers disagree about the end of a line.  Node's readline (24 and later) also splits at U+2028 and
+ * U+2029, Python's str.splitlines() also at U+0085 and at control characters.  The text written here has
+ * none of them: DEL, C1 controls (U+0080 to U+009F), U+2028 and U+2029 are escaped as \uXXXX; JSON itself
+ * requires that for C0 controls.  Other characters are UTF-8.  buf_put_json() (buf.h) escapes the same set.
+ */
+#ifndef HOLORUN_BASE_JSON_H
+#define HOLORUN_BASE_JSON_H
+
+#include "base/buf.h"
+
+#include <jansson.h>
+#include <stdio.h>
+
+/* Serializes v on one line, without a line break at the end; any type of value.  flags: JSON_COMPACT, ... of
+ * jansson, but not JSON_INDENT.  The caller frees the result.  NULL: v is NULL or has a string that is not
+ * UTF-8. */
+char *json_line(const json_t *v, size_t flags);
+
+/* Prints json_line() to f; "null" when it cannot be serialized.  v is borrowed. */
+void json_print(const json_t *v, FILE *f, size_t flags);
+
+/* Makes a string of s; invalid bytes, such as those of surrogates, become U+FFFD. */
+json_t *json_clean_string(const char *s);
+
+#endif
