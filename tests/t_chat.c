@@ -67,7 +67,7 @@ static void t_text(void **state)
         struct err e = ERR_INIT;
         struct talk *t = talk_read(v);
         const char *want = json_string_value(json_object_get(v, "rendered"));
-        char *got = chat_render(&t->c, &e);
+        char *got = chat_render(&t->c, CHAT_NEMOTRON_VL, &e);
         if (!got || strcmp(got, want) != 0) {
             printf("%s:\n%s\ninstead of\n%s\n", json_string_value(json_object_get(v, "name")),
                    got ? got : e.text, want);
@@ -133,12 +133,11 @@ static void t_scheduler(void **state)
     struct image im = tiny_image(200, 130, 3);
     const struct chat_part system = {.text = "Be brief."},
                            user[] = {{.text = "What is in To?"}, {.image = &im}};
-    const struct chat_message messages[] = {{CHAT_SYSTEM, &system, 1, NULL, 0},
-                                            {CHAT_USER, user, 2, NULL, 0}};
+    const struct chat_message messages[] = {{CHAT_SYSTEM, &system, 1}, {CHAT_USER, user, 2}};
     struct session *a = session_new(engine, 1), *b = session_new(engine, 1);
     struct chat_conversation c = {.messages = messages, .n = 2, .open_reply = true};
     assert_int_equal(chat_append(a, &c, &e), 0);
-    assert_int_equal(chat_system(b, system.text, &e), 0);
+    assert_int_equal(chat_system(b, system.text, false, &e), 0);
     assert_int_equal(chat_user(b, user, 2, CHAT_PLACE_TEMPLATE, &e), 0);
     assert_int_equal(chat_open_reply(b, false, &e), 0);
     assert_int_equal(session_length(a), session_length(b));
@@ -163,7 +162,7 @@ static int64_t specials_of(const char *text)
     struct err e = ERR_INIT;
     const struct chat_part part = {.text = text};
     struct session *s = session_new(engine, 1);
-    assert_int_equal(chat_system(s, text, &e), 0);
+    assert_int_equal(chat_system(s, text, false, &e), 0);
     assert_int_equal(chat_user(s, &part, 1, CHAT_PLACE_INLINE, &e), 0);
     assert_int_equal(chat_reply(s, text, &e), 0);
     int64_t n = specials(s);
@@ -201,35 +200,13 @@ static void t_refusals(void **state)
     struct err e = ERR_INIT;
     struct image im = {0};
     const struct chat_part text = {.text = "a"}, image = {.image = &im};
-    const struct chat_message late[] = {{CHAT_USER, &text, 1, NULL, 0}, {CHAT_SYSTEM, &text, 1, NULL, 0}};
-    const struct chat_message odd[] = {{CHAT_ASSISTANT, &image, 1, NULL, 0}};
-    assert_null(chat_render(&(struct chat_conversation){.messages = late, .n = 2}, &e));
-    assert_non_null(strstr(e.text, "message 2"));
-    assert_null(chat_render(&(struct chat_conversation){.messages = odd, .n = 1}, &e));
-    assert_non_null(strstr(e.text, "message 1"));
-}
-
-static void write_template(const char *text)
-{
-    char *path = xasprintf("%s/chat_template.jinja", tiny.dir);
-    assert_int_equal(file_write(path, text, strlen(text), NULL), 0);
-    free(path);
-}
-
-static void t_check(void **state)
-{
-    (void)state;
-    open_all();
-    char *text;
-    size_t len;
-    assert_int_equal(file_read("tests/reference/chat_template.jinja", 1 << 20, &text, &len, NULL), 0);
-    write_template(text);
-    assert_non_null(strstr(chat_check(engine_dir(engine), engine_tokenizer(engine)), "has the markers"));
-    free(text);
-    write_template("{{ '<|im_start|>user' }}");
-    assert_non_null(strstr(chat_check(engine_dir(engine), engine_tokenizer(engine)), "other markers"));
-    write_template("<SPECIAL_10>System <SPECIAL_11>User <SPECIAL_11>Assistant"); /* no end of turn */
-    assert_non_null(strstr(chat_check(engine_dir(engine), engine_tokenizer(engine)), "other markers"));
+    const struct chat_message late[] = {{CHAT_USER, &text, 1}, {CHAT_SYSTEM, &text, 1}};
+    const struct chat_message odd[] = {{CHAT_ASSISTANT, &image, 1}};
+    const struct chat_conversation two = {.messages = late, .n = 2}, one = {.messages = odd, .n = 1};
+    assert_null(chat_render(&two, CHAT_NEMOTRON, &e));
+    assert_non_null(strstr(e.text, "a system message can only be the first"));
+    assert_null(chat_render(&one, CHAT_NEMOTRON_VL, &e));
+    assert_non_null(strstr(e.text, "another number of images"));
 }
 
 static void expect(const struct session *s, const char *want)
@@ -263,84 +240,94 @@ static void close_both(struct session *s)
     engine_close(g);
 }
 
-#define BARE "<SPECIAL_10>System\n"
-#define TURN "<SPECIAL_11>User\n"
-
+/* The head and two turns of a session, of a model with this template. */
 static void spelled(struct tiny *t, const char *file, const char *text, const char *want)
 {
     struct err e = ERR_INIT;
     const struct chat_part part = {.text = " b\n"};
     struct session *s = with_file(t, file, text);
-    assert_int_equal(chat_system(s, "\n a", &e), 0);
-    assert_int_equal(chat_user(s, &part, 1, CHAT_PLACE_TEMPLATE, &e), 0);
+    if (chat_system(s, "\n a", false, &e) || chat_user(s, &part, 1, CHAT_PLACE_TEMPLATE, &e) ||
+        chat_reply(s, " c ", &e))
+        fail_msg("%s", e.text);
     expect(s, want);
     close_both(s);
 }
 
-static void t_traits(void **state)
+/* A template of Nemotron VL's tokens; each %s is applied to a content. */
+#define TEMPLATE(start, trim)                                                                                           \
+    start                                                                                                               \
+        "<SPECIAL_10>System\\n{{ messages[0].content" trim " if messages[0].role == 'system' }}\\n"                     \
+        "{% for m in messages if m.role != 'system' %}<SPECIAL_11>{{ 'User' if m.role == 'user' else 'Assistant' }}\\n" \
+        "{{ m.content" trim " }}\\n{{ '<SPECIAL_12>\\\\n' if m.role == 'assistant' }}{% endfor %}"                      \
+        "{{ '<SPECIAL_11>Assistant\\\\n' if add_generation_prompt }}"
+
+static char *unescaped(const char *text)
+{
+    char *out = xstrdup(text), *to = out;
+    for (const char *p = text; *p; p++) {
+        bool line = p[0] == '\\' && p[1] == 'n';
+        *to++ = line ? '\n' : p[0] == '\\' && p[1] == '\\' ? '\\' : *p;
+        p += line || (p[0] == '\\' && p[1] == '\\');
+    }
+    *to = 0;
+    return out;
+}
+
+#define BARE  "<SPECIAL_10>System\n"
+#define TURN  "<SPECIAL_11>User\n"
+#define REPLY "<SPECIAL_11>Assistant\n"
+
+static void t_turns(void **state)
 {
     (void)state;
     struct tiny t;
     tiny_init(&t, 1);
     tiny_write(&t);
-    spelled(&t, "other.json", "", "<s>" BARE "a\n" TURN "b\n");
-    spelled(&t, "chat_template.jinja", "{{ bos_token }} {{ text | trim }}", "<s>" BARE "a\n" TURN "b\n");
-    spelled(&t, "chat_template.jinja", "{{ text.strip() }}", BARE "a\n" TURN "b\n");
-    spelled(&t, "chat_template.jinja", "{{ '<s>' + text }}", "<s>" BARE "\n a\n" TURN " b\n\n");
-    spelled(&t, "chat_template.json", "{\"chat_template\":\"{{ text.strip() }}\"}", BARE "a\n" TURN "b\n");
-    spelled(&t, "tokenizer_config.json",
-            "{\"chat_template\":[{\"name\":\"tool_use\",\"template\":\"{{ bos_token }}\"},"
-            "{\"name\":\"default\",\"template\":\"{{ text }}\"}]}",
-            BARE "\n a\n" TURN " b\n\n");
+    char *plain = unescaped(TEMPLATE("", "")), *trimmed = unescaped(TEMPLATE("<s>", "|trim"));
+    json_t *inside = json_pack("{s:s}", "chat_template", trimmed),
+           *named = json_pack("{s:[{s:s,s:s},{s:s,s:s}]}", "chat_template", "name", "tool_use", "template",
+                              "{{ bos_token }}", "name", "default", "template", plain);
+    char *processor = json_dumps(inside, 0), *config = json_dumps(named, 0);
+    spelled(&t, "other.json", "", "<s>" BARE "a\n" TURN "b\n" REPLY "c\n<SPECIAL_12>\n");
+    spelled(&t, "chat_template.jinja", plain, BARE "\n a\n" TURN " b\n\n" REPLY " c \n<SPECIAL_12>\n");
+    spelled(&t, "chat_template.jinja", trimmed, "<s>" BARE "a\n" TURN "b\n" REPLY "c\n<SPECIAL_12>\n");
+    spelled(&t, "chat_template.json", processor, "<s>" BARE "a\n" TURN "b\n" REPLY "c\n<SPECIAL_12>\n");
+    spelled(&t, "tokenizer_config.json", config, BARE "\n a\n" TURN " b\n\n" REPLY " c \n<SPECIAL_12>\n");
+    json_decref(inside);
+    json_decref(named);
+    free(processor);
+    free(config);
+    free(plain);
+    free(trimmed);
     tiny_free(&t);
 }
 
-/* A system block with a tool, of a model with this template. */
-static void announced(struct tiny *t, const char *template, const char *want)
+/* A template that turns cannot be assembled for: a run is refused with the reason. */
+static void refused(struct tiny *t, const char *template, const char *why)
 {
     struct err e = ERR_INIT;
-    const struct chat_part text = {.text = "S"};
-    const struct chat_message system = {CHAT_SYSTEM, &text, 1, NULL, 0};
-    const char *const tool = "{\"name\": 1}";
-    struct chat_conversation c = {.messages = &system, .n = 1, .tools = &tool, .n_tools = 1};
     struct session *s = with_file(t, "chat_template.jinja", template);
-    assert_int_equal(chat_append(s, &c, &e), 0);
-    expect(s, want);
+    const char *warning = chat_template_warning(engine_chat(session_engine(s)));
+    assert_int_equal(chat_system(s, "a", false, &e), -1);
+    if (!warning || !strstr(warning, why) || !strstr(e.text, why))
+        fail_msg("'%s' and '%s' instead of '%s'", warning ? warning : "no warning", e.text, why);
     close_both(s);
 }
 
-static void t_tools(void **state)
+static void t_refused(void **state)
 {
     (void)state;
-    static const char own[] =
-        "<s>" BARE "S\n\nThese tools can be called: <AVAILABLE_TOOLS>[{\"name\": 1}]</AVAILABLE_TOOLS>\n\n"
-        "A call of one or more of them is written as <TOOLCALL>[{\"name\": \"the name\", \"arguments\": "
-        "{\"an argument\": \"its value\"}}]</TOOLCALL>. What they return follows as "
-        "<TOOL_RESPONSE>[...]</TOOL_RESPONSE>.\n";
-    static const char *const spoilt[][2] = {{"'Use these:\\n'", "'Use these:\\n' + x"},
-                                            {"'Use these:\\n'", "'Use\\u0041'"},
-                                            {"{{- 'Use these:\\n' -}}", "words"},
-                                            {"for tool in tools", "for x in y"},
-                                            {"{{- '<TOOLCALL>", "{%- set x = 1 -%}{{- '<TOOLCALL>"},
-                                            {"{%- endfor -%}\n    {{- ']", "{%- endfor %}\n    {{ ']"},
-                                            {"{{- '<TOOLCALL>", "{%- if x -%}{%- endif -%}{{- '<TOOLCALL>"},
-                                            {"s\"}}]</TOOLCALL>' -}}\n{%- endif -%}", "s'"}};
     struct tiny t;
-    size_t len;
-    char *seed;
     tiny_init(&t, 1);
     tiny_write(&t);
-    assert_int_equal(file_read("tests/fuzz/seeds/template/tools.jinja", 1 << 16, &seed, &len, NULL), 0);
-    announced(&t, seed,
-              "<s>" BARE "S\n\nUse these:\n<AVAILABLE_TOOLS>[{\"name\": 1}]</AVAILABLE_TOOLS>\n"
-              "<TOOLCALL>[{{\"name\": \"it's\"}}]</TOOLCALL>\n");
-    for (size_t i = 0; i < sizeof spoilt / sizeof *spoilt; i++) {
-        char *odd = xstrdup(seed);
-        tiny_edit(&odd, spoilt[i][0], spoilt[i][1]);
-        announced(&t, odd, own);
-        free(odd);
-    }
-    free(seed);
+    refused(&t, "{% for m in messages %}\n{{ m.content", "line 2");
+    refused(&t, "{{ messages[0].content }}", "leaves out or repeats");
+    refused(&t, "{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}",
+            "no special token begins");
+    refused(&t,
+            "{% for m in messages %}<SPECIAL_11>{{ loop.revindex }}{{ m.content }}<SPECIAL_12>{% endfor %}",
+            "its turns differ by their position");
+    refused(&t, "{{ raise_exception('never') }}", "refuses the conversation: never");
     tiny_free(&t);
 }
 
@@ -350,9 +337,8 @@ static const struct CMUnitTest tests[] = {
     CLAIM("turn by turn gives the same ids as the whole conversation", t_scheduler),
     CLAIM("a message in the wrong place is refused and numbered", t_refusals),
     CLAIM("marks of the template in tasks, screens and replies are text", t_inert),
-    CLAIM("the model's own template says whether texts are trimmed and <s> comes first", t_traits),
-    CLAIM("sentences around tools are those of the model's own template, where it is understood", t_tools),
-    CLAIM("a template without the marks of the family is told from one that has them", t_check),
+    CLAIM("turns of a session are those of the model's own template, wherever its file is", t_turns),
+    CLAIM("a template that cannot be assembled from turns is refused for runs, with the reason", t_refused),
 };
 
 int main(int argc, char **argv)

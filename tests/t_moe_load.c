@@ -81,7 +81,7 @@ static void t_directory(void **state)
 
     struct session *both[] = {s, again};
     for (int i = 0; i < 2; i++) {
-        assert_int_equal(chat_system(both[i], "Be brief.", &e), 0);
+        assert_int_equal(chat_system(both[i], "Be brief.", false, &e), 0);
         assert_int_equal(chat_user(both[i], parts, 2, CHAT_PLACE_TEMPLATE, &e), 0);
         assert_int_equal(chat_reply(both[i], "a<|im_end|>b", &e), 0);
         assert_int_equal(chat_open_reply(both[i], true, &e), 0);

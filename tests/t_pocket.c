@@ -146,7 +146,7 @@ static void append_golden(struct session *s, const struct golden *g)
     assert_int_equal(image_read_png(&page, GOLDEN "page.png", &e), 0);
     const struct chat_part history = {.text = "Book a flight from Oslo to Rome\n-"},
                            picture = {.image = &page};
-    assert_int_equal(chat_system(s, "", &e), 0);
+    assert_int_equal(chat_system(s, "", false, &e), 0);
     assert_int_equal(chat_user(s, &history, 1, CHAT_PLACE_INLINE, &e), 0);
     assert_int_equal(chat_reply(s, "<write>From<at><12><.3><20><.0>Oslo", &e), 0);
     assert_int_equal(chat_user(s, &picture, 1, CHAT_PLACE_INLINE, &e), 0);
@@ -311,7 +311,7 @@ static void t_step(void **state)
                engine_isa(engine), engine_threads(engine), load, see, st.preprocess_ms, st.vision_ms,
                st.prefill_ms, out.n, out.ms);
     check_note("'%s'", out.text.data);
-    assert_null(chat_check(engine_dir(engine), engine_tokenizer(engine)));
+    assert_null(chat_template_warning(engine_chat(engine)));
     generated_free(&out);
     session_free(s);
     engine_close(engine);

@@ -75,7 +75,7 @@ static void append(struct session *s, const json_t *root, const struct image *pi
     struct err e = ERR_INIT;
     char *said = xasprintf("%s\n-", json_string_value(json_object_get(root, "said")));
     const struct chat_part first = {.text = said}, now = {.image = picture};
-    assert_int_equal(chat_system(s, "", &e), 0);
+    assert_int_equal(chat_system(s, "", false, &e), 0);
     assert_int_equal(chat_user(s, &first, 1, CHAT_PLACE_INLINE, &e), 0);
     assert_int_equal(chat_reply(s, json_string_value(json_object_get(root, "step")), &e), 0);
     assert_int_equal(chat_user(s, &now, 1, CHAT_PLACE_INLINE, &e), 0);
@@ -233,7 +233,7 @@ static void t_dialect(void **state)
     struct engine_options o = {.dir = MODEL, .threads = 1};
     struct engine *engine = engine_open(&o, &e);
     assert_non_null(engine);
-    assert_null(chat_check(engine_dir(engine), engine_tokenizer(engine)));
+    assert_null(chat_template_warning(engine_chat(engine)));
     engine_close(engine);
 }
 

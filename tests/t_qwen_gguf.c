@@ -266,7 +266,7 @@ static void look_and_say(struct engine *engine, const struct golden *g)
                                      {.image = &pictures[1]},
                                      {.text = "\nWhich is cafe\u0301? <|im_end|>\n"}};
     struct session *s = session_new(engine, 1);
-    if (chat_system(s, "Be brief.\n", &e) || chat_user(s, user, 5, CHAT_PLACE_TEMPLATE, &e) ||
+    if (chat_system(s, "Be brief.\n", false, &e) || chat_user(s, user, 5, CHAT_PLACE_TEMPLATE, &e) ||
         chat_open_reply(s, false, &e) || session_prefill(s, &e))
         fail_msg("%s", e.text);
     struct golden_array ids = golden_find(g, "first.ids"), logits = golden_find(g, "first.logits"),

@@ -139,7 +139,7 @@ static struct session *begin(bool system)
                                      {.image = &pictures[1]},
                                      {.text = "\nWhich is cafe\u0301? <|im_end|>\n"}};
     if (system)
-        assert_int_equal(chat_system(s, "Be brief.\n", &e), 0);
+        assert_int_equal(chat_system(s, "Be brief.\n", false, &e), 0);
     if (chat_user(s, user, 5, CHAT_PLACE_TEMPLATE, &e))
         fail_msg("%s", e.text);
     return s;
@@ -168,7 +168,7 @@ static void t_later(void **state)
     assert_non_null(before);
     assert_int_equal(chat_open_reply(s, true, &e), 0);
     logits_of(s);
-    assert_false(chat_keeps_reply(s));
+    assert_false(chat_keeps_reply(s, "a"));
     assert_int_equal(session_rewind(s, before, &e), 0);
     assert_int_equal(chat_reply(s, json_string_value(json_object_get(g.root, "reply")), &e), 0);
     assert_int_equal(chat_user(s, user, 2, CHAT_PLACE_TEMPLATE, &e), 0);
@@ -193,7 +193,7 @@ static void t_kin(void **state)
     assert_int_equal(chat_open_reply(s, false, &e), 0);
     double off = agrees(s, "first");
     says(s, "first");
-    assert_true(chat_keeps_reply(s));
+    assert_true(chat_keeps_reply(s, "a"));
     assert_int_equal(session_rewind(s, before, &e), 0);
     assert_int_equal(chat_reply(s, json_string_value(json_object_get(g.root, "reply")), &e), 0);
     assert_int_equal(chat_user(s, user, 2, CHAT_PLACE_TEMPLATE, &e), 0);
@@ -211,7 +211,7 @@ static void t_at_once(void **state)
 {
     (void)state;
     struct err e = ERR_INIT;
-    static const char *const tools[] = {"{\"name\": \"click\"}"};
+    static const char *const tools[] = {"{\"type\": \"function\", \"function\": {\"name\": \"click\"}}"};
     const struct chat_part system = {.text = "Be brief."}, user = {.text = "Hello."};
     const struct chat_message messages[] = {{CHAT_SYSTEM, &system, 1}, {CHAT_USER, &user, 1}};
     struct chat_conversation c = {.messages = messages, .n = 2, .open_reply = true};
@@ -223,10 +223,10 @@ static void t_at_once(void **state)
         if (with)
             assert_int_equal(
                 chat_system_tools(b, "Be brief.",
-                                  "{\"type\": \"function\", \"function\": {\"name\": \"click\"}}", &e),
+                                  "{\"type\": \"function\", \"function\": {\"name\": \"click\"}}", false, &e),
                 0);
         else
-            assert_int_equal(chat_system(b, "Be brief.", &e), 0);
+            assert_int_equal(chat_system(b, "Be brief.", false, &e), 0);
         assert_int_equal(chat_user(b, &user, 1, CHAT_PLACE_INLINE, &e), 0);
         assert_int_equal(chat_open_reply(b, false, &e), 0);
         assert_int_equal(session_length(a), session_length(b));

@@ -4,6 +4,7 @@
 #include "check.h"
 #include "tiny_model.h"
 
+#include "jinja/jinja.h"
 #include "text/conversation.h"
 
 static enum chat_role role_of(const char *name)
@@ -33,13 +34,14 @@ static void read_message(struct talk *t, int i, const json_t *m)
     struct chat_message *to = &t->messages[i];
     to->role = role_of(json_string_value(json_object_get(m, "role")));
     to->parts = t->parts[i];
+    to->listed = json_is_array(content);
     to->n = json_is_string(content) ? 1 : (int)json_array_size(content);
     assert_true(to->n <= MAX_PARTS && json_array_size(calls) <= MAX_TOOLS);
     t->parts[i][0].text = json_string_value(content);
     for (size_t k = 0; k < json_array_size(content); k++)
         read_part(t, &t->parts[i][k], json_array_get(content, k));
     for (size_t k = 0; k < json_array_size(calls); k++)
-        t->calls[i][k] = conversation_json(json_array_get(calls, k));
+        t->calls[i][k] = jinja_json_text(json_array_get(calls, k));
     to->calls = (const char *const *)t->calls[i];
     to->n_calls = (int)json_array_size(calls);
     to->reasoning = json_string_value(json_object_get(m, "reasoning_content"));
@@ -55,13 +57,13 @@ struct talk *talk_read(const json_t *v)
         .tools = (const char *const *)t->tools,
         .n_tools = (int)json_array_size(tools),
         .place = json_is_true(json_object_get(v, "inline")) ? CHAT_PLACE_INLINE : CHAT_PLACE_TEMPLATE,
-        .think = json_is_true(json_object_get(v, "thinking")),
+        .think = json_is_true(json_object_get(v, "thinking")) ? CHAT_THINK_ON : CHAT_THINK_OFF,
         .open_reply = !json_is_false(json_object_get(v, "open"))};
     assert_true(t->c.n <= MAX_MESSAGES && t->c.n_tools <= MAX_TOOLS);
     for (int i = 0; i < t->c.n; i++)
         read_message(t, i, json_array_get(messages, (size_t)i));
     for (int i = 0; i < t->c.n_tools; i++)
-        t->tools[i] = conversation_json(json_array_get(tools, (size_t)i));
+        t->tools[i] = jinja_json_text(json_array_get(tools, (size_t)i));
     return t;
 }
 

@@ -348,7 +348,7 @@ int context_accept(struct context *c, const char *text, bool as_said, struct err
     struct turn *t = &c->turns[c->n - 1];
     t->reply = xstrdup(text);
     struct session *s = llm_session(c->llm);
-    if (as_said && (!s || chat_keeps_reply(s))) {
+    if (as_said && (!s || chat_keeps_reply(s, text))) {
         c->replied = false;
         return c->ops->close(c->llm, e);
     }

@@ -25,7 +25,7 @@ struct settings {
     int max_tokens;
     double temperature;
     uint64_t seed;
-    bool think, json;
+    bool think, no_think, json;
 };
 
 static const struct option_spec options[] = {
@@ -35,7 +35,9 @@ static const struct option_spec options[] = {
     {"chat", 'c', OPTION_TEXT, offsetof(struct settings, chat), "FILE", 0, 4096, NULL,
      "continue this conversation (JSON) instead of asking a question", NULL},
     {"think", 0, OPTION_FLAG, offsetof(struct settings, think),
-     .help = "with --chat: let the model think first unless a message says /no_think"},
+     .help = "with --chat: let the model think first (without it, its chat template decides)"},
+    {"no-think", 0, OPTION_FLAG, offsetof(struct settings, no_think),
+     .help = "with --chat: let the model answer without thinking first"},
     {"max-tokens", 0, OPTION_INT, offsetof(struct settings, max_tokens), "N", 1, 100000, "512",
      "longest answer", NULL},
     {"temperature", 't', OPTION_NUMBER, offsetof(struct settings, temperature), "T", 0, 10, "0",
@@ -91,7 +93,7 @@ static int continue_chat(struct vqa *l, const struct settings *s, struct err *e)
     struct conversation v;
     int rc = conversation_read(&v, s->chat, e);
     v.chat.place = l->dialect->image_inline ? CHAT_PLACE_INLINE : CHAT_PLACE_TEMPLATE;
-    v.chat.think = s->think;
+    v.chat.think = s->think ? CHAT_THINK_ON : s->no_think ? CHAT_THINK_OFF : CHAT_THINK_DEFAULT;
     if (rc == 0)
         rc = vqa_converse(l, &v.chat, &sampling, e);
     conversation_free(&v);

@@ -94,6 +94,9 @@ struct jinja_value jinja_dict(struct jinja_arena *a);
 void jinja_add(struct jinja_arena *a, struct jinja_value list, struct jinja_value item);
 void jinja_set(struct jinja_arena *a, struct jinja_value dict, const char *key, struct jinja_value v);
 
+/* Joins the texts of a list. */
+struct jinja_value jinja_concat(struct jinja_arena *a, struct jinja_value texts);
+
 /* Converts JSON; all strings in it get the origin.  json must not be deeper than jansson reads. */
 struct jinja_value jinja_of_json(struct jinja_arena *a, const json_t *json, enum jinja_origin origin);
 

@@ -165,6 +165,25 @@ void jinja_set(struct jinja_arena *a, struct jinja_value dict, const char *key, 
     dict_put(a, dict.d, value_of(a, key), v);
 }
 
+struct jinja_value jinja_concat(struct jinja_arena *a, struct jinja_value texts)
+{
+    size_t len = 0, at = 0;
+    for (int i = 0; i < texts.l->n; i++)
+        len += texts.l->items[i].s->len;
+    char *data = jx_arena_take(a, len + 1);
+    uint8_t *origin = jx_arena_take(a, len + 1);
+    for (int i = 0; i < texts.l->n; i++) {
+        const struct jinja_string *s = texts.l->items[i].s;
+        if (!s->len)
+            continue;
+        memcpy(data + at, s->data, s->len);
+        if (s->origin)
+            memcpy(origin + at, s->origin, s->len);
+        at += s->len;
+    }
+    return value_string(a, data, len, origin);
+}
+
 struct jinja_value jinja_of_json(struct jinja_arena *a, const json_t *json, enum jinja_origin origin)
 {
     struct jinja_value v = value_none();

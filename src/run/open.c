@@ -157,7 +157,7 @@ int job_model_open(struct job_model *m, const struct run_settings *s, const vola
         return -1;
     if (job_fit_canvas(m, s, e))
         return -1;
-    const char *odd = chat_check(engine_dir(m->engine), engine_tokenizer(m->engine));
+    const char *odd = chat_template_warning(engine_chat(m->engine));
     if (odd)
         warn("%s", odd);
     odd = s->verbose ? tokenizer_check(engine_tokenizer(m->engine)) : NULL;

@@ -180,17 +180,13 @@ static int member_tool_choice(struct chat_body *b, json_t *v, const char *name, 
 
 static int member_template(struct chat_body *b, json_t *v, const char *name, struct err *e)
 {
-    const char *key;
-    json_t *value;
-    json_object_foreach(v, key, value)
-    {
-        if (strcmp(key, "thinking") != 0 && strcmp(key, "enable_thinking") != 0)
-            return err_set(e, ERR_USAGE, "'chat_template_kwargs.%s' is not supported: only enable_thinking",
-                           key);
-        if (read_bool(value, "chat_template_kwargs.enable_thinking", &b->think, e))
-            return -1;
-    }
-    return 0;
+    json_t *thinking = json_object_get(v, "thinking"), *enable = json_object_get(v, "enable_thinking");
+    bool think = false;
+    if (thinking && !enable)
+        json_object_set(v, "enable_thinking", enable = thinking);
+    if (enable && read_bool(enable, "chat_template_kwargs.enable_thinking", &think, e))
+        return -1;
+    return 0; /* conversation_take has read them all */
 }
 
 static int member_effort(struct chat_body *b, json_t *v, const char *name, struct err *e)
@@ -198,7 +194,8 @@ static int member_effort(struct chat_body *b, json_t *v, const char *name, struc
     const char *word = json_string_value(v);
     if (!word)
         return wrong(e, name, "a word");
-    b->think = strcmp(word, "none") != 0 && strcmp(word, "minimal") != 0;
+    b->talk.chat.think =
+        strcmp(word, "none") != 0 && strcmp(word, "minimal") != 0 ? CHAT_THINK_ON : CHAT_THINK_OFF;
     return 0;
 }
 
@@ -374,7 +371,7 @@ int body_parse(struct chat_body *b, const char *text, size_t len, const struct b
                body_translate *translate, struct err *e)
 {
     json_error_t why = {0};
-    *b = (struct chat_body){.sampling = d->sampling, .think = d->think};
+    *b = (struct chat_body){.sampling = d->sampling};
     if (check_depth(text, len, e))
         return -1;
     json_t *root = json_loadb(text, len, JSON_REJECT_DUPLICATES, &why);

@@ -17,7 +17,6 @@ enum tool_choice { TOOLS_AUTO, TOOLS_NONE, TOOLS_REQUIRED, TOOLS_NAMED };
 
 struct body_defaults {
     struct sampling sampling;
-    bool think;
     enum chat_place place;
 };
 
@@ -26,7 +25,7 @@ struct chat_body {
     struct sampling sampling; /* max_tokens 0: what the context leaves */
     bool seeded;
     uint64_t seed;
-    bool stream, usage, logprobs, token_ids, think;
+    bool stream, usage, logprobs, token_ids;
     int top_logprobs;
     const char *stops[BODY_STOPS];
     int n_stops;

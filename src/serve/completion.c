@@ -11,6 +11,7 @@
 #include "capacity/memory.h"
 #include "serve/api.h"
 #include "session/chat.h"
+#include "text/tokenizer.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -75,13 +76,13 @@ int completion_read(struct completion *c, const char *body, size_t len, struct e
 int completion_prepare(struct completion *c, struct err *e)
 {
     struct metrics *m = &c->service->metrics;
-    c->chain = chain_of(&c->body.talk);
     flag_set(&c->resting, 1);
     c->weights = weights_acquire(c->service->weights, &c->gone);
     flag_set(&c->resting, 0);
     if (!c->weights)
         return err_set(e, ERR_STOPPED, "the client has gone");
-    if (constraint_take(c->service->constraints, &c->body, engine_tokenizer(c->weights->engine),
+    if (prompt_build(&c->layout, engine_chat(c->weights->engine), &c->body.talk, e) ||
+        constraint_take(c->service->constraints, &c->body, engine_tokenizer(c->weights->engine),
                         &c->constraint, e) ||
         completion_read_conversation(c, e))
         return -1;
@@ -206,11 +207,13 @@ static int read_again(struct completion *c, struct weights_set *w, struct err *e
     c->weights = w;
     free(c->prompt);
     c->prompt = NULL;
-    int rc = constraint_take(s->constraints, &c->body, engine_tokenizer(w->engine), &c->constraint, e) ||
-                     completion_read_conversation(c, e) ||
-                     session_append(kept_session(c->kept), said, c->n, e)
-                 ? -1
-                 : 0;
+    prompt_free(&c->layout);
+    int rc =
+        prompt_build(&c->layout, engine_chat(w->engine), &c->body.talk, e) ||
+                constraint_take(s->constraints, &c->body, engine_tokenizer(w->engine), &c->constraint, e) ||
+                completion_read_conversation(c, e) || session_append(kept_session(c->kept), said, c->n, e)
+            ? -1
+            : 0;
     free(said);
     if (rc)
         return -1;
@@ -258,7 +261,7 @@ static int generate_or_stop(struct completion *c, struct err *e)
 int completion_generate(struct completion *c, struct err *e)
 {
     struct metrics *m = &c->service->metrics;
-    reply_text_init(&c->text, c->body.think, c->body.talk.chat.n_tools && c->body.tools != TOOLS_NONE,
+    reply_text_init(&c->text, c->layout.thinks, c->body.talk.chat.n_tools && c->body.tools != TOOLS_NONE,
                     c->body.stops, c->body.n_stops);
     c->text.on_text = c->on_text;
     c->text.arg = c->arg;
@@ -299,34 +302,74 @@ json_t *completion_message(const struct completion *c)
 
 /* ---- the end ---------------------------------------------------------------------------------------- */
 
-/* Goes back to before the reply and reads it again as the messages will have it; a reply with calls comes
- * with the next turn. */
-static int reread_reply(struct completion *c, const char *text, struct chain *end)
+/* The bytes of the reply as it was sampled, without the token that ended it; the caller frees them. */
+static char *sampled_text(const struct completion *c)
 {
-    struct chain before;
-    struct err e = ERR_INIT;
-    if (store_rewind(c->kept, STORE_BEFORE_REPLY, &before, &e))
-        return -1;
-    if (!c->calls)
-        return chat_reply(kept_session(c->kept), text, &e);
-    *end = before;
-    return 0;
+    struct buf text;
+    buf_init(&text, (size_t)64 << 20);
+    for (int i = 0; i < c->n; i++) {
+        size_t n;
+        const char *bytes = tokenizer_bytes(engine_tokenizer(c->weights->engine), c->tokens[i].id, &n);
+        if (!c->tokens[i].stop)
+            buf_put(&text, bytes, n);
+    }
+    char *s = buf_take(&text);
+    buf_free(&text);
+    return s ? s : xstrdup("");
 }
 
-/* Leaves the session as the messages will be next time; -1: it is of no use. */
-static int close_reply(struct completion *c, struct chain *end)
+/* Appends the end of the reply's turn if the prompt with the reply has it as it was sampled.  1: it has not. */
+static int close_sampled(struct completion *c, const struct prompt *with, int end, struct err *e)
 {
     struct session *s = kept_session(c->kept);
-    struct err e = ERR_INIT;
-    bool as_said = !c->body.think && !c->text.stopped && chat_keeps_reply(s);
-    if (!c->done || c->finish == FINISH_CANCELLED)
-        return store_rewind(c->kept, STORE_BEFORE_REPLY, end, &e);
-    json_t *message = completion_message(c);
-    const char *text = json_string_value(json_object_get(message, "content"));
-    *end = chain_reply(c->chain[c->body.talk.chat.n], message);
-    int rc = as_said ? chat_close_reply(s, &e) : reread_reply(c, text ? text : "", end);
-    json_decref(message);
+    const struct prompt *p = &c->layout;
+    char *want = prompt_text(with, with->cuts[p->n], with->cuts[end]);
+    char *opening = prompt_text(p, p->cuts[p->n], p->layout.n), *said = sampled_text(c);
+    char *got = xasprintf("%s%s", opening, said);
+    size_t n = strlen(got), ended = 0;
+    bool same = !strncmp(want, got, n);
+    if (same && c->n && c->tokens[c->n - 1].stop) { /* the session has the token that ends the turn */
+        size_t len;
+        const char *bytes =
+            tokenizer_bytes(engine_tokenizer(c->weights->engine), c->tokens[c->n - 1].id, &len);
+        same = strlen(want + n) >= len && !memcmp(want + n, bytes, len);
+        ended = len;
+    }
+    struct layout rest = layout_new();
+    if (same)
+        layout_template(&rest, want + n + ended);
+    int rc = same ? chat_append_layout(s, &rest, 0, rest.n, e) : 1;
+    layout_free(&rest);
+    free(want);
+    free(opening);
+    free(said);
+    free(got);
     return rc;
+}
+
+/* Leaves the session as the next prompt will have it; -1: it is of no use.  A reply that the next prompt has in
+ * another form is read again, with calls not before the next prompt. */
+static int close_reply(struct completion *c, struct chain *end)
+{
+    struct err e = ERR_INIT;
+    struct prompt with;
+    int at, rc = 1;
+    bool whole = c->done && c->finish != FINISH_CANCELLED;
+    json_t *message = completion_message(c);
+    *end = c->layout.chain[c->layout.n];
+    if (whole && prompt_build_reply(&with, engine_chat(c->weights->engine), &c->body.talk, &c->layout,
+                                    message, &at, &e) == 0) {
+        rc = c->text.stopped ? 1 : close_sampled(c, &with, at, &e);
+        if (rc > 0 && !c->calls && store_rewind(c->kept, STORE_BEFORE_REPLY, end, &e) == 0)
+            rc = chat_append_layout(kept_session(c->kept), &with.layout, with.cuts[c->layout.n],
+                                    with.cuts[at], &e);
+        if (rc == 0)
+            *end = with.chain[at];
+    }
+    if (whole)
+        prompt_free(&with);
+    json_decref(message);
+    return rc > 0 ? store_rewind(c->kept, STORE_BEFORE_REPLY, end, &e) : rc;
 }
 
 void completion_keep(struct completion *c)
@@ -357,7 +400,7 @@ void completion_free(struct completion *c)
     free(c->tokens);
     free(c->alternatives);
     free(c->prompt);
-    free(c->chain);
+    prompt_free(&c->layout);
     body_free(&c->body);
     bool trim = atomic_fetch_add(&c->service->ended, 1) % TRIM_EVERY == TRIM_EVERY - 1;
     free(c);

@@ -16,6 +16,7 @@
 #include "serve/body.h"
 #include "serve/constraint.h"
 #include "serve/metrics.h"
+#include "serve/prompt.h"
 #include "serve/reply_text.h"
 #include "serve/store.h"
 
@@ -45,7 +46,8 @@ struct completion {
     struct service *service;
     const struct api *api; /* that the client speaks */
     struct chat_body body;
-    struct chain *chain;
+    struct prompt layout; /* the prompt, rendered */
+    int64_t pixels;       /* of the images of the present turn */
     struct weights_set *weights;
     struct kept *kept;
     struct constraint constraint;

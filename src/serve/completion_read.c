@@ -1,8 +1,7 @@
 /* completion_read.c - the conversation of a request becomes the state of a session (completion.h).
  *
- * The session does what it does for an agent in this process, call by call: system text, prefix, turns, a
- * checkpoint before the first picture and one before the reply, the reply, its end.  So the reply has the
- * tokens that it has there.
+ * The prompt is appended part by part (prompt.h), with checkpoints where other requests may continue.  An
+ * agent's session in this process has the same tokens.
  */
 #include "serve/completion_impl.h"
 
@@ -15,166 +14,97 @@
 
 enum { DEFAULT_TOKENS = 4096, ROOM_TOKENS = 1024 };
 
-static char *joined_text(const struct chat_message *m)
+static struct image *image_of(const struct completion *c, const struct image *im)
 {
-    struct buf text;
-    buf_init(&text, (size_t)64 << 20);
-    for (int i = 0; i < m->n; i++)
-        if (m->parts[i].text)
-            buf_puts(&text, m->parts[i].text);
-    char *s = buf_take(&text);
-    return s ? s : xstrdup("");
+    return &c->body.talk.images[im - c->body.talk.images];
 }
 
-static const struct chat_message *message_at(const struct completion *c, int i)
-{
-    return &c->body.talk.chat.messages[i];
-}
-
-static bool has_picture(const struct chat_message *m)
-{
-    for (int i = 0; i < m->n; i++)
-        if (m->parts[i].image)
-            return true;
-    return false;
-}
-
-static bool has_earlier_picture(const struct completion *c, int before)
-{
-    for (int i = 0; i < before; i++)
-        if (has_picture(message_at(c, i)))
-            return true;
-    return false;
-}
-
-/* The system's block, with the tools; returns how many messages it took.  It is computed apart from the first
- * turn, as it is before an agent's first screenshot: the rounding of what follows depends on where prefill
- * begins, and must not depend on what other conversations have left here. */
-static int begin_session(struct completion *c, struct session *s, struct err *e)
-{
-    const struct chat_conversation *all = &c->body.talk.chat;
-    int n = all->messages[0].role == CHAT_SYSTEM, rc;
-    if (all->n_tools) {
-        struct chat_conversation head = {
-            .messages = all->messages, .n = n, .tools = all->tools, .n_tools = all->n_tools};
-        rc = chat_append(s, &head, e);
-    } else {
-        char *text = n ? joined_text(&all->messages[0]) : xstrdup("");
-        rc = chat_system(s, text, e);
-        free(text);
-    }
-    return rc || session_reuse_prefix(s, e) || session_prefill(s, e) ? -1 : n;
-}
-
-static struct image *image_of(const struct completion *c, const struct chat_part *p)
-{
-    return &c->body.talk.images[p->image - c->body.talk.images];
-}
-
-/* Decodes the pictures of a message, whose small files may unpack to large ones; tokens: at most so many the
- * message has. */
-static int decode_pictures(struct completion *c, const struct chat_message *m, int64_t *tokens, struct err *e)
+/* Decodes the image of segments [from, to), whose small file may unpack to a large one.  *tokens: at most so many
+ * these segments have. */
+static int decode_pictures(struct completion *c, int from, int to, int64_t *tokens, struct err *e)
 {
     const struct conversation *v = &c->body.talk;
-    struct engine *g = c->weights->engine;
-    int64_t pixels = 0;
-    for (int i = 0; i < m->n; i++) {
-        struct image *im = m->parts[i].image ? image_of(c, &m->parts[i]) : NULL;
-        *tokens += m->parts[i].text ? (int64_t)strlen(m->parts[i].text) : 0;
+    for (int i = from; i < to; i++) {
+        const struct layout_segment *s = &c->layout.layout.segments[i];
+        struct image *im = s->image ? image_of(c, s->image) : NULL;
+        *tokens += (int64_t)s->len;
         if (!im)
             continue;
         if (!im->rgb && picture_decode(v->files[im - v->images], im, e))
             return -1;
-        pixels += (int64_t)im->w * im->h;
-        *tokens += engine_image_tokens(g, im->w, im->h, NULL, NULL) + 32;
-        if (pixels > MESSAGE_MAX_PIXELS)
+        *tokens += engine_image_tokens(c->weights->engine, im->w, im->h, NULL, NULL) + 32;
+        c->pixels += (int64_t)im->w * im->h;
+        if (c->pixels > MESSAGE_MAX_PIXELS)
             return err_set(e, ERR_USAGE, "the pictures of a message have more than %d million pixels",
                            MESSAGE_MAX_PIXELS >> 20);
     }
     return 0;
 }
 
-static void free_pictures(struct completion *c, const struct chat_message *m)
+static void free_pictures(struct completion *c, int from, int to)
 {
-    for (int i = 0; i < m->n; i++)
-        if (m->parts[i].image) {
-            image_free(image_of(c, &m->parts[i]));
+    for (int i = from; i < to; i++)
+        if (c->layout.layout.segments[i].image) {
+            image_free(image_of(c, c->layout.layout.segments[i].image));
             atomic_fetch_add(&c->service->metrics.pictures, 1);
         }
 }
 
-static int append_user(struct completion *c, int i, struct err *e)
-{
-    const struct chat_message *m = message_at(c, i);
-    int64_t tokens = 64;
-    if (has_picture(m) && !has_earlier_picture(c, i) &&
-        store_mark(c->service->store, c->kept, STORE_BEFORE_PICTURE, c->chain[i], e))
-        return -1;
-    if (decode_pictures(c, m, &tokens, e) || store_room(c->service->store, c->kept, tokens, e))
-        return -1;
-    int rc = chat_user(kept_session(c->kept), m->parts, m->n, c->body.talk.chat.place, e);
-    free_pictures(c, m);
-    return rc;
-}
-
-/* Text and calls as the model writes them. */
-static int append_assistant(struct session *s, const struct chat_message *m, struct err *e)
-{
-    struct buf text;
-    buf_init(&text, (size_t)64 << 20);
-    char *said = joined_text(m);
-    buf_puts(&text, said);
-    for (int i = 0; i < m->n_calls; i++)
-        buf_printf(&text, "%s%s", i ? ", " : *said ? "\n\n<TOOLCALL>[" : "<TOOLCALL>[", m->calls[i]);
-    if (m->n_calls)
-        buf_puts(&text, "]</TOOLCALL>");
-    int rc = chat_reply(s, text.data ? text.data : "", e);
-    free(said);
-    buf_free(&text);
-    return rc;
-}
-
-/* Consecutive results from message i on; returns how many. */
-static int append_results(struct completion *c, int i, struct err *e)
+/* Returns the number of images before a segment. */
+static int pictures_before(const struct completion *c, int segment)
 {
     int n = 0;
-    while (i + n < c->body.talk.chat.n && message_at(c, i + n)->role == CHAT_TOOL)
-        n++;
-    char **texts = xcalloc((unsigned long)n, sizeof *texts);
-    for (int k = 0; k < n; k++)
-        texts[k] = joined_text(message_at(c, i + k));
-    int rc = chat_results(kept_session(c->kept), (const char *const *)texts, n, e);
-    for (int k = 0; k < n; k++)
-        free(texts[k]);
-    free(texts);
-    return rc ? -1 : n;
+    for (int i = 0; i < segment; i++)
+        n += c->layout.layout.segments[i].image != NULL;
+    return n;
+}
+
+/* Appends the part of the prompt before cut i + 1, and marks the place behind its image. */
+static int append_part(struct completion *c, int i, struct err *e)
+{
+    const struct prompt *p = &c->layout;
+    struct store *store = c->service->store;
+    struct session *s = kept_session(c->kept);
+    int from = p->cuts[i], to = p->cuts[i + 1];
+    int64_t tokens = 64;
+    if (i == p->pictures && store_mark(store, c->kept, STORE_BEFORE_PICTURE, p->chain[i], e))
+        return -1;
+    if (!p->layout.segments[to - 1].image)
+        c->pixels = 0; /* the limit is for the images of one turn */
+    if (decode_pictures(c, from, to, &tokens, e) || store_room(store, c->kept, tokens, e))
+        return -1;
+    int rc = chat_append_layout(s, &p->layout, from, to, e);
+    free_pictures(c, from, to);
+    if (rc || !p->layout.segments[to - 1].image)
+        return rc;
+    enum store_point at = STORE_BEHIND_PICTURE + (pictures_before(c, to - 1)) % STORE_PICTURES;
+    return store_mark(store, c->kept, at, p->chain[i + 1], e);
+}
+
+/* Appends the text before the first user turn.  It is computed apart, as it is before an agent's first
+ * screenshot: the rounding of later tokens depends on where prefill begins, and must not depend on cached
+ * conversations. */
+static int append_head(struct completion *c, struct err *e)
+{
+    const struct prompt *p = &c->layout;
+    struct session *s = kept_session(c->kept);
+    return store_room(c->service->store, c->kept, ROOM_TOKENS, e) ||
+                   chat_append_layout(s, &p->layout, 0, p->cuts[p->head], e) || session_reuse_prefix(s, e) ||
+                   session_prefill(s, e)
+               ? -1
+               : 0;
 }
 
 static int append_from(struct completion *c, int i, struct err *e)
 {
-    struct session *s = kept_session(c->kept);
-    if (i == 0 &&
-        (store_room(c->service->store, c->kept, ROOM_TOKENS, e) || (i = begin_session(c, s, e)) < 0))
-        return -1;
-    while (i < c->body.talk.chat.n) {
-        int taken = 1, rc = 0;
-        switch (message_at(c, i)->role) {
-        case CHAT_USER:
-            rc = append_user(c, i, e);
-            break;
-        case CHAT_ASSISTANT:
-            rc = append_assistant(s, message_at(c, i), e);
-            break;
-        case CHAT_TOOL:
-            rc = taken = append_results(c, i, e);
-            break;
-        case CHAT_SYSTEM:
-            break;
-        }
-        if (rc < 0)
+    if (i == 0 && c->layout.head) {
+        if (append_head(c, e))
             return -1;
-        i += taken;
+        i = c->layout.head;
     }
+    for (; i < c->layout.n; i++)
+        if (append_part(c, i, e))
+            return -1;
     return 0;
 }
 
@@ -189,7 +119,7 @@ static int open_reply(struct completion *c, int64_t before, struct err *e)
 {
     struct session *s = kept_session(c->kept);
     int64_t read = computed(s) - before, length = session_length(s);
-    if (chat_open_reply(s, c->body.think, e))
+    if (chat_append_layout(s, &c->layout.layout, c->layout.cuts[c->layout.n], c->layout.layout.n, e))
         return -1;
     c->prompt_tokens = session_length(s);
     c->cached_tokens = length > read ? length - read : 0;
@@ -215,13 +145,14 @@ static int limit_tokens(struct completion *c, struct err *e)
 int completion_read_conversation(struct completion *c, struct err *e)
 {
     int matched = 0;
-    const struct conversation *v = &c->body.talk;
-    c->kept = store_take(c->service->store, c->weights, v, c->chain, &matched, &c->gone);
+    const struct prompt *p = &c->layout;
+    c->kept = store_take(c->service->store, c->weights, p->chain, p->n, &matched, &c->gone);
     if (!c->kept)
         return err_set(e, ERR_STOPPED, "the client has gone");
     int64_t before = computed(kept_session(c->kept));
+    c->pixels = 0;
     if (append_from(c, matched, e) ||
-        store_mark(c->service->store, c->kept, STORE_BEFORE_REPLY, c->chain[v->chat.n], e))
+        store_mark(c->service->store, c->kept, STORE_BEFORE_REPLY, p->chain[p->n], e))
         return -1;
     store_serve(c->service->store, c->kept);
     return open_reply(c, before, e) || limit_tokens(c, e) ? -1 : 0;

@@ -2,6 +2,7 @@
 #include "serve/constraint.h"
 
 #include "actions/dialect.h"
+#include "jinja/jinja.h"
 #include "serve/json_schema.h"
 #include "text/chat_template.h"
 
@@ -59,7 +60,7 @@ static gx_node call_of(struct gx *x, const json_t *tool, struct err *e)
 {
     const json_t *f = json_object_get(tool, "function"), *parameters = json_object_get(f, "parameters");
     struct err why = ERR_INIT;
-    char *name = conversation_json(json_object_get(f, "name"));
+    char *name = jinja_json_text(json_object_get(f, "name"));
     char *head = xasprintf("{\"name\": %s, \"arguments\": ", name);
     gx_node arguments =
         json_object_size(parameters) ? json_schema_expression(x, parameters, &why) : gx_lit(x, "{}");

@@ -1,6 +1,7 @@
 /* json_schema.c - see json_schema.h. */
 #include "serve/json_schema.h"
 
+#include "jinja/jinja.h"
 #include "text/conversation.h"
 
 #include <math.h>
@@ -41,7 +42,7 @@ static const json_t *get(const json_t *s, const char *key)
 /* A value as the grammar spells it. */
 static gx_node literal(struct reading *r, const json_t *v)
 {
-    char *text = conversation_json(v);
+    char *text = jinja_json_text(v);
     gx_node node = gx_lit(r->x, text);
     free(text);
     return node;

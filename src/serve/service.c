@@ -17,7 +17,6 @@ static int set_defaults(struct service *v, const struct service_options *o, stru
     if (!d)
         return -1;
     v->defaults = (struct body_defaults){.sampling = {.temperature = 1, .top_p = 1},
-                                         .think = d->think,
                                          .place = d->image_inline ? CHAT_PLACE_INLINE : CHAT_PLACE_TEMPLATE};
     dialect_free(d);
     return 0;

@@ -123,7 +123,10 @@ void store_free(struct store *s)
 
 static bool has_marks(const struct kept *k)
 {
-    return k->marks[0].state || k->marks[1].state;
+    for (int i = 0; i < STORE_POINTS; i++)
+        if (k->marks[i].state)
+            return true;
+    return false;
 }
 
 enum victim { VICTIM_MARKS, VICTIM_SESSION, VICTIM_FILE };

@@ -9,17 +9,10 @@
 
 struct match {
     struct kept *k;
-    int n;     /* messages */
+    int n;     /* the cut */
     int mark;  /* -1: the end */
     bool used; /* by another request, which has to be asked for a branch */
 };
-
-/* Results of tools share a turn: it cannot be cut between two of them. */
-static bool can_stand_at(const struct conversation *v, int n)
-{
-    return n == v->chat.n || n == 0 || v->chat.messages[n].role != CHAT_TOOL ||
-           v->chat.messages[n - 1].role != CHAT_TOOL;
-}
 
 static void consider(struct match *best, struct kept *k, int n, int mark, bool used)
 {
@@ -30,20 +23,17 @@ static void consider(struct match *best, struct kept *k, int n, int mark, bool u
         *best = (struct match){k, n, mark, used};
 }
 
-static struct match find(struct store *s, const struct weights_set *w, const struct conversation *v,
-                         const struct chain *chain)
+static struct match find(struct store *s, const struct weights_set *w, const struct chain *chain, int end)
 {
     struct match best = {0};
     for (struct kept *k = s->first; k; k = k->next)
-        for (int n = v->chat.n; k->weights == w && !k->rests && n > 0 && n >= best.n; n--) {
-            if (!can_stand_at(v, n))
-                continue;
+        for (int n = end; k->weights == w && !k->rests && n > 0 && n >= best.n; n--) {
             if ((!k->used || k->lent) && chain_equal(k->end, chain[n]))
                 consider(&best, k, n, -1, k->used);
             for (int i = 0; i < STORE_POINTS; i++)
                 if (k->marks[i].state && chain_equal(k->marks[i].at, chain[n]))
                     consider(&best, k, n, i, k->used);
-            if (k->used && n == v->chat.n && chain_equal(k->coming, chain[n]))
+            if (k->used && n == end && chain_equal(k->coming, chain[n]))
                 consider(&best, k, n, STORE_BEFORE_REPLY, true);
         }
     return best;
@@ -175,17 +165,17 @@ static struct kept *kept_begin(struct store *s, struct weights_set *w, struct ch
     return k;
 }
 
-struct kept *store_take(struct store *s, struct weights_set *w, const struct conversation *v,
-                        const struct chain *chain, int *matched, const volatile int *stop)
+struct kept *store_take(struct store *s, struct weights_set *w, const struct chain *chain, int n,
+                        int *matched, const volatile int *stop)
 {
     enum { TRIES = 16 }; /* what was found may have gone when it is taken */
     struct kept *k = NULL;
     for (int i = 0; !k && !flag_up(stop); i++) {
         pthread_mutex_lock(&s->lock);
-        struct match m = i < TRIES ? find(s, w, v, chain) : (struct match){0};
-        k = !m.k                    ? kept_begin(s, w, chain[v->chat.n])
-            : !m.used && m.mark < 0 ? kept_go_on(s, m.k, chain[v->chat.n])
-                                    : kept_branch(s, &m, w, chain, v->chat.n, stop);
+        struct match m = i < TRIES ? find(s, w, chain, n) : (struct match){0};
+        k = !m.k                    ? kept_begin(s, w, chain[n])
+            : !m.used && m.mark < 0 ? kept_go_on(s, m.k, chain[n])
+                                    : kept_branch(s, &m, w, chain, n, stop);
         *matched = m.n;
     }
     if (k)

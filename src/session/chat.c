@@ -5,7 +5,7 @@
 #include "session/chat.h"
 
 #include "session/engine_impl.h"
-#include "text/chat_qwen.h"
+#include "text/chat_layout.h"
 #include "text/tokenizer.h"
 
 #include <stdlib.h>
@@ -21,71 +21,78 @@ static int append_image(void *session, const struct image *im, struct err *e)
     return session_append_image(session, im, e);
 }
 
+int chat_append_layout(struct session *s, const struct layout *l, int from, int to, struct err *e)
+{
+    const struct layout_sink sink = {append_tokens, append_image, s};
+    return layout_encode_part(l, from, to, engine_tokenizer(session_engine(s)), &sink, e);
+}
+
 /* Encodes and appends a layout, and frees it. */
 static int append_layout(struct session *s, struct layout *l, struct err *e)
 {
-    const struct layout_sink sink = {append_tokens, append_image, s};
-    int rc = layout_encode(l, engine_tokenizer(session_engine(s)), &sink, e);
+    int rc = chat_append_layout(s, l, 0, l->n, e);
     layout_free(l);
     return rc;
 }
 
-static struct layout_marks marks_of(const struct session *s)
+static const struct chat_turns *turns_of(const struct session *s, bool think, struct err *e)
 {
-    const struct engine *g = session_engine(s);
-    return layout_marks_of(engine_tokenizer(g), &g->traits);
+    return chat_template_turns(engine_chat(session_engine(s)), think, e);
 }
 
 /* ---- system and user ------------------------------------------------------------------------- */
 
-int chat_system(struct session *s, const char *text, struct err *e)
+int chat_system(struct session *s, const char *text, bool think, struct err *e)
 {
+    const struct chat_turns *t = turns_of(s, think, e);
     if (session_length(s))
         bug("the system block must come first");
+    if (!t)
+        return -1;
     struct layout l = layout_new();
-    struct layout_marks m = marks_of(s);
-    layout_template(&l, m.system);
-    layout_text(&l, text, strlen(text));
-    if (m.trim)
-        layout_trim(&l, 1);
-    layout_template(&l, m.close);
+    if (*text) {
+        layout_template(&l, t->system[0]);
+        int from = l.n;
+        layout_text(&l, text, strlen(text));
+        layout_trim(&l, from, t->trim_system);
+        layout_template(&l, t->system[1]);
+    } else {
+        layout_template(&l, t->preamble);
+    }
     return append_layout(s, &l, e);
 }
 
-int chat_system_tools(struct session *s, const char *text, const char *tools, struct err *e)
+int chat_system_tools(struct session *s, const char *text, const char *tools, bool think, struct err *e)
 {
-    enum { MOST = 256 };
-    const struct engine *g = session_engine(s);
-    const char *lines[MOST];
+    enum { MAX_TOOLS = 256 };
+    const char *lines[MAX_TOOLS];
     int n = 0;
-    if (!qwen_is_family(engine_tokenizer(g)))
-        return err_set(e, ERR_USAGE,
-                       "the dialect's tools are listed by a chat template like Qwen3.5's, which this "
-                       "model does not have; name another --dialect");
     char *copy = xstrdup(tools), *rest = copy;
-    for (char *line; n < MOST && (line = strsep(&rest, "\n"));)
+    for (char *line; n < MAX_TOOLS && (line = strsep(&rest, "\n"));)
         if (*line)
             lines[n++] = line;
     struct layout l = layout_new();
-    qwen_system(&l, text, lines, n, &g->traits);
+    int rc = chat_template_system(engine_chat(session_engine(s)), text, lines, n, think, &l, e);
     free(copy);
-    return append_layout(s, &l, e);
+    if (rc == 0)
+        return append_layout(s, &l, e);
+    layout_free(&l);
+    return -1;
 }
 
 int chat_user(struct session *s, const struct chat_part *parts, int n, enum chat_place place, struct err *e)
 {
+    const struct chat_turns *t = turns_of(s, false, e);
+    if (!t)
+        return -1;
     struct layout l = layout_new();
-    struct layout_marks m = marks_of(s);
-    place = m.in_order ? CHAT_PLACE_INLINE : place;
-    bool first =
-        m.trim && place == CHAT_PLACE_TEMPLATE; /* the template cuts line breaks before the first text */
-    if (m.greeting && !session_length(s)) {
-        layout_template(&l, m.system);
-        layout_template(&l, m.greeting);
-        layout_template(&l, m.close);
-    }
-    int from = l.n + 1;
-    layout_template(&l, m.user);
+    place = t->in_order ? CHAT_PLACE_INLINE : place;
+    /* a template that puts images first cuts line breaks before the first text */
+    bool first = t->trim_user && place == CHAT_PLACE_TEMPLATE;
+    if (!session_length(s))
+        layout_template(&l, t->preamble);
+    layout_template(&l, t->user[0]);
+    int from = l.n;
     if (place == CHAT_PLACE_TEMPLATE)
         layout_images_first(&l, parts, n);
     for (int i = 0; i < n; i++) {
@@ -97,9 +104,8 @@ int chat_user(struct session *s, const struct chat_part *parts, int n, enum chat
             layout_image(&l, parts[i].image);
         }
     }
-    if (m.trim)
-        layout_trim(&l, from);
-    layout_template(&l, m.close);
+    layout_trim(&l, from, t->trim_user);
+    layout_template(&l, t->user[1]);
     return append_layout(s, &l, e);
 }
 
@@ -107,106 +113,81 @@ int chat_user(struct session *s, const struct chat_part *parts, int n, enum chat
 
 int chat_open_reply(struct session *s, bool think, struct err *e)
 {
+    const struct chat_turns *t = turns_of(s, think, e);
+    if (!t)
+        return -1;
     struct layout l = layout_new();
-    layout_template(&l, marks_of(s).reply);
-    layout_template(&l, marks_of(s).think[think]);
+    layout_template(&l, t->open);
+    if (!think && layout_opens_thought(&l)) /* the template cannot be asked not to think */
+        layout_template(&l, "\n</think>\n\n");
     return append_layout(s, &l, e);
 }
 
-/* The text that is missing after a reply whose last byte is `last`. */
-static void layout_end(struct layout *l, const struct layout_marks *m, char last)
+/* Lays out the end of a reply whose last byte is `last`: a line break before the end mark is not doubled. */
+static void layout_end(struct layout *l, const struct chat_turns *t, char last)
 {
-    if (last != '\n')
-        layout_template(l, m->newline);
-    layout_template(l, m->end);
-    layout_template(l, "\n");
+    layout_template(l, t->reply[1] + (last == '\n' && t->reply[1][0] == '\n'));
 }
 
 int chat_close_reply(struct session *s, struct err *e)
 {
     const struct tokenizer *tk = engine_tokenizer(session_engine(s));
+    const struct chat_turns *t = turns_of(s, false, e);
+    if (!t)
+        return -1;
     int32_t last = session_length(s) ? session_tokens(s)[session_length(s) - 1] : -1;
     size_t len;
     const char *bytes = tokenizer_bytes(tk, last, &len);
+    const char *mark = last >= 0 && tokenizer_is_special(tk, last) && len
+                           ? memmem(t->reply[1], strlen(t->reply[1]), bytes, len)
+                           : NULL;
     struct layout l = layout_new();
-    struct layout_marks m = marks_of(s);
-    if (last >= 0 && last == tokenizer_find(tk, m.end))
-        layout_template(&l, "\n");
+    if (mark)
+        layout_template(&l, mark + len);
     else
-        layout_end(&l, &m, len ? bytes[len - 1] : 0);
+        layout_end(&l, t, len ? bytes[len - 1] : 0);
     return append_layout(s, &l, e);
 }
 
-/* The reply is encoded apart from its opening, as it was generated, where the opening stays in the prompt. */
+/* A reply that was kept is encoded apart from its opening, as it was generated. */
 int chat_reply(struct session *s, const char *reply, struct err *e)
 {
-    struct layout_marks m = marks_of(s);
-    if (!m.drops_reasoning && chat_open_reply(s, false, e))
-        return -1;
+    const struct chat_turns *t = turns_of(s, false, e);
     size_t n = strlen(reply);
+    if (!t)
+        return -1;
     struct layout l = layout_new();
-    if (m.drops_reasoning)
-        layout_template(&l, m.reply);
-    int from = l.n;
-    layout_reply(&l, reply + (m.drops_reasoning ? strspn(reply, "\n") : 0));
-    if (m.trim)
-        layout_trim(&l, from);
-    layout_end(&l, &m, n && !m.trim ? reply[n - 1] : 0);
-    return append_layout(s, &l, e);
+    layout_template(&l, t->reply[0]);
+    int opening = l.n;
+    layout_reply(&l, reply, n);
+    layout_trim(&l, opening, t->trim_reply);
+    layout_end(&l, t, n && !t->trim_reply ? reply[n - 1] : 0);
+    int rc = t->keeps_reply ? chat_append_layout(s, &l, 0, opening, e) : 0;
+    rc = rc ? rc : chat_append_layout(s, &l, t->keeps_reply ? opening : 0, l.n, e);
+    layout_free(&l);
+    return rc;
 }
 
-bool chat_keeps_reply(const struct session *s)
+bool chat_keeps_reply(const struct session *s, const char *reply)
 {
-    return !marks_of(s).drops_reasoning;
-}
-
-int chat_results(struct session *s, const char *const *results, int n, struct err *e)
-{
-    struct layout_marks m = marks_of(s);
-    if (layout_is_chatml(engine_tokenizer(session_engine(s))))
-        return err_set(e, ERR_USAGE, "results of tools are not implemented for models with ChatML");
+    struct err e = ERR_INIT;
+    const struct chat_turns *t = turns_of(s, false, &e);
     struct layout l = layout_new();
-    layout_template(&l, m.user);
-    layout_template(&l, "<TOOL_RESPONSE>[");
-    for (int i = 0; i < n; i++) {
-        const char *text = results[i] + (m.trim ? strspn(results[i], "\n") : 0);
-        layout_template(&l, i ? ", " : "");
-        layout_text(&l, text, strlen(text));
-    }
-    layout_template(&l, "]</TOOL_RESPONSE>");
-    layout_template(&l, m.close);
-    return append_layout(s, &l, e);
+    size_t n = strlen(reply);
+    layout_text(&l, reply, n);
+    bool whole = !t || !n || (layout_trim(&l, 0, t->trim_reply) && l.segments[0].len == n);
+    layout_free(&l);
+    return t && t->keeps_reply && whole;
 }
 
 /* ---- a whole conversation -------------------------------------------------------------------- */
-
-/* Qwen's template lists each tool as the whole object that a conversation file has around it. */
-static int layout_qwen(struct layout *l, const struct chat_conversation *c, const struct template_traits *h,
-                       struct err *e)
-{
-    struct chat_conversation whole = *c;
-    char **tools = xcalloc((unsigned long)c->n_tools + 1, sizeof *tools);
-    for (int i = 0; i < c->n_tools; i++)
-        tools[i] = xasprintf("{\"type\": \"function\", \"function\": %s}", c->tools[i]);
-    whole.tools = (const char *const *)tools;
-    int rc = qwen_layout(l, &whole, h, e);
-    for (int i = 0; i < c->n_tools; i++)
-        free(tools[i]);
-    free(tools);
-    return rc;
-}
 
 int chat_append(struct session *s, const struct chat_conversation *c, struct err *e)
 {
     if (session_length(s))
         bug("a whole conversation needs an empty session");
-    const struct engine *g = session_engine(s);
-    bool qwen = qwen_is_family(engine_tokenizer(g));
-    if (!qwen && layout_is_chatml(engine_tokenizer(g)))
-        return err_set(e, ERR_USAGE, "whole conversations are not implemented for models with ChatML");
     struct layout l = layout_new();
-    if (qwen ? layout_qwen(&l, c, &g->traits, e)
-             : layout_conversation(&l, c, layout_marks_vl(&g->traits), e)) {
+    if (chat_template_render(engine_chat(session_engine(s)), c, &l, e)) {
         layout_free(&l);
         return -1;
     }

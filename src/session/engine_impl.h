@@ -21,7 +21,7 @@ struct engine {
     char *dir;
     struct model_config config;
     struct tokenizer *tokenizer;
-    struct template_traits traits;
+    struct chat_template *chat;
     struct pool *pool;
     struct backend *backend;
     enum dtype act;             /* of activations */

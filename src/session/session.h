@@ -54,6 +54,7 @@ void engine_close(struct engine *g); /* after its sessions and checkpoints; NULL
 const char *engine_dir(const struct engine *g);
 const struct model_config *engine_config(const struct engine *g);
 const struct tokenizer *engine_tokenizer(const struct engine *g);
+const struct chat_template *engine_chat(const struct engine *g);
 int engine_vocab(const struct engine *g);       /* V: rows of the embedding, length of a row of logits */
 const char *engine_isa(const struct engine *g); /* name of the backend: "avx512", "cuda", ... */
 int engine_threads(const struct engine *g);

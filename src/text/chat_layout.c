@@ -2,9 +2,9 @@
 #include "text/chat_layout.h"
 
 #include "base/utf8.h"
-#include "text/chat_qwen.h"
 #include "text/tokenizer.h"
 
+#include <glib.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,40 +15,6 @@ bool layout_is_chatml(const struct tokenizer *t)
 {
     return tokenizer_is_special(t, tokenizer_find(t, "<|im_start|>")) &&
            tokenizer_is_special(t, tokenizer_find(t, "<|im_end|>"));
-}
-
-struct layout_marks layout_marks_vl(const struct template_traits *h)
-{
-    static const char
-        before[] = "These tools can be called: <AVAILABLE_TOOLS>[",
-        after[] = "]</AVAILABLE_TOOLS>\n\nA call of one or more of them is written as "
-                  "<TOOLCALL>[{\"name\": \"the name\", \"arguments\": {\"an argument\": \"its "
-                  "value\"}}]</TOOLCALL>. What they return follows as <TOOL_RESPONSE>[...]</TOOL_RESPONSE>.";
-    return (struct layout_marks){
-        .system = h->start ? "<s><SPECIAL_10>System\n" : "<SPECIAL_10>System\n",
-        .user = "<SPECIAL_11>User\n",
-        .reply = "<SPECIAL_11>Assistant\n",
-        .close = "\n",
-        .newline = "\n",
-        .end = "<SPECIAL_12>",
-        .tools = {h->tools[0] ? h->tools[0] : before, h->tools[0] ? h->tools[1] : after},
-        .think = {"<think></think>", "<think>\n"},
-        .trim = h->trim};
-}
-
-/* The published ChatML template has no <s>, and does not trim. */
-struct layout_marks layout_marks_of(const struct tokenizer *t, const struct template_traits *h)
-{
-    static const struct layout_marks chatml = {.system = "<|im_start|>system\n",
-                                               .user = "<|im_start|>user\n",
-                                               .reply = "<|im_start|>assistant\n",
-                                               .close = "<|im_end|>\n",
-                                               .newline = "",
-                                               .end = "<|im_end|>",
-                                               .think = {"<think></think>", "<think>\n"}};
-    if (qwen_is_family(t))
-        return qwen_marks(h);
-    return layout_is_chatml(t) ? chatml : layout_marks_vl(h);
 }
 
 struct layout layout_new(void)
@@ -76,9 +42,15 @@ static void add_segment(struct layout *l, const char *text, size_t len, bool spe
     buf_put(&l->texts, text, len);
 }
 
+void layout_template_part(struct layout *l, const char *text, size_t len)
+{
+    if (len)
+        add_segment(l, text, len, true, NULL);
+}
+
 void layout_template(struct layout *l, const char *text)
 {
-    add_segment(l, text, strlen(text), true, NULL);
+    layout_template_part(l, text, strlen(text));
 }
 
 void layout_text(struct layout *l, const char *text, size_t len)
@@ -110,38 +82,41 @@ void layout_images_first(struct layout *l, const struct chat_part *parts, int n)
         layout_template(l, "\n");
 }
 
-/* Length of a marker of the template at s, 0: none.  In a reply it can only be plain text. */
-static size_t marker_at(const char *s)
+/* Returns the length of a marker of the template at s[n], 0: none.  In a reply it can only be plain text. */
+static size_t marker_at(const char *s, size_t n)
 {
     static const char *const marks[] = {"<s>",    "</s>",    "<image>", "<img>",       "</img>",   "<unk>",
                                         "[INST]", "[/INST]", "[IMG]",   "[IMG_BREAK]", "[IMG_END]"};
-    if (!strncmp(s, "<SPECIAL_", 9)) { /* <SPECIAL_12> */
-        size_t n = strspn(s + 9, "0123456789");
-        return n && s[9 + n] == '>' ? n + 10 : 0;
+    size_t k = 0;
+    if (n > 9 && !memcmp(s, "<SPECIAL_", 9)) { /* <SPECIAL_12> */
+        for (k = 9; k < n && s[k] >= '0' && s[k] <= '9';)
+            k++;
+        return k > 9 && k < n && s[k] == '>' ? k + 1 : 0;
     }
-    if (!strncmp(s, "<|", 2)) { /* <|im_end|> */
-        size_t n = strspn(s + 2, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_");
-        return n && !strncmp(s + 2 + n, "|>", 2) ? n + 4 : 0;
+    if (n > 2 && !memcmp(s, "<|", 2)) { /* <|im_end|> */
+        for (k = 2; k < n && (g_ascii_isalnum(s[k]) || s[k] == '_');)
+            k++;
+        return k > 2 && k + 1 < n && s[k] == '|' && s[k + 1] == '>' ? k + 2 : 0;
     }
     for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
-        if (!strncmp(s, marks[i], strlen(marks[i])))
+        if (n >= strlen(marks[i]) && !memcmp(s, marks[i], strlen(marks[i])))
             return strlen(marks[i]);
     return 0;
 }
 
-void layout_reply(struct layout *l, const char *text)
+void layout_reply(struct layout *l, const char *text, size_t len)
 {
-    const char *from = text, *p = text;
-    while (*p) {
-        size_t mark = marker_at(p);
+    size_t from = 0, at = 0;
+    while (at < len) {
+        size_t mark = marker_at(text + at, len - at);
         if (mark) {
-            add_segment(l, from, (size_t)(p - from), true, NULL);
-            layout_text(l, p, mark);
-            from = p + mark;
+            layout_template_part(l, text + from, at - from);
+            layout_text(l, text + at, mark);
+            from = at + mark;
         }
-        p += mark ? mark : 1;
+        at += mark ? mark : 1;
     }
-    add_segment(l, from, (size_t)(p - from), true, NULL);
+    layout_template_part(l, text + from, len - from);
 }
 
 /* ---- trimming -------------------------------------------------------------------------------- */
@@ -178,17 +153,17 @@ static size_t trailing_space(const char *s, size_t n)
     return n - end;
 }
 
-bool layout_trim(struct layout *l, int from)
+bool layout_trim(struct layout *l, int from, unsigned sides)
 {
     bool any = false;
     for (int i = from; i < l->n && !any; i++) {
         struct layout_segment *p = &l->segments[i];
-        size_t space = leading_space(l->texts.data + p->at, p->len);
+        size_t space = sides & LAYOUT_TRIM_BEGIN ? leading_space(l->texts.data + p->at, p->len) : 0;
         p->at += space;
         p->len -= space;
         any = p->len || p->image;
     }
-    for (int i = l->n - 1; i >= from && any; i--) {
+    for (int i = l->n - 1; i >= from && any && sides & LAYOUT_TRIM_END; i--) {
         struct layout_segment *p = &l->segments[i];
         p->len -= trailing_space(l->texts.data + p->at, p->len);
         if (p->len || p->image)
@@ -215,29 +190,49 @@ static int encode_texts(const struct layout *l, int from, int to, const struct t
     return rc;
 }
 
-int layout_encode(const struct layout *l, const struct tokenizer *t, const struct layout_sink *to,
-                  struct err *e)
+int layout_encode_part(const struct layout *l, int from, int to, const struct tokenizer *t,
+                       const struct layout_sink *sink, struct err *e)
 {
     if (l->texts.full)
         return err_set(e, ERR_USAGE, "the conversation has more than %d bytes of text", TEXT_MAX);
-    for (int i = 0, from = 0; i <= l->n; i++) {
-        if (i < l->n && !l->segments[i].image)
+    for (int i = from; i <= to; i++) {
+        const struct image *im = i < to ? l->segments[i].image : NULL;
+        if (i < to && !im)
             continue;
-        if (encode_texts(l, from, i, t, to, e) || (i < l->n && to->image(to->arg, l->segments[i].image, e)))
+        if (encode_texts(l, from, i, t, sink, e) || (im && sink->image(sink->arg, im, e)))
             return -1;
         from = i + 1;
     }
     return 0;
 }
 
-char *chat_message_text(const struct chat_message *m)
+int layout_encode(const struct layout *l, const struct tokenizer *t, const struct layout_sink *to,
+                  struct err *e)
 {
-    struct buf text;
-    buf_init(&text, (size_t)64 << 20);
-    for (int i = 0; i < m->n; i++)
-        if (m->parts[i].text)
-            buf_puts(&text, m->parts[i].text);
-    char *s = buf_take(&text);
-    buf_free(&text);
-    return s;
+    return layout_encode_part(l, 0, l->n, t, to, e);
+}
+
+int layout_split(struct layout *l, int segment, size_t at)
+{
+    struct layout_segment *s = &l->segments[segment];
+    struct layout_segment rest = {s->at + at, s->len - at, s->special, s->image};
+    if (!at || at == s->len)
+        return at ? segment + 1 : segment;
+    s->len = at;
+    add_segment(l, "", 0, false, NULL);
+    memmove(l->segments + segment + 2, l->segments + segment + 1,
+            (size_t)(l->n - segment - 2) * sizeof *l->segments);
+    l->segments[segment + 1] = rest;
+    return segment + 1;
+}
+
+bool layout_opens_thought(const struct layout *l)
+{
+    const struct layout_segment *s = l->n ? &l->segments[l->n - 1] : NULL;
+    if (!s || !s->special || s->image)
+        return false;
+    const char *text = l->texts.data + s->at, *open = NULL, *at = text;
+    while ((at = memmem(at, s->len - (size_t)(at - text), "<think>", 7)))
+        open = at++;
+    return open && !memmem(open, s->len - (size_t)(open - text), "</think>", 8);
 }

@@ -9,29 +9,8 @@
 #include "base/buf.h"
 #include "text/chat_template.h"
 
-/* The markers around turns.  A tokenizer with ChatML's tokens (Nemotron 3) gets ChatML, any other one the
- * markers of Nemotron VL. */
-struct layout_marks {
-    const char *system, *user, *reply; /* open a turn */
-    const char *close;                 /* of system and user */
-    const char *newline;               /* before the end of a reply */
-    const char *end;                   /* of a reply: a token */
-    const char *tools[2];              /* around the list of tools */
-    bool trim;                         /* cut white space at both ends of texts */
-    bool in_order;                     /* images stand where they are among the texts, not before them */
-    const char *think[2];              /* after `reply`: without thinking, with */
-    bool drops_reasoning;              /* a later prompt has a reply without how it was opened */
-    const char *greeting;              /* system text where none is given; NULL: no system turn then */
-};
-
-/* Strings are borrowed from the traits. */
-struct layout_marks layout_marks_of(const struct tokenizer *t, const struct template_traits *h);
-struct layout_marks layout_marks_vl(const struct template_traits *h);
+/* Returns whether the tokenizer has ChatML's tokens. */
 bool layout_is_chatml(const struct tokenizer *t);
-
-/* Reads from a Jinja template what it writes before and after its list of tools; false: not understood. */
-bool template_read_tools(const char *text, struct buf *before, struct buf *after);
-bool template_read_qwen_tools(const char *text, struct buf *before, struct buf *after);
 
 struct layout_segment {
     size_t at, len; /* bytes of `texts` */
@@ -51,19 +30,19 @@ void layout_free(struct layout *l);
 /* Text of the template, text from outside, which is never an added token, and text of the model, in which
  * only markers of the template are plain text. */
 void layout_template(struct layout *l, const char *text);
+void layout_template_part(struct layout *l, const char *text, size_t len);
 void layout_text(struct layout *l, const char *text, size_t len);
-void layout_reply(struct layout *l, const char *text);
+void layout_reply(struct layout *l, const char *text, size_t len);
 void layout_image(struct layout *l, const struct image *im);
 
-/* The order of the published template: all images, numbered when there are several, and a newline. */
+/* Lays out the images of a message as Nemotron VL's template does: numbered when there are several, and a
+ * newline. */
 void layout_images_first(struct layout *l, const struct chat_part *parts, int n);
 
-/* Trims what was laid out since segment `from`; an image is not white space.  false: nothing is left. */
-bool layout_trim(struct layout *l, int from);
-
-/* The whole conversation as the published template renders it. */
-int layout_conversation(struct layout *l, const struct chat_conversation *c, struct layout_marks marks,
-                        struct err *e);
+/* Removes white space, as Python's strip() does, from the ends of the text since segment `from`; sides:
+ * LAYOUT_TRIM_ bits.  An image is not white space.  Returns false if nothing remains. */
+enum { LAYOUT_TRIM_BEGIN = 1, LAYOUT_TRIM_END = 2 };
+bool layout_trim(struct layout *l, int from, unsigned sides);
 
 /* Receives the encoded layout, in order. */
 struct layout_sink {
@@ -74,7 +53,14 @@ struct layout_sink {
 int layout_encode(const struct layout *l, const struct tokenizer *t, const struct layout_sink *to,
                   struct err *e);
 
-/* The texts of a message behind each other; the caller frees them. */
-char *chat_message_text(const struct chat_message *m);
+/* The same for segments [from, to). */
+int layout_encode_part(const struct layout *l, int from, int to, const struct tokenizer *t,
+                       const struct layout_sink *sink, struct err *e);
+
+/* Splits a segment at byte `at` of its text; returns the index of the second part. */
+int layout_split(struct layout *l, int segment, size_t at);
+
+/* Returns whether the layout ends inside a <think> block that the template opened. */
+bool layout_opens_thought(const struct layout *l);
 
 #endif

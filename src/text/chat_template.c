@@ -1,231 +1,309 @@
-/* chat_template.c - renders a list of messages as the published template does (chat_template.h).
+/* chat_template.c - conversations rendered by the interpreter (chat_template.h).
  *
- *   <s><SPECIAL_10>System\n{system}{tools}\n
- *   <SPECIAL_11>User\n{images}{text}\n
- *   <SPECIAL_11>Assistant\n{text}\n\n<TOOLCALL>[{calls}]</TOOLCALL>\n<SPECIAL_12>\n
- *   <SPECIAL_11>User\n<TOOL_RESPONSE>[{results}]</TOOL_RESPONSE>\n          consecutive results share a turn
- *
- * {system}, {images}{text} and an assistant's {text} are trim_since; results, and texts after images, lose
- * their leading line breaks.  The sentences around the tools are those of the model's own template where
- * template_traits.c understands it, else ours.
+ * The variables are those of transformers' apply_chat_template: messages, tools, add_generation_prompt,
+ * enable_thinking where it is set, the special tokens, and the caller's own.
  */
-#include "text/chat_layout.h"
+#include "text/chat_template_impl.h"
+
+#include "base/buf.h"
+#include "base/embed.h"
+#include "text/tokenizer.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-static const char think_end[] = "</think>";
+EMBED(template_nemotron_vl, "src/text/templates/nemotron_vl.jinja");
+EMBED(template_nemotron, "src/text/templates/nemotron.jinja");
+EMBED(template_qwen, "src/text/templates/qwen.jinja");
+EMBED(template_qwen_json, "src/text/templates/qwen_json.jinja");
 
-/* ---- switches -------------------------------------------------------------------------------- */
-
-static const char *find(const char *s, size_t n, const char *word)
+const char *chat_end_mark(const struct tokenizer *t)
 {
-    return n ? memmem(s, n, word, strlen(word)) : NULL;
+    return layout_is_chatml(t) ? "<|im_end|>" : "<SPECIAL_12>";
 }
 
-/* Copies s without the word. */
-static void put_without(struct buf *out, const char *s, size_t n, const char *word)
+const char *chat_placeholder(const struct chat_template *c)
 {
-    for (const char *at; (at = find(s, n, word));) {
-        buf_put(out, s, (size_t)(at - s));
-        at += strlen(word);
-        n -= (size_t)(at - s);
-        s = at;
+    return c->family >= CHAT_QWEN ? "<|vision_start|><|image_pad|><|vision_end|>" : "<image>";
+}
+
+/* ---- opening ---------------------------------------------------------------------------------------- */
+
+static const char *builtin(enum chat_family family)
+{
+    static const char *const sources[] = {template_nemotron_vl, template_nemotron, template_qwen,
+                                          template_qwen_json, template_qwen_json};
+    return sources[family];
+}
+
+static void open_source(struct chat_template *c, const char *source)
+{
+    c->jinja = jinja_parse(source, strlen(source), &c->why);
+    if (!c->jinja) {
+        c->warning = xasprintf("the model's chat template cannot be used: %s", c->why.text);
+        return;
     }
-    buf_put(out, s, n);
+    chat_find_turns(c);
+    if (c->turns_why.kind)
+        c->warning = xasprintf("the model's chat template cannot be used for runs: %s", c->turns_why.text);
 }
 
-/* The switch in a text: 1 think, -1 do not, 0 none.  The text without switches goes to out, which may be
- * NULL. "/think" inside "</think>" is none. */
-static int read_switches(const char *s, struct buf *out)
+static struct chat_template *template_new(const struct tokenizer *t, enum chat_family family)
 {
-    bool on = false, off = false;
-    struct buf half;
-    buf_init(&half, (size_t)64 << 20);
-    for (size_t n = strlen(s);;) {
-        const char *end = find(s, n, think_end);
-        size_t len = end ? (size_t)(end - s) : n;
-        on = on || find(s, len, "/think");
-        off = off || find(s, len, "/no_think");
-        if (out) {
-            buf_clear(&half);
-            put_without(&half, s, len, "/think");
-            put_without(out, half.data, half.len, "/no_think");
-        }
-        if (!end)
-            break;
-        if (out)
-            buf_puts(out, think_end);
-        s = end + strlen(think_end);
-        n -= len + strlen(think_end);
+    struct chat_template *c = xcalloc(1, sizeof *c);
+    c->tokenizer = t;
+    c->family = family;
+    return c;
+}
+
+struct chat_template *chat_template_of(const char *source, const struct tokenizer *t, enum chat_family family)
+{
+    struct chat_template *c = template_new(t, family);
+    open_source(c, source ? source : builtin(family));
+    return c;
+}
+
+struct chat_template *chat_template_open(const char *dir, const struct tokenizer *t, enum chat_family family)
+{
+    static const char *const names[] = {"Nemotron VL", "Nemotron 3", "Qwen3.5", "Qwen3-VL", "Qwen2.5-VL"};
+    struct chat_template *c = template_new(t, family);
+    char *source = template_read(dir, c);
+    open_source(c, source ? source : builtin(family));
+    if (!source && !c->warning)
+        c->warning = xasprintf("the model has no chat template; the layout of %s is used", names[family]);
+    free(source);
+    return c;
+}
+
+static void free_turns(struct chat_turns *t)
+{
+    free(t->preamble);
+    free(t->open);
+    for (int i = 0; i < 2; i++) {
+        free(t->system[i]);
+        free(t->user[i]);
+        free(t->reply[i]);
     }
-    buf_free(&half);
-    return on ? 1 : -off;
 }
 
-static bool thinks(const struct chat_conversation *c)
+void chat_template_free(struct chat_template *c)
 {
-    bool think = c->think;
-    for (int i = 0; i < c->n; i++) {
-        if (c->messages[i].role != CHAT_SYSTEM && c->messages[i].role != CHAT_USER)
-            continue;
-        char *text = chat_message_text(&c->messages[i]);
-        int found = read_switches(text, NULL);
-        think = found ? found > 0 : think;
-        free(text);
+    if (!c)
+        return;
+    jinja_free(c->jinja);
+    free(c->warning);
+    for (int i = 0; i < 4; i++) {
+        free(c->special[i][0]);
+        free(c->special[i][1]);
     }
-    return think;
+    free_turns(&c->turns[0]);
+    free_turns(&c->turns[1]);
+    free(c);
 }
 
-/* ---- messages -------------------------------------------------------------------------------- */
-
-/* A text without its switches. */
-static void put_text(struct layout *l, const char *text)
+const char *chat_template_warning(const struct chat_template *c)
 {
-    struct buf left;
-    buf_init(&left, (size_t)64 << 20);
-    read_switches(text, &left);
-    layout_text(l, left.data, left.len);
-    buf_free(&left);
+    return c->warning;
 }
 
-/* Trims what was laid out since `from` where the template does; whether anything is left. */
-static bool trim_since(struct layout *l, const struct layout_marks *m, int from)
+/* ---- variables -------------------------------------------------------------------------------------- */
+
+static struct jinja_value template_text(struct jinja_arena *a, const char *text)
 {
-    bool any = false;
-    if (m->trim)
-        return layout_trim(l, from);
-    for (int i = from; i < l->n; i++)
-        any = any || l->segments[i].len || l->segments[i].image;
-    return any;
+    return jinja_text(a, text, strlen(text), JINJA_TEMPLATE);
 }
 
-/* The template cuts leading line breaks separately. */
-static const char *skip_breaks(const char *text, const struct layout_marks *m)
+/* One text, with placeholders for images. */
+static struct jinja_value joined_content(const struct chat_template *c, struct jinja_arena *a,
+                                         const struct chat_message *m, enum jinja_origin origin)
 {
-    return m->trim ? text + strspn(text, "\n") : text;
+    struct jinja_value parts = jinja_list(a);
+    for (int i = 0; i < m->n; i++)
+        jinja_add(a, parts,
+                  m->parts[i].image ? template_text(a, chat_placeholder(c))
+                                    : jinja_text(a, m->parts[i].text, strlen(m->parts[i].text), origin));
+    return jinja_concat(a, parts);
 }
 
-static void put_list(struct layout *l, const char *open, const char *const *items, int n, const char *close)
+static struct jinja_value content_of(const struct chat_template *c, struct jinja_arena *a,
+                                     const struct chat_message *m, enum chat_place place)
 {
-    layout_template(l, open);
-    for (int i = 0; i < n; i++) {
-        if (i)
-            layout_template(l, ", ");
-        layout_text(l, items[i], strlen(items[i]));
+    enum jinja_origin origin = m->role == CHAT_ASSISTANT ? JINJA_REPLY : JINJA_TEXT;
+    bool images = false;
+    for (int i = 0; i < m->n; i++)
+        images = images || m->parts[i].image;
+    bool list = images ? c->in_order || place == CHAT_PLACE_TEMPLATE : m->listed;
+    if (!list || !c->lists)
+        return joined_content(c, a, m, origin);
+    struct jinja_value all = jinja_list(a);
+    for (int i = 0; i < m->n; i++) {
+        struct jinja_value part = jinja_dict(a);
+        jinja_set(a, part, "type", template_text(a, m->parts[i].image ? "image" : "text"));
+        if (!m->parts[i].image)
+            jinja_set(a, part, "text", jinja_text(a, m->parts[i].text, strlen(m->parts[i].text), origin));
+        jinja_add(a, all, part);
     }
-    layout_template(l, close);
+    return all;
 }
 
-static void put_system(struct layout *l, const struct chat_conversation *c, const struct layout_marks *m)
+/* Replaces arguments in JSON text by the object; text that is not an object stays, or becomes {}. */
+static void parse_arguments(json_t *call)
 {
-    bool any = false;
-    layout_template(l, m->system);
-    if (c->n && c->messages[0].role == CHAT_SYSTEM) {
-        char *text = chat_message_text(&c->messages[0]);
-        put_text(l, text);
-        any = trim_since(l, m, 1);
-        free(text);
+    const json_t *given = json_object_get(call, "arguments");
+    if (!json_is_string(given))
+        return;
+    json_t *parsed = json_loads(json_string_value(given), 0, NULL);
+    if (!json_is_object(parsed)) {
+        json_decref(parsed);
+        parsed = json_object();
     }
-    if (c->n_tools) {
-        if (any)
-            layout_template(l, "\n\n");
-        put_list(l, m->tools[0], c->tools, c->n_tools, m->tools[1]);
-    }
-    layout_template(l, "\n");
+    json_object_set_new(call, "arguments", parsed);
 }
 
-static void put_user(struct layout *l, const struct chat_message *m, enum chat_place place,
-                     const struct layout_marks *marks)
+static struct jinja_value calls_of(struct jinja_arena *a, const struct chat_message *m, bool parse)
 {
-    layout_template(l, marks->user);
-    int from = l->n;
-    if (place == CHAT_PLACE_TEMPLATE) {
-        char *text = chat_message_text(m);
-        layout_images_first(l, m->parts, m->n);
-        put_text(l, skip_breaks(text, marks));
-        free(text);
+    struct jinja_value all = jinja_list(a);
+    for (int i = 0; i < m->n_calls; i++) {
+        json_t *json = json_loads(m->calls[i], JSON_DECODE_ANY, NULL);
+        if (parse)
+            parse_arguments(json);
+        struct jinja_value call = jinja_dict(a);
+        jinja_set(a, call, "type", template_text(a, "function"));
+        jinja_set(a, call, "function", jinja_of_json(a, json, JINJA_REPLY));
+        jinja_add(a, all, call);
+        json_decref(json);
     }
-    for (int i = 0; i < m->n && place == CHAT_PLACE_INLINE; i++) {
-        if (m->parts[i].image)
-            layout_image(l, m->parts[i].image);
-        else if (m->parts[i].text)
-            put_text(l, m->parts[i].text);
-    }
-    trim_since(l, marks, from);
-    layout_template(l, marks->close);
+    return all;
 }
 
-static void put_assistant(struct layout *l, const struct chat_message *m, const struct layout_marks *marks)
+static struct jinja_value message_of(const struct chat_template *c, struct jinja_arena *a,
+                                     const struct chat_message *m, const struct chat_conversation *v,
+                                     bool parse)
 {
-    char *text = chat_message_text(m);
-    layout_template(l, marks->reply);
-    int from = l->n;
-    layout_reply(l, text);
-    bool any = trim_since(l, marks, from);
+    static const char *const roles[] = {"system", "user", "assistant", "tool"};
+    struct jinja_value out = jinja_dict(a);
+    jinja_set(a, out, "role", template_text(a, roles[m->role]));
+    jinja_set(a, out, "content", content_of(c, a, m, v->place));
+    if (m->reasoning)
+        jinja_set(a, out, "reasoning_content",
+                  jinja_text(a, m->reasoning, strlen(m->reasoning), JINJA_REPLY));
     if (m->n_calls)
-        put_list(l, any ? "\n\n<TOOLCALL>[" : "<TOOLCALL>[", m->calls, m->n_calls, "]</TOOLCALL>");
-    layout_template(l, "\n<SPECIAL_12>\n");
-    free(text);
+        jinja_set(a, out, "tool_calls", calls_of(a, m, parse));
+    return out;
 }
 
-/* n consecutive results. */
-static void put_results(struct layout *l, const struct chat_message *m, int n,
-                        const struct layout_marks *marks)
+static struct jinja_value tools_of(struct jinja_arena *a, const struct chat_conversation *v)
 {
-    char **results = xcalloc((unsigned long)n, sizeof *results);
-    const char **texts = xcalloc((unsigned long)n, sizeof *texts);
-    for (int i = 0; i < n; i++)
-        texts[i] = skip_breaks(results[i] = chat_message_text(&m[i]), marks);
-    put_list(l, "<SPECIAL_11>User\n<TOOL_RESPONSE>[", texts, n, "]</TOOL_RESPONSE>\n");
-    for (int i = 0; i < n; i++)
-        free(results[i]);
-    free(results);
-    free(texts);
-}
-
-static int results_from(const struct chat_conversation *c, int i)
-{
-    int n = 0;
-    while (i + n < c->n && c->messages[i + n].role == CHAT_TOOL)
-        n++;
-    return n;
-}
-
-/* ---- the conversation ------------------------------------------------------------------------ */
-
-static int check(const struct chat_conversation *c, struct err *e)
-{
-    for (int i = 0; i < c->n; i++) {
-        const struct chat_message *m = &c->messages[i];
-        if (i && m->role == CHAT_SYSTEM)
-            return err_set(e, ERR_USAGE, "message %d: a system message can only be the first", i + 1);
-        for (int k = 0; k < m->n; k++)
-            if (m->parts[k].image && m->role != CHAT_USER)
-                return err_set(e, ERR_USAGE, "message %d: only a user's message can hold an image", i + 1);
+    struct jinja_value all = jinja_list(a);
+    for (int i = 0; i < v->n_tools; i++) {
+        json_t *json = json_loads(v->tools[i], JSON_DECODE_ANY, NULL);
+        jinja_add(a, all, jinja_of_json(a, json, JINJA_TEXT));
+        json_decref(json);
     }
+    return all;
+}
+
+static struct jinja_value variables_of(const struct chat_template *c, struct jinja_arena *a,
+                                       const struct chat_conversation *v, bool parse)
+{
+    struct jinja_value all = v->variables ? jinja_of_json(a, v->variables, JINJA_TEXT) : jinja_dict(a);
+    struct jinja_value messages = jinja_list(a), none = {.kind = JINJA_NONE};
+    for (int i = 0; i < v->n; i++)
+        jinja_add(a, messages, message_of(c, a, &v->messages[i], v, parse));
+    jinja_set(a, all, "messages", messages);
+    jinja_set(a, all, "tools", v->n_tools ? tools_of(a, v) : none);
+    jinja_set(a, all, "documents", none);
+    jinja_set(a, all, "add_generation_prompt", jinja_bool(v->open_reply));
+    if (v->think != CHAT_THINK_DEFAULT)
+        jinja_set(a, all, "enable_thinking", jinja_bool(v->think == CHAT_THINK_ON));
+    if (c->family == CHAT_QWEN25_VL)
+        jinja_set(a, all, "greets", jinja_bool(true)); /* of our own template */
+    for (int i = 0; i < 4 && c->special[i][0]; i++)
+        jinja_set(a, all, c->special[i][0], template_text(a, c->special[i][1]));
+    return all;
+}
+
+int chat_render_text(const struct chat_template *c, const struct chat_conversation *v, struct jinja_arena *a,
+                     struct jinja_string *out, struct err *e)
+{
+    if (!c->jinja)
+        return err_set(e, c->why.kind, "%s", c->why.text);
+    struct err why = ERR_INIT;
+    if (jinja_render(c->jinja, a, variables_of(c, a, v, v->parse_arguments), out, &why) == 0)
+        return 0;
+    if (why.kind == ERR_MODEL && jinja_render(c->jinja, a, variables_of(c, a, v, true), out, e) == 0)
+        return 0; /* a template that takes only objects as arguments */
+    return err_set(e, why.kind, "%s", why.text);
+}
+
+/* ---- layout ----------------------------------------------------------------------------------------- */
+
+static const struct image *image_number(const struct chat_conversation *v, int i)
+{
+    for (int k = 0; k < v->n; k++)
+        for (int p = 0; p < v->messages[k].n; p++)
+            if (v->messages[k].parts[p].image && i-- == 0)
+                return v->messages[k].parts[p].image;
+    return NULL;
+}
+
+/* Lays out text of the template, with images for its placeholders.  Returns -1 if there are too many. */
+static int put_template(struct layout *l, const char *text, size_t len, const char *placeholder,
+                        const struct chat_conversation *v, int *images)
+{
+    size_t n = strlen(placeholder);
+    for (const char *at; (at = memmem(text, len, placeholder, n));) {
+        const struct image *im = image_number(v, (*images)++);
+        if (!im)
+            return -1;
+        layout_template_part(l, text, (size_t)(at - text));
+        layout_image(l, im);
+        len -= (size_t)(at - text) + n;
+        text = at + n;
+    }
+    layout_template_part(l, text, len);
     return 0;
 }
 
-int layout_conversation(struct layout *l, const struct chat_conversation *c, struct layout_marks marks,
-                        struct err *e)
+static int put_rendered(const struct chat_template *c, const struct jinja_string *s,
+                        const struct chat_conversation *v, struct layout *l, struct err *e)
 {
-    if (check(c, e))
-        return -1;
-    put_system(l, c, &marks);
-    for (int i = 0; i < c->n; i++) {
-        const struct chat_message *m = &c->messages[i];
-        int results = results_from(c, i);
-        if (m->role == CHAT_USER)
-            put_user(l, m, c->place, &marks);
-        else if (m->role == CHAT_ASSISTANT)
-            put_assistant(l, m, &marks);
-        else if (results)
-            put_results(l, m, results, &marks);
-        i += results ? results - 1 : 0;
+    int images = 0, bad = 0;
+    for (size_t at = 0, end; at < s->len && !bad; at = end) {
+        int origin = s->origin ? s->origin[at] : JINJA_TEMPLATE;
+        for (end = at + 1; end < s->len && (s->origin ? s->origin[end] : JINJA_TEMPLATE) == origin;)
+            end++;
+        if (origin == JINJA_TEMPLATE)
+            bad = put_template(l, s->data + at, end - at, chat_placeholder(c), v, &images);
+        else if (origin == JINJA_TEXT)
+            layout_text(l, s->data + at, end - at);
+        else
+            layout_reply(l, s->data + at, end - at);
     }
-    if (c->open_reply)
-        layout_template(l, thinks(c) ? "<SPECIAL_11>Assistant\n<think>\n"
-                                     : "<SPECIAL_11>Assistant\n<think></think>");
+    if (bad || image_number(v, images))
+        return err_set(e, ERR_USAGE,
+                       "the chat template shows another number of images than the conversation has");
     return 0;
+}
+
+int chat_template_render(const struct chat_template *c, const struct chat_conversation *v, struct layout *l,
+                         struct err *e)
+{
+    struct jinja_arena *a = jinja_arena_new();
+    struct jinja_string out;
+    int rc = chat_render_text(c, v, a, &out, e) || put_rendered(c, &out, v, l, e) ? -1 : 0;
+    jinja_arena_free(a);
+    return rc;
+}
+
+char *chat_message_text(const struct chat_message *m)
+{
+    struct buf text;
+    buf_init(&text, (size_t)64 << 20);
+    for (int i = 0; i < m->n; i++)
+        if (m->parts[i].text)
+            buf_puts(&text, m->parts[i].text);
+    char *s = buf_take(&text);
+    buf_free(&text);
+    return s ? s : xstrdup("");
 }

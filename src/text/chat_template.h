@@ -1,17 +1,13 @@
-/* chat_template.h - conversations, and the published chat template.
+/* chat_template.h - a model's chat template: whole conversations, and the turns of a session that grows.
  *
- * The published template is Jinja.  The same layout is implemented here in C, so that a session can grow
- * turn by turn; chat_check compares the model's template file with it.
+ * The template is the Jinja file of the model, interpreted (jinja/jinja.h).  A model without one gets the
+ * layout of its family, from src/text/templates.
  *
- *   <s><SPECIAL_10>System\n{system}\n
- *   <SPECIAL_11>User\n{text}\n
- *   <SPECIAL_11>Assistant\n<think></think>{reply}\n<SPECIAL_12>\n
+ * A session of an agent grows turn by turn.  For it the texts around each turn are read from renderings of
+ * probe conversations (chat_turns.c).  Turns assembled from them are compared with the template's own
+ * rendering when the template is opened, and a template that cannot be assembled is refused for such sessions.
  *
- * System, text and reply are trimmed (template_traits).  Models with ChatML's tokens get:
- *
- *   <|im_start|>system\n{system}<|im_end|>\n
- *   <|im_start|>user\n{text}<|im_end|>\n
- *   <|im_start|>assistant\n<think></think>{reply}<|im_end|>\n
+ * Texts from people, tools and screens never become special tokens, unlike in other implementations.
  */
 #ifndef HOLORUN_TEXT_CHAT_TEMPLATE_H
 #define HOLORUN_TEXT_CHAT_TEMPLATE_H
@@ -19,10 +15,13 @@
 #include "base/err.h"
 #include "base/image.h"
 
+#include <jansson.h>
+
 struct tokenizer;
+struct layout;
 
 enum chat_place {
-    CHAT_PLACE_TEMPLATE, /* images of a message before its text, as in the published template */
+    CHAT_PLACE_TEMPLATE, /* images of a message where the template puts them */
     CHAT_PLACE_INLINE,   /* images in the order of the parts */
 };
 
@@ -31,34 +30,16 @@ struct chat_part { /* text (plain, never special tokens) or image; exactly one i
     const struct image *image;
 };
 
-/* Traits of a model's own template; without one, those of Nemotron VL's. */
-struct template_traits {
-    bool start;       /* begins with <s>: not in Nemotron's text models */
-    bool trim;        /* cuts white space at both ends of a text */
-    char *tools[2];   /* what it writes before and after the list of tools; NULL: not known */
-    bool json_values; /* of Qwen's: values of calls are JSON, not Python's words */
-    bool json_calls;  /* of Qwen2.5-VL's and Qwen3-VL's: calls are whole JSON objects */
-    bool thinks;      /* of those: replies are opened for thinking */
-    bool greets;      /* of those: has a system text where none is given */
-    bool given;       /* there is a template */
-};
-struct template_traits template_traits_of(const char *dir);
-void template_traits_free(struct template_traits *h);
-
-/* ---- a whole conversation ---------------------------------------------------------------------------
- *
- * As the published template renders a list of messages, with tools and thinking switches: the last "/think"
- * or "/no_think" in system and user texts decides, and all of them are deleted.  Unlike there, a text that
- * spells a marker of the template stays text.
- */
-
 enum chat_role { CHAT_SYSTEM, CHAT_USER, CHAT_ASSISTANT, CHAT_TOOL };
 
+enum chat_think { CHAT_THINK_DEFAULT, CHAT_THINK_OFF, CHAT_THINK_ON }; /* DEFAULT: the template decides */
+
 struct chat_message {
-    enum chat_role role; /* CHAT_SYSTEM: only the first message */
+    enum chat_role role;
     const struct chat_part *parts;
-    int n;                    /* parts; images only in a user's message */
-    const char *const *calls; /* of an assistant, each {"name": ..., "arguments": ...} */
+    int n;                    /* parts */
+    bool listed;              /* the content is a list of parts, even if it has one text */
+    const char *const *calls; /* of an assistant, each {"name": ..., "arguments": an object or JSON text} */
     int n_calls;
     const char *reasoning; /* of an assistant; NULL: none, or in its text before "</think>" */
 };
@@ -66,18 +47,61 @@ struct chat_message {
 struct chat_conversation {
     const struct chat_message *messages;
     int n;
-    const char *const *tools; /* JSON of each available tool */
+    const char *const *tools; /* JSON of each available tool, as the request has it */
     int n_tools;
     enum chat_place place;
-    bool think;      /* unless a message switches it */
-    bool open_reply; /* opens an assistant's turn at the end */
+    enum chat_think think;
+    bool open_reply;      /* opens an assistant's turn at the end */
+    bool parse_arguments; /* of calls: those given as JSON text become objects, as servers do */
+    const json_t
+        *variables; /* further variables of the template (reasoning_effort, ...), an object or NULL */
 };
+
+/* The family whose layout is used when the model has no template. */
+enum chat_family { CHAT_NEMOTRON_VL, CHAT_NEMOTRON, CHAT_QWEN, CHAT_QWEN3_VL, CHAT_QWEN25_VL };
+
+struct chat_template;
+
+/* Opens the template in a model directory or GGUF file.  Never NULL: a template that cannot be used makes the
+ * functions below fail.  The tokenizer is borrowed;
+ * without one (NULL) whole conversations can be rendered. */
+struct chat_template *chat_template_open(const char *dir, const struct tokenizer *t, enum chat_family family);
+struct chat_template *chat_template_of(const char *source, const struct tokenizer *t,
+                                       enum chat_family family);
+void chat_template_free(struct chat_template *c);
+
+/* NULL, or a warning of one line: there is no template, or it cannot be used. */
+const char *chat_template_warning(const struct chat_template *c);
+
+/* Lays out a whole conversation as the template renders it.  ERR_USAGE: the template refuses it. */
+int chat_template_render(const struct chat_template *c, const struct chat_conversation *v, struct layout *l,
+                         struct err *e);
+
+/* The texts of a message behind each other; the caller frees them. */
+char *chat_message_text(const struct chat_message *m);
 
 /* The token that ends a reply. */
 const char *chat_end_mark(const struct tokenizer *t);
 
-/* NULL when the chat template in the model's directory is one implemented here, else a warning of one
- * line. */
-const char *chat_check(const char *dir, const struct tokenizer *t);
+/* ---- turns ------------------------------------------------------------------------------------------ */
+
+/* The texts around the turns of a session, for one setting of thinking. */
+struct chat_turns {
+    char *preamble;  /* before the first user turn if there is no system text */
+    char *system[2]; /* around a system text */
+    char *user[2];   /* around a user's turn; user[0] begins with a special token */
+    char *reply[2];  /* around a reply of the history; reply[1] contains the token that ends it */
+    char *open;      /* opens a reply that is to be generated */
+    unsigned trim_system, trim_user, trim_reply; /* LAYOUT_TRIM_ bits: white space that is cut */
+    bool in_order;    /* images are at their place among the texts, not before them */
+    bool keeps_reply; /* a later prompt opens a reply of the history as it was opened to be generated */
+};
+
+/* NULL with e: turns cannot be assembled. */
+const struct chat_turns *chat_template_turns(const struct chat_template *c, bool think, struct err *e);
+
+/* Lays out the system turn with tools; the first user turn may follow.  tools: n texts in JSON. */
+int chat_template_system(const struct chat_template *c, const char *text, const char *const *tools, int n,
+                         bool think, struct layout *l, struct err *e);
 
 #endif

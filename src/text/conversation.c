@@ -4,6 +4,7 @@
 #include "base/buf.h"
 #include "base/file.h"
 #include "base/image.h"
+#include "jinja/jinja.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -42,14 +43,13 @@ static int read_content(struct conversation *v, const json_t *content, struct ch
         return err_set(e, ERR_USAGE, "more than %d parts", CONVERSATION_PARTS);
     struct chat_part *parts = xcalloc(n + 1, sizeof *parts);
     m->parts = parts;
+    m->listed = list;
     m->n = (int)n;
     if (!list && n)
         parts[0].text = json_string_value(content);
     for (size_t i = 0; list && i < n; i++) {
         if (read_part(v, json_array_get(content, i), &parts[i], e))
             return -1;
-        if (parts[i].image && m->role != CHAT_USER)
-            return err_set(e, ERR_USAGE, "a picture in a message that is not a user's");
     }
     return 0;
 }
@@ -67,17 +67,16 @@ static int read_call(struct conversation *v, const json_t *call, const char **ou
 {
     const json_t *inner = json_object_get(call, "function");
     const json_t *f = inner ? inner : call, *name = json_object_get(f, "name");
-    json_t *arguments = json_object_get(f, "arguments"), *parsed = NULL;
-    if (json_is_string(arguments))
-        arguments = parsed = json_loads(json_string_value(arguments), JSON_REJECT_DUPLICATES, NULL);
-    if (!json_is_string(name) || !json_is_object(arguments)) {
-        json_decref(parsed);
-        return err_set(e, ERR_USAGE, "a call needs a 'name', and 'arguments' that are an object");
-    }
-    json_t *both = json_pack("{s:O, s:O}", "name", name, "arguments", arguments);
-    *out = keep_text(v, conversation_json(both));
+    json_t *arguments = json_object_get(f, "arguments");
+    if (!json_is_string(name))
+        return err_set(e, ERR_USAGE, "a call needs a 'name'");
+    if (arguments && !json_is_null(arguments) && !json_is_string(arguments) && !json_is_object(arguments))
+        return err_set(e, ERR_USAGE, "the 'arguments' of a call must be an object or its JSON text");
+    json_t *both = json_pack("{s:O}", "name", name);
+    if (arguments && !json_is_null(arguments))
+        json_object_set(both, "arguments", arguments);
+    *out = keep_text(v, jinja_json_text(both));
     json_decref(both);
-    json_decref(parsed);
     return 0;
 }
 
@@ -111,9 +110,7 @@ static int read_tools(struct conversation *v, const json_t *tools, struct err *e
     for (size_t i = 0; i < n; i++) {
         if (!json_is_object(json_array_get(tools, i)))
             return err_set(e, ERR_USAGE, "tool %zu is not an object", i + 1);
-        const json_t *inside = json_object_get(json_array_get(tools, i), "function");
-        texts[i] =
-            keep_text(v, conversation_json(json_is_object(inside) ? inside : json_array_get(tools, i)));
+        texts[i] = keep_text(v, jinja_json_text(json_array_get(tools, i)));
     }
     return 0;
 }
@@ -137,6 +134,18 @@ static int read_message(struct conversation *v, const json_t *message, struct ch
     return read_calls(v, json_object_get(message, "tool_calls"), m, e);
 }
 
+/* "chat_template_kwargs": further variables of the template. */
+static int read_variables(struct conversation *v, struct err *e)
+{
+    const json_t *variables = json_object_get(v->root, "chat_template_kwargs");
+    if (!variables || json_is_null(variables))
+        return 0;
+    if (!json_is_object(variables))
+        return err_set(e, ERR_USAGE, "'chat_template_kwargs' must be an object");
+    v->chat.variables = variables;
+    return 0;
+}
+
 int conversation_take(struct conversation *v, json_t *root, struct err *e)
 {
     *v = (struct conversation){.root = root};
@@ -155,7 +164,9 @@ int conversation_take(struct conversation *v, json_t *root, struct err *e)
         if (read_message(v, json_array_get(list, i), &v->messages[i], &part))
             return err_set(e, part.kind, "message %zu: %s", i + 1, part.text);
     }
-    return json_is_object(v->root) ? read_tools(v, json_object_get(v->root, "tools"), e) : 0;
+    return json_is_object(v->root)
+               ? read_variables(v, e) || read_tools(v, json_object_get(v->root, "tools"), e)
+               : 0;
 }
 
 int conversation_parse(struct conversation *v, const char *text, size_t len, struct err *e)

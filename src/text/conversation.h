@@ -9,8 +9,8 @@
  *    "tools": [{"type": "function", "function": {"name": "click", ...}}]}
  *
  * or the list of messages alone.  An assistant may have "reasoning_content".  Pictures are PNG files,
- * relative to the file; "image_url" with {"url": "file.png"} names one too.  The template gets what is
- * inside "function" of each tool.  Anything else is refused with its place, never left out.
+ * relative to the file; "image_url" with {"url": "file.png"} names one too.  "chat_template_kwargs" is an object
+ * with further variables of the template.  Anything else is refused with its place, never left out.
  */
 #ifndef HOLORUN_TEXT_CONVERSATION_H
 #define HOLORUN_TEXT_CONVERSATION_H
@@ -48,8 +48,5 @@ int conversation_parse(struct conversation *v, const char *text, size_t len, str
 int conversation_take(struct conversation *v, json_t *root, struct err *e);
 
 void conversation_free(struct conversation *v);
-
-/* A value as the templates' tojson spells it (conversation_json.c); the caller frees the text. */
-char *conversation_json(const json_t *v);
 
 #endif

@@ -13,7 +13,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct err e = ERR_INIT;
     struct conversation v;
     if (conversation_parse(&v, (const char *)data, size, &e) == 0) {
-        char *text = chat_render(&v.chat, &e);
+        char *text = chat_render(&v.chat, CHAT_NEMOTRON_VL, &e);
         if (!text && !*e.text)
             bug("refused without a reason");
         free(text);

@@ -1,4 +1,4 @@
-"""Conversations, what Jinja2 renders of them with chat_template.jinja, and the ids of that.
+"""Conversations, what Jinja2 renders of them with nemotron_vl.jinja, and the ids of that.
 
     python make_chat.py [--out ../golden/chat]
 
@@ -277,7 +277,7 @@ def main():
     args.add_argument("--out", default=os.path.join(HERE, "..", "golden", "chat"))
     out = args.parse_args().out
     os.makedirs(out, exist_ok=True)
-    with open(os.path.join(HERE, "chat_template.jinja"), encoding="utf-8") as f:
+    with open(os.path.join(HERE, "..", "..", "src", "text", "templates", "nemotron_vl.jinja"), encoding="utf-8") as f:
         template = f.read()
     tokenizer, bare, _ = published()
     cases = []

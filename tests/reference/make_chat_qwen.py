@@ -1,4 +1,4 @@
-"""Conversations, and what Jinja2 renders of them with chat_template_qwen.jinja.
+"""Conversations, and what Jinja2 renders of them with qwen.jinja.
 
     python make_chat_qwen.py [--out ../golden/chat] [--published FILE]
 
@@ -114,7 +114,7 @@ def main():
     args.add_argument("--out", default=os.path.join(HERE, "..", "golden", "chat"))
     args.add_argument("--published")
     args = args.parse_args()
-    with open(os.path.join(HERE, "chat_template_qwen.jinja"), encoding="utf-8") as f:
+    with open(os.path.join(HERE, "..", "..", "src", "text", "templates", "qwen.jinja"), encoding="utf-8") as f:
         template = f.read()
     published = open(args.published, encoding="utf-8").read() if args.published else None
     cases = []

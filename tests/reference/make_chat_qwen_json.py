@@ -1,4 +1,4 @@
-"""Conversations, and what Jinja2 renders of them with chat_template_qwen_json.jinja: Qwen2.5-VL's and Qwen3-VL's layouts.
+"""Conversations, and what Jinja2 renders of them with qwen_json.jinja: Qwen2.5-VL's and Qwen3-VL's layouts.
 
     python make_chat_qwen_json.py [--out ../golden/chat]
 
@@ -37,7 +37,7 @@ def main():
     for form in FORMS:
         args.add_argument("--" + form)
     args = args.parse_args()
-    with open(os.path.join(HERE, "chat_template_qwen_json.jinja"), encoding="utf-8") as f:
+    with open(os.path.join(HERE, "..", "..", "src", "text", "templates", "qwen_json.jinja"), encoding="utf-8") as f:
         template = f.read()
     cases, checked = [], dict.fromkeys(FORMS, 0)
     for i, case in enumerate(conversations()):

@@ -2,7 +2,7 @@
 
     python make_qwen_kin_whole.py        into ../golden/qwen/whole_vl3 and whole_vl25
 
-As make_qwen_whole.py, with chat_template_qwen_json.jinja, Qwen2's pre-tokenizer and each family's processor; "later" is
+As make_qwen_whole.py, with qwen_json.jinja, Qwen2's pre-tokenizer and each family's processor; "later" is
 the prompt of the next turn, with one more picture.  Made with transformers 5.23.0, torch 2.13.0, tokenizers 0.23.3.
 """
 import json
@@ -70,7 +70,7 @@ def make(name):
     rows = (grids.prod(1) // 4).tolist()
     out = drawn.Fixture(f"qwen/{name}", "make_qwen_kin_whole.py", case["seed"], ["torch", "transformers", "tokenizers"])
     hidden = json.loads(json.dumps(TURNS).replace("<|im_end|>", "\ue0f0|im_end|>"))
-    with open(os.path.join(drawn.HERE, "chat_template_qwen_json.jinja"), encoding="utf-8") as f:
+    with open(os.path.join(drawn.HERE, "..", "..", "src", "text", "templates", "qwen_json.jinja"), encoding="utf-8") as f:
         template = f.read()
 
     def prompt(messages):

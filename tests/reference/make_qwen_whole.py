@@ -2,7 +2,7 @@
 
     python make_qwen_whole.py        into ../golden/qwen/whole
 
-The conversation is rendered by Jinja2 (chat_template_qwen.jinja), encoded by Hugging Face tokenizers, its pictures
+The conversation is rendered by Jinja2 (qwen.jinja), encoded by Hugging Face tokenizers, its pictures
 (make_qwen_picture.py) cut by transformers' processor, and all of it read by Qwen3_5ForConditionalGeneration in f32,
 eager: kept are the ids, the logits at the opened reply and what comes greedily.  "later" is the prompt of the next
 turn, in which the reply stands without its reasoning.  Made with transformers 5.23.0, torch 2.13.0, tokenizers 0.23.3.
@@ -60,7 +60,7 @@ def encode(text, t, bare, rows):
 @torch.no_grad()
 def main():
     t, bare = tokenizer()
-    with open(os.path.join(drawn.HERE, "chat_template_qwen.jinja"), encoding="utf-8") as f:
+    with open(os.path.join(drawn.HERE, "..", "..", "src", "text", "templates", "qwen.jinja"), encoding="utf-8") as f:
         template = f.read()
     vision = dict(depth=2, hidden_size=32, intermediate_size=48, num_heads=2, num_position_embeddings=64, out_hidden_size=64,
                   patch_size=16, temporal_patch_size=2, spatial_merge_size=2, in_channels=3, hidden_act="gelu_pytorch_tanh")

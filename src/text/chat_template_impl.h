@@ -1,0 +1,35 @@
+/* chat_template_impl.h - inside of a chat template; private to src/text. */
+#ifndef HOLORUN_TEXT_CHAT_TEMPLATE_IMPL_H
+#define HOLORUN_TEXT_CHAT_TEMPLATE_IMPL_H
+
+#include "jinja/jinja.h"
+#include "text/chat_layout.h"
+#include "text/chat_template.h"
+
+struct chat_template {
+    const struct tokenizer *tokenizer;
+    enum chat_family family;
+    struct jinja *jinja;        /* NULL: it cannot be used, see why */
+    struct err why;             /* why jinja is NULL */
+    struct err turns_why;       /* why turns are empty */
+    char *warning;              /* NULL: none */
+    char *special[4][2];        /* names and texts of bos_token, eos_token, ... */
+    bool lists;                 /* content may be a list of parts */
+    bool in_order;              /* images of such a list stay at their place */
+    struct chat_turns turns[2]; /* without and with thinking; user[0] NULL: see turns_why */
+};
+
+/* What stands for an image in a rendered text. */
+const char *chat_placeholder(const struct chat_template *c);
+
+/* Renders to a text with origins in the arena. */
+int chat_render_text(const struct chat_template *c, const struct chat_conversation *v, struct jinja_arena *a,
+                     struct jinja_string *out, struct err *e);
+
+/* The template file of a model: NULL if there is none.  Fills the special tokens. */
+char *template_read(const char *dir, struct chat_template *c);
+
+/* Fills lists, in_order and the turns. */
+void chat_find_turns(struct chat_template *c);
+
+#endif
