@@ -1,4 +1,4 @@
-/* grammar_xml.c - the grammar of calls in XML (parse_xml.c): a line of thought or none, and one call. */
+/* grammar_xml.c - the grammar of calls in XML (calls.h): a line of thought or none, and one call. */
 #include "actions/grammar_pocket.h"
 
 /* Text between two tags, on one line or several: anything but "</". */

@@ -12,12 +12,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { MAX_DROPPED = 160, MAX_ALL_DROPPED = 400 /* bytes of actions that are not executed */ };
+
 static parse_fn *const parsers[] = {
     [SYNTAX_HOLO3] = parse_holo,    [SYNTAX_HOLO1] = parse_holo,
     [SYNTAX_UITARS] = parse_uitars, [SYNTAX_ANTHROPIC] = parse_anthropic,
     [SYNTAX_OPENAI] = parse_openai, [SYNTAX_PYAUTOGUI] = parse_pyautogui,
-    [SYNTAX_POCKET] = parse_pocket, [SYNTAX_FUNCTION] = parse_function,
-    [SYNTAX_XML] = parse_xml,       [SYNTAX_QWEN] = parse_qwen,
+    [SYNTAX_POCKET] = parse_pocket, [SYNTAX_FUNCTION] = parse_calls,
+    [SYNTAX_XML] = parse_calls,     [SYNTAX_QWEN] = parse_calls,
 };
 
 /* ---- shared ----------------------------------------------------------------------------------- */
@@ -55,6 +57,23 @@ void parse_check(struct parse *p, const char *text)
                            text ? text : "?");
     free(p->out->check);
     p->out->check = both;
+}
+
+void parse_dropped(struct parse *p, const char *text, size_t len)
+{
+    const char *was = p->out->dropped ? p->out->dropped : "";
+    parse_trim(&text, &len);
+    size_t shown = utf8_valid_prefix(text, len < MAX_DROPPED ? len : MAX_DROPPED);
+    char *both = xasprintf("%s%s%.*s%s", was, *was ? "; " : "", (int)shown, text, shown < len ? "..." : "");
+    for (char *s = both; *s; s++)
+        *s = (unsigned char)*s < 0x20 ? ' ' : *s;
+    p->out->repairs |= REPAIR_EXTRA_CALLS;
+    if (strlen(was) < MAX_ALL_DROPPED) {
+        free(p->out->dropped);
+        p->out->dropped = both;
+    } else {
+        free(both);
+    }
 }
 
 struct action *parse_add(struct parse *p, enum action_kind kind)
@@ -108,18 +127,24 @@ enum action_fault parse_element(struct parse *p, const char *text, size_t len, c
 enum action_fault parse_json(struct parse *p, const char *text, size_t len, json_t **out)
 {
     struct err why = ERR_INIT;
-    size_t used = 0;
-    bool python = p->d->syntax == SYNTAX_HOLO1 || p->d->syntax == SYNTAX_QWEN;
-    *out = json_in(text, len, python, &p->out->repairs, &used, &why);
+    struct json_in in = {.max_depth = JSON_IN_MAX_DEPTH};
+    *out = json_in(text, len, &in, &why);
     if (!*out)
         return parse_fault(p, FAULT_PARSE, "%s", why.text);
-    while (used < len && is_space(text[used]))
-        used++;
-    p->out->repairs |= used < len ? REPAIR_TRAILING_TEXT : 0;
+    while (in.used < len && is_space(text[in.used]))
+        in.used++;
+    p->out->repairs |= in.repairs | (in.used < len ? REPAIR_TRAILING_TEXT : 0u);
     return FAULT_NONE;
 }
 
 /* ---- entry ----------------------------------------------------------------------------------------- */
+
+/* The end stays: whether a line break is there shows whether the last line is whole (calls.h). */
+static void trim_left(const char **s, size_t *n)
+{
+    while (*n && is_space(**s))
+        (*s)++, (*n)--;
+}
 
 /* Strips "...</think>", also when the template has opened the block; -1 when it is still open.  Without
  * d->think a text that begins with JSON is left alone: the mark is then inside a string. */
@@ -132,7 +157,7 @@ static int strip_reasoning(const char **s, size_t *n, bool think)
     if (end) {
         *n -= (size_t)(end - *s) + sizeof close - 1;
         *s = end + sizeof close - 1;
-        parse_trim(s, n);
+        trim_left(s, n);
         return 0;
     }
     return *n >= sizeof open - 1 && !memcmp(*s, open, sizeof open - 1) ? -1 : 0;
@@ -147,11 +172,34 @@ static bool strip_fence(const char **s, size_t *n)
     size_t skip = line ? (size_t)(line - *s) + 1 : 3;
     *s += skip;
     *n -= skip;
-    parse_trim(s, n);
-    if (*n >= 3 && !memcmp(*s + *n - 3, "```", 3))
-        *n -= 3;
-    parse_trim(s, n);
+    size_t whole = *n;
+    while (whole && is_space((*s)[whole - 1]))
+        whole--;
+    if (whole >= 3 && !memcmp(*s + whole - 3, "```", 3))
+        *n = whole - 3;
+    trim_left(s, n);
     return true;
+}
+
+/* A text with markup of calls comes from a call that was read wrongly, or from a model that has lost its
+ * format: nothing of it reaches a window. */
+static enum action_fault check_markup(struct parse *p)
+{
+    for (int i = 0; i < p->out->nactions; i++) {
+        const struct action *a = &p->out->actions[i];
+        const char *texts[] = {a->text ? a->text : "", a->element};
+        for (int k = 0; k < 2; k++) {
+            size_t n;
+            const char *mark = calls_markup(texts[k], strlen(texts[k]), &n);
+            if (mark)
+                return parse_fault(
+                    p, FAULT_TEXT,
+                    "the %s of '%s' contains markup of a tool call, '%.*s'; nothing was executed, "
+                    "write the call again without it",
+                    k ? "element" : "text", action_kind_name(a->kind), (int)n, mark);
+        }
+    }
+    return FAULT_NONE;
 }
 
 enum action_fault action_parse(const char *text, size_t len, const struct dialect *d, int w, int h,
@@ -162,10 +210,10 @@ enum action_fault action_parse(const char *text, size_t len, const struct dialec
     *out = (struct step){0};
     if (w < 1 || h < 1)
         bug("a step for a screen of %d x %d", w, h);
-    if (len > JSON_IN_MAX_LEN)
-        return parse_fault(&p, FAULT_PARSE, "the reply is longer than %d bytes", JSON_IN_MAX_LEN);
+    if (len > PARSE_MAX_REPLY)
+        return parse_fault(&p, FAULT_PARSE, "the reply is longer than %d bytes", PARSE_MAX_REPLY);
     if (d->syntax != SYNTAX_POCKET) {
-        parse_trim(&text, &len);
+        trim_left(&text, &len);
         if (strip_reasoning(&text, &len, d->think))
             f = parse_fault(&p, FAULT_PARSE, "the reply ends inside its reasoning");
         if (!f && strip_fence(&text, &len))
@@ -176,6 +224,8 @@ enum action_fault action_parse(const char *text, size_t len, const struct dialec
     f = f ? f : parsers[d->syntax](&p, text, len);
     if (!f && !out->nactions)
         f = parse_fault(&p, FAULT_NO_ACTION, "the reply holds no action");
+    if (!f && !d->verbatim)
+        f = check_markup(&p);
     if (f)
         step_free(out);
     return f;

@@ -12,6 +12,7 @@
  * of the screen when none is above 1, else pixels.  pyperclip.copy followed by ctrl+v is typing.
  */
 #include "actions/parse.h"
+#include "actions/python_in.h"
 
 #include <X11/keysym.h>
 
@@ -151,7 +152,7 @@ static enum action_fault run_call(struct script *s, struct python_call *call)
     if (!t || (!call->called && strchr(call->name, '.')))
         return parse_fault(p, FAULT_UNSUPPORTED, "there is no '%s' here", call->name);
     if (action_ends_run(t->kind) && p->out->nactions) {
-        p->out->repairs |= REPAIR_EXTRA_CALLS;
+        parse_dropped(p, call->name, strlen(call->name));
         return FAULT_NONE;
     }
     /* typewrite(['a', 'enter']) presses keys */
