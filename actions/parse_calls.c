@@ -187,6 +187,17 @@ static enum action_fault read_thought(struct parse *p, const char *text, size_t 
     return len ? parse_text(p, text, len, &p->out->thought) : FAULT_NONE;
 }
 
+/* Reports a call that is not executed, without its markup. */
+static void drop(struct parse *p, const struct call *c)
+{
+    char *arguments = c->arguments ? json_dumps(c->arguments, JSON_COMPACT) : NULL;
+    char *line = c->name ? xasprintf("%s %s", c->name, arguments ? arguments : "")
+                         : xstrdup("a call that cannot be read");
+    parse_dropped(p, line, strlen(line));
+    free(line);
+    free(arguments);
+}
+
 static enum action_fault bind_all(struct parse *p, const char *text, size_t len, const struct calls *c)
 {
     enum action_fault f = c->n ? read_thought(p, text, c->list[0].begin) : FAULT_NONE;
@@ -196,7 +207,7 @@ static enum action_fault bind_all(struct parse *p, const char *text, size_t len,
         if (!p->out->nactions || p->d->run_all)
             f = bind_one(p, one);
         else
-            parse_dropped(p, text + one->begin, one->end - one->begin);
+            drop(p, one);
     }
     if (!f && c->n) {
         const char *rest = text + c->list[c->n - 1].end;
