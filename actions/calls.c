@@ -1,5 +1,6 @@
-/* calls.c - see calls.h. Looks for the places where a call begins, and hands each to the reader of its
- * form. */
+/* calls.c - see calls.h.  Looks for the places where a call begins, and hands each to the reader of its
+ * form.
+ */
 #include "actions/calls_impl.h"
 
 #include "base/utf8.h"
@@ -294,6 +295,13 @@ static bool read_bare_xml(struct calls_reader *r)
     int from = r->out->n;
     if (calls_read_xml(r, begin) <= 0)
         return false;
+    const struct call *c = &r->out->list[r->out->n - 1];
+    bool empty = c->arguments && !json_object_size(c->arguments) && c->cut;
+    if (empty &&
+        (!at_line_start(r, s) || calls_skip_space(r->at, r->end) < r->end)) { /* it is only mentioned */
+        calls_drop_last(r);
+        return false;
+    }
     skip_closers(r, begin != s);
     finish(r, from, REPAIR_CALL | (begin != s ? REPAIR_FENCE : 0u));
     return true;
@@ -333,7 +341,9 @@ static bool read_bare(struct scan *s)
         got = calls_read_python(r, begin, false);
     if (!got && bracket) {
         s->tries++;
-        got = calls_read_json(r, begin, first || fenced);
+        const char *inside = calls_skip_space(at + 1, r->end);
+        bool json = *at == '{' || (inside < r->end && strchr("{[\"'", *inside));
+        got = calls_read_json(r, begin, json && (first || fenced));
     }
     if (got <= 0 || r->out->list[r->out->n - 1].fault) {
         keep_fault(s, from);

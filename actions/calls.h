@@ -11,9 +11,10 @@
  * arguments as a JSON string, and the deviations of json_in.h.
  *
  * A value of the XML form ends at its closer, at the next <parameter=KEY> on a line of its own, at
- * </function>, at </tool_call> or at the end of the text. At the end of the text only a whole line
- * counts: a value without a line break behind it may be cut off, and the call gets a fault. Markup in the
- * middle of a line stays a part of the value if its closer follows.
+ * </function>, at </tool_call> or at the end of the text.  At the end of the text only a single whole line
+ * counts: without a line break behind it a value may be cut off, and further lines may be sentences behind
+ * the call; the call then gets a fault.  Markup in the middle of a line stays a part of the value if its
+ * closer follows.
  *
  * Pure: no dialect, no X11, no global state.  Calls and their values are copies; the text may be freed.
  */
@@ -59,13 +60,13 @@ struct calls {
 void calls_read(const char *text, size_t n, const struct calls_hints *hints, struct calls *out);
 void calls_free(struct calls *c);
 
-/* Appends the content: the text without the ranges of the calls that were read. A call with a fault is
+/* Appends the content: the text without the ranges of the calls that were read.  A call with a fault is
  * content. */
 void calls_content(const char *text, size_t n, const struct calls *c, struct buf *out);
 
 /* Converts the texts of the XML form to the types of a JSON schema's "properties" (may be NULL): numbers,
- * booleans, objects, lists and null where the text is one and the type allows it. Without a type, text
- * that is an object or a list is converted. Does nothing unless c->texts. */
+ * booleans, objects, lists and null where the text is one and the type allows it.  Without a type, text
+ * that is an object or a list is converted.  Does nothing unless c->texts. */
 void calls_convert(struct call *c, const json_t *properties);
 
 /* Returns the call markup in text[0..n), or NULL: a tag of a call, or a special token such as <|im_end|>.

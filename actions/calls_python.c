@@ -1,5 +1,6 @@
 /* calls_python.c - calls in Python (see calls.h): [NAME(KEY=VALUE)], or NAME(KEY=VALUE) on a line of its
- * own. */
+ * own.
+ */
 #include "actions/calls_impl.h"
 
 #include "actions/python_in.h"

@@ -214,6 +214,23 @@ static bool ends_at(const struct xml *x, struct value *v, struct inner *in, cons
     return (behind > s && part_follows(x, behind)) || (line && cut_opener(s, end));
 }
 
+/* Whether a value that ends with the text, or at the next call, has more than a line: the further ones may
+ * be sentences behind the call. */
+static bool several_lines(const struct value *v)
+{
+    const char *s = memchr(v->begin, '\n', (size_t)(v->end - v->begin));
+    return s && calls_skip_space(s, v->end) < v->end;
+}
+
+/* Whether the value is a list or an object without its end. */
+static bool open_list(const struct value *v)
+{
+    const char *s = calls_skip_space(v->begin, v->end), *last = v->end;
+    while (last > s && isspace((unsigned char)last[-1]))
+        last--;
+    return last > s && ((*s == '[' && last[-1] != ']') || (*s == '{' && last[-1] != '}'));
+}
+
 static void find_end(const struct xml *x, const char *s, struct value *v)
 {
     const char *end = x->r->end;
@@ -221,12 +238,15 @@ static void find_end(const struct xml *x, const char *s, struct value *v)
     *v = (struct value){.begin = s, .whole = true};
     while (s < end && (*s == ' ' || *s == '\t'))
         s++;
-    v->one_line = s < end && *s != '\n' && *s != '\r';
+    while (s < end && *s == '\r')
+        s++;
+    v->one_line = s < end && *s != '\n';
     if (!v->one_line)
-        v->begin = s += s < end ? 1 + (*s == '\r' && s + 1 < end && s[1] == '\n') : 0;
+        v->begin = s += s < end;
     for (; (s = memchr(s, '<', (size_t)(end - s))); s++)
         if (ends_at(x, v, &in, s)) {
             v->end = s;
+            v->whole = v->next > s || !next_call(x, s) || !several_lines(v);
             return;
         }
     v->end = v->next = end;
@@ -234,7 +254,7 @@ static void find_end(const struct xml *x, const char *s, struct value *v)
     const char *last = end;
     while (last > v->begin && (last[-1] == ' ' || last[-1] == '\t'))
         last--;
-    v->whole = last > v->begin && last[-1] == '\n';
+    v->whole = last > v->begin && last[-1] == '\n' && !several_lines(v) && !open_list(v);
 }
 
 /* ---- parameters -------------------------------------------------------------------------------------- */
@@ -243,15 +263,21 @@ static void find_end(const struct xml *x, const char *s, struct value *v)
 static json_t *text_of(struct xml *x, struct value *v)
 {
     const char *to = v->end;
-    while (to > v->begin && (to[-1] == ' ' || to[-1] == '\t'))
+    bool own = v->next > v->end && calls_closer(v->end, x->r->end, value_closers) > v->end;
+    while (to > v->begin && (to[-1] == ' ' || to[-1] == '\t' || (!own && isspace((unsigned char)to[-1]))))
         to--;
-    if (to > v->begin && to[-1] == '\n')
-        to -= 1 + (to - 1 > v->begin && to[-2] == '\r');
-    else
+    if (!own)
+        v->end = to; /* an empty line is left where a closer is missing */
+    if (to > v->begin && to[-1] == '\n') {
+        to--;
+        while (to > v->begin && to[-1] == '\r')
+            to--;
+    } else {
         to = v->end;
+    }
     char *copy = xmalloc((size_t)(to - v->begin) + 1, 1), *out = copy;
     for (const char *s = v->begin; s < to; s++) {
-        if (*s == '\r' && s + 1 < to && s[1] == '\n')
+        if (*s == '\r' && s + 1 < to && (s[1] == '\n' || s[1] == '\r'))
             x->repairs |= REPAIR_CONTROL_CHAR;
         else
             *out++ = *s;
@@ -271,7 +297,8 @@ static bool read_parameter(struct xml *x, const char *begin, const char *name, s
     find_end(x, s, &v);
     x->r->at = v.next;
     x->repairs |= v.closed ? 0 : REPAIR_CALL;
-    if (!v.whole) {
+    bool own = calls_closer(v.end, x->r->end, value_closers) > v.end;
+    if (!v.whole || (s[-1] != '>' && !own)) {
         calls_add_fault(x->r, begin, FAULT_PARSE, true, "the call is cut off: '</parameter>' is missing");
         return false;
     }
@@ -336,6 +363,7 @@ static bool read_parameters(struct xml *x, const char *begin)
             return false;
         }
         if (!behind) {
+            x->cut = calls_closer(s, r->end, wrapper_closers) == s;
             x->repairs |= REPAIR_CALL;
             return true;
         }

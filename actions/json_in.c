@@ -245,12 +245,14 @@ static int read_comma(struct reader *r)
 /* Closes all open brackets before a tag or a code fence, where the JSON should continue. */
 static int close_before_tag(struct reader *r)
 {
-    if (r->next == COLON || (r->next == VALUE && r->open[r->depth - 1] == '{') || r->fresh)
+    const char *s = r->text + r->at; /* a closing tag ends a call, any other mark may follow a part of one */
+    bool may_be_cut = *s == '`' || r->len - r->at < 2 || (s[1] != '/' && s[1] != '|') || r->comma;
+    if (r->next == COLON || (r->next == VALUE && r->open[r->depth - 1] == '{') || r->fresh || may_be_cut)
         return cut_off(r);
+    r->cut = r->out.data[r->out.len - 1] != '}'; /* members of the innermost object may be missing */
     drop_trailing_comma(r);
     while (r->depth)
         close_one(r);
-    r->cut = true;
     r->repairs |= REPAIR_CALL;
     return 0;
 }
@@ -259,7 +261,8 @@ static int close_before_tag(struct reader *r)
 static int copy_scalar(struct reader *r)
 {
     char c = r->text[r->at];
-    if (r->next == COMMA && r->open[r->depth - 1] == '{' && key_at(r, r->at)) { /* a missing comma */
+    if (r->next == COMMA && r->open[r->depth - 1] == '{' && is_space(r->text[r->at - 1]) &&
+        key_at(r, r->at)) { /* a missing comma */
         r->repairs |= REPAIR_CALL;
         r->comma = true;
         r->next = KEY;

@@ -67,7 +67,6 @@ void parse_dropped(struct parse *p, const char *text, size_t len)
     char *both = xasprintf("%s%s%.*s%s", was, *was ? "; " : "", (int)shown, text, shown < len ? "..." : "");
     for (char *s = both; *s; s++)
         *s = (unsigned char)*s < 0x20 ? ' ' : *s;
-    p->out->repairs |= REPAIR_EXTRA_CALLS;
     if (strlen(was) < MAX_ALL_DROPPED) {
         free(p->out->dropped);
         p->out->dropped = both;
@@ -124,6 +123,66 @@ enum action_fault parse_element(struct parse *p, const char *text, size_t len, c
     return FAULT_NONE;
 }
 
+/* The words behind the marks of a code fence. */
+static const char *const fence_words[] = {"python", "json", "xml", "tool_code", "tool_call", "text", "py"};
+enum { FENCE_WORDS = sizeof fence_words / sizeof *fence_words };
+
+/* Returns the length of the fence's word that the text begins with, 0: none. */
+static size_t fence_word(const char *s, size_t len)
+{
+    for (size_t i = 0; i < FENCE_WORDS; i++)
+        if (len >= strlen(fence_words[i]) && !memcmp(s, fence_words[i], strlen(fence_words[i])))
+            return strlen(fence_words[i]);
+    return 0;
+}
+
+static bool is_tool(const struct parse *p, const char *name)
+{
+    bool alias;
+    return *name && (parse_is_computer(name) || tools_find(p->d->tools, name, &alias));
+}
+
+/* Whether a tool of the dialect is called in the text, as NAME( or NAME{, also directly behind a fence's
+ * word. */
+static bool names_tool(const struct parse *p, const char *text, size_t len)
+{
+    for (const char *s = text; s < text + len; s++) {
+        char name[64] = "";
+        const char *from = s;
+        if (*s != '(' && *s != '{')
+            continue;
+        while (from > text && s - from < (ptrdiff_t)sizeof name - 1 &&
+               (isalnum((unsigned char)from[-1]) || from[-1] == '_' || from[-1] == '.'))
+            from--;
+        memcpy(name, from, (size_t)(s - from));
+        name[s - from] = 0;
+        if (is_tool(p, name) || is_tool(p, name + fence_word(name, strlen(name))))
+            return true;
+    }
+    return false;
+}
+
+void parse_beside(struct parse *p, const char *text, size_t len)
+{
+    static const char *const marks[] = {"<function",  "<invoke",   "<parameter",
+                                        "<tool_call", "<TOOLCALL", "[TOOL_CALLS"};
+    const char *object = memchr(text, '{', len), *end = text + len;
+    size_t left = object ? (size_t)(end - object) : 0;
+    bool call = object && (memchr(object, '"', left) || memchr(object, '\'', left));
+    const char *from = call ? object : text;
+    for (size_t i = 0; !call && i < sizeof marks / sizeof *marks; i++)
+        call = memmem(text, len, marks[i], strlen(marks[i])) != NULL;
+    if (call || names_tool(p, text, len))
+        parse_dropped(p, from, (size_t)(end - from));
+}
+
+void parse_rest(struct parse *p, const char *text, size_t len)
+{
+    parse_trim(&text, &len);
+    p->out->repairs |= len ? REPAIR_TRAILING_TEXT : 0;
+    parse_beside(p, text, len);
+}
+
 enum action_fault parse_json(struct parse *p, const char *text, size_t len, json_t **out)
 {
     struct err why = ERR_INIT;
@@ -131,9 +190,8 @@ enum action_fault parse_json(struct parse *p, const char *text, size_t len, json
     *out = json_in(text, len, &in, &why);
     if (!*out)
         return parse_fault(p, FAULT_PARSE, "%s", why.text);
-    while (in.used < len && is_space(text[in.used]))
-        in.used++;
-    p->out->repairs |= in.repairs | (in.used < len ? REPAIR_TRAILING_TEXT : 0u);
+    p->out->repairs |= in.repairs;
+    parse_rest(p, text + in.used, len - in.used);
     return FAULT_NONE;
 }
 
@@ -163,15 +221,23 @@ static int strip_reasoning(const char **s, size_t *n, bool think)
     return *n >= sizeof open - 1 && !memcmp(*s, open, sizeof open - 1) ? -1 : 0;
 }
 
+const char *parse_fence_end(const char *s, const char *end)
+{
+    const char *line = memchr(s, '\n', (size_t)(end - s)), *code = s + 3;
+    for (const char *at = code; line && at < line; at++)
+        if (strchr("{[(<", *at))
+            line = NULL; /* the code begins on the line of its fence */
+    return line ? line + 1 : code + fence_word(code, (size_t)(end - code));
+}
+
 /* Strips ```lang\n ... ``` around the whole text; the closing fence may be missing. */
 static bool strip_fence(const char **s, size_t *n)
 {
     if (*n < 3 || memcmp(*s, "```", 3) != 0)
         return false;
-    const char *line = memchr(*s, '\n', *n);
-    size_t skip = line ? (size_t)(line - *s) + 1 : 3;
-    *s += skip;
-    *n -= skip;
+    const char *code = parse_fence_end(*s, *s + *n);
+    *n -= (size_t)(code - *s);
+    *s = code;
     size_t whole = *n;
     while (whole && is_space((*s)[whole - 1]))
         whole--;

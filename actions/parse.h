@@ -32,8 +32,7 @@ enum action_fault parse_fault(struct parse *p, enum action_fault f, const char *
 /* Adds to step.check what a person is to look at; text may be NULL. */
 void parse_check(struct parse *p, const char *text);
 
-/* Adds text[0..len), an action that is not executed, to step.dropped, as one line; sets
- * REPAIR_EXTRA_CALLS. */
+/* Adds text[0..len), an action that is not executed, to step.dropped, as one line. */
 void parse_dropped(struct parse *p, const char *text, size_t len);
 
 /* Appends an action of this kind with defaults: no coordinates, one left click.  NULL: too many. */
@@ -42,6 +41,12 @@ struct action *parse_add(struct parse *p, enum action_kind kind);
 /* Drops white space at both ends of text[0..len). */
 void parse_trim(const char **text, size_t *len);
 
+/* Returns the beginning of the code behind "```lang" at s. */
+const char *parse_fence_end(const char *s, const char *end);
+
+/* Returns whether the function names its tool in the argument "action". */
+bool parse_is_computer(const char *name);
+
 /* Copies text[0..len) if it is UTF-8 without control characters other than tab and newline. */
 enum action_fault parse_text(struct parse *p, const char *text, size_t len, char **out);
 /* The same as one line, truncated to the size of the field. */
@@ -49,6 +54,10 @@ enum action_fault parse_element(struct parse *p, const char *text, size_t len, c
 
 /* Parses JSON with json_in(); the caller releases *out, which is NULL after a fault. */
 enum action_fault parse_json(struct parse *p, const char *text, size_t len, json_t **out);
+/* Reports text beside the calls of a reply to the model, if it looks like a call that could not be read. */
+void parse_beside(struct parse *p, const char *text, size_t len);
+/* Records text behind the calls of a reply, and reports it as parse_beside() does. */
+void parse_rest(struct parse *p, const char *text, size_t len);
 
 /* ---- coordinates (coords.c) ------------------------------------------------------------------------ */
 

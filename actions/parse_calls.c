@@ -17,7 +17,7 @@
 #include <string.h>
 #include <strings.h>
 
-static bool is_computer(const char *name)
+bool parse_is_computer(const char *name)
 {
     return tools_has_word("computer_use|computer", name, strlen(name));
 }
@@ -36,14 +36,14 @@ static bool has_tool(const void *arg, const char *name)
 {
     const struct dialect *d = arg;
     bool alias;
-    return is_computer(name) || tools_find(d->tools, name, &alias);
+    return parse_is_computer(name) || tools_find(d->tools, name, &alias);
 }
 
 static bool has_parameter(const void *arg, const char *tool, const char *name)
 {
     const struct dialect *d = arg;
     bool alias, found = !strcmp(name, "action");
-    if (!is_computer(tool))
+    if (!parse_is_computer(tool))
         return find_arg(tools_find(d->tools, tool, &alias), name) || !strcmp(name, "safety_decision") ||
                !strcmp(name, "intent");
     for (int i = 0; i < d->tools->n && !found; i++)
@@ -146,7 +146,7 @@ static enum action_fault take_intent(struct parse *p, json_t *args)
 
 static enum action_fault bind_named(struct parse *p, const char *name, json_t *args, bool texts)
 {
-    bool alias, computer = is_computer(name);
+    bool alias, computer = parse_is_computer(name);
     const char *action = json_string_value(json_object_get(args, "action"));
     if (computer && !action && !tools_find(p->d->tools, name, &alias))
         return parse_fault(p, FAULT_SCHEMA, "the arguments of '%.60s' need an 'action'", name);
@@ -194,6 +194,7 @@ static void drop(struct parse *p, const struct call *c)
     char *line = c->name ? xasprintf("%s %s", c->name, arguments ? arguments : "")
                          : xstrdup("a call that cannot be read");
     parse_dropped(p, line, strlen(line));
+    p->out->repairs |= REPAIR_EXTRA_CALLS;
     free(line);
     free(arguments);
 }
@@ -210,10 +211,9 @@ static enum action_fault bind_all(struct parse *p, const char *text, size_t len,
             drop(p, one);
     }
     if (!f && c->n) {
-        const char *rest = text + c->list[c->n - 1].end;
-        size_t n = (size_t)(text + len - rest);
-        parse_trim(&rest, &n);
-        p->out->repairs |= n ? REPAIR_TRAILING_TEXT : 0;
+        size_t end = c->list[c->n - 1].end;
+        parse_beside(p, text, c->list[0].begin);
+        parse_rest(p, text + end, len - end);
     }
     return f;
 }

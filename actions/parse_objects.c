@@ -52,7 +52,7 @@ static bool has_key(const json_t *v, const char *const *keys)
     return first_of(object, keys) != NULL;
 }
 
-/* Finds the first JSON value with one of the keys. NULL: there is none; *e has the fault of the last one
+/* Finds the first JSON value with one of the keys.  NULL: there is none; *e has the fault of the last one
  * that is not JSON. */
 static json_t *find_json(const char *text, size_t len, const char *const *keys, struct json_in *in,
                          const char **at, struct err *e)
@@ -93,10 +93,11 @@ static enum action_fault read_json(struct parse *p, const char *text, size_t len
                    : parse_fault(p, FAULT_PARSE, "%s", *why.text ? why.text : "a JSON object was expected");
     }
     const char *rest = at + in.used;
-    size_t before = (size_t)(at - text), n = (size_t)(text + len - rest);
+    size_t before = (size_t)(at - text);
+    parse_beside(p, text, before);
+    parse_rest(p, rest, (size_t)(text + len - rest));
     parse_trim(&text, &before);
-    parse_trim(&rest, &n);
-    p->out->repairs |= in.repairs | REPAIR_CALL | (n ? REPAIR_TRAILING_TEXT : 0u);
+    p->out->repairs |= in.repairs | REPAIR_CALL;
     return before ? parse_text(p, text, before, &p->out->thought) : FAULT_NONE;
 }
 

@@ -5,9 +5,10 @@
  *
  * Points may be (x,y), [x,y], (x1,y1,x2,y2), <point>x y</point>, <bbox>...</bbox>, with or without
  * <|box_start|> marks; only the numbers are read.  The text of type and finished goes up to the last quote,
- * because models do not escape quotes inside it. A closing quote may be missing where the end of the
- * value is clear. Of several actions, each on a line of its own and with or without "Action:", the first
- * is executed and the others are reported to the model. */
+ * because models do not escape quotes inside it.  A closing quote may be missing where the end of the
+ * value is clear.  Of several actions, each on a line of its own and with or without "Action:", the first
+ * is executed and the others are reported to the model.
+ */
 #include "actions/parse.h"
 
 #include "base/buf.h"
@@ -57,6 +58,55 @@ static bool drop_prefix(struct span *s, const char *mark)
     s->at += strlen(mark);
     span_trim(s);
     return true;
+}
+
+/* ---- marks ---------------------------------------------------------------------------------- */
+
+static size_t identifier(const struct span *s)
+{
+    size_t n = 0;
+    while (s->at + n < s->end && (isalnum((unsigned char)s->at[n]) || s->at[n] == '_'))
+        n++;
+    return n;
+}
+
+/* "Action:" at s, or 0. */
+static size_t action_mark(const struct span *s)
+{
+    static const char *const marks[] = {"Action:", "Action\xef\xbc\x9a"};
+    for (int i = 0; i < 2; i++)
+        if (starts(s, marks[i]))
+            return strlen(marks[i]);
+    return 0;
+}
+
+/* Whether a call of a tool begins the text: NAME(, or NAME alone on its line. */
+static bool is_call(const struct parse *p, struct span s)
+{
+    char name[MAX_KEY];
+    bool alias;
+    span_trim(&s);
+    size_t n = identifier(&s);
+    if (!n || n >= sizeof name)
+        return false;
+    memcpy(name, s.at, n);
+    name[n] = 0;
+    s.at += n;
+    return (s.at < s.end && *s.at == '(') ||
+           ((s.at == s.end || *s.at == '\n' || *s.at == '\r') && tools_find(p->d->tools, name, &alias));
+}
+
+/* An "Action:" with a call anywhere in a text; NULL: there is none. */
+static const char *find_inside(const struct parse *p, const struct span *s)
+{
+    for (const char *at = s->at; (at = memchr(at, 'A', (size_t)(s->end - at))); at++) {
+        struct span here = {at, s->end};
+        size_t mark = action_mark(&here);
+        here.at += mark;
+        if (mark && is_call(p, here))
+            return at;
+    }
+    return NULL;
 }
 
 /* ---- values ----------------------------------------------------------------------------------- */
@@ -110,8 +160,8 @@ static json_t *unescape(const char *s, size_t n)
     return v;
 }
 
-/* The end of a quoted value: the first unescaped quote; for free text the last one before a parenthesis, or
- * without a parenthesis the last one. */
+/* The end of a quoted value: the first unescaped quote; for free text the last one before a parenthesis,
+ * or without a parenthesis the last one. */
 static const char *closing_quote(const struct span *s, char quote, bool free_text)
 {
     for (const char *at = s->end; free_text && at > s->at; at--)
@@ -187,6 +237,29 @@ static const char *unclosed_value(const struct span *s, bool box)
     return NULL;
 }
 
+/* Whether the quotes of a text may be those of the value, doubled: the text begins with one, or ends with
+ * two, or with one that nothing matches. */
+static bool odd_quotes(const char *s, const char *end, char quote)
+{
+    int n = 0, last = 0;
+    bool escaped = false;
+    for (const char *at = s; at < end; at++) {
+        bool here = !escaped && *at == quote;
+        n += here;
+        last = here ? last + 1 : 0;
+        escaped = !escaped && *at == '\\';
+    }
+    return (s < end && *s == quote) || last > 1 || (last && n % 2);
+}
+
+/* The first of the characters in from..to, or to. */
+static const char *first_of(const char *from, const char *to, const char *characters)
+{
+    while (from < to && !strchr(characters, *from))
+        from++;
+    return from;
+}
+
 static enum action_fault read_value(struct parse *p, struct span *s, const char *key, json_t *args)
 {
     bool box = strstr(key, "box") || strstr(key, "point");
@@ -201,10 +274,21 @@ static enum action_fault read_value(struct parse *p, struct span *s, const char 
             to = free_text ? unclosed_text(&rest) : unclosed_value(&rest, box);
         if (!to)
             return parse_fault(p, FAULT_PARSE, "the value of '%s' is cut off", key);
+        struct span inside = {from, to};
+        if (free_text && find_inside(p, &inside))
+            return parse_fault(p, FAULT_PARSE, "'%s' contains another action: write one action", key);
+        if (free_text && odd_quotes(from, to, from[-1]))
+            return parse_fault(p, FAULT_PARSE, "the quotes of '%s' do not match: write \\' within a text",
+                               key);
         p->out->repairs |= unclosed ? REPAIR_CALL : 0;
         s->at = unclosed ? to : to + 1;
     } else if (s->at < s->end) {
         s->at = to = closing_bare(s);
+        bool quotes = free_text && first_of(from, to, "'\"()\n") < to;
+        if (quotes || to == s->end)
+            return parse_fault(p, FAULT_PARSE,
+                               quotes ? "the value of '%s' needs quotes" : "the value of '%s' is cut off",
+                               key);
     } else {
         return parse_fault(p, FAULT_PARSE, "'%s' has no value", key);
     }
@@ -223,21 +307,13 @@ static enum action_fault read_value(struct parse *p, struct span *s, const char 
 
 /* ---- calls ------------------------------------------------------------------------------------ */
 
-static size_t identifier(const struct span *s)
-{
-    size_t n = 0;
-    while (s->at + n < s->end && (isalnum((unsigned char)s->at[n]) || s->at[n] == '_'))
-        n++;
-    return n;
-}
-
 /* The name of the next argument: NAME=, or for a value without a name that of parameter i of the tool. */
 static enum action_fault read_key(struct parse *p, struct span *s, const char *tool, int i, char key[MAX_KEY])
 {
     bool alias;
     const struct tool *t = tools_find(p->d->tools, tool, &alias);
     struct span after = *s;
-    size_t n = identifier(s);
+    size_t n = s->at < s->end && isdigit((unsigned char)*s->at) ? 0 : identifier(s);
     after.at += n;
     span_trim(&after);
     if (n && n < MAX_KEY && starts(&after, "=")) {
@@ -265,7 +341,8 @@ static enum action_fault read_args(struct parse *p, struct span *s, const char *
         if (*s->at == ')') {
             s->at++;
             span_trim(s);
-            p->out->repairs |= s->at < s->end ? REPAIR_TRAILING_TEXT : 0;
+            if (span_len(s))
+                parse_rest(p, s->at, span_len(s));
             return FAULT_NONE;
         }
         enum action_fault f = read_key(p, s, tool, i, key);
@@ -296,32 +373,6 @@ static enum action_fault read_call(struct parse *p, struct span s)
 
 /* ---- the reply -------------------------------------------------------------------------------- */
 
-/* "Action:" at s, or 0. */
-static size_t action_mark(const struct span *s)
-{
-    static const char *const marks[] = {"Action:", "Action\xef\xbc\x9a"};
-    for (int i = 0; i < 2; i++)
-        if (starts(s, marks[i]))
-            return strlen(marks[i]);
-    return 0;
-}
-
-/* Whether a call of a tool begins the text: NAME(, or NAME alone on its line. */
-static bool is_call(const struct parse *p, struct span s)
-{
-    char name[MAX_KEY];
-    bool alias;
-    span_trim(&s);
-    size_t n = identifier(&s);
-    if (!n || n >= sizeof name)
-        return false;
-    memcpy(name, s.at, n);
-    name[n] = 0;
-    s.at += n;
-    return (s.at < s.end && *s.at == '(') ||
-           ((s.at == s.end || *s.at == '\n' || *s.at == '\r') && tools_find(p->d->tools, name, &alias));
-}
-
 /* Whether a call is complete, so that a call on a further line does not belong to its text. */
 static bool is_complete(struct span s)
 {
@@ -333,16 +384,19 @@ static bool is_complete(struct span s)
     return !text || s.end[-2] == '\'' || s.end[-2] == '"';
 }
 
-/* The end of the first action: before a line with another call, with or without "Action:". */
+/* The end of the first action: before the line of another call, with or without "Action:", or of a thought
+ * or a code fence, and before the sentences between them. */
 static const char *end_of_action(const struct parse *p, const struct span *s)
 {
+    const char *complete = NULL;
     for (const char *at = s->at; (at = memchr(at, '\n', (size_t)(s->end - at))); at++) {
         struct span before = {s->at, at}, after = {at, s->end};
         span_trim(&after);
-        bool thought = starts(&after, "Thought:");
+        bool other = starts(&after, "Thought:") || starts(&after, "```");
         after.at += action_mark(&after);
-        if (is_complete(before) && (thought || is_call(p, after)))
-            return at;
+        complete = complete ? complete : is_complete(before) ? at : NULL;
+        if (complete && (other || is_call(p, after)))
+            return complete;
     }
     return s->end;
 }
@@ -375,6 +429,18 @@ static const char *find_action(const struct parse *p, const struct span *s, size
     return found;
 }
 
+/* Moves to the next call, behind its "Action:".  false: there is none. */
+static bool next_action(const struct parse *p, struct span *s)
+{
+    size_t n;
+    if (is_call(p, *s))
+        return true;
+    const char *mark = find_action(p, s, &n);
+    s->at = mark ? mark + n : s->end;
+    span_trim(s);
+    return mark && span_len(s);
+}
+
 /* The actions from s on: the first is executed, the others are reported, unless the dialect has "run_all". */
 static enum action_fault read_actions(struct parse *p, struct span s)
 {
@@ -385,14 +451,15 @@ static enum action_fault read_actions(struct parse *p, struct span s)
         s.at = one.end;
         span_trim(&one);
         span_trim(&s);
-        one.at += action_mark(&one);
-        span_trim(&one);
-        if (starts(&one, "Thought:"))
-            continue;
-        if (p->out->nactions && !p->d->run_all)
-            parse_dropped(p, one.at, span_len(&one));
-        else
+        if (!p->out->nactions || p->d->run_all) {
             f = read_call(p, one);
+        } else {
+            parse_dropped(p, one.at, span_len(&one));
+            p->out->repairs |= REPAIR_EXTRA_CALLS;
+        }
+        struct span rest = s;
+        if (!f && span_len(&s) && !next_action(p, &s))
+            parse_rest(p, rest.at, span_len(&rest));
     }
     return f;
 }
@@ -418,6 +485,9 @@ enum action_fault parse_uitars(struct parse *p, const char *text, size_t len)
         drop_prefix(&thought, "Thought\xef\xbc\x9a");
     span_trim(&thought);
     drop_suffix(&thought, "<computer_env>");
+    const char *quoted = find_inside(p, &thought);
+    if (quoted)
+        parse_dropped(p, quoted, (size_t)(thought.end - quoted));
     drop_suffix(&thought, "```");
     if (span_len(&thought))
         f = parse_text(p, thought.at, span_len(&thought), &p->out->thought);

@@ -21,8 +21,8 @@ struct python_call {
     json_t *keywords;
 };
 
-/* Reads the next statement of a script; imports, comments and empty lines are skipped. Returns 1, 0 at
- * the end, -1 if it is refused. Free the call with python_call_free. */
+/* Reads the next statement of a script; imports, comments and empty lines are skipped.  Returns 1, 0 at
+ * the end, -1 if it is refused.  Free the call with python_call_free. */
 int python_next(struct python_in *in, struct python_call *call);
 /* Reads one call, NAME(ARGUMENTS), and leaves what follows it.  Returns 0, -1 if it is refused. */
 int python_read_call(struct python_in *in, struct python_call *call);
