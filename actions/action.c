@@ -30,6 +30,7 @@ void step_free(struct step *s)
     free(s->note);
     free(s->thought);
     free(s->check);
+    free(s->dropped);
     *s = (struct step){0};
 }
 

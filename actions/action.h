@@ -113,14 +113,17 @@ enum repair { /* deviations that the parser has accepted, as bits */
               REPAIR_MIDPOINT = 256,
               REPAIR_CLAMP = 512,
               REPAIR_EXTRA_CALLS = 1024,
+              REPAIR_CALL = 2048, /* the form of the call: closers, wrapper, spelling */
 };
 
 struct step {             /* one turn of the model; all zeros is empty */
     char *note, *thought; /* owned, NULL when absent */
     char *check;          /* what the model's server wants a person to look at first; owned, NULL: nothing */
+    char *dropped;        /* further calls of the reply, which are not executed; owned, NULL: none */
     struct action actions[STEP_MAX_ACTIONS];
     int nactions;
     unsigned repairs;
+    bool cut; /* the text ended before the closer of the last call: further arguments may be missing */
 };
 void step_free(struct step *s);
 void action_free(struct action *a);

@@ -35,6 +35,12 @@ static void scroll_amount(struct binding *c)
         c->a->dx = (int16_t)(c->direction == 'r' ? n : -n);
 }
 
+/* Whether the tool takes a place that the call does not give. */
+static bool place_is_missing(const struct binding *c)
+{
+    return !c->has[0] && !c->has[2] && (tools_arg(c->tool, P_X) || tools_arg(c->tool, P_POINT));
+}
+
 /* "Down Down" is Down twice: a key that is down cannot be pressed again.  What is more than one action
  * may repeat goes on in the next one. */
 static enum action_fault count_repeats(struct binding *c)
@@ -78,6 +84,9 @@ static enum action_fault finish(struct binding *c)
 {
     struct action *a = c->a;
     enum action_fault f = FAULT_NONE;
+    if (c->p->out->cut && place_is_missing(c)) /* at the pointer would be a guess */
+        return parse_fault(c->p, FAULT_PARSE, "the call of '%s' is cut off: its place is missing",
+                           c->tool->name);
     if (!a->npath) {
         f = map_pair(c, 0, "x, y", &a->x, &a->y);
         f = f ? f : map_pair(c, 2, "x2, y2", &a->x2, &a->y2);

@@ -64,6 +64,7 @@ static const struct field fields[] = {
     FLAG(yes_no),
     FLAG(cmd_is_ctrl),
     FLAG(run_all),
+    FLAG(verbatim),
     FLAG(native_tools),
     NUMBER(max_images, FIELD_INT, 1, 4, 3),
     NUMBER(max_tokens, FIELD_INT, 16, 65536, 4096),

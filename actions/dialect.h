@@ -72,6 +72,7 @@ struct dialect {
     bool cmd_is_ctrl;              /* "cmd" is the Control key */
     bool native_tools;   /* an endpoint gets the tool table beside the messages, not within the prompt */
     bool run_all;        /* of several calls in one turn all are run, not only the first */
+    bool verbatim;       /* replies are a person's: texts may contain markup of calls */
     struct tools *tools; /* tools.h */
 };
 

@@ -1,12 +1,40 @@
-/* grammar_xml.c - the grammar of calls in XML (parse_xml.c): a line of thought or none, and one call. */
+/* grammar_xml.c - the grammar of calls in XML (calls.h): a line of thought or none, and one call. */
 #include "actions/grammar_pocket.h"
 
-/* Text between two tags, on one line or several: anything but "</". */
+/* Matches one letter in both cases: "[pP]". */
+static gx_node letter(struct gx *x, char c)
+{
+    char set[] = {c, (char)(c - 'a' + 'A'), 0};
+    return gx_set(x, set);
+}
+
+/* Text that begins as the word and leaves it before its last letter. */
+static gx_node off_word(struct gx *x, const char *word)
+{
+    char except[] = {'<', '[', word[1], (char)(word[1] - 'a' + 'A'), 0};
+    gx_node other = gx_utf8(x, except, 1, 1);
+    return GX_SEQ(x, letter(x, *word), word[2] ? GX_ALT(x, other, off_word(x, word + 1)) : other);
+}
+
+/* Brackets, and text that does not make a tag of a call of them.  firsts: first letters of the words. */
+static gx_node no_tag(struct gx *x, const char *bracket, const char *firsts, int n, const char *const *words)
+{
+    gx_node parts[8] = {gx_utf8(x, firsts, 1, 1)};
+    for (int i = 0; i < n; i++)
+        parts[i + 1] = off_word(x, words[i]);
+    return GX_SEQ(x, gx_repeat(x, gx_lit(x, bracket), 1, -1), gx_alt(x, n + 1, parts));
+}
+
+/* Text between two tags, on one line or several, without tags of calls and special tokens (calls_markup).
+ * In a short text, which is counted, "<" is not followed by any first letter of such a tag. */
 static gx_node plain_text(struct gx *x, int min, int max, bool one_line)
 {
-    gx_node letter = gx_utf8(x, "<", 1, 1), breaks = gx_set(x, "\\x0a\\x09");
-    gx_node bracket = GX_SEQ(x, gx_lit(x, "<"), gx_utf8(x, "</", 1, 1));
-    return gx_repeat(x, one_line ? GX_ALT(x, letter, bracket) : GX_ALT(x, letter, bracket, breaks), min, max);
+    static const char *const words[] = {"para", "func", "tool", "invo", "arg"}, *const tool[] = {"tool"};
+    gx_node angle = no_tag(x, "<", "<[/|pPfFtTiIaA", max > GX_EXACT ? 5 : 0, words),
+            square = no_tag(x, "[", "<[tT/", 1, tool), breaks = gx_set(x, "\\x0a\\x09");
+    gx_node unit = GX_ALT(x, gx_utf8(x, "<[", 1, 1), angle, square);
+    gx_node open = GX_SEQ(x, gx_repeat(x, gx_set(x, "<["), 1, -1), breaks); /* before a line break */
+    return gx_repeat(x, one_line ? unit : GX_ALT(x, unit, breaks, open), min, max);
 }
 
 static gx_node xml_value(const struct grammar_builder *l, const struct tool *t, const struct tool_arg *a)

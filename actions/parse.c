@@ -12,12 +12,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { MAX_DROPPED = 160, MAX_ALL_DROPPED = 400 /* bytes of actions that are not executed */ };
+
 static parse_fn *const parsers[] = {
     [SYNTAX_HOLO3] = parse_holo,    [SYNTAX_HOLO1] = parse_holo,
     [SYNTAX_UITARS] = parse_uitars, [SYNTAX_ANTHROPIC] = parse_anthropic,
     [SYNTAX_OPENAI] = parse_openai, [SYNTAX_PYAUTOGUI] = parse_pyautogui,
-    [SYNTAX_POCKET] = parse_pocket, [SYNTAX_FUNCTION] = parse_function,
-    [SYNTAX_XML] = parse_xml,       [SYNTAX_QWEN] = parse_qwen,
+    [SYNTAX_POCKET] = parse_pocket, [SYNTAX_FUNCTION] = parse_calls,
+    [SYNTAX_XML] = parse_calls,     [SYNTAX_QWEN] = parse_calls,
 };
 
 /* ---- shared ----------------------------------------------------------------------------------- */
@@ -55,6 +57,22 @@ void parse_check(struct parse *p, const char *text)
                            text ? text : "?");
     free(p->out->check);
     p->out->check = both;
+}
+
+void parse_dropped(struct parse *p, const char *text, size_t len)
+{
+    const char *was = p->out->dropped ? p->out->dropped : "";
+    parse_trim(&text, &len);
+    size_t shown = utf8_valid_prefix(text, len < MAX_DROPPED ? len : MAX_DROPPED);
+    char *both = xasprintf("%s%s%.*s%s", was, *was ? "; " : "", (int)shown, text, shown < len ? "..." : "");
+    for (char *s = both; *s; s++)
+        *s = (unsigned char)*s < 0x20 ? ' ' : *s;
+    if (strlen(was) < MAX_ALL_DROPPED) {
+        free(p->out->dropped);
+        p->out->dropped = both;
+    } else {
+        free(both);
+    }
 }
 
 struct action *parse_add(struct parse *p, enum action_kind kind)
@@ -105,21 +123,86 @@ enum action_fault parse_element(struct parse *p, const char *text, size_t len, c
     return FAULT_NONE;
 }
 
+/* The words behind the marks of a code fence. */
+static const char *const fence_words[] = {"python", "json", "xml", "tool_code", "tool_call", "text", "py"};
+enum { FENCE_WORDS = sizeof fence_words / sizeof *fence_words };
+
+/* Returns the length of the fence's word that the text begins with, 0: none. */
+static size_t fence_word(const char *s, size_t len)
+{
+    for (size_t i = 0; i < FENCE_WORDS; i++)
+        if (len >= strlen(fence_words[i]) && !memcmp(s, fence_words[i], strlen(fence_words[i])))
+            return strlen(fence_words[i]);
+    return 0;
+}
+
+static bool is_tool(const struct parse *p, const char *name)
+{
+    bool alias;
+    return *name && (parse_is_computer(name) || tools_find(p->d->tools, name, &alias));
+}
+
+/* Whether a tool of the dialect is called in the text, as NAME( or NAME{, also directly behind a fence's
+ * word. */
+static bool names_tool(const struct parse *p, const char *text, size_t len)
+{
+    for (const char *s = text; s < text + len; s++) {
+        char name[64] = "";
+        const char *from = s;
+        if (*s != '(' && *s != '{')
+            continue;
+        while (from > text && s - from < (ptrdiff_t)sizeof name - 1 &&
+               (isalnum((unsigned char)from[-1]) || from[-1] == '_' || from[-1] == '.'))
+            from--;
+        memcpy(name, from, (size_t)(s - from));
+        name[s - from] = 0;
+        if (is_tool(p, name) || is_tool(p, name + fence_word(name, strlen(name))))
+            return true;
+    }
+    return false;
+}
+
+void parse_beside(struct parse *p, const char *text, size_t len)
+{
+    static const char *const marks[] = {"<function",  "<invoke",   "<parameter",
+                                        "<tool_call", "<TOOLCALL", "[TOOL_CALLS"};
+    const char *object = memchr(text, '{', len), *end = text + len;
+    size_t left = object ? (size_t)(end - object) : 0;
+    bool call = object && (memchr(object, '"', left) || memchr(object, '\'', left));
+    const char *from = call ? object : text;
+    for (size_t i = 0; !call && i < sizeof marks / sizeof *marks; i++)
+        call = memmem(text, len, marks[i], strlen(marks[i])) != NULL;
+    if (call || names_tool(p, text, len))
+        parse_dropped(p, from, (size_t)(end - from));
+}
+
+void parse_rest(struct parse *p, const char *text, size_t len)
+{
+    parse_trim(&text, &len);
+    p->out->repairs |= len ? REPAIR_TRAILING_TEXT : 0;
+    parse_beside(p, text, len);
+}
+
 enum action_fault parse_json(struct parse *p, const char *text, size_t len, json_t **out)
 {
     struct err why = ERR_INIT;
-    size_t used = 0;
-    bool python = p->d->syntax == SYNTAX_HOLO1 || p->d->syntax == SYNTAX_QWEN;
-    *out = json_in(text, len, python, &p->out->repairs, &used, &why);
+    struct json_in in = {.max_depth = JSON_IN_MAX_DEPTH};
+    *out = json_in(text, len, &in, &why);
     if (!*out)
         return parse_fault(p, FAULT_PARSE, "%s", why.text);
-    while (used < len && is_space(text[used]))
-        used++;
-    p->out->repairs |= used < len ? REPAIR_TRAILING_TEXT : 0;
+    p->out->repairs |= in.repairs;
+    parse_rest(p, text + in.used, len - in.used);
     return FAULT_NONE;
 }
 
 /* ---- entry ----------------------------------------------------------------------------------------- */
+
+/* The end stays: whether a line break is there shows whether the last line is whole (calls.h). */
+static void trim_left(const char **s, size_t *n)
+{
+    while (*n && is_space(**s))
+        (*s)++, (*n)--;
+}
 
 /* Strips "...</think>", also when the template has opened the block; -1 when it is still open.  Without
  * d->think a text that begins with JSON is left alone: the mark is then inside a string. */
@@ -132,10 +215,19 @@ static int strip_reasoning(const char **s, size_t *n, bool think)
     if (end) {
         *n -= (size_t)(end - *s) + sizeof close - 1;
         *s = end + sizeof close - 1;
-        parse_trim(s, n);
+        trim_left(s, n);
         return 0;
     }
     return *n >= sizeof open - 1 && !memcmp(*s, open, sizeof open - 1) ? -1 : 0;
+}
+
+const char *parse_fence_end(const char *s, const char *end)
+{
+    const char *line = memchr(s, '\n', (size_t)(end - s)), *code = s + 3;
+    for (const char *at = code; line && at < line; at++)
+        if (strchr("{[(<", *at))
+            line = NULL; /* the code begins on the line of its fence */
+    return line ? line + 1 : code + fence_word(code, (size_t)(end - code));
 }
 
 /* Strips ```lang\n ... ``` around the whole text; the closing fence may be missing. */
@@ -143,15 +235,37 @@ static bool strip_fence(const char **s, size_t *n)
 {
     if (*n < 3 || memcmp(*s, "```", 3) != 0)
         return false;
-    const char *line = memchr(*s, '\n', *n);
-    size_t skip = line ? (size_t)(line - *s) + 1 : 3;
-    *s += skip;
-    *n -= skip;
-    parse_trim(s, n);
-    if (*n >= 3 && !memcmp(*s + *n - 3, "```", 3))
-        *n -= 3;
-    parse_trim(s, n);
+    const char *code = parse_fence_end(*s, *s + *n);
+    *n -= (size_t)(code - *s);
+    *s = code;
+    size_t whole = *n;
+    while (whole && is_space((*s)[whole - 1]))
+        whole--;
+    if (whole >= 3 && !memcmp(*s + whole - 3, "```", 3))
+        *n = whole - 3;
+    trim_left(s, n);
     return true;
+}
+
+/* A text with markup of calls comes from a call that was read wrongly, or from a model that has lost its
+ * format: nothing of it reaches a window. */
+static enum action_fault check_markup(struct parse *p)
+{
+    for (int i = 0; i < p->out->nactions; i++) {
+        const struct action *a = &p->out->actions[i];
+        const char *texts[] = {a->text ? a->text : "", a->element};
+        for (int k = 0; k < 2; k++) {
+            size_t n;
+            const char *mark = calls_markup(texts[k], strlen(texts[k]), &n);
+            if (mark)
+                return parse_fault(
+                    p, FAULT_TEXT,
+                    "the %s of '%s' contains markup of a tool call, '%.*s'; nothing was executed, "
+                    "write the call again without it",
+                    k ? "element" : "text", action_kind_name(a->kind), (int)n, mark);
+        }
+    }
+    return FAULT_NONE;
 }
 
 enum action_fault action_parse(const char *text, size_t len, const struct dialect *d, int w, int h,
@@ -162,10 +276,10 @@ enum action_fault action_parse(const char *text, size_t len, const struct dialec
     *out = (struct step){0};
     if (w < 1 || h < 1)
         bug("a step for a screen of %d x %d", w, h);
-    if (len > JSON_IN_MAX_LEN)
-        return parse_fault(&p, FAULT_PARSE, "the reply is longer than %d bytes", JSON_IN_MAX_LEN);
+    if (len > PARSE_MAX_REPLY)
+        return parse_fault(&p, FAULT_PARSE, "the reply is longer than %d bytes", PARSE_MAX_REPLY);
     if (d->syntax != SYNTAX_POCKET) {
-        parse_trim(&text, &len);
+        trim_left(&text, &len);
         if (strip_reasoning(&text, &len, d->think))
             f = parse_fault(&p, FAULT_PARSE, "the reply ends inside its reasoning");
         if (!f && strip_fence(&text, &len))
@@ -176,6 +290,8 @@ enum action_fault action_parse(const char *text, size_t len, const struct dialec
     f = f ? f : parsers[d->syntax](&p, text, len);
     if (!f && !out->nactions)
         f = parse_fault(&p, FAULT_NO_ACTION, "the reply holds no action");
+    if (!f && !d->verbatim)
+        f = check_markup(&p);
     if (f)
         step_free(out);
     return f;

@@ -6,9 +6,9 @@
 #ifndef HOLORUN_ACTIONS_PARSE_H
 #define HOLORUN_ACTIONS_PARSE_H
 
+#include "actions/calls.h"
+#include "actions/json_in.h"
 #include "actions/tools.h"
-
-#include <jansson.h>
 
 struct parse {
     const struct dialect *d;
@@ -18,9 +18,13 @@ struct parse {
     struct err *e;
 };
 
+enum { PARSE_MAX_REPLY = 64 << 10 /* bytes */ };
+
 typedef enum action_fault parse_fn(struct parse *p, const char *text, size_t len);
-parse_fn parse_holo, parse_uitars, parse_anthropic, parse_openai, parse_pyautogui, parse_function,
-    parse_pocket, parse_xml, parse_qwen;
+parse_fn parse_holo, parse_uitars, parse_anthropic, parse_openai, parse_pyautogui, parse_pocket, parse_calls;
+
+/* Reads a call, or a list of them, from JSON: {"name", "arguments"} and its variants (parse_calls.c). */
+enum action_fault parse_call_object(struct parse *p, const json_t *object);
 
 /* Sets the message; returns f. */
 enum action_fault parse_fault(struct parse *p, enum action_fault f, const char *fmt, ...) PRINTF_LIKE(3, 4);
@@ -28,11 +32,20 @@ enum action_fault parse_fault(struct parse *p, enum action_fault f, const char *
 /* Adds to step.check what a person is to look at; text may be NULL. */
 void parse_check(struct parse *p, const char *text);
 
+/* Adds text[0..len), an action that is not executed, to step.dropped, as one line. */
+void parse_dropped(struct parse *p, const char *text, size_t len);
+
 /* Appends an action of this kind with defaults: no coordinates, one left click.  NULL: too many. */
 struct action *parse_add(struct parse *p, enum action_kind kind);
 
 /* Drops white space at both ends of text[0..len). */
 void parse_trim(const char **text, size_t *len);
+
+/* Returns the beginning of the code behind "```lang" at s. */
+const char *parse_fence_end(const char *s, const char *end);
+
+/* Returns whether the function names its tool in the argument "action". */
+bool parse_is_computer(const char *name);
 
 /* Copies text[0..len) if it is UTF-8 without control characters other than tab and newline. */
 enum action_fault parse_text(struct parse *p, const char *text, size_t len, char **out);
@@ -41,11 +54,10 @@ enum action_fault parse_element(struct parse *p, const char *text, size_t len, c
 
 /* Parses JSON with json_in(); the caller releases *out, which is NULL after a fault. */
 enum action_fault parse_json(struct parse *p, const char *text, size_t len, json_t **out);
-
-/* A call "<function=NAME><parameter=KEY>...</function>" at *at, which moves behind it: its name and its
- * arguments, of the types of the tool, which the caller owns (parse_xml.c). */
-enum action_fault parse_xml_call(struct parse *p, const char **at, const char *end, char **name,
-                                 json_t **args);
+/* Reports text beside the calls of a reply to the model, if it looks like a call that could not be read. */
+void parse_beside(struct parse *p, const char *text, size_t len);
+/* Records text behind the calls of a reply, and reports it as parse_beside() does. */
+void parse_rest(struct parse *p, const char *text, size_t len);
 
 /* ---- coordinates (coords.c) ------------------------------------------------------------------------ */
 
@@ -78,40 +90,5 @@ enum action_fault bind_arg(struct binding *c, const struct tool_arg *arg, json_t
 
 /* Names that the grammar offers; keys.c knows all of them.  NULL-terminated. */
 extern const char *const keys_offered[], *const keys_modifiers[];
-
-/* ---- JSON as models write it (json_in.c) ------------------------------------------------------------
- *
- * Accepted, and recorded as repairs: text after the first balanced value, one trailing comma, raw control
- * characters in strings, and, in families that write them, Python's single quotes and True, False,
- * None.  Refused: a truncated value (actions are not guessed), NaN and infinities, more than
- * JSON_IN_MAX_LEN bytes or JSON_IN_MAX_DEPTH levels.  Of duplicate keys the last wins. */
-enum { JSON_IN_MAX_LEN = 64 << 10, JSON_IN_MAX_DEPTH = 8 };
-
-/* The first value of text[0..len), an object or a list.  NULL with a message when it is not JSON.  *repairs
- * gets REPAIR_ bits; *used: length of the value. */
-json_t *json_in(const char *text, size_t len, bool python, unsigned *repairs, size_t *used, struct err *e);
-
-/* ---- pyautogui scripts (python_in.c) ---------------------------------------------------------------
- *
- * Calls with literal arguments, one per statement; anything else is refused.  Nothing is run. */
-
-struct python_in {
-    const char *at, *end;
-    bool cut; /* refused because it is truncated */
-    struct err *e;
-};
-
-struct python_call {
-    char name[64]; /* dotted: "pyautogui.click" */
-    bool called;   /* false: a name alone, such as DONE */
-    int times;     /* 1, or n of "for _ in range(n):" */
-    json_t *list;  /* positional arguments */
-    json_t *keywords;
-};
-
-/* The next statement; imports, comments and empty lines are skipped.  1 read, 0 at the end, -1 refused.
- * Free it with python_call_free. */
-int python_next(struct python_in *in, struct python_call *call);
-void python_call_free(struct python_call *call);
 
 #endif

@@ -1,16 +1,8 @@
-/* parse_objects.c - replies that are JSON.
- *
- * function   {"name": "click", "arguments": {...}}      arguments may be an object, or the same as a string
- *            <TOOLCALL>[{...}, ...]</TOOLCALL>           "parameters" is a synonym
- *            <tool_call>{...}</tool_call>                several of them, one after the other
- *     Text before the first tag is the thought.  Of several calls only the first is run
- *     (REPAIR_EXTRA_CALLS), unless the dialect has "run_all".  A call may be wrapped as Google's and
- *     OpenAI's servers give it: {"functionCall": {"name", "args"}}, {"function": {"name", "arguments"}}.
+/* parse_objects.c - replies that are JSON, alone, in a code fence or between sentences.
  *
  * holo3      {"note": null, "thought": "...", "tool_call": {"tool_name": "click_desktop", ...}}
  * holo1      {"note": "", "thought": "...", "action": {"action": "click_element", "element": "...", ...}}
- *     The tool's name is beside its arguments.  A batch ("tool_calls") is run in order; native function
- *     calls, which newer models may write instead, are read as above.
+ *     The tool's name is beside its arguments.  A batch ("tool_calls") is run in order.
  *
  * anthropic  {"action": "left_click", "coordinate": [512, 384]}
  *     also as the content block {"type": "tool_use", "name": "computer", "input": {...}}, where another name
@@ -20,12 +12,15 @@
  * openai     {"type": "computer_call", "action": {"type": "click", ...}, "pending_safety_checks": []}
  *     or the action alone, or "actions", a batch run in order, or a list of such items with messages and
  *     reasoning between.  A pending safety check goes to step.check, for a person.
+ *
+ * Tool calls in any form of calls.h, which newer models may write instead, are read by parse_calls.c.
  */
 #include "actions/parse.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
+
+enum { MAX_TRIES = 64 /* of JSON values between sentences */ };
 
 /* The value of the first key that is there, NULL none. */
 static json_t *first_of(const json_t *object, const char *const *keys)
@@ -48,124 +43,62 @@ static enum action_fault add_said(struct parse *p, const json_t *text)
     return f;
 }
 
-/* ---- function calls ---------------------------------------------------------------------------- */
+/* ---- JSON between sentences ------------------------------------------------------------------------- */
 
-/* Gemini's "safety_decision": {"decision": "require_confirmation", "explanation"} is beside the arguments. */
-static enum action_fault take_safety_decision(struct parse *p, json_t *args)
+/* Whether a value is an object with one of the keys, or a list that begins with such an object. */
+static bool has_key(const json_t *v, const char *const *keys)
 {
-    json_t *v = json_object_get(args, "safety_decision");
-    const char *word = json_string_value(json_is_object(v) ? json_object_get(v, "decision") : v);
-    if (word && !strncasecmp(word, "block", 5))
-        return parse_fault(p, FAULT_DENIED, "the model's server forbids this action");
-    if (v && !json_is_null(v) && (!word || !tools_has_word("regular|allowed", word, strlen(word))))
-        parse_check(p, json_string_value(json_object_get(v, "explanation")));
-    json_object_del(args, "safety_decision");
-    return FAULT_NONE;
+    const json_t *object = json_is_array(v) ? json_array_get(v, 0) : v;
+    return first_of(object, keys) != NULL;
 }
 
-/* So is its "intent", why it does this. */
-static enum action_fault take_intent(struct parse *p, json_t *args)
+/* Finds the first JSON value with one of the keys.  NULL: there is none; *e has the fault of the last one
+ * that is not JSON. */
+static json_t *find_json(const char *text, size_t len, const char *const *keys, struct json_in *in,
+                         const char **at, struct err *e)
 {
-    enum action_fault f = add_said(p, json_object_get(args, "intent"));
-    if (json_is_string(json_object_get(args, "intent")))
-        json_object_del(args, "intent");
-    return f;
-}
-
-static enum action_fault bind_function(struct parse *p, json_t *call)
-{
-    static const char *const synonyms[] = {"arguments", "parameters", "args", NULL};
-    const char *name = json_string_value(json_object_get(call, "name"));
-    json_t *args = first_of(call, synonyms);
-    if (!name)
-        return parse_fault(p, FAULT_SCHEMA, "a function call must have a 'name'");
-    args = json_is_null(args) ? NULL : args;
-    json_t *inner = NULL;
-    enum action_fault f = FAULT_NONE;
-    if (json_is_string(args)) {
-        f = parse_json(p, json_string_value(args), json_string_length(args), &inner);
-        args = inner;
+    int tries = 0;
+    for (const char *s = text, *end = text + len; s < end && tries < MAX_TRIES; s++) {
+        if (*s != '{' && *s != '[')
+            continue;
+        tries++;
+        *in = (struct json_in){.max_depth = JSON_IN_MAX_DEPTH};
+        json_t *v = json_in(s, (size_t)(end - s), in, e);
+        if (v && has_key(v, keys)) {
+            *at = s;
+            return v;
+        }
+        s += v ? in->used - 1 : 0;
+        json_decref(v);
     }
-    if (!f && args && !json_is_object(args))
-        f = parse_fault(p, FAULT_SCHEMA, "the arguments of '%s' must be an object", name);
-    f = f ? f : take_safety_decision(p, args);
-    f = f ? f : take_intent(p, args);
-    f = f ? f : bind_call(p, name, args, NULL);
-    json_decref(inner);
-    return f;
+    return NULL;
 }
 
-/* A call, in its wrapper or without one, or a text beside the calls. */
-static enum action_fault read_part(struct parse *p, json_t *part)
+/* Reads the JSON of a reply that has one of the keys, also between sentences, which are the thought. *out
+ * stays NULL where the reply holds calls of another form, which are then bound. */
+static enum action_fault read_json(struct parse *p, const char *text, size_t len, const char *const *keys,
+                                   json_t **out)
 {
-    static const char *const wrappers[] = {"functionCall", "function_call", "function", NULL};
-    json_t *call = first_of(part, wrappers), *text = json_object_get(part, "text");
-    if (!call && text && !json_object_get(part, "name"))
-        return add_said(p, text);
-    if (p->out->nactions && !p->d->run_all) {
-        p->out->repairs |= REPAIR_EXTRA_CALLS;
-        return FAULT_NONE;
-    }
-    return bind_function(p, json_is_object(call) ? call : part);
-}
-
-static enum action_fault parse_function_object(struct parse *p, json_t *root)
-{
-    json_t *one;
-    size_t i;
-    if (json_is_object(root))
-        return read_part(p, root);
-    enum action_fault f = FAULT_NONE;
-    json_array_foreach(root, i, one)
-    {
-        if (!json_is_object(one))
-            f = f ? f : parse_fault(p, FAULT_SCHEMA, "a list of calls holds something else");
-        f = f ? f : parse_function_object(p, one);
-    }
-    return f;
-}
-
-/* The content of a tag; text after the JSON is recorded. */
-static enum action_fault parse_tagged(struct parse *p, const char *text, size_t len)
-{
-    json_t *root;
-    parse_trim(&text, &len);
-    enum action_fault f = parse_json(p, text, len, &root);
-    f = f ? f : parse_function_object(p, root);
-    json_decref(root);
-    return f;
-}
-
-static const char *find(const char *text, const char *end, const char *mark)
-{
-    return memmem(text, (size_t)(end - text), mark, strlen(mark));
-}
-
-enum action_fault parse_function(struct parse *p, const char *text, size_t len)
-{
-    static const char *const tags[][2] = {{"<TOOLCALL>", "</TOOLCALL>"}, {"<tool_call>", "</tool_call>"}};
-    const char *end = text + len, *at = NULL;
-    int k = 0;
-    enum action_fault f = FAULT_NONE;
+    struct err why = ERR_INIT;
+    struct json_in in = {0};
+    const char *at;
+    *out = NULL;
     if (len && (*text == '{' || *text == '['))
-        return parse_tagged(p, text, len);
-    for (; k < 2 && !at; k++)
-        at = find(text, end, tags[k][0]);
-    if (!at)
-        return parse_fault(p, FAULT_NO_ACTION, "the reply holds no function call");
-    const char *thought = text;
-    size_t n = (size_t)(at - text);
-    parse_trim(&thought, &n);
-    if (n)
-        f = parse_text(p, thought, n, &p->out->thought);
-    for (k--; !f && at; at = find(text, end, tags[k][0])) {
-        const char *inside = at + strlen(tags[k][0]), *close = find(inside, end, tags[k][1]);
-        if (!close)
-            return parse_fault(p, FAULT_PARSE, "the call is cut off: '%s' is missing", tags[k][1]);
-        f = parse_tagged(p, inside, (size_t)(close - inside));
-        text = close + strlen(tags[k][1]);
+        return parse_json(p, text, len, out);
+    *out = find_json(text, len, keys, &in, &at, &why);
+    if (!*out) {
+        enum action_fault f = parse_calls(p, text, len);
+        return f != FAULT_NO_ACTION
+                   ? f
+                   : parse_fault(p, FAULT_PARSE, "%s", *why.text ? why.text : "a JSON object was expected");
     }
-    return f;
+    const char *rest = at + in.used;
+    size_t before = (size_t)(at - text);
+    parse_beside(p, text, before);
+    parse_rest(p, rest, (size_t)(text + len - rest));
+    parse_trim(&text, &before);
+    p->out->repairs |= in.repairs | REPAIR_CALL;
+    return before ? parse_text(p, text, before, &p->out->thought) : FAULT_NONE;
 }
 
 /* ---- Holo -------------------------------------------------------------------------------------- */
@@ -193,7 +126,7 @@ static enum action_fault bind_tool_call(struct parse *p, json_t *call, const cha
     if (tool)
         return bind_call(p, tool, call, tag);
     if (json_object_get(call, "name"))
-        return parse_function_object(p, call);
+        return parse_call_object(p, call);
     return parse_fault(p, FAULT_SCHEMA, "a tool call must have '%s'", tag);
 }
 
@@ -229,7 +162,7 @@ static enum action_fault read_step(struct parse *p, json_t *root)
 {
     bool note, thought;
     if (json_is_array(root) || (json_object_get(root, "name") && !json_object_get(root, "thought")))
-        return parse_function_object(p, root);
+        return parse_call_object(p, root);
     enum action_fault f = check_keys(p, root);
     f = f ? f : read_string(p, root, "note", "notes", &p->out->note, &note);
     f = f ? f : read_string(p, root, "thought", "thought", &p->out->thought, &thought);
@@ -240,11 +173,11 @@ static enum action_fault read_step(struct parse *p, json_t *root)
 
 enum action_fault parse_holo(struct parse *p, const char *text, size_t len)
 {
+    static const char *const keys[] = {"thought", "tool_call", "tool_calls", "action", "note", NULL};
     json_t *root;
-    if (len && *text == '<')
-        return parse_function(p, text, len);
-    enum action_fault f = parse_json(p, text, len, &root);
-    f = f ? f : read_step(p, root);
+    enum action_fault f = read_json(p, text, len, keys, &root);
+    if (!f && root)
+        f = read_step(p, root);
     json_decref(root);
     return f;
 }
@@ -283,6 +216,8 @@ static enum action_fault bind_block(struct parse *p, json_t *root)
                            name ? name : "?");
     if (input && name && strcmp(name, "computer") != 0)
         action = name;
+    if (!action && name && !input)
+        return parse_call_object(p, root);
     if (!action)
         return parse_fault(p, FAULT_SCHEMA, "an action needs the key 'action'");
     return bind_call(p, action, call, "action");
@@ -290,13 +225,14 @@ static enum action_fault bind_block(struct parse *p, json_t *root)
 
 enum action_fault parse_anthropic(struct parse *p, const char *text, size_t len)
 {
+    static const char *const keys[] = {"action", "input", "type", NULL};
     json_t *root, *block;
     size_t i;
-    enum action_fault f = parse_json(p, text, len, &root);
+    enum action_fault f = read_json(p, text, len, keys, &root);
     json_array_foreach(root, i, block) if (!f) f = bind_block(p, block);
     if (!f && json_is_array(root))
         f = answer_with_said(p, "action");
-    else if (!f)
+    else if (!f && root)
         f = bind_block(p, root);
     json_decref(root);
     return f;
@@ -305,6 +241,8 @@ enum action_fault parse_anthropic(struct parse *p, const char *text, size_t len)
 static enum action_fault bind_action(struct parse *p, json_t *action)
 {
     const char *type = json_string_value(json_object_get(action, "type"));
+    if (!type && json_object_get(action, "name"))
+        return parse_call_object(p, action);
     if (!type)
         return parse_fault(p, FAULT_SCHEMA, "an action needs the key 'type'");
     return bind_call(p, type, action, "type");
@@ -356,13 +294,14 @@ static enum action_fault read_item(struct parse *p, json_t *item)
 
 enum action_fault parse_openai(struct parse *p, const char *text, size_t len)
 {
+    static const char *const keys[] = {"type", "action", "actions", NULL};
     json_t *root, *item;
     size_t i;
-    enum action_fault f = parse_json(p, text, len, &root);
+    enum action_fault f = read_json(p, text, len, keys, &root);
     json_array_foreach(root, i, item) f = f ? f : read_item(p, item);
     if (!f && json_is_array(root))
         f = answer_with_said(p, "type");
-    else if (!f)
+    else if (!f && root)
         f = bind_actions(p, root);
     json_decref(root);
     return f;

@@ -12,6 +12,7 @@
  * of the screen when none is above 1, else pixels.  pyperclip.copy followed by ctrl+v is typing.
  */
 #include "actions/parse.h"
+#include "actions/python_in.h"
 
 #include <X11/keysym.h>
 
@@ -151,6 +152,7 @@ static enum action_fault run_call(struct script *s, struct python_call *call)
     if (!t || (!call->called && strchr(call->name, '.')))
         return parse_fault(p, FAULT_UNSUPPORTED, "there is no '%s' here", call->name);
     if (action_ends_run(t->kind) && p->out->nactions) {
+        parse_dropped(p, call->name, strlen(call->name));
         p->out->repairs |= REPAIR_EXTRA_CALLS;
         return FAULT_NONE;
     }
@@ -201,13 +203,13 @@ static bool find_code(const char **code, size_t *len, const char **thought, size
         *nthought -= (size_t)(*thought - text);
     }
     *len = (size_t)(end - *code);
-    if (find(*code, *len, "```", &fence)) {
-        const char *line = memchr(fence, '\n', (size_t)(end - fence));
-        *code = line ? line + 1 : end;
+    bool header = find(*code, *len, "\n## ", &at);
+    if (find(*code, *len, "```", &fence) && !(header && at < fence)) {
+        *code = parse_fence_end(fence, end);
         *len = (size_t)(end - *code);
         if (find(*code, *len, "```", &fence))
             *len = (size_t)(fence - *code);
-    } else if (find(*code, *len, "\n## ", &at)) {
+    } else if (header) {
         *len = (size_t)(at - *code);
     }
     return end - (*code + *len) > 4;
@@ -221,8 +223,11 @@ enum action_fault parse_pyautogui(struct parse *p, const char *text, size_t len)
     size_t n;
     int r = 1;
     enum action_fault f = FAULT_NONE;
+    const char *end = text + len;
     if (find_code(&text, &len, &thought, &n))
         p->out->repairs |= REPAIR_TRAILING_TEXT;
+    parse_beside(p, thought, n);
+    parse_beside(p, text + len, (size_t)(end - text) - len);
     for (parse_trim(&thought, &n); n && *thought == '#'; parse_trim(&thought, &n))
         thought++, n--;
     if (n)

@@ -5,8 +5,9 @@
  *
  * Points may be (x,y), [x,y], (x1,y1,x2,y2), <point>x y</point>, <bbox>...</bbox>, with or without
  * <|box_start|> marks; only the numbers are read.  The text of type and finished goes up to the last quote,
- * because models do not escape quotes inside it.  Several actions are separated by blank lines; of several
- * "Action:" the last one counts.
+ * because models do not escape quotes inside it.  A closing quote may be missing where the end of the
+ * value is clear.  Of several actions, each on a line of its own and with or without "Action:", the first
+ * is executed and the others are reported to the model.
  */
 #include "actions/parse.h"
 
@@ -16,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_KEY = 32, MAX_VALUE = JSON_IN_MAX_LEN };
+enum { MAX_KEY = 32, MAX_VALUE = PARSE_MAX_REPLY };
 
 struct span {
     const char *at, *end;
@@ -57,6 +58,55 @@ static bool drop_prefix(struct span *s, const char *mark)
     s->at += strlen(mark);
     span_trim(s);
     return true;
+}
+
+/* ---- marks ---------------------------------------------------------------------------------- */
+
+static size_t identifier(const struct span *s)
+{
+    size_t n = 0;
+    while (s->at + n < s->end && (isalnum((unsigned char)s->at[n]) || s->at[n] == '_'))
+        n++;
+    return n;
+}
+
+/* "Action:" at s, or 0. */
+static size_t action_mark(const struct span *s)
+{
+    static const char *const marks[] = {"Action:", "Action\xef\xbc\x9a"};
+    for (int i = 0; i < 2; i++)
+        if (starts(s, marks[i]))
+            return strlen(marks[i]);
+    return 0;
+}
+
+/* Whether a call of a tool begins the text: NAME(, or NAME alone on its line. */
+static bool is_call(const struct parse *p, struct span s)
+{
+    char name[MAX_KEY];
+    bool alias;
+    span_trim(&s);
+    size_t n = identifier(&s);
+    if (!n || n >= sizeof name)
+        return false;
+    memcpy(name, s.at, n);
+    name[n] = 0;
+    s.at += n;
+    return (s.at < s.end && *s.at == '(') ||
+           ((s.at == s.end || *s.at == '\n' || *s.at == '\r') && tools_find(p->d->tools, name, &alias));
+}
+
+/* An "Action:" with a call anywhere in a text; NULL: there is none. */
+static const char *find_inside(const struct parse *p, const struct span *s)
+{
+    for (const char *at = s->at; (at = memchr(at, 'A', (size_t)(s->end - at))); at++) {
+        struct span here = {at, s->end};
+        size_t mark = action_mark(&here);
+        here.at += mark;
+        if (mark && is_call(p, here))
+            return at;
+    }
+    return NULL;
 }
 
 /* ---- values ----------------------------------------------------------------------------------- */
@@ -110,15 +160,19 @@ static json_t *unescape(const char *s, size_t n)
     return v;
 }
 
-/* The end of a quoted value: the first unescaped quote; for free text the last one before a parenthesis, or
- * without a parenthesis the last one. */
+/* The end of a quoted value: the first unescaped quote; for free text the last one before a parenthesis,
+ * or without a parenthesis the last one. */
 static const char *closing_quote(const struct span *s, char quote, bool free_text)
 {
     for (const char *at = s->end; free_text && at > s->at; at--)
         if (at[-1] == quote && at < s->end && *at == ')')
             return at - 1;
-    if (free_text)
-        return memrchr(s->at, quote, span_len(s));
+    if (free_text) {
+        const char *last = memrchr(s->at, quote, span_len(s));
+        struct span rest = {last ? last + 1 : s->end, s->end};
+        span_trim(&rest);
+        return last && (!span_len(&rest) || *rest.at == ')') ? last : NULL;
+    }
     for (const char *at = s->at; at < s->end; at++) {
         if (*at == '\\')
             at++;
@@ -128,9 +182,25 @@ static const char *closing_quote(const struct span *s, char quote, bool free_tex
     return NULL;
 }
 
-/* The end of a value without quotes: before ", name=" or the last parenthesis. */
+/* The bracket that closes the one at s->at; NULL: there is none. */
+static const char *closing_bracket(const struct span *s)
+{
+    char open = *s->at, close = open == '(' ? ')' : ']';
+    int depth = 0;
+    for (const char *at = s->at; at < s->end; at++) {
+        depth += (*at == open) - (*at == close);
+        if (!depth)
+            return at;
+    }
+    return NULL;
+}
+
+/* The end of a value without quotes: its own bracket, else before ", name=" or the last parenthesis. */
 static const char *closing_bare(const struct span *s)
 {
+    const char *bracket = s->at < s->end && (*s->at == '(' || *s->at == '[') ? closing_bracket(s) : NULL;
+    if (bracket)
+        return bracket + 1;
     for (const char *at = s->at; at < s->end; at++) {
         if (*at != ',')
             continue;
@@ -143,7 +213,51 @@ static const char *closing_bare(const struct span *s)
         if (k > name && k < s->end && *k == '=')
             return at;
     }
-    return s->end[-1] == ')' && s->end - s->at > 1 ? s->end - 1 : s->end;
+    return s->end > s->at && s->end[-1] == ')' && s->end - s->at > 1 ? s->end - 1 : s->end;
+}
+
+/* The end of a text whose closing quote is missing, before the parenthesis at the end of the call; NULL:
+ * the text may continue. */
+static const char *unclosed_text(const struct span *s)
+{
+    const char *end = s->end - 1;
+    bool plain = span_len(s) > 1 && *end == ')' &&
+                 (isalnum((unsigned char)end[-1]) || (unsigned char)end[-1] > 0x7f || strchr(".!?", end[-1]));
+    for (const char *at = s->at; plain && at < end; at++)
+        plain = *at != '(' && *at != ')';
+    return plain ? end : NULL;
+}
+
+/* The end of any other value whose closing quote is missing; NULL: the value may be cut off. */
+static const char *unclosed_value(const struct span *s, bool box)
+{
+    const char *end = closing_bare(s);
+    if (end < s->end || (box && span_len(s) && strchr(")]>", end[-1])))
+        return end;
+    return NULL;
+}
+
+/* Whether the quotes of a text may be those of the value, doubled: the text begins with one, or ends with
+ * two, or with one that nothing matches. */
+static bool odd_quotes(const char *s, const char *end, char quote)
+{
+    int n = 0, last = 0;
+    bool escaped = false;
+    for (const char *at = s; at < end; at++) {
+        bool here = !escaped && *at == quote;
+        n += here;
+        last = here ? last + 1 : 0;
+        escaped = !escaped && *at == '\\';
+    }
+    return (s < end && *s == quote) || last > 1 || (last && n % 2);
+}
+
+/* The first of the characters in from..to, or to. */
+static const char *first_of(const char *from, const char *to, const char *characters)
+{
+    while (from < to && !strchr(characters, *from))
+        from++;
+    return from;
 }
 
 static enum action_fault read_value(struct parse *p, struct span *s, const char *key, json_t *args)
@@ -154,11 +268,27 @@ static enum action_fault read_value(struct parse *p, struct span *s, const char 
     if (s->at < s->end && (*s->at == '\'' || *s->at == '"')) {
         struct span rest = {++from, s->end};
         to = closing_quote(&rest, *s->at, free_text);
+        const char *bare = box ? closing_bare(&rest) : NULL;
+        bool unclosed = !to || (bare && bare < to && *bare == ',');
+        if (unclosed)
+            to = free_text ? unclosed_text(&rest) : unclosed_value(&rest, box);
         if (!to)
             return parse_fault(p, FAULT_PARSE, "the value of '%s' is cut off", key);
-        s->at = to + 1;
+        struct span inside = {from, to};
+        if (free_text && find_inside(p, &inside))
+            return parse_fault(p, FAULT_PARSE, "'%s' contains another action: write one action", key);
+        if (free_text && odd_quotes(from, to, from[-1]))
+            return parse_fault(p, FAULT_PARSE, "the quotes of '%s' do not match: write \\' within a text",
+                               key);
+        p->out->repairs |= unclosed ? REPAIR_CALL : 0;
+        s->at = unclosed ? to : to + 1;
     } else if (s->at < s->end) {
         s->at = to = closing_bare(s);
+        bool quotes = free_text && first_of(from, to, "'\"()\n") < to;
+        if (quotes || to == s->end)
+            return parse_fault(p, FAULT_PARSE,
+                               quotes ? "the value of '%s' needs quotes" : "the value of '%s' is cut off",
+                               key);
     } else {
         return parse_fault(p, FAULT_PARSE, "'%s' has no value", key);
     }
@@ -167,23 +297,42 @@ static enum action_fault read_value(struct parse *p, struct span *s, const char 
         return parse_fault(p, FAULT_PARSE, "'%s' must hold two or four numbers", key);
     if (!v)
         return parse_fault(p, FAULT_TEXT, "the value of '%s' is not valid UTF-8", key);
+    if (json_object_get(args, key)) {
+        json_decref(v);
+        return parse_fault(p, FAULT_SCHEMA, "'%s' is given twice", key);
+    }
     json_object_set_new(args, key, v);
     return FAULT_NONE;
 }
 
 /* ---- calls ------------------------------------------------------------------------------------ */
 
-static size_t identifier(const struct span *s)
+/* The name of the next argument: NAME=, or for a value without a name that of parameter i of the tool. */
+static enum action_fault read_key(struct parse *p, struct span *s, const char *tool, int i, char key[MAX_KEY])
 {
-    size_t n = 0;
-    while (s->at + n < s->end && (isalnum((unsigned char)s->at[n]) || s->at[n] == '_'))
-        n++;
-    return n;
+    bool alias;
+    const struct tool *t = tools_find(p->d->tools, tool, &alias);
+    struct span after = *s;
+    size_t n = s->at < s->end && isdigit((unsigned char)*s->at) ? 0 : identifier(s);
+    after.at += n;
+    span_trim(&after);
+    if (n && n < MAX_KEY && starts(&after, "=")) {
+        memcpy(key, s->at, n);
+        key[n] = 0;
+        s->at = after.at + 1;
+    } else if (!n && t && i < t->nargs && strlen(t->args[i].name) < MAX_KEY) {
+        memcpy(key, t->args[i].name, strlen(t->args[i].name) + 1);
+        p->out->repairs |= REPAIR_CALL;
+    } else {
+        return parse_fault(p, FAULT_PARSE, "an argument must be name='value'");
+    }
+    span_trim(s);
+    return FAULT_NONE;
 }
 
-static enum action_fault read_args(struct parse *p, struct span *s, json_t *args)
+static enum action_fault read_args(struct parse *p, struct span *s, const char *tool, json_t *args)
 {
-    for (;;) {
+    for (int i = 0;; i++) {
         char key[MAX_KEY];
         while (s->at < s->end && (isspace((unsigned char)*s->at) || *s->at == ','))
             s->at++;
@@ -192,21 +341,12 @@ static enum action_fault read_args(struct parse *p, struct span *s, json_t *args
         if (*s->at == ')') {
             s->at++;
             span_trim(s);
-            p->out->repairs |= s->at < s->end ? REPAIR_TRAILING_TEXT : 0;
+            if (span_len(s))
+                parse_rest(p, s->at, span_len(s));
             return FAULT_NONE;
         }
-        size_t n = identifier(s);
-        if (!n || n >= sizeof key)
-            return parse_fault(p, FAULT_PARSE, "an argument must be name='value'");
-        memcpy(key, s->at, n);
-        key[n] = 0;
-        s->at += n;
-        span_trim(s);
-        if (!starts(s, "="))
-            return parse_fault(p, FAULT_PARSE, "an argument must be name='value'");
-        s->at++;
-        span_trim(s);
-        enum action_fault f = read_value(p, s, key, args);
+        enum action_fault f = read_key(p, s, tool, i, key);
+        f = f ? f : read_value(p, s, key, args);
         if (f)
             return f;
     }
@@ -225,52 +365,103 @@ static enum action_fault read_call(struct parse *p, struct span s)
     if (s.at < s.end && !drop_prefix(&s, "("))
         return parse_fault(p, FAULT_PARSE, "an action must be name(arguments)");
     json_t *args = json_object();
-    enum action_fault f = read_args(p, &s, args);
+    enum action_fault f = read_args(p, &s, name, args);
     f = f ? f : bind_call(p, name, args, NULL);
     json_decref(args);
     return f;
 }
 
-/* The end of the first action: a blank line after ")" and before another call. */
-static const char *end_of_action(const struct span *s)
+/* ---- the reply -------------------------------------------------------------------------------- */
+
+/* Whether a call is complete, so that a call on a further line does not belong to its text. */
+static bool is_complete(struct span s)
 {
-    for (const char *at = s->at; (at = memmem(at, (size_t)(s->end - at), "\n\n", 2)); at += 2) {
+    span_trim(&s);
+    size_t n = span_len(&s);
+    if (n < 2 || s.end[-1] != ')')
+        return false;
+    bool text = memmem(s.at, n, "content", strlen("content")) != NULL;
+    return !text || s.end[-2] == '\'' || s.end[-2] == '"';
+}
+
+/* The end of the first action: before the line of another call, with or without "Action:", or of a thought
+ * or a code fence, and before the sentences between them. */
+static const char *end_of_action(const struct parse *p, const struct span *s)
+{
+    const char *complete = NULL;
+    for (const char *at = s->at; (at = memchr(at, '\n', (size_t)(s->end - at))); at++) {
         struct span before = {s->at, at}, after = {at, s->end};
-        span_trim(&before);
         span_trim(&after);
-        size_t n = identifier(&after);
-        if (span_len(&before) && before.end[-1] == ')' && n && after.at + n < after.end && after.at[n] == '(')
-            return at;
+        bool other = starts(&after, "Thought:") || starts(&after, "```");
+        after.at += action_mark(&after);
+        complete = complete ? complete : is_complete(before) ? at : NULL;
+        if (complete && (other || is_call(p, after)))
+            return complete;
     }
     return s->end;
 }
 
-/* ---- the reply -------------------------------------------------------------------------------- */
-
-/* The last "Action:" at the beginning of a line, else the last one after a space, as one that is quoted is
- * not; or NULL.  *n: its length. */
-static const char *find_action(const struct span *s, size_t *n)
+/* The first "Action:" at the beginning of a line that has a call, else the last one there, else the last
+ * one after a space, as one that is quoted is not; or NULL. *n: its length. */
+static const char *find_action(const struct parse *p, const struct span *s, size_t *n)
 {
-    static const char *const marks[] = {"Action:", "Action\xef\xbc\x9a"};
     const char *found = NULL;
     for (const char *line = s->at; line && line < s->end;) {
         struct span here = {line, s->end};
-        for (int i = 0; i < 2; i++)
-            if (starts(&here, marks[i])) {
-                found = line;
-                *n = strlen(marks[i]);
-            }
+        size_t mark = action_mark(&here);
+        here.at += mark;
+        if (mark) {
+            found = line;
+            *n = mark;
+        }
+        if (mark && is_call(p, here))
+            return found;
         line = memchr(line, '\n', (size_t)(s->end - line));
         line = line ? line + 1 : NULL;
     }
     for (const char *at = s->end; !found && at > s->at; at--) {
         struct span here = {at, s->end};
-        if (isspace((unsigned char)at[-1]) && starts(&here, marks[0])) {
+        if (isspace((unsigned char)at[-1]) && starts(&here, "Action:")) {
             found = at;
-            *n = strlen(marks[0]);
+            *n = strlen("Action:");
         }
     }
     return found;
+}
+
+/* Moves to the next call, behind its "Action:".  false: there is none. */
+static bool next_action(const struct parse *p, struct span *s)
+{
+    size_t n;
+    if (is_call(p, *s))
+        return true;
+    const char *mark = find_action(p, s, &n);
+    s->at = mark ? mark + n : s->end;
+    span_trim(s);
+    return mark && span_len(s);
+}
+
+/* The actions from s on: the first is executed, the others are reported, unless the dialect has "run_all". */
+static enum action_fault read_actions(struct parse *p, struct span s)
+{
+    enum action_fault f = FAULT_NONE;
+    span_trim(&s);
+    while (!f && s.at < s.end) {
+        struct span one = {s.at, end_of_action(p, &s)};
+        s.at = one.end;
+        span_trim(&one);
+        span_trim(&s);
+        if (!p->out->nactions || p->d->run_all) {
+            f = read_call(p, one);
+        } else {
+            parse_dropped(p, one.at, span_len(&one));
+            p->out->repairs |= REPAIR_EXTRA_CALLS;
+        }
+        struct span rest = s;
+        if (!f && span_len(&s) && !next_action(p, &s))
+            parse_rest(p, rest.at, span_len(&rest));
+    }
+    return f;
 }
 
 enum action_fault parse_uitars(struct parse *p, const char *text, size_t len)
@@ -278,10 +469,14 @@ enum action_fault parse_uitars(struct parse *p, const char *text, size_t len)
     struct span s = {text, text + len}, thought = {text, text};
     size_t n;
     enum action_fault f = FAULT_NONE;
-    while (drop_suffix(&s, "[EOS]") || drop_suffix(&s, "</computer_env>")) {
+    span_trim(&s);
+    while (drop_suffix(&s, "[EOS]") || drop_suffix(&s, "</computer_env>") || drop_suffix(&s, "```") ||
+           drop_suffix(&s, "<|im_end|>")) {
     }
     drop_prefix(&s, "<computer_env>");
-    const char *mark = find_action(&s, &n);
+    const char *mark = find_action(p, &s, &n);
+    if (!mark && span_len(&s) && strchr("<{[", *s.at))
+        return parse_calls(p, text, len);
     if (mark) {
         thought = (struct span){s.at, mark};
         s.at = mark + n;
@@ -290,19 +485,11 @@ enum action_fault parse_uitars(struct parse *p, const char *text, size_t len)
         drop_prefix(&thought, "Thought\xef\xbc\x9a");
     span_trim(&thought);
     drop_suffix(&thought, "<computer_env>");
+    const char *quoted = find_inside(p, &thought);
+    if (quoted)
+        parse_dropped(p, quoted, (size_t)(thought.end - quoted));
+    drop_suffix(&thought, "```");
     if (span_len(&thought))
         f = parse_text(p, thought.at, span_len(&thought), &p->out->thought);
-    span_trim(&s);
-    while (!f && s.at < s.end) {
-        struct span one = {s.at, end_of_action(&s)};
-        s.at = one.end;
-        span_trim(&one);
-        span_trim(&s);
-        if (p->out->nactions && !p->d->run_all) {
-            p->out->repairs |= REPAIR_EXTRA_CALLS;
-            return FAULT_NONE;
-        }
-        f = read_call(p, one);
-    }
-    return f;
+    return f ? f : read_actions(p, s);
 }

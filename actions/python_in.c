@@ -1,11 +1,11 @@
-/* python_in.c - see parse.h.
+/* python_in.c - see python_in.h.
  *
  *   statement  import ... | # ... | for NAME in range(INT): call | call
  *   call       NAME(.NAME)* [ ( [argument {, argument}] ) ]
  *   argument   [NAME =] value
- *   value      number | string | True | False | None | [value, ...] | (value, ...)
+ *   value      number | string | True | False | None | [value, ...] | (value, ...) | {string: value, ...}
  */
-#include "actions/parse.h"
+#include "actions/python_in.h"
 
 #include "base/buf.h"
 #include "base/utf8.h"
@@ -186,6 +186,31 @@ static json_t *read_list(struct python_in *in, char close, int depth)
     return list;
 }
 
+/* "{'key': value, ...}" */
+static json_t *read_dict(struct python_in *in, int depth)
+{
+    json_t *dict = json_object();
+    in->at++;
+    skip(in, true);
+    while (!accept(in, '}')) {
+        bool quoted = in->at < in->end && (*in->at == '\'' || *in->at == '"');
+        json_t *key = quoted && json_object_size(dict) < MAX_ARGS ? read_string(in, false) : NULL, *v = NULL;
+        skip(in, true);
+        if (key && accept(in, ':'))
+            v = read_value(in, depth + 1);
+        else
+            (in->at == in->end ? refuse_cut : refuse)(in, "a key and a colon were expected");
+        bool good = v && !json_object_set(dict, json_string_value(key), v) && !read_comma(in, '}');
+        json_decref(key);
+        json_decref(v);
+        if (!good) {
+            json_decref(dict);
+            return NULL;
+        }
+    }
+    return dict;
+}
+
 static json_t *read_value(struct python_in *in, int depth)
 {
     skip(in, true);
@@ -203,11 +228,13 @@ static json_t *read_value(struct python_in *in, int depth)
     }
     if (c == '[' || c == '(')
         return read_list(in, c == '[' ? ']' : ')', depth);
-    if (accept_word(in, "True"))
+    if (c == '{')
+        return read_dict(in, depth);
+    if (accept_word(in, "True") || accept_word(in, "true"))
         return json_true();
-    if (accept_word(in, "False"))
+    if (accept_word(in, "False") || accept_word(in, "false"))
         return json_false();
-    if (accept_word(in, "None"))
+    if (accept_word(in, "None") || accept_word(in, "null"))
         return json_null();
     return read_number(in);
 }
@@ -275,6 +302,15 @@ static int read_for(struct python_in *in, struct python_call *call)
     skip(in, true);
     call->times = (int)times;
     return read_call(in, call);
+}
+
+int python_read_call(struct python_in *in, struct python_call *call)
+{
+    *call = (struct python_call){.times = 1, .list = json_array(), .keywords = json_object()};
+    if (!read_call(in, call))
+        return 0;
+    python_call_free(call);
+    return -1;
 }
 
 int python_next(struct python_in *in, struct python_call *call)

@@ -232,7 +232,7 @@ static char *as_json(const struct spelling *s, const struct tool *t, json_t *arg
     enum dialect_syntax syntax = s->d->syntax;
     json_t *call = json_object(), *whole = call;
     const char *tag = syntax == SYNTAX_HOLO3 ? "tool_name" : syntax == SYNTAX_OPENAI ? "type" : "action";
-    if (syntax == SYNTAX_FUNCTION) {
+    if (syntax == SYNTAX_FUNCTION || syntax == SYNTAX_XML) {
         whole = json_pack("{s:s, s:O}", "name", t->name, "arguments", args);
         json_decref(call);
     } else {

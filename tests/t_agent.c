@@ -169,6 +169,40 @@ static void t_told(void **state)
     play_close(&p);
 }
 
+/* The second action of a reply does not happen, and the model reads that. */
+static void t_dropped(void **state)
+{
+    (void)state;
+    struct play p;
+    open_play(&p);
+    use_dialect(&p, dialect_load("uitars", NULL));
+    play(&p, "Thought: t\nAction: click(start_box='(500,500)')\nAction: type(content='x')\n\n"
+             "Action: finished(content='Done.')\n");
+    ended(&p, AGENT_ANSWERED, 0);
+    told(1, "Further actions of the reply were not executed: type(content='x')");
+    assert_int_equal(clicks(&p), 1);
+    assert_int_equal(json_array_size(stage_events(&p.stage, "key_press")), 0);
+    play_close(&p);
+}
+
+/* Markup of a call in a text does not reach the window. */
+static void t_markup(void **state)
+{
+    (void)state;
+    struct play p;
+    open_play(&p);
+    play(&p, TYPE("ab\\n</parameter>\\n<parameter=x>\\n1") ANSWER("Done."));
+    ended(&p, AGENT_ANSWERED, 0);
+    told(1, "the text of 'type' contains markup of a tool call, '</parameter>'");
+    assert_int_equal(json_array_size(stage_events(&p.stage, "key_press")), 0);
+    play_forget();
+    use_dialect(&p, dialect_load("holo31", NULL)); /* a reply that the model ended without closers */
+    play(&p, "</think><tool_call>\n<function=answer>\n<parameter=content>\nDone.\n\n");
+    ended(&p, AGENT_ANSWERED, 0);
+    assert_string_equal(p.r.answer, "Done.");
+    play_close(&p);
+}
+
 static void t_many_mistakes(void **state)
 {
     (void)state;
@@ -531,6 +565,8 @@ static const struct CMUnitTest tests[] = {
     CLAIM("a reply that was cut off is asked for again with room for twice as much", t_cut_off),
     CLAIM("reasoning is on record but does not stay in view", t_reasoning),
     CLAIM("a mistake in a step, or of the executor, is told in the next turn", t_told),
+    CLAIM("a second action in a reply is not executed, and the model reads that", t_dropped),
+    CLAIM("call markup in a text is reported to the model and not typed", t_markup),
     CLAIM("five mistakes in a row end the run", t_many_mistakes),
     CLAIM("a batch of actions ends at its first failure and at its answer", t_batch),
     CLAIM("an action without effect is told after three times and ends the run after five; any twelve end it",

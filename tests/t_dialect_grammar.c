@@ -227,6 +227,52 @@ static void t_samples(void **state)
     tokenizer_free(spelled);
 }
 
+/* The state after a text, byte by byte; GRAMMAR_DEAD where it is not in the language. */
+static int after_text(struct grammar *g, const struct tokenizer *t, int state, const char *text)
+{
+    for (; *text && state != GRAMMAR_DEAD; text++)
+        state = grammar_advance(g, state, tokenizer_find(t, (char[]){*text, 0}));
+    return state;
+}
+
+static void t_markup(void **state)
+{
+    (void)state;
+    static const char begin[] = "<tool_call>\n<function=write_desktop>\n<parameter=content>\n",
+                      end[] = "\n</parameter>\n</function>\n</tool_call>";
+    static const char *const markup[] = {"a\n<parameter=x>", "b</parameter>",
+                                         "<<tool_call>",     "<function=f>",
+                                         "</function>",      "<invoke name=x",
+                                         "<|im_end|>",       "<TOOLCALL>",
+                                         "[[TOOL_CALLS]",    "<Parameter=x>",
+                                         "<arg_key>a",       "<pa<parameter=",
+                                         "a\n</tool_call>",  "<|",
+                                         "<par<function="};
+    static const char *const plain[] = {"a < b",    "<p>x<b>y<i>z<a href=1>t<table>u<form>",
+                                        "a[0]",     "[[ -f x ]]",
+                                        "[\n1\n]",  "x << 1",
+                                        "<partial", "tool_call",
+                                        "<\n",      "[text]",
+                                        "if (a<1)"};
+    struct err e = ERR_INIT;
+    struct tokenizer *t = tiny_vocab_usual();
+    struct dialect *d = load("holo31");
+    d->think = false;
+    struct grammar *g = dialect_grammar(d, GOAL_STEP, t, &e);
+    assert_non_null(g);
+    int text = after_text(g, t, grammar_start(g), begin);
+    assert_int_not_equal(text, GRAMMAR_DEAD);
+    for (size_t i = 0; i < sizeof markup / sizeof *markup; i++)
+        if (after_text(g, t, text, markup[i]) != GRAMMAR_DEAD)
+            fail_msg("the grammar allows '%s' in a text", markup[i]);
+    for (size_t i = 0; i < sizeof plain / sizeof *plain; i++)
+        if (after_text(g, t, after_text(g, t, text, plain[i]), end) == GRAMMAR_DEAD)
+            fail_msg("the grammar does not allow the text '%s'", plain[i]);
+    grammar_free(g);
+    dialect_free(d);
+    tokenizer_free(t);
+}
+
 static void t_ground(void **state)
 {
     (void)state;
@@ -362,6 +408,7 @@ static void t_needs(void **state)
 
 static const struct CMUnitTest tests[] = {
     CLAIM("what the grammar lets through parses into one action on the screen, without repairs", t_samples),
+    CLAIM("the grammar of the XML form allows no tag of a call in a text", t_markup),
     CLAIM("reasoning may come first and is taken off", t_think),
     CLAIM("what the localizer's grammar lets through is a point on the screen, or that there is none",
           t_ground),

@@ -20,7 +20,7 @@ enum { MAX_TEXT = 1 << 20 };
 
 static const char *const repair_names[] = {"trailing-text", "trailing-comma", "control-char", "python",
                                            "number-string", "float",          "fence",        "alias",
-                                           "midpoint",      "clamp",          "extra-calls"};
+                                           "midpoint",      "clamp",          "extra-calls",  "call"};
 enum { NREPAIRS = sizeof repair_names / sizeof *repair_names };
 
 static void put_text(struct buf *out, json_t *text)

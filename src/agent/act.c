@@ -224,6 +224,7 @@ int agent_act(struct agent *a, struct err *e)
     struct buf signature;
     int rc = 0;
     agent_set_text(&a->outcome.result, xstrdup(""));
+    agent_set_text(&a->outcome.dropped, a->reply.step.dropped ? xstrdup(a->reply.step.dropped) : NULL);
     a->outcome.failed = a->outcome.expects_change = false;
     a->outcome.tool = prompt_tool(
         a->o->dialect, a->reply.step.nactions ? a->reply.step.actions[0].kind : ACT_NONE, a->reply.text);

@@ -22,6 +22,7 @@ static struct agent_outcome outcome_copy(const struct agent_outcome *o)
     c.lead = copied(o->lead);
     c.signature = copied(o->signature);
     c.result = copied(o->result);
+    c.dropped = copied(o->dropped);
     return c;
 }
 
@@ -30,6 +31,7 @@ void agent_outcome_free(struct agent_outcome *o)
     free(o->lead);
     free(o->signature);
     free(o->result);
+    free(o->dropped);
     *o = (struct agent_outcome){0};
 }
 

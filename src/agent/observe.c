@@ -42,6 +42,16 @@ int agent_ignore_answers(struct agent *a, struct err *e)
     return screen_wait_for_person(a->o->screen, 0, e);
 }
 
+/* Tells the model which actions of its last reply were not executed (see calls.h). */
+static void tell_dropped(struct agent *a)
+{
+    const char *dropped = a->outcome.dropped;
+    if (dropped)
+        agent_set_text(&a->outcome.result,
+                       xasprintf("%s%sFurther actions of the reply were not executed: %s", a->outcome.result,
+                                 *a->outcome.result ? " " : "", dropped));
+}
+
 static int judge_last_step(struct agent *a, struct err *e)
 {
     const struct agent_options *o = a->o;
@@ -73,6 +83,7 @@ static int judge_last_step(struct agent *a, struct err *e)
     }
     if (!changed && a->outcome.expects_change && !a->outcome.failed && !*a->outcome.result && !o->dry_run)
         agent_set_text(&a->outcome.result, xstrdup(o->dialect->no_effect));
+    tell_dropped(a);
     char *lead =
         (a->outcome.failed ? prompt_error : prompt_output)(o->dialect, a->outcome.tool, a->outcome.result, e);
     if (!lead)

@@ -59,6 +59,7 @@ struct agent_outcome {
     char *lead;       /* text before the next screenshot: the task, then the result of the last step */
     char *signature;  /* the last step's actions in canonical form; NULL: none */
     char *result;     /* output or error of its tool */
+    char *dropped;    /* further actions of its reply, which were not executed; NULL: none */
     const char *tool; /* the tool that it called */
     bool failed;      /* result is an error */
     bool expects_change;

@@ -38,6 +38,21 @@ static void check_deadline(void *arg, const char *text, size_t len)
         a->run.cancel = 1;
 }
 
+/* Parses a reply.  If the model has ended it by itself, its last line is whole (actions/calls.h). */
+static enum action_fault parse_generated(struct agent *a, const struct generated *g, struct step *out,
+                                         struct err *why)
+{
+    const struct dialect *d = a->o->dialect;
+    bool ended = g->finish == FINISH_STOP && d->syntax != SYNTAX_POCKET;
+    struct buf text;
+    buf_init(&text, g->text.len + 2);
+    buf_put(&text, g->text.data, g->text.len);
+    buf_puts(&text, ended ? "\n" : "");
+    enum action_fault f = action_parse(text.data, text.len, d, a->step.frame.w, a->step.frame.h, out, why);
+    buf_free(&text);
+    return f;
+}
+
 /* Parses the generated text.  A point off the screen or an unknown key is a step with a mistake, which the
  * model is told of; text that is no step at all is sampled again. */
 static enum attempt read_reply(struct agent *a, struct err *e)
@@ -50,8 +65,7 @@ static enum attempt read_reply(struct agent *a, struct err *e)
         return ATTEMPT_OUT_OF_TIME;
     r->text = prompt_reply_as_history(g->text.data);
     r->as_said = !a->o->dialect->think;
-    r->fault = action_parse(g->text.data, g->text.len, a->o->dialect, a->step.frame.w, a->step.frame.h,
-                            &r->step, &r->why);
+    r->fault = parse_generated(a, g, &r->step, &r->why);
     if (g->finish == FINISH_LENGTH) { /* its end is missing, even if the rest parses */
         r->fault = FAULT_PARSE;
         err_set(&r->why, ERR_FAILED, "the reply was cut off after %d tokens", g->n);

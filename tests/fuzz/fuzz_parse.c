@@ -4,6 +4,7 @@
  * with a message and nothing else.
  */
 #include "actions/action.h"
+#include "actions/calls.h"
 #include "actions/dialect.h"
 
 #include <stdlib.h>
@@ -34,8 +35,10 @@ static void require(bool holds, const char *what)
         bug("%s", what);
 }
 
-static void check_action(const struct action *a)
+static void check_action(const struct dialect *d, const struct action *a)
 {
+    size_t len;
+    require(d->verbatim || !a->text || !calls_markup(a->text, strlen(a->text), &len), "markup is not typed");
     require(a->x == ACTION_ABSENT || (a->x >= 0 && a->x < W), "x is on the screen");
     require(a->y == ACTION_ABSENT || (a->y >= 0 && a->y < H), "y is on the screen");
     require((a->x == ACTION_ABSENT) == (a->y == ACTION_ABSENT), "a place has two numbers");
@@ -74,7 +77,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     enum action_fault f = action_parse(text, size - 1, d, W, H, &s, &e);
     require(f ? *e.text && !s.nactions : s.nactions > 0, "a fault has a message, a step an action");
     for (int i = 0; i < s.nactions; i++)
-        check_action(&s.actions[i]);
+        check_action(d, &s.actions[i]);
     step_free(&s);
     if (!dialect_parse_point(d, text, size - 1, W, H, &x, &y, &e))
         require(x >= 0 && x < W && y >= 0 && y < H && !dialect_says_missing(d, text, size - 1),

@@ -1,0 +1,128 @@
+/* calls_python.c - calls in Python (see calls.h): [NAME(KEY=VALUE)], or NAME(KEY=VALUE) on a line of its
+ * own.
+ */
+#include "actions/calls_impl.h"
+
+#include "actions/python_in.h"
+
+#include <ctype.h>
+#include <string.h>
+
+/* The name without a module in front of it, as "functions.click", where only the rest is a tool. */
+static const char *plain_name(const struct calls_reader *r, const char *name)
+{
+    const char *dot = strrchr(name, '.');
+    bool known = calls_knows_tools(r) && calls_is_tool(r, name, strlen(name));
+    return dot && !known && (!calls_knows_tools(r) || calls_is_tool(r, dot + 1, strlen(dot + 1))) ? dot + 1
+                                                                                                  : name;
+}
+
+/* Adds positional arguments by the names of the parameters.  false: there is none for one of them. */
+static bool name_arguments(const struct calls_reader *r, const char *tool, const struct python_call *call)
+{
+    const struct calls_hints *h = r->hints;
+    json_t *v;
+    size_t i;
+    json_array_foreach(call->list, i, v)
+    {
+        const char *name = h && h->nth ? h->nth(h->arg, tool, (int)i) : NULL;
+        if (!name || json_object_get(call->keywords, name))
+            return false;
+        json_object_set(call->keywords, name, v);
+    }
+    return true;
+}
+
+/* Whether a call at s is meant as one: of a tool that is known, or where nothing is known in brackets. */
+static bool is_meant(const struct calls_reader *r, const char *s, bool bracket)
+{
+    size_t n = calls_name(s, r->end);
+    char name[CALLS_MAX_NAME];
+    if (!n || n >= sizeof name || !isalpha((unsigned char)*s))
+        return false;
+    memcpy(name, s, n);
+    name[n] = 0;
+    const char *plain = plain_name(r, name), *open = s + n;
+    while (open < r->end && *open == ' ')
+        open++;
+    if (open == r->end || *open != '(')
+        return false;
+    return calls_knows_tools(r) ? calls_is_tool(r, plain, strlen(plain)) : bracket;
+}
+
+/* Reads one call.  Returns 1, 0 where it is refused; fault: refusals are added as faults. */
+static int read_one(struct calls_reader *r, const char *begin, bool fault)
+{
+    struct err e = ERR_INIT;
+    struct python_in in = {.at = r->at, .end = r->end, .e = &e};
+    struct python_call call;
+    int n = 0;
+    if (python_read_call(&in, &call)) {
+        if (fault)
+            calls_add_fault(r, begin, FAULT_PARSE, in.cut, "%s", e.text);
+        r->at = fault ? r->end : r->at;
+        return fault;
+    }
+    const char *name = plain_name(r, call.name);
+    r->at = in.at;
+    if (call.called && name_arguments(r, name, &call)) {
+        struct call *c = calls_add(r, begin, name, strlen(name), json_incref(call.keywords));
+        if (c)
+            c->repairs = json_array_size(call.list) || name != call.name ? REPAIR_CALL : 0;
+        n = c != NULL;
+    } else if (fault) {
+        calls_add_fault(r, begin, FAULT_SCHEMA, false, "the arguments of '%s' need names", name);
+        n = 1;
+    }
+    python_call_free(&call);
+    return n;
+}
+
+/* "[a(x=1), b()]"; a missing bracket at the end is tolerated. */
+static int read_list(struct calls_reader *r, const char *begin)
+{
+    int n = 0;
+    r->at = calls_skip_space(r->at + 1, r->end);
+    while (r->at < r->end && *r->at != ']') {
+        if (!is_meant(r, r->at, true))
+            break;
+        int one = read_one(r, n ? r->at : begin, true);
+        n += one;
+        if (!one || r->out->list[r->out->n - 1].fault)
+            return n;
+        r->at = calls_skip_space(r->at, r->end);
+        if (r->at < r->end && *r->at == ',')
+            r->at = calls_skip_space(r->at + 1, r->end);
+    }
+    if (r->at < r->end && *r->at == ']')
+        r->at++;
+    else if (n)
+        r->out->list[r->out->n - 1].repairs |= REPAIR_CALL;
+    return n;
+}
+
+int calls_read_python(struct calls_reader *r, const char *begin, bool sure)
+{
+    const char *s = r->at;
+    if (s == r->end)
+        return 0;
+    if (*s == '[') {
+        const char *first = calls_skip_space(s + 1, r->end);
+        int n = is_meant(r, first, true) ? read_list(r, begin) : 0;
+        r->at = n ? r->at : s;
+        return n;
+    }
+    if (!is_meant(r, s, sure))
+        return 0;
+    int n = read_one(r, begin, true);
+    const char *behind = r->at;
+    while (behind < r->end && strchr(" \t\r;", *behind))
+        behind++;
+    bool line_ends = behind == r->end || *behind == '\n' || *behind == '<' || *behind == '`';
+    if (n && !sure && !line_ends && !r->out->list[r->out->n - 1].fault) /* a sentence about a call */
+        calls_drop_last(r);
+    else
+        return n;
+    r->at = s;
+    return 0;
+}

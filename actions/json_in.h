@@ -1,0 +1,29 @@
+/* json_in.h - reads JSON as models write it.
+ *
+ * Accepted, and recorded as repairs: text after the first value, trailing and missing commas, raw control
+ * characters in strings (a line break of Windows becomes \n), Python's single quotes and True, False, None,
+ * keys without quotes, a doubled opening brace, closing brackets that are doubled, swapped or missing
+ * before a closing tag.  Refused: a value that ends with the text (its end may be missing), NaN
+ * and infinities.  Of duplicate keys the last wins.
+ */
+#ifndef HOLORUN_ACTIONS_JSON_IN_H
+#define HOLORUN_ACTIONS_JSON_IN_H
+
+#include "base/err.h"
+
+#include <jansson.h>
+
+enum { JSON_IN_MAX_DEPTH = 8, JSON_IN_DEEPEST = 32 };
+
+struct json_in {
+    int max_depth;    /* at most JSON_IN_DEEPEST */
+    unsigned repairs; /* out: REPAIR_ bits of action.h */
+    size_t used;      /* out: length of the value */
+    bool cut;         /* out: refused because the text ends too early, or read with closers added */
+};
+
+/* Reads the value at the beginning of text[0..len), an object or a list; white space may precede it.  Returns
+ * NULL with a message if it cannot be read.  The caller releases the value. */
+json_t *json_in(const char *text, size_t len, struct json_in *r, struct err *e);
+
+#endif
