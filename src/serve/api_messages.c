@@ -320,8 +320,6 @@ static void put_delta(struct reply_events *s, const char *type, const char *key,
 
 static void text(struct reply_events *s, enum reply_part part, const char *text, size_t n)
 {
-    if (part == REPLY_CALLS)
-        return; /* whole, at the end */
     if (s->open && s->part != part)
         close_block(s);
     if (!s->open)

@@ -371,8 +371,6 @@ static void close_item(struct reply_events *s)
 
 static void text(struct reply_events *s, enum reply_part part, const char *text, size_t n)
 {
-    if (part == REPLY_CALLS)
-        return; /* whole, at the end */
     if (s->open && s->part != part)
         close_item(s);
     if (!s->open)

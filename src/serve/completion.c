@@ -82,8 +82,8 @@ int completion_prepare(struct completion *c, struct err *e)
     if (!c->weights)
         return err_set(e, ERR_STOPPED, "the client has gone");
     if (prompt_build(&c->layout, engine_chat(c->weights->engine), &c->body.talk, e) ||
-        constraint_take(c->service->constraints, &c->body, engine_tokenizer(c->weights->engine),
-                        &c->constraint, e) ||
+        constraint_take(c->service->constraints, &c->body, engine_chat(c->weights->engine),
+                        engine_tokenizer(c->weights->engine), &c->constraint, e) ||
         completion_read_conversation(c, e))
         return -1;
     session_set_rng(kept_session(c->kept), c->body.seed);
@@ -208,12 +208,13 @@ static int read_again(struct completion *c, struct weights_set *w, struct err *e
     free(c->prompt);
     c->prompt = NULL;
     prompt_free(&c->layout);
-    int rc =
-        prompt_build(&c->layout, engine_chat(w->engine), &c->body.talk, e) ||
-                constraint_take(s->constraints, &c->body, engine_tokenizer(w->engine), &c->constraint, e) ||
-                completion_read_conversation(c, e) || session_append(kept_session(c->kept), said, c->n, e)
-            ? -1
-            : 0;
+    int rc = prompt_build(&c->layout, engine_chat(w->engine), &c->body.talk, e) ||
+                     constraint_take(s->constraints, &c->body, engine_chat(w->engine),
+                                     engine_tokenizer(w->engine), &c->constraint, e) ||
+                     completion_read_conversation(c, e) ||
+                     session_append(kept_session(c->kept), said, c->n, e)
+                 ? -1
+                 : 0;
     free(said);
     if (rc)
         return -1;
@@ -258,11 +259,17 @@ static int generate_or_stop(struct completion *c, struct err *e)
     return err_set(e, why.kind, "%s", why.text);
 }
 
+/* The tools that a reply may call; NULL: none. */
+static const json_t *completion_tools(const struct completion *c)
+{
+    bool any = c->body.talk.chat.n_tools && c->body.tools != TOOLS_NONE;
+    return any ? json_object_get(c->body.talk.root, "tools") : NULL;
+}
+
 int completion_generate(struct completion *c, struct err *e)
 {
     struct metrics *m = &c->service->metrics;
-    reply_text_init(&c->text, c->layout.thinks, c->body.talk.chat.n_tools && c->body.tools != TOOLS_NONE,
-                    c->body.stops, c->body.n_stops);
+    reply_text_init(&c->text, c->layout.thinks, completion_tools(c), c->body.stops, c->body.n_stops);
     c->text.on_text = c->on_text;
     c->text.arg = c->arg;
     while (!c->done)

@@ -55,52 +55,155 @@ static gx_node mark(struct gx *x, const struct tokenizer *t, const char *spellin
     return tokenizer_is_special(t, tokenizer_find(t, spelling)) ? gx_token(x, spelling) : gx_lit(x, spelling);
 }
 
-/* {"name": "...", "arguments": {...}} */
-static gx_node call_of(struct gx *x, const json_t *tool, struct err *e)
+/* A text of the template, in which special tokens are tokens. */
+static gx_node template_text(struct gx *x, const struct tokenizer *t, const char *text)
 {
-    const json_t *f = json_object_get(tool, "function"), *parameters = json_object_get(f, "parameters");
-    struct err why = ERR_INIT;
-    char *name = jinja_json_text(json_object_get(f, "name"));
+    gx_node all = gx_lit(x, "");
+    while (*text) {
+        const char *end = *text == '<' ? strchr(text, '>') : NULL;
+        char *tag = end ? xasprintf("%.*s", (int)(end - text) + 1, text) : NULL;
+        bool special = tag && tokenizer_is_special(t, tokenizer_find(t, tag));
+        size_t n = special ? strlen(tag) : 1;
+        if (!special) { /* up to the next tag */
+            n += strcspn(text + 1, "<");
+            free(tag);
+            tag = xasprintf("%.*s", (int)n, text);
+        }
+        all = GX_SEQ(x, all, special ? gx_token(x, tag) : gx_lit(x, tag));
+        free(tag);
+        text += n;
+    }
+    return all;
+}
+
+/* The properties of a tool's parameters; NULL: none. */
+static const json_t *properties_of(const json_t *function)
+{
+    const json_t *p = json_object_get(json_object_get(function, "parameters"), "properties");
+    return json_object_size(p) ? p : NULL;
+}
+
+/* begin {"name": NAME, "arguments": {...}} end */
+static gx_node json_call(struct gx *x, const struct chat_calls *k, const json_t *function,
+                         const struct tokenizer *t, struct err *e)
+{
+    char *name = jinja_json_text(json_object_get(function, "name"));
     char *head = xasprintf("{\"name\": %s, \"arguments\": ", name);
-    gx_node arguments =
-        json_object_size(parameters) ? json_schema_expression(x, parameters, &why) : gx_lit(x, "{}");
-    gx_node node = arguments < 0 ? err_set(e, ERR_USAGE, "tool %s: %s", name, why.text)
-                                 : GX_SEQ(x, gx_lit(x, head), arguments, gx_lit(x, "}"));
+    gx_node arguments = properties_of(function)
+                            ? json_schema_expression(x, json_object_get(function, "parameters"), e)
+                            : gx_lit(x, "{}");
+    gx_node node = arguments < 0 ? -1
+                                 : GX_SEQ(x, template_text(x, t, k->begin), gx_lit(x, head), arguments,
+                                          gx_lit(x, "}"), template_text(x, t, k->end));
     free(head);
     free(name);
     return node;
 }
 
-static gx_node any_call(struct gx *x, const struct chat_body *b, const struct tokenizer *t, struct err *e)
+/* Returns whether a value is written as its text: a string without a list of values. */
+static bool is_text(const json_t *schema)
 {
+    const char *type = json_string_value(json_object_get(schema, "type"));
+    return type && !strcmp(type, "string") && !json_object_get(schema, "enum") &&
+           !json_object_get(schema, "const");
+}
+
+/* Text without the beginning of a tag of a call. */
+static gx_node free_text(struct gx *x)
+{
+    gx_node angle = GX_SEQ(x, gx_lit(x, "<"), gx_utf8(x, "<|/pPfFtT", 1, 1));
+    return gx_repeat(x, GX_ALT(x, gx_utf8(x, "<", 1, 1), angle, gx_set(x, "\\x0a\\x09")), 0, -1);
+}
+
+/* The words of a list of texts; -1: it has other values. */
+static gx_node word_values(struct gx *x, const json_t *values)
+{
+    gx_node all = -1;
+    json_t *v;
+    size_t i;
+    json_array_foreach(values, i, v)
+    {
+        if (!json_is_string(v))
+            return -1;
+        gx_node one = gx_lit(x, json_string_value(v));
+        all = all < 0 ? one : GX_ALT(x, all, one);
+    }
+    return all;
+}
+
+static gx_node xml_value(struct gx *x, const json_t *schema, struct err *e)
+{
+    gx_node words = word_values(x, json_object_get(schema, "enum"));
+    return is_text(schema) ? free_text(x) : words >= 0 ? words : json_schema_expression(x, schema, e);
+}
+
+static bool is_required(const json_t *function, const char *name)
+{
+    const json_t *list = json_object_get(json_object_get(function, "parameters"), "required");
+    json_t *v;
+    size_t i;
+    json_array_foreach(list, i, v) if (json_is_string(v) && !strcmp(json_string_value(v), name)) return true;
+    return false;
+}
+
+/* begin NAME part[0] (part[1] KEY part[2] VALUE part[3])... end */
+static gx_node xml_call(struct gx *x, const struct chat_calls *k, const json_t *function,
+                        const struct tokenizer *t, struct err *e)
+{
+    const char *key;
+    json_t *schema;
+    gx_node all =
+        GX_SEQ(x, template_text(x, t, k->begin),
+               gx_lit(x, json_string_value(json_object_get(function, "name"))), gx_lit(x, k->part[0]));
+    json_object_foreach((json_t *)(uintptr_t)properties_of(function), key, schema)
+    {
+        gx_node value = xml_value(x, schema, e);
+        if (value < 0)
+            return -1;
+        gx_node one = GX_SEQ(x, gx_lit(x, k->part[1]), gx_lit(x, key), gx_lit(x, k->part[2]), value,
+                             gx_lit(x, k->part[3]));
+        all = GX_SEQ(x, all, is_required(function, key) ? one : gx_repeat(x, one, 0, 1));
+    }
+    return GX_SEQ(x, all, template_text(x, t, k->end));
+}
+
+static gx_node any_call(struct gx *x, const struct chat_body *b, const struct chat_template *c,
+                        const struct tokenizer *t, struct err *e)
+{
+    const struct chat_calls *k = chat_template_calls(c);
     gx_node calls[CONVERSATION_PARTS];
     int n = 0;
     json_t *tool;
     size_t i;
     json_array_foreach(json_object_get(b->talk.root, "tools"), i, tool)
     {
-        const char *name = json_string_value(json_object_get(json_object_get(tool, "function"), "name"));
+        struct err why = ERR_INIT;
+        const json_t *function = json_object_get(tool, "function");
+        const char *name = json_string_value(json_object_get(function, "name"));
         if (b->tools == TOOLS_NAMED && strcmp(name, b->tool) != 0)
             continue;
-        if ((calls[n++] = call_of(x, tool, e)) < 0)
-            return -1;
+        calls[n] = k->form == CHAT_CALLS_XML ? xml_call(x, k, function, t, &why)
+                                             : json_call(x, k, function, t, &why);
+        if (calls[n++] < 0)
+            return err_set(e, ERR_USAGE, "tool %s: %s", name, why.text);
     }
-    return GX_SEQ(x, mark(x, t, "<TOOLCALL>"), gx_lit(x, "["), gx_alt(x, n, calls), gx_lit(x, "]"),
-                  mark(x, t, "</TOOLCALL>"));
+    return GX_SEQ(x, gx_repeat(x, gx_lit(x, "\n"), 0, 2), gx_alt(x, n, calls));
 }
 
-static gx_node expression(struct gx *x, const struct chat_body *b, const struct tokenizer *t, struct err *e)
+static gx_node expression(struct gx *x, const struct chat_body *b, const struct chat_template *c,
+                          const struct tokenizer *t, struct err *e)
 {
     gx_node root = b->schema       ? json_schema_expression(x, b->schema, e)
                    : b->any_object ? json_any_object(x)
-                                   : any_call(x, b, t, e);
+                                   : any_call(x, b, c, t, e);
     if (root < 0)
         return -1;
     gx_node end = gx_repeat(x, mark(x, t, chat_end_mark(t)), 0, 1);
     return GX_SEQ(x, root, end);
 }
 
-static struct grammar *compile(const struct chat_body *b, const struct tokenizer *t, struct err *e)
+static struct grammar *compile(const struct chat_body *b, const struct chat_template *c,
+                               const struct tokenizer *t, struct err *e)
 {
     if (b->dialect) {
         const char *const *names = dialect_names();
@@ -114,7 +217,7 @@ static struct grammar *compile(const struct chat_body *b, const struct tokenizer
         return g;
     }
     struct gx *x = gx_new();
-    gx_node root = expression(x, b, t, e);
+    gx_node root = expression(x, b, c, t, e);
     struct grammar *g = root < 0 ? NULL : grammar_compile(x, root, t, e);
     gx_free(x);
     return g;
@@ -165,15 +268,19 @@ static bool take_kept(struct constraints *c, struct constraint *want)
     return found;
 }
 
-int constraint_take(struct constraints *c, const struct chat_body *b, const struct tokenizer *t,
-                    struct constraint *out, struct err *e)
+int constraint_take(struct constraints *c, const struct chat_body *b, const struct chat_template *template,
+                    const struct tokenizer *t, struct constraint *out, struct err *e)
 {
     struct err why = ERR_INIT;
     *out = (struct constraint){.tokenizer = t};
+    if (b->talk.chat.n_tools && b->tools != TOOLS_NONE && !chat_template_calls(template))
+        return err_set(e, ERR_USAGE,
+                       "the model's chat template has no tools: leave out 'tools', or set 'tool_choice' to "
+                       "'none'");
     if (!b->schema && !b->any_object && !b->dialect && b->tools < TOOLS_REQUIRED)
         return 0;
     out->hash = hash_of(b);
-    if (take_kept(c, out) || (out->grammar = compile(b, t, &why)))
+    if (take_kept(c, out) || (out->grammar = compile(b, template, t, &why)))
         return 0;
     return err_set(e, ERR_USAGE, "%s", why.text);
 }

@@ -23,8 +23,8 @@ struct constraint {          /* one that is in use */
 };
 
 /* ERR_USAGE for what a regular grammar cannot do. */
-int constraint_take(struct constraints *c, const struct chat_body *b, const struct tokenizer *t,
-                    struct constraint *out, struct err *e);
+int constraint_take(struct constraints *c, const struct chat_body *b, const struct chat_template *template,
+                    const struct tokenizer *t, struct constraint *out, struct err *e);
 void constraint_give(struct constraints *c, struct constraint *used);
 
 #endif

@@ -141,8 +141,6 @@ static void begin(struct reply_events *s)
 
 static void text(struct reply_events *s, enum reply_part part, const char *bytes, size_t n)
 {
-    if (part == REPLY_CALLS)
-        return; /* a call is sent whole, at the end */
     json_t *value = token_text(bytes, n);
     json_t *delta = json_pack("{s:O}", part == REPLY_THOUGHT ? "reasoning" : "content", value);
     if (part == REPLY_THOUGHT)

@@ -1,16 +1,19 @@
 /* reply_text.c - see reply_text.h. */
 #include "serve/reply_text.h"
 
+#include "actions/calls.h"
 #include "base/err.h"
+#include "jinja/jinja.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 enum { MAX_TEXT = 16 << 20 };
 
-static const char think_end[] = "</think>", calls_begin[] = "<TOOLCALL>", calls_end[] = "</TOOLCALL>";
+static const char think_end[] = "</think>";
 
-void reply_text_init(struct reply_text *r, bool think, bool tools, const char *const *stops, int n_stops)
+void reply_text_init(struct reply_text *r, bool think, const json_t *tools, const char *const *stops,
+                     int n_stops)
 {
     *r = (struct reply_text){
         .now = think ? REPLY_THOUGHT : REPLY_CONTENT, .tools = tools, .stops = stops, .n_stops = n_stops};
@@ -24,6 +27,8 @@ void reply_text_free(struct reply_text *r)
     for (int i = 0; i < REPLY_PARTS; i++)
         buf_free(&r->parts[i]);
     buf_free(&r->held);
+    json_decref(r->calls);
+    r->calls = NULL;
 }
 
 static void pass_on(struct reply_text *r, const char *text, size_t n)
@@ -59,7 +64,7 @@ static size_t begun(const char *text, size_t n, const char *mark)
 
 struct found { /* the first mark in the text, and the longest beginning of one at its end */
     size_t at, len, begun;
-    int which; /* -1: none; n_stops: the end of a thought; one more: the beginning of calls */
+    int which; /* -1: none; n_stops: the end of a thought */
 };
 
 static void look_for(struct found *f, const struct buf *text, const char *mark, int which)
@@ -78,9 +83,63 @@ static struct found look(const struct reply_text *r)
         look_for(&f, &r->held, think_end, r->n_stops);
     for (int i = 0; r->now == REPLY_CONTENT && i < r->n_stops; i++)
         look_for(&f, &r->held, r->stops[i], i);
-    if (r->now == REPLY_CONTENT && r->tools)
-        look_for(&f, &r->held, calls_begin, r->n_stops + 1);
     return f;
+}
+
+/* ---- tools of the request ------------------------------------------------------------------------------ */
+
+static const json_t *find_tool(const json_t *tools, const char *name)
+{
+    size_t i;
+    json_t *tool;
+    json_array_foreach(tools, i, tool)
+    {
+        const json_t *f = json_object_get(tool, "function");
+        const char *other = json_string_value(json_object_get(f, "name"));
+        if (other && !strcmp(other, name))
+            return f;
+    }
+    return NULL;
+}
+
+static const json_t *properties(const json_t *tools, const char *name)
+{
+    return json_object_get(json_object_get(find_tool(tools, name), "parameters"), "properties");
+}
+
+static bool is_tool(const void *tools, const char *name)
+{
+    return find_tool(tools, name) != NULL;
+}
+
+static bool is_parameter(const void *tools, const char *tool, const char *name)
+{
+    return json_object_get(properties(tools, tool), name) != NULL;
+}
+
+static const char *nth_parameter(const void *tools, const char *tool, int n)
+{
+    const char *key;
+    json_t *value;
+    json_object_foreach((json_t *)(uintptr_t)properties(tools, tool), key, value) if (n-- == 0) return key;
+    return NULL;
+}
+
+static struct calls_hints hints_of(const struct reply_text *r)
+{
+    return (struct calls_hints){is_tool, is_parameter, nth_parameter, r->tools};
+}
+
+/* How much of the text held is content for certain.  White space before a call is not. */
+static size_t certain(const struct reply_text *r)
+{
+    if (!r->tools || r->now == REPLY_THOUGHT)
+        return r->held.len;
+    const struct calls_hints hints = hints_of(r);
+    size_t n = calls_safe_prefix(r->held.data, r->held.len, &hints);
+    while (n && strchr(" \n\r\t", r->held.data[n - 1]))
+        n--;
+    return n;
 }
 
 void reply_text_feed(struct reply_text *r, const char *text, size_t n)
@@ -91,76 +150,81 @@ void reply_text_feed(struct reply_text *r, const char *text, size_t n)
     for (;;) {
         struct found f = look(r);
         if (f.which < 0) {
-            pass_on(r, r->held.data, r->held.len - f.begun);
-            let_go(r, r->held.len - f.begun);
+            size_t sure = certain(r), open = r->held.len - f.begun;
+            sure = sure < open ? sure : open;
+            pass_on(r, r->held.data, sure);
+            let_go(r, sure);
+            return;
+        }
+        if (f.which < r->n_stops) {
+            r->stopped = true;
+            r->stopped_by = f.which;
+            r->held.len = f.at;
+            r->held.data[f.at] = 0;
             return;
         }
         pass_on(r, r->held.data, f.at);
         let_go(r, f.at + f.len);
-        if (f.which < r->n_stops) {
-            r->stopped = true;
-            r->stopped_by = f.which;
-            buf_clear(&r->held);
-            return;
-        }
-        r->blank = r->now == REPLY_THOUGHT;
-        r->now = r->now == REPLY_THOUGHT ? REPLY_CONTENT : REPLY_CALLS;
+        r->blank = true;
+        r->now = REPLY_CONTENT;
     }
-}
-
-void reply_text_end(struct reply_text *r)
-{
-    if (r->held.len)
-        pass_on(r, r->held.data, r->held.len);
-    buf_clear(&r->held);
 }
 
 /* ---- calls -------------------------------------------------------------------------------------------- */
 
-static json_t *call_of(json_t *call, const char *id, size_t i)
+static json_t *call_json(struct call *call, const json_t *tools)
 {
-    const char *name = json_string_value(json_object_get(call, "name"));
-    json_t *arguments = json_object_get(call, "arguments");
-    if (!name || !json_is_object(arguments))
-        return NULL;
-    char *text = json_dumps(arguments, 0), *full = xasprintf("%s-%zu", id, i);
-    json_t *out = json_pack("{s:s, s:s, s:{s:s, s:s}}", "id", full, "type", "function", "function", "name",
-                            name, "arguments", text);
+    calls_convert(call, properties(tools, call->name));
+    char *text = jinja_json_text(call->arguments);
+    json_t *out = json_pack("{s:s, s:{s:s, s:s}}", "type", "function", "function", "name", call->name,
+                            "arguments", text);
     free(text);
-    free(full);
     return out;
 }
 
-static json_t *calls_of(const struct buf *text, const char *id)
+/* Takes the calls out of the text held, and passes on the content. */
+static void read_calls(struct reply_text *r)
 {
-    const char *end = text->len ? strstr(text->data, calls_end) : NULL;
-    json_t *list = end ? json_loadb(text->data, (size_t)(end - text->data), 0, NULL) : NULL, *call;
-    json_t *out = json_is_array(list) && json_array_size(list) ? json_array() : NULL;
-    size_t i;
-    json_array_foreach(list, i, call)
-    {
-        json_t *one = out ? call_of(call, id, i) : NULL;
-        if (!one) {
-            json_decref(out);
-            out = NULL;
-            break;
-        }
-        json_array_append_new(out, one);
+    const struct calls_hints hints = hints_of(r);
+    struct calls calls;
+    struct buf content;
+    buf_init(&content, MAX_TEXT);
+    calls_read(r->held.data, r->held.len, &hints, &calls);
+    for (int i = 0; i < calls.n; i++) {
+        if (calls.list[i].fault)
+            continue;
+        r->calls = r->calls ? r->calls : json_array();
+        json_array_append_new(r->calls, call_json(&calls.list[i], r->tools));
     }
-    json_decref(list);
-    return out;
+    calls_content(r->held.data, r->held.len, &calls, &content);
+    while (r->calls && content.len && strchr(" \n\r\t", content.data[content.len - 1]))
+        content.len--;
+    if (content.len)
+        pass_on(r, content.data, content.len);
+    buf_free(&content);
+    calls_free(&calls);
 }
 
-json_t *reply_text_calls(struct reply_text *r, const char *id)
+void reply_text_end(struct reply_text *r)
 {
-    if (r->now != REPLY_CALLS)
-        return NULL;
-    json_t *calls = calls_of(&r->parts[REPLY_CALLS], id);
-    if (calls)
-        return calls;
-    r->now = REPLY_CONTENT;
-    pass_on(r, calls_begin, strlen(calls_begin));
-    if (r->parts[REPLY_CALLS].len)
-        pass_on(r, r->parts[REPLY_CALLS].data, r->parts[REPLY_CALLS].len);
-    return NULL;
+    if (r->held.len && r->tools && r->now == REPLY_CONTENT)
+        read_calls(r);
+    else if (r->held.len)
+        pass_on(r, r->held.data, r->held.len);
+    buf_clear(&r->held);
+}
+
+json_t *reply_text_calls(const struct reply_text *r, const char *id)
+{
+    json_t *out = r->calls ? json_array() : NULL, *call;
+    size_t i;
+    json_array_foreach(r->calls, i, call)
+    {
+        char *full = xasprintf("%s-%zu", id, i);
+        json_t *one = json_pack("{s:s}", "id", full);
+        json_object_update(one, call);
+        json_array_append_new(out, one);
+        free(full);
+    }
+    return out;
 }

@@ -44,6 +44,7 @@ static void open_source(struct chat_template *c, const char *source)
         return;
     }
     chat_find_turns(c);
+    chat_find_calls(c);
     if (c->turns_why.kind)
         c->warning = xasprintf("the model's chat template cannot be used for runs: %s", c->turns_why.text);
 }
@@ -96,6 +97,7 @@ void chat_template_free(struct chat_template *c)
         free(c->special[i][0]);
         free(c->special[i][1]);
     }
+    chat_free_calls(c);
     free_turns(&c->turns[0]);
     free_turns(&c->turns[1]);
     free(c);

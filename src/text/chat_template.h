@@ -83,6 +83,20 @@ char *chat_message_text(const struct chat_message *m);
 /* The token that ends a reply. */
 const char *chat_end_mark(const struct tokenizer *t);
 
+/* ---- calls of tools --------------------------------------------------------------------------------- */
+
+enum chat_calls_form { CHAT_CALLS_NONE, CHAT_CALLS_JSON, CHAT_CALLS_XML };
+
+/* How a reply calls a tool.  JSON: begin {"name": NAME, "arguments": {...}} end.
+ * XML: begin NAME part[0] (part[1] KEY part[2] VALUE part[3])... end. */
+struct chat_calls {
+    enum chat_calls_form form;
+    char *begin, *end, *part[4];
+};
+
+/* NULL: the template has no tools, or writes calls in another form. */
+const struct chat_calls *chat_template_calls(const struct chat_template *c);
+
 /* ---- turns ------------------------------------------------------------------------------------------ */
 
 /* The texts around the turns of a session, for one setting of thinking. */

@@ -16,6 +16,7 @@ struct chat_template {
     char *special[4][2];        /* names and texts of bos_token, eos_token, ... */
     bool lists;                 /* content may be a list of parts */
     bool in_order;              /* images of such a list stay at their place */
+    struct chat_calls calls;    /* form CHAT_CALLS_NONE: not known */
     struct chat_turns turns[2]; /* without and with thinking; user[0] NULL: see turns_why */
 };
 
@@ -31,5 +32,9 @@ char *template_read(const char *dir, struct chat_template *c);
 
 /* Fills lists, in_order and the turns. */
 void chat_find_turns(struct chat_template *c);
+
+/* Fills the form of calls, after the turns. */
+void chat_find_calls(struct chat_template *c);
+void chat_free_calls(struct chat_template *c);
 
 #endif

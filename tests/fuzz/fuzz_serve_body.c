@@ -36,12 +36,14 @@ static void take_apart(const char *text, size_t size)
 {
     static const char *const stops[] = {"\n\n", "ab"};
     struct reply_text r;
-    reply_text_init(&r, size & 1, size & 2, stops, 2);
+    json_t *tools = json_loads("[{\"function\": {\"name\": \"f\", \"parameters\": {\"properties\": {\"x\": {\"type\": \"integer\"}}}}}]", 0, NULL);
+    reply_text_init(&r, size & 1, size & 2 ? tools : NULL, stops, 2);
     for (size_t at = 0, n = 1; at < size; at += n, n = n * 2 % 13 + 1)
         reply_text_feed(&r, text + at, n < size - at ? n : size - at);
     reply_text_end(&r);
     json_decref(reply_text_calls(&r, "x"));
     reply_text_free(&r);
+    json_decref(tools);
 }
 
 static void read_body(const uint8_t *data, size_t size, const struct api *api)

@@ -1,0 +1,184 @@
+/* chat_calls.c - how a chat template writes tools and calls (chat_template.h), read from probe renderings.
+ *
+ * A reply with one call of N with the arguments P1 and P2 is rendered.  The text between these contents shows the
+ * form:
+ *
+ *   XML   <tool_call>\n<function= N >\n<parameter= P1 >\n V1 \n</parameter>\n<parameter= P2 >\n V2 ...
+ *   JSON  <tool_call>\n{"name": " N ", "arguments": {" P1 ": " V1 ", " P2 ": " V2 "}}\n</tool_call>
+ */
+#include "text/chat_template_impl.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_PARTS = 12 };
+
+struct parts { /* of a rendering: the texts of the template between contents */
+    char *between[MAX_PARTS + 1];
+    char *contents[MAX_PARTS];
+    int n;
+};
+
+static void parts_free(struct parts *p)
+{
+    for (int i = 0; i <= p->n; i++)
+        free(p->between[i]);
+    for (int i = 0; i < p->n; i++)
+        free(p->contents[i]);
+}
+
+static bool is_content(const struct jinja_string *s, size_t at)
+{
+    return s->origin && s->origin[at] != JINJA_TEMPLATE;
+}
+
+static char *run(const struct jinja_string *s, size_t *at, bool content)
+{
+    size_t from = *at;
+    while (*at < s->len && is_content(s, *at) == content)
+        ++*at;
+    return xasprintf("%.*s", (int)(*at - from), s->data + from);
+}
+
+/* Returns false if there are more than MAX_PARTS contents. */
+static bool split(struct parts *p, const struct jinja_string *s)
+{
+    size_t at = 0;
+    *p = (struct parts){0};
+    p->between[0] = run(s, &at, false);
+    while (at < s->len && p->n < MAX_PARTS) {
+        p->contents[p->n++] = run(s, &at, true);
+        p->between[p->n] = run(s, &at, false);
+    }
+    return at == s->len;
+}
+
+/* The probe: a question, a call, its result. */
+static bool render_call(const struct chat_template *c, struct parts *p)
+{
+    static const char *const call = "{\"name\": \"N\", \"arguments\": {\"K\": \"V\", \"L\": \"W\"}}";
+    static const char *const tool =
+        "{\"type\": \"function\", \"function\": {\"name\": \"T\", \"description\": \"D\", "
+        "\"parameters\": {\"type\": \"object\", \"properties\": {}}}}";
+    const struct chat_part a = {.text = "A"}, b = {.text = "B"};
+    const struct chat_message messages[3] = {{.role = CHAT_USER, .parts = &a, .n = 1},
+                                             {.role = CHAT_ASSISTANT, .calls = &call, .n_calls = 1},
+                                             {.role = CHAT_TOOL, .parts = &b, .n = 1}};
+    struct chat_conversation v = {.messages = messages, .n = 3, .tools = &tool, .n_tools = 1};
+    struct jinja_arena *arena = jinja_arena_new();
+    struct jinja_string out;
+    struct err e = ERR_INIT;
+    bool listed =
+        chat_render_text(c, &v, arena, &out, &e) == 0 && out.origin && memmem(out.data, out.len, "T", 1);
+    bool named = false; /* the name of the tool is shown */
+    for (size_t i = 0; listed && i < out.len; i++)
+        named = named || (out.data[i] == 'T' && is_content(&out, i));
+    v.n_tools = 0;
+    bool ok = named && chat_render_text(c, &v, arena, &out, &e) == 0 && split(p, &out);
+    jinja_arena_free(arena);
+    return ok;
+}
+
+static int find_content(const struct parts *p, const char *text)
+{
+    for (int i = 0; i < p->n; i++)
+        if (!strcmp(p->contents[i], text))
+            return i;
+    return -1;
+}
+
+/* The text before the last occurrence of `mark`, and from there on. */
+static bool halve(const char *text, const char *mark, char **before, char **from)
+{
+    const char *last = NULL;
+    for (const char *p = text; (p = strstr(p, mark)); p++)
+        last = p;
+    if (!last)
+        return false;
+    *before = xasprintf("%.*s", (int)(last - text), text);
+    *from = xstrdup(last);
+    return true;
+}
+
+static void free_calls(struct chat_calls *k)
+{
+    free(k->begin);
+    free(k->end);
+    for (int i = 0; i < 4; i++)
+        free(k->part[i]);
+    *k = (struct chat_calls){0};
+}
+
+/* Cuts `text` at the first occurrence of `mark`, if there is one. */
+static void cut_at(char *text, const char *mark)
+{
+    char *at = *mark ? strstr(text, mark) : NULL;
+    if (at)
+        *at = 0;
+}
+
+static bool read_xml(struct chat_calls *k, const struct parts *p, int name)
+{
+    char *value_end = NULL, *key_open = NULL;
+    if (!halve(p->between[name + 1], "<", &k->part[0], &k->part[1]) || /* ">\n", "<parameter=" */
+        !halve(p->between[name + 3], "<", &value_end, &key_open))
+        return false;
+    bool same = !strcmp(key_open, k->part[1]);
+    free(key_open);
+    k->part[2] = xstrdup(p->between[name + 2]); /* ">\n" */
+    k->part[3] = value_end;                     /* "\n</parameter>\n" */
+    const char *rest = p->between[name + 5];
+    size_t n = strlen(value_end);
+    if (!same || strncmp(rest, value_end, n) != 0)
+        return false;
+    k->end = xstrdup(rest + n);
+    return true;
+}
+
+static bool read_json(struct chat_calls *k, const struct parts *p, int name)
+{
+    const char *rest = p->between[name + 5]; /* "}}\n</tool_call>..." */
+    cut_at(k->begin, "{\"name\": \"");
+    if (strcmp(p->between[name + 1], "\", \"arguments\": {\"") != 0 || strncmp(rest, "\"}}", 3) != 0)
+        return false;
+    k->end = xstrdup(rest + 3);
+    return true;
+}
+
+void chat_find_calls(struct chat_template *c)
+{
+    struct parts p = {0};
+    struct chat_calls *k = &c->calls;
+    const char *close = c->turns_why.kind ? "" : c->turns[0].reply[1];
+    bool ok = render_call(c, &p);
+    int name = ok ? find_content(&p, "N") : -1;
+    if (name < 0 || name + 5 > p.n || strcmp(p.contents[name + 1], "K") != 0 ||
+        strcmp(p.contents[name + 4], "W") != 0) {
+        parts_free(&p);
+        return;
+    }
+    /* the text before the call belongs to the turn up to its first tag of a call */
+    const char *open = p.between[name], *tag = strstr(open, "<tool_call>");
+    tag = tag ? tag : strstr(open, "<TOOLCALL>");
+    if (tag) {
+        k->begin = xstrdup(tag);
+        bool xml = strstr(tag, "<function=");
+        if (xml ? read_xml(k, &p, name) : read_json(k, &p, name)) {
+            k->form = xml ? CHAT_CALLS_XML : CHAT_CALLS_JSON;
+            cut_at(k->end, close);
+        }
+    }
+    if (!k->form)
+        free_calls(k);
+    parts_free(&p);
+}
+
+void chat_free_calls(struct chat_template *c)
+{
+    free_calls(&c->calls);
+}
+
+const struct chat_calls *chat_template_calls(const struct chat_template *c)
+{
+    return c->calls.form ? &c->calls : NULL;
+}
