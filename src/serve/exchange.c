@@ -26,8 +26,22 @@ void connection_waits(struct server *v, struct MHD_Connection *c, bool waits)
     MHD_set_connection_option(c, MHD_CONNECTION_OPTION_TIMEOUT, waits ? 0u : (unsigned)v->o.idle_s);
 }
 
+void reply_add_notes(struct MHD_Response *r, const struct notes *n)
+{
+    if (n && *n->ignored)
+        MHD_add_response_header(r, "x-holorun-ignored", n->ignored);
+    if (n && *n->warning)
+        MHD_add_response_header(r, "x-holorun-warning", n->warning);
+}
+
 enum MHD_Result reply_send(struct server *v, struct MHD_Connection *c, int status, const char *type,
                            struct buf *body)
+{
+    return reply_send_noted(v, c, status, type, body, NULL);
+}
+
+enum MHD_Result reply_send_noted(struct server *v, struct MHD_Connection *c, int status, const char *type,
+                                 struct buf *body, const struct notes *notes)
 {
     size_t n = body->len;
     struct MHD_Response *r = MHD_create_response_from_buffer(n, buf_take(body), MHD_RESPMEM_MUST_FREE);
@@ -35,6 +49,7 @@ enum MHD_Result reply_send(struct server *v, struct MHD_Connection *c, int statu
         return MHD_NO;
     MHD_add_response_header(r, "Content-Type", type);
     MHD_add_response_header(r, "Cache-Control", "no-store");
+    reply_add_notes(r, notes);
     if (status == 429 || status == 503)
         MHD_add_response_header(r, "Retry-After", "1");
     if (status == 401)
@@ -122,18 +137,19 @@ static enum MHD_Result run_completion(struct server *v, struct MHD_Connection *c
     const struct api *api = of->api;
     struct err e = ERR_INIT;
     struct buf out;
-    int rc = completion_prepare(of, &e);
-    if (rc == 0 && of->body.stream)
+    int rc = api->counts ? completion_count_tokens(of, &e) : completion_prepare(of, &e);
+    if (rc == 0 && of->body.stream && !api->counts)
         return stream_start(v, c, of, flight);
-    if (rc == 0)
+    if (rc == 0 && !api->counts)
         rc = completion_generate(of, &e);
     flights_remove(v->flights, flight);
     buf_init(&out, (size_t)64 << 20);
     if (rc == 0)
         api->whole(of, &out);
+    struct notes notes = of->body.notes;
     completion_free(of);
     return rc ? reply_refuse(v, c, api, reply_status(&e), e.text)
-              : reply_send(v, c, 200, "application/json", &out);
+              : reply_send_noted(v, c, 200, "application/json", &out, &notes);
 }
 
 static enum MHD_Result answer_completion(struct server *v, struct MHD_Connection *c, const struct api *api,
