@@ -130,6 +130,32 @@ static void t_accepted(void **state)
     free(picture);
 }
 
+/* Requests with the members and blocks that Codex and Claude Code send, whole and streamed. */
+static void t_agents(void **state)
+{
+    (void)state;
+    static const char *const files[] = {"codex", "claude_code"}, *const ends[] = {
+                                                                     "event: response.incomplete",
+                                                                     "event: message_stop"};
+    struct served v;
+    served_open(&v, NULL);
+    for (int i = 0; i < 2; i++) {
+        char *path = xasprintf("tests/cases/serve/%s.json", files[i]);
+        json_t *c = read_cases(path), *body = json_object_get(c, "body");
+        struct said r = ask(&v, of(c, "path"), body);
+        bool ended = strstr(r.text, ends[i]) || strstr(r.text, "event: response.completed");
+        if (r.status != 200 || !ended || strcmp(r.ignored, of(c, "ignored")) != 0)
+            fail_msg("%s: %d [%s] %s", path, r.status, r.ignored, r.text);
+        said_free(&r);
+        json_object_set_new(body, "stream", json_false());
+        assert_int_equal(check_accepted(&v, c), 0);
+        json_decref(c);
+        free(picture);
+        free(path);
+    }
+    served_close(&v);
+}
+
 static void t_refused(void **state)
 {
     (void)state;
@@ -234,6 +260,7 @@ int main(int argc, char **argv)
 {
     static const struct CMUnitTest tests[] = {
         CLAIM("requests of real clients are accepted, with the prompt of their plain form", t_accepted),
+        CLAIM("requests of Codex and Claude Code are answered, whole and streamed", t_agents),
         CLAIM("a request whose meaning would change is refused with its member, message or tool", t_refused),
         CLAIM("counted tokens are those of the prompt of the same request", t_counted),
         CLAIM("a streamed reply names what was ignored", t_streamed),
