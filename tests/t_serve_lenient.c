@@ -4,6 +4,7 @@
 #include "served.h"
 
 #include "base/file.h"
+#include "serve/body_text.h"
 #include "serve/notes.h"
 
 static char *picture, *data; /* a data URL, and what is behind its comma */
@@ -181,6 +182,47 @@ static void t_refused(void **state)
     free(picture);
 }
 
+/* ---- texts that are not quite JSON --------------------------------------------------------------------- */
+
+static void t_texts(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *same, *warning;
+    } cases[] = {
+        {"\xef\xbb\xbf{\"a\": 1}", "{\"a\": 1}", ""},
+        {"{\"a\": \"x\\u0000y\"}", "{\"a\": \"x\\ufffdy\"}", "not Unicode"},
+        {"{\"a\": \"\\ud83d\"}", "{\"a\": \"\\ufffd\"}", "not Unicode"},
+        {"{\"a\": \"\\ude00\\ud83d\\n\"}", "{\"a\": \"\\ufffd\\ufffd\\n\"}", "not Unicode"},
+        {"{\"a\": \"\\ud83d\\ude00 \\ud800\"}", "{\"a\": \"\\ud83d\\ude00 \\ufffd\"}", "not Unicode"},
+        {"{\"a\": \"\\\\ud800\\u0000\"}", "{\"a\": \"\\\\ud800\\ufffd\"}", "not Unicode"},
+        {"{\"a\": \"x\xff\xc3y\"}", "{\"a\": \"x\\ufffd\\ufffdy\"}", "not Unicode"},
+        {"{\"a\": 18446744073709551615, \"b\": [9223372036854775807, -9223372036854775808]}",
+         "{\"a\": 18446744073709551615.0, \"b\": [9223372036854775807, -9223372036854775808]}",
+         "above 64 bits"},
+        {"{\"a\": [-99999999999999999999, 1.99999999999999999999, 2e1, \"99999999999999999999\"]}",
+         "{\"a\": [-99999999999999999999.0, 1.99999999999999999999, 2e1, \"99999999999999999999\"]}",
+         "above 64 bits"},
+        {"{\"a\": ", NULL, ""},
+        {"{\"a\": \"\\ud8", NULL, ""},
+        {"{\"a\": \"\\u0000", NULL, ""},
+        {"{\"a\": 1e999}", NULL, ""},
+        {"", NULL, ""},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct notes n = {{0}, {0}};
+        json_error_t why;
+        json_t *v = body_text_load(cases[i].text, strlen(cases[i].text), 0, &n, &why),
+               *want = cases[i].same ? json_loads(cases[i].same, 0, NULL) : NULL;
+        if ((v == NULL) != (want == NULL) || (v && !json_equal(v, want)) ||
+            !strstr(n.warning, cases[i].warning))
+            fail_msg("%s: [%s]", cases[i].text, n.warning);
+        assert_true(*cases[i].warning || !*n.warning);
+        json_decref(v);
+        json_decref(want);
+    }
+}
+
 /* ---- counting ----------------------------------------------------------------------------------------- */
 
 /* For each accepted request of the two protocols that have an address for it. */
@@ -262,6 +304,7 @@ int main(int argc, char **argv)
         CLAIM("requests of real clients are accepted, with the prompt of their plain form", t_accepted),
         CLAIM("requests of Codex and Claude Code are answered, whole and streamed", t_agents),
         CLAIM("a request whose meaning would change is refused with its member, message or tool", t_refused),
+        CLAIM("texts that are not quite JSON are read, and what is replaced is told", t_texts),
         CLAIM("counted tokens are those of the prompt of the same request", t_counted),
         CLAIM("a streamed reply names what was ignored", t_streamed),
         CLAIM("notes name each member once, in bytes that a header carries", t_notes),

@@ -1,6 +1,7 @@
 /* body.c - see body.h. */
 #include "serve/body.h"
 
+#include "serve/body_text.h"
 #include "serve/json_schema.h"
 #include "serve/messages.h"
 #include "serve/picture.h"
@@ -108,7 +109,7 @@ int body_parse(struct chat_body *b, const char *text, size_t len, const struct b
     *b = (struct chat_body){.sampling = d->sampling, .think = d->think};
     if (check_depth(text, len, e))
         return -1;
-    json_t *root = json_loadb(text, len, JSON_REJECT_DUPLICATES, &why);
+    json_t *root = body_text_load(text, len, JSON_REJECT_DUPLICATES, &b->notes, &why);
     if (!json_is_object(root)) {
         json_decref(root);
         return err_set(e, ERR_USAGE, "the body is not a JSON object%s%s", *why.text ? ": " : "", why.text);

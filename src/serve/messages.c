@@ -1,6 +1,7 @@
 /* messages.c - see messages.h. */
 #include "serve/messages.h"
 
+#include "serve/body_text.h"
 #include "serve/parts.h"
 #include "text/conversation.h"
 
@@ -33,12 +34,13 @@ static bool is_role(const json_t *message, const char *role)
 /* ---- calls ------------------------------------------------------------------------------------------- */
 
 /* An object out of the text of arguments; NULL: it has none.  *exact: the text is nothing else. */
-static json_t *parse_arguments(const char *text, bool *exact)
+static json_t *parse_arguments(const char *text, struct notes *n, bool *exact)
 {
     json_error_t why;
-    json_t *v = json_loads(text, JSON_DECODE_ANY, &why);
+    size_t len = strlen(text);
+    json_t *v = body_text_load(text, len, JSON_DECODE_ANY, n, &why);
     *exact = v != NULL;
-    v = v ? v : json_loads(text, JSON_DECODE_ANY | JSON_DISABLE_EOF_CHECK, &why);
+    v = v ? v : body_text_load(text, len, JSON_DECODE_ANY | JSON_DISABLE_EOF_CHECK, n, &why);
     if (json_is_string(v)) { /* encoded twice */
         json_t *inner = json_loads(json_string_value(v), 0, &why);
         json_decref(v);
@@ -59,7 +61,7 @@ static json_t *arguments_of(const json_t *given, const struct settling *s, size_
         return json_incref((json_t *)(uintptr_t)given);
     if (!given || json_is_null(given) || (text && !text[strspn(text, " \t\r\n")]))
         return json_object();
-    json_t *v = text ? parse_arguments(text, &exact) : NULL;
+    json_t *v = text ? parse_arguments(text, s->notes, &exact) : NULL;
     if (v && !exact)
         notes_warn(s->notes, "message %zu: text behind the arguments of call %zu is dropped", s->at, call);
     if (!v)
