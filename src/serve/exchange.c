@@ -10,6 +10,7 @@
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 enum { UPLOAD_S = 300, RETRY_S = 1 };
 
@@ -259,6 +260,7 @@ static int check_request(const struct server *v, struct MHD_Connection *c, const
                          const char *method, const char **why)
 {
     const char *size = MHD_lookup_connection_value(c, MHD_HEADER_KIND, "Content-Length");
+    const char *coding = MHD_lookup_connection_value(c, MHD_HEADER_KIND, "Content-Encoding");
     bool post = !strcmp(method, "POST"), get = !strcmp(method, "GET") || !strcmp(method, "HEAD");
     bool chat = api_of(url), trainers = is_trainers(url);
     bool known = !strcmp(url, "/health") || !strcmp(url, "/metrics") || !strcmp(url, "/v1/models") ||
@@ -271,6 +273,8 @@ static int check_request(const struct server *v, struct MHD_Connection *c, const
         return *why = known ? "this address takes GET" : "this address takes POST", 405;
     if (trainers && !v->o.trainer)
         return *why = "the server was started without --trainer", 403;
+    if (coding && strcasecmp(coding, "identity") != 0)
+        return *why = "compressed bodies are not supported: send no Content-Encoding", 415;
     if (size && strtoull(size, NULL, 10) > v->o.max_body)
         return *why = "the body is too large (--max-body)", 413;
     return 0;
