@@ -1,7 +1,7 @@
 /* image_jpeg.c - JPEG by libjpeg (image.h), for pictures that others send.
  *
- * The library leaves by longjmp when it gives up.  What it only warns of, a file that is cut off or damaged,
- * is refused, too: half a screenshot would be answered as if it were whole.
+ * The library leaves by longjmp when it gives up.  A file that is cut off or whose pixels are damaged is only
+ * a warning there and refused here: half a screenshot would be answered as if it were whole.
  */
 #include "base/image.h"
 
@@ -10,6 +10,8 @@
 #include <string.h>
 
 #include <jpeglib.h>
+
+#include <jerror.h>
 
 enum { MAX_SCANS = 64 }; /* of a progressive file: each costs as much as the picture */
 
@@ -28,9 +30,16 @@ static void give_up(j_common_ptr jpeg)
     longjmp(r->leave, 1);
 }
 
+/* Cameras and editors write bytes between segments and markers of other versions: no pixel is lost. */
+static bool is_harmless(int code)
+{
+    return code == JWRN_EXTRANEOUS_DATA || code == JWRN_JFIF_MAJOR || code == JWRN_ADOBE_XFORM ||
+           code == JWRN_TOO_MUCH_DATA;
+}
+
 static void on_message(j_common_ptr jpeg, int level)
 {
-    if (level < 0)
+    if (level < 0 && !is_harmless(jpeg->err->msg_code))
         give_up(jpeg);
 }
 

@@ -125,7 +125,7 @@ static int add_messages(json_t *to, const json_t *list, struct notes *n, struct 
 
 static void add_system(json_t *to, const json_t *system)
 {
-    if (system)
+    if (json_string_length(system) || json_array_size(system))
         json_array_append_new(to, json_pack("{s:s, s:O}", "role", "system", "content", system));
 }
 

@@ -202,7 +202,7 @@ static json_t *translate(json_t *root, struct notes *n, struct err *e)
     json_object_set_new(out, "messages", messages);
     api_move(out, root, renamed, own);
     set_rest(out, root, n);
-    if (system)
+    if (json_is_object(system) || json_string_length(system) || json_array_size(system))
         json_array_append_new(messages, json_pack("{s:s, s:O}", "role", "system", "content", system));
     int rc = check_stored(root, e) || add_input(messages, json_object_get(root, "input"), n, e);
     json_decref(root);

@@ -1,7 +1,7 @@
 /* body_text.h - JSON as clients write it, read by jansson, which is stricter.
  *
- * Outputs of programs and cut texts hold bytes that are not Unicode, and a conversation with one of them would
- * be refused for ever.  These are replaced, with a warning:
+ * Outputs of programs and cut texts hold bytes that are not Unicode, and each later request of their
+ * conversation would be refused.  These are replaced, with a warning:
  *
  *   \u0000, half of a surrogate pair, invalid UTF-8   U+FFFD
  *   integers above 64 bits                            reals

@@ -84,6 +84,9 @@ def files():
     plain = saved(rgb, "JPEG", quality=95, subsampling=0)
     xmp = b"http://ns.adobe.com/xap/1.0/\0<x:xmpmeta><rdf:Description tiff:Orientation=\"8\"/></x:xmpmeta>"
     yield "jpeg-xmp", plain[:2] + b"\xff\xe1" + struct.pack(">H", len(xmp) + 2) + xmp + plain[2:]
+    yield "jpeg-filled", plain[:20] + bytes(5) + plain[20:]
+    yield "jpeg-newer-jfif", plain[:11] + b"\2" + plain[12:]
+    yield "jpeg-trailing", plain + b"more"
     yield "jpeg-cmyk-exif-6", cmyk[:2] + b"\xff\xe1" + struct.pack(">H", len(exif(6)) + 8) + b"Exif\0\0" + exif(6) + cmyk[2:]
     for depth in (1, 2, 4, 8, 16):
         yield f"png-grey-{depth}", png(0, depth, samples(1, depth))
