@@ -7,13 +7,14 @@
  *   object   properties, required; additionalProperties and names that are required without a schema, where
  *            no properties are listed; propertyNames with an enum
  *   array    items, prefixItems (all of them), minItems, maxItems (up to 256)
- *   string   minLength, maxLength (up to 256), format date, time, date-time, uuid, ipv4, email
+ *   string   pattern (most of ECMAScript's: json_schema_pattern.c), format date, time, date-time, uuid, ipv4,
+ *            email, or minLength, maxLength (up to 256)
  *   integer, number   minimum, maximum, exclusive ones; multipleOf 1, 0.1, 0.01, ...; nine digits before
  *            the point, six after it
  *   boolean, null, enum, const, anyOf, oneOf, allOf (merged), nullable, lists of types, no type at all
  *   $ref     within the schema; a schema that contains itself is nested three deep at most
  *
- * Other keywords that restrict values (pattern, uniqueItems, not, ...) are not enforced: they are named in
+ * Other keywords that restrict values (uniqueItems, not, ...) are not enforced: they are named in
  * the notes, and the client, which has the schema, checks them.
  */
 #ifndef HOLORUN_SERVE_JSON_SCHEMA_H

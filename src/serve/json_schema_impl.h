@@ -37,6 +37,9 @@ int schema_count(struct schema_reading *r, const json_t *s, const char *key, int
 gx_node schema_integer(struct schema_reading *r, const json_t *s);
 gx_node schema_number(struct schema_reading *r, const json_t *s);
 gx_node schema_string(struct schema_reading *r, const json_t *s);
+/* The characters of a string, without quotes, that match; IMPOSSIBLE: the pattern is not implemented
+ * (json_schema_pattern.c). */
+gx_node schema_pattern(struct gx *x, const char *pattern);
 gx_node schema_any_value(struct gx *x, int deep);
 gx_node schema_any_object(struct gx *x, int deep);
 

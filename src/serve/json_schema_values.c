@@ -255,17 +255,31 @@ static gx_node (*format_of(const char *name))(struct gx *x)
     return NULL;
 }
 
+/* Lengths beside a pattern or a format are not enforced. */
+static gx_node formatted(struct schema_reading *r, const json_t *s, gx_node text)
+{
+    static const char *const lengths[] = {"minLength", "maxLength"};
+    for (int i = 0; i < 2; i++)
+        if (json_number_value(json_object_get(s, lengths[i])) > 0)
+            notes_ignore(r->notes, "schema: %s beside pattern or format", lengths[i]);
+    return GX_SEQ(r->x, gx_lit(r->x, "\""), text, gx_lit(r->x, "\""));
+}
+
 gx_node schema_string(struct schema_reading *r, const json_t *s)
 {
-    const char *name = json_string_value(json_object_get(s, "format"));
+    const char *name = json_string_value(json_object_get(s, "format")),
+               *pattern = json_string_value(json_object_get(s, "pattern"));
     gx_node (*format)(struct gx * x) = name ? format_of(name) : NULL;
+    gx_node text = pattern ? schema_pattern(r->x, pattern) : IMPOSSIBLE;
     int min = 0, max = 0;
+    if (text >= 0)
+        return formatted(r, s, text);
+    if (pattern)
+        notes_ignore(r->notes, "schema: pattern");
     if (format)
-        return GX_SEQ(r->x, gx_lit(r->x, "\""), format(r->x), gx_lit(r->x, "\""));
+        return formatted(r, s, format(r->x));
     if (name)
         notes_ignore(r->notes, "schema: format %.40s", name);
-    if (json_object_get(s, "pattern"))
-        notes_ignore(r->notes, "schema: pattern");
     if (schema_count(r, s, "minLength", 0, &min) || schema_count(r, s, "maxLength", -1, &max))
         return -1;
     if (max >= 0 && max < min)

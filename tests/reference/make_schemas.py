@@ -7,7 +7,6 @@
 Texts are spelled as json.dumps spells them.  "ignored" has the keywords that are noted and not enforced.
 """
 import datetime
-import decimal
 import enum
 import ipaddress
 import json
@@ -73,7 +72,7 @@ class Lists(BaseModel):
 class Text(BaseModel):
     code: str = Field(pattern="^[a-z]+$")
     note: str = Field(max_length=2000)
-    amount: decimal.Decimal
+    amount: float
 
 
 class Cat(BaseModel):
@@ -112,6 +111,13 @@ KINDS = {"colour": "red", "word": "a", "only": 3, "either": "x", "point": P, "wh
 NUMBERS = {"share": 0.5, "above": 0.1, "below": -0.75, "half": 0.5, "price": 9.99, "count": 1, "level": 4}
 LISTS = {"names": ["a"], "pair": [1, "b"], "many": [1.5], "some": ["a"], "counts": {"a": 1}, "anything": [1, "a", None], "free": {}, "label": "abc"}
 SAFE = 9007199254740991
+PATTERNS = [ # with texts that match and texts that do not
+    ("^[a-z]+$", ["a", "zz"], ["", "A", "a1"]), ("abc", ["abc", "xabcx"], ["ab"]), ("^a|b$", ["ax", "xb"], ["xa", "bx"]),
+    ("^(?:foo|ba[rz])(-\\d{2,3})?$", ["foo", "bar", "baz-12", "baz-123"], ["bat", "baz-1", "baz-1234"]), ("^\\d{3}-\\d{4}$", ["123-4567"], ["123-456"]),
+    ("^\\w+@\\w+\\.com$", ["a@b.com"], ["a@bxcom"]), ("^[^,\\s]+$", ["ab;"], ["a,b", "a b", ""]), ("^.*$", ["", "a b"], []), ("^.{2,4}?$", ["ab", "abcd"], ["a", "abcde"]),
+    ("^#?[0-9a-fA-F]{6}$", ["#aabbcc", "AABBCC"], ["#abc"]), ("^[\\w.+-]+$", ["a.b+c-d"], ["a b"]), ("^\\S+$", ["ab"], ["a b"]), ("^\\/tmp\\/[^\\/]*$", ["/tmp/", "/tmp/a"], ["/tmp/a/b"]),
+    ('^"q"$', ['"q"'], ["q"]), ("^a\\\\b$", ["a\\b"], ["ab"]), ("^a\\nb$", ["a\nb"], ["ab"]), ("^\\x41\\u0042$", ["AB"], ["ab"]), 
+    ("^(a(b(c)?)?)?$", ["", "a", "ab", "abc"], ["ac"]), ("^-?(0|[1-9]\\d*)(\\.\\d+)?$", ["0", "-12.5"], ["01", "1."]), ("^[-a]+$", ["-a"], ["b"]), ("^(yes|no)$", ["yes"], ["maybe"])]
 
 
 def but(value, **changes):
@@ -132,8 +138,13 @@ def cases():
     yield "lists", Lists, [LISTS, but(LISTS, names=["a", "b", "c"], many=[], counts={}, free={"a": {"b": [1]}}, anything=None)], [
         but(LISTS, **c) for c in ({"names": []}, {"names": ["a"] * 4}, {"pair": [1]}, {"pair": [1, 2]}, {"pair": [1, "b", 3]}, {"many": ["a"]}, {"some": ["c"]},
                                   {"counts": {"a": "b"}}, {"free": []}, {"label": "a"}, {"label": "abcde"})], ["uniqueItems"]
-    yield "not enforced", Text, [{"code": "a", "note": "b", "amount": 1.5}, {"code": "A", "note": "x" * 300, "amount": 2}], [
-        {"code": 1, "note": "b", "amount": 1}], ["pattern", "maxLength above 256"]
+    yield "not enforced", Text, [{"code": "a", "note": "b", "amount": 1.5}, {"code": "ab", "note": "x" * 300, "amount": 2}], [
+        {"code": 1, "note": "b", "amount": 1}, {"code": "A", "note": "b", "amount": 1}], ["maxLength above 256"]
+    for pattern, fits, wrong in PATTERNS:
+        yield "pattern " + pattern, {"type": "string", "pattern": pattern}, fits, wrong, []
+    yield "pattern and lengths", {"type": "string", "pattern": "^a+$", "minLength": 2, "maxLength": 3}, ["aa"], ["b"], ["minLength beside pattern or format", "maxLength beside pattern or format"]
+    for pattern in ("^(?=a)b$", "(a)\\1", "\\bx", "^\\p{L}+$", "[a-\u00e9]", "a{1000}", "(", "a**", "[z-a]", "x{2"):
+        yield "pattern " + pattern, {"type": "string", "pattern": pattern}, ["x"], [3], ["pattern"]
     yield "discriminated", Pet, [{"pet": {"kind": "cat", "lives": 3}}, {"pet": {"kind": "dog"}}], [
         {"pet": {"kind": "cow"}}, {"pet": {"kind": "cat"}}, {"pet": {"lives": 3}}], []
     yield "tree", Tree, [{"value": 1}, {"value": 1, "children": [{"value": 2, "children": []}, {"value": 3}]}], [
