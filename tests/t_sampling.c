@@ -53,7 +53,7 @@ static void check_filter(const json_t *c, int at)
         how.random = (k + 0.5) / DRAWS;
         struct sampled s = sample_filtered(logits, FILTER_N, &how, &f);
         count[s.id]++;
-        if (k == 0) /* told of the logits as the model gave them */
+        if (k == 0) /* reports the logits before penalties */
             assert_true(s.logprob == sample_report(logits, FILTER_N, &how, s.id).logprob);
     }
     for (int i = 0; i < FILTER_N; i++) {
@@ -101,7 +101,7 @@ static void t_kth_largest(void **state)
     }
 }
 
-/* Greedy: penalties count, cuts do not.  Masks hold; a NaN is told. */
+/* Greedy: penalties count, cuts do not.  Masks hold; a NaN is refused. */
 static void t_filter_edges(void **state)
 {
     (void)state;
@@ -181,7 +181,7 @@ static void t_replies(void **state)
     session_free(parts);
 }
 
-/* top_k 1 draws what greedy takes; with all of it off, a seed draws what it drew before. */
+/* top_k 1 and min_p 1 are greedy; cuts that cut nothing leave the draws of a seed. */
 static void t_cuts(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* t_serve_lenient.c - claims about requests of real clients: what is accepted, as which prompt, with which
- * headers; what is refused; and the tokens that are counted.  The requests are in cases/serve. */
+/* t_serve_lenient.c - claims about requests of real clients: their prompts, headers, refusals and counted
+ * tokens.  The requests are in cases/serve. */
 #include "check.h"
 #include "served.h"
 
@@ -7,7 +7,7 @@
 #include "serve/body_text.h"
 #include "serve/notes.h"
 
-static char *picture, *data; /* a data URL, and what is behind its comma */
+static char *picture, *data; /* a data URL, and its base64 part */
 
 /* Puts the picture where the case names it. */
 static void put_picture(json_t *v)
@@ -304,9 +304,9 @@ int main(int argc, char **argv)
         CLAIM("requests of real clients are accepted, with the prompt of their plain form", t_accepted),
         CLAIM("requests of Codex and Claude Code are answered, whole and streamed", t_agents),
         CLAIM("a request whose meaning would change is refused with its member, message or tool", t_refused),
-        CLAIM("texts that are not quite JSON are read, and what is replaced is told", t_texts),
+        CLAIM("texts that are not quite JSON are read, and replacements are reported", t_texts),
         CLAIM("counted tokens are those of the prompt of the same request", t_counted),
-        CLAIM("a streamed reply names what was ignored", t_streamed),
+        CLAIM("a streamed reply names the members that were ignored", t_streamed),
         CLAIM("notes name each member once, in bytes that a header carries", t_notes),
     };
     return check_main(argc, argv, tests, sizeof tests / sizeof *tests);

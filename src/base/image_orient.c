@@ -43,9 +43,10 @@ static int orientation_in_tiff(struct span t)
 static int orientation_in_xmp(struct span x)
 {
     static const char name[] = "tiff:Orientation";
-    const unsigned char *p = x.len ? memmem(x.data, x.len, name, strlen(name)) : NULL, *end = x.data + x.len;
+    const unsigned char *p = x.len ? memmem(x.data, x.len, name, strlen(name)) : NULL;
     if (!p)
         return 0;
+    const unsigned char *end = x.data + x.len;
     p += strlen(name);
     p += p < end && *p == '>' ? 1 : end - p >= 2 && !memcmp(p, "=\"", 2) ? 2 : end - p;
     return p < end && *p >= '0' && *p <= '9' ? *p - '0' : 0;

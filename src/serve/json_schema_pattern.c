@@ -207,7 +207,7 @@ static gx_node read_atom(struct parsing *p)
     return node_of(p->x, &c);
 }
 
-/* {n}, {n,} or {n,m}; false: malformed, or above what a grammar counts. */
+/* Reads {n}, {n,} or {n,m}; false: malformed, or above 256. */
 static bool read_counts(struct parsing *p, int *min, int *max)
 {
     char *end;
@@ -244,7 +244,7 @@ static gx_node anything(struct gx *x)
     return gx_repeat(x, node_of(x, &all), 0, -1);
 }
 
-/* At the top a branch has its own anchors; without one anything may stand there. */
+/* At the top a branch has its own anchors; without one any text may come before it or follow it. */
 static gx_node read_branch(struct parsing *p, bool top)
 {
     gx_node parts[ITEMS + 2];

@@ -201,7 +201,7 @@ static void add_result(struct settling *s, const json_t *given, json_t *parts)
 
 /* ---- the list ---------------------------------------------------------------------------------------- */
 
-/* The name that templates have for a role; NULL: there is no such role. */
+/* The name that templates have for a role; NULL: unknown. */
 static const char *role_of(const json_t *message)
 {
     static const char *const names[][2] = {{"system", "system"}, {"developer", "system"},

@@ -116,6 +116,8 @@ def check_errors(client, base):
             assert e.body["message"] and e.body["type"]
         else:
             raise AssertionError(f"no {error.__name__}")
+    packed = httpx.post(base + "/chat/completions", content=b"x", headers={"Authorization": f"Bearer {client.api_key}", "Content-Encoding": "gzip"})
+    assert packed.status_code == 415 and "Content-Encoding" in packed.text, packed.text
     try:
         openai.OpenAI(base_url=base, api_key="wrong", max_retries=0).models.list()
     except openai.AuthenticationError:
