@@ -76,24 +76,6 @@ static int check_constraints(struct chat_body *b, struct err *e)
     return check_schemas(b, e);
 }
 
-/* jansson recurses: deep nesting is refused before it is read. */
-static int check_depth(const char *text, size_t len, struct err *e)
-{
-    int depth = 0;
-    bool quoted = false;
-    for (size_t i = 0; i < len; i++) {
-        if (quoted && text[i] == '\\')
-            i++;
-        else if (text[i] == '"')
-            quoted = !quoted;
-        else if (!quoted && (text[i] == '{' || text[i] == '[') && ++depth > BODY_DEPTH)
-            return err_set(e, ERR_USAGE, "the JSON is nested deeper than %d", BODY_DEPTH);
-        else if (!quoted && (text[i] == '}' || text[i] == ']'))
-            depth--;
-    }
-    return 0;
-}
-
 static void drop_nulls(json_t *object)
 {
     const char *key;
@@ -107,8 +89,8 @@ int body_parse(struct chat_body *b, const char *text, size_t len, const struct b
 {
     json_error_t why = {0};
     *b = (struct chat_body){.sampling = d->sampling, .think = d->think};
-    if (check_depth(text, len, e))
-        return -1;
+    if (body_text_is_deep(text, len))
+        return err_set(e, ERR_USAGE, "the JSON is nested deeper than %d", BODY_DEPTH);
     json_t *root = body_text_load(text, len, JSON_REJECT_DUPLICATES, &b->notes, &why);
     if (!json_is_object(root)) {
         json_decref(root);

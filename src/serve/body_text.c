@@ -99,6 +99,23 @@ static void copy(struct repair *r)
     }
 }
 
+bool body_text_is_deep(const char *text, size_t len)
+{
+    int depth = 0;
+    bool quoted = false;
+    for (size_t i = 0; i < len; i++) {
+        if (quoted && text[i] == '\\')
+            i++;
+        else if (text[i] == '"')
+            quoted = !quoted;
+        else if (!quoted && (text[i] == '{' || text[i] == '[') && ++depth > BODY_DEPTH)
+            return true;
+        else if (!quoted && (text[i] == '}' || text[i] == ']'))
+            depth--;
+    }
+    return false;
+}
+
 json_t *body_text_load(const char *text, size_t len, size_t flags, struct notes *n, json_error_t *why)
 {
     struct repair r = {.text = text, .len = len};

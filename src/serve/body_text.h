@@ -13,6 +13,13 @@
 #include "serve/notes.h"
 
 #include <jansson.h>
+#include <stdbool.h>
+
+enum { BODY_DEPTH = 64 };
+
+/* Returns whether lists and objects are nested deeper than BODY_DEPTH: jansson recurses, and so does all that
+ * reads its values. */
+bool body_text_is_deep(const char *text, size_t len);
 
 /* Like json_loadb. */
 json_t *body_text_load(const char *text, size_t len, size_t flags, struct notes *n, json_error_t *why);

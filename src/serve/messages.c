@@ -38,11 +38,14 @@ static json_t *parse_arguments(const char *text, struct notes *n, bool *exact)
 {
     json_error_t why;
     size_t len = strlen(text);
+    if (body_text_is_deep(text, len))
+        return NULL;
     json_t *v = body_text_load(text, len, JSON_DECODE_ANY, n, &why);
     *exact = v != NULL;
     v = v ? v : body_text_load(text, len, JSON_DECODE_ANY | JSON_DISABLE_EOF_CHECK, n, &why);
     if (json_is_string(v)) { /* encoded twice */
-        json_t *inner = json_loads(json_string_value(v), 0, &why);
+        const char *again = json_string_value(v);
+        json_t *inner = body_text_is_deep(again, strlen(again)) ? NULL : json_loads(again, 0, &why);
         json_decref(v);
         v = inner;
     }
