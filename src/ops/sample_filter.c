@@ -4,6 +4,7 @@
 #include "ops/sample_sums.h"
 #include "ops/sampling.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -71,28 +72,44 @@ static float unordered(uint32_t key)
     return v;
 }
 
-/* A radix search, the most significant digit first. */
-float sample_kth_largest(const float *logits, int n, const uint64_t *known, const uint64_t *allowed, int k)
+/* The k-th largest of n >= k keys: a radix search, the most significant digit first. */
+static uint32_t kth_key(const uint32_t *keys, int n, int k)
 {
     enum { DIGIT = 8, BINS = 1 << DIGIT };
     uint32_t prefix = 0;
-    int64_t left = k;
+    int left = k;
     for (int shift = 32 - DIGIT; shift >= 0; shift -= DIGIT) {
-        int64_t bins[BINS] = {0};
-        for (int id = 0; id < n; id++) {
-            uint32_t key = ordered(logits[id]);
-            bool same = shift == 32 - DIGIT || key >> (shift + DIGIT) == prefix;
-            if (same && sampling_has(known, id) && (!allowed || sampling_has(allowed, id)))
-                bins[key >> shift & (BINS - 1)]++;
-        }
-        int bin = BINS - 1;
-        while (bin >= 0 && bins[bin] < left)
+        int bins[BINS] = {0}, bin = BINS - 1;
+        for (int i = 0; i < n; i++)
+            if (shift == 32 - DIGIT || keys[i] >> (shift + DIGIT) == prefix)
+                bins[keys[i] >> shift & (BINS - 1)]++;
+        while (bins[bin] < left)
             left -= bins[bin--];
-        if (bin < 0)
-            return -INFINITY;
         prefix = prefix << DIGIT | (uint32_t)bin;
     }
-    return unordered(prefix);
+    return prefix;
+}
+
+/* Only logits near the largest are looked at, more of them until there are k. */
+float sample_kth_largest(const float *logits, int n, const uint64_t *known, const uint64_t *allowed, int k)
+{
+    const struct sample_sums *sums = sample_sums_here();
+    float largest = sums->largest(logits, n, known, allowed), least = -INFINITY;
+    int32_t *ids = xmalloc((unsigned long)n + 1, sizeof *ids);
+    int some = 0;
+    for (float below = 8; some < k && below < 1e6f; below *= 4)
+        some = sums->from(logits, n, known, allowed, largest - below, ids);
+    if (some < k)
+        some = sums->from(logits, n, known, allowed, -FLT_MAX, ids);
+    if (some >= k) {
+        uint32_t *keys = xmalloc((unsigned long)some, sizeof *keys);
+        for (int i = 0; i < some; i++)
+            keys[i] = ordered(logits[ids[i]]);
+        least = unordered(kth_key(keys, some, k));
+        free(keys);
+    }
+    free(ids);
+    return least;
 }
 
 /* The set of the ids that top_k leaves; NULL: all that are allowed. */
@@ -101,11 +118,14 @@ static uint64_t *cut_to_largest(const float *row, int n, const struct sampler *h
     if (k <= 0 || k >= n)
         return NULL;
     float least = sample_kth_largest(row, n, how->known, how->allowed, k);
+    if (!(least > -INFINITY))
+        return NULL;
     uint64_t *set = xcalloc(((unsigned long)n + 63) / 64, sizeof *set);
-    for (int id = 0; id < n; id++)
-        if (row[id] >= least && sampling_has(how->known, id) &&
-            (!how->allowed || sampling_has(how->allowed, id)))
-            set[id / 64] |= 1ull << (id % 64);
+    int32_t *ids = xmalloc((unsigned long)n, sizeof *ids);
+    int some = sample_sums_here()->from(row, n, how->known, how->allowed, least, ids);
+    for (int i = 0; i < some; i++)
+        set[ids[i] / 64] |= 1ull << (ids[i] % 64);
+    free(ids);
     return set;
 }
 

@@ -114,7 +114,7 @@ SAFE = 9007199254740991
 PATTERNS = [ # with texts that match and texts that do not
     ("^[a-z]+$", ["a", "zz"], ["", "A", "a1"]), ("abc", ["abc", "xabcx"], ["ab"]), ("^a|b$", ["ax", "xb"], ["xa", "bx"]),
     ("^(?:foo|ba[rz])(-\\d{2,3})?$", ["foo", "bar", "baz-12", "baz-123"], ["bat", "baz-1", "baz-1234"]), ("^\\d{3}-\\d{4}$", ["123-4567"], ["123-456"]),
-    ("^\\w+@\\w+\\.com$", ["a@b.com"], ["a@bxcom"]), ("^[^,\\s]+$", ["ab;"], ["a,b", "a b", ""]), ("^.*$", ["", "a b"], []), ("^.{2,4}?$", ["ab", "abcd"], ["a", "abcde"]),
+    ("^\\w+@\\w+\\.com$", ["a@b.com"], ["a@bxcom"]), ("^[^,]$", ["é", "a"], [","]), ("^[^,\\s]+$", ["ab;"], ["a,b", "a b", ""]), ("^.*$", ["", "a b"], []), ("^.{2,4}?$", ["ab", "abcd"], ["a", "abcde"]),
     ("^#?[0-9a-fA-F]{6}$", ["#aabbcc", "AABBCC"], ["#abc"]), ("^[\\w.+-]+$", ["a.b+c-d"], ["a b"]), ("^\\S+$", ["ab"], ["a b"]), ("^\\/tmp\\/[^\\/]*$", ["/tmp/", "/tmp/a"], ["/tmp/a/b"]),
     ('^"q"$', ['"q"'], ["q"]), ("^a\\\\b$", ["a\\b"], ["ab"]), ("^a\\nb$", ["a\nb"], ["ab"]), ("^\\x41\\u0042$", ["AB"], ["ab"]), 
     ("^(a(b(c)?)?)?$", ["", "a", "ab", "abc"], ["ac"]), ("^-?(0|[1-9]\\d*)(\\.\\d+)?$", ["0", "-12.5"], ["01", "1."]), ("^[-a]+$", ["-a"], ["b"]), ("^(yes|no)$", ["yes"], ["maybe"])]
@@ -196,7 +196,7 @@ def cases():
 def all_cases():
     for name, schema, fits, wrong, ignored in cases():
         model = isinstance(schema, type)
-        yield {"name": name, "schema": schema.model_json_schema() if model else schema, "fits": [json.dumps(v) for v in fits],
+        yield {"name": name, "schema": schema.model_json_schema() if model else schema, "fits": [json.dumps(v, ensure_ascii=False) for v in fits],
                "wrong": [json.dumps(v) for v in wrong], "ignored": ", ".join("schema: " + i for i in ignored)}, schema if model else None
 
 
