@@ -152,7 +152,7 @@ static void t_replies(void **state)
         int32_t id = -1;
         for (int32_t k = 0; k < 275; k++) {
             float v = logits[k] - (count[k] ? frequency * (float)count[k] + presence : 0);
-            if (k != 0 && k != 272 && v > best) {
+            if (k != 272 && v > best) {
                 best = v;
                 id = k;
             }

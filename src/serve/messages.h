@@ -1,9 +1,9 @@
 /* messages.h - the messages of a request, as clients write them, become messages that chat templates have.
  *
  *   system     `developer` is another name of it.  The leading ones are joined with an empty line between
- *              them.  A later one becomes a user's turn at its position: templates have one system text, at the
- *              beginning, and moving the text there would change how the conversation began.  Where nothing
- *              but system messages is sent, their text becomes the user's turn.
+ *              them.  A later one becomes a user's turn at its position: templates have one system text, at
+ *              the beginning, and moving the text there would change how the conversation began.  Where
+ *              nothing but system messages is sent, their text becomes the user's turn.
  *   user       as it is; several in a row stay several turns.
  *   assistant  null, "" and absent content are the same.  Thoughts of any spelling are `reasoning_content`.
  *              A last message without text and calls is dropped.

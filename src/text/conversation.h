@@ -22,7 +22,7 @@
 enum {
     CONVERSATION_BYTES = 16 << 20,
     CONVERSATION_MESSAGES = 4096,
-    CONVERSATION_PARTS = 256, /* of one message; also its calls, and the tools */
+    CONVERSATION_PARTS = 256,  /* of one message; also its calls, and the tools */
     CONVERSATION_IMAGES = 600, /* in all */
 };
 
