@@ -34,8 +34,8 @@ bool sample_filter_is_on(const struct sample_filter *f);
 struct sampled sample_filtered(const float *logits, int n, const struct sampler *how,
                                const struct sample_filter *f);
 
-/* The k-th largest (from 1) of the finite logits of ids below n that are in `known` and, where it is not NULL,
- * in `allowed`; -INFINITY when there are fewer. */
+/* The k-th largest (from 1) of the finite logits of ids below n that are in `known` and, where it is not
+ * NULL, in `allowed`; -INFINITY when there are fewer. */
 float sample_kth_largest(const float *logits, int n, const uint64_t *known, const uint64_t *allowed, int k);
 
 #endif
