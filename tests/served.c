@@ -61,11 +61,19 @@ static size_t on_data(char *data, size_t one, size_t n, void *arg)
     return t->most >= 0 && t->text.len >= (size_t)t->most ? 0 : n;
 }
 
+static void keep_header(const char *line, size_t n, const char *name, char *out, size_t room)
+{
+    size_t front = strlen(name);
+    if (n > front + 2 && !strncasecmp(line, name, front))
+        snprintf(out, room, "%.*s", (int)(n - front - 2), line + front);
+}
+
 static size_t on_header(char *data, size_t one, size_t n, void *arg)
 {
-    struct transfer *t = arg;
-    if (n > 13 && !strncasecmp(data, "retry-after: ", 13))
-        snprintf(t->said->retry_after, sizeof t->said->retry_after, "%.*s", (int)(n - 15), data + 13);
+    struct said *r = ((struct transfer *)arg)->said;
+    keep_header(data, n, "retry-after: ", r->retry_after, sizeof r->retry_after);
+    keep_header(data, n, "x-holorun-ignored: ", r->ignored, sizeof r->ignored);
+    keep_header(data, n, "x-holorun-warning: ", r->warning, sizeof r->warning);
     return n;
 }
 

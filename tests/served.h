@@ -39,6 +39,7 @@ struct said { /* what the server answered */
     int events;     /* of a stream */
     double first_s; /* to the first byte */
     char retry_after[16];
+    char ignored[1024], warning[1024]; /* x-holorun-ignored, x-holorun-warning; "" without them */
 };
 
 struct said served_get(const struct served *v, const char *path);

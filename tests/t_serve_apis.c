@@ -216,24 +216,17 @@ static void t_refusals(void **state)
         int status;
     } cases[] = {
         {"/v1/messages", "{" SAY "}", "'max_tokens' is missing", 400},
-        {"/v1/messages", "{" SAY ", \"max_tokens\": 5, \"top_k\": 3}", "'top_k'", 400},
-        {"/v1/messages", "{" SAY ", \"max_tokens\": 5, \"moonlight\": 3}", "unknown member 'moonlight'", 400},
         {"/v1/messages", "{" SAY ", \"max_tokens\": 5, \"model\": \"claude\"}", "no model 'claude'", 404},
-        {"/v1/messages",
-         "{" SAY ", \"max_tokens\": 5, \"tools\": [{\"type\": \"bash_20250124\", \"name\": \"b\"}]}",
-         "'bash_20250124' is not supported", 400},
-        {"/v1/messages", "{\"max_tokens\": 5, \"messages\": [{\"role\": \"system\", \"content\": \"x\"}]}",
-         "'role' must be user or assistant", 400},
         {"/v1/messages",
          "{\"max_tokens\": 5, \"messages\": [{\"role\": \"user\", \"content\": [{\"type\": \"document\"}]}]}",
          "'document' is not supported", 400},
         {"/v1/messages", "[]", "not a JSON object", 400},
-        {"/v1/responses", "{}", "'messages' must be a list", 400},
-        {"/v1/responses", "{\"input\": \"x\", \"previous_response_id\": \"resp_1\"}", "nothing is kept", 400},
+        {"/v1/responses", "{}", "'input' must be a text or a list", 400},
+        {"/v1/responses", "{\"input\": \"x\", \"previous_response_id\": \"resp_1\"}", "nothing is stored",
+         400},
         {"/v1/responses", "{\"input\": \"x\", \"background\": true}", "'background' is not supported", 400},
-        {"/v1/responses", "{\"input\": \"x\", \"tools\": [{\"type\": \"computer\"}]}", "only functions", 400},
-        {"/v1/responses", "{\"input\": [{\"type\": \"item_reference\", \"id\": \"x\"}]}",
-         "item 1: an item of the type 'item_reference'", 400},
+        {"/v1/responses", "{\"input\": \"x\", \"tools\": [{\"type\": \"computer\"}]}",
+         "'computer' is not supported", 400},
         {"/v1/responses", "{\"input\": [{\"role\": \"user\", \"content\": [{\"type\": \"input_file\"}]}]}",
          "'input_file' is not supported", 400},
     };
@@ -309,8 +302,8 @@ static void t_picture(void **state)
                 wrong = show(&v, "grey.png", "jpeg");
     assert_int_equal(jpeg.status, 200);
     assert_string_equal(said_content(&jpeg), said_content(&png));
-    assert_int_equal(wrong.status, 400);
-    assert_non_null(strstr(wrong.text, "not a readable JPEG"));
+    assert_int_equal(wrong.status, 200);
+    assert_string_equal(said_content(&wrong), said_content(&png));
     said_free(&jpeg);
     said_free(&png);
     said_free(&wrong);

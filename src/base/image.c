@@ -69,16 +69,22 @@ static int decode_png(struct image *im, spng_ctx *ctx, const void *data, size_t 
     return rc ? rc : spng_decode_chunks(ctx); /* up to IEND, so that a truncated file fails */
 }
 
-/* Another image format by its magic bytes; NULL: unknown. */
-static const char *other_format(const char *data, size_t len)
+const char *image_format(const char *data, size_t len)
 {
     static const struct {
         const char *name, *begins;
         size_t at;
-    } known[] = {
-        {"JPEG", "\xff\xd8\xff", 0}, {"GIF", "GIF8", 0}, {"WebP", "WEBP", 8},         {"BMP", "BM", 0},
-        {"TIFF", "II*", 0},          {"TIFF", "MM", 0},  {"AVIF or HEIC", "ftyp", 4}, {"PPM", "P6", 0},
-        {"PDF", "%PDF", 0},          {"SVG", "<svg", 0}};
+    } known[] = {{"PNG", "\x89PNG\r\n\x1a\n", 0},
+                 {"JPEG", "\xff\xd8\xff", 0},
+                 {"GIF", "GIF8", 0},
+                 {"WebP", "WEBP", 8},
+                 {"BMP", "BM", 0},
+                 {"TIFF", "II*", 0},
+                 {"TIFF", "MM", 0},
+                 {"AVIF or HEIC", "ftyp", 4},
+                 {"PPM", "P6", 0},
+                 {"PDF", "%PDF", 0},
+                 {"SVG", "<svg", 0}};
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         size_t n = strlen(known[i].begins);
         if (len >= known[i].at + n && !memcmp(data + known[i].at, known[i].begins, n))
@@ -109,8 +115,8 @@ int image_read_png(struct image *im, const char *path, struct err *e)
     if (file_read(path, PNG_MAX_BYTES, &data, &len, e))
         return -1;
     int rc = image_parse_png(im, data, len, e);
-    const char *other = rc ? other_format(data, len) : NULL;
-    if (other)
+    const char *other = rc ? image_format(data, len) : NULL;
+    if (other && strcmp(other, "PNG") != 0)
         err_set(e, ERR_ENV,
                 "this is a %s, only PNG is read; to convert it: convert '%s' picture.png (ImageMagick)",
                 other, path);

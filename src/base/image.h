@@ -8,6 +8,7 @@
 #include "base/err.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 enum { IMAGE_MAX_SIDE = 16384, IMAGE_MAX_PIXELS = 64 << 20 };
@@ -26,8 +27,10 @@ bool image_equal(const struct image *a, const struct image *b);
 /* PNG by libspng: reads any PNG as 8-bit RGB, without alpha, within the limits above. */
 int image_read_png(struct image *im, const char *path, struct err *e);
 int image_parse_png(struct image *im, const void *data, uint64_t len, struct err *e);
-/* JPEG by libjpeg (image_jpeg.c), within the same limits. */
+/* JPEG by libjpeg (image_jpeg.c), within the same limits; CMYK as Pillow's convert("RGB") has it. */
 int image_parse_jpeg(struct image *im, const void *data, uint64_t len, struct err *e);
+/* The format of a file by its first bytes, "PNG", "JPEG", "GIF", ...; NULL: unknown. */
+const char *image_format(const char *data, size_t len);
 /* Encodes into memory that the caller frees. */
 int image_encode_png(const struct image *im, void **png, uint64_t *len, struct err *e);
 int image_write_png(const struct image *im, const char *path, struct err *e); /* 0600, atomic */

@@ -1,7 +1,7 @@
 /* image_jpeg.c - JPEG by libjpeg (image.h), for pictures that others send.
  *
- * The library leaves by longjmp when it gives up.  What it only warns of, a file that is cut off or damaged,
- * is refused, too: half a screenshot would be answered as if it were whole.
+ * The library leaves by longjmp when it gives up.  A file that is cut off or whose pixels are damaged is only
+ * a warning there and refused here: half a screenshot would be answered as if it were whole.
  */
 #include "base/image.h"
 
@@ -10,6 +10,8 @@
 #include <string.h>
 
 #include <jpeglib.h>
+
+#include <jerror.h>
 
 enum { MAX_SCANS = 64 }; /* of a progressive file: each costs as much as the picture */
 
@@ -28,9 +30,16 @@ static void give_up(j_common_ptr jpeg)
     longjmp(r->leave, 1);
 }
 
+/* Cameras and editors write bytes between segments and markers of other versions: no pixel is lost. */
+static bool is_harmless(int code)
+{
+    return code == JWRN_EXTRANEOUS_DATA || code == JWRN_JFIF_MAJOR || code == JWRN_ADOBE_XFORM ||
+           code == JWRN_TOO_MUCH_DATA;
+}
+
 static void on_message(j_common_ptr jpeg, int level)
 {
-    if (level < 0)
+    if (level < 0 && !is_harmless(jpeg->err->msg_code))
         give_up(jpeg);
 }
 
@@ -43,21 +52,40 @@ static void on_progress(j_common_ptr jpeg)
     longjmp(r->leave, 1);
 }
 
+/* a * b / 255, rounded. */
+static unsigned scaled(unsigned a, unsigned b)
+{
+    unsigned t = a * b + 128;
+    return ((t >> 8) + t) >> 8;
+}
+
+/* Converts w pixels of CMYK, inverted as Adobe's programs write them, to RGB. */
+static void to_rgb(JSAMPROW row, const JSAMPLE *cmyk, int w)
+{
+    for (int x = 0; x < w; x++, cmyk += 4, row += 3)
+        for (int c = 0; c < 3; c++)
+            row[c] = (JSAMPLE)(cmyk[3] - scaled(255u - cmyk[c], cmyk[3]));
+}
+
 static void read_rows(struct reading *r, struct image *im, const void *data, uint64_t len, struct err *e)
 {
     struct jpeg_decompress_struct *j = &r->jpeg;
     jpeg_mem_src(j, data, (unsigned long)len);
     jpeg_read_header(j, TRUE);
-    j->out_color_space = JCS_RGB;
+    bool cmyk = j->num_components == 4;
+    j->out_color_space = cmyk ? JCS_CMYK : JCS_RGB;
     j->dct_method = JDCT_ISLOW;
     if (image_alloc(im, (int)j->image_width, (int)j->image_height, e)) {
         snprintf(r->why, sizeof r->why, "%ux%u pixels", j->image_width, j->image_height);
         longjmp(r->leave, 1);
     }
+    JSAMPARRAY four = cmyk ? j->mem->alloc_sarray((j_common_ptr)j, JPOOL_IMAGE, 4 * j->image_width, 1) : NULL;
     jpeg_start_decompress(j);
     while (j->output_scanline < j->output_height) {
         JSAMPROW row = im->rgb + (size_t)j->output_scanline * 3 * (size_t)im->w;
-        jpeg_read_scanlines(j, &row, 1);
+        jpeg_read_scanlines(j, four ? four : &row, 1);
+        if (four)
+            to_rgb(row, four[0], im->w);
     }
     jpeg_finish_decompress(j);
 }

@@ -69,12 +69,15 @@ const struct command serve_command = {
     "serve",
     "",
     "serve the model over HTTP, in the protocols of OpenAI and Anthropic",
-    "GET /v1/models, /health, /metrics; POST /v1/chat/completions with pictures (PNG or JPEG as data URLs), "
-    "streaming, json_schema, tools, log-probabilities and token ids; /v1/responses and /v1/messages with "
-    "functions, pictures and streaming, of which nothing is kept by an id. A conversation goes on in its own "
-    "state: a turn with one more picture reads one more picture. Clients send the token as Authorization: "
-    "Bearer TOKEN, or as x-api-key. Exit codes: 0 after SIGTERM when every request has ended, 130 when some "
-    "were cut off.",
+    "GET /v1/models, /health, /metrics; POST /v1/chat/completions with pictures (PNG or JPEG as data "
+    "URLs), streaming, json_schema, tools, top_k, min_p, penalties, log-probabilities and token ids; "
+    "/v1/responses and /v1/messages with functions, pictures and streaming; /v1/responses/input_tokens and "
+    "/v1/messages/count_tokens count the tokens of a prompt. Nothing is stored by an id. The "
+    "header x-holorun-ignored of a reply names members that had no effect, x-holorun-warning values that "
+    "were replaced; a member that changes the reply and is not implemented is refused. A conversation "
+    "continues in its own state: a turn with one more picture reads one more picture. Clients send the "
+    "token as Authorization: Bearer TOKEN, or as x-api-key. Exit codes: 0 after SIGTERM when every "
+    "request has ended, 130 when some were cut off.",
     "holorun serve\nholorun serve -m model --listen 0.0.0.0:8443 --cert cert.pem --cert-key key.pem\n"
     "holorun run --base-url http://127.0.0.1:8717/v1 --key file:$XDG_RUNTIME_DIR/holorun/serve.token \"Press "
     "Save\"\n",

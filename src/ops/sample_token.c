@@ -73,9 +73,24 @@ static uint64_t find(const struct candidates *c, uint64_t t, uint64_t *sum)
     return prefix;
 }
 
+/* The mass of the candidates that have at least min_p of the likeliest one's weight; UINT64_MAX: that is not
+ * known, because there may be more of them than were collected. */
+static uint64_t mass_above(const struct candidates *c, float min_p, int halvings)
+{
+    double most = -log2((double)min_p) * (double)(1 << SAMPLING_STEPS);
+    uint64_t mass = 0;
+    if (most >= (double)((uint64_t)halvings << SAMPLING_STEPS) && halvings < SAMPLING_DEPTH)
+        return UINT64_MAX;
+    for (int i = 0; i < c->n; i++)
+        if ((double)(c->keys[i] >> SAMPLING_ID) <= most)
+            mass += sampling_key_weight(c->keys[i]);
+    return mass;
+}
+
 /* The likeliest come first: where the running sum passes its target among those above 2^-halvings of the
  * largest, the others need not be looked at.  -1: it does not. */
-static int32_t draw_among(const struct candidates *c, const struct sampler *how, uint64_t mass)
+static int32_t draw_among(const struct candidates *c, const struct sampler *how, uint64_t mass, float min_p,
+                          int halvings)
 {
     uint64_t kept = mass, sum;
     if (how->top_p < 1) {
@@ -84,12 +99,18 @@ static int32_t draw_among(const struct candidates *c, const struct sampler *how,
             return -1;
         find(c, last, &kept);
     }
+    if (min_p > 0) {
+        uint64_t above = mass_above(c, min_p, halvings);
+        if (above == UINT64_MAX)
+            return -1;
+        kept = above < kept ? above : kept;
+    }
     uint64_t t = sampling_drawn(how->random, kept);
     return t < c->mass ? sampling_key_id(find(c, t, &sum)) : -1;
 }
 
 static int32_t draw(const struct sample_sums *sums, const float *logits, int n, const struct sampler *how,
-                    float largest)
+                    float largest, float min_p)
 {
     static const int halvings[] = {NEAR, SAMPLING_DEPTH};
     double rate = sampling_rate(how->temperature);
@@ -97,18 +118,32 @@ static int32_t draw(const struct sample_sums *sums, const float *logits, int n, 
     int32_t id = -1;
     for (size_t k = 0; id < 0 && k < sizeof halvings / sizeof *halvings; k++) {
         struct candidates c = collect(sums, logits, n, how, largest, halvings[k]);
-        id = draw_among(&c, how, mass);
+        id = draw_among(&c, how, mass, min_p, halvings[k]);
         free(c.keys);
     }
     return id;
 }
 
-struct sampled sample_token(const float *logits, int n, const struct sampler *how)
+static int32_t pick(const struct sample_sums *sums, const float *logits, int n, const struct sampler *how,
+                    float largest, float min_p)
+{
+    if (n > 1 << SAMPLING_ID)
+        bug("%d logits to choose from", n);
+    return how->temperature > 0 ? draw(sums, logits, n, how, largest, min_p)
+                                : sums->first(logits, n, how->known, how->allowed, largest);
+}
+
+int32_t sample_id(const float *logits, int n, const struct sampler *how, float min_p)
+{
+    const struct sample_sums *sums = sample_sums_here();
+    float largest = sums->largest(logits, n, how->known, how->allowed);
+    return isfinite(largest) ? pick(sums, logits, n, how, largest, min_p) : -1;
+}
+
+struct sampled sample_report(const float *logits, int n, const struct sampler *how, int32_t id)
 {
     struct sampling_found f = {.id = -1};
     const struct sample_sums *sums = sample_sums_here();
-    if (n > 1 << SAMPLING_ID)
-        bug("%d logits to choose from", n);
     f.largest = f.largest_allowed = sums->largest(logits, n, how->known, NULL);
     if (how->allowed && isfinite(f.largest))
         f.largest_allowed = sums->largest(logits, n, how->known, how->allowed);
@@ -117,8 +152,12 @@ struct sampled sample_token(const float *logits, int n, const struct sampler *ho
     f.mass = f.mass_allowed = sums->mass(logits, n, how->known, NULL, f.largest, sampling_rate(1));
     if (how->allowed)
         f.mass_allowed = sums->mass(logits, n, how->known, how->allowed, f.largest_allowed, sampling_rate(1));
-    f.id = how->temperature > 0 ? draw(sums, logits, n, how, f.largest_allowed)
-                                : sums->first(logits, n, how->known, how->allowed, f.largest_allowed);
+    f.id = id < 0 ? pick(sums, logits, n, how, f.largest_allowed, 0) : id;
     f.logit = logits[f.id];
     return sampling_result(&f);
+}
+
+struct sampled sample_token(const float *logits, int n, const struct sampler *how)
+{
+    return sample_report(logits, n, how, -1);
 }

@@ -133,4 +133,11 @@ static inline struct sampled sampling_result(const struct sampling_found *f)
  * holds top_p. */
 struct sampled sample_token(const float *logits, int n, const struct sampler *how);
 
+/* The parts of sample_token, for sample_filter.c.  sample_id returns an id, -1 where none can be sampled;
+ * min_p > 0: after top_p, only from ids that have at least this part of the largest probability.
+ * sample_report returns the log-probabilities of an id, for -1 of the one that `how` samples; its id is -1
+ * where a logit is NaN. */
+int32_t sample_id(const float *logits, int n, const struct sampler *how, float min_p);
+struct sampled sample_report(const float *logits, int n, const struct sampler *how, int32_t id);
+
 #endif

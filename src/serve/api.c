@@ -7,7 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct api *const all[] = {&api_chat, &api_responses, &api_messages};
+static const struct api *const all[] = {&api_chat, &api_responses, &api_responses_count, &api_messages,
+                                        &api_messages_count};
 
 const struct api *api_of(const char *path)
 {
@@ -55,20 +56,9 @@ void api_move(json_t *ours, json_t *theirs, const struct api_rename *names, cons
         const struct api_rename *n = names;
         while (n->theirs && strcmp(n->theirs, key) != 0)
             n++;
-        if (n->theirs ? !n->ours : listed(own, key))
-            continue;
-        json_object_set(ours, n->theirs ? n->ours : key, v);
+        if (n->theirs || !listed(own, key))
+            json_object_set(ours, n->theirs ? n->ours : key, v);
     }
-}
-
-json_t *api_text_part(const char *text)
-{
-    return json_pack("{s:s, s:s}", "type", "text", "text", text);
-}
-
-json_t *api_image_part(const char *url)
-{
-    return json_pack("{s:s, s:{s:s}}", "type", "image_url", "image_url", "url", url);
 }
 
 void api_add_call(json_t *messages, const json_t *id, const json_t *name, json_t *arguments)

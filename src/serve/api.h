@@ -4,9 +4,11 @@
  *   POST /v1/chat/completions   OpenAI's Chat Completions, with vLLM's additions (reply_json.c)
  *   POST /v1/responses          OpenAI's Responses with functions (api_responses.c)
  *   POST /v1/messages           Anthropic's Messages with tools (api_messages.c)
+ *   POST /v1/messages/count_tokens, /v1/responses/input_tokens   tokens of the prompt of such a request
  *
- * Nothing is kept by an id: a client sends its whole conversation, which is found again by its messages.
- * Tools that a vendor runs are refused by name.
+ * Nothing is stored by an id: a client sends its whole conversation, which is found again by its messages.
+ * The header x-holorun-ignored names members that had no effect, x-holorun-warning values that were replaced
+ * (notes.h).
  */
 #ifndef HOLORUN_SERVE_API_H
 #define HOLORUN_SERVE_API_H
@@ -27,6 +29,7 @@ struct reply_events {
 
 struct api {
     const char *path;
+    bool counts;               /* replies with the tokens of the prompt; the other functions are not called */
     body_translate *translate; /* NULL: a request is a body as it is */
     void (*whole)(const struct completion *c, struct buf *out);
     void (*begin)(struct reply_events *s);
@@ -36,7 +39,7 @@ struct api {
     void (*refusal)(struct buf *out, int status, const char *message);
 };
 
-extern const struct api api_chat, api_responses, api_messages;
+extern const struct api api_chat, api_responses, api_responses_count, api_messages, api_messages_count;
 const struct api *api_of(const char *path); /* NULL: no protocol has this address */
 
 /* Takes over the value. */
@@ -49,13 +52,11 @@ char *api_id(const struct completion *c, const char *front);
 /* ---- for translations ------------------------------------------------------------------------------- */
 
 struct api_rename {
-    const char *theirs, *ours; /* ours NULL: changes nothing, and is left out */
+    const char *theirs, *ours;
 };
 /* Moves members of theirs with these names into ours, and those that neither the table nor `own`
- * (NULL-terminated) lists, which body.c refuses if it does not know them. */
+ * (NULL-terminated) lists, which body_members.c reads. */
 void api_move(json_t *ours, json_t *theirs, const struct api_rename *names, const char *const *own);
-json_t *api_text_part(const char *text);
-json_t *api_image_part(const char *url);
 /* Appends a call to the assistant's message at the end of the list; there is one from now on. */
 void api_add_call(json_t *messages, const json_t *id, const json_t *name, json_t *arguments);
 json_t *api_response_format(const json_t *schema); /* NULL stays NULL */

@@ -1,20 +1,20 @@
-/* api_messages.c - Anthropic's Messages: POST /v1/messages.
+/* api_messages.c - Anthropic's Messages: POST /v1/messages, and /v1/messages/count_tokens.
  *
- * A message's content is a list of blocks; results of tools stand in a user's message and become messages of
- * the role "tool" before what else it says.  Pictures in a result become the user's, because a template has
- * no place for them in a result.
+ * A message's content is a list of blocks (parts.h); results of tools stand in a user's message and become
+ * messages of the role "tool" before its other blocks.  A result with is_error begins with "Error: " unless
+ * its text names an error.  A system message may be among the messages (messages.h).
  */
 #include "serve/api.h"
+
+#include "serve/parts.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 /* ---- the request ----------------------------------------------------------------------------------- */
 
-static const struct api_rename renamed[] = {
-    {"stop_sequences", "stop"}, {"cache_control", NULL}, {NULL, NULL}};
-static const char *const own[] = {"system",   "messages",      "tools",         "tool_choice",
-                                  "thinking", "output_config", "output_format", NULL};
+static const struct api_rename renamed[] = {{"stop_sequences", "stop"}, {NULL, NULL}};
+static const char *const own[] = {"system", "messages", "output_config", "output_format", NULL};
 
 static bool is(const json_t *object, const char *type)
 {
@@ -22,203 +22,149 @@ static bool is(const json_t *object, const char *type)
     return t && !strcmp(t, type);
 }
 
-static int unknown_block(const json_t *block, struct err *e)
+/* Puts "Error: " in front of a result of texts. */
+static void mark_error(json_t *parts)
 {
-    const char *type = json_string_value(json_object_get(block, "type"));
-    return err_set(e, ERR_USAGE, "a block of the type '%.60s' is not supported", type ? type : "");
-}
-
-/* Appends a text or a picture to a list of parts. */
-static int add_part(json_t *parts, const json_t *block, struct err *e)
-{
-    const json_t *source = json_object_get(block, "source");
-    const char *text = json_string_value(json_object_get(block, "text")),
-               *media = json_string_value(json_object_get(source, "media_type")),
-               *data = json_string_value(json_object_get(source, "data")),
-               *url = json_string_value(json_object_get(source, "url"));
-    if (is(block, "text") && text) {
-        json_array_append_new(parts, api_text_part(text));
-    } else if (is(block, "image") && media && data) {
-        char *whole = xasprintf("data:%s;base64,%s", media, data);
-        json_array_append_new(parts, api_image_part(whole));
-        free(whole);
-    } else if (is(block, "image") && url) {
-        json_array_append_new(parts, api_image_part(url));
-    } else {
-        return unknown_block(block, e);
-    }
-    return 0;
-}
-
-/* A string or blocks of text as one string; the pictures among them go into `parts`. */
-static char *text_of(const json_t *content, json_t *parts, struct err *e)
-{
-    struct buf text;
-    json_t *block;
-    size_t i;
-    buf_init(&text, (size_t)64 << 20);
-    buf_puts(&text, json_is_string(content) ? json_string_value(content) : "");
-    json_array_foreach((json_t *)(uintptr_t)content, i, block)
-    {
-        const char *one = json_string_value(json_object_get(block, "text"));
-        if (is(block, "text") && one) {
-            buf_puts(&text, one);
-        } else if (!parts || !is(block, "image") || add_part(parts, block, e)) {
-            buf_free(&text);
-            unknown_block(block, e);
-            return NULL;
-        }
-    }
-    char *s = buf_take(&text);
-    return s ? s : xstrdup("");
-}
-
-static int add_result(json_t *messages, const json_t *block, json_t *parts, struct err *e)
-{
-    char *text = text_of(json_object_get(block, "content"), parts, e);
-    if (!text)
-        return -1;
-    json_array_append_new(messages, json_pack("{s:s, s:s, s:O?}", "role", "tool", "content", text,
-                                              "tool_call_id", json_object_get(block, "tool_use_id")));
+    char *text = parts_text(parts, NULL);
+    if (!strstr(text, "rror"))
+        json_array_insert_new(parts, 0, parts_new_text("Error: "));
     free(text);
+}
+
+static int add_result(json_t *messages, const json_t *block, struct notes *n, struct err *e)
+{
+    json_t *parts = parts_read(json_object_get(block, "content"), NULL, n, e);
+    if (!parts)
+        return -1;
+    if (json_is_true(json_object_get(block, "is_error")))
+        mark_error(parts);
+    json_array_append_new(messages, json_pack("{s:s, s:o, s:O*}", "role", "tool", "content", parts,
+                                              "tool_call_id", json_object_get(block, "tool_use_id")));
     return 0;
 }
 
-static int add_user(json_t *messages, const json_t *blocks, struct err *e)
+static int add_user(json_t *messages, const json_t *blocks, struct notes *n, struct err *e)
 {
-    json_t *block, *parts = json_array();
+    json_t *block, *rest = json_array();
     size_t i;
     int rc = 0;
-    json_array_foreach((json_t *)(uintptr_t)blocks, i, block) if (rc == 0) rc =
-        is(block, "tool_result") ? add_result(messages, block, parts, e) : add_part(parts, block, e);
-    if (rc == 0 && json_array_size(parts))
-        json_array_append_new(messages, json_pack("{s:s, s:O}", "role", "user", "content", parts));
-    json_decref(parts);
-    return rc;
+    json_array_foreach((json_t *)(uintptr_t)blocks, i, block)
+    {
+        if (!is(block, "tool_result"))
+            json_array_append(rest, block);
+        else if (rc == 0)
+            rc = add_result(messages, block, n, e);
+    }
+    bool only_results = json_array_size(blocks) && !json_array_size(rest);
+    json_t *parts = rc ? NULL : parts_read(json_is_array(blocks) ? rest : blocks, NULL, n, e);
+    json_decref(rest);
+    if (!parts)
+        return -1;
+    if (only_results)
+        json_decref(parts);
+    else
+        json_array_append_new(messages, json_pack("{s:s, s:o}", "role", "user", "content", parts));
+    return 0;
 }
 
-static int add_assistant(json_t *messages, const json_t *blocks, struct err *e)
+static int add_assistant(json_t *messages, const json_t *blocks, struct notes *n, struct err *e)
 {
-    struct buf text;
-    json_t *block, *message = json_pack("{s:s, s:s}", "role", "assistant", "content", "");
+    json_t *block, *rest = json_array(),
+                   *message = json_pack("{s:s, s:s}", "role", "assistant", "content", "");
+    struct buf thought;
     size_t i;
-    int rc = 0;
-    buf_init(&text, (size_t)64 << 20);
+    buf_init(&thought, (size_t)64 << 20);
     json_array_append_new(messages, message);
     json_array_foreach((json_t *)(uintptr_t)blocks, i, block)
     {
-        const char *said = json_string_value(json_object_get(block, "text"));
-        if (is(block, "text") && said)
-            buf_puts(&text, said);
-        else if (is(block, "thinking"))
-            json_object_set(message, "reasoning_content", json_object_get(block, "thinking"));
-        else if (is(block, "tool_use"))
+        if (is(block, "tool_use"))
             api_add_call(messages, json_object_get(block, "id"), json_object_get(block, "name"),
                          json_object_get(block, "input"));
-        else if (!is(block, "redacted_thinking"))
-            rc = unknown_block(block, e);
+        else
+            json_array_append(rest, block);
     }
-    json_object_set_new(message, "content", json_stringn(text.len ? text.data : "", text.len));
-    buf_free(&text);
+    json_t *parts = parts_read(json_is_array(blocks) ? rest : blocks, &thought, n, e);
+    if (parts)
+        json_object_set(message, "content", parts);
+    if (thought.len)
+        json_object_set_new(message, "reasoning_content", json_string(thought.data));
+    int rc = parts ? 0 : -1;
+    json_decref(parts);
+    json_decref(rest);
+    buf_free(&thought);
     return rc;
 }
 
-static int add_messages(json_t *to, const json_t *list, struct err *e)
+static int add_message(json_t *to, const json_t *m, struct notes *n, struct err *e)
+{
+    const json_t *content = json_object_get(m, "content");
+    const char *role = json_string_value(json_object_get(m, "role"));
+    if (role && !strcmp(role, "assistant"))
+        return add_assistant(to, content, n, e);
+    if (role && !strcmp(role, "system"))
+        return json_array_append(to, (json_t *)(uintptr_t)m);
+    if (!role || strcmp(role, "user") != 0)
+        return err_set(e, ERR_USAGE, "'role' must be user, assistant or system");
+    return add_user(to, content, n, e);
+}
+
+static int add_messages(json_t *to, const json_t *list, struct notes *n, struct err *e)
 {
     json_t *m;
     size_t i;
+    if (!json_array_size(list))
+        return err_set(e, ERR_USAGE, "'messages' must be a list of at least one message");
     json_array_foreach((json_t *)(uintptr_t)list, i, m)
     {
-        const json_t *content = json_object_get(m, "content");
-        const char *role = json_string_value(json_object_get(m, "role"));
-        bool assistant = role && !strcmp(role, "assistant");
-        if (!role || (!assistant && strcmp(role, "user") != 0))
-            return err_set(e, ERR_USAGE, "message %zu: 'role' must be user or assistant", i + 1);
-        if (json_is_string(content))
-            json_array_append(to, m);
-        else if (assistant ? add_assistant(to, content, e) : add_user(to, content, e))
-            return -1;
+        struct err why = ERR_INIT;
+        if (add_message(to, m, n, &why))
+            return err_set(e, why.kind, "message %zu: %s", i + 1, why.text);
     }
     return 0;
 }
 
-static int add_system(json_t *to, const json_t *system, struct err *e)
+static void add_system(json_t *to, const json_t *system)
 {
-    char *text = system && !json_is_null(system) ? text_of(system, NULL, e) : NULL;
-    if (!text)
-        return system && !json_is_null(system) ? -1 : 0;
-    json_array_append_new(to, json_pack("{s:s, s:s}", "role", "system", "content", text));
-    free(text);
-    return 0;
+    if (json_string_length(system) || json_array_size(system))
+        json_array_append_new(to, json_pack("{s:s, s:O}", "role", "system", "content", system));
 }
 
-static int set_tools(json_t *out, const json_t *tools, struct err *e)
+static void set_rest(json_t *out, const json_t *root, struct notes *n)
 {
-    json_t *tool, *list = json_array();
-    size_t i;
-    json_array_foreach((json_t *)(uintptr_t)tools, i, tool)
-    {
-        const char *type = json_string_value(json_object_get(tool, "type"));
-        json_t *schema = json_object_get(tool, "input_schema");
-        if ((type && strcmp(type, "custom") != 0) || !schema) {
-            json_decref(list);
-            return err_set(e, ERR_USAGE, "tool %zu: '%.60s' is not supported: only tools with 'input_schema'",
-                           i + 1, type ? type : "");
-        }
-        json_t *f = json_pack("{s:O?, s:O?, s:O}", "name", json_object_get(tool, "name"), "description",
-                              json_object_get(tool, "description"), "parameters", schema);
-        if (!json_object_get(tool, "description"))
-            json_object_del(f, "description");
-        json_array_append_new(list, json_pack("{s:s, s:o}", "type", "function", "function", f));
-    }
-    if (json_array_size(list))
-        json_object_set(out, "tools", list);
-    json_decref(list);
-    return 0;
-}
-
-static int set_choice(json_t *out, const json_t *choice, struct err *e)
-{
-    if (!choice || json_is_null(choice) || is(choice, "auto"))
-        return 0;
-    if (is(choice, "any") || is(choice, "none"))
-        json_object_set_new(out, "tool_choice", json_string(is(choice, "any") ? "required" : "none"));
-    else if (is(choice, "tool"))
-        json_object_set_new(out, "tool_choice",
-                            json_pack("{s:s, s:{s:O?}}", "type", "function", "function", "name",
-                                      json_object_get(choice, "name")));
-    else
-        return err_set(e, ERR_USAGE, "'tool_choice.type' must be auto, any, none or tool");
-    return 0;
-}
-
-static void set_rest(json_t *out, const json_t *root)
-{
-    const json_t *thinking = json_object_get(root, "thinking"),
-                 *format = json_object_get(json_object_get(root, "output_config"), "format");
+    const json_t *config = json_object_get(root, "output_config"),
+                 *format = json_object_get(config, "format"), *choice = json_object_get(root, "tool_choice");
     format = format ? format : json_object_get(root, "output_format");
-    if (is(thinking, "enabled") || is(thinking, "disabled"))
-        json_object_set_new(out, "chat_template_kwargs",
-                            json_pack("{s:b}", "enable_thinking", is(thinking, "enabled")));
     if (is(format, "json_schema") && json_object_get(format, "schema"))
         json_object_set_new(out, "response_format", api_response_format(json_object_get(format, "schema")));
+    else if (format)
+        notes_ignore(n, "output_format");
+    if (json_object_get(config, "effort"))
+        notes_ignore(n, "output_config.effort");
+    if (json_is_true(json_object_get(choice, "disable_parallel_tool_use")))
+        notes_ignore(n, "tool_choice.disable_parallel_tool_use");
 }
 
-static json_t *translate(json_t *root, struct err *e)
+static json_t *translate_prompt(json_t *root, struct notes *n, struct err *e)
 {
     json_t *out = json_object(), *messages = json_array();
     json_object_set_new(out, "messages", messages);
     api_move(out, root, renamed, own);
-    set_rest(out, root);
-    int rc = json_object_get(root, "max_tokens") ? 0 : err_set(e, ERR_USAGE, "'max_tokens' is missing");
-    rc = rc || add_system(messages, json_object_get(root, "system"), e) ||
-         add_messages(messages, json_object_get(root, "messages"), e) ||
-         set_tools(out, json_object_get(root, "tools"), e) ||
-         set_choice(out, json_object_get(root, "tool_choice"), e);
+    set_rest(out, root, n);
+    add_system(messages, json_object_get(root, "system"));
+    int rc = add_messages(messages, json_object_get(root, "messages"), n, e);
     json_decref(root);
     if (!rc)
         return out;
     json_decref(out);
+    return NULL;
+}
+
+static json_t *translate(json_t *root, struct notes *n, struct err *e)
+{
+    if (json_object_get(root, "max_tokens"))
+        return translate_prompt(root, n, e);
+    json_decref(root);
+    err_set(e, ERR_USAGE, "'max_tokens' is missing");
     return NULL;
 }
 
@@ -373,6 +319,11 @@ static void broken(struct reply_events *s, const char *message)
     api_put_event(s->out, "error", error_of(500, message));
 }
 
+static void count(const struct completion *c, struct buf *out)
+{
+    api_put(out, json_pack("{s:I}", "input_tokens", (json_int_t)c->prompt_tokens));
+}
+
 static void refusal(struct buf *out, int status, const char *message)
 {
     api_put(out, error_of(status, message));
@@ -386,3 +337,9 @@ const struct api api_messages = {.path = "/v1/messages",
                                  .end = end,
                                  .broken = broken,
                                  .refusal = refusal};
+
+const struct api api_messages_count = {.path = "/v1/messages/count_tokens",
+                                       .counts = true,
+                                       .translate = translate_prompt,
+                                       .whole = count,
+                                       .refusal = refusal};

@@ -1,25 +1,29 @@
-/* api_responses.c - OpenAI's Responses with functions: POST /v1/responses.
+/* api_responses.c - OpenAI's Responses with functions: POST /v1/responses, and /v1/responses/input_tokens.
  *
- * The input is a list of items: messages, calls of functions and what they gave, thoughts.  Thoughts are not
- * read again, as the models' templates have it.  Replies are lists of items, too; none is kept, so that
- * previous_response_id is refused: the whole conversation is sent, and found again by its messages.
+ * The input is a list of items: messages, calls of tools and their results, thoughts.  Calls of other tools
+ * than functions (a shell, a computer, a custom tool) stand in the history as calls of a function with that
+ * name.  Replies are lists of items, too; none is stored, so that previous_response_id and item_reference are
+ * refused: the whole conversation is sent, and found again by its messages.
  */
 #include "serve/api.h"
+
+#include "serve/parts.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 /* ---- the request ----------------------------------------------------------------------------------- */
 
-static const struct api_rename renamed[] = {{"max_output_tokens", "max_tokens"},
-                                            {"include", NULL},
-                                            {"truncation", NULL},
-                                            {"verbosity", NULL},
-                                            {NULL, NULL}};
-static const char *const own[] = {"instructions", "input",      "tools",
-                                  "tool_choice",  "text",       "reasoning",
-                                  "messages",     "background", "previous_response_id",
-                                  "conversation", "prompt",     NULL};
+static const struct api_rename renamed[] = {{"max_output_tokens", "max_tokens"}, {NULL, NULL}};
+static const char *const own[] = {"instructions", "input",      "text",           "messages",
+                                  "truncation",   "background", "top_logprobs",   "previous_response_id",
+                                  "conversation", "prompt",     "max_tool_calls", NULL};
+
+struct adding {
+    json_t *messages;
+    struct buf thought; /* of the next message or call */
+    struct notes *notes;
+};
 
 static bool is(const json_t *object, const char *type)
 {
@@ -27,160 +31,180 @@ static bool is(const json_t *object, const char *type)
     return t && !strcmp(t, type);
 }
 
-/* A string or a list of parts, as parts. */
-static json_t *parts_of(const json_t *content, struct err *e)
+static bool ends(const char *text, const char *with)
 {
-    json_t *part, *out = json_array();
-    size_t i;
-    if (json_is_string(content))
-        json_array_append_new(out, api_text_part(json_string_value(content)));
-    json_array_foreach((json_t *)(uintptr_t)content, i, part)
-    {
-        const char *text = json_string_value(json_object_get(part, "text")),
-                   *url = json_string_value(json_object_get(part, "image_url")),
-                   *type = json_string_value(json_object_get(part, "type"));
-        if (text && (is(part, "input_text") || is(part, "output_text") || is(part, "text"))) {
-            json_array_append_new(out, api_text_part(text));
-        } else if (url && is(part, "input_image")) {
-            json_array_append_new(out, api_image_part(url));
-        } else {
-            json_decref(out);
-            err_set(e, ERR_USAGE, "a part of the type '%.60s' is not supported", type ? type : "");
-            return NULL;
-        }
-    }
-    return out;
+    size_t n = strlen(text), m = strlen(with);
+    return n >= m && !strcmp(text + n - m, with);
 }
 
-/* Pictures that a function gave become the user's: templates have no place for them in a result. */
-static int add_result(json_t *messages, const json_t *item, struct err *e)
+/* Gives the thought that came before to the assistant's message at the end of the list. */
+static void set_thought(struct adding *a)
 {
-    json_t *parts = parts_of(json_object_get(item, "output"), e), *part, *pictures = json_array();
-    struct buf text;
-    size_t i;
-    buf_init(&text, (size_t)64 << 20);
-    json_array_foreach(parts, i, part)
-    {
-        const char *one = json_string_value(json_object_get(part, "text"));
-        buf_puts(&text, one ? one : "");
-        if (!one)
-            json_array_append(pictures, part);
-    }
-    if (parts)
-        json_array_append_new(messages, json_pack("{s:s, s:o, s:O?}", "role", "tool", "content",
-                                                  json_stringn(text.len ? text.data : "", text.len),
-                                                  "tool_call_id", json_object_get(item, "call_id")));
-    if (json_array_size(pictures))
-        json_array_append_new(messages, json_pack("{s:s, s:O}", "role", "user", "content", pictures));
-    json_decref(pictures);
-    buf_free(&text);
+    json_t *last = json_array_get(a->messages, json_array_size(a->messages) - 1);
+    const char *role = json_string_value(json_object_get(last, "role"));
+    if (a->thought.len && role && !strcmp(role, "assistant"))
+        json_object_set_new(last, "reasoning_content", json_string(a->thought.data));
+    buf_clear(&a->thought);
+}
+
+static int add_thought(struct adding *a, const json_t *item, struct err *e)
+{
+    const json_t *content = json_object_get(item, "content"), *summary = json_object_get(item, "summary");
+    json_t *parts = parts_read(json_array_size(content) ? content : summary, NULL, a->notes, e);
+    char *text = parts ? parts_text(parts, NULL) : NULL;
+    if (text)
+        buf_puts(&a->thought, text);
     json_decref(parts);
+    free(text);
     return parts ? 0 : -1;
 }
 
-static int add_item(json_t *messages, const json_t *item, struct err *e)
+static int add_result(struct adding *a, const json_t *item, struct err *e)
 {
-    const json_t *type = json_object_get(item, "type"), *role = json_object_get(item, "role");
-    if (is(item, "reasoning"))
-        return 0;
-    if (is(item, "function_call")) {
-        api_add_call(messages, json_object_get(item, "call_id"), json_object_get(item, "name"),
-                     json_object_get(item, "arguments"));
-        return 0;
-    }
-    if (is(item, "function_call_output"))
-        return add_result(messages, item, e);
-    if (!role || (type && !is(item, "message")))
-        return err_set(e, ERR_USAGE, "an item of the type '%.60s' is not supported",
-                       json_is_string(type) ? json_string_value(type) : "");
-    json_t *parts = parts_of(json_object_get(item, "content"), e);
+    json_t *output = json_object_get(item, "output"), *id = json_object_get(item, "call_id");
+    json_t *message = json_pack("{s:s, s:O*, s:O*}", "role", "tool", "content", output, "tool_call_id", id);
+    bool plain = json_is_array(output) || is(output, "computer_screenshot");
+    json_t *parts = plain ? parts_read(output, NULL, a->notes, e) : NULL;
     if (parts)
-        json_array_append_new(messages, json_pack("{s:O, s:o}", "role", role, "content", parts));
-    return parts ? 0 : -1;
+        json_object_set_new(message, "content", parts);
+    json_array_append_new(a->messages, message);
+    return plain && !parts ? -1 : 0;
 }
 
-static int add_input(json_t *messages, const json_t *input, struct err *e)
+/* A call of a function, or of another tool by the name of its kind: its arguments are those of the item. */
+static void add_call(struct adding *a, const char *type, const json_t *item)
 {
+    static const char *const keys[] = {"action", "actions", "operation", "arguments", "code", NULL};
+    json_t *name = json_object_get(item, "name"), *id = json_object_get(item, "call_id"),
+           *input = json_object_get(item, "input"), *arguments = json_object_get(item, "arguments");
+    char kind[64];
+    snprintf(kind, sizeof kind, "%.*s", (int)(strlen(type) - strlen("_call")), type);
+    json_t *other = json_is_string(name) ? NULL : json_string(kind), *object = NULL;
+    if (json_is_string(input))
+        arguments = object = json_pack("{s:O}", "input", input);
+    for (int i = 0; keys[i] && !arguments; i++)
+        if (json_is_object(json_object_get(item, keys[i])))
+            arguments = json_object_get(item, keys[i]);
+        else if (json_object_get(item, keys[i]))
+            arguments = object = json_pack("{s:O}", keys[i], json_object_get(item, keys[i]));
+    api_add_call(a->messages, id ? id : json_object_get(item, "id"), other ? other : name, arguments);
+    json_decref(other);
+    json_decref(object);
+    set_thought(a);
+}
+
+/* Records of tools that the vendor ran, and of its own bookkeeping. */
+static bool is_record(const char *type)
+{
+    static const char *const names[] = {
+        "web_search_call", "file_search_call", "image_generation_call", "code_interpreter_call",
+        "mcp_list_tools",  "mcp_call",         "mcp_approval_request",  "mcp_approval_response",
+        "compaction",      "tool_search_call", "tool_search_output",    "additional_tools"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (!strcmp(type, names[i]))
+            return true;
+    return false;
+}
+
+static int add_message(struct adding *a, const json_t *item, struct err *e)
+{
+    json_t *role = json_object_get(item, "role");
+    json_t *parts = parts_read(json_object_get(item, "content"), &a->thought, a->notes, e);
+    if (!parts)
+        return -1;
+    json_array_append_new(a->messages, json_pack("{s:O, s:o}", "role", role, "content", parts));
+    set_thought(a);
+    return 0;
+}
+
+static int add_item(struct adding *a, const json_t *item, struct err *e)
+{
+    const char *type = json_string_value(json_object_get(item, "type"));
+    if (json_is_string(json_object_get(item, "role")) && (!type || !strcmp(type, "message")))
+        return add_message(a, item, e);
+    if (!type)
+        return err_set(e, ERR_USAGE, "an item needs a 'type' or a 'role'");
+    if (!strcmp(type, "item_reference"))
+        return err_set(e, ERR_USAGE,
+                       "'item_reference' names an item by its id, and items are not stored here: "
+                       "send the item itself");
+    if (!strcmp(type, "reasoning"))
+        return add_thought(a, item, e);
+    if (is_record(type))
+        notes_ignore(a->notes, "input: %.60s", type);
+    else if (ends(type, "_call"))
+        add_call(a, type, item);
+    else if (ends(type, "_call_output"))
+        return add_result(a, item, e);
+    else
+        return err_set(e, ERR_USAGE, "an item of the type '%.60s' is not supported", type);
+    return 0;
+}
+
+static int add_input(json_t *messages, const json_t *input, struct notes *n, struct err *e)
+{
+    struct adding a = {.messages = messages, .notes = n};
     json_t *item;
     size_t i;
+    int rc = 0;
     if (json_is_string(input))
         json_array_append_new(messages, json_pack("{s:s, s:O}", "role", "user", "content", input));
+    else if (!json_array_size(input) && !json_array_size(messages))
+        return err_set(e, ERR_USAGE, "'input' must be a text or a list of at least one item");
+    buf_init(&a.thought, (size_t)64 << 20);
     json_array_foreach((json_t *)(uintptr_t)input, i, item)
     {
         struct err why = ERR_INIT;
-        if (add_item(messages, item, &why))
-            return err_set(e, why.kind, "item %zu: %s", i + 1, why.text);
+        if (rc == 0 && add_item(&a, item, &why))
+            rc = err_set(e, why.kind, "item %zu: %s", i + 1, why.text);
     }
-    return 0;
+    buf_free(&a.thought);
+    return rc;
 }
 
-static int set_tools(json_t *out, const json_t *tools, struct err *e)
+static void set_rest(json_t *out, const json_t *root, struct notes *n)
 {
-    json_t *tool, *list = json_array();
-    size_t i;
-    json_array_foreach((json_t *)(uintptr_t)tools, i, tool)
-    {
-        const char *type = json_string_value(json_object_get(tool, "type"));
-        if (!is(tool, "function")) {
-            json_decref(list);
-            return err_set(e, ERR_USAGE, "tool %zu: '%.60s' is not supported: only functions", i + 1,
-                           type ? type : "");
-        }
-        json_t *f = json_copy(tool);
-        json_object_del(f, "type");
-        json_object_del(f, "strict");
-        json_array_append_new(list, json_pack("{s:s, s:o}", "type", "function", "function", f));
-    }
-    if (json_array_size(list))
-        json_object_set(out, "tools", list);
-    json_decref(list);
-    return 0;
-}
-
-static void set_rest(json_t *out, const json_t *root)
-{
-    const json_t *choice = json_object_get(root, "tool_choice"),
-                 *effort = json_object_get(json_object_get(root, "reasoning"), "effort"),
-                 *format = json_object_get(json_object_get(root, "text"), "format");
-    if (is(choice, "function"))
-        json_object_set_new(out, "tool_choice",
-                            json_pack("{s:s, s:{s:O?}}", "type", "function", "function", "name",
-                                      json_object_get(choice, "name")));
-    else if (choice)
-        json_object_set(out, "tool_choice", (json_t *)(uintptr_t)choice);
-    if (effort)
-        json_object_set(out, "reasoning_effort", (json_t *)(uintptr_t)effort);
+    const json_t *text = json_object_get(root, "text"), *format = json_object_get(text, "format");
+    const char *truncation = json_string_value(json_object_get(root, "truncation"));
+    static const char *const named[] = {"max_tool_calls", "top_logprobs"};
     if (is(format, "json_schema") && json_object_get(format, "schema"))
         json_object_set_new(out, "response_format", api_response_format(json_object_get(format, "schema")));
     else if (format)
         json_object_set(out, "response_format", (json_t *)(uintptr_t)format);
+    if (json_is_string(json_object_get(text, "verbosity")))
+        notes_ignore(n, "text.verbosity");
+    if (truncation && strcmp(truncation, "disabled") != 0)
+        notes_ignore(n, "truncation");
+    for (int i = 0; i < 2; i++)
+        if (json_number_value(json_object_get(root, named[i])) > 0)
+            notes_ignore(n, "%s", named[i]);
 }
 
-/* What would need replies that are kept here. */
-static int check_kept(const json_t *root, struct err *e)
+/* Members that need stored replies. */
+static int check_stored(const json_t *root, struct err *e)
 {
     static const char *const names[] = {"previous_response_id", "conversation", "prompt", "background"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         const json_t *v = json_object_get(root, names[i]);
         if (v && !json_is_null(v) && !json_is_false(v))
-            return err_set(e, ERR_USAGE,
-                           "'%s' is not supported: nothing is kept by an id here; send the whole "
-                           "conversation, which goes on where it was",
-                           names[i]);
+            return err_set(
+                e, ERR_USAGE,
+                "'%s' is not supported: nothing is stored by an id here; send the whole conversation, "
+                "which continues where it was",
+                names[i]);
     }
     return 0;
 }
 
-static json_t *translate(json_t *root, struct err *e)
+static json_t *translate(json_t *root, struct notes *n, struct err *e)
 {
     json_t *out = json_object(), *messages = json_array(), *system = json_object_get(root, "instructions");
     json_object_set_new(out, "messages", messages);
     api_move(out, root, renamed, own);
-    set_rest(out, root);
-    if (json_is_string(system))
+    set_rest(out, root, n);
+    if (json_is_object(system) || json_string_length(system) || json_array_size(system))
         json_array_append_new(messages, json_pack("{s:s, s:O}", "role", "system", "content", system));
-    int rc = check_kept(root, e) || add_input(messages, json_object_get(root, "input"), e) ||
-             set_tools(out, json_object_get(root, "tools"), e);
+    int rc = check_stored(root, e) || add_input(messages, json_object_get(root, "input"), n, e);
     json_decref(root);
     if (!rc)
         return out;
@@ -420,3 +444,12 @@ const struct api api_responses = {.path = "/v1/responses",
                                   .text = text,
                                   .end = end,
                                   .broken = broken};
+
+static void count(const struct completion *c, struct buf *out)
+{
+    api_put(out, json_pack("{s:s, s:I}", "object", "response.input_tokens", "input_tokens",
+                           (json_int_t)c->prompt_tokens));
+}
+
+const struct api api_responses_count = {
+    .path = "/v1/responses/input_tokens", .counts = true, .translate = translate, .whole = count};

@@ -169,6 +169,7 @@ static int generate_piece(struct completion *c, struct err *e)
                              .said = said,
                              .n_said = c->n - c->free_tokens,
                              .sampling = c->body.sampling,
+                             .earlier = c->n,
                              .alternatives = c->body.top_logprobs,
                              .cancel = &c->halt,
                              .on_text = on_piece,
@@ -413,4 +414,9 @@ void completion_free(struct completion *c)
     free(c);
     if (trim)
         memory_trim();
+}
+
+int completion_count_tokens(struct completion *c, struct err *e)
+{
+    return completion_prepare(c, e);
 }

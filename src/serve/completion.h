@@ -83,6 +83,8 @@ int completion_prepare(struct completion *c, struct err *e);
 int completion_generate(struct completion *c, struct err *e);
 void completion_keep(struct completion *c);
 void completion_free(struct completion *c);
+/* Reads the conversation, sets prompt_tokens, and keeps the session: instead of prepare and generate. */
+int completion_count_tokens(struct completion *c, struct err *e);
 
 /* "stop", "length", "tool_calls", "abort" */
 const char *completion_finish(const struct completion *c);

@@ -10,6 +10,7 @@
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 enum { UPLOAD_S = 300, RETRY_S = 1 };
 
@@ -26,8 +27,22 @@ void connection_waits(struct server *v, struct MHD_Connection *c, bool waits)
     MHD_set_connection_option(c, MHD_CONNECTION_OPTION_TIMEOUT, waits ? 0u : (unsigned)v->o.idle_s);
 }
 
+void reply_add_notes(struct MHD_Response *r, const struct notes *n)
+{
+    if (n && *n->ignored)
+        MHD_add_response_header(r, "x-holorun-ignored", n->ignored);
+    if (n && *n->warning)
+        MHD_add_response_header(r, "x-holorun-warning", n->warning);
+}
+
 enum MHD_Result reply_send(struct server *v, struct MHD_Connection *c, int status, const char *type,
                            struct buf *body)
+{
+    return reply_send_noted(v, c, status, type, body, NULL);
+}
+
+enum MHD_Result reply_send_noted(struct server *v, struct MHD_Connection *c, int status, const char *type,
+                                 struct buf *body, const struct notes *notes)
 {
     size_t n = body->len;
     struct MHD_Response *r = MHD_create_response_from_buffer(n, buf_take(body), MHD_RESPMEM_MUST_FREE);
@@ -35,6 +50,7 @@ enum MHD_Result reply_send(struct server *v, struct MHD_Connection *c, int statu
         return MHD_NO;
     MHD_add_response_header(r, "Content-Type", type);
     MHD_add_response_header(r, "Cache-Control", "no-store");
+    reply_add_notes(r, notes);
     if (status == 429 || status == 503)
         MHD_add_response_header(r, "Retry-After", "1");
     if (status == 401)
@@ -122,18 +138,19 @@ static enum MHD_Result run_completion(struct server *v, struct MHD_Connection *c
     const struct api *api = of->api;
     struct err e = ERR_INIT;
     struct buf out;
-    int rc = completion_prepare(of, &e);
-    if (rc == 0 && of->body.stream)
+    int rc = api->counts ? completion_count_tokens(of, &e) : completion_prepare(of, &e);
+    if (rc == 0 && of->body.stream && !api->counts)
         return stream_start(v, c, of, flight);
-    if (rc == 0)
+    if (rc == 0 && !api->counts)
         rc = completion_generate(of, &e);
     flights_remove(v->flights, flight);
     buf_init(&out, (size_t)64 << 20);
     if (rc == 0)
         api->whole(of, &out);
+    struct notes notes = of->body.notes;
     completion_free(of);
     return rc ? reply_refuse(v, c, api, reply_status(&e), e.text)
-              : reply_send(v, c, 200, "application/json", &out);
+              : reply_send_noted(v, c, 200, "application/json", &out, &notes);
 }
 
 static enum MHD_Result answer_completion(struct server *v, struct MHD_Connection *c, const struct api *api,
@@ -243,6 +260,7 @@ static int check_request(const struct server *v, struct MHD_Connection *c, const
                          const char *method, const char **why)
 {
     const char *size = MHD_lookup_connection_value(c, MHD_HEADER_KIND, "Content-Length");
+    const char *coding = MHD_lookup_connection_value(c, MHD_HEADER_KIND, "Content-Encoding");
     bool post = !strcmp(method, "POST"), get = !strcmp(method, "GET") || !strcmp(method, "HEAD");
     bool chat = api_of(url), trainers = is_trainers(url);
     bool known = !strcmp(url, "/health") || !strcmp(url, "/metrics") || !strcmp(url, "/v1/models") ||
@@ -255,6 +273,8 @@ static int check_request(const struct server *v, struct MHD_Connection *c, const
         return *why = known ? "this address takes GET" : "this address takes POST", 405;
     if (trainers && !v->o.trainer)
         return *why = "the server was started without --trainer", 403;
+    if (coding && strcasecmp(coding, "identity") != 0)
+        return *why = "compressed bodies are not supported: send no Content-Encoding", 415;
     if (size && strtoull(size, NULL, 10) > v->o.max_body)
         return *why = "the body is too large (--max-body)", 413;
     return 0;

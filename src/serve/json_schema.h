@@ -1,26 +1,35 @@
 /* json_schema.h - a JSON schema as an expression of our grammar.
  *
- * The language is regular, so a schema that contains itself is refused; so is every keyword that would not
- * be enforced (pattern, format, multipleOf, uniqueItems, additionalProperties with a schema, ...).  What is
- * generated is one spelling: keys in the order of the schema, ", " and ": " between parts, no other white
- * space; properties that are not listed do not occur.
+ * A reply has one spelling: keys in the order of the schema, ", " and ": " between parts, no other white
+ * space.
+ * Each reply fits the enforced keywords; not each value that fits them can be generated:
  *
- *   object   properties, required        string   minLength, maxLength
- *   array    items, minItems, maxItems   integer, number   minimum, maximum (numbers: whole bounds)
- *   boolean, null, enum, const, anyOf, oneOf of alternatives that exclude each other, $ref, lists of types
+ *   object   properties, required; additionalProperties and names that are required without a schema, where
+ *            no properties are listed; propertyNames with an enum
+ *   array    items, prefixItems (all of them), minItems, maxItems (up to 256)
+ *   string   pattern (most of ECMAScript's: json_schema_pattern.c), format date, time, date-time, uuid, ipv4,
+ *            email, or minLength, maxLength (up to 256)
+ *   integer, number   minimum, maximum, exclusive ones; multipleOf 1, 0.1, 0.01, ...; nine digits before
+ *            the point, six after it
+ *   boolean, null, enum, const, anyOf, oneOf, allOf (merged), nullable, lists of types, no type at all
+ *   $ref     within the schema; a schema that contains itself is nested three deep at most
  *
- * Integers without bounds have at most nine digits, other numbers at most nine before and six after the
- * point.
+ * Other keywords that restrict values (uniqueItems, not, ...) are not enforced: they are named in
+ * the notes, and the client, which has the schema, checks them.
  */
 #ifndef HOLORUN_SERVE_JSON_SCHEMA_H
 #define HOLORUN_SERVE_JSON_SCHEMA_H
 
 #include "grammar/grammar.h"
+#include "serve/notes.h"
 
 #include <jansson.h>
 
-/* -1 with ERR_USAGE: what is not supported, and where. */
+/* Returns a node; -1 with ERR_USAGE, which names the place in the schema and the fault. */
 gx_node json_schema_expression(struct gx *x, const json_t *schema, struct err *e);
+
+/* Reads a schema without using it; notes the keywords that are not enforced. */
+int json_schema_check(const json_t *schema, struct notes *n, struct err *e);
 
 /* Any JSON object, nested up to three deep. */
 gx_node json_any_object(struct gx *x);

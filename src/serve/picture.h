@@ -1,4 +1,12 @@
-/* picture.h - pictures of a request: data URLs with a PNG or a JPEG. */
+/* picture.h - pictures of a request: data URLs with a PNG or a JPEG.
+ *
+ *   data:[type][;parameter ...][;base64],DATA
+ *
+ * The content decides the format, the type is not read.  Base64 may have white space, the URL-safe
+ * alphabet, percent escapes, and padding or none.  Base64 without "data:" is accepted, too.
+ * The picture is turned as its EXIF data say (base/image_orient.h) and has the colours that Pillow's
+ * convert("RGB") gives it.
+ */
 #ifndef HOLORUN_SERVE_PICTURE_H
 #define HOLORUN_SERVE_PICTURE_H
 
@@ -10,12 +18,11 @@
 /* Of one picture: as large as the largest that models of today are given. */
 enum { PICTURE_MAX_PIXELS = 17 << 20, MESSAGE_MAX_PIXELS = 128 << 20 };
 
-/* "data:image/png;base64,..." or "data:image/jpeg;base64,...".  Addresses are refused: the server fetches
- * nothing. */
+/* Refuses addresses, with ERR_USAGE: the server fetches nothing.  The data are not looked at. */
 int picture_check(const char *url, struct err *e);
 int picture_decode(const char *url, struct image *out, struct err *e);
 
-/* Bytes of base64 text[n], with or without padding at its end; -1: it is none.  out has 3 * n / 4 bytes. */
+/* Bytes of base64 text[n]; -1: it is not base64.  out has 3 * n / 4 bytes. */
 long base64_decode(const char *text, size_t n, unsigned char *out);
 
 #endif

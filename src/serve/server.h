@@ -2,6 +2,7 @@
  *
  *   GET  /health  /metrics  /v1/models  /v1/models/NAME
  *   POST /v1/chat/completions  /v1/responses  /v1/messages          (api.h)
+ *        /v1/responses/input_tokens  /v1/messages/count_tokens
  *   POST /pause  /update_weights  /resume          for trainers, when `trainer` allows it
  *
  * A thread per connection (libmicrohttpd), and one more per streamed reply.  Everything but /health needs

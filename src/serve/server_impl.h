@@ -28,6 +28,10 @@ void exchange_end(void *server, struct MHD_Connection *c, void **exchange,
 /* A reply as JSON or text; takes over the buffer. */
 enum MHD_Result reply_send(struct server *v, struct MHD_Connection *c, int status, const char *type,
                            struct buf *body);
+/* The same with the notes of a request in headers; they may be NULL. */
+enum MHD_Result reply_send_noted(struct server *v, struct MHD_Connection *c, int status, const char *type,
+                                 struct buf *body, const struct notes *notes);
+void reply_add_notes(struct MHD_Response *r, const struct notes *n);
 /* An error of that status in the shape of a protocol, NULL: OpenAI's; told on stderr too. */
 enum MHD_Result reply_refuse(struct server *v, struct MHD_Connection *c, const struct api *api, int status,
                              const char *message);

@@ -123,6 +123,7 @@ static enum MHD_Result send_stream(struct stream *s, struct MHD_Connection *c)
     MHD_add_response_header(r, "Content-Type", "text/event-stream; charset=utf-8");
     MHD_add_response_header(r, "Cache-Control", "no-store");
     MHD_add_response_header(r, "X-Accel-Buffering", "no");
+    reply_add_notes(r, &s->c->body.notes);
     metrics_reply(&s->server->service->metrics, 200);
     enum MHD_Result rc = MHD_queue_response(c, 200, r);
     MHD_destroy_response(r);

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/flag.h"
 #include "base/utf8.h"
+#include "ops/sample_filter.h"
 #include "ops/sampling.h"
 #include "session/session_impl.h"
 #include "session/speculate.h"
@@ -25,6 +26,7 @@ struct run {
     struct grammar *g;
     int state; /* of the grammar */
     const struct sampling *p;
+    struct sample_filter filter;
     const int32_t *begins; /* [n_begins] */
     int n_begins;
     uint64_t *only;  /* the set of the next of these */
@@ -194,6 +196,20 @@ static const uint64_t *allowed_next(struct run *r)
     return r->only;
 }
 
+/* The next token. */
+static int sample(struct run *r, const struct sampler *how, struct sampled *out, struct err *e)
+{
+    struct session *s = r->s;
+    if (!sample_filter_is_on(&r->filter))
+        return session_sample(s, how, out, e);
+    if (session_compute_logits(s, e))
+        return -1;
+    r->filter.tokens = session_tokens(s);
+    r->filter.n_tokens = session_length(s);
+    *out = sample_filtered(s->logits, tokenizer_size(engine_tokenizer(s->engine)), how, &r->filter);
+    return 0;
+}
+
 static int append_sampled(struct run *r, struct err *e)
 {
     if (session_length(r->s) == 0)
@@ -207,7 +223,7 @@ static int append_sampled(struct run *r, struct err *e)
     uint64_t rng = session_rng(r->s);
     how.random = how.temperature > 0 ? session_uniform(r->s) : 0;
     struct sampled c;
-    if (session_sample(r->s, &how, &c, e) || (r->width && session_compute_logits(r->s, e))) {
+    if (sample(r, &how, &c, e) || (r->width && session_compute_logits(r->s, e))) {
         session_set_rng(r->s, rng); /* nothing was sampled with it */
         return -1;
     }
@@ -230,7 +246,7 @@ struct guesses { /* of a round, and what it needs of memory */
 static struct guesses *guesses_new(const struct run *r)
 {
     const struct engine *g = r->s->engine;
-    if (!g->speculate)
+    if (!g->speculate || sample_filter_is_on(&r->filter))
         return NULL;
     struct guesses *x = xcalloc(1, sizeof *x);
     x->mask = ((size_t)tokenizer_size(g->tokenizer) + 63) / 64;
@@ -372,6 +388,12 @@ int generate(struct session *s, const struct generation *how, struct generated *
                     .arg = how->arg,
                     .begins = how->begins,
                     .n_begins = how->n_begins};
+    r.filter = (struct sample_filter){.top_k = r.p->top_k,
+                                      .min_p = r.p->min_p,
+                                      .presence = r.p->presence_penalty,
+                                      .frequency = r.p->frequency_penalty,
+                                      .repetition = r.p->repetition_penalty,
+                                      .reply = session_length(s) - how->earlier};
     r.width = out->width =
         how->alternatives < GENERATE_MAX_ALTERNATIVES ? how->alternatives : GENERATE_MAX_ALTERNATIVES;
     r.state = r.g ? grammar_start(r.g) : 0;

@@ -10,6 +10,10 @@ struct sampling {
     float temperature; /* 0: greedy */
     float top_p;       /* 1: off */
     int max_tokens;
+    /* By the definitions of ops/sample_filter.h; 0: off.  With any of them logits come to the host, and no
+     * tokens are guessed. */
+    int top_k;
+    float min_p, presence_penalty, frequency_penalty, repetition_penalty;
 };
 
 enum finish { FINISH_STOP, FINISH_LENGTH, FINISH_GRAMMAR, FINISH_CANCELLED };
@@ -37,6 +41,7 @@ struct generation {
         *begins;  /* [n_begins]: ids that the reply begins with, whatever the model would say; they */
     int n_begins; /* get its log-probabilities all the same */
     struct sampling sampling;
+    int earlier; /* tokens at the end of the session that belong to the reply already, for penalties */
     /* Likeliest alternatives recorded for each sampled token, at most GENERATE_MAX_ALTERNATIVES.  They need
      * the logits on the host, which costs time where a device samples. */
     int alternatives;

@@ -22,8 +22,8 @@
 enum {
     CONVERSATION_BYTES = 16 << 20,
     CONVERSATION_MESSAGES = 4096,
-    CONVERSATION_PARTS = 256, /* of one message; also its calls, and the tools */
-    CONVERSATION_IMAGES = 64, /* in all */
+    CONVERSATION_PARTS = 256,  /* of one message; also its calls, and the tools */
+    CONVERSATION_IMAGES = 600, /* in all */
 };
 
 struct conversation {

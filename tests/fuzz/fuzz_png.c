@@ -1,5 +1,5 @@
-/* fuzz_png.c - any bytes as a picture: decoded, cut into tiles and resized. */
-#include "base/image.h"
+/* fuzz_png.c - any bytes as a PNG or a JPEG: decoded, turned upright, cut into tiles and resized. */
+#include "base/image_orient.h"
 #include "model/preprocess.h"
 
 #include <stdlib.h>
@@ -9,8 +9,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct image im;
-    if (image_parse_png(&im, data, size, NULL))
+    bool jpeg = size > 2 && data[0] == 0xff;
+    if (jpeg ? image_parse_jpeg(&im, data, size, NULL) : image_parse_png(&im, data, size, NULL))
         return 0;
+    image_orient(&im, image_orientation(data, size), NULL);
     if (im.w <= 512 && im.h <= 512) { /* larger ones only cost time */
         struct model_config c = {.max_tiles = 4, .thumbnail = true};
         c.vit.tile = 32;

@@ -8,6 +8,8 @@ and each event strictly (pydantic's model_validate refuses a wrong type or an un
 writes the bytes of each reply, which tests read without the package.  Exit code 0 when all are as they should be.
 """
 import base64
+import datetime
+import enum
 import json
 import os
 import struct
@@ -15,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 import zlib
+from typing import List, Literal, Optional, Union
 
 import anthropic
 import openai
@@ -22,7 +25,7 @@ from anthropic.types import Message, RawMessageStreamEvent
 from openai.types import Model
 from openai.types.chat import ChatCompletion, ChatCompletionChunk
 from openai.types.responses import Response, ResponseStreamEvent
-from pydantic import BaseModel, TypeAdapter
+from pydantic import BaseModel, Field, TypeAdapter
 
 try:
     import httpx
@@ -113,6 +116,8 @@ def check_errors(client, base):
             assert e.body["message"] and e.body["type"]
         else:
             raise AssertionError(f"no {error.__name__}")
+    packed = httpx.post(base + "/chat/completions", content=b"x", headers={"Authorization": f"Bearer {client.api_key}", "Content-Encoding": "gzip"})
+    assert packed.status_code == 415 and "Content-Encoding" in packed.text, packed.text
     try:
         openai.OpenAI(base_url=base, api_key="wrong", max_retries=0).models.list()
     except openai.AuthenticationError:
@@ -166,11 +171,12 @@ def check_responses(client, base, key, record):
     again = client.responses.create(model="pocket", max_output_tokens=5, tools=[FUNCTION], input=[
         ITEM, call.model_dump(), {"type": "function_call_output", "call_id": call.call_id, "output": "done"}])
     assert again.usage.input_tokens_details.cached_tokens > 0
-    for wrong in (dict(input="x", previous_response_id="resp_1"), dict(input="x", tools=[{"type": "web_search"}])):
+    for wrong in (dict(input="x", previous_response_id="resp_1"), dict(input="x", tools=[{"type": "computer_use_preview"}]),
+                  dict(input=[{"type": "item_reference", "id": "rs_1"}]), dict(input="x", tools=[{"type": "web_search"}], tool_choice={"type": "web_search"})):
         try:
             client.responses.create(model="pocket", **wrong)
         except openai.BadRequestError as e:
-            assert "not supported" in e.body["message"]
+            assert any(w in e.body["message"] for w in ("not supported", "not stored", "not 'web_search'")), e.body
         else:
             raise AssertionError(wrong)
     print("responses: a call and its result go on in the conversation; what is not kept is refused")
@@ -220,6 +226,10 @@ def check_messages(base, key, record):
         {"role": "user", "content": BLOCKS}, {"role": "assistant", "content": [use.model_dump()]},
         {"role": "user", "content": [{"type": "tool_result", "tool_use_id": use.id, "content": BLOCKS}]}])
     assert again.usage.cache_read_input_tokens > 0
+    for name, request in MESSAGES.items(): # a count is what the same request reads
+        counted = client.messages.count_tokens(model="pocket", **{k: v for k, v in request.items() if k in ("messages", "system", "tools", "tool_choice")})
+        usage = client.messages.create(model="pocket", **request).usage
+        assert counted.input_tokens == usage.input_tokens + usage.cache_read_input_tokens, name
     for wrong, error in ((dict(tools=[{"type": "computer_toolset_20260801", "name": "computer"}]), anthropic.BadRequestError),
                          (dict(model="claude"), anthropic.NotFoundError)):
         try:
@@ -229,6 +239,100 @@ def check_messages(base, key, record):
         else:
             raise AssertionError(wrong)
     print("messages: a use and its result go on in the conversation; a vendor's tool is refused")
+
+
+# ---- agents ------------------------------------------------------------------------------------------
+
+class Colour(enum.Enum):
+    red = "red"
+    green = "green"
+
+
+class Label(BaseModel):
+    text: str = Field(max_length=8)
+    colour: Colour
+
+
+class Screen(BaseModel):
+    """Shapes that pydantic writes for fields of all kinds."""
+    title: Label
+    places: List[Point] = Field(min_length=1, max_length=2)
+    share: float = Field(ge=0, lt=1)
+    taken: datetime.date
+    note: Optional[Label] = None
+    kind: Literal["form", "dialog"]
+    size: Union[int, Literal["full"]]
+
+
+def filled(body):
+    """The recorded request of an agent, with a picture and this server's model."""
+    url = picture()["image_url"]["url"]
+    text = json.dumps(body).replace("$PICTURE", url).replace("$DATA", url.split(",")[1])
+    return dict(json.loads(text), model="pocket")
+
+
+def case(name):
+    with open(os.path.join(os.path.dirname(__file__), "..", "cases", "serve", name + ".json"), encoding="utf-8") as f:
+        return json.load(f)
+
+
+def check_ignored(raw, of):
+    names = lambda text: sorted(text.split(", "))
+    assert names(raw.headers["x-holorun-ignored"]) == names(of["ignored"]), raw.headers["x-holorun-ignored"]
+
+
+def check_codex(client):
+    """Codex streams Responses with custom tools, a shell and web search beside its functions."""
+    of = case("codex")
+    body = dict(filled(of["body"]), max_output_tokens=60)
+    body["extra_body"] = {"client_metadata": body.pop("client_metadata")} # which the package does not know
+    raw = client.responses.with_raw_response.create(**body)
+    check_ignored(raw, of)
+    events = list(raw.parse())
+    assert events[0].type == "response.created" and events[-1].type in ("response.completed", "response.incomplete")
+    body.pop("stream")
+    counted = client.responses.input_tokens.count(model="pocket", input=body["input"], instructions=body["instructions"],
+                                                  tools=body["tools"], reasoning=body["reasoning"])
+    whole = client.responses.create(**body)
+    assert counted.input_tokens == whole.usage.input_tokens, (counted, whole.usage)
+    items = body["input"] + [i.model_dump(exclude_none=True) for i in whole.output] + [{"role": "user", "content": "More."}]
+    assert client.responses.create(**dict(body, input=items)).usage.input_tokens_details.cached_tokens > 0
+    print(f"codex: {len(events)} events, {counted.input_tokens} tokens counted; ignored: {of['ignored']}")
+
+
+def check_claude_code(base, key):
+    """Claude Code streams Messages with system blocks, cache marks, betas and a thinking budget."""
+    of = case("claude_code")
+    body = dict(filled(of["body"]), max_tokens=60)
+    client = anthropic.Anthropic(base_url=base[:-3], auth_token=key, api_key=None, max_retries=0)
+    extra = {k: body.pop(k) for k in ("temperature", "stream", "service_tier")}
+    betas = ["claude-code-20250219", "interleaved-thinking-2025-05-14", "context-management-2025-06-27"]
+    with client.beta.messages.stream(betas=betas, extra_body={"temperature": 0}, **body) as s:
+        final = s.get_final_message()
+    raw = client.beta.messages.with_raw_response.create(betas=betas, extra_body={"temperature": 0}, **body)
+    check_ignored(raw, of)
+    assert [b.type for b in raw.parse().content] == [b.type for b in final.content]
+    prompt = {k: v for k, v in body.items() if k not in ("max_tokens", "metadata")}
+    counted = client.beta.messages.count_tokens(betas=betas, **prompt).input_tokens
+    assert counted == final.usage.input_tokens + final.usage.cache_read_input_tokens
+    assert extra["stream"]
+    print(f"claude code: {final.stop_reason}, {counted} tokens counted; ignored: {of['ignored']}")
+
+
+def check_schemas(client):
+    screen = client.chat.completions.parse(model="pocket", messages=[user("What is this?")], temperature=1, seed=1,
+                                           max_tokens=900, response_format=Screen).choices[0].message.parsed
+    again = client.responses.parse(model="pocket", input="What is this?", temperature=1, max_output_tokens=900, text_format=Screen)
+    assert isinstance(screen, Screen) and isinstance(again.output_parsed, Screen)
+    print("parse(response_format=Screen): nested models, enums, unions, dates and bounds")
+
+
+def check_samplers(base, key):
+    body = dict(model="pocket", messages=[user("Say a lot", 0)], max_tokens=20, seed=4, temperature=1.5)
+    ask = lambda **more: raw(base, key, dict(body, **more)).json()["choices"][0]["message"]["content"]
+    assert ask(top_k=1) == ask(temperature=0) == ask(min_p=1)
+    assert ask(top_k=40, min_p=0.05, presence_penalty=0.5, frequency_penalty=0.5, repetition_penalty=1.1) is not None
+    print("top_k, min_p and penalties are taken")
 
 
 def check_all(base, key, record):
@@ -255,6 +359,10 @@ def check_all(base, key, record):
     print("parse(response_format=Point): as the localisation step of the cookbook asks")
     check_responses(client, base, key, record)
     check_messages(base, key, record)
+    check_codex(client)
+    check_claude_code(base, key)
+    check_schemas(client)
+    check_samplers(base, key)
     check_errors(client, base)
     print("errors: NotFoundError, BadRequestError, AuthenticationError")
 

@@ -1,0 +1,486 @@
+/* body_members.c - the members of a request but its messages and tools: see body.h. */
+#include "serve/body.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ---- values -------------------------------------------------------------------------------------------- */
+
+static int wrong(struct err *e, const char *name, const char *want)
+{
+    return err_set(e, ERR_USAGE, "'%s' must be %s", name, want);
+}
+
+static int read_bool(const json_t *v, const char *name, bool *out, struct err *e)
+{
+    if (!json_is_boolean(v))
+        return wrong(e, name, "true or false");
+    *out = json_is_true(v);
+    return 0;
+}
+
+static int read_number(const json_t *v, const char *name, double least, double most, float *out,
+                       struct err *e)
+{
+    double d = json_number_value(v);
+    if (!json_is_number(v) || d < least || d > most)
+        return err_set(e, ERR_USAGE, "'%s' must be a number from %g to %g", name, least, most);
+    *out = (float)d;
+    return 0;
+}
+
+/* Whole numbers may be written with a fraction of zeros. */
+static bool is_whole(const json_t *v, double *out)
+{
+    *out = json_number_value(v);
+    return json_is_integer(v) || (json_is_real(v) && *out == floor(*out));
+}
+
+static int read_int(const json_t *v, const char *name, int least, int most, int *out, struct err *e)
+{
+    double d;
+    if (!is_whole(v, &d) || d < least || d > most)
+        return err_set(e, ERR_USAGE, "'%s' must be a whole number from %d to %d", name, least, most);
+    *out = (int)d;
+    return 0;
+}
+
+/* ---- members ------------------------------------------------------------------------------------------- */
+
+typedef int read_member(struct chat_body *b, json_t *v, const char *name, struct err *e);
+
+static int member_temperature(struct chat_body *b, json_t *v, const char *name, struct err *e)
+{
+    return read_number(v, name, 0, 100, &b->sampling.temperature, e);
+}
+
+static int member_top_p(struct chat_body *b, json_t *v, const char *name, struct err *e)
+{
+    return read_number(v, name, 0, 1, &b->sampling.top_p, e);
+}
+
+static int member_min_p(struct chat_body *b, json_t *v, const char *name, struct err *e)
+{
+    return read_number(v, name, 0, 1, &b->sampling.min_p, e);
+}
+
+static int member_top_k(struct chat_body *b, json_t *v, const char *name, struct err *e)
+{
+    if (read_int(v, name, -1, 1 << 30, &b->sampling.top_k, e))
+        return -1;
+    b->sampling.top_k = b->sampling.top_k < 0 ? 0 : b->sampling.top_k;
+    return 0;
+}
+
+static int member_presence(struct chat_body *b, json_t *v, const char *name, struct err *e)
+{
+    return read_number(v, name, -2, 2, &b->sampling.presence_penalty, e);
+}
+
+static int member_frequency(struct chat_body *b, json_t *v, const char *name, struct err *e)
+{
+    return read_number(v, name, -2, 2, &b->sampling.frequency_penalty, e);
+}
+
+static int member_repetition(struct chat_body *b, json_t *v, const char *name, struct err *e)
+{
+    return read_number(v, name, 0.01, 100, &b->sampling.repetition_penalty, e);
+}
+
+/* -1 is llama.cpp's spelling of no limit. */
+static int member_max_tokens(struct chat_body *b, json_t *v, const char *name, struct err *e)
+{
+    double d;
+    if (!is_whole(v, &d) || (d < 1 && (d > -1 || d < -1)))
+        return wrong(e, name, "a whole number above 0");
+    b->sampling.max_tokens = d < 0 ? 0 : d < 1 << 20 ? (int)d : 1 << 20;
+    return 0;
+}
+
+static int member_seed(struct chat_body *b, json_t *v, const char *name, struct err *e)
+{
+    double d;
+    if (!is_whole(v, &d) || fabs(d) > 0x1p63)
+        return wrong(e, name, "a whole number");
+    b->seeded = true;
+    b->seed = json_is_integer(v) ? (uint64_t)json_integer_value(v) : (uint64_t)(int64_t)(d / 2) * 2;
+    return 0;
+}
+
+static int member_stream(struct chat_body *b, json_t *v, const char *name, struct err *e)
+{
+    return read_bool(v, name, &b->stream, e);
+}
+
+static int member_stream_options(struct chat_body *b, json_t *v, const char *name, struct err *e)
+{
+    const char *key;
+    json_t *value;
+    json_object_foreach(v, key, value)
+    {
+        if (!strcmp(key, "include_usage")) {
+            if (!json_is_null(value) && read_bool(value, "stream_options.include_usage", &b->usage, e))
+                return -1;
+        } else if (strcmp(key, "include_obfuscation") != 0) {
+            notes_ignore(&b->notes, "stream_options.%.60s", key);
+        }
+    }
+    return 0;
+}
+
+static int member_logprobs(struct chat_body *b, json_t *v, const char *name, struct err *e)
+{
+    return read_bool(v, name, &b->logprobs, e);
+}
+
+static int member_top_logprobs(struct chat_body *b, json_t *v, const char *name, struct err *e)
+{
+    return read_int(v, name, 0, BODY_LOGPROBS, &b->top_logprobs, e);
+}
+
+static int member_token_ids(struct chat_body *b, json_t *v, const char *name, struct err *e)
+{
+    return read_bool(v, name, &b->token_ids, e);
+}
+
+static int add_stop(struct chat_body *b, const json_t *v, struct err *e)
+{
+    size_t n = json_string_length(v);
+    if (!json_is_string(v) || n > BODY_STOP_LENGTH || strlen(json_string_value(v)) != n)
+        return err_set(e, ERR_USAGE, "'stop' must be a text of at most %d bytes, or a list of them",
+                       BODY_STOP_LENGTH);
+    if (!n) {
+        notes_ignore(&b->notes, "stop: an empty text");
+        return 0;
+    }
+    if (b->n_stops == BODY_STOPS)
+        return err_set(e, ERR_USAGE, "'stop' has more than %d texts", BODY_STOPS);
+    b->stops[b->n_stops++] = json_string_value(v);
+    return 0;
+}
+
+static int member_stop(struct chat_body *b, json_t *v, const char *name, struct err *e)
+{
+    json_t *one;
+    size_t i;
+    if (!json_is_array(v))
+        return add_stop(b, v, e);
+    json_array_foreach(v, i, one) if (add_stop(b, one, e)) return -1;
+    return 0;
+}
+
+static int member_n(struct chat_body *b, json_t *v, const char *name, struct err *e)
+{
+    int n;
+    return read_int(v, name, 1, 1, &n, e) ? err_set(e, ERR_USAGE, "'n' can only be 1: ask again instead") : 0;
+}
+
+static int member_response_format(struct chat_body *b, json_t *v, const char *name, struct err *e)
+{
+    const char *type = json_string_value(json_object_get(v, "type"));
+    if (type && !strcmp(type, "text"))
+        return 0;
+    if (type && !strcmp(type, "json_object")) {
+        b->schema = json_object_get(v, "schema");
+        b->any_object = !json_object_size(b->schema);
+        b->schema = b->any_object ? NULL : b->schema;
+        return 0;
+    }
+    if (!type || strcmp(type, "json_schema") != 0)
+        return wrong(e, "response_format.type", "text, json_object or json_schema");
+    b->schema = json_object_get(json_object_get(v, "json_schema"), "schema");
+    b->schema = b->schema ? b->schema : json_object_get(v, "schema");
+    return json_is_object(b->schema) ? 0 : wrong(e, "response_format.json_schema.schema", "an object");
+}
+
+/* vLLM's spelling, and "dialect" for clients whose reply format is one of ours. */
+static int member_structured_outputs(struct chat_body *b, json_t *v, const char *name, struct err *e)
+{
+    const char *key;
+    json_t *value;
+    if (!json_is_object(v))
+        return wrong(e, name, "an object");
+    json_object_foreach(v, key, value)
+    {
+        if (!strcmp(key, "json") && json_is_object(value))
+            b->schema = value;
+        else if (!strcmp(key, "json_object"))
+            b->any_object = json_is_true(value);
+        else if (!strcmp(key, "dialect") && json_is_string(value))
+            b->dialect = json_string_value(value);
+        else if (!json_is_null(value))
+            return err_set(e, ERR_USAGE,
+                           "'structured_outputs.%s' is not supported: only json, json_object "
+                           "and dialect",
+                           key);
+    }
+    return 0;
+}
+
+static int member_guided_json(struct chat_body *b, json_t *v, const char *name, struct err *e)
+{
+    b->schema = v;
+    return json_is_object(v) ? 0 : wrong(e, name, "an object");
+}
+
+/* tools.h has brought it into one of these forms. */
+static int member_tool_choice(struct chat_body *b, json_t *v, const char *name, struct err *e)
+{
+    static const char *const words[] = {"auto", "none", "required"};
+    const char *word = json_string_value(v);
+    for (int i = 0; word && i < 3; i++)
+        if (!strcmp(word, words[i])) {
+            b->tools = (enum tool_choice)i;
+            return 0;
+        }
+    b->tools = TOOLS_NAMED;
+    b->tool = json_string_value(json_object_get(json_object_get(v, "function"), "name"));
+    return 0;
+}
+
+static void set_think(struct chat_body *b, bool think)
+{
+    b->talk.chat.think = think ? CHAT_THINK_ON : CHAT_THINK_OFF;
+}
+
+static int read_think(struct chat_body *b, const json_t *v, const char *name, struct err *e)
+{
+    bool think = false;
+    if (read_bool(v, name, &think, e))
+        return -1;
+    set_think(b, think);
+    return 0;
+}
+
+static int member_effort(struct chat_body *b, json_t *v, const char *name, struct err *e)
+{
+    const char *word = json_string_value(v);
+    if (!word)
+        return wrong(e, name, "a word");
+    set_think(b, strcmp(word, "none") != 0 && strcmp(word, "minimal") != 0);
+    return 0;
+}
+
+static int member_think(struct chat_body *b, json_t *v, const char *name, struct err *e)
+{
+    return json_is_string(v) ? member_effort(b, v, name, e) : read_think(b, v, name, e);
+}
+
+/* The template gets all of them (conversation.h); "thinking" is another name of enable_thinking. */
+static int member_template(struct chat_body *b, json_t *v, const char *name, struct err *e)
+{
+    json_t *think = json_object_get(v, "enable_thinking"), *effort = json_object_get(v, "reasoning_effort");
+    think = think ? think : json_object_get(v, "thinking");
+    if (json_is_string(effort) && member_effort(b, effort, "chat_template_kwargs.reasoning_effort", e))
+        return -1;
+    return think && !json_is_null(think) ? read_think(b, think, "chat_template_kwargs.enable_thinking", e)
+                                         : 0;
+}
+
+/* {"effort": "low"}, {"enabled": false} */
+static int member_reasoning(struct chat_body *b, json_t *v, const char *name, struct err *e)
+{
+    json_t *effort = json_object_get(v, "effort"), *enabled = json_object_get(v, "enabled");
+    if (json_is_string(effort))
+        return member_effort(b, effort, name, e);
+    return json_is_boolean(enabled) ? read_think(b, enabled, name, e) : 0;
+}
+
+/* {"type": "enabled", "budget_tokens": 1000}; "adaptive" leaves the choice to the model. */
+static int member_thinking(struct chat_body *b, json_t *v, const char *name, struct err *e)
+{
+    const char *type = json_string_value(json_object_get(v, "type"));
+    if (json_is_boolean(v))
+        return read_think(b, v, name, e);
+    if (type && (!strcmp(type, "enabled") || !strcmp(type, "disabled")))
+        set_think(b, !strcmp(type, "enabled"));
+    if (json_object_get(v, "budget_tokens"))
+        notes_ignore(&b->notes, "thinking.budget_tokens");
+    return 0;
+}
+
+/* Whether a value asks for nothing: false, 0, "", [], {}. */
+static bool is_nothing(const json_t *v)
+{
+    double d = json_number_value(v);
+    return json_is_false(v) || (json_is_number(v) && !(d < 0) && !(d > 0)) ||
+           (json_is_string(v) && !json_string_length(v)) || (json_is_array(v) && !json_array_size(v)) ||
+           (json_is_object(v) && !json_object_size(v));
+}
+
+static int refuse_member(const char *name, struct err *e)
+{
+    return err_set(e, ERR_USAGE, "'%s' is not supported, and the reply would differ without it", name);
+}
+
+static int member_zero(struct chat_body *b, json_t *v, const char *name, struct err *e)
+{
+    return is_nothing(v) ? 0 : refuse_member(name, e);
+}
+
+static int member_one(struct chat_body *b, json_t *v, const char *name, struct err *e)
+{
+    double d = json_number_value(v);
+    return json_is_number(v) && !(d < 1) && !(d > 1) ? 0 : refuse_member(name, e);
+}
+
+static int member_true(struct chat_body *b, json_t *v, const char *name, struct err *e)
+{
+    return json_is_true(v) ? 0 : refuse_member(name, e);
+}
+
+static int member_off(struct chat_body *b, json_t *v, const char *name, struct err *e)
+{
+    double d = json_number_value(v);
+    return is_nothing(v) || (json_is_number(v) && d < 0) ? 0 : refuse_member(name, e);
+}
+
+static int member_modalities(struct chat_body *b, json_t *v, const char *name, struct err *e)
+{
+    json_t *one;
+    size_t i;
+    json_array_foreach(v, i, one)
+    {
+        const char *word = json_string_value(one);
+        if (!word || strcmp(word, "text") != 0)
+            return err_set(e, ERR_USAGE, "'modalities' can only be text, not '%.40s'", word ? word : "");
+    }
+    return 0;
+}
+
+static int member_old_functions(struct chat_body *b, json_t *v, const char *name, struct err *e)
+{
+    const char *word = json_string_value(v);
+    return is_nothing(v) || (word && (!strcmp(word, "none") || !strcmp(word, "auto")))
+               ? 0
+               : err_set(e, ERR_USAGE, "'%s' is not supported: use 'tools' and 'tool_choice'", name);
+}
+
+/* Of effect only for a value that is not this. */
+static int member_named_if_true(struct chat_body *b, json_t *v, const char *name, struct err *e)
+{
+    if (!is_nothing(v))
+        notes_ignore(&b->notes, "%s", name);
+    return 0;
+}
+
+static int member_named_if_false(struct chat_body *b, json_t *v, const char *name, struct err *e)
+{
+    if (!json_is_true(v))
+        notes_ignore(&b->notes, "%s", name);
+    return 0;
+}
+
+static int member_ignored(struct chat_body *b, json_t *v, const char *name, struct err *e)
+{
+    return 0;
+}
+
+static const struct member {
+    const char *name;
+    read_member *read;
+} members[] = {
+    {"messages", member_ignored}, /* read by conversation_take, and tools */
+    {"tools", member_ignored},
+    {"model", member_ignored}, /* checked by the caller */
+    {"temperature", member_temperature},
+    {"top_p", member_top_p},
+    {"top_k", member_top_k},
+    {"min_p", member_min_p},
+    {"presence_penalty", member_presence},
+    {"frequency_penalty", member_frequency},
+    {"repetition_penalty", member_repetition},
+    {"max_tokens", member_max_tokens},
+    {"max_completion_tokens", member_max_tokens},
+    {"n_predict", member_max_tokens},
+    {"seed", member_seed},
+    {"stream", member_stream},
+    {"stream_options", member_stream_options},
+    {"logprobs", member_logprobs},
+    {"top_logprobs", member_top_logprobs},
+    {"return_token_ids", member_token_ids},
+    {"stop", member_stop},
+    {"n", member_n},
+    {"response_format", member_response_format},
+    {"structured_outputs", member_structured_outputs},
+    {"guided_json", member_guided_json},
+    {"json_schema", member_guided_json},
+    {"tool_choice", member_tool_choice},
+    {"chat_template_kwargs", member_template},
+    {"reasoning_effort", member_effort},
+    {"reasoning", member_reasoning},
+    {"thinking", member_thinking},
+    {"enable_thinking", member_think},
+    {"think", member_think},
+    {"modalities", member_modalities},
+    {"functions", member_old_functions},
+    {"function_call", member_old_functions},
+    /* change the reply: refused unless they ask for nothing */
+    {"logit_bias", member_zero},
+    {"audio", member_zero},
+    {"best_of", member_one},
+    {"use_beam_search", member_zero},
+    {"length_penalty", member_one},
+    {"min_tokens", member_zero},
+    {"ignore_eos", member_zero},
+    {"stop_token_ids", member_zero},
+    {"bad_words", member_zero},
+    {"allowed_token_ids", member_zero},
+    {"logits_processors", member_zero},
+    {"guided_regex", member_zero},
+    {"guided_choice", member_zero},
+    {"guided_grammar", member_zero},
+    {"regex", member_zero},
+    {"ebnf", member_zero},
+    {"grammar", member_zero},
+    {"format", member_zero},
+    {"repeat_penalty", member_one},
+    {"typical_p", member_one},
+    {"top_a", member_zero},
+    {"tfs_z", member_one},
+    {"mirostat", member_zero},
+    {"mirostat_mode", member_zero},
+    {"dry_multiplier", member_zero},
+    {"xtc_probability", member_zero},
+    {"dynatemp_range", member_zero},
+    {"echo", member_zero},
+    {"suffix", member_zero},
+    {"chat_template", member_zero},
+    {"documents", member_zero},
+    {"continue_final_message", member_zero},
+    {"add_generation_prompt", member_true},
+    {"truncate_prompt_tokens", member_off},
+    {"include_stop_str_in_output", member_zero},
+    /* of no effect on a reply of this server */
+    {"user", member_ignored},
+    {"metadata", member_ignored},
+    {"service_tier", member_ignored},
+    {"safety_identifier", member_ignored},
+    {"prompt_cache_key", member_ignored},
+    {"prompt_cache_retention", member_ignored},
+    {"cache_prompt", member_ignored},
+    {"cache_control", member_ignored},
+    {"skip_special_tokens", member_ignored},
+    {"store", member_named_if_true},
+    {"background", member_named_if_true},
+    {"parallel_tool_calls", member_named_if_false},
+};
+
+int body_read_members(struct chat_body *b, json_t *root, struct err *e)
+{
+    const char *key;
+    json_t *value;
+    json_object_foreach(root, key, value)
+    {
+        size_t i = 0, n = sizeof members / sizeof *members;
+        while (i < n && strcmp(members[i].name, key) != 0)
+            i++;
+        if (json_is_null(value))
+            continue;
+        if (i == n)
+            notes_ignore(&b->notes, "%.60s", key);
+        else if (members[i].read(b, value, key, e))
+            return -1;
+    }
+    return 0;
+}

@@ -1,0 +1,314 @@
+/* messages.c - see messages.h. */
+#include "serve/messages.h"
+
+#include "jinja/jinja.h"
+#include "serve/body_text.h"
+#include "serve/parts.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { TEXT_MAX = 64 << 20 };
+
+struct settling {
+    json_t *out;
+    json_t *pictures;  /* of results, for the next turn of the user */
+    struct buf system; /* leading texts */
+    bool leading;      /* only system messages so far, if any */
+    bool has_system;
+    size_t at; /* the message, counted from 1 */
+    struct notes *notes;
+};
+
+static const char *string_of(const json_t *object, const char *key)
+{
+    return json_string_value(json_object_get(object, key));
+}
+
+static bool is_role(const json_t *message, const char *role)
+{
+    const char *is = string_of(message, "role");
+    return is && !strcmp(is, role);
+}
+
+/* ---- calls ------------------------------------------------------------------------------------------- */
+
+/* An object out of the text of arguments; NULL: it has none.  *exact: the text is nothing else. */
+static json_t *parse_arguments(const char *text, struct notes *n, bool *exact)
+{
+    json_error_t why;
+    size_t len = strlen(text);
+    if (body_text_is_deep(text, len))
+        return NULL;
+    json_t *v = body_text_load(text, len, JSON_DECODE_ANY, n, &why);
+    *exact = v != NULL;
+    v = v ? v : body_text_load(text, len, JSON_DECODE_ANY | JSON_DISABLE_EOF_CHECK, n, &why);
+    if (json_is_string(v)) { /* encoded twice */
+        const char *again = json_string_value(v);
+        json_t *inner = body_text_is_deep(again, strlen(again)) ? NULL : json_loads(again, 0, &why);
+        json_decref(v);
+        v = inner;
+    }
+    if (json_is_object(v))
+        return v;
+    json_decref(v);
+    return NULL;
+}
+
+/* A new object. */
+static json_t *arguments_of(const json_t *given, const struct settling *s, size_t call)
+{
+    const char *text = json_string_value(given);
+    bool exact = true;
+    if (json_is_object(given))
+        return json_incref((json_t *)(uintptr_t)given);
+    if (!given || json_is_null(given) || (text && !text[strspn(text, " \t\r\n")]))
+        return json_object();
+    json_t *v = text ? parse_arguments(text, s->notes, &exact) : NULL;
+    if (v && !exact)
+        notes_warn(s->notes, "message %zu: text behind the arguments of call %zu is dropped", s->at, call);
+    if (!v)
+        notes_warn(s->notes, "message %zu: the arguments of call %zu are not a JSON object; {} is used",
+                   s->at, call);
+    return v ? v : json_object();
+}
+
+/* Another vendor's kind of call has its one text in `input`. */
+static json_t *call_of(const json_t *given, const struct settling *s, size_t i)
+{
+    const json_t *f = json_object_get(given, "function"), *custom = json_object_get(given, "custom");
+    f = json_is_object(f) ? f : json_is_object(custom) ? custom : given;
+    const char *name = string_of(f, "name");
+    json_t *id = json_object_get(given, "id"), *input = json_object_get(custom, "input");
+    if (!name || !*name) {
+        notes_warn(s->notes, "message %zu: call %zu has no name and is dropped", s->at, i);
+        return NULL;
+    }
+    json_t *arguments =
+        input ? json_pack("{s:O}", "input", input) : arguments_of(json_object_get(f, "arguments"), s, i);
+    json_t *call = json_pack("{s:s, s:{s:s, s:o}}", "type", "function", "function", "name", name, "arguments",
+                             arguments);
+    if (json_is_string(id))
+        json_object_set(call, "id", id);
+    return call;
+}
+
+static void add_calls(json_t *message, const json_t *given, const struct settling *s)
+{
+    const json_t *list = json_object_get(given, "tool_calls"), *old = json_object_get(given, "function_call");
+    json_t *calls = json_array(), *call;
+    size_t i;
+    json_array_foreach((json_t *)(uintptr_t)list, i, call)
+    {
+        json_t *settled = call_of(call, s, i + 1);
+        if (settled)
+            json_array_append_new(calls, settled);
+    }
+    if (json_is_object(old) && !json_array_size(calls)) {
+        json_t *settled = call_of(old, s, 1);
+        if (settled)
+            json_array_append_new(calls, settled);
+    }
+    if (json_array_size(calls))
+        json_object_set(message, "tool_calls", calls);
+    json_decref(calls);
+}
+
+/* ---- roles ------------------------------------------------------------------------------------------- */
+
+/* Appends a message of parts; takes them over. */
+static void append(struct settling *s, const char *role, json_t *parts)
+{
+    json_array_append_new(s->out, json_pack("{s:s, s:o}", "role", role, "content", parts));
+}
+
+/* The turn of the user that pictures of results begin. */
+static void flush_pictures(struct settling *s, json_t *parts)
+{
+    if (!json_array_size(s->pictures))
+        return;
+    if (parts) {
+        json_t *own = json_copy(parts);
+        json_array_clear(parts);
+        json_array_extend(parts, s->pictures);
+        json_array_extend(parts, own);
+        json_decref(own);
+    } else {
+        append(s, "user", json_copy(s->pictures));
+    }
+    json_array_clear(s->pictures);
+}
+
+static void end_leading(struct settling *s)
+{
+    if (!s->leading)
+        return;
+    s->leading = false;
+    if (s->has_system) {
+        json_t *text = json_stringn(s->system.data, s->system.len);
+        json_array_append_new(s->out, json_pack("{s:s, s:o}", "role", "system", "content", text));
+    }
+}
+
+static int add_system(struct settling *s, json_t *parts, struct err *e)
+{
+    json_t *pictures = json_array();
+    if (!s->leading) {
+        flush_pictures(s, parts);
+        append(s, "user", parts);
+        json_decref(pictures);
+        return 0;
+    }
+    char *text = parts_text(parts, pictures);
+    int rc = json_array_size(pictures) ? err_set(e, ERR_USAGE, "a picture in a system message") : 0;
+    buf_puts(&s->system, s->system.len && *text ? "\n\n" : "");
+    buf_puts(&s->system, text);
+    s->has_system = true;
+    json_decref(pictures);
+    json_decref(parts);
+    free(text);
+    return rc;
+}
+
+static void add_user(struct settling *s, json_t *parts)
+{
+    flush_pictures(s, parts);
+    append(s, "user", parts);
+}
+
+static void add_assistant(struct settling *s, const json_t *given, json_t *parts, const struct buf *thought)
+{
+    static const char *const keys[] = {"reasoning_content", "reasoning", "thinking"};
+    flush_pictures(s, NULL);
+    append(s, "assistant", parts);
+    json_t *message = json_array_get(s->out, json_array_size(s->out) - 1);
+    const char *text = thought->len ? thought->data : NULL;
+    for (int i = 0; i < 3 && !text; i++)
+        text = string_of(given, keys[i]);
+    if (text && *text)
+        json_object_set_new(message, "reasoning_content", json_string(text));
+    add_calls(message, given, s);
+}
+
+static void add_result(struct settling *s, const json_t *given, json_t *parts)
+{
+    json_t *id = json_object_get(given, "tool_call_id");
+    char *text = parts_text(parts, s->pictures);
+    json_t *message = json_pack("{s:s, s:s}", "role", "tool", "content", text);
+    if (json_is_string(id))
+        json_object_set(message, "tool_call_id", id);
+    json_array_append_new(s->out, message);
+    json_decref(parts);
+    free(text);
+}
+
+/* ---- the list ---------------------------------------------------------------------------------------- */
+
+/* The name that templates have for a role; NULL: unknown. */
+static const char *role_of(const json_t *message)
+{
+    static const char *const names[][2] = {{"system", "system"}, {"developer", "system"},
+                                           {"user", "user"},     {"assistant", "assistant"},
+                                           {"tool", "tool"},     {"function", "tool"}};
+    const char *role = string_of(message, "role");
+    for (size_t i = 0; role && i < sizeof names / sizeof *names; i++)
+        if (!strcmp(role, names[i][0]))
+            return names[i][1];
+    return NULL;
+}
+
+/* Content that may be any JSON where it is a tool's. */
+static json_t *content_of(const json_t *given, const char *role, struct buf *thought, struct notes *n,
+                          struct err *e)
+{
+    const json_t *content = json_object_get(given, "content");
+    bool typed = json_is_object(content) && json_object_get(content, "type");
+    if (strcmp(role, "tool") != 0 || json_is_string(content) || json_is_array(content) || typed || !content ||
+        json_is_null(content))
+        return parts_read(content, thought, n, e);
+    char *text = jinja_json_text(content);
+    json_t *parts = json_pack("[o]", parts_new_text(text));
+    free(text);
+    return parts;
+}
+
+static int settle_one(struct settling *s, const json_t *given, struct err *e)
+{
+    const char *role = role_of(given), *is = string_of(given, "role");
+    const json_t *audio = json_object_get(given, "audio"), *name = json_object_get(given, "name");
+    struct buf thought;
+    if (!role)
+        return err_set(e, ERR_USAGE, "'role' must be system, developer, user, assistant or tool%s%.40s%s",
+                       is ? ", not '" : "", is ? is : "", is ? "'" : "");
+    if (audio && !json_is_null(audio))
+        return err_set(e, ERR_USAGE, "'audio' names an earlier reply, and replies are not stored here");
+    if (name && !json_is_null(name) && strcmp(role, "tool") != 0)
+        notes_ignore(s->notes, "messages.name");
+    buf_init(&thought, TEXT_MAX);
+    json_t *parts = content_of(given, role, &thought, s->notes, e);
+    int rc = parts ? 0 : -1;
+    if (parts && strcmp(role, "system") != 0)
+        end_leading(s);
+    if (!parts)
+        ;
+    else if (!strcmp(role, "system"))
+        rc = add_system(s, parts, e);
+    else if (!strcmp(role, "user"))
+        add_user(s, parts);
+    else if (!strcmp(role, "assistant"))
+        add_assistant(s, given, parts, &thought);
+    else
+        add_result(s, given, parts);
+    buf_free(&thought);
+    return rc;
+}
+
+/* Whether a message has a text that is not empty, or a picture. */
+static bool has_content(const json_t *message)
+{
+    json_t *content = json_object_get(message, "content"), *part;
+    size_t i;
+    json_array_foreach(content, i,
+                       part) if (!string_of(part, "text") || *string_of(part, "text")) return true;
+    return json_string_length(content) > 0;
+}
+
+static void settle_end(struct settling *s)
+{
+    bool only_system = s->leading && s->has_system;
+    end_leading(s);
+    flush_pictures(s, NULL);
+    size_t n = json_array_size(s->out);
+    json_t *last = json_array_get(s->out, n - 1);
+    if (only_system)
+        json_object_set_new(last, "role", json_string("user"));
+    if (n > 1 && is_role(last, "assistant") && !has_content(last) && !json_object_get(last, "tool_calls"))
+        json_array_remove(s->out, n - 1);
+}
+
+int messages_settle(json_t *root, struct notes *n, struct err *e)
+{
+    const json_t *list = json_object_get(root, "messages");
+    struct settling s = {.out = json_array(), .pictures = json_array(), .leading = true, .notes = n};
+    json_t *given;
+    size_t i;
+    int rc = 0;
+    buf_init(&s.system, TEXT_MAX);
+    json_array_foreach((json_t *)(uintptr_t)list, i, given)
+    {
+        struct err why = ERR_INIT;
+        s.at = i + 1;
+        if (settle_one(&s, given, &why)) {
+            rc = err_set(e, why.kind, "message %zu: %s", i + 1, why.text);
+            break;
+        }
+    }
+    if (rc == 0 && json_array_size(list)) {
+        settle_end(&s);
+        json_object_set(root, "messages", s.out);
+    }
+    buf_free(&s.system);
+    json_decref(s.pictures);
+    json_decref(s.out);
+    return rc;
+}

@@ -1,0 +1,229 @@
+/* parts.c - see parts.h. */
+#include "serve/parts.h"
+
+#include "text/conversation.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { TEXT_MAX = 64 << 20, NESTED = 4 };
+
+struct reading {
+    json_t *out;
+    struct buf *thought;
+    struct notes *notes;
+    int depth; /* of documents within documents */
+};
+
+static bool is_one_of(const char *type, const char *const *names)
+{
+    while (*names && strcmp(*names, type) != 0)
+        names++;
+    return *names;
+}
+
+static const char *string_of(const json_t *object, const char *key)
+{
+    return json_string_value(json_object_get(object, key));
+}
+
+json_t *parts_new_text(const char *text)
+{
+    return json_pack("{s:s, s:s}", "type", "text", "text", text);
+}
+
+json_t *parts_new_image(const char *url)
+{
+    return json_pack("{s:s, s:{s:s}}", "type", "image_url", "image_url", "url", url);
+}
+
+static int read_list(struct reading *r, const json_t *content, struct err *e);
+
+/* ---- pictures ---------------------------------------------------------------------------------------- */
+
+/* {"type": "base64", "media_type": ..., "data": ...} or {"type": "url", "url": ...} */
+static int read_source(struct reading *r, const json_t *source, struct err *e)
+{
+    const char *data = string_of(source, "data"), *url = string_of(source, "url"),
+               *media = string_of(source, "media_type");
+    if (data) {
+        char *whole = xasprintf("data:%s;base64,%s", media ? media : "", data);
+        json_array_append_new(r->out, parts_new_image(whole));
+        free(whole);
+        return 0;
+    }
+    if (!url)
+        return err_set(e, ERR_USAGE,
+                       "a picture needs a 'source' with 'data' or 'url'; files are not stored "
+                       "here");
+    json_array_append_new(r->out, parts_new_image(url));
+    return 0;
+}
+
+static int read_image(struct reading *r, const json_t *part, struct err *e)
+{
+    const json_t *at = json_object_get(part, "image_url");
+    at = at ? at : json_object_get(part, "image");
+    at = at ? at : json_object_get(part, "url");
+    if (json_object_get(part, "source"))
+        return read_source(r, json_object_get(part, "source"), e);
+    const char *url = json_is_object(at) ? string_of(at, "url") : json_string_value(at);
+    if (!url || !*url)
+        return err_set(e, ERR_USAGE,
+                       "a picture needs its data URL in 'image_url'; files are not stored here");
+    json_array_append_new(r->out, parts_new_image(url));
+    return 0;
+}
+
+/* ---- texts ------------------------------------------------------------------------------------------- */
+
+static int refuse(const char *type, struct err *e)
+{
+    return err_set(e, ERR_USAGE,
+                   "a part of the type '%.60s' is not supported: only texts and pictures are read", type);
+}
+
+/* A document of text, or of parts; other formats are refused. */
+static int read_document(struct reading *r, const json_t *part, struct err *e)
+{
+    const json_t *source = json_object_get(part, "source"), *inside = json_object_get(source, "content");
+    const char *type = string_of(source, "type"), *title = string_of(part, "title"),
+               *text = string_of(source, "data");
+    if (type && !strcmp(type, "content") && inside && r->depth < NESTED) {
+        r->depth++;
+        int rc = read_list(r, inside, e);
+        r->depth--;
+        return rc;
+    }
+    if (!type || strcmp(type, "text") != 0 || !text)
+        return refuse("document", e);
+    char *whole = xasprintf("%s%s%s", title ? title : "", title ? "\n" : "", text);
+    json_array_append_new(r->out, parts_new_text(whole));
+    free(whole);
+    return 0;
+}
+
+static int read_search_result(struct reading *r, const json_t *part, struct err *e)
+{
+    const char *title = string_of(part, "title"), *source = string_of(part, "source");
+    char *head = xasprintf("%s (%s)\n", title ? title : "", source ? source : "");
+    json_array_append_new(r->out, parts_new_text(head));
+    free(head);
+    if (r->depth == NESTED)
+        return refuse("search_result", e);
+    r->depth++;
+    int rc = read_list(r, json_object_get(part, "content"), e);
+    r->depth--;
+    return rc;
+}
+
+static void read_thought(struct reading *r, const json_t *part)
+{
+    static const char *const keys[] = {"thinking", "text", "reasoning", NULL};
+    for (int i = 0; r->thought && keys[i]; i++)
+        if (string_of(part, keys[i])) {
+            buf_puts(r->thought, string_of(part, keys[i]));
+            return;
+        }
+}
+
+/* Records of a vendor's own tools in the history, which no other model has. */
+static bool is_record(const char *type)
+{
+    static const char *const names[] = {
+        "server_tool_use", "mcp_tool_use",   "mcp_tool_result", "container_upload",
+        "fallback",        "tool_reference", "tool_use",        NULL};
+    size_t n = strlen(type);
+    return is_one_of(type, names) || (n > 12 && !strcmp(type + n - 12, "_tool_result"));
+}
+
+static int read_typed(struct reading *r, const char *type, const json_t *part, struct err *e)
+{
+    static const char *const texts[] = {"text",         "input_text",     "output_text",
+                                        "summary_text", "reasoning_text", NULL},
+                             *const images[] = {"image_url", "input_image", "image", "computer_screenshot",
+                                                NULL},
+                             *const thoughts[] = {"thinking", "reasoning", NULL};
+    const char *text = string_of(part, !strcmp(type, "refusal")      ? "refusal"
+                                       : !strcmp(type, "compaction") ? "content"
+                                                                     : "text");
+    if (is_one_of(type, texts) || !strcmp(type, "refusal") || !strcmp(type, "compaction")) {
+        if (!text && !is_one_of(type, texts))
+            return 0;
+        if (!text && !json_is_null(json_object_get(part, "text")))
+            return err_set(e, ERR_USAGE, "a text part without 'text'");
+        json_array_append_new(r->out, parts_new_text(text ? text : ""));
+    } else if (is_one_of(type, images)) {
+        return read_image(r, part, e);
+    } else if (is_one_of(type, thoughts)) {
+        read_thought(r, part);
+    } else if (!strcmp(type, "document")) {
+        return read_document(r, part, e);
+    } else if (!strcmp(type, "search_result")) {
+        return read_search_result(r, part, e);
+    } else if (is_record(type)) {
+        notes_ignore(r->notes, "content: %.60s", type);
+    } else if (strcmp(type, "redacted_thinking") != 0) {
+        return refuse(type, e);
+    }
+    return 0;
+}
+
+static int read_part(struct reading *r, const json_t *part, struct err *e)
+{
+    const char *type = string_of(part, "type");
+    if (json_is_string(part))
+        return json_array_append_new(r->out, parts_new_text(json_string_value(part)));
+    if (!json_is_object(part))
+        return err_set(e, ERR_USAGE, "a part of 'content' must be an object with a 'type'");
+    if (!type)
+        type = json_object_get(part, "text") ? "text" : json_object_get(part, "image_url") ? "image_url" : "";
+    return read_typed(r, type, part, e);
+}
+
+static int read_list(struct reading *r, const json_t *content, struct err *e)
+{
+    json_t *part;
+    size_t i;
+    if (!content || json_is_null(content))
+        return 0;
+    if (!json_is_array(content))
+        return json_is_string(content) || json_is_object(content)
+                   ? read_part(r, content, e)
+                   : err_set(e, ERR_USAGE, "'content' must be a text or a list of parts");
+    json_array_foreach((json_t *)(uintptr_t)content, i, part)
+    {
+        if (json_array_size(r->out) > CONVERSATION_PARTS)
+            return err_set(e, ERR_USAGE, "more than %d parts", CONVERSATION_PARTS);
+        if (read_part(r, part, e))
+            return -1;
+    }
+    return 0;
+}
+
+json_t *parts_read(const json_t *content, struct buf *thought, struct notes *n, struct err *e)
+{
+    struct reading r = {.out = json_array(), .thought = thought, .notes = n};
+    if (read_list(&r, content, e) == 0)
+        return r.out;
+    json_decref(r.out);
+    return NULL;
+}
+
+char *parts_text(const json_t *parts, json_t *pictures)
+{
+    struct buf text;
+    json_t *part;
+    size_t i;
+    buf_init(&text, TEXT_MAX);
+    json_array_foreach((json_t *)(uintptr_t)parts, i, part)
+    {
+        const char *one = string_of(part, "text");
+        if (one)
+            buf_puts(&text, one);
+        else if (pictures)
+            json_array_append(pictures, part);
+    }
+    char *s = buf_take(&text);
+    return s ? s : xstrdup("");
+}
