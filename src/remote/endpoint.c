@@ -1,17 +1,13 @@
 /* endpoint.c - see endpoint.h. */
 #include "remote/endpoint.h"
 
-#include "base/clock.h"
 #include "base/file.h"
-#include "base/flag.h"
 #include "remote/protocol.h"
 #include "remote/tape.h"
 
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum { MAX_WAIT_S = 120 };
 
 /* ---- what is found out ----------------------------------------------------------------------------- */
 
@@ -127,129 +123,26 @@ int endpoint_learn(struct endpoint *p, const char *message, const char *const *o
     return n + (n ? 0 : learn_images(p, message, sent));
 }
 
-/* ---- requests ------------------------------------------------------------------------------------ */
+/* ---- opening --------------------------------------------------------------------------------------- */
 
-static bool worth_another_try(const struct http_reply *r)
-{
-    return r->broken || r->status == 429 || (r->status >= 502 && r->status <= 504);
-}
-
-static int wait_for_try(const struct http_request *q, double seconds, struct err *e)
-{
-    int64_t start = clock_ns();
-    while (clock_ms_since(start) < 1000 * seconds) {
-        if (q->on_turn)
-            q->on_turn(q->arg);
-        if (flag_up(q->stop))
-            return err_set(e, ERR_STOPPED, "stopped while waiting for the server");
-        clock_sleep_ms(20);
-    }
-    return 0;
-}
-
-/* The text of a server's error: {"error": {"message"}}, {"error"}, {"message"}, {"detail"}, or the text. */
-static void error_text(const struct http_reply *r, char *out, size_t size)
+static int check_list(void *arg, struct http_reply *r, struct failure *f)
 {
     json_t *root = json_loadb(r->body.data ? r->body.data : "", r->body.len, 0, NULL);
-    json_t *inner = json_object_get(root, "error");
-    const char *said = json_string_value(json_object_get(inner, "message"));
-    said = said ? said : json_string_value(inner);
-    said = said ? said : json_string_value(json_object_get(root, "message"));
-    said = said ? said : json_string_value(json_object_get(root, "detail"));
-    said = said ? said : r->body.len ? r->body.data : "it gave no reason";
-    snprintf(out, size, "%s", said);
+    bool failed = failure_read(f, root);
+    (void)arg;
     json_decref(root);
+    return failed ? -1 : 0;
 }
-
-static int status_failed(const struct endpoint *p, const struct http_reply *r, struct err *e)
-{
-    bool elsewhere = r->status >= 300 && r->status < 400;
-    char plain[300], said[300];
-    error_text(r, plain, sizeof plain);
-    char *masked = secrets_mask(p->key, elsewhere ? r->location : plain); /* some servers quote the key */
-    snprintf(said, sizeof said, "%s", masked ? masked : "");
-    free(masked);
-    if (elsewhere)
-        return err_set(e, ERR_ENV, "%s sends elsewhere: give --base-url the address it means%s%.200s",
-                       p->base, *said ? ", " : "", said);
-    if (r->status == 401 || r->status == 403)
-        return err_set(e, ERR_ENV, "%s refuses the key (%d): %s; --key env:VAR or file:PATH gives another",
-                       p->base, r->status, said);
-    if (r->status == 404)
-        return err_set(e, ERR_ENV,
-                       "%s has no such address or model (404): %s; --base-url ends with /v1 for most "
-                       "servers, -m names the model",
-                       p->base, said);
-    return err_set(e, r->status >= 500 ? ERR_ENV : ERR_MODEL, "%s answers %d: %s", p->base, r->status, said);
-}
-
-static int send_to_tape(struct endpoint *p, const struct http_request *q, struct http_reply *out,
-                        struct err *e)
-{
-    int rc = tape_play(p->tape, q, out, e);
-    return rc ? rc : out->status == 200 ? 0 : status_failed(p, out, e);
-}
-
-int endpoint_send(struct endpoint *p, struct http_client *c, const char *path, const char *session,
-                  struct http_request *q, struct http_reply *out, struct err *e)
-{
-    if (p->tape)
-        return send_to_tape(p, q, out, e);
-    char *url = xasprintf("%s/%s", p->base, path), *key = NULL, *id = NULL;
-    const char *headers[5] = {NULL};
-    int n = 0, rc = -1;
-    bool anthropic = p->protocol == &protocol_messages;
-    if (p->key)
-        headers[n++] = key =
-            secrets_fill(p->key, anthropic ? "x-api-key: {{KEY}}" : "Authorization: Bearer {{KEY}}");
-    if (anthropic)
-        headers[n++] = "anthropic-version: 2023-06-01";
-    if (anthropic && !endpoint_takes(p, "computer_toolset_20260801"))
-        headers[n++] = endpoint_takes(p, "computer_20251124") ? "anthropic-beta: computer-use-2025-11-24"
-                                                              : "anthropic-beta: computer-use-2025-01-24";
-    if (session)
-        headers[n++] = id = xasprintf("x-session-id: %s", session);
-    q->url = url;
-    q->headers = headers;
-    q->ca_file = p->profile.ca_file;
-    q->connect_s = p->profile.connect_s, q->first_s = p->profile.first_s, q->idle_s = p->profile.idle_s;
-    for (int try = 1;; try++) {
-        rc = http_send(c, q, out, e);
-        if (rc == 0 && out->status == 200)
-            break;
-        bool again =
-            (rc == 0 || out->broken) && worth_another_try(out) && !out->received && try < p->profile.tries;
-        double wait = out->retry_after > 0
-                          ? out->retry_after
-                          : (double)(1 << (try - 1)) * (1 + (double)(clock_ns() % 1024) / 4096);
-        if (!again || wait > MAX_WAIT_S) {
-            rc = rc ? rc : status_failed(p, out, e);
-            break;
-        }
-        warn("%s; trying again in %.0f s", rc ? e->text : "the server is busy", wait);
-        http_reply_free(out);
-        if ((rc = wait_for_try(q, wait, e)))
-            break;
-    }
-    q->headers = NULL;
-    q->url = NULL;
-    if (key)
-        secrets_free_filled(key);
-    free(id);
-    free(url);
-    return rc;
-}
-
-/* ---- opening --------------------------------------------------------------------------------------- */
 
 /* The only model of the server; the list of them when there are several. */
 static int find_model(struct endpoint *p, const volatile int *stop, struct err *e)
 {
     struct http_client *c = http_open();
     struct http_request q = {.stop = stop, .max_bytes = 4 << 20};
+    const struct endpoint_call call = {.path = "models", .q = &q, .end = check_list};
     struct http_reply r;
     json_t *root = NULL;
-    int rc = endpoint_send(p, c, "models", NULL, &q, &r, e);
+    int rc = endpoint_send(p, c, &call, &r, e);
     if (rc == 0) {
         root = json_loadb(r.body.data ? r.body.data : "", r.body.len, 0, NULL);
         json_t *list = json_object_get(root, "data");

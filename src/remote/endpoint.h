@@ -10,6 +10,7 @@
 
 #include "base/err.h"
 #include "gate/secret.h"
+#include "remote/failure.h"
 #include "remote/http.h"
 #include "remote/profile.h"
 
@@ -36,17 +37,30 @@ struct endpoint {
     json_t *refused; /* object: names of members that the server does not take */
     json_t *told;    /* object: notes that were given */
     int max_images;  /* that the server takes in one request; 0: not known */
+    bool heard;      /* it has answered a request */
 };
 
 /* Reads key and profile, and asks for the list of models unless one is named.  NULL with the reason. */
 struct endpoint *endpoint_open(const struct endpoint_options *o, const volatile int *stop, struct err *e);
 void endpoint_free(struct endpoint *p); /* NULL is fine */
 
-/* Sends a request below the base address, again after what a second try can mend (429, 502, 503, 504, a
- * broken connection), after the time that the server asks for, or 1, 2, 4, 8 s and up to a quarter more.
- * 0 with status 200; -1 with one line.  session: its value for the header x-session-id; may be NULL. */
-int endpoint_send(struct endpoint *p, struct http_client *c, const char *path, const char *session,
-                  struct http_request *q, struct http_reply *out, struct err *e);
+/* A request and how its reply is read.  The callbacks get q->arg. */
+struct endpoint_call {
+    const char *path;    /* below the base address */
+    const char *session; /* value of the header x-session-id; may be NULL */
+    struct http_request *q;
+    void (*begin)(void *arg); /* before each try; may be NULL */
+    /* After a reply with status 200, or one that broke off after it began (r->broken): 0 if it is whole, else
+     * -1 with *f.  May be NULL. */
+    int (*end)(void *arg, struct http_reply *r, struct failure *f);
+};
+
+/* Sends a request, again after passing failures (failure.h): after the time that the server
+ * asks for, else after 1, 2, 4, ... 30 s and up to a quarter more, within the profile's tries and retry_s.  A
+ * whole reply is never asked for again.  0 with status 200; -1 with one line that names the class of the
+ * failure. */
+int endpoint_send(struct endpoint *p, struct http_client *c, const struct endpoint_call *call,
+                  struct http_reply *out, struct err *e);
 
 /* After a refusal (status 400 or 422): leaves out the members of a request whose names the message contains,
  * of those in `optional`; or learns how many pictures there may be, when it says so (`sent`: how many there

@@ -84,7 +84,7 @@ static void stream(const char *data, size_t size, size_t piece)
     reply_body_begin(&b, protocol);
     for (size_t at = 0; at < size && !reply_body_feed(&b, data + at, piece < size - at ? piece : size - at);)
         at += piece < size - at ? piece : size - at;
-    if (reply_body_end(&b, &e) == 0)
+    if (reply_body_end(&b) == 0)
         parse(&b.reply);
     else if (!*e.text)
         bug("a refusal without a message");
@@ -96,7 +96,7 @@ static void whole(const char *data, size_t size)
     struct remote_reply r;
     struct err e = ERR_INIT;
     remote_reply_init(&r);
-    if (protocol->read_whole(&r, data, size, &e) == 0)
+    if (protocol->read_whole(&r, data, size) == 0)
         parse(&r);
     else if (!*e.text)
         bug("a refusal without a message");
