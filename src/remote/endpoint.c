@@ -1,6 +1,7 @@
 /* endpoint.c - see endpoint.h. */
 #include "remote/endpoint.h"
 
+#include "actions/dialect.h"
 #include "base/file.h"
 #include "remote/protocol.h"
 #include "remote/tape.h"
@@ -65,7 +66,10 @@ bool endpoint_gives_odds(struct endpoint *p)
 
 const char *endpoint_dialect(const struct endpoint *p)
 {
-    return p->profile.dialect ? p->profile.dialect : p->protocol->dialect;
+    const char *named = NULL;
+    if (p->provider)
+        named = p->provider->dialect ? p->provider->dialect : dialect_for_name(p->model);
+    return p->profile.dialect ? p->profile.dialect : named ? named : p->protocol->dialect;
 }
 
 /* "At most 1 image(s) may be provided", "image=1", "2 images are the limit": the least number in a message
@@ -217,6 +221,32 @@ static int open_key(struct endpoint *p, const char *key, struct err *e)
     return rc ? err_set(e, why.kind, "%s%s", skip ? "--key" : "", why.text + skip) : 0;
 }
 
+/* The key that is named, else the one in the provider's variable. */
+static int open_named_key(struct endpoint *p, const char *key, struct err *e)
+{
+    const char *variable = p->provider ? p->provider->variable : NULL, *value;
+    if (key || !variable || p->tape)
+        return open_key(p, key, e);
+    value = getenv(variable);
+    if (!value || !*value)
+        return err_set(
+            e, ERR_USAGE,
+            "--provider %s: the environment variable %s, which holds the key, is not set; set it, or "
+            "give --key env:VAR or file:PATH",
+            p->provider->name, variable);
+    char *spec = xasprintf("env:%s", variable);
+    int rc = open_key(p, spec, e);
+    free(spec);
+    return rc;
+}
+
+/* An address from the environment belongs to no provider: the key of one must not go there. */
+static const char *address_of(const struct endpoint_options *o)
+{
+    bool own = o->base_url && o->base_url != getenv("HOLORUN_BASE_URL");
+    return o->provider && !own ? o->provider->base_url : o->base_url;
+}
+
 /* Model and protocol are those of the record. */
 static int open_tape(struct endpoint *p, const char *dir, struct err *e)
 {
@@ -233,16 +263,18 @@ struct endpoint *endpoint_open(const struct endpoint_options *o, const volatile 
     struct endpoint *p = xcalloc(1, sizeof *p);
     pthread_mutex_init(&p->lock, NULL);
     profile_init(&p->profile);
-    p->base = without_slash(o->base_url);
-    p->protocol = protocol_named(o->api);
-    p->model = o->model && *o->model ? xstrdup(o->model) : NULL;
+    const char *model = o->model && *o->model ? o->model : o->provider ? o->provider->model : NULL;
+    p->base = without_slash(address_of(o));
+    p->provider = o->provider;
+    p->protocol = protocol_named(o->api ? o->api : o->provider ? o->provider->api : NULL);
+    p->model = model ? xstrdup(model) : NULL;
     int rc = 0;
     size_t scheme = strlen(TAPE_SCHEME);
     if (!strncmp(p->base, TAPE_SCHEME, scheme))
         rc = open_tape(p, p->base + scheme, e);
     else
         rc = check_address(p->base, e);
-    rc = rc ? rc : open_key(p, o->key, e);
+    rc = rc ? rc : open_named_key(p, o->key, e);
     if (rc == 0 && o->profile)
         rc = open_profile(p, o->profile, e);
     if (rc == 0 && !p->model)
@@ -252,7 +284,7 @@ struct endpoint *endpoint_open(const struct endpoint_options *o, const volatile 
     p->refused = json_incref(p->profile.leave_out);
     p->told = json_object();
     p->max_images = p->profile.max_images;
-    if (!o->api && !p->tape)
+    if (!o->api && !p->tape && p->profile.api)
         p->protocol = protocol_named(p->profile.api);
     if (rc == 0)
         return p;

@@ -13,6 +13,7 @@
 #include "remote/failure.h"
 #include "remote/http.h"
 #include "remote/profile.h"
+#include "remote/provider.h"
 
 #include <pthread.h>
 
@@ -21,13 +22,15 @@ struct endpoint_options {
     const char *model;    /* as it is called there; NULL: the only one that GET models lists */
     const char *key;      /* "env:VAR" or "file:PATH"; NULL: none */
     const char *profile;  /* a JSON file (profile.h); NULL: what `doctor` kept of it, if anything */
-    const char *api;      /* chat, responses, messages; NULL: the profile's, else chat */
+    const char *api;      /* chat, responses, messages; NULL: the profile's, the provider's, else chat */
+    const struct provider *provider; /* its values replace members that are NULL; may be NULL */
 };
 
 struct protocol; /* protocol.h */
 
 struct endpoint {
     char *base, *model;
+    const struct provider *provider; /* NULL: none was named */
     const struct protocol *protocol;
     struct secrets *key;
     struct tape *tape; /* recorded exchanges in place of a network (tape.h), else NULL */
@@ -75,7 +78,8 @@ int endpoint_max_images(struct endpoint *p);
 /* Whether it may say what else a reply could have said: until it has not, asked for it. */
 #define NO_ODDS "no odds"
 bool endpoint_gives_odds(struct endpoint *p);
-/* The dialect where none is named: the profile's, else that of the protocol. */
+/* The dialect where none is named: the profile's, the provider's, by the model's name if the provider has
+ * many, else that of the protocol. */
 const char *endpoint_dialect(const struct endpoint *p);
 
 #endif

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_PICTURES = 4, PICTURE_SIDE = 112, LONG_PROMPT = 400 };
+enum { MOST_PICTURES = 4, PICTURE_SIDE = 112, LONG_PROMPT = 400, TRIES = 3 };
 
 void probe_add(struct probe *p, const char *name, bool good, const char *fmt, ...)
 {
@@ -372,6 +372,8 @@ static int probe_pictures(struct probe *p, struct err *e)
 int probe_server(struct probe *p, struct endpoint *endpoint, const volatile int *stop, struct err *e)
 {
     *p = (struct probe){.endpoint = endpoint, .stop = stop, .http = http_open(), .found = json_object()};
+    if (endpoint->profile.tries > TRIES) /* many questions may fail for good */
+        endpoint->profile.tries = TRIES;
     bool chat = endpoint->protocol == &protocol_chat;
     if (!endpoint->tape)
         probe_kind(p);

@@ -61,9 +61,11 @@ static double next_try(const struct sending *s, const struct failure *f)
 
 /* ---- what went wrong -------------------------------------------------------------------------------- */
 
-static const char *remedy(enum failure_class c)
+static const char *remedy(const struct endpoint *p, enum failure_class c)
 {
     switch (c) {
+    case FAILURE_UNREACHABLE:
+        return p->provider && !p->provider->variable ? "; start it, or give its address with --base-url" : "";
     case FAILURE_KEY:
         return "; --key env:VAR or file:PATH gives another";
     case FAILURE_ABSENT:
@@ -90,7 +92,7 @@ static int give_up(const struct sending *s, const struct failure *f, struct err 
     if (f->after > s->endpoint->profile.retry_s)
         snprintf(tries + strlen(tries), sizeof tries - strlen(tries), "; it asks to wait %.0f s", f->after);
     return err_set(e, failure_exit(f->class), "%.160s: %s%s: %s%s%s", s->endpoint->base,
-                   failure_name(f->class), status, shown, tries, remedy(f->class));
+                   failure_name(f->class), status, shown, tries, remedy(s->endpoint, f->class));
 }
 
 /* ---- one try ---------------------------------------------------------------------------------------- */
