@@ -1,5 +1,5 @@
 /* t_remote_faults.c - whole runs whose server, or what stands before it, fails at the second reply: it cuts,
- * stalls, says half a JSON, is busy, sends elsewhere, never stops, or is another one.
+ * stalls, says half a JSON, is busy, redirects, never stops, or is another one.
  *
  * Each fault that ends a run is one line with its exit code and without the key.  The first action is not done
  * again, and the run goes on from there once the server is well.

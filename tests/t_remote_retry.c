@@ -55,6 +55,7 @@ static const char *const passing[] = {
            "\"rate_limit_exceeded\"}}"),
     "CUT",
     FAR_OK "CUT",
+    STATUS("503 Loading", "{\"error\": \"Model x is currently loading\", \"estimated_time\": 0.01}"),
     /* errors under status 200 */
     FAR_JSON "{\"error\": {\"message\": \"Provider returned error\", \"code\": 502, \"metadata\": {\"raw\": "
              "\"upstream\"}}}",
@@ -73,6 +74,8 @@ static const char *const passing[] = {
     FAR_JSON "{\"code\": 50505, \"message\": \"Model service overloaded. Please try again later.\"}",
     FAR_JSON "{\"choices\": [{\"message\": {\"content\": \"ha",
     FAR_JSON "{\"choices\": [{\"message\": {\"content\": null}, \"finish_reason\": \"error\"}]}",
+    FAR_JSON "{\"choices\": [{\"message\": {\"content\": \"\"}, \"error\": {\"code\": 524, \"message\": "
+             "\"provider\"}}]}",
     FAR_JSON "",
     "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\nupstream connect error or "
     "disconnect/reset before headers",
@@ -232,6 +235,24 @@ static void t_lasting(void **state)
     }
 }
 
+/* A member that is refused by name under status 200 is left out, as under status 400. */
+static void t_learned(void **state)
+{
+    (void)state;
+    static const struct far_turn turns[] = {
+        {FAR_JSON "{\"object\": \"error\", \"message\": \"unknown member response_format\", \"code\": 400}",
+         0},
+        {GOOD, 0}};
+    struct talk t;
+    talk_open(&t, turns, 2, NULL, NULL, NULL);
+    if (talk_ask(&t, "Hello"))
+        fail_msg("%s", t.e.text);
+    char *left = talk_at(&t, 1, "response_format");
+    assert_string_equal(left, "(nothing)");
+    free(left);
+    talk_close(&t);
+}
+
 /* An error that comes after the end of a reply takes nothing back: the action was read. */
 static void t_whole(void **state)
 {
@@ -377,6 +398,7 @@ static const struct CMUnitTest tests[] = {
     CLAIM("a passing failure leads to the same request again, whatever reports it", t_passing),
     CLAIM("so it is in the protocols Messages and Responses", t_other_protocols),
     CLAIM("a lasting failure ends at once with the name and exit code of its class", t_lasting),
+    CLAIM("a member that an error body refuses by name is left out", t_learned),
     CLAIM("a whole reply is not asked for again, whatever follows it", t_whole),
     CLAIM("tries, total time and a stop end the waiting", t_bounds),
     CLAIM("headers and texts about waiting are read", t_headers),

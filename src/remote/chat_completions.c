@@ -236,12 +236,12 @@ static void read_choice(struct remote_reply *r, json_t *choice)
 {
     const char *why = json_string_value(json_object_get(choice, "finish_reason"));
     json_t *delta = json_object_get(choice, "delta"), *message = json_object_get(choice, "message");
-    if (why && !strcmp(why, "error")) {
+    if (json_object_get(choice, "error"))
         remote_reply_error(r, choice);
-        if (!r->failed.class && !r->finished)
-            failure_set(&r->failed, FAILURE_SERVER, "the reply ended with an error");
+    if (why && !strcmp(why, "error") && !r->failed.class && !r->finished)
+        failure_set(&r->failed, FAILURE_SERVER, "the reply ended with an error");
+    if (r->failed.class)
         return;
-    }
     if (json_is_object(delta))
         read_body(r, delta, false);
     if (json_is_object(message))

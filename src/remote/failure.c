@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ALWAYS = 1000, MAX_WORDS = 1024 };
+enum { ALWAYS = 1000, MAX_WORDS = 1024, LONGEST_S = 86400 };
 
 static const struct {
     const char *name;
@@ -237,8 +237,8 @@ static void read_report(struct report *r, json_t *v)
 }
 
 /* How long to wait, as some bodies say beside or in place of a header: Google's RetryInfo, the headers that
- * OpenRouter passes on, "Please try again in 1.2s". */
-static void read_waits(struct failure *f, json_t *error)
+ * OpenRouter passes on, "Please try again in 1.2s", the time until a model is loaded. */
+static void read_waits(struct failure *f, json_t *root, json_t *error)
 {
     struct retry_hint hint = {0};
     const char *key;
@@ -256,13 +256,15 @@ static void read_waits(struct failure *f, json_t *error)
             retry_header(&hint, key, json_string_value(v), retry_now());
     }
     f->after = hint.after > 0 ? hint.after : retry_in_text(f->said);
-    f->reset = hint.reset;
+    double loading = json_number_value(json_object_get(root, "estimated_time"));
+    f->reset = loading > 0 && loading < LONGEST_S ? loading : hint.reset;
 }
 
 static bool present(const json_t *v)
 {
     return v && !json_is_null(v) && !json_is_false(v) && !(json_is_string(v) && !json_string_length(v)) &&
-           !(json_is_object(v) && !json_object_size(v)) && !(json_is_array(v) && !json_array_size(v));
+           !(json_is_integer(v) && !json_integer_value(v)) && !(json_is_object(v) && !json_object_size(v)) &&
+           !(json_is_array(v) && !json_array_size(v));
 }
 
 /* The member of an object that reports an error; NULL: none does. */
@@ -326,7 +328,7 @@ bool failure_read(struct failure *f, json_t *root)
         f->class = sharper && by_text ? by_text : f->class;
     }
     f->class = f->class ? f->class : FAILURE_SERVER;
-    read_waits(f, error);
+    read_waits(f, root, error);
     return true;
 }
 

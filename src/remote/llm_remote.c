@@ -116,8 +116,9 @@ struct reading { /* of one reply */
     struct buf raw; /* for the record, without the rest of one that does not end */
     struct remote_llm *of;
     const struct llm_request *how;
-    json_t *body; /* of the request */
-    bool logged;  /* its reply */
+    json_t *body;      /* of the request */
+    bool logged;       /* its reply */
+    char refused[256]; /* message of a request that was refused under status 200; "" */
     int64_t sent;
     volatile int stop;
 };
@@ -155,6 +156,7 @@ static void begin_reading(void *arg)
     g->in.reply.arg = g->how->arg;
     g->sent = clock_ns();
     g->logged = false;
+    *g->refused = 0;
 }
 
 /* ---- the request ------------------------------------------------------------------------------------- */
@@ -167,6 +169,8 @@ static int end_reply(void *arg, struct http_reply *r, struct failure *f)
     int rc = r->broken && g->in.reply.finished ? 0 : reply_body_end(&g->in); /* all had come that matters */
     *f = g->in.reply.failed;
     g->logged = true;
+    if (f->class == FAILURE_REQUEST)
+        snprintf(g->refused, sizeof g->refused, "%s", f->said);
     exchange_log_add(&m->log, m->endpoint->protocol->path, g->body, r->status, &g->raw, rc ? f->said : NULL);
     return rc;
 }
@@ -198,8 +202,9 @@ static int exchange_once(struct reading *g, json_t *schema, bool *again, struct 
     const struct endpoint_call call = {p->protocol->path, r->session, &q, begin_reading, end_reply};
     int rc = endpoint_send(p, r->http, &call, &h, e);
     free(text);
-    *again = rc && !g->stop && (h.status == 400 || h.status == 422) && h.body.data &&
-             endpoint_learn(p, h.body.data, p->protocol->optional, turns_pictures(messages));
+    const char *refusal = h.status == 400 || h.status == 422 ? h.body.data : *g->refused ? g->refused : NULL;
+    *again = rc && !g->stop && refusal &&
+             endpoint_learn(p, refusal, p->protocol->optional, turns_pictures(messages));
     if (!g->logged)
         exchange_log_add(&r->log, p->protocol->path, g->body, h.status, h.status == 200 ? &g->raw : &h.body,
                          e->text);
