@@ -60,7 +60,7 @@ static void t_settings(void **state)
     }
 }
 
-/* What is given beside --provider wins; an address of the environment does not get a provider's key. */
+/* Options beside --provider win; an address of the environment does not get a provider's key. */
 static void t_explicit(void **state)
 {
     (void)state;

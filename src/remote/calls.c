@@ -19,7 +19,7 @@ enum { MAX_CALLS = 16 };
 #define LEGACY "(legacy)" /* true: of a "function_call" */
 
 struct piece {
-    const char *id, *name, *text; /* "" for what is missing */
+    const char *id, *name, *text; /* "" for missing ones */
     char *owned;                  /* the arguments, if they came as a value and not as a text */
     json_int_t place;             /* -1: none */
     bool whole, first;            /* of a complete message; the first of its array */
