@@ -323,6 +323,8 @@ static void t_headers(void **state)
         {"Retry-After", "", 0, 0},
         {"Retry-After", "nan", 0, 0},
         {"retry-after-ms", "1500", 1.5, 0},
+        {"retry-after-ms", "1e300", 366 * 86400, 0},
+        {"Retry-After", "1e300", 366 * 86400, 0},
         {"retry-after-ms", "x", 0, 0},
         {"x-ratelimit-reset-requests", "6m0s", 0, 360},
         {"x-ratelimit-reset-tokens", "20ms", 0, 0.02},

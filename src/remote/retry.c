@@ -92,6 +92,11 @@ static double date(const char *text, double now)
     return at - now;
 }
 
+static double bounded(double seconds)
+{
+    return seconds < LONGEST_S ? seconds : LONGEST_S;
+}
+
 /* Seconds from now; 0: unknown, or not in the future. */
 static double seconds_until(const char *text, double now)
 {
@@ -101,7 +106,7 @@ static double seconds_until(const char *text, double now)
         v = v >= 1e12 ? v / 1000 - now : v >= 1e9 ? v - now : v; /* since 1970, in ms or s */
     else
         v = date(text, now);
-    return isfinite(v) && v > 0 ? v < LONGEST_S ? v : LONGEST_S : 0;
+    return isfinite(v) && v > 0 ? bounded(v) : 0;
 }
 
 /* ---- headers ---------------------------------------------------------------------------------------- */
@@ -120,7 +125,8 @@ void retry_header(struct retry_hint *h, const char *name, const char *value, dou
     const char *end;
     if (!strcasecmp(name, "retry-after-ms")) {
         double ms = duration(value, &end);
-        h->after = ms > 0 && !*end ? ms / 1000 : h->after; /* more exact than Retry-After */
+        if (ms > 0 && !*end) /* more exact than Retry-After */
+            h->after = bounded(ms / 1000);
     } else if (!strcasecmp(name, "retry-after")) {
         double s = seconds_until(value, now);
         h->after = h->after > 0 ? h->after : s;
@@ -137,7 +143,7 @@ double retry_in_text(const char *message)
         const char *at = strcasestr(message, leads[i]), *end;
         double s = at ? duration(at + strlen(leads[i]), &end) : 0;
         if (s > 0)
-            return s < LONGEST_S ? s : LONGEST_S;
+            return bounded(s);
     }
     return 0;
 }
