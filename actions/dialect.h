@@ -83,6 +83,11 @@ struct dialect *dialect_parse(const char *json, size_t len, const char *name, st
 void dialect_free(struct dialect *d);
 const char *const *dialect_names(void); /* NULL-terminated */
 
+/* Returns the models that a built-in dialect suits, for the help; NULL: not a built-in one. */
+const char *dialect_suits(const char *name);
+/* Returns the built-in dialect for a model by its name on a server ("qwen3-vl:8b"); NULL: an unknown name. */
+const char *dialect_for_name(const char *model);
+
 /* The dialect of a model directory: its holorun.json may contain {"dialect": "NAME"}; a NAME ending in .json
  * is a file in that directory.  Without holorun.json it follows from the architecture in config.json and the
  * model's name: "holo3" for most; of Qwen2.5-VL "uitars15", "fara", "holo15" or "qwen25", of Qwen3-VL "holo1"

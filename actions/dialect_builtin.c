@@ -4,6 +4,7 @@
 #include "base/embed.h"
 
 #include <string.h>
+#include <strings.h>
 
 /* clang-format off */
 #define FILES(ROW)                                                                                     \
@@ -43,14 +44,72 @@ const char *builtin_file(const char *name, size_t *len)
     return NULL;
 }
 
+/* Name, the models that it suits, words in names of such models.  New rows go to the end: seeds of fuzz
+ * targets count by this order. */
+/* clang-format off */
+#define DIALECTS(ROW)                                                                                      \
+    ROW("holo3", "Holo3, Holo3.1, Holotron; any model that keeps to a JSON schema", "holo3|holo-3|holotron")\
+    ROW("holo1", "Holo2", "holo2|holo-2")                                                                  \
+    ROW("holo1-abs", "Holo1's replies in pixels of the screenshot", "")                                    \
+    ROW("function", "models without a format of their own: one function call in JSON", "")                 \
+    ROW("uitars", "UI-TARS 1.0", "ui-tars|uitars")                                                         \
+    ROW("anthropic", "models that write Anthropic's computer actions as JSON text", "")                    \
+    ROW("openai", "models that write OpenAI's computer actions as JSON text", "")                          \
+    ROW("pyautogui", "models that write pyautogui calls, places from 0 to 1", "")                          \
+    ROW("pocket-wide", "the model that comes with holorun", "")                                            \
+    ROW("openai-computer", "OpenAI's models with the tool computer, --api responses", "")                  \
+    ROW("anthropic-computer", "Claude with its computer tools, --api messages", "")                        \
+    ROW("holo31", "Holo3.1 with native function calls", "")                                                \
+    ROW("qwen", "Qwen3-VL, Qwen3.5, Qwen3.6, EvoCUA", "qwen3|qwen-3|evocua")                               \
+    ROW("qwen25", "Qwen2.5-VL", "qwen2.5|qwen2_5|qwen25|qwen-2.5")                                         \
+    ROW("fara", "Fara-7B", "fara-7b|fara7b|/fara")                                                         \
+    ROW("uitars15", "UI-TARS 1.5", "ui-tars-1.5|ui-tars1.5|uitars-1.5|uitars1.5|ui-tars-15")               \
+    ROW("gemini", "Gemini's computer use functions, --api chat", "gemini")                                 \
+    ROW("holo15", "Holo1, Holo1.5", "holo1|holo-1")
+#define DIALECT_NAME(name, suits, words) name,
+#define DIALECT_ROW(name, suits, words) {name, suits, words},
+/* clang-format on */
+
+static const struct {
+    const char *name, *suits, *words;
+} dialects[] = {DIALECTS(DIALECT_ROW)};
+
 const char *const *dialect_names(void)
 {
-    /* clang-format off */
-    static const char *const names[] = {
-        "holo3",  "holo1",     "holo1-abs",   "function",        "uitars",             "anthropic",
-        "openai", "pyautogui", "pocket-wide", "openai-computer", "anthropic-computer", "holo31",
-        "qwen",   "qwen25",    "fara",        "uitars15",        "gemini",             "holo15",
-        NULL};
-    /* clang-format on */
+    static const char *const names[] = {DIALECTS(DIALECT_NAME) NULL};
     return names;
+}
+
+const char *dialect_suits(const char *name)
+{
+    for (size_t i = 0; i < sizeof dialects / sizeof *dialects; i++)
+        if (!strcmp(dialects[i].name, name))
+            return dialects[i].suits;
+    return NULL;
+}
+
+/* Length of the longest of the words "a|b" in a name; 0: none of them. */
+static size_t longest_in(const char *name, const char *words)
+{
+    size_t most = 0;
+    for (const char *w = words; *w;) {
+        size_t n = strcspn(w, "|");
+        for (const char *at = name; *at && n > most; at++)
+            if (!strncasecmp(at, w, n))
+                most = n;
+        w += n + (w[n] == '|');
+    }
+    return most;
+}
+
+const char *dialect_for_name(const char *model)
+{
+    const char *found = NULL;
+    size_t most = 0;
+    for (size_t i = 0; i < sizeof dialects / sizeof *dialects; i++) {
+        size_t n = longest_in(model, dialects[i].words);
+        found = n > most ? dialects[i].name : found;
+        most = n > most ? n : most;
+    }
+    return found;
 }

@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "cli/manual.h"
 #include "cmd/commands.h"
+#include "cmd/topics.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -32,13 +33,14 @@ static const struct option_spec help_options[] = {
      .help = "list the options that are seldom needed, too"},
     {0},
 };
-const struct command help_command = {"help",
-                                     "[COMMAND]",
-                                     "explain the program or one command",
-                                     NULL,
-                                     "holorun help run\nholorun help --man | man -l -\n",
-                                     help_options,
-                                     cmd_help};
+const struct command help_command = {
+    "help",
+    "[COMMAND" TOPIC_NAMES "]",
+    "explain the program, one command, the dialects or the providers",
+    NULL,
+    "holorun help run\nholorun help dialects\nholorun help --man | man -l -\n",
+    help_options,
+    cmd_help};
 
 const struct command completion_command = {"completion",
                                            "bash|zsh|fish",
@@ -93,6 +95,33 @@ static int refuse_words(char *const *words, int count)
     return ERR_USAGE;
 }
 
+/* ---- topics ---------------------------------------------------------------------------------------- */
+
+static const struct topic *find_topic(const char *name)
+{
+    for (const struct topic *t = topics; t->name; t++)
+        if (!strcmp(t->name, name))
+            return t;
+    return NULL;
+}
+
+static void print_topic(const struct topic *t)
+{
+    char *text = t->text();
+    printf("%s:\n\n%s", t->title, text);
+    free(text);
+}
+
+static void print_manual(FILE *f)
+{
+    manual_page(commands, f);
+    for (const struct topic *t = topics; t->name; t++) {
+        char *text = t->text();
+        manual_page_section(t->name, t->title, text, f);
+        free(text);
+    }
+}
+
 /* ---- small commands ------------------------------------------------------------------------- */
 
 static int write_page(const char *dir, const struct command *c, struct err *e)
@@ -104,7 +133,7 @@ static int write_page(const char *dir, const struct command *c, struct err *e)
         if (c)
             manual_page_of(c, s.f);
         else
-            manual_page(commands, s.f);
+            print_manual(s.f);
         rc = file_stream_close(&s, e);
     }
     free(path);
@@ -129,11 +158,16 @@ int cmd_help(int argc, char **argv)
     if (s.pages)
         return write_pages(s.pages, &e) ? options_failed(&e) : 0;
     if (s.man) {
-        manual_page(commands, stdout);
+        print_manual(stdout);
         return 0;
     }
     if (n == 0) {
         manual_overview(commands, stdout);
+        return 0;
+    }
+    const struct topic *t = find_topic(argv[0]);
+    if (t) {
+        print_topic(t);
         return 0;
     }
     const struct command *c = find_command(argv[0]);

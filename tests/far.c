@@ -121,6 +121,7 @@ static void *serve(void *arg)
         }
         close(fd);
     }
+    shutdown(s->fd, SHUT_RDWR); /* a further request is refused instead of waiting for ever */
     return NULL;
 }
 
@@ -176,6 +177,7 @@ char *far_stream(const char *text)
 
 static void load_profile(struct talk *t, const char *profile)
 {
+    t->endpoint->profile.backoff_s = 0.002;
     if (profile && profile_parse(&t->endpoint->profile, profile, strlen(profile), "profile", &t->e))
         fail_msg("%s", t->e.text);
     t->endpoint->max_images = t->endpoint->profile.max_images;

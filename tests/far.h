@@ -45,7 +45,8 @@ struct talk {
     struct generated g;
 };
 
-/* api, dialect, profile (JSON text): NULL for chat, holo3, none.  The key is "sesame-open". */
+/* api, dialect, profile (JSON text): NULL for chat, holo3, none.  The key is "sesame-open".  Further tries come
+ * after 2 ms, 4 ms, ... unless the server asks for a time. */
 void talk_open(struct talk *t, const struct far_turn *turns, int n, const char *api, const char *dialect,
                const char *profile);
 void talk_close(struct talk *t);

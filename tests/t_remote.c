@@ -163,38 +163,41 @@ static void t_refused(void **state)
         enum err_kind kind;
         const char *says;
     } cases[] = {
-        {{FAR_ERROR("401 Unauthorized", "no such key"), 0}, ERR_ENV, "refuses the key (401): no such key"},
+        {{FAR_ERROR("401 Unauthorized", "no such key"), 0}, ERR_ENV, "key refused (401): no such key"},
         {{FAR_ERROR("404 Not Found", "no model"), 0}, ERR_ENV, "-m names the model"},
-        {{FAR_ERROR("400 Bad Request", "too long"), 0}, ERR_MODEL, "answers 400: too long"},
+        {{FAR_ERROR("400 Bad Request", "too long"), 0}, ERR_MODEL, "request refused (400): too long"},
         {{"HTTP/1.1 302 Found\r\nLocation: http://elsewhere.example/\r\nConnection: close\r\n\r\n", 0},
          ERR_ENV,
-         "the address it means, http://elsewhere.example/"},
+         "moved (302): http://elsewhere.example/; pass that address to --base-url"},
         {{FAR_OK "data: {\"error\": {\"message\": \"out of memory\"}}\n\n", 0},
-         ERR_MODEL,
-         "broke off: out of memory"},
+         ERR_ENV,
+         "server error: out of memory"},
         {{FAR_OK "data: {\"choices\": [\n\n", 0}, ERR_MODEL, "an event that is not JSON"},
+        {{FAR_OK "data: {\"choices\": [", 0}, ERR_ENV, "the stream ended in the middle of a reply"},
         {{FAR_JSON "{\"choices\": []}", 0}, ERR_MODEL, "holds no message"},
         {{FAR_JSON "{\"choices\": null}", 0}, ERR_MODEL, "holds no message"},
-        {{FAR_JSON "{\"error\": {\"message\": \"no credit\"}}", 0}, ERR_MODEL, "no message: no credit"},
+        {{FAR_JSON "{\"error\": {\"message\": \"no credit\"}}", 0}, ERR_ENV, "quota used up: no credit"},
         {{FAR_JSON
           "{\"choices\": [{\"message\": {\"content\": null}, \"finish_reason\": \"content_filter\"}]}",
           0},
          ERR_MODEL,
-         "withholds the reply"},
+         "reply withheld"},
         {{"HTTP/1.1 500 Oops\r\nConnection: close\r\n\r\n<html>\n<b>\x1b[31mOops</b>\n", 0},
          ERR_ENV,
-         "answers 500: <html>?<b>?[31mOops</b>"},
+         "server error (500): <html>?<b>?[31mOops</b>"},
         {{"HTTP/1.1 404 No\r\nConnection: close\r\n\r\n<html>\r\nnowhere</html>\n", 0},
          ERR_ENV,
-         "has no such address or model (404): <html>??nowhere</html>"},
-        {{FAR_ERROR("422 No", "\\u001b[2J\\nsecond line"), 0}, ERR_MODEL, "answers 422: ?[2J?second line"},
-        {{FAR_JSON "[1]", 0}, ERR_ENV, "something else than a reply, which begins: [1]"},
+         "not found (404): <html>??nowhere</html>"},
+        {{FAR_ERROR("422 No", "\\u001b[2J\\nsecond line"), 0},
+         ERR_MODEL,
+         "request refused (422): ?[2J?second line"},
+        {{FAR_JSON "[1]", 0}, ERR_ENV, "a list instead of a reply, which begins: [1]"},
         {{FAR_JSON "{\"choices\": [ENDLESS\"and so on\", ", 0}, ERR_ENV, "more than 64 MiB in one reply"},
         {{FAR_OK "data: ENDLESSand so on", 0}, ERR_MODEL, "an event of more than 16 MiB"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct talk t;
-        talk_open(&t, &cases[i].turn, 1, NULL, NULL, NULL);
+        talk_open(&t, &cases[i].turn, 1, NULL, NULL, "{\"tries\": 1}");
         assert_int_equal(talk_ask(&t, "Hello"), -1);
         if (t.e.kind != cases[i].kind || !strstr(t.e.text, cases[i].says) || strstr(t.e.text, "sesame"))
             fail_msg("case %zu: %d %s", i, t.e.kind, t.e.text);

@@ -278,29 +278,30 @@ static void t_bad_replies(void **state)
     } cases[] = {
         {"responses", "openai-computer", FAR_JSON "{\"status\": \"completed\"}", "holds no output"},
         {"responses", "openai-computer", FAR_OK EVENT("{\"type\": \"error\", \"message\": \"overloaded\"}"),
-         "broke off: overloaded"},
+         "overloaded: overloaded"},
         {"responses", "openai-computer",
          FAR_OK EVENT("{\"type\": \"response.failed\", \"response\": {\"error\": {\"message\": \"no\"}}}"),
-         "broke off: no"},
+         "server error: no"},
         {"messages", "anthropic-computer",
-         FAR_JSON "{\"type\": \"error\", \"error\": {\"message\": \"busy\"}}", "holds no content: busy"},
+         FAR_JSON "{\"type\": \"error\", \"error\": {\"message\": \"busy\"}}", "overloaded: busy"},
         {"messages", "anthropic-computer",
          FAR_OK START EVENT(
              "{\"type\": \"error\", \"error\": {\"type\": \"x\", \"message\": \"Overloaded\"}}"),
-         "broke off: Overloaded"},
+         "overloaded: Overloaded"},
         {"messages", "anthropic-computer",
          FAR_OK START EVENT("{\"type\": \"message_delta\", \"delta\": {\"stop_reason\": \"refusal\"}}"),
-         "withholds the reply"},
+         "reply withheld"},
         {"responses", "openai-computer",
          FAR_JSON "{\"status\": \"incomplete\", \"incomplete_details\": {\"reason\": \"content_filter\"}, "
                   "\"output\": []}",
-         "withholds the reply"},
-        {"messages", "anthropic-computer", FAR_OK START BLOCK("0", "7"), "a content block that is none"},
+         "reply withheld"},
+        {"messages", "anthropic-computer", FAR_OK START BLOCK("0", "7"),
+         "a content block that is not an object"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const struct far_turn turn = {cases[i].reply, 0};
         struct talk t;
-        talk_open(&t, &turn, 1, cases[i].api, cases[i].dialect, NULL);
+        talk_open(&t, &turn, 1, cases[i].api, cases[i].dialect, "{\"tries\": 1}");
         if (talk_ask(&t, "Hello") != -1 || !strstr(t.e.text, cases[i].says))
             fail_msg("case %zu: %s", i, t.e.text);
         talk_close(&t);

@@ -1,5 +1,5 @@
 /* t_remote_faults.c - whole runs whose server, or what stands before it, fails at the second reply: it cuts,
- * stalls, says half a JSON, is busy, sends elsewhere, never stops, or is another one.
+ * stalls, says half a JSON, is busy, redirects, never stops, or is another one.
  *
  * Each fault that ends a run is one line with its exit code and without the key.  The first action is not done
  * again, and the run goes on from there once the server is well.
@@ -48,15 +48,20 @@ static const struct fault {
     {FAR_OK HALF "STALL", "nothing more for", 9, ERR_ENV},
     /* half a JSON: an event, a whole reply, one that is shorter than it says */
     {FAR_OK "data: {\"choices\": [{\"del\n\n", "an event that is not JSON", 1, ERR_MODEL},
-    {FAR_JSON "{\"choices\": [{\"mess", "holds no message", 1, ERR_MODEL},
+    {FAR_JSON "{\"choices\": [{\"mess", "the JSON ends too early", 1, ERR_ENV},
     {"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 4000\r\n\r\n{\"choices\": [CUT",
      NULL, 1, 0},
-    /* busy, broken */
+    /* busy, broken, for a moment */
+    {FAR_ERROR("500 Oops", "it fell over"), NULL, 1, 0},
+    {FAR_ERROR("529 Busy", "Overloaded"), NULL, 1, 0},
+    {FAR_JSON "{\"detail\": \"Internal Server Error\"}", NULL, 1, 0},
+    {FAR_OK HALF "data: {\"error\": {\"message\": \"out of memory\", \"code\": 500}}\n\n", NULL, 1, 0},
+    /* for good */
     {"HTTP/1.1 429 Slow\r\nRetry-After: 0.2\r\nConnection: close\r\n\r\n", NULL, 1, 0},
-    {FAR_ERROR("429 Slow", "no more today"), "answers 429: no more today", 9, ERR_MODEL},
-    {FAR_ERROR("500 Oops", "it fell over"), "answers 500: it fell over", 1, ERR_ENV},
-    {FAR_ERROR("401 No", FAR_KEY " has no credit"), "refuses the key (401): {{KEY}}", 1, ERR_ENV},
-    {FAR_OK "data: {\"error\": \"" FAR_KEY " has no credit\"}\n\n", "broke off: {{KEY}}", 1, ERR_MODEL},
+    {FAR_ERROR("429 Slow", "no more today"), "rate limited (429): no more today", 9, ERR_ENV},
+    {FAR_ERROR("500 Oops", "it fell over"), "server error (500): it fell over", 1, ERR_ENV},
+    {FAR_ERROR("401 No", FAR_KEY " has no credit"), "key refused (401): {{KEY}}", 1, ERR_ENV},
+    {FAR_OK "data: {\"error\": \"" FAR_KEY " has no credit\"}\n\n", "quota used up: {{KEY}}", 1, ERR_ENV},
     /* something else: packed, no HTTP, a page */
     {PACKED "\x1f\x8b\x08", "something else than a reply, which begins: ...", 1, ERR_ENV},
     {"not HTTP at all", "127.0.0.1", 9, ERR_ENV},
@@ -121,7 +126,7 @@ static void t_faults(void **state)
     struct far_run f;
     far_run_open(&f);
     char *once = xvfb_put(&f.stage.x, "p.json", "{\"tries\": 1}"),
-         *twice = xvfb_put(&f.stage.x, "q.json", "{\"tries\": 2}"),
+         *twice = xvfb_put(&f.stage.x, "q.json", "{\"tries\": 2, \"backoff_s\": 0.01}"),
          *hasty = xvfb_put(&f.stage.x, "r.json", "{\"tries\": 1, \"first_byte_s\": 1, \"idle_s\": 1}");
     for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
         bool waits = faults[i].code && has(faults[i].says, " for");
@@ -202,9 +207,7 @@ static void t_redirect(void **state)
     far_open_with(&other, any_reply, NULL);
     char *once = xvfb_put(&f.stage.x, "p.json", "{\"tries\": 1}"), *url = far_address(&other),
          *moved = xasprintf(ELSEWHERE, url),
-         *says = xasprintf("sends elsewhere: give --base-url the address it "
-                           "means, %s",
-                           url);
+         *says = xasprintf("moved (307): %s; pass that address to --base-url", url);
     check_fault(&f, once, &(struct fault){moved, says, 1, ERR_ENV});
     assert_int_equal(other.served, 0);
     far_close(&other);
@@ -225,6 +228,8 @@ static void t_gone(void **state)
     f.fault = "CUT";
     f.times = 1;
     far_run(&f, once);
+    program_run(&f.stage.x, &f.o, WORDS("resume", "--quiet", "--no-report", "--runs", f.runs));
+    ONE_LINE(&f.o, ERR_USAGE, "that run asked the model at http://127.0.0.1", "--provider");
     f.fault = "nobody listens";
     f.url = xasprintf("http://127.0.0.1:9/v1");
     far_run_resume(&f, once);

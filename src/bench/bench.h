@@ -25,7 +25,7 @@ struct bench {
     bool brief; /* measure the limits to some percent, in a quarter of a second */
     /* of an endpoint (endpoint.c) */
     const char *base_url, *key, *profile, *dialect;
-    int api, agents;              /* agents: the most that are tried */
+    int api, provider, agents;    /* agents: the most that are tried */
     double bound, pause, seconds; /* of a step's p95; between steps; for each number of agents */
     struct pool *pool;
     struct backend *b;

@@ -4,6 +4,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Prints the names of all commands and the further words of an argument "[COMMAND|dialects|providers]". */
+static void command_words(FILE *f, const char *argument, const struct command *const *commands)
+{
+    for (; *commands; commands++)
+        fprintf(f, "%s ", (*commands)->name);
+    for (const char *p = strchr(argument, '|'); p; p = strchr(p + 1, '|'))
+        fprintf(f, "%.*s ", (int)strcspn(p + 1, "|]"), p + 1);
+}
+
+static bool is_command(const char *argument)
+{
+    return !strncmp(argument, "[COMMAND", 8);
+}
+
 /* ---- bash ------------------------------------------------------------------------------------------- */
 
 /* The words of "a|b|c[:N]": a, b and c. */
@@ -44,10 +58,9 @@ static void bash_arguments(FILE *f, const struct command *c, const struct comman
 {
     const char *a = c->arguments;
     fprintf(f, "        %s", c->name);
-    if (!strcmp(a, "[COMMAND]")) {
+    if (is_command(a)) {
         fputs(") words=\"", f);
-        for (; *commands; commands++)
-            fprintf(f, "%s ", (*commands)->name);
+        command_words(f, a, commands);
         fputs("\" ;;\n", f);
     } else if (!strcmp(a, "[RUN]")) {
         fputs(") words=$(ls \"${HOLORUN_RUNS:-${XDG_STATE_HOME:-$HOME/.local/state}/holorun/runs}\" "
@@ -137,14 +150,15 @@ static enum argument_kind argument_of(const struct command *c)
     static const struct {
         const char *text;
         enum argument_kind kind;
-    } known[] = {{"", ARGUMENT_NONE},          {"[COMMAND]", ARGUMENT_COMMAND},
-                 {"[RUN]", ARGUMENT_RUN},      {"[RUN|DISPLAY]", ARGUMENT_RUNNING},
-                 {"[MODEL]", ARGUMENT_FOLDER}, {"[DIR]", ARGUMENT_FOLDER},
-                 {"DIR", ARGUMENT_FOLDER}};
+    } known[] = {
+        {"", ARGUMENT_NONE},          {"[RUN]", ARGUMENT_RUN},    {"[RUN|DISPLAY]", ARGUMENT_RUNNING},
+        {"[MODEL]", ARGUMENT_FOLDER}, {"[DIR]", ARGUMENT_FOLDER}, {"DIR", ARGUMENT_FOLDER}};
     const char *a = c->arguments;
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (!strcmp(a, known[i].text))
             return known[i].kind;
+    if (is_command(a))
+        return ARGUMENT_COMMAND;
     if (!strncmp(a, "TASK", 4))
         return ARGUMENT_NONE;
     return !strchr(a, ' ') && !strpbrk(a, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") ? ARGUMENT_WORDS : ARGUMENT_FILE;
@@ -217,8 +231,7 @@ static void zsh_argument(FILE *f, const struct command *c, const struct command 
     switch (argument_of(c)) {
     case ARGUMENT_COMMAND:
         fputs("            ':command:(", f);
-        for (; *commands; commands++)
-            fprintf(f, "%s ", (*commands)->name);
+        command_words(f, c->arguments, commands);
         fputs(")' ;;\n", f);
         break;
     case ARGUMENT_RUN:
@@ -304,8 +317,7 @@ static void fish_argument(FILE *f, const struct command *c, const struct command
     switch (argument_of(c)) {
     case ARGUMENT_COMMAND:
         fputs("-f -a '", f);
-        for (; *commands; commands++)
-            fprintf(f, "%s ", (*commands)->name);
+        command_words(f, c->arguments, commands);
         fputs("'\n", f);
         break;
     case ARGUMENT_RUN:

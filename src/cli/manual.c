@@ -27,8 +27,11 @@ static int option_column(void)
 
 const char manual_exit_codes[] =
     "0 answered; 1 answered that it cannot be done; 2 wrong usage; 3 the environment failed (no display, "
-    "disk full); 4 the model failed; 5 inconclusive (going in circles); 6 step or token budget used up; "
-    "124 time budget used up; 130 stopped, by a person or a signal";
+    "disk full), or the endpoint (unreachable, reply cut off, timed out, conflict, rate limited, "
+    "overloaded, server error, quota used up, key refused, not found, moved, not an endpoint); 4 the model "
+    "failed, or the endpoint (request refused, reply withheld, unusable reply); 5 inconclusive (going in "
+    "circles); 6 step or token budget used up; 124 time budget used up; 130 stopped, by a person or a "
+    "signal";
 
 /* A paragraph whose lines stay as they are, such as the keys of a file. */
 bool manual_is_layout(const char *paragraph)

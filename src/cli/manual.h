@@ -11,7 +11,9 @@
 void manual_help(const struct command *c, bool all, FILE *f);
 void manual_overview(const struct command *const *commands, FILE *f); /* the program */
 void manual_page(const struct command *const *commands, FILE *f);     /* holorun.1, in man(7) macros */
-void manual_page_of(const struct command *c, FILE *f);                /* holorun-NAME.1 */
+/* One more section of it: name, a line about it, lines that stay as they are. */
+void manual_page_section(const char *name, const char *about, const char *lines, FILE *f);
+void manual_page_of(const struct command *c, FILE *f); /* holorun-NAME.1 */
 
 /* Completion scripts. */
 void manual_bash(const struct command *const *commands, FILE *f);

@@ -162,6 +162,18 @@ void manual_page(const struct command *const *commands, FILE *f)
     fputs(environment_and_files, f);
 }
 
+void manual_page_section(const char *name, const char *about, const char *lines, FILE *f)
+{
+    fputs(".SH ", f);
+    for (const char *p = name; *p; p++)
+        fputc(*p - 'a' + 'A', f);
+    fputc('\n', f);
+    roff(f, about);
+    fputs(".\n.PP\n.nf\n", f);
+    roff(f, lines);
+    fputs(".fi\n", f);
+}
+
 static void page_title(FILE *f, const struct command *c)
 {
     fputs(".\\\" Written by 'holorun help --pages' from the command tables.\n.TH \"HOLORUN\\-", f);

@@ -50,10 +50,13 @@
 
 #define ENDPOINT_SETTINGS                                                                                    \
     const char *base_url, *key, *profile;                                                                    \
-    int api
+    int api, provider
 
-/* ENDPOINT_SETTINGS; */
+/* ENDPOINT_SETTINGS; the file that uses it includes remote/endpoint.h. */
 #define ENDPOINT_OPTIONS(T)                                                                                  \
+    {"provider", 0, OPTION_CHOICE, offsetof(T, provider), PROVIDER_CHOICES, 0, 0, "none",                    \
+     "a model of this service, or of a server on this machine, instead: sets address, key variable, "        \
+     "protocol, dialect and model; options given beside it win (see holorun help providers)", NULL},         \
     {"base-url", 0, OPTION_TEXT, offsetof(T, base_url), "URL", 0, 4096, NULL,                                \
      "a model behind this address instead, as http://127.0.0.1:8000/v1; --model is then its " \
      "name there", "HOLORUN_BASE_URL"},                                                                      \
@@ -66,9 +69,13 @@
      "its protocol: Chat Completions, OpenAI Responses, Anthropic Messages; auto is what the profile says, " \
      "else chat", NULL, .show = OPTION_MORE}
 
+/* Whether settings S name a model behind an endpoint. */
+#define ENDPOINT_GIVEN(S) ((S).base_url || (S).provider)
+
 /* Initializer of struct endpoint_options (remote/endpoint.h) from settings S. */
 #define ENDPOINT_AT(S)                                                                                       \
     {.base_url = (S).base_url, .model = (S).model, .key = (S).key, .profile = (S).profile,                   \
+     .provider = provider_at((S).provider),                                                                  \
      .api = (const char *const[]){NULL, "chat", "responses", "messages"}[(S).api]}
 
 /* int weights_in, weights, tower, kv; */

@@ -211,8 +211,8 @@ int cmd_ask(int argc, char **argv)
         rc = image_read_png(&images[i], files[i], &e);
     const struct endpoint_options at = ENDPOINT_AT(s);
     if (rc == 0)
-        rc = s.base_url ? vqa_open_remote(&l, &at, s.dialect, s.seed, &e)
-                        : vqa_open(&l, s.dialect, &model, s.seed, &e);
+        rc = ENDPOINT_GIVEN(s) ? vqa_open_remote(&l, &at, s.dialect, s.seed, &e)
+                               : vqa_open(&l, s.dialect, &model, s.seed, &e);
     if (rc == 0)
         rc = s.chat ? continue_chat(&l, &s, &e) : ask(&l, &s, question, images, nfiles, &e);
     if (rc == 0)

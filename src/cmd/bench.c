@@ -82,7 +82,7 @@ int cmd_bench(int argc, char **argv)
     n = check(&k, n, &e);
     if (n < 0)
         return options_refuse(&bench_command, &e);
-    if (k.base_url) {
+    if (ENDPOINT_GIVEN(k)) {
         const struct endpoint_options far = ENDPOINT_AT(k);
         return bench_endpoint(&k, &far, &e) ? options_failed(&e) : 0;
     }

@@ -15,6 +15,7 @@
 #include "ops/ops.h"
 #include "record/elements.h"
 #include "remote/probe.h"
+#include "remote/protocol.h"
 #include "remote/vqa_remote.h"
 #include "screen/screen.h"
 
@@ -25,7 +26,7 @@
 struct settings {
     const char *display, *view, *model;
     ENDPOINT_SETTINGS;
-    bool cursor, json;
+    bool cursor, reach, json;
 };
 
 static const struct option_spec options[] = {
@@ -33,6 +34,8 @@ static const struct option_spec options[] = {
     {"model", 'm', OPTION_TEXT, offsetof(struct settings, model), "DIR", 0, 4096, NULL,
      "model directory to check; default: the model that comes with holorun", "HOLORUN_MODEL"},
     ENDPOINT_OPTIONS(struct settings),
+    {"reach", 0, OPTION_FLAG, offsetof(struct settings, reach), NULL, 0, 0, NULL,
+     "with --provider: also ask its server, as with --base-url, which may cost tokens", NULL},
     JSON_OPTION(struct settings),
     {0},
 };
@@ -46,11 +49,15 @@ const struct command doctor_command = {
     "its cache, which coordinates its model means. What was found is kept in "
     "the user's state folder and used from then on, unless --profile is given: a "
     "JSON object with any of api, constraint, max_images, thinking, send_reasoning, "
-    "leave_out, tries, connect_s, first_byte_s, idle_s, ca_file (who signs its "
+    "leave_out, tries, retry_s (seconds for further tries), backoff_s (wait before the "
+    "first of them), connect_s, first_byte_s, idle_s, ca_file (who signs its "
     "certificate), price {prompt, cached, reply, currency}, dialect, and request "
-    "(members of every request).",
+    "(members of every request).\n\n"
+    "With --provider only its settings are checked, without a connection: address, "
+    "key variable, protocol, dialect, model. --reach checks the server, too.",
     "holorun doctor\nholorun doctor --display :1 --json\n"
-    "holorun doctor --base-url http://127.0.0.1:8000/v1\n",
+    "holorun doctor --base-url http://127.0.0.1:8000/v1\n"
+    "holorun doctor --provider openai\n",
     options,
     cmd_doctor};
 
@@ -333,13 +340,59 @@ static int keep_probe(struct report *r, const struct endpoint *p, json_t *found,
     return rc;
 }
 
+/* The key of a provider, before it is read: opening an endpoint removes it from the environment. */
+static void check_key(struct report *r, const struct endpoint_options *at)
+{
+    const char *variable = at->provider->variable, *value = variable ? getenv(variable) : NULL;
+    add(r, "provider", OK, xstrdup(at->provider->name), NULL);
+    if (at->key)
+        add(r, "key", OK, xasprintf("from %s", at->key), NULL);
+    else if (!variable)
+        add(r, "key", OK, xstrdup("none: a server on this machine"), NULL);
+    else if (value && *value)
+        add(r, "key", OK, xasprintf("in the environment variable %s", variable), NULL);
+}
+
+/* The settings that an endpoint ended up with.  listed: its model is to come from the server's list. */
+static void add_settings(struct report *r, const struct endpoint *p, bool listed)
+{
+    add(r, "address", OK, xstrdup(p->base), NULL);
+    add(r, "protocol", OK, xstrdup(p->protocol->name), NULL);
+    add(r, "dialect", OK,
+        xstrdup(listed && !p->provider->dialect ? "by the model's name" : endpoint_dialect(p)), NULL);
+    if (listed && p->provider->variable)
+        add(r, "model", WARNING, xstrdup("none is named"), "name one with --model");
+    else
+        add(r, "model", OK, xstrdup(listed ? "the only one that it lists" : p->model), NULL);
+}
+
+/* Checks the settings of a provider without a connection: with a model's name no list of models is read. */
+static void check_provider(struct report *r, const struct settings *s)
+{
+    struct err e = ERR_INIT;
+    struct endpoint_options at = ENDPOINT_AT(*s);
+    bool listed = !at.model && !at.provider->model;
+    at.model = listed ? "?" : at.model;
+    check_key(r, &at);
+    struct endpoint *p = endpoint_open(&at, NULL, &e);
+    if (p)
+        add_settings(r, p, listed);
+    else
+        fail(r, "settings", e.kind, e.text, NULL);
+    endpoint_free(p);
+}
+
 static void check_server(struct report *r, const struct settings *s)
 {
     struct err e = ERR_INIT;
     struct vqa l = {0};
     struct probe p = {0};
     const struct endpoint_options at = ENDPOINT_AT(*s);
+    if (at.provider)
+        check_key(r, &at);
     int rc = vqa_open_remote(&l, &at, NULL, 1, &e);
+    if (rc == 0 && at.provider)
+        add_settings(r, vqa_endpoint(&l), false);
     rc = rc ? rc : probe_server(&p, vqa_endpoint(&l), screen_stop_flag(NULL), &e);
     for (int i = 0; i < p.n; i++)
         add(r, p.rows[i].name, p.rows[i].good ? OK : WARNING, xstrdup(p.rows[i].detail), NULL);
@@ -400,10 +453,12 @@ int cmd_doctor(int argc, char **argv)
         return options_refuse(&doctor_command, &e);
     screen_install_signals();
     struct report r = {.exit = ERR_NONE};
-    if (set.base_url)
-        check_server(&r, &set);
-    else
+    if (!ENDPOINT_GIVEN(set))
         check_machine(&r, &set);
+    else if (set.provider && !set.reach)
+        check_provider(&r, &set);
+    else
+        check_server(&r, &set);
     if (set.json)
         print_json(&r);
     else

@@ -349,8 +349,8 @@ static int evaluate(struct evaluation *v, const char *file, struct err *e)
         return -1;
     tell_unknown(&v->set);
     const struct endpoint_options at = ENDPOINT_AT(*s);
-    if (s->base_url ? vqa_open_remote(&v->l, &at, s->dialect, 1, e)
-                    : vqa_open(&v->l, s->dialect, &model, 1, e))
+    if (ENDPOINT_GIVEN(*s) ? vqa_open_remote(&v->l, &at, s->dialect, 1, e)
+                           : vqa_open(&v->l, s->dialect, &model, 1, e))
         return -1;
     v->l.free = s->free;
     if (!*v->l.dialect->ground)

@@ -122,7 +122,8 @@ int cmd_ground(int argc, char **argv)
     const struct endpoint_options at = ENDPOINT_AT(s);
     int rc = image_read_png(&im, argv[0], &e);
     if (rc == 0)
-        rc = s.base_url ? vqa_open_remote(&l, &at, s.dialect, 1, &e) : vqa_open(&l, s.dialect, &model, 1, &e);
+        rc = ENDPOINT_GIVEN(s) ? vqa_open_remote(&l, &at, s.dialect, 1, &e)
+                               : vqa_open(&l, s.dialect, &model, 1, &e);
     if (rc == 0)
         rc = find_point(&l, &im, argv[1], &f, &e);
     if (rc == 0)

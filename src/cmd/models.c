@@ -41,7 +41,8 @@ const struct command models_command = {
     "list the models that 'pull' knows by name, and what fits this machine",
     "The time of a step (a screenshot of 1920x1080 read, 100 tokens written) follows from the model's size "
     "and this machine's rates, measured now: an upper limit of speed. 'fits' names the storage type of the "
-    "weights that this machine's free memory has room for.",
+    "weights that this machine's free memory has room for. 'holorun help dialects' lists which dialect suits "
+    "which model.",
     "holorun models\nholorun models --json | jq -r '.[] | select(.fits) | .name'\n",
     options,
     cmd_models};

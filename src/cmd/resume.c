@@ -78,10 +78,12 @@ static int same_rules(struct job *j, struct err *e)
 static int same_llm(const struct job *j, struct err *e)
 {
     const json_t *then = json_object_get(j->record.run, "settings");
-    const char *url = field_text(then, "base-url");
-    if (*url && !j->s.base_url &&
+    const char *url = field_text(json_object_get(j->record.run, "model"), "base_url");
+    url = *url ? url : field_text(then, "base-url");
+    if (*url && !ENDPOINT_GIVEN(j->s) &&
         !j->s.fake) /* a record may come from anywhere, and must not choose who gets a key */
-        return err_set(e, ERR_USAGE, "that run asked the model at %.200s: give --base-url, and --key, again",
+        return err_set(e, ERR_USAGE,
+                       "that run asked the model at %.200s: give --base-url and --key, or --provider, again",
                        url);
     bool other = j->s.model && strcmp(j->s.model, field_text(then, "model")) != 0;
     if (!*field_text(then, "fake") || j->s.fake || other)

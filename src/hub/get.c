@@ -102,7 +102,7 @@ int hub_get(struct hub *h, const char *url, struct http_request *q, struct http_
 
 bool hub_again(const struct http_reply *r, int try, const struct err *why)
 {
-    bool mends = r->broken || r->status == 429 || (r->status >= 500 && r->status <= 504);
+    bool mends = r->broken || r->status == 408 || r->status == 429 || r->status >= 500;
     if (!mends || try + 1 >= HUB_TRIES)
         return false;
     double seconds = r->retry_after > 0 ? r->retry_after : (double)(1 << try);

@@ -1,17 +1,18 @@
 /* chat_completions.c - the protocol "Chat Completions".
  *
  * Spoken by vLLM, SGLang, llama.cpp, Ollama, LM Studio, transformers and most vendors.  Where servers
- * differ, everything is read: the thought as "reasoning" or "reasoning_content", the answer as text or
- * as tool calls, streamed or whole.  A dialect with native tools sends its table as "tools", and each result
- * as a message of the role "tool".
+ * differ, everything is read: the thought as "reasoning", "reasoning_content" or "thinking", the answer as
+ * text or as tool calls (calls.h), streamed or whole.  A dialect with native tools sends its table as
+ * "tools", and each result as a message of the role "tool".
  */
+#include "remote/calls.h"
 #include "remote/odds.h"
 #include "remote/protocol.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_CALLS = 16, MAX_ODDS = 1 << 16 };
+enum { MAX_ODDS = 1 << 16 };
 
 static const char *const optional[] = {"stream_options",
                                        "response_format",
@@ -155,49 +156,45 @@ static json_t *chat_request(const struct remote_turn *t)
 
 /* ---- the reply ------------------------------------------------------------------------------------- */
 
-/* "content" is a string, or a list of parts with texts. */
-static void add_content(struct remote_reply *r, json_t *content)
+/* "content" is a string, or a list of strings and parts; a part may be a thought. */
+static void add_content(struct remote_reply *r, struct buf *to, json_t *content)
 {
     json_t *part;
     size_t i;
-    remote_reply_add(r, &r->text, content);
-    json_array_foreach(content, i, part) remote_reply_add(r, &r->text, json_object_get(part, "text"));
+    remote_reply_add(r, to, content);
+    json_array_foreach(content, i, part)
+    {
+        json_t *text = json_object_get(part, "text"), *thought = json_object_get(part, "thinking");
+        remote_reply_add(r, to, part);
+        remote_reply_add(r, to, text ? text : json_object_get(part, "content"));
+        if (json_is_string(thought))
+            remote_reply_add(r, &r->thought, thought);
+        else if (json_is_array(thought) && to == &r->text)
+            add_content(r, &r->thought, thought);
+    }
 }
 
-static void append_string(json_t *object, const char *key, const char *more)
+/* The first member that holds a thought: servers that send several repeat it in each. */
+static void add_thought(struct remote_reply *r, const json_t *body)
 {
-    const char *was = json_string_value(json_object_get(object, key));
-    char *text = xasprintf("%s%s", was ? was : "", more);
-    json_object_set_new(object, key, json_string(text));
-    free(text);
+    static const char *const members[] = {"reasoning", "reasoning_content", "thinking", "reasoning_details"};
+    size_t before = r->thought.len;
+    for (size_t i = 0; i < sizeof members / sizeof *members && r->thought.len == before; i++) {
+        json_t *v = json_object_get(body, members[i]);
+        if (json_is_object(v))
+            v = json_object_get(v, "content") ? json_object_get(v, "content") : json_object_get(v, "text");
+        add_content(r, &r->thought, v);
+    }
 }
 
-/* The pieces of a call have its index; servers that send it whole may leave that out. */
-static void add_calls(struct remote_reply *r, json_t *calls)
+static void show_arguments(const struct remote_reply *r, json_t *calls)
 {
     json_t *call;
     size_t i;
     json_array_foreach(calls, i, call)
     {
-        json_t *index = json_object_get(call, "index"), *f = json_object_get(call, "function");
-        json_t *arguments = json_object_get(f, "arguments");
-        json_int_t at = index ? json_integer_value(index) : (json_int_t)i;
-        if (at < 0 || at >= MAX_CALLS)
-            continue;
-        r->calls = r->calls ? r->calls : json_array();
-        while ((json_int_t)json_array_size(r->calls) <= at)
-            json_array_append_new(r->calls,
-                                  json_pack("{s:s, s:s, s:s}", "id", "", "name", "", "arguments", ""));
-        json_t *to = json_array_get(r->calls, (size_t)at);
-        const char *id = json_string_value(json_object_get(call, "id")),
-                   *name = json_string_value(json_object_get(f, "name")),
-                   *text = json_string_value(arguments);
-        char *whole = json_is_object(arguments) ? json_dumps(arguments, JSON_COMPACT) : NULL;
-        if (id && !*json_string_value(json_object_get(to, "id")))
-            append_string(to, "id", id);
-        append_string(to, "name", name ? name : "");
-        append_string(to, "arguments", whole ? whole : text ? text : "");
-        free(whole);
+        const json_t *f = json_object_get(call, "function");
+        const char *text = json_string_value(json_object_get(f, "arguments"));
         if (r->on_text && text)
             r->on_text(r->arg, text, strlen(text));
     }
@@ -219,16 +216,36 @@ static void add_odds(struct remote_reply *r, json_t *tokens)
     json_array_extend(r->odds, tokens);
 }
 
-/* One choice: `body` is its "message" or "delta". */
-static void read_choice(struct remote_reply *r, const json_t *choice, json_t *body)
+/* whole: `body` is a message, else a delta.  A message at the end of a stream repeats its texts. */
+static void read_body(struct remote_reply *r, json_t *body, bool whole)
+{
+    json_t *calls = json_object_get(body, "tool_calls");
+    if (!whole || !r->thought.len)
+        add_thought(r, body);
+    if (!whole || !r->text.len) {
+        add_content(r, &r->text, json_object_get(body, "content"));
+        remote_reply_add(r, &r->text, json_object_get(body, "refusal"));
+    }
+    calls_add(&r->calls, calls, whole);
+    calls_add_legacy(&r->calls, json_object_get(body, "function_call"), whole);
+    if (!whole)
+        show_arguments(r, calls);
+}
+
+static void read_choice(struct remote_reply *r, json_t *choice)
 {
     const char *why = json_string_value(json_object_get(choice, "finish_reason"));
-    json_t *reasoning = json_object_get(body, "reasoning");
-    remote_reply_add(r, &r->thought,
-                     json_is_string(reasoning) ? reasoning : json_object_get(body, "reasoning_content"));
-    add_content(r, json_object_get(body, "content"));
-    remote_reply_add(r, &r->text, json_object_get(body, "refusal"));
-    add_calls(r, json_object_get(body, "tool_calls"));
+    json_t *delta = json_object_get(choice, "delta"), *message = json_object_get(choice, "message");
+    if (json_object_get(choice, "error"))
+        remote_reply_error(r, choice);
+    if (why && !strcmp(why, "error") && !r->failed.class && !r->finished)
+        failure_set(&r->failed, FAILURE_SERVER, "the reply ended with an error");
+    if (r->failed.class)
+        return;
+    if (json_is_object(delta))
+        read_body(r, delta, false);
+    if (json_is_object(message))
+        read_body(r, message, true);
     add_odds(r, json_object_get(json_object_get(choice, "logprobs"), "content"));
     r->finished = r->finished || why;
     r->cut_off = r->cut_off || (why && !strcmp(why, "length"));
@@ -246,29 +263,28 @@ static int chat_read_event(struct remote_reply *r, const char *data, size_t n)
         r->finished = true;
         return 1;
     }
-    json_t *root = json_loadb(data, n, JSON_ALLOW_NUL, NULL), *choice = first_choice(root);
+    json_t *root = json_loadb(data, n, JSON_ALLOW_NUL, NULL);
     if (!json_is_object(root))
-        snprintf(r->error, sizeof r->error, "an event that is not JSON: %.100s", data);
-    if (choice)
-        read_choice(r, choice, json_object_get(choice, "delta"));
+        remote_reply_garbage(r, data);
+    remote_reply_error(r, root);
+    if (!r->failed.class && first_choice(root))
+        read_choice(r, first_choice(root));
     read_usage(r, json_object_get(root, "usage"));
-    remote_reply_error(r, json_object_get(root, "error"));
     json_decref(root);
-    return *r->error != 0;
+    return r->failed.class != FAILURE_NONE;
 }
 
-static int chat_read_whole(struct remote_reply *r, const char *data, size_t n, struct err *e)
+static int chat_read_whole(struct remote_reply *r, const char *data, size_t n)
 {
     json_t *root = json_loadb(data, n, JSON_ALLOW_NUL, NULL), *choice = first_choice(root);
-    if (choice)
-        read_choice(r, choice, json_object_get(choice, "message"));
+    remote_reply_error(r, root);
+    if (choice && !r->failed.class)
+        read_choice(r, choice);
     read_usage(r, json_object_get(root, "usage"));
-    remote_reply_error(r, json_object_get(root, "error"));
-    bool good = choice && !*r->error;
-    if (!good)
-        err_set(e, ERR_MODEL, "the server's reply holds no message%s%s", *r->error ? ": " : "", r->error);
+    if (!choice && !r->failed.class)
+        failure_set(&r->failed, FAILURE_REPLY, "the server's reply holds no message");
     json_decref(root);
-    return good ? 0 : -1;
+    return r->failed.class ? -1 : 0;
 }
 
 /* {"name", "arguments"} for the dialect's parser; arguments that are no JSON go as the text that they are,
@@ -293,6 +309,7 @@ static void put_call(struct buf *out, const json_t *call)
 
 static void chat_finish(struct remote_reply *r)
 {
+    calls_end(&r->calls);
     size_t n = json_array_size(r->calls);
     bool bare = n == 1 && !r->text.len;
     if (!n)

@@ -1,17 +1,14 @@
 /* endpoint.c - see endpoint.h. */
 #include "remote/endpoint.h"
 
-#include "base/clock.h"
+#include "actions/dialect.h"
 #include "base/file.h"
-#include "base/flag.h"
 #include "remote/protocol.h"
 #include "remote/tape.h"
 
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum { MAX_WAIT_S = 120 };
 
 /* ---- what is found out ----------------------------------------------------------------------------- */
 
@@ -69,7 +66,10 @@ bool endpoint_gives_odds(struct endpoint *p)
 
 const char *endpoint_dialect(const struct endpoint *p)
 {
-    return p->profile.dialect ? p->profile.dialect : p->protocol->dialect;
+    const char *named = NULL;
+    if (p->provider)
+        named = p->provider->dialect ? p->provider->dialect : dialect_for_name(p->model);
+    return p->profile.dialect ? p->profile.dialect : named ? named : p->protocol->dialect;
 }
 
 /* "At most 1 image(s) may be provided", "image=1", "2 images are the limit": the least number in a message
@@ -127,129 +127,26 @@ int endpoint_learn(struct endpoint *p, const char *message, const char *const *o
     return n + (n ? 0 : learn_images(p, message, sent));
 }
 
-/* ---- requests ------------------------------------------------------------------------------------ */
+/* ---- opening --------------------------------------------------------------------------------------- */
 
-static bool worth_another_try(const struct http_reply *r)
-{
-    return r->broken || r->status == 429 || (r->status >= 502 && r->status <= 504);
-}
-
-static int wait_for_try(const struct http_request *q, double seconds, struct err *e)
-{
-    int64_t start = clock_ns();
-    while (clock_ms_since(start) < 1000 * seconds) {
-        if (q->on_turn)
-            q->on_turn(q->arg);
-        if (flag_up(q->stop))
-            return err_set(e, ERR_STOPPED, "stopped while waiting for the server");
-        clock_sleep_ms(20);
-    }
-    return 0;
-}
-
-/* The text of a server's error: {"error": {"message"}}, {"error"}, {"message"}, {"detail"}, or the text. */
-static void error_text(const struct http_reply *r, char *out, size_t size)
+static int check_list(void *arg, struct http_reply *r, struct failure *f)
 {
     json_t *root = json_loadb(r->body.data ? r->body.data : "", r->body.len, 0, NULL);
-    json_t *inner = json_object_get(root, "error");
-    const char *said = json_string_value(json_object_get(inner, "message"));
-    said = said ? said : json_string_value(inner);
-    said = said ? said : json_string_value(json_object_get(root, "message"));
-    said = said ? said : json_string_value(json_object_get(root, "detail"));
-    said = said ? said : r->body.len ? r->body.data : "it gave no reason";
-    snprintf(out, size, "%s", said);
+    bool failed = failure_read(f, root);
+    (void)arg;
     json_decref(root);
+    return failed ? -1 : 0;
 }
-
-static int status_failed(const struct endpoint *p, const struct http_reply *r, struct err *e)
-{
-    bool elsewhere = r->status >= 300 && r->status < 400;
-    char plain[300], said[300];
-    error_text(r, plain, sizeof plain);
-    char *masked = secrets_mask(p->key, elsewhere ? r->location : plain); /* some servers quote the key */
-    snprintf(said, sizeof said, "%s", masked ? masked : "");
-    free(masked);
-    if (elsewhere)
-        return err_set(e, ERR_ENV, "%s sends elsewhere: give --base-url the address it means%s%.200s",
-                       p->base, *said ? ", " : "", said);
-    if (r->status == 401 || r->status == 403)
-        return err_set(e, ERR_ENV, "%s refuses the key (%d): %s; --key env:VAR or file:PATH gives another",
-                       p->base, r->status, said);
-    if (r->status == 404)
-        return err_set(e, ERR_ENV,
-                       "%s has no such address or model (404): %s; --base-url ends with /v1 for most "
-                       "servers, -m names the model",
-                       p->base, said);
-    return err_set(e, r->status >= 500 ? ERR_ENV : ERR_MODEL, "%s answers %d: %s", p->base, r->status, said);
-}
-
-static int send_to_tape(struct endpoint *p, const struct http_request *q, struct http_reply *out,
-                        struct err *e)
-{
-    int rc = tape_play(p->tape, q, out, e);
-    return rc ? rc : out->status == 200 ? 0 : status_failed(p, out, e);
-}
-
-int endpoint_send(struct endpoint *p, struct http_client *c, const char *path, const char *session,
-                  struct http_request *q, struct http_reply *out, struct err *e)
-{
-    if (p->tape)
-        return send_to_tape(p, q, out, e);
-    char *url = xasprintf("%s/%s", p->base, path), *key = NULL, *id = NULL;
-    const char *headers[5] = {NULL};
-    int n = 0, rc = -1;
-    bool anthropic = p->protocol == &protocol_messages;
-    if (p->key)
-        headers[n++] = key =
-            secrets_fill(p->key, anthropic ? "x-api-key: {{KEY}}" : "Authorization: Bearer {{KEY}}");
-    if (anthropic)
-        headers[n++] = "anthropic-version: 2023-06-01";
-    if (anthropic && !endpoint_takes(p, "computer_toolset_20260801"))
-        headers[n++] = endpoint_takes(p, "computer_20251124") ? "anthropic-beta: computer-use-2025-11-24"
-                                                              : "anthropic-beta: computer-use-2025-01-24";
-    if (session)
-        headers[n++] = id = xasprintf("x-session-id: %s", session);
-    q->url = url;
-    q->headers = headers;
-    q->ca_file = p->profile.ca_file;
-    q->connect_s = p->profile.connect_s, q->first_s = p->profile.first_s, q->idle_s = p->profile.idle_s;
-    for (int try = 1;; try++) {
-        rc = http_send(c, q, out, e);
-        if (rc == 0 && out->status == 200)
-            break;
-        bool again =
-            (rc == 0 || out->broken) && worth_another_try(out) && !out->received && try < p->profile.tries;
-        double wait = out->retry_after > 0
-                          ? out->retry_after
-                          : (double)(1 << (try - 1)) * (1 + (double)(clock_ns() % 1024) / 4096);
-        if (!again || wait > MAX_WAIT_S) {
-            rc = rc ? rc : status_failed(p, out, e);
-            break;
-        }
-        warn("%s; trying again in %.0f s", rc ? e->text : "the server is busy", wait);
-        http_reply_free(out);
-        if ((rc = wait_for_try(q, wait, e)))
-            break;
-    }
-    q->headers = NULL;
-    q->url = NULL;
-    if (key)
-        secrets_free_filled(key);
-    free(id);
-    free(url);
-    return rc;
-}
-
-/* ---- opening --------------------------------------------------------------------------------------- */
 
 /* The only model of the server; the list of them when there are several. */
 static int find_model(struct endpoint *p, const volatile int *stop, struct err *e)
 {
     struct http_client *c = http_open();
     struct http_request q = {.stop = stop, .max_bytes = 4 << 20};
+    const struct endpoint_call call = {.path = "models", .q = &q, .end = check_list};
     struct http_reply r;
     json_t *root = NULL;
-    int rc = endpoint_send(p, c, "models", NULL, &q, &r, e);
+    int rc = endpoint_send(p, c, &call, &r, e);
     if (rc == 0) {
         root = json_loadb(r.body.data ? r.body.data : "", r.body.len, 0, NULL);
         json_t *list = json_object_get(root, "data");
@@ -324,6 +221,32 @@ static int open_key(struct endpoint *p, const char *key, struct err *e)
     return rc ? err_set(e, why.kind, "%s%s", skip ? "--key" : "", why.text + skip) : 0;
 }
 
+/* The key that is named, else the one in the provider's variable. */
+static int open_named_key(struct endpoint *p, const char *key, struct err *e)
+{
+    const char *variable = p->provider ? p->provider->variable : NULL, *value;
+    if (key || !variable || p->tape)
+        return open_key(p, key, e);
+    value = getenv(variable);
+    if (!value || !*value)
+        return err_set(
+            e, ERR_USAGE,
+            "--provider %s: the environment variable %s, which holds the key, is not set; set it, or "
+            "give --key env:VAR or file:PATH",
+            p->provider->name, variable);
+    char *spec = xasprintf("env:%s", variable);
+    int rc = open_key(p, spec, e);
+    free(spec);
+    return rc;
+}
+
+/* An address from the environment belongs to no provider: the key of one must not go there. */
+static const char *address_of(const struct endpoint_options *o)
+{
+    bool own = o->base_url && o->base_url != getenv("HOLORUN_BASE_URL");
+    return o->provider && !own ? o->provider->base_url : o->base_url;
+}
+
 /* Model and protocol are those of the record. */
 static int open_tape(struct endpoint *p, const char *dir, struct err *e)
 {
@@ -340,16 +263,18 @@ struct endpoint *endpoint_open(const struct endpoint_options *o, const volatile 
     struct endpoint *p = xcalloc(1, sizeof *p);
     pthread_mutex_init(&p->lock, NULL);
     profile_init(&p->profile);
-    p->base = without_slash(o->base_url);
-    p->protocol = protocol_named(o->api);
-    p->model = o->model && *o->model ? xstrdup(o->model) : NULL;
+    const char *model = o->model && *o->model ? o->model : o->provider ? o->provider->model : NULL;
+    p->base = without_slash(address_of(o));
+    p->provider = o->provider;
+    p->protocol = protocol_named(o->api ? o->api : o->provider ? o->provider->api : NULL);
+    p->model = model ? xstrdup(model) : NULL;
     int rc = 0;
     size_t scheme = strlen(TAPE_SCHEME);
     if (!strncmp(p->base, TAPE_SCHEME, scheme))
         rc = open_tape(p, p->base + scheme, e);
     else
         rc = check_address(p->base, e);
-    rc = rc ? rc : open_key(p, o->key, e);
+    rc = rc ? rc : open_named_key(p, o->key, e);
     if (rc == 0 && o->profile)
         rc = open_profile(p, o->profile, e);
     if (rc == 0 && !p->model)
@@ -359,7 +284,7 @@ struct endpoint *endpoint_open(const struct endpoint_options *o, const volatile 
     p->refused = json_incref(p->profile.leave_out);
     p->told = json_object();
     p->max_images = p->profile.max_images;
-    if (!o->api && !p->tape)
+    if (!o->api && !p->tape && p->profile.api)
         p->protocol = protocol_named(p->profile.api);
     if (rc == 0)
         return p;

@@ -10,8 +10,10 @@
 
 #include "base/err.h"
 #include "gate/secret.h"
+#include "remote/failure.h"
 #include "remote/http.h"
 #include "remote/profile.h"
+#include "remote/provider.h"
 
 #include <pthread.h>
 
@@ -20,13 +22,15 @@ struct endpoint_options {
     const char *model;    /* as it is called there; NULL: the only one that GET models lists */
     const char *key;      /* "env:VAR" or "file:PATH"; NULL: none */
     const char *profile;  /* a JSON file (profile.h); NULL: what `doctor` kept of it, if anything */
-    const char *api;      /* chat, responses, messages; NULL: the profile's, else chat */
+    const char *api;      /* chat, responses, messages; NULL: the profile's, the provider's, else chat */
+    const struct provider *provider; /* its values replace members that are NULL; may be NULL */
 };
 
 struct protocol; /* protocol.h */
 
 struct endpoint {
     char *base, *model;
+    const struct provider *provider; /* NULL: none was named */
     const struct protocol *protocol;
     struct secrets *key;
     struct tape *tape; /* recorded exchanges in place of a network (tape.h), else NULL */
@@ -36,17 +40,30 @@ struct endpoint {
     json_t *refused; /* object: names of members that the server does not take */
     json_t *told;    /* object: notes that were given */
     int max_images;  /* that the server takes in one request; 0: not known */
+    bool heard;      /* it has answered a request */
 };
 
 /* Reads key and profile, and asks for the list of models unless one is named.  NULL with the reason. */
 struct endpoint *endpoint_open(const struct endpoint_options *o, const volatile int *stop, struct err *e);
 void endpoint_free(struct endpoint *p); /* NULL is fine */
 
-/* Sends a request below the base address, again after what a second try can mend (429, 502, 503, 504, a
- * broken connection), after the time that the server asks for, or 1, 2, 4, 8 s and up to a quarter more.
- * 0 with status 200; -1 with one line.  session: its value for the header x-session-id; may be NULL. */
-int endpoint_send(struct endpoint *p, struct http_client *c, const char *path, const char *session,
-                  struct http_request *q, struct http_reply *out, struct err *e);
+/* A request and how its reply is read.  The callbacks get q->arg. */
+struct endpoint_call {
+    const char *path;    /* below the base address */
+    const char *session; /* value of the header x-session-id; may be NULL */
+    struct http_request *q;
+    void (*begin)(void *arg); /* before each try; may be NULL */
+    /* After a reply with status 200, or one that broke off after it began (r->broken): 0 if it is whole, else
+     * -1 with *f.  May be NULL. */
+    int (*end)(void *arg, struct http_reply *r, struct failure *f);
+};
+
+/* Sends a request, again after passing failures (failure.h): after the time that the server
+ * asks for, else after 1, 2, 4, ... 30 s and up to a quarter more, within the profile's tries and retry_s.  A
+ * whole reply is never asked for again.  0 with status 200; -1 with one line that names the class of the
+ * failure. */
+int endpoint_send(struct endpoint *p, struct http_client *c, const struct endpoint_call *call,
+                  struct http_reply *out, struct err *e);
 
 /* After a refusal (status 400 or 422): leaves out the members of a request whose names the message contains,
  * of those in `optional`; or learns how many pictures there may be, when it says so (`sent`: how many there
@@ -61,7 +78,8 @@ int endpoint_max_images(struct endpoint *p);
 /* Whether it may say what else a reply could have said: until it has not, asked for it. */
 #define NO_ODDS "no odds"
 bool endpoint_gives_odds(struct endpoint *p);
-/* The dialect where none is named: the profile's, else that of the protocol. */
+/* The dialect where none is named: the profile's, the provider's, by the model's name if the provider has
+ * many, else that of the protocol. */
 const char *endpoint_dialect(const struct endpoint *p);
 
 #endif

@@ -1,5 +1,6 @@
 /* events.c - see events.h.  A line ends with LF, CR or both; an empty one ends the event; of all fields only
- * "data" matters here, because each kind of event names itself in it too. */
+ * "data" matters here, because each kind of event names itself in it too.  Older llama.cpp servers send
+ * errors in a field "error". */
 #include "remote/events.h"
 
 #include <string.h>
@@ -31,8 +32,9 @@ static void end_line(struct events *s)
     const char *line = s->line.data ? s->line.data : "";
     if (!s->line.len) {
         end_event(s);
-    } else if (!strncmp(line, "data:", 5)) {
-        const char *value = line + 5 + (line[5] == ' ');
+    } else if (!strncmp(line, "data:", 5) || !strncmp(line, "error:", 6)) {
+        const char *value = strchr(line, ':') + 1;
+        value += *value == ' ';
         if (s->data.len)
             buf_putc(&s->data, '\n');
         buf_put(&s->data, value, s->line.len - (size_t)(value - line));

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/flag.h"
+#include "remote/retry.h"
 
 #include <ctype.h>
 #include <curl/curl.h>
@@ -32,6 +33,7 @@ struct exchange {
     bool enough;   /* on_data wants no more */
     bool too_long;
     size_t bytes;
+    struct retry_hint hint;
 };
 
 static void start_library(void)
@@ -92,51 +94,43 @@ static size_t on_body(char *data, size_t size, size_t n, void *arg)
     return x->enough ? CURL_WRITEFUNC_ERROR : n;
 }
 
-/* The value of header `name` in a line, without blanks around it; NULL: another header. */
-static char *header_value(const char *line, size_t n, const char *name)
+/* Splits a header line into name and value without blanks around it.  The caller frees both; false: not a
+ * header. */
+static bool split_header(const char *line, size_t n, char **name, char **value)
 {
-    size_t len = strlen(name);
-    if (n <= len || strncasecmp(line, name, len) != 0 || line[len] != ':')
-        return NULL;
-    line += len + 1;
-    n -= len + 1;
-    while (n && (*line == ' ' || *line == '\t'))
-        line++, n--;
-    while (n && (unsigned char)line[n - 1] <= ' ')
-        n--;
-    return strndup(line, n);
-}
-
-/* Seconds, or a date. */
-static double parse_retry(const char *text)
-{
-    char *end;
-    double seconds = strtod(text, &end);
-    if (end == text) {
-        time_t at = curl_getdate(text, NULL), now = time(NULL);
-        seconds = at > now ? (double)(at - now) : 0;
-    }
-    return seconds > 0 && seconds < 3600 ? seconds : 0;
+    const char *colon = memchr(line, ':', n);
+    if (!colon)
+        return false;
+    const char *from = colon + 1, *end = line + n;
+    while (from < end && (*from == ' ' || *from == '\t'))
+        from++;
+    while (end > from && (unsigned char)end[-1] <= ' ')
+        end--;
+    *name = strndup(line, (size_t)(colon - line));
+    *value = strndup(from, (size_t)(end - from));
+    return true;
 }
 
 static size_t on_header(char *line, size_t size, size_t n, void *arg)
 {
     struct exchange *x = arg;
-    char *value;
+    char *name, *value;
     n *= size;
     x->heard = clock_ns();
     x->began = true;
     x->out->headers += n;
     if (x->out->headers > MAX_HEADERS)
         return CURL_WRITEFUNC_ERROR;
-    if ((value = header_value(line, n, "content-type"))) {
+    if (!split_header(line, n, &name, &value))
+        return n;
+    retry_header(&x->hint, name, value, retry_now());
+    if (!strcasecmp(name, "content-type")) {
         value[strcspn(value, "; ")] = 0;
         snprintf(x->out->type, sizeof x->out->type, "%s", value);
-    } else if ((value = header_value(line, n, "retry-after"))) {
-        x->out->retry_after = parse_retry(value);
-    } else if ((value = header_value(line, n, "location"))) {
+    } else if (!strcasecmp(name, "location")) {
         snprintf(x->out->location, sizeof x->out->location, "%s", value);
     }
+    free(name);
     free(value);
     return n;
 }
@@ -276,6 +270,8 @@ int http_send(struct http_client *c, const struct http_request *q, struct http_r
         rc = fail(&x, code, why, e);
     curl_easy_getinfo(c->easy, CURLINFO_RESPONSE_CODE, &status);
     out->status = (int)status;
+    out->retry_after = x.hint.after;
+    out->limit_reset = x.hint.reset;
     curl_multi_remove_handle(c->multi, c->easy);
     curl_slist_free_all(headers);
     return rc;

@@ -37,7 +37,8 @@ struct http_request {
 
 struct http_reply {
     int status;          /* 200 */
-    double retry_after;  /* seconds that the server asks for; 0: none */
+    double retry_after;  /* seconds that the server asks the client to wait; 0: none */
+    double limit_reset;  /* seconds until the first of its rate limits is reset; 0: it does not say */
     char type[64];       /* of the content, without parameters: "text/event-stream" */
     char location[4096]; /* of a redirect; "" */
     struct buf body;

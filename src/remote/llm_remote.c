@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BROKEN_STREAMS = 3, CACHE_LEAST = 1024, MAX_RECORDED = 4 << 20 };
+enum { CACHE_LEAST = 1024, MAX_RECORDED = 4 << 20 };
 
 struct remote_llm {
     struct llm base;
@@ -116,6 +116,9 @@ struct reading { /* of one reply */
     struct buf raw; /* for the record, without the rest of one that does not end */
     struct remote_llm *of;
     const struct llm_request *how;
+    json_t *body;      /* of the request */
+    bool logged;       /* its reply */
+    char refused[256]; /* message of a request that was refused under status 200; "" */
     int64_t sent;
     volatile int stop;
 };
@@ -143,24 +146,41 @@ static void end_reading(struct reading *g)
     buf_free(&g->raw);
 }
 
-static void begin_reading(struct reading *g)
+static void begin_reading(void *arg)
 {
+    struct reading *g = arg;
     end_reading(g);
     buf_init(&g->raw, MAX_RECORDED);
     reply_body_begin(&g->in, g->of->endpoint->protocol);
     g->in.reply.on_text = g->how->on_text;
     g->in.reply.arg = g->how->arg;
     g->sent = clock_ns();
+    g->logged = false;
+    *g->refused = 0;
 }
 
 /* ---- the request ------------------------------------------------------------------------------------- */
 
-/* One request and what came of it; *again: it is worth another. */
-static int exchange_once(struct reading *g, json_t *schema, int *broken, bool *again, struct err *e)
+/* The reply of one try has ended: whole, or r->broken.  Records it. */
+static int end_reply(void *arg, struct http_reply *r, struct failure *f)
+{
+    struct reading *g = arg;
+    struct remote_llm *m = g->of;
+    int rc = r->broken && g->in.reply.finished ? 0 : reply_body_end(&g->in); /* all had come that matters */
+    *f = g->in.reply.failed;
+    g->logged = true;
+    if (f->class == FAILURE_REQUEST)
+        snprintf(g->refused, sizeof g->refused, "%s", f->said);
+    exchange_log_add(&m->log, m->endpoint->protocol->path, g->body, r->status, &g->raw, rc ? f->said : NULL);
+    return rc;
+}
+
+/* One body and its tries; *again: it is worth another body, without what the server refused by name. */
+static int exchange_once(struct reading *g, json_t *schema, bool *again, struct err *e)
 {
     struct remote_llm *r = g->of;
     struct endpoint *p = r->endpoint;
-    struct http_reply h;
+    struct http_reply h = {0};
     json_t *messages = turns_to_send(r->messages, endpoint_max_images(p), r->dialect->image_placeholder);
     const struct remote_turn turn = {.endpoint = p,
                                      .dialect = r->dialect,
@@ -171,38 +191,36 @@ static int exchange_once(struct reading *g, json_t *schema, int *broken, bool *a
                                      .tools = r->tools,
                                      .shown_w = r->shown.w,
                                      .shown_h = r->shown.h};
-    json_t *body = p->protocol->request(&turn);
-    char *text = json_dumps(body, JSON_COMPACT);
+    g->body = p->protocol->request(&turn);
+    char *text = json_dumps(g->body, JSON_COMPACT);
     struct http_request q = {.body = text,
                              .len = strlen(text),
                              .stop = &g->stop,
                              .on_turn = on_turn,
                              .on_data = on_data,
                              .arg = g};
-    begin_reading(g);
-    int rc = endpoint_send(p, r->http, p->protocol->path, r->session, &q, &h, e);
+    const struct endpoint_call call = {p->protocol->path, r->session, &q, begin_reading, end_reply};
+    int rc = endpoint_send(p, r->http, &call, &h, e);
     free(text);
-    bool refused = rc && (h.status == 400 || h.status == 422) && h.body.data &&
-                   endpoint_learn(p, h.body.data, p->protocol->optional, turns_pictures(messages));
-    rc = rc && h.broken && g->in.reply.finished ? 0 : rc; /* all had come that matters */
-    bool cut = rc ? h.broken && h.received : reply_body_was_cut(&g->in);
-    rc = rc == 0 ? reply_body_end(&g->in, e) : rc;
-    exchange_log_add(&r->log, p->protocol->path, body, h.status, h.status == 200 ? &g->raw : &h.body,
-                     rc ? e->text : NULL);
-    json_decref(body);
+    const char *refusal = h.status == 400 || h.status == 422 ? h.body.data : *g->refused ? g->refused : NULL;
+    *again = rc && !g->stop && refusal &&
+             endpoint_learn(p, refusal, p->protocol->optional, turns_pictures(messages));
+    if (!g->logged)
+        exchange_log_add(&r->log, p->protocol->path, g->body, h.status, h.status == 200 ? &g->raw : &h.body,
+                         e->text);
+    json_decref(g->body);
+    g->body = NULL;
     json_decref(messages);
-    *again = rc && !g->stop && (refused || (e->kind == ERR_ENV && cut && ++*broken < BROKEN_STREAMS));
     http_reply_free(&h);
     return rc;
 }
 
-/* Sends the request again without what the server refuses by name, and after a broken stream. */
 static int exchange(struct reading *g, json_t *schema, struct err *e)
 {
     bool again = false;
-    int rc, broken = 0;
+    int rc;
     do {
-        rc = exchange_once(g, schema, &broken, &again, e);
+        rc = exchange_once(g, schema, &again, e);
     } while (again);
     return rc;
 }

@@ -13,6 +13,8 @@
 
 enum { MAX_BLOCKS = 64 };
 
+#define PLACE "(index)" /* the index of a block while it is streamed */
+
 static const char *const optional[] = {
     "computer_toolset_20260801", "computer_20251124", "temperature", "top_p", "cache_control", NULL};
 
@@ -176,10 +178,15 @@ static void append_text(json_t *block, const char *key, const json_t *more)
     free(both);
 }
 
+/* The newest block with the index of an event; the newest one if the event has none. */
 static json_t *block_at(const struct remote_reply *r, const json_t *event)
 {
-    json_int_t at = json_integer_value(json_object_get(event, "index"));
-    return at < 0 ? NULL : json_array_get(r->native, (size_t)at);
+    json_t *at = json_object_get(event, "index");
+    size_t n = json_array_size(r->native);
+    for (size_t i = n; i-- > 0;)
+        if (!json_is_integer(at) || json_equal(at, json_object_get(json_array_get(r->native, i), PLACE)))
+            return json_array_get(r->native, i);
+    return NULL;
 }
 
 static void start_block(struct remote_reply *r, const json_t *event)
@@ -188,10 +195,13 @@ static void start_block(struct remote_reply *r, const json_t *event)
     r->native = r->native ? r->native : json_array();
     if (!json_is_object(block) || json_array_size(r->native) >= MAX_BLOCKS) {
         json_decref(block);
-        snprintf(r->error, sizeof r->error, "a content block that is none, or more than %d", MAX_BLOCKS);
+        failure_set(&r->failed, FAILURE_REPLY, "a content block that is not an object, or more than %d",
+                    MAX_BLOCKS);
         return;
     }
+    json_object_set(block, PLACE, json_object_get(event, "index"));
     remote_reply_add(r, &r->text, json_object_get(block, "text"));
+    remote_reply_add(r, &r->thought, json_object_get(block, "thinking"));
     json_array_append_new(r->native, block);
 }
 
@@ -208,19 +218,63 @@ static void add_delta(struct remote_reply *r, const json_t *event)
     append_text(block, "partial_json", json_object_get(delta, "partial_json"));
 }
 
-/* The pieces of a tool's input become its object; one that is cut off, or none, stays the text that it is,
- * for the dialect's parser to say so. */
-static void stop_block(struct remote_reply *r, const json_t *event)
+/* The pieces of a tool's input become its object, unless the block came with it and no pieces followed.  One
+ * that is cut off, or not an object, stays a text, which the dialect's parser reports. */
+static void join_input(struct remote_reply *r, json_t *block)
 {
-    json_t *block = block_at(r, event);
-    const char *text = json_string_value(json_object_get(block, "partial_json"));
-    if (!text)
-        return;
-    json_t *input = json_loads(*text ? text : "{}", 0, NULL);
-    r->broken_call = r->broken_call || !json_is_object(input);
-    json_object_set_new(block, "input", json_is_object(input) ? json_incref(input) : json_string(text));
-    json_decref(input);
+    json_t *start = json_object_get(block, "input");
+    const char *pieces = json_string_value(json_object_get(block, "partial_json")),
+               *text = pieces && *pieces ? pieces : json_string_value(start);
+    bool use = is_use(block);
+    if (text && (use || pieces)) {
+        json_t *input = json_loads(text, 0, NULL);
+        r->broken_call = r->broken_call || !json_is_object(input);
+        json_object_set_new(block, "input", json_is_object(input) ? json_incref(input) : json_string(text));
+        json_decref(input);
+    } else if ((use || pieces) && !json_is_object(start)) {
+        json_object_set_new(block, "input", json_object());
+    }
     json_object_del(block, "partial_json");
+    json_object_del(block, PLACE);
+}
+
+/* Whether a use stands in the list already: some servers repeat a block once it is complete. */
+static bool repeated(const json_t *blocks, const json_t *block)
+{
+    const json_t *id = json_object_get(block, "id");
+    for (size_t i = 0; json_string_length(id) && i < json_array_size(blocks); i++) {
+        const json_t *other = json_array_get(blocks, i);
+        if (json_equal(json_object_get(other, "id"), id) &&
+            json_equal(json_object_get(other, "name"), json_object_get(block, "name")) &&
+            (json_equal(json_object_get(other, "input"), json_object_get(block, "input")) ||
+             !json_object_size(json_object_get(block, "input"))))
+            return true;
+    }
+    return false;
+}
+
+/* Completes the blocks of a reply: each use has an object as input and an id, and is there once. */
+static void join_blocks(struct remote_reply *r)
+{
+    json_t *out = json_array(), *block;
+    size_t i;
+    json_array_foreach(r->native, i, block)
+    {
+        join_input(r, block);
+        if (is_use(block) && !json_string_length(json_object_get(block, "name")) &&
+            !json_object_size(json_object_get(block, "input")))
+            continue; /* an empty slot */
+        if (is_use(block) && repeated(out, block))
+            continue;
+        if (is_use(block) && !json_string_length(json_object_get(block, "id"))) {
+            char id[32];
+            snprintf(id, sizeof id, "toolu_%zu", i);
+            json_object_set_new(block, "id", json_string(id));
+        }
+        json_array_append(out, block);
+    }
+    json_decref(r->native);
+    r->native = out;
 }
 
 static int messages_read_event(struct remote_reply *r, const char *data, size_t n)
@@ -229,45 +283,46 @@ static int messages_read_event(struct remote_reply *r, const char *data, size_t 
     const char *type = json_string_value(json_object_get(root, "type"));
     type = type ? type : "";
     if (!json_is_object(root))
-        snprintf(r->error, sizeof r->error, "an event that is not JSON: %.100s", data);
+        remote_reply_garbage(r, data);
     else if (!strcmp(type, "message_start"))
         read_usage(r, json_object_get(json_object_get(root, "message"), "usage"));
     else if (!strcmp(type, "content_block_start"))
         start_block(r, root);
     else if (!strcmp(type, "content_block_delta"))
         add_delta(r, root);
-    else if (!strcmp(type, "content_block_stop"))
-        stop_block(r, root);
     else if (!strcmp(type, "message_delta"))
         read_usage(r, json_object_get(root, "usage")), stop_reason(r, json_object_get(root, "delta"));
-    else if (!strcmp(type, "error") || !*type)
-        remote_reply_error(r, json_object_get(root, "error"));
+    else if (!strcmp(type, "error") || !*type || json_object_get(root, "error"))
+        remote_reply_error(r, root);
     bool last = !strcmp(type, "message_stop");
     r->finished = r->finished || last;
     json_decref(root);
-    return last || *r->error;
+    return last || r->failed.class;
 }
 
-static int messages_read_whole(struct remote_reply *r, const char *data, size_t n, struct err *e)
+static int messages_read_whole(struct remote_reply *r, const char *data, size_t n)
 {
     json_t *root = json_loadb(data, n, JSON_ALLOW_NUL, NULL), *content = json_object_get(root, "content"),
            *block;
     size_t i;
+    remote_reply_error(r, root);
+    remote_reply_add(r, &r->text, content);
     json_array_foreach(content, i, block)
     {
         remote_reply_add(r, &r->text, json_object_get(block, "text"));
         remote_reply_add(r, &r->thought, json_object_get(block, "thinking"));
     }
-    r->native = json_is_array(content) ? json_incref(content) : NULL;
+    if (json_is_string(content))
+        r->native = json_pack("[{s:s, s:O}]", "type", "text", "text", content);
+    else
+        r->native = json_is_array(content) ? json_deep_copy(content) : NULL;
     read_usage(r, json_object_get(root, "usage"));
     stop_reason(r, root);
-    remote_reply_error(r, json_object_get(root, "error"));
-    bool good = r->native && !*r->error;
-    r->finished = good;
-    if (!good)
-        err_set(e, ERR_MODEL, "the server's reply holds no content%s%s", *r->error ? ": " : "", r->error);
+    r->finished = r->native && !r->failed.class;
+    if (!r->finished && !r->failed.class)
+        failure_set(&r->failed, FAILURE_REPLY, "the server's reply holds no content");
     json_decref(root);
-    return good ? 0 : -1;
+    return r->finished ? 0 : -1;
 }
 
 /* Texts and uses, without what only the server reads.  The server takes no use back whose input is no
@@ -276,6 +331,8 @@ static void messages_finish(struct remote_reply *r)
 {
     json_t *blocks = json_array(), *block;
     size_t i;
+    if (r->native)
+        join_blocks(r);
     json_array_foreach(r->native, i, block)
     {
         const char *type = json_string_value(json_object_get(block, "type"));

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_PICTURES = 4, PICTURE_SIDE = 112, LONG_PROMPT = 400 };
+enum { MOST_PICTURES = 4, PICTURE_SIDE = 112, LONG_PROMPT = 400, TRIES = 3 };
 
 void probe_add(struct probe *p, const char *name, bool good, const char *fmt, ...)
 {
@@ -42,7 +42,9 @@ struct question {
 };
 
 struct answer {
+    const struct protocol *protocol;
     struct reply_body in;
+    int64_t start; /* clock_ns() of the last try */
     double first_ms, ms;
 };
 
@@ -76,19 +78,35 @@ static char *body_of(const struct probe *p, struct question *q)
     return text;
 }
 
+static void begin_answer(void *arg)
+{
+    struct answer *a = arg;
+    answer_free(a);
+    reply_body_begin(&a->in, a->protocol);
+    a->start = clock_ns();
+}
+
+static int end_answer(void *arg, struct http_reply *r, struct failure *f)
+{
+    struct answer *a = arg;
+    int rc = r->broken && a->in.reply.finished ? 0 : reply_body_end(&a->in);
+    *f = a->in.reply.failed;
+    return rc;
+}
+
 /* -1 with e; ERR_STOPPED when stopped.  The caller frees the answer in both cases. */
 static int ask(struct probe *p, struct question q, struct answer *a, struct err *e)
 {
     char *text = body_of(p, &q);
-    struct http_reply h;
+    struct http_reply h = {0};
     struct http_request request = {
         .body = text, .len = strlen(text), .stop = p->stop, .on_data = on_data, .arg = a};
-    reply_body_begin(&a->in, p->endpoint->protocol);
-    int64_t start = clock_ns();
-    int rc = endpoint_send(p->endpoint, p->http, p->endpoint->protocol->path, "probe", &request, &h, e);
-    rc = rc ? rc : reply_body_end(&a->in, e);
-    a->ms = clock_ms_since(start);
-    a->first_ms = a->in.reply.first_ns ? (double)(a->in.reply.first_ns - start) / 1e6 : -1;
+    const struct endpoint_call call = {p->endpoint->protocol->path, "probe", &request, begin_answer,
+                                       end_answer};
+    *a = (struct answer){.protocol = p->endpoint->protocol};
+    int rc = endpoint_send(p->endpoint, p->http, &call, &h, e);
+    a->ms = clock_ms_since(a->start);
+    a->first_ms = a->in.reply.first_ns ? (double)(a->in.reply.first_ns - a->start) / 1e6 : -1;
     http_reply_free(&h);
     free(text);
     return rc;
@@ -354,6 +372,8 @@ static int probe_pictures(struct probe *p, struct err *e)
 int probe_server(struct probe *p, struct endpoint *endpoint, const volatile int *stop, struct err *e)
 {
     *p = (struct probe){.endpoint = endpoint, .stop = stop, .http = http_open(), .found = json_object()};
+    if (endpoint->profile.tries > TRIES) /* many questions may fail for good */
+        endpoint->profile.tries = TRIES;
     bool chat = endpoint->protocol == &protocol_chat;
     if (!endpoint->tape)
         probe_kind(p);

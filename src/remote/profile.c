@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_PROFILE = 1 << 20, TRIES = 5 };
+enum { MAX_PROFILE = 1 << 20, TRIES = 12, RETRY_S = 180 };
 
 static const char *const apis[] = {"chat", "responses", "messages", NULL};
 static const char *const constraints[] = {
@@ -17,7 +17,7 @@ static const char *const fields[] = {"reasoning", "reasoning_content", "none", N
 
 void profile_init(struct profile *p)
 {
-    *p = (struct profile){.tries = TRIES, .leave_out = json_object()};
+    *p = (struct profile){.tries = TRIES, .retry_s = RETRY_S, .backoff_s = 1, .leave_out = json_object()};
 }
 
 void profile_free(struct profile *p)
@@ -69,6 +69,8 @@ static int read_numbers(struct profile *p, const json_t *root, const char *name,
     if (read_number(root, "connect_s", 0.001, 600, &p->connect_s, name, e) ||
         read_number(root, "first_byte_s", 0.001, 3600, &p->first_s, name, e) ||
         read_number(root, "idle_s", 0.001, 3600, &p->idle_s, name, e) ||
+        read_number(root, "retry_s", 0, 86400, &p->retry_s, name, e) ||
+        read_number(root, "backoff_s", 0.001, 60, &p->backoff_s, name, e) ||
         read_number(root, "max_images", 1, 64, &images, name, e) ||
         read_number(root, "tries", 1, 20, &tries, name, e))
         return -1;
@@ -100,7 +102,7 @@ static int check_known(json_t *root, const char *name, struct err *e)
     static const char *const known[] = {"api",       "constraint", "thinking", "send_reasoning", "max_images",
                                         "leave_out", "tries",      "idle_s",   "first_byte_s",   "connect_s",
                                         "request",   "price",      "dialect",  "ca_file",        "base_url",
-                                        "model",     "probed"};
+                                        "model",     "probed",     "retry_s",  "backoff_s"};
     const char *key;
     json_t *v;
     json_object_foreach(root, key, v)

@@ -4,11 +4,13 @@
  * A JSON object; every key may be missing:
  *
  *   {"api": "chat", "constraint": "structured_outputs", "max_images": 1, "thinking": "enable_thinking",
- *    "send_reasoning": "reasoning_content", "leave_out": ["seed"], "tries": 5,
- *    "connect_s": 10, "first_byte_s": 300, "idle_s": 120, "ca_file": "/etc/company.pem",
+ *    "send_reasoning": "reasoning_content", "leave_out": ["seed"], "tries": 12,
+ *    "retry_s": 180, "backoff_s": 1, "connect_s": 10, "first_byte_s": 300, "idle_s": 120,
+ *    "ca_file": "/etc/company.pem",
  *    "price": {"prompt": 0.5, "cached": 0.05, "reply": 2, "currency": "USD"},
  *    "request": {"chat_template_kwargs": {"enable_thinking": false}}}
  *
+ * A request that fails for a passing reason is sent again until `tries` or `retry_s` seconds are used up.
  * ca_file: who signs the server's certificate, in place of those that this machine trusts.  Prices are of a
  * million tokens.  "dialect" names the one to use where none is given.
  */
@@ -29,7 +31,9 @@ struct profile {
     json_t *extra;                     /* object: members of every request, over those that we would send */
     json_t *leave_out;                 /* object: names of members that the server does not take */
     int max_images;                    /* that the server takes in one request; 0: not known */
-    int tries;                         /* of one request */
+    int tries;                         /* of one request, the first one included */
+    double retry_s;                    /* from its first failure to the last try */
+    double backoff_s;                  /* wait before the second try; doubled for each further one */
     double connect_s, first_s, idle_s; /* 0: the defaults of http.h */
     double price_prompt, price_cached, price_reply;
     char currency[8]; /* "": no price list */

@@ -65,12 +65,21 @@ int64_t remote_reply_count(const json_t *value, int64_t otherwise)
     return n >= 0 && n <= MAX_COUNT ? n : otherwise;
 }
 
-void remote_reply_error(struct remote_reply *r, const json_t *error)
+void remote_reply_error(struct remote_reply *r, json_t *root)
 {
-    const char *said = json_string_value(json_object_get(error, "message"));
-    said = said ? said : json_string_value(error);
-    if (error && !json_is_null(error))
-        snprintf(r->error, sizeof r->error, "%s", said ? said : "an error without a message");
+    if (!r->finished && !r->failed.class)
+        failure_read(&r->failed, root);
+}
+
+void remote_reply_garbage(struct remote_reply *r, const char *data)
+{
+    enum failure_class known = *data == '{' || *data == '[' ? FAILURE_NONE : failure_of_text(data);
+    if (r->finished || r->failed.class)
+        return;
+    if (known)
+        failure_set(&r->failed, known, "%.200s", data);
+    else
+        failure_set(&r->failed, FAILURE_REPLY, "an event that is not JSON: %.100s", data);
 }
 
 /* ---- requests ------------------------------------------------------------------------------------- */
@@ -123,9 +132,9 @@ const char *request_base64(const json_t *part)
 
 bool remote_reply_cut_off(struct remote_reply *r)
 {
-    if (!r->text.len || !strstr(r->error, "output that does not match the expected"))
+    if (!r->text.len || !strstr(r->failed.said, "output that does not match the expected"))
         return false;
     r->cut_off = r->finished = true;
-    *r->error = 0;
+    r->failed = (struct failure){0};
     return true;
 }

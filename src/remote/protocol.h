@@ -16,6 +16,7 @@
 
 #include "agent/llm.h"
 #include "remote/endpoint.h"
+#include "remote/failure.h"
 
 struct remote_turn { /* borrowed */
     struct endpoint *endpoint;
@@ -39,7 +40,7 @@ struct remote_reply {
     bool broken_call;  /* native holds a call whose input is no JSON: it is not sent back */
     bool finished;     /* the server said so: the reply is whole */
     int64_t prompt_tokens, tokens, cached; /* as the server counts them; -1: it does not say */
-    char error[256];                       /* of an error inside the stream; "" */
+    struct failure failed;                 /* of an error within the reply; FAILURE_NONE */
     int64_t first_ns;                      /* clock_ns() of the first text; 0: none yet */
     void (*on_text)(void *arg, const char *text, size_t len); /* thought and text as they come; may be NULL */
     void *arg;
@@ -51,8 +52,10 @@ void remote_reply_free(struct remote_reply *r);
 void remote_reply_add(struct remote_reply *r, struct buf *to, const json_t *value);
 /* A count of tokens as a server states it; one that cannot be is `otherwise`. */
 int64_t remote_reply_count(const json_t *value, int64_t otherwise);
-/* An error of the stream: {"message"} or a text. */
-void remote_reply_error(struct remote_reply *r, const json_t *error);
+/* Reads the error in a JSON value (failure_read).  Ignores errors after the end of the reply. */
+void remote_reply_error(struct remote_reply *r, json_t *root);
+/* Classifies an event that is not a JSON object. */
+void remote_reply_garbage(struct remote_reply *r, const char *data);
 
 /* llama.cpp's server parses a reply under a schema at its end, and says within the stream of one that
  * max_tokens has cut off that it does not match its format: true, and the text before is the reply. */
@@ -67,8 +70,8 @@ struct protocol {
     const char *const *optional;
     /* Reads one event of a stream; non-zero: it was the last. */
     int (*read_event)(struct remote_reply *r, const char *data, size_t n);
-    /* A reply that was not streamed. -1: not a reply. */
-    int (*read_whole)(struct remote_reply *r, const char *data, size_t n, struct err *e);
+    /* A reply that was not streamed. -1: not a reply, r->failed says why. */
+    int (*read_whole)(struct remote_reply *r, const char *data, size_t n);
     /* Once the reply is whole: fills action, native; may be NULL. */
     void (*finish)(struct remote_reply *r);
 };

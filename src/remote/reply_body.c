@@ -49,41 +49,71 @@ int reply_body_feed(struct reply_body *r, const char *data, size_t n)
         data++, n--;
     bool first = !*r->head;
     keep_head(r, data, n);
-    if (r->whole.len || (first && n && *data == '{'))
+    if (r->whole.len || (first && n && (*data == '{' || *data == '[')))
         return buf_put(&r->whole, data, n);
     return events_feed(&r->events, data, n);
 }
 
-/* What the server says that there is no reply for is not asked for again. */
-static int check_said(const struct remote_reply *r, struct err *e)
+/* Whether the body is empty or a stream of events. */
+static bool is_stream(const struct reply_body *r)
 {
-    bool said = r->text.len || r->calls || (r->native && json_array_size(r->native));
-    return said || !r->withheld
-               ? 0
-               : err_set(e, ERR_MODEL, "the server withholds the reply: its filter, or the model's refusal");
-}
-
-int reply_body_end(struct reply_body *r, struct err *e)
-{
-    if (r->whole.len)
-        return r->protocol->read_whole(&r->reply, r->whole.data, r->whole.len, e) ? -1
-                                                                                  : check_said(&r->reply, e);
-    if (events_end(&r->events))
-        return err_set(e, ERR_MODEL, "the server sent an event of more than 16 MiB");
-    if (*r->reply.error && !remote_reply_cut_off(&r->reply))
-        return err_set(e, ERR_MODEL, "the server broke off: %s", r->reply.error);
-    if (r->reply.finished)
-        return check_said(&r->reply, e);
-    if (!reply_body_was_cut(r))
-        return err_set(e, ERR_ENV, "the server sends something else than a reply, which begins: %s", r->head);
-    return err_set(e, ERR_ENV, "the stream ended in the middle of a reply");
-}
-
-bool reply_body_was_cut(const struct reply_body *r)
-{
-    static const char *const fields[] = {":", "data:", "event:", "id:", "retry:"};
+    static const char *const fields[] = {":", "data:", "event:", "id:", "retry:", "error:"};
     bool stream = !*r->head;
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
         stream = stream || !strncmp(r->head, fields[i], strlen(fields[i]));
     return stream;
+}
+
+/* Whether a JSON text ends before its last bracket is closed. */
+static bool is_half(const struct buf *json)
+{
+    json_error_t why = {0};
+    json_t *read = json_loadb(json->data, json->len, JSON_ALLOW_NUL, &why);
+    bool half = !read && json_error_code(&why) == json_error_premature_end_of_input;
+    json_decref(read);
+    return half;
+}
+
+/* A reply that was withheld on purpose is not asked for again. */
+static int check_said(struct remote_reply *r)
+{
+    bool said = r->text.len || r->calls || (r->native && json_array_size(r->native));
+    if (!said && r->withheld)
+        failure_set(&r->failed, FAILURE_WITHHELD, "by the server's filter, or the model's refusal");
+    return said || !r->withheld ? 0 : -1;
+}
+
+static int end_whole(struct reply_body *r)
+{
+    struct remote_reply *c = &r->reply;
+    if (r->protocol->read_whole(c, r->whole.data, r->whole.len) == 0)
+        return check_said(c);
+    if (c->failed.class == FAILURE_REPLY && is_half(&r->whole))
+        failure_set(&c->failed, FAILURE_CUT_OFF, "%s: the JSON ends too early", c->failed.said);
+    else if (c->failed.class == FAILURE_REPLY && *r->head == '[')
+        failure_set(&c->failed, FAILURE_ALIEN, "a list instead of a reply, which begins: %s", r->head);
+    return -1;
+}
+
+int reply_body_end(struct reply_body *r)
+{
+    struct remote_reply *c = &r->reply;
+    if (r->whole.len)
+        return end_whole(r);
+    bool failed = c->failed.class != FAILURE_NONE;
+    if (events_end(&r->events))
+        failure_set(&c->failed, FAILURE_REPLY, "an event of more than 16 MiB");
+    else if (!failed && c->failed.class == FAILURE_REPLY) /* in the last event, which lacks its end */
+        failure_set(&c->failed, FAILURE_CUT_OFF, "the stream ended in the middle of a reply");
+    if (c->failed.class && !remote_reply_cut_off(c))
+        return -1;
+    if (c->finished)
+        return check_said(c);
+    enum failure_class known = is_stream(r) ? FAILURE_CUT_OFF : failure_of_text(r->head);
+    if (is_stream(r))
+        failure_set(&c->failed, known, "the stream ended in the middle of a reply");
+    else
+        failure_set(&c->failed, known ? known : FAILURE_ALIEN,
+                    "something else than a reply, which begins: %s", r->head);
+    return -1;
 }

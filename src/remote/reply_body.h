@@ -11,7 +11,7 @@ struct reply_body { /* stays where it is between begin and free */
     const struct protocol *protocol;
     struct remote_reply reply;
     struct events events;
-    struct buf whole; /* of a reply that is not streamed: it begins with "{" */
+    struct buf whole; /* of a reply that is not streamed: it begins with "{" or "[" */
     char head[48];    /* how the body begins */
     int mark;         /* bytes of a byte order mark before that */
 };
@@ -20,9 +20,7 @@ void reply_body_begin(struct reply_body *r, const struct protocol *p);
 void reply_body_free(struct reply_body *r); /* all zeros is fine */
 /* Non-zero: the rest does not matter. */
 int reply_body_feed(struct reply_body *r, const char *data, size_t n);
-/* The body has ended: 0 when the reply is whole. */
-int reply_body_end(struct reply_body *r, struct err *e);
-/* Whether the body is empty or a stream of events: then asking again may help. */
-bool reply_body_was_cut(const struct reply_body *r);
+/* The body has ended. 0: the reply is whole; -1: r->reply.failed says why it is not. */
+int reply_body_end(struct reply_body *r);
 
 #endif

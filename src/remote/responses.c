@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { MAX_ITEMS = 256 };
+
 static const char *const optional[] = {"temperature", "top_p", "truncation", "max_output_tokens", NULL};
 
 /* ---- the request --------------------------------------------------------------------------------- */
@@ -173,10 +175,67 @@ static void read_item(struct remote_reply *r, json_t *item)
     if (type && !strcmp(type, "message"))
         add_texts(&r->text, json_object_get(item, "content"));
     else if (type && !strcmp(type, "reasoning"))
-        add_texts(&r->thought, json_object_get(item, "summary"));
+        add_texts(&r->thought, json_array_size(json_object_get(item, "summary"))
+                                   ? json_object_get(item, "summary")
+                                   : json_object_get(item, "content"));
 }
 
-/* The whole response, which also ends a stream; what was streamed of it is read anew. */
+/* Collects an item that is complete, by its place, for servers whose last event leaves the output out. */
+static void keep_item(struct remote_reply *r, const json_t *event)
+{
+    json_t *item = json_object_get(event, "item"), *other;
+    size_t i;
+    r->native = r->native ? r->native : json_array();
+    if (!json_is_object(item) || json_array_size(r->native) >= MAX_ITEMS)
+        return;
+    json_array_foreach(r->native, i, other)
+    {
+        const json_t *id = json_object_get(item, "id");
+        if (json_string_length(id) && json_equal(id, json_object_get(other, "id"))) {
+            json_array_set(r->native, i, item);
+            return;
+        }
+    }
+    json_array_append(r->native, item);
+}
+
+static json_t *parsed(json_t *text)
+{
+    json_t *v = json_loads(json_string_value(text), 0, NULL);
+    return v ? v : json_incref(text);
+}
+
+/* Returns the items, each once, calls with their actions as objects and an id to answer to. */
+static json_t *join_items(json_t *output)
+{
+    json_t *out = json_array(), *item;
+    size_t i, k;
+    json_array_foreach(output, i, item)
+    {
+        const json_t *id = json_object_get(item, "id");
+        bool again = false;
+        for (k = 0; json_string_length(id) && k < json_array_size(out); k++)
+            again = again || json_equal(id, json_object_get(json_array_get(out, k), "id"));
+        if (again || !json_is_object(item))
+            continue;
+        item = json_copy(item);
+        if (is_call(item) && json_is_string(json_object_get(item, "action")))
+            json_object_set_new(item, "action", parsed(json_object_get(item, "action")));
+        if (is_call(item) && json_is_string(json_object_get(item, "actions")))
+            json_object_set_new(item, "actions", parsed(json_object_get(item, "actions")));
+        if (is_call(item) && !json_string_length(json_object_get(item, "call_id"))) {
+            char name[32];
+            snprintf(name, sizeof name, "call_%zu", i);
+            json_object_set_new(item, "call_id",
+                                json_string_length(id) ? json_incref((json_t *)(uintptr_t)id)
+                                                       : json_string(name));
+        }
+        json_array_append_new(out, item);
+    }
+    return out;
+}
+
+/* The whole response, which also ends a stream.  Its items replace the streamed ones, unless it has none. */
 static void read_response(struct remote_reply *r, json_t *response)
 {
     const char *status = json_string_value(json_object_get(response, "status")),
@@ -184,47 +243,69 @@ static void read_response(struct remote_reply *r, json_t *response)
                    json_object_get(json_object_get(response, "incomplete_details"), "reason"));
     json_t *output = json_object_get(response, "output"), *item;
     size_t i;
-    buf_clear(&r->text);
-    buf_clear(&r->thought);
-    json_array_foreach(output, i, item) read_item(r, item);
-    json_decref(r->native);
-    r->native = json_incref(output);
+    bool streamed = json_array_size(r->native) || r->text.len;
+    remote_reply_error(r, response);
     read_usage(r, json_object_get(response, "usage"));
-    remote_reply_error(r, json_object_get(response, "error"));
-    r->finished = json_is_array(output);
+    if (!r->failed.class && status && (!strcmp(status, "failed") || !strcmp(status, "cancelled")))
+        failure_set(&r->failed, FAILURE_SERVER, "the response has status '%s'", status);
+    if (r->failed.class || (!json_is_array(output) && !streamed))
+        return;
+    if (json_array_size(output) || !json_array_size(r->native)) {
+        json_decref(r->native);
+        r->native = json_is_array(output) ? json_incref(output) : json_array();
+    }
+    json_t *items = join_items(r->native);
+    json_decref(r->native);
+    r->native = items;
+    if (json_array_size(items)) {
+        buf_clear(&r->text);
+        buf_clear(&r->thought);
+    }
+    json_array_foreach(items, i, item) read_item(r, item);
+    r->finished = true;
     r->cut_off = status && !strcmp(status, "incomplete");
     r->withheld = why && !strcmp(why, "content_filter");
+}
+
+static bool ends(const char *type)
+{
+    return !strcmp(type, "response.completed") || !strcmp(type, "response.incomplete") ||
+           !strcmp(type, "response.failed") || !strcmp(type, "response.cancelled") ||
+           !strcmp(type, "response.done");
 }
 
 static int responses_read_event(struct remote_reply *r, const char *data, size_t n)
 {
     json_t *root = json_loadb(data, n, JSON_ALLOW_NUL, NULL);
     const char *type = json_string_value(json_object_get(root, "type"));
-    if (!json_is_object(root))
-        snprintf(r->error, sizeof r->error, "an event that is not JSON: %.100s", data);
-    else if (!type)
-        remote_reply_error(r, json_object_get(root, "error"));
+    type = type ? type : "";
+    if (n == 6 && !memcmp(data, "[DONE]", 6))
+        ; /* of proxies: the response itself says whether it is whole */
+    else if (!json_is_object(root))
+        remote_reply_garbage(r, data);
     else if (!strcmp(type, "response.output_text.delta"))
         remote_reply_add(r, &r->text, json_object_get(root, "delta"));
-    else if (!strcmp(type, "response.reasoning_summary_text.delta"))
+    else if (!strcmp(type, "response.reasoning_summary_text.delta") ||
+             !strcmp(type, "response.reasoning_text.delta"))
         remote_reply_add(r, &r->thought, json_object_get(root, "delta"));
-    else if (!strcmp(type, "error"))
-        remote_reply_error(r, root);
-    else if (!strcmp(type, "response.completed") || !strcmp(type, "response.incomplete") ||
-             !strcmp(type, "response.failed"))
+    else if (!strcmp(type, "response.output_item.done"))
+        keep_item(r, root);
+    else if (ends(type))
         read_response(r, json_object_get(root, "response"));
+    else if (!strcmp(type, "error") || !*type || json_object_get(root, "error"))
+        remote_reply_error(r, root);
     json_decref(root);
-    return r->finished || *r->error;
+    return r->finished || r->failed.class;
 }
 
-static int responses_read_whole(struct remote_reply *r, const char *data, size_t n, struct err *e)
+static int responses_read_whole(struct remote_reply *r, const char *data, size_t n)
 {
     json_t *root = json_loadb(data, n, JSON_ALLOW_NUL, NULL);
     read_response(r, root);
-    if (!r->finished || *r->error)
-        err_set(e, ERR_MODEL, "the server's reply holds no output%s%s", *r->error ? ": " : "", r->error);
+    if (!r->finished && !r->failed.class)
+        failure_set(&r->failed, FAILURE_REPLY, "the server's reply holds no output");
     json_decref(root);
-    return r->finished && !*r->error ? 0 : -1;
+    return r->finished && !r->failed.class ? 0 : -1;
 }
 
 /* Texts and calls, without what only the server reads. */

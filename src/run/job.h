@@ -24,7 +24,7 @@ enum { JOB_TASK_MAX = 64 << 10 }; /* bytes */
 struct run_settings {
     const char *model, *device, *isa, *display, *computer, *view, *ui_display, *dialect, *fake, *runs;
     const char *base_url, *key, *profile;
-    int api, threads, weights_in, weights, tower, activations, state, kv;
+    int api, provider, threads, weights_in, weights, tower, activations, state, kv;
     int max_steps, max_tokens, reply_tokens, window, max_images;
     double max_time, temperature, settle_min, settle_quiet, settle_max, key_delay, keymap_settle, human_quiet;
     uint64_t seed;

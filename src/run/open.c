@@ -139,13 +139,13 @@ static int open_playback(struct job *j, struct err *e)
 
 int job_model_find(struct job_model *m, const struct run_settings *s, struct err *e)
 {
-    return s->base_url || (m->dir = model_find(s->model, e)) ? 0 : -1;
+    return ENDPOINT_GIVEN(*s) || (m->dir = model_find(s->model, e)) ? 0 : -1;
 }
 
 int job_model_open(struct job_model *m, const struct run_settings *s, const volatile int *stop, bool share,
                    struct err *e)
 {
-    if (s->base_url) {
+    if (ENDPOINT_GIVEN(*s)) {
         const struct endpoint_options at = ENDPOINT_AT(*s);
         return (m->endpoint = endpoint_open(&at, stop, e)) ? 0 : -1;
     }
@@ -198,7 +198,7 @@ static int open_dialect(struct job *j, struct err *e)
     bool decided = j->host && j->host->decide;
     bool lacking = !decided && !j->s.fake && !j->model->dir && !j->model->endpoint;
     if (open_playback(j, e) || (lacking && job_model_find(&j->own, &j->s, e)) ||
-        (lacking && j->s.base_url && job_model_open(&j->own, &j->s, screen_stop_flag(NULL), false, e)))
+        (lacking && ENDPOINT_GIVEN(j->s) && job_model_open(&j->own, &j->s, screen_stop_flag(NULL), false, e)))
         return -1;
     if (j->s.dialect)
         j->dialect_source = xstrdup(j->s.dialect);

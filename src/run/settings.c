@@ -7,6 +7,7 @@
 
 #include "base/utf8.h"
 #include "cli/shared_options.h"
+#include "remote/endpoint.h"
 
 #include <math.h>
 #include <stdio.h>

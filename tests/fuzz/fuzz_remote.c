@@ -1,5 +1,5 @@
 /* fuzz_remote.c - any bytes as what a server sends: as a stream of events in pieces, as one JSON text, as the
- * body of a refusal, as a profile.  The first byte chooses the protocol, the second the size of the pieces.
+ * body of a refusal, as a header about waiting, as a profile.  The first byte chooses the protocol, the second the size of the pieces.
  * What came out of a whole reply goes to the dialect's parser, and back into the next request; odds of tokens
  * become candidates of its slots.
  */
@@ -7,6 +7,7 @@
 #include "remote/exchanges.h"
 #include "remote/odds.h"
 #include "remote/reply_body.h"
+#include "remote/retry.h"
 #include "remote/turns.h"
 
 #include <stdlib.h>
@@ -80,27 +81,43 @@ static void parse(struct remote_reply *r)
 static void stream(const char *data, size_t size, size_t piece)
 {
     struct reply_body b;
-    struct err e = ERR_INIT;
     reply_body_begin(&b, protocol);
     for (size_t at = 0; at < size && !reply_body_feed(&b, data + at, piece < size - at ? piece : size - at);)
         at += piece < size - at ? piece : size - at;
-    if (reply_body_end(&b, &e) == 0)
+    if (reply_body_end(&b) == 0)
         parse(&b.reply);
-    else if (!*e.text)
-        bug("a refusal without a message");
+    else if (!b.reply.failed.class || !*b.reply.failed.said)
+        bug("a failure without a class or a message");
     reply_body_free(&b);
 }
 
 static void whole(const char *data, size_t size)
 {
     struct remote_reply r;
-    struct err e = ERR_INIT;
     remote_reply_init(&r);
-    if (protocol->read_whole(&r, data, size, &e) == 0)
+    if (protocol->read_whole(&r, data, size) == 0)
         parse(&r);
-    else if (!*e.text)
-        bug("a refusal without a message");
+    else if (!r.failed.class)
+        bug("a failure without a class");
     remote_reply_free(&r);
+}
+
+/* The failure in a refusal, and a header about waiting. */
+static void wait_for(const char *text, size_t size)
+{
+    static const char *const headers[] = {"retry-after", "retry-after-ms", "x-ratelimit-reset"};
+    const struct retry_limits limits = {20, 86400, 1};
+    struct failure f;
+    for (int status = 300; status < 600; status += 103) {
+        failure_of_status(&f, status, text, size);
+        if (!f.class || retry_wait(&limits, &f, 1, 0, 0) > 86400)
+            bug("a failure without a class, or a wait without a bound");
+    }
+    struct retry_hint h = {0};
+    for (size_t i = 0; i < sizeof headers / sizeof *headers; i++)
+        retry_header(&h, headers[i], text, 1e9);
+    if (!(h.after >= 0 && h.after < 1e9) || !(h.reset >= 0 && h.reset < 1e9) || !(retry_in_text(text) >= 0))
+        bug("a wait that is not one");
 }
 
 static void refusal_and_profile(const char *data, size_t size)
@@ -114,6 +131,7 @@ static void refusal_and_profile(const char *data, size_t size)
     if (profile_parse(&p, data, size, "p", &e) && !*e.text)
         bug("a refusal without a message");
     profile_free(&p);
+    wait_for(text, size);
     free(text);
 }
 

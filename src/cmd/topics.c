@@ -1,0 +1,41 @@
+/* topics.c - see topics.h. */
+#include "cmd/topics.h"
+
+#include "actions/dialect.h"
+#include "base/buf.h"
+#include "remote/endpoint.h"
+
+enum { MAX_TOPIC = 64 << 10 };
+
+static char *dialects_text(void)
+{
+    struct buf b;
+    buf_init(&b, MAX_TOPIC);
+    for (const char *const *name = dialect_names(); *name; name++)
+        buf_printf(&b, "  %-19s %s\n", *name, dialect_suits(*name));
+    return buf_take(&b);
+}
+
+static char *providers_text(void)
+{
+    struct buf b;
+    const struct provider *p;
+    buf_init(&b, MAX_TOPIC);
+    for (int i = 1; (p = provider_at(i)); i++) {
+        buf_printf(&b, "  %-11s %s\n", p->name, p->base_url);
+        buf_printf(&b, "  %-11s key: %s; protocol: %s; dialect: %s;\n", "",
+                   p->variable ? p->variable : "none", p->api,
+                   p->dialect ? p->dialect : "by the model's name");
+        buf_printf(&b, "  %-11s model: %s\n", "",
+                   p->model      ? p->model
+                   : p->variable ? "to be named with --model"
+                                 : "the only one that it has, else to be named with --model");
+    }
+    return buf_take(&b);
+}
+
+const struct topic topics[] = {
+    {"dialects", "reply formats (--dialect) and the models that they suit", dialects_text},
+    {"providers", "services and local servers (--provider) and what each sets", providers_text},
+    {0},
+};

@@ -1,0 +1,267 @@
+/* calls.c - see calls.h.
+ *
+ * While a reply is streamed each call has a mark, PLACE: the index that its server gives it.  A piece belongs
+ * to the newest call with its index, else with its id, else to the newest call.  It opens a new call instead
+ * when it has an id or a name that the call at its place cannot take any more.
+ */
+#include "remote/calls.h"
+
+#include "base/err.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_CALLS = 16 };
+
+#define PLACE  "(index)"
+#define PARTS  "(parts)"  /* true: the arguments came in parts */
+#define AGAIN  "(again)"  /* true: the name came again after the arguments */
+#define LEGACY "(legacy)" /* true: of a "function_call" */
+
+struct piece {
+    const char *id, *name, *text; /* "" for missing ones */
+    char *owned;                  /* the arguments, if they came as a value and not as a text */
+    json_int_t place;             /* -1: none */
+    bool whole, first;            /* of a complete message; the first of its array */
+};
+
+static const char *text_of(const json_t *object, const char *key)
+{
+    const char *text = json_string_value(json_object_get(object, key));
+    return text ? text : "";
+}
+
+static void set_text(json_t *object, const char *key, const char *text)
+{
+    json_object_set_new(object, key, json_string(text));
+}
+
+static bool is_complete(const char *text)
+{
+    size_t n = strlen(text);
+    while (n && strchr(" \t\r\n", text[n - 1]))
+        n--;
+    json_t *v = n && text[n - 1] == '}' ? json_loads(text, 0, NULL) : NULL;
+    bool complete = json_is_object(v);
+    json_decref(v);
+    return complete;
+}
+
+/* ---- which call ------------------------------------------------------------------------------------- */
+
+static json_t *newest_with(const json_t *calls, const struct piece *p, bool by_id)
+{
+    for (size_t i = json_array_size(calls); i-- > 0;) {
+        json_t *call = json_array_get(calls, i);
+        if (by_id ? !strcmp(text_of(call, "id"), p->id)
+                  : json_integer_value(json_object_get(call, PLACE)) == p->place)
+            return call;
+    }
+    return NULL;
+}
+
+static json_t *call_at_place(const json_t *calls, const struct piece *p)
+{
+    json_t *found = p->place >= 0 ? newest_with(calls, p, false) : NULL;
+    if (!found && *p->id)
+        found = newest_with(calls, p, true);
+    if (!found && p->place < 0 && !*p->id)
+        found = json_array_get(calls, json_array_size(calls) - 1);
+    return found;
+}
+
+static bool equal_arguments(const char *a, const char *b)
+{
+    json_t *one = json_loads(a, 0, NULL), *two = json_loads(b, 0, NULL);
+    bool equal = one && json_equal(one, two);
+    json_decref(one);
+    json_decref(two);
+    return equal;
+}
+
+/* Whether a piece with the name of a complete call repeats that call, rather than being a second one: it has
+ * the same id, or the call came in parts and this is all of it. */
+static bool repeats(const json_t *call, const struct piece *p)
+{
+    bool same_id = *p->id && !strcmp(p->id, text_of(call, "id"));
+    return !strcmp(p->name, text_of(call, "name")) && (same_id || json_object_get(call, PARTS)) &&
+           equal_arguments(p->text, text_of(call, "arguments"));
+}
+
+/* Whether a streamed piece begins another call than the one at its place. */
+static bool opens_another(const json_t *call, const struct piece *p)
+{
+    const char *id = text_of(call, "id"), *name = text_of(call, "name"), *text = text_of(call, "arguments");
+    bool named = *p->name && *name, other_name = named && strcmp(p->name, name) != 0;
+    bool bare = p->place < 0 && !*p->id;
+    if (bare && named && (!p->first || (other_name && !*text)))
+        return true;
+    if (*p->id && *id && strcmp(p->id, id) != 0)
+        return *p->name || is_complete(text);
+    if (!named && !json_object_get(call, AGAIN))
+        return false;
+    return is_complete(text) && (other_name || (*p->text && !repeats(call, p)));
+}
+
+/* Inserts a call before those with a larger index. */
+static json_t *open_call(json_t *calls, const struct piece *p)
+{
+    size_t at = json_array_size(calls);
+    json_int_t place = p->place;
+    if (at >= MAX_CALLS)
+        return NULL;
+    if (place < 0)
+        place = at ? json_integer_value(json_object_get(json_array_get(calls, at - 1), PLACE)) + 1 : 0;
+    while (at > 0 && json_integer_value(json_object_get(json_array_get(calls, at - 1), PLACE)) > place)
+        at--;
+    json_t *call = json_pack("{s:s, s:s, s:s, s:I}", "id", "", "name", "", "arguments", "", PLACE, place);
+    json_array_insert_new(calls, at, call);
+    return call;
+}
+
+/* ---- members ---------------------------------------------------------------------------------------- */
+
+static void append(json_t *call, const char *key, const char *more)
+{
+    char *text = xasprintf("%s%s", text_of(call, key), more);
+    set_text(call, key, text);
+    free(text);
+}
+
+static void take(json_t *call, const struct piece *p)
+{
+    const char *name = text_of(call, "name"), *text = text_of(call, "arguments");
+    bool complete = is_complete(text);
+    if (*p->id && !*text_of(call, "id"))
+        set_text(call, "id", p->id);
+    if (complete && *p->name && !*p->text)
+        json_object_set_new(call, AGAIN, json_true());
+    if (*p->name && !*name)
+        set_text(call, "name", p->name);
+    else if (*p->name && strcmp(p->name, name) != 0 && !*text && !strncmp(p->name, name, strlen(name)))
+        set_text(call, "name", p->name); /* grows, as "cli", "click" */
+    else if (*p->name && strcmp(p->name, name) != 0 && !*text)
+        append(call, "name", p->name); /* comes in parts, as "cli", "ck" */
+    if (*p->text && p->whole && (is_complete(p->text) || !*text)) {
+        set_text(call, "arguments", p->text);
+    } else if (*p->text && !p->whole && !complete) {
+        if (*text)
+            json_object_set_new(call, PARTS, json_true());
+        append(call, "arguments", p->text);
+    }
+}
+
+/* A complete message repeats the calls that were streamed, in their order. */
+static json_t *call_of_message(json_t *calls, const struct piece *p, size_t i)
+{
+    for (size_t k = i; k < json_array_size(calls); k++) {
+        json_t *at = json_array_get(calls, k);
+        const char *id = text_of(at, "id"), *name = text_of(at, "name");
+        bool same_id = !*p->id || !*id || !strcmp(p->id, id);
+        if (same_id && (!*p->name || !*name || !strcmp(p->name, name)))
+            return at;
+    }
+    return open_call(calls, p);
+}
+
+static json_t *call_of_stream(json_t *calls, const struct piece *p)
+{
+    json_t *call = call_at_place(calls, p), *named = *p->id ? newest_with(calls, p, true) : NULL;
+    call = named && strcmp(text_of(call, "id"), p->id) != 0 ? named : call;
+    if (call && !opens_another(call, p))
+        return call;
+    json_t *fresh = open_call(calls, p);
+    if (fresh && call && !*p->name && json_object_get(call, AGAIN))
+        set_text(fresh, "name", text_of(call, "name"));
+    return fresh;
+}
+
+static void add_piece(json_t *calls, const struct piece *p, size_t i)
+{
+    json_t *call = p->whole ? call_of_message(calls, p, i) : call_of_stream(calls, p);
+    if (call)
+        take(call, p);
+}
+
+/* ---- pieces ----------------------------------------------------------------------------------------- */
+
+/* An index may be a number, a text with a number, or missing; a negative one counts as missing. */
+static json_int_t place_of(const json_t *call)
+{
+    const json_t *index = json_object_get(call, "index");
+    const char *text = json_string_value(index);
+    char *end = NULL;
+    json_int_t at = json_is_integer(index) ? json_integer_value(index)
+                    : text && *text        ? (json_int_t)strtol(text, &end, 10)
+                                           : -1;
+    return at >= 0 && at < 1 << 20 && !(end && *end) ? at : -1;
+}
+
+static void read_arguments(struct piece *p, const json_t *function)
+{
+    static const char *const members[] = {"arguments", "parameters", "input"};
+    const json_t *v = NULL;
+    for (size_t i = 0; !v && i < sizeof members / sizeof *members; i++)
+        v = json_object_get(function, members[i]);
+    if (json_is_object(v) || json_is_array(v))
+        p->owned = json_dumps(v, JSON_COMPACT);
+    p->text = p->owned ? p->owned : json_is_string(v) ? json_string_value(v) : "";
+}
+
+static void add_call(json_t **calls, const json_t *call, const json_t *function, size_t i, bool whole)
+{
+    struct piece p = {.id = text_of(call, "id"),
+                      .name = text_of(function, "name"),
+                      .place = place_of(call),
+                      .whole = whole,
+                      .first = i == 0};
+    *calls = *calls ? *calls : json_array();
+    read_arguments(&p, function);
+    if (*p.id || *p.name || *p.text)
+        add_piece(*calls, &p, i);
+    free(p.owned);
+}
+
+void calls_add(json_t **calls, json_t *pieces, bool whole)
+{
+    json_t *call;
+    size_t i;
+    if (json_is_object(pieces)) { /* one call without a list */
+        json_t *f = json_object_get(pieces, "function");
+        add_call(calls, pieces, f ? f : pieces, 0, whole);
+        return;
+    }
+    json_array_foreach(pieces, i, call)
+    {
+        json_t *f = json_object_get(call, "function");
+        add_call(calls, call, json_is_object(f) ? f : call, i, whole);
+    }
+}
+
+void calls_add_legacy(json_t **calls, json_t *function, bool whole)
+{
+    json_t *first = json_array_get(*calls, 0);
+    if (!json_is_object(function) || (first && !json_object_get(first, LEGACY)))
+        return;
+    add_call(calls, NULL, function, 0, whole);
+    json_t *call;
+    size_t i;
+    json_array_foreach(*calls, i, call) json_object_set_new(call, LEGACY, json_true());
+}
+
+void calls_end(json_t **calls)
+{
+    for (size_t i = json_array_size(*calls); i-- > 0;) {
+        json_t *call = json_array_get(*calls, i);
+        json_object_del(call, PLACE);
+        json_object_del(call, PARTS);
+        json_object_del(call, AGAIN);
+        json_object_del(call, LEGACY);
+        if (!*text_of(call, "name") && !*text_of(call, "arguments"))
+            json_array_remove(*calls, i);
+    }
+    if (!json_array_size(*calls)) {
+        json_decref(*calls);
+        *calls = NULL;
+    }
+}
