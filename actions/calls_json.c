@@ -210,7 +210,7 @@ static bool begins_like_call(const char *s, const char *end)
 int calls_read_json(struct calls_reader *r, const char *begin, bool sure)
 {
     struct json_call c = {.r = r, .begin = begin};
-    struct json_in in = {.max_depth = JSON_IN_DEEPEST};
+    struct json_in in = {.max_depth = JSON_IN_DEEPEST, .may_end = true};
     struct err e = ERR_INIT;
     const char *s = r->at;
     json_t *root = json_in(s, (size_t)(r->end - s), &in, &e);

@@ -79,6 +79,17 @@ const char *calls_closer(const char *s, const char *end, const char *names)
     return names ? s : special_token(s, end);
 }
 
+/* Returns the position behind an opening tag whose ">" is missing at s; NULL: its name may be cut off.  A
+ * function must be continued by a parameter or an object. */
+static const char *without_bracket(const char *s, const char *end, const char *word)
+{
+    const char *next = calls_skip_space(s, end);
+    if (next == end || (s < end && *s != '<' && *s != '\n' && *s != '\r'))
+        return NULL;
+    bool part = !strcmp(word, "parameter") || calls_starts(next, end, "<parameter") || *next == '{';
+    return part ? s : NULL;
+}
+
 const char *calls_opener(const char *s, const char *end, const char *word, const char **name, size_t *n,
                          bool *exact)
 {
@@ -109,9 +120,9 @@ const char *calls_opener(const char *s, const char *end, const char *word, const
         at++;
     if (at < end && *at == '=') /* <parameter=KEY=VALUE */
         return at + 1;
-    if (at < end && *at != '>' && *at != '<' && *at != '\n' && *at != '\r')
-        return NULL;
-    return at < end && *at == '>' ? at + 1 : at;
+    if (at < end && *at == '>')
+        return at + 1;
+    return without_bracket(at, end, word);
 }
 
 /* ---- markup in a text -------------------------------------------------------------------------------- */

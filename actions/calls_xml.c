@@ -214,7 +214,7 @@ static bool ends_at(const struct xml *x, struct value *v, struct inner *in, cons
     return (behind > s && part_follows(x, behind)) || (line && cut_opener(s, end));
 }
 
-/* Whether a value that ends with the text, or at the next call, has more than a line: the further ones may
+/* Whether a value that ends with the text has more than a line: the further ones may
  * be sentences behind the call. */
 static bool several_lines(const struct value *v)
 {
@@ -246,7 +246,7 @@ static void find_end(const struct xml *x, const char *s, struct value *v)
     for (; (s = memchr(s, '<', (size_t)(end - s))); s++)
         if (ends_at(x, v, &in, s)) {
             v->end = s;
-            v->whole = v->next > s || !next_call(x, s) || !several_lines(v);
+            v->whole = v->next > s || !next_call(x, s);
             return;
         }
     v->end = v->next = end;
@@ -258,6 +258,26 @@ static void find_end(const struct xml *x, const char *s, struct value *v)
 }
 
 /* ---- parameters -------------------------------------------------------------------------------------- */
+
+/* Returns how far all lines of a value are indented, if its closer is indented: the XML is pretty-printed. */
+static size_t indentation(const struct value *v, const char *to)
+{
+    const char *closer = v->end;
+    size_t least = SIZE_MAX;
+    while (closer > v->begin && (closer[-1] == ' ' || closer[-1] == '\t'))
+        closer--;
+    if (closer == v->end)
+        return 0;
+    for (const char *line = v->begin; line < to;) {
+        const char *s = line, *end = memchr(line, '\n', (size_t)(to - line));
+        while (s < to && (*s == ' ' || *s == '\t'))
+            s++;
+        if (s < to && *s != '\n' && *s != '\r' && (size_t)(s - line) < least)
+            least = (size_t)(s - line);
+        line = end ? end + 1 : to;
+    }
+    return least == SIZE_MAX || least < (size_t)(v->end - closer) ? 0 : least;
+}
 
 /* Drops the line break in front of the closer, with the closer's indentation, and the CRs of CRLF. */
 static json_t *text_of(struct xml *x, struct value *v)
@@ -275,16 +295,32 @@ static json_t *text_of(struct xml *x, struct value *v)
     } else {
         to = v->end;
     }
+    size_t indent = own && !v->one_line ? indentation(v, to) : 0;
     char *copy = xmalloc((size_t)(to - v->begin) + 1, 1), *out = copy;
+    x->repairs |= indent ? REPAIR_CALL : 0;
     for (const char *s = v->begin; s < to; s++) {
-        if (*s == '\r' && s + 1 < to && (s[1] == '\n' || s[1] == '\r'))
+        if (s == v->begin || s[-1] == '\n') {
+            const char *line = s;
+            while (s < to && (size_t)(s - line) < indent && (*s == ' ' || *s == '\t'))
+                s++;
+        }
+        if (s < to && *s == '\r' && s + 1 < to && (s[1] == '\n' || s[1] == '\r'))
             x->repairs |= REPAIR_CONTROL_CHAR;
-        else
+        else if (s < to)
             *out++ = *s;
     }
     json_t *text = json_stringn(copy, (size_t)(out - copy));
     free(copy);
     return text;
+}
+
+/* Whether the last line of a value is a code fence, which may be the one around the call. */
+static bool ends_with_fence(const struct value *v)
+{
+    const char *last = v->end;
+    while (last > v->begin && isspace((unsigned char)last[-1]))
+        last--;
+    return last - v->begin >= 3 && !memcmp(last - 3, "```", 3);
 }
 
 /* Reads the parameter whose value begins at s.  false: a fault was added. */
@@ -298,7 +334,7 @@ static bool read_parameter(struct xml *x, const char *begin, const char *name, s
     x->r->at = v.next;
     x->repairs |= v.closed ? 0 : REPAIR_CALL;
     bool own = calls_closer(v.end, x->r->end, value_closers) > v.end;
-    if (!v.whole || (s[-1] != '>' && !own)) {
+    if (!v.whole || (!own && (s[-1] != '>' || ends_with_fence(&v)))) {
         calls_add_fault(x->r, begin, FAULT_PARSE, true, "the call is cut off: '</parameter>' is missing");
         return false;
     }
@@ -326,7 +362,8 @@ static const char *next_parameter(const struct xml *x, const char **name, size_t
             *exact = *exact && s == from;
             return behind;
         }
-        if (s > from && (calls_closer(s, end, NULL) > s || function_at(s, end, &word, &len)))
+        if (function_at(s, end, &word, &len) || calls_starts(s, end, "<tool_call") ||
+            (s > from && calls_closer(s, end, NULL) > s))
             return NULL;
     }
     return NULL;

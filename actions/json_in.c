@@ -257,6 +257,18 @@ static int close_before_tag(struct reader *r)
     return 0;
 }
 
+/* Closes the value at the end of the text, if its members are complete: {"name": ..., "arguments": {...} */
+static int close_at_end(struct reader *r)
+{
+    int list = r->open[0] == '[';
+    if (r->depth > 1 + list || r->out.data[r->out.len - 1] != '}' || r->comma || r->fresh)
+        return cut_off(r);
+    while (r->depth)
+        close_one(r);
+    r->repairs |= REPAIR_CALL;
+    return 0;
+}
+
 /* A string or a word. */
 static int copy_scalar(struct reader *r)
 {
@@ -327,7 +339,7 @@ json_t *json_in(const char *text, size_t len, struct json_in *in, struct err *e)
         bad = copy_token(&r);
     while (!bad && r.depth && r.at < r.len);
     if (!bad && r.depth)
-        bad = cut_off(&r);
+        bad = in->may_end ? close_at_end(&r) : cut_off(&r);
     if (!bad) {
         value = json_loadb(r.out.data, r.out.len, 0, &je);
         if (!value)

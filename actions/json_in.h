@@ -12,11 +12,13 @@
 #include "base/err.h"
 
 #include <jansson.h>
+#include <stdbool.h>
 
 enum { JSON_IN_MAX_DEPTH = 8, JSON_IN_DEEPEST = 32 };
 
 struct json_in {
     int max_depth;    /* at most JSON_IN_DEEPEST */
+    bool may_end;     /* the bracket of the value itself may be missing at the end of the text */
     unsigned repairs; /* out: REPAIR_ bits of action.h */
     size_t used;      /* out: length of the value */
     bool cut;         /* out: refused because the text ends too early, or read with closers added */

@@ -156,7 +156,9 @@ static bool names_tool(const struct parse *p, const char *text, size_t len)
             from--;
         memcpy(name, from, (size_t)(s - from));
         name[s - from] = 0;
-        if (is_tool(p, name) || is_tool(p, name + fence_word(name, strlen(name))))
+        const char *dot = strrchr(name, '.');
+        if (is_tool(p, name) || is_tool(p, dot ? dot + 1 : "") ||
+            is_tool(p, name + fence_word(name, strlen(name))))
             return true;
     }
     return false;
@@ -242,7 +244,8 @@ static bool strip_fence(const char **s, size_t *n)
     while (whole && is_space((*s)[whole - 1]))
         whole--;
     if (whole >= 3 && !memcmp(*s + whole - 3, "```", 3))
-        *n = whole - 3;
+        for (*n = whole - 3; *n && is_space((*s)[*n - 1]);)
+            (*n)--; /* the line break before the fence is not of the text */
     trim_left(s, n);
     return true;
 }

@@ -127,6 +127,9 @@ static void t_xml(void **state)
         {"<tool_call>\n<function=click>\n<parameter=x=1</parameter>\n" Y "</function>\n</tool_call>",
          CLICK " *", NULL},
         {"```xml\n" XML(X Y) "\n```\nDone.", CLICK " *", "Done."},
+        {"  <function=write>\n    <parameter=content>\n      if (a)\n        b();\n    </parameter>\n  </function>",
+         "write{\"content\":\"if (a)\\n  b();\"} *", NULL},
+        {"<function=click>\n" X Y "<function=done>\n</function>", CLICK " * | done{} *", NULL},
         {"<tool_call>\r\n<function=click>\r\n<parameter=x>\r\n1\r\n</parameter>\r\n<parameter=y>\r\n2\r\n</parameter>\r\n"
          "</function>\r\n</tool_call>",
          CLICK, NULL},
@@ -134,7 +137,8 @@ static void t_xml(void **state)
         {XML(X Y) "\n" XML(X), CLICK " | click{\"x\":\"1\"}", NULL},
         {"<tool_call>\n<function=click>\n" X
          "<parameter=y>\n2\n<tool_call>\n<function=done>\n</function>\n</tool_call>",
-         CLICK " * | done{}", NULL},
+         "the call is cut off: '</parameter>' is missing * | done{}",
+         "<tool_call>\n<function=click>\n" X "<parameter=y>\n2"},
         {XML(X Y) "<|im_end|>", CLICK " *", NULL},
         {"I use <tool_call> now.\n" XML(X Y), CLICK, "I use <tool_call> now."},
         {"The tag <function=click> begins a call.", "", "The tag <function=click> begins a call."},
@@ -225,6 +229,8 @@ static void t_json(void **state)
         {"<TOOLCALL>[{\"name\": \"click\", \"arguments\": {\"x\": 1, \"y\": 2]}}</TOOLCALL>", READ " *",
          NULL},
         {"<tool_call>\n" JSON_CALL, READ " *", NULL},
+        {"<tool_call>\n{\"name\": \"click\", \"arguments\": {\"x\": 1, \"y\": 2}", READ " *", NULL},
+        {"<TOOLCALL>[{\"name\": \"click\", \"arguments\": {\"x\": 1, \"y\": 2}}", READ " *", NULL},
         {"<tool_call>\n" JSON_CALL "\n<tool_call>\n" JSON_CALL "\n</tool_call>", READ " * | " READ, NULL},
         {"<tool_call>{\"name\": \"write\", \"arguments\": {\"content\": \"a </tool_call> }\"}}</tool_call>",
          "write{\"content\":\"a </tool_call> }\"}", NULL},

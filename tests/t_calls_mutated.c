@@ -183,8 +183,8 @@ static void mutate(struct mutant *m, enum mutation kind)
     char *was = xstrdup(m->text);
     if (at >= 0 && kind == DROP) {
         size_t n = strlen(closers[which]);
-        bool line = at > 0 && was[at - 1] == '\n' && was[(size_t)at + n] == '\n';
-        splice(m, (size_t)at, n + line, "");
+        size_t line = strspn(was + at + n, "\r\n");
+        splice(m, (size_t)at, n + (at > 0 && was[at - 1] == '\n' ? line : 0), "");
     } else if (at >= 0 && kind == UNBREAK)
         splice(m, (size_t)at, 1, "");
     else if (at >= 0 && kind == UNWRAP)
