@@ -10,9 +10,12 @@
 #include "gguf.h"
 #include "golden.h"
 
-/* How matrices are stored: F32, BF16, F16 or Q8_0 where a row has whole blocks, else F32. */
+/* How matrices are stored where a row has whole blocks, else in F32: F32, BF16, F16, Q8_0 with the model's values;
+ * in another type random blocks of numbers of their usual size; GGML_MIXED: each in the next of all types, vectors
+ * in F32 and F64 in turn. */
+enum { GGML_MIXED = GGML_TYPES };
 struct gguf_form {
-    enum gguf_type matrices;
+    enum ggml_type matrices;
     bool numbers; /* instead of blocks the numbers that they stand for, in F32 */
 };
 
@@ -22,6 +25,6 @@ void gguf_model(const struct golden *g, struct gguf_form form, const char *dir);
 
 /* The same of a model of a published size, beside its other files in m->dir, whose tensors are holes; the tower's
  * matrices are BF16, as converters leave them. */
-void gguf_holes(const struct full_model *m, enum gguf_type matrices);
+void gguf_holes(const struct full_model *m, enum ggml_type matrices);
 
 #endif

@@ -2,7 +2,7 @@
 #include "checkpoint/gguf_model.h"
 
 #include "checkpoint/safetensors_impl.h"
-#include "ops/quant.h"
+#include "ops/gguf_rows.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -143,14 +143,6 @@ void gguf_spelling(const char *published, char out[256])
 
 /* ---- tensors ------------------------------------------------------------------------------------------- */
 
-static const struct {
-    enum ggml_type type;
-    enum dtype dtype;
-    enum quant_format blocks;
-} known[] = {{GGML_F32, DT_F32, QUANT_NONE}, {GGML_F16, DT_F16, QUANT_NONE}, {GGML_BF16, DT_BF16, QUANT_NONE},
-             {GGML_Q8_0, DT_U8, QUANT_Q8_0}, {GGML_Q4_K, DT_U8, QUANT_Q4_K}, {GGML_Q5_K, DT_U8, QUANT_Q5_K},
-             {GGML_Q6_K, DT_U8, QUANT_Q6_K}};
-
 static bool ends_with(const char *name, const char *end)
 {
     size_t n = strlen(name), k = strlen(end);
@@ -177,19 +169,17 @@ static int add(struct safetensors *s, const struct gguf_file *f, const char *fil
                const struct gguf_entry *from, int layers, struct err *e)
 {
     char name[256];
-    size_t k = 0;
-    while (k < COUNT(known) && known[k].type != from->type)
-        k++;
+    bool f16 = from->type == GGML_F16, bf16 = from->type == GGML_BF16, coded = gguf_is_coded(from->type);
     gguf_published(from->name, layers, name);
-    bool unused = !strncmp(name, "mtp.", 4);
-    if (k == COUNT(known) && !unused)
+    if (from->type != GGML_F32 && !f16 && !bf16 && !coded && strncmp(name, "mtp.", 4) != 0)
         return err_set(e, ERR_MODEL,
-                       "%s: tensor '%s' is stored as %s; read are F32, F16, BF16, Q8_0, Q4_K, Q5_K and Q6_K",
+                       "%s: tensor '%s' is stored as %s, which is not supported; use another quantization of "
+                       "this model",
                        gguf_name(f), from->name, ggml_type_name(from->type));
     struct st_tensor *t = safetensors_add(s);
     *t = (struct st_tensor){.name = xstrdup(name), .file = file, .data = from->data, .bytes = from->bytes};
-    t->dtype = k < COUNT(known) ? known[k].dtype : DT_U8;
-    t->blocks = k < COUNT(known) ? known[k].blocks : QUANT_NONE;
+    t->dtype = from->type == GGML_F32 ? DT_F32 : f16 ? DT_F16 : bf16 ? DT_BF16 : DT_U8;
+    t->gguf = coded ? from->type : 0;
     set_shape(t, from);
     return 0;
 }
@@ -238,5 +228,5 @@ const char *safetensors_spelling(const struct safetensors *s, const char *name)
 
 const char *safetensors_type(const struct st_tensor *t)
 {
-    return t->blocks ? quant_name(t->blocks) : dtype_name(t->dtype);
+    return t->gguf ? ggml_type_name(t->gguf) : dtype_name(t->dtype);
 }

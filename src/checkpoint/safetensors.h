@@ -27,7 +27,8 @@ struct st_tensor {
     int64_t shape[ST_MAX_DIMS];
     const void *data; /* row-major, little-endian, may be unaligned */
     size_t bytes;
-    enum quant_format blocks; /* of GGUF: then the dtype is u8, the shape counts numbers, not bytes */
+    /* type in a GGUF file whose numbers gguf_rows.h reads: the dtype is u8, the shape counts numbers; or 0 */
+    uint32_t gguf;
 };
 
 struct safetensors;

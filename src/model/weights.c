@@ -6,7 +6,7 @@
  * out, and newer tools say model.X for backbone.X.
  */
 #include "model/weights_impl.h"
-#include "ops/quant.h"
+#include "ops/gguf_rows.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -82,13 +82,13 @@ struct weight *binder_part(struct binder *x, const struct st_tensor *t, int64_t 
 {
     char name[160];
     struct st_tensor one = *t;
-    size_t row = t->blocks ? (size_t)blocks_stored(t->blocks, cols) : (size_t)cols * dtype_size(t->dtype);
+    size_t row = t->gguf ? gguf_row_bytes(t->gguf, cols) : (size_t)cols * dtype_size(t->dtype);
     snprintf(name, sizeof name, "%s.%lld", t->name, (long long)(first / rows));
     one.name = name;
     one.bytes = (size_t)rows * row;
     one.data = (const char *)t->data + (size_t)first * row;
     struct stored m = binder_plain(&one, rows, cols);
-    if (one.blocks && !binder_makes(x) && !binder_check_blocks(x, &one, 1))
+    if (one.gguf && !binder_makes(x) && !binder_check_blocks(x, &one, 1))
         return NULL;
     struct weight *w = binder_weight(x, ROLE_LINEAR, &m);
     binder_done(x, &one);
@@ -216,7 +216,7 @@ static void pack_embedding(struct binder *x, const struct st_tensor *t, struct m
 void binder_embedding(struct binder *x, const struct st_tensor *t, struct model_weights *w)
 {
     int64_t hidden = x->c->lm.hidden;
-    if (t && t->blocks && !x->o->random) { /* rows of it are read when tokens need them */
+    if (t && t->gguf && !x->o->random) { /* rows of it are read when tokens need them */
         w->embed_codes = binder_plain(t, w->vocab, hidden).source;
         binder_check_blocks(x, t, 64);
         binder_done(x, t);
@@ -241,7 +241,7 @@ static void dequantize_embedding(struct binder *x, const char *name, struct mode
     if (binder_makes(x)) {
         binder_make(x, m.t, w->embed);
     } else if (!x->o->shapes_only) {
-        struct tensor host = binder_dequantized(&m);
+        struct tensor host = binder_dequantized(&m, DT_BF16);
         fill_embedding(x, w, host);
         free(host.data);
     }
@@ -373,6 +373,7 @@ int weights_bind(struct model_weights *w, const struct model_config *c, const st
         check_extra(&x);
     }
     free(x.used);
+    w->forms = binder_forms(&x);
     w->element_bytes = x.elements > 0 ? x.stored_bytes / x.elements : 0;
     if (x.failed)
         weights_free(w, c, b);
@@ -392,6 +393,7 @@ void weights_free(struct model_weights *w, const struct model_config *c, struct 
         free(w->layers[i].moe.down);
         free(w->layers[i].moe.gates);
     }
+    free(w->forms);
     free(w->tensors);
     free(w->matrices);
     free(w->layers);

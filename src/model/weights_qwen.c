@@ -98,7 +98,7 @@ static const struct st_tensor *stacked(struct binder *x, int i, const char *part
     snprintf(name, sizeof name, "%s", name_of(x, i, part));
     if (!safetensors_find(x->s, name))
         snprintf(name + strlen(name), sizeof name - strlen(name), ".weight");
-    return safetensors_find(x->s, name) ? binder_take_matrix(x, name, 3, shape) : NULL;
+    return safetensors_find(x->s, name) ? binder_take_shape(x, name, 3, shape) : NULL;
 }
 
 /* Rows [first, first + rows) of the transposed matrix k of a tensor [E, cols, all]: a copy, wherever the rest
@@ -244,14 +244,14 @@ static void bind_ends(struct binder *x, struct model_weights *w)
     const struct lm_config *c = &x->c->lm;
     snprintf(embed, sizeof embed, "%sembed_tokens.weight", x->body);
     const struct st_tensor *t = safetensors_find(x->s, embed);
-    if (!t || !t->blocks)
+    if (!t || !t->gguf)
         t = binder_take(x, embed);
     if (t && (t->dims != 2 || t->shape[0] < c->vocab || t->shape[0] > 1 << 22))
         binder_fail(x, "tensor '%s' has not at least the %d rows of 'vocab_size'", embed, c->vocab);
     if (!t || t->dims != 2 || binder_stopped(x))
         return;
     w->vocab = (int)t->shape[0];
-    binder_embedding(x, binder_take_matrix(x, embed, SHAPE(w->vocab, c->hidden)), w);
+    binder_embedding(x, binder_take_shape(x, embed, SHAPE(w->vocab, c->hidden)), w);
     snprintf(name, sizeof name, "%snorm.weight", x->body);
     w->norm = norm_of(x, name, c->hidden);
     w->head = binder_matrix(x, ROLE_HEAD, c->tied ? embed : "lm_head.weight", w->vocab, c->hidden);
