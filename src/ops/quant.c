@@ -352,6 +352,12 @@ static void take_f8_blocks(const struct quant_source *s, int64_t n, struct quant
     r->scale = 1;
 }
 
+uint8_t quant_f4_scale(const struct quant_source *s, int64_t n, int64_t g)
+{
+    return s->gguf ? gguf_nvfp4_scale(stored_row(s, n), g)
+                   : s->groups[n * quant_groups(QUANT_F4, s->cols) + g];
+}
+
 static void take_f4(const struct quant_source *s, int64_t n, struct quant_row *r)
 {
     const uint8_t *row = stored_row(s, n);

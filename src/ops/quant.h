@@ -59,6 +59,9 @@ void quant_make_row(enum quant_format format, const struct quant_source *s, int6
 /* Returns x rounded to f16; beyond its range the largest number. */
 uint16_t quant_half(float x);
 
+/* Returns the scale of group g of row n of an f4 source, as e4m3. */
+uint8_t quant_f4_scale(const struct quant_source *s, int64_t n, int64_t g);
+
 /* Activations of a product whose weight asks for it (round_activations) are rounded to 8 bits, -127..127
  * times a scale for each group of so many columns: the weight's, else 128.  Rounds a row of n. */
 int64_t quant_activation_group(enum quant_format format);
