@@ -116,13 +116,19 @@ char *gguf_text_of(const struct gguf_file *f, const char *key);
 
 /* ---- a model in such files (gguf_place.c) -----------------------------------------------------------------
  *
- * A model's place is the path of its file, or of two, TEXT.gguf,EYES.gguf: the second has its vision
- * tower. */
+ * A model's place is the path of its file, or of two, TEXT.gguf,EYES.gguf: the second has its vision tower.  A path
+ * ends in .gguf or is a blob of Ollama, sha256-HEX.  A text split into parts is named by the first,
+ * NAME-00001-of-00003.gguf. */
 bool gguf_is_place(const char *place);
 
-/* Opens one of the two; NULL without a message when there is no second. */
+/* Opens one of the two; NULL without a message when there is no second.  Of a split text only the first part, which has
+ * the keys. */
 struct gguf_file *gguf_open_text(const char *place, struct err *e);
 struct gguf_file *gguf_open_eyes(const char *place, struct err *e);
+
+/* Returns in how many parts a text was split (1: whole), from its first part; opens part 1 to `of` of it. */
+int gguf_parts(const struct gguf_file *text);
+struct gguf_file *gguf_open_part(const char *place, int part, int of, struct err *e);
 
 /* The place that a user means by a file, by two, or by a folder that holds one: beside a file the tower's
  * is looked

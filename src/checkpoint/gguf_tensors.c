@@ -184,23 +184,46 @@ static int add(struct safetensors *s, const struct gguf_file *f, const char *fil
     return 0;
 }
 
-struct safetensors *safetensors_of_gguf(struct safetensors *s, const char *place, struct err *e)
+/* Takes a file over, NULL after a failure of opening it. */
+static int take_file(struct safetensors *s, struct gguf_file *f)
+{
+    if (!f)
+        return -1;
+    s->gguf = xrealloc(s->gguf, (unsigned long)s->n_gguf + 1, sizeof *s->gguf);
+    s->maps = xrealloc(s->maps, (unsigned long)s->n_gguf + 1, sizeof *s->maps);
+    s->gguf[s->n_gguf] = f;
+    s->files = xrealloc(s->files, (unsigned long)s->n_gguf + 1, sizeof *s->files);
+    s->files[s->n_gguf] = xstrdup(gguf_name(f));
+    s->maps[s->n_gguf].data = gguf_whole(f, &s->maps[s->n_gguf].len);
+    s->shards = ++s->n_gguf;
+    return 0;
+}
+
+static int open_files(struct safetensors *s, const char *place, struct err *e)
 {
     struct err none = ERR_INIT;
-    int rc = 0;
-    s->gguf[0] = gguf_open_text(place, e);
-    s->gguf[1] = s->gguf[0] ? gguf_open_eyes(place, &none) : NULL;
-    if (!s->gguf[0] || none.kind)
-        rc = none.kind ? err_set(e, ERR_MODEL, "%s", none.text) : -1;
-    s->maps = xcalloc(2, sizeof *s->maps);
-    for (int i = 0; i < 2 && s->gguf[i]; i++) {
-        safetensors_add_file(s, gguf_name(s->gguf[i]));
-        s->maps[s->shards - 1].data = gguf_whole(s->gguf[i], &s->maps[s->shards - 1].len);
+    if (take_file(s, gguf_open_text(place, e)))
+        return -1;
+    int parts = gguf_parts(s->gguf[0]), tensors = gguf_count(s->gguf[0]);
+    for (int i = 2; i <= parts; i++) {
+        if (take_file(s, gguf_open_part(place, i, parts, e)))
+            return -1;
+        tensors += gguf_count(s->gguf[i - 1]);
     }
-    int layers = rc == 0 ? gguf_layers(s->gguf[0]) : 0;
-    for (int i = 0; i < 2 && s->gguf[i]; i++)
+    double claimed = gguf_number_of(s->gguf[0], "split.tensors.count", tensors);
+    if ((int)claimed != tensors)
+        return err_set(e, ERR_MODEL, "%d parts have %d tensors; the first one claims %.0f", parts, tensors,
+                       claimed);
+    take_file(s, gguf_open_eyes(place, &none)); /* there may be none */
+    return none.kind ? err_set(e, ERR_MODEL, "%s", none.text) : 0;
+}
+
+struct safetensors *safetensors_of_gguf(struct safetensors *s, const char *place, struct err *e)
+{
+    int rc = open_files(s, place, e), layers = rc == 0 ? gguf_layers(s->gguf[0]) : 0;
+    for (int i = 0; i < s->n_gguf; i++)
         for (int k = 0; k < gguf_count(s->gguf[i]) && rc == 0; k++)
-            rc = add(s, s->gguf[i], s->files[i < s->shards ? i : 0], gguf_at(s->gguf[i], k), layers, e);
+            rc = add(s, s->gguf[i], s->files[i], gguf_at(s->gguf[i], k), layers, e);
     if (rc == 0)
         rc = safetensors_sort(s, e);
     if (rc == 0)
@@ -214,7 +237,7 @@ struct safetensors *safetensors_of_gguf(struct safetensors *s, const char *place
 
 bool safetensors_is_gguf(const struct safetensors *s)
 {
-    return s->gguf[0];
+    return s->n_gguf > 0;
 }
 
 const char *safetensors_spelling(const struct safetensors *s, const char *name)
