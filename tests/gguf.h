@@ -45,8 +45,8 @@ void gguf_tensor(struct gguf *g, const char *name, enum ggml_type type, const in
 /* All that stands before the data; the caller frees. */
 void gguf_head(const struct gguf *g, struct buf *out);
 
-/* Fills n bytes with blocks of a type as make_blocks.py draws them; with an exponent from 1 to 30 all their scales in
- * f16 have that one (15: from 1 to 2), and the other types scales of that size. */
+/* Fills n bytes with blocks of a type as make_blocks.py draws them; with an exponent from 1 to 30 all their
+ * scales in f16 have that one (15: from 1 to 2), and the other types scales of that size. */
 void gguf_draw(enum ggml_type type, uint64_t seed, int exponent, uint8_t *out, size_t n);
 
 /* A block of 32 numbers: scale so that the largest is 127, codes rounded to nearest. */

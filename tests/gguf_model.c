@@ -93,7 +93,8 @@ static void change(const struct writer *w, struct values *t)
 
 /* ---- storing ------------------------------------------------------------------------------------------- */
 
-/* The next type whose blocks fill rows of so many numbers; NVFP4 and so on to the end, then from the first. */
+/* The next type whose blocks fill rows of so many numbers; NVFP4 and so on to the end, then from the
+ * first. */
 static enum ggml_type next_type(struct writer *w, int64_t cols)
 {
     do

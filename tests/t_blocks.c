@@ -1,5 +1,6 @@
-/* t_blocks.c - numbers of the types of GGUF files, compared with the gguf package (tests/golden/blocks, made by
- * tests/reference/make_blocks.py), and products with them, compared with their numbers on every instruction set. */
+/* t_blocks.c - numbers of the types of GGUF files, compared with the gguf package (tests/golden/blocks, made
+ * by tests/reference/make_blocks.py), and products with them, compared with their numbers on every
+ * instruction set. */
 #include "check.h"
 #include "gguf.h"
 #include "golden.h"
@@ -203,8 +204,8 @@ static void product_close(struct product *p)
     free(p->values);
 }
 
-/* Largest difference from sums in double precision, as a part of the product of their factors' norms (a single
- * sum may be near zero by chance); and whether each row has the same bits alone. */
+/* Largest difference from sums in double precision, as a part of the product of their factors' norms (a
+ * single sum may be near zero by chance); and whether each row has the same bits alone. */
 static double product_apart(struct product *p, enum dtype act, int64_t tokens, uint64_t *rng)
 {
     static const struct tensor none = {0};

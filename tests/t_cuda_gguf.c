@@ -1,5 +1,5 @@
-/* t_cuda_gguf.c - GGUF files on the device: types without kernels there are brought into bf16, int8, int4 or f4 when
- * the model is opened.  The kernels of cuda/ are run on the host by tests/emu. */
+/* t_cuda_gguf.c - GGUF files on the device: types without kernels there are brought into bf16, int8, int4 or
+ * f4 when the model is opened.  The kernels of cuda/ are run on the host by tests/emu. */
 #include "check.h"
 #include "gguf_wide.h"
 
@@ -23,8 +23,8 @@ static void read_on(const struct wide *w, struct gguf_form form, const char *dev
     pool_free(pool);
 }
 
-/* What is kept there in a run in f32, and how far the logits may be off: random blocks are harder to round to int8 than
- * weights of a model. */
+/* Format of each type on the device in a run in f32, and the bound of the logits' error.  Random blocks lose
+ * more in int8 than the weights of a model. */
 static const struct {
     enum ggml_type type;
     const char *as;

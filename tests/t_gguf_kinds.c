@@ -1,5 +1,5 @@
-/* t_gguf_kinds.c - whole models in GGUF files of every tensor type, alone and mixed, compared with the same models
- * whose numbers are in F32. */
+/* t_gguf_kinds.c - whole models in GGUF files of every tensor type, alone and mixed, compared with the same
+ * models whose numbers are in F32. */
 #include "check.h"
 #include "gguf_wide.h"
 

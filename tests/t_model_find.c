@@ -1,5 +1,5 @@
-/* t_model_find.c - models where other programs have put them: Ollama's blobs and manifests, the hub's cache, GGUF files in
- * parts; and downloads that are not complete. */
+/* t_model_find.c - models where other programs have put them: Ollama's blobs and manifests, the hub's cache,
+ * GGUF files in parts; and downloads that are not complete. */
 #include "check.h"
 #include "gguf_model.h"
 
@@ -68,7 +68,7 @@ static int64_t size_of(const char *path)
     return st.st_size;
 }
 
-/* A manifest with layers of these kinds and digests; off: what its sizes are too large by. */
+/* Writes a manifest with layers of these kinds and digests; off is added to their sizes. */
 static void write_manifest(const char *path, const char *const layers[][2], int n, int64_t off)
 {
     char *all = xstrdup("");

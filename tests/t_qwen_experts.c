@@ -1,5 +1,6 @@
-/* t_qwen_experts.c - stacked experts of Qwen3-VL in both orientations: as published, [E, D, 2M] and [E, M, D], which
- * t_qwen compares with transformers, and as transformers 5.24 saves them, [E, 2M, D] and [E, D, M]. */
+/* t_qwen_experts.c - stacked experts of Qwen3-VL in both orientations: as published, [E, D, 2M] and [E, M,
+ * D], which t_qwen compares with transformers, and as transformers 5.24 saves them, [E, 2M, D] and [E, D,
+ * M]. */
 #include "check.h"
 #include "golden.h"
 

@@ -1,5 +1,6 @@
-/* t_qwen_formats.c - quantized files of the Qwen3.5 family: e4m3 in blocks of 128 x 128, and NVFP4 as two tools
- * write it.  A file in codes must compute what the same model with the codes' values in f32 computes. */
+/* t_qwen_formats.c - quantized files of the Qwen3.5 family: e4m3 in blocks of 128 x 128, and NVFP4 as two
+ * tools write it.  A file in codes must compute what the same model with the codes' values in f32
+ * computes. */
 #include "check.h"
 #include "golden.h"
 #include "tiny_qwen.h"

@@ -1,5 +1,6 @@
-/* t_qwen_full.c - claims about models of the Qwen3.5 family at their published sizes, whose weights are holes: plain, in
- * Qwen's FP8 blocks, in compressed-tensors' FP8 rows, in NVFP4 of two tools, in GPTQ's 4 bits, as GGUF files. */
+/* t_qwen_full.c - claims about models of the Qwen3.5 family at their published sizes, whose weights are
+ * holes: plain, in Qwen's FP8 blocks, in compressed-tensors' FP8 rows, in NVFP4 of two tools, in GPTQ's 4
+ * bits, as GGUF files. */
 #include "check.h"
 #include "full_start.h"
 #include "gguf_model.h"

@@ -1,5 +1,5 @@
-/* t_qwen_gguf.c - GGUF files of the Qwen3.5 family: models of the golden data, which transformers computed, in the
- * names, orders and forms of such files (gguf_model.h). */
+/* t_qwen_gguf.c - GGUF files of the Qwen3.5 family: models of the golden data, which transformers computed,
+ * in the names, orders and forms of such files (gguf_model.h). */
 #include "check.h"
 #include "gguf_model.h"
 

@@ -116,18 +116,20 @@ char *gguf_text_of(const struct gguf_file *f, const char *key);
 
 /* ---- a model in such files (gguf_place.c) -----------------------------------------------------------------
  *
- * A model's place is the path of its file, or of two, TEXT.gguf,EYES.gguf: the second has its vision tower.  A path
- * ends in .gguf or is a blob of Ollama, sha256-HEX.  A text split into parts is named by the first,
- * NAME-00001-of-00003.gguf. */
+ * A model's place is the path of its file, or of two, TEXT.gguf,EYES.gguf: the second has its vision
+ * tower.  A path ends in .gguf or is a blob of Ollama, sha256-HEX.  Of a split file the place names the first
+ * part, NAME-00001-of-00003.gguf. */
 bool gguf_is_place(const char *place);
 
-/* Opens one of the two; NULL without a message when there is no second.  Of a split text only the first part, which has
- * the keys. */
+/* Opens the first or the second file of a place.  Returns NULL without a message when the place has only one.
+ * Of a split file only the first part is opened; it has all keys. */
 struct gguf_file *gguf_open_text(const char *place, struct err *e);
 struct gguf_file *gguf_open_eyes(const char *place, struct err *e);
 
-/* Returns in how many parts a text was split (1: whole), from its first part; opens part 1 to `of` of it. */
+/* Returns the number of parts of a split file from its first part; 1: not split. */
 int gguf_parts(const struct gguf_file *text);
+
+/* Opens part 1 to `of` of a split file; of 0: as many as part 1 claims. */
 struct gguf_file *gguf_open_part(const char *place, int part, int of, struct err *e);
 
 /* The place that a user means by a file, by two, or by a folder that holds one: beside a file the tower's

@@ -25,7 +25,8 @@ static bool is_file(const char *name, size_t n)
         return false;
     const char *base = name + n - digest - DIGITS;
     size_t hex = strspn(base + digest, "0123456789abcdef");
-    return !strncmp(base, DIGEST, digest) && hex >= DIGITS && (base == name || base[-1] == '/' || base[-1] == ',');
+    bool whole = base == name || base[-1] == '/' || base[-1] == ',';
+    return whole && hex >= DIGITS && !strncmp(base, DIGEST, digest);
 }
 
 /* The comma between the two paths; NULL: one alone. */

@@ -1,8 +1,8 @@
 /* ollama.c - see ollama.h.
  *
- * A name becomes the path of a manifest, as Ollama fills it up: registry.ollama.ai/library/NAME:latest.  For a blob the
- * manifests are searched for the one that lists it, whose projector it then gets.  Manifests are read up to 1 MiB, at
- * most SEARCHED of them, MAX_DEPTH folders deep.
+ * A name becomes the path of a manifest, as Ollama fills it up: registry.ollama.ai/library/NAME:latest.  For
+ * a blob the manifests are searched for the one that lists it, whose projector it then gets.  Manifests are
+ * read up to 1 MiB, at most SEARCHED of them, MAX_DEPTH folders deep.
  */
 #include "checkpoint/ollama.h"
 
@@ -103,7 +103,7 @@ static const char *digest_of(const json_t *layer)
     return digest && is_digest(digest) ? digest : NULL;
 }
 
-/* The path of a layer's blob, whole; NULL with what is missing. */
+/* Returns the path of a layer's blob; NULL when the blob is missing or shorter than its size. */
 static char *layer_path(const char *root, const json_t *layer, const char *name, struct err *e)
 {
     const char *digest = digest_of(layer);

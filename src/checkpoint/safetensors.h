@@ -38,8 +38,8 @@ struct safetensors;
  * model.safetensors, or model-00001-of-0000N.safetensors and the rest. NULL on failure. */
 struct safetensors *safetensors_open(const char *dir, struct err *e);
 
-/* Fails when weight files of a directory are missing, all others of which were downloaded.  here: whether the directory
- * has weights at all, by an index, a single file or a first shard. */
+/* Fails when a directory lacks some of its weight files.  Sets *here to whether it has an index, a single
+ * weight file or a first shard. */
 int safetensors_complete(const char *dir, bool *here, struct err *e);
 
 /* One file in memory, which stays the caller's: for tests and fuzzing. */

@@ -54,8 +54,8 @@ struct binder {
 void binder_fail(struct binder *x, const char *fmt, ...) PRINTF_LIKE(2, 3);
 bool binder_stopped(const struct binder *x);
 
-/* The tensor of this name, which must exist, be of a float type or one of GGUF, and have this shape; NULL on failure.
- * It counts as used. */
+/* The tensor of this name, which must exist, be of a float type or one of GGUF, and have this shape; NULL on
+ * failure. It counts as used. */
 const struct st_tensor *binder_take(struct binder *x, const char *name);
 const struct st_tensor *binder_take_shape(struct binder *x, const char *name, int dims, const int64_t *shape);
 
@@ -90,8 +90,8 @@ bool binder_stays_mapped(const struct binder *x, const struct st_tensor *t, enum
 /* Experts: of many such matrices a token needs few. */
 bool binder_is_expert(const struct st_tensor *t);
 
-/* The tensor as a matrix on the host, aligned, for values that are about to be read, those of GGUF's types as f32:
- * a failure when some are NaN or infinite.  The caller frees *copy. */
+/* The tensor as a matrix on the host, aligned, for values that are about to be read, those of GGUF's types as
+ * f32: a failure when some are NaN or infinite.  The caller frees *copy. */
 struct tensor binder_host_view(struct binder *x, const struct st_tensor *t, int64_t rows, int64_t cols,
                                void **copy);
 
@@ -115,8 +115,8 @@ enum quant_format binder_format(const struct binder *x, enum role role, const st
 struct weight *binder_quantized(struct binder *x, enum quant_format format, const struct stored *m);
 /* Dequantizes a stored matrix to bf16 or f32 on the host; the caller frees the data. */
 struct tensor binder_dequantized(const struct stored *m, enum dtype dtype);
-/* Counts a matrix that has no kernels in its stored format and is kept as `to`; the list of these as text, which
- * the caller frees, or NULL. */
+/* Counts a matrix that has no kernels in its stored format and is kept as `to`; the list of these as text,
+ * which the caller frees, or NULL. */
 void binder_note_form(struct binder *x, const struct stored *m, const char *to);
 char *binder_forms(const struct binder *x);
 

@@ -263,8 +263,8 @@ bool binder_unused_scale(struct binder *x, const struct st_tensor *t)
 
 /* ---- quantizing ---------------------------------------------------------------------------------------- */
 
-/* The format on a GPU that comes nearest to one without kernels there: int8 where its error is below that of the
- * format's own rounding, else bf16.  Codes of Q4_0 are those of int4. */
+/* The format on a GPU that comes nearest to one without kernels there: int8 where its error is below that of
+ * the format's own rounding, else bf16.  Codes of Q4_0 are those of int4. */
 static enum quant_format nearest_on_gpu(const struct stored *m)
 {
     uint32_t type = m->source.gguf;

@@ -140,8 +140,8 @@ static int orientations(const struct st_tensor *t, int64_t rows, int64_t cols)
     return (t->shape[1] == rows && t->shape[2] == cols) | (t->shape[1] == cols && t->shape[2] == rows) << 1;
 }
 
-/* Qwen3-VL is published with [E, D, 2M] and [E, M, D]; transformers from 5.24 saves [E, 2M, D] and [E, D, M].  Shapes
- * tell: when one of the tensors is square (2M = D or M = D), the other is not. */
+/* Qwen3-VL is published with [E, D, 2M] and [E, M, D]; transformers from 5.24 saves [E, 2M, D] and [E, D, M].
+ * Shapes tell: when one of the tensors is square (2M = D or M = D), the other is not. */
 static void find_orientations(struct binder *x, int i, struct stack *s)
 {
     int64_t width = x->c->lm.moe.width, hidden = x->c->lm.hidden;

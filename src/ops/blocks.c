@@ -7,8 +7,9 @@
  *   Q5_1  d f16, m f16, 4 bytes of fifth bits, 16 bytes of codes
  *   Q6_K  128 bytes of low halves, 64 of the upper two bits, 16 scales i8, d f16
  *
- * In Q4_1 and Q5_1 m is added: their records have its opposite.  Two formats of 16 numbers have no file; quant.c fills
- * their records: d, and with 4 bits the minimum, as f16.  Groups of GPTQ, whose file has them in other places (gptq.c), are kept in the same way.
+ * In Q4_1 and Q5_1 m is added: their records have its opposite.  Two formats of 16 numbers have no file;
+ * quant.c fills their records: d, and with 4 bits the minimum, as f16.  Groups of GPTQ, whose file has them
+ * in other places (gptq.c), are kept in the same way.
  */
 #include "ops/quant.h"
 

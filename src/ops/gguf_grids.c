@@ -1,4 +1,4 @@
-/* gguf_grids.c - grids of the IQ formats (gguf_rows.h); tests/reference/make_gguf_grids.py writes this file. */
+/* gguf_grids.c - written by tests/reference/make_gguf_grids.py: see gguf_grids.h. */
 #include "ops/gguf_grids.h"
 
 /* clang-format off */

@@ -6,7 +6,7 @@
  *   IQ3_XXS  d f16; 64 rows u8; for 32 numbers u32 as in IQ2_XXS
  *   IQ3_S    d f16; 64 rows u8, their bits 8, 32 signs u8, 8 scales of 4 bits
  *   IQ1_S    d f16; 32 rows u8; for 32 numbers u16: bits 8 to 10 of 4 rows, a scale of 3 bits, a sign
- *   IQ1_M    32 rows u8; for 8 numbers 4 bits: bits 8 to 10 of the row, a sign; 16 scales of 3 bits, d between them
+ *   IQ1_M    32 rows u8; for 8 numbers 4 bits: bits 8 to 10 of the row, a sign; 16 scales of 3 bits and d
  *
  * Of 8 signs in 7 bits the last makes the number of minus signs even.
  */

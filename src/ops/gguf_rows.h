@@ -17,8 +17,9 @@
  *   Q8_K, IQ2_XXS, IQ4_XS                  Q8_0, scales rounded to f16
  *   F64                                    f32 or bf16
  *
- * Codes stay as they are.  All others are exact while scales are in the range of f16 (of MXFP4, IQ3_XXS and IQ1 their
- * halves and eighths, too).  Where scales are rounded, numbers are off by up to 1/4096 of the largest of their group.
+ * Codes stay as they are.  All others are exact while scales are in the range of f16 (of MXFP4, IQ3_XXS and
+ * IQ1 their halves and eighths, too).  Where scales are rounded, numbers are off by up to 1/4096 of the
+ * largest of their group.
  */
 #ifndef HOLORUN_OPS_GGUF_ROWS_H
 #define HOLORUN_OPS_GGUF_ROWS_H
@@ -38,16 +39,17 @@ void gguf_row(uint32_t type, const uint8_t *row, int64_t cols, float *out);
 /* Returns whether all numbers of a block are finite, whatever its codes. */
 bool gguf_finite(uint32_t type, const uint8_t *block);
 
-/* Returns scale and minimum of the group of 16 or 32 numbers from k on, of a type that has such groups: a number is
- * an integer times the scale less the minimum, the integer from -128 to 127, or from 0 where there is a minimum. */
+/* Returns scale and minimum of the group of 16 or 32 numbers from k on, of a type that has such groups: a
+ * number is an integer times the scale less the minimum, the integer from -128 to 127, or from 0 where there
+ * is a minimum. */
 struct blocks_scale gguf_group(uint32_t type, const uint8_t *row, int64_t k);
 
-/* Returns the number of which the scales of the 256 numbers from k on are multiples by -128..127, of a type that is
- * kept as Q6_K. */
+/* Returns d of the 256 numbers from k on, of a type that is kept as Q6_K: the scales of their groups are
+ * d times -128..127. */
 float gguf_base(uint32_t type, const uint8_t *row, int64_t k);
 
-/* Returns the format whose kernels multiply blocks of a type as they are stored, or NONE; its inverse; and the format
- * that a type is kept in on a CPU. */
+/* Returns the format whose kernels multiply blocks of a type as they are stored, or NONE; its inverse; and
+ * the format that a type is kept in on a CPU. */
 enum quant_format gguf_kernels(uint32_t type);
 uint32_t gguf_of_format(enum quant_format format);
 enum quant_format gguf_kept(uint32_t type);

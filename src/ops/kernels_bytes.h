@@ -9,8 +9,8 @@
  *   i8   byte: code + 128
  *   i4   half a byte: code + 8
  *   f4   half a byte: the e2m1 code; a table maps it to twice the value + 12, the column's scale halves it
- *   blocks of GGUF: the code, of 8 bits + 128 and of Q6_K + 32; a group's minimum is multiplied with the sum of
- *        its digits
+ *   blocks of GGUF: the code, of 8 bits + 128 and of Q6_K + 32; a group's minimum is multiplied with the
+ *        sum of its digits
  *
  * For a coarse weight a row of x becomes 8-bit integers with a scale for each group of the weight (of i8
  * for 128 columns), half the work.

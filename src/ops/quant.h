@@ -33,8 +33,8 @@ enum { QUANT_I4_GROUP = 32, QUANT_F4_GROUP = 16, QUANT_F8_BLOCK = 128, QUANT_GPT
 /* "i8" */
 const char *quant_name(enum quant_format format);
 int64_t quant_group(enum quant_format format); /* G; 0: no groups */
-/* Returns 16-bit words of the group scales of a row: one for each group; of f8 in blocks two, the upper half of an
- * f32 first; of GGUF's blocks their records. */
+/* Returns 16-bit words of the group scales of a row: one for each group; of f8 in blocks two, the upper half
+ * of an f32 first; of GGUF's blocks their records. */
 int64_t quant_groups(enum quant_format format, int64_t cols);
 
 /* Bytes of codes and scales, without a backend's padding. */
@@ -45,9 +45,9 @@ float quant_value(enum quant_format format, int code);
 /* Row n of a source as f32. */
 void quant_source_row(const struct quant_source *s, int64_t n, float *out);
 
-/* Quantizes row n: a byte for each code, [cols]; group scales [quant_groups]; the row's scale.
- * f4 only from a source stored so; an f8 source keeps its codes and scale.  Q8_0, Q4_1, Q5_1 and the groups of 16 from
- * the types of GGUF that gguf_rows.h lists for them. */
+/* Quantizes row n: a byte for each code, [cols]; group scales [quant_groups]; the row's scale. f4 only from a
+ * source stored so; an f8 source keeps its codes and scale.  Q8_0, Q4_1, Q5_1 and the groups of 16 from the
+ * types of GGUF that gguf_rows.h lists for them. */
 struct quant_row {
     uint8_t *codes;
     uint16_t *groups;

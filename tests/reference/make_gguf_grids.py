@@ -12,7 +12,7 @@ GRIDS = [
     ("iq2_xxs", quants.IQ2_XXS), ("iq2_xs", quants.IQ2_XS), ("iq2_s", quants.IQ2_S),
     ("iq3_xxs", quants.IQ3_XXS), ("iq3_s", quants.IQ3_S), ("iq1", quants.IQ1_S),
 ]
-HEAD = """/* gguf_grids.c - grids of the IQ formats (gguf_rows.h); tests/reference/make_gguf_grids.py writes this file. */
+HEAD = """/* gguf_grids.c - written by tests/reference/make_gguf_grids.py: see gguf_grids.h. */
 #include "ops/gguf_grids.h"
 
 /* clang-format off */"""
