@@ -68,17 +68,23 @@ static char *blob_path(const char *root, const char *digest)
 
 /* ---- manifests ----------------------------------------------------------------------------------------- */
 
+static json_t *parse_manifest(const char *text, size_t len, const char *name, struct err *e)
+{
+    json_error_t why;
+    json_t *root = json_loadb(text, len, JSON_REJECT_DUPLICATES, &why);
+    if (!root)
+        err_set(e, ERR_MODEL, "'%s' is not a manifest of Ollama: line %d: %s", name, why.line, why.text);
+    return root;
+}
+
 static json_t *read_manifest(const char *path, struct err *e)
 {
     char *text;
     size_t len;
-    json_error_t why;
     if (file_read(path, MAX_MANIFEST, &text, &len, e))
         return NULL;
-    json_t *root = json_loadb(text, len, JSON_REJECT_DUPLICATES, &why);
+    json_t *root = parse_manifest(text, len, path, e);
     free(text);
-    if (!root)
-        err_set(e, ERR_MODEL, "'%s' is not a manifest of Ollama: line %d: %s", path, why.line, why.text);
     return root;
 }
 
@@ -143,6 +149,14 @@ static char *place_of(const char *root, const json_t *manifest, const char *name
         place = both;
     }
     free(second);
+    return place;
+}
+
+char *ollama_place(const char *models, const char *text, size_t len, const char *name, struct err *e)
+{
+    json_t *manifest = parse_manifest(text, len, name, e);
+    char *place = manifest ? place_of(models, manifest, name, e) : NULL;
+    json_decref(manifest);
     return place;
 }
 

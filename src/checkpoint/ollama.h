@@ -12,6 +12,7 @@
 #include "base/err.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 
 /* Returns whether a text is for ollama_find: ollama:NAME[:TAG], sha256:HEX, sha256-HEX, the path of a blob or
  * of a manifest. */
@@ -20,5 +21,9 @@ bool ollama_is_name(const char *option);
 /* Returns the place (base/gguf.h) of a model layer, with the projector that its manifest lists; the caller
  * frees it.  Returns NULL with a message that names the missing file. */
 char *ollama_find(const char *option, struct err *e);
+
+/* Returns the place that the text of a manifest stands for, with the blobs of a folder MODELS; name is for
+ * messages. */
+char *ollama_place(const char *models, const char *text, size_t len, const char *name, struct err *e);
 
 #endif
