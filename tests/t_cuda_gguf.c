@@ -43,7 +43,7 @@ static void t_each(void **state)
     wide_open(&w, "qwen/dense");
     for (size_t i = 0; i < sizeof kept / sizeof *kept; i++) {
         float have[WIDE_VOCAB], want[WIDE_VOCAB];
-        char *forms, *none, *as = xasprintf("in %s as %s", ggml_type_name(kept[i].type), kept[i].as);
+        char *forms, *none, *as = xasprintf("%s -> %s (", ggml_type_name(kept[i].type), kept[i].as);
         struct gguf_form form = {kept[i].type, false}, numbers = {kept[i].type, true};
         read_on(&w, numbers, "cpu", (struct bind_options){.f32 = true}, want, &none);
         read_on(&w, form, "cuda", (struct bind_options){.f32 = true}, have, &forms);

@@ -110,7 +110,7 @@ static void t_plan(void **state)
         if (!files || config_load(&c, place, &e) || plan_make(&p, &c, files, &o, &e))
             fail_msg("%s", e.text);
         own[i] = p.weights.own;
-        assert_true(i ? strstr(p.forms, "in IQ4_NL as Q8_0") != NULL : !*p.forms);
+        assert_true(i ? strstr(p.forms, "IQ4_NL -> Q8_0 (") != NULL : !*p.forms);
         safetensors_close(files);
     }
     assert_int_equal(own[0], own[1]);

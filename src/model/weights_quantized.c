@@ -321,7 +321,7 @@ char *binder_forms(const struct binder *x)
     for (int i = 0; i < WEIGHT_FORMS && x->forms[i].matrices; i++) {
         const struct weight_form *f = &x->forms[i];
         char *more =
-            xasprintf("%s%s%d in %s as %s", all ? all : "", all ? ", " : "", f->matrices, f->from, f->to);
+            xasprintf("%s%s%s -> %s (%d)", all ? all : "", all ? ", " : "", f->from, f->to, f->matrices);
         free(all);
         all = more;
     }

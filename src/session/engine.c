@@ -242,7 +242,7 @@ static int open_weights(struct engine *g, const struct engine_options *o, struct
     if (rc)
         err_prefix(e, "model '%s'", o->dir);
     else if (g->weights.forms)
-        warn("without kernels for their stored format, matrices are kept in another: %s", g->weights.forms);
+        warn("matrices in formats without kernels are converted: %s", g->weights.forms);
     weight_cache_finish(g->cache, rc == 0);
     if (hold.mapped ||
         g->weights.embed_codes.rows) { /* pages of weights that were copied are not needed any more */
