@@ -50,7 +50,6 @@ static void place_row(const struct packing *p, int64_t blocks, int64_t n, const 
     const struct quant_source *s = p->source;
     int span = format_span(p->format), size = static_cast<int>(quant_group(p->format)),
         row = static_cast<int>(n % TILE);
-    int64_t groups = quant_groups(p->format, s->cols);
     for (int64_t k = 0; k < s->cols; k++) {
         uint8_t *block = p->bytes + block_at(p->format, blocks, n / TILE, row, k / span);
         code_place at = place_of(p->format, row, static_cast<int>(k % span));
@@ -62,7 +61,7 @@ static void place_row(const struct packing *p, int64_t blocks, int64_t n, const 
         if (k % size == 0 && p->format == QUANT_I4)
             memcpy(block + at.scale, r->groups + k / size, sizeof *r->groups);
         else if (k % size == 0)
-            block[at.scale] = s->groups[n * groups + k / size];
+            block[at.scale] = quant_f4_scale(s, n, k / size);
     }
 }
 

@@ -1,7 +1,7 @@
 /* gguf.c - see gguf.h. */
 #include "gguf.h"
 
-#include "base/gguf.h"
+#include "golden.h"
 
 #include <math.h>
 #include <string.h>
@@ -97,12 +97,12 @@ void gguf_item(struct gguf *g, const char *s, size_t len)
     put_text(&g->keys, s, len);
 }
 
-uint64_t gguf_bytes(enum gguf_type type, uint64_t count)
+uint64_t gguf_bytes(enum ggml_type type, uint64_t count)
 {
     return count / (uint64_t)ggml_block(type) * (uint64_t)ggml_block_bytes(type);
 }
 
-void gguf_tensor(struct gguf *g, const char *name, enum gguf_type type, const int64_t *shape, int dims)
+void gguf_tensor(struct gguf *g, const char *name, enum ggml_type type, const int64_t *shape, int dims)
 {
     uint64_t count = 1;
     put_text(&g->tensors, name, strlen(name));
@@ -128,6 +128,53 @@ void gguf_head(const struct gguf *g, struct buf *out)
     buf_put(out, g->tensors.data, g->tensors.len);
     while (out->len % GGUF_ALIGN)
         buf_putc(out, 0);
+}
+
+/* Where a block has scales in f16; -1: nowhere. */
+static void find_halves(enum ggml_type type, int at[2])
+{
+    static const int8_t second[GGML_TYPES] = {
+        [GGML_Q4_1] = 2, [GGML_Q5_1] = 2, [GGML_Q4_K] = 2, [GGML_Q5_K] = 2, [GGML_Q2_K] = 82};
+    static const uint8_t first[GGML_TYPES] = {
+        [GGML_Q2_K] = 80, [GGML_Q3_K] = 108, [GGML_Q6_K] = 208, [GGML_TQ1_0] = 52, [GGML_TQ2_0] = 64};
+    bool none = type == GGML_MXFP4 || type == GGML_NVFP4 || type == GGML_IQ1_M || type == GGML_Q8_K ||
+                type == GGML_F64;
+    at[0] = none ? -1 : first[type];
+    at[1] = second[type] ? second[type] : -1;
+}
+
+static void set_scales(enum ggml_type type, int exponent, uint8_t *block)
+{
+    int at[2], e = exponent;
+    float f = ldexpf(1, e - 15);
+    double d = f;
+    find_halves(type, at);
+    for (int i = 0; i < 2 && at[i] >= 0; i++) {
+        uint16_t h = (uint16_t)(block[at[i]] | block[at[i] + 1] << 8);
+        h = (uint16_t)((h & 0x83ff) | (e ? e : 6 + (h >> 10 & 7)) << 10);
+        memcpy(block + at[i], &h, sizeof h);
+    }
+    if (type == GGML_MXFP4)
+        block[0] = (uint8_t)(e ? 112 + e : 120 + (block[0] & 7));
+    if (type == GGML_IQ1_M)
+        block[55] = (uint8_t)((block[55] & 0x8f) | (e ? e >> 2 << 4 : 0x20));
+    if (type == GGML_IQ1_M && e)
+        block[53] = (uint8_t)((block[53] & 0x3f) | (e & 3) << 6);
+    for (int i = 0; type == GGML_NVFP4 && e && i < 4; i++)
+        block[i] = (uint8_t)((block[i] & 7) | (e < 9 ? 1 : e > 22 ? 14 : e - 8) << 3);
+    if (type == GGML_Q8_K)
+        memcpy(block, &f, sizeof f);
+    d *= (double)(int8_t)block[7] / 128;
+    if (type == GGML_F64)
+        memcpy(block, &d, sizeof d);
+}
+
+void gguf_draw(enum ggml_type type, uint64_t seed, int exponent, uint8_t *out, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        out[i] = (uint8_t)(golden_mixed(seed, ggml_type_name(type), (int64_t)i) >> 56);
+    for (size_t i = 0; i < n; i += (size_t)ggml_block_bytes(type))
+        set_scales(type, exponent, out + i);
 }
 
 /* A positive normal half next to f; what is too small for one is 0. */

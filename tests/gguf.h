@@ -7,14 +7,13 @@
 #define HOLORUN_TESTS_GGUF_H
 
 #include "base/buf.h"
+#include "base/gguf.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 enum { GGUF_ALIGN = 32, GGUF_BLOCK = 32 }; /* BLOCK: numbers that share a scale in Q8_0 */
-
-enum gguf_type { GGUF_F32 = 0, GGUF_F16 = 1, GGUF_Q8_0 = 8, GGUF_Q4_K = 12, GGUF_Q6_K = 14, GGUF_BF16 = 30 };
 
 /* A block of Q8_0: scale as a half, then the codes. */
 struct gguf_q8 {
@@ -39,12 +38,16 @@ void gguf_floats(struct gguf *g, const char *key, const float *v, uint64_t n);
 void gguf_texts(struct gguf *g, const char *key, uint64_t n); /* n calls of gguf_item follow */
 void gguf_item(struct gguf *g, const char *s, size_t len);
 
-uint64_t gguf_bytes(enum gguf_type type, uint64_t count); /* of `count` numbers, without padding */
-void gguf_tensor(struct gguf *g, const char *name, enum gguf_type type, const int64_t *shape,
+uint64_t gguf_bytes(enum ggml_type type, uint64_t count); /* of `count` numbers, without padding */
+void gguf_tensor(struct gguf *g, const char *name, enum ggml_type type, const int64_t *shape,
                  int dims); /* slowest first */
 
 /* All that stands before the data; the caller frees. */
 void gguf_head(const struct gguf *g, struct buf *out);
+
+/* Fills n bytes with blocks of a type as make_blocks.py draws them; with an exponent from 1 to 30 all their
+ * scales in f16 have that one (15: from 1 to 2), and the other types scales of that size. */
+void gguf_draw(enum ggml_type type, uint64_t seed, int exponent, uint8_t *out, size_t n);
 
 /* A block of 32 numbers: scale so that the largest is 127, codes rounded to nearest. */
 void gguf_make_q8(const float v[GGUF_BLOCK], struct gguf_q8 *out);

@@ -4,6 +4,7 @@
 #include "check.h"
 
 #include "checkpoint/gguf_model.h"
+#include "ops/gguf_rows.h"
 #include "ops/quant.h"
 
 #include <errno.h>
@@ -20,6 +21,7 @@ struct writer {
     const char *from;       /* folder of config.json and tokenizer.json */
     json_t *config, *text;  /* the whole, and the language model's part */
     struct gguf_form form;
+    uint32_t turn;       /* the type before, of mixed ones */
     struct gguf file[2]; /* text, eyes */
     struct buf data[2];
 };
@@ -91,14 +93,28 @@ static void change(const struct writer *w, struct values *t)
 
 /* ---- storing ------------------------------------------------------------------------------------------- */
 
-static enum gguf_type type_of(const struct writer *w, const struct values *t)
+/* The next type whose blocks fill rows of so many numbers; NVFP4 and so on to the end, then from the
+ * first. */
+static enum ggml_type next_type(struct writer *w, int64_t cols)
+{
+    do
+        w->turn = (w->turn + 1) % GGML_TYPES;
+    while (!gguf_is_coded(w->turn) || cols % ggml_block(w->turn));
+    return (enum ggml_type)w->turn;
+}
+
+static enum ggml_type type_of(struct writer *w, const struct values *t)
 {
     bool plain = t->dims == 1 || has(t, "conv1d") || has(t, "mlp.gate.") || has(t, "shared_expert_gate") ||
                  has(t, "pos_embed") || has(t, "patch_embed");
+    if (w->form.matrices == (enum ggml_type)GGML_MIXED && !plain)
+        return next_type(w, t->shape[t->dims - 1]);
+    if (w->form.matrices == (enum ggml_type)GGML_MIXED)
+        return t->dims == 1 && strlen(t->name) % 2 ? GGML_F64 : GGML_F32;
     bool whole = t->shape[t->dims - 1] % ggml_block(w->form.matrices) == 0;
     if (!w->g && !plain && has(t, "model.visual."))
-        return GGUF_BF16;
-    return plain || !whole ? GGUF_F32 : w->form.matrices;
+        return GGML_BF16;
+    return plain || !whole ? GGML_F32 : w->form.matrices;
 }
 
 static uint16_t half_of(float f) /* of values that are exact in f16 or nearly so */
@@ -109,15 +125,54 @@ static uint16_t half_of(float f) /* of values that are exact in f16 or nearly so
     return 0;
 }
 
-static void put_values(struct writer *w, struct buf *b, const struct values *t, enum gguf_type type)
+/* Blocks whose numbers have a root mean square near 1/20. */
+static uint8_t *draw_blocks(enum ggml_type type, uint64_t seed, size_t n)
 {
-    for (int64_t i = 0; i < t->n; i += type == GGUF_Q8_0 ? GGUF_BLOCK : 1) {
+    uint8_t *out = malloc(n);
+    float numbers[256];
+    double apart = 1e9;
+    int best = 0, span = ggml_block(type);
+    for (int e = 1; e < 31; e++) {
+        double sum = 0;
+        gguf_draw(type, seed, e, out, (size_t)ggml_block_bytes(type));
+        gguf_row(type, out, span, numbers);
+        for (int i = 0; i < span; i++)
+            sum += (double)numbers[i] * (double)numbers[i] / span;
+        double off = sum > 0 ? fabs(log2(sum) - log2(1 / 400.0)) : 1e8;
+        best = off < apart ? e : best;
+        apart = off < apart ? off : apart;
+    }
+    gguf_draw(type, seed, best, out, n);
+    return out;
+}
+
+static void put_drawn(struct writer *w, struct buf *b, const struct values *t, enum ggml_type type)
+{
+    size_t n = gguf_row_bytes(type, t->n);
+    uint8_t *blocks = type == GGML_F64 ? malloc(n) : draw_blocks(type, 7 + strlen(t->name), n);
+    float *numbers = malloc((size_t)t->n * sizeof *numbers);
+    for (int64_t i = 0; type == GGML_F64 && i < t->n; i++)
+        memcpy(blocks + 8 * i, &(double){(double)t->v[i]}, sizeof(double));
+    gguf_row(type, blocks, t->n, numbers);
+    buf_put(b, w->form.numbers ? (const void *)numbers : blocks,
+            w->form.numbers ? (size_t)t->n * sizeof *numbers : n);
+    free(numbers);
+    free(blocks);
+}
+
+static void put_values(struct writer *w, struct buf *b, const struct values *t, enum ggml_type type)
+{
+    if (gguf_is_coded(type) && (type != GGML_Q8_0 || w->form.matrices == (enum ggml_type)GGML_MIXED)) {
+        put_drawn(w, b, t, type);
+        return;
+    }
+    for (int64_t i = 0; i < t->n; i += type == GGML_Q8_0 ? GGUF_BLOCK : 1) {
         struct gguf_q8 block;
         float numbers[GGUF_BLOCK];
-        uint16_t half = type == GGUF_F16 ? half_of(t->v[i]) : bf16_from_f32(t->v[i]);
-        if (type == GGUF_F32) {
+        uint16_t half = type == GGML_F16 ? half_of(t->v[i]) : bf16_from_f32(t->v[i]);
+        if (type == GGML_F32) {
             buf_put(b, t->v + i, sizeof *t->v);
-        } else if (type != GGUF_Q8_0) {
+        } else if (type != GGML_Q8_0) {
             buf_put(b, &half, sizeof half);
         } else {
             gguf_make_q8(t->v + i, &block);
@@ -131,8 +186,8 @@ static void put_values(struct writer *w, struct buf *b, const struct values *t, 
 static void store(struct writer *w, const struct values *t, const char *name)
 {
     bool eyes = has(t, "model.visual.");
-    enum gguf_type type = type_of(w, t);
-    gguf_tensor(&w->file[eyes], name, type == GGUF_Q8_0 && w->form.numbers ? GGUF_F32 : type, t->shape,
+    enum ggml_type type = type_of(w, t);
+    gguf_tensor(&w->file[eyes], name, gguf_is_coded(type) && w->form.numbers ? GGML_F32 : type, t->shape,
                 t->dims);
     if (!t->v)
         return;
@@ -431,7 +486,7 @@ void gguf_model(const struct golden *g, struct gguf_form form, const char *dir)
     end(&w, dir);
 }
 
-void gguf_holes(const struct full_model *m, enum gguf_type matrices)
+void gguf_holes(const struct full_model *m, enum ggml_type matrices)
 {
     struct writer w = {.from = m->dir, .form = {matrices, false}};
     begin(&w);

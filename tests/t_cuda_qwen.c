@@ -10,10 +10,12 @@
 #include "check.h"
 #include "tiny_qwen.h"
 
+#include "ops/f8.h"
 #include "session/session.h"
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 static struct tiny tiny;
 
@@ -131,8 +133,72 @@ static void t_batch(void **state)
     engine_close(gpu);
 }
 
+static void put(struct tiny *t, const char *name, const char *type, void *data, size_t bytes, int64_t rows,
+                int64_t cols)
+{
+    struct tiny_tensor *x = tiny_add(t, name, 0, 1, TINY_SHAPE(1));
+    free(x->data);
+    x->data = data;
+    x->bytes = bytes;
+    x->type = type;
+    x->dims = 2;
+    x->shape[0] = rows;
+    x->shape[1] = cols;
+}
+
+/* Stores X.weight as e4m3 in blocks whose scales need all bits of f32. */
+static void encode(struct tiny *t, const char *front)
+{
+    char *weight = xasprintf("%s.weight", front), *scales = xasprintf("%s.weight_scale_inv", front);
+    struct tiny_tensor *x = tiny_find(t, weight);
+    int64_t rows = x->shape[0], cols = x->shape[1], blocks = (rows + 127) / 128;
+    uint8_t *codes = malloc((size_t)(rows * cols));
+    float *scale = malloc((size_t)blocks * sizeof *scale);
+    for (int64_t i = 0; i < blocks; i++)
+        scale[i] = 0.0009765f * (1 + 0.0123457f * (float)i);
+    for (int64_t i = 0; i < rows * cols; i++)
+        codes[i] = f8_of(bf16_to_f32(((const uint16_t *)(const void *)x->data)[i]) / scale[i / cols / 128]);
+    tiny_drop(t, weight);
+    put(t, weight, "F8_E4M3", codes, (size_t)(rows * cols), rows, cols);
+    put(t, scales, "F32", scale, (size_t)blocks * sizeof *scale, blocks, 1);
+    free(weight);
+    free(scales);
+}
+
+static void t_fp8(void **state)
+{
+    (void)state;
+    static const char *const fronts[] = {"0.linear_attn.out_proj", "3.self_attn.q_proj", "3.self_attn.o_proj",
+                                         "1.mlp.shared_expert.down_proj"};
+    struct tiny t;
+    tiny_qwen(&t, 5);
+    for (size_t i = 0; i < sizeof fronts / sizeof *fronts; i++) {
+        char *front = xasprintf("model.language_model.layers.%s", fronts[i]);
+        encode(&t, front);
+        free(front);
+    }
+    tiny_edit(&t.config, "{\"architectures\"",
+              "{\"quantization_config\":{\"quant_method\":\"fp8\",\"weight_block_size\":[128,128]},"
+              "\"architectures\"");
+    tiny_write(&t);
+    for (int f32 = 1; f32 >= 0; f32--) {
+        struct engine *ref = tiny_open_on(&t, "cpu", "ref", f32), *best = tiny_open_on(&t, "cpu", NULL, f32),
+                      *gpu = tiny_open_on(&t, "cuda", NULL, f32);
+        double gap = f32 ? converse_apart(ref, gpu, 1) : usually_apart(ref, gpu),
+               own = f32 ? converse_apart(ref, best, 1) : usually_apart(ref, best);
+        check_note("%s: logits differ by %.1e of their size (%s: %.1e)", f32 ? "f32" : "bf16", gap,
+                   engine_isa(best), own);
+        assert_true(gap < (f32 ? bound_f32(own) : fmax(0.05, 2 * own)));
+        engine_close(ref);
+        engine_close(best);
+        engine_close(gpu);
+    }
+    tiny_free(&t);
+}
+
 static const struct CMUnitTest tests[] = {
     CLAIM("a model of the Qwen3.5 family gives the processor's logits", t_forward),
+    CLAIM("weights in FP8 blocks with f32 scales give the processor's logits", t_fp8),
     CLAIM("a batch of its sessions too, step by step and after going back", t_batch),
 };
 

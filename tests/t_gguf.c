@@ -27,8 +27,8 @@ static void make(struct buf *out)
     gguf_item(&g, "ab", 2);
     gguf_item(&g, "", 0);
     gguf_item(&g, "c", 1);
-    gguf_tensor(&g, "m", GGUF_Q8_0, matrix, 2);
-    gguf_tensor(&g, "v", GGUF_F32, vector, 1);
+    gguf_tensor(&g, "m", GGML_Q8_0, matrix, 2);
+    gguf_tensor(&g, "v", GGML_F32, vector, 1);
     gguf_head(&g, out);
     for (uint64_t i = 0; i < g.at; i++)
         buf_putc(out, (char)i);
@@ -179,7 +179,7 @@ static void t_alignment(void **state)
         const int64_t shape[1] = {8};
         gguf_init(&g);
         gguf_int(&g, "general.alignment", cases[i].align);
-        gguf_tensor(&g, "t", GGUF_F32, shape, 1);
+        gguf_tensor(&g, "t", GGML_F32, shape, 1);
         gguf_head(&g, &b);
         if (cases[i].align == 8) /* where that head ends for such a file */
             while (b.len > 8 && b.len - 8 >= HEAD + 8 + 17 + 4 + 4 + 8 + 1 + 4 + 8 + 4 + 8)

@@ -1,6 +1,8 @@
-/* t_qwen_formats.c - quantized files of the Qwen3.5 family: e4m3 in blocks of 128 x 128, and NVFP4 as two tools
- * write it.  A file in codes must compute what the same model with the codes' values in f32 computes. */
+/* t_qwen_formats.c - quantized files of the Qwen3.5 family: e4m3 in blocks of 128 x 128, and NVFP4 as two
+ * tools write it.  A file in codes must compute what the same model with the codes' values in f32
+ * computes. */
 #include "check.h"
+#include "golden.h"
 #include "tiny_qwen.h"
 
 #include "ops/quant.h"
@@ -32,7 +34,7 @@ static void make_coded(struct coded *m, int64_t rows, int64_t cols)
 {
     int64_t across = (cols + 127) / 128;
     for (int i = 0; i < 9; i++)
-        m->blocks[i] = bf16_to_f32(bf16_from_f32(between(0.001f, 0.02f)));
+        m->blocks[i] = between(0.001f, 0.02f); /* all bits of f32 */
     for (int64_t i = 0; i < rows * cols; i++) {
         m->codes[i] = (uint8_t)(check_random(&rng) * 127) | (check_random(&rng) < 0.5 ? 128 : 0);
         m->values[i] = f8e4m3_to_f32(m->codes[i]) * m->blocks[i / cols / 128 * across + i % cols / 128];
@@ -95,9 +97,70 @@ static void t_products(void **state)
     }
 }
 
+/* The numbers and the product that torch has for random scales. */
+static void t_torch(void **state)
+{
+    (void)state;
+    static const struct tensor none = {0};
+    enum { ROWS = 200, COLS = 300 };
+    struct golden g;
+    golden_open(&g, "fp8_blocks");
+    struct golden_array scales = golden_find(&g, "scales"), x = golden_find(&g, "x"),
+                        values = golden_find(&g, "values"), want = golden_find(&g, "product");
+    uint8_t *codes = malloc(ROWS * COLS);
+    for (int i = 0; i < ROWS * COLS; i++) {
+        codes[i] = (uint8_t)(golden_mixed(g.seed, "codes", i) >> 56);
+        codes[i] = (codes[i] & 127) == 127 ? 0 : codes[i];
+    }
+    struct quant_source s = {ROWS, COLS, {codes, DT_F8E4M3, ROWS, COLS, COLS}, .blocks = scales.data};
+    float row[COLS];
+    for (int64_t r = 0; r < values.rows; r++) {
+        quant_source_row(&s, json_integer_value(json_array_get(values.which, (size_t)r)), row);
+        assert_memory_equal(row, (const float *)values.data + r * COLS, sizeof row);
+    }
+    const char *names[8];
+    int n = backend_cpu_list(names, 8);
+    for (int i = 0; i < n; i++) {
+        struct backend *b = backend_cpu(names[i], NULL, NULL);
+        void *bytes = NULL;
+        assert_int_equal(posix_memalign(&bytes, 64, b->ops->quant_bytes(b, QUANT_F8_BLOCKS, ROWS, COLS)), 0);
+        b->ops->quant_pack(b, bytes, QUANT_F8_BLOCKS, &s);
+        struct weight *w = b->ops->quant_weight(b, bytes, true, QUANT_F8_BLOCKS, ROWS, COLS);
+        struct tensor y = b->ops->alloc(b, DT_F32, x.rows, ROWS), in = b->ops->alloc(b, DT_F32, x.rows, COLS);
+        b->ops->upload(b, in, (struct tensor){(void *)(uintptr_t)x.data, DT_F32, x.rows, COLS, COLS});
+        b->ops->linear(b, y, in, w, none, EPI_NONE, SET);
+        double most = 0, off = 0;
+        for (int64_t k = 0; k < x.rows * ROWS; k++) {
+            double v = (double)((const float *)want.data)[k];
+            most = fmax(most, fabs(v));
+            off = check_worse(off, fabs(v - (double)((const float *)y.data)[k / ROWS * y.stride + k % ROWS]));
+        }
+        check_note("%-10s off by %.1e of the largest", names[i], off / most);
+        assert_true(off < 2e-6 * most);
+        b->ops->free(b, &y);
+        b->ops->free(b, &in);
+        b->ops->weight_free(b, w);
+        backend_free(b);
+    }
+    free(codes);
+    golden_close(&g);
+}
+
 /* ---- directories --------------------------------------------------------------------------------------- */
 
-enum form { F8_BLOCKS, F4_MODELOPT, F4_PACKED };
+enum form { F8_BLOCKS, F8_BLOCKS_F16, F8_BLOCKS_F32, F4_MODELOPT, F4_PACKED };
+
+static bool is_f8(enum form form)
+{
+    return form <= F8_BLOCKS_F32;
+}
+
+/* The scale of block i as its type rounds it. */
+static float block_scale(enum form form, int64_t i)
+{
+    float scale = 0.0625f * (1 + 0.0123457f * (float)i);
+    return form == F8_BLOCKS ? 0.0625f : form == F8_BLOCKS_F16 ? f16_to_f32(quant_half(scale)) : scale;
+}
 
 static void put(struct tiny *t, const char *name, const char *type, const void *data, size_t bytes,
                 int64_t rows, int64_t cols)
@@ -122,6 +185,21 @@ static int nearest(enum quant_format format, float x)
     return best;
 }
 
+static void put_scales(struct tiny *t, const char *name, enum form form, int64_t rows)
+{
+    static const char *const types[] = {"BF16", "F16", "F32"};
+    uint8_t bytes[64];
+    for (int64_t i = 0; i < rows; i++) {
+        float scale = block_scale(form, i);
+        uint16_t half = form == F8_BLOCKS ? bf16_from_f32(scale) : quant_half(scale);
+        if (form == F8_BLOCKS_F32)
+            memcpy(bytes + 4 * i, &scale, sizeof scale);
+        else
+            memcpy(bytes + 2 * i, &half, sizeof half);
+    }
+    put(t, name, types[form], bytes, (size_t)rows * (form == F8_BLOCKS_F32 ? 4 : 2), rows, 1);
+}
+
 /* Stores X.weight in codes, and in `plain`, which holds f32, the values of the codes. */
 static void encode(struct tiny *t, struct tiny *plain, const char *front, enum form form)
 {
@@ -131,30 +209,30 @@ static void encode(struct tiny *t, struct tiny *plain, const char *front, enum f
     int64_t rows = x->shape[0], cols = x->shape[1], groups = cols / 16;
     float *values = (float *)(void *)y->data, scale = 0.0625f, divisor = 16;
     uint8_t *codes = calloc((size_t)(rows * cols), 1), *marks = malloc((size_t)(rows * groups + 1));
-    enum quant_format format = form == F8_BLOCKS ? QUANT_F8 : QUANT_F4;
+    enum quant_format format = is_f8(form) ? QUANT_F8 : QUANT_F4;
     for (int64_t i = 0; i < rows * groups; i++)
         marks[i] = (uint8_t)(0x30 + i % 24);
     for (int64_t i = 0; i < rows * cols; i++) {
-        float by = scale * (form == F8_BLOCKS ? 1 : quant_value(QUANT_F8, marks[i / 16]));
+        float by =
+            is_f8(form) ? block_scale(form, i / cols / 128) : scale * quant_value(QUANT_F8, marks[i / 16]);
         int code = nearest(format, values[i] / by);
         values[i] = quant_value(format, code) * by;
-        if (form == F8_BLOCKS)
+        if (is_f8(form))
             codes[i] = (uint8_t)code;
         else
             codes[i / 2] |= (uint8_t)(code << (i % 2 ? 4 : 0));
     }
     tiny_drop(t, weight);
     snprintf(name, sizeof name, "%s.%s", front, form == F4_PACKED ? "weight_packed" : "weight");
-    put(t, name, form == F8_BLOCKS ? "F8_E4M3" : "U8", codes,
-        (size_t)(rows * cols / (form == F8_BLOCKS ? 1 : 2)), rows, form == F8_BLOCKS ? cols : cols / 2);
-    snprintf(name, sizeof name, "%s.%s", front, form == F8_BLOCKS ? "weight_scale_inv" : "weight_scale");
-    uint16_t block[2] = {bf16_from_f32(scale), bf16_from_f32(scale)};
-    if (form == F8_BLOCKS)
-        put(t, name, "BF16", block, (size_t)((rows + 127) / 128) * 2, (rows + 127) / 128, 1);
+    put(t, name, is_f8(form) ? "F8_E4M3" : "U8", codes, (size_t)(rows * cols / (is_f8(form) ? 1 : 2)), rows,
+        is_f8(form) ? cols : cols / 2);
+    snprintf(name, sizeof name, "%s.%s", front, is_f8(form) ? "weight_scale_inv" : "weight_scale");
+    if (is_f8(form))
+        put_scales(t, name, form, (rows + 127) / 128);
     else
         put(t, name, "F8_E4M3", marks, (size_t)(rows * groups), rows, groups);
     snprintf(name, sizeof name, "%s.%s", front, form == F4_PACKED ? "weight_global_scale" : "weight_scale_2");
-    if (form != F8_BLOCKS)
+    if (!is_f8(form))
         put(t, name, "F32", form == F4_PACKED ? &divisor : &scale, 4, 1, 0);
     snprintf(name, sizeof name, "%s.%s", front, form == F4_PACKED ? "input_global_scale" : "input_scale");
     put(t, name, "F32", &divisor, 4, 1, 0);
@@ -192,7 +270,7 @@ static void make_pair(struct tiny *t, struct tiny *plain, enum form form)
     widen(plain);
     for (size_t i = 0; i < sizeof coded / sizeof *coded; i++)
         encode(t, plain, coded[i], form);
-    for (size_t i = 0; form == F8_BLOCKS && i < sizeof wide / sizeof *wide; i++)
+    for (size_t i = 0; is_f8(form) && i < sizeof wide / sizeof *wide; i++)
         encode(t, plain, wide[i], form);
 }
 
@@ -205,6 +283,8 @@ static void t_directories(void **state)
     } forms[] = {
         {F8_BLOCKS, "FP8 in blocks",
          "\"quant_method\":\"fp8\",\"fmt\":\"e4m3\",\"weight_block_size\":[128,128]"},
+        {F8_BLOCKS_F16, "with f16", "\"quant_method\":\"fp8\",\"weight_block_size\":[128,128]"},
+        {F8_BLOCKS_F32, "with f32", "\"quant_method\":\"fp8\",\"weight_block_size\":[128,128]"},
         {F4_MODELOPT, "NVFP4", "\"quant_method\":\"modelopt\",\"quant_algo\":\"NVFP4\""},
         {F4_PACKED, "packed NVFP4",
          "\"quant_method\":\"compressed-tensors\",\"format\":\"nvfp4-pack-quantized\""},
@@ -277,6 +357,7 @@ static void t_refused(void **state)
 
 static const struct CMUnitTest tests[] = {
     CLAIM("a matrix of e4m3 in blocks multiplies as its values do, on every instruction set", t_products),
+    CLAIM("blocks with f32 scales have torch's numbers and product", t_torch),
     CLAIM("files in FP8 blocks and in NVFP4 of two tools compute what their values say", t_directories),
     CLAIM("other blocks, and scales that are missing, zero or of another shape, are refused", t_refused),
 };

@@ -1,5 +1,6 @@
-/* t_qwen_full.c - claims about models of the Qwen3.5 family at their published sizes, whose weights are holes: plain, in
- * Qwen's FP8 blocks, in compressed-tensors' FP8 rows, in NVFP4 of two tools, in GPTQ's 4 bits, as GGUF files. */
+/* t_qwen_full.c - claims about models of the Qwen3.5 family at their published sizes, whose weights are
+ * holes: plain, in Qwen's FP8 blocks, in compressed-tensors' FP8 rows, in NVFP4 of two tools, in GPTQ's 4
+ * bits, as GGUF files. */
 #include "check.h"
 #include "full_start.h"
 #include "gguf_model.h"
@@ -210,7 +211,7 @@ static void t_planned(void **state)
 }
 
 /* One as GGUF files; opened: also so, else only planned. */
-static void gguf_one(const char *name, enum gguf_type type, double gigabytes, bool opened)
+static void gguf_one(const char *name, enum ggml_type type, double gigabytes, bool opened)
 {
     struct full_model m;
     full_init_as(&m, name);
@@ -233,16 +234,16 @@ static void gguf_one(const char *name, enum gguf_type type, double gigabytes, bo
 static void t_gguf(void **state)
 {
     (void)state;
-    gguf_one("qwen3.5-0.8b", GGUF_BF16, 1.71, true);
-    gguf_one("qwen3.5-4b", GGUF_BF16, 9.08, true);
-    gguf_one("qwen3.5-9b", GGUF_BF16, 18.82, true);
-    gguf_one("qwen3.5-35b-a3b", GGUF_BF16, 70.21, true);
-    gguf_one("qwen3.5-0.8b", GGUF_Q8_0, 1.01, true);
-    gguf_one("qwen3.5-0.8b", GGUF_Q4_K, 0.63, true);
-    gguf_one("qwen3.5-0.8b", GGUF_F16, 1.71, true);
-    gguf_one("qwen3.5-4b", GGUF_Q4_K, 3.04, false);
-    gguf_one("qwen3.5-9b", GGUF_Q6_K, 8.27, false);
-    gguf_one("qwen3.5-35b-a3b", GGUF_Q4_K, 20.48, false);
+    gguf_one("qwen3.5-0.8b", GGML_BF16, 1.71, true);
+    gguf_one("qwen3.5-4b", GGML_BF16, 9.08, true);
+    gguf_one("qwen3.5-9b", GGML_BF16, 18.82, true);
+    gguf_one("qwen3.5-35b-a3b", GGML_BF16, 70.21, true);
+    gguf_one("qwen3.5-0.8b", GGML_Q8_0, 1.01, true);
+    gguf_one("qwen3.5-0.8b", GGML_Q4_K, 0.63, true);
+    gguf_one("qwen3.5-0.8b", GGML_F16, 1.71, true);
+    gguf_one("qwen3.5-4b", GGML_Q4_K, 3.04, false);
+    gguf_one("qwen3.5-9b", GGML_Q6_K, 8.27, false);
+    gguf_one("qwen3.5-35b-a3b", GGML_Q4_K, 20.48, false);
 }
 
 /* ---- damage -------------------------------------------------------------------------------------------- */

@@ -1,5 +1,5 @@
-/* t_qwen_gguf.c - GGUF files of the Qwen3.5 family: models of the golden data, which transformers computed, in the
- * names, orders and forms of such files (gguf_model.h). */
+/* t_qwen_gguf.c - GGUF files of the Qwen3.5 family: models of the golden data, which transformers computed,
+ * in the names, orders and forms of such files (gguf_model.h). */
 #include "check.h"
 #include "gguf_model.h"
 
@@ -17,7 +17,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static const struct gguf_form full = {GGUF_F32, false}, half = {GGUF_BF16, false};
+static const struct gguf_form full = {GGML_F32, false}, half = {GGML_BF16, false};
 
 /* A folder with the files of a model. */
 struct folder {
@@ -178,7 +178,7 @@ static void t_blocks(void **state)
             for (int numbers = 0; numbers < 2; numbers++) {
                 struct folder f;
                 struct run r;
-                folder_open(&f, k ? "qwen/moe" : "qwen/dense", (struct gguf_form){GGUF_Q8_0, numbers});
+                folder_open(&f, k ? "qwen/moe" : "qwen/dense", (struct gguf_form){GGML_Q8_0, numbers});
                 run_open(&r, &f, names[i]);
                 assert_true(numbers || r.weights.embed_codes.rows);
                 read_prompt(&r, &f.g, "prompt", logits[numbers]);

@@ -38,15 +38,38 @@ enum gguf_kind {
     GGUF_KINDS
 };
 
-/* Types of tensors that are read here; others have a name and a size. */
+/* Types of tensors.  ops/gguf_rows.h reads all but the integers and Q1_0. */
 enum ggml_type {
     GGML_F32 = 0,
     GGML_F16 = 1,
+    GGML_Q4_0 = 2,
+    GGML_Q4_1 = 3,
+    GGML_Q5_0 = 6,
+    GGML_Q5_1 = 7,
     GGML_Q8_0 = 8,
+    GGML_Q8_1 = 9,
+    GGML_Q2_K = 10,
+    GGML_Q3_K = 11,
     GGML_Q4_K = 12,
     GGML_Q5_K = 13,
     GGML_Q6_K = 14,
+    GGML_Q8_K = 15,
+    GGML_IQ2_XXS = 16,
+    GGML_IQ2_XS = 17,
+    GGML_IQ3_XXS = 18,
+    GGML_IQ1_S = 19,
+    GGML_IQ4_NL = 20,
+    GGML_IQ3_S = 21,
+    GGML_IQ2_S = 22,
+    GGML_IQ4_XS = 23,
+    GGML_F64 = 28,
+    GGML_IQ1_M = 29,
     GGML_BF16 = 30,
+    GGML_TQ1_0 = 34,
+    GGML_TQ2_0 = 35,
+    GGML_MXFP4 = 39,
+    GGML_NVFP4 = 40,
+    GGML_TYPES = 42,
 };
 
 struct gguf_value {
@@ -94,12 +117,20 @@ char *gguf_text_of(const struct gguf_file *f, const char *key);
 /* ---- a model in such files (gguf_place.c) -----------------------------------------------------------------
  *
  * A model's place is the path of its file, or of two, TEXT.gguf,EYES.gguf: the second has its vision
- * tower. */
+ * tower.  A path ends in .gguf or is a blob of Ollama, sha256-HEX.  Of a split file the place names the first
+ * part, NAME-00001-of-00003.gguf. */
 bool gguf_is_place(const char *place);
 
-/* Opens one of the two; NULL without a message when there is no second. */
+/* Opens the first or the second file of a place.  Returns NULL without a message when the place has only one.
+ * Of a split file only the first part is opened; it has all keys. */
 struct gguf_file *gguf_open_text(const char *place, struct err *e);
 struct gguf_file *gguf_open_eyes(const char *place, struct err *e);
+
+/* Returns the number of parts of a split file from its first part; 1: not split. */
+int gguf_parts(const struct gguf_file *text);
+
+/* Opens part 1 to `of` of a split file; of 0: as many as part 1 claims. */
+struct gguf_file *gguf_open_part(const char *place, int part, int of, struct err *e);
 
 /* The place that a user means by a file, by two, or by a folder that holds one: beside a file the tower's
  * is looked

@@ -4,42 +4,107 @@
 #include "base/file.h"
 
 #include <dirent.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
-#define END ".gguf"
+#define END    ".gguf"
+#define DIGEST "sha256-"
+#define SPLIT  "-00001-of-00002"
 
-static bool ends_so(const char *name, size_t n)
+enum { DIGITS = 64, MAX_PARTS = 999 };
+
+/* Returns whether n bytes end as a GGUF file's name, or as a blob of Ollama: "sha256-" and 64 hex digits. */
+static bool is_file(const char *name, size_t n)
 {
-    size_t k = sizeof END - 1;
-    return n > k && !memcmp(name + n - k, END, k);
+    size_t k = sizeof END - 1, digest = sizeof DIGEST - 1;
+    if (n > k && !strncasecmp(name + n - k, END, k))
+        return true;
+    if (n < digest + DIGITS)
+        return false;
+    const char *base = name + n - digest - DIGITS;
+    size_t hex = strspn(base + digest, "0123456789abcdef");
+    bool whole = base == name || base[-1] == '/' || base[-1] == ',';
+    return whole && hex >= DIGITS && !strncmp(base, DIGEST, digest);
 }
 
 /* The comma between the two paths; NULL: one alone. */
 static const char *second_of(const char *place)
 {
-    const char *mark = strstr(place, END ",");
-    return mark ? mark + sizeof END - 1 : NULL;
+    for (const char *mark = strchr(place, ','); mark; mark = strchr(mark + 1, ','))
+        if (is_file(place, (size_t)(mark - place)))
+            return mark;
+    return NULL;
 }
 
 bool gguf_is_place(const char *place)
 {
-    return ends_so(place, strlen(place));
+    return is_file(place, strlen(place));
+}
+
+/* The "-00001-of-00003" before the end of a name, with its two numbers; NULL: the file is whole. */
+static const char *split_of(const char *path, int *part, int *of)
+{
+    size_t n = strlen(path), end = sizeof END - 1, split = sizeof SPLIT - 1;
+    int length = 0;
+    if (n <= end + split || strcasecmp(path + n - end, END) != 0)
+        return NULL;
+    const char *at = path + n - end - split;
+    return sscanf(at, "-%5d-of-%5d%n", part, of, &length) == 2 && length == (int)split ? at : NULL;
+}
+
+/* The path of another part of a split file. */
+static char *part_path(const char *path, int part)
+{
+    int now, of;
+    const char *at = split_of(path, &now, &of);
+    return at ? xasprintf("%.*s-%05d-of-%05d%s", (int)(at - path), path, part, of,
+                          path + strlen(path) - sizeof END + 1)
+              : xstrdup(path);
+}
+
+static char *text_path(const char *place)
+{
+    const char *comma = second_of(place);
+    return comma ? xasprintf("%.*s", (int)(comma - place), place) : xstrdup(place);
+}
+
+int gguf_parts(const struct gguf_file *text)
+{
+    double n = gguf_number_of(text, "split.count", 1);
+    return n >= 1 && n <= MAX_PARTS ? (int)n : 1;
+}
+
+struct gguf_file *gguf_open_part(const char *place, int part, int of, struct err *e)
+{
+    int now, named = 1;
+    char *first = text_path(place), *path = part_path(first, part);
+    bool split = split_of(first, &now, &named);
+    struct gguf_file *f = NULL;
+    if (of > 1 && (!split || named != of))
+        err_set(e, ERR_MODEL, "%s is one of %d parts; their names must end in -00001-of-%05d.gguf and so on",
+                path, of, of);
+    else if (part > 1 && !file_exists(path))
+        err_set(e, ERR_MODEL, "part %d of %d, '%s', is missing; download it into the same folder", part, of,
+                path);
+    else
+        f = gguf_open(path, e);
+    double no = f ? gguf_number_of(f, "split.no", 0) + 1 : part;
+    if (f && ((int)no != part || (of && gguf_parts(f) != of))) {
+        err_set(e, ERR_MODEL, "%s is part %d of %d; expected part %d of %d, name the first", gguf_name(f),
+                (int)no, gguf_parts(f), part, of ? of : gguf_parts(f));
+        gguf_close(f);
+        f = NULL;
+    }
+    free(first);
+    free(path);
+    return f;
 }
 
 struct gguf_file *gguf_open_text(const char *place, struct err *e)
 {
-    const char *comma = second_of(place);
-    char *path = comma ? xasprintf("%.*s", (int)(comma - place), place) : xstrdup(place);
-    struct gguf_file *f = gguf_open(path, e);
-    if (f && gguf_number_of(f, "split.count", 1) > 1) {
-        err_set(e, ERR_MODEL, "%s is one of %g parts; put them together in one file first", gguf_name(f),
-                gguf_number_of(f, "split.count", 1));
-        gguf_close(f);
-        f = NULL;
-    }
-    free(path);
-    return f;
+    return gguf_open_part(place, 1, 0, e);
 }
 
 struct gguf_file *gguf_open_eyes(const char *place, struct err *e)
@@ -71,7 +136,10 @@ static struct found look(const char *dir)
     for (struct dirent *entry; d && (entry = readdir(d));) {
         const char *name = entry->d_name;
         bool eyes = strstr(name, "mmproj");
-        if (*name == '.' || !ends_so(name, strlen(name)))
+        int part = 1, of;
+        split_of(name, &part, &of);
+        if (*name == '.' || part != 1 || !is_file(name, strlen(name)) ||
+            !strncmp(name, DIGEST, sizeof DIGEST - 1))
             continue;
         f.texts += !eyes;
         char **to = eyes ? &f.eyes : &f.text;
@@ -101,7 +169,7 @@ char *gguf_find_place(const char *option, struct err *e)
     else if (!file && f.texts > 1)
         err_set(e, ERR_MODEL, "'%s' has %d GGUF files; name one, as %s/%s", option, f.texts, option, f.text);
     else if (file || f.text)
-        place = file ? xstrdup(option) : xasprintf("%s/%s", option, f.text);
+        place = file ? part_path(option, 1) : xasprintf("%s/%s", option, f.text);
     if (place && f.eyes && !strstr(slash ? slash : option, "mmproj")) {
         char *both = xasprintf("%s,%s/%s", place, dir, f.eyes);
         free(place);

@@ -65,6 +65,7 @@ struct plan {
     size_t tile_cache; /* the whole cache */
     int vocab, prefix; /* rows of the embedding, of the tower's prefix */
     double number;     /* bytes per weight of the language model's matrices */
+    char forms[256];   /* matrices that are kept in another format than stored; empty: none */
 };
 
 /* Reports every fault of config and weights for which engine_open would refuse the model, and every tensor

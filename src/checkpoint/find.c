@@ -4,6 +4,8 @@
 #include "base/file.h"
 #include "base/gguf.h"
 #include "checkpoint/known.h"
+#include "checkpoint/ollama.h"
+#include "checkpoint/safetensors.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -43,23 +45,72 @@ static void refuse(const char *dir, struct err *e)
     free(below);
 }
 
-char *model_find(const char *option, struct err *e)
+char *model_in(const char *dir, struct err *e)
 {
-    if (option && *option) {
-        if (is_model(option))
-            return xstrdup(option);
-        struct err none = ERR_INIT;
-        char *place = gguf_find_place(option, &none);
-        if (place || none.kind) {
-            if (none.kind)
-                err_set(e, none.kind, "%s", none.text);
-            return place;
-        }
-        if (!file_exists(option) && (known_find(option) || strchr(option, '@') || known_is_repo(option)))
-            return known_pulled(option, e);
-        refuse(option, e);
+    struct err none = ERR_INIT;
+    bool config = is_model(dir), weights = false;
+    if (config && safetensors_complete(dir, &weights, e))
+        return NULL;
+    char *place = config && weights ? NULL : gguf_find_place(dir, &none);
+    if (place || none.kind) {
+        if (none.kind)
+            err_set(e, none.kind, "%s", none.text);
+        return place;
+    }
+    return config ? xstrdup(dir) : NULL;
+}
+
+/* The folder of a repository in the hub's cache, models--ORG--NAME, or its snapshots. */
+static char *find_repo(const char *option, struct err *e)
+{
+    char *folder = xstrdup(option), *found = NULL, *snapshot;
+    size_t n = strlen(folder);
+    while (n > 1 && folder[n - 1] == '/')
+        folder[--n] = 0;
+    char *slash = strrchr(folder, '/');
+    if (slash && !strcmp(slash, "/snapshots"))
+        *slash = 0;
+    snapshot = known_snapshot(folder, "main", e);
+    if (snapshot)
+        found = known_model_in(folder, snapshot, e);
+    free(snapshot);
+    free(folder);
+    return found;
+}
+
+static bool ends_in(const char *s, const char *end)
+{
+    size_t n = strlen(s), k = strlen(end);
+    return n >= k && !strcmp(s + n - k, end);
+}
+
+static char *find_named(const char *option, struct err *e)
+{
+    struct err none = ERR_INIT;
+    if (ollama_is_name(option))
+        return ollama_find(option, e);
+    if (known_is_folder(option))
+        return find_repo(option, e);
+    if (ends_in(option, ".incomplete") || ends_in(option, "-partial")) {
+        err_set(e, ERR_MODEL, "'%s' is an unfinished download; download the model again", option);
         return NULL;
     }
+    char *place = model_in(option, &none);
+    if (place || none.kind) {
+        if (none.kind)
+            err_set(e, none.kind, "%s", none.text);
+        return place;
+    }
+    if (!file_exists(option) && (known_find(option) || strchr(option, '@') || known_is_repo(option)))
+        return known_pulled(option, e);
+    refuse(option, e);
+    return NULL;
+}
+
+char *model_find(const char *option, struct err *e)
+{
+    if (option && *option)
+        return find_named(option, e);
     /* build/VARIANT/holorun lies deeper than ./holorun; an installed one in PREFIX/bin */
     static const char *const places[] = {"assets/pocket/model", "../../assets/pocket/model",
                                          "../share/holorun/pocket"};

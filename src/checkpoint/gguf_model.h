@@ -4,8 +4,7 @@
  *   gguf_tensors.c  tensors get the published names and shapes; their bytes stay as they lie
  *
  * The converter of such files adds 1 to the norms, stores -exp(A_log), and orders value heads by their
- * place in
- * the group instead of by group; binding knows (weights_qwen.c), the delta rule too (delta_shape).
+ * place in the group instead of by group; binding knows (weights_qwen.c), the delta rule too (delta_shape).
  */
 #ifndef HOLORUN_CHECKPOINT_GGUF_MODEL_H
 #define HOLORUN_CHECKPOINT_GGUF_MODEL_H

@@ -2,7 +2,7 @@
 #include "checkpoint/gguf_model.h"
 
 #include "checkpoint/safetensors_impl.h"
-#include "ops/quant.h"
+#include "ops/gguf_rows.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -143,14 +143,6 @@ void gguf_spelling(const char *published, char out[256])
 
 /* ---- tensors ------------------------------------------------------------------------------------------- */
 
-static const struct {
-    enum ggml_type type;
-    enum dtype dtype;
-    enum quant_format blocks;
-} known[] = {{GGML_F32, DT_F32, QUANT_NONE}, {GGML_F16, DT_F16, QUANT_NONE}, {GGML_BF16, DT_BF16, QUANT_NONE},
-             {GGML_Q8_0, DT_U8, QUANT_Q8_0}, {GGML_Q4_K, DT_U8, QUANT_Q4_K}, {GGML_Q5_K, DT_U8, QUANT_Q5_K},
-             {GGML_Q6_K, DT_U8, QUANT_Q6_K}};
-
 static bool ends_with(const char *name, const char *end)
 {
     size_t n = strlen(name), k = strlen(end);
@@ -177,40 +169,61 @@ static int add(struct safetensors *s, const struct gguf_file *f, const char *fil
                const struct gguf_entry *from, int layers, struct err *e)
 {
     char name[256];
-    size_t k = 0;
-    while (k < COUNT(known) && known[k].type != from->type)
-        k++;
+    bool f16 = from->type == GGML_F16, bf16 = from->type == GGML_BF16, coded = gguf_is_coded(from->type);
     gguf_published(from->name, layers, name);
-    bool unused = !strncmp(name, "mtp.", 4);
-    if (k == COUNT(known) && !unused)
+    if (from->type != GGML_F32 && !f16 && !bf16 && !coded && strncmp(name, "mtp.", 4) != 0)
         return err_set(e, ERR_MODEL,
-                       "%s: tensor '%s' is stored as %s; read are F32, F16, BF16, Q8_0, Q4_K, Q5_K and Q6_K",
+                       "%s: tensor '%s' is stored as %s, which is not supported; use another quantization of "
+                       "this model",
                        gguf_name(f), from->name, ggml_type_name(from->type));
     struct st_tensor *t = safetensors_add(s);
     *t = (struct st_tensor){.name = xstrdup(name), .file = file, .data = from->data, .bytes = from->bytes};
-    t->dtype = k < COUNT(known) ? known[k].dtype : DT_U8;
-    t->blocks = k < COUNT(known) ? known[k].blocks : QUANT_NONE;
+    t->dtype = from->type == GGML_F32 ? DT_F32 : f16 ? DT_F16 : bf16 ? DT_BF16 : DT_U8;
+    t->gguf = coded ? from->type : 0;
     set_shape(t, from);
     return 0;
 }
 
-struct safetensors *safetensors_of_gguf(struct safetensors *s, const char *place, struct err *e)
+/* Takes a file over, NULL after a failure of opening it. */
+static int take_file(struct safetensors *s, struct gguf_file *f)
+{
+    if (!f)
+        return -1;
+    s->gguf = xrealloc(s->gguf, (unsigned long)s->n_gguf + 1, sizeof *s->gguf);
+    s->maps = xrealloc(s->maps, (unsigned long)s->n_gguf + 1, sizeof *s->maps);
+    s->gguf[s->n_gguf] = f;
+    s->files = xrealloc(s->files, (unsigned long)s->n_gguf + 1, sizeof *s->files);
+    s->files[s->n_gguf] = xstrdup(gguf_name(f));
+    s->maps[s->n_gguf].data = gguf_whole(f, &s->maps[s->n_gguf].len);
+    s->shards = ++s->n_gguf;
+    return 0;
+}
+
+static int open_files(struct safetensors *s, const char *place, struct err *e)
 {
     struct err none = ERR_INIT;
-    int rc = 0;
-    s->gguf[0] = gguf_open_text(place, e);
-    s->gguf[1] = s->gguf[0] ? gguf_open_eyes(place, &none) : NULL;
-    if (!s->gguf[0] || none.kind)
-        rc = none.kind ? err_set(e, ERR_MODEL, "%s", none.text) : -1;
-    s->maps = xcalloc(2, sizeof *s->maps);
-    for (int i = 0; i < 2 && s->gguf[i]; i++) {
-        safetensors_add_file(s, gguf_name(s->gguf[i]));
-        s->maps[s->shards - 1].data = gguf_whole(s->gguf[i], &s->maps[s->shards - 1].len);
+    if (take_file(s, gguf_open_text(place, e)))
+        return -1;
+    int parts = gguf_parts(s->gguf[0]), tensors = gguf_count(s->gguf[0]);
+    for (int i = 2; i <= parts; i++) {
+        if (take_file(s, gguf_open_part(place, i, parts, e)))
+            return -1;
+        tensors += gguf_count(s->gguf[i - 1]);
     }
-    int layers = rc == 0 ? gguf_layers(s->gguf[0]) : 0;
-    for (int i = 0; i < 2 && s->gguf[i]; i++)
+    double claimed = gguf_number_of(s->gguf[0], "split.tensors.count", tensors);
+    if ((int)claimed != tensors)
+        return err_set(e, ERR_MODEL, "%d parts have %d tensors; the first one claims %.0f", parts, tensors,
+                       claimed);
+    take_file(s, gguf_open_eyes(place, &none)); /* there may be none */
+    return none.kind ? err_set(e, ERR_MODEL, "%s", none.text) : 0;
+}
+
+struct safetensors *safetensors_of_gguf(struct safetensors *s, const char *place, struct err *e)
+{
+    int rc = open_files(s, place, e), layers = rc == 0 ? gguf_layers(s->gguf[0]) : 0;
+    for (int i = 0; i < s->n_gguf; i++)
         for (int k = 0; k < gguf_count(s->gguf[i]) && rc == 0; k++)
-            rc = add(s, s->gguf[i], s->files[i < s->shards ? i : 0], gguf_at(s->gguf[i], k), layers, e);
+            rc = add(s, s->gguf[i], s->files[i], gguf_at(s->gguf[i], k), layers, e);
     if (rc == 0)
         rc = safetensors_sort(s, e);
     if (rc == 0)
@@ -224,7 +237,7 @@ struct safetensors *safetensors_of_gguf(struct safetensors *s, const char *place
 
 bool safetensors_is_gguf(const struct safetensors *s)
 {
-    return s->gguf[0];
+    return s->n_gguf > 0;
 }
 
 const char *safetensors_spelling(const struct safetensors *s, const char *name)
@@ -238,5 +251,5 @@ const char *safetensors_spelling(const struct safetensors *s, const char *name)
 
 const char *safetensors_type(const struct st_tensor *t)
 {
-    return t->blocks ? quant_name(t->blocks) : dtype_name(t->dtype);
+    return t->gguf ? ggml_type_name(t->gguf) : dtype_name(t->dtype);
 }

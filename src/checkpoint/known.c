@@ -6,8 +6,10 @@
 
 #include "base/buf.h"
 #include "base/file.h"
+#include "checkpoint/find.h"
 
 #include <ctype.h>
+#include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -102,6 +104,7 @@ char *known_cache(struct err *e)
     static const struct {
         const char *variable, *below;
     } places[] = {{"HF_HUB_CACHE", ""},
+                  {"HUGGINGFACE_HUB_CACHE", ""},
                   {"HF_HOME", "/hub"},
                   {"XDG_CACHE_HOME", "/huggingface/hub"},
                   {"HOME", "/.cache/huggingface/hub"}};
@@ -146,6 +149,89 @@ static char *read_ref(const char *folder, const char *revision)
     return text;
 }
 
+bool known_is_folder(const char *path)
+{
+    size_t n = strlen(path);
+    while (n > 1 && path[n - 1] == '/')
+        n--;
+    static const char below[] = "/snapshots";
+    if (n > sizeof below && !strncmp(path + n - (sizeof below - 1), below, sizeof below - 1))
+        n -= sizeof below - 1;
+    size_t at = n;
+    while (at && path[at - 1] != '/')
+        at--;
+    return n - at > 8 && !strncmp(path + at, "models--", 8) && file_exists(path);
+}
+
+/* The only commit of a folder, where no ref names one. */
+static char *only_commit(const char *folder)
+{
+    char *path = xasprintf("%s/snapshots", folder), *only = NULL;
+    DIR *d = opendir(path);
+    int n = 0;
+    for (struct dirent *entry; d && (entry = readdir(d));) {
+        if (!known_is_commit(entry->d_name))
+            continue;
+        free(only);
+        only = xstrdup(entry->d_name);
+        n++;
+    }
+    if (d)
+        closedir(d);
+    free(path);
+    if (n == 1)
+        return only;
+    free(only);
+    return NULL;
+}
+
+char *known_snapshot(const char *folder, const char *revision, struct err *e)
+{
+    char *commit = read_ref(folder, revision);
+    if (!commit && !strcmp(revision, "main"))
+        commit = only_commit(folder);
+    char *path = commit ? xasprintf("%s/snapshots/%s", folder, commit) : NULL;
+    if (path && !file_exists(path)) {
+        free(path);
+        path = NULL;
+    }
+    if (!path)
+        err_set(e, ERR_MODEL, "'%s' has no snapshot of '%s'", folder, revision);
+    free(commit);
+    return path;
+}
+
+/* Files of a repository whose download was not finished. */
+static int count_unfinished(const char *folder)
+{
+    static const char end[] = ".incomplete";
+    char *path = xasprintf("%s/blobs", folder);
+    DIR *d = opendir(path);
+    int n = 0;
+    for (struct dirent *entry; d && (entry = readdir(d));) {
+        size_t len = strlen(entry->d_name);
+        n += len > sizeof end && !strcmp(entry->d_name + len - (sizeof end - 1), end);
+    }
+    if (d)
+        closedir(d);
+    free(path);
+    return n;
+}
+
+char *known_model_in(const char *folder, const char *snapshot, struct err *e)
+{
+    struct err why = ERR_INIT;
+    char *found = model_in(snapshot, &why);
+    int unfinished = found ? 0 : count_unfinished(folder);
+    if (!found && unfinished)
+        err_set(e, ERR_MODEL, "the download of '%s' is incomplete: %d file%s not finished; pull it again",
+                folder, unfinished, unfinished == 1 ? " is" : "s are");
+    else if (!found)
+        err_set(e, ERR_MODEL, "%s%s", why.kind ? why.text : snapshot,
+                why.kind ? "" : " has neither config.json nor a GGUF file");
+    return found;
+}
+
 char *known_pulled(const char *name, struct err *e)
 {
     const struct known_model *m = known_find(name);
@@ -159,20 +245,14 @@ char *known_pulled(const char *name, struct err *e)
     char *cache = known_is_repo(repo) ? known_cache(e) : NULL;
     char *folder = cache ? known_folder(cache, repo) : NULL;
     const char *revision = strchr(name, '@') ? strchr(name, '@') + 1 : "main";
-    char *commit = folder ? read_ref(folder, revision) : NULL;
-    if (commit) {
-        char *config = xasprintf("%s/snapshots/%s/config.json", folder, commit);
-        if (file_exists(config)) {
-            *strrchr(config, '/') = 0;
-            found = xstrdup(config);
-        }
-        free(config);
-    }
-    if (cache && !found)
+    char *snapshot = folder ? known_snapshot(folder, revision, NULL) : NULL;
+    if (snapshot)
+        found = known_model_in(folder, snapshot, e);
+    if (cache && !snapshot)
         err_set(e, ERR_MODEL, "'%s' is not on this machine; 'holorun pull %s' fetches it", name, name);
     else if (!cache && !known_is_repo(repo))
         err_set(e, ERR_MODEL, "'%s' is neither a folder nor a model; 'holorun models' lists those", name);
-    free(commit);
+    free(snapshot);
     free(folder);
     free(cache);
     free(repo);

@@ -4,7 +4,8 @@
  *     CACHE/models--ORG--NAME/refs/main               the commit that the name stands for
  *                             snapshots/COMMIT/...    the files of a commit, links into blobs
  *                             blobs/HASH
- * CACHE is $HF_HUB_CACHE, $HF_HOME/hub, or huggingface/hub below $XDG_CACHE_HOME (~/.cache).
+ * CACHE is $HF_HUB_CACHE, $HUGGINGFACE_HUB_CACHE, $HF_HOME/hub, or huggingface/hub below $XDG_CACHE_HOME
+ * (~/.cache).
  */
 #ifndef HOLORUN_CHECKPOINT_KNOWN_H
 #define HOLORUN_CHECKPOINT_KNOWN_H
@@ -43,6 +44,16 @@ bool known_is_commit(const char *text); /* 40 hex digits */
 /* The folders above; the caller frees them. */
 char *known_cache(struct err *e);
 char *known_folder(const char *cache, const char *repo);
+
+/* Returns whether a path is an existing folder models--ORG--NAME, or snapshots in it. */
+bool known_is_folder(const char *path);
+
+/* Returns the snapshot of a branch, tag or commit in such a folder, without a ref the only one; the caller
+ * frees it. */
+char *known_snapshot(const char *folder, const char *revision, struct err *e);
+
+/* Returns the model in a snapshot of a folder as model_in does (find.h); NULL always with a message. */
+char *known_model_in(const char *folder, const char *snapshot, struct err *e);
 
 /* The snapshot of a name, a repository or REPO@REVISION that was pulled whole; NULL with what to do. */
 char *known_pulled(const char *name, struct err *e);

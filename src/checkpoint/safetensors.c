@@ -300,20 +300,47 @@ static int check_index(const struct safetensors *s, const json_t *weight_map, st
     return 0;
 }
 
+static int check_shards(const struct safetensors *s, const char *dir, struct err *e)
+{
+    int missing = 0, first = 0;
+    for (int i = s->shards - 1; i >= 0; i--) {
+        char *path = xasprintf("%s/%s", dir, s->files[i]);
+        bool here = file_exists(path);
+        free(path);
+        missing += !here;
+        first = here ? first : i;
+    }
+    if (!missing)
+        return 0;
+    return err_set(
+        e, ERR_MODEL,
+        "the download is incomplete: %d of %d weight files are missing, shard %d of %d is '%s'; download "
+        "the model again",
+        missing, s->shards, first + 1, s->shards, s->files[first]);
+}
+
+int safetensors_complete(const char *dir, bool *here, struct err *e)
+{
+    struct safetensors *s = xcalloc(1, sizeof *s);
+    json_t *weight_map = NULL;
+    *here = list_shards(s, dir, &weight_map, NULL) == 0;
+    int rc = *here ? check_shards(s, dir, e) : 0;
+    json_decref(weight_map);
+    safetensors_close(s);
+    return rc ? err_prefix(e, "model '%s'", dir) : 0;
+}
+
 struct safetensors *safetensors_open(const char *dir, struct err *e)
 {
     struct safetensors *s = xcalloc(1, sizeof *s);
     json_t *weight_map = NULL;
     if (gguf_is_place(dir))
         return safetensors_of_gguf(s, dir, e);
-    int rc = list_shards(s, dir, &weight_map, e);
+    int rc = list_shards(s, dir, &weight_map, e) ? -1 : check_shards(s, dir, e);
     s->maps = xcalloc((unsigned long)s->shards + 1, sizeof *s->maps);
     for (int i = 0; i < s->shards && rc == 0; i++) {
         char *path = xasprintf("%s/%s", dir, s->files[i]);
         rc = file_map(&s->maps[i], path, e);
-        if (rc && !file_exists(path))
-            err_set(e, ERR_MODEL, "shard %d of %d, '%s': %s; copy or download it into this folder", i + 1,
-                    s->shards, s->files[i], strerror(ENOENT));
         free(path);
         if (rc == 0)
             rc = read_file(s, s->files[i], s->maps[i].data, s->maps[i].len, e);
@@ -349,14 +376,15 @@ void safetensors_close(struct safetensors *s)
     if (!s)
         return;
     for (int i = 0; i < s->shards; i++) {
-        if (s->maps && !s->gguf[0])
+        if (s->maps && !s->n_gguf)
             file_unmap(&s->maps[i]);
         free(s->files[i]);
     }
     for (int i = 0; i < s->count; i++)
         free(s->tensors[i].name);
-    gguf_close(s->gguf[0]);
-    gguf_close(s->gguf[1]);
+    for (int i = 0; i < s->n_gguf; i++)
+        gguf_close(s->gguf[i]);
+    free(s->gguf);
     free(s->maps);
     free(s->files);
     free(s->tensors);

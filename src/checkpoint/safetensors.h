@@ -27,7 +27,8 @@ struct st_tensor {
     int64_t shape[ST_MAX_DIMS];
     const void *data; /* row-major, little-endian, may be unaligned */
     size_t bytes;
-    enum quant_format blocks; /* of GGUF: then the dtype is u8, the shape counts numbers, not bytes */
+    /* type in a GGUF file whose numbers gguf_rows.h reads: the dtype is u8, the shape counts numbers; or 0 */
+    uint32_t gguf;
 };
 
 struct safetensors;
@@ -36,6 +37,10 @@ struct safetensors;
  * without that file
  * model.safetensors, or model-00001-of-0000N.safetensors and the rest. NULL on failure. */
 struct safetensors *safetensors_open(const char *dir, struct err *e);
+
+/* Fails when a directory lacks some of its weight files.  Sets *here to whether it has an index, a single
+ * weight file or a first shard. */
+int safetensors_complete(const char *dir, bool *here, struct err *e);
 
 /* One file in memory, which stays the caller's: for tests and fuzzing. */
 struct safetensors *safetensors_parse(const void *data, size_t len, struct err *e);

@@ -13,7 +13,8 @@ struct safetensors {
     int shards;
     struct st_tensor *tensors;
     int count, cap;
-    struct gguf_file *gguf[2]; /* text and eyes, whose bytes `maps` only names; or NULL */
+    struct gguf_file **gguf; /* parts of the text, then eyes, whose bytes `maps` only names; or NULL */
+    int n_gguf;
 };
 
 struct st_tensor *safetensors_add(struct safetensors *s); /* valid until the next */

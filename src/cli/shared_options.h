@@ -20,9 +20,9 @@
 /* MODEL_SETTINGS; */
 #define MODEL_OPTIONS(T)                                                                                     \
     {"model", 'm', OPTION_TEXT, offsetof(T, model), "DIR", 0, 4096, NULL,                                    \
-     "model directory in the published layout, or a GGUF file of the Qwen3.5 family, of which the vision "   \
-     "tower's lies beside it (mmproj in its name) or is named too, as TEXT.gguf,EYES.gguf; default: the "    \
-     "model that comes with holorun",                                                                        \
+     "model directory (Hugging Face layout), ORG/NAME in the hub's cache, or a GGUF file of the Qwen3.5 "    \
+     "family; its vision encoder is a file with \"mmproj\" in its name in the same directory, or give "      \
+     "both: TEXT.gguf,VISION.gguf; ollama:NAME:TAG or a blob of Ollama; default: the embedded model",        \
      "HOLORUN_MODEL", .group = "model"},                                                                     \
     {"device", 0, OPTION_TEXT, offsetof(T, device), "auto|cpu|cuda[:N]", 0, 32, "auto",                      \
      "where to run the model; auto takes a GPU with enough free memory, else the CPU", "HOLORUN_DEVICE"},    \

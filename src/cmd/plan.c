@@ -161,6 +161,8 @@ static void put_fit(struct planning *g)
     int64_t sessions = plan_sessions(p, room, g->context), tokens = plan_tokens(p, room, n);
     bool fits = need <= g->usable && g->context <= g->c.lm.max_tokens;
     tokens = tokens < g->c.lm.max_tokens ? tokens : g->c.lm.max_tokens;
+    if (*p->forms)
+        note(g, "matrices in formats without kernels are converted: %s", p->forms);
     put(g->root, "ready_own", plan_own(p, 1, 0));
     put(g->root, "ready_resident", plan_own(p, 1, 0) + g->files);
     put(g->root, "in_use_own", need);

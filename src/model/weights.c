@@ -6,7 +6,7 @@
  * out, and newer tools say model.X for backbone.X.
  */
 #include "model/weights_impl.h"
-#include "ops/quant.h"
+#include "ops/gguf_rows.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -82,13 +82,13 @@ struct weight *binder_part(struct binder *x, const struct st_tensor *t, int64_t 
 {
     char name[160];
     struct st_tensor one = *t;
-    size_t row = t->blocks ? (size_t)blocks_stored(t->blocks, cols) : (size_t)cols * dtype_size(t->dtype);
+    size_t row = t->gguf ? gguf_row_bytes(t->gguf, cols) : (size_t)cols * dtype_size(t->dtype);
     snprintf(name, sizeof name, "%s.%lld", t->name, (long long)(first / rows));
     one.name = name;
     one.bytes = (size_t)rows * row;
     one.data = (const char *)t->data + (size_t)first * row;
     struct stored m = binder_plain(&one, rows, cols);
-    if (one.blocks && !binder_makes(x) && !binder_check_blocks(x, &one, 1))
+    if (one.gguf && !binder_makes(x) && !binder_check_blocks(x, &one, 1))
         return NULL;
     struct weight *w = binder_weight(x, ROLE_LINEAR, &m);
     binder_done(x, &one);
@@ -189,12 +189,29 @@ static void place_embedding(struct binder *x, struct model_weights *w)
         w->embed = binder_alloc(x, t, rows, cols);
 }
 
-static void fill_embedding(struct binder *x, struct model_weights *w, struct tensor host)
+/* Rows from `first` on. */
+static void fill_embedding(struct binder *x, struct model_weights *w, int64_t first, struct tensor host)
 {
+    struct tensor to = tensor_rows(w->embed, first, host.rows);
     if (w->embed_pinned)
-        tensor_convert(w->embed, host);
+        tensor_convert(to, host);
     else
-        x->b->ops->upload(x->b, w->embed, host);
+        x->b->ops->upload(x->b, to, host);
+}
+
+/* A table in a type of GGUF for a device, which wants all of it; f32 of the whole would be too large. */
+static void fill_from_codes(struct binder *x, const struct st_tensor *t, struct model_weights *w)
+{
+    enum { ROWS = 1024 };
+    int64_t cols = x->c->lm.hidden;
+    struct st_tensor part = *t;
+    for (int64_t first = 0; first < w->vocab; first += ROWS) {
+        void *copy;
+        int64_t rows = w->vocab - first < ROWS ? w->vocab - first : ROWS;
+        part.data = (const char *)t->data + gguf_row_bytes(t->gguf, cols) * (size_t)first;
+        fill_embedding(x, w, first, binder_host_view(x, &part, rows, cols, &copy));
+        free(copy);
+    }
 }
 
 static void pack_embedding(struct binder *x, const struct st_tensor *t, struct model_weights *w)
@@ -205,8 +222,10 @@ static void pack_embedding(struct binder *x, const struct st_tensor *t, struct m
     place_embedding(x, w);
     if (binder_makes(x)) {
         binder_make(x, t, w->embed);
+    } else if (t->gguf && !x->o->shapes_only) {
+        fill_from_codes(x, t, w);
     } else if (!x->o->shapes_only) {
-        fill_embedding(x, w, binder_host_view(x, t, w->vocab, x->c->lm.hidden, &copy));
+        fill_embedding(x, w, 0, binder_host_view(x, t, w->vocab, x->c->lm.hidden, &copy));
         free(copy);
     }
     binder_done(x, t);
@@ -216,7 +235,7 @@ static void pack_embedding(struct binder *x, const struct st_tensor *t, struct m
 void binder_embedding(struct binder *x, const struct st_tensor *t, struct model_weights *w)
 {
     int64_t hidden = x->c->lm.hidden;
-    if (t && t->blocks && !x->o->random) { /* rows of it are read when tokens need them */
+    if (t && t->gguf && !x->o->random && x->b->ops->borrow) { /* rows of it are read when tokens need them */
         w->embed_codes = binder_plain(t, w->vocab, hidden).source;
         binder_check_blocks(x, t, 64);
         binder_done(x, t);
@@ -241,8 +260,8 @@ static void dequantize_embedding(struct binder *x, const char *name, struct mode
     if (binder_makes(x)) {
         binder_make(x, m.t, w->embed);
     } else if (!x->o->shapes_only) {
-        struct tensor host = binder_dequantized(&m);
-        fill_embedding(x, w, host);
+        struct tensor host = binder_dequantized(&m, DT_BF16);
+        fill_embedding(x, w, 0, host);
         free(host.data);
     }
     binder_stored_free(&m);
@@ -373,6 +392,7 @@ int weights_bind(struct model_weights *w, const struct model_config *c, const st
         check_extra(&x);
     }
     free(x.used);
+    w->forms = binder_forms(&x);
     w->element_bytes = x.elements > 0 ? x.stored_bytes / x.elements : 0;
     if (x.failed)
         weights_free(w, c, b);
@@ -392,6 +412,7 @@ void weights_free(struct model_weights *w, const struct model_config *c, struct 
         free(w->layers[i].moe.down);
         free(w->layers[i].moe.gates);
     }
+    free(w->forms);
     free(w->tensors);
     free(w->matrices);
     free(w->layers);

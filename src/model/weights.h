@@ -24,11 +24,15 @@
  *   int4   matrices of the layers, experts; lm_head in int8
  *   fp8    as int8, in e4m3: an error in proportion to each value instead of to the largest of its row
  *
+ * Matrices stored in a format without kernels come into the nearest one that has some (`forms` lists them):
+ * types of GGUF into Q8_0 (ops/gguf_rows.h); on a GPU GGUF's types, GPTQ and FP8 in blocks into bf16, int8 or
+ * int4.
+ *
  * Never quantized here are embeddings (a token reads one row), norms, the convolution, the router and
  * constants, all too small to matter, and the vision tower and the projector: their error would be the same
  * in all tokens of an image, and they are 7 % of the published model.  lm_head has 8 bits at least, because
- * its rows compete with each other.  Nothing becomes wider than it is stored, except by asking for bf16,
- * which dequantizes stored codes and rounds to bf16.
+ * its rows compete with each other.  Otherwise nothing becomes wider than it is stored, except by asking for
+ * bf16, which dequantizes stored codes and rounds to bf16.
  */
 #ifndef HOLORUN_MODEL_WEIGHTS_H
 #define HOLORUN_MODEL_WEIGHTS_H
@@ -155,6 +159,7 @@ struct model_weights {
     struct weight **matrices; /* and matrices */
     int n_tensors, n_matrices;
 
+    char *forms;          /* matrices kept in another format than stored, for people; NULL: none */
     double element_bytes; /* average bytes per element of the language model's matrices */
 };
 

@@ -17,6 +17,13 @@
 
 #define VIT "vision_model.radio_model.model."
 
+/* Matrices stored as one format and kept as another; names are static. */
+enum { WEIGHT_FORMS = 64 };
+struct weight_form {
+    const char *from, *to;
+    int matrices;
+};
+
 struct binder {
     struct model_weights *w;
     const struct model_config *c;
@@ -25,14 +32,15 @@ struct binder {
     const struct bind_options *o;
     struct err *e;
     bool failed;
-    bool *used;                    /* by index of the tensor */
-    size_t done, all;              /* bytes */
-    size_t resident;               /* mapped bytes that stay in memory so far */
-    size_t awaited;                /* bytes of matrices still to come that every token needs */
-    double elements, stored_bytes; /* matrices of the language model: elements and their bytes */
-    bool told_scales;              /* the warning about ignored KV scales has been given */
-    char body[64];                 /* "language_model.backbone." */
-    char head[64];                 /* "language_model." */
+    bool *used;                             /* by index of the tensor */
+    size_t done, all;                       /* bytes */
+    size_t resident;                        /* mapped bytes that stay in memory so far */
+    size_t awaited;                         /* bytes of matrices still to come that every token needs */
+    double elements, stored_bytes;          /* matrices of the language model: elements and their bytes */
+    struct weight_form forms[WEIGHT_FORMS]; /* formats that changed */
+    bool told_scales;                       /* the warning about ignored KV scales has been given */
+    char body[64];                          /* "language_model.backbone." */
+    char head[64];                          /* "language_model." */
 };
 
 /* Dimensions for binder_take_shape. */
@@ -46,16 +54,12 @@ struct binder {
 void binder_fail(struct binder *x, const char *fmt, ...) PRINTF_LIKE(2, 3);
 bool binder_stopped(const struct binder *x);
 
-/* The tensor of this name, which must exist, be of a float type, and have this shape; NULL on failure.
- * It counts as used. */
+/* The tensor of this name, which must exist, be of a float type or one of GGUF, and have this shape; NULL on
+ * failure. It counts as used. */
 const struct st_tensor *binder_take(struct binder *x, const char *name);
 const struct st_tensor *binder_take_shape(struct binder *x, const char *name, int dims, const int64_t *shape);
 
-/* The same for a tensor that may be in blocks of GGUF.  Whether their scales are numbers: of every block,
- * or of one
- * in so many; a failure when not. */
-const struct st_tensor *binder_take_matrix(struct binder *x, const char *name, int dims,
-                                           const int64_t *shape);
+/* Returns whether the blocks of a GGUF tensor are finite, looking at one in `step`; fails where not. */
 bool binder_check_blocks(struct binder *x, const struct st_tensor *t, size_t step);
 
 enum dtype binder_activation(const struct binder *x);
@@ -86,8 +90,8 @@ bool binder_stays_mapped(const struct binder *x, const struct st_tensor *t, enum
 /* Experts: of many such matrices a token needs few. */
 bool binder_is_expert(const struct st_tensor *t);
 
-/* The tensor as a matrix on the host, aligned, for values that are about to be read: a failure when some are
- * NaN or infinite.  The caller frees *copy. */
+/* The tensor as a matrix on the host, aligned, for values that are about to be read, those of GGUF's types as
+ * f32: a failure when some are NaN or infinite.  The caller frees *copy. */
 struct tensor binder_host_view(struct binder *x, const struct st_tensor *t, int64_t rows, int64_t cols,
                                void **copy);
 
@@ -109,8 +113,12 @@ struct stored binder_plain(const struct st_tensor *t, int64_t rows, int64_t cols
 /* The format a matrix is kept in; NONE: bf16 or f32.  And a weight of that format. */
 enum quant_format binder_format(const struct binder *x, enum role role, const struct stored *m);
 struct weight *binder_quantized(struct binder *x, enum quant_format format, const struct stored *m);
-/* Dequantizes a stored matrix to bf16 on the host; the caller frees the data. */
-struct tensor binder_dequantized(const struct stored *m);
+/* Dequantizes a stored matrix to bf16 or f32 on the host; the caller frees the data. */
+struct tensor binder_dequantized(const struct stored *m, enum dtype dtype);
+/* Counts a matrix that has no kernels in its stored format and is kept as `to`; the list of these as text,
+ * which the caller frees, or NULL. */
+void binder_note_form(struct binder *x, const struct stored *m, const char *to);
+char *binder_forms(const struct binder *x);
 
 /* Whether a tensor is a scale that is ignored. */
 bool binder_unused_scale(struct binder *x, const struct st_tensor *t);

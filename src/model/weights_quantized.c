@@ -15,6 +15,7 @@
  */
 #include "checkpoint/weights_cache.h"
 #include "model/weights_impl.h"
+#include "ops/gguf_rows.h"
 #include "ops/quant.h"
 
 #include <math.h>
@@ -190,14 +191,14 @@ static bool take_f4(struct binder *x, struct stored *m, const struct st_tensor *
 
 struct stored binder_plain(const struct st_tensor *t, int64_t rows, int64_t cols)
 {
-    if (t->blocks) {
-        int64_t bytes = blocks_stored(t->blocks, cols);
+    if (t->gguf) {
+        int64_t bytes = (int64_t)gguf_row_bytes(t->gguf, cols);
         return (struct stored){.t = t,
-                               .format = t->blocks,
+                               .format = gguf_kept(t->gguf),
                                .source = {.rows = rows,
                                           .cols = cols,
                                           .stored = {(void *)(uintptr_t)t->data, DT_U8, rows, bytes, bytes},
-                                          .format = t->blocks}};
+                                          .gguf = t->gguf}};
     }
     return (struct stored){.t = t,
                            .source = {.rows = rows,
@@ -226,10 +227,10 @@ bool binder_stored(struct binder *x, const char *name, int64_t rows, int64_t col
     }
     t = packed && scale ? packed : t;
     if (!scale) {
-        t = binder_take_matrix(x, name, SHAPE(rows, cols));
+        t = binder_take_shape(x, name, SHAPE(rows, cols));
         if (t)
             *out = binder_plain(t, rows, cols);
-        return t && (!t->blocks || binder_makes(x) || binder_check_blocks(x, t, 1));
+        return t && (!t->gguf || binder_makes(x) || binder_check_blocks(x, t, 1));
     }
     mark_used(x, t);
     binder_beside(x, name, "input_scale");
@@ -262,31 +263,75 @@ bool binder_unused_scale(struct binder *x, const struct st_tensor *t)
 
 /* ---- quantizing ---------------------------------------------------------------------------------------- */
 
+/* The format on a GPU that comes nearest to one without kernels there: int8 where its error is below that of
+ * the format's own rounding, else bf16.  Codes of Q4_0 are those of int4. */
+static enum quant_format nearest_on_gpu(const struct stored *m)
+{
+    uint32_t type = m->source.gguf;
+    bool fine = type == GGML_Q8_0 || type == GGML_Q8_1 || type == GGML_Q8_K || type == GGML_Q6_K ||
+                type == GGML_MXFP4; /* whose scales are far apart */
+    if (m->format <= QUANT_F4)
+        return m->format;
+    return type == GGML_Q4_0 ? QUANT_I4 : fine || m->format == QUANT_F8_BLOCKS ? QUANT_NONE : QUANT_I8;
+}
+
+static bool on_gpu(const struct binder *x)
+{
+    return !x->b->ops->borrow;
+}
+
 enum quant_format binder_format(const struct binder *x, enum role role, const struct stored *m)
 {
     enum weight_storage n = x->o->storage;
     if (n == WEIGHTS_BF16)
         return QUANT_NONE;
-    bool small = m->format == QUANT_F4 || m->format == QUANT_Q4_K || m->format == QUANT_GPTQ;
+    enum quant_format stored = on_gpu(x) ? nearest_on_gpu(m) : m->format;
+    bool small = stored == QUANT_I4 || stored == QUANT_F4 || stored == QUANT_Q4_1 || stored == QUANT_Q4_K ||
+                 stored == QUANT_GPTQ;
     if (role == ROLE_TOWER)
-        return m->format || !((x->o->coarse && n != WEIGHTS_FP8) || x->o->tower8) ? m->format : QUANT_I8;
+        return stored || !((x->o->coarse && n != WEIGHTS_FP8) || x->o->tower8) ? stored : QUANT_I8;
     if (n == WEIGHTS_AUTO || role == ROLE_OTHER || role == ROLE_GATE || small)
-        return m->format;
+        return stored;
     if (n == WEIGHTS_INT4 && role == ROLE_LINEAR)
         return QUANT_I4;
-    return m->format ? m->format : n == WEIGHTS_FP8 ? QUANT_F8 : QUANT_I8;
+    if (stored != m->format) /* it has no kernels anyway */
+        stored = QUANT_NONE;
+    return stored ? stored : n == WEIGHTS_FP8 ? QUANT_F8 : QUANT_I8;
+}
+
+void binder_note_form(struct binder *x, const struct stored *m, const char *to)
+{
+    uint32_t type = m->source.gguf;
+    const char *from = type ? ggml_type_name(type) : quant_name(m->format);
+    bool here = on_gpu(x) ? m->format <= QUANT_F4 : !type || gguf_kernels(type) == m->format;
+    if ((!type && !m->format) || (here && type != GGML_NVFP4 && type != GGML_F64) || !strcmp(from, to))
+        return;
+    for (int i = 0; i < WEIGHT_FORMS; i++) {
+        struct weight_form *f = &x->forms[i];
+        if (f->matrices && (strcmp(f->from, from) != 0 || strcmp(f->to, to) != 0))
+            continue;
+        *f = (struct weight_form){from, to, f->matrices + 1};
+        return;
+    }
+}
+
+char *binder_forms(const struct binder *x)
+{
+    char *all = NULL;
+    for (int i = 0; i < WEIGHT_FORMS && x->forms[i].matrices; i++) {
+        const struct weight_form *f = &x->forms[i];
+        char *more =
+            xasprintf("%s%s%s -> %s (%d)", all ? all : "", all ? ", " : "", f->from, f->to, f->matrices);
+        free(all);
+        all = more;
+    }
+    return all;
 }
 
 struct weight *binder_quantized(struct binder *x, enum quant_format format, const struct stored *m)
 {
     const struct ops *ops = x->b->ops;
     struct quant_source s = m->source;
-    if (format > QUANT_F4 && !ops->borrow) {
-        binder_fail(x,
-                    "tensor '%s' is stored as %s, for which there are no kernels for a GPU: use --device cpu",
-                    m->t->name, quant_name(format));
-        return NULL;
-    }
     size_t bytes = ops->quant_bytes(x->b, format, s.rows, s.cols);
     if (x->o->shapes_only)
         return ops->quant_weight(x->b, NULL, true, format, s.rows, s.cols);
@@ -297,7 +342,7 @@ struct weight *binder_quantized(struct binder *x, enum quant_format format, cons
     if (posix_memalign(&room, 64, bytes))
         die(ERR_ENV, "out of memory: %zu bytes asked for", bytes);
     void *copy = NULL;
-    if (!m->format)
+    if (!m->format && !s.gguf)
         s.stored = binder_host_view(x, m->t, s.rows, s.cols, &copy);
     ops->quant_pack(x->b, room, format, &s);
     free(copy);
@@ -306,16 +351,16 @@ struct weight *binder_quantized(struct binder *x, enum quant_format format, cons
     return ops->quant_weight(x->b, room, true, format, s.rows, s.cols);
 }
 
-struct tensor binder_dequantized(const struct stored *m)
+struct tensor binder_dequantized(const struct stored *m, enum dtype dtype)
 {
     const struct quant_source *s = &m->source;
-    uint16_t *out = xmalloc((unsigned long)s->rows * (unsigned long)s->cols, sizeof *out);
+    struct tensor out = {xmalloc((unsigned long)s->rows * (unsigned long)s->cols, dtype_size(dtype)), dtype,
+                         s->rows, s->cols, s->cols};
     float *row = xmalloc((unsigned long)s->cols, sizeof *row);
     for (int64_t n = 0; n < s->rows; n++) {
         quant_source_row(s, n, row);
-        for (int64_t k = 0; k < s->cols; k++)
-            out[n * s->cols + k] = bf16_from_f32(row[k]);
+        tensor_convert(tensor_rows(out, n, 1), (struct tensor){row, DT_F32, 1, s->cols, s->cols});
     }
     free(row);
-    return (struct tensor){out, DT_BF16, s->rows, s->cols, s->cols};
+    return out;
 }

@@ -90,15 +90,14 @@ static void bind_mlp(struct binder *x, int i, const char *front, int64_t width, 
 
 /* ---- experts ------------------------------------------------------------------------------------------- */
 
-/* [E, 2M, D] of gate rows, then up rows, and [E, D, M]: in some files with .weight behind the name; or each
- * [E, M, D]. */
+/* A tensor of all experts, in some files with .weight behind the name; NULL: they are stored apart. */
 static const struct st_tensor *stacked(struct binder *x, int i, const char *part, const int64_t shape[3])
 {
     char name[192];
     snprintf(name, sizeof name, "%s", name_of(x, i, part));
     if (!safetensors_find(x->s, name))
         snprintf(name + strlen(name), sizeof name - strlen(name), ".weight");
-    return safetensors_find(x->s, name) ? binder_take_matrix(x, name, 3, shape) : NULL;
+    return safetensors_find(x->s, name) ? binder_take_shape(x, name, 3, shape) : NULL;
 }
 
 /* Rows [first, first + rows) of the transposed matrix k of a tensor [E, cols, all]: a copy, wherever the rest
@@ -127,63 +126,95 @@ static struct weight *part_across(struct binder *x, const struct st_tensor *t, i
     return w;
 }
 
-/* Qwen3-VL stacks experts as [E, D, 2M] of gate columns, then up columns, and [E, M, D]. */
-static void bind_experts_across(struct binder *x, int i, struct moe_weights *w)
+/* Stacked experts of one layer: gate and up rows together, and down. */
+struct stack {
+    const struct st_tensor *both, *down;
+    bool both_across, down_across; /* columns for rows */
+};
+
+/* Returns bit 0 for a tensor of E matrices [rows, cols], bit 1 for [cols, rows]. */
+static int orientations(const struct st_tensor *t, int64_t rows, int64_t cols)
+{
+    if (!t || t->dims != 3)
+        return 0;
+    return (t->shape[1] == rows && t->shape[2] == cols) | (t->shape[1] == cols && t->shape[2] == rows) << 1;
+}
+
+/* Qwen3-VL is published with [E, D, 2M] and [E, M, D]; transformers from 5.24 saves [E, 2M, D] and [E, D, M].
+ * Shapes tell: when one of the tensors is square (2M = D or M = D), the other is not. */
+static void find_orientations(struct binder *x, int i, struct stack *s)
+{
+    int64_t width = x->c->lm.moe.width, hidden = x->c->lm.hidden;
+    if (x->c->family != FAMILY_QWEN3VL)
+        return;
+    int both = orientations(safetensors_find(x->s, name_of(x, i, "mlp.experts.gate_up_proj")), 2 * width,
+                            hidden),
+        down = orientations(safetensors_find(x->s, name_of(x, i, "mlp.experts.down_proj")), hidden, width);
+    s->both_across = (both == 3 ? down : both) == 2;
+    s->down_across = (down == 3 ? both : down) == 2;
+}
+
+static void find_stack(struct binder *x, int i, struct stack *s)
 {
     const struct lm_config *c = &x->c->lm;
     int64_t n = c->moe.route.experts, width = c->moe.width, hidden = c->hidden;
-    const struct st_tensor *both =
-        binder_take_shape(x, name_of(x, i, "mlp.experts.gate_up_proj"), SHAPE(n, hidden, 2 * width));
-    const struct st_tensor *down =
-        binder_take_shape(x, name_of(x, i, "mlp.experts.down_proj"), SHAPE(n, width, hidden));
-    for (int64_t k = 0; k < n && both && down && !binder_stopped(x); k++) {
-        w->gates[k] = part_across(x, both, k, 0, width, hidden);
-        w->up[k] = part_across(x, both, k, width, width, hidden);
-        w->down[k] = part_across(x, down, k, 0, hidden, width);
-    }
-    if (both)
-        binder_done(x, both);
-    if (down)
-        binder_done(x, down);
+    *s = (struct stack){0};
+    find_orientations(x, i, s);
+    s->both = stacked(x, i, "mlp.experts.gate_up_proj",
+                      s->both_across ? (const int64_t[]){n, hidden, 2 * width}
+                                     : (const int64_t[]){n, 2 * width, hidden});
+    s->down =
+        stacked(x, i, "mlp.experts.down_proj",
+                s->down_across ? (const int64_t[]){n, width, hidden} : (const int64_t[]){n, hidden, width});
+}
+
+/* Part `part` of `parts` of expert k, each of so many rows. */
+static struct weight *expert_part(struct binder *x, const struct st_tensor *t, bool across, int64_t k,
+                                  int part, int parts, int64_t rows, int64_t cols)
+{
+    return across ? part_across(x, t, k, part * rows, rows, cols)
+                  : binder_part(x, t, (parts * k + part) * rows, rows, cols);
+}
+
+static struct weight *expert_matrix(struct binder *x, int i, int64_t k, const char *which, int64_t rows,
+                                    int64_t cols)
+{
+    char part[96];
+    snprintf(part, sizeof part, "mlp.experts.%lld.%s.weight", (long long)k, which);
+    return matrix(x, i, part, rows, cols);
 }
 
 static void bind_experts(struct binder *x, int i, struct moe_weights *w)
 {
     const struct lm_config *c = &x->c->lm;
     int64_t n = c->moe.route.experts, width = c->moe.width, hidden = c->hidden;
+    struct stack s;
     w->gates = xcalloc((unsigned long)n, sizeof *w->gates);
     w->up = xcalloc((unsigned long)n, sizeof *w->up);
     w->down = xcalloc((unsigned long)n, sizeof *w->down);
     w->experts = (struct experts){(int)n, w->up, w->down, w->gates};
-    if (x->c->family == FAMILY_QWEN3VL && safetensors_find(x->s, name_of(x, i, "mlp.experts.gate_up_proj"))) {
-        bind_experts_across(x, i, w);
-        return;
-    }
-    const struct st_tensor *both =
-        stacked(x, i, "mlp.experts.gate_up_proj", (const int64_t[]){n, 2 * width, hidden});
+    find_stack(x, i, &s);
     const struct st_tensor *gates =
         stacked(x, i, "mlp.experts.gate_proj", (const int64_t[]){n, width, hidden});
     const struct st_tensor *ups = stacked(x, i, "mlp.experts.up_proj", (const int64_t[]){n, width, hidden});
-    const struct st_tensor *down =
-        stacked(x, i, "mlp.experts.down_proj", (const int64_t[]){n, hidden, width});
     for (int64_t k = 0; k < n && !binder_stopped(x); k++) {
-        char part[96];
-        if (both) {
-            w->gates[k] = binder_part(x, both, 2 * k * width, width, hidden);
-            w->up[k] = binder_part(x, both, (2 * k + 1) * width, width, hidden);
+        if (s.both) {
+            w->gates[k] = expert_part(x, s.both, s.both_across, k, 0, 2, width, hidden);
+            w->up[k] = expert_part(x, s.both, s.both_across, k, 1, 2, width, hidden);
         } else if (gates && ups) {
             w->gates[k] = binder_part(x, gates, k * width, width, hidden);
             w->up[k] = binder_part(x, ups, k * width, width, hidden);
         } else {
-            snprintf(part, sizeof part, "mlp.experts.%lld.gate_proj.weight", (long long)k);
-            w->gates[k] = matrix(x, i, part, width, hidden);
-            snprintf(part, sizeof part, "mlp.experts.%lld.up_proj.weight", (long long)k);
-            w->up[k] = matrix(x, i, part, width, hidden);
+            w->gates[k] = expert_matrix(x, i, k, "gate_proj", width, hidden);
+            w->up[k] = expert_matrix(x, i, k, "up_proj", width, hidden);
         }
-        snprintf(part, sizeof part, "mlp.experts.%lld.down_proj.weight", (long long)k);
-        w->down[k] =
-            down ? binder_part(x, down, k * hidden, hidden, width) : matrix(x, i, part, hidden, width);
+        w->down[k] = s.down ? expert_part(x, s.down, s.down_across, k, 0, 1, hidden, width)
+                            : expert_matrix(x, i, k, "down_proj", hidden, width);
     }
+    if (s.both && s.both_across)
+        binder_done(x, s.both);
+    if (s.down && s.down_across)
+        binder_done(x, s.down);
 }
 
 static void bind_moe(struct binder *x, int i, struct moe_weights *w)
@@ -244,14 +275,14 @@ static void bind_ends(struct binder *x, struct model_weights *w)
     const struct lm_config *c = &x->c->lm;
     snprintf(embed, sizeof embed, "%sembed_tokens.weight", x->body);
     const struct st_tensor *t = safetensors_find(x->s, embed);
-    if (!t || !t->blocks)
+    if (!t || !t->gguf)
         t = binder_take(x, embed);
     if (t && (t->dims != 2 || t->shape[0] < c->vocab || t->shape[0] > 1 << 22))
         binder_fail(x, "tensor '%s' has not at least the %d rows of 'vocab_size'", embed, c->vocab);
     if (!t || t->dims != 2 || binder_stopped(x))
         return;
     w->vocab = (int)t->shape[0];
-    binder_embedding(x, binder_take_matrix(x, embed, SHAPE(w->vocab, c->hidden)), w);
+    binder_embedding(x, binder_take_shape(x, embed, SHAPE(w->vocab, c->hidden)), w);
     snprintf(name, sizeof name, "%snorm.weight", x->body);
     w->norm = norm_of(x, name, c->hidden);
     w->head = binder_matrix(x, ROLE_HEAD, c->tied ? embed : "lm_head.weight", w->vocab, c->hidden);

@@ -5,6 +5,7 @@
  * formats.
  */
 #include "model/weights_impl.h"
+#include "ops/gguf_rows.h"
 #include "ops/quant.h"
 
 #include <stdarg.h>
@@ -55,11 +56,8 @@ const struct st_tensor *binder_take(struct binder *x, const char *name)
     const struct st_tensor *t = take_any(x, name);
     if (!t)
         return NULL;
-    if (t->blocks) {
-        binder_fail(x, "tensor '%s' is stored as %s; expected bf16, f16 or f32",
-                    safetensors_spelling(x->s, name), safetensors_type(t));
-        return NULL;
-    }
+    if (t->gguf)
+        return t;
     if (t->dtype != DT_BF16 && t->dtype != DT_F32 && t->dtype != DT_F16) {
         bool quantized = t->dtype == DT_F8E4M3 || t->dtype == DT_U8;
         binder_fail(x, "tensor '%s' is stored as %s%s; expected bf16, f16 or f32", name, dtype_name(t->dtype),
@@ -89,20 +87,14 @@ const struct st_tensor *binder_take_shape(struct binder *x, const char *name, in
     return with_shape(x, binder_take(x, name), name, dims, shape);
 }
 
-const struct st_tensor *binder_take_matrix(struct binder *x, const char *name, int dims, const int64_t *shape)
-{
-    const struct st_tensor *t = safetensors_find(x->s, name);
-    return with_shape(x, t && t->blocks ? take_any(x, name) : binder_take(x, name), name, dims, shape);
-}
-
 bool binder_check_blocks(struct binder *x, const struct st_tensor *t, size_t step)
 {
-    size_t each = (size_t)blocks_stored(t->blocks, blocks_span(t->blocks)), bad = 0;
+    size_t each = (size_t)ggml_block_bytes(t->gguf), bad = 0;
     const uint8_t *p = t->data;
     for (size_t at = 0; !x->o->shapes_only && at < t->bytes; at += each * step)
-        bad += !blocks_finite(t->blocks, p + at);
+        bad += !gguf_finite(t->gguf, p + at);
     if (bad)
-        binder_fail(x, "tensor '%s' of %s has %zu scales that are NaN or infinite",
+        binder_fail(x, "tensor '%s' of %s has %zu blocks that are NaN or infinite",
                     safetensors_spelling(x->s, t->name), t->file, bad);
     return !bad;
 }
@@ -136,11 +128,11 @@ static void count_range(void *arg, int64_t begin, int64_t end, int thread)
         atomic_fetch_add(&k->bad, bad);
 }
 
-/* Refuses a tensor with values that no sum survives. */
-static void check_finite(struct binder *x, const struct st_tensor *t, const void *data)
+/* Refuses a tensor with values that no sum survives; data: its n values, or the first of them, as dtype. */
+static void check_finite(struct binder *x, const struct st_tensor *t, enum dtype dtype, int64_t n,
+                         const void *data)
 {
-    int64_t n = (int64_t)(t->bytes / dtype_size(t->dtype));
-    struct finite_task k = {.t = {(void *)(uintptr_t)data, t->dtype, 1, n, n}};
+    struct finite_task k = {.t = {(void *)(uintptr_t)data, dtype, 1, n, n}};
     pool_for(x->b->pool, n, 1 << 16, count_range, &k);
     if (k.bad)
         binder_fail(x, "tensor '%s' of %s has %zu values that are NaN or infinite", t->name, t->file,
@@ -156,12 +148,11 @@ void binder_check_mapped(struct binder *x, const struct st_tensor *t)
         return;
     for (size_t i = 0; i < pages; i++) {
         size_t from = t->bytes > PAGE ? (t->bytes - PAGE) / each * i / pages * each : 0;
-        struct st_tensor part = *t;
-        part.bytes = t->bytes - from < PAGE ? t->bytes - from : PAGE;
+        size_t part = t->bytes - from < PAGE ? t->bytes - from : PAGE;
         const char *at = (const char *)t->data + from;
         void *page = (void *)((uintptr_t)at / PAGE * PAGE);
         madvise(page, 2 * PAGE, MADV_RANDOM); /* else the system reads ahead, megabytes for each page */
-        check_finite(x, &part, at);
+        check_finite(x, t, t->dtype, (int64_t)(part / each), at);
         madvise(page, 2 * PAGE, MADV_NORMAL);
     }
 }
@@ -170,15 +161,19 @@ struct tensor binder_host_view(struct binder *x, const struct st_tensor *t, int6
                                void **copy)
 {
     const void *data = t->data;
+    enum dtype dtype = t->gguf ? DT_F32 : t->dtype;
     *copy = NULL;
-    if (!is_aligned(t)) { /* a header may leave it so */
+    if (t->gguf && !x->o->shapes_only) {
+        data = *copy = xmalloc((unsigned long)rows * (unsigned long)cols, sizeof(float));
+        gguf_row(t->gguf, t->data, rows * cols, *copy);
+    } else if (!is_aligned(t)) { /* a header may leave it so */
         *copy = xmalloc(t->bytes, 1);
         memcpy(*copy, data, t->bytes);
         data = *copy;
     }
     if (!x->o->shapes_only)
-        check_finite(x, t, data);
-    return (struct tensor){(void *)(uintptr_t)data, t->dtype, rows, cols, cols};
+        check_finite(x, t, dtype, rows * cols, data);
+    return (struct tensor){(void *)(uintptr_t)data, dtype, rows, cols, cols};
 }
 
 void binder_done(struct binder *x, const struct st_tensor *t)
@@ -240,7 +235,9 @@ static struct weight *make_weight(struct binder *x, enum role role, const struct
     const struct st_tensor *t = m->t;
     enum quant_format format = binder_format(x, role, m);
     enum dtype kept = x->o->f32 && t->dtype != DT_BF16 ? DT_F32 : DT_BF16;
+    bool coded = m->format || t->gguf;
     struct tensor host = m->source.stored;
+    binder_note_form(x, m, format ? quant_name(format) : dtype_name(kept));
     if (role != ROLE_OTHER && role != ROLE_TOWER) {
         double elements = (double)m->source.rows * (double)m->source.cols;
         x->elements += elements;
@@ -251,15 +248,15 @@ static struct weight *make_weight(struct binder *x, enum role role, const struct
         return binder_synthetic_weight(x, t, format, kept, m->source.rows, m->source.cols);
     if (format)
         return binder_quantized(x, format, m);
-    if (!m->format && binder_stays_mapped(x, t, kept)) {
+    if (!coded && binder_stays_mapped(x, t, kept)) {
         binder_check_mapped(x, t);
         return x->b->ops->borrow(x->b, host, !keeps_resident(x, t));
     }
     if (x->o->shapes_only)
         return x->b->ops->pack(x->b, (struct tensor){NULL, kept, host.rows, m->source.cols, 0}, kept);
     void *copy;
-    if (m->format)
-        copy = (host = binder_dequantized(m)).data;
+    if (coded)
+        copy = (host = binder_dequantized(m, x->o->storage == WEIGHTS_BF16 ? DT_BF16 : kept)).data;
     else
         host = binder_host_view(x, t, host.rows, host.cols, &copy);
     struct weight *w = x->b->ops->pack(x->b, host, kept);
@@ -312,7 +309,9 @@ float *binder_numbers(struct binder *x, const struct st_tensor *t)
 {
     if (!t)
         return NULL;
-    size_t n = t->bytes / dtype_size(t->dtype);
+    size_t n = 1;
+    for (int i = 0; i < t->dims; i++)
+        n *= (size_t)t->shape[i];
     float *out = xcalloc(n + 1, sizeof *out);
     void *copy;
     if (binder_makes(x))

@@ -3,9 +3,13 @@
  *   Q8_0  d f16, 32 codes i8
  *   Q4_K  d f16, m f16, 8 scales and 8 minima of six bits in 12 bytes, 128 bytes of codes
  *   Q5_K  the same with 32 bytes of fifth bits before the codes
+ *   Q4_1  d f16, m f16, 16 bytes of codes
+ *   Q5_1  d f16, m f16, 4 bytes of fifth bits, 16 bytes of codes
  *   Q6_K  128 bytes of low halves, 64 of the upper two bits, 16 scales i8, d f16
  *
- * Groups of GPTQ, whose file has them in other places (gptq.c), are kept in the same way.
+ * In Q4_1 and Q5_1 m is added: their records have its opposite.  Two formats of 16 numbers have no file;
+ * quant.c fills their records: d, and with 4 bits the minimum, as f16.  Groups of GPTQ, whose file has them
+ * in other places (gptq.c), are kept in the same way.
  */
 #include "ops/quant.h"
 
@@ -22,6 +26,10 @@ static const struct blocks {
     [QUANT_Q4_K] = {256, 144, 4, 10, 32},
     [QUANT_Q5_K] = {256, 176, 5, 10, 32},
     [QUANT_Q6_K] = {256, 210, 6, 9, 16},
+    [QUANT_Q4_1] = {32, 20, 4, 2, 32},
+    [QUANT_Q5_1] = {32, 24, 5, 2, 32},
+    [QUANT_Q4_16] = {16, 12, 4, 2, 16},
+    [QUANT_Q8_16] = {16, 18, 8, 1, 16},
     [QUANT_GPTQ] = {QUANT_GPTQ_GROUP, QUANT_GPTQ_GROUP / 2 + 4, 4, 2, QUANT_GPTQ_GROUP},
 };
 
@@ -102,6 +110,18 @@ static void take_six(const uint8_t *block, uint8_t *codes, uint16_t *record)
     }
 }
 
+/* Q4_1 and Q5_1: high is NULL for the first. */
+static void take_ones(const uint8_t *block, const uint8_t *high, const uint8_t *low, uint8_t *codes,
+                      uint16_t *record)
+{
+    memcpy(record, block, 4);
+    record[1] ^= 0x8000;
+    for (int k = 0; k < 32; k++) {
+        int code = low[k % 16] >> k / 16 * 4 & 15;
+        codes[k] = (uint8_t)(code | (high ? (high[k / 8] >> k % 8 & 1) << 4 : 0));
+    }
+}
+
 void blocks_take(enum quant_format format, const uint8_t *block, uint8_t *codes, uint16_t *record)
 {
     switch (format) {
@@ -115,6 +135,12 @@ void blocks_take(enum quant_format format, const uint8_t *block, uint8_t *codes,
     case QUANT_Q5_K:
         take_fours(block, block + 16, block + 48, codes, record);
         break;
+    case QUANT_Q4_1:
+        take_ones(block, NULL, block + 4, codes, record);
+        break;
+    case QUANT_Q5_1:
+        take_ones(block, block + 4, block + 8, codes, record);
+        break;
     default:
         take_six(block, codes, record);
     }
@@ -123,8 +149,10 @@ void blocks_take(enum quant_format format, const uint8_t *block, uint8_t *codes,
 struct blocks_scale blocks_scale(enum quant_format format, const uint16_t *record, int64_t group)
 {
     float d = f16_to_f32(record[0]);
-    if (format == QUANT_Q8_0)
+    if (shapes[format].words == 1)
         return (struct blocks_scale){d, 0};
+    if (format == QUANT_Q4_1 || format == QUANT_Q5_1 || format == QUANT_Q4_16)
+        return (struct blocks_scale){d, f16_to_f32(record[1])};
     if (format == QUANT_GPTQ)
         return (struct blocks_scale){d, d * (float)record[1]};
     if (format == QUANT_Q6_K)
@@ -142,7 +170,7 @@ int blocks_offset(enum quant_format format)
 float blocks_value(enum quant_format format, int code, const uint16_t *record, int64_t k)
 {
     struct blocks_scale s = blocks_scale(format, record, k / shapes[format].group);
-    int number = format == QUANT_Q8_0 ? (int8_t)code : code - blocks_offset(format);
+    int number = shapes[format].bits == 8 ? (int8_t)code : code - blocks_offset(format);
     return (float)number * s.scale - s.low;
 }
 
@@ -156,19 +184,11 @@ void blocks_row(enum quant_format format, const uint8_t *row, int64_t cols, floa
         for (int64_t g = 0; g < b->span / b->group; g++) {
             struct blocks_scale s = blocks_scale(format, record, g);
             for (int64_t k = g * b->group; k < (g + 1) * b->group; k++) {
-                int number = format == QUANT_Q8_0 ? (int8_t)codes[k] : codes[k] - blocks_offset(format);
+                int number = b->bits == 8 ? (int8_t)codes[k] : codes[k] - blocks_offset(format);
                 out[first + k] = (float)number * s.scale - s.low;
             }
         }
     }
-}
-
-bool blocks_finite(enum quant_format format, const uint8_t *block)
-{
-    uint16_t h[2] = {0};
-    bool two = format == QUANT_Q4_K || format == QUANT_Q5_K;
-    memcpy(h, block + (format == QUANT_Q6_K ? 208 : 0), two ? 4 : 2);
-    return (h[0] & 0x7c00) != 0x7c00 && (h[1] & 0x7c00) != 0x7c00;
 }
 
 /* ---- as kernels keep it -------------------------------------------------------------------------------- */
@@ -179,7 +199,7 @@ void blocks_put(enum quant_format format, const uint8_t *codes, int64_t cols, ui
     const int high = (int)shapes[format].bits - 4,
               unit = high > 0 ? 32 / high : 8; /* high: bits above the half */
     const int64_t words = unit / 8 + (high > 0);
-    if (format == QUANT_Q8_0) {
+    if (shapes[format].bits == 8) {
         for (int64_t k = 0; k < cols; k++)
             to[(k >> 2) * step + (k & 3)] = codes[k] ^ 0x80;
         return;

@@ -14,48 +14,57 @@
 typedef int32_t ivec __attribute__((vector_size(VL * 4), aligned(2), may_alias));
 
 /* Constants of a format, for code that is compiled once for each. */
+ALWAYS_INLINE int block_bits(const enum quant_format format)
+{
+    return format == QUANT_Q8_0 || format == QUANT_Q8_16  ? 8
+           : format == QUANT_Q6_K                         ? 6
+           : format == QUANT_Q5_K || format == QUANT_Q5_1 ? 5
+                                                          : 4;
+}
+
 ALWAYS_INLINE bool blocks_few_bits(const enum quant_format format) /* halves, and maybe bits above them */
 {
-    return format == QUANT_Q4_K || format == QUANT_Q5_K || format == QUANT_Q6_K || format == QUANT_GPTQ;
+    return format >= QUANT_Q8_0 && block_bits(format) < 8;
 }
 
 ALWAYS_INLINE bool has_minima(const enum quant_format format)
 {
-    return format == QUANT_Q4_K || format == QUANT_Q5_K || format == QUANT_GPTQ;
+    return format >= QUANT_Q8_0 && block_bits(format) < 6;
 }
 
 ALWAYS_INLINE int bits_above(const enum quant_format format)
 {
-    return format == QUANT_Q5_K ? 1 : format == QUANT_Q6_K ? 2 : 0;
+    return block_bits(format) - 4;
 }
 
 /* Words of four codes in a group, and words of the panel that hold them. */
 ALWAYS_INLINE int group_fours(const enum quant_format format)
 {
-    return format == QUANT_GPTQ ? QUANT_GPTQ_GROUP / 4 : format == QUANT_Q6_K ? 4 : 8;
+    return format == QUANT_GPTQ                                                     ? QUANT_GPTQ_GROUP / 4
+           : format == QUANT_Q6_K || format == QUANT_Q4_16 || format == QUANT_Q8_16 ? 4
+                                                                                    : 8;
 }
 
 ALWAYS_INLINE int group_stored(const enum quant_format format)
 {
-    return format == QUANT_GPTQ   ? QUANT_GPTQ_GROUP / 8
-           : format == QUANT_Q8_0 ? 8
-           : format == QUANT_Q4_K ? 4
-           : format == QUANT_Q5_K ? 5
-                                  : 3;
+    return group_fours(format) * block_bits(format) / 8;
 }
 
 /* Groups of a block; words of its record. */
 ALWAYS_INLINE int block_groups(const enum quant_format format)
 {
-    return format == QUANT_Q8_0 || format == QUANT_GPTQ ? 1 : format == QUANT_Q6_K ? 16 : 8;
+    return format == QUANT_Q6_K ? 16 : format == QUANT_Q4_K || format == QUANT_Q5_K ? 8 : 1;
 }
 
 ALWAYS_INLINE int block_record(const enum quant_format format)
 {
-    return format == QUANT_Q8_0 ? 1 : format == QUANT_GPTQ ? 2 : format == QUANT_Q6_K ? 9 : 10;
+    return format == QUANT_Q6_K                            ? 9
+           : format == QUANT_Q4_K || format == QUANT_Q5_K  ? 10
+           : format == QUANT_Q8_0 || format == QUANT_Q8_16 ? 1
+                                                           : 2;
 }
 
-/* Words 2 i and 2 i + 1 of a group whose words are at w, NR columns apart; of Q8_0 words of codes + 128. */
+/* Words 2 i and 2 i + 1 of a group whose words are at w, NR columns apart; of 8 bits words of codes + 128. */
 ALWAYS_INLINE void group_pair(const char *w, int i, uvec out[2], const enum quant_format format)
 {
     if (!blocks_few_bits(format)) {
@@ -68,7 +77,7 @@ ALWAYS_INLINE void group_pair(const char *w, int i, uvec out[2], const enum quan
     out[1] = u >> 4 & 0x0f0f0f0fu;
     if (bits_above(format)) {
         const int bits = bits_above(format);
-        const uint32_t mask = format == QUANT_Q5_K ? 0x01010101u : 0x03030303u;
+        const uint32_t mask = bits == 1 ? 0x01010101u : 0x03030303u;
         uvec above = *(const uvec *)(w + (group_stored(format) - 1) * NR * WORD);
         out[0] |= (above >> (uint32_t)(2 * i * bits) & mask) << 4;
         out[1] |= (above >> (uint32_t)((2 * i + 1) * bits) & mask) << 4;
@@ -98,6 +107,8 @@ ALWAYS_INLINE struct group_scales group_scales(const uint16_t *record, int g, co
     if (format == QUANT_GPTQ) {
         uvec zero = __builtin_convertvector(*(const hvec *)(record + NR), uvec);
         s.low = s.scale * __builtin_convertvector((ivec)zero, vec);
+    } else if (has_minima(format) && block_groups(format) == 1) {
+        s.low = record_half(record + NR);
     } else if (has_minima(format)) {
         s.low = record_half(record + NR) * record_byte(record + (6 + g / 2) * NR, g);
         s.scale *= record_byte(record + (2 + g / 2) * NR, g);
@@ -112,7 +123,7 @@ ALWAYS_INLINE struct group_scales group_scales(const uint16_t *record, int g, co
 ALWAYS_INLINE void group_values(const char *w, const uint16_t *record, int g, float *out,
                                 const enum quant_format format)
 {
-    const float offset = format == QUANT_Q8_0 ? 128 : format == QUANT_Q6_K ? 32 : 0;
+    const float offset = block_bits(format) == 8 ? 128 : format == QUANT_Q6_K ? 32 : 0;
     struct group_scales s = group_scales(record, g, format);
     for (int i = 0; i < group_fours(format) / 2; i++) {
         uvec pair[2];
@@ -135,6 +146,18 @@ ALWAYS_INLINE void group_values(const char *w, const uint16_t *record, int g, fl
         break;                                                                                               \
     case QUANT_Q5_K:                                                                                         \
         what(QUANT_Q5_K);                                                                                    \
+        break;                                                                                               \
+    case QUANT_Q4_1:                                                                                         \
+        what(QUANT_Q4_1);                                                                                    \
+        break;                                                                                               \
+    case QUANT_Q5_1:                                                                                         \
+        what(QUANT_Q5_1);                                                                                    \
+        break;                                                                                               \
+    case QUANT_Q4_16:                                                                                        \
+        what(QUANT_Q4_16);                                                                                   \
+        break;                                                                                               \
+    case QUANT_Q8_16:                                                                                        \
+        what(QUANT_Q8_16);                                                                                   \
         break;                                                                                               \
     case QUANT_GPTQ:                                                                                         \
         what(QUANT_GPTQ);                                                                                    \

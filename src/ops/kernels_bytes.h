@@ -9,8 +9,8 @@
  *   i8   byte: code + 128
  *   i4   half a byte: code + 8
  *   f4   half a byte: the e2m1 code; a table maps it to twice the value + 12, the column's scale halves it
- *   blocks of GGUF: the code, of Q8_0 + 128 and of Q6_K + 32; a group's minimum is multiplied with the sum of
- *        its digits
+ *   blocks of GGUF: the code, of 8 bits + 128 and of Q6_K + 32; a group's minimum is multiplied with the
+ *        sum of its digits
  *
  * For a coarse weight a row of x becomes 8-bit integers with a scale for each group of the weight (of i8
  * for 128 columns), half the work.
@@ -194,11 +194,8 @@ static void bytes_product_range(void *arg, int64_t begin, int64_t end, int threa
 /* The offset that is subtracted from a code; for minima the sum of digits itself is kept. */
 static int bytes_offset(enum quant_format format)
 {
-    return format == QUANT_I8 || format == QUANT_Q8_0 ? 128
-           : format == QUANT_I4                       ? 8
-           : format == QUANT_F4                       ? 12
-           : format == QUANT_Q6_K                     ? 32
-                                                      : -1;
+    bool eight = format == QUANT_I8 || format == QUANT_Q8_0 || format == QUANT_Q8_16;
+    return eight ? 128 : format == QUANT_I4 ? 8 : format == QUANT_F4 ? 12 : format == QUANT_Q6_K ? 32 : -1;
 }
 
 static void bytes_pack_rows(struct bytes *p, struct tensor x)

@@ -133,6 +133,15 @@ ALWAYS_INLINE vec group_scale(const uint16_t *p)
     return vec_from_bf16(*(const hvec *)p);
 }
 
+/* Scales of group g of VL columns, whose words begin at `words`: bf16, or f32 in two words. */
+ALWAYS_INLINE vec scale_of_group(const uint16_t *words, int64_t g, bool full)
+{
+    if (!full)
+        return group_scale(words + g * NR);
+    uvec low = __builtin_convertvector(*(const hvec *)(words + (2 * g + 1) * NR), uvec);
+    return (vec)((uvec)group_scale(words + 2 * g * NR) | low);
+}
+
 static const char *quantized_lines(const struct quantized_product *p, int64_t panel)
 {
     return (const char *)p->w->codes + panel * p->shape.lines * NR;
@@ -192,11 +201,12 @@ ALWAYS_INLINE void quantized_vector(const struct quantized_product *p, int64_t p
         quantized_run(p, acc, N, lines, 0, p->pairs, dot, format);
         UNROLL for (int j = 0; j < N; j++) sums[j] = acc[j];
     }
-    for (int64_t g = 0; size && g < p->shape.groups; g++) {
+    const bool full = format == QUANT_F8_BLOCKS;
+    for (int64_t g = 0; size && g < p->shape.groups / (full ? 2 : 1); g++) {
         UNROLL for (int j = 0; j < N; j++) acc[j] = (vec){0};
         quantized_run(p, acc, N, lines, g * size, (g + 1) * size, dot, format);
         UNROLL for (int j = 0; j < N; j++) sums[j] +=
-            acc[j] * group_scale(quantized_groups(p, panel + j / 2) + g * NR + (j % 2) * VL);
+            acc[j] * scale_of_group(quantized_groups(p, panel + j / 2) + (j % 2) * VL, g, full);
     }
     for (int j = 0; j < N; j += 2)
         quantized_finish(p, 0, panel + j / 2, sums + j, 1);
@@ -295,11 +305,12 @@ OWN_FUNCTION void quantized_slice(const struct quantized_product *p, int64_t pan
 #undef RUN
 }
 
-/* tile [M][NR] += sums [M][NR] times the scales of a group */
-static void quantized_gather(float *tile, const float *sums, const uint16_t *scales, int64_t M)
+/* tile [M][NR] += sums [M][NR] times the scales of group g */
+static void quantized_gather(const struct quantized_product *p, float *tile, const float *sums, int64_t panel,
+                             int64_t g, int64_t M)
 {
     for (int j = 0; j < NR; j += VL) {
-        vec scale = group_scale(scales + j);
+        vec scale = scale_of_group(quantized_groups(p, panel) + j, g, p->w->format == QUANT_F8_BLOCKS);
         for (int64_t m = 0; m < M; m++)
             *(vec *)(tile + m * NR + j) += *(const vec *)(sums + m * NR + j) * scale;
     }
@@ -325,7 +336,7 @@ static void quantized_block(const struct quantized_product *p, int64_t row, int6
         if (grouped && k + g == 0)
             memset(tile, 0, (size_t)(m * NR) * sizeof *tile);
         if (grouped)
-            quantized_gather(tile, sums, quantized_groups(p, panel) + (k + g) / size * NR, m);
+            quantized_gather(p, tile, sums, panel, (k + g) / size, m);
     }
     if (k + n == p->pairs)
         quantized_finish(p, row, panel, (vec *)tile, (int)m);

@@ -140,6 +140,10 @@ enum quant_format {
     QUANT_Q4_K,
     QUANT_Q5_K,
     QUANT_Q6_K,
+    QUANT_Q4_1,
+    QUANT_Q5_1,
+    QUANT_Q4_16, /* 4 bits in groups of 16, as types of GGUF without kernels are kept */
+    QUANT_Q8_16, /* 8 bits */
     QUANT_GPTQ,
     QUANT_FORMATS
 };
@@ -156,13 +160,13 @@ struct quant_gptq {
 
 /* A matrix on the host to quantize. */
 struct quant_source {
-    int64_t rows, cols;       /* N, K */
-    struct tensor stored;     /* [N, K] of a float type, or u8 [N, K/2]: e2m1, the even k in the low half */
-    const uint8_t *groups;    /* group scales of e2m1: e4m3 [N, K/16] */
-    float scale;              /* of e4m3 and e2m1 */
-    const float *scales;      /* of e4m3: row scales [N] instead of `scale`, or NULL */
-    const float *blocks;      /* of e4m3: scales [N/128, K/128] rounded up, instead of both; or NULL */
-    enum quant_format format; /* Q8_0 and the others of GGUF: stored is u8 [N, bytes of a row of blocks] */
+    int64_t rows, cols;    /* N, K */
+    struct tensor stored;  /* [N, K] of a float type, or u8 [N, K/2]: e2m1, the even k in the low half */
+    const uint8_t *groups; /* group scales of e2m1: e4m3 [N, K/16] */
+    float scale;           /* of e4m3 and e2m1 */
+    const float *scales;   /* of e4m3: row scales [N] instead of `scale`, or NULL */
+    const float *blocks;   /* of e4m3: scales [N/128, K/128] rounded up, instead of both; or NULL */
+    uint32_t gguf;         /* type in a GGUF file (gguf_rows.h): stored is u8 [N, bytes of a row]; or 0 */
     const struct quant_gptq *gptq; /* then `stored` is empty */
 };
 

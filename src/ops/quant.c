@@ -1,14 +1,17 @@
 /* quant.c - see quant.h. */
 #include "ops/quant.h"
 #include "ops/f8.h"
+#include "ops/gguf_rows.h"
 
 #include <math.h>
 #include <string.h>
 
 const char *quant_name(enum quant_format format)
 {
-    static const char *const names[QUANT_FORMATS] = {"",     "i8",   "i4",   "f8",   "f4",  "f8 in blocks",
-                                                     "Q8_0", "Q4_K", "Q5_K", "Q6_K", "GPTQ"};
+    static const char *const names[QUANT_FORMATS] = {
+        "",     "i8",   "i4",   "f8",   "f4",   "f8 in blocks",  "Q8_0",
+        "Q4_K", "Q5_K", "Q6_K", "Q4_1", "Q5_1", "4 bits in 16s", "8 bits in 16s",
+        "GPTQ"};
     return names[format];
 }
 
@@ -28,7 +31,7 @@ int64_t quant_group(enum quant_format format)
 int64_t quant_groups(enum quant_format format, int64_t cols)
 {
     int64_t g = quant_group(format);
-    int64_t words = quant_is_blocks(format) ? blocks_words(format) : 1;
+    int64_t words = quant_is_blocks(format) ? blocks_words(format) : format == QUANT_F8_BLOCKS ? 2 : 1;
     return g ? (cols + g - 1) / g * words : 0;
 }
 
@@ -83,7 +86,7 @@ static float f8_scale(const struct quant_source *s, int64_t n)
 /* Scales of the blocks that row n crosses. */
 static const float *block_scales(const struct quant_source *s, int64_t n)
 {
-    return s->blocks + n / QUANT_F8_BLOCK * quant_groups(QUANT_F8_BLOCKS, s->cols);
+    return s->blocks + n / QUANT_F8_BLOCK * ((s->cols + QUANT_F8_BLOCK - 1) / QUANT_F8_BLOCK);
 }
 
 static void read_f8_blocks(const struct quant_source *s, int64_t n, float *out)
@@ -117,8 +120,8 @@ void quant_source_row(const struct quant_source *s, int64_t n, float *out)
         gptq_row(s, n, out);
         return;
     }
-    if (s->format) {
-        blocks_row(s->format, stored_row(s, n), s->cols, out);
+    if (s->gguf) {
+        gguf_row(s->gguf, stored_row(s, n), s->cols, out);
         return;
     }
     switch (s->stored.dtype) {
@@ -259,17 +262,76 @@ static uint16_t best_step(const float *x)
     return best;
 }
 
-static void make_i4(struct quant_row *r, int64_t cols)
+/* Q4_0 keeps its codes; its scales are rounded to bf16. */
+static void make_i4(struct quant_row *r, const struct quant_source *s, int64_t n)
 {
+    int64_t cols = s->cols;
     for (int64_t g = 0; g < quant_groups(QUANT_I4, cols); g++) {
         float x[QUANT_I4_GROUP] = {0};
-        int64_t first = g * QUANT_I4_GROUP, n = cols - first < QUANT_I4_GROUP ? cols - first : QUANT_I4_GROUP;
-        memcpy(x, r->room + first, (size_t)n * sizeof *x);
-        r->groups[g] = best_step(x);
-        float each = r->groups[g] ? 1 / bf16_to_f32(r->groups[g]) : 0;
-        round_to(r->codes + first, x, n, each, -8, 7, 15);
+        int64_t first = g * QUANT_I4_GROUP,
+                some = cols - first < QUANT_I4_GROUP ? cols - first : QUANT_I4_GROUP;
+        float step = s->gguf == GGML_Q4_0 ? gguf_group(s->gguf, stored_row(s, n), first).scale : 0;
+        memcpy(x, r->room + first, (size_t)some * sizeof *x);
+        r->groups[g] = step != 0 ? bf16_from_f32(step) : best_step(x);
+        float each = step != 0 ? 1 / step : r->groups[g] ? 1 / bf16_to_f32(r->groups[g]) : 0;
+        round_to(r->codes + first, x, some, each, -8, 7, 15);
     }
     r->scale = 1;
+}
+
+uint16_t quant_half(float x)
+{
+    uint32_t bits, sign;
+    float size = fabsf(x) < 65504.0f ? fabsf(x) : 65504.0f;
+    memcpy(&bits, &x, sizeof bits);
+    sign = bits >> 16 & 0x8000;
+    if (size < 0x1p-14f) /* a multiple of 2^-24 */
+        return (uint16_t)(sign | (uint32_t)(size * 0x1p24f + 0x1p23f - 0x1p23f));
+    memcpy(&bits, &size, sizeof bits);
+    bits += 0xfff + (bits >> 13 & 1);
+    return (uint16_t)(sign | ((bits >> 13) - (112 << 10)));
+}
+
+/* 256 numbers of a type of GGUF as Q6_K, whose integer scales it has, too. */
+static void make_six(struct quant_row *r, uint32_t type, const uint8_t *row, int64_t k)
+{
+    enum { GROUP = 16, SPAN = 256 };
+    float base = gguf_base(type, row, k);
+    uint16_t *record = r->groups + k / SPAN * blocks_words(QUANT_Q6_K);
+    int8_t scales[SPAN / GROUP];
+    for (int64_t g = 0; g < SPAN / GROUP; g++) {
+        float scale = gguf_group(type, row, k + g * GROUP).scale, each = scale != 0 ? 1 / scale : 0;
+        uint8_t *codes = r->codes + k + g * GROUP;
+        round_to(codes, r->room + k + g * GROUP, GROUP, fabsf(each) < INFINITY ? each : 0, -32, 31, 255);
+        for (int i = 0; i < GROUP; i++)
+            codes[i] = (uint8_t)(codes[i] + blocks_offset(QUANT_Q6_K));
+        scales[g] = (int8_t)(base != 0 ? lrintf(scale / base) : 0);
+    }
+    record[0] = quant_half(base);
+    memcpy(record + 1, scales, sizeof scales);
+}
+
+/* A number of a type of GGUF as the format that it is kept in: its codes, its scales as f16. */
+static void make_kept(enum quant_format format, struct quant_row *r, const struct quant_source *s, int64_t n)
+{
+    const int64_t span = blocks_span(format), words = blocks_words(format);
+    const bool eight = words == 1;
+    const float lo = eight ? -128 : 0, hi = eight ? 127 : format == QUANT_Q5_1 ? 31 : 15;
+    r->scale = 1;
+    for (int64_t k = 0; k < s->cols; k += span) {
+        if (format == QUANT_Q6_K) {
+            make_six(r, s->gguf, stored_row(s, n), k);
+            continue;
+        }
+        struct blocks_scale g = gguf_group(s->gguf, stored_row(s, n), k);
+        float *x = r->room + k, each = g.scale != 0 ? 1 / g.scale : 0;
+        for (int64_t i = 0; i < span; i++)
+            x[i] += g.low;
+        round_to(r->codes + k, x, span, fabsf(each) < INFINITY ? each : 0, lo, hi, 255);
+        r->groups[k / span * words] = quant_half(g.scale);
+        if (!eight)
+            r->groups[k / span * words + 1] = quant_half(g.low);
+    }
 }
 
 static void take_f8(const struct quant_source *s, int64_t n, struct quant_row *r)
@@ -281,9 +343,19 @@ static void take_f8(const struct quant_source *s, int64_t n, struct quant_row *r
 static void take_f8_blocks(const struct quant_source *s, int64_t n, struct quant_row *r)
 {
     memcpy(r->codes, stored_row(s, n), (size_t)s->cols);
-    for (int64_t g = 0; g < quant_groups(QUANT_F8_BLOCKS, s->cols); g++)
-        r->groups[g] = bf16_from_f32(block_scales(s, n)[g]);
+    for (int64_t g = 0; g < quant_groups(QUANT_F8_BLOCKS, s->cols); g += 2) {
+        uint32_t bits;
+        memcpy(&bits, block_scales(s, n) + g / 2, sizeof bits);
+        r->groups[g] = (uint16_t)(bits >> 16);
+        r->groups[g + 1] = (uint16_t)bits;
+    }
     r->scale = 1;
+}
+
+uint8_t quant_f4_scale(const struct quant_source *s, int64_t n, int64_t g)
+{
+    return s->gguf ? gguf_nvfp4_scale(stored_row(s, n), g)
+                   : s->groups[n * quant_groups(QUANT_F4, s->cols) + g];
 }
 
 static void take_f4(const struct quant_source *s, int64_t n, struct quant_row *r)
@@ -295,6 +367,19 @@ static void take_f4(const struct quant_source *s, int64_t n, struct quant_row *r
     for (int64_t g = 0; g < groups; g++)
         r->groups[g] = bf16_from_f32(f8e4m3_to_f32(s->groups[n * groups + g]));
     r->scale = s->scale;
+}
+
+/* NVFP4 of a GGUF file, whose scales are positive and need no factor. */
+static void take_nvfp4(const struct quant_source *s, int64_t n, struct quant_row *r)
+{
+    const uint8_t *row = stored_row(s, n);
+    for (int64_t k = 0; k < s->cols; k++)
+        r->codes[k] = gguf_nvfp4_code(row, k);
+    for (int64_t g = 0; g < quant_groups(QUANT_F4, s->cols); g++) {
+        uint8_t u = gguf_nvfp4_scale(row, g);
+        r->groups[g] = bf16_from_f32(u == 127 ? 480 : f8e4m3_to_f32(u)); /* 127 is a number here */
+    }
+    r->scale = 1;
 }
 
 static void take_blocks(enum quant_format format, const struct quant_source *s, int64_t n,
@@ -309,11 +394,13 @@ static void take_blocks(enum quant_format format, const struct quant_source *s, 
 
 void quant_make_row(enum quant_format format, const struct quant_source *s, int64_t n, struct quant_row *out)
 {
-    bool gptq = format == QUANT_GPTQ && s->gptq, blocks = quant_is_blocks(format);
-    if ((format == QUANT_F4 && s->stored.dtype != DT_U8) || (blocks && s->format != format && !gptq))
+    bool gptq = format == QUANT_GPTQ && s->gptq, stored = format && gguf_kernels(s->gguf) == format,
+         kept = s->gguf && !stored && quant_is_blocks(format) && gguf_kept(s->gguf) == format;
+    if ((format == QUANT_F4 && (s->stored.dtype != DT_U8 || (s->gguf && s->gguf != GGML_NVFP4))) ||
+        (quant_is_blocks(format) && !stored && !kept && !gptq))
         bug("a matrix of %s as %s", dtype_name(s->stored.dtype), quant_name(format));
     if (format == QUANT_F4) {
-        take_f4(s, n, out);
+        (s->gguf ? take_nvfp4 : take_f4)(s, n, out);
         return;
     }
     if (format == QUANT_F8_BLOCKS) {
@@ -325,7 +412,7 @@ void quant_make_row(enum quant_format format, const struct quant_source *s, int6
         out->scale = 1;
         return;
     }
-    if (blocks) {
+    if (stored) {
         take_blocks(format, s, n, out);
         return;
     }
@@ -335,7 +422,9 @@ void quant_make_row(enum quant_format format, const struct quant_source *s, int6
     }
     quant_source_row(s, n, out->room);
     if (format == QUANT_I4)
-        make_i4(out, s->cols);
+        make_i4(out, s, n);
+    else if (kept)
+        make_kept(format, out, s, n);
     else
         make_row(out, s->cols, format);
 }

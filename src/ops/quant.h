@@ -8,8 +8,11 @@
  *   f8      e4m3                 -    1                          the file's, one for the matrix or the row;
  *                                                                made here: largest magnitude / 448
  *   f4      e2m1                 16   the file's, e4m3           the file's, one for the matrix
- *   f8 in blocks  e4m3           128  the file's for 128 x 128, bf16   1
- *   Q8_0         integer, -128..127   32   the file's, f16              1
+ *   f8 in blocks  e4m3           128  the file's for 128 x 128, f32    1
+ *   Q8_0         integer, -128..127   32   f16                          1
+ *   Q4_1, Q5_1   integer, 0..15, 0..31  32   f16                        1    less a minimum of the group
+ *   8 bits in 16s  integer, -128..127   16   f16                        1
+ *   4 bits in 16s  integer, 0..15       16   f16                        1    less a minimum of the group
  *   Q4_K, Q5_K   integer, 0..15, 0..31  32   the file's                 1    less a minimum of the group
  *   Q6_K         integer, -32..31     16   the file's                   1
  *   GPTQ         integer, 0..15      128   the file's, f16              1    less the group's zero * scale
@@ -30,6 +33,8 @@ enum { QUANT_I4_GROUP = 32, QUANT_F4_GROUP = 16, QUANT_F8_BLOCK = 128, QUANT_GPT
 /* "i8" */
 const char *quant_name(enum quant_format format);
 int64_t quant_group(enum quant_format format); /* G; 0: no groups */
+/* Returns 16-bit words of the group scales of a row: one for each group; of f8 in blocks two, the upper half
+ * of an f32 first; of GGUF's blocks their records. */
 int64_t quant_groups(enum quant_format format, int64_t cols);
 
 /* Bytes of codes and scales, without a backend's padding. */
@@ -40,8 +45,9 @@ float quant_value(enum quant_format format, int code);
 /* Row n of a source as f32. */
 void quant_source_row(const struct quant_source *s, int64_t n, float *out);
 
-/* Quantizes row n: a byte for each code, [cols]; group scales [quant_groups] as bf16; the row's scale.
- * f4 only from a source stored so; an f8 source keeps its codes and scale. */
+/* Quantizes row n: a byte for each code, [cols]; group scales [quant_groups]; the row's scale. f4 only from a
+ * source stored so; an f8 source keeps its codes and scale.  Q8_0, Q4_1, Q5_1 and the groups of 16 from the
+ * types of GGUF that gguf_rows.h lists for them. */
 struct quant_row {
     uint8_t *codes;
     uint16_t *groups;
@@ -49,6 +55,12 @@ struct quant_row {
     float *room; /* [cols] scratch */
 };
 void quant_make_row(enum quant_format format, const struct quant_source *s, int64_t n, struct quant_row *out);
+
+/* Returns x rounded to f16; beyond its range the largest number. */
+uint16_t quant_half(float x);
+
+/* Returns the scale of group g of row n of an f4 source, as e4m3. */
+uint8_t quant_f4_scale(const struct quant_source *s, int64_t n, int64_t g);
 
 /* Activations of a product whose weight asks for it (round_activations) are rounded to 8 bits, -127..127
  * times a scale for each group of so many columns: the weight's, else 128.  Rounds a row of n. */
@@ -85,9 +97,8 @@ float blocks_value(enum quant_format format, int code, const uint16_t *record, i
 void blocks_take(enum quant_format format, const uint8_t *block, uint8_t *codes,
                  uint16_t *record); /* GGUF's */
 void blocks_row(enum quant_format format, const uint8_t *row, int64_t cols, float *out);
-bool blocks_finite(enum quant_format format, const uint8_t *block);
 
-/* Adds the codes of a column to a panel whose words are `step` bytes apart.  Q8_0: four codes + 128 to a
+/* Adds the codes of a column to a panel whose words are `step` bytes apart.  8 bits: four codes + 128 to a
  * word;
  * else units of 8, 32 or 16 codes: words of eight halves as in quant_panels, then a word of the bits above
  * them, those of the unit's first four codes lowest. */

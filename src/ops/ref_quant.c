@@ -69,8 +69,15 @@ float ref_number(const struct weight *w, int64_t n, int64_t k)
     }
     float v = quant_value(w->format, w->codes[n * w->cols + k]);
     int64_t size = quant_group(w->format);
-    if (size)
-        v *= bf16_to_f32(w->groups[n * quant_groups(w->format, w->cols) + k / size]);
+    const uint16_t *groups = w->groups + n * quant_groups(w->format, w->cols);
+    if (w->format == QUANT_F8_BLOCKS) {
+        uint32_t bits = (uint32_t)groups[k / size * 2] << 16 | groups[k / size * 2 + 1];
+        float scale;
+        memcpy(&scale, &bits, sizeof scale);
+        v *= scale;
+    } else if (size) {
+        v *= bf16_to_f32(groups[k / size]);
+    }
     return v * w->scales[n];
 }
 

@@ -2,6 +2,7 @@
 #include "ops/synthetic.h"
 
 #include "base/pool.h"
+#include "ops/gguf_rows.h"
 #include "ops/ops_impl.h"
 
 #include <math.h>
@@ -107,7 +108,7 @@ struct weight *synthetic_weight(struct backend *b, enum quant_format format, enu
         return w;
     }
     struct quant_source s = {.rows = rows, .cols = cols, .stored = host, .scale = m->spread / synthetic_f8};
-    s.format = blocks ? format : QUANT_NONE;
+    s.gguf = blocks ? gguf_of_format(format) : 0;
     uint8_t *groups = NULL;
     if (f4) { /* any byte is two codes of at most 6; the scale of every group is one */
         size_t n = (size_t)(rows * quant_groups(format, cols));

@@ -242,6 +242,8 @@ static int open_weights(struct engine *g, const struct engine_options *o, struct
         rc = check_ids(g, e);
     if (rc)
         err_prefix(e, "model '%s'", o->dir);
+    else if (g->weights.forms)
+        warn("matrices in formats without kernels are converted: %s", g->weights.forms);
     weight_cache_finish(g->cache, rc == 0);
     if (hold.mapped ||
         g->weights.embed_codes.rows) { /* pages of weights that were copied are not needed any more */

@@ -1,9 +1,12 @@
-/* fuzz_gguf.c - any bytes as a GGUF file; what is accepted must be readable to its last byte. */
+/* fuzz_gguf.c - any bytes as a GGUF file; every tensor of an accepted one must be readable to its last byte, and its
+ * first row must become numbers and the format that its type is kept in. */
 #include "base/gguf.h"
 #include "checkpoint/gguf_model.h"
 #include "model/config.h"
+#include "ops/gguf_rows.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -44,6 +47,30 @@ static void read_config(const struct gguf_file *f)
     }
 }
 
+static unsigned read_row(const struct gguf_entry *t)
+{
+    enum { MOST = 1 << 14 };
+    static float numbers[MOST];
+    static uint8_t codes[MOST];
+    static uint16_t groups[MOST];
+    int64_t cols = t->shape[t->dims - 1];
+    if (!gguf_is_coded(t->type) || cols > MOST)
+        return 0;
+    size_t bytes = gguf_row_bytes(t->type, cols);
+    uint8_t *row = malloc(bytes); /* of its own size, for the sanitizer */
+    memcpy(row, t->data, bytes);
+    struct tensor stored = {row, DT_U8, 1, (int64_t)bytes, (int64_t)bytes};
+    struct quant_source s = {.rows = 1, .cols = cols, .stored = stored, .gguf = t->type};
+    struct quant_row out = {codes, groups, 0, numbers};
+    unsigned finite = gguf_finite(t->type, row);
+    gguf_row(t->type, row, cols, numbers);
+    if (gguf_kept(t->type))
+        quant_make_row(gguf_kept(t->type), &s, 0, &out);
+    quant_make_row(QUANT_I4, &s, 0, &out);
+    free(row);
+    return finite + codes[0];
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct gguf_file *f = gguf_parse("fuzz.gguf", data, size, NULL);
@@ -54,6 +81,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         const struct gguf_entry *t = gguf_at(f, i);
         for (size_t k = 0; k < t->bytes; k++)
             sum += t->data[k];
+        sum += read_row(t);
         if (gguf_find(f, t->name) != t)
             __builtin_trap();
     }

@@ -4,6 +4,7 @@
 
 Byte i of format F is the top byte of mixed(SEED, F, i) (drawn.py); in each block the words where scales in f16 lie
 then keep sign and fraction and get an exponent between -9 and -2, so that all numbers are finite and of one size.
+The power of two of MXFP4 is 2^-7 to 2^0; the scale of IQ1_M, spread over four words, gets an exponent of -7 to -4.
 Made with gguf 0.19.0 and numpy 2.4.6; needs no torch but for drawn.py.
 """
 import numpy as np
@@ -12,7 +13,10 @@ from gguf import GGML_QUANT_SIZES, GGMLQuantizationType, quants
 import drawn
 
 SEED, ROWS, COLS = 41, 2, 512
-SCALES = {"Q8_0": [0], "Q4_K": [0, 2], "Q5_K": [0, 2], "Q6_K": [208]}
+SCALES = {"Q8_0": [0], "Q4_K": [0, 2], "Q5_K": [0, 2], "Q6_K": [208],
+          "Q4_0": [0], "Q4_1": [0, 2], "Q5_0": [0], "Q5_1": [0, 2], "Q2_K": [80, 82], "Q3_K": [108],
+          "IQ4_NL": [0], "IQ4_XS": [0], "TQ1_0": [52], "TQ2_0": [64], "MXFP4": [], "NVFP4": [],
+          "IQ2_XXS": [0], "IQ2_XS": [0], "IQ2_S": [0], "IQ3_XXS": [0], "IQ3_S": [0], "IQ1_S": [0], "IQ1_M": []}
 
 
 def blocks(name, rows, cols):
@@ -23,6 +27,10 @@ def blocks(name, rows, cols):
         h = data[:, at].astype(np.uint16) | data[:, at + 1].astype(np.uint16) << 8
         h = h & 0x83ff | (6 + (h >> 10 & 7)) << 10
         data[:, at], data[:, at + 1] = h & 255, h >> 8
+    if name == "MXFP4":
+        data[:, 0] = 120 + (data[:, 0] & 7)
+    if name == "IQ1_M":
+        data[:, 55] = data[:, 55] & 0x8f | 0x20
     return data.reshape(rows, -1)
 
 

@@ -1,0 +1,131 @@
+/* t_gguf_kinds.c - whole models in GGUF files of every tensor type, alone and mixed, compared with the same
+ * models whose numbers are in F32. */
+#include "check.h"
+#include "gguf_wide.h"
+
+#include "capacity/plan.h"
+#include "ops/gguf_rows.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static char *read_model(const struct wide *w, struct gguf_form form, const char *isa, struct bind_options o,
+                        float *logits)
+{
+    struct err e = ERR_INIT;
+    struct backend *b = backend_cpu(isa, NULL, &e);
+    char *forms = wide_read(w, form, b, o, logits);
+    backend_free(b);
+    return forms;
+}
+
+static void t_each(void **state)
+{
+    (void)state;
+    struct wide w;
+    wide_open(&w, "qwen/dense");
+    for (uint32_t type = 0; type < GGML_TYPES; type++) {
+        float have[WIDE_VOCAB], want[WIDE_VOCAB];
+        if (!gguf_is_coded(type))
+            continue;
+        struct gguf_form form = {(enum ggml_type)type, false}, numbers = {(enum ggml_type)type, true};
+        struct bind_options o = {.f32 = true};
+        free(read_model(&w, numbers, NULL, o, want));
+        char *forms = read_model(&w, form, NULL, o, have);
+        double off = wide_apart(have, want);
+        check_note("%-8s off by %.1e of the largest: %s", ggml_type_name(type), off,
+                   forms ? forms : "as stored");
+        bool rounded = type == GGML_Q2_K || (type >= GGML_IQ2_XXS && type <= GGML_IQ2_XS) ||
+                       type == GGML_IQ2_S || type == GGML_IQ4_XS; /* scales */
+        assert_true(off < (rounded ? 1e-2 : 1e-5));
+        assert_true(gguf_kernels(type) ? !forms : forms && strstr(forms, ggml_type_name(type)));
+        free(forms);
+    }
+    wide_close(&w);
+}
+
+/* Neighbours in one product, query and key or gate and up, are of different types. */
+static void t_mixed(void **state)
+{
+    (void)state;
+    const char *names[8];
+    int n = backend_cpu_list(names, 8);
+    struct gguf_form form = {(enum ggml_type)GGML_MIXED, false}, numbers = {(enum ggml_type)GGML_MIXED, true};
+    for (int k = 0; k < 2; k++) {
+        struct wide w;
+        float have[WIDE_VOCAB], want[WIDE_VOCAB];
+        wide_open(&w, k ? "qwen/moe" : "qwen/dense");
+        for (int i = 0; i < n; i++)
+            for (int f32 = k; f32 < 2; f32++) { /* in bf16 other experts are chosen */
+                struct bind_options o = {.f32 = f32};
+                free(read_model(&w, numbers, names[i], o, want));
+                free(read_model(&w, form, names[i], o, have));
+                double off = wide_apart(have, want);
+                check_note("%-10s %s %s off by %.1e", names[i], k ? "moe  " : "dense", f32 ? "f32 " : "bf16",
+                           off);
+                assert_true(off < (f32 ? 0.01 : 0.1));
+            }
+        wide_close(&w);
+    }
+}
+
+/* Other storage asked for: numbers are quantized from those of the file. */
+static void t_storage(void **state)
+{
+    (void)state;
+    static const struct {
+        enum weight_storage storage;
+        double most;
+    } cases[] = {{WEIGHTS_BF16, 0.05}, {WEIGHTS_INT8, 0.1}, {WEIGHTS_INT4, 2}, {WEIGHTS_FP8, 0.3}};
+    struct wide w;
+    float have[WIDE_VOCAB], want[WIDE_VOCAB];
+    struct gguf_form form = {(enum ggml_type)GGML_MIXED, false}, numbers = {(enum ggml_type)GGML_MIXED, true};
+    wide_open(&w, "qwen/moe");
+    free(read_model(&w, numbers, NULL, (struct bind_options){.f32 = true}, want));
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct bind_options o = {.f32 = true, .storage = cases[i].storage};
+        free(read_model(&w, form, NULL, o, have));
+        double off = wide_apart(have, want);
+        check_note("storage %d off by %.1e", (int)cases[i].storage, off);
+        assert_true(off < cases[i].most);
+    }
+    wide_close(&w);
+}
+
+/* The plan counts the format that is kept: Q8_0 of a file in IQ4_NL. */
+static void t_plan(void **state)
+{
+    (void)state;
+    struct err e = ERR_INIT;
+    struct wide w;
+    struct model_config c;
+    size_t own[2];
+    wide_open(&w, "qwen/dense");
+    char *place = xasprintf("%s/model.gguf", w.dir);
+    for (int i = 0; i < 2; i++) {
+        struct plan p;
+        gguf_model(&w.g, (struct gguf_form){i ? GGML_IQ4_NL : GGML_Q8_0, false}, w.dir);
+        struct safetensors *files = safetensors_open(place, &e);
+        struct engine_options o = {.dir = place, .weights_in = WEIGHTS_IN_RAM, .device = "cpu"};
+        if (!files || config_load(&c, place, &e) || plan_make(&p, &c, files, &o, &e))
+            fail_msg("%s", e.text);
+        own[i] = p.weights.own;
+        assert_true(i ? strstr(p.forms, "IQ4_NL -> Q8_0 (") != NULL : !*p.forms);
+        safetensors_close(files);
+    }
+    assert_int_equal(own[0], own[1]);
+    free(place);
+    wide_close(&w);
+}
+
+static const struct CMUnitTest tests[] = {
+    CLAIM("a model of each type computes what its numbers compute", t_each),
+    CLAIM("types may be mixed, dense and with experts", t_mixed),
+    CLAIM("bf16, int8, int4 and fp8 are made of every type", t_storage),
+    CLAIM("the plan counts the format that is kept and names it", t_plan),
+};
+
+int main(int argc, char **argv)
+{
+    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
+}
