@@ -5,9 +5,9 @@
  * text or as tool calls (calls.h), streamed or whole.  A dialect with native tools sends its table as
  * "tools", and each result as a message of the role "tool".
  */
-#include "remote/calls.h"
 #include "remote/odds.h"
 #include "remote/protocol.h"
+#include "remote/streamed_calls.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -226,8 +226,8 @@ static void read_body(struct remote_reply *r, json_t *body, bool whole)
         add_content(r, &r->text, json_object_get(body, "content"));
         remote_reply_add(r, &r->text, json_object_get(body, "refusal"));
     }
-    calls_add(&r->calls, calls, whole);
-    calls_add_legacy(&r->calls, json_object_get(body, "function_call"), whole);
+    streamed_calls_add(&r->calls, calls, whole);
+    streamed_calls_add_legacy(&r->calls, json_object_get(body, "function_call"), whole);
     if (!whole)
         show_arguments(r, calls);
 }
@@ -309,7 +309,7 @@ static void put_call(struct buf *out, const json_t *call)
 
 static void chat_finish(struct remote_reply *r)
 {
-    calls_end(&r->calls);
+    streamed_calls_end(&r->calls);
     size_t n = json_array_size(r->calls);
     bool bare = n == 1 && !r->text.len;
     if (!n)

@@ -1,10 +1,10 @@
-/* calls.c - see calls.h.
+/* streamed_calls.c - see streamed_calls.h.
  *
  * While a reply is streamed each call has a mark, PLACE: the index that its server gives it.  A piece belongs
  * to the newest call with its index, else with its id, else to the newest call.  It opens a new call instead
  * when it has an id or a name that the call at its place cannot take any more.
  */
-#include "remote/calls.h"
+#include "remote/streamed_calls.h"
 
 #include "base/err.h"
 
@@ -222,7 +222,7 @@ static void add_call(json_t **calls, const json_t *call, const json_t *function,
     free(p.owned);
 }
 
-void calls_add(json_t **calls, json_t *pieces, bool whole)
+void streamed_calls_add(json_t **calls, json_t *pieces, bool whole)
 {
     json_t *call;
     size_t i;
@@ -238,7 +238,7 @@ void calls_add(json_t **calls, json_t *pieces, bool whole)
     }
 }
 
-void calls_add_legacy(json_t **calls, json_t *function, bool whole)
+void streamed_calls_add_legacy(json_t **calls, json_t *function, bool whole)
 {
     json_t *first = json_array_get(*calls, 0);
     if (!json_is_object(function) || (first && !json_object_get(first, LEGACY)))
@@ -249,7 +249,7 @@ void calls_add_legacy(json_t **calls, json_t *function, bool whole)
     json_array_foreach(*calls, i, call) json_object_set_new(call, LEGACY, json_true());
 }
 
-void calls_end(json_t **calls)
+void streamed_calls_end(json_t **calls)
 {
     for (size_t i = json_array_size(*calls); i-- > 0;) {
         json_t *call = json_array_get(*calls, i);
