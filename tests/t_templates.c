@@ -7,6 +7,7 @@
 #include "chat_render.h"
 #include "check.h"
 #include "talk.h"
+#include "tiny_dirs.h"
 
 #include "base/file.h"
 #include "base/sha256.h"
@@ -127,17 +128,6 @@ static void check_published(const struct chat_template *t, const char *family, j
     conversation_free(&v);
 }
 
-static char *published(const char *family)
-{
-    const char *dir = getenv("HOLORUN_TEMPLATES");
-    char *path = xasprintf("%s/%s.jinja", dir ? dir : "build/templates", family), *text = NULL;
-    size_t len;
-    if (file_read(path, 1 << 20, &text, &len, NULL))
-        text = NULL;
-    free(path);
-    return text;
-}
-
 static enum chat_family family_of(const char *name)
 {
     return !strncmp(name, "nemotron", 8) ? CHAT_NEMOTRON : CHAT_QWEN;
@@ -145,7 +135,7 @@ static enum chat_family family_of(const char *name)
 
 static bool check_family(const char *dir, const char *family, struct counts *all)
 {
-    char *source = published(family), *path = xasprintf("%s/%s.jsonl", dir, family), *line = NULL;
+    char *source = published_template(family), *path = xasprintf("%s/%s.jsonl", dir, family), *line = NULL;
     struct counts k = {0};
     size_t cap = 0;
     if (!source) {

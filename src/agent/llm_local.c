@@ -66,8 +66,9 @@ static int local_begin(struct llm *llm, const char *system, struct err *e)
     if (session_length(m->session->session))
         continue_in(m, session_share(session_new(m->engine, m->seed)));
     struct session *s = session_of(llm);
-    int rc = m->dialect->native_tools ? chat_system_tools(s, system, m->dialect->schema, m->dialect->think, e)
-                                      : chat_system(s, system, m->dialect->think, e);
+    int rc = m->dialect->native_tools && *system
+                 ? chat_system_tools(s, system, m->dialect->schema, m->dialect->think, e)
+                 : chat_system(s, system, m->dialect->think, e);
     return rc || session_reuse_prefix(s, e) ? -1 : 0;
 }
 
@@ -319,6 +320,21 @@ struct session *llm_session(const struct llm *m)
 const struct llm_usage *llm_usage(const struct llm *m)
 {
     return m->ops->usage ? m->ops->usage(m) : NULL;
+}
+
+int llm_question(const struct dialect *d, const char *question, const struct image *images, int n,
+                 struct chat_part *parts)
+{
+    int k = 0;
+    if (d->syntax == SYNTAX_POCKET) {
+        parts[k++] = (struct chat_part){.text = question};
+        parts[k++] = (struct chat_part){.text = "\n"};
+    }
+    for (int i = 0; i < n; i++)
+        parts[k++] = (struct chat_part){.image = &images[i]};
+    if (!k || parts[0].image)
+        parts[k++] = (struct chat_part){.text = question};
+    return k;
 }
 
 int llm_ask(struct llm *m, const char *system, const struct chat_part *parts, int n, enum chat_place place,

@@ -32,9 +32,9 @@ static int ask_localizer(struct agent *a, const char *element, struct generated 
     llm_set_cancel(m, r.cancel);
     enum chat_place place = d->image_inline ? CHAT_PLACE_INLINE : CHAT_PLACE_TEMPLATE;
     int rc = dialect_fill(d->ground, (const char *const[]){"target", inert, NULL}, &question, e);
-    const struct chat_part parts[] = {{.text = question.data}, {.text = "\n"}, {.image = &a->step.frame}};
+    struct chat_part parts[3];
     if (rc == 0)
-        rc = llm_ask(m, "", parts, 3, place, &r, g, e);
+        rc = llm_ask(m, "", parts, llm_question(d, question.data, &a->step.frame, 1, parts), place, &r, g, e);
     if (rc == 0 && g->finish == FINISH_CANCELLED)
         rc = err_set(e, ERR_STOPPED, "stopped while an element was being localized");
     buf_free(&question);

@@ -62,14 +62,13 @@ int vqa_ask(struct vqa *l, const char *question, const struct image *images, int
 {
     const struct llm_request r = {
         .goal = goal, .sampling = *sampling, .free = l->free, .cancel = screen_stop_flag(NULL)};
-    struct chat_part parts[8] = {{.text = question}, {.text = "\n"}};
+    struct chat_part parts[8];
     if (n < 0 || n > 6)
         return err_set(e, ERR_USAGE, "%d images; at most 6 fit", n);
-    for (int i = 0; i < n; i++)
-        parts[2 + i] = (struct chat_part){.image = &images[i]};
+    int n_parts = llm_question(l->dialect, question, images, n, parts);
     enum chat_place place = l->dialect->image_inline ? CHAT_PLACE_INLINE : CHAT_PLACE_TEMPLATE;
     generated_free(&l->reply);
-    return llm_ask(l->llm, "", parts, n ? 2 + n : 1, place, &r, &l->reply, e) ? -1 : check_finish(l, e);
+    return llm_ask(l->llm, "", parts, n_parts, place, &r, &l->reply, e) ? -1 : check_finish(l, e);
 }
 
 static bool within_point(const struct slot *slots, int n, size_t begin, size_t end)
@@ -100,8 +99,11 @@ int vqa_converse(struct vqa *l, const struct chat_conversation *c, const struct 
 {
     struct session *s = llm_session(l->llm);
     const struct generation how = {.sampling = *sampling, .cancel = screen_stop_flag(NULL)};
-    const struct llm_request r = {
-        .goal = GOAL_TEXT, .sampling = *sampling, .think = c->think == CHAT_THINK_ON, .free = true, .cancel = how.cancel};
+    const struct llm_request r = {.goal = GOAL_TEXT,
+                                  .sampling = *sampling,
+                                  .think = c->think == CHAT_THINK_ON,
+                                  .free = true,
+                                  .cancel = how.cancel};
     int rc = s ? chat_append(s, c, e) : l->llm->ops->converse(l->llm, c, e);
     rc = rc ? rc : s ? generate(s, &how, &l->reply, e) : l->llm->ops->speak(l->llm, &r, &l->reply, e);
     return rc ? -1 : check_finish(l, e);

@@ -436,18 +436,18 @@ static bool is_in(int item, enum peer_file f)
     return items[item].eyes == (f == EYES);
 }
 
-static enum gguf_type type_of(const struct part *p, enum peer_file f)
+static enum ggml_type type_of(const struct part *p, enum peer_file f)
 {
-    return p->form != MATRIX ? GGUF_F32 : f == TEXT_8BIT ? GGUF_Q8_0 : GGUF_BF16;
+    return p->form != MATRIX ? GGML_F32 : f == TEXT_8BIT ? GGML_Q8_0 : GGML_BF16;
 }
 
-static void put_peer_values(struct out *o, int item, enum gguf_type type)
+static void put_peer_values(struct out *o, int item, enum ggml_type type)
 {
     static float wide[VALUES];
     static uint16_t narrow[VALUES];
     static struct gguf_q8 blocks[VALUES / GGUF_BLOCK];
     static const char zeros[GGUF_ALIGN];
-    const void *const data[] = {[GGUF_F32] = wide, [GGUF_Q8_0] = blocks, [GGUF_BF16] = narrow};
+    const void *const data[] = {[GGML_F32] = wide, [GGML_Q8_0] = blocks, [GGML_BF16] = narrow};
     struct values v = values_of(item);
     for (int64_t left = count(v.part), n; left > 0; left -= n) {
         n = left < VALUES ? left : VALUES;
@@ -457,7 +457,7 @@ static void put_peer_values(struct out *o, int item, enum gguf_type type)
             if (v.part->form == DECAY)
                 wide[i] = -expf(wide[i]);
         }
-        for (int64_t i = 0; type == GGUF_Q8_0 && i < n; i += GGUF_BLOCK)
+        for (int64_t i = 0; type == GGML_Q8_0 && i < n; i += GGUF_BLOCK)
             gguf_make_q8(wide + i, &blocks[i / GGUF_BLOCK]);
         put(o, data[type], gguf_bytes(type, (uint64_t)n));
     }

@@ -1,0 +1,29 @@
+/* tiny_dirs.h - small random models as directories with a published chat template: Qwen3.5 and Qwen3-VL (golden.h)
+ * and Nemotron 3 (tiny_model.h). */
+#ifndef HOLORUN_TESTS_TINY_DIRS_H
+#define HOLORUN_TESTS_TINY_DIRS_H
+
+#include "golden.h"
+#include "tiny_model.h"
+
+enum tiny_dir_kind { TINY_QWEN35, TINY_QWEN3_VL, TINY_NEMOTRON3 };
+
+struct tiny_dir {
+    enum tiny_dir_kind kind;
+    struct golden golden;
+    struct tiny tiny;
+    const char *dir;
+};
+
+/* The source of a published template, from build/templates or $HOLORUN_TEMPLATES; NULL: not there.  The caller
+ * frees it. */
+char *published_template(const char *family);
+
+/* The kind of model that a published template is for. */
+enum tiny_dir_kind tiny_dir_kind_of(const char *family);
+
+/* Writes a model with this template. */
+void tiny_dir_open(struct tiny_dir *d, enum tiny_dir_kind kind, const char *template);
+void tiny_dir_close(struct tiny_dir *d);
+
+#endif
