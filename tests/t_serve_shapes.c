@@ -283,7 +283,7 @@ static void t_tools(void **state)
                                                        "{" TOOLS "}"));
         if (next.status != 200)
             fail_msg("%s", next.text);
-        assert_true(said_number(&next, "cached_tokens") >= prompt);
+        assert_true(said_number(&next, "cached_tokens") >= prompt - 40); /* less the opening of the reply */
         said_free(&next);
         said_free(&r);
         json_decref(messages);

@@ -137,8 +137,8 @@ int llm_hold_answer(struct llm *m, const struct image *im, const char *question,
 bool asks_for_absent(const struct picture_text *t, const char *question);
 
 /* Asks one question in a new conversation. */
-/* Fills parts[n + 2] with a question about n images, in the order of the dialect's training: the images first, or
- * the embedded model's way.  Returns the number of parts. */
+/* Fills parts[n + 2] with a question about n images, in the order of the dialect's training: the images
+ * first, or the embedded model's way.  Returns the number of parts. */
 int llm_question(const struct dialect *d, const char *question, const struct image *images, int n,
                  struct chat_part *parts);
 

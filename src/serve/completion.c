@@ -326,7 +326,8 @@ static char *sampled_text(const struct completion *c)
     return s ? s : xstrdup("");
 }
 
-/* Appends the end of the reply's turn if the prompt with the reply has it as it was sampled.  1: it has not. */
+/* Appends the end of the reply's turn if the prompt with the reply has it as it was sampled.  1: it has
+ * not. */
 static int close_sampled(struct completion *c, const struct prompt *with, int end, struct err *e)
 {
     struct session *s = kept_session(c->kept);
@@ -355,8 +356,8 @@ static int close_sampled(struct completion *c, const struct prompt *with, int en
     return rc;
 }
 
-/* Leaves the session as the next prompt will have it; -1: it is of no use.  A reply that the next prompt has in
- * another form is read again, with calls not before the next prompt. */
+/* Leaves the session as the next prompt will have it; -1: it is of no use.  A reply that the next prompt
+ * has in another form is read again, with calls not before the next prompt. */
 static int close_reply(struct completion *c, struct chain *end)
 {
     struct err e = ERR_INIT;
@@ -414,9 +415,4 @@ void completion_free(struct completion *c)
     free(c);
     if (trim)
         memory_trim();
-}
-
-int completion_count_tokens(struct completion *c, struct err *e)
-{
-    return completion_prepare(c, e);
 }

@@ -19,8 +19,8 @@ static struct image *image_of(const struct completion *c, const struct image *im
     return &c->body.talk.images[im - c->body.talk.images];
 }
 
-/* Decodes the image of segments [from, to), whose small file may unpack to a large one.  *tokens: at most so many
- * these segments have. */
+/* Decodes the image of segments [from, to), whose small file may unpack to a large one.  *tokens: at
+ * most so many these segments have. */
 static int decode_pictures(struct completion *c, int from, int to, int64_t *tokens, struct err *e)
 {
     const struct conversation *v = &c->body.talk;
@@ -156,4 +156,45 @@ int completion_read_conversation(struct completion *c, struct err *e)
         return -1;
     store_serve(c->service->store, c->kept);
     return open_reply(c, before, e) || limit_tokens(c, e) ? -1 : 0;
+}
+
+/* ---- counting ------------------------------------------------------------------------------------------ */
+
+struct counter {
+    struct completion *c;
+    int64_t n;
+};
+
+static int count_tokens(void *arg, const int32_t *ids, int64_t n, struct err *e)
+{
+    ((struct counter *)arg)->n += n;
+    return 0;
+}
+
+static int count_image(void *arg, const struct image *at, struct err *e)
+{
+    enum { MARKS = 2 }; /* around an image */
+    struct counter *k = arg;
+    struct image *im = image_of(k->c, at);
+    const char *file = k->c->body.talk.files[im - k->c->body.talk.images];
+    if (!im->rgb && picture_decode(file, im, e))
+        return -1;
+    k->n += engine_image_tokens(k->c->weights->engine, im->w, im->h, NULL, NULL) + MARKS;
+    image_free(im);
+    return 0;
+}
+
+int completion_count_tokens(struct completion *c, struct err *e)
+{
+    struct counter k = {.c = c};
+    const struct layout_sink sink = {count_tokens, count_image, &k};
+    c->weights = weights_acquire(c->service->weights, &c->gone);
+    if (!c->weights)
+        return err_set(e, ERR_STOPPED, "the client has gone");
+    const struct engine *g = c->weights->engine;
+    if (prompt_build(&c->layout, engine_chat(g), &c->body.talk, e) ||
+        layout_encode(&c->layout.layout, engine_tokenizer(g), &sink, e))
+        return -1;
+    c->prompt_tokens = k.n;
+    return 0;
 }

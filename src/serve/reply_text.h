@@ -2,8 +2,8 @@
  *
  *   thought</think>content<tool_call>...</tool_call>
  *
- * Calls are read in any form that models write (actions/calls.h).  Text that may begin a tag or a stop text is
- * held back until that is known, and a call until the reply ends.
+ * Calls are read in any form that models write (actions/calls.h).  Text that may begin a tag or a stop
+ * text is held back until that is known, and a call until the reply ends.
  */
 #ifndef HOLORUN_SERVE_REPLY_TEXT_H
 #define HOLORUN_SERVE_REPLY_TEXT_H
@@ -37,8 +37,8 @@ void reply_text_free(struct reply_text *r);
 void reply_text_feed(struct reply_text *r, const char *text, size_t n);
 void reply_text_end(struct reply_text *r); /* no more text comes; reads the calls */
 
-/* The calls as "tool_calls" of a message, each with an id that begins with `id`; NULL when there are none.  The
- * caller owns it. */
+/* The calls as "tool_calls" of a message, each with an id that begins with `id`; NULL when there are
+ * none.  The caller owns it. */
 json_t *reply_text_calls(const struct reply_text *r, const char *id);
 
 #endif

@@ -1,13 +1,13 @@
 /* store.h - the conversations that the server remembers, each as a session that goes on where it ended.
  *
  * A request is matched by the hashes of its prompt's prefixes (prompt.h): the longest one whose state a
- * session has, at its end or in a checkpoint.  At the end of a session the request takes the session itself; at
- * a checkpoint it gets a branch, so that the other continuation remains.  While a session is in use, requests
- * that begin with the same prompt get branches from its user, between two tokens.
+ * session has, at its end or in a checkpoint.  At the end of a session the request takes the session
+ * itself; at a checkpoint it gets a branch, so that the other continuation remains.  While a session is
+ * in use, requests that begin with the same prompt get branches from its user, between two tokens.
  *
- * A session has checkpoints before its first picture, where clients cut that keep the newest pictures only,
- * behind each of the last STORE_PICTURES pictures, for another question about them, and before the last reply,
- * where the same prompt is asked again.
+ * A session has checkpoints before its first picture, where clients cut that keep the newest pictures
+ * only, behind each of the last STORE_PICTURES pictures, for another question about them, and before the
+ * last reply, where the same prompt is asked again.
  *
  * Idle sessions are bounded in number and bytes: checkpoints go first, then the least recently used
  * session, to a file when there is a folder for that.
@@ -32,7 +32,8 @@ struct store *store_new(struct weights_slot *w, const struct store_options *o);
 void store_free(struct store *s);  /* with its files */
 void store_flush(struct store *s); /* drops everything idle */
 
-/* BEHIND_PICTURE and the following: behind the last STORE_PICTURES images, image i at i modulo their number. */
+/* BEHIND_PICTURE and the following: behind the last STORE_PICTURES images, image i at i modulo their
+ * number. */
 enum { STORE_PICTURES = 4 };
 enum store_point {
     STORE_BEFORE_PICTURE,
@@ -43,8 +44,8 @@ enum store_point {
 
 struct kept; /* a session in use by a request */
 
-/* Takes the session that holds the longest prefix of a prompt with cuts 0 to n; *matched: the cut where it is.
- * chain: [n + 1].  The set of weights gets one more user.  NULL: *stop became non-zero. */
+/* Takes the session that holds the longest prefix of a prompt with cuts 0 to n; *matched: the cut where
+ * it is. chain: [n + 1].  The set of weights gets one more user.  NULL: *stop became non-zero. */
 struct kept *store_take(struct store *s, struct weights_set *w, const struct chain *chain, int n,
                         int *matched, const volatile int *stop);
 struct session *kept_session(const struct kept *k);

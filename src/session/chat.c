@@ -11,6 +11,35 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* ---- the template ---------------------------------------------------------------------------- */
+
+/* The layout that a model of this kind has when it brings no template. */
+static enum chat_family family_of(const struct engine *g)
+{
+    switch (g->config.family) {
+    case FAMILY_QWEN35:
+        return CHAT_QWEN;
+    case FAMILY_QWEN3VL:
+        return CHAT_QWEN3_VL;
+    case FAMILY_QWEN25VL:
+        return CHAT_QWEN25_VL;
+    default:
+        return layout_is_chatml(g->tokenizer) ? CHAT_NEMOTRON : CHAT_NEMOTRON_VL;
+    }
+}
+
+struct chat_template *chat_open_template(const struct engine *g)
+{
+    return chat_template_open(g->dir, g->tokenizer, family_of(g));
+}
+
+const struct chat_template *engine_chat(const struct engine *g)
+{
+    return g->chat;
+}
+
+/* ---- layouts --------------------------------------------------------------------------------- */
+
 static int append_tokens(void *session, const int32_t *ids, int64_t n, struct err *e)
 {
     return session_append(session, ids, n, e);

@@ -6,14 +6,19 @@
 #include "session/session.h"
 #include "text/chat_template.h"
 
+struct engine;
+
+/* Opens the template of the engine's model, or the layout of its family (engine.c). */
+struct chat_template *chat_open_template(const struct engine *g);
+
 /* ---- turn by turn ---------------------------------------------------------------------------------
  *
  * For a session that grows with an agent.  Texts come from screens and pages: markers and switches such as
  * "/think" in them are plain text.
  */
 
-/* The text before the first user turn.  The session must be empty.  text "": no system message.  think: whether
- * replies will be opened for thinking, which some templates mention here. */
+/* The text before the first user turn.  The session must be empty.  text "": no system message.  think:
+ * whether replies will be opened for thinking, which some templates mention here. */
 int chat_system(struct session *s, const char *text, bool think, struct err *e);
 
 /* The same with a table of tools, the JSON of one a line, as the model's own template lists them. */

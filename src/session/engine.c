@@ -6,8 +6,8 @@
 #include "capacity/plan.h"
 #include "model/config.h"
 #include "model/preprocess.h"
+#include "session/chat.h"
 #include "session/session_impl.h"
-#include "text/chat_layout.h"
 
 #include <malloc.h>
 #include <stdlib.h>
@@ -286,26 +286,6 @@ static int open_state_pool(struct engine *g, const struct engine_options *o, str
     return 0;
 }
 
-/* The layout that a model of this kind has when it brings no template. */
-static enum chat_family chat_family(const struct engine *g)
-{
-    switch (g->config.family) {
-    case FAMILY_QWEN35:
-        return CHAT_QWEN;
-    case FAMILY_QWEN3VL:
-        return CHAT_QWEN3_VL;
-    case FAMILY_QWEN25VL:
-        return CHAT_QWEN25_VL;
-    default:
-        return layout_is_chatml(g->tokenizer) ? CHAT_NEMOTRON : CHAT_NEMOTRON_VL;
-    }
-}
-
-const struct chat_template *engine_chat(const struct engine *g)
-{
-    return g->chat;
-}
-
 struct engine *engine_open(const struct engine_options *o, struct err *e)
 {
     struct engine *g = xcalloc(1, sizeof *g);
@@ -318,7 +298,7 @@ struct engine *engine_open(const struct engine_options *o, struct err *e)
         config_limit_pixels(&g->config, o->min_pixels, o->max_pixels, e) ||
         !(g->tokenizer = tokenizer_open(o->dir, e)))
         goto fail;
-    g->chat = chat_template_open(o->dir, g->tokenizer, chat_family(g));
+    g->chat = chat_open_template(g);
     g->pool = pool_new(o->threads);
     if (open_weights(g, o, e))
         goto fail;

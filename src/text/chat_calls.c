@@ -1,7 +1,7 @@
 /* chat_calls.c - how a chat template writes tools and calls (chat_template.h), read from probe renderings.
  *
- * A reply with one call of N with the arguments P1 and P2 is rendered.  The text between these contents shows the
- * form:
+ * A reply with one call of N with the arguments P1 and P2 is rendered.  The text between these contents
+ * shows the form:
  *
  *   XML   <tool_call>\n<function= N >\n<parameter= P1 >\n V1 \n</parameter>\n<parameter= P2 >\n V2 ...
  *   JSON  <tool_call>\n{"name": " N ", "arguments": {" P1 ": " V1 ", " P2 ": " V2 "}}\n</tool_call>

@@ -3,9 +3,10 @@
  * The template is the Jinja file of the model, interpreted (jinja/jinja.h).  A model without one gets the
  * layout of its family, from src/text/templates.
  *
- * A session of an agent grows turn by turn.  For it the texts around each turn are read from renderings of
- * probe conversations (chat_turns.c).  Turns assembled from them are compared with the template's own
- * rendering when the template is opened, and a template that cannot be assembled is refused for such sessions.
+ * A session of an agent grows turn by turn.  For it the texts around each turn are read from renderings
+ * of probe conversations (chat_turns.c).  Turns assembled from them are compared with the template's own
+ * rendering when the template is opened, and a template that cannot be assembled is refused for such
+ * sessions.
  *
  * Texts from people, tools and screens never become special tokens, unlike in other implementations.
  */

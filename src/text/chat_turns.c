@@ -6,7 +6,8 @@
  *   system[0] S system[1] user[0] U user[1] reply[0] R reply[1] user[0] V user[1] open
  *
  * Where one text ends a turn and begins the next one, the next turn begins at the special token that
- * begins user[0].  The result is checked: conversations assembled from it must equal the template's renderings.
+ * begins user[0].  The result is checked: conversations assembled from it must equal the template's
+ * renderings.
  */
 #include "text/chat_template_impl.h"
 

@@ -9,8 +9,9 @@
  *    "tools": [{"type": "function", "function": {"name": "click", ...}}]}
  *
  * or the list of messages alone.  An assistant may have "reasoning_content".  Pictures are PNG files,
- * relative to the file; "image_url" with {"url": "file.png"} names one too.  "chat_template_kwargs" is an object
- * with further variables of the template.  Anything else is refused with its place, never left out.
+ * relative to the file; "image_url" with {"url": "file.png"} names one too.  "chat_template_kwargs" is
+ * an object with further variables of the template.  Anything else is refused with its place, never left
+ * out.
  */
 #ifndef HOLORUN_TEXT_CONVERSATION_H
 #define HOLORUN_TEXT_CONVERSATION_H
