@@ -214,13 +214,14 @@ static void finish(struct calls_reader *r, int from, unsigned repairs)
 /* The start of "```lang\n" directly before s; s if there is none. */
 static const char *fence_before(const struct calls_reader *r, const char *s)
 {
-    const char *at = s;
-    while (at > r->text && isspace((unsigned char)at[-1]))
+    const struct call *last = r->out->n ? &r->out->list[r->out->n - 1] : NULL;
+    const char *from = r->text + (last ? last->end : 0), *at = s;
+    while (at > from && isspace((unsigned char)at[-1]))
         at--;
     const char *word = at;
-    while (word > r->text && (isalnum((unsigned char)word[-1]) || word[-1] == '_' || word[-1] == '-'))
+    while (word > from && (isalnum((unsigned char)word[-1]) || word[-1] == '_' || word[-1] == '-'))
         word--;
-    bool fence = word - r->text >= 3 && !memcmp(word - 3, "```", 3) && at_line_start(r, word - 3);
+    bool fence = word - from >= 3 && !memcmp(word - 3, "```", 3) && at_line_start(r, word - 3);
     return fence ? word - 3 : s;
 }
 
@@ -409,7 +410,10 @@ size_t calls_safe_prefix(const char *text, size_t n, const struct calls_hints *h
         size_t name = isalpha((unsigned char)*s) && at_line_start(&r, s) ? calls_name(s, r.end) : 0;
         if (*s == '<' || *s == '[' || *s == '{' || *s == '`')
             return (size_t)(s - text);
-        if (name && (s + name == r.end || (s[name] == '(' && calls_is_tool(&r, s, name))))
+        const char *behind = s + name;
+        while (name && behind < r.end && *behind == ' ')
+            behind++;
+        if (name && (behind == r.end || *behind == '('))
             return (size_t)(s - text);
     }
     return n;

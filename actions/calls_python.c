@@ -12,6 +12,7 @@
 static const char *plain_name(const struct calls_reader *r, const char *name)
 {
     const char *dot = strrchr(name, '.');
+    dot = dot && isalpha((unsigned char)dot[1]) ? dot : NULL;
     bool known = calls_knows_tools(r) && calls_is_tool(r, name, strlen(name));
     return dot && !known && (!calls_knows_tools(r) || calls_is_tool(r, dot + 1, strlen(dot + 1))) ? dot + 1
                                                                                                   : name;
@@ -42,6 +43,8 @@ static bool is_meant(const struct calls_reader *r, const char *s, bool bracket)
         return false;
     memcpy(name, s, n);
     name[n] = 0;
+    if (!isalnum((unsigned char)name[n - 1]) && name[n - 1] != '_')
+        return false;
     const char *plain = plain_name(r, name), *open = s + n;
     while (open < r->end && *open == ' ')
         open++;

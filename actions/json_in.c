@@ -346,7 +346,7 @@ json_t *json_in(const char *text, size_t len, struct json_in *in, struct err *e)
             err_set(e, ERR_FAILED, "not JSON: %s", je.text);
     }
     in->repairs |= value ? r.repairs : 0;
-    in->used = r.at;
+    in->used = r.at < len ? r.at : len; /* a string that is cut off ends one behind it */
     in->cut = r.cut;
     buf_free(&r.out);
     return value;

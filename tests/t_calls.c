@@ -331,6 +331,18 @@ static void t_markup(void **state)
             fail_msg("'%s' is seen as markup", plain[i]);
 }
 
+static void t_stream(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        size_t safe;
+    } cases[] = {{"I click now.", 12}, {"I click <", 8}, {"First.\nclick(", 7},
+                 {"First.\ncli", 7},   {"a [1]", 2},     {"", 0}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        assert_int_equal(calls_safe_prefix(cases[i].text, strlen(cases[i].text), &known), cases[i].safe);
+}
+
 /* Repeated beginnings of calls, a megabyte of each, take less than two seconds together. */
 static void t_time(void **state)
 {
@@ -364,6 +376,7 @@ static const struct CMUnitTest tests[] = {
     CLAIM("without known tools any name is one, except in Python without brackets", t_unknown),
     CLAIM("texts of the XML form become values of the schema's types", t_types),
     CLAIM("call markup is found in a text, other markup is not", t_markup),
+    CLAIM("content before the possible beginning of a call can be streamed", t_stream),
     CLAIM("the time grows with the text", t_time),
 };
 
