@@ -6,6 +6,7 @@
 #include "capacity/plan.h"
 #include "ops/gguf_rows.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -89,6 +90,9 @@ static void t_storage(void **state)
         check_note("storage %d off by %.1e", (int)cases[i].storage, off);
         assert_true(off < cases[i].most);
     }
+    free(read_model(&w, form, NULL, (struct bind_options){.f32 = true, .random = 7}, have));
+    for (int i = 0; i < WIDE_VOCAB; i++)
+        assert_true(isfinite(have[i]));
     wide_close(&w);
 }
 
@@ -121,7 +125,7 @@ static void t_plan(void **state)
 static const struct CMUnitTest tests[] = {
     CLAIM("a model of each type computes what its numbers compute", t_each),
     CLAIM("types may be mixed, dense and with experts", t_mixed),
-    CLAIM("bf16, int8, int4 and fp8 are made of every type", t_storage),
+    CLAIM("bf16, int8, int4, fp8 and synthetic values are made of every type", t_storage),
     CLAIM("the plan counts the format that is kept and names it", t_plan),
 };
 
