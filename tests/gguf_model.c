@@ -146,6 +146,14 @@ static uint8_t *draw_blocks(enum ggml_type type, uint64_t seed, size_t n)
     return out;
 }
 
+/* Of matrix k of a tensor; the embedding has none. */
+static float scale_of(const struct values *t, int64_t k)
+{
+    if (has(t, "embed_tokens"))
+        return 1;
+    return t->dims == 3 ? 0.5f + 0.03125f * (float)k : 0.5f;
+}
+
 static void put_drawn(struct writer *w, struct buf *b, const struct values *t, enum ggml_type type)
 {
     size_t n = gguf_row_bytes(type, t->n);
@@ -154,6 +162,8 @@ static void put_drawn(struct writer *w, struct buf *b, const struct values *t, e
     for (int64_t i = 0; type == GGML_F64 && i < t->n; i++)
         memcpy(blocks + 8 * i, &(double){(double)t->v[i]}, sizeof(double));
     gguf_row(type, blocks, t->n, numbers);
+    for (int64_t i = 0; type == GGML_NVFP4 && w->form.scales && i < t->n; i++)
+        numbers[i] *= scale_of(t, i * t->shape[0] / t->n);
     buf_put(b, w->form.numbers ? (const void *)numbers : blocks,
             w->form.numbers ? (size_t)t->n * sizeof *numbers : n);
     free(numbers);
@@ -183,6 +193,21 @@ static void put_values(struct writer *w, struct buf *b, const struct values *t, 
     }
 }
 
+static void store_scales(struct writer *w, const struct values *t, const char *name)
+{
+    const int64_t n = t->dims == 3 ? t->shape[0] : 1;
+    char scale[256];
+    struct buf *to = &w->data[0];
+    snprintf(scale, sizeof scale, "%.*s.scale", (int)(strlen(name) - strlen(".weight")), name);
+    gguf_tensor(&w->file[0], scale, GGML_F32, &n, 1);
+    for (int64_t k = 0; k < n; k++) {
+        float v = scale_of(t, k);
+        buf_put(to, &v, sizeof v);
+    }
+    while (to->len % GGUF_ALIGN)
+        buf_putc(to, 0);
+}
+
 static void store(struct writer *w, const struct values *t, const char *name)
 {
     bool eyes = has(t, "model.visual.");
@@ -194,6 +219,8 @@ static void store(struct writer *w, const struct values *t, const char *name)
     put_values(w, &w->data[eyes], t, type);
     while (w->data[eyes].len % GGUF_ALIGN)
         buf_putc(&w->data[eyes], 0);
+    if (type == GGML_NVFP4 && w->form.scales && !w->form.numbers && !has(t, "embed_tokens"))
+        store_scales(w, t, name);
 }
 
 /* Half of the middle dimension, gate or up, of [E, 2M, D]. */

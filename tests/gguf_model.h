@@ -18,6 +18,7 @@ enum { GGML_MIXED = GGML_TYPES };
 struct gguf_form {
     enum ggml_type matrices;
     bool numbers; /* instead of blocks the numbers that they stand for, in F32 */
+    bool scales;  /* matrices in NVFP4 have a scale of 0.5 beside them, each expert its own */
 };
 
 /* Writes DIR/model.gguf and, of a model with a tower, DIR/mmproj.gguf; the tokenizer is that of

@@ -137,7 +137,7 @@ static void t_kept(void **state)
         float have[COLS], want[COLS], worst = 0;
         uint8_t *blocks = draw_blocks(SEED, kept[i].type, 1, COLS);
         int64_t bytes = (int64_t)gguf_row_bytes(kept[i].type, COLS);
-        struct quant_source s = {1, COLS, {blocks, DT_U8, 1, bytes, bytes}, .gguf = kept[i].type};
+        struct quant_source s = {1, COLS, {blocks, DT_U8, 1, bytes, bytes}, .scale = 1, .gguf = kept[i].type};
         quant_source_row(&s, 0, want);
         kept_row(&s, 0, have);
         for (int g = 0; g < COLS; g += GROUP) {
@@ -162,7 +162,8 @@ static void t_int4(void **state)
     uint8_t *blocks = draw_blocks(SEED, GGML_Q4_0, 1, COLS), codes[COLS];
     uint16_t groups[COLS];
     float room[COLS], want[COLS];
-    struct quant_source s = {1, COLS, {blocks, DT_U8, 1, COLS / 32 * 18, COLS / 32 * 18}, .gguf = GGML_Q4_0};
+    struct quant_source s = {
+        1, COLS, {blocks, DT_U8, 1, COLS / 32 * 18, COLS / 32 * 18}, .scale = 1, .gguf = GGML_Q4_0};
     struct quant_row row = {codes, groups, 0, room};
     quant_source_row(&s, 0, want);
     quant_make_row(QUANT_I4, &s, 0, &row);
@@ -186,8 +187,11 @@ static void product_open(struct product *p, int64_t rows, int64_t cols, uint64_t
     enum quant_format format = gguf_kept(p->type);
     uint8_t *blocks = draw_blocks(seed, p->type, rows, cols);
     int64_t bytes = (int64_t)gguf_row_bytes(p->type, cols);
-    p->source = (struct quant_source){
-        .rows = rows, .cols = cols, .stored = {blocks, DT_U8, rows, bytes, bytes}, .gguf = p->type};
+    p->source = (struct quant_source){.rows = rows,
+                                      .cols = cols,
+                                      .stored = {blocks, DT_U8, rows, bytes, bytes},
+                                      .scale = 1,
+                                      .gguf = p->type};
     p->values = malloc((size_t)(rows * cols) * sizeof *p->values);
     for (int64_t r = 0; r < rows; r++)
         kept_row(&p->source, r, p->values + r * cols);

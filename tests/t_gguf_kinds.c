@@ -6,6 +6,7 @@
 #include "capacity/plan.h"
 #include "ops/gguf_rows.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -69,6 +70,24 @@ static void t_mixed(void **state)
     }
 }
 
+/* NVFP4 with a scale for each matrix, and for each expert of a stack. */
+static void t_scales(void **state)
+{
+    (void)state;
+    for (int k = 0; k < 2; k++) {
+        struct wide w;
+        float have[WIDE_VOCAB], want[WIDE_VOCAB], without[WIDE_VOCAB];
+        wide_open(&w, k ? "qwen/moe" : "qwen/dense");
+        struct bind_options o = {.f32 = true};
+        free(read_model(&w, (struct gguf_form){GGML_NVFP4, true, true}, NULL, o, want));
+        free(read_model(&w, (struct gguf_form){GGML_NVFP4, false, true}, NULL, o, have));
+        free(read_model(&w, (struct gguf_form){GGML_NVFP4, false, false}, NULL, o, without));
+        check_note("off by %.1e, without scales %.1e", wide_apart(have, want), wide_apart(without, want));
+        assert_true(wide_apart(have, want) < 1e-4 && wide_apart(without, want) > 0.1);
+        wide_close(&w);
+    }
+}
+
 /* Other storage asked for: numbers are quantized from those of the file. */
 static void t_storage(void **state)
 {
@@ -89,6 +108,9 @@ static void t_storage(void **state)
         check_note("storage %d off by %.1e", (int)cases[i].storage, off);
         assert_true(off < cases[i].most);
     }
+    free(read_model(&w, form, NULL, (struct bind_options){.f32 = true, .random = 7}, have));
+    for (int i = 0; i < WIDE_VOCAB; i++)
+        assert_true(isfinite(have[i]));
     wide_close(&w);
 }
 
@@ -121,7 +143,8 @@ static void t_plan(void **state)
 static const struct CMUnitTest tests[] = {
     CLAIM("a model of each type computes what its numbers compute", t_each),
     CLAIM("types may be mixed, dense and with experts", t_mixed),
-    CLAIM("bf16, int8, int4 and fp8 are made of every type", t_storage),
+    CLAIM("matrices in NVFP4 are multiplied by the scales beside them", t_scales),
+    CLAIM("bf16, int8, int4, fp8 and synthetic values are made of every type", t_storage),
     CLAIM("the plan counts the format that is kept and names it", t_plan),
 };
 

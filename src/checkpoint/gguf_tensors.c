@@ -126,12 +126,36 @@ static bool translate(const char *name, bool from_file, char out[256])
     return false;
 }
 
+static bool ends_with(const char *name, const char *end)
+{
+    size_t n = strlen(name), k = strlen(end);
+    return n >= k && !strcmp(name + n - k, end);
+}
+
+/* X.scale and X.input_scale beside X.weight, as llama.cpp has them of NVFP4. */
+static bool translate_scale(const char *name, char out[256])
+{
+    static const char *const scales[] = {".input_scale", ".scale"};
+    char weight[256], published[256];
+    for (int i = 0; i < 2; i++) {
+        if (!ends_with(name, scales[i]) || strlen(name) > 200)
+            continue;
+        snprintf(weight, sizeof weight, "%.*s.weight", (int)(strlen(name) - strlen(scales[i])), name);
+        if (!translate(weight, true, published))
+            return false;
+        size_t n = strlen(published) - (ends_with(published, ".weight") ? strlen(".weight") : 0);
+        snprintf(out, 256, "%.*s%s", (int)(n < 200 ? n : 200), published, scales[i]);
+        return true;
+    }
+    return false;
+}
+
 void gguf_published(const char *name, int layers, char out[256])
 {
     long number = 0;
     if (after_number(name, "blk.", &number) && number >= layers) /* predicts further tokens */
         snprintf(out, 256, "mtp.%s", name);
-    else if (!translate(name, true, out))
+    else if (!translate(name, true, out) && !translate_scale(name, out))
         snprintf(out, 256, "%s", name);
 }
 
@@ -142,12 +166,6 @@ void gguf_spelling(const char *published, char out[256])
 }
 
 /* ---- tensors ------------------------------------------------------------------------------------------- */
-
-static bool ends_with(const char *name, const char *end)
-{
-    size_t n = strlen(name), k = strlen(end);
-    return n >= k && !strcmp(name + n - k, end);
-}
 
 /* The published shape: a convolution's has a 1 in the middle, the shared expert's gate is a row. */
 static void set_shape(struct st_tensor *t, const struct gguf_entry *from)

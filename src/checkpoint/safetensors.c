@@ -314,8 +314,8 @@ static int check_shards(const struct safetensors *s, const char *dir, struct err
         return 0;
     return err_set(
         e, ERR_MODEL,
-        "the download is incomplete: %d of %d weight files are missing, shard %d of %d is '%s'; download "
-        "the model again",
+        "the download is incomplete: %d of %d weight files are missing, shard %d of %d is '%s': No such "
+        "file; copy or download it into this folder",
         missing, s->shards, first + 1, s->shards, s->files[first]);
 }
 

@@ -179,7 +179,8 @@ static void put_fit(struct planning *g)
     if (g->set->gpu && plan_own(p, 0, 0) > g->usable)
         note(g, "the weights alone need %.2f GiB of the %.2f GiB that may be used; no session fits",
              planning_gib(plan_own(p, 0, 0)), planning_gib(g->usable));
-    if (p->weights.mapped && g->set->weights_in == WEIGHTS_IN_AUTO)
+    bool mapped = p->weights.mapped > p->parts[PLAN_EMBEDDINGS].mapped; /* those of GGUF always are */
+    if (mapped && g->set->weights_in == WEIGHTS_IN_AUTO)
         note(g, "the weights stay in their files: copied into memory they would not leave a quarter of it");
     if (p->streamed)
         note(g,

@@ -90,6 +90,8 @@ struct weight *binder_part(struct binder *x, const struct st_tensor *t, int64_t 
     struct stored m = binder_plain(&one, rows, cols);
     if (one.gguf && !binder_makes(x) && !binder_check_blocks(x, &one, 1))
         return NULL;
+    if (t->gguf == GGML_NVFP4 && !binder_part_scale(x, t, first / t->shape[1], &m.source.scale))
+        return NULL;
     struct weight *w = binder_weight(x, ROLE_LINEAR, &m);
     binder_done(x, &one);
     return w;
@@ -235,6 +237,10 @@ static void pack_embedding(struct binder *x, const struct st_tensor *t, struct m
 void binder_embedding(struct binder *x, const struct st_tensor *t, struct model_weights *w)
 {
     int64_t hidden = x->c->lm.hidden;
+    if (t && t->gguf && binder_beside(x, t->name, "scale")) {
+        binder_fail(x, "tensor '%s' has a scale beside it, which is not supported for an embedding", t->name);
+        return;
+    }
     if (t && t->gguf && !x->o->random && x->b->ops->borrow) { /* rows of it are read when tokens need them */
         w->embed_codes = binder_plain(t, w->vocab, hidden).source;
         binder_check_blocks(x, t, 64);

@@ -107,6 +107,9 @@ void binder_stored_free(struct stored *m);
 const struct st_tensor *binder_beside(struct binder *x, const char *name, const char *suffix);
 /* A matrix of GPTQ whose codes, X.qweight, were found. */
 bool binder_gptq(struct binder *x, struct stored *m, const char *name);
+/* Reads the scale of matrix k of stacked experts in NVFP4 of a GGUF file, if the file has one; false after a
+ * failure. */
+bool binder_part_scale(struct binder *x, const struct st_tensor *t, int64_t k, float *out);
 /* A matrix without scales beside it, possibly a part of a tensor. */
 struct stored binder_plain(const struct st_tensor *t, int64_t rows, int64_t cols);
 

@@ -198,6 +198,7 @@ struct stored binder_plain(const struct st_tensor *t, int64_t rows, int64_t cols
                                .source = {.rows = rows,
                                           .cols = cols,
                                           .stored = {(void *)(uintptr_t)t->data, DT_U8, rows, bytes, bytes},
+                                          .scale = 1,
                                           .gguf = t->gguf}};
     }
     return (struct stored){.t = t,
@@ -205,6 +206,25 @@ struct stored binder_plain(const struct st_tensor *t, int64_t rows, int64_t cols
                                       .cols = cols,
                                       .stored = {(void *)(uintptr_t)t->data, t->dtype, rows, cols, cols},
                                       .scale = 1}};
+}
+
+/* The scale of the whole matrix, which such files may have; that of activations is ignored. */
+static bool take_nvfp4_scale(struct binder *x, struct stored *m, const char *name)
+{
+    const struct st_tensor *scale = binder_beside(x, name, "scale");
+    binder_beside(x, name, "input_scale");
+    return !scale || x->o->shapes_only || read_scale(x, scale, &m->source.scale);
+}
+
+bool binder_part_scale(struct binder *x, const struct st_tensor *t, int64_t k, float *out)
+{
+    const struct st_tensor *scale = binder_beside(x, t->name, "scale");
+    binder_beside(x, t->name, "input_scale");
+    float *all = scale && !x->o->shapes_only ? read_scales(x, scale, t->shape[0]) : NULL;
+    if (all)
+        *out = all[k];
+    free(all);
+    return !scale || x->o->shapes_only || all;
 }
 
 bool binder_stored(struct binder *x, const char *name, int64_t rows, int64_t cols, struct stored *out)
@@ -230,6 +250,8 @@ bool binder_stored(struct binder *x, const char *name, int64_t rows, int64_t col
         t = binder_take_shape(x, name, SHAPE(rows, cols));
         if (t)
             *out = binder_plain(t, rows, cols);
+        if (t && t->gguf == GGML_NVFP4 && !take_nvfp4_scale(x, out, name))
+            return false;
         return t && (!t->gguf || binder_makes(x) || binder_check_blocks(x, t, 1));
     }
     mark_used(x, t);

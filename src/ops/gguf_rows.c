@@ -244,6 +244,8 @@ enum quant_format gguf_kernels(uint32_t type)
 
 uint32_t gguf_of_format(enum quant_format format)
 {
+    if (format == QUANT_Q4_16 || format == QUANT_Q8_16)
+        return format == QUANT_Q4_16 ? GGML_Q2_K : GGML_IQ2_XS;
     for (uint32_t type = 1; format && type < GGML_TYPES; type++)
         if (gguf_kernels(type) == format)
             return type;

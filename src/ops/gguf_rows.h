@@ -48,11 +48,14 @@ struct blocks_scale gguf_group(uint32_t type, const uint8_t *row, int64_t k);
  * d times -128..127. */
 float gguf_base(uint32_t type, const uint8_t *row, int64_t k);
 
-/* Returns the format whose kernels multiply blocks of a type as they are stored, or NONE; its inverse; and
- * the format that a type is kept in on a CPU. */
+/* Returns the format whose kernels multiply blocks of a type as they are stored, or NONE. */
 enum quant_format gguf_kernels(uint32_t type);
-uint32_t gguf_of_format(enum quant_format format);
+
+/* Returns the format that a type is kept in on a CPU. */
 enum quant_format gguf_kept(uint32_t type);
+
+/* Returns a type that is kept in a format, the one stored so if there is one; 0: none. */
+uint32_t gguf_of_format(enum quant_format format);
 
 /* Returns byte g of the scales of an NVFP4 row as e4m3, and whether code k is negative with its magnitude. */
 uint8_t gguf_nvfp4_scale(const uint8_t *row, int64_t g);

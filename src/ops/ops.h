@@ -163,7 +163,7 @@ struct quant_source {
     int64_t rows, cols;    /* N, K */
     struct tensor stored;  /* [N, K] of a float type, or u8 [N, K/2]: e2m1, the even k in the low half */
     const uint8_t *groups; /* group scales of e2m1: e4m3 [N, K/16] */
-    float scale;           /* of e4m3 and e2m1 */
+    float scale;           /* of e4m3, e2m1 and NVFP4 in GGUF */
     const float *scales;   /* of e4m3: row scales [N] instead of `scale`, or NULL */
     const float *blocks;   /* of e4m3: scales [N/128, K/128] rounded up, instead of both; or NULL */
     uint32_t gguf;         /* type in a GGUF file (gguf_rows.h): stored is u8 [N, bytes of a row]; or 0 */

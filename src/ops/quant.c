@@ -122,6 +122,8 @@ void quant_source_row(const struct quant_source *s, int64_t n, float *out)
     }
     if (s->gguf) {
         gguf_row(s->gguf, stored_row(s, n), s->cols, out);
+        for (int64_t k = 0; s->gguf == GGML_NVFP4 && s->scale != 1 && k < s->cols; k++)
+            out[k] *= s->scale;
         return;
     }
     switch (s->stored.dtype) {
@@ -369,17 +371,17 @@ static void take_f4(const struct quant_source *s, int64_t n, struct quant_row *r
     r->scale = s->scale;
 }
 
-/* NVFP4 of a GGUF file, whose scales are positive and need no factor. */
+/* NVFP4 of a GGUF file, whose group scales are positive. */
 static void take_nvfp4(const struct quant_source *s, int64_t n, struct quant_row *r)
 {
     const uint8_t *row = stored_row(s, n);
     for (int64_t k = 0; k < s->cols; k++)
         r->codes[k] = gguf_nvfp4_code(row, k);
+    r->scale = s->scale;
     for (int64_t g = 0; g < quant_groups(QUANT_F4, s->cols); g++) {
         uint8_t u = gguf_nvfp4_scale(row, g);
         r->groups[g] = bf16_from_f32(u == 127 ? 480 : f8e4m3_to_f32(u)); /* 127 is a number here */
     }
-    r->scale = 1;
 }
 
 static void take_blocks(enum quant_format format, const struct quant_source *s, int64_t n,

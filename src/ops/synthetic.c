@@ -47,23 +47,23 @@ static uint16_t half_near(float x)
 }
 
 /* Any bytes are blocks; their scales bring the largest code to the spread. */
-static void fill_blocks(uint8_t *out, enum quant_format format, int64_t n, const struct synthetic *m)
+static void fill_blocks(uint8_t *out, uint32_t type, int64_t n, const struct synthetic *m)
 {
     static const struct {
         int d, low; /* where the scales are; low 0: none */
         float most;
-    } of[QUANT_FORMATS] = {[QUANT_Q8_0] = {0, 0, 127},
-                           [QUANT_Q4_K] = {0, 2, 63 * 7.5f},
-                           [QUANT_Q5_K] = {0, 2, 63 * 15.5f},
-                           [QUANT_Q6_K] = {208, 0, 127 * 31.0f}};
-    int64_t bytes = blocks_stored(format, blocks_span(format));
-    uint16_t d = half_near(m->spread / of[format].most), low = half_near(m->spread / 63);
+    } of[GGML_TYPES] = {[GGML_Q8_0] = {0, 0, 127},         [GGML_Q4_K] = {0, 2, 63 * 7.5f},
+                        [GGML_Q5_K] = {0, 2, 63 * 15.5f},  [GGML_Q6_K] = {208, 0, 127 * 31.0f},
+                        [GGML_Q4_1] = {0, 2, 15},          [GGML_Q5_1] = {0, 2, 31},
+                        [GGML_Q2_K] = {80, 82, 15 * 3.0f}, [GGML_IQ2_XS] = {0, 0, 43 * 4.0f}};
+    int64_t bytes = ggml_block_bytes(type);
+    uint16_t d = half_near(m->spread / of[type].most), low = half_near(m->spread / 63);
     for (int64_t i = 0; i < n * bytes; i++)
         out[i] = (uint8_t)(int)((synthetic_unit(m->seed, (uint64_t)i) + 1) * 127.9f);
     for (int64_t i = 0; i < n; i++, out += bytes) {
-        memcpy(out + of[format].d, &d, sizeof d);
-        if (of[format].low)
-            memcpy(out + of[format].low, &low, sizeof low);
+        memcpy(out + of[type].d, &d, sizeof d);
+        if (of[type].low)
+            memcpy(out + of[type].low, &low, sizeof low);
     }
 }
 
@@ -96,10 +96,11 @@ struct weight *synthetic_weight(struct backend *b, enum quant_format format, enu
     if (format == QUANT_GPTQ)
         return synthetic_gptq(b, rows, cols, m);
     enum dtype type = blocks ? DT_U8 : f8 || f4 ? DT_F8E4M3 : format ? DT_BF16 : dtype;
-    int64_t wide = blocks ? blocks_stored(format, cols) : f4 ? cols / 2 : cols;
+    uint32_t stored = gguf_of_format(format);
+    int64_t wide = blocks ? (int64_t)gguf_row_bytes(stored, cols) : f4 ? cols / 2 : cols;
     struct tensor host = {xmalloc((unsigned long)(rows * wide), dtype_size(type)), type, rows, wide, wide};
     if (blocks)
-        fill_blocks(host.data, format, rows * (cols / blocks_span(format)), m);
+        fill_blocks(host.data, stored, rows * (cols / ggml_block(stored)), m);
     else
         host_fill_synthetic(b, host, m);
     if (format == QUANT_NONE) {
@@ -108,7 +109,7 @@ struct weight *synthetic_weight(struct backend *b, enum quant_format format, enu
         return w;
     }
     struct quant_source s = {.rows = rows, .cols = cols, .stored = host, .scale = m->spread / synthetic_f8};
-    s.gguf = blocks ? gguf_of_format(format) : 0;
+    s.gguf = stored;
     uint8_t *groups = NULL;
     if (f4) { /* any byte is two codes of at most 6; the scale of every group is one */
         size_t n = (size_t)(rows * quant_groups(format, cols));

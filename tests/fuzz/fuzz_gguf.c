@@ -60,7 +60,7 @@ static unsigned read_row(const struct gguf_entry *t)
     uint8_t *row = malloc(bytes); /* of its own size, for the sanitizer */
     memcpy(row, t->data, bytes);
     struct tensor stored = {row, DT_U8, 1, (int64_t)bytes, (int64_t)bytes};
-    struct quant_source s = {.rows = 1, .cols = cols, .stored = stored, .gguf = t->type};
+    struct quant_source s = {.rows = 1, .cols = cols, .stored = stored, .scale = 1, .gguf = t->type};
     struct quant_row out = {codes, groups, 0, numbers};
     unsigned finite = gguf_finite(t->type, row);
     gguf_row(t->type, row, cols, numbers);
