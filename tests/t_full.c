@@ -222,7 +222,7 @@ static void spoil_files(struct full_model *m)
     m->cut = 1600 << 20;
     refused(m, "model-00006-of-00006.safetensors", "cut short");
     m->without = 2;
-    refused(m, "model-00003-of-00006.safetensors", "download the model again");
+    refused(m, "model-00003-of-00006.safetensors", "copy or download it");
     full_find(m, LAYER "20.mixer.conv1d.bias")->index_shard = 3;
     refused(m, LAYER "20.mixer.conv1d.bias", "is not in model-00004-of-00006.safetensors");
     full_find(m, LAYER "20.mixer.conv1d.bias")->only_in_index = true;

@@ -76,7 +76,7 @@ static struct session *whole(struct family *f, const json_t *body, enum chat_thi
         if (picture_decode(v.files[i], &v.images[i], &e))
             fail_msg("%s", e.text);
     v.chat.think = think;
-    v.chat.parse_arguments = true;
+    v.chat.normalise = true;
     if (chat_append(s, &v.chat, &e))
         fail_msg("%s", e.text);
     conversation_free(&v);

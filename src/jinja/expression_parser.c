@@ -192,7 +192,7 @@ struct node *parse_tuple(struct jx *x, bool with_if)
 
 /* ---- postfix ------------------------------------------------------------------------------------------ */
 
-void parse_arguments(struct jx *x, struct node *call)
+void normalise(struct jx *x, struct node *call)
 {
     token_want(x, T_OPERATOR, "(");
     while (!token_take(x, T_OPERATOR, ")")) {
@@ -252,7 +252,7 @@ struct node *parse_postfix(struct jx *x, struct node *a)
             a = parse_subscript(x, a);
         } else if (token_is(x, T_OPERATOR, "(")) {
             struct node *call = pair(x, N_CALL, NULL, a, NULL);
-            parse_arguments(x, call);
+            normalise(x, call);
             a = call;
         } else {
             return a;
@@ -268,7 +268,7 @@ static struct node *parse_test(struct jx *x, struct node *of)
     struct node *test = pair(x, N_TEST, token_name(x), of, NULL);
     const struct token *t = token_now(x);
     if (token_is(x, T_OPERATOR, "(")) {
-        parse_arguments(x, test);
+        normalise(x, test);
     } else if (t->kind == T_STRING || t->kind == T_INT || t->kind == T_FLOAT ||
                token_is(x, T_OPERATOR, "[") || token_is(x, T_OPERATOR, "{") ||
                (t->kind == T_NAME && strcmp(t->text, "else") != 0 && strcmp(t->text, "or") != 0 &&
@@ -288,13 +288,13 @@ struct node *parse_filters(struct jx *x, struct node *of, bool only_filters)
         if (token_take(x, T_OPERATOR, "|")) {
             struct node *filter = pair(x, N_FILTER, token_name(x), of, NULL);
             if (token_is(x, T_OPERATOR, "("))
-                parse_arguments(x, filter);
+                normalise(x, filter);
             of = filter;
         } else if (!only_filters && token_take(x, T_NAME, "is")) {
             of = parse_test(x, of);
         } else if (!only_filters && token_is(x, T_OPERATOR, "(")) {
             struct node *call = pair(x, N_CALL, NULL, of, NULL);
-            parse_arguments(x, call);
+            normalise(x, call);
             of = call;
         } else {
             return of;

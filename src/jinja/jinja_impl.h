@@ -203,7 +203,7 @@ struct node *parse_filters(struct jx *x, struct node *of, bool only_filters);
 struct node *parse_targets(struct jx *x, struct node *to); /* names of for and set */
 struct node *parse_primary(struct jx *x);
 struct node *parse_postfix(struct jx *x, struct node *a);
-void parse_arguments(struct jx *x, struct node *call);
+void normalise(struct jx *x, struct node *call);
 struct node *node_new(struct jx *x, enum node_kind kind);
 void node_push(struct jx *x, struct node *to, struct node *item);
 void node_push_named(struct jx *x, struct node *to, const char *name, struct node *value);

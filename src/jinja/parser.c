@@ -170,7 +170,7 @@ static struct node *parse_filter_block(struct jx *x)
     struct node *n = node_new(x, N_FILTER_BLOCK), *filter = node_new(x, N_FILTER);
     filter->name = token_name(x);
     if (token_is(x, T_OPERATOR, "("))
-        parse_arguments(x, filter);
+        normalise(x, filter);
     n->a = parse_filters(x, filter, true);
     n->body = parse_body(x, "endfilter");
     return n;

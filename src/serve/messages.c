@@ -34,7 +34,7 @@ static bool is_role(const json_t *message, const char *role)
 /* ---- calls ------------------------------------------------------------------------------------------- */
 
 /* An object out of the text of arguments; NULL: it has none.  *exact: the text is nothing else. */
-static json_t *parse_arguments(const char *text, struct notes *n, bool *exact)
+static json_t *normalise(const char *text, struct notes *n, bool *exact)
 {
     json_error_t why;
     size_t len = strlen(text);
@@ -64,7 +64,7 @@ static json_t *arguments_of(const json_t *given, const struct settling *s, size_
         return json_incref((json_t *)(uintptr_t)given);
     if (!given || json_is_null(given) || (text && !text[strspn(text, " \t\r\n")]))
         return json_object();
-    json_t *v = text ? parse_arguments(text, s->notes, &exact) : NULL;
+    json_t *v = text ? normalise(text, s->notes, &exact) : NULL;
     if (v && !exact)
         notes_warn(s->notes, "message %zu: text behind the arguments of call %zu is dropped", s->at, call);
     if (!v)

@@ -131,7 +131,7 @@ static int build(struct prompt *p, const struct chat_template *c, const struct c
 int prompt_build(struct prompt *p, const struct chat_template *c, const struct conversation *v, struct err *e)
 {
     struct chat_conversation chat = v->chat;
-    chat.open_reply = chat.parse_arguments = true;
+    chat.open_reply = chat.normalise = true;
     return build(p, c, v, &chat, e);
 }
 
@@ -152,7 +152,7 @@ int prompt_build_reply(struct prompt *p, const struct chat_template *c, const st
         chat.messages = messages;
         chat.n = n + 2;
         chat.open_reply = false;
-        chat.parse_arguments = true;
+        chat.normalise = true;
         rc = build(p, c, v, &chat, e);
     }
     conversation_free(&said);

@@ -93,7 +93,7 @@ static int parse_place(const char *rest, struct step_command *out, struct err *e
     return 0;
 }
 
-static int parse_arguments(const char *rest, struct step_command *out, struct err *e)
+static int normalise(const char *rest, struct step_command *out, struct err *e)
 {
     enum arguments args = verbs[out->verb].args;
     const char *name = step_verb_name(out->verb);
@@ -132,5 +132,5 @@ int step_parse(const char *line, struct step_command *out, struct err *e)
                        verb == -2 ? "more than one command begins with" : "there is no command", (int)len,
                        copy);
     *out = (struct step_command){.verb = (enum step_verb)verb};
-    return parse_arguments(copy + len + strspn(copy + len, " \t"), out, e);
+    return normalise(copy + len + strspn(copy + len, " \t"), out, e);
 }

@@ -108,6 +108,10 @@ const char *chat_template_warning(const struct chat_template *c)
     return c->warning;
 }
 
+/* Forms that not every template takes: arguments as objects instead of JSON text, and the texts of a message as
+ * one instead of a list. */
+enum { FORM_OBJECTS = 1, FORM_TEXTS = 2 };
+
 /* ---- variables -------------------------------------------------------------------------------------- */
 
 static struct jinja_value template_text(struct jinja_arena *a, const char *text)
@@ -128,13 +132,13 @@ static struct jinja_value joined_content(const struct chat_template *c, struct j
 }
 
 static struct jinja_value content_of(const struct chat_template *c, struct jinja_arena *a,
-                                     const struct chat_message *m, enum chat_place place)
+                                     const struct chat_message *m, enum chat_place place, unsigned forms)
 {
     enum jinja_origin origin = m->role == CHAT_ASSISTANT ? JINJA_REPLY : JINJA_TEXT;
     bool images = false;
     for (int i = 0; i < m->n; i++)
         images = images || m->parts[i].image;
-    bool list = images ? c->in_order || place == CHAT_PLACE_TEMPLATE : m->listed;
+    bool list = images ? c->in_order || place == CHAT_PLACE_TEMPLATE : m->listed && !(forms & FORM_TEXTS);
     if (!list || !c->lists)
         return joined_content(c, a, m, origin);
     struct jinja_value all = jinja_list(a);
@@ -162,12 +166,12 @@ static void parse_arguments(json_t *call)
     json_object_set_new(call, "arguments", parsed);
 }
 
-static struct jinja_value calls_of(struct jinja_arena *a, const struct chat_message *m, bool parse)
+static struct jinja_value calls_of(struct jinja_arena *a, const struct chat_message *m, unsigned forms)
 {
     struct jinja_value all = jinja_list(a);
     for (int i = 0; i < m->n_calls; i++) {
         json_t *json = json_loads(m->calls[i], JSON_DECODE_ANY, NULL);
-        if (parse)
+        if (forms & FORM_OBJECTS)
             parse_arguments(json);
         struct jinja_value call = jinja_dict(a);
         jinja_set(a, call, "type", template_text(a, "function"));
@@ -180,17 +184,17 @@ static struct jinja_value calls_of(struct jinja_arena *a, const struct chat_mess
 
 static struct jinja_value message_of(const struct chat_template *c, struct jinja_arena *a,
                                      const struct chat_message *m, const struct chat_conversation *v,
-                                     bool parse)
+                                     unsigned forms)
 {
     static const char *const roles[] = {"system", "user", "assistant", "tool"};
     struct jinja_value out = jinja_dict(a);
     jinja_set(a, out, "role", template_text(a, roles[m->role]));
-    jinja_set(a, out, "content", content_of(c, a, m, v->place));
+    jinja_set(a, out, "content", content_of(c, a, m, v->place, forms));
     if (m->reasoning)
         jinja_set(a, out, "reasoning_content",
                   jinja_text(a, m->reasoning, strlen(m->reasoning), JINJA_REPLY));
     if (m->n_calls)
-        jinja_set(a, out, "tool_calls", calls_of(a, m, parse));
+        jinja_set(a, out, "tool_calls", calls_of(a, m, forms));
     return out;
 }
 
@@ -206,12 +210,12 @@ static struct jinja_value tools_of(struct jinja_arena *a, const struct chat_conv
 }
 
 static struct jinja_value variables_of(const struct chat_template *c, struct jinja_arena *a,
-                                       const struct chat_conversation *v, bool parse)
+                                       const struct chat_conversation *v, unsigned forms)
 {
     struct jinja_value all = v->variables ? jinja_of_json(a, v->variables, JINJA_TEXT) : jinja_dict(a);
     struct jinja_value messages = jinja_list(a), none = {.kind = JINJA_NONE};
     for (int i = 0; i < v->n; i++)
-        jinja_add(a, messages, message_of(c, a, &v->messages[i], v, parse));
+        jinja_add(a, messages, message_of(c, a, &v->messages[i], v, forms));
     jinja_set(a, all, "messages", messages);
     jinja_set(a, all, "tools", v->n_tools ? tools_of(a, v) : none);
     jinja_set(a, all, "documents", none);
@@ -231,10 +235,12 @@ int chat_render_text(const struct chat_template *c, const struct chat_conversati
     if (!c->jinja)
         return err_set(e, c->why.kind, "%s", c->why.text);
     struct err why = ERR_INIT;
-    if (jinja_render(c->jinja, a, variables_of(c, a, v, v->parse_arguments), out, &why) == 0)
+    unsigned forms = v->normalise ? FORM_OBJECTS | FORM_TEXTS : 0;
+    if (jinja_render(c->jinja, a, variables_of(c, a, v, forms), out, &why) == 0)
         return 0;
-    if (why.kind == ERR_MODEL && jinja_render(c->jinja, a, variables_of(c, a, v, true), out, e) == 0)
-        return 0; /* a template that takes only objects as arguments */
+    if (why.kind == ERR_MODEL &&
+        jinja_render(c->jinja, a, variables_of(c, a, v, FORM_OBJECTS | FORM_TEXTS), out, e) == 0)
+        return 0; /* the template knows only these forms */
     return err_set(e, why.kind, "%s", why.text);
 }
 

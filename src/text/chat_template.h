@@ -52,8 +52,8 @@ struct chat_conversation {
     int n_tools;
     enum chat_place place;
     enum chat_think think;
-    bool open_reply;      /* opens an assistant's turn at the end */
-    bool parse_arguments; /* of calls: those given as JSON text become objects, as servers do */
+    bool open_reply; /* opens an assistant's turn at the end */
+    bool normalise;  /* as servers do: arguments in JSON text become objects, lists of texts one text */
     const json_t
         *variables; /* further variables of the template (reasoning_effort, ...), an object or NULL */
 };

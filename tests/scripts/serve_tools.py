@@ -32,8 +32,8 @@ def chat(client, stream):
     tools = [{"type": "function", "function": {"name": "press", "description": "Presses.", "parameters": SCHEMA}}]
     messages = [{"role": "user", "content": TASK}]
     for _ in range(TURNS):
-        request = dict(model=client.model_name, messages=messages, tools=tools, tool_choice="required", max_tokens=300, temperature=0,
-                       reasoning_effort="none")
+        request = dict(model=client.model_name, messages=messages, tools=tools, tool_choice="required", max_tokens=300,
+                       temperature=0, reasoning_effort="none")
         if stream:
             with client.chat.completions.stream(**request) as events:
                 for _ in events:
@@ -55,8 +55,8 @@ def responses(client, stream):
     tools = [{"type": "function", "name": "press", "description": "Presses.", "parameters": SCHEMA, "strict": False}]
     items = [{"role": "user", "content": [{"type": "input_text", "text": TASK}]}]
     for _ in range(TURNS):
-        request = dict(model=client.model_name, input=items, tools=tools, tool_choice="required", max_output_tokens=300, temperature=0, store=False,
-                       reasoning={"effort": "none"})
+        request = dict(model=client.model_name, input=items, tools=tools, tool_choice="required", max_output_tokens=300,
+                       temperature=0, store=False, reasoning={"effort": "none"})
         if stream:
             with client.responses.stream(**request) as events:
                 for _ in events:
@@ -77,8 +77,8 @@ def messages_api(client, stream):
     tools = [{"name": "press", "description": "Presses.", "input_schema": SCHEMA}]
     messages = [{"role": "user", "content": TASK}]
     for _ in range(TURNS):
-        request = dict(model=client.model_name, messages=messages, tools=tools, tool_choice={"type": "any"}, max_tokens=300, temperature=0,
-                       thinking={"type": "disabled"})
+        request = dict(model=client.model_name, messages=messages, tools=tools, tool_choice={"type": "any"}, max_tokens=300,
+                       thinking={"type": "disabled"}, extra_body={"temperature": 0})
         if stream:
             with client.messages.stream(**request) as events:
                 reply = events.get_final_message()
