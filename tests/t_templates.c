@@ -52,25 +52,19 @@ struct counts {
     int n, equal, refused, apart;
 };
 
-/* Cases that holorun treats otherwise on purpose: the role developer counts as system, and a list of texts is joined
- * for templates without lists, which print it as a Python object. */
-static bool is_apart(const json_t *messages, bool lists)
+/* Cases that holorun treats otherwise on purpose: the role developer counts as system, and a list of texts is
+ * joined where the template cannot use it. */
+static bool is_apart(const json_t *c)
 {
     size_t i;
     json_t *m;
-    json_array_foreach(messages, i, m)
+    bool developer = false, lists = false;
+    json_array_foreach(json_object_get(c, "messages"), i, m)
     {
-        const char *role = json_string_value(json_object_get(m, "role"));
-        if (!strcmp(role, "developer") || (!lists && json_is_array(json_object_get(m, "content"))))
-            return true;
+        developer = developer || !strcmp(json_string_value(json_object_get(m, "role")), "developer");
+        lists = lists || json_is_array(json_object_get(m, "content"));
     }
-    return false;
-}
-
-static bool knows_lists(const char *family)
-{
-    return strstr(family, "_vl") || !strncmp(family, "qwen3_5", 7) || !strncmp(family, "qwen3_6", 7) ||
-           !strncmp(family, "qwen3_8", 7);
+    return developer || (lists && json_is_true(json_object_get(c, "error")));
 }
 
 static bool same_ids(const struct ids *got, const json_t *c)
@@ -100,7 +94,7 @@ static void check_published(const struct chat_template *t, const char *family, j
     json_t *root = json_pack("{s:O}", "messages", json_object_get(c, "messages"));
     bool refuses = json_is_true(json_object_get(c, "error"));
     k->n++;
-    if (is_apart(json_object_get(c, "messages"), knows_lists(family))) {
+    if (is_apart(c)) {
         k->apart++;
         json_decref(root);
         layout_free(&l);

@@ -139,7 +139,7 @@ static struct jinja_value content_of(const struct chat_template *c, struct jinja
     for (int i = 0; i < m->n; i++)
         images = images || m->parts[i].image;
     bool list = images ? c->in_order || place == CHAT_PLACE_TEMPLATE : m->listed && !(forms & FORM_TEXTS);
-    if (!list || !c->lists)
+    if (!list || (images && !c->lists))
         return joined_content(c, a, m, origin);
     struct jinja_value all = jinja_list(a);
     for (int i = 0; i < m->n; i++) {
