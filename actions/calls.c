@@ -56,7 +56,7 @@ const char *calls_skip_space(const char *s, const char *end)
 bool calls_starts(const char *s, const char *end, const char *mark)
 {
     size_t n = strlen(mark);
-    return (size_t)(end - s) >= n && !strncasecmp(s, mark, n);
+    return s && (size_t)(end - s) >= n && !strncasecmp(s, mark, n);
 }
 
 struct call *calls_add(struct calls_reader *r, const char *begin, const char *name, size_t n,

@@ -229,7 +229,8 @@ static void t_run_prompts(void **state)
             struct err e = ERR_INIT;
             struct dialect *d = dialect_load(dialects[i], &e);
             assert_non_null(d);
-            char *second = d->native_tools ? strchr(d->schema, '\n') : NULL; /* two of its tools fill the context */
+            char *second =
+                d->native_tools ? strchr(d->schema, '\n') : NULL; /* two of its tools fill the context */
             second = second ? strchr(second + 1, '\n') : NULL;
             if (second)
                 *second = 0;

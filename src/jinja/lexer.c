@@ -115,11 +115,13 @@ static void close_tag(struct lexer *l, char sign, const char *closing, bool bloc
 static void lex_comment(struct lexer *l)
 {
     const char *p = memmem(l->p + 2, (size_t)(l->end - l->p - 2), "#}", 2);
-    if (!p)
-        jx_fail(l->x, "line %d: a comment has no end", l->line);
-    char sign = p[-1] == '-' || p[-1] == '+' ? p[-1] : 0;
-    move_to(l, p);
-    close_tag(l, sign, "#}", true);
+    if (p) {
+        char sign = p[-1] == '-' || p[-1] == '+' ? p[-1] : 0;
+        move_to(l, p);
+        close_tag(l, sign, "#}", true);
+        return;
+    }
+    jx_fail(l->x, "line %d: a comment has no end", l->line);
 }
 
 /* ---- inside tags -------------------------------------------------------------------------------------- */

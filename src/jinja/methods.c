@@ -272,9 +272,9 @@ static struct jinja_value loop_method(struct jx *x, struct loop *l, const char *
                                       const struct arguments *a)
 {
     if (!strcmp(name, "cycle")) {
-        if (!a->n)
-            jx_fail(x, "line %d: loop.cycle needs values", x->line);
-        return a->v[l->index % a->n];
+        if (a->n > 0)
+            return a->v[l->index % a->n];
+        jx_fail(x, "line %d: loop.cycle needs values", x->line);
     }
     struct jinja_value now = value_tuple(x->arena);
     for (int i = 0; i < a->n; i++)

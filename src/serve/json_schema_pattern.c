@@ -145,9 +145,9 @@ static int read_member(struct parsing *p, struct chars *set)
 /* Behind the bracket. */
 static bool read_class(struct parsing *p, struct chars *set)
 {
-    bool not = *p->at == '^', kinds = false;
+    bool negated = *p->at == '^', kinds = false;
     *set = (struct chars){{0, 0}, false};
-    p->at += not ;
+    p->at += negated;
     while (*p->at && *p->at != ']') {
         int from = read_member(p, set), to = from;
         if (from >= 0 && p->at[0] == '-' && p->at[1] && p->at[1] != ']') {
@@ -162,7 +162,7 @@ static bool read_class(struct parsing *p, struct chars *set)
     }
     if (*p->at++ != ']')
         return false;
-    *set = not ? inverse(*set) : *set;
+    *set = negated ? inverse(*set) : *set;
     set->above = set->above && !kinds;
     return true;
 }

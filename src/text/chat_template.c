@@ -108,8 +108,8 @@ const char *chat_template_warning(const struct chat_template *c)
     return c->warning;
 }
 
-/* Forms that not every template takes: arguments as objects instead of JSON text, and the texts of a message as
- * one instead of a list. */
+/* Forms that not every template takes: arguments as objects instead of JSON text, and the texts of a
+ * message as one instead of a list. */
 enum { FORM_OBJECTS = 1, FORM_TEXTS = 2 };
 
 /* ---- variables -------------------------------------------------------------------------------------- */

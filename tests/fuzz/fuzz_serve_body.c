@@ -36,7 +36,9 @@ static void take_apart(const char *text, size_t size)
 {
     static const char *const stops[] = {"\n\n", "ab"};
     struct reply_text r;
-    json_t *tools = json_loads("[{\"function\": {\"name\": \"f\", \"parameters\": {\"properties\": {\"x\": {\"type\": \"integer\"}}}}}]", 0, NULL);
+    json_t *tools = json_loads(
+        "[{\"function\": {\"name\": \"f\", \"parameters\": {\"properties\": {\"x\": {\"type\": \"integer\"}}}}}]",
+        0, NULL);
     reply_text_init(&r, size & 1, size & 2 ? tools : NULL, stops, 2);
     for (size_t at = 0, n = 1; at < size; at += n, n = n * 2 % 13 + 1)
         reply_text_feed(&r, text + at, n < size - at ? n : size - at);
