@@ -8,22 +8,45 @@
  * wrote.  Messages name the tool and the argument: the model reads them.
  */
 #include "actions/parse.h"
+#include "actions/place_impl.h"
 
 #include <string.h>
 
 /* ---- the whole call --------------------------------------------------------------------------- */
 
-/* Maps the numbers i and i + 1 to pixels. */
-static enum action_fault map_pair(struct binding *c, int i, const char *what, int32_t *x, int32_t *y)
+/* Makes a place of two arguments.  A list [min, max] for each is a box; a list for x alone is the place:
+ * click((x, y)). */
+static enum action_fault join_axes(struct binding *c, int i, const char *what)
 {
-    struct dialect_numbers n = {c->n[i], c->n[i + 1], c->real[i], c->real[i + 1]};
-    if (!c->has[i] && !c->has[i + 1])
-        return FAULT_NONE;
-    if (!c->has[i] || !c->has[i + 1])
+    const struct place_axis *x = &c->axes[i].x, *y = &c->axes[i].y;
+    struct place_numbers n = {2, {x->least, y->least}, {x->real, y->real}};
+    struct err why = ERR_INIT;
+    if (x->list && !y->given)
+        n = (struct place_numbers){2, {x->least, x->most}, {x->real, x->real}};
+    else if (!x->given || !y->given)
         return parse_fault(c->p, FAULT_SCHEMA, "tool '%s': a place needs both of %s", c->tool->name, what);
-    *(i ? &c->a->nx2 : &c->a->nx) = n.x;
-    *(i ? &c->a->ny2 : &c->a->ny) = n.y;
-    return coords_to_pixels(c->p, what, n, x, y);
+    else if (x->list || y->list)
+        n = (struct place_numbers){4, {x->least, y->least, x->most, y->most}, {x->real, y->real, x->real, y->real}};
+    c->p->out->repairs |= x->list || y->list ? REPAIR_MIDPOINT : 0;
+    if (place_combine(&n, &c->at[i], &why))
+        return parse_fault(c->p, FAULT_SCHEMA, "tool '%s': %s is not a place: %s", c->tool->name, what, why.text);
+    return FAULT_NONE;
+}
+
+/* Maps the first or the second place to pixels. */
+static enum action_fault map_place(struct binding *c, int i, const char *what, int32_t *x, int32_t *y)
+{
+    struct place *at = &c->at[i];
+    enum action_fault f = FAULT_NONE;
+    if (!c->whole[i] && !c->axes[i].x.given && !c->axes[i].y.given)
+        return FAULT_NONE;
+    if (!c->whole[i])
+        f = join_axes(c, i, what);
+    else if (c->axes[i].x.given || c->axes[i].y.given)
+        f = parse_fault(c->p, FAULT_SCHEMA, "tool '%s': the place %s is given twice", c->tool->name, what);
+    *(i ? &c->a->nx2 : &c->a->nx) = at->n.x;
+    *(i ? &c->a->ny2 : &c->a->ny) = at->n.y;
+    return f ? f : coords_place(c->p, what, at, x, y);
 }
 
 static void scroll_amount(struct binding *c)
@@ -79,14 +102,14 @@ static enum action_fault finish(struct binding *c)
     struct action *a = c->a;
     enum action_fault f = FAULT_NONE;
     if (!a->npath) {
-        f = map_pair(c, 0, "x, y", &a->x, &a->y);
-        f = f ? f : map_pair(c, 2, "x2, y2", &a->x2, &a->y2);
+        f = map_place(c, 0, "x, y", &a->x, &a->y);
+        f = f ? f : map_place(c, 1, "x2, y2", &a->x2, &a->y2);
     } else {
         a->x = a->path[0].x;
         a->y = a->path[0].y;
         a->x2 = a->path[a->npath - 1].x;
         a->y2 = a->path[a->npath - 1].y;
-        a->nx = c->n[0], a->ny = c->n[1], a->nx2 = c->n[2], a->ny2 = c->n[3];
+        a->nx = c->at[0].n.x, a->ny = c->at[0].n.y, a->nx2 = c->at[1].n.x, a->ny2 = c->at[1].n.y;
     }
     if (f)
         return f;

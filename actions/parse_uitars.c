@@ -3,8 +3,7 @@
  *   Thought: ...
  *   Action: click(start_box='(279,81)')
  *
- * Points may be (x,y), [x,y], (x1,y1,x2,y2), <point>x y</point>, <bbox>...</bbox>, with or without
- * <|box_start|> marks; only the numbers are read.  The text of type and finished goes up to the last quote,
+ * Points may be in any notation of place.h.  The text of type and finished goes up to the last quote,
  * because models do not escape quotes inside it.  Several actions are separated by blank lines; of several
  * "Action:" the last one counts.
  */
@@ -61,38 +60,6 @@ static bool drop_prefix(struct span *s, const char *mark)
 
 /* ---- values ----------------------------------------------------------------------------------- */
 
-/* The numbers of a box or point without tags; NULL unless there are two or four. */
-static json_t *read_box(const char *s, size_t n)
-{
-    json_t *list = json_array();
-    for (const char *at = s, *end = s + n; at < end;) {
-        char number[32];
-        size_t k = 0;
-        if (*at == '<') {
-            const char *close = memchr(at, '>', (size_t)(end - at));
-            at = close ? close + 1 : end;
-            continue;
-        }
-        while (at + k < end && k < sizeof number - 1 &&
-               (isdigit((unsigned char)at[k]) || at[k] == '.' || at[k] == '-'))
-            k++;
-        if (!k) {
-            at++;
-            continue;
-        }
-        memcpy(number, at, k);
-        number[k] = 0;
-        at += k;
-        bool whole = strspn(number, "-0123456789") == k;
-        json_array_append_new(list, whole ? json_integer(strtoll(number, NULL, 10))
-                                          : json_real(strtod(number, NULL)));
-    }
-    if (json_array_size(list) == 2 || json_array_size(list) == 4)
-        return list;
-    json_decref(list);
-    return NULL;
-}
-
 static json_t *unescape(const char *s, size_t n)
 {
     struct buf out;
@@ -148,7 +115,6 @@ static const char *closing_bare(const struct span *s)
 
 static enum action_fault read_value(struct parse *p, struct span *s, const char *key, json_t *args)
 {
-    bool box = strstr(key, "box") || strstr(key, "point");
     bool free_text = !strcmp(key, "content");
     const char *from = s->at, *to;
     if (s->at < s->end && (*s->at == '\'' || *s->at == '"')) {
@@ -162,9 +128,7 @@ static enum action_fault read_value(struct parse *p, struct span *s, const char 
     } else {
         return parse_fault(p, FAULT_PARSE, "'%s' has no value", key);
     }
-    json_t *v = box ? read_box(from, (size_t)(to - from)) : unescape(from, (size_t)(to - from));
-    if (!v && box)
-        return parse_fault(p, FAULT_PARSE, "'%s' must hold two or four numbers", key);
+    json_t *v = unescape(from, (size_t)(to - from));
     if (!v)
         return parse_fault(p, FAULT_TEXT, "the value of '%s' is not valid UTF-8", key);
     json_object_set_new(args, key, v);
