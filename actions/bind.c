@@ -26,10 +26,12 @@ static enum action_fault join_axes(struct binding *c, int i, const char *what)
     else if (!x->given || !y->given)
         return parse_fault(c->p, FAULT_SCHEMA, "tool '%s': a place needs both of %s", c->tool->name, what);
     else if (x->list || y->list)
-        n = (struct place_numbers){4, {x->least, y->least, x->most, y->most}, {x->real, y->real, x->real, y->real}};
+        n = (struct place_numbers){
+            4, {x->least, y->least, x->most, y->most}, {x->real, y->real, x->real, y->real}};
     c->p->out->repairs |= x->list || y->list ? REPAIR_MIDPOINT : 0;
     if (place_combine(&n, &c->at[i], &why))
-        return parse_fault(c->p, FAULT_SCHEMA, "tool '%s': %s is not a place: %s", c->tool->name, what, why.text);
+        return parse_fault(c->p, FAULT_SCHEMA, "tool '%s': %s is not a place: %s", c->tool->name, what,
+                           why.text);
     return FAULT_NONE;
 }
 

@@ -77,7 +77,8 @@ static enum action_fault read_point(struct binding *c, const struct tool_arg *ar
 }
 
 /* Reads one coordinate, a list [min, max], or a whole place under the name of its x. */
-static enum action_fault read_coord(struct binding *c, const struct tool_arg *arg, json_t *v, int i, bool vertical)
+static enum action_fault read_coord(struct binding *c, const struct tool_arg *arg, json_t *v, int i,
+                                    bool vertical)
 {
     struct place_axis *to = vertical ? &c->axes[i].y : &c->axes[i].x;
     double a, b;

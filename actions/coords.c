@@ -119,8 +119,8 @@ static int to_extent(enum coord_space space, double v, int size, double scale, d
     return 0;
 }
 
-/* In norm1000, fractions from 0 to 1 are parts of the extent; in pixels they may be that, too, and are refused
- * (false).  Other fractions of whole numbers are rounded half up.  *changed: there were any. */
+/* In norm1000, fractions from 0 to 1 are parts of the extent; in pixels they may be that, too, and are
+ * refused (false).  Other fractions of whole numbers are rounded half up.  *changed: there were any. */
 static bool convert_fractions(enum coord_space space, const struct dialect_numbers *n, double *nx, double *ny,
                               bool *changed)
 {
@@ -147,8 +147,8 @@ static const char *const ranges[] = {
     "pixels of the resized screenshot", "pixels of the resized screenshot"};
 
 /* Returns 0, or -1 with the reason in why[0..size). */
-static int to_position(enum coord_space space, const struct dialect *d, const struct dialect_numbers *n, int w,
-                       int h, double *x, double *y, unsigned *repairs, char *why, size_t size)
+static int to_position(enum coord_space space, const struct dialect *d, const struct dialect_numbers *n,
+                       int w, int h, double *x, double *y, unsigned *repairs, char *why, size_t size)
 {
     bool clamped = false, changed;
     double nx, ny;
@@ -166,9 +166,9 @@ static int to_position(enum coord_space space, const struct dialect *d, const st
 }
 
 /* The same for a place and the corners of its box; *bad: the numbers that are refused. */
-static int place_position(enum coord_space space, const struct dialect *d, const struct place *at, int w, int h,
-                          double *x, double *y, unsigned *repairs, struct dialect_numbers *bad, char *why,
-                          size_t size)
+static int place_position(enum coord_space space, const struct dialect *d, const struct place *at, int w,
+                          int h, double *x, double *y, unsigned *repairs, struct dialect_numbers *bad,
+                          char *why, size_t size)
 {
     struct dialect_numbers all[] = {at->n, at->corners[0], at->corners[1]};
     double px, py;
@@ -192,7 +192,8 @@ static int32_t to_pixel(double position, int size)
     return (int32_t)fmin(floor(position), size - 1);
 }
 
-enum action_fault coords_place(struct parse *p, const char *what, const struct place *at, int32_t *x, int32_t *y)
+enum action_fault coords_place(struct parse *p, const char *what, const struct place *at, int32_t *x,
+                               int32_t *y)
 {
     double px, py;
     char why[120];
@@ -212,8 +213,8 @@ enum action_fault coords_to_pixels(struct parse *p, const char *what, struct dia
     return coords_place(p, what, &(struct place){.n = n}, x, y);
 }
 
-int dialect_place_position(const struct dialect *d, const struct place *at, int w, int h, double *x, double *y,
-                           struct err *e)
+int dialect_place_position(const struct dialect *d, const struct place *at, int w, int h, double *x,
+                           double *y, struct err *e)
 {
     unsigned repairs = 0;
     char why[120];

@@ -115,11 +115,11 @@ char *dialect_step_begin(const struct dialect *d, int kind, const char *element)
  * pocket-wide, whose model was trained so; with or without it in the others.
  *
  * With d->think a step begins inside an open think block: free text, "</think>", then the step.
- * w, h: size of the image that places are about, which bounds coordinates in pixels; 0: d->screen_w and screen_h,
- * or unknown when these are 0, too. */
+ * w, h: size of the image that places are about, which bounds coordinates in pixels; 0: d->screen_w and
+ * screen_h, or unknown when these are 0, too. */
 enum dialect_goal { GOAL_STEP, GOAL_ANSWER, GOAL_GROUND, GOAL_VERDICT, GOAL_TEXT };
-struct grammar *dialect_grammar(const struct dialect *d, enum dialect_goal goal, const struct tokenizer *t, int w,
-                                int h, struct err *e);
+struct grammar *dialect_grammar(const struct dialect *d, enum dialect_goal goal, const struct tokenizer *t,
+                                int w, int h, struct err *e);
 /* Whether the grammar depends on w and h. */
 bool dialect_grammar_is_sized(const struct dialect *d);
 
@@ -129,8 +129,9 @@ struct dialect_numbers {
     bool fx, fy; /* written with a decimal point */
 };
 
-/* Converts numbers to their exact position in a w x h image (not rounded to pixels) when read in some space;
- * returns -1 when they are out of range.  d gives the bounds of its picture; it and e may be NULL. */
+/* Converts numbers to their exact position in a w x h image (not rounded to pixels) when read in some
+ * space; returns -1 when they are out of range.  d gives the bounds of its picture; it and e may be
+ * NULL. */
 int dialect_exact_point(enum coord_space space, const struct dialect *d, const struct dialect_numbers *n,
                         int w, int h, double *x, double *y, struct err *e);
 const char *dialect_space_name(enum coord_space space); /* "norm1000" */

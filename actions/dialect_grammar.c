@@ -429,8 +429,8 @@ static gx_node reply(const struct grammar_builder *l, enum dialect_goal goal, st
     return step(l, call);
 }
 
-struct grammar *dialect_grammar(const struct dialect *d, enum dialect_goal goal, const struct tokenizer *t, int w,
-                                int h, struct err *e)
+struct grammar *dialect_grammar(const struct dialect *d, enum dialect_goal goal, const struct tokenizer *t,
+                                int w, int h, struct err *e)
 {
     struct gx *x = gx_new();
     struct grammar *g = NULL;

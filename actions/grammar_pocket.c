@@ -33,7 +33,8 @@ static gx_node pocket_coord(const struct grammar_builder *l, int extent)
     gx_node part = GX_SEQ(l->x, gx_token(l->x, last), pocket_number(l->x, "<.%d>", rest));
     if (!patches)
         return part;
-    return GX_ALT(l->x, GX_SEQ(l->x, pocket_number(l->x, "<%d>", patches), pocket_number(l->x, "<.%d>", 8)), part);
+    return GX_ALT(l->x, GX_SEQ(l->x, pocket_number(l->x, "<%d>", patches), pocket_number(l->x, "<.%d>", 8)),
+                  part);
 }
 
 static gx_node pocket_place(const struct grammar_builder *l)

@@ -1,4 +1,5 @@
-/* ground.c - reads the answer to the localizer's question: the position of the named element, or that it is absent.
+/* ground.c - reads the answer to the localizer's question: the position of the named element, or that it
+ * is absent.
  *
  *   <at><12><.3><20><.0>      pocket-wide, also as a click: only step<click>Save<at><12><.3><20><.0>
  *   <missing>Save             pocket-wide: absent
@@ -29,7 +30,8 @@ static enum action_fault pocket_place(struct parse *p, const char *text, size_t 
     return f;
 }
 
-int dialect_read_place(const struct dialect *d, const char *text, size_t len, struct place *out, struct err *e)
+int dialect_read_place(const struct dialect *d, const char *text, size_t len, struct place *out,
+                       struct err *e)
 {
     /* A large image, so that no number is out of range. */
     struct step step = {0};

@@ -50,13 +50,15 @@ enum action_fault parse_xml_call(struct parse *p, const char **at, const char *e
 
 /* ---- coordinates (coords.c) ------------------------------------------------------------------------ */
 
-/* Converts both numbers of a point to pixels; messages name `what` ("x, y" or "x2, y2").  In norm1000, fractions
- * from 0 to 1 are parts of the extent; in pixels such fractions are refused.  Other fractions are rounded half up. */
+/* Converts both numbers of a point to pixels; messages name `what` ("x, y" or "x2, y2").  In norm1000,
+ * fractions from 0 to 1 are parts of the extent; in pixels such fractions are refused.  Other fractions
+ * are rounded half up. */
 enum action_fault coords_to_pixels(struct parse *p, const char *what, struct dialect_numbers n, int32_t *x,
                                    int32_t *y);
 
-/* The same for a place, of which a box must be inside of the image, too. */
-enum action_fault coords_place(struct parse *p, const char *what, const struct place *at, int32_t *x, int32_t *y);
+/* The same for a place.  A box must be inside of the image, too. */
+enum action_fault coords_place(struct parse *p, const char *what, const struct place *at, int32_t *x,
+                               int32_t *y);
 
 /* ---- tool calls (bind.c) --------------------------------------------------------------------------- */
 
@@ -68,15 +70,15 @@ struct binding {
     struct parse *p;
     const struct tool *tool;
     struct action *a;
-    struct place at[2];   /* x, y and x2, y2, if given as one value */
+    struct place at[2]; /* x, y and x2, y2, if given as one value */
     struct place_axes {
         struct place_axis {
             double least, most; /* equal for a single number */
             bool given, list, real;
         } x, y;
-    } axes[2]; /* if given as two values */
-    bool whole[2];        /* `at` is set */
-    char direction;       /* u d l r, 0 none */
+    } axes[2];      /* if given as two values */
+    bool whole[2];  /* `at` is set */
+    char direction; /* u d l r, 0 none */
     int amount;
     bool failure; /* status: the task was not done */
 };

@@ -11,7 +11,7 @@
 
 enum { MAX_NUMBER = 31 };
 
-/* ---- numbers ------------------------------------------------------------------------------------------ */
+/* ---- numbers ------------------------------------------------------------------------------------- */
 
 const char *place_number(const char *s, const char *end, struct place_numbers *out)
 {
@@ -54,7 +54,7 @@ bool place_numbers(const char *s, size_t len, struct place_numbers *out)
     return true;
 }
 
-/* ---- candidates ----------------------------------------------------------------------------------------- */
+/* ---- candidates ---------------------------------------------------------------------------------- */
 
 static bool same_place(const struct place *a, const struct place *b)
 {
@@ -92,8 +92,8 @@ static struct place box_of(const struct place_numbers *n)
     struct place at = {.box = true};
     at.corners[0] = (struct dialect_numbers){n->v[0], n->v[1], n->real[0], n->real[1]};
     at.corners[1] = (struct dialect_numbers){n->v[2], n->v[3], n->real[2], n->real[3]};
-    at.n = (struct dialect_numbers){(n->v[0] + n->v[2]) / 2, (n->v[1] + n->v[3]) / 2, n->real[0] || n->real[2],
-                                    n->real[1] || n->real[3]};
+    at.n = (struct dialect_numbers){(n->v[0] + n->v[2]) / 2, (n->v[1] + n->v[3]) / 2,
+                                    n->real[0] || n->real[2], n->real[1] || n->real[3]};
     return at;
 }
 
@@ -115,8 +115,8 @@ void place_from_numbers(struct place_finder *f, enum place_rank rank, const stru
     } else if (n->n == 2) {
         at.n = (struct dialect_numbers){n->v[0], n->v[1], n->real[0], n->real[1]};
     } else if (n->v[2] < n->v[0] || n->v[3] < n->v[1]) {
-        place_refused(f, rank, "the box %g, %g, %g, %g ends before it begins; the order is x1, y1, x2, y2", n->v[0],
-                      n->v[1], n->v[2], n->v[3]);
+        place_refused(f, rank, "the box %g, %g, %g, %g ends before it begins; the order is x1, y1, x2, y2",
+                      n->v[0], n->v[1], n->v[2], n->v[3]);
         return;
     } else {
         at = box_of(n);
@@ -132,14 +132,33 @@ int place_combine(const struct place_numbers *n, struct place *out, struct err *
     return f.rank ? 0 : err_set(e, ERR_FAILED, "%s", f.reason.text);
 }
 
-/* ---- words ------------------------------------------------------------------------------------------------ */
+/* ---- words --------------------------------------------------------------------------------------- */
 
 bool place_says_absent(const char *s, size_t len)
 {
-    static const char *const words[] = {"none",    "null",   "nil",     "nothing",   "not found", "not there",
-                                        "no",      "n/a",    "missing", "absent",    "not visible", "not present",
-                                        "[]",      "[[]]",   "{}",      "()",        "false",     "no match",
-                                        "not_found", "undefined", "not on the screen", "not on screen", NULL};
+    static const char *const words[] = {"none",
+                                        "null",
+                                        "nil",
+                                        "nothing",
+                                        "not found",
+                                        "not there",
+                                        "no",
+                                        "n/a",
+                                        "missing",
+                                        "absent",
+                                        "not visible",
+                                        "not present",
+                                        "[]",
+                                        "[[]]",
+                                        "{}",
+                                        "()",
+                                        "false",
+                                        "no match",
+                                        "not_found",
+                                        "undefined",
+                                        "not on the screen",
+                                        "not on screen",
+                                        NULL};
     while (len && strchr(" \t\r\n\"'`.!", *s))
         s++, len--;
     while (len && strchr(" \t\r\n\"'`.!", s[len - 1]))
@@ -153,12 +172,28 @@ bool place_says_absent(const char *s, size_t len)
 /* Whether a sentence without numbers says that something is not there. */
 static bool sentence_says_absent(const char *s)
 {
-    static const char *const phrases[] = {"not found",      "not visible",   "not present",    "not there",
-                                          "does not exist", "doesn't exist", "could not find", "couldn't find",
-                                          "cannot find",    "can't find",    "not on the screen", "no such ",
-                                          "cannot be found", "not in the screenshot", "does not appear",
-                                          "unable to find", "unable to locate", "could not locate",
-                                          "cannot locate", "not on screen", "is no ", NULL};
+    static const char *const phrases[] = {"not found",
+                                          "not visible",
+                                          "not present",
+                                          "not there",
+                                          "does not exist",
+                                          "doesn't exist",
+                                          "could not find",
+                                          "couldn't find",
+                                          "cannot find",
+                                          "can't find",
+                                          "not on the screen",
+                                          "no such ",
+                                          "cannot be found",
+                                          "not in the screenshot",
+                                          "does not appear",
+                                          "unable to find",
+                                          "unable to locate",
+                                          "could not locate",
+                                          "cannot locate",
+                                          "not on screen",
+                                          "is no ",
+                                          NULL};
     for (const char *const *p = phrases; *p; p++)
         if (strcasestr(s, *p))
             return true;
@@ -167,8 +202,8 @@ static bool sentence_says_absent(const char *s)
 
 bool place_is_name(const char *name, size_t len)
 {
-    static const char *const parts[] = {"point", "box", "coord", "position", "location", "center", "centre",
-                                        "click", "place", "xy", "det", NULL};
+    static const char *const parts[] = {"point",  "box",   "coord", "position", "location", "center",
+                                        "centre", "click", "place", "xy",       "det",      NULL};
     char lower[48];
     if (!len || len >= sizeof lower)
         return false;
@@ -183,12 +218,13 @@ bool place_is_name(const char *name, size_t len)
     return false;
 }
 
-/* ---- the text ----------------------------------------------------------------------------------------------- */
+/* ---- the text ------------------------------------------------------------------------------------ */
 
 /* Copies a text with full-width punctuation replaced by ASCII. */
 static char *plain_copy(const char *text, size_t len, size_t *n)
 {
-    static const char *const wide[] = {"\xef\xbc\x88", "\xef\xbc\x89", "\xef\xbc\x8c", "\xef\xbc\x9a", "\xe3\x80\x81"};
+    static const char *const wide[] = {"\xef\xbc\x88", "\xef\xbc\x89", "\xef\xbc\x8c", "\xef\xbc\x9a",
+                                       "\xe3\x80\x81"};
     char *copy = xmalloc(len + 1, 1);
     *n = 0;
     for (size_t i = 0; i < len; i++) {
@@ -219,7 +255,7 @@ static const char *answer_part(const char *s)
     return at;
 }
 
-/* Drops the marks of code fences; what they enclose stays. */
+/* Drops the marks of code fences, not the text between them. */
 static void drop_fences(char *s)
 {
     for (char *at = s; (at = strstr(at, "```"));) {
@@ -242,10 +278,11 @@ static int conclude(struct place_finder *f, const char *s, struct place *out, st
     if (f->several && (f->found.absent || f->other.absent))
         return err_set(e, ERR_FAILED, "'%s' names a place and says that there is none", shown);
     if (f->several)
-        return err_set(e, ERR_FAILED, "'%s' names different places, %g, %g and %g, %g, and one was expected", shown,
-                       f->found.n.x, f->found.n.y, f->other.n.x, f->other.n.y);
+        return err_set(e, ERR_FAILED, "'%s' names different places, %g, %g and %g, %g, and one was expected",
+                       shown, f->found.n.x, f->found.n.y, f->other.n.x, f->other.n.y);
     if (!f->rank)
-        return err_set(e, ERR_FAILED, "'%s' is not a place: two numbers x, y were expected, or a box of four", shown);
+        return err_set(e, ERR_FAILED, "'%s' is not a place: two numbers x, y were expected, or a box of four",
+                       shown);
     *out = f->found;
     return 0;
 }

@@ -10,7 +10,7 @@ enum place_rank { RANK_NONE, RANK_WORDS, RANK_BRACKETS, RANK_MARKED };
 enum { PLACE_MAX_NUMBERS = 5, PLACE_MAX_DEPTH = 6 };
 
 struct place_numbers {
-    int n; /* may exceed PLACE_MAX_NUMBERS, of which the values are stored */
+    int n; /* how many were read; the first PLACE_MAX_NUMBERS are stored */
     double v[PLACE_MAX_NUMBERS];
     bool real[PLACE_MAX_NUMBERS]; /* written with a decimal point */
 };
@@ -34,17 +34,19 @@ void place_from_numbers(struct place_finder *f, enum place_rank rank, const stru
 /* The same alone; returns -1 with a message when it is refused. */
 int place_combine(const struct place_numbers *n, struct place *out, struct err *e);
 
-/* Reads numbers separated by blanks, commas, semicolons, quotes and brackets.  Returns false when s[0..len) has
- * anything else. */
+/* Reads numbers separated by blanks, commas, semicolons, quotes and brackets.  Returns false when
+ * s[0..len) has anything else. */
 bool place_numbers(const char *s, size_t len, struct place_numbers *out);
 
-/* Reads a number, with "px" behind it or not.  Returns its end, NULL when there is none or a word goes on. */
+/* Reads a number, with "px" behind it or not.  Returns its end, NULL when there is none or when a letter, a
+ * percent sign or an operator follows. */
 const char *place_number(const char *s, const char *end, struct place_numbers *out);
 
 /* Whether the whole text says that the element is absent: "none", "[]", "not found". */
 bool place_says_absent(const char *s, size_t len);
 
-/* Whether a name (of a key, an argument or a tag) announces a place: "point_2d", "start_box", "coordinate". */
+/* Whether a name (of a key, an argument or a tag) announces a place: "point_2d", "start_box",
+ * "coordinate". */
 bool place_is_name(const char *name, size_t len);
 
 /* Notes the places in a text without fence and reasoning; in a JSON value. */

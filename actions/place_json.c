@@ -6,7 +6,7 @@
 
 static const struct place absent = {.absent = true};
 
-/* ---- numbers ---------------------------------------------------------------------------------------------- */
+/* ---- numbers ------------------------------------------------------------------------------------- */
 
 /* Appends a number, or a string with one. */
 static bool add_number(const json_t *v, struct place_numbers *n)
@@ -66,7 +66,7 @@ static json_t *member(const json_t *object, const char *name)
     return NULL;
 }
 
-/* ---- the value of a place's key ---------------------------------------------------------------------------- */
+/* ---- the value of a place's key ------------------------------------------------------------------ */
 
 static bool has_word(const char *key, const char *word)
 {
@@ -140,11 +140,12 @@ void place_scan_member(struct place_finder *f, const char *key, const json_t *v)
     f->depth--;
 }
 
-/* ---- objects ------------------------------------------------------------------------------------------------- */
+/* ---- objects ------------------------------------------------------------------------------------- */
 
 static bool is_null(const json_t *v)
 {
-    return json_is_null(v) || (json_is_string(v) && place_says_absent(json_string_value(v), json_string_length(v)));
+    return json_is_null(v) ||
+           (json_is_string(v) && place_says_absent(json_string_value(v), json_string_length(v)));
 }
 
 /* {"left": ..., "top": ..., "width": ..., "height": ...}: a size in place of the far corner. */
@@ -191,8 +192,10 @@ static void scan_axes(struct place_finder *f, const json_t *o, const json_t *x, 
 /* Four members that are the sides of a box. */
 static bool scan_sides(struct place_finder *f, const json_t *o)
 {
-    static const char *const names[][4] = {{"x1", "y1", "x2", "y2"},         {"x0", "y0", "x1", "y1"},
-                                           {"left", "top", "right", "bottom"}, {"xmin", "ymin", "xmax", "ymax"},
+    static const char *const names[][4] = {{"x1", "y1", "x2", "y2"},
+                                           {"x0", "y0", "x1", "y1"},
+                                           {"left", "top", "right", "bottom"},
+                                           {"xmin", "ymin", "xmax", "ymax"},
                                            {"x_min", "y_min", "x_max", "y_max"}};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         struct place_numbers n = {0};

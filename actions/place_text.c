@@ -1,4 +1,5 @@
-/* place_text.c - finds the places in a text: JSON, tags, calls, names with numbers, brackets, numbers alone. */
+/* place_text.c - finds the places in a text: JSON, tags, calls, names with numbers, brackets, numbers
+ * alone. */
 #include "actions/parse.h"
 #include "actions/place_impl.h"
 
@@ -35,7 +36,7 @@ static bool is_word(char c)
     return isalnum((unsigned char)c) || c == '_' || c == '.' || (unsigned char)c >= 0x80;
 }
 
-/* ---- JSON --------------------------------------------------------------------------------------------- */
+/* ---- JSON ---------------------------------------------------------------------------------------- */
 
 static bool scan_json(struct scan *s)
 {
@@ -57,7 +58,7 @@ static bool scan_json(struct scan *s)
     return v || object;
 }
 
-/* ---- brackets ------------------------------------------------------------------------------------------- */
+/* ---- brackets ------------------------------------------------------------------------------------ */
 
 static const char *closing_bracket(const char *open, const char *end)
 {
@@ -84,7 +85,8 @@ static bool scan_brackets(struct scan *s)
     const char *next = skip_blanks(s->at, s->end);
     if (next < s->end && *next == ',')
         next = skip_blanks(next + 1, s->end);
-    const char *stop = n.n == 2 && round && next < s->end && *next == '(' ? closing_bracket(next, s->end) : NULL;
+    const char *stop =
+        n.n == 2 && round && next < s->end && *next == '(' ? closing_bracket(next, s->end) : NULL;
     if (stop && place_numbers(next, (size_t)(stop - next), &second) && second.n == 2) {
         memcpy(n.v + 2, second.v, 2 * sizeof *n.v);
         memcpy(n.real + 2, second.real, 2 * sizeof *n.real);
@@ -95,10 +97,10 @@ static bool scan_brackets(struct scan *s)
     return true;
 }
 
-/* ---- tags ------------------------------------------------------------------------------------------------- */
+/* ---- tags ---------------------------------------------------------------------------------------- */
 
-/* Numbers of attributes whose names end with a digit or are x or y: x1="10" y1="20".  A tag of points has one
- * place for each pair. */
+/* Numbers of attributes whose names end with a digit or are x or y: x1="10" y1="20".  A tag of points
+ * has one place for each pair. */
 static bool scan_attributes(struct place_finder *f, const char *at, const char *end, bool box)
 {
     struct place_numbers all = {0};
@@ -213,7 +215,7 @@ static bool scan_tag(struct scan *s)
     return true;
 }
 
-/* ---- names and calls ---------------------------------------------------------------------------------------- */
+/* ---- names and calls ----------------------------------------------------------------------------- */
 
 /* The closing parenthesis of a call, outside of quotes; NULL: it is missing. */
 static const char *end_of_call(const char *at, const char *end)
@@ -349,7 +351,7 @@ static void scan_word(struct scan *s)
     }
 }
 
-/* ---- numbers alone ------------------------------------------------------------------------------------------ */
+/* ---- numbers alone ------------------------------------------------------------------------------- */
 
 static void scan_number(struct scan *s)
 {
@@ -359,11 +361,11 @@ static void scan_number(struct scan *s)
     if (!after)
         for (after = from + 1; after < s->end && is_word(*after);)
             after++;
-    bool joined = s->loose == 1 && n.n && from - s->loose_end >= 2 && *s->loose_end == ',' &&
-                  skip_blanks(s->loose_end + 1, s->end) == from;
+    bool joined = s->loose == 1 && s->pair.n == 1 && n.n && from - s->loose_end >= 2 &&
+                  *s->loose_end == ',' && skip_blanks(s->loose_end + 1, s->end) == from;
     s->loose++;
     s->loose_end = after;
-    if (n.n && s->loose == 1)
+    if (s->loose == 1)
         s->pair = n;
     if (joined) {
         s->pair.v[1] = n.v[0];

@@ -289,7 +289,8 @@ static void t_verdict(void **state)
     for (const char *const *name = dialect_names(); *name; name++) {
         struct err e = ERR_INIT;
         struct dialect *d = load(*name);
-        struct grammar *g = d->syntax == SYNTAX_POCKET ? NULL : dialect_grammar(d, GOAL_VERDICT, usual, 0, 0, &e);
+        struct grammar *g =
+            d->syntax == SYNTAX_POCKET ? NULL : dialect_grammar(d, GOAL_VERDICT, usual, 0, 0, &e);
         for (int i = 0; g && i < 100; i++) {
             sample(g, usual, &seed, i & 1, &text);
             char *reason;

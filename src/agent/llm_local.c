@@ -31,7 +31,7 @@ struct local_llm {
     uint64_t seed;
     const volatile int *cancel;
     const struct dialect *dialect;
-    int w, h;                        /* size of the newest image, 0 before the first */
+    int w, h; /* size of the newest image, 0 before the first */
     struct goal_grammar {
         struct grammar *g; /* NULL: not compiled yet */
         int w, h;          /* size of the image that it was compiled for */
@@ -103,8 +103,8 @@ static struct grammar *grammar_for(struct local_llm *m, enum dialect_goal goal, 
         k->g = NULL;
     }
     if (!k->g)
-        *k = (struct goal_grammar){dialect_grammar(m->dialect, goal, engine_tokenizer(m->engine), m->w, m->h, e),
-                                   m->w, m->h};
+        *k = (struct goal_grammar){
+            dialect_grammar(m->dialect, goal, engine_tokenizer(m->engine), m->w, m->h, e), m->w, m->h};
     return k->g;
 }
 

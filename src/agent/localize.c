@@ -77,8 +77,8 @@ static int localize(struct agent *a, int index, struct err *e)
     const struct dialect *d = a->o->dialect;
     const struct image *frame = &a->step.frame;
     bool read = g.finish != FINISH_LENGTH && !dialect_read_place(d, g.text.data, g.text.len, &at, &why);
-    bool found = read && !at.absent &&
-                 !dialect_place_pixel(d, &at, frame->w, frame->h, &action->x, &action->y, &why);
+    bool found =
+        read && !at.absent && !dialect_place_pixel(d, &at, frame->w, frame->h, &action->x, &action->y, &why);
     if (!found) {
         a->reply.fault = FAULT_RANGE;
         err_set(&a->reply.why, ERR_FAILED, "'%.200s' was not found on the screen%s%s", action->element,

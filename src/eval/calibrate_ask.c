@@ -76,7 +76,8 @@ static int place_of(struct vqa *l, const struct image *im, const char *label, bo
     if (rc)
         return -1;
     struct place at;
-    if (dialect_read_place(l->dialect, l->reply.text.data, l->reply.text.len, &at, NULL) || at.absent || at.percent)
+    if (dialect_read_place(l->dialect, l->reply.text.data, l->reply.text.len, &at, NULL) || at.absent ||
+        at.percent)
         return 1;
     *n = at.n;
     return 0;
