@@ -60,26 +60,62 @@ static void scroll_amount(struct binding *c)
         c->a->dx = (int16_t)(c->direction == 'r' ? n : -n);
 }
 
-/* "Down Down" is Down twice: a key that is down cannot be pressed again.  What is more than one action
- * may repeat goes on in the next one. */
+/* Presses a chord more often than one action may: the rest is in further actions.  a: the first one, or
+ * NULL. */
+static enum action_fault press(struct binding *c, struct action *a, const struct key_chord *chord, int times)
+{
+    int most = registry_param(P_REPEAT)->max;
+    for (; times > 0; times -= most, a = NULL) {
+        a = a ? a : parse_add(c->p, ACT_KEY);
+        if (!a)
+            return parse_fault(c->p, FAULT_SCHEMA, "too many actions in one step");
+        memcpy(a->keys, chord->keys, sizeof a->keys);
+        a->nkeys = chord->n;
+        a->count = (uint8_t)(times > most ? most : times);
+        action_plain_keys(a);
+    }
+    return FAULT_NONE;
+}
+
+static bool same_chord(const struct key_chord *a, const struct key_chord *b)
+{
+    return a->n == b->n && !memcmp(a->keys, b->keys, (size_t)a->n * sizeof *a->keys);
+}
+
+/* One action for each chord, or for a run of equal ones; count: of the whole sequence. */
+static enum action_fault press_sequence(struct binding *c, const struct key_sequence *all)
+{
+    int count = c->a->count, runs = 0;
+    struct action *first = c->a;
+    enum action_fault f = FAULT_NONE;
+    for (int round = 0; !f && round < count; round++)
+        for (int i = 0, n; !f && i < all->n; i += n, runs++) {
+            for (n = 1; i + n < all->n && same_chord(&all->chords[i], &all->chords[i + n]);)
+                n++;
+            if (n == all->n)
+                return press(c, first, &all->chords[0], n * count);
+            f = press(c, runs ? NULL : first, &all->chords[i], n);
+        }
+    return f;
+}
+
+/* A list of equal keys presses one key several times: a key that is down cannot be pressed again. */
 static enum action_fault count_repeats(struct binding *c)
 {
     struct action *a = c->a;
-    int times = a->count * a->nkeys, most = registry_param(P_REPEAT)->max;
+    struct key_chord chord = {.n = a->nkeys};
+    int times = a->count;
+    if (c->sequence.n > 1)
+        return press_sequence(c, &c->sequence);
+    memcpy(chord.keys, a->keys, sizeof chord.keys);
+    bool equal = true;
     for (int i = 1; i < a->nkeys; i++)
-        if (a->keys[i] != a->keys[0])
-            return FAULT_NONE;
-    a->nkeys = 1;
-    for (; times > most; times -= most) {
-        a->count = (uint8_t)most;
-        struct action *more = parse_add(c->p, ACT_KEY);
-        if (!more)
-            return parse_fault(c->p, FAULT_SCHEMA, "too many actions in one step");
-        *more = *a;
-        a = more;
+        equal = equal && a->keys[i] == a->keys[0];
+    if (equal) {
+        chord.n = 1;
+        times *= a->nkeys;
     }
-    a->count = (uint8_t)times;
-    return FAULT_NONE;
+    return press(c, a, &chord, times);
 }
 
 /* HOLDTAP without a key to tap becomes key down, wait, key up. */

@@ -151,40 +151,96 @@ static enum action_fault read_enum(struct binding *c, const struct tool_arg *arg
     return FAULT_NONE;
 }
 
-/* Appends the keys of one chord text. */
-static enum action_fault add_chord(struct binding *c, const char *s, size_t len, uint32_t *keys, int max,
-                                   int *n)
+/* Appends the chords of one text of a list. */
+static enum action_fault add_element(struct binding *c, const char *s, size_t len, struct key_sequence *all)
 {
-    char bad[64] = "";
-    int got = len ? action_chord(s, len, c->p->d->cmd_is_ctrl, keys + *n, max - *n, bad) : -1;
-    if (got == -2)
-        return parse_fault(c->p, FAULT_SCHEMA, "too many keys in '%s'", s);
-    if (got < 0)
-        return parse_fault(c->p, FAULT_KEY, "unknown key '%s'", bad);
-    *n += got;
+    struct err why = ERR_INIT;
+    struct key_sequence one;
+    enum action_fault f = keys_parse(s, len, c->p->d->cmd_is_ctrl, &one, &why);
+    if (f)
+        return parse_fault(c->p, f, "%s", why.text);
+    if (all->n + one.n > KEYS_MAX_CHORDS)
+        return parse_fault(c->p, FAULT_SCHEMA, "too many chords in '%.60s'", s);
+    memcpy(all->chords + all->n, one.chords, (size_t)one.n * sizeof *one.chords);
+    all->n += one.n;
     return FAULT_NONE;
 }
 
-/* A list of keys, or one text ("ctrl+s", "ctrl s"). */
+/* Reads a text of chords, or a list of keys, which may be written as a text, too.  FAULT_UNSUPPORTED,
+ * without a message: an element is not a string. */
+static enum action_fault read_sequence(struct binding *c, json_t *v, struct key_sequence *all, bool *list)
+{
+    unsigned repairs = 0;
+    size_t used = 0, i;
+    json_t *one, *inner = NULL;
+    enum action_fault f = FAULT_NONE;
+    all->n = 0;
+    if (json_string_length(v) > 1 && *json_string_value(v) == '[')
+        inner = json_in(json_string_value(v), json_string_length(v), true, &repairs, &used, NULL);
+    *list = json_is_array(v) || inner;
+    json_array_foreach(inner ? inner : v, i, one)
+    {
+        if (!f && !json_is_string(one))
+            f = FAULT_UNSUPPORTED; /* for the caller */
+        f = f ? f : add_element(c, json_string_value(one), json_string_length(one), all);
+    }
+    if (!*list)
+        f = json_is_string(v) ? add_element(c, json_string_value(v), json_string_length(v), all)
+                              : FAULT_UNSUPPORTED;
+    json_decref(inner);
+    return f;
+}
+
+/* Makes one chord of a list of single keys and at most one chord; or of keys that are tapped in turn.  Returns
+ * false when there are more chords, which then form a sequence. */
+static bool merge(struct key_sequence *all, bool tapped)
+{
+    struct key_chord whole = {0};
+    int chords = 0;
+    for (int i = 0; i < all->n; i++)
+        chords += all->chords[i].n > 1;
+    if (chords > (tapped ? 0 : 1))
+        return false;
+    for (int i = 0; i < all->n; i++)
+        for (int k = 0; k < all->chords[i].n; k++) {
+            if (whole.n == ACTION_MAX_KEYS)
+                return false;
+            whole.keys[whole.n++] = all->chords[i].keys[k];
+        }
+    all->chords[0] = whole;
+    all->n = 1;
+    return true;
+}
+
+/* Reads keys: a list of them, or one text ("ctrl+s", "ctrl s", "ctrl+k ctrl+s"). */
 static enum action_fault read_keys(struct binding *c, const struct tool_arg *arg, json_t *v, uint32_t *keys,
                                    int max, int *n)
 {
     static const char expected[] = "a list of %d to %d keys";
-    json_t *one = v;
-    enum action_fault f = FAULT_NONE;
-    int before = *n, least = arg->id == P_KEY || arg->id == P_TAP ? 1 : arg->min;
-    size_t i;
-    if (json_is_string(v))
-        f = add_chord(c, json_string_value(v), json_string_length(v), keys, max, n);
-    else if (!json_is_array(v) || json_array_size(v) > (size_t)max)
+    struct key_sequence all;
+    bool list;
+    int least = arg->id == P_KEY || arg->id == P_TAP ? 1 : arg->min;
+    if (!json_is_string(v) && (!json_is_array(v) || json_array_size(v) > KEYS_MAX_CHORDS))
         return bad_value(c, arg->name, expected, least, max);
-    json_array_foreach(v, i, one)
-    {
-        if (!json_is_string(one))
-            return bad_value(c, arg->name, expected, least, max);
-        f = f ? f : add_chord(c, json_string_value(one), json_string_length(one), keys, max, n);
-    }
-    return f || *n - before >= least ? f : bad_value(c, arg->name, expected, least, max);
+    enum action_fault f = read_sequence(c, v, &all, &list);
+    if (f)
+        return f == FAULT_UNSUPPORTED ? bad_value(c, arg->name, expected, least, max) : f;
+    const char *shown = json_is_string(v) ? json_string_value(v) : arg->name;
+    if (all.n > 1 && (list || arg->id == P_TAP))
+        merge(&all, arg->id == P_TAP);
+    if (all.n > 1 && (c->a->kind != ACT_KEY || *n))
+        return parse_fault(c->p, FAULT_SCHEMA, "'%.60s' has %d chords, and one was expected", shown, all.n);
+    for (int i = 0; i < all.n; i++)
+        if (all.chords[i].n > max - *n)
+            return list && json_is_array(v)
+                       ? bad_value(c, arg->name, expected, least, max)
+                       : parse_fault(c->p, FAULT_SCHEMA, "too many keys in '%.60s'", shown);
+    if (all.n > 1)
+        c->sequence = all;
+    int added = all.n ? all.chords[0].n : 0;
+    memcpy(keys + *n, all.chords[0].keys, (size_t)added * sizeof *keys);
+    *n += added;
+    return added >= least || all.n > 1 ? FAULT_NONE : bad_value(c, arg->name, expected, least, max);
 }
 
 /* For HOLDTAP the held keys go to the front of keys[]. */

@@ -6,6 +6,7 @@
 #ifndef HOLORUN_ACTIONS_PARSE_H
 #define HOLORUN_ACTIONS_PARSE_H
 
+#include "actions/keys.h"
 #include "actions/place.h"
 #include "actions/tools.h"
 
@@ -80,7 +81,8 @@ struct binding {
     bool whole[2];  /* `at` is set */
     char direction; /* u d l r, 0 none */
     int amount;
-    bool failure; /* status: the task was not done */
+    bool failure;                 /* status: the task was not done */
+    struct key_sequence sequence; /* of chords, when there are several */
 };
 
 /* Reads one value into the action, or into the binding when its meaning depends on other values. */

@@ -193,6 +193,10 @@ static bool sentence_says_absent(const char *s)
                                           "cannot locate",
                                           "not on screen",
                                           "is no ",
+                                          "cannot see",
+                                          "can't see",
+                                          "don't see",
+                                          "do not see",
                                           NULL};
     for (const char *const *p = phrases; *p; p++)
         if (strcasestr(s, *p))

@@ -257,15 +257,22 @@ static bool says_not_found(const json_t *o)
 
 static void scan_object(struct place_finder *f, const json_t *o)
 {
-    const json_t *x = member(o, "x"), *y = member(o, "y");
+    static const char *const axes[][2] = {
+        {"x", "y"},   {"center_x", "center_y"}, {"x_center", "y_center"},
+        {"cx", "cy"}, {"x_coord", "y_coord"},   {"x_coordinate", "y_coordinate"}};
+    const json_t *x = NULL, *y = NULL;
     const char *key;
     json_t *v;
-    if (x || y) {
+    for (size_t i = 0; i < sizeof axes / sizeof *axes && !x && !y; i++) {
+        x = member(o, axes[i][0]);
+        y = member(o, axes[i][1]);
+    }
+    if (says_not_found(o)) {
+        place_found(f, RANK_MARKED, &absent);
+    } else if (x || y) {
         scan_axes(f, o, x, y);
     } else if (scan_members(f, o, false) || scan_members(f, o, true) || scan_sides(f, o)) {
         return;
-    } else if (says_not_found(o)) {
-        place_found(f, RANK_MARKED, &absent);
     } else {
         json_object_foreach((json_t *)o, key, v)
         {
@@ -287,6 +294,8 @@ void place_scan_json(struct place_finder *f, const json_t *v)
         place_refused(f, RANK_MARKED, "it is nested more than %d deep", PLACE_MAX_DEPTH);
     else if (json_is_object(v))
         scan_object(f, v);
+    else if (json_is_null(json_array_get(v, 0)) && json_array_size(v) > 1)
+        place_found(f, RANK_BRACKETS, &absent);
     else if (list_numbers(v, &n))
         place_from_numbers(f, n.n == 2 || n.n == 4 ? RANK_BRACKETS : RANK_WORDS, &n);
     else

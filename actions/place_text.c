@@ -386,6 +386,12 @@ void place_scan(struct place_finder *f, const char *text, size_t len)
         place_from_numbers(f, RANK_WORDS, &all);
         return;
     }
+    size_t label = strcspn(text, "0123456789:"); /* "Answer: 500 250" */
+    if (label + 1 < bare && text[label] == ':' && place_numbers(text + label + 1, bare - label - 1, &all) &&
+        (all.n == 2 || all.n == 4)) {
+        place_from_numbers(f, RANK_WORDS, &all);
+        return;
+    }
     while (s.at < s.end) {
         char c = *s.at;
         bool sign = (c == '-' || c == '.') && s.at + 1 < s.end && isdigit((unsigned char)s.at[1]);

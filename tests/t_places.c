@@ -65,6 +65,10 @@ static const char *const notations[] = {
     "```json\n[\n\t{\"bbox_2d\": [{a}, {b}, {c}, {d}], \"label\": \"Save\"}\n]\n```",
     "The 2nd button is at ({x}, {y}), below the title.",
     "I would click at {x}, {y}.",
+    "Answer: {x} {y}",
+    "{\"center_x\": {x}, \"center_y\": {y}}",
+    "{\"bounding_box\": {\"left\": {a}, \"top\": {b}, \"right\": {c}, \"bottom\": {d}}}",
+    "{\"found\": true, \"result\": {\"point\": [{x}, {y}]}}",
     "The button is at x={x}, y={y}",
     "x: {x}, y: {y}",
     "<think>Is it (1, 2)? No.</think>\n({x}, {y})",
@@ -240,6 +244,9 @@ static void t_absent(void **state)
                                         "```json\n[]\n```",
                                         "```json\nnull\n```",
                                         "{\"found\": false}",
+                                        "{\"visible\": false, \"x\": 0, \"y\": 0}",
+                                        "[null, null]",
+                                        "I do not see it.",
                                         "{\"status\": \"not found\"}",
                                         "[{\"bbox_2d\": []}]",
                                         "<box>none</box>",
@@ -458,7 +465,7 @@ static const struct CMUnitTest tests[] = {
     CLAIM("half-plausible places are refused with one line that says why", t_refused),
     CLAIM("parts of the screen are read where coordinates are normalised, and refused as pixels",
           t_fractions),
-    CLAIM("the program prints the centre of a box and says what is absent", t_program),
+    CLAIM("the program prints the centre of a box, and 'not there' for an absent element", t_program),
 };
 
 int main(int argc, char **argv)
