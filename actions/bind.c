@@ -28,7 +28,7 @@ static enum action_fault join_axes(struct binding *c, int i, const char *what)
     else if (x->list || y->list)
         n = (struct place_numbers){
             4, {x->least, y->least, x->most, y->most}, {x->real, y->real, x->real, y->real}};
-    c->p->out->repairs |= x->list || y->list ? REPAIR_MIDPOINT : 0;
+    c->p->out->repairs |= n.n == 4 ? REPAIR_MIDPOINT : x->list ? REPAIR_ALIAS : 0;
     if (place_combine(&n, &c->at[i], &why))
         return parse_fault(c->p, FAULT_SCHEMA, "tool '%s': %s is not a place: %s", c->tool->name, what,
                            why.text);
@@ -60,8 +60,7 @@ static void scroll_amount(struct binding *c)
         c->a->dx = (int16_t)(c->direction == 'r' ? n : -n);
 }
 
-/* Presses a chord more often than one action may: the rest is in further actions.  a: the first one, or
- * NULL. */
+/* Presses a chord, in several actions when that is more often than one may.  a: the first action, or NULL. */
 static enum action_fault press(struct binding *c, struct action *a, const struct key_chord *chord, int times)
 {
     int most = registry_param(P_REPEAT)->max;
@@ -236,7 +235,8 @@ static enum action_fault set_missing(struct binding *c, unsigned given)
 {
     for (int i = 0; i < c->tool->nargs; i++) {
         const struct tool_arg *arg = &c->tool->args[i];
-        if (given >> i & 1)
+        int k = arg->id == P_Y2; /* click((x, y)) has the second number in the first argument */
+        if (given >> i & 1 || ((arg->id == P_Y || k) && (c->whole[k] || c->axes[k].x.list)))
             continue;
         if (arg->required)
             return parse_fault(c->p, FAULT_SCHEMA, "tool '%s' needs '%s'", c->tool->name, arg->name);

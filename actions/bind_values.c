@@ -93,7 +93,7 @@ static enum action_fault read_coord(struct binding *c, const struct tool_arg *ar
         return bad_value(c, arg->name, "a number");
     struct err why = ERR_INIT;
     struct place whole;
-    if (place_value(v, &whole, &why))
+    if (json_is_string(v) && place_value(v, &whole, &why))
         return bad_value(c, arg->name, "a number");
     return read_point(c, arg, v, i);
 }
@@ -191,8 +191,8 @@ static enum action_fault read_sequence(struct binding *c, json_t *v, struct key_
     return f;
 }
 
-/* Makes one chord of a list of single keys and at most one chord; or of keys that are tapped in turn.  Returns
- * false when there are more chords, which then form a sequence. */
+/* Makes one chord of single keys and at most one chord; or of keys that are tapped in turn.  Returns
+ * false when there are more chords, which form a sequence. */
 static bool merge(struct key_sequence *all, bool tapped)
 {
     struct key_chord whole = {0};
