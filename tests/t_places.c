@@ -4,10 +4,12 @@
 #include "far.h"
 #include "program.h"
 #include "replies.h"
+#include "tiny_model.h"
 #include "xvfb.h"
 
 #include "actions/action.h"
 #include "actions/place.h"
+#include "agent/llm.h"
 #include "base/image.h"
 #include "eval/eval.h"
 
@@ -397,6 +399,50 @@ static void t_fractions(void **state)
     }
 }
 
+/* ---- a local model ---------------------------------------------------------------------------------------- */
+
+static void check_local(struct engine *g, const char *name)
+{
+    static const int sizes[][2] = {{640, 480}, {90, 50}, {640, 480}, {1366, 768}};
+    struct err e = ERR_INIT;
+    struct dialect *d = dialect_load(name, &e);
+    struct llm *m = llm_local(g, d, check_seed());
+    volatile int cancel = 0;
+    for (int i = 0; i < 24; i++) {
+        int w = sizes[i % 4][0], h = sizes[i % 4][1], shown_w = w, shown_h = h;
+        struct image im = tiny_image(w, h, 7);
+        const struct chat_part parts[] = {{.text = "Save"}, {.image = &im}};
+        const struct llm_request r = {
+            .goal = GOAL_GROUND, .sampling = {1, 1, 60}, .resample = i, .cancel = &cancel};
+        struct generated said = {0};
+        struct place at;
+        if (llm_ask(m, "", parts, 2, CHAT_PLACE_TEMPLATE, &r, &said, &e) ||
+            dialect_read_place(d, said.text.data, said.text.len, &at, &e))
+            fail_msg("%s: %s", name, e.text);
+        dialect_shown_size(d, &shown_w, &shown_h);
+        if (at.n.x >= shown_w || at.n.y >= shown_h)
+            fail_msg("%s: %s in %d x %d", name, said.text.data, shown_w, shown_h);
+        generated_free(&said);
+        image_free(&im);
+    }
+    llm_free(m);
+    dialect_free(d);
+}
+
+static void t_local(void **state)
+{
+    (void)state;
+    struct tiny t;
+    tiny_init(&t, check_seed());
+    tiny_write(&t);
+    struct engine *g = tiny_open(&t, NULL, 1, true);
+    check_local(g, "holo1-abs");
+    check_local(g, "fara");
+    check_local(g, "uitars15");
+    engine_close(g);
+    tiny_free(&t);
+}
+
 /* ---- the program --------------------------------------------------------------------------------- */
 
 static char *answers(void *arg, int n, const char *request)
@@ -465,6 +511,7 @@ static const struct CMUnitTest tests[] = {
     CLAIM("half-plausible places are refused with one line that says why", t_refused),
     CLAIM("parts of the screen are read where coordinates are normalised, and refused as pixels",
           t_fractions),
+    CLAIM("a local model that answers in pixels stays inside of the newest image", t_local),
     CLAIM("the program prints the centre of a box, and 'not there' for an absent element", t_program),
 };
 

@@ -1,7 +1,7 @@
 /* ground.c - `holorun ground IMAGE TARGET` finds something in a screenshot.
  *
  * Prints the point as "x y" in pixels of the image; --overlay writes a copy of the image with a ring at
- * the point.  A model with a word for it may answer that there is no such thing: "not there", exit code 1.
+ * the point.  When the model answers that the element is absent (place.h): "not there", exit code 1.
  */
 #include "cmd/commands.h"
 
