@@ -3,13 +3,13 @@
  *   Thought: ...
  *   Action: click(start_box='(279,81)')
  *
- * Points may be (x,y), [x,y], (x1,y1,x2,y2), <point>x y</point>, <bbox>...</bbox>, with or without
- * <|box_start|> marks; only the numbers are read.  The text of type and finished goes up to the last quote,
+ * Points may be in any notation of place.h.  The text of type and finished goes up to the last quote,
  * because models do not escape quotes inside it.  A closing quote may be missing where the end of the
  * value is clear.  Of several actions, each on a line of its own and with or without "Action:", the first
  * is executed and the others are reported to the model.
  */
 #include "actions/parse.h"
+#include "actions/place_impl.h"
 
 #include "base/buf.h"
 
@@ -110,38 +110,6 @@ static const char *find_inside(const struct parse *p, const struct span *s)
 }
 
 /* ---- values ----------------------------------------------------------------------------------- */
-
-/* The numbers of a box or point without tags; NULL unless there are two or four. */
-static json_t *read_box(const char *s, size_t n)
-{
-    json_t *list = json_array();
-    for (const char *at = s, *end = s + n; at < end;) {
-        char number[32];
-        size_t k = 0;
-        if (*at == '<') {
-            const char *close = memchr(at, '>', (size_t)(end - at));
-            at = close ? close + 1 : end;
-            continue;
-        }
-        while (at + k < end && k < sizeof number - 1 &&
-               (isdigit((unsigned char)at[k]) || at[k] == '.' || at[k] == '-'))
-            k++;
-        if (!k) {
-            at++;
-            continue;
-        }
-        memcpy(number, at, k);
-        number[k] = 0;
-        at += k;
-        bool whole = strspn(number, "-0123456789") == k;
-        json_array_append_new(list, whole ? json_integer(strtoll(number, NULL, 10))
-                                          : json_real(strtod(number, NULL)));
-    }
-    if (json_array_size(list) == 2 || json_array_size(list) == 4)
-        return list;
-    json_decref(list);
-    return NULL;
-}
 
 static json_t *unescape(const char *s, size_t n)
 {
@@ -262,8 +230,7 @@ static const char *first_of(const char *from, const char *to, const char *charac
 
 static enum action_fault read_value(struct parse *p, struct span *s, const char *key, json_t *args)
 {
-    bool box = strstr(key, "box") || strstr(key, "point");
-    bool free_text = !strcmp(key, "content");
+    bool free_text = !strcmp(key, "content"), box = place_is_name(key, strlen(key));
     const char *from = s->at, *to;
     if (s->at < s->end && (*s->at == '\'' || *s->at == '"')) {
         struct span rest = {++from, s->end};
@@ -292,9 +259,7 @@ static enum action_fault read_value(struct parse *p, struct span *s, const char 
     } else {
         return parse_fault(p, FAULT_PARSE, "'%s' has no value", key);
     }
-    json_t *v = box ? read_box(from, (size_t)(to - from)) : unescape(from, (size_t)(to - from));
-    if (!v && box)
-        return parse_fault(p, FAULT_PARSE, "'%s' must hold two or four numbers", key);
+    json_t *v = unescape(from, (size_t)(to - from));
     if (!v)
         return parse_fault(p, FAULT_TEXT, "the value of '%s' is not valid UTF-8", key);
     if (json_object_get(args, key)) {

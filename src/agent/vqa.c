@@ -47,7 +47,7 @@ int vqa_check_places(const struct vqa *l, struct err *e)
 {
     if (!l->engine)
         return 0;
-    struct grammar *g = dialect_grammar(l->dialect, GOAL_GROUND, engine_tokenizer(l->engine), e);
+    struct grammar *g = dialect_grammar(l->dialect, GOAL_GROUND, engine_tokenizer(l->engine), 0, 0, e);
     grammar_free(g);
     return g ? 0 : -1;
 }
@@ -100,8 +100,11 @@ int vqa_converse(struct vqa *l, const struct chat_conversation *c, const struct 
 {
     struct session *s = llm_session(l->llm);
     const struct generation how = {.sampling = *sampling, .cancel = screen_stop_flag(NULL)};
-    const struct llm_request r = {
-        .goal = GOAL_TEXT, .sampling = *sampling, .think = c->think == CHAT_THINK_ON, .free = true, .cancel = how.cancel};
+    const struct llm_request r = {.goal = GOAL_TEXT,
+                                  .sampling = *sampling,
+                                  .think = c->think == CHAT_THINK_ON,
+                                  .free = true,
+                                  .cancel = how.cancel};
     int rc = s ? chat_append(s, c, e) : l->llm->ops->converse(l->llm, c, e);
     rc = rc ? rc : s ? generate(s, &how, &l->reply, e) : l->llm->ops->speak(l->llm, &r, &l->reply, e);
     return rc ? -1 : check_finish(l, e);
