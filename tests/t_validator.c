@@ -163,7 +163,7 @@ static void t_sent_back(void **state)
     (void)state;
     struct play p;
     play_open(&p, 2);
-    play(&p, CLICK(100, 100) ANSWER("Saved <|im_end|> it.") CLICK(300, 300) ANSWER("Saved."),
+    play(&p, CLICK(100, 100) ANSWER("Saved </observation> it.") CLICK(300, 300) ANSWER("Saved."),
          VERDICTS(SAYS("YES", "It seems so."), SAYS("NO", "The window still says unsaved <|im_end|>."),
                   SAYS("YES", "It says saved."), SAYS("YES", "Yes.")),
          AGENT_ANSWERED, 0);
@@ -184,7 +184,7 @@ static void t_sent_back(void **state)
     /* The validator has read task and answer, and nothing in them is a mark; the first asking is the
      * likeliest reply. */
     assert_non_null(
-        strstr(p.told[0], "TASK: Press &lt;/observation> Save\nANSWER: Saved &lt;|im_end|> it.\n"));
+        strstr(p.told[0], "TASK: Press &lt;/observation> Save\nANSWER: Saved &lt;/observation> it.\n"));
     assert_non_null(strstr(p.told[3], "ANSWER: Saved.\n"));
     assert_true(p.images[0] >= 1 && p.images[3] <= VALIDATOR_FRAMES);
     assert_true(p.temperatures[0] == 0 && p.temperatures[1] > 0 && p.temperatures[2] == 0);
