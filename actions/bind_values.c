@@ -191,16 +191,27 @@ static enum action_fault read_sequence(struct binding *c, json_t *v, struct key_
     return f;
 }
 
-/* Makes one chord of single keys and at most one chord; or of keys that are tapped in turn.  Returns
- * false when there are more chords, which form a sequence. */
+static bool only_modifiers(const struct key_chord *c)
+{
+    for (int i = 0; i < c->n; i++)
+        if (!keys_is_modifier(c->keys[i]))
+            return false;
+    return true;
+}
+
+/* Makes one chord of single keys, of which the last may be a chord behind modifiers ("ctrl", "shift+t"); or of
+ * keys that are tapped in turn.  Returns false for other chords ("ctrl+a", "Delete"), which form a sequence. */
 static bool merge(struct key_sequence *all, bool tapped)
 {
     struct key_chord whole = {0};
-    int chords = 0;
-    for (int i = 0; i < all->n; i++)
-        chords += all->chords[i].n > 1;
-    if (chords > (tapped ? 0 : 1))
-        return false;
+    bool modifiers = true;
+    for (int i = 0; i < all->n; i++) {
+        const struct key_chord *c = &all->chords[i];
+        bool only = only_modifiers(c), last = i == all->n - 1;
+        if (c->n > 1 && (tapped || (!only && !(last && modifiers))))
+            return false;
+        modifiers = modifiers && only;
+    }
     for (int i = 0; i < all->n; i++)
         for (int k = 0; k < all->chords[i].n; k++) {
             if (whole.n == ACTION_MAX_KEYS)

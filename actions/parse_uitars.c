@@ -9,7 +9,6 @@
  * is executed and the others are reported to the model.
  */
 #include "actions/parse.h"
-#include "actions/place_impl.h"
 
 #include "base/buf.h"
 
@@ -163,12 +162,9 @@ static const char *closing_bracket(const struct span *s)
     return NULL;
 }
 
-/* The end of a value without quotes: its own bracket, else before ", name=" or the last parenthesis. */
-static const char *closing_bare(const struct span *s)
+/* Returns the first comma with another argument, ", name=", or NULL.  x and y are parts of a place. */
+static const char *next_argument(const struct span *s)
 {
-    const char *bracket = s->at < s->end && (*s->at == '(' || *s->at == '[') ? closing_bracket(s) : NULL;
-    if (bracket)
-        return bracket + 1;
     for (const char *at = s->at; at < s->end; at++) {
         if (*at != ',')
             continue;
@@ -178,9 +174,20 @@ static const char *closing_bare(const struct span *s)
         const char *name = k;
         while (k < s->end && (isalpha((unsigned char)*k) || *k == '_'))
             k++;
-        if (k > name && k < s->end && *k == '=')
+        bool axis = k == name + 1 && (*name == 'x' || *name == 'y');
+        if (k > name && k < s->end && *k == '=' && !axis)
             return at;
     }
+    return NULL;
+}
+
+/* The end of a value without quotes: its own bracket, else before ", name=" or the last parenthesis. */
+static const char *closing_bare(const struct span *s)
+{
+    const char *bracket = s->at < s->end && (*s->at == '(' || *s->at == '[') ? closing_bracket(s) : NULL;
+    const char *next = bracket ? NULL : next_argument(s);
+    if (bracket || next)
+        return bracket ? bracket + 1 : next;
     return s->end > s->at && s->end[-1] == ')' && s->end - s->at > 1 ? s->end - 1 : s->end;
 }
 
@@ -230,13 +237,13 @@ static const char *first_of(const char *from, const char *to, const char *charac
 
 static enum action_fault read_value(struct parse *p, struct span *s, const char *key, json_t *args)
 {
-    bool free_text = !strcmp(key, "content"), box = place_is_name(key, strlen(key));
+    bool free_text = !strcmp(key, "content"), box = strstr(key, "box") || strstr(key, "point");
     const char *from = s->at, *to;
     if (s->at < s->end && (*s->at == '\'' || *s->at == '"')) {
         struct span rest = {++from, s->end};
         to = closing_quote(&rest, *s->at, free_text);
-        const char *bare = box ? closing_bare(&rest) : NULL;
-        bool unclosed = !to || (bare && bare < to && *bare == ',');
+        const char *next = box ? next_argument(&rest) : NULL;
+        bool unclosed = !to || (next && next < to);
         if (unclosed)
             to = free_text ? unclosed_text(&rest) : unclosed_value(&rest, box);
         if (!to)
