@@ -328,6 +328,8 @@ static void t_refused(void **state)
         {"Click(500, 20", "cut off"},
         {"(500, 20", "cut off"},
         {"<point>500 20", "cut off"},
+        {"{\"bbox_2d\": [400, 200</tool_call>", "cut off before a closing tag"},
+        {"<tool_call>{\"x\": 500, \"y\": 20</tool_call>", "cut off before a closing tag"},
         {"<think>it is at (5, 6)", "inside its reasoning"},
         {"it is at the top", "two numbers"},
         {"", "two numbers"},
