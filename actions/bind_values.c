@@ -199,8 +199,9 @@ static bool only_modifiers(const struct key_chord *c)
     return true;
 }
 
-/* Makes one chord of single keys, of which the last may be a chord behind modifiers ("ctrl", "shift+t"); or of
- * keys that are tapped in turn.  Returns false for other chords ("ctrl+a", "Delete"), which form a sequence. */
+/* Makes one chord of single keys.  A chord of modifiers counts as single keys, and so does a chord at the
+ * end behind modifiers ("ctrl", "shift+t").  Returns false for other chords ("ctrl+a", "Delete"), which
+ * form a sequence. */
 static bool merge(struct key_sequence *all, bool tapped)
 {
     struct key_chord whole = {0};

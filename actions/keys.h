@@ -4,7 +4,7 @@
  * (key_names.c).  Except for X's letters they are compared ignoring case, "_", "-" and spaces.
  *
  *   ctrl+shift+t    Ctrl + C    ctrl c    ctrl-alt-delete    ctrl++    ctrl+-    <ctrl>c    C-x    M-x    ⌘+c
- *   ctrl+k ctrl+s   C-x C-s    Tab Tab Enter                 one after the other
+ *   ctrl+k ctrl+s   C-x C-s    Tab Tab Enter                 in sequence
  *
  * A space separates chords where a part has a separator of its own or follows a key that is not a modifier.
  */
