@@ -165,10 +165,6 @@ int action_shortcut(enum action_kind k, uint32_t keys[2]);
 const char *action_kind_name(enum action_kind k); /* "click" */
 bool action_ends_run(enum action_kind k);         /* ANSWER, INFEASIBLE, ASK */
 
-/* The keysyms of a chord of key names, "ctrl+shift+t", "ctrl c", "plus"; returns how many.  -1 with the
- * unknown part in *bad, -2 when there are more than max.  cmd_is_ctrl: "cmd" means Control. */
-int action_chord(const char *text, size_t len, bool cmd_is_ctrl, uint32_t *keys, int max, char bad[64]);
-
 /* Makes letters of a chord lower case: "CTRL+A" does not include Shift. */
 void action_plain_keys(struct action *a);
 

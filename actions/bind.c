@@ -8,22 +8,47 @@
  * wrote.  Messages name the tool and the argument: the model reads them.
  */
 #include "actions/parse.h"
+#include "actions/place_impl.h"
 
 #include <string.h>
 
 /* ---- the whole call --------------------------------------------------------------------------- */
 
-/* Maps the numbers i and i + 1 to pixels. */
-static enum action_fault map_pair(struct binding *c, int i, const char *what, int32_t *x, int32_t *y)
+/* Makes a place of two arguments.  A list [min, max] for each is a box; a list for x alone is the place:
+ * click((x, y)). */
+static enum action_fault join_axes(struct binding *c, int i, const char *what)
 {
-    struct dialect_numbers n = {c->n[i], c->n[i + 1], c->real[i], c->real[i + 1]};
-    if (!c->has[i] && !c->has[i + 1])
-        return FAULT_NONE;
-    if (!c->has[i] || !c->has[i + 1])
+    const struct place_axis *x = &c->axes[i].x, *y = &c->axes[i].y;
+    struct place_numbers n = {2, {x->least, y->least}, {x->real, y->real}};
+    struct err why = ERR_INIT;
+    if (x->list && !y->given)
+        n = (struct place_numbers){2, {x->least, x->most}, {x->real, x->real}};
+    else if (!x->given || !y->given)
         return parse_fault(c->p, FAULT_SCHEMA, "tool '%s': a place needs both of %s", c->tool->name, what);
-    *(i ? &c->a->nx2 : &c->a->nx) = n.x;
-    *(i ? &c->a->ny2 : &c->a->ny) = n.y;
-    return coords_to_pixels(c->p, what, n, x, y);
+    else if (x->list || y->list)
+        n = (struct place_numbers){
+            4, {x->least, y->least, x->most, y->most}, {x->real, y->real, x->real, y->real}};
+    c->p->out->repairs |= n.n == 4 ? REPAIR_MIDPOINT : x->list ? REPAIR_ALIAS : 0;
+    if (place_combine(&n, &c->at[i], &why))
+        return parse_fault(c->p, FAULT_SCHEMA, "tool '%s': %s is not a place: %s", c->tool->name, what,
+                           why.text);
+    return FAULT_NONE;
+}
+
+/* Maps the first or the second place to pixels. */
+static enum action_fault map_place(struct binding *c, int i, const char *what, int32_t *x, int32_t *y)
+{
+    struct place *at = &c->at[i];
+    enum action_fault f = FAULT_NONE;
+    if (!c->whole[i] && !c->axes[i].x.given && !c->axes[i].y.given)
+        return FAULT_NONE;
+    if (!c->whole[i])
+        f = join_axes(c, i, what);
+    else if (c->axes[i].x.given || c->axes[i].y.given)
+        f = parse_fault(c->p, FAULT_SCHEMA, "tool '%s': the place %s is given twice", c->tool->name, what);
+    *(i ? &c->a->nx2 : &c->a->nx) = at->n.x;
+    *(i ? &c->a->ny2 : &c->a->ny) = at->n.y;
+    return f ? f : coords_place(c->p, what, at, x, y);
 }
 
 static void scroll_amount(struct binding *c)
@@ -35,32 +60,68 @@ static void scroll_amount(struct binding *c)
         c->a->dx = (int16_t)(c->direction == 'r' ? n : -n);
 }
 
-/* Whether the tool takes a place that the call does not give. */
+/* Returns whether the tool takes a place and the call has none. */
 static bool place_is_missing(const struct binding *c)
 {
-    return !c->has[0] && !c->has[2] && (tools_arg(c->tool, P_X) || tools_arg(c->tool, P_POINT));
+    bool given = c->a->npath || c->whole[0] || c->whole[1] || c->axes[0].x.given || c->axes[1].x.given;
+    return !given && (tools_arg(c->tool, P_X) || tools_arg(c->tool, P_POINT));
 }
 
-/* "Down Down" is Down twice: a key that is down cannot be pressed again.  What is more than one action
- * may repeat goes on in the next one. */
+/* Presses a chord, in several actions when that is more often than one may.  a: the first action, or NULL. */
+static enum action_fault press(struct binding *c, struct action *a, const struct key_chord *chord, int times)
+{
+    int most = registry_param(P_REPEAT)->max;
+    for (; times > 0; times -= most, a = NULL) {
+        a = a ? a : parse_add(c->p, ACT_KEY);
+        if (!a)
+            return parse_fault(c->p, FAULT_SCHEMA, "too many actions in one step");
+        memcpy(a->keys, chord->keys, sizeof a->keys);
+        a->nkeys = chord->n;
+        a->count = (uint8_t)(times > most ? most : times);
+        action_plain_keys(a);
+    }
+    return FAULT_NONE;
+}
+
+static bool same_chord(const struct key_chord *a, const struct key_chord *b)
+{
+    return a->n == b->n && !memcmp(a->keys, b->keys, (size_t)a->n * sizeof *a->keys);
+}
+
+/* One action for each chord, or for a run of equal ones; count: of the whole sequence. */
+static enum action_fault press_sequence(struct binding *c, const struct key_sequence *all)
+{
+    int count = c->a->count, runs = 0;
+    struct action *first = c->a;
+    enum action_fault f = FAULT_NONE;
+    for (int round = 0; !f && round < count; round++)
+        for (int i = 0, n; !f && i < all->n; i += n, runs++) {
+            for (n = 1; i + n < all->n && same_chord(&all->chords[i], &all->chords[i + n]);)
+                n++;
+            if (n == all->n)
+                return press(c, first, &all->chords[0], n * count);
+            f = press(c, runs ? NULL : first, &all->chords[i], n);
+        }
+    return f;
+}
+
+/* A list of equal keys presses one key several times: a key that is down cannot be pressed again. */
 static enum action_fault count_repeats(struct binding *c)
 {
     struct action *a = c->a;
-    int times = a->count * a->nkeys, most = registry_param(P_REPEAT)->max;
+    struct key_chord chord = {.n = a->nkeys};
+    int times = a->count;
+    if (c->sequence.n > 1)
+        return press_sequence(c, &c->sequence);
+    memcpy(chord.keys, a->keys, sizeof chord.keys);
+    bool equal = true;
     for (int i = 1; i < a->nkeys; i++)
-        if (a->keys[i] != a->keys[0])
-            return FAULT_NONE;
-    a->nkeys = 1;
-    for (; times > most; times -= most) {
-        a->count = (uint8_t)most;
-        struct action *more = parse_add(c->p, ACT_KEY);
-        if (!more)
-            return parse_fault(c->p, FAULT_SCHEMA, "too many actions in one step");
-        *more = *a;
-        a = more;
+        equal = equal && a->keys[i] == a->keys[0];
+    if (equal) {
+        chord.n = 1;
+        times *= a->nkeys;
     }
-    a->count = (uint8_t)times;
-    return FAULT_NONE;
+    return press(c, a, &chord, times);
 }
 
 /* HOLDTAP without a key to tap becomes key down, wait, key up. */
@@ -88,14 +149,14 @@ static enum action_fault finish(struct binding *c)
         return parse_fault(c->p, FAULT_PARSE, "the call of '%s' is cut off: its place is missing",
                            c->tool->name);
     if (!a->npath) {
-        f = map_pair(c, 0, "x, y", &a->x, &a->y);
-        f = f ? f : map_pair(c, 2, "x2, y2", &a->x2, &a->y2);
+        f = map_place(c, 0, "x, y", &a->x, &a->y);
+        f = f ? f : map_place(c, 1, "x2, y2", &a->x2, &a->y2);
     } else {
         a->x = a->path[0].x;
         a->y = a->path[0].y;
         a->x2 = a->path[a->npath - 1].x;
         a->y2 = a->path[a->npath - 1].y;
-        a->nx = c->n[0], a->ny = c->n[1], a->nx2 = c->n[2], a->ny2 = c->n[3];
+        a->nx = c->at[0].n.x, a->ny = c->at[0].n.y, a->nx2 = c->at[1].n.x, a->ny2 = c->at[1].n.y;
     }
     if (f)
         return f;
@@ -184,7 +245,8 @@ static enum action_fault set_missing(struct binding *c, unsigned given)
 {
     for (int i = 0; i < c->tool->nargs; i++) {
         const struct tool_arg *arg = &c->tool->args[i];
-        if (given >> i & 1)
+        int k = arg->id == P_Y2; /* click((x, y)) has the second number in the first argument */
+        if (given >> i & 1 || ((arg->id == P_Y || k) && (c->whole[k] || c->axes[k].x.list)))
             continue;
         if (arg->required)
             return parse_fault(c->p, FAULT_SCHEMA, "tool '%s' needs '%s'", c->tool->name, arg->name);

@@ -34,12 +34,14 @@ static bool read_number(struct binding *c, json_t *v, double *out, bool *real)
     if (json_is_string(v)) {
         const char *s = json_string_value(v);
         char *end;
-        if (!*s || strspn(s, "+-.0123456789eE") != strlen(s))
+        s += strspn(s, " \t\n");
+        size_t n = strspn(s, "+-.0123456789eE");
+        if (!n || s[n + strspn(s + n, " \t\n")])
             return false;
         *out = strtod(s, &end);
-        *real = strcspn(s, ".eE") != strlen(s);
+        *real = strcspn(s, ".eE") < n;
         c->p->out->repairs |= REPAIR_NUMBER_STRING;
-        return !*end && isfinite(*out);
+        return end == s + n && isfinite(*out);
     }
     *out = json_number_value(v);
     *real = json_is_real(v);
@@ -60,51 +62,53 @@ static enum action_fault read_int(struct binding *c, const struct tool_arg *arg,
     return FAULT_NONE;
 }
 
-/* One coordinate; a list [min, max] stands for its middle. */
-static enum action_fault read_coord(struct binding *c, const struct tool_arg *arg, json_t *v, int i)
-{
-    double a, b;
-    bool real, other;
-    if (json_is_array(v) && json_array_size(v) == 2 && read_number(c, json_array_get(v, 0), &a, &real) &&
-        read_number(c, json_array_get(v, 1), &b, &other)) {
-        c->n[i] = floor((a + b) / 2);
-        c->real[i] = real || other;
-        if (c->real[i])
-            c->n[i] = (a + b) / 2;
-        c->has[i] = true;
-        c->p->out->repairs |= REPAIR_MIDPOINT;
-        return FAULT_NONE;
-    }
-    c->has[i] = read_number(c, v, &c->n[i], &c->real[i]);
-    return c->has[i] ? FAULT_NONE : bad_value(c, arg->name, "a number");
-}
-
-/* [x, y], or a box [x0, y0, x1, y1], which stands for its centre. */
+/* Reads a place in any notation (place.h). */
 static enum action_fault read_point(struct binding *c, const struct tool_arg *arg, json_t *v, int i)
 {
-    double n[4];
-    bool real[4];
-    size_t size = json_array_size(v);
-    bool good = size == 2 || size == 4;
-    for (size_t k = 0; good && k < size; k++)
-        good = read_number(c, json_array_get(v, k), &n[k], &real[k]);
-    if (!good)
-        return bad_value(c, arg->name, "two numbers [x, y]");
-    for (int k = 0; k < 2; k++) {
-        c->has[i + k] = true;
-        c->n[i + k] = size == 2 ? n[k] : (n[k] + n[k + 2]) / 2;
-        c->real[i + k] = size == 2 && real[k];
-    }
-    c->p->out->repairs |= size == 4 ? REPAIR_MIDPOINT : 0;
+    struct err why = ERR_INIT;
+    struct place *at = &c->at[i];
+    if (place_value(v, at, &why))
+        return parse_fault(c->p, FAULT_SCHEMA, "tool '%s': '%s': %s", c->tool->name, arg->name, why.text);
+    c->whole[i] = true;
+    c->p->out->repairs |= at->box ? REPAIR_MIDPOINT : 0;
+    if (json_is_string(v) || json_is_string(json_array_get(v, 0)))
+        c->p->out->repairs |= c->p->d->syntax == SYNTAX_UITARS ? 0 : REPAIR_NUMBER_STRING;
     return FAULT_NONE;
+}
+
+/* Reads one coordinate, a list [min, max], or a whole place under the name of its x. */
+static enum action_fault read_coord(struct binding *c, const struct tool_arg *arg, json_t *v, int i,
+                                    bool vertical)
+{
+    struct place_axis *to = vertical ? &c->axes[i].y : &c->axes[i].x;
+    double a, b;
+    bool real, other = false;
+    bool list = json_is_array(v) && json_array_size(v) == 2;
+    if (read_number(c, list ? json_array_get(v, 0) : v, &a, &real) &&
+        (!list || read_number(c, json_array_get(v, 1), &b, &other))) {
+        *to = (struct place_axis){a, list ? b : a, true, list, real || other};
+        return FAULT_NONE;
+    }
+    if (vertical || (!json_is_string(v) && !json_is_array(v) && !json_is_object(v)))
+        return bad_value(c, arg->name, "a number");
+    struct err why = ERR_INIT;
+    struct place whole;
+    if (json_is_string(v) && place_value(v, &whole, &why))
+        return bad_value(c, arg->name, "a number");
+    return read_point(c, arg, v, i);
 }
 
 static enum action_fault read_region(struct binding *c, const struct tool_arg *arg, json_t *v)
 {
-    bool good = json_array_size(v) == 4;
-    for (int k = 0; good && k < 4; k++)
-        good = c->has[k] = read_number(c, json_array_get(v, (size_t)k), &c->n[k], &c->real[k]);
-    return good ? FAULT_NONE : bad_value(c, arg->name, "four numbers [left, top, right, bottom]");
+    struct err why = ERR_INIT;
+    struct place at;
+    if (place_value(v, &at, &why) || !at.box)
+        return bad_value(c, arg->name, "four numbers [left, top, right, bottom]");
+    for (int i = 0; i < 2; i++) {
+        c->at[i] = (struct place){.n = at.corners[i]};
+        c->whole[i] = true;
+    }
+    return FAULT_NONE;
 }
 
 static enum action_fault read_path(struct binding *c, const struct tool_arg *arg, json_t *v)
@@ -115,21 +119,15 @@ static enum action_fault read_path(struct binding *c, const struct tool_arg *arg
     c->a->path = xcalloc(count, sizeof *c->a->path);
     c->a->npath = (int)count;
     for (size_t i = 0; i < count; i++) {
-        json_t *point = json_array_get(v, i);
-        bool list = json_is_array(point);
-        struct dialect_numbers n;
-        if (!read_number(c, list ? json_array_get(point, 0) : json_object_get(point, "x"), &n.x, &n.fx) ||
-            !read_number(c, list ? json_array_get(point, 1) : json_object_get(point, "y"), &n.y, &n.fy))
-            return bad_value(c, arg->name, "a list of points with x and y");
         struct action_point *to = &c->a->path[i];
-        enum action_fault f = coords_to_pixels(c->p, arg->name, n, &to->x, &to->y);
+        struct place at;
+        if (place_value(json_array_get(v, i), &at, NULL) || at.box)
+            return bad_value(c, arg->name, "a list of points with x and y");
+        enum action_fault f = coords_place(c->p, arg->name, &at, &to->x, &to->y);
         if (f)
             return f;
-        int k = i ? 2 : 0;
-        c->n[k] = n.x;
-        c->n[k + 1] = n.y;
+        c->at[i ? 1 : 0] = at;
     }
-    c->has[0] = c->has[1] = c->has[2] = c->has[3] = true;
     return FAULT_NONE;
 }
 
@@ -153,40 +151,108 @@ static enum action_fault read_enum(struct binding *c, const struct tool_arg *arg
     return FAULT_NONE;
 }
 
-/* Appends the keys of one chord text. */
-static enum action_fault add_chord(struct binding *c, const char *s, size_t len, uint32_t *keys, int max,
-                                   int *n)
+/* Appends the chords of one text of a list. */
+static enum action_fault add_element(struct binding *c, const char *s, size_t len, struct key_sequence *all)
 {
-    char bad[64] = "";
-    int got = len ? action_chord(s, len, c->p->d->cmd_is_ctrl, keys + *n, max - *n, bad) : -1;
-    if (got == -2)
-        return parse_fault(c->p, FAULT_SCHEMA, "too many keys in '%s'", s);
-    if (got < 0)
-        return parse_fault(c->p, FAULT_KEY, "unknown key '%s'", bad);
-    *n += got;
+    struct err why = ERR_INIT;
+    struct key_sequence one;
+    enum action_fault f = keys_parse(s, len, c->p->d->cmd_is_ctrl, &one, &why);
+    if (f)
+        return parse_fault(c->p, f, "%s", why.text);
+    if (all->n + one.n > KEYS_MAX_CHORDS)
+        return parse_fault(c->p, FAULT_SCHEMA, "too many chords in '%.60s'", s);
+    memcpy(all->chords + all->n, one.chords, (size_t)one.n * sizeof *one.chords);
+    all->n += one.n;
     return FAULT_NONE;
 }
 
-/* A list of keys, or one text ("ctrl+s", "ctrl s"). */
+/* Reads a text of chords, or a list of keys, which may be written as a text, too.  FAULT_UNSUPPORTED,
+ * without a message: an element is not a string. */
+static enum action_fault read_sequence(struct binding *c, json_t *v, struct key_sequence *all, bool *list)
+{
+    struct json_in in = {.max_depth = JSON_IN_MAX_DEPTH};
+    size_t i;
+    json_t *one, *inner = NULL;
+    enum action_fault f = FAULT_NONE;
+    all->n = 0;
+    if (json_string_length(v) > 1 && *json_string_value(v) == '[')
+        inner = json_in(json_string_value(v), json_string_length(v), &in, NULL);
+    *list = json_is_array(v) || inner;
+    json_array_foreach(inner ? inner : v, i, one)
+    {
+        if (!f && !json_is_string(one))
+            f = FAULT_UNSUPPORTED; /* for the caller */
+        f = f ? f : add_element(c, json_string_value(one), json_string_length(one), all);
+    }
+    if (!*list)
+        f = json_is_string(v) ? add_element(c, json_string_value(v), json_string_length(v), all)
+                              : FAULT_UNSUPPORTED;
+    json_decref(inner);
+    return f;
+}
+
+static bool only_modifiers(const struct key_chord *c)
+{
+    for (int i = 0; i < c->n; i++)
+        if (!keys_is_modifier(c->keys[i]))
+            return false;
+    return true;
+}
+
+/* Makes one chord of single keys.  A chord of modifiers counts as single keys, and so does a chord at the
+ * end behind modifiers ("ctrl", "shift+t").  Returns false for other chords ("ctrl+a", "Delete"), which
+ * form a sequence. */
+static bool merge(struct key_sequence *all, bool tapped)
+{
+    struct key_chord whole = {0};
+    bool modifiers = true;
+    for (int i = 0; i < all->n; i++) {
+        const struct key_chord *c = &all->chords[i];
+        bool only = only_modifiers(c), last = i == all->n - 1;
+        if (c->n > 1 && (tapped || (!only && !(last && modifiers))))
+            return false;
+        modifiers = modifiers && only;
+    }
+    for (int i = 0; i < all->n; i++)
+        for (int k = 0; k < all->chords[i].n; k++) {
+            if (whole.n == ACTION_MAX_KEYS)
+                return false;
+            whole.keys[whole.n++] = all->chords[i].keys[k];
+        }
+    all->chords[0] = whole;
+    all->n = 1;
+    return true;
+}
+
+/* Reads keys: a list of them, or one text ("ctrl+s", "ctrl s", "ctrl+k ctrl+s"). */
 static enum action_fault read_keys(struct binding *c, const struct tool_arg *arg, json_t *v, uint32_t *keys,
                                    int max, int *n)
 {
     static const char expected[] = "a list of %d to %d keys";
-    json_t *one = v;
-    enum action_fault f = FAULT_NONE;
-    int before = *n, least = arg->id == P_KEY || arg->id == P_TAP ? 1 : arg->min;
-    size_t i;
-    if (json_is_string(v))
-        f = add_chord(c, json_string_value(v), json_string_length(v), keys, max, n);
-    else if (!json_is_array(v) || json_array_size(v) > (size_t)max)
+    struct key_sequence all;
+    bool list;
+    int least = arg->id == P_KEY || arg->id == P_TAP ? 1 : arg->min;
+    if (!json_is_string(v) && (!json_is_array(v) || json_array_size(v) > KEYS_MAX_CHORDS))
         return bad_value(c, arg->name, expected, least, max);
-    json_array_foreach(v, i, one)
-    {
-        if (!json_is_string(one))
-            return bad_value(c, arg->name, expected, least, max);
-        f = f ? f : add_chord(c, json_string_value(one), json_string_length(one), keys, max, n);
-    }
-    return f || *n - before >= least ? f : bad_value(c, arg->name, expected, least, max);
+    enum action_fault f = read_sequence(c, v, &all, &list);
+    if (f)
+        return f == FAULT_UNSUPPORTED ? bad_value(c, arg->name, expected, least, max) : f;
+    const char *shown = json_is_string(v) ? json_string_value(v) : arg->name;
+    if (all.n > 1 && (list || arg->id == P_TAP))
+        merge(&all, arg->id == P_TAP);
+    if (all.n > 1 && (c->a->kind != ACT_KEY || *n))
+        return parse_fault(c->p, FAULT_SCHEMA, "'%.60s' has %d chords, and one was expected", shown, all.n);
+    for (int i = 0; i < all.n; i++)
+        if (all.chords[i].n > max - *n)
+            return list && json_is_array(v)
+                       ? bad_value(c, arg->name, expected, least, max)
+                       : parse_fault(c->p, FAULT_SCHEMA, "too many keys in '%.60s'", shown);
+    if (all.n > 1)
+        c->sequence = all;
+    int added = all.n ? all.chords[0].n : 0;
+    memcpy(keys + *n, all.chords[0].keys, (size_t)added * sizeof *keys);
+    *n += added;
+    return added >= least || all.n > 1 ? FAULT_NONE : bad_value(c, arg->name, expected, least, max);
 }
 
 /* For HOLDTAP the held keys go to the front of keys[]. */
@@ -325,9 +391,9 @@ enum action_fault bind_arg(struct binding *c, const struct tool_arg *arg, json_t
     case PARAM_ENUM:
         return read_enum(c, arg, v);
     case PARAM_COORD:
-        return read_coord(c, arg, v, (int)arg->id - P_X);
+        return read_coord(c, arg, v, arg->id == P_X2 || arg->id == P_Y2, arg->id == P_Y || arg->id == P_Y2);
     case PARAM_POINT:
-        return read_point(c, arg, v, arg->id == P_POINT ? 0 : 2);
+        return read_point(c, arg, v, arg->id != P_POINT);
     case PARAM_PATH:
         return read_path(c, arg, v);
     case PARAM_REGION:

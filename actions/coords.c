@@ -110,7 +110,7 @@ static int to_extent(enum coord_space space, double v, int size, double scale, d
     }
     double top = space == COORD_NORM1000 ? 1000 : space == COORD_NORM1 ? 1 : size - 1;
     double slack = space == COORD_PIXEL ? size * 0.01 : top * 0.01;
-    if (!isfinite(v) || v < -slack || v > top + slack)
+    if (!isfinite(v) || v < -slack || v > (scaled ? size : top) + slack)
         return -1;
     *clamped =
         *clamped || v < 0 || (scaled ? v >= size : v > top); /* a scaled one may lie inside the last pixel */
@@ -119,42 +119,26 @@ static int to_extent(enum coord_space space, double v, int size, double scale, d
     return 0;
 }
 
-static int coords_to_pixel(enum coord_space space, double v, int size, double scale, int *pixel,
-                           bool *clamped)
+/* In norm1000, fractions from 0 to 1 are parts of the extent; in pixels they may be that, too, and are
+ * refused (false).  Other fractions of whole numbers are rounded half up.  *changed: there were any. */
+static bool convert_fractions(enum coord_space space, const struct dialect_numbers *n, double *nx, double *ny,
+                              bool *changed)
 {
-    double position;
-    if (to_extent(space, v, size, scale, &position, clamped))
-        return -1;
-    *pixel = (int)fmin(floor(position), size - 1);
-    return 0;
-}
-
-int dialect_to_pixels(const struct dialect *d, const double v[2], int w, int h, int32_t *x, int32_t *y)
-{
-    bool clamped = false;
-    int px, py;
-    struct scale scale = scale_of(d->coords, d, w, h);
-    if (coords_to_pixel(d->coords, v[0], w, scale.x, &px, &clamped) ||
-        coords_to_pixel(d->coords, v[1], h, scale.y, &py, &clamped))
-        return -1;
-    *x = px;
-    *y = py;
-    return 0;
-}
-
-/* In spaces of whole numbers, fractions from 0 to 1 are taken as parts of the extent, other fractions are
- * rounded half up; true when there were any. */
-static bool convert_fractions(enum coord_space space, const struct dialect_numbers *n, double *nx, double *ny)
-{
+    bool inside = n->x >= 0 && n->x <= 1 && n->y >= 0 && n->y <= 1;
+    bool parts = inside && ((n->fx && n->fy) || n->x != floor(n->x) || n->y != floor(n->y));
     *nx = n->x;
     *ny = n->y;
-    if ((space != COORD_NORM1000 && space != COORD_PIXEL) || (!n->fx && !n->fy))
-        return false;
-    bool inside = *nx >= 0 && *nx <= 1 && *ny >= 0 && *ny <= 1 && (*nx != floor(*nx) || *ny != floor(*ny));
-    bool parts = n->fx && n->fy && inside && space == COORD_NORM1000;
-    *nx = parts ? *nx * 1000 : floor(*nx + 0.5);
-    *ny = parts ? *ny * 1000 : floor(*ny + 0.5);
-    return true;
+    *changed = (n->fx || n->fy) && (space == COORD_NORM1000 || space == COORD_PIXEL);
+    if ((!n->fx && !n->fy) || space == COORD_NORM1)
+        return true;
+    if (space == COORD_NORM1000) {
+        *nx = parts ? *nx * 1000 : floor(*nx + 0.5);
+        *ny = parts ? *ny * 1000 : floor(*ny + 0.5);
+    } else if (space == COORD_PIXEL) {
+        *nx = floor(*nx + 0.5);
+        *ny = floor(*ny + 0.5);
+    }
+    return space == COORD_NORM1000 || !parts || (n->x == 0 && n->y == 0);
 }
 
 static const char *const ranges[] = {
@@ -162,33 +146,106 @@ static const char *const ranges[] = {
     "pixels of the screenshot",         "pixels of the picture that the model saw",
     "pixels of the resized screenshot", "pixels of the resized screenshot"};
 
+/* Returns 0, or -1 with the reason in why[0..size). */
+static int to_position(enum coord_space space, const struct dialect *d, const struct dialect_numbers *n,
+                       int w, int h, double *x, double *y, unsigned *repairs, char *why, size_t size)
+{
+    bool clamped = false, changed;
+    double nx, ny;
+    struct scale scale = scale_of(space, d, w, h);
+    if (!convert_fractions(space, n, &nx, &ny, &changed)) {
+        snprintf(why, size, "is a part of the screen: coordinates are %s", ranges[space]);
+        return -1;
+    }
+    if (to_extent(space, nx, w, scale.x, x, &clamped) || to_extent(space, ny, h, scale.y, y, &clamped)) {
+        snprintf(why, size, "is outside the screen: coordinates are %s", ranges[space]);
+        return -1;
+    }
+    *repairs |= (changed ? REPAIR_FLOAT : 0) | (clamped ? REPAIR_CLAMP : 0);
+    return 0;
+}
+
+/* The same for a place and the corners of its box; *bad: the numbers that are refused. */
+static int place_position(enum coord_space space, const struct dialect *d, const struct place *at, int w,
+                          int h, double *x, double *y, unsigned *repairs, struct dialect_numbers *bad,
+                          char *why, size_t size)
+{
+    struct dialect_numbers all[] = {at->n, at->corners[0], at->corners[1]};
+    double px, py;
+    unsigned unused = 0;
+    for (int i = 0; i < (at->box ? 3 : 1); i++) {
+        *bad = all[i];
+        if (at->percent) {
+            space = COORD_NORM1;
+            all[i].x /= 100;
+            all[i].y /= 100;
+        }
+        if (to_position(space, d, &all[i], w, h, i ? &px : x, i ? &py : y, i ? &unused : repairs, why, size))
+            return -1;
+    }
+    *repairs |= at->percent ? REPAIR_FLOAT : 0;
+    return 0;
+}
+
+static int32_t to_pixel(double position, int size)
+{
+    return (int32_t)fmin(floor(position), size - 1);
+}
+
+enum action_fault coords_place(struct parse *p, const char *what, const struct place *at, int32_t *x,
+                               int32_t *y)
+{
+    double px, py;
+    char why[120];
+    struct dialect_numbers bad;
+    if (at->absent)
+        return parse_fault(p, FAULT_RANGE, "%s: the model says that the element is not on the screen", what);
+    if (place_position(p->space, p->d, at, p->w, p->h, &px, &py, &p->out->repairs, &bad, why, sizeof why))
+        return parse_fault(p, FAULT_RANGE, "%s = %g, %g %s", what, bad.x, bad.y, why);
+    *x = to_pixel(px, p->w);
+    *y = to_pixel(py, p->h);
+    return FAULT_NONE;
+}
+
 enum action_fault coords_to_pixels(struct parse *p, const char *what, struct dialect_numbers n, int32_t *x,
                                    int32_t *y)
 {
-    bool clamped = false;
-    double nx, ny;
-    int px, py;
-    struct scale scale = scale_of(p->space, p->d, p->w, p->h);
-    p->out->repairs |= convert_fractions(p->space, &n, &nx, &ny) ? REPAIR_FLOAT : 0;
-    if (coords_to_pixel(p->space, nx, p->w, scale.x, &px, &clamped) ||
-        coords_to_pixel(p->space, ny, p->h, scale.y, &py, &clamped))
-        return parse_fault(p, FAULT_RANGE, "%s = %g, %g is outside the screen: coordinates are %s", what, n.x,
-                           n.y, ranges[p->space]);
-    *x = px;
-    *y = py;
-    p->out->repairs |= clamped ? REPAIR_CLAMP : 0;
-    return FAULT_NONE;
+    return coords_place(p, what, &(struct place){.n = n}, x, y);
+}
+
+int dialect_place_position(const struct dialect *d, const struct place *at, int w, int h, double *x,
+                           double *y, struct err *e)
+{
+    unsigned repairs = 0;
+    char why[120];
+    struct dialect_numbers bad;
+    if (place_position(d->coords, d, at, w, h, x, y, &repairs, &bad, why, sizeof why))
+        return err_set(e, ERR_FAILED, "%g, %g %s", bad.x, bad.y, why);
+    return 0;
+}
+
+int dialect_place_pixel(const struct dialect *d, const struct place *at, int w, int h, int32_t *x, int32_t *y,
+                        struct err *e)
+{
+    double px, py;
+    if (dialect_place_position(d, at, w, h, &px, &py, e))
+        return -1;
+    *x = to_pixel(px, w);
+    *y = to_pixel(py, h);
+    return 0;
 }
 
 int dialect_exact_point(enum coord_space space, const struct dialect *d, const struct dialect_numbers *n,
                         int w, int h, double *x, double *y, struct err *e)
 {
-    bool clamped = false;
-    double nx, ny;
-    struct scale scale = scale_of(space, d, w, h);
-    convert_fractions(space, n, &nx, &ny);
-    if (to_extent(space, nx, w, scale.x, x, &clamped) || to_extent(space, ny, h, scale.y, y, &clamped))
-        return err_set(e, ERR_FAILED, "%g, %g is outside the image: coordinates are %s", n->x, n->y,
-                       ranges[space]);
+    unsigned repairs = 0;
+    char why[120];
+    if (to_position(space, d, n, w, h, x, y, &repairs, why, sizeof why))
+        return err_set(e, ERR_FAILED, "%g, %g %s", n->x, n->y, why);
     return 0;
+}
+
+int dialect_to_pixels(const struct dialect *d, const double v[2], int w, int h, int32_t *x, int32_t *y)
+{
+    return dialect_place_pixel(d, &(struct place){.n = {.x = v[0], .y = v[1]}}, w, h, x, y, NULL);
 }

@@ -121,27 +121,23 @@ char *dialect_step_begin(const struct dialect *d, int kind, const char *element)
  * pocket-wide, whose model was trained so; with or without it in the others.
  *
  * With d->think a step begins inside an open think block: free text, "</think>", then the step.
- * Coordinates in pixels are bounded by d->screen_w and screen_h when these are set. */
+ * w, h: size of the image that places are about, which bounds coordinates in pixels; 0: d->screen_w and
+ * screen_h, or unknown when these are 0, too. */
 enum dialect_goal { GOAL_STEP, GOAL_ANSWER, GOAL_GROUND, GOAL_VERDICT, GOAL_TEXT };
 struct grammar *dialect_grammar(const struct dialect *d, enum dialect_goal goal, const struct tokenizer *t,
-                                struct err *e);
+                                int w, int h, struct err *e);
+/* Whether the grammar depends on w and h. */
+bool dialect_grammar_is_sized(const struct dialect *d);
 
-/* Parses the localizer's output into pixels of a w x h image.  0, or -1. */
-int dialect_parse_point(const struct dialect *d, const char *text, size_t len, int w, int h, double *x,
-                        double *y, struct err *e);
-
-/* Whether the localizer's output says, in a word of the dialect, that the thing is not on the screen. */
-bool dialect_says_missing(const struct dialect *d, const char *text, size_t len);
-
-/* The same in two steps, for calibration: the numbers as the model wrote them, in any range; then their exact
- * position (not rounded to pixels) when read in some space, -1 when out of range.  d gives the bounds of its
- * picture; it and e may be NULL. */
+/* A pair of coordinates as the model wrote it, in any range. */
 struct dialect_numbers {
     double x, y;
     bool fx, fy; /* written with a decimal point */
 };
-int dialect_parse_numbers(const struct dialect *d, const char *text, size_t len, struct dialect_numbers *out,
-                          struct err *e);
+
+/* Converts numbers to their exact position in a w x h image (not rounded to pixels) when read in some
+ * space; returns -1 when they are out of range.  d gives the bounds of its picture; it and e may be
+ * NULL. */
 int dialect_exact_point(enum coord_space space, const struct dialect *d, const struct dialect_numbers *n,
                         int w, int h, double *x, double *y, struct err *e);
 const char *dialect_space_name(enum coord_space space); /* "norm1000" */

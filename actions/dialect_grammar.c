@@ -10,7 +10,7 @@
 #include <string.h>
 
 enum {
-    ANY_EXTENT = 16384, /* pixels, when the screen size is not known */
+    ANY_EXTENT = 16384, /* pixels, when the size of the picture is unknown */
     MAX_POINTS = 8,     /* of a path */
     MAX_TITLE = 80,
     MAX_WORDS = 16,
@@ -58,7 +58,7 @@ gx_node grammar_words(struct gx *x, const char *values, const char *format)
 
 static gx_node value_coord(const struct grammar_builder *l, bool vertical)
 {
-    int w = l->d->screen_w, h = l->d->screen_h;
+    int w = l->w, h = l->h;
     if (w && h)
         dialect_shown_size(l->d, &w, &h);
     int extent = vertical ? h : w;
@@ -430,11 +430,12 @@ static gx_node reply(const struct grammar_builder *l, enum dialect_goal goal, st
 }
 
 struct grammar *dialect_grammar(const struct dialect *d, enum dialect_goal goal, const struct tokenizer *t,
-                                struct err *e)
+                                int w, int h, struct err *e)
 {
     struct gx *x = gx_new();
     struct grammar *g = NULL;
-    const struct grammar_builder l = {x, d, t};
+    bool known = w > 0 && h > 0;
+    const struct grammar_builder l = {x, d, t, known ? w : d->screen_w, known ? h : d->screen_h};
     gx_node text = reply(&l, goal, e);
     if (text >= 0) {
         if (d->think && (goal == GOAL_STEP || goal == GOAL_ANSWER))
@@ -448,4 +449,9 @@ struct grammar *dialect_grammar(const struct dialect *d, enum dialect_goal goal,
     }
     gx_free(x);
     return g;
+}
+
+bool dialect_grammar_is_sized(const struct dialect *d)
+{
+    return d->coords != COORD_NORM1000 && d->coords != COORD_NORM1;
 }

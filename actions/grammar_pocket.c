@@ -7,10 +7,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+enum { PATCH = 16, PATCHES = 64 };
+
 /* One of the tokens "<0>" to "<n-1>", or "<.0>" to "<.n-1>". */
 static gx_node pocket_number(struct gx *x, const char *format, int n)
 {
-    gx_node parts[64];
+    gx_node parts[PATCHES];
     char spelling[16];
     for (int i = 0; i < n; i++) {
         snprintf(spelling, sizeof spelling, format, i);
@@ -19,19 +21,30 @@ static gx_node pocket_number(struct gx *x, const char *format, int n)
     return gx_alt(x, n, parts);
 }
 
-/* A patch of 16 pixels and an eighth of it. */
+/* A patch of 16 pixels and an eighth of it, inside of `extent` pixels. */
 static gx_node pocket_coord(const struct grammar_builder *l, int extent)
 {
-    int w = l->d->screen_w, h = l->d->screen_h, longest = w > h ? w : h;
-    int seen = longest > 1024 ? (int)((int64_t)extent * 1024 / longest) : extent;
-    int patches = seen >= 16 && seen < 1024 ? seen / 16 : 64;
-    return GX_SEQ(l->x, pocket_number(l->x, "<%d>", patches), pocket_number(l->x, "<.%d>", 8));
+    int patches = extent / PATCH < PATCHES ? extent / PATCH : PATCHES, rest = (extent - patches * PATCH) / 2;
+    char last[16];
+    if (patches == PATCHES || (patches && !rest))
+        return GX_SEQ(l->x, pocket_number(l->x, "<%d>", patches), pocket_number(l->x, "<.%d>", 8));
+    snprintf(last, sizeof last, "<%d>", patches);
+    rest = rest < 1 ? 1 : rest > 8 ? 8 : rest;
+    gx_node part = GX_SEQ(l->x, gx_token(l->x, last), pocket_number(l->x, "<.%d>", rest));
+    if (!patches)
+        return part;
+    return GX_ALT(l->x, GX_SEQ(l->x, pocket_number(l->x, "<%d>", patches), pocket_number(l->x, "<.%d>", 8)),
+                  part);
 }
 
 static gx_node pocket_place(const struct grammar_builder *l)
 {
-    return GX_SEQ(l->x, gx_token(l->x, "<at>"), pocket_coord(l, l->d->screen_w),
-                  pocket_coord(l, l->d->screen_h));
+    int w = l->w, h = l->h;
+    if (w && h)
+        dialect_shown_size(l->d, &w, &h);
+    else
+        w = h = PATCH * PATCHES;
+    return GX_SEQ(l->x, gx_token(l->x, "<at>"), pocket_coord(l, w), pocket_coord(l, h));
 }
 
 static gx_node pocket_thought(struct gx *x)

@@ -8,6 +8,7 @@ struct grammar_builder {
     struct gx *x;
     const struct dialect *d;
     const struct tokenizer *t;
+    int w, h; /* pixels of the picture that places are about, 0: unknown */
 };
 
 gx_node grammar_words(struct gx *x, const char *values,

@@ -1,58 +1,16 @@
-/* keys.c - key names of people and models to X keysyms.
- *
- * Names are compared ignoring case and "-", "_" and spaces between letters.  Single characters and all
- * names of X ("KP_Enter", "XF86Back") are known too.
- */
-#include "actions/parse.h"
+/* keys.c - see keys.h.  Reads names of keys, chords and sequences of chords. */
+#include "actions/keys.h"
 
+#include "actions/parse.h"
 #include "base/utf8.h"
 
-#include <X11/XF86keysym.h>
 #include <X11/Xlib.h>
 #include <X11/keysym.h>
 
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
-
-struct name {
-    const char *name;
-    uint32_t keysym;
-};
-
-/* clang-format off */
-static const struct name names[] = {
-    {"ctrl", XK_Control_L}, {"control", XK_Control_L}, {"shift", XK_Shift_L}, {"alt", XK_Alt_L},
-    {"option", XK_Alt_L}, {"altgr", XK_ISO_Level3_Shift}, {"win", XK_Super_L}, {"windows", XK_Super_L},
-    {"super", XK_Super_L}, {"meta", XK_Super_L}, {"cmd", XK_Super_L}, {"command", XK_Super_L},
-    {"os", XK_Super_L}, {"enter", XK_Return}, {"return", XK_Return}, {"kpenter", XK_KP_Enter},
-    {"esc", XK_Escape}, {"escape", XK_Escape}, {"tab", XK_Tab}, {"space", XK_space}, {"spacebar", XK_space},
-    {"backspace", XK_BackSpace}, {"delete", XK_Delete}, {"del", XK_Delete}, {"insert", XK_Insert},
-    {"ins", XK_Insert}, {"home", XK_Home}, {"end", XK_End}, {"pageup", XK_Page_Up}, {"pgup", XK_Page_Up},
-    {"pagedown", XK_Page_Down}, {"pgdown", XK_Page_Down}, {"pgdn", XK_Page_Down}, {"up", XK_Up},
-    {"down", XK_Down}, {"left", XK_Left}, {"right", XK_Right}, {"arrowup", XK_Up}, {"arrowdown", XK_Down},
-    {"arrowleft", XK_Left}, {"arrowright", XK_Right}, {"uparrow", XK_Up}, {"downarrow", XK_Down},
-    {"leftarrow", XK_Left}, {"rightarrow", XK_Right}, {"capslock", XK_Caps_Lock}, {"numlock", XK_Num_Lock},
-    {"scrolllock", XK_Scroll_Lock}, {"printscreen", XK_Print}, {"prtsc", XK_Print}, {"prtscr", XK_Print},
-    {"print", XK_Print}, {"sysrq", XK_Sys_Req}, {"pause", XK_Pause}, {"menu", XK_Menu}, {"apps", XK_Menu},
-    {"volumeup", XF86XK_AudioRaiseVolume}, {"volumedown", XF86XK_AudioLowerVolume},
-    {"volumemute", XF86XK_AudioMute}, {"mute", XF86XK_AudioMute}, {"playpause", XF86XK_AudioPlay},
-    {"nexttrack", XF86XK_AudioNext}, {"prevtrack", XF86XK_AudioPrev}, {"browserback", XF86XK_Back},
-    {"browserforward", XF86XK_Forward}, {"browserrefresh", XF86XK_Reload}, {"plus", XK_plus},
-    {"minus", XK_minus}, {"hyphen", XK_minus}, {"comma", XK_comma}, {"period", XK_period},
-    {"dot", XK_period}, {"slash", XK_slash}, {"backslash", XK_backslash}, {"semicolon", XK_semicolon},
-    {"colon", XK_colon}, {"equal", XK_equal}, {"equals", XK_equal}, {"quote", XK_apostrophe},
-    {"apostrophe", XK_apostrophe}, {"backtick", XK_grave}, {"grave", XK_grave}, {"tilde", XK_asciitilde},
-    {"asterisk", XK_asterisk}, {"underscore", XK_underscore},
-};
-/* clang-format on */
-
-/* As one word only: "alt left" is a chord. */
-static const struct name sides[] = {
-    {"ctrlleft", XK_Control_L}, {"ctrlright", XK_Control_R}, {"shiftleft", XK_Shift_L},
-    {"shiftright", XK_Shift_R}, {"altleft", XK_Alt_L},       {"altright", XK_Alt_R},
-    {"winleft", XK_Super_L},    {"winright", XK_Super_R},
-};
+#include <strings.h>
 
 const char *const keys_modifiers[] = {"ctrl", "shift", "alt", "super", NULL};
 const char *const keys_offered[] = {
@@ -63,58 +21,81 @@ const char *const keys_offered[] = {
 
 enum { MAX_NAME = 40 };
 
-/* f1..f35, num0..num9 */
-static uint32_t numbered_key(const char *key)
+/* ---- names -------------------------------------------------------------------------------------------- */
+
+bool keys_is_modifier(uint32_t k)
 {
-    if (key[0] == 'f' && isdigit((unsigned char)key[1]) && strlen(key) <= 3) {
-        int n = atoi(key + 1);
-        return key[1] != '0' && n >= 1 && n <= 35 ? XK_F1 + (uint32_t)n - 1 : 0;
-    }
-    if (!strncmp(key, "num", 3) && isdigit((unsigned char)key[3]) && !key[4])
-        return XK_KP_0 + (uint32_t)(key[3] - '0');
-    return 0;
+    return (k >= XK_Shift_L && k <= XK_Hyper_R && k != XK_Caps_Lock && k != XK_Shift_Lock) ||
+           k == XK_ISO_Level3_Shift;
+}
+
+static int by_name(const void *name, const void *row)
+{
+    return strcmp(name, ((const struct key_name *)row)->name);
+}
+
+static uint32_t in_table(const char *name)
+{
+    const struct key_name *row =
+        bsearch(name, key_names, (size_t)key_names_count, sizeof *key_names, by_name);
+    return row ? row->keysym : 0;
 }
 
 static uint32_t keysym_of_char(uint32_t cp)
 {
-    if (cp == '\n' || cp == '\r')
-        return XK_Return;
-    if (cp == '\t')
-        return XK_Tab;
+    static const uint32_t control[][2] = {{'\n', XK_Return},    {'\r', XK_Return}, {'\t', XK_Tab},
+                                          {'\b', XK_BackSpace}, {0x1b, XK_Escape}, {0x7f, XK_Delete}};
+    for (size_t i = 0; i < sizeof control / sizeof *control; i++)
+        if (control[i][0] == cp)
+            return control[i][1];
     if (cp < 0x20 || (cp >= 0x7f && cp < 0xa0))
         return 0;
     return cp <= 0xff ? cp : 0x01000000 | cp;
 }
 
-static uint32_t keysym_of_name(const char *name, size_t len, bool cmd_is_ctrl)
+/* The name in lower case, without "-", "_" and spaces between letters and digits.  Returns false when it
+ * is too long or has a NUL. */
+static bool fold(const char *name, size_t len, char out[MAX_NAME + 1])
+{
+    size_t n = 0;
+    if (len > MAX_NAME || memchr(name, 0, len))
+        return false;
+    for (size_t i = 0; i < len; i++) {
+        bool between =
+            i && i + 1 < len && isalnum((unsigned char)name[i - 1]) && isalnum((unsigned char)name[i + 1]);
+        if (!between || !strchr("-_ ", name[i]))
+            out[n++] = (char)tolower((unsigned char)name[i]);
+    }
+    out[n] = 0;
+    return true;
+}
+
+/* Whether the text before the first "-" or space makes this a chord: "alt-left", "control l", "C-r". */
+static bool begins_chord(const char *name, size_t len, bool cmd_is_ctrl)
+{
+    size_t n = 0;
+    while (n < len && name[n] != '-' && name[n] != ' ')
+        n++;
+    return n < len && (n < 2 || keys_is_modifier(keys_named(name, n, cmd_is_ctrl)));
+}
+
+uint32_t keys_named(const char *name, size_t len, bool cmd_is_ctrl)
 {
     char key[MAX_NAME + 1], exact[MAX_NAME + 1];
     uint32_t cp;
-    size_t n = 0;
-    if (len && utf8_decode(name, len, &cp) == (int)len)
+    bool single = len && utf8_decode(name, len, &cp) == (int)len;
+    if (single && cp < 0x80)
         return keysym_of_char(cp);
-    if (len > MAX_NAME)
+    if (!len || !fold(name, len, key) || (!single && begins_chord(name, len, cmd_is_ctrl)))
         return 0;
-    for (size_t i = 0; i < len; i++) {
-        if (!name[i])
-            return 0;
-        exact[i] = name[i];
-        bool between =
-            i && i + 1 < len && isalnum((unsigned char)name[i - 1]) && isalnum((unsigned char)name[i + 1]);
-        if (!between || (name[i] != '-' && name[i] != '_' && name[i] != ' '))
-            key[n++] = (char)tolower((unsigned char)name[i]);
-    }
-    key[n] = exact[len] = 0;
-    if (cmd_is_ctrl && (!strcmp(key, "cmd") || !strcmp(key, "command")))
+    uint32_t found = in_table(key);
+    if (found && cmd_is_ctrl && (!strncmp(key, "cmd", 3) || !strncmp(key, "command", 7) || !strcmp(key, "⌘")))
         return XK_Control_L;
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (!strcmp(names[i].name, key))
-            return names[i].keysym;
-    for (size_t i = 0; n == len && i < sizeof sides / sizeof *sides; i++)
-        if (!strcmp(sides[i].name, key))
-            return sides[i].keysym;
-    uint32_t found = numbered_key(key);
-    return found ? found : (uint32_t)XStringToKeysym(exact);
+    if (found || single)
+        return found ? found : keysym_of_char(cp);
+    memcpy(exact, name, len);
+    exact[len] = 0;
+    return (uint32_t)XStringToKeysym(exact);
 }
 
 void action_plain_keys(struct action *a)
@@ -124,61 +105,268 @@ void action_plain_keys(struct action *a)
             a->keys[i] += 'a' - 'A';
 }
 
-/* ---- chords ----------------------------------------------------------------------------------- */
+/* ---- the nearest name ---------------------------------------------------------------------------- */
 
-/* Splits text at `by` and looks up every part; -1 when one is unknown, -2 when there are too many.  An
- * empty part is an error, except that "ctrl++" and "+" mean the plus key. */
-static int split_chord(const char *text, size_t len, char by, bool cmd_is_ctrl, uint32_t *keys, int max,
-                       char bad[64])
+/* Edit distance with transpositions. */
+static int distance(const char *a, int n, const char *b, int m)
 {
-    int n = 0;
-    for (size_t at = 0; at <= len;) {
-        size_t end = at;
-        while (end < len && text[end] != by)
-            end++;
-        if (end == at && end < len && end + 1 == len && by == '+')
-            end = len; /* the last "+" is a key */
-        if (end == at && by == ' ' && end < len) {
-            at++;
-            continue;
+    int rows[3][MAX_NAME + 2] = {0};
+    for (int j = 0; j <= m; j++)
+        rows[0][j] = j;
+    for (int i = 1; i <= n; i++) {
+        int *now = rows[i % 3], *last = rows[(i + 2) % 3], *before = rows[(i + 1) % 3];
+        now[0] = i;
+        for (int j = 1; j <= m; j++) {
+            int d = last[j - 1] + (a[i - 1] != b[j - 1]);
+            d = last[j] + 1 < d ? last[j] + 1 : d;
+            d = now[j - 1] + 1 < d ? now[j - 1] + 1 : d;
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] && before[j - 2] + 1 < d)
+                d = before[j - 2] + 1;
+            now[j] = d;
         }
-        size_t from = at, to = end;
-        while (from + 1 < to && text[from] == ' ')
-            from++;
-        while (to > from + 1 && text[to - 1] == ' ')
-            to--;
-        uint32_t k = to > from ? keysym_of_name(text + from, to - from, cmd_is_ctrl) : 0;
-        if (k && n == max)
-            return -2;
-        if (!k) {
-            const char *part = to > from ? text + from : text;
-            size_t shown = to > from ? to - from : len;
-            shown = utf8_valid_prefix(part, shown < 60 ? shown : 60);
-            memcpy(bad, part, shown);
-            bad[shown] = 0;
-            return -1;
-        }
-        keys[n++] = k;
-        at = end + 1;
     }
+    return rows[n % 3][m];
+}
+
+/* The name with the least distance; the same length and a common beginning count, too. */
+static const char *nearest(char *name)
+{
+    const char *best = "ctrl";
+    int least = 1 << 20, n = (int)strlen(name);
+    while (n > 1 && !isalnum((unsigned char)name[n - 1]))
+        name[--n] = 0;
+    while (n > 1 && !isalnum((unsigned char)*name))
+        name++, n--;
+    for (int i = 0; i < key_names_count; i++) {
+        const char *other = key_names[i].name;
+        int m = (int)strlen(other), same = 0;
+        if (m > MAX_NAME || (unsigned char)*other >= 0x80)
+            continue;
+        while (same < n && name[same] == other[same])
+            same++;
+        int cost = distance(name, n, other, m) * 1000 + (m != n ? 400 : 0) - 100 * same;
+        if (cost < least) {
+            least = cost;
+            best = other;
+        }
+    }
+    return best;
+}
+
+static enum action_fault unknown(const char *s, size_t n, struct err *e)
+{
+    char key[MAX_NAME + 1], shown[64];
+    size_t len = utf8_valid_prefix(s, n < 60 ? n : 60);
+    memcpy(shown, s, len);
+    shown[len] = 0;
+    if (!n)
+        err_set(e, ERR_FAILED, "unknown key ''; a key or a chord such as 'ctrl+c' was expected");
+    else if (!fold(s, n, key))
+        err_set(e, ERR_FAILED, "unknown key '%s'; names of keys have at most %d bytes", shown, MAX_NAME);
+    else
+        err_set(e, ERR_FAILED, "unknown key '%s'; the nearest is '%s'", shown, nearest(key));
+    return FAULT_KEY;
+}
+
+/* ---- chords -------------------------------------------------------------------------------------- */
+
+struct reader {
+    const char *text; /* all of it, for messages */
+    size_t len;
+    bool cmd_is_ctrl;
+    struct key_sequence *out;
+    struct key_chord part; /* the keys of one word */
+    struct err *e;
+};
+
+static enum action_fault too_many(const struct reader *r, const char *what)
+{
+    int shown = (int)utf8_valid_prefix(r->text, r->len < 60 ? r->len : 60);
+    err_set(r->e, ERR_FAILED, "too many %s in '%.*s'", what, shown, r->text);
+    return FAULT_SCHEMA;
+}
+
+static uint32_t folded(uint32_t k)
+{
+    return k >= 'A' && k <= 'Z' ? k + 'a' - 'A' : k;
+}
+
+/* Appends a key.  A modifier that is down already is dropped; another key that is named twice is refused. */
+static enum action_fault add_key(struct reader *r, struct key_chord *c, uint32_t k)
+{
+    for (int i = 0; i < c->n; i++) {
+        if (folded(c->keys[i]) != folded(k))
+            continue;
+        if (keys_is_modifier(k))
+            return FAULT_NONE;
+        int shown = (int)utf8_valid_prefix(r->text, r->len < 60 ? r->len : 60);
+        err_set(r->e, ERR_FAILED, "'%.*s' names a key twice; Control is 'ctrl+' or 'C-'", shown, r->text);
+        return FAULT_KEY;
+    }
+    if (c->n == ACTION_MAX_KEYS)
+        return too_many(r, "keys");
+    c->keys[c->n++] = k;
+    return FAULT_NONE;
+}
+
+/* The modifier of Emacs ("C-x") or, in angle brackets, of Vim ("<c-x>"); 0: none. */
+static uint32_t letter_modifier(char c, bool angle)
+{
+    static const struct {
+        char letter;
+        uint32_t keysym;
+    } all[] = {{'C', XK_Control_L}, {'M', XK_Alt_L},   {'A', XK_Alt_L},  {'S', XK_Shift_L},
+               {'s', XK_Super_L},   {'H', XK_Hyper_L}, {'D', XK_Super_L}};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (all[i].letter == (angle ? (char)toupper((unsigned char)c) : c))
+            return all[i].keysym;
+    return 0;
+}
+
+static enum action_fault parse_part(struct reader *r, const char *s, size_t n, bool angle);
+
+/* "<ctrl>c", "{ctrl}c": a name in brackets, and what follows. */
+static enum action_fault parse_bracketed(struct reader *r, const char *s, size_t n, const char *close)
+{
+    const char *rest = close + 1, *end = s + n;
+    enum action_fault f = parse_part(r, s + 1, (size_t)(close - s - 1), true);
+    if (rest + 1 < end && (*rest == '+' || *rest == '-'))
+        rest++;
+    return f || rest == end ? f : parse_part(r, rest, (size_t)(end - rest), false);
+}
+
+static enum action_fault parse_part(struct reader *r, const char *s, size_t n, bool angle)
+{
+    uint32_t k = keys_named(s, n, r->cmd_is_ctrl);
+    if (k)
+        return add_key(r, &r->part, k);
+    const char *close =
+        n > 2 && (*s == '<' || *s == '{') ? memchr(s + 1, *s == '<' ? '>' : '}', n - 1) : NULL;
+    if (close && close > s + 1)
+        return parse_bracketed(r, s, n, close);
+    const char *plus = n > 2 ? memchr(s + 1, '+', n - 2) : NULL;
+    if (plus && plus[1] == '+' && plus + 2 < s + n) /* "ctrl++c" */
+        return unknown(s, n, r->e);
+    if (plus) {
+        enum action_fault f = parse_part(r, s, (size_t)(plus - s), angle);
+        return f ? f : parse_part(r, plus + 1, (size_t)(s + n - plus - 1), angle);
+    }
+    if (n == 2 && *s == '^' && isalpha((unsigned char)s[1])) { /* a terminal's "^C" */
+        enum action_fault f = add_key(r, &r->part, XK_Control_L);
+        return f ? f : parse_part(r, s + 1, 1, angle);
+    }
+    size_t at = 1; /* of the separator in "ctrl-c" or "ctrl,c", which follows a modifier */
+    while (at + 1 < n && s[at] != '-' && s[at] != ',')
+        at++;
+    if (at + 1 < n)
+        k = at == 1 && s[at] == '-' ? letter_modifier(*s, angle) : keys_named(s, at, r->cmd_is_ctrl);
+    if (!k || !keys_is_modifier(k))
+        return unknown(s, n, r->e);
+    enum action_fault f = add_key(r, &r->part, k);
+    return f ? f : parse_part(r, s + at + 1, n - at - 1, angle);
+}
+
+/* ---- sequences ----------------------------------------------------------------------------------- */
+
+/* Adds the keys of a word to the last chord if that has modifiers only, else to a new one. */
+static enum action_fault add_part(struct reader *r)
+{
+    struct key_sequence *o = r->out;
+    struct key_chord *last = o->n ? &o->chords[o->n - 1] : NULL;
+    if (!last || !keys_is_modifier(last->keys[last->n - 1])) {
+        if (o->n == KEYS_MAX_CHORDS)
+            return too_many(r, "chords");
+        last = &o->chords[o->n++];
+        last->n = 0;
+    }
+    enum action_fault f = FAULT_NONE;
+    for (int i = 0; !f && i < r->part.n; i++)
+        f = add_key(r, last, r->part.keys[i]);
+    return f;
+}
+
+static size_t word_length(const char *s, const char *end)
+{
+    size_t n = 0;
+    while (s + n < end && !isspace((unsigned char)s[n]))
+        n++;
     return n;
 }
 
-int action_chord(const char *text, size_t len, bool cmd_is_ctrl, uint32_t *keys, int max, char bad[64])
+static const char *skip_blanks(const char *s, const char *end)
 {
-    char unused[64];
-    uint32_t whole = keysym_of_name(text, len, cmd_is_ctrl);
-    if (whole && max > 0) {
-        keys[0] = whole;
-        return 1;
+    while (s < end && isspace((unsigned char)*s))
+        s++;
+    return s;
+}
+
+/* Copies the text without the blanks beside a "+" that joins: "Ctrl + C". */
+static size_t join_plus(const char *s, size_t len, char out[KEYS_MAX_TEXT + 1])
+{
+    const char *end = s + len;
+    size_t n = 0;
+    for (s = skip_blanks(s, end); s < end;) {
+        const char *next = skip_blanks(s, end);
+        if (next == s) {
+            out[n++] = *s++;
+            continue;
+        }
+        if (next == end)
+            break;
+        bool after = n > 1 && out[n - 1] == '+' && out[n - 2] != '+' && !isspace((unsigned char)out[n - 2]);
+        bool before = *next == '+' && skip_blanks(next + 1, end) < end;
+        if (!after && !before)
+            out[n++] = ' ';
+        s = next;
     }
-    while (len && *text == ' ')
-        text++, len--;
-    while (len && text[len - 1] == ' ')
-        len--;
-    int n = split_chord(text, len, '+', cmd_is_ctrl, keys, max, bad);
-    for (const char *by = " -"; *by && n < 0; by++)
-        if (memchr(text, *by, len))
-            n = split_chord(text, len, *by, cmd_is_ctrl, keys, max, unused);
+    out[n] = 0;
     return n;
+}
+
+/* Length of the word at s, or of it and the next one when they end with a name of two words: "page down",
+ * "ctrl+page down", "left shift". */
+static size_t part_length(const struct reader *r, const char *s, const char *end)
+{
+    size_t n = word_length(s, end);
+    const char *plus = n > 2 ? memrchr(s + 1, '+', n - 2) : NULL, *name = plus ? plus + 1 : s;
+    const char *next = skip_blanks(s + n, end), *stop = next + word_length(next, end);
+    return stop > next && keys_named(name, (size_t)(stop - name), r->cmd_is_ctrl) ? (size_t)(stop - s) : n;
+}
+
+static enum action_fault parse_words(struct reader *r, const char *s, const char *end)
+{
+    enum action_fault f = FAULT_NONE;
+    for (; !f && s < end; s = skip_blanks(s, end)) {
+        size_t n = part_length(r, s, end), drop = 0;
+        if (n > 1 && s[n - 1] == ',' && s + n < end && !strchr("+-", s[n - 2])) /* "ctrl+k, ctrl+s" */
+            drop = 1;
+        r->part = (struct key_chord){0};
+        if (r->out->n && n == 3 && !strncasecmp(s, "key", 3)) { /* "Windows key" */
+            s += n;
+            continue;
+        }
+        f = parse_part(r, s, n - drop, false);
+        f = f ? f : add_part(r);
+        s += n;
+    }
+    return f;
+}
+
+enum action_fault keys_parse(const char *text, size_t len, bool cmd_is_ctrl, struct key_sequence *out,
+                             struct err *e)
+{
+    char copy[KEYS_MAX_TEXT + 1];
+    struct reader r = {.text = text, .len = len, .cmd_is_ctrl = cmd_is_ctrl, .out = out, .e = e};
+    uint32_t whole = keys_named(text, len, cmd_is_ctrl);
+    out->n = 0;
+    if (whole) {
+        out->chords[out->n++] = (struct key_chord){{whole}, 1};
+        return FAULT_NONE;
+    }
+    if (len > KEYS_MAX_TEXT || memchr(text, 0, len)) {
+        err_set(e, ERR_FAILED, "the keys have a NUL, or more than %d bytes", KEYS_MAX_TEXT);
+        return FAULT_KEY;
+    }
+    size_t n = join_plus(text, len, copy);
+    return n ? parse_words(&r, copy, copy + n) : unknown("", 0, e);
 }

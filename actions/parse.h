@@ -8,6 +8,8 @@
 
 #include "actions/calls.h"
 #include "actions/json_in.h"
+#include "actions/keys.h"
+#include "actions/place.h"
 #include "actions/tools.h"
 
 struct parse {
@@ -61,10 +63,15 @@ void parse_rest(struct parse *p, const char *text, size_t len);
 
 /* ---- coordinates (coords.c) ------------------------------------------------------------------------ */
 
-/* Both numbers of a point to pixels; messages name `what` ("x, y" or "x2, y2").  In spaces of whole
- * numbers, fractions from 0 to 1 are parts of the extent, other fractions are rounded half up. */
+/* Converts both numbers of a point to pixels; messages name `what` ("x, y" or "x2, y2").  In norm1000,
+ * fractions from 0 to 1 are parts of the extent; in pixels such fractions are refused.  Other fractions
+ * are rounded half up. */
 enum action_fault coords_to_pixels(struct parse *p, const char *what, struct dialect_numbers n, int32_t *x,
                                    int32_t *y);
+
+/* The same for a place.  A box must be inside of the image, too. */
+enum action_fault coords_place(struct parse *p, const char *what, const struct place *at, int32_t *x,
+                               int32_t *y);
 
 /* ---- tool calls (bind.c) --------------------------------------------------------------------------- */
 
@@ -76,11 +83,18 @@ struct binding {
     struct parse *p;
     const struct tool *tool;
     struct action *a;
-    double n[4];          /* x y x2 y2 as the model wrote them */
-    bool has[4], real[4]; /* real: written with a decimal point */
-    char direction;       /* u d l r, 0 none */
+    struct place at[2]; /* x, y and x2, y2, if given as one value */
+    struct place_axes {
+        struct place_axis {
+            double least, most; /* equal for a single number */
+            bool given, list, real;
+        } x, y;
+    } axes[2];      /* if given as two values */
+    bool whole[2];  /* `at` is set */
+    char direction; /* u d l r, 0 none */
     int amount;
-    bool failure; /* status: the task was not done */
+    bool failure;                 /* status: the task was not done */
+    struct key_sequence sequence; /* of chords, when there are several */
 };
 
 /* Reads one value into the action, or into the binding when its meaning depends on other values. */

@@ -35,10 +35,12 @@ static enum coord_space infer_space(const struct parse *p, const struct tool *t,
     bool fraction = false, large = false;
     for (int i = 0; i < t->nargs; i++) {
         json_t *v = json_object_get(args, t->args[i].name);
-        if (registry_param(t->args[i].id)->type != PARAM_COORD || !json_is_number(v))
+        struct place at = {.n = {.x = json_number_value(v)}};
+        if (registry_param(t->args[i].id)->type != PARAM_COORD ||
+            (!json_is_number(v) && place_value(v, &at, NULL)))
             continue;
-        large = large || json_number_value(v) > 1;
-        fraction = fraction || json_number_value(v) != floor(json_number_value(v));
+        large = large || at.n.x > 1 || at.n.y > 1;
+        fraction = fraction || at.n.x != floor(at.n.x) || at.n.y != floor(at.n.y);
     }
     return large ? COORD_PIXEL : fraction ? COORD_NORM1 : p->d->coords;
 }

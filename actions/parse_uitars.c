@@ -3,8 +3,7 @@
  *   Thought: ...
  *   Action: click(start_box='(279,81)')
  *
- * Points may be (x,y), [x,y], (x1,y1,x2,y2), <point>x y</point>, <bbox>...</bbox>, with or without
- * <|box_start|> marks; only the numbers are read.  The text of type and finished goes up to the last quote,
+ * Points may be in any notation of place.h.  The text of type and finished goes up to the last quote,
  * because models do not escape quotes inside it.  A closing quote may be missing where the end of the
  * value is clear.  Of several actions, each on a line of its own and with or without "Action:", the first
  * is executed and the others are reported to the model.
@@ -111,38 +110,6 @@ static const char *find_inside(const struct parse *p, const struct span *s)
 
 /* ---- values ----------------------------------------------------------------------------------- */
 
-/* The numbers of a box or point without tags; NULL unless there are two or four. */
-static json_t *read_box(const char *s, size_t n)
-{
-    json_t *list = json_array();
-    for (const char *at = s, *end = s + n; at < end;) {
-        char number[32];
-        size_t k = 0;
-        if (*at == '<') {
-            const char *close = memchr(at, '>', (size_t)(end - at));
-            at = close ? close + 1 : end;
-            continue;
-        }
-        while (at + k < end && k < sizeof number - 1 &&
-               (isdigit((unsigned char)at[k]) || at[k] == '.' || at[k] == '-'))
-            k++;
-        if (!k) {
-            at++;
-            continue;
-        }
-        memcpy(number, at, k);
-        number[k] = 0;
-        at += k;
-        bool whole = strspn(number, "-0123456789") == k;
-        json_array_append_new(list, whole ? json_integer(strtoll(number, NULL, 10))
-                                          : json_real(strtod(number, NULL)));
-    }
-    if (json_array_size(list) == 2 || json_array_size(list) == 4)
-        return list;
-    json_decref(list);
-    return NULL;
-}
-
 static json_t *unescape(const char *s, size_t n)
 {
     struct buf out;
@@ -195,12 +162,9 @@ static const char *closing_bracket(const struct span *s)
     return NULL;
 }
 
-/* The end of a value without quotes: its own bracket, else before ", name=" or the last parenthesis. */
-static const char *closing_bare(const struct span *s)
+/* Returns the first comma with another argument, ", name=", or NULL.  x and y are parts of a place. */
+static const char *next_argument(const struct span *s)
 {
-    const char *bracket = s->at < s->end && (*s->at == '(' || *s->at == '[') ? closing_bracket(s) : NULL;
-    if (bracket)
-        return bracket + 1;
     for (const char *at = s->at; at < s->end; at++) {
         if (*at != ',')
             continue;
@@ -210,9 +174,20 @@ static const char *closing_bare(const struct span *s)
         const char *name = k;
         while (k < s->end && (isalpha((unsigned char)*k) || *k == '_'))
             k++;
-        if (k > name && k < s->end && *k == '=')
+        bool axis = k == name + 1 && (*name == 'x' || *name == 'y');
+        if (k > name && k < s->end && *k == '=' && !axis)
             return at;
     }
+    return NULL;
+}
+
+/* The end of a value without quotes: its own bracket, else before ", name=" or the last parenthesis. */
+static const char *closing_bare(const struct span *s)
+{
+    const char *bracket = s->at < s->end && (*s->at == '(' || *s->at == '[') ? closing_bracket(s) : NULL;
+    const char *next = bracket ? NULL : next_argument(s);
+    if (bracket || next)
+        return bracket ? bracket + 1 : next;
     return s->end > s->at && s->end[-1] == ')' && s->end - s->at > 1 ? s->end - 1 : s->end;
 }
 
@@ -262,14 +237,13 @@ static const char *first_of(const char *from, const char *to, const char *charac
 
 static enum action_fault read_value(struct parse *p, struct span *s, const char *key, json_t *args)
 {
-    bool box = strstr(key, "box") || strstr(key, "point");
-    bool free_text = !strcmp(key, "content");
+    bool free_text = !strcmp(key, "content"), box = strstr(key, "box") || strstr(key, "point");
     const char *from = s->at, *to;
     if (s->at < s->end && (*s->at == '\'' || *s->at == '"')) {
         struct span rest = {++from, s->end};
         to = closing_quote(&rest, *s->at, free_text);
-        const char *bare = box ? closing_bare(&rest) : NULL;
-        bool unclosed = !to || (bare && bare < to && *bare == ',');
+        const char *next = box ? next_argument(&rest) : NULL;
+        bool unclosed = !to || (next && next < to);
         if (unclosed)
             to = free_text ? unclosed_text(&rest) : unclosed_value(&rest, box);
         if (!to)
@@ -292,9 +266,7 @@ static enum action_fault read_value(struct parse *p, struct span *s, const char 
     } else {
         return parse_fault(p, FAULT_PARSE, "'%s' has no value", key);
     }
-    json_t *v = box ? read_box(from, (size_t)(to - from)) : unescape(from, (size_t)(to - from));
-    if (!v && box)
-        return parse_fault(p, FAULT_PARSE, "'%s' must hold two or four numbers", key);
+    json_t *v = unescape(from, (size_t)(to - from));
     if (!v)
         return parse_fault(p, FAULT_TEXT, "the value of '%s' is not valid UTF-8", key);
     if (json_object_get(args, key)) {

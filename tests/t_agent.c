@@ -150,7 +150,9 @@ static void t_told(void **state)
     assert_string_equal(played.told[0],
                         "<message from=\"user\">\nPress Save\n</message>\n<observation>\n[image]\n"
                         "</observation>");
-    told(1, "<error tool=\"hotkey_desktop\">\nunknown key 'hyperspace'\n</error>\n<observation>");
+    told(
+        1,
+        "<error tool=\"hotkey_desktop\">\nunknown key 'hyperspace'; the nearest is 'kpspace'\n</error>\n<observation>");
     told(2, "<error tool=\"click_desktop\">\n");
     told(2, "1500");
     told(3, "'teleport'");

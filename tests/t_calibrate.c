@@ -1,6 +1,8 @@
 /* t_calibrate.c - claims about calibration: screens to point at, lines through answers, the verdict on models
  * whose dialect and space are known because they are made up here, and what is kept of it. */
 #include "check.h"
+
+#include "actions/place.h"
 #include "program.h"
 
 #include "base/file.h"
@@ -135,13 +137,13 @@ static struct verdict made_up(struct candidate *c, int *n, const char *speaks, e
             *k = (struct candidate){
                 .dialect = (char *)(uintptr_t)*name, .own = calibration_space(d->coords), .w = W, .h = H};
             for (int i = 0; i < 24; i++) {
-                struct dialect_numbers numbers;
+                struct place at;
                 char reply[128] = "I see a page";
                 const double *b = target_of(i)->box;
                 if (!strcmp(*name, speaks) && i % babble)
                     say(reply, d, space, (b[0] + b[2]) / 2, (b[1] + b[3]) / 2, k->w, k->h);
-                bool read = !dialect_parse_numbers(d, reply, strlen(reply), &numbers, NULL);
-                candidate_count(k, QUESTION_PLACE, target_of(i), read ? &numbers : NULL, false);
+                bool read = !dialect_read_place(d, reply, strlen(reply), &at, NULL);
+                candidate_count(k, QUESTION_PLACE, target_of(i), read ? &at.n : NULL, false);
             }
         }
         dialect_free(d);

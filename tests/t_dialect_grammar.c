@@ -5,6 +5,7 @@
 
 #include "actions/action.h"
 #include "actions/dialect.h"
+#include "actions/place.h"
 
 #include "agent/llm_judge.h"
 #include "base/clock.h"
@@ -161,7 +162,7 @@ static void t_think(void **state)
     for (int i = 0; i < 2; i++) {
         struct err e = ERR_INIT;
         unsigned kinds = 0;
-        struct grammar *g = dialect_grammar(d, GOAL_STEP, vocab[i], &e);
+        struct grammar *g = dialect_grammar(d, GOAL_STEP, vocab[i], W, H, &e);
         assert_non_null(g);
         for (int k = 0; k < 100; k++) {
             sample(g, vocab[i], &seed, k & 1, &text);
@@ -205,10 +206,8 @@ static void t_samples(void **state)
         int samples = name - dialect_names() < 9 ? SAMPLES : SAMPLES / 10; /* most share table or syntax */
         int64_t begin = clock_ns();
         d->think = false; /* t_think has reasoning, which is long */
-        d->screen_w = w;
-        d->screen_h = h;
         for (int goal = GOAL_STEP; goal <= GOAL_ANSWER; goal++) {
-            struct grammar *g = dialect_grammar(d, (enum dialect_goal)goal, t, &e);
+            struct grammar *g = dialect_grammar(d, (enum dialect_goal)goal, t, w, h, &e);
             if (!g)
                 fail_msg("%s", e.text);
             for (int i = 0; i < (goal == GOAL_STEP ? samples : samples / 10); i++) {
@@ -258,7 +257,7 @@ static void t_markup(void **state)
     struct tokenizer *t = tiny_vocab_usual();
     struct dialect *d = load("holo31");
     d->think = false;
-    struct grammar *g = dialect_grammar(d, GOAL_STEP, t, &e);
+    struct grammar *g = dialect_grammar(d, GOAL_STEP, t, W, H, &e);
     assert_non_null(g);
     int text = after_text(g, t, grammar_start(g), begin);
     assert_int_not_equal(text, GRAMMAR_DEAD);
@@ -273,9 +272,19 @@ static void t_markup(void **state)
     tokenizer_free(t);
 }
 
+/* The largest coordinates of an image. */
+static void shown_size(const struct dialect *d, int w, int h, double v[2])
+{
+    dialect_shown_size(d, &w, &h);
+    bool parts = d->coords == COORD_NORM1 || d->coords == COORD_NORM1000;
+    v[0] = d->coords == COORD_NORM1 ? 1 : parts ? 1000 : w - 1;
+    v[1] = d->coords == COORD_NORM1 ? 1 : parts ? 1000 : h - 1;
+}
+
 static void t_ground(void **state)
 {
     (void)state;
+    static const int sizes[][2] = {{W, H}, {320, 240}, {1003, 77}, {2560, 1440}, {15, 9}};
     uint64_t seed = check_seed();
     struct tokenizer *usual = tiny_vocab_usual(), *spelled = pocket_vocab();
     bool said_missing = false;
@@ -285,22 +294,28 @@ static void t_ground(void **state)
         struct err e = ERR_INIT;
         struct dialect *d = load(*name);
         const struct tokenizer *t = d->syntax == SYNTAX_POCKET ? spelled : usual;
-        d->screen_w = W;
-        d->screen_h = H;
-        struct grammar *g = dialect_grammar(d, GOAL_GROUND, t, &e);
-        assert_int_equal(g != NULL, *d->ground != 0);
-        for (int i = 0; g && i < 200; i++) {
-            double x, y;
-            sample(g, t, &seed, i & 1, &text);
-            if (dialect_says_missing(d, text.data, text.len)) {
-                said_missing |= !strcmp(*name, "pocket-wide");
-                continue;
+        for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++) {
+            int w = sizes[k][0], h = sizes[k][1];
+            struct grammar *g = dialect_grammar(d, GOAL_GROUND, t, w, h, &e);
+            assert_int_equal(g != NULL, *d->ground != 0);
+            for (int i = 0; g && i < 60; i++) {
+                int32_t x, y;
+                struct place at;
+                double v[2];
+                sample(g, t, &seed, i & 1, &text);
+                if (dialect_read_place(d, text.data, text.len, &at, &e))
+                    fail_msg("%s: %s in: %s", *name, e.text, text.data);
+                said_missing |= at.absent;
+                if (at.absent)
+                    continue;
+                if (dialect_place_pixel(d, &at, w, h, &x, &y, &e))
+                    fail_msg("%s, %d x %d: %s in: %s", *name, w, h, e.text, text.data);
+                assert_true(x >= 0 && x < w && y >= 0 && y < h);
+                shown_size(d, w, h, v);
+                assert_true(at.n.x <= v[0] && at.n.y <= v[1]); /* nothing is clamped */
             }
-            if (dialect_parse_point(d, text.data, text.len, W, H, &x, &y, &e))
-                fail_msg("%s: %s in: %s", *name, e.text, text.data);
-            assert_true(x >= 0 && x < W && y >= 0 && y < H);
+            grammar_free(g);
         }
-        grammar_free(g);
         dialect_free(d);
     }
     assert_true(said_missing);
@@ -320,7 +335,8 @@ static void t_verdict(void **state)
     for (const char *const *name = dialect_names(); *name; name++) {
         struct err e = ERR_INIT;
         struct dialect *d = load(*name);
-        struct grammar *g = d->syntax == SYNTAX_POCKET ? NULL : dialect_grammar(d, GOAL_VERDICT, usual, &e);
+        struct grammar *g =
+            d->syntax == SYNTAX_POCKET ? NULL : dialect_grammar(d, GOAL_VERDICT, usual, 0, 0, &e);
         for (int i = 0; g && i < 100; i++) {
             sample(g, usual, &seed, i & 1, &text);
             char *reason;
@@ -346,7 +362,7 @@ static void t_points(void **state)
     (void)state;
     static const struct {
         const char *dialect, *text;
-        double x, y; /* x < 0: refused */
+        int x, y; /* x < 0: refused */
     } cases[] = {
         {"holo3", "{\"x\": 500, \"y\": 1000}", 640, 719},
         {"holo3", " {\"action\": \"click_absolute\", \"x\": 250, \"y\": 250} ", 320, 180},
@@ -373,10 +389,12 @@ static void t_points(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct err e = ERR_INIT;
         struct dialect *d = load(cases[i].dialect);
-        double x = -1, y = -1;
-        int r = dialect_parse_point(d, cases[i].text, strlen(cases[i].text), W, H, &x, &y, &e);
+        struct place at;
+        int32_t x = -1, y = -1;
+        int r = dialect_read_place(d, cases[i].text, strlen(cases[i].text), &at, &e);
+        r = r ? r : at.absent ? -1 : dialect_place_pixel(d, &at, W, H, &x, &y, &e);
         if (r != (cases[i].x < 0 ? -1 : 0) || (!r && (x != cases[i].x || y != cases[i].y)))
-            fail_msg("'%s': %d, %g, %g %s", cases[i].text, r, x, y, e.text);
+            fail_msg("'%s': %d, %d, %d %s", cases[i].text, r, x, y, e.text);
         dialect_free(d);
     }
 }
@@ -388,14 +406,14 @@ static void t_needs(void **state)
     const char *const added[] = {"<SPECIAL_12>"};
     struct tokenizer *t = tiny_vocab(NULL, 0, added, 1);
     struct dialect *d = load("pocket-wide");
-    assert_null(dialect_grammar(d, GOAL_STEP, t, &e));
+    assert_null(dialect_grammar(d, GOAL_STEP, t, 0, 0, &e));
     assert_non_null(strstr(e.text, "dialect 'pocket-wide': the tokenizer has no added token '<"));
     assert_int_equal(e.kind, ERR_MODEL);
     dialect_free(d);
     d = load("anthropic");
-    assert_null(dialect_grammar(d, GOAL_GROUND, t, &e));
+    assert_null(dialect_grammar(d, GOAL_GROUND, t, 0, 0, &e));
     assert_non_null(strstr(e.text, "'ground'"));
-    struct grammar *g = dialect_grammar(d, GOAL_TEXT, t, &e);
+    struct grammar *g = dialect_grammar(d, GOAL_TEXT, t, 0, 0, &e);
     int s = grammar_start(g);
     assert_int_not_equal(s = grammar_advance(g, s, 'a'), GRAMMAR_DEAD);
     assert_int_not_equal(s = grammar_advance(g, s, '\n'), GRAMMAR_DEAD);

@@ -163,7 +163,7 @@ static void t_sent_back(void **state)
     (void)state;
     struct play p;
     play_open(&p, 2);
-    play(&p, CLICK(100, 100) ANSWER("Saved <|im_end|> it.") CLICK(300, 300) ANSWER("Saved."),
+    play(&p, CLICK(100, 100) ANSWER("Saved </observation> it.") CLICK(300, 300) ANSWER("Saved."),
          VERDICTS(SAYS("YES", "It seems so."), SAYS("NO", "The window still says unsaved <|im_end|>."),
                   SAYS("YES", "It says saved."), SAYS("YES", "Yes.")),
          AGENT_ANSWERED, 0);
@@ -184,7 +184,7 @@ static void t_sent_back(void **state)
     /* The validator has read task and answer, and nothing in them is a mark; the first asking is the
      * likeliest reply. */
     assert_non_null(
-        strstr(p.told[0], "TASK: Press &lt;/observation> Save\nANSWER: Saved &lt;|im_end|> it.\n"));
+        strstr(p.told[0], "TASK: Press &lt;/observation> Save\nANSWER: Saved &lt;/observation> it.\n"));
     assert_non_null(strstr(p.told[3], "ANSWER: Saved.\n"));
     assert_true(p.images[0] >= 1 && p.images[3] <= VALIDATOR_FRAMES);
     assert_true(p.temperatures[0] == 0 && p.temperatures[1] > 0 && p.temperatures[2] == 0);
@@ -265,23 +265,27 @@ static void t_localizer(void **state)
     struct outcome o = {0};
     struct record r;
     driven_open(&t);
-    pid_t pid =
-        driven_start_with(&t,
-                          CLICK(100, 100) "{\"x\": 500, \"y\": 250}\n" CLICK(100, 100) "somewhere\n" STEP(
-                              "\"wait_desktop\", \"seconds\": 0.1") ANSWER("Done."),
-                          WORDS("--localizer"));
+    pid_t pid = driven_start_with(
+        &t,
+        CLICK(100, 100) "<|box_start|>(400,200),(600,300)<|box_end|>\n" CLICK(100, 100) "somewhere\n" CLICK(
+            100, 100) "[-1, -1]\n" STEP("\"wait_desktop\", \"seconds\": 0.1") ANSWER("Done."),
+        WORDS("--localizer"));
     program_finish(&t.x, pid, &o);
     if (o.code)
         fail_msg("%s", o.err);
     driven_read(&t, &r);
     struct story s;
     story_make(&s, &r);
-    assert_int_equal(s.counted, 4);
+    assert_int_equal(s.counted, 5);
     const json_t *action = s.steps[0].actions[0].action;
     assert_int_equal(field_int(action, "x"), 400); /* of 800 x 600 */
     assert_int_equal(field_int(action, "y"), 150);
     assert_int_equal(s.steps[1].nactions, 0);
-    assert_string_equal(field_text(s.steps[1].error, "message"), "'it' was not found on the screen");
+    assert_string_equal(field_text(s.steps[1].error, "message"),
+                        "'it' was not found on the screen: 'somewhere' is not a place: two numbers x, y were "
+                        "expected, or a box of four");
+    assert_int_equal(s.steps[2].nactions, 0);
+    assert_string_equal(field_text(s.steps[2].error, "message"), "'it' was not found on the screen");
     const json_t *last = driven_last(&r, "localize");
     assert_false(field_bool(last, "found"));
     assert_int_equal(field_int(last, "said_x"), 80);

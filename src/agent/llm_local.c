@@ -21,6 +21,7 @@ struct shared_session { /* references: each mark of it, and the conversation whi
 struct local_mark {
     struct shared_session *session;
     struct checkpoint *at;
+    int w, h;
 };
 
 struct local_llm {
@@ -30,7 +31,11 @@ struct local_llm {
     uint64_t seed;
     const volatile int *cancel;
     const struct dialect *dialect;
-    struct grammar *grammars[GOALS]; /* compiled when first needed */
+    int w, h; /* size of the newest image, 0 before the first */
+    struct goal_grammar {
+        struct grammar *g; /* NULL: not compiled yet */
+        int w, h;          /* size of the image that it was compiled for */
+    } grammars[GOALS];
 };
 
 static struct session *session_of(const struct llm *m)
@@ -63,6 +68,7 @@ static void continue_in(struct local_llm *m, struct shared_session *l)
 static int local_begin(struct llm *llm, const char *system, struct err *e)
 {
     struct local_llm *m = (struct local_llm *)llm;
+    m->w = m->h = 0;
     if (session_length(m->session->session))
         continue_in(m, session_share(session_new(m->engine, m->seed)));
     struct session *s = session_of(llm);
@@ -72,10 +78,16 @@ static int local_begin(struct llm *llm, const char *system, struct err *e)
     return rc || session_reuse_prefix(s, e) ? -1 : 0;
 }
 
-static int local_user(struct llm *m, const struct chat_part *parts, int n, enum chat_place place,
+static int local_user(struct llm *llm, const struct chat_part *parts, int n, enum chat_place place,
                       struct err *e)
 {
-    return chat_user(session_of(m), parts, n, place, e);
+    struct local_llm *m = (struct local_llm *)llm;
+    for (int i = 0; i < n; i++)
+        if (parts[i].image) {
+            m->w = parts[i].image->w;
+            m->h = parts[i].image->h;
+        }
+    return chat_user(session_of(llm), parts, n, place, e);
 }
 
 static int local_reply(struct llm *m, const char *text, struct err *e)
@@ -83,11 +95,18 @@ static int local_reply(struct llm *m, const char *text, struct err *e)
     return chat_reply(session_of(m), text, e);
 }
 
+/* The grammar of the goal.  In dialects with pixels it is compiled again for an image of another size. */
 static struct grammar *grammar_for(struct local_llm *m, enum dialect_goal goal, struct err *e)
 {
-    if (!m->grammars[goal])
-        m->grammars[goal] = dialect_grammar(m->dialect, goal, engine_tokenizer(m->engine), e);
-    return m->grammars[goal];
+    struct goal_grammar *k = &m->grammars[goal];
+    if (k->g && dialect_grammar_is_sized(m->dialect) && (k->w != m->w || k->h != m->h)) {
+        grammar_free(k->g);
+        k->g = NULL;
+    }
+    if (!k->g)
+        *k = (struct goal_grammar){
+            dialect_grammar(m->dialect, goal, engine_tokenizer(m->engine), m->w, m->h, e), m->w, m->h};
+    return k->g;
 }
 
 /* A rewind restores the random number generator too, so another sample would get the same numbers: sample n
@@ -192,7 +211,7 @@ static struct llm_mark *local_mark_new(struct llm *llm, struct err *e)
     if (!at)
         return NULL;
     struct local_mark *k = xcalloc(1, sizeof *k);
-    *k = (struct local_mark){m->session, at};
+    *k = (struct local_mark){m->session, at, m->w, m->h};
     m->session->users++;
     return (struct llm_mark *)k;
 }
@@ -208,6 +227,8 @@ static int local_rewind(struct llm *llm, const struct llm_mark *mark, struct err
     const struct local_mark *k = mark_of(mark);
     if (session_rewind(k->session->session, k->at, e))
         return -1;
+    m->w = k->w;
+    m->h = k->h;
     if (k->session != m->session) {
         k->session->users++;
         continue_in(m, k->session);
@@ -223,6 +244,8 @@ static int local_branch(struct llm *llm, const struct llm_mark *mark, struct err
     if (!s)
         return -1;
     continue_in(m, session_share(s));
+    m->w = k->w;
+    m->h = k->h;
     return 0;
 }
 
@@ -262,8 +285,7 @@ static void local_free(struct llm *llm)
 {
     struct local_llm *m = (struct local_llm *)llm;
     for (int i = 0; i < GOALS; i++)
-        if (m->grammars[i])
-            grammar_free(m->grammars[i]);
+        grammar_free(m->grammars[i].g);
     session_release(m->session);
     free(m);
 }

@@ -7,6 +7,7 @@
  */
 #include "agent/private.h"
 
+#include "actions/place.h"
 #include "base/clock.h"
 
 #include <math.h>
@@ -66,22 +67,22 @@ static int localize(struct agent *a, int index, struct err *e)
 {
     struct action *action = &a->reply.step.actions[index], was = *action; /* borrows its texts */
     struct generated g = {0};
-    struct err unread = ERR_INIT;
-    double x, y;
+    struct err why = ERR_INIT;
+    struct place at;
     int64_t start = clock_ns();
     if (ask_localizer(a, action->element, &g, e)) {
         generated_free(&g);
         return -1;
     }
+    const struct dialect *d = a->o->dialect;
+    const struct image *frame = &a->step.frame;
+    bool read = g.finish != FINISH_LENGTH && !dialect_read_place(d, g.text.data, g.text.len, &at, &why);
     bool found =
-        g.finish != FINISH_LENGTH && !dialect_parse_point(a->o->dialect, g.text.data, g.text.len,
-                                                          a->step.frame.w, a->step.frame.h, &x, &y, &unread);
-    if (found) {
-        action->x = (int32_t)fmin(floor(x), a->step.frame.w - 1);
-        action->y = (int32_t)fmin(floor(y), a->step.frame.h - 1);
-    } else {
+        read && !at.absent && !dialect_place_pixel(d, &at, frame->w, frame->h, &action->x, &action->y, &why);
+    if (!found) {
         a->reply.fault = FAULT_RANGE;
-        err_set(&a->reply.why, ERR_FAILED, "'%.200s' was not found on the screen", action->element);
+        err_set(&a->reply.why, ERR_FAILED, "'%.200s' was not found on the screen%s%s", action->element,
+                *why.text ? ": " : "", why.text);
     }
     generated_free(&g);
     double ms = clock_ms_since(start);

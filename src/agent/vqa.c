@@ -47,7 +47,7 @@ int vqa_check_places(const struct vqa *l, struct err *e)
 {
     if (!l->engine)
         return 0;
-    struct grammar *g = dialect_grammar(l->dialect, GOAL_GROUND, engine_tokenizer(l->engine), e);
+    struct grammar *g = dialect_grammar(l->dialect, GOAL_GROUND, engine_tokenizer(l->engine), 0, 0, e);
     grammar_free(g);
     return g ? 0 : -1;
 }

@@ -1,10 +1,11 @@
 /* ground.c - `holorun ground IMAGE TARGET` finds something in a screenshot.
  *
  * Prints the point as "x y" in pixels of the image; --overlay writes a copy of the image with a ring at
- * the point.  A model with a word for it may answer that there is no such thing: "not there", exit code 1.
+ * the point.  When the model answers that the element is absent (place.h): "not there", exit code 1.
  */
 #include "cmd/commands.h"
 
+#include "actions/place.h"
 #include "base/file.h"
 #include "base/image.h"
 #include "remote/vqa_remote.h"
@@ -57,10 +58,15 @@ static int find_point(struct vqa *l, const struct image *im, const char *target,
     if (rc)
         return rc;
     const struct buf *said = &l->reply.text;
-    f->missing = dialect_says_missing(l->dialect, said->data, said->len);
-    f->p = vqa_confidence(l, &confidence) ? confidence : -1;
-    if (!f->missing && dialect_parse_point(l->dialect, said->data, said->len, im->w, im->h, &f->x, &f->y, e))
+    struct place at;
+    int32_t x = 0, y = 0;
+    if (dialect_read_place(l->dialect, said->data, said->len, &at, e) ||
+        (!at.absent && dialect_place_pixel(l->dialect, &at, im->w, im->h, &x, &y, e)))
         return -1;
+    f->missing = at.absent;
+    f->x = x;
+    f->y = y;
+    f->p = vqa_confidence(l, &confidence) ? confidence : -1;
     return llm_find(l->llm, im, target, f, e);
 }
 

@@ -7,6 +7,7 @@
 #include "eval/calibrate.h"
 
 #include "actions/action.h"
+#include "actions/place.h"
 #include "agent/llm.h"
 #include "agent/prompt.h"
 #include "agent/vqa.h"
@@ -74,7 +75,12 @@ static int place_of(struct vqa *l, const struct image *im, const char *label, bo
     buf_free(&question);
     if (rc)
         return -1;
-    return dialect_parse_numbers(l->dialect, l->reply.text.data, l->reply.text.len, n, NULL) ? 1 : 0;
+    struct place at;
+    if (dialect_read_place(l->dialect, l->reply.text.data, l->reply.text.len, &at, NULL) || at.absent ||
+        at.percent)
+        return 1;
+    *n = at.n;
+    return 0;
 }
 
 static int ask_place(struct work *w, const struct calibration_screen *s, const struct calibration_target *t,

@@ -5,6 +5,8 @@
  */
 #include "eval/eval.h"
 
+#include "actions/place.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -49,19 +51,6 @@ bool target_holds(const struct target *t, double x, double y)
     return target_distance(t, x, y) <= 0;
 }
 
-/* "none", in any case, with or without a full stop: the model found nothing. */
-static bool says_none(const char *text)
-{
-    static const char *const words[] = {"none", "null", "nothing", "not found", NULL};
-    text += strspn(text, " \n\t\"");
-    for (const char *const *w = words; *w; w++) {
-        size_t n = strlen(*w);
-        if (!strncasecmp(text, *w, n) && !text[n + strspn(text + n, " \n\t.\"")])
-            return true;
-    }
-    return false;
-}
-
 void eval_place(const struct target *t, double x, double y, int w, int h, struct eval_answer *a)
 {
     a->placed = true;
@@ -80,16 +69,16 @@ void eval_missing(const struct target *t, struct eval_answer *a)
 void eval_score(const struct target *t, const struct dialect *d, const char *reply, int w, int h,
                 struct eval_answer *a)
 {
-    struct dialect_numbers n;
+    struct place at;
     double x, y;
     snprintf(a->raw, sizeof a->raw, "%s", reply);
-    if (says_none(reply) || dialect_says_missing(d, reply, strlen(reply))) {
-        eval_missing(t, a);
+    a->wrong_format = dialect_read_place(d, reply, strlen(reply), &at, NULL) ||
+                      (!at.absent && dialect_place_position(d, &at, w, h, &x, &y, NULL));
+    if (a->wrong_format)
         return;
-    }
-    a->wrong_format = dialect_parse_numbers(d, reply, strlen(reply), &n, NULL) ||
-                      dialect_exact_point(d->coords, d, &n, w, h, &x, &y, NULL);
-    if (!a->wrong_format)
+    if (at.absent)
+        eval_missing(t, a);
+    else
         eval_place(t, x, y, w, h, a);
 }
 

@@ -138,19 +138,21 @@ static int append(struct rule_list *list, const char *word)
 
 static int add_chord(struct rule_reader *g, const char *word)
 {
-    uint32_t keys[ACTION_MAX_KEYS];
-    char bad[64] = "";
-    int n = action_chord(word, strlen(word), false, keys, ACTION_MAX_KEYS, bad);
-    if (n < 1)
-        return n == -1
-                   ? doc_fault(g->y, g->n, g->e, "expected keys joined by +, as ctrl+w; '%s' is no key", bad)
-                   : doc_fault(g->y, g->n, g->e, "expected at most %d keys in a chord", ACTION_MAX_KEYS);
+    struct key_sequence keys;
+    struct err why = ERR_INIT;
+    enum action_fault f = keys_parse(word, strlen(word), false, &keys, &why);
+    if (f == FAULT_SCHEMA)
+        return doc_fault(g->y, g->n, g->e, "expected at most %d keys in a chord", ACTION_MAX_KEYS);
+    if (f)
+        return doc_fault(g->y, g->n, g->e, "expected keys joined by +, as ctrl+w: %s", why.text);
+    if (keys.n != 1)
+        return doc_fault(g->y, g->n, g->e, "expected one chord as ctrl+w, '%.60s' has %d", word, keys.n);
     struct rule *r = g->r;
     r->chords = xrealloc(r->chords, (unsigned long)r->chord_texts.n + 1, sizeof *r->chords);
     struct chord *c = &r->chords[r->chord_texts.n];
     c->n = 0;
-    for (int i = 0; i < n; i++)
-        chord_add(c, keys[i]);
+    for (int i = 0; i < keys.chords[0].n; i++)
+        chord_add(c, keys.chords[0].keys[i]);
     return append(&r->chord_texts, word);
 }
 

@@ -210,7 +210,7 @@ static struct grammar *compile(const struct chat_body *b, const struct chat_temp
         while (*names && strcmp(*names, b->dialect) != 0)
             names++;
         struct dialect *d = *names ? dialect_load(b->dialect, e) : NULL;
-        struct grammar *g = d ? dialect_grammar(d, GOAL_STEP, t, e) : NULL;
+        struct grammar *g = d ? dialect_grammar(d, GOAL_STEP, t, 0, 0, e) : NULL;
         if (!*names)
             err_set(e, ERR_USAGE, "there is no dialect '%.60s'", b->dialect);
         dialect_free(d);

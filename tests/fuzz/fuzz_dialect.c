@@ -34,7 +34,7 @@ static void use(const struct dialect *d)
     d->screen_w = 640;
     d->screen_h = 480;
     for (int goal = GOAL_STEP; goal <= GOAL_TEXT; goal++) {
-        struct grammar *g = dialect_grammar(d, (enum dialect_goal)goal, tokenizer, &e);
+        struct grammar *g = dialect_grammar(d, (enum dialect_goal)goal, tokenizer, 0, 0, &e);
         require(g || *e.text, "a grammar that cannot be made says why");
         require(!g || !grammar_finished(g, grammar_start(g)), "a reply is not empty");
         grammar_free(g);

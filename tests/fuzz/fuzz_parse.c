@@ -6,6 +6,7 @@
 #include "actions/action.h"
 #include "actions/calls.h"
 #include "actions/dialect.h"
+#include "actions/place.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -67,7 +68,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct err e = ERR_INIT;
     struct step s;
-    double x, y;
+    struct place at;
+    int32_t x, y;
     if (!ndialects)
         load_all();
     if (!size)
@@ -79,8 +81,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     for (int i = 0; i < s.nactions; i++)
         check_action(d, &s.actions[i]);
     step_free(&s);
-    if (!dialect_parse_point(d, text, size - 1, W, H, &x, &y, &e))
-        require(x >= 0 && x < W && y >= 0 && y < H && !dialect_says_missing(d, text, size - 1),
-                "a point is on the screen, and then it is not missing");
+    if (!dialect_read_place(d, text, size - 1, &at, &e) && !at.absent &&
+        !dialect_place_pixel(d, &at, W, H, &x, &y, &e))
+        require(x >= 0 && x < W && y >= 0 && y < H, "a place is on the screen");
     return 0;
 }
