@@ -270,7 +270,7 @@ void gguf_row(uint32_t type, const uint8_t *row, int64_t cols, float *out)
 bool gguf_finite(uint32_t type, const uint8_t *block)
 {
     const struct kind *kind = &kinds[type];
-    float numbers[256];
+    float numbers[256] = {0};
     bool finite = true;
     if (kind->half >= 0)
         return isfinite(half_at(block + kind->half)) &&

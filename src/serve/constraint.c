@@ -4,6 +4,7 @@
 #include "actions/dialect.h"
 #include "jinja/jinja.h"
 #include "serve/json_schema.h"
+#include "serve/picture.h"
 #include "text/chat_template.h"
 
 #include <pthread.h>
@@ -202,6 +203,18 @@ static gx_node expression(struct gx *x, const struct chat_body *b, const struct 
     return GX_SEQ(x, root, end);
 }
 
+/* The size of the newest picture, on which a dialect's places must be; zeros: there is none. */
+static void newest_size(const struct chat_body *b, int *w, int *h)
+{
+    struct image im = {0};
+    struct err e = ERR_INIT;
+    if (b->talk.n_images)
+        picture_decode(b->talk.files[b->talk.n_images - 1], &im, &e);
+    *w = im.w;
+    *h = im.h;
+    image_free(&im);
+}
+
 static struct grammar *compile(const struct chat_body *b, const struct chat_template *c,
                                const struct tokenizer *t, struct err *e)
 {
@@ -210,7 +223,9 @@ static struct grammar *compile(const struct chat_body *b, const struct chat_temp
         while (*names && strcmp(*names, b->dialect) != 0)
             names++;
         struct dialect *d = *names ? dialect_load(b->dialect, e) : NULL;
-        struct grammar *g = d ? dialect_grammar(d, GOAL_STEP, t, 0, 0, e) : NULL;
+        int w, h;
+        newest_size(b, &w, &h);
+        struct grammar *g = d ? dialect_grammar(d, GOAL_STEP, t, w, h, e) : NULL;
         if (!*names)
             err_set(e, ERR_USAGE, "there is no dialect '%.60s'", b->dialect);
         dialect_free(d);
@@ -241,8 +256,12 @@ static uint64_t hash_of(const struct chat_body *b)
     XXH3_64bits_reset(x);
     int kind[2] = {b->any_object, b->schema ? 0 : (int)b->tools};
     XXH3_64bits_update(x, kind, sizeof kind);
-    if (b->dialect)
+    if (b->dialect) {
+        int size[2];
+        newest_size(b, &size[0], &size[1]);
         XXH3_64bits_update(x, b->dialect, strlen(b->dialect) + 1);
+        XXH3_64bits_update(x, size, sizeof size);
+    }
     if (b->schema)
         hash_json(x, b->schema);
     if (b->tools >= TOOLS_REQUIRED)
