@@ -409,7 +409,10 @@ size_t calls_safe_prefix(const char *text, size_t n, const struct calls_hints *h
         size_t name = isalpha((unsigned char)*s) && at_line_start(&r, s) ? calls_name(s, r.end) : 0;
         if (*s == '<' || *s == '[' || *s == '{' || *s == '`')
             return (size_t)(s - text);
-        if (name && (s + name == r.end || (s[name] == '(' && calls_is_tool(&r, s, name))))
+        const char *open = s + name; /* blanks may precede the parenthesis of a call in Python */
+        while (name && open < r.end && *open == ' ')
+            open++;
+        if (name && (s + name == r.end || ((open == r.end || *open == '(') && calls_is_tool(&r, s, name))))
             return (size_t)(s - text);
     }
     return n;
