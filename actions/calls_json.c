@@ -152,7 +152,7 @@ static int add_object(struct json_call *c, json_t *object, int depth)
         add_said(c->r->out, text);
         return 0;
     }
-    if (!name.value) {
+    if (!json_string_length(name.value)) {
         calls_add_fault(c->r, c->begin, FAULT_SCHEMA, false, "a function call must have a 'name'");
         return 1;
     }

@@ -231,6 +231,8 @@ static void t_json(void **state)
         {"<tool_call>\n" JSON_CALL, READ " *", NULL},
         {"<tool_call>\n{\"name\": \"click\", \"arguments\": {\"x\": 1, \"y\": 2}", READ " *", NULL},
         {"<TOOLCALL>[{\"name\": \"click\", \"arguments\": {\"x\": 1, \"y\": 2}}", READ " *", NULL},
+        {"<tool_call>{\"name\": \"\", \"arguments\": {}}</tool_call>", "a function call must have a 'name'",
+         "<tool_call>{\"name\": \"\", \"arguments\": {}}</tool_call>"},
         {"<function=click>{\"x\": \"a", "the JSON is cut off inside a string *",
          "<function=click>{\"x\": \"a"},
         {"<function=click>{\"x\": 1, \"y", "the JSON is cut off inside a string *",
