@@ -403,6 +403,17 @@ void calls_content(const char *text, size_t n, const struct calls *c, struct buf
     buf_put(out, text + at, n - at);
 }
 
+/* Returns whether a call in Python may begin with the name: "click (", or "functions.click(". */
+static bool opens_python(const struct calls_reader *r, const char *name, size_t n)
+{
+    const char *dot = memrchr(name, '.', n), *open = name + n;
+    while (open < r->end && *open == ' ')
+        open++;
+    if (open < r->end && *open != '(')
+        return false;
+    return calls_is_tool(r, name, n) || (dot && calls_is_tool(r, dot + 1, (size_t)(name + n - dot - 1)));
+}
+
 size_t calls_safe_prefix(const char *text, size_t n, const struct calls_hints *hints)
 {
     struct calls_reader r = {.text = text, .at = text, .end = text + n, .hints = hints};
@@ -410,10 +421,7 @@ size_t calls_safe_prefix(const char *text, size_t n, const struct calls_hints *h
         size_t name = isalpha((unsigned char)*s) && at_line_start(&r, s) ? calls_name(s, r.end) : 0;
         if (*s == '<' || *s == '[' || *s == '{' || *s == '`')
             return (size_t)(s - text);
-        const char *behind = s + name;
-        while (name && behind < r.end && *behind == ' ')
-            behind++;
-        if (name && (behind == r.end || *behind == '('))
+        if (name && (s + name == r.end || opens_python(&r, s, name)))
             return (size_t)(s - text);
     }
     return n;

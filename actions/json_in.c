@@ -110,10 +110,12 @@ static int copy_string(struct reader *r)
         }
     }
     buf_putc(&r->out, '"');
-    if (r->at++ < r->len)
-        return 0;
-    r->cut = true;
-    return err_set(r->e, ERR_FAILED, "the JSON is cut off inside a string");
+    if (r->at == r->len) {
+        r->cut = true;
+        return err_set(r->e, ERR_FAILED, "the JSON is cut off inside a string");
+    }
+    r->at++;
+    return 0;
 }
 
 /* true, a number, one of Python's words, or a key without quotes. */
