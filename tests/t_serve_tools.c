@@ -204,6 +204,7 @@ static void check_run(struct family *f, const char *family, const struct dialect
         assert_int_equal(image_copy(&v.images[i], &im, &e), 0);
     v.chat.think = d->think ? CHAT_THINK_ON : CHAT_THINK_OFF;
     v.chat.place = CHAT_PLACE_INLINE;
+    v.chat.normalise = true; /* a run's texts are one text where there is no image */
     if (chat_append(all, &v.chat, &e))
         fail_msg("%s: %s", family, e.text);
     if (session_length(s) != session_length(all) ||

@@ -30,7 +30,7 @@ static void add(char *list, char *entry, const char *between)
     if (has(list, entry, between) || (n >= 3 && !strcmp(list + n - 3, "...")))
         return;
     if (n + strlen(between) + strlen(entry) > NOTES_BYTES)
-        entry = strcpy(entry, "...");
+        entry = memcpy(entry, "...", 4);
     snprintf(list + n, NOTES_BYTES + 8 - n, "%s%s", n ? between : "", entry);
 }
 

@@ -298,7 +298,7 @@ int chat_template_render(const struct chat_template *c, const struct chat_conver
                          struct err *e)
 {
     struct jinja_arena *a = jinja_arena_new();
-    struct jinja_string out;
+    struct jinja_string out = {0};
     int rc = chat_render_text(c, v, a, &out, e) || put_rendered(c, &out, v, l, e) ? -1 : 0;
     jinja_arena_free(a);
     return rc;

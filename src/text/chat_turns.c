@@ -354,6 +354,10 @@ int chat_template_system(const struct chat_template *c, const char *text, const 
                                         .tools = tools,
                                         .n_tools = n,
                                         .think = think ? CHAT_THINK_ON : CHAT_THINK_OFF};
+    if (n && !c->calls.form)
+        return err_set(e, ERR_USAGE,
+                       "the dialect's tools are listed by the model's chat template, which has none; "
+                       "name another --dialect");
     if (!t || chat_template_render(c, &v, l, e))
         return -1;
     /* removes the user's turn: its content is the last text from outside */
