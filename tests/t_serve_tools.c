@@ -242,6 +242,54 @@ static void t_run_prompts(void **state)
     }
 }
 
+/* ---- questions ----------------------------------------------------------------------------------------- */
+
+/* A question about a picture, as `ask`, `ground` and `eval` put it: the picture first, no system text, no tools. */
+static void check_question(struct family *f, const char *family, const struct dialect *d)
+{
+    struct err e = ERR_INIT;
+    struct llm *m = llm_local(f->engine, d, 1);
+    struct image im = tiny_image(70, 50, 3);
+    struct chat_part parts[3];
+    int n = llm_question(d, " Where is Save?\n", &im, 1, parts);
+    if (m->ops->begin(m, "", &e) || m->ops->user(m, parts, n, CHAT_PLACE_TEMPLATE, &e) ||
+        chat_open_reply(llm_session(m), false, &e))
+        fail_msg("%s: %s", family, e.text);
+    struct session *s = llm_session(m), *all = session_new(f->engine, 1);
+    const struct chat_part want[2] = {{.image = &im}, {.text = " Where is Save?\n"}};
+    const struct chat_message message = {.role = CHAT_USER, .parts = want, .n = 2, .listed = true};
+    const struct chat_conversation v = {
+        .messages = &message, .n = 1, .think = CHAT_THINK_OFF, .open_reply = true};
+    assert_int_equal(chat_append(all, &v, &e), 0);
+    if (session_length(s) != session_length(all) ||
+        memcmp(session_tokens(s), session_tokens(all), (size_t)session_length(s) * sizeof(int32_t)) != 0)
+        fail_msg("%s, dialect %s: a question has other ids", family, d->name);
+    session_free(all);
+    image_free(&im);
+    llm_free(m);
+}
+
+static void t_questions(void **state)
+{
+    (void)state;
+    static const char *const dialects[] = {"holo31", "qwen", "holo15", "fara"};
+    for (int k = 0; k < FAMILIES; k++) {
+        struct family f;
+        if (tiny_dir_kind_of(families[k]) == TINY_NEMOTRON3)
+            continue;
+        if (!family_open(&f, families[k]))
+            skip();
+        for (int i = 0; i < 4; i++) {
+            struct err e = ERR_INIT;
+            struct dialect *d = dialect_load(dialects[i], &e);
+            assert_non_null(d);
+            check_question(&f, families[k], d);
+            dialect_free(d);
+        }
+        family_close(&f);
+    }
+}
+
 /* ---- tools --------------------------------------------------------------------------------------------- */
 
 /* Four turns, each with a call that is demanded and its result. */
@@ -344,6 +392,7 @@ static const struct CMUnitTest tests[] = {
     CLAIM("served prompts have the ids of the whole conversation, with tools, pictures and thinking",
           t_served_prompts),
     CLAIM("prompts of runs have those ids in each dialect", t_run_prompts),
+    CLAIM("questions about a picture have the picture first, no system text and no tools", t_questions),
     CLAIM("four turns with a tool that is required work with each template", t_loops),
     CLAIM("another question about the same pictures does not read them again", t_picture_cached),
     CLAIM("tools are refused by a template that does not show them", t_without_tools),

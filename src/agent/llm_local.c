@@ -72,9 +72,10 @@ static int local_begin(struct llm *llm, const char *system, struct err *e)
     if (session_length(m->session->session))
         continue_in(m, session_share(session_new(m->engine, m->seed)));
     struct session *s = session_of(llm);
-    int rc = m->dialect->native_tools && *system
+    bool run = *system; /* a question has neither a system text nor tools, and is answered without thinking */
+    int rc = run && m->dialect->native_tools
                  ? chat_system_tools(s, system, m->dialect->schema, m->dialect->think, e)
-                 : chat_system(s, system, m->dialect->think, e);
+                 : chat_system(s, system, run && m->dialect->think, e);
     return rc || session_reuse_prefix(s, e) ? -1 : 0;
 }
 
