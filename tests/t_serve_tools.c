@@ -116,8 +116,12 @@ static json_t *random_body(uint64_t *rng, bool pictures, int turns)
                                                       "assistant", "content", "I will.", "tool_calls", "id",
                                                       "c1", "type", "function", "function", "name", "press",
                                                       "arguments", "{\"button\": \"left\", \"times\": 2}"));
-            json_array_append_new(messages, json_pack("{s:s, s:s, s:s}", "role", "tool", "tool_call_id", "c1",
-                                                      "content", "done"));
+            bool shown = pictures && check_random(rng) < 0.5;
+            json_array_append_new(messages, shown ? json_pack("{s:s, s:s, s:[{s:s, s:s}, o]}", "role", "tool",
+                                                              "tool_call_id", "c1", "content", "type", "text",
+                                                              "text", "done", served_picture((uint64_t)i))
+                                                  : json_pack("{s:s, s:s, s:s}", "role", "tool",
+                                                              "tool_call_id", "c1", "content", "done"));
         }
     }
     json_t *body = json_pack("{s:o, s:i, s:i, s:b}", "messages", messages, "max_tokens", 2, "temperature", 0,

@@ -99,7 +99,7 @@ int body_parse(struct chat_body *b, const char *text, size_t len, const struct b
     drop_nulls(root);
     if (translate && !(root = translate(root, &b->notes, e)))
         return -1;
-    if (messages_settle(root, &b->notes, e) || tools_settle(root, &b->notes, e)) {
+    if (messages_settle(root, d->result_pictures, &b->notes, e) || tools_settle(root, &b->notes, e)) {
         json_decref(root);
         return -1;
     }

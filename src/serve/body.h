@@ -21,6 +21,7 @@ enum tool_choice { TOOLS_AUTO, TOOLS_NONE, TOOLS_REQUIRED, TOOLS_NAMED };
 struct body_defaults {
     struct sampling sampling;
     enum chat_place place;
+    bool result_pictures; /* the template shows pictures in the results of tools */
 };
 
 struct chat_body {

@@ -12,7 +12,8 @@ enum { TEXT_MAX = 64 << 20 };
 
 struct settling {
     json_t *out;
-    json_t *pictures;  /* of results, for the next turn of the user */
+    bool result_pictures;
+    json_t *pictures;  /* of results that cannot have them, for the next turn of the user */
     struct buf system; /* leading texts */
     bool leading;      /* only system messages so far, if any */
     bool has_system;
@@ -193,8 +194,14 @@ static void add_assistant(struct settling *s, const json_t *given, json_t *parts
 static void add_result(struct settling *s, const json_t *given, json_t *parts)
 {
     json_t *id = json_object_get(given, "tool_call_id");
-    char *text = parts_text(parts, s->pictures);
-    json_t *message = json_pack("{s:s, s:s}", "role", "tool", "content", text);
+    json_t *pictures = json_array();
+    char *text = parts_text(parts, pictures);
+    bool inside = s->result_pictures && json_array_size(pictures);
+    json_t *content = inside ? json_incref(parts) : json_string(text);
+    json_t *message = json_pack("{s:s, s:o}", "role", "tool", "content", content);
+    if (!inside)
+        json_array_extend(s->pictures, pictures);
+    json_decref(pictures);
     if (json_is_string(id))
         json_object_set(message, "tool_call_id", id);
     json_array_append_new(s->out, message);
@@ -286,10 +293,14 @@ static void settle_end(struct settling *s)
         json_array_remove(s->out, n - 1);
 }
 
-int messages_settle(json_t *root, struct notes *n, struct err *e)
+int messages_settle(json_t *root, bool result_pictures, struct notes *n, struct err *e)
 {
     const json_t *list = json_object_get(root, "messages");
-    struct settling s = {.out = json_array(), .pictures = json_array(), .leading = true, .notes = n};
+    struct settling s = {.out = json_array(),
+                         .pictures = json_array(),
+                         .result_pictures = result_pictures,
+                         .leading = true,
+                         .notes = n};
     json_t *given;
     size_t i;
     int rc = 0;

@@ -8,7 +8,7 @@
  *   assistant  null, "" and absent content are the same.  Thoughts of any spelling are `reasoning_content`.
  *              A last message without text and calls is dropped.
  *   tool       `function` is an older name of it.  Its texts are joined; its pictures begin the user's turn
- *              behind the run of results, because templates have no place for them in a result.
+ *              behind the run of results, unless the template shows pictures in a result.
  *   calls      arguments become an object: text that is not the JSON of one is replaced by the object at its
  *              beginning, else by {}, with a warning.  A call without a name is dropped with a warning.
  */
@@ -19,8 +19,10 @@
 #include "serve/notes.h"
 
 #include <jansson.h>
+#include <stdbool.h>
 
-/* Replaces root's "messages", where they are a list.  ERR_USAGE names the message. */
-int messages_settle(json_t *root, struct notes *n, struct err *e);
+/* Replaces root's "messages", where they are a list.  result_pictures: the template shows pictures in results of
+ * tools.  ERR_USAGE names the message. */
+int messages_settle(json_t *root, bool result_pictures, struct notes *n, struct err *e);
 
 #endif

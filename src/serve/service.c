@@ -46,6 +46,7 @@ int service_open(struct service *v, const struct service_options *o, struct err 
     v->weights = weights_slot_new(g);
     v->constraints = constraints_new(engine_tokenizer(g));
     v->store = store_new(v->weights, &o->store);
+    v->defaults.result_pictures = chat_template_result_images(engine_chat(g));
     return 0;
 }
 

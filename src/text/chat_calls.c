@@ -145,8 +145,31 @@ static bool read_json(struct chat_calls *k, const struct parts *p, int name)
     return true;
 }
 
+/* Returns whether an image in the result of a tool is rendered as its placeholder. */
+static bool shows_result_images(const struct chat_template *c)
+{
+    static const struct image image = {0};
+    static const char *const call = "{\"name\": \"N\", \"arguments\": {\"K\": \"V\"}}";
+    const struct chat_part a = {.text = "A"}, result[2] = {{.text = "B"}, {.image = &image}};
+    const struct chat_message messages[3] = {{.role = CHAT_USER, .parts = &a, .n = 1},
+                                             {.role = CHAT_ASSISTANT, .calls = &call, .n_calls = 1},
+                                             {.role = CHAT_TOOL, .parts = result, .n = 2, .listed = true}};
+    const struct chat_conversation v = {.messages = messages, .n = 3};
+    struct layout l = layout_new();
+    struct err e = ERR_INIT;
+    bool shown = c->lists && chat_template_render(c, &v, &l, &e) == 0;
+    layout_free(&l);
+    return shown;
+}
+
+bool chat_template_result_images(const struct chat_template *c)
+{
+    return c->result_images;
+}
+
 void chat_find_calls(struct chat_template *c)
 {
+    c->result_images = shows_result_images(c);
     struct parts p = {0};
     struct chat_calls *k = &c->calls;
     const char *close = c->turns_why.kind ? "" : c->turns[0].reply[1];

@@ -98,6 +98,9 @@ struct chat_calls {
 /* NULL: the template has no tools, or writes calls in another form. */
 const struct chat_calls *chat_template_calls(const struct chat_template *c);
 
+/* Returns whether the template shows images in the results of tools. */
+bool chat_template_result_images(const struct chat_template *c);
+
 /* ---- turns ------------------------------------------------------------------------------------------ */
 
 /* The texts around the turns of a session, for one setting of thinking. */

@@ -15,6 +15,7 @@ struct chat_template {
     char *warning;              /* NULL: none */
     char *special[4][2];        /* names and texts of bos_token, eos_token, ... */
     bool lists;                 /* content may be a list of parts */
+    bool result_images;         /* results of tools may have images */
     bool in_order;              /* images of such a list stay at their place */
     struct chat_calls calls;    /* form CHAT_CALLS_NONE: not known */
     struct chat_turns turns[2]; /* without and with thinking; user[0] NULL: see turns_why */
