@@ -171,7 +171,7 @@ static int place_position(enum coord_space space, const struct dialect *d, const
                           char *why, size_t size)
 {
     struct dialect_numbers all[] = {at->n, at->corners[0], at->corners[1]};
-    double px, py;
+    double px = 0, py = 0;
     unsigned unused = 0;
     for (int i = 0; i < (at->box ? 3 : 1); i++) {
         *bad = all[i];
@@ -195,7 +195,7 @@ static int32_t to_pixel(double position, int size)
 enum action_fault coords_place(struct parse *p, const char *what, const struct place *at, int32_t *x,
                                int32_t *y)
 {
-    double px, py;
+    double px = 0, py = 0;
     char why[120];
     struct dialect_numbers bad;
     if (at->absent)
@@ -227,7 +227,7 @@ int dialect_place_position(const struct dialect *d, const struct place *at, int 
 int dialect_place_pixel(const struct dialect *d, const struct place *at, int w, int h, int32_t *x, int32_t *y,
                         struct err *e)
 {
-    double px, py;
+    double px = 0, py = 0;
     if (dialect_place_position(d, at, w, h, &px, &py, e))
         return -1;
     *x = to_pixel(px, w);

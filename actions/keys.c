@@ -155,7 +155,7 @@ static const char *nearest(char *name)
 
 static enum action_fault unknown(const char *s, size_t n, struct err *e)
 {
-    char key[MAX_NAME + 1], shown[64];
+    char key[MAX_NAME + 1] = {0}, shown[64];
     size_t len = utf8_valid_prefix(s, n < 60 ? n : 60);
     memcpy(shown, s, len);
     shown[len] = 0;
@@ -355,7 +355,7 @@ static enum action_fault parse_words(struct reader *r, const char *s, const char
 enum action_fault keys_parse(const char *text, size_t len, bool cmd_is_ctrl, struct key_sequence *out,
                              struct err *e)
 {
-    char copy[KEYS_MAX_TEXT + 1];
+    char copy[KEYS_MAX_TEXT + 1] = {0};
     struct reader r = {.text = text, .len = len, .cmd_is_ctrl = cmd_is_ctrl, .out = out, .e = e};
     uint32_t whole = keys_named(text, len, cmd_is_ctrl);
     out->n = 0;

@@ -15,7 +15,7 @@ enum { MAX_NUMBER = 31 };
 
 const char *place_number(const char *s, const char *end, struct place_numbers *out)
 {
-    char digits[MAX_NUMBER + 1], *stop;
+    char digits[MAX_NUMBER + 1] = {0}, *stop;
     size_t n = 0;
     while (s + n < end && n < MAX_NUMBER &&
            (isdigit((unsigned char)s[n]) || s[n] == '.' || (n == 0 && (s[n] == '-' || s[n] == '+'))))
