@@ -209,8 +209,9 @@ typing: ## what is typed into eight kinds of program, and what killed runs leave
 	@$(SCRIPTS)/install.sh build demo test typing
 	@$(MAKE) $(QUIET) -j2 holorun $(B)/helpers/xclient $(B)/tests/t_programs $(B)/tests/t_sticky
 	@B=$(B) $(SCRIPTS)/typing.sh $(or $(TEXTS),25) $(or $(KILLS),500)
-serve-clients: holorun ## the openai package against `holorun serve`, each reply validated by its types (pip install openai)
+serve-clients: holorun $(B)/helpers/tiny_dirs_write ## the openai and anthropic packages against `holorun serve` (pip install them)
 	@python3 $(SCRIPTS)/serve_clients.py ./holorun
+	@$(SCRIPTS)/templates.sh && python3 $(SCRIPTS)/serve_tools.py ./holorun $(B)/helpers/tiny_dirs_write
 host-clients: holorun $(B)/helpers/xclient ## the packages mcp and agent-client-protocol against `holorun mcp` and `holorun acp` (pip install them)
 	@python3 tests/hosts/mcp_client.py build/hosts && python3 tests/hosts/acp_client.py build/hosts && tests/hosts/demo.sh
 serve-turns: holorun ## 30 turns with a picture each, 1 and 16 clients, beside llama.cpp's server (pip install gguf xllamacpp)

@@ -371,7 +371,7 @@ static void t_picture_cached(void **state)
     family_close(&f);
 }
 
-/* A template without tools refuses them in one line instead of leaving them out. */
+/* With a template without tools the client is told that they are left out; a call cannot be required. */
 static void t_without_tools(void **state)
 {
     (void)state;
@@ -382,8 +382,13 @@ static void t_without_tools(void **state)
     tiny_dir_open(&f.dir, TINY_QWEN35, template);
     served_dir = f.dir.dir;
     served_open(&f.v, use_dir);
-    struct said r = served_chat(&f.v, json_pack("{s:[o], s:o}", "messages", served_user("Go", 0, 1), "tools",
-                                                json_loads(tools, 0, NULL)));
+    struct said r = served_chat(&f.v, json_pack("{s:[o], s:o, s:i}", "messages", served_user("Go", 0, 1),
+                                                "tools", json_loads(tools, 0, NULL), "max_tokens", 2));
+    assert_int_equal(r.status, 200);
+    assert_string_equal(r.ignored, "tools");
+    said_free(&r);
+    r = served_chat(&f.v, json_pack("{s:[o], s:o, s:s}", "messages", served_user("Go", 0, 1), "tools",
+                                    json_loads(tools, 0, NULL), "tool_choice", "required"));
     assert_int_equal(r.status, 400);
     assert_non_null(strstr(r.text, "the model's chat template has no tools"));
     said_free(&r);
@@ -399,7 +404,7 @@ static const struct CMUnitTest tests[] = {
     CLAIM("questions about a picture have the picture first, no system text and no tools", t_questions),
     CLAIM("four turns with a tool that is required work with each template", t_loops),
     CLAIM("another question about the same pictures does not read them again", t_picture_cached),
-    CLAIM("tools are refused by a template that does not show them", t_without_tools),
+    CLAIM("the client is told when the template does not show its tools", t_without_tools),
 };
 
 int main(int argc, char **argv)

@@ -81,7 +81,7 @@ int completion_prepare(struct completion *c, struct err *e)
     flag_set(&c->resting, 0);
     if (!c->weights)
         return err_set(e, ERR_STOPPED, "the client has gone");
-    if (prompt_build(&c->layout, engine_chat(c->weights->engine), &c->body.talk, e) ||
+    if (completion_render(c, e) ||
         constraint_take(c->service->constraints, &c->body, engine_chat(c->weights->engine),
                         engine_tokenizer(c->weights->engine), &c->constraint, e) ||
         completion_read_conversation(c, e))
@@ -208,8 +208,7 @@ static int read_again(struct completion *c, struct weights_set *w, struct err *e
     c->weights = w;
     free(c->prompt);
     c->prompt = NULL;
-    prompt_free(&c->layout);
-    int rc = prompt_build(&c->layout, engine_chat(w->engine), &c->body.talk, e) ||
+    int rc = completion_render(c, e) ||
                      constraint_take(s->constraints, &c->body, engine_chat(w->engine),
                                      engine_tokenizer(w->engine), &c->constraint, e) ||
                      completion_read_conversation(c, e) ||

@@ -7,4 +7,7 @@
 /* Finds the session that goes furthest, reads what is new of the conversation, and opens a reply. */
 int completion_read_conversation(struct completion *c, struct err *e);
 
+/* Renders the prompt of the request. */
+int completion_render(struct completion *c, struct err *e);
+
 #endif

@@ -158,6 +158,25 @@ int completion_read_conversation(struct completion *c, struct err *e)
     return open_reply(c, before, e) || limit_tokens(c, e) ? -1 : 0;
 }
 
+/* ---- tools --------------------------------------------------------------------------------------------- */
+
+/* Tools are offers: a template without tools leaves them out, which the client is told. */
+static void drop_tools(struct completion *c, const struct chat_template *t)
+{
+    if (!c->body.talk.chat.n_tools || chat_template_calls(t))
+        return;
+    c->body.talk.chat.n_tools = 0;
+    notes_ignore(&c->body.notes, "tools");
+}
+
+int completion_render(struct completion *c, struct err *e)
+{
+    const struct chat_template *t = engine_chat(c->weights->engine);
+    prompt_free(&c->layout);
+    drop_tools(c, t);
+    return prompt_build(&c->layout, t, &c->body.talk, e);
+}
+
 /* ---- counting ------------------------------------------------------------------------------------------ */
 
 struct counter {
@@ -192,8 +211,7 @@ int completion_count_tokens(struct completion *c, struct err *e)
     if (!c->weights)
         return err_set(e, ERR_STOPPED, "the client has gone");
     const struct engine *g = c->weights->engine;
-    if (prompt_build(&c->layout, engine_chat(g), &c->body.talk, e) ||
-        layout_encode(&c->layout.layout, engine_tokenizer(g), &sink, e))
+    if (completion_render(c, e) || layout_encode(&c->layout.layout, engine_tokenizer(g), &sink, e))
         return -1;
     c->prompt_tokens = k.n;
     return 0;

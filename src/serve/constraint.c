@@ -292,10 +292,8 @@ int constraint_take(struct constraints *c, const struct chat_body *b, const stru
 {
     struct err why = ERR_INIT;
     *out = (struct constraint){.tokenizer = t};
-    if (b->talk.chat.n_tools && b->tools != TOOLS_NONE && !chat_template_calls(template))
-        return err_set(e, ERR_USAGE,
-                       "the model's chat template has no tools: leave out 'tools', or set 'tool_choice' to "
-                       "'none'");
+    if (b->tools >= TOOLS_REQUIRED && !chat_template_calls(template))
+        return err_set(e, ERR_USAGE, "the model's chat template has no tools, so none can be required");
     if (!b->schema && !b->any_object && !b->dialect && b->tools < TOOLS_REQUIRED)
         return 0;
     out->hash = hash_of(b);

@@ -3,7 +3,7 @@
 
     serve_clients.py [PROGRAM] [--record FOLDER]      default: ./holorun
 
-Starts the server on a free port with the embedded model, sends one request of each kind, and validates each reply
+Starts the server on a free port with the embedded model, whose template is replaced by one with tools, sends one request of each kind, and validates each reply
 and each event strictly (pydantic's model_validate refuses a wrong type or an unknown finish_reason).  --record also
 writes the bytes of each reply, which tests read without the package.  Exit code 0 when all are as they should be.
 """
@@ -12,6 +12,7 @@ import datetime
 import enum
 import json
 import os
+import shutil
 import struct
 import subprocess
 import sys
@@ -379,8 +380,11 @@ def main():
                 f.write(text)
 
     with tempfile.TemporaryDirectory() as place:
-        token = os.path.join(place, "token")
-        server = subprocess.Popen([program, "serve", "--listen", "127.0.0.1:0", "--token-file", token],
+        token, model = os.path.join(place, "token"), os.path.join(place, "pocket")
+        root = os.path.join(os.path.dirname(__file__), "..", "..")
+        shutil.copytree(os.path.join(root, "assets", "pocket", "model"), model)
+        shutil.copy(os.path.join(root, "src", "text", "templates", "nemotron_vl.jinja"), os.path.join(model, "chat_template.jinja"))
+        server = subprocess.Popen([program, "serve", "-m", model, "--listen", "127.0.0.1:0", "--token-file", token],
                                   stdout=subprocess.PIPE, text=True)
         try:
             base = server.stdout.readline().strip()
