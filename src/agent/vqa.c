@@ -23,6 +23,9 @@ int vqa_open(struct vqa *l, const char *dialect, const struct engine_options *mo
     o.dir = l->dir;
     if (!(l->engine = engine_open(&o, e)))
         return -1;
+    const char *odd = chat_template_warning(engine_chat(l->engine));
+    if (odd)
+        warn("%s", odd);
     llm_fit_dialect(l->dialect, l->engine);
     l->llm = vqa_conversation(l, l->dialect, seed);
     return 0;

@@ -47,6 +47,9 @@ int service_open(struct service *v, const struct service_options *o, struct err 
     v->constraints = constraints_new(engine_tokenizer(g));
     v->store = store_new(v->weights, &o->store);
     v->defaults.result_pictures = chat_template_result_images(engine_chat(g));
+    const char *odd = chat_template_warning(engine_chat(g));
+    if (odd)
+        warn("%s", odd);
     return 0;
 }
 
