@@ -151,7 +151,7 @@ struct jinja_value jx_text_case(struct jx *x, struct jinja_value v, const char *
 
 /* ---- kinds of characters ------------------------------------------------------------------------------ */
 
-/* Returns whether c is a digit or a number for isdigit, isnumeric and isalnum.  Python's tables know values of
+/* Returns whether c is a digit or a number for isdigit, isnumeric and isalnum.  Python knows the values of
  * single characters, such as superscripts, which GLib does not: the method is refused for them. */
 static bool is_number(struct jx *x, uint32_t c, const char *how)
 {
