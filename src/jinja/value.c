@@ -258,7 +258,11 @@ static bool equal_numbers(struct jinja_value a, struct jinja_value b)
 {
     if (a.kind != JINJA_FLOAT && b.kind != JINJA_FLOAT)
         return whole(a) == whole(b);
-    return value_double(a) == value_double(b);
+    if (a.kind != JINJA_FLOAT || b.kind != JINJA_FLOAT) { /* exactly, also beyond 2**53 */
+        double f = a.kind == JINJA_FLOAT ? a.f : b.f;
+        return fabs(f) < 9e18 && f == floor(f) && (int64_t)f == whole(a.kind == JINJA_FLOAT ? b : a);
+    }
+    return a.f == b.f;
 }
 
 struct jinja_value *dict_find(const struct jinja_dict *d, struct jinja_value key)
