@@ -65,6 +65,8 @@ void node_push(struct jx *x, struct node *to, struct node *item)
 
 void node_push_named(struct jx *x, struct node *to, const char *name, struct node *value)
 {
+    if (to->n_named == 1000)
+        jx_fail(x, "line %d: more than 1000 names", to->line);
     if (is_full(to->n_named)) {
         struct node_named *old = to->named;
         to->named = jx_arena_take(x->arena, (size_t)(to->n_named ? to->n_named * 2 : 1) * sizeof *old);
@@ -103,7 +105,10 @@ static struct node *parse_name(struct jx *x)
         return literal(x, jinja_bool(false));
     if (!strcmp(name, "none") || !strcmp(name, "None"))
         return literal(x, value_none());
-    x->uses |= (!strcmp(name, "varargs") ? USES_VARARGS : 0u) | (!strcmp(name, "kwargs") ? USES_KWARGS : 0u);
+    x->uses |= !strcmp(name, "varargs")  ? USES_VARARGS
+               : !strcmp(name, "kwargs") ? USES_KWARGS
+               : !strcmp(name, "caller") ? USES_CALLER
+                                         : 0u;
     struct node *n = node_new(x, N_NAME);
     n->name = name;
     return n;

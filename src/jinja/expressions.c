@@ -31,7 +31,7 @@ static struct jinja_value loop_attribute(struct jx *x, const struct loop *l, con
     if (!strcmp(name, "revindex0"))
         return value_int(l->n - i - 1);
     if (!strcmp(name, "depth") || !strcmp(name, "depth0"))
-        return value_int(l->depth + (name[5] ? 0 : 1));
+        return value_int(name[5] ? 0 : 1); /* only recursive loops are deeper */
     if (!strcmp(name, "previtem"))
         return i > 0 ? l->items[i - 1] : value_undefined("there is no previous item");
     if (!strcmp(name, "nextitem"))
@@ -49,7 +49,11 @@ static struct jinja_value bind(struct jx *x, struct jinja_value of, const char *
 
 static struct jinja_value sequence_item(struct jx *x, struct jinja_value of, int64_t i)
 {
+    if (of.kind == JINJA_LIST && of.l->form != LIST_RANGE)
+        want_plain(x, of);
     if (of.kind == JINJA_STRING) {
+        if (i == INT64_MAX)
+            return value_undefined(NULL);
         const struct jinja_value part[3] = {value_int(i), i == -1 ? value_none() : value_int(i + 1),
                                             value_none()};
         struct jinja_value c = slice(x, of, part);
@@ -75,8 +79,12 @@ struct jinja_value get_attribute(struct jx *x, struct jinja_value of, const char
         bool method = !strcmp(name, "cycle") || !strcmp(name, "changed");
         return method ? bind(x, of, name) : v;
     }
+    if (of.kind == JINJA_MACRO)
+        jx_fail(x, "line %d: the attributes of a macro are not supported", x->line);
     if (has_method(of, name))
         return bind(x, of, name);
+    if (of.kind == JINJA_DICT || of.kind == JINJA_NAMESPACE)
+        jx_spend(x, 8 * (size_t)of.d->n);
     const struct jinja_value *v =
         of.kind == JINJA_DICT || of.kind == JINJA_NAMESPACE ? dict_find_text(of.d, name) : NULL;
     return v ? *v : value_undefined(name);
@@ -88,6 +96,7 @@ struct jinja_value get_item(struct jx *x, struct jinja_value of, struct jinja_va
     if (of.kind == JINJA_UNDEFINED)
         fail_undefined(x, of, key.kind == JINJA_STRING ? value_chars(x, key) : "[]");
     if (of.kind == JINJA_DICT) {
+        jx_spend(x, 8 * (size_t)of.d->n);
         const struct jinja_value *v = dict_find(of.d, key);
         if (v)
             return *v;
@@ -109,18 +118,28 @@ bool is_in(struct jx *x, struct jinja_value what, struct jinja_value where)
     if (where.kind == JINJA_STRING) {
         if (what.kind != JINJA_STRING)
             jx_fail(x, "line %d: 'in <text>' requires a text, not %s", x->line, kind_name(what));
+        jx_spend(x, where.s->len);
         return jx_text_find(where.s, what.s, 0) >= 0;
     }
+    if (where.kind == JINJA_DICT && (what.kind == JINJA_LIST || what.kind == JINJA_DICT))
+        jx_fail(x, "line %d: a key cannot be %s", x->line, kind_name(what));
+    if (where.kind == JINJA_DICT)
+        jx_spend(x, 8 * (size_t)where.d->n);
     if (where.kind == JINJA_DICT)
         return dict_find(where.d, what) != NULL;
     if (where.kind == JINJA_UNDEFINED)
         return false;
     if (where.kind != JINJA_LIST && where.kind != JINJA_TUPLE)
         jx_fail(x, "line %d: %s cannot be searched", x->line, kind_name(where));
-    for (int i = 0; i < where.l->n; i++)
-        if (value_equal(x, where.l->items[i], what))
-            return true;
-    return false;
+    struct jinja_list *l = where.l, all = *l;
+    bool found = false;
+    for (int i = 0; i < all.n && !found; i++) {
+        found = value_equal(x, all.items[i], what);
+        jx_spend(x, 0);
+        if (l->form == LIST_ONCE) /* the search uses up the items that it looks at */
+            *l = (struct jinja_list){.items = all.items + i + 1, .n = all.n - i - 1, .form = LIST_ONCE};
+    }
+    return found;
 }
 
 static bool compare(struct jx *x, const char *op, struct jinja_value a, struct jinja_value b)
@@ -166,9 +185,16 @@ void gather_arguments(struct jx *x, const struct node *call, struct arguments *a
         (struct arguments){.v = v, .n = call->n, .names = names, .named = named, .n_named = call->n_named};
 }
 
+static const char absent[] = "an argument"; /* the name of one that is absent */
+
 struct jinja_value argument(const struct arguments *a, int i, const char *name)
 {
-    return argument_or(a, i, name, value_undefined(name));
+    return argument_or(a, i, name, value_undefined(absent));
+}
+
+bool given(struct jinja_value v)
+{
+    return v.kind != JINJA_UNDEFINED || v.name != absent;
 }
 
 struct jinja_value argument_or(const struct arguments *a, int i, const char *name, struct jinja_value other)
@@ -184,8 +210,6 @@ struct jinja_value argument_or(const struct arguments *a, int i, const char *nam
 int64_t argument_int(struct jx *x, const struct arguments *a, int i, const char *name, int64_t other)
 {
     struct jinja_value v = argument_or(a, i, name, value_int(other));
-    if (v.kind == JINJA_NONE)
-        return other;
     if (v.kind != JINJA_INT && v.kind != JINJA_BOOL)
         jx_fail(x, "line %d: '%s' must be an integer, not %s", x->line, name ? name : "the argument",
                 kind_name(v));
@@ -249,8 +273,10 @@ static struct jinja_value collection(struct jx *x, const struct node *n)
                                                 : jinja_list(x->arena);
     for (int i = 0; i < n->n; i++) {
         struct jinja_value item = evaluate(x, n->list[i]);
-        if (n->kind == N_DICT && (item.kind == JINJA_LIST || item.kind == JINJA_DICT))
+        if (n->kind == N_DICT && (item.kind >= JINJA_LIST || item.kind == JINJA_UNDEFINED))
             jx_fail(x, "line %d: a key cannot be %s", n->line, kind_name(item));
+        if (n->kind == N_DICT)
+            jx_spend(x, 8 * (size_t)v.d->n);
         if (n->kind == N_DICT)
             dict_put(x->arena, v.d, item, evaluate(x, n->list[++i]));
         else
@@ -273,7 +299,17 @@ static struct jinja_value negate(struct jx *x, struct jinja_value v)
         jx_fail(x, "line %d: %s cannot be negated", x->line, kind_name(v));
     if (v.kind == JINJA_FLOAT)
         return (struct jinja_value){.kind = JINJA_FLOAT, .f = -v.f};
-    return value_int((int64_t)(0 - (uint64_t)(v.kind == JINJA_BOOL ? v.b : v.i)));
+    if (v.kind == JINJA_INT && v.i == INT64_MIN)
+        jx_fail(x, "line %d: an integer has more than 64 bits", x->line);
+    return value_int(-(v.kind == JINJA_BOOL ? v.b : v.i));
+}
+
+/* Unary plus: true becomes 1. */
+static struct jinja_value plus(struct jx *x, struct jinja_value v)
+{
+    if (!value_is_number(v))
+        jx_fail(x, "line %d: '+' does not work on %s", x->line, kind_name(v));
+    return v.kind == JINJA_BOOL ? value_int(v.b) : v;
 }
 
 static struct jinja_value slice_of(struct jx *x, const struct node *n)
@@ -293,7 +329,7 @@ static struct jinja_value evaluate_operator(struct jx *x, const struct node *n)
     case N_NEGATE:
         return negate(x, evaluate(x, n->a));
     case N_PLUS:
-        return evaluate(x, n->a);
+        return plus(x, evaluate(x, n->a));
     case N_BINARY:
         a = evaluate(x, n->a);
         return binary(x, n->name, a, evaluate(x, n->b));

@@ -3,6 +3,9 @@
 
 #include "base/utf8.h"
 
+#include <ctype.h>
+#include <errno.h>
+#include <glib.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,6 +49,17 @@ static struct jinja_value filter_capitalize(struct jx *x, struct jinja_value v, 
     return jx_text_case(x, as_string(x, v), "capitalize");
 }
 
+/* Returns whether a space, hyphen or opening bracket ends at byte `end`. */
+static bool parts_words(const struct jinja_string *s, size_t end)
+{
+    uint32_t c = 0;
+    size_t n = 1;
+    while (n < 4 && n < end && ((unsigned char)s->data[end - n] & 0xc0) == 0x80)
+        n++;
+    return utf8_decode(s->data + end - n, n, &c) == (int)n &&
+           (jx_text_is_space(c) || (c && c < 0x80 && strchr("-({[<", (int)c)));
+}
+
 /* Upper case after spaces and brackets, as Jinja's own title does. */
 static struct jinja_value filter_title(struct jx *x, struct jinja_value v, const struct arguments *a)
 {
@@ -53,9 +67,14 @@ static struct jinja_value filter_title(struct jx *x, struct jinja_value v, const
     struct output o = {0};
     for (size_t at = 0; at < s.s->len;) {
         size_t end = at + 1;
-        while (end < s.s->len && !strchr("-({[< \t\n\r", s.s->data[end - 1]))
+        while (end < s.s->len && !parts_words(s.s, end))
             end++;
-        spell(x, &o, jx_text_case(x, string_part(x, s.s, at, end - at), "capitalize"));
+        struct jinja_value word = string_part(x, s.s, at, end - at);
+        size_t first = 1;
+        while (first < word.s->len && ((unsigned char)word.s->data[first] & 0xc0) == 0x80)
+            first++;
+        spell(x, &o, jx_text_case(x, string_part(x, word.s, 0, first), "upper"));
+        spell(x, &o, jx_text_case(x, string_part(x, word.s, first, word.s->len - first), "lower"));
         at = end;
     }
     return out_value(x, &o);
@@ -71,11 +90,11 @@ static struct jinja_value filter_default(struct jx *x, struct jinja_value v, con
 static struct jinja_value filter_length(struct jx *x, struct jinja_value v, const struct arguments *a)
 {
     if (v.kind == JINJA_STRING) {
-        int64_t n = 0;
-        for (size_t i = 0; i < v.s->len; i++)
-            n += ((unsigned char)v.s->data[i] & 0xc0) != 0x80;
-        return value_int(n);
+        jx_spend(x, v.s->len);
+        return value_int((int64_t)utf8_count(v.s->data, v.s->len));
     }
+    if (v.kind == JINJA_LIST && v.l->form == LIST_ONCE)
+        want_plain(x, v);
     return value_int(v.kind == JINJA_DICT ? v.d->n : iterate(x, v).l->n);
 }
 
@@ -85,54 +104,97 @@ static struct jinja_value filter_tojson(struct jx *x, struct jinja_value v, cons
     if (value_true(argument_or(a, 0, "ensure_ascii", jinja_bool(false))) ||
         argument(a, 2, "separators").kind > JINJA_NONE)
         jx_fail(x, "line %d: tojson: only the argument indent is supported", x->line);
-    if (value_true(argument_or(a, 3, "sort_keys", jinja_bool(false))) && v.kind == JINJA_DICT)
+    if (value_true(argument_or(a, 3, "sort_keys", jinja_bool(false))) && v.kind >= JINJA_LIST)
         jx_fail(x, "line %d: tojson: sort_keys is not supported", x->line);
-    spell_json(x, &o, v, (int)argument_int(x, a, 1, "indent", -1));
+    struct jinja_value indent = argument(a, 1, "indent");
+    bool one_line = !given(indent) || indent.kind == JINJA_NONE;
+    int64_t spaces = one_line ? -1 : argument_int(x, a, 1, "indent", 0);
+    if (!one_line && (spaces < 0 || spaces > 64))
+        jx_fail(x, "line %d: tojson: indent must be 0 to 64 spaces", x->line);
+    spell_json(x, &o, v, (int)spaces);
     return out_value(x, &o);
 }
 
 static struct jinja_value filter_replace(struct jx *x, struct jinja_value v, const struct arguments *a)
 {
-    if (argument(a, 0, "old").kind == JINJA_UNDEFINED || argument(a, 1, "new").kind == JINJA_UNDEFINED)
+    if (!given(argument(a, 0, "old")) || !given(argument(a, 1, "new")))
         jx_fail(x, "line %d: replace needs two texts", x->line);
     struct jinja_value from = as_string(x, argument(a, 0, "old")), to = as_string(x, argument(a, 1, "new"));
     return jx_text_replace(x, as_string(x, v), from.s, to.s, argument_int(x, a, 2, "count", -1));
 }
 
+/* Fails for the digits that Python reads and C does not: with "_" between them, or of other scripts. */
+static void refuse_digits(struct jx *x, const char *text)
+{
+    bool other = strchr(text, '_') && strspn(text, "0123456789_.eE+-") == strlen(text);
+    uint32_t c;
+    int n;
+    for (const char *p = text, *end = p + strlen(p);
+         !other && (n = utf8_decode(p, (size_t)(end - p), &c)) > 0; p += n)
+        other = c >= 0x80 && g_unichar_isdigit(c);
+    if (other)
+        jx_fail(x, "line %d: '%.40s' as a number is not supported", x->line, text);
+}
+
+/* strtod() reads what Python's float() does, and hexadecimal digits and nan(...). */
+static bool read_double(struct jx *x, const char *text, double *f)
+{
+    char *end;
+    refuse_digits(x, text);
+    *f = strtod(text, &end);
+    return *text && !*end && !strpbrk(text, "xX(");
+}
+
+static bool read_whole(struct jx *x, const char *text, int64_t base, int64_t *i)
+{
+    char *end;
+    const char *digits = text + (*text == '-' || *text == '+');
+    if ((base != 2 && base != 8 && base != 10 && base != 16) ||
+        (base < 10 && digits[0] == '0' && strchr("bBoOxX", digits[1]) && digits[1]))
+        jx_fail(x, "line %d: int: '%.40s' with the base %lld is not supported", x->line, text,
+                (long long)base);
+    refuse_digits(x, text);
+    jx_spend(x, strlen(text));
+    errno = 0;
+    *i = strtoll(text, &end, (int)base);
+    bool whole = isalnum((unsigned char)*digits) && !*end;
+    if (whole && errno)
+        jx_fail(x, "line %d: an integer has more than 64 bits", x->line);
+    return whole;
+}
+
+static const char *number_text(struct jx *x, struct jinja_value v, const char *filter)
+{
+    if (v.kind == JINJA_UNDEFINED)
+        jx_fail(x, "line %d: %s: '%s' is undefined", x->line, filter, v.name ? v.name : "the value");
+    return v.kind == JINJA_STRING ? value_chars(x, jx_text_strip(x, v, value_none(), true, true)) : NULL;
+}
+
 static struct jinja_value filter_int(struct jx *x, struct jinja_value v, const struct arguments *a)
 {
     struct jinja_value other = argument_or(a, 0, "default", value_int(0));
-    if (v.kind == JINJA_UNDEFINED)
-        jx_fail(x, "line %d: int: '%s' is undefined", x->line, v.name ? v.name : "the value");
-    if (v.kind == JINJA_FLOAT)
-        return fabs(v.f) < 9e18 ? value_int((int64_t)v.f) : other;
-    if (value_is_number(v))
-        return value_int(v.kind == JINJA_BOOL ? v.b : v.i);
-    if (v.kind != JINJA_STRING)
-        return other;
-    char *end;
-    const char *text = value_chars(x, jx_text_strip(x, v, value_none(), true, true));
-    int64_t i = strtoll(text, &end, (int)argument_int(x, a, 1, "base", 10));
-    if (*text && !*end)
+    const char *text = number_text(x, v, "int");
+    double f = v.kind == JINJA_FLOAT ? v.f : 0;
+    int64_t i = v.kind == JINJA_BOOL ? v.b : v.i;
+    if (v.kind == JINJA_INT || v.kind == JINJA_BOOL ||
+        (text && read_whole(x, text, argument_int(x, a, 1, "base", 10), &i)))
         return value_int(i);
-    double f = strtod(text, &end);
-    return *text && !*end && fabs(f) < 9e18 ? value_int((int64_t)f) : other;
+    if ((v.kind != JINJA_FLOAT && !(text && read_double(x, text, &f))) || isnan(f) || (isinf(f) && text))
+        return other;
+    if (!(fabs(f) < 9e18))
+        jx_fail(x, "line %d: an integer has more than 64 bits", x->line);
+    return value_int((int64_t)f);
 }
 
 static struct jinja_value filter_float(struct jx *x, struct jinja_value v, const struct arguments *a)
 {
     const struct jinja_value zero = {.kind = JINJA_FLOAT};
-    if (v.kind == JINJA_UNDEFINED)
-        jx_fail(x, "line %d: float: '%s' is undefined", x->line, v.name ? v.name : "the value");
+    const char *text = number_text(x, v, "float");
+    double f = 0;
     if (value_is_number(v))
         return (struct jinja_value){.kind = JINJA_FLOAT, .f = value_double(v)};
-    if (v.kind != JINJA_STRING)
-        return argument_or(a, 0, "default", zero);
-    char *end;
-    const char *text = value_chars(x, jx_text_strip(x, v, value_none(), true, true));
-    double f = strtod(text, &end);
-    return *text && !*end ? (struct jinja_value){.kind = JINJA_FLOAT, .f = f}
-                          : argument_or(a, 0, "default", zero);
+    return text && read_double(x, text, &f) ? (struct jinja_value){.kind = JINJA_FLOAT, .f = f}
+                                            : argument_or(a, 0, "default", zero);
 }
 
 static struct jinja_value filter_abs(struct jx *x, struct jinja_value v, const struct arguments *a)
@@ -142,7 +204,9 @@ static struct jinja_value filter_abs(struct jx *x, struct jinja_value v, const s
     if (v.kind == JINJA_FLOAT)
         return (struct jinja_value){.kind = JINJA_FLOAT, .f = fabs(v.f)};
     int64_t i = v.kind == JINJA_BOOL ? v.b : v.i;
-    return value_int(i < 0 ? (int64_t)(0 - (uint64_t)i) : i);
+    if (i == INT64_MIN)
+        jx_fail(x, "line %d: an integer has more than 64 bits", x->line);
+    return value_int(i < 0 ? -i : i);
 }
 
 static struct jinja_value filter_round(struct jx *x, struct jinja_value v, const struct arguments *a)
@@ -152,14 +216,24 @@ static struct jinja_value filter_round(struct jx *x, struct jinja_value v, const
     int64_t digits = argument_int(x, a, 0, "precision", 0);
     if (!value_is_number(v) || digits < -15 || digits > 15)
         jx_fail(x, "line %d: round needs a number and at most 15 digits", x->line);
+    if (how.kind != JINJA_STRING ||
+        (!string_is(how, "ceil") && !string_is(how, "floor") && !string_is(how, "common")))
+        jx_fail(x, "line %d: round knows the methods common, ceil and floor", x->line);
     double scale = pow(10, (double)digits), f = value_double(v);
+    if (v.kind != JINJA_FLOAT && string_is(how, "common") && digits >= 0)
+        return value_int(v.kind == JINJA_BOOL ? v.b : v.i);
+    if (fabs(f) >= 1LL << 53)
+        jx_fail(x, "line %d: round beyond 2**53 is not supported", x->line);
     if (string_is(how, "ceil") || string_is(how, "floor"))
         f = (string_is(how, "ceil") ? ceil(f * scale) : floor(f * scale)) / scale;
     else if (digits >= 0) { /* to the nearest decimal of the exact value, as round() does */
         snprintf(text, sizeof text, "%.*f", (int)digits, f);
         f = strtod(text, NULL);
     } else {
-        f = nearbyint(f * scale) / scale;
+        double unit = pow(10, (double)-digits); /* exact, and so is the remainder */
+        double rest = fmod(fabs(f), unit), down = fabs(f) - rest;
+        bool up = rest * 2 > unit || (rest * 2 == unit && fmod(down / unit, 2) == 1);
+        f = copysign(up ? down + unit : down, f);
     }
     bool whole = v.kind != JINJA_FLOAT && string_is(how, "common");
     return whole ? value_int((int64_t)f) : (struct jinja_value){.kind = JINJA_FLOAT, .f = f};
@@ -167,14 +241,19 @@ static struct jinja_value filter_round(struct jx *x, struct jinja_value v, const
 
 static struct jinja_value filter_indent(struct jx *x, struct jinja_value v, const struct arguments *a)
 {
-    struct jinja_value s = as_string(x, v), width = argument_or(a, 0, "width", value_int(4));
+    struct jinja_value width = argument_or(a, 0, "width", value_int(4));
+    if (v.kind != JINJA_STRING || (width.kind != JINJA_STRING && width.kind != JINJA_INT))
+        jx_fail(x, "line %d: indent needs a text, and a width that is an integer or a text", x->line);
     bool first = value_true(argument(a, 1, "first")), blank = value_true(argument(a, 2, "blank"));
     struct output spaces = {0}, o = {0};
     if (width.kind == JINJA_STRING)
         spell(x, &spaces, width);
-    for (int64_t i = 0; width.kind == JINJA_INT && i < width.i && i < 1024; i++)
+    for (int64_t i = 0; width.kind == JINJA_INT && i < width.i; i++)
         out_puts(x, &spaces, " ");
-    struct jinja_value lines = jx_text_split(x, s, value_of(x->arena, "\n"), -1, false);
+    struct output ended = {0};
+    spell(x, &ended, v);
+    out_puts(x, &ended, "\n");
+    struct jinja_value lines = jx_text_lines(x, out_value(x, &ended), false);
     for (int i = 0; i < lines.l->n; i++) {
         out_puts(x, &o, i ? "\n" : "");
         if ((i ? blank || lines.l->items[i].s->len : first))
@@ -184,50 +263,11 @@ static struct jinja_value filter_indent(struct jx *x, struct jinja_value v, cons
     return out_value(x, &o);
 }
 
-/* printf-style: %s, %d, %f and %r with flags; named arguments are not supported. */
-static struct jinja_value filter_format(struct jx *x, struct jinja_value v, const struct arguments *a)
-{
-    struct output o = {0};
-    const char *p = value_chars(x, as_string(x, v));
-    int used = 0;
-    for (; *p; p++) {
-        char how[32], text[400];
-        size_t n = *p == '%' ? 1 + strspn(p + 1, "-+ #0123456789.") : 0;
-        if (!n || n > 20 || (n == 1 && p[1] == '%')) {
-            out_put(x, &o, p, 1, NULL, JINJA_TEMPLATE);
-            p += n == 1;
-            continue;
-        }
-        struct jinja_value one = argument(a, used++, NULL);
-        if (one.kind == JINJA_UNDEFINED)
-            jx_fail(x, "line %d: format: not enough arguments", x->line);
-        if (strchr("sr", p[n])) {
-            struct output part = {0};
-            (p[n] == 's' ? spell : spell_repr)(x, &part, one);
-            spell(x, &o, out_value(x, &part));
-        } else if (strchr("diu", p[n]) && p[n] && value_is_number(one)) {
-            snprintf(how, sizeof how, "%.*slld", (int)n, p);
-            snprintf(text, sizeof text, how, (long long)value_double(one)); /* NOLINT */
-            out_puts(x, &o, text);
-        } else if (strchr("eEfFgGxXo", p[n]) && p[n] && value_is_number(one)) {
-            bool whole = strchr("xXo", p[n]);
-            snprintf(how, sizeof how, "%.*s%s%c", (int)n, p, whole ? "ll" : "", p[n]);
-            if (whole)
-                snprintf(text, sizeof text, how, (long long)value_double(one)); /* NOLINT */
-            else
-                snprintf(text, sizeof text, how, value_double(one)); /* NOLINT */
-            out_puts(x, &o, text);
-        } else {
-            jx_fail(x, "line %d: format: '%%%c' is not supported", x->line, p[n]);
-        }
-        p += n;
-    }
-    return out_value(x, &o);
-}
-
 static struct jinja_value filter_wordcount(struct jx *x, struct jinja_value v, const struct arguments *a)
 {
-    return value_int(jx_text_split(x, as_string(x, v), value_none(), -1, false).l->n);
+    struct jinja_value s = as_string(x, v);
+    jx_spend(x, 8 * s.s->len);
+    return value_int(jx_text_words(s.s));
 }
 
 bool run_filter(struct jx *x, const char *name, struct jinja_value v, const struct arguments *a,
@@ -236,21 +276,28 @@ bool run_filter(struct jx *x, const char *name, struct jinja_value v, const stru
     static const struct {
         const char *name;
         filter_fn *run;
-    } known[] = {{"string", filter_string},   {"safe", filter_safe},
-                 {"trim", filter_trim},       {"upper", filter_upper},
-                 {"lower", filter_lower},     {"capitalize", filter_capitalize},
-                 {"title", filter_title},     {"default", filter_default},
-                 {"d", filter_default},       {"length", filter_length},
-                 {"count", filter_length},    {"tojson", filter_tojson},
-                 {"replace", filter_replace}, {"int", filter_int},
-                 {"float", filter_float},     {"abs", filter_abs},
-                 {"round", filter_round},     {"indent", filter_indent},
-                 {"format", filter_format},   {"wordcount", filter_wordcount}};
+        int most; /* arguments */
+    } known[] = {{"string", filter_string, 0},   {"safe", filter_safe, 0},
+                 {"trim", filter_trim, 1},       {"upper", filter_upper, 0},
+                 {"lower", filter_lower, 0},     {"capitalize", filter_capitalize, 0},
+                 {"title", filter_title, 0},     {"default", filter_default, 2},
+                 {"d", filter_default, 2},       {"length", filter_length, 0},
+                 {"count", filter_length, 0},    {"tojson", filter_tojson, 4},
+                 {"replace", filter_replace, 3}, {"int", filter_int, 2},
+                 {"float", filter_float, 1},     {"abs", filter_abs, 0},
+                 {"round", filter_round, 2},     {"indent", filter_indent, 3},
+                 {"format", jx_format, 1000},    {"wordcount", filter_wordcount, 0}};
     jx_enter(x);
     bool found = false;
     for (size_t i = 0; i < sizeof known / sizeof *known && !found; i++)
-        if ((found = !strcmp(name, known[i].name)))
+        if ((found = !strcmp(name, known[i].name))) {
+            if (a->n + a->n_named > known[i].most)
+                jx_fail(x, "line %d: the filter '%s' has too many arguments", x->line, name);
             *out = known[i].run(x, v, a);
+        }
+    if (found && v.kind == JINJA_STRING && v.s->markup && out->kind == JINJA_STRING &&
+        strcmp(name, "tojson") != 0)
+        *out = filter_safe(x, *out, a); /* a text made from one that is marked */
     found = found || run_sequence_filter(x, name, v, a, out);
     x->depth--;
     return found;

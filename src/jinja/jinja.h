@@ -73,6 +73,7 @@ struct jinja_value {
 struct jinja_list {
     struct jinja_value *items;
     int n, cap;
+    int form; /* 0: a list or tuple; else a sequence that Python does not make a list (jinja_impl.h) */
 };
 
 struct jinja_dict { /* in order of insertion */

@@ -14,6 +14,15 @@
 
 enum { JX_MAX_DEPTH = 200 }; /* nested nodes, calls and values */
 
+/* The form of a sequence.  Python prints, compares and indexes the last three in other ways than a list: what
+ * the interpreter does not do in the same way, it refuses. */
+enum {
+    LIST_PLAIN,
+    LIST_RANGE,
+    LIST_VIEW, /* items(), keys() and values() of a dict */
+    LIST_ONCE, /* of filters such as map: always true, has no length, and one pass uses it up */
+};
+
 /* ---- lexer.c ------------------------------------------------------------------------------------------ */
 
 enum token_kind {
@@ -77,7 +86,7 @@ enum node_kind {
     N_CONTINUE,
 };
 
-enum { USES_VARARGS = 1, USES_KWARGS = 2 };
+enum { USES_VARARGS = 1, USES_KWARGS = 2, USES_CALLER = 4 };
 
 struct node_named { /* a keyword argument, a parameter with its default, or an operator */
     const char *name;
@@ -124,7 +133,7 @@ struct macro {
 };
 
 struct loop {
-    int index, n, depth;
+    int index, n;
     const struct jinja_value *items;
     struct jinja_value changed; /* arguments of the last loop.changed() */
 };
@@ -161,7 +170,8 @@ struct jx { /* a parse or a rendering in progress */
 
 /* Ends the parse or the rendering with ERR_MODEL. */
 _Noreturn void jx_fail(struct jx *x, const char *fmt, ...) PRINTF_LIKE(2, 3);
-void jx_enter(struct jx *x); /* one level deeper; fails beyond JX_MAX_DEPTH */
+void jx_enter(struct jx *x);               /* one level deeper; fails beyond JX_MAX_DEPTH */
+void jx_spend(struct jx *x, size_t bytes); /* counts work on so many bytes as steps, 1 at least */
 
 /* value.c */
 void *jx_arena_take(struct jinja_arena *a, size_t n);     /* zeroed, aligned to 16; fails beyond the limit */
@@ -172,6 +182,8 @@ struct jinja_value value_int(int64_t i);
 struct jinja_value value_none(void);
 struct jinja_value value_undefined(const char *name);
 struct jinja_value value_tuple(struct jinja_arena *a);
+struct jinja_value value_form(struct jinja_value list, int form); /* the same list with this form */
+void want_plain(struct jx *x, struct jinja_value v);              /* fails for a list of another form */
 struct jinja_value *dict_find(const struct jinja_dict *d, struct jinja_value key);
 struct jinja_value *dict_find_text(const struct jinja_dict *d, const char *key);
 void dict_put(struct jinja_arena *a, struct jinja_dict *d, struct jinja_value key, struct jinja_value v);
@@ -242,6 +254,7 @@ bool run_filter(struct jx *x, const char *name, struct jinja_value v, const stru
                 struct jinja_value *out);
 bool run_sequence_filter(struct jx *x, const char *name, struct jinja_value v, const struct arguments *a,
                          struct jinja_value *out);
+struct jinja_value jx_format(struct jx *x, struct jinja_value v, const struct arguments *a); /* format.c */
 bool run_test(struct jx *x, const char *name, struct jinja_value v, const struct arguments *a, bool *out);
 bool has_method(struct jinja_value of, const char *name);
 struct jinja_value call_method(struct jx *x, struct jinja_value self, const char *name,
@@ -249,9 +262,10 @@ struct jinja_value call_method(struct jx *x, struct jinja_value self, const char
 bool is_function(const char *name);
 struct jinja_value call_function(struct jx *x, const char *name, const struct arguments *a);
 
-/* Argument `i` or the one with this name; undefined when it is absent. */
+/* Argument `i` or the one with this name; when it is absent, an undefined value that is not given(). */
 struct jinja_value argument(const struct arguments *a, int i, const char *name);
 struct jinja_value argument_or(const struct arguments *a, int i, const char *name, struct jinja_value other);
+bool given(struct jinja_value argument);
 int64_t argument_int(struct jx *x, const struct arguments *a, int i, const char *name, int64_t other);
 
 /* text.c: strings as Python's methods treat them. */
@@ -267,7 +281,10 @@ int64_t jx_text_find(const struct jinja_string *s, const struct jinja_string *wh
                      size_t from); /* byte, -1 */
 bool jx_text_begins(const struct jinja_string *s, const struct jinja_string *with);
 bool jx_text_ends(const struct jinja_string *s, const struct jinja_string *with);
-bool jx_text_is_space(uint32_t c); /* for str.strip() */
+bool jx_text_is_space(uint32_t c);                                     /* for str.strip() */
+bool jx_text_all(struct jx *x, struct jinja_value s, const char *how); /* isalpha, isdigit ... */
+int64_t jx_text_words(const struct jinja_string *s);
+struct jinja_value jx_text_lines(struct jx *x, struct jinja_value s, bool keep); /* splitlines */
 struct jinja_value jx_text_join(struct jx *x, struct jinja_value items, struct jinja_value between);
 
 #endif

@@ -9,6 +9,8 @@
 #include "base/utf8.h"
 
 #include <ctype.h>
+#include <errno.h>
+#include <glib.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -116,7 +118,8 @@ static void lex_comment(struct lexer *l)
 {
     const char *p = memmem(l->p + 2, (size_t)(l->end - l->p - 2), "#}", 2);
     if (p) {
-        char sign = p[-1] == '-' || p[-1] == '+' ? p[-1] : 0;
+        const char *opens = l->p + 2 + (l->p[2] == '-' || l->p[2] == '+'); /* after the sign of {#- */
+        char sign = p > opens && (p[-1] == '-' || p[-1] == '+') ? p[-1] : 0;
         move_to(l, p);
         close_tag(l, sign, "#}", true);
         return;
@@ -142,6 +145,9 @@ static int unescape(struct lexer *l, const char *p, char *out, size_t *n)
 {
     static const char from[] = "nrtbfav0\\'\"", to[] = "\n\r\t\b\f\a\v\0\\'\"";
     const char *known = memchr(from, *p, sizeof from - 1);
+    if ((*p == '0' && p[1] >= '0' && p[1] <= '7') || (unsigned char)*p >= 0x80)
+        jx_fail(l->x, "line %d: an escape with an octal number or U+0080 and above is not supported",
+                l->line);
     int digits = *p == 'x' ? 2 : *p == 'u' ? 4 : *p == 'U' ? 8 : 0;
     if (digits) {
         uint32_t c = hex_digits(l, p + 1, digits);
@@ -189,6 +195,11 @@ static void lex_string(struct lexer *l)
     move_to(l, p + 1);
 }
 
+static bool is_word(unsigned char c, bool first)
+{
+    return isalpha(c) || c == '_' || c >= 0x80 || (!first && isdigit(c));
+}
+
 static void lex_number(struct lexer *l)
 {
     char digits[64];
@@ -201,7 +212,7 @@ static void lex_number(struct lexer *l)
                                                                   : 10
                                            : 10;
     p += base == 10 ? 0 : 2;
-    for (; p < l->end && n < sizeof digits - 1; p++) {
+    for (; p < l->end && n < sizeof digits - 2; p++) {
         bool exponent = base == 10 && (*p | 32) == 'e' && p + 1 < l->end &&
                         (isdigit((unsigned char)p[1]) || ((p[1] == '-' || p[1] == '+') && p + 2 < l->end));
         bool point = base == 10 && *p == '.' && !real && p + 1 < l->end && isdigit((unsigned char)p[1]);
@@ -216,14 +227,33 @@ static void lex_number(struct lexer *l)
     }
     digits[n] = 0;
     struct token *t = add(l, real ? T_FLOAT : T_INT, digits, n);
-    t->i = real ? 0 : (int64_t)strtoll(digits, NULL, base);
-    t->f = real ? strtod(digits, NULL) : 0;
+    char *end = digits;
+    errno = 0;
+    t->i = real ? 0 : (int64_t)strtoll(digits, &end, base);
+    if (!real && errno)
+        jx_fail(l->x, "line %d: the integer '%.40s' has more than 64 bits", l->line, digits);
+    t->f = real ? strtod(digits, &end) : 0;
+    bool zeros = base == 10 && !real && digits[0] == '0' && strspn(digits, "0") != n;
+    if (*end || !n || zeros || p[-1] == '_' || (base != 10 && p < l->end && is_word((unsigned char)*p, true)))
+        jx_fail(l->x, "line %d: '%.40s' does not begin a number", l->line, digits);
     move_to(l, p);
 }
 
-static bool is_word(unsigned char c, bool first)
+/* Returns the length of the name at l->p: letters, digits, marks and "_". */
+static size_t name_length(struct lexer *l)
 {
-    return isalpha(c) || c == '_' || c >= 0x80 || (!first && isdigit(c));
+    const char *p = l->p;
+    for (int n = 1; p < l->end && is_word((unsigned char)*p, p == l->p); p += n) {
+        uint32_t c = 0;
+        n = utf8_decode(p, (size_t)(l->end - p), &c);
+        if (c < 0x80)
+            continue;
+        if (n <= 0 || (!g_unichar_isalpha(c) && !g_unichar_ismark(c) && !g_unichar_isdigit(c)))
+            break;
+    }
+    if (p == l->p)
+        jx_fail(l->x, "line %d: unexpected character", l->line);
+    return (size_t)(p - l->p);
 }
 
 static void lex_operator(struct lexer *l)
@@ -249,11 +279,12 @@ static void lex_tag(struct lexer *l, bool block)
     if (l->p < l->end && (*l->p == '-' || *l->p == '+'))
         l->p++;
     for (int depth = 0;;) {
-        while (l->p < l->end && isspace((unsigned char)*l->p))
-            move_to(l, l->p + 1);
+        for (size_t n; l->p < l->end && (n = space_at(l->p, l->end));)
+            move_to(l, l->p + n);
         if (l->p >= l->end)
             jx_fail(l->x, "line %d: a tag has no end", l->line);
-        bool sign = (*l->p == '-' || *l->p == '+') && l->p + 2 < l->end && !memcmp(l->p + 1, closing, 2);
+        bool sign =
+            (*l->p == '-' || (block && *l->p == '+')) && l->p + 2 < l->end && !memcmp(l->p + 1, closing, 2);
         if (depth <= 0 && (sign || at(l, closing))) {
             add(l, block ? T_BLOCK_END : T_OUTPUT_END, "", 0);
             char c = sign ? *l->p : 0;
@@ -266,9 +297,7 @@ static void lex_tag(struct lexer *l, bool block)
         } else if (isdigit((unsigned char)*l->p)) {
             lex_number(l);
         } else if (is_word((unsigned char)*l->p, true)) {
-            const char *p = l->p;
-            while (p < l->end && is_word((unsigned char)*p, false))
-                p++;
+            const char *p = l->p + name_length(l);
             add(l, T_NAME, l->p, (size_t)(p - l->p));
             move_to(l, p);
         } else {

@@ -29,6 +29,7 @@ static bool affixed(struct jx *x, struct jinja_value v, struct jinja_value with,
     }
     if (with.kind != JINJA_STRING)
         jx_fail(x, "line %d: startswith and endswith need a text", x->line);
+    jx_spend(x, with.s->len);
     return at_end ? jx_text_ends(v.s, with.s) : jx_text_begins(v.s, with.s);
 }
 
@@ -37,9 +38,12 @@ static struct jinja_value find_in(struct jx *x, struct jinja_value v, const stru
     struct jinja_value what = argument(a, 0, NULL);
     if (what.kind != JINJA_STRING)
         jx_fail(x, "line %d: find needs a text", x->line);
+    jx_spend(x, v.s->len);
     int64_t at = jx_text_find(v.s, what.s, 0);
-    for (int64_t next = at; last && next >= 0; next = jx_text_find(v.s, what.s, (size_t)next + 1))
+    for (int64_t next = at; last && next >= 0; next = jx_text_find(v.s, what.s, (size_t)next + 1)) {
         at = next;
+        jx_spend(x, 0);
+    }
     int64_t chars = 0;
     for (int64_t i = 0; i < at; i++)
         chars += ((unsigned char)v.s->data[i] & 0xc0) != 0x80;
@@ -50,55 +54,11 @@ static int64_t count_in(struct jx *x, struct jinja_value v, struct jinja_value w
 {
     int64_t n = 0, at;
     if (what.kind != JINJA_STRING || !what.s->len)
-        jx_fail(x, "line %d: count needs a text", x->line);
+        jx_fail(x, "line %d: count needs a text that is not empty", x->line);
+    jx_spend(x, v.s->len);
     for (size_t from = 0; (at = jx_text_find(v.s, what.s, from)) >= 0; from = (size_t)at + what.s->len)
         n++;
     return n;
-}
-
-static bool all_characters(struct jinja_value v, const char *how)
-{
-    bool any = false;
-    for (size_t at = 0; at < v.s->len;) {
-        uint32_t c = 0xfffd;
-        int n = utf8_decode(v.s->data + at, v.s->len - at, &c);
-        at += n > 0 ? (size_t)n : 1;
-        bool letter = g_unichar_isalpha(c), digit = g_unichar_isdigit(c);
-        if (!strcmp(how, "isspace")   ? !jx_text_is_space(c)
-            : !strcmp(how, "isalpha") ? !letter
-            : !strcmp(how, "isalnum") ? !letter && !digit
-            : !strcmp(how, "isupper") ? g_unichar_islower(c)
-            : !strcmp(how, "islower") ? g_unichar_isupper(c)
-                                      : !digit)
-            return false;
-        any = any || (how[2] != 'u' && how[2] != 'l') || g_unichar_islower(c) || g_unichar_isupper(c);
-    }
-    return any;
-}
-
-/* Returns the length of the line end at v.s->data[at], 0 if there is none. */
-static size_t line_end(struct jinja_value v, size_t at)
-{
-    uint32_t c = 0;
-    int n = utf8_decode(v.s->data + at, v.s->len - at, &c);
-    if (c == '\r' && at + 1 < v.s->len && v.s->data[at + 1] == '\n')
-        return 2;
-    bool ends =
-        (c >= '\n' && c <= '\r') || (c >= 0x1c && c <= 0x1e) || c == 0x85 || c == 0x2028 || c == 0x2029;
-    return n > 0 && ends ? (size_t)n : 0;
-}
-
-static struct jinja_value lines_of(struct jx *x, struct jinja_value v, bool keep)
-{
-    struct jinja_value out = jinja_list(x->arena);
-    for (size_t at = 0; at < v.s->len;) {
-        size_t end = at, n = 0;
-        while (end < v.s->len && !(n = line_end(v, end)))
-            end++;
-        jinja_add(x->arena, out, string_part(x, v.s, at, end + (keep ? n : 0) - at));
-        at = end + n;
-    }
-    return out;
 }
 
 static struct jinja_value fill_zeros(struct jx *x, struct jinja_value v, int64_t width)
@@ -106,7 +66,7 @@ static struct jinja_value fill_zeros(struct jx *x, struct jinja_value v, int64_t
     struct output o = {0};
     bool sign = v.s->len && strchr("+-", v.s->data[0]);
     spell(x, &o, string_part(x, v.s, 0, sign));
-    for (int64_t n = (int64_t)v.s->len; n < width && n < 4096; n++)
+    for (int64_t n = (int64_t)utf8_count(v.s->data, v.s->len); n < width; n++)
         out_puts(x, &o, "0");
     spell(x, &o, string_part(x, v.s, sign, v.s->len - sign));
     return out_value(x, &o);
@@ -115,7 +75,9 @@ static struct jinja_value fill_zeros(struct jx *x, struct jinja_value v, int64_t
 static struct jinja_value partition(struct jx *x, struct jinja_value v, struct jinja_value by)
 {
     struct jinja_value out = value_tuple(x->arena);
-    int64_t at = by.kind == JINJA_STRING && by.s->len ? jx_text_find(v.s, by.s, 0) : -1;
+    if (by.kind != JINJA_STRING || !by.s->len)
+        jx_fail(x, "line %d: partition needs a text that is not empty", x->line);
+    int64_t at = jx_text_find(v.s, by.s, 0);
     size_t n = at < 0 ? v.s->len : (size_t)at, step = at < 0 ? 0 : by.s->len;
     jinja_add(x->arena, out, string_part(x, v.s, 0, n));
     jinja_add(x->arena, out, string_part(x, v.s, n, step));
@@ -125,7 +87,9 @@ static struct jinja_value partition(struct jx *x, struct jinja_value v, struct j
 
 static struct jinja_value cut_affix(struct jx *x, struct jinja_value v, struct jinja_value affix, bool at_end)
 {
-    if (affix.kind != JINJA_STRING || !affixed(x, v, affix, at_end))
+    if (affix.kind != JINJA_STRING)
+        jx_fail(x, "line %d: removeprefix and removesuffix need a text", x->line);
+    if (!affixed(x, v, affix, at_end))
         return v;
     return string_part(x, v.s, at_end ? 0 : affix.s->len, v.s->len - affix.s->len);
 }
@@ -135,6 +99,7 @@ static struct jinja_value format_braces(struct jx *x, struct jinja_value v, cons
 {
     struct output o = {0};
     int next = 0;
+    bool numbered = false;
     for (size_t i = 0; i < v.s->len; i++) {
         const char *p = v.s->data + i;
         size_t left = v.s->len - i, digits = 0;
@@ -142,6 +107,8 @@ static struct jinja_value format_braces(struct jx *x, struct jinja_value v, cons
             spell(x, &o, string_part(x, v.s, i++, 1));
             continue;
         }
+        if (*p == '}')
+            jx_fail(x, "line %d: format: a single '}'", x->line);
         if (*p != '{') {
             spell(x, &o, string_part(x, v.s, i, 1));
             continue;
@@ -150,8 +117,11 @@ static struct jinja_value format_braces(struct jx *x, struct jinja_value v, cons
             digits++;
         if (1 + digits >= left || p[1 + digits] != '}')
             jx_fail(x, "line %d: format: only {} and {0} are supported", x->line);
+        numbered = numbered || digits;
         struct jinja_value one = argument(a, digits ? atoi(p + 1) : next++, NULL);
-        if (one.kind == JINJA_UNDEFINED)
+        if (numbered && next)
+            jx_fail(x, "line %d: format: {} and {0} cannot be mixed", x->line);
+        if (!given(one))
             jx_fail(x, "line %d: format: not enough arguments", x->line);
         spell(x, &o, one);
         i += digits + 1;
@@ -201,7 +171,7 @@ static struct jinja_value edit_text(struct jx *x, struct jinja_value v, const ch
     if (!strcmp(name, "zfill"))
         return fill_zeros(x, v, argument_int(x, a, 0, "width", 0));
     if (!strcmp(name, "splitlines"))
-        return lines_of(x, v, value_true(argument(a, 0, "keepends")));
+        return jx_text_lines(x, v, value_true(argument(a, 0, "keepends")));
     if (!strcmp(name, "partition"))
         return partition(x, v, first);
     return jx_text_case(x, v, name);
@@ -214,6 +184,13 @@ static struct jinja_value text_method(struct jx *x, struct jinja_value v, const 
     if (a->n > 1 && (!strcmp(name, "startswith") || !strcmp(name, "endswith") || strstr(name, "find") ||
                      !strcmp(name, "index") || !strcmp(name, "count")))
         jx_fail(x, "line %d: %s: positions are not supported", x->line, name);
+    static const char *const bare[] = {"upper", "lower", "title", "capitalize", "swapcase", NULL};
+    if (a->n > (is_one_of(name, bare) || !strncmp(name, "is", 2) ? 0
+                : strstr(name, "split") && *name != 'p'          ? 2
+                : !strcmp(name, "replace")                       ? 3
+                : !strcmp(name, "format")                        ? a->n
+                                                                 : 1))
+        jx_fail(x, "line %d: %s has too many arguments", x->line, name);
     if (!strcmp(name, "startswith") || !strcmp(name, "endswith"))
         return jinja_bool(affixed(x, v, first, *name == 'e'));
     if (!strcmp(name, "find") || !strcmp(name, "rfind"))
@@ -226,8 +203,10 @@ static struct jinja_value text_method(struct jx *x, struct jinja_value v, const 
     }
     if (!strcmp(name, "count"))
         return value_int(count_in(x, v, first));
+    if (v.s->markup && (!strcmp(name, "replace") || !strcmp(name, "join") || !strcmp(name, "format")))
+        jx_fail(x, "line %d: %s on a text marked as safe is not supported", x->line, name);
     if (!strncmp(name, "is", 2))
-        return jinja_bool(all_characters(v, name));
+        return jinja_bool(jx_text_all(x, v, name));
     return edit_text(x, v, name, a);
 }
 
@@ -238,9 +217,12 @@ static const char *const dict_methods[] = {"items", "keys", "values", "get", "co
 static struct jinja_value dict_method(struct jx *x, struct jinja_value v, const char *name,
                                       const struct arguments *a)
 {
-    struct jinja_value out = jinja_list(x->arena);
+    struct jinja_value out = jinja_list(x->arena), first = argument(a, 0, NULL);
     if (!strcmp(name, "get")) {
-        const struct jinja_value *found = dict_find(v.d, argument(a, 0, NULL));
+        if (first.kind == JINJA_LIST || first.kind == JINJA_DICT || !given(first))
+            jx_fail(x, "line %d: get needs a key", x->line);
+        jx_spend(x, 8 * (size_t)v.d->n);
+        const struct jinja_value *found = dict_find(v.d, first);
         return found ? *found : argument_or(a, 1, NULL, value_none());
     }
     if (!strcmp(name, "copy"))
@@ -249,7 +231,7 @@ static struct jinja_value dict_method(struct jx *x, struct jinja_value v, const 
         run_filter(x, "items", v, a, &out);
     for (int i = 0; strcmp(name, "items") != 0 && i < v.d->n; i++)
         jinja_add(x->arena, out, *name == 'k' ? v.d->keys[i] : v.d->values[i]);
-    return out;
+    return value_form(out, LIST_VIEW);
 }
 
 static struct jinja_value list_method(struct jx *x, struct jinja_value v, const char *name,
@@ -258,6 +240,7 @@ static struct jinja_value list_method(struct jx *x, struct jinja_value v, const 
     int64_t n = 0;
     struct jinja_value what = argument(a, 0, NULL);
     for (int i = 0; i < v.l->n; i++) {
+        jx_spend(x, 0);
         bool same = value_equal(x, v.l->items[i], what);
         if (same && *name == 'i')
             return value_int(i);
@@ -291,7 +274,7 @@ bool has_method(struct jinja_value of, const char *name)
         return is_one_of(name, text_methods);
     if (of.kind == JINJA_DICT)
         return is_one_of(name, dict_methods);
-    if (of.kind == JINJA_LIST || of.kind == JINJA_TUPLE)
+    if ((of.kind == JINJA_LIST && of.l->form <= LIST_RANGE) || of.kind == JINJA_TUPLE)
         return is_one_of(name, list_methods);
     return false;
 }
@@ -323,12 +306,14 @@ static struct jinja_value make_range(struct jx *x, const struct arguments *a)
     struct jinja_value out = jinja_list(x->arena);
     if (!step)
         jx_fail(x, "line %d: range: the step is zero", x->line);
-    for (int64_t i = from; step > 0 ? i < to : i > to; i += step) {
+    for (int64_t i = from; step > 0 ? i < to : i > to;) {
         if (out.l->n == MAX)
             jx_fail(x, "line %d: range: more than %d numbers", x->line, MAX);
         jinja_add(x->arena, out, value_int(i));
+        if (__builtin_add_overflow(i, step, &i))
+            break;
     }
-    return out;
+    return value_form(out, LIST_RANGE);
 }
 
 static struct jinja_value time_now(struct jx *x, const char *format)
@@ -359,6 +344,9 @@ struct jinja_value call_function(struct jx *x, const char *name, const struct ar
         jx_fail(x, "line %d: %s needs a dict or keywords", x->line, name);
     for (int i = 0; a->n && i < first.d->n; i++)
         dict_put(x->arena, out.d, first.d->keys[i], first.d->values[i]);
+    for (int i = 0; i < a->n_named && *name == 'n'; i++)
+        if (*a->names[i] == '_')
+            jx_fail(x, "line %d: a namespace cannot have '%.40s'", x->line, a->names[i]);
     for (int i = 0; i < a->n_named; i++)
         jinja_set(x->arena, out, a->names[i], a->named[i]);
     if (*name == 'n')

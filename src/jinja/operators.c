@@ -15,6 +15,8 @@ static struct jinja_value join_lists(struct jx *x, struct jinja_value a, struct 
 {
     struct jinja_value out = jinja_list(x->arena);
     out.kind = a.kind;
+    want_plain(x, a);
+    want_plain(x, b);
     for (int i = 0; i < a.l->n; i++)
         jinja_add(x->arena, out, a.l->items[i]);
     for (int i = 0; i < b.l->n; i++)
@@ -35,6 +37,7 @@ static struct jinja_value repeat(struct jx *x, struct jinja_value v, int64_t tim
     struct output o = {0};
     struct jinja_value out = jinja_list(x->arena);
     out.kind = v.kind;
+    want_plain(x, v);
     for (int64_t i = 0; i < times; i++) {
         jx_enter(x);
         x->depth--;
@@ -52,8 +55,11 @@ static struct jinja_value whole_numbers(struct jx *x, char op, int64_t a, int64_
     int64_t out = 0;
     if ((op == '/' || op == '%') && !b)
         jx_fail(x, "line %d: division by zero", x->line);
-    if ((op == '/' || op == '%') && b == -1)
-        return op == '%' ? value_int(0) : value_int((int64_t)(0 - (uint64_t)a));
+    if (op == '%' && b == -1)
+        return value_int(0);
+    if (op == '/' && b == -1) {
+        op = '*'; /* which notices that the least integer has no negative */
+    }
     bool big = op == '+'   ? __builtin_add_overflow(a, b, &out)
                : op == '-' ? __builtin_sub_overflow(a, b, &out)
                : op == '*' ? __builtin_mul_overflow(a, b, &out)
@@ -67,10 +73,36 @@ static struct jinja_value whole_numbers(struct jx *x, char op, int64_t a, int64_
     return value_int(out);
 }
 
+static struct jinja_value real_power(struct jx *x, double a, double b)
+{
+    double f = pow(a, b);
+    if (isnan(f) || (isinf(f) && !isinf(a) && !isinf(b)))
+        jx_fail(x, "line %d: '**' has no result for these numbers", x->line);
+    return real(f);
+}
+
+/* The remainder has the sign of q, and the quotient is the whole number that belongs to it, as in Python. */
+static struct jinja_value divide_down(double p, double q, bool want_remainder)
+{
+    double remainder = fmod(p, q), quotient = (p - remainder) / q;
+    if (remainder != 0 && (q < 0) != (remainder < 0)) {
+        remainder += q;
+        quotient -= 1;
+    } else if (remainder == 0) {
+        remainder = copysign(0, q);
+    }
+    if (want_remainder)
+        return real(remainder);
+    if (quotient == 0)
+        return real(copysign(0, p / q));
+    double whole = floor(quotient);
+    return real(quotient - whole > 0.5 ? whole + 1 : whole);
+}
+
 static struct jinja_value power(struct jx *x, struct jinja_value a, struct jinja_value b)
 {
     if (a.kind == JINJA_FLOAT || b.kind == JINJA_FLOAT || value_double(b) < 0)
-        return real(pow(value_double(a), value_double(b)));
+        return real_power(x, value_double(a), value_double(b));
     struct jinja_value out = value_int(1);
     int64_t n = b.kind == JINJA_BOOL ? b.b : b.i, base = a.kind == JINJA_BOOL ? a.b : a.i;
     if (base >= -1 && base <= 1)
@@ -88,6 +120,9 @@ static struct jinja_value numbers(struct jx *x, const char *op, struct jinja_val
         return power(x, a, b);
     if ((*op == '/' || *op == '%') && q == 0)
         jx_fail(x, "line %d: division by zero", x->line);
+    const double exact = 1LL << 53;
+    if (whole && !strcmp(op, "/") && (fabs(p) > exact || fabs(q) > exact))
+        jx_fail(x, "line %d: '/' on integers beyond 2**53 is not supported", x->line);
     if (!strcmp(op, "/"))
         return real(p / q);
     if (whole)
@@ -99,10 +134,8 @@ static struct jinja_value numbers(struct jx *x, const char *op, struct jinja_val
         return real(p - q);
     case '*':
         return real(p * q);
-    case '%':
-        return real(p - q * floor(p / q));
     default:
-        return real(floor(p / q));
+        return divide_down(p, q, *op == '%');
     }
 }
 
@@ -123,11 +156,11 @@ struct jinja_value binary(struct jx *x, const char *op, struct jinja_value a, st
         return left ? repeat(x, a, b.i) : repeat(x, b, a.i);
     if (*op == '%' && a.kind == JINJA_STRING) {
         struct arguments args = {.v = &b, .n = 1};
-        struct jinja_value out;
         if (b.kind == JINJA_TUPLE)
             args = (struct arguments){.v = b.l->items, .n = b.l->n};
-        run_filter(x, "format", a, &args, &out);
-        return out;
+        if (a.s->markup)
+            jx_fail(x, "line %d: '%%' on a text marked as safe is not supported", x->line);
+        return jx_format(x, a, &args);
     }
     if (a.kind == JINJA_UNDEFINED || b.kind == JINJA_UNDEFINED)
         jx_fail(x, "line %d: '%s' is undefined", x->line,
@@ -165,11 +198,38 @@ static size_t *character_starts(struct jx *x, const struct jinja_string *s, int6
     return starts;
 }
 
+/* Returns the byte at which character i of s begins, the end of s beyond the last. */
+static size_t byte_of(const struct jinja_string *s, int64_t i)
+{
+    size_t at = 0;
+    for (; i > 0 && at < s->len; i--)
+        for (at++; at < s->len && ((unsigned char)s->data[at] & 0xc0) == 0x80; at++)
+            ;
+    return at;
+}
+
+/* A slice with a step of 1, which shares the bytes of s. */
+static struct jinja_value text_slice(struct jx *x, const struct jinja_string *s,
+                                     const struct jinja_value part[3])
+{
+    bool counted =
+        (part[0].kind == JINJA_INT && part[0].i < 0) || (part[1].kind == JINJA_INT && part[1].i < 0);
+    int64_t n = counted ? (int64_t)utf8_count(s->data, s->len) : INT64_MAX;
+    int64_t from = bound(x, part[0], n, 1, 0), to = bound(x, part[1], n, 1, n);
+    size_t begin = byte_of(s, from), end = to == n ? s->len : byte_of(s, to);
+    jx_spend(x, (counted ? s->len : 0) + begin + (to == n ? 0 : end));
+    return end > begin ? string_part(x, s, begin, end - begin) : string_part(x, s, 0, 0);
+}
+
 struct jinja_value slice(struct jx *x, struct jinja_value of, const struct jinja_value part[3])
 {
     bool text = of.kind == JINJA_STRING, list = of.kind == JINJA_LIST || of.kind == JINJA_TUPLE;
     int64_t n = list ? of.l->n : 0, step = part[2].kind == JINJA_INT ? part[2].i : part[2].kind == JINJA_NONE;
+    if (text && step == 1)
+        return text_slice(x, of.s, part);
     size_t *starts = text ? character_starts(x, of.s, &n) : NULL;
+    if (list && of.l->form != LIST_RANGE)
+        want_plain(x, of);
     if (!step || (!text && !list))
         jx_fail(x, "line %d: %s", x->line,
                 step ? "only texts and lists have slices"
@@ -178,9 +238,6 @@ struct jinja_value slice(struct jx *x, struct jinja_value of, const struct jinja
             end = bound(x, part[1], n, step, step < 0 ? -1 : n);
     struct output o = {0};
     struct jinja_value out = jinja_list(x->arena);
-    if (text && step == 1)
-        return i < end ? string_part(x, of.s, starts[i], starts[end] - starts[i])
-                       : string_part(x, of.s, 0, 0);
     for (; step > 0 ? i < end : i > end; i += step) {
         if (text)
             spell(x, &o, string_part(x, of.s, starts[i], starts[i + 1] - starts[i]));
@@ -190,5 +247,6 @@ struct jinja_value slice(struct jx *x, struct jinja_value of, const struct jinja
             break;
     }
     out.kind = text ? JINJA_STRING : of.kind;
+    out.l->form = list ? of.l->form : LIST_PLAIN;
     return text ? out_value(x, &o) : out;
 }

@@ -25,6 +25,13 @@ void jx_enter(struct jx *x)
         jx_fail(x, "line %d: it takes too long", x->line);
 }
 
+void jx_spend(struct jx *x, size_t bytes)
+{
+    x->steps += 1 + (int64_t)(bytes >> 6);
+    if (x->steps > JINJA_MAX_STEPS)
+        jx_fail(x, "line %d: it takes too long", x->line);
+}
+
 /* ---- statements --------------------------------------------------------------------------------------- */
 
 static struct node *parse_statements(struct jx *x, const char *const *ends);
@@ -45,6 +52,15 @@ static struct node *parse_body(struct jx *x, const char *end)
     return body;
 }
 
+static bool is_reserved(const char *name)
+{
+    static const char *const names[] = {"true", "True", "false", "False", "none", "None"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (!strcmp(name, names[i]))
+            return true;
+    return false;
+}
+
 /* Adds one name, `namespace.attribute`, or the names of a tuple to for or set. */
 struct node *parse_targets(struct jx *x, struct node *to)
 {
@@ -54,6 +70,8 @@ struct node *parse_targets(struct jx *x, struct node *to)
             break;
         struct node *name = node_new(x, N_NAME);
         name->name = token_name(x);
+        if (is_reserved(name->name) || (to->kind == N_FOR && !strcmp(name->name, "loop")))
+            jx_fail(x, "line %d: '%s' cannot be assigned", name->line, name->name);
         if (token_take(x, T_OPERATOR, ".")) {
             struct node *attribute = node_new(x, N_ATTRIBUTE);
             attribute->a = name;
@@ -135,20 +153,35 @@ static void parse_parameters(struct jx *x, struct node *n)
         if (token_is(x, T_OPERATOR, ")"))
             continue;
         const char *name = token_name(x);
-        node_push_named(x, n, name, token_take(x, T_OPERATOR, "=") ? parse_expression(x) : NULL);
+        struct node *value = token_take(x, T_OPERATOR, "=") ? parse_expression(x) : NULL;
+        if (!value && n->n_named && n->named[n->n_named - 1].value)
+            jx_fail(x, "line %d: the parameter '%.40s' needs a default, as the one before", n->line, name);
+        for (int i = 0; i < n->n_named; i++)
+            if (!strcmp(n->named[i].name, name))
+                jx_fail(x, "line %d: two parameters are '%.40s'", n->line, name);
+        node_push_named(x, n, name, value);
     }
+}
+
+/* Parses the body of a macro or call block, which is a function: break does not leave a loop around it. */
+static void parse_function(struct jx *x, struct node *n, const char *end)
+{
+    unsigned outer = x->uses;
+    int loops = x->loop_depth;
+    x->uses = 0;
+    x->loop_depth = 0;
+    n->body = parse_body(x, end);
+    n->uses = x->uses;
+    x->uses |= outer;
+    x->loop_depth = loops;
 }
 
 static struct node *parse_macro(struct jx *x)
 {
     struct node *n = node_new(x, N_MACRO);
-    unsigned outer = x->uses;
-    x->uses = 0;
     n->name = token_name(x);
     parse_parameters(x, n);
-    n->body = parse_body(x, "endmacro");
-    n->uses = x->uses;
-    x->uses = outer;
+    parse_function(x, n, "endmacro");
     return n;
 }
 
@@ -160,8 +193,7 @@ static struct node *parse_call(struct jx *x)
     n->a = parse_expression(x);
     if (n->a->kind != N_CALL)
         jx_fail(x, "line %d: a call block needs a call", n->line);
-    n->uses = USES_VARARGS | USES_KWARGS;
-    n->body = parse_body(x, "endcall");
+    parse_function(x, n, "endcall");
     return n;
 }
 
@@ -193,8 +225,7 @@ static struct node *parse_with(struct jx *x)
 static struct node *parse_generation(struct jx *x)
 {
     struct node *n = node_new(x, N_WITH);
-    n->flag = true; /* no scope of its own */
-    n->body = parse_body(x, "endgeneration");
+    parse_function(x, n, "endgeneration");
     return n;
 }
 

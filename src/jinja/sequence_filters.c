@@ -16,7 +16,7 @@ static struct jinja_value at_path(struct jx *x, struct jinja_value item, struct 
     char *rest = jx_arena_take(x->arena, path.kind == JINJA_STRING ? path.s->len + 1 : 1), *part;
     memcpy(rest, value_chars(x, path), path.s->len);
     while ((part = strsep(&rest, "."))) {
-        bool digits = *part && strspn(part, "0123456789") == strlen(part);
+        bool digits = *part && strlen(part) < 10 && strspn(part, "0123456789") == strlen(part);
         item = get_item(x, item, digits ? value_int(atoll(part)) : value_of(x->arena, part));
     }
     return item;
@@ -32,12 +32,18 @@ static struct jinja_value filter_list(struct jx *x, struct jinja_value v, const 
 
 static struct jinja_value filter_first(struct jx *x, struct jinja_value v, const struct arguments *a)
 {
+    if (v.kind == JINJA_LIST && v.l->form == LIST_ONCE && v.l->n) { /* leaves the others */
+        v.l->n--;
+        return *v.l->items++;
+    }
     struct jinja_value items = iterate(x, v);
     return items.l->n ? items.l->items[0] : value_undefined("the first item of an empty sequence");
 }
 
 static struct jinja_value filter_last(struct jx *x, struct jinja_value v, const struct arguments *a)
 {
+    if (v.kind == JINJA_LIST && v.l->form == LIST_ONCE)
+        want_plain(x, v);
     struct jinja_value items = iterate(x, v);
     return items.l->n ? items.l->items[items.l->n - 1]
                       : value_undefined("the last item of an empty sequence");
@@ -62,7 +68,7 @@ static struct jinja_value filter_items(struct jx *x, struct jinja_value v, const
         jinja_add(x->arena, pair, v.d->values[i]);
         jinja_add(x->arena, out, pair);
     }
-    return out;
+    return value_form(out, LIST_ONCE);
 }
 
 static struct jinja_value filter_map(struct jx *x, struct jinja_value v, const struct arguments *a)
@@ -73,7 +79,7 @@ static struct jinja_value filter_map(struct jx *x, struct jinja_value v, const s
         struct jinja_value one = items.l->items[i];
         if (path.kind != JINJA_UNDEFINED) {
             one = at_path(x, one, path);
-            one = one.kind == JINJA_UNDEFINED ? other : one;
+            one = one.kind == JINJA_UNDEFINED && given(other) && other.kind != JINJA_NONE ? other : one;
         } else {
             const struct arguments rest = {
                 .v = a->v + 1, .n = a->n - 1, .names = a->names, .named = a->named, .n_named = a->n_named};
@@ -82,7 +88,7 @@ static struct jinja_value filter_map(struct jx *x, struct jinja_value v, const s
         }
         jinja_add(x->arena, out, one);
     }
-    return out;
+    return value_form(out, LIST_ONCE);
 }
 
 /* select, reject and their variants by attribute. */
@@ -104,7 +110,7 @@ static struct jinja_value choose(struct jx *x, struct jinja_value v, const struc
         if (yes == wanted)
             jinja_add(x->arena, out, items.l->items[i]);
     }
-    return out;
+    return value_form(out, LIST_ONCE);
 }
 
 static struct jinja_value filter_select(struct jx *x, struct jinja_value v, const struct arguments *a)
@@ -168,9 +174,13 @@ static struct jinja_value filter_sort(struct jx *x, struct jinja_value v, const 
 
 static struct jinja_value filter_dictsort(struct jx *x, struct jinja_value v, const struct arguments *a)
 {
-    struct jinja_value pairs = filter_items(x, v, a), keys = jinja_list(x->arena);
-    bool exact = value_true(argument(a, 0, "case_sensitive")),
-         by_value = string_is(argument(a, 1, "by"), "value");
+    struct jinja_value pairs = iterate(x, filter_items(x, v, a)), keys = jinja_list(x->arena);
+    if (v.kind != JINJA_DICT)
+        jx_fail(x, "line %d: dictsort needs a dict", x->line);
+    struct jinja_value by = argument_or(a, 1, "by", value_of(x->arena, "key"));
+    bool exact = value_true(argument(a, 0, "case_sensitive")), by_value = string_is(by, "value");
+    if (!by_value && !string_is(by, "key"))
+        jx_fail(x, "line %d: dictsort sorts by key or by value", x->line);
     for (int i = 0; i < pairs.l->n; i++)
         jinja_add(x->arena, keys, folded(x, pairs.l->items[i].l->items[by_value], exact));
     return sorted(x, pairs, keys.l->items, value_true(argument(a, 2, "reverse")));
@@ -179,7 +189,11 @@ static struct jinja_value filter_dictsort(struct jx *x, struct jinja_value v, co
 static struct jinja_value filter_reverse(struct jx *x, struct jinja_value v, const struct arguments *a)
 {
     const struct jinja_value part[3] = {value_none(), value_none(), value_int(-1)};
-    return slice(x, v.kind == JINJA_STRING ? v : iterate(x, v), part);
+    if (v.kind == JINJA_STRING)
+        return slice(x, v, part);
+    bool once = v.kind == JINJA_LIST && v.l->form == LIST_ONCE; /* a list is made of those alone */
+    struct jinja_value out = slice(x, filter_list(x, v, a), part);
+    return value_form(out, once ? LIST_PLAIN : LIST_ONCE);
 }
 
 static struct jinja_value filter_unique(struct jx *x, struct jinja_value v, const struct arguments *a)
@@ -194,7 +208,7 @@ static struct jinja_value filter_unique(struct jx *x, struct jinja_value v, cons
         jinja_add(x->arena, seen, key);
         jinja_add(x->arena, out, items.l->items[i]);
     }
-    return out;
+    return value_form(out, LIST_ONCE);
 }
 
 static struct jinja_value filter_sum(struct jx *x, struct jinja_value v, const struct arguments *a)
@@ -241,9 +255,10 @@ static struct jinja_value filter_batch(struct jx *x, struct jinja_value v, const
             jinja_add(x->arena, out, jinja_list(x->arena));
         jinja_add(x->arena, out.l->items[out.l->n - 1], items.l->items[i]);
     }
-    for (int64_t i = items.l->n; fill.kind != JINJA_UNDEFINED && i % size && i < items.l->n + 4096; i++)
+    bool fills = given(fill) && fill.kind != JINJA_NONE;
+    for (int64_t i = items.l->n; fills && i % size; i++)
         jinja_add(x->arena, out.l->items[out.l->n - 1], fill);
-    return out;
+    return value_form(out, LIST_ONCE);
 }
 
 bool run_sequence_filter(struct jx *x, const char *name, struct jinja_value v, const struct arguments *a,

@@ -189,9 +189,12 @@ void spell_repr(struct jx *x, struct output *o, struct jinja_value v)
     jx_enter(x);
     switch (v.kind) {
     case JINJA_STRING:
+        if (v.s->markup)
+            jx_fail(x, "line %d: a text marked as safe within a list or dict is not supported", x->line);
         put_quoted(x, o, v.s);
         break;
     case JINJA_LIST:
+        want_plain(x, v);
         put_items(x, o, v.l, "[", "]");
         break;
     case JINJA_TUPLE:
@@ -328,6 +331,7 @@ static void put_json(struct jx *x, struct output *o, struct jinja_value v, int i
         break;
     case JINJA_LIST:
     case JINJA_TUPLE:
+        want_plain(x, v);
         put_json_items(x, o, NULL, v.l->items, v.l->n, indent, level);
         break;
     case JINJA_DICT:

@@ -14,6 +14,10 @@ struct jinja_value lookup(struct jx *x, const char *name)
         if (v)
             return *v;
     }
+    static const char *const others[] = {"cycler", "joiner", "lipsum", "self"};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (!strcmp(name, others[i]))
+            jx_fail(x, "line %d: '%s' is not supported", x->line, name);
     if (is_function(name))
         return (struct jinja_value){.kind = JINJA_FUNCTION, .p = name};
     return value_undefined(name);
@@ -21,6 +25,7 @@ struct jinja_value lookup(struct jx *x, const char *name)
 
 void assign(struct jx *x, const char *name, struct jinja_value v)
 {
+    jx_spend(x, 8 * (size_t)x->scope->names.n);
     dict_put(x->arena, &x->scope->names, value_of(x->arena, name), v);
 }
 
@@ -41,6 +46,8 @@ static void assign_target(struct jx *x, const struct node *target, struct jinja_
     if (of.kind != JINJA_NAMESPACE)
         jx_fail(x, "line %d: '%.40s' is not a namespace, so its attributes cannot be set", target->line,
                 target->a->name);
+    if (*target->name == '_')
+        jx_fail(x, "line %d: a namespace cannot have '%.40s'", target->line, target->name);
     dict_put(x->arena, of.d, value_of(x->arena, target->name), v);
 }
 
@@ -66,7 +73,11 @@ struct jinja_value iterate(struct jx *x, struct jinja_value v)
     switch (v.kind) {
     case JINJA_LIST:
     case JINJA_TUPLE:
-        return v;
+        if (v.l->form != LIST_ONCE)
+            return v;
+        *out.l = *v.l;
+        *v.l = (struct jinja_list){.form = LIST_ONCE};
+        return value_form(out, LIST_PLAIN);
     case JINJA_UNDEFINED:
         break;
     case JINJA_DICT:
@@ -111,7 +122,7 @@ static void run_for(struct jx *x, const struct node *n)
     struct scope *outer = x->scope;
     bool completed = false;
     struct loop *l = jx_arena_take(x->arena, sizeof *l);
-    *l = (struct loop){.n = items.l->n, .depth = x->loop_depth++, .changed = value_undefined(NULL)};
+    *l = (struct loop){.n = items.l->n, .changed = value_undefined(NULL)};
     l->items = items.l->items;
     for (int i = 0; i < l->n && x->flow != FLOW_BREAK; i++) {
         l->index = i;
@@ -123,7 +134,6 @@ static void run_for(struct jx *x, const struct node *n)
         completed = completed || x->flow == FLOW_NONE;
     }
     x->flow = FLOW_NONE;
-    x->loop_depth--;
     x->scope = scope_new(x, outer);
     if (!completed) /* as Jinja: also after a loop whose every round was left by break or continue */
         run_statements(x, n->otherwise);
@@ -146,14 +156,13 @@ struct jinja_value call_macro(struct jx *x, const struct macro *m, const struct 
 {
     const struct node *n = m->node;
     struct scope *caller = x->scope;
-    int loops = x->loop_depth;
     struct jinja_value rest = value_tuple(x->arena), extra = jinja_dict(x->arena);
     struct scope *inner = scope_new(x, m->scope);
     for (int i = 0; i < n->n_named; i++) {
         struct jinja_value v = argument(args, i, n->named[i].name);
         x->scope = inner; /* a default may use earlier parameters */
-        if (v.kind == JINJA_UNDEFINED && n->named[i].value)
-            v = evaluate(x, n->named[i].value);
+        if (!given(v))
+            v = n->named[i].value ? evaluate(x, n->named[i].value) : value_undefined(n->named[i].name);
         assign(x, n->named[i].name, v);
         x->scope = caller;
     }
@@ -164,7 +173,7 @@ struct jinja_value call_macro(struct jx *x, const struct macro *m, const struct 
     for (int i = 0; i < args->n_named; i++) {
         bool known = false;
         for (int k = 0; k < n->n_named; k++)
-            known = known || !strcmp(args->names[i], n->named[k].name);
+            known = known || (k >= args->n && !strcmp(args->names[i], n->named[k].name));
         if (!known && !(n->uses & USES_KWARGS))
             jx_fail(x, "line %d: the macro has no argument '%.40s'", x->line, args->names[i]);
         if (!known)
@@ -173,11 +182,13 @@ struct jinja_value call_macro(struct jx *x, const struct macro *m, const struct 
     x->scope = inner;
     assign(x, "varargs", rest);
     assign(x, "kwargs", extra);
-    if (args->caller)
-        assign(x, "caller", (struct jinja_value){.kind = JINJA_MACRO, .p = args->caller});
-    x->loop_depth = 0;
+    if (args->caller && !(n->uses & USES_CALLER))
+        jx_fail(x, "line %d: the macro does not call its caller()", x->line);
+    if (n->uses & USES_CALLER)
+        assign(x, "caller",
+               args->caller ? (struct jinja_value){.kind = JINJA_MACRO, .p = args->caller}
+                            : value_undefined("caller"));
     struct jinja_value out = capture(x, n->body);
-    x->loop_depth = loops;
     x->scope = caller;
     return out;
 }
@@ -212,7 +223,7 @@ static struct jinja_value capture_inside(struct jx *x, const struct node *body)
 
 static void run_with(struct jx *x, const struct node *n)
 {
-    struct scope *outer = x->scope, *inner = n->flag ? outer : scope_new(x, outer);
+    struct scope *outer = x->scope, *inner = scope_new(x, outer);
     for (int i = 0; i < n->n_named; i++) {
         struct jinja_value v = evaluate(x, n->named[i].value);
         x->scope = inner;
@@ -226,6 +237,7 @@ static void run_with(struct jx *x, const struct node *n)
 
 static void run_statement(struct jx *x, const struct node *n)
 {
+    struct jinja_value v;
     switch (n->kind) {
     case N_DATA:
         spell(x, x->out, n->value);
@@ -243,7 +255,9 @@ static void run_statement(struct jx *x, const struct node *n)
         assign_targets(x, n, evaluate(x, n->a));
         break;
     case N_SET_BLOCK:
-        assign_targets(x, n, apply_filters(x, n->a, capture_inside(x, n->body)));
+        v = capture_inside(x, n->body);
+        if (x->flow == FLOW_NONE) /* break and continue drop the text */
+            assign_targets(x, n, apply_filters(x, n->a, v));
         break;
     case N_MACRO:
         assign(x, n->name, (struct jinja_value){.kind = JINJA_MACRO, .p = macro_new(x, n)});
@@ -252,7 +266,13 @@ static void run_statement(struct jx *x, const struct node *n)
         run_call_block(x, n);
         break;
     case N_FILTER_BLOCK:
-        spell(x, x->out, apply_filters(x, n->a, capture_inside(x, n->body)));
+        v = capture_inside(x, n->body);
+        if (x->flow != FLOW_NONE)
+            break;
+        v = apply_filters(x, n->a, v);
+        if (v.kind != JINJA_STRING)
+            jx_fail(x, "line %d: the filter of a block must return a text", n->line);
+        spell(x, x->out, v);
         break;
     case N_WITH:
         run_with(x, n);

@@ -6,13 +6,15 @@
 
 static bool is_sequence(struct jinja_value v)
 {
-    return v.kind == JINJA_STRING || v.kind == JINJA_LIST || v.kind == JINJA_TUPLE || v.kind == JINJA_DICT ||
-           v.kind == JINJA_UNDEFINED;
+    return v.kind == JINJA_STRING || v.kind == JINJA_TUPLE || v.kind == JINJA_DICT ||
+           v.kind == JINJA_UNDEFINED ||
+           (v.kind == JINJA_LIST && (v.l->form == LIST_PLAIN || v.l->form == LIST_RANGE));
 }
 
 static bool is_callable(struct jinja_value v)
 {
-    return v.kind == JINJA_MACRO || v.kind == JINJA_FUNCTION || v.kind == JINJA_METHOD;
+    return v.kind == JINJA_UNDEFINED || v.kind == JINJA_LOOP || v.kind == JINJA_MACRO ||
+           v.kind == JINJA_FUNCTION || v.kind == JINJA_METHOD;
 }
 
 /* Tests of the value alone. */
@@ -33,9 +35,9 @@ static bool run_plain_test(const char *name, struct jinja_value v, bool *out)
                  {"string", v.kind == JINJA_STRING},
                  {"mapping", v.kind == JINJA_DICT},
                  {"sequence", is_sequence(v)},
-                 {"iterable", is_sequence(v)},
+                 {"iterable", is_sequence(v) || v.kind == JINJA_LIST || v.kind == JINJA_LOOP},
                  {"callable", is_callable(v)},
-                 {"escaped", false}};
+                 {"escaped", v.kind == JINJA_STRING && v.s->markup}};
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (!strcmp(name, known[i].name)) {
             *out = known[i].yes;
@@ -71,6 +73,21 @@ static bool has_case(struct jx *x, struct jinja_value v, const char *how)
     return same && !value_equal(x, s, jx_text_case(x, s, *how == 'u' ? "lower" : "upper"));
 }
 
+/* Identity is certain for None, booleans, and values that are made once; equal texts and numbers may be one
+ * object or two. */
+static bool same_object(struct jx *x, struct jinja_value a, struct jinja_value b)
+{
+    if (a.kind != b.kind)
+        return false;
+    if (a.kind > JINJA_STRING)
+        return a.p == b.p;
+    bool equal = value_equal(x, a, b);
+    bool small = a.kind == JINJA_INT && a.i >= -5 && a.i <= 256;
+    if (equal && a.kind != JINJA_NONE && a.kind != JINJA_BOOL && !small)
+        jx_fail(x, "line %d: the test 'sameas' on these values is not supported", x->line);
+    return equal;
+}
+
 static int64_t whole(struct jx *x, struct jinja_value v)
 {
     if (v.kind != JINJA_INT && v.kind != JINJA_BOOL)
@@ -90,7 +107,7 @@ bool run_test(struct jx *x, const char *name, struct jinja_value v, const struct
     else if (!strcmp(name, "in"))
         *out = is_in(x, v, with);
     else if (!strcmp(name, "sameas"))
-        *out = v.kind == with.kind && (v.kind > JINJA_STRING ? v.p == with.p : value_equal(x, v, with));
+        *out = same_object(x, v, with);
     else if (!strcmp(name, "upper") || !strcmp(name, "lower"))
         *out = has_case(x, v, name);
     else if (!strcmp(name, "filter") || !strcmp(name, "test"))

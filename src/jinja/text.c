@@ -3,7 +3,6 @@
 
 #include "base/utf8.h"
 
-#include <glib.h>
 #include <string.h>
 
 bool jx_text_is_space(uint32_t c)
@@ -49,10 +48,13 @@ struct jinja_value jx_text_strip(struct jx *x, struct jinja_value v, struct jinj
                                  bool right)
 {
     const struct jinja_string *s = v.s, *set = chars.kind == JINJA_STRING ? chars.s : NULL;
+    if (given(chars) && chars.kind != JINJA_STRING && chars.kind != JINJA_NONE)
+        jx_fail(x, "line %d: strip needs a text or nothing", x->line);
     size_t from = 0, to = s->len;
     uint32_t c;
     while (left && from < to) {
         int n = char_at(s, from, &c);
+        jx_spend(x, set ? 8 * set->len : 0);
         if (!strips(c, set))
             break;
         from += (size_t)n;
@@ -60,6 +62,7 @@ struct jinja_value jx_text_strip(struct jx *x, struct jinja_value v, struct jinj
     while (right && to > from) {
         size_t at = char_before(s, to);
         char_at(s, at, &c);
+        jx_spend(x, set ? 8 * set->len : 0);
         if (!strips(c, set))
             break;
         to = at;
@@ -98,6 +101,7 @@ struct jinja_value jx_text_replace(struct jx *x, struct jinja_value v, const str
     const struct jinja_string *s = v.s;
     size_t at = 0;
     int64_t found;
+    jx_spend(x, s->len);
     for (int64_t n = 0; (max < 0 || n < max) && (found = jx_text_find(s, from, at)) >= 0; n++) {
         size_t step = from->len;
         put_part(x, &o, s, at, (size_t)found - at);
@@ -155,6 +159,7 @@ static struct jinja_value split_from_right(struct jx *x, const struct jinja_stri
     struct jinja_value reversed = jinja_list(x->arena), out = jinja_list(x->arena);
     size_t end = s->len;
     int64_t at;
+    jx_spend(x, by->len > 64 ? s->len * (by->len / 64) : 0);
     while ((max < 0 || reversed.l->n < max) && (at = find_last(s, by, end)) >= 0) {
         jinja_add(x->arena, reversed, string_part(x, s, (size_t)at + by->len, end - (size_t)at - by->len));
         end = (size_t)at;
@@ -168,6 +173,9 @@ static struct jinja_value split_from_right(struct jx *x, const struct jinja_stri
 struct jinja_value jx_text_split(struct jx *x, struct jinja_value v, struct jinja_value by, int64_t max,
                                  bool from_right)
 {
+    if (given(by) && by.kind != JINJA_STRING && by.kind != JINJA_NONE)
+        jx_fail(x, "line %d: split needs a text or nothing", x->line);
+    jx_spend(x, v.s->len);
     if (by.kind != JINJA_STRING && from_right && max >= 0)
         jx_fail(x, "line %d: rsplit needs a separator", x->line);
     if (by.kind != JINJA_STRING)
@@ -185,39 +193,6 @@ struct jinja_value jx_text_split(struct jx *x, struct jinja_value v, struct jinj
     }
     jinja_add(x->arena, out, string_part(x, v.s, from, v.s->len - from));
     return out;
-}
-
-/* ---- upper and lower case ----------------------------------------------------------------------------- */
-
-/* Letters that Python's full case mapping turns into several are the only difference to these. */
-static uint32_t change_case(const char *how, uint32_t c, bool begins)
-{
-    bool upper = !strcmp(how, "upper") || (begins && (!strcmp(how, "title") || !strcmp(how, "capitalize")));
-    if (!strcmp(how, "swapcase"))
-        upper = g_unichar_islower(c);
-    return upper ? g_unichar_toupper(c) : g_unichar_tolower(c);
-}
-
-struct jinja_value jx_text_case(struct jx *x, struct jinja_value v, const char *how)
-{
-    struct output o = {0};
-    bool title = !strcmp(how, "title"), begins = true;
-    for (size_t at = 0; at < v.s->len;) {
-        uint32_t c;
-        char changed[8];
-        int n = char_at(v.s, at, &c), len = 0;
-        if (c == 0xdf && (!strcmp(how, "upper") || begins)) { /* the German sharp s */
-            memcpy(changed, !strcmp(how, "upper") ? "SS" : "Ss", 2);
-            len = 2;
-        } else if (c != 0xfffd) {
-            len = utf8_encode(change_case(how, c, begins), changed);
-        }
-        enum jinja_origin origin = v.s->origin ? (enum jinja_origin)v.s->origin[at] : JINJA_TEMPLATE;
-        out_put(x, &o, len ? changed : v.s->data + at, len ? (size_t)len : (size_t)n, NULL, origin);
-        begins = title && !g_unichar_isalpha(c);
-        at += (size_t)n;
-    }
-    return out_value(x, &o);
 }
 
 struct jinja_value jx_text_join(struct jx *x, struct jinja_value items, struct jinja_value between)

@@ -126,6 +126,18 @@ struct jinja_value jinja_dict(struct jinja_arena *a)
     return (struct jinja_value){.kind = JINJA_DICT, .d = jx_arena_take(a, sizeof(struct jinja_dict))};
 }
 
+struct jinja_value value_form(struct jinja_value list, int form)
+{
+    list.l->form = form;
+    return list;
+}
+
+void want_plain(struct jx *x, struct jinja_value v)
+{
+    if ((v.kind == JINJA_LIST || v.kind == JINJA_TUPLE) && v.l->form)
+        jx_fail(x, "line %d: this is not a list before the filter 'list'", x->line);
+}
+
 static void *grow(struct jinja_arena *a, const void *old, int n, int cap, size_t size)
 {
     void *p = jx_arena_take(a, (size_t)cap * size);
@@ -144,13 +156,9 @@ void jinja_add(struct jinja_arena *a, struct jinja_value list, struct jinja_valu
     l->items[l->n++] = item;
 }
 
-void dict_put(struct jinja_arena *a, struct jinja_dict *d, struct jinja_value key, struct jinja_value v)
+/* Adds a key that the dict does not have. */
+static void append(struct jinja_arena *a, struct jinja_dict *d, struct jinja_value key, struct jinja_value v)
 {
-    struct jinja_value *at = dict_find(d, key);
-    if (at) {
-        *at = v;
-        return;
-    }
     if (d->n == d->cap) {
         d->cap = d->cap ? d->cap * 2 : 8;
         d->keys = grow(a, d->keys, d->n, d->cap, sizeof *d->keys);
@@ -158,6 +166,15 @@ void dict_put(struct jinja_arena *a, struct jinja_dict *d, struct jinja_value ke
     }
     d->keys[d->n] = key;
     d->values[d->n++] = v;
+}
+
+void dict_put(struct jinja_arena *a, struct jinja_dict *d, struct jinja_value key, struct jinja_value v)
+{
+    struct jinja_value *at = dict_find(d, key);
+    if (at)
+        *at = v;
+    else
+        append(a, d, key, v);
 }
 
 void jinja_set(struct jinja_arena *a, struct jinja_value dict, const char *key, struct jinja_value v)
@@ -194,7 +211,7 @@ struct jinja_value jinja_of_json(struct jinja_arena *a, const json_t *json, enum
     case JSON_OBJECT:
         v = jinja_dict(a);
         json_object_keylen_foreach((json_t *)(uintptr_t)json, key, len, inside)
-            dict_put(a, v.d, jinja_text(a, key, len, origin), jinja_of_json(a, inside, origin));
+            append(a, v.d, jinja_text(a, key, len, origin), jinja_of_json(a, inside, origin));
         break;
     case JSON_ARRAY:
         v = jinja_list(a);
@@ -241,7 +258,11 @@ static bool equal_numbers(struct jinja_value a, struct jinja_value b)
 {
     if (a.kind != JINJA_FLOAT && b.kind != JINJA_FLOAT)
         return whole(a) == whole(b);
-    return value_double(a) == value_double(b);
+    if (a.kind != JINJA_FLOAT || b.kind != JINJA_FLOAT) { /* exactly, also beyond 2**53 */
+        double f = a.kind == JINJA_FLOAT ? a.f : b.f;
+        return fabs(f) < 9e18 && f == floor(f) && (int64_t)f == whole(a.kind == JINJA_FLOAT ? b : a);
+    }
+    return a.f == b.f;
 }
 
 struct jinja_value *dict_find(const struct jinja_dict *d, struct jinja_value key)
@@ -265,14 +286,17 @@ struct jinja_value *dict_find_text(const struct jinja_dict *d, const char *key)
 static bool equal_lists(struct jx *x, const struct jinja_list *a, const struct jinja_list *b)
 {
     bool equal = a->n == b->n;
-    for (int i = 0; i < a->n && equal; i++)
+    for (int i = 0; i < a->n && equal; i++) {
+        jx_spend(x, 0);
         equal = value_equal(x, a->items[i], b->items[i]);
+    }
     return equal;
 }
 
 static bool equal_dicts(struct jx *x, const struct jinja_dict *a, const struct jinja_dict *b)
 {
     bool equal = a->n == b->n;
+    jx_spend(x, 16 * (size_t)a->n * (size_t)b->n);
     for (int i = 0; i < a->n && equal; i++) {
         const struct jinja_value *v = dict_find(b, a->keys[i]);
         equal = v && value_equal(x, a->values[i], *v);
@@ -286,7 +310,11 @@ bool value_equal(struct jx *x, struct jinja_value a, struct jinja_value b)
         return equal_numbers(a, b);
     if (a.kind != b.kind)
         return false;
+    want_plain(x, a);
+    want_plain(x, b);
     jx_enter(x);
+    if (a.kind == JINJA_STRING && a.s->len == b.s->len)
+        jx_spend(x, a.s->len);
     bool equal = a.kind == JINJA_STRING                              ? same_text(a.s, b.s)
                  : a.kind == JINJA_LIST || a.kind == JINJA_TUPLE     ? equal_lists(x, a.l, b.l)
                  : a.kind == JINJA_DICT                              ? equal_dicts(x, a.d, b.d)
@@ -300,18 +328,27 @@ int value_order(struct jx *x, struct jinja_value a, struct jinja_value b)
 {
     if (a.kind == JINJA_STRING && b.kind == JINJA_STRING) {
         size_t n = a.s->len < b.s->len ? a.s->len : b.s->len;
+        jx_spend(x, n);
         int order = n ? memcmp(a.s->data, b.s->data, n) : 0;
         return order ? order : (a.s->len > b.s->len) - (a.s->len < b.s->len);
     }
     if (value_is_number(a) && value_is_number(b)) {
         if (a.kind != JINJA_FLOAT && b.kind != JINJA_FLOAT)
             return (whole(a) > whole(b)) - (whole(a) < whole(b));
+        if (isnan(value_double(a)) || isnan(value_double(b)))
+            jx_fail(x, "line %d: 'nan' has no order", x->line);
         return (value_double(a) > value_double(b)) - (value_double(a) < value_double(b));
     }
     if (a.kind == b.kind && (a.kind == JINJA_LIST || a.kind == JINJA_TUPLE)) {
-        for (int i = 0; i < a.l->n && i < b.l->n; i++)
+        want_plain(x, a);
+        want_plain(x, b);
+        jx_enter(x);
+        x->depth--;
+        for (int i = 0; i < a.l->n && i < b.l->n; i++) {
+            jx_spend(x, 0);
             if (!value_equal(x, a.l->items[i], b.l->items[i]))
                 return value_order(x, a.l->items[i], b.l->items[i]);
+        }
         return (a.l->n > b.l->n) - (a.l->n < b.l->n);
     }
     jx_fail(x, "line %d: values of these types have no order", x->line);
@@ -333,7 +370,7 @@ bool value_true(struct jinja_value v)
         return v.s->len > 0;
     case JINJA_LIST:
     case JINJA_TUPLE:
-        return v.l->n > 0;
+        return v.l->n > 0 || v.l->form == LIST_ONCE;
     case JINJA_DICT:
         return v.d->n > 0;
     default:
@@ -343,7 +380,12 @@ bool value_true(struct jinja_value v)
 
 struct jinja_value string_part(struct jx *x, const struct jinja_string *s, size_t from, size_t len)
 {
-    return value_string(x->arena, s->data + from, len, s->origin ? s->origin + from : NULL);
+    struct jinja_string *part = jx_arena_take(x->arena, sizeof *part);
+    *part = (struct jinja_string){.data = s->data + from,
+                                  .len = len,
+                                  .origin = s->origin ? s->origin + from : NULL,
+                                  .markup = s->markup};
+    return (struct jinja_value){.kind = JINJA_STRING, .s = part};
 }
 
 bool string_is(struct jinja_value v, const char *text)

@@ -1,4 +1,5 @@
 """The templates of make_expressions.py by group, and the variables that they may read."""
+from expressions_edges import EDGES
 from expressions_flow import FLOW
 from expressions_lists import LISTS
 from expressions_values import VALUES
@@ -29,4 +30,4 @@ CONTEXT = {
     "c": [{"n": "3"}]}, {"n": "4"}]}, {"n": "5"}],
 }
 
-GROUPS = {**FLOW, **LISTS, **VALUES}
+GROUPS = {**FLOW, **LISTS, **VALUES, **EDGES}

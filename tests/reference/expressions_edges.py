@@ -1,0 +1,33 @@
+"""Templates at the edges of Python's types and methods, of make_expressions.py."""
+
+EDGES = {
+    "edges": [
+        "{{ '%-5s|%5d|%05.1f|%%'|format('ab', 7, 2.25) }}{{ '%x' % 255 }}",
+        "{{ '%s %s'|format(1) }}",
+        "{{ '%s'|format(1, 2) }}",
+        "{{ 'abc%'|format() }}",
+        "{{ 1 // 0.1 }}{{ 1 % 0.1 }}{{ -7 % 2.5 }}{{ -7 // 2.5 }}{{ 7.5 % -2 }}",
+        "{{ 0 ** -1 }}",
+        "{{ 99999999999999999999 }}",
+        "{% if ascii|select('equalto', 'z') %}generators are true{% endif %}{% if ascii|map('upper') %}y{% endif %}",
+        "{% set g = ascii|map('upper') %}{{ g|join }}|{{ g|join }}|{{ 'A' in ascii|map('upper') }}",
+        "{% set g = numbers|reject('odd') %}{{ g|first }}{{ g|list }}{{ numbers|reverse|list }}",
+        "{{ ascii|map('upper')|length }}",
+        "{{ (numbers|select('odd')) + [1] }}",
+        "{{ 'one-two it\\'s'|wordcount }}{{ lines|indent(2) }}{{ 'a'|indent(2, true) }}",
+        "{{ '\u00e9'.zfill(3) }}{{ '\u03a3\u0391\u03a3 \u0130'.lower() }}{{ '\ufb01 \u01c6'.title() }}{{ '\ufb01\u0149'.upper() }}",
+        "{{ 'a\u00a0b (c'|title }}{{ '\u2163'.lower() }}",
+        "{{ '0x10'|int }}{{ '0x10'|float }}{{ '1e3'|int }}{{ 'nan'|int(5) }}",
+        "{% macro m(x=1) %}[{{ x }}]{% endmacro %}{{ m() }}{{ m(missing) }}{{ {'a': 1}.get('b', missing) }}",
+        "{% for i in numbers %}{% macro m() %}{% break %}{% endmacro %}{% endfor %}",
+        "{% set ns = namespace(x='old') %}{% for i in [1] %}{% set ns.x %}new{% break %}{% endset %}{% endfor %}{{ ns.x }}",
+        "{% set x = 1 %}{% generation %}{% set x = 2 %}{% endgeneration %}{{ x }}",
+        "{% for a in [1] %}{% for b in [1, 2] %}{{ loop.depth }}{{ loop.depth0 }}{% endfor %}{% endfor %}",
+        "{{ +true }}{{ missing is callable }}{{ s[1:3] }}{{ cjk[-2:] }}{{ cjk[1] }}",
+        "{{ x\u00a0}}{{ s\u00a0|\u2003upper }}",
+        "{{ \u201cs\u201d }}",
+        "{{ s.strip(1) }}",
+        "{{ words.split(missing) }}",
+        "{{ numbers|batch(2, none)|list }}{{ 1234|round(-2) }}{{ 1250.0|round(-2) }}",
+    ],
+}
