@@ -21,8 +21,8 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-/* Replaces root's "messages", where they are a list.  result_pictures: the template shows pictures in results of
- * tools.  ERR_USAGE names the message. */
+/* Replaces root's "messages", where they are a list.  result_pictures: the template shows pictures in
+ * results of tools.  ERR_USAGE names the message. */
 int messages_settle(json_t *root, bool result_pictures, struct notes *n, struct err *e);
 
 #endif
