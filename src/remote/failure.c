@@ -152,7 +152,7 @@ enum failure_class failure_of_text(const char *text)
 {
     char low[MAX_WORDS];
     size_t n = 0;
-    for (; text[n] && n < sizeof low - 1; n++)
+    for (; n < sizeof low - 1 && text[n]; n++)
         low[n] = (char)tolower((unsigned char)text[n]);
     low[n] = 0;
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
