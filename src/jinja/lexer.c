@@ -66,7 +66,7 @@ static size_t space_before(const char *from, const char *p)
 {
     uint32_t c;
     size_t n = 1;
-    while (n < 4 && p - n > from && ((unsigned char)p[-n] & 0xc0) == 0x80)
+    while (n < 4 && p - n > from && ((unsigned char)*(p - n) & 0xc0) == 0x80)
         n++;
     return utf8_decode(p - n, n, &c) == (int)n && jx_text_is_space(c) ? n : 0;
 }

@@ -2,9 +2,9 @@
  * reason, or read up to its pictures, the expression of its schema, and the chain that its conversation is found by.
  */
 #include "serve/api.h"
-#include "serve/chain.h"
 #include "serve/json_schema.h"
 #include "serve/picture.h"
+#include "serve/prompt.h"
 #include "serve/reply_text.h"
 
 #include <stdlib.h>
@@ -57,7 +57,12 @@ static void read_body(const uint8_t *data, size_t size, const struct api *api)
         read_pictures(&b);
         if (b.schema)
             read_schema(b.schema);
-        free(chain_of(&b.talk));
+        struct prompt p;
+        static struct chat_template *t;
+        t = t ? t : chat_template_of(NULL, NULL, CHAT_QWEN);
+        if (prompt_build(&p, t, &b.talk, &e) == 0 && (p.n < 0 || p.cuts[p.n] > p.layout.n))
+            __builtin_trap();
+        prompt_free(&p);
     } else if (!*e.text) {
         bug("refused without a reason");
     }
