@@ -246,9 +246,8 @@ static size_t name_length(struct lexer *l)
     for (int n = 1; p < l->end && is_word((unsigned char)*p, p == l->p); p += n) {
         uint32_t c = 0;
         n = utf8_decode(p, (size_t)(l->end - p), &c);
-        if (c < 0x80)
-            continue;
-        if (n <= 0 || (!g_unichar_isalpha(c) && !g_unichar_ismark(c) && !g_unichar_isdigit(c)))
+        bool letter = c < 0x80 || g_unichar_isalpha(c) || g_unichar_ismark(c) || g_unichar_isdigit(c);
+        if (n <= 0 || !letter)
             break;
     }
     if (p == l->p)
