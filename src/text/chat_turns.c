@@ -143,10 +143,11 @@ static int take_apart(const struct chat_template *c, struct chat_turns *t, struc
     t->reply[0] = xstrdup(reply);
     t->reply[1] = xstrdup(with->between[3]);
     t->preamble = xstrdup(without->between[0]);
-    t->open = xstrdup(with->between[4] + strlen(t->user[1]));
+    size_t close = strlen(t->user[1]);
     if (!cut_suffix(t->reply[1], t->user[0]) || !cut_suffix(t->preamble, t->user[0]) ||
-        strncmp(with->between[4], t->user[1], strlen(t->user[1])) != 0)
+        strncmp(with->between[4], t->user[1], close) != 0)
         return err_set(e, ERR_MODEL, "its turns differ by their position");
+    t->open = xstrdup(with->between[4] + close);
     if (!last_special(c->tokenizer, t->reply[1]))
         return err_set(e, ERR_MODEL, "no special token ends a reply");
     return 0;

@@ -1,13 +1,44 @@
-/* fuzz_template.c - any text as a chat template, rendered with a conversation. */
+/* fuzz_template.c - any text as a chat template: rendered with a conversation, and taken apart into turns and calls. */
+#include "base/file.h"
 #include "jinja/jinja.h"
+#include "text/chat_layout.h"
+#include "text/tokenizer.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
+static const struct tokenizer *published_tokenizer(void)
+{
+    static struct tokenizer *t;
+    char *json;
+    size_t len;
+    if (!t && file_read("tests/golden/templates/tokenizer.json", 1 << 20, &json, &len, NULL) == 0) {
+        t = tokenizer_parse(json, len, NULL);
+        free(json);
+    }
+    return t;
+}
+
+/* Turns that were found must be usable. */
+static void take_apart(const uint8_t *data, size_t size)
+{
+    char *text = calloc(1, size + 1);
+    struct err e = ERR_INIT;
+    memcpy(text, data, size);
+    struct chat_template *t = chat_template_of(text, published_tokenizer(), CHAT_QWEN);
+    const struct chat_turns *turns = chat_template_turns(t, true, &e);
+    if (turns ? !turns->open || !turns->user[0] || !*turns->user[0] : !*e.text)
+        __builtin_trap();
+    chat_template_free(t);
+    free(text);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+    if (size < 4096)
+        take_apart(data, size);
     static const char variables[] =
         "{\"messages\": [{\"role\": \"system\", \"content\": \"s\"}, {\"role\": \"user\", \"content\": [{\"type\": \"image\"}, "
         "{\"type\": \"text\", \"text\": \"caf\\u00e9 \"}]}, {\"role\": \"assistant\", \"content\": \"r\", \"tool_calls\": "
