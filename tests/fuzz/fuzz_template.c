@@ -1,4 +1,5 @@
-/* fuzz_template.c - any text as a chat template: rendered with a conversation, and taken apart into turns and calls. */
+/* fuzz_template.c - any text as a chat template: rendered with a conversation, and taken apart into turns
+ * and calls. */
 #include "base/file.h"
 #include "jinja/jinja.h"
 #include "text/chat_layout.h"
@@ -37,7 +38,7 @@ static void take_apart(const uint8_t *data, size_t size)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    if (size < 4096)
+    if (size < 12000)
         take_apart(data, size);
     static const char variables[] =
         "{\"messages\": [{\"role\": \"system\", \"content\": \"s\"}, {\"role\": \"user\", \"content\": [{\"type\": \"image\"}, "
@@ -45,7 +46,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         "[{\"function\": {\"name\": \"f\", \"arguments\": {\"x\": [1, 2.5, null, true]}}}]}, {\"role\": \"tool\", \"content\": \"t\"}], "
         "\"tools\": [{\"type\": \"function\", \"function\": {\"name\": \"f\", \"parameters\": {}}}], \"add_generation_prompt\": true}";
     struct err e = ERR_INIT;
-    struct jinja *t = size < 4096 ? jinja_parse((const char *)data, size, &e) : NULL;
+    struct jinja *t = size < 12000 ? jinja_parse((const char *)data, size, &e) : NULL;
     struct jinja_arena *a = jinja_arena_new();
     json_t *json = json_loads(variables, 0, NULL);
     struct jinja_string out = {0};
