@@ -122,6 +122,7 @@ static void t_refused(void **state)
     (void)state;
     check_refused("{{ 'a", "line 1: a text has no closing quote");
     check_refused("\n{% if x %}", "line 2: 'elif' is missing");
+    check_refused("{% set = 1 %}", "the name of a variable is missing");
     check_refused("{% include 'x' %}", "line 1: the tag 'include' is not supported");
     check_refused("a\n{{ x.y.z }}", "line 2: 'x' is undefined and has no attribute 'y'");
     check_refused("{{ x|nothing }}", "the filter 'nothing' is not supported");

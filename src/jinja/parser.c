@@ -83,6 +83,8 @@ struct node *parse_targets(struct jx *x, struct node *to)
     } while (token_take(x, T_OPERATOR, ","));
     if (bracket)
         token_want(x, T_OPERATOR, ")");
+    if (!to->n)
+        jx_fail(x, "line %d: the name of a variable is missing", to->line);
     return to;
 }
 
@@ -110,8 +112,6 @@ static struct node *parse_for(struct jx *x)
 {
     static const char *const ends[] = {"else", "endfor", NULL};
     struct node *n = parse_targets(x, node_new(x, N_FOR));
-    if (!n->n)
-        jx_fail(x, "line %d: a loop has no variable", n->line);
     token_want(x, T_NAME, "in");
     n->a = parse_tuple(x, false); /* `if` begins the filter of the loop here */
     if (token_take(x, T_NAME, "if"))
