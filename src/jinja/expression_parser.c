@@ -178,7 +178,7 @@ struct node *parse_primary(struct jx *x)
     return n;
 }
 
-/* Jinja's tuple: expressions up to a closing token; one without a comma stands for itself. */
+/* Parses Jinja's tuple: expressions up to a closing token.  A single one without a comma is not a tuple. */
 struct node *parse_tuple(struct jx *x, bool with_if)
 {
     struct node *n = node_new(x, N_TUPLE);

@@ -20,7 +20,7 @@ struct block {
 struct jinja_arena {
     struct block *blocks;
     size_t total;
-    struct jx *x; /* is told when the limit is reached */
+    struct jx *x; /* fails when the limit is reached; NULL: the limit is not enforced */
 };
 
 struct jinja_arena *jinja_arena_new(void)

@@ -160,7 +160,7 @@ int completion_read_conversation(struct completion *c, struct err *e)
 
 /* ---- tools --------------------------------------------------------------------------------------------- */
 
-/* Tools are offers: a template without tools leaves them out, which the client is told. */
+/* Drops the tools if the template does not show them, and reports that to the client: tools are offers. */
 static void drop_tools(struct completion *c, const struct chat_template *t)
 {
     if (!c->body.talk.chat.n_tools || chat_template_calls(t))

@@ -17,7 +17,7 @@ struct prompt {
     struct chain *chain; /* [n + 1] hashes of the segments before each cut */
     int n;
     int head;     /* the cut before the first user turn, if no image is before it; else 0 */
-    int pictures; /* the cut before the turn with the first image; -1: there is no image */
+    int pictures; /* the cut before the turn with the first image; -1: no image */
     bool thinks;  /* the opening leaves a thought open */
 };
 

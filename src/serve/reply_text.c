@@ -130,7 +130,7 @@ static struct calls_hints hints_of(const struct reply_text *r)
     return (struct calls_hints){is_tool, is_parameter, nth_parameter, r->tools};
 }
 
-/* How much of the text held is content for certain.  White space before a call is not. */
+/* Returns the length of the held text that is content for certain; white space before a call is not. */
 static size_t certain(const struct reply_text *r)
 {
     if (!r->tools || r->now == REPLY_THOUGHT)

@@ -71,7 +71,7 @@ struct chat_template *chat_template_of(const char *source, const struct tokenize
                                        enum chat_family family);
 void chat_template_free(struct chat_template *c);
 
-/* NULL, or a warning of one line: there is no template, or it cannot be used. */
+/* Returns NULL, or a warning of one line: the template is missing or cannot be used. */
 const char *chat_template_warning(const struct chat_template *c);
 
 /* Lays out a whole conversation as the template renders it.  ERR_USAGE: the template refuses it. */
@@ -105,7 +105,7 @@ bool chat_template_result_images(const struct chat_template *c);
 
 /* The texts around the turns of a session, for one setting of thinking. */
 struct chat_turns {
-    char *preamble;  /* before the first user turn if there is no system text */
+    char *preamble;  /* before the first user turn without a system text */
     char *system[2]; /* around a system text */
     char *user[2];   /* around a user's turn; user[0] begins with a special token */
     char *reply[2];  /* around a reply of the history; reply[1] contains the token that ends it */

@@ -21,7 +21,7 @@ struct chat_template {
     struct chat_turns turns[2]; /* without and with thinking; user[0] NULL: see turns_why */
 };
 
-/* What stands for an image in a rendered text. */
+/* Returns the placeholder of an image in a rendered text. */
 const char *chat_placeholder(const struct chat_template *c);
 
 /* Renders to a text with origins in the arena. */

@@ -17,7 +17,7 @@ static json_t *read_json(const char *dir, const char *file)
     return root;
 }
 
-/* The value of "chat_template": a text, or a list of named ones, of which "default" is taken. */
+/* The value of "chat_template": a text, or the text named "default" in a list. */
 static char *template_inside(const json_t *root)
 {
     const json_t *inside = json_object_get(root, "chat_template"), *list = inside;
