@@ -151,7 +151,7 @@ static struct node *parse_dict(struct jx *x)
     return n;
 }
 
-struct node *parse_primary(struct jx *x)
+static struct node *parse_primary(struct jx *x)
 {
     const struct token *t = token_now(x);
     jx_enter(x);
@@ -239,7 +239,7 @@ static struct node *parse_subscript(struct jx *x, struct node *a)
     return slice;
 }
 
-struct node *parse_postfix(struct jx *x, struct node *a)
+static struct node *parse_postfix(struct jx *x, struct node *a)
 {
     for (int n = 0;; n++) {
         if (n > JX_MAX_DEPTH)

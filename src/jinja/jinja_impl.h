@@ -205,16 +205,11 @@ void spell(struct jx *x, struct output *o, struct jinja_value v);               
 void spell_repr(struct jx *x, struct output *o, struct jinja_value v);             /* repr() */
 void spell_json(struct jx *x, struct output *o, struct jinja_value v, int indent); /* indent < 0: one line */
 struct jinja_value as_string(struct jx *x, struct jinja_value v);
-int spell_float(char out[40], double v);
 
 /* parser.c, expression_parser.c */
-struct node *parse_template(struct jx *x);
 struct node *parse_expression(struct jx *x);          /* with `if ... else` */
 struct node *parse_tuple(struct jx *x, bool with_if); /* expressions separated by commas */
 struct node *parse_filters(struct jx *x, struct node *of, bool only_filters);
-struct node *parse_targets(struct jx *x, struct node *to); /* names of for and set */
-struct node *parse_primary(struct jx *x);
-struct node *parse_postfix(struct jx *x, struct node *a);
 void normalise(struct jx *x, struct node *call);
 struct node *node_new(struct jx *x, enum node_kind kind);
 void node_push(struct jx *x, struct node *to, struct node *item);

@@ -62,7 +62,7 @@ static bool is_reserved(const char *name)
 }
 
 /* Adds one name, `namespace.attribute`, or the names of a tuple to for or set. */
-struct node *parse_targets(struct jx *x, struct node *to)
+static struct node *parse_targets(struct jx *x, struct node *to)
 {
     bool bracket = token_take(x, T_OPERATOR, "(");
     do {
@@ -301,11 +301,6 @@ static struct node *parse_statements(struct jx *x, const char *const *ends)
     return first;
 }
 
-struct node *parse_template(struct jx *x)
-{
-    return parse_statements(x, NULL);
-}
-
 /* ---- entry points ------------------------------------------------------------------------------------- */
 
 struct jinja *jinja_parse(const char *source, size_t len, struct err *e)
@@ -323,7 +318,7 @@ struct jinja *jinja_parse(const char *source, size_t len, struct err *e)
     if (len > JINJA_MAX_SOURCE)
         jx_fail(x, "it has more than %d bytes", JINJA_MAX_SOURCE);
     x->tokens = lex(x, source, len, &x->n_tokens);
-    t->body = parse_template(x);
+    t->body = parse_statements(x, NULL);
     jx_arena_guard(t->arena, NULL);
     free(x);
     return t;

@@ -84,7 +84,7 @@ static int shortest_digits(double v, char digits[DIGITS + 1])
     return atoi(strchr(text, 'e') + 1);
 }
 
-int spell_float(char out[40], double v)
+static int spell_float(char out[40], double v)
 {
     char digits[DIGITS + 1] = "0";
     const char *sign = signbit(v) ? "-" : "";

@@ -11,50 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_PARTS = 12 };
-
-struct parts { /* of a rendering: the texts of the template between contents */
-    char *between[MAX_PARTS + 1];
-    char *contents[MAX_PARTS];
-    int n;
-};
-
-static void parts_free(struct parts *p)
-{
-    for (int i = 0; i <= p->n; i++)
-        free(p->between[i]);
-    for (int i = 0; i < p->n; i++)
-        free(p->contents[i]);
-}
-
-static bool is_content(const struct jinja_string *s, size_t at)
-{
-    return s->origin && s->origin[at] != JINJA_TEMPLATE;
-}
-
-static char *run(const struct jinja_string *s, size_t *at, bool content)
-{
-    size_t from = *at;
-    while (*at < s->len && is_content(s, *at) == content)
-        ++*at;
-    return xasprintf("%.*s", (int)(*at - from), s->data + from);
-}
-
-/* Returns false if there are more than MAX_PARTS contents. */
-static bool split(struct parts *p, const struct jinja_string *s)
-{
-    size_t at = 0;
-    *p = (struct parts){0};
-    p->between[0] = run(s, &at, false);
-    while (at < s->len && p->n < MAX_PARTS) {
-        p->contents[p->n++] = run(s, &at, true);
-        p->between[p->n] = run(s, &at, false);
-    }
-    return at == s->len;
-}
-
 /* The probe: a question, a call, its result. */
-static bool render_call(const struct chat_template *c, struct parts *p)
+static bool render_call(const struct chat_template *c, struct chat_probe *p)
 {
     static const char *const call = "{\"name\": \"N\", \"arguments\": {\"K\": \"V\", \"L\": \"W\"}}";
     static const char *const tool =
@@ -68,18 +26,17 @@ static bool render_call(const struct chat_template *c, struct parts *p)
     struct jinja_arena *arena = jinja_arena_new();
     struct jinja_string out;
     struct err e = ERR_INIT;
-    bool listed =
-        chat_render_text(c, &v, arena, &out, &e) == 0 && out.origin && memmem(out.data, out.len, "T", 1);
     bool named = false; /* the name of the tool is shown */
-    for (size_t i = 0; listed && i < out.len; i++)
-        named = named || (out.data[i] == 'T' && is_content(&out, i));
+    if (chat_render_text(c, &v, arena, &out, &e) == 0)
+        for (size_t i = 0; i < out.len && out.origin; i++)
+            named = named || (out.data[i] == 'T' && out.origin[i] != JINJA_TEMPLATE);
     v.n_tools = 0;
-    bool ok = named && chat_render_text(c, &v, arena, &out, &e) == 0 && split(p, &out);
+    bool ok = named && chat_render_text(c, &v, arena, &out, &e) == 0 && chat_probe_split(p, &out, &e) == 0;
     jinja_arena_free(arena);
     return ok;
 }
 
-static int find_content(const struct parts *p, const char *text)
+static int find_content(const struct chat_probe *p, const char *text)
 {
     for (int i = 0; i < p->n; i++)
         if (!strcmp(p->contents[i], text))
@@ -117,7 +74,7 @@ static void cut_at(char *text, const char *mark)
         *at = 0;
 }
 
-static bool read_xml(struct chat_calls *k, const struct parts *p, int name)
+static bool read_xml(struct chat_calls *k, const struct chat_probe *p, int name)
 {
     char *value_end = NULL, *key_open = NULL;
     if (!halve(p->between[name + 1], "<", &k->part[0], &k->part[1]) || /* ">\n", "<parameter=" */
@@ -135,7 +92,7 @@ static bool read_xml(struct chat_calls *k, const struct parts *p, int name)
     return true;
 }
 
-static bool read_json(struct chat_calls *k, const struct parts *p, int name)
+static bool read_json(struct chat_calls *k, const struct chat_probe *p, int name)
 {
     const char *rest = p->between[name + 5]; /* "}}\n</tool_call>..." */
     cut_at(k->begin, "{\"name\": \"");
@@ -170,14 +127,14 @@ bool chat_template_result_images(const struct chat_template *c)
 void chat_find_calls(struct chat_template *c)
 {
     c->result_images = shows_result_images(c);
-    struct parts p = {0};
+    struct chat_probe p = {0};
     struct chat_calls *k = &c->calls;
     const char *close = c->turns_why.kind ? "" : c->turns[0].reply[1];
     bool ok = render_call(c, &p);
     int name = ok ? find_content(&p, "N") : -1;
     if (name < 0 || name + 5 > p.n || strcmp(p.contents[name + 1], "K") != 0 ||
         strcmp(p.contents[name + 4], "W") != 0) {
-        parts_free(&p);
+        chat_probe_free(&p);
         return;
     }
     /* the text before the call belongs to the turn up to its first tag of a call */
@@ -193,7 +150,7 @@ void chat_find_calls(struct chat_template *c)
     }
     if (!k->form)
         free_calls(k);
-    parts_free(&p);
+    chat_probe_free(&p);
 }
 
 void chat_free_calls(struct chat_template *c)

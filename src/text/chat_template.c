@@ -5,7 +5,6 @@
  */
 #include "text/chat_template_impl.h"
 
-#include "base/buf.h"
 #include "base/embed.h"
 #include "text/tokenizer.h"
 
@@ -302,16 +301,4 @@ int chat_template_render(const struct chat_template *c, const struct chat_conver
     int rc = chat_render_text(c, v, a, &out, e) || put_rendered(c, &out, v, l, e) ? -1 : 0;
     jinja_arena_free(a);
     return rc;
-}
-
-char *chat_message_text(const struct chat_message *m)
-{
-    struct buf text;
-    buf_init(&text, (size_t)64 << 20);
-    for (int i = 0; i < m->n; i++)
-        if (m->parts[i].text)
-            buf_puts(&text, m->parts[i].text);
-    char *s = buf_take(&text);
-    buf_free(&text);
-    return s ? s : xstrdup("");
 }

@@ -78,9 +78,6 @@ const char *chat_template_warning(const struct chat_template *c);
 int chat_template_render(const struct chat_template *c, const struct chat_conversation *v, struct layout *l,
                          struct err *e);
 
-/* The texts of a message behind each other; the caller frees them. */
-char *chat_message_text(const struct chat_message *m);
-
 /* The token that ends a reply. */
 const char *chat_end_mark(const struct tokenizer *t);
 

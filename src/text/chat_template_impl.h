@@ -31,6 +31,18 @@ int chat_render_text(const struct chat_template *c, const struct chat_conversati
 /* The template file of a model: NULL if there is none.  Fills the special tokens. */
 char *template_read(const char *dir, struct chat_template *c);
 
+/* A rendering, split at its contents: the bytes that the template did not write. */
+enum { CHAT_PROBE_MAX = 12 };
+struct chat_probe {
+    char *between[CHAT_PROBE_MAX + 1]; /* before content i, and behind the last one */
+    char *contents[CHAT_PROBE_MAX];
+    int n;
+};
+
+/* Returns -1, with nothing to free, if there are more than CHAT_PROBE_MAX contents. */
+int chat_probe_split(struct chat_probe *p, const struct jinja_string *s, struct err *e);
+void chat_probe_free(struct chat_probe *p);
+
 /* Fills lists, in_order and the turns. */
 void chat_find_turns(struct chat_template *c);
 

@@ -17,23 +17,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_CONTENTS = 8, MAX_RENDERED = 4 << 20 };
+enum { MAX_TURNS = 8, MAX_RENDERED = 4 << 20 };
 
 /* ---- probes ----------------------------------------------------------------------------------------- */
 
-struct probe { /* a rendering, split at its contents */
-    char *between[MAX_CONTENTS + 1];
-    char *contents[MAX_CONTENTS];
-    int n;
-};
-
-static void probe_free(struct probe *p)
+void chat_probe_free(struct chat_probe *p)
 {
     for (int i = 0; i < p->n; i++) {
         free(p->between[i]);
         free(p->contents[i]);
     }
     free(p->between[p->n]);
+    *p = (struct chat_probe){0};
 }
 
 static bool is_content(const struct jinja_string *s, size_t at)
@@ -41,10 +36,10 @@ static bool is_content(const struct jinja_string *s, size_t at)
     return s->origin && s->origin[at] != JINJA_TEMPLATE;
 }
 
-static int split(struct probe *p, const struct jinja_string *s, struct err *e)
+int chat_probe_split(struct chat_probe *p, const struct jinja_string *s, struct err *e)
 {
     size_t at = 0;
-    *p = (struct probe){0};
+    *p = (struct chat_probe){0};
     for (;;) {
         size_t from = at;
         while (at < s->len && !is_content(s, at))
@@ -52,8 +47,8 @@ static int split(struct probe *p, const struct jinja_string *s, struct err *e)
         p->between[p->n] = xasprintf("%.*s", (int)(at - from), s->data + from);
         if (at == s->len)
             return 0;
-        if (p->n == MAX_CONTENTS) {
-            probe_free(p);
+        if (p->n == CHAT_PROBE_MAX) {
+            chat_probe_free(p);
             return err_set(e, ERR_MODEL, "it repeats the contents of messages");
         }
         for (from = at; at < s->len && is_content(s, at);)
@@ -63,12 +58,12 @@ static int split(struct probe *p, const struct jinja_string *s, struct err *e)
 }
 
 /* roles: s, u, a for each message; texts: the contents, or NULL for one letter each. */
-static int probe(const struct chat_template *c, struct probe *p, const char *roles, const char *const *texts,
-                 bool think, struct err *e)
+static int probe(const struct chat_template *c, struct chat_probe *p, const char *roles,
+                 const char *const *texts, bool think, struct err *e)
 {
     static const char *const letters[] = {"A", "B", "C", "D", "E", "F", "G", "H"};
-    struct chat_part parts[MAX_CONTENTS];
-    struct chat_message messages[MAX_CONTENTS];
+    struct chat_part parts[MAX_TURNS];
+    struct chat_message messages[MAX_TURNS];
     int n = (int)strlen(roles);
     for (int i = 0; i < n; i++) {
         parts[i] = (struct chat_part){.text = texts ? texts[i] : letters[i]};
@@ -82,10 +77,10 @@ static int probe(const struct chat_template *c, struct probe *p, const char *rol
         .messages = messages, .n = n, .think = think ? CHAT_THINK_ON : CHAT_THINK_OFF, .open_reply = true};
     struct jinja_arena *a = jinja_arena_new();
     struct jinja_string out;
-    int rc = chat_render_text(c, &v, a, &out, e) || split(p, &out, e) ? -1 : 0;
+    int rc = chat_render_text(c, &v, a, &out, e) || chat_probe_split(p, &out, e) ? -1 : 0;
     jinja_arena_free(a);
     if (rc == 0 && p->n != n) {
-        probe_free(p);
+        chat_probe_free(p);
         return err_set(e, ERR_MODEL, "it leaves out or repeats the contents of messages");
     }
     return rc;
@@ -128,8 +123,8 @@ static bool cut_suffix(char *text, const char *suffix)
     return true;
 }
 
-static int take_apart(const struct chat_template *c, struct chat_turns *t, struct probe *with,
-                      struct probe *without, struct err *e)
+static int take_apart(const struct chat_template *c, struct chat_turns *t, struct chat_probe *with,
+                      struct chat_probe *without, struct err *e)
 {
     const char *user = last_special(c->tokenizer, with->between[1]), *reply;
     if (!user)
@@ -166,13 +161,13 @@ static unsigned trimmed(const char *text)
 static int find_trims(const struct chat_template *c, struct chat_turns *t, bool think, struct err *e)
 {
     static const char *const texts[] = {" \n A\t ", " \n B\t ", " \n C\t ", " \n D\t "};
-    struct probe p;
+    struct chat_probe p;
     if (probe(c, &p, "suau", texts, think, e))
         return -1;
     t->trim_system = trimmed(p.contents[0]);
     t->trim_user = trimmed(p.contents[1]);
     t->trim_reply = trimmed(p.contents[2]);
-    probe_free(&p);
+    chat_probe_free(&p);
     return 0;
 }
 
@@ -258,7 +253,7 @@ static bool assembles(const struct chat_template *c, const struct chat_turns *t,
                       const char *const *texts, bool think)
 {
     struct err e = ERR_INIT;
-    struct probe p;
+    struct chat_probe p;
     struct layout l = layout_new();
     struct buf want;
     if (probe(c, &p, roles, texts, think, &e)) {
@@ -282,7 +277,7 @@ static bool assembles(const struct chat_template *c, const struct chat_turns *t,
     bool same = !strcmp(got, want.data);
     free(got);
     buf_free(&want);
-    probe_free(&p);
+    chat_probe_free(&p);
     layout_free(&l);
     return same;
 }
@@ -304,16 +299,16 @@ static int check_turns(const struct chat_template *c, const struct chat_turns *t
 
 static int find_turns(const struct chat_template *c, struct chat_turns *t, bool think, struct err *e)
 {
-    struct probe with, without;
+    struct chat_probe with, without;
     if (probe(c, &with, "suau", NULL, think, e))
         return -1;
     if (probe(c, &without, "u", NULL, think, e)) {
-        probe_free(&with);
+        chat_probe_free(&with);
         return -1;
     }
     int rc = take_apart(c, t, &with, &without, e);
-    probe_free(&with);
-    probe_free(&without);
+    chat_probe_free(&with);
+    chat_probe_free(&without);
     t->in_order = c->in_order;
     t->keeps_reply = rc == 0 && !strcmp(t->reply[0], t->open);
     if (rc == 0)
