@@ -1,9 +1,8 @@
 /* t_jinja.c - the interpreter of chat templates against transformers' environment of Jinja2: 528 small
  * templates with their results (tests/golden/templates/expressions.json, tests/reference/make_expressions.py).
  *
- * A template that the interpreter refuses is not a fault: the model's user is told.  Another output is one,
- * except for the templates in tests/cases/jinja-differences.txt, which print Python objects, rely on
- * mistakes that Jinja reports, or are not reproducible. */
+ * The interpreter may refuse a template, since its user gets the reason.  It must not render another output,
+ * except for the templates in tests/cases/jinja-differences.txt, which are not reproducible. */
 #include "check.h"
 
 #include "base/file.h"

@@ -8,7 +8,7 @@
  * (base/gguf.h: then the result is the place of its files), a model of Ollama (ollama.h), a folder
  * models--ORG--NAME of the hub's cache, or a pulled model by name, ORG/NAME or ORG/NAME@REVISION; else the
  * embedded model: next to the program in the source tree, or where it was installed
- * (../share/holorun/pocket).  The caller frees the result; NULL with what was searched. */
+ * (../share/holorun/pocket).  The caller frees the result; NULL with the places searched in e. */
 char *model_find(const char *option, struct err *e);
 
 /* Returns the model of a directory: itself, or the place of its GGUF files when it has no other weights.
