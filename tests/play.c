@@ -52,6 +52,8 @@ static int see_speak(struct llm *m, const struct llm_request *r, struct generate
         screen_stop_all(SIGINT);
     if (played.meanwhile && played.n_asked == 1)
         played.meanwhile();
+    if (played.always)
+        played.always();
     clock_sleep_ms(played.slow_ms);
     int rc = played.script->speak(m, r, out, e);
     if (played.cut_off_at == played.n_asked)

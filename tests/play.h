@@ -27,6 +27,7 @@ struct played {
     int stop_at, cut_off_at; /* the asking at which this happens, from 1; 0: never */
     bool repaint;            /* the screen changes before each reply */
     void (*meanwhile)(void); /* at the first asking; NULL: nothing */
+    void (*always)(void);    /* at each */
     double slow_ms;
 };
 extern struct played played;

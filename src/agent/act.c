@@ -5,6 +5,7 @@
  */
 #include "agent/private.h"
 #include "agent/record.h"
+#include "screen/observed.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -117,7 +118,7 @@ static int perform(struct agent *a, int index, struct err *e)
     struct exec_result done = {0};
     struct err why = ERR_INIT;
     enum action_fault fault = FAULT_NONE;
-    bool pass, lost;
+    bool pass, lost, stale = false;
     if (follow_view(a, action, &lost, e))
         return -1;
     if (lost || !agent_affords(a, action)) { /* outcome.result says why */
@@ -133,14 +134,19 @@ static int perform(struct agent *a, int index, struct err *e)
     if (agent_ignore_answers(a, e) || trace_sync(o->trace, e))
         return -1;
     agent_spend(a, action);
+    int presses = observed_presses(o->screen);
     screen_deadline(o->screen, a->run.start + a->run.paused_ns + (int64_t)(o->max_seconds * 1e9));
     if (!o->dry_run)
         fault = o->gate ? gate_execute(o->gate, action, &a->step.place, &done, &why)
                         : action_execute(o->screen, action, &a->step.place, &done, &why);
     screen_deadline(o->screen, 0);
     a->step.ms[PHASE_ACT] += done.ms;
-    if (record_exec(a, index, fault == FAULT_NONE ? NULL : why.text, &done, e))
+    if (fault != FAULT_NONE && agent_check_stale(a, index, presses, &stale, e))
         return -1;
+    if (record_exec(a, index, fault == FAULT_NONE ? NULL : stale ? a->outcome.result : why.text, &done, e))
+        return -1;
+    if (stale)
+        return 0;
     if (o->gate && !o->dry_run && (fault == FAULT_NONE || action->kind == ACT_KEYDOWN))
         gate_action_done(o->gate, action);
     if (fault != FAULT_NONE && (why.kind == ERR_STOPPED || why.kind == ERR_ENV)) {
@@ -219,13 +225,27 @@ static void tell_edit(struct agent *a)
     free(what);
 }
 
+/* Counts how often the same actions were said in a row; those that were not done count for nothing. */
+static void note_signature(struct agent *a, struct buf *signature)
+{
+    bool same = a->outcome.signature && !strcmp(a->outcome.signature, signature->data);
+    char *text = buf_take(signature);
+    if (a->outcome.is_stale) {
+        free(text);
+        a->outcome.expects_change = false;
+        return;
+    }
+    a->outcome.repeats = same ? a->outcome.repeats + 1 : 1;
+    agent_set_text(&a->outcome.signature, text);
+}
+
 int agent_act(struct agent *a, struct err *e)
 {
     struct buf signature;
     int rc = 0;
     agent_set_text(&a->outcome.result, xstrdup(""));
     agent_set_text(&a->outcome.dropped, a->reply.step.dropped ? xstrdup(a->reply.step.dropped) : NULL);
-    a->outcome.failed = a->outcome.expects_change = false;
+    a->outcome.failed = a->outcome.expects_change = a->outcome.is_stale = false;
     a->outcome.tool = prompt_tool(
         a->o->dialect, a->reply.step.nactions ? a->reply.step.actions[0].kind : ACT_NONE, a->reply.text);
     if (a->step.veto)
@@ -242,15 +262,15 @@ int agent_act(struct agent *a, struct err *e)
     agent_history_done(a, a->reply.fault == FAULT_NONE);
     if (a->step.edited && !a->outcome.failed)
         tell_edit(a);
-    if (!screen_person(a->o->screen)) /* an interruption by a person is no mistake */
+    if (!a->outcome.is_stale)
+        a->outcome.stale = 0;
+    if (!screen_person(a->o->screen) && !a->outcome.is_stale) /* an interruption is no mistake */
         a->outcome.errors = a->outcome.failed ? a->outcome.errors + 1 : 0;
     if (a->step.budget != AGENT_RUNNING) /* that was the last turn */
         a->r->status = a->step.budget;
     else if (a->o->max_errors && a->outcome.errors >= a->o->max_errors && a->run.exceeded == AGENT_RUNNING &&
              agent_seconds(a) < a->o->max_seconds) /* running out of time is no mistake */
         a->r->status = AGENT_ERRORS;
-    a->outcome.repeats =
-        a->outcome.signature && !strcmp(a->outcome.signature, signature.data) ? a->outcome.repeats + 1 : 1;
-    agent_set_text(&a->outcome.signature, buf_take(&signature));
+    note_signature(a, &signature);
     return rc;
 }

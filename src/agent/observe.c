@@ -4,6 +4,7 @@
 #include "agent/private.h"
 
 #include "base/clock.h"
+#include "screen/observed.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -159,7 +160,10 @@ int agent_observe(struct agent *a, struct err *e)
     if (screen_settle(o->screen, &patience, &settled, e))
         return -1;
     int64_t start = clock_ns();
-    if (screen_capture(o->screen, &a->step.frame, e) || agent_place(a, &a->step.place, e))
+    if (screen_capture(o->screen, &a->step.frame, e))
+        return -1;
+    observed_take(o->screen, &a->step.frame);
+    if (agent_place(a, &a->step.place, e))
         return -1;
     gate_redact(o->gate, &a->step.frame); /* hidden from the model too */
     a->step.ms[PHASE_SETTLE] = settled.ms;

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/flag.h"
+#include "screen/observed.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -245,6 +246,8 @@ static int capture_now(struct review *s, bool *moved, struct err *e)
     struct agent *a = s->a;
     if (screen_capture(a->o->screen, &a->step.decided_on, e))
         return -1;
+    if (a->step.from) /* the step's own screen is a recorded one: it acts on this one */
+        observed_take(a->o->screen, &a->step.decided_on);
     gate_redact(a->o->gate, &a->step.decided_on);
     struct view_transform now;
     if (agent_place(a, &now, e))
@@ -343,7 +346,10 @@ static int check_approved(struct review *s, const struct step *step, struct err 
         first = false;
     }
     image_free(&s->shown);
-    return s->changed ? image_copy(&s->shown, &a->step.decided_on, e) : 0;
+    if (!s->changed)
+        return 0;
+    observed_take(a->o->screen, &a->step.decided_on); /* decided on what is shown now */
+    return image_copy(&s->shown, &a->step.decided_on, e);
 }
 
 static enum review_result follow_decision(struct review *s, struct decision *d, struct err *e)

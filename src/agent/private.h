@@ -62,8 +62,10 @@ struct agent_outcome {
     char *dropped;    /* further actions of its reply, which were not executed; NULL: none */
     const char *tool; /* the tool that it called */
     bool failed;      /* result is an error */
+    bool is_stale;    /* ... because the screen had changed */
     bool expects_change;
     int repeats, errors; /* the same action without effect; failed steps in a row */
+    int stale;           /* steps in a row that were not done because the screen had changed */
     int still;           /* actions that should have changed the screen and did not */
     double tiles;        /* share of the screen that it changed; -1: not known */
 };
@@ -180,6 +182,11 @@ int agent_resume(struct agent *a, const struct resume *p, struct err *e);
 
 /* After a task has ended: whether there is a further one, which the run goes on with. */
 bool agent_next_task(struct agent *a, struct err *e);
+
+/* Whether an action failed because the screen is no longer the one that was observed (stale.c): then the rest
+ * of the step is left out, the event "stale" is recorded, and outcome.result tells the model.  presses:
+ * observed_presses() before the action.  -1 with e. */
+int agent_check_stale(struct agent *a, int index, int presses, bool *stale, struct err *e);
 
 /* Input that answered a question of ours does not count as use of the display. */
 int agent_ignore_answers(struct agent *a, struct err *e);

@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/utf8.h"
+#include "screen/observed.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -83,13 +84,16 @@ static struct screen_rect shown_area(const struct gate *g, struct screen_rect vi
     return out;
 }
 
-static void take_crop(struct gate *g, struct crop *out)
+/* observe: what a person is asked about becomes what the action is compared with. */
+static void take_crop(struct gate *g, struct crop *out, bool observe)
 {
     const struct policy_target *t = last_target(g);
     struct image all = {0};
     *out = (struct crop){.x = -1, .y = -1};
     if (!t || screen_capture(g->screen, &all, NULL))
         return;
+    if (observe)
+        observed_renew(g->screen, &all);
     struct screen_rect view = screen_view(g->screen); /* the capture may have updated it */
     gate_redact(g, &all);
     view.w = all.w;
@@ -393,7 +397,7 @@ static int look_again(struct gate *g, const struct action *a, const struct view_
     *since = same ? SINCE_SAME : SINCE_ELSEWHERE;
     if (rc || !same)
         return rc;
-    take_crop(g, &now);
+    take_crop(g, &now, true);
     if (!same_names(&asked, &g->subject.s) ||
         (shown->im.rgb && (!now.im.rgb || gate_picture_changed(&shown->im, &now.im))))
         *since = SINCE_CHANGED;
@@ -411,7 +415,7 @@ static int ask_once(struct gate *g, const struct action *a, const struct view_tr
 {
     struct crop shown, marked = {.x = -1};
     int rc = 0;
-    take_crop(g, &shown);
+    take_crop(g, &shown, false);
     if (shown.im.rgb && image_copy(&marked.im, &shown.im, NULL) == 0) {
         marked.x = shown.x;
         marked.y = shown.y;

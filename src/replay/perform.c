@@ -3,6 +3,7 @@
 
 #include "agent/record.h"
 #include "base/clock.h"
+#include "screen/observed.h"
 #include "trace/index.h"
 
 #include <stdlib.h>
@@ -42,6 +43,7 @@ static int capture_screen(struct performing *p, const struct story_step *s, stru
     struct screen *x = p->o->screen;
     if (keep_pace(p, s, e) || screen_settle(x, &p->o->settle, settled, e) || screen_capture(x, &p->now, e))
         return -1;
+    observed_take(x, &p->now);
     gate_redact(p->o->gate, &p->now); /* as in the recorded run */
     struct screen_rect view = screen_view(x);
     p->place = (struct view_transform){view.x, view.y, (double)view.w / p->now.w, (double)view.h / p->now.h};

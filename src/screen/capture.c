@@ -89,6 +89,46 @@ static int grab(struct screen *s, struct screen_rect r, struct err *e)
     return 0;
 }
 
+/* Shared memory of the last capture is large enough for any part of the view. */
+static XImage *shm_part(struct screen *s, struct screen_rect r)
+{
+    XImage *part = NULL;
+    if (s->shm && s->image)
+        part = XShmCreateImage(s->dpy, s->visual, (unsigned)s->depth, ZPixmap, s->segment.shmaddr,
+                               &s->segment, (unsigned)r.w, (unsigned)r.h);
+    size_t room = part ? (size_t)s->image->bytes_per_line * (size_t)s->image->height : 0;
+    if (part && (size_t)part->bytes_per_line * (size_t)r.h <= room &&
+        XShmGetImage(s->dpy, s->root, part, r.x, r.y, AllPlanes))
+        return part;
+    if (part) {
+        part->data = NULL;
+        XDestroyImage(part);
+    }
+    return NULL;
+}
+
+int capture_area(struct screen *s, struct screen_rect r, uint8_t *rgb, struct err *e)
+{
+    struct xtrap t;
+    xtrap_begin(&t, s->dpy);
+    XImage *part = shm_part(s, r), *own = NULL;
+    if (!part)
+        own = XGetImage(s->dpy, s->root, r.x, r.y, (unsigned)r.w, (unsigned)r.h, AllPlanes, ZPixmap);
+    xtrap_end(&t);
+    int rc = screen_alive(s, e);
+    if (rc == 0 && !part && !own)
+        rc =
+            err_set(e, ERR_ENV, "display '%s' refused a capture of %dx%d+%d+%d", s->name, r.w, r.h, r.x, r.y);
+    rc = rc ? rc : pixels_to_rgb(part ? part : own, rgb, r.w, r.h, e);
+    if (part) {
+        part->data = NULL; /* the segment's */
+        XDestroyImage(part);
+    }
+    if (own)
+        XDestroyImage(own);
+    return rc;
+}
+
 static void draw_cursor(struct screen *s, struct image *im)
 {
     if (!s->options.cursor || !s->xfixes)

@@ -220,7 +220,7 @@ int computer_move(struct screen *s, int x, int y, struct err *e)
 {
     struct events v = {.n = 0};
     add_move(&v, clamp(x, s->root_rect.w), clamp(y, s->root_rect.h));
-    return act(s, &v, e);
+    return observed_aim(s, clamp(x, s->root_rect.w), clamp(y, s->root_rect.h), e) || act(s, &v, e) ? -1 : 0;
 }
 
 static int check_button(const struct screen *s, int button, struct err *e)
@@ -236,6 +236,8 @@ int computer_button(struct screen *s, int button, bool down, struct err *e)
     if (check_button(s, button, e))
         return -1;
     add_button(&v, down, button);
+    if (down && observed_may_press(s, false, e))
+        return -1;
     return down ? act(s, &v, e) : send(s, NULL, &v, e); /* a release is always allowed */
 }
 
@@ -243,6 +245,8 @@ int computer_click(struct screen *s, int x, int y, int button, int count, struct
 {
     struct events v = {.n = 0};
     if (check_button(s, button, e))
+        return -1;
+    if (x >= 0 ? observed_check_place(s, x, y, e) : observed_may_press(s, false, e))
         return -1;
     if (x >= 0)
         add_move(&v, clamp(x, s->root_rect.w), clamp(y, s->root_rect.h));
@@ -264,7 +268,8 @@ int computer_drag(struct screen *s, const int *xy, int n, int button, int ms, st
     if (n < 2 || legs * steps * 2 > EVENTS_MAX - 8)
         return err_set(e, ERR_FAILED,
                        n < 2 ? "a drag needs a start and an end" : "a drag along %d points is too long", n);
-    if (check_button(s, button, e))
+    if (check_button(s, button, e) || observed_check_place(s, xy[0], xy[1], e) ||
+        observed_check_place(s, xy[2 * n - 2], xy[2 * n - 1], e))
         return -1;
     int w = s->root_rect.w, h = s->root_rect.h;
     add_move(&v, clamp(xy[0], w), clamp(xy[1], h));

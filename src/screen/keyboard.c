@@ -170,7 +170,7 @@ int keyboard_free_codes(struct screen *s, uint8_t *codes, int max)
 
 int key_begin(struct screen *s, int code, bool down, struct err *e)
 {
-    if (input_begin(s, down, e))
+    if ((down && observed_may_type(s, e)) || input_begin(s, down, e))
         return -1;
     if (down)
         held_set_key(&s->held, code, true);

@@ -62,6 +62,8 @@ int screen_move(struct screen *s, int x, int y, struct err *e)
     screen_pump(s);
     x = clamp(x, s->root_rect.w);
     y = clamp(y, s->root_rect.h);
+    if (observed_aim(s, x, y, e))
+        return -1;
     int at_x = -1, at_y = -1;
     for (int attempt = 0; attempt < 2; attempt++) {
         /* XTEST ignores the screen number: a pointer on another X screen is warped to ours first */
@@ -105,7 +107,7 @@ static void note_press(struct screen *s)
 
 static int button_event(struct screen *s, int physical, bool down, struct err *e)
 {
-    if (input_begin(s, down, e))
+    if ((down && observed_may_press(s, physical >= 4 && physical <= 7, e)) || input_begin(s, down, e))
         return -1;
     if (down) {
         note_press(s);
@@ -222,7 +224,8 @@ int screen_drag(struct screen *s, const int *xy, int n, int button, int ms, stru
     struct stroke k = {xy, n, 0};
     for (int i = 0; i + 1 < n; i++)
         k.length += segment(xy, i);
-    if (screen_move(s, xy[0], xy[1], e) || screen_wait(s, HOVER_MS, e) || screen_button(s, button, true, e))
+    if (screen_move(s, xy[0], xy[1], e) || observed_check_place(s, xy[2 * n - 2], xy[2 * n - 1], e) ||
+        screen_wait(s, HOVER_MS, e) || screen_button(s, button, true, e))
         return -1;
     if (drag_moves(s, &k, ms > 0 ? ms : DRAG_MS, e) == 0)
         return screen_button(s, button, false, e);

@@ -12,6 +12,7 @@
  *   receiver.c  what is written into what
  *   stop.c      stop flags                  stopfile.c        stop files
  *   guard.c     watchdog process            xtrap.c           X errors, lost connections
+ *   observed.c  whether the screen is still the one that was decided on (observed_busy.c, observed_pixels.c)
  *   computer.c  all of screen.h on a machine behind an address: where `remote` is set there is no display
  */
 #ifndef HOLORUN_SCREEN_PRIVATE_H
@@ -20,6 +21,7 @@
 #include "screen/computer.h"
 #include "screen/driver.h"
 #include "screen/held.h"
+#include "screen/observed.h"
 #include "screen/screen.h"
 #include "screen/stop.h"
 #include "screen/xtrap.h"
@@ -132,6 +134,8 @@ struct screen {
     unsigned opened;                        /* windows that no window manager manages, so far */
     int (*check)(void *arg, struct err *e); /* screen_set_check() */
     void *check_arg;
+
+    struct observed *observed; /* observed.c: NULL: nothing is compared */
 };
 
 /* ---- screen.c ---------------------------------------------------------------------------------- */
@@ -176,6 +180,8 @@ int monitors_update(struct screen *s, struct err *e); /* re-reads root size, mon
 /* ---- capture.c --------------------------------------------------------------------------------- */
 
 void capture_close(struct screen *s);
+/* A part of the root as rgb [h][w][3]; it must lie inside. */
+int capture_area(struct screen *s, struct screen_rect r, uint8_t *rgb, struct err *e);
 
 /* ---- pixels.c ---------------------------------------------------------------------------------- */
 
@@ -188,6 +194,31 @@ void pixels_blend(struct image *to, const unsigned long *argb, int x, int y, int
 
 void settle_open(struct screen *s);
 void settle_close(struct screen *s);
+
+/* ---- observed.c --------------------------------------------------------------------------------- */
+
+/* Before the pointer is sent to a place: compares it with the observation.  A difference refuses the next
+ * press there, not the motion.  -1: stopped, or the display is lost. */
+int observed_aim(struct screen *s, int x, int y, struct err *e);
+/* -1 with ERR_FAILED: the place is another one than was observed, or a press there, or a key, is refused. */
+int observed_check_place(struct screen *s, int x, int y, struct err *e);
+int observed_may_press(struct screen *s, bool wheel, struct err *e);
+int observed_may_type(struct screen *s, struct err *e);
+/* Two captures of the view taken while it settles: places that change repeatedly become busy.  at_rest: the
+ * wait ends with them, so that any change between them is one of these. */
+void observed_learn(struct screen *s, const struct image *a, const struct image *b, bool at_rest);
+
+enum { OBSERVED_REACH_X = 480, OBSERVED_REACH_Y = 44 }; /* pixels around a target that are compared */
+
+struct observed_area {
+    const uint8_t *was, *is; /* rgb [h][w][3] */
+    const uint8_t *skip;     /* [h][w], 1: does not count */
+    int w, h, x, y;          /* x, y: the target */
+    const struct image *frame;
+    int x0, y0; /* where `was` lies in it */
+};
+/* observed_pixels.c: whether it shows something else; where [h][w]: pixels that differ. */
+bool observed_area_changed(const struct observed_area *a, uint8_t *where);
 
 /* ---- cpu_wait.c --------------------------------------------------------------------------------- */
 

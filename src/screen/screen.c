@@ -236,6 +236,7 @@ void screen_close(struct screen *s)
 {
     if (!s)
         return;
+    observed_drop(s);
     if (s->remote)
         computer_screen_close(s);
     if (s->dpy) {

@@ -97,6 +97,8 @@ static int frames_agree(struct screen *s, struct settle_run *w, double now, stru
     if (screen_capture(s, &w->frame[1], e))
         return -1;
     bool same = w->have_frame && image_tiles_changed(&w->frame[0], &w->frame[1], tile_level) < tile_fraction;
+    if (w->have_frame)
+        observed_learn(s, &w->frame[0], &w->frame[1], same);
     struct image swap = w->frame[0];
     w->frame[0] = w->frame[1];
     w->frame[1] = swap;

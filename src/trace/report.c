@@ -286,6 +286,9 @@ static void put_lines(FILE *f, const struct story_step *s)
     put_effect(f, s->effect);
     for (int k = 0; k < s->nactions; k++)
         page_pair(f, "failed", s->actions[k].failure);
+    if (s->stale)
+        page_pairf(f, "screen changed", "%.1f s after the screenshot (%s)",
+                   field_number(s->stale, "ms") / 1000, field_text(s->stale, "reason"));
     page_pair(f, "error", field_text(s->error, "message"));
     page_pair(f, "tool output", field_text(s->output, "text"));
     page_pair(f, "window", field_text(json_object_get(s->observe, "window"), "title"));

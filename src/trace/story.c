@@ -97,7 +97,7 @@ static void add_event(struct story_step *s, const char *kind, const json_t *fiel
         const json_t **last;
     } kinds[] = {{"observe", &s->observe}, {"prompt", &s->prompt}, {"generate", &s->generate},
                  {"step", &s->step},       {"effect", &s->effect}, {"tool_output", &s->output},
-                 {"error", &s->error}};
+                 {"error", &s->error},     {"stale", &s->stale}};
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         if (!strcmp(kind, kinds[i].kind))
             *kinds[i].last = fields;

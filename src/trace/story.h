@@ -24,7 +24,7 @@ struct story_step {
     int number;
     int frame; /* -1: none */
     /* Events of the step by kind: the last of several, NULL: none. */
-    const json_t *observe, *prompt, *generate, *step, *effect, *output, *error;
+    const json_t *observe, *prompt, *generate, *step, *effect, *output, *error, *stale;
     struct story_action actions[STORY_MAX_ACTIONS];
     int nactions, attempts;
     const json_t *human[STORY_MAX_HUMAN]; /* decisions of people about the step, in order */

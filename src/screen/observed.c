@@ -1,0 +1,474 @@
+/* observed.c - the screen as it was observed, and the checks before each event; see observed.h.
+ *
+ * Windows are the children of the root (frames of the window manager), topmost first.  A window that lets
+ * the pointer through (a compositor's overlay) lies above the window that the server finds at a point; it is
+ * left out of the comparison.  When pixels differ in the same window they are watched for up to WATCH_MS
+ * (observed_busy.c): what keeps changing is busy and does not count.
+ */
+#include "screen/observed_impl.h"
+
+#include "base/clock.h"
+#include "base/utf8.h"
+
+#include <X11/Xlib-xcb.h>
+#include <X11/Xutil.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <xcb/xcb.h>
+
+enum {
+    FOCUS_MS = 400,  /* until a window manager has given the focus back */
+    WINDOW_MS = 200, /* until a window that closes is gone */
+    POLL_MS = 20,
+    OWN_X = 72, /* around an own press: changes are its effect */
+    OWN_Y = 20
+};
+
+/* ---- windows ------------------------------------------------------------------------------------- */
+
+/* The visible children of the root, topmost first; their number.  Two round trips. */
+static int list_tops(struct screen *s, struct observed_top out[OBSERVED_TOPS])
+{
+    xcb_connection_t *c = XGetXCBConnection(s->dpy);
+    xcb_query_tree_reply_t *tree = xcb_query_tree_reply(c, xcb_query_tree(c, (xcb_window_t)s->root), NULL);
+    int n = 0, total = tree ? xcb_query_tree_children_length(tree) : 0;
+    xcb_window_t *children = tree ? xcb_query_tree_children(tree) : NULL;
+    xcb_get_window_attributes_cookie_t *a = xmalloc((unsigned long)total + 1, sizeof *a);
+    xcb_get_geometry_cookie_t *g = xmalloc((unsigned long)total + 1, sizeof *g);
+    for (int i = 0; i < total; i++) {
+        a[i] = xcb_get_window_attributes(c, children[i]);
+        g[i] = xcb_get_geometry(c, children[i]);
+    }
+    for (int i = total; i-- > 0;) {
+        xcb_generic_error_t *gone[2] = {NULL, NULL};
+        xcb_get_window_attributes_reply_t *is = xcb_get_window_attributes_reply(c, a[i], &gone[0]);
+        xcb_get_geometry_reply_t *at = xcb_get_geometry_reply(c, g[i], &gone[1]);
+        if (is && at && is->map_state == XCB_MAP_STATE_VIEWABLE && n < OBSERVED_TOPS)
+            out[n++] = (struct observed_top){
+                children[i],
+                {at->x, at->y, at->width + 2 * at->border_width, at->height + 2 * at->border_width}};
+        free(is);
+        free(at);
+        free(gone[0]);
+        free(gone[1]);
+    }
+    free(a);
+    free(g);
+    free(tree);
+    return n;
+}
+
+static bool contains(struct screen_rect r, int x, int y)
+{
+    return x >= r.x && y >= r.y && x < r.x + r.w && y < r.y + r.h;
+}
+
+static const struct observed_top *find_top(const struct observed_top *list, int n, Window w)
+{
+    for (int i = 0; i < n; i++)
+        if (list[i].id == w)
+            return &list[i];
+    return NULL;
+}
+
+/* The child of the root that the server finds at a point; None: the root. */
+static Window top_at(struct screen *s, int x, int y)
+{
+    int wx, wy;
+    Window child = None;
+    XTranslateCoordinates(s->dpy, s->root, s->root, x, y, &wx, &wy, &child);
+    return child;
+}
+
+/* The topmost observed window at q, without those that are above `hit` now: they let the pointer through. */
+static Window top_then(const struct observed *o, const struct observed_now *now, Window hit, int qx, int qy)
+{
+    for (int i = 0; i < o->n; i++) {
+        bool through = false;
+        if (!contains(o->tops[i].rect, qx, qy))
+            continue;
+        for (int k = 0; k < now->n && now->tops[k].id != hit; k++)
+            through = through || (now->tops[k].id == o->tops[i].id &&
+                                  contains(now->tops[k].rect, qx + now->dx, qy + now->dy));
+        if (!through)
+            return o->tops[i].id;
+    }
+    return None;
+}
+
+static void set_change(struct observed_change *c, enum observed_reason reason, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(c->text, sizeof c->text, fmt, args);
+    va_end(args);
+    c->text[utf8_valid_prefix(c->text, strlen(c->text))] = 0;
+    c->reason = reason;
+}
+
+/* "window 'Chat'"; the desktop has no name. */
+static void describe(struct screen *s, const struct screen_window *w, char *out, size_t size)
+{
+    if (!w->id)
+        snprintf(out, size, "the desktop");
+    else if (!*w->title && !*w->class)
+        snprintf(out, size, "another window");
+    else
+        snprintf(out, size, "another window ('%.120s')", *w->title ? w->title : w->class);
+}
+
+/* Compares the window at a place with the one that was observed there. */
+static void compare_windows(struct screen *s, struct observed_now *now, int x, int y,
+                            struct observed_change *c)
+{
+    struct observed *o = s->observed;
+    struct screen_window w;
+    char name[200];
+    *c = (struct observed_change){OBSERVED_SAME, ""};
+    now->n = list_tops(s, now->tops);
+    now->hit = top_at(s, x, y);
+    const struct observed_top *is = find_top(now->tops, now->n, now->hit),
+                              *was = find_top(o->tops, o->n, now->hit);
+    if (top_then(o, now, now->hit, x - now->dx, y - now->dy) != now->hit || (now->hit && !was)) {
+        if (now->hit && was && is &&
+            (is->rect.x != was->rect.x + now->dx || is->rect.y != was->rect.y + now->dy)) {
+            set_change(c, OBSERVED_MOVED, "a window has moved to the target meanwhile");
+            return;
+        }
+        screen_window_at(s, x, y, &w);
+        describe(s, &w, name, sizeof name);
+        set_change(c, OBSERVED_WINDOW, "%s is at the target now", name);
+    } else if (was && is && (is->rect.x != was->rect.x + now->dx || is->rect.y != was->rect.y + now->dy)) {
+        set_change(c, OBSERVED_MOVED, "the window under the target has moved meanwhile");
+    }
+}
+
+struct observed *observed_active(const struct screen *s)
+{
+    return s->observed && s->observed->frame.rgb ? s->observed : NULL;
+}
+
+/* ---- a place -------------------------------------------------------------------------------------- */
+
+/* An own press near by may have changed what is shown there. */
+static bool is_own(const struct observed *o, int x, int y)
+{
+    bool own = false;
+    for (int i = 0; i < o->n_pressed && i < OBSERVED_PRESSED; i++)
+        own = own || (abs(o->pressed[i].x - x) <= OWN_X && abs(o->pressed[i].y - y) <= OWN_Y);
+    return own;
+}
+
+static int check_remote(struct screen *s, int x, int y, struct observed_change *c, struct err *e)
+{
+    struct image im = {0};
+    struct err why = ERR_INIT;
+    *c = (struct observed_change){OBSERVED_SAME, ""};
+    if (is_own(s->observed, x, y))
+        return 0;
+    if (computer_capture(s, &im, &why)) {
+        if (why.kind != ERR_STOPPED)
+            return 0; /* the event itself will tell */
+        *e = why;
+        return -1;
+    }
+    if (observed_image_changed(s, &im, x, y))
+        set_change(c, OBSERVED_PIXELS, "the screen shows something else at the target now");
+    image_free(&im);
+    return 0;
+}
+
+/* Fills *c and *top for a place that is to be pressed.  -1: stopped, or the display is lost. */
+static int check_place(struct screen *s, int x, int y, struct observed_change *c, Window *top, struct err *e)
+{
+    struct observed *o = s->observed;
+    struct observed_now *now = &o->now;
+    *top = None;
+    if (s->remote)
+        return check_remote(s, x, y, c, e);
+    now->dx = s->view.x - o->view.x;
+    now->dy = s->view.y - o->view.y;
+    for (int64_t start = clock_ns();;) {
+        compare_windows(s, now, x, y, c);
+        if (screen_alive(s, e))
+            return -1;
+        if (c->reason != OBSERVED_WINDOW || clock_ms_since(start) > WINDOW_MS)
+            break;
+        if (screen_wait(s, POLL_MS, e))
+            return -1;
+    }
+    *top = now->hit;
+    if (c->reason || is_own(o, x, y))
+        return 0;
+    bool changed;
+    if (observed_pixels_changed(s, now, x, y, &changed, e))
+        return -1;
+    if (changed)
+        set_change(c, OBSERVED_PIXELS, "the window shows something else at the target now");
+    return 0;
+}
+
+static int refuse(struct screen *s, const struct observed_change *c, struct err *e)
+{
+    struct observed *o = s->observed;
+    if (c->reason == OBSERVED_PIXELS)
+        observed_note_stop(o);
+    o->change = *c;
+    return err_set(e, ERR_FAILED, "%s", c->text);
+}
+
+int observed_aim(struct screen *s, int x, int y, struct err *e)
+{
+    struct observed *o = observed_active(s);
+    if (!o || held_any_button(&s->held))
+        return 0;
+    o->aim = (struct observed_aim){.x = x, .y = y};
+    if (check_place(s, x, y, &o->aim.change, &o->aim.top, e))
+        return -1;
+    o->aim.valid = true;
+    return 0;
+}
+
+int observed_check_place(struct screen *s, int x, int y, struct err *e)
+{
+    struct observed_change c;
+    Window top;
+    if (!observed_active(s))
+        return 0;
+    if (check_place(s, x, y, &c, &top, e))
+        return -1;
+    return c.reason ? refuse(s, &c, e) : 0;
+}
+
+/* The window under the pointer, which must still be the one that was aimed at. */
+static void compare_under_pointer(struct screen *s, int x, int y, Window top, struct observed_change *c)
+{
+    struct screen_window w;
+    char name[200];
+    if (top == s->observed->aim.top)
+        return;
+    screen_window_at(s, x, y, &w);
+    describe(s, &w, name, sizeof name);
+    set_change(c, OBSERVED_WINDOW, "%s has come to the target just before the press", name);
+}
+
+int observed_may_press(struct screen *s, bool wheel, struct err *e)
+{
+    struct observed *o = observed_active(s);
+    Window root, top = None;
+    int x, y, wx, wy;
+    unsigned mask;
+    if (!o)
+        return 0;
+    if (s->remote ? computer_pointer(s, &x, &y)
+                  : !XQueryPointer(s->dpy, s->root, &root, &top, &x, &y, &wx, &wy, &mask))
+        return screen_alive(s, e); /* on another screen */
+    if (held_any_button(&s->held))
+        return 0;
+    if ((!o->aim.valid || o->aim.x != x || o->aim.y != y) && observed_aim(s, x, y, e))
+        return -1;
+    struct observed_change c = o->aim.change;
+    if (wheel && c.reason == OBSERVED_PIXELS)
+        c.reason = OBSERVED_SAME;
+    if (!c.reason && !s->remote)
+        compare_under_pointer(s, x, y, top, &c);
+    if (c.reason)
+        return refuse(s, &c, e);
+    o->presses++;
+    if (!wheel)
+        o->pressed[o->n_pressed++ % OBSERVED_PRESSED] = (struct observed_press){x, y, top};
+    return 0;
+}
+
+/* ---- keys ------------------------------------------------------------------------------------------ */
+
+static int count_held(const struct screen *s)
+{
+    int n = 0;
+    for (int i = 0; i < HELD_KEYS; i++)
+        n += s->held.key[i];
+    return n;
+}
+
+/* The child of the root that gets keys; None: nothing does.  *focus: as the server has it. */
+static Window focused_top(struct screen *s, Window *focus)
+{
+    Window chain[HIT_TEST_DEPTH];
+    int revert;
+    XGetInputFocus(s->dpy, focus, &revert);
+    return hit_test_focus(s, chain) > 0 ? chain[0] : None;
+}
+
+static bool may_have_keyboard(const struct screen *s, Window top)
+{
+    const struct observed *o = s->observed;
+    bool may =
+        top == o->focus_top || (o->aim.valid && !o->aim.change.reason && top == o->aim.top && !o->focus);
+    for (int i = 0; i < o->n_pressed && i < OBSERVED_PRESSED; i++)
+        may = may || o->pressed[i].top == top;
+    return may;
+}
+
+/* Waits until a window that may have the keyboard has it, at most FOCUS_MS. */
+static int wait_for_focus(struct screen *s, Window *focus, bool *may, struct err *e)
+{
+    struct xtrap trap;
+    for (int64_t start = clock_ns();;) {
+        xtrap_begin(&trap, s->dpy);
+        *may = may_have_keyboard(s, focused_top(s, focus));
+        xtrap_end(&trap);
+        if (screen_alive(s, e))
+            return -1;
+        if (*may || clock_ms_since(start) > FOCUS_MS)
+            return 0;
+        if (screen_wait(s, POLL_MS, e))
+            return -1;
+    }
+}
+
+/* Another title and most of the window changed: another tab, page or document. */
+static bool is_other_content(struct screen *s)
+{
+    struct observed *o = s->observed;
+    char title[sizeof o->title];
+    struct xtrap trap;
+    if (!o->client || o->presses)
+        return false;
+    xtrap_begin(&trap, s->dpy);
+    window_title(s, o->client, title, sizeof title);
+    bool gone = xtrap_end(&trap);
+    return !gone && strcmp(title, o->title) != 0 && observed_window_changed(s, o->client_rect);
+}
+
+int observed_may_type(struct screen *s, struct err *e)
+{
+    struct observed *o = observed_active(s);
+    struct observed_change c = {OBSERVED_SAME, ""};
+    Window focus = None;
+    int revert;
+    bool may;
+    if (!o || s->remote || count_held(s) > o->held) /* the rest of a chord */
+        return 0;
+    if (o->typed_into) {
+        XGetInputFocus(s->dpy, &focus, &revert);
+        if (focus == o->typed_into) {
+            o->presses++;
+            return 0;
+        }
+    }
+    if (wait_for_focus(s, &focus, &may, e))
+        return -1;
+    if (!may) {
+        struct screen_window w;
+        char name[200];
+        screen_focused_window(s, &w);
+        describe(s, &w, name, sizeof name);
+        if (w.id)
+            set_change(&c, OBSERVED_FOCUS, "%s has the keyboard now", name);
+        else
+            set_change(&c, OBSERVED_FOCUS, "no window has the keyboard any more");
+    } else if (is_other_content(s)) {
+        set_change(&c, OBSERVED_CONTENT, "the window with the keyboard shows something else now");
+    }
+    if (c.reason)
+        return refuse(s, &c, e);
+    o->typed_into = focus == PointerRoot ? None : focus;
+    o->presses++;
+    return 0;
+}
+
+/* ---- observing -------------------------------------------------------------------------------------- */
+
+static void take_focus(struct screen *s, struct observed *o)
+{
+    struct screen_window w;
+    struct xtrap trap;
+    xtrap_begin(&trap, s->dpy);
+    o->focus_top = focused_top(s, &o->focus);
+    o->focus = o->focus == PointerRoot ? None : o->focus;
+    xtrap_end(&trap);
+    screen_focused_window(s, &w);
+    o->client = w.id;
+    o->client_rect = w.rect;
+    snprintf(o->title, sizeof o->title, "%s", w.title);
+}
+
+void observed_take(struct screen *s, const struct image *frame)
+{
+    struct observed *o = s->observed ? s->observed : xcalloc(1, sizeof *o);
+    s->observed = o;
+    o->view = s->view;
+    o->taken = clock_ns();
+    o->aim.valid = false;
+    o->typed_into = None;
+    o->n_pressed = o->presses = 0;
+    o->change = (struct observed_change){OBSERVED_SAME, ""};
+    o->held = count_held(s);
+    if (!observed_keep_frame(s, o, frame)) {
+        observed_drop(s); /* out of memory, or the display is lost */
+        return;
+    }
+    if (s->remote)
+        return;
+    o->n = list_tops(s, o->tops);
+    take_focus(s, o);
+}
+
+void observed_renew(struct screen *s, const struct image *frame)
+{
+    if (observed_active(s))
+        observed_take(s, frame);
+}
+
+void observed_drop(struct screen *s)
+{
+    observed_free(s->observed);
+    s->observed = NULL;
+}
+
+void observed_free(struct observed *o)
+{
+    if (!o)
+        return;
+    image_free(&o->frame);
+    free(o->cells);
+    free(o);
+}
+
+struct observed *observed_detach(struct screen *s)
+{
+    struct observed *o = s->observed;
+    s->observed = NULL;
+    return o;
+}
+
+void observed_attach(struct screen *s, struct observed *o)
+{
+    observed_drop(s);
+    s->observed = o;
+    if (o)
+        o->held = count_held(s);
+}
+
+const struct observed_change *observed_changed(const struct screen *s)
+{
+    return s->observed && s->observed->change.reason ? &s->observed->change : NULL;
+}
+
+int observed_presses(const struct screen *s)
+{
+    return s->observed ? s->observed->presses : 0;
+}
+
+double observed_age_ms(const struct screen *s)
+{
+    return s->observed ? clock_ms_since(s->observed->taken) : 0;
+}
+
+const char *observed_reason_name(enum observed_reason r)
+{
+    static const char *const names[] = {"same", "window", "moved", "pixels", "focus", "content"};
+    return names[r];
+}

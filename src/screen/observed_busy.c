@@ -1,0 +1,331 @@
+/* observed_busy.c - the neighbourhood of a target in the observed frame and now, and the places on the screen
+ * that change by themselves.
+ *
+ * Such places are cells of 16x16 pixels of the root.  A cell is busy, and does not count, for BUSY_MS after
+ * it was seen to change repeatedly: during screen_settle(), or while a difference was watched.  A cell that
+ * has refused an event twice within STOPS_MS counts as busy, too.
+ */
+#include "screen/observed_impl.h"
+
+#include "base/clock.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    CELL = 16,
+    TOLERANCE = 24,
+    BUSY_MS = 20000,
+    AGAIN_MS = 700, /* changes further apart are not one animation */
+    STOPS_MS = 60000,
+    WATCH_MS = 1200,
+    WATCH_POLL_MS = 100,
+    SMALL = 60 * 24, /* pixels of a place that may change once a second: a clock */
+    CORE_X = 24,     /* around the target: only animations do not count */
+    CORE_Y = 10
+};
+static const double content_share = 0.3;
+
+static void make_cells(struct observed *o, struct screen_rect root)
+{
+    int columns = root.w / CELL + 1, rows = root.h / CELL + 1;
+    if (o->cells && columns == o->columns && rows == o->rows)
+        return;
+    free(o->cells);
+    o->cells = xcalloc((unsigned long)columns * (unsigned long)rows, sizeof *o->cells);
+    o->columns = columns;
+    o->rows = rows;
+}
+
+/* Of a pixel of the root; NULL: outside. */
+static struct observed_cell *cell_at(const struct observed *o, int x, int y)
+{
+    bool inside = o->cells && x >= 0 && y >= 0 && x / CELL < o->columns && y / CELL < o->rows;
+    return inside ? &o->cells[y / CELL * o->columns + x / CELL] : NULL;
+}
+
+bool observed_keep_frame(struct screen *s, struct observed *o, const struct image *frame)
+{
+    bool own = !s->remote && s->image && s->image->width == frame->w && s->image->height == frame->h;
+    make_cells(o, s->root_rect);
+    if (s->lost || !frame->rgb)
+        return false;
+    if (o->frame.w != frame->w || o->frame.h != frame->h) {
+        image_free(&o->frame);
+        if (image_alloc(&o->frame, frame->w, frame->h, NULL))
+            return false;
+    }
+    if (own && pixels_to_rgb(s->image, o->frame.rgb, frame->w, frame->h, NULL) == 0)
+        return true;
+    memcpy(o->frame.rgb, frame->rgb, 3 * (size_t)frame->w * (size_t)frame->h);
+    return true;
+}
+
+/* ---- while the screen settles -------------------------------------------------------------------- */
+
+static bool cell_differs(const struct image *a, const struct image *b, int x0, int y0)
+{
+    int x1 = x0 + CELL < a->w ? x0 + CELL : a->w, y1 = y0 + CELL < a->h ? y0 + CELL : a->h;
+    for (int y = y0; y < y1; y++) {
+        size_t at = 3 * ((size_t)y * (size_t)a->w + (size_t)x0), n = 3 * (size_t)(x1 - x0);
+        if (memcmp(a->rgb + at, b->rgb + at, n) != 0)
+            return true;
+    }
+    return false;
+}
+
+void observed_learn(struct screen *s, const struct image *a, const struct image *b, bool at_rest)
+{
+    struct observed *o = s->observed ? s->observed : xcalloc(1, sizeof *o);
+    int64_t now = clock_ns();
+    s->observed = o;
+    if (a->w != b->w || a->h != b->h)
+        return;
+    make_cells(o, s->root_rect);
+    for (int y = 0; y < a->h; y += CELL)
+        for (int x = 0; x < a->w; x += CELL) {
+            struct observed_cell *c = cell_at(o, x + s->view.x, y + s->view.y);
+            if (!c || !cell_differs(a, b, x, y))
+                continue;
+            if (at_rest || now - c->changed < AGAIN_MS * 1000000LL)
+                c->busy = now + BUSY_MS * 1000000LL;
+            c->changed = now;
+        }
+}
+
+/* ---- the neighbourhood ----------------------------------------------------------------------------- */
+
+struct look {
+    struct observed_area a;
+    struct screen_rect r; /* root pixels, now */
+    uint8_t *was, *is, *skip, *differs;
+};
+
+static void look_free(struct look *k)
+{
+    free(k->was);
+    k->was = NULL;
+}
+
+/* The part of a view around a place that was in the observed frame and is in the window; empty: none. */
+static struct screen_rect neighbourhood(const struct screen *s, const struct observed_now *now, int x, int y)
+{
+    const struct observed *o = s->observed;
+    struct screen_rect r = {x - OBSERVED_REACH_X, y - OBSERVED_REACH_Y, 2 * OBSERVED_REACH_X + 1,
+                            2 * OBSERVED_REACH_Y + 1};
+    struct screen_rect view = {o->view.x + now->dx, o->view.y + now->dy, o->frame.w, o->frame.h};
+    r = screen_rect_intersect(screen_rect_intersect(r, view), s->root_rect);
+    for (int i = 0; i < now->n; i++)
+        if (now->tops[i].id == now->hit)
+            r = screen_rect_intersect(r, now->tops[i].rect);
+    return r;
+}
+
+static void look_begin(struct look *k, struct screen *s, const struct observed_now *now, int x, int y)
+{
+    const struct observed *o = s->observed;
+    *k = (struct look){.r = neighbourhood(s, now, x, y)};
+    size_t n = (size_t)k->r.w * (size_t)k->r.h;
+    if (!k->r.w || !k->r.h || x < k->r.x || y < k->r.y || x >= k->r.x + k->r.w || y >= k->r.y + k->r.h)
+        return;
+    k->was = xcalloc(8 * n + 1, 1);
+    k->is = k->was + 3 * n;
+    k->skip = k->is + 3 * n;
+    k->differs = k->skip + n;
+    int x0 = k->r.x - now->dx - o->view.x, y0 = k->r.y - now->dy - o->view.y;
+    for (int row = 0; row < k->r.h; row++)
+        memcpy(k->was + 3 * (size_t)row * (size_t)k->r.w,
+               o->frame.rgb + 3 * ((size_t)(y0 + row) * (size_t)o->frame.w + (size_t)x0), 3 * (size_t)k->r.w);
+    k->a = (struct observed_area){.was = k->was,
+                                  .is = k->is,
+                                  .skip = k->skip,
+                                  .w = k->r.w,
+                                  .h = k->r.h,
+                                  .x = x - k->r.x,
+                                  .y = y - k->r.y,
+                                  .frame = &o->frame,
+                                  .x0 = x0,
+                                  .y0 = y0};
+}
+
+static void skip_rect(struct look *k, struct screen_rect r)
+{
+    r = screen_rect_intersect(r, k->r);
+    for (int y = r.y; y < r.y + r.h; y++)
+        memset(k->skip + (size_t)(y - k->r.y) * (size_t)k->r.w + (r.x - k->r.x), 1, (size_t)r.w);
+}
+
+/* What does not count: busy cells, carets, and parts that other windows cover then or now. */
+static void find_skipped(struct look *k, const struct screen *s, const struct observed_now *now)
+{
+    const struct observed *o = s->observed;
+    int64_t time = clock_ns();
+    for (int y = 0; y < k->r.h; y++)
+        for (int x = 0; x < k->r.w; x++) {
+            const struct observed_cell *c = cell_at(o, k->r.x + x, k->r.y + y);
+            k->skip[y * k->r.w + x] = c && c->busy > time;
+        }
+    for (int i = 0; i < MAX_BLINKERS; i++)
+        if (s->blinkers[i].times > 2)
+            skip_rect(k, s->blinkers[i].rect);
+    for (int i = 0; i < now->n && now->tops[i].id != now->hit; i++)
+        if (!(k->a.x + k->r.x >= now->tops[i].rect.x && k->a.y + k->r.y >= now->tops[i].rect.y &&
+              k->a.x + k->r.x < now->tops[i].rect.x + now->tops[i].rect.w &&
+              k->a.y + k->r.y < now->tops[i].rect.y + now->tops[i].rect.h)) /* it lets the pointer through */
+            skip_rect(k, now->tops[i].rect);
+    for (int i = 0; i < o->n && o->tops[i].id != now->hit; i++) {
+        struct screen_rect r = o->tops[i].rect;
+        r.x += now->dx;
+        r.y += now->dy;
+        struct screen_rect at = {k->r.x + k->a.x, k->r.y + k->a.y, 1, 1};
+        if (!screen_rect_intersect(r, at).w)
+            skip_rect(k, r);
+    }
+}
+
+static bool look_changed(struct look *k, const struct screen *s, const struct observed_now *now)
+{
+    find_skipped(k, s, now);
+    return observed_area_changed(&k->a, k->differs);
+}
+
+/* ---- watching a difference -------------------------------------------------------------------------- */
+
+struct watched { /* [h][w] counts of a neighbourhood */
+    uint8_t *early, *late;
+    uint8_t *last; /* RGB */
+};
+
+static void count_changes(const struct look *k, struct watched *w, bool late)
+{
+    for (int i = 0; i < k->r.w * k->r.h; i++) {
+        const uint8_t *p = w->last + 3 * i, *q = k->is + 3 * i;
+        bool changed =
+            abs(p[0] - q[0]) > TOLERANCE || abs(p[1] - q[1]) > TOLERANCE || abs(p[2] - q[2]) > TOLERANCE;
+        uint8_t *n = late ? w->late : w->early;
+        n[i] += changed && n[i] < 255;
+    }
+    memcpy(w->last, k->is, 3 * (size_t)k->r.w * (size_t)k->r.h);
+}
+
+/* Marks cells as busy: those that changed all the time, and small places away from the target that changed at
+ * all. */
+static void mark_busy(const struct look *k, const struct screen *s, const struct watched *w)
+{
+    int n = 0;
+    int64_t until = clock_ns() + BUSY_MS * 1000000LL;
+    for (int i = 0; i < k->r.w * k->r.h; i++)
+        n += k->differs[i];
+    for (int y = 0; y < k->r.h; y++)
+        for (int x = 0; x < k->r.w; x++) {
+            int i = y * k->r.w + x;
+            struct observed_cell *c = cell_at(s->observed, k->r.x + x, k->r.y + y);
+            bool core = abs(x - k->a.x) <= CORE_X && abs(y - k->a.y) <= CORE_Y;
+            bool always = w->early[i] && w->late[i] && w->early[i] + w->late[i] >= 3;
+            if (c && (always || (n <= SMALL && !core && w->early[i] + w->late[i])))
+                c->busy = until;
+        }
+}
+
+static void note_differences(const struct look *k, struct observed *o)
+{
+    for (int i = 0; i < o->columns * o->rows; i++)
+        o->cells[i].differs = false;
+    for (int i = 0; i < k->r.w * k->r.h; i++) {
+        struct observed_cell *c = cell_at(o, k->r.x + i % k->r.w, k->r.y + i / k->r.w);
+        if (c && k->differs[i])
+            c->differs = true;
+    }
+}
+
+static int watch(struct look *k, struct screen *s, const struct observed_now *now, bool *changed,
+                 struct err *e)
+{
+    size_t n = (size_t)k->r.w * (size_t)k->r.h;
+    struct watched w = {.early = xcalloc(5 * n + 1, 1)};
+    int64_t start = clock_ns();
+    int rc = 0;
+    w.late = w.early + n;
+    w.last = w.late + n;
+    memcpy(w.last, k->is, 3 * n);
+    while (*changed && rc == 0 && clock_ms_since(start) < WATCH_MS) {
+        rc = screen_wait(s, WATCH_POLL_MS, e) || capture_area(s, k->r, k->is, e) ? -1 : 0;
+        if (rc == 0) {
+            count_changes(k, &w, clock_ms_since(start) > WATCH_MS / 2.0);
+            *changed = look_changed(k, s, now); /* a flash is over */
+        }
+    }
+    if (*changed && rc == 0) {
+        mark_busy(k, s, &w);
+        *changed = look_changed(k, s, now);
+    }
+    free(w.early);
+    return rc;
+}
+
+int observed_pixels_changed(struct screen *s, const struct observed_now *now, int x, int y, bool *changed,
+                            struct err *e)
+{
+    struct look k;
+    *changed = false;
+    look_begin(&k, s, now, x, y);
+    if (!k.was)
+        return 0;
+    int rc = capture_area(s, k.r, k.is, e);
+    *changed = rc == 0 && look_changed(&k, s, now);
+    if (*changed)
+        rc = watch(&k, s, now, changed, e);
+    if (*changed)
+        note_differences(&k, s->observed);
+    look_free(&k);
+    return rc;
+}
+
+bool observed_image_changed(struct screen *s, const struct image *im, int x, int y)
+{
+    static const struct observed_now none;
+    struct observed *o = s->observed;
+    struct look k;
+    if (im->w != o->frame.w || im->h != o->frame.h)
+        return true;
+    look_begin(&k, s, &none, x, y);
+    if (!k.was)
+        return false;
+    for (int row = 0; row < k.r.h; row++)
+        memcpy(k.is + 3 * (size_t)row * (size_t)k.r.w,
+               im->rgb + 3 * ((size_t)(k.r.y + row) * (size_t)im->w + (size_t)k.r.x), 3 * (size_t)k.r.w);
+    bool changed = look_changed(&k, s, &none);
+    if (changed)
+        note_differences(&k, o);
+    look_free(&k);
+    return changed;
+}
+
+bool observed_window_changed(struct screen *s, struct screen_rect r)
+{
+    const struct observed *o = s->observed;
+    struct screen_rect view = {o->view.x, o->view.y, o->frame.w, o->frame.h};
+    struct image was = {0}, is = {0};
+    r = screen_rect_intersect(screen_rect_intersect(r, view), s->root_rect);
+    bool changed = r.w > 0 && r.h > 0 &&
+                   image_crop(&was, &o->frame, r.x - view.x, r.y - view.y, r.w, r.h, NULL) == 0 &&
+                   image_alloc(&is, r.w, r.h, NULL) == 0 && capture_area(s, r, is.rgb, NULL) == 0 &&
+                   image_tiles_changed(&was, &is, IMAGE_EFFECT_LEVEL) > content_share;
+    image_free(&was);
+    image_free(&is);
+    return changed;
+}
+
+void observed_note_stop(struct observed *o)
+{
+    int64_t now = clock_ns();
+    for (int i = 0; i < o->columns * o->rows; i++) {
+        struct observed_cell *c = &o->cells[i];
+        if (!c->differs)
+            continue;
+        c->stops = now - c->stopped < STOPS_MS * 1000000LL ? c->stops + 1 : 1;
+        c->stopped = now;
+        if (c->stops >= 2)
+            c->busy = now + STOPS_MS * 1000000LL;
+    }
+}

@@ -1,0 +1,275 @@
+/* observed_pixels.c - whether the neighbourhood of a target still shows the same.
+ *
+ * Both pictures become maps of shapes: pixels that differ from the most frequent brightness of their block of
+ * 16x16.  Another background (hover, focus, selection) leaves these maps as they are; another text does not.
+ *
+ *   near    72x20 pixels to each side of the target: a changed letter counts, a caret and a frame do not
+ *   line    the window's width, 12 rows up and down: counts when more than half of its shapes are others
+ *   scroll  columns of 64 pixels whose rows near the target have changed, and are found higher or lower in
+ *           the old picture
+ */
+#include "screen/private.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    TOLERANCE = 24, /* of a colour channel */
+    CONTRAST = 40,  /* between a shape and its background */
+    BLOCK = 16,
+    NEAR_X = 72,
+    NEAR_Y = 20,
+    LINE_Y = 12,
+    DOT = 3,         /* a smaller difference is a rounded edge */
+    LETTER = 8,      /* pixels of shapes that must differ */
+    ANY_SHIFTED = 24 /* ... on another background, where edges are rounded differently */
+};
+
+struct maps {
+    const struct observed_area *a;
+    uint8_t *raw, *was, *is, *other; /* [h][w]: colours differ; shapes then and now; shapes differ */
+};
+
+static int brightness(const uint8_t *p)
+{
+    return (p[0] * 2 + p[1] * 5 + p[2]) / 8;
+}
+
+static int least(int a, int b)
+{
+    return a < b ? a : b;
+}
+
+static int most(int a, int b)
+{
+    return a > b ? a : b;
+}
+
+/* The most frequent brightness of a block, in bins of 8 that overlap by half. */
+static int background(const uint8_t *rgb, int w, int x0, int y0, int x1, int y1)
+{
+    int bins[34] = {0}, best = 0;
+    for (int y = y0; y < y1; y++)
+        for (int x = x0; x < x1; x++)
+            bins[brightness(rgb + 3 * (y * w + x)) / 8]++;
+    for (int i = 1; i < 33; i++)
+        best = bins[i] + bins[i + 1] > bins[best] + bins[best + 1] ? i : best;
+    return best * 8 + 8;
+}
+
+static void find_shapes(const uint8_t *rgb, int w, int h, uint8_t *out)
+{
+    for (int y0 = 0; y0 < h; y0 += BLOCK)
+        for (int x0 = 0; x0 < w; x0 += BLOCK) {
+            int x1 = least(x0 + BLOCK, w), y1 = least(y0 + BLOCK, h), b = background(rgb, w, x0, y0, x1, y1);
+            for (int y = y0; y < y1; y++)
+                for (int x = x0; x < x1; x++)
+                    out[y * w + x] = abs(brightness(rgb + 3 * (y * w + x)) - b) > CONTRAST;
+        }
+}
+
+/* Fills raw; returns how many of its pixels are set. */
+static int find_differences(struct maps *m)
+{
+    const struct observed_area *a = m->a;
+    int n = 0;
+    for (int i = 0; i < a->w * a->h; i++) {
+        const uint8_t *p = a->was + 3 * i, *q = a->is + 3 * i;
+        m->raw[i] = !a->skip[i] && (abs(p[0] - q[0]) > TOLERANCE || abs(p[1] - q[1]) > TOLERANCE ||
+                                    abs(p[2] - q[2]) > TOLERANCE);
+        n += m->raw[i];
+    }
+    return n;
+}
+
+/* ---- near the target ------------------------------------------------------------------------------ */
+
+struct piece { /* connected pixels */
+    int x0, y0, x1, y1, n;
+};
+
+/* Takes the piece at x, y out of map; returns its extent.  stack: room for all pixels of the region. */
+static struct piece take_piece(uint8_t *map, int w, struct screen_rect r, int x, int y, int *stack)
+{
+    struct piece p = {x, y, x, y, 0};
+    int n = 0;
+    stack[n++] = y * w + x;
+    map[y * w + x] = 0;
+    while (n) {
+        int at = stack[--n], px = at % w, py = at / w;
+        p = (struct piece){least(p.x0, px), least(p.y0, py), most(p.x1, px), most(p.y1, py), p.n + 1};
+        for (int ny = most(py - 1, r.y); ny <= py + 1 && ny < r.y + r.h; ny++)
+            for (int nx = most(px - 1, r.x); nx <= px + 1 && nx < r.x + r.w; nx++)
+                if (map[ny * w + nx]) {
+                    map[ny * w + nx] = 0;
+                    stack[n++] = ny * w + nx;
+                }
+    }
+    return p;
+}
+
+/* A thin bar, or a filled block: text cursors. */
+static bool is_caret(const struct piece *p)
+{
+    int w = p->x1 - p->x0 + 1, h = p->y1 - p->y0 + 1;
+    return (w <= 3 && h >= 8 && h <= 48) || (w <= 16 && h >= 8 && h <= 48 && p->n >= 0.85 * w * h);
+}
+
+/* Too few pixels for its size to be more than an outline. */
+static bool is_frame(const struct piece *p)
+{
+    int w = p->x1 - p->x0 + 1, h = p->y1 - p->y0 + 1;
+    return w >= 24 && h >= 14 && p->n <= 4 * (w + h);
+}
+
+static struct screen_rect near_target(const struct observed_area *a, int dx, int dy)
+{
+    struct screen_rect all = {0, 0, a->w, a->h}, r = {a->x - dx, a->y - dy, 2 * dx + 1, 2 * dy + 1};
+    return screen_rect_intersect(all, r);
+}
+
+/* Pixels of shapes that differ, without one caret and without frames. */
+static int count_other(const struct maps *m, struct screen_rect r)
+{
+    int n = 0, carets = 0, of_carets = 0, w = m->a->w;
+    size_t size = (size_t)w * (size_t)m->a->h;
+    uint8_t *left = xmalloc(size + 1, 1);
+    int *stack = xmalloc(size + 1, sizeof *stack);
+    memcpy(left, m->other, size);
+    for (int y = r.y; y < r.y + r.h; y++)
+        for (int x = r.x; x < r.x + r.w; x++) {
+            if (!left[y * w + x])
+                continue;
+            struct piece p = take_piece(left, w, r, x, y, stack);
+            if (p.n < DOT || is_frame(&p))
+                continue;
+            if (is_caret(&p))
+                carets++, of_carets += p.n;
+            else
+                n += p.n;
+        }
+    free(left);
+    free(stack);
+    return n + (carets > 2 ? of_carets : 0); /* one that has moved is two */
+}
+
+static bool near_changed(const struct maps *m)
+{
+    struct screen_rect r = near_target(m->a, NEAR_X, NEAR_Y);
+    int raw = 0, raw_background = 0, shapes = 0, w = m->a->w;
+    for (int y = r.y; y < r.y + r.h; y++)
+        for (int x = r.x; x < r.x + r.w; x++) {
+            int i = y * w + x;
+            raw += m->raw[i];
+            raw_background += m->raw[i] && !m->was[i] && !m->is[i];
+            shapes += !m->a->skip[i] && (m->was[i] || m->is[i]);
+        }
+    if (!raw)
+        return false;
+    bool shifted = 2 * raw_background > raw;
+    return count_other(m, r) >= (shifted ? most(ANY_SHIFTED, shapes * 35 / 100) : LETTER);
+}
+
+/* ---- the line of the target ------------------------------------------------------------------------ */
+
+static bool line_changed(const struct maps *m)
+{
+    struct screen_rect r = near_target(m->a, m->a->w, LINE_Y);
+    int shown = 0, changed = 0, w = m->a->w;
+    for (int x0 = r.x; x0 < r.x + r.w; x0 += BLOCK) {
+        int shapes = 0, other = 0;
+        for (int y = r.y; y < r.y + r.h; y++)
+            for (int x = x0; x < least(x0 + BLOCK, r.x + r.w); x++) {
+                int i = y * w + x;
+                shapes += !m->a->skip[i] && (m->was[i] || m->is[i]);
+                other += m->other[i];
+            }
+        shown += shapes >= 4;
+        changed += shapes >= 4 && other >= 6 && other * 100 >= shapes * 35;
+    }
+    return shown >= 3 && 2 * changed > shown;
+}
+
+/* ---- scrolling --------------------------------------------------------------------------------------- */
+
+enum { COLUMN = 64, REACH_ROWS = 400, LEAST_ROWS = 12 };
+
+struct row {
+    uint32_t hash;
+    bool flat;
+};
+
+static void hash_rows(const uint8_t *rgb, int stride, int w, int h, struct row *out)
+{
+    for (int y = 0; y < h; y++) {
+        const uint8_t *p = rgb + 3 * (size_t)y * (size_t)stride;
+        out[y] = (struct row){2166136261u, true};
+        for (int i = 0; i < 3 * w; i++) {
+            out[y].hash = (out[y].hash ^ p[i]) * 16777619u;
+            out[y].flat = out[y].flat && (i < 3 || p[i] == p[i - 3]);
+        }
+    }
+}
+
+/* Whether the rows of `is` are those of `was`, `by` rows away. */
+static bool found_shifted(const struct row *was, int n_was, const struct row *is, int n_is, int by)
+{
+    int seen = 0, same = 0;
+    for (int y = 0; y < n_is; y++) {
+        if (is[y].flat || y + by < 0 || y + by >= n_was)
+            continue;
+        seen++;
+        same += is[y].hash == was[y + by].hash;
+    }
+    return seen >= LEAST_ROWS && same * 10 >= seen * 9;
+}
+
+static bool column_scrolled(const struct observed_area *a, int x0, int w)
+{
+    struct row was[2 * REACH_ROWS + 1], is[2 * OBSERVED_REACH_Y + 1];
+    int top = most(0, a->y0 - REACH_ROWS), bottom = least(a->frame->h, a->y0 + a->h + REACH_ROWS);
+    int n = least(bottom - top, 2 * REACH_ROWS + 1), at = a->y0 - top;
+    hash_rows(a->frame->rgb + 3 * ((size_t)top * (size_t)a->frame->w + (size_t)(a->x0 + x0)), a->frame->w, w,
+              n, was);
+    hash_rows(a->is + (size_t)3 * (size_t)x0, a->w, w, a->h, is);
+    if (found_shifted(was, n, is, a->h, at)) /* where it was */
+        return false;
+    for (int by = 1; by < REACH_ROWS; by++)
+        if (found_shifted(was, n, is, a->h, at - by) || found_shifted(was, n, is, a->h, at + by))
+            return true;
+    return false;
+}
+
+static bool scrolled(const struct maps *m)
+{
+    const struct observed_area *a = m->a;
+    struct screen_rect r = near_target(a, a->w, LINE_Y);
+    for (int x0 = 0; x0 + COLUMN / 2 < a->w; x0 += COLUMN) {
+        bool changed = false;
+        for (int y = r.y; y < r.y + r.h; y++)
+            for (int x = x0; x < least(x0 + COLUMN, a->w) && !changed; x++)
+                changed = m->raw[y * a->w + x];
+        if (changed && column_scrolled(a, x0, least(COLUMN, a->w - x0)))
+            return true;
+    }
+    return false;
+}
+
+/* ---- the whole --------------------------------------------------------------------------------------- */
+
+bool observed_area_changed(const struct observed_area *a, uint8_t *where)
+{
+    size_t size = (size_t)a->w * (size_t)a->h;
+    uint8_t *room = xcalloc(3 * size + 1, 1);
+    struct maps m = {a, where, room, room + size, room + 2 * size};
+    bool changed = false;
+    if (find_differences(&m)) {
+        find_shapes(a->was, a->w, a->h, m.was);
+        find_shapes(a->is, a->w, a->h, m.is);
+        for (size_t i = 0; i < size; i++)
+            m.other[i] = m.was[i] != m.is[i] && !a->skip[i];
+        changed = near_changed(&m) || line_changed(&m) || scrolled(&m);
+    }
+    free(room);
+    return changed;
+}
