@@ -194,6 +194,45 @@ static void t_terminal(void **state)
     hands_close();
 }
 
+/* The pointer stays over a terminal of another title, which has the keyboard. */
+static void t_other_title(void **state)
+{
+    (void)state;
+    hands_open("800x600x24");
+    char *out = xvfb_place(&hands_x, "notes"), *file = xvfb_place(&hands_x, "notes.jsonl"),
+         *wrong = xvfb_place(&hands_x, "letters");
+    char *script = xasprintf("while read -r line; do echo \"$line\" >>'%s'; done", wrong);
+    struct outcome o = {0};
+    pid_t notes = start_terminal("40x8+420+300", out);
+    hands_point(500, 350);
+    pid_t pid = hands_record(file, WORDS(NULL));
+    hands_words("eggs");
+    hands_key(XK_Return, 0);
+    assert_true(hands_wait_for_text(out, "eggs"));
+    kill(pid, SIGINT);
+    program_finish(&hands_x, pid, &o);
+    if (o.code)
+        fail_msg("%s", o.err);
+    assert_true(xvfb_spawn(&hands_x, "letters.log",
+                           WORDS("xterm", "-geometry", "40x8+10+10", "-T", "Letters", "-e", "sh", "-c",
+                                 script)) > 0 &&
+                xvfb_wait_window(&hands_x, "^Letters"));
+    clock_sleep_ms(500);
+    hands_point(100, 60);
+    hands_play(file, &o, WORDS(NULL));
+    assert_int_equal(o.code, 1);
+    if (!strstr(o.out, "'Letters', not in 'Notes'"))
+        fail_msg("%s", o.out);
+    assert_false(file_exists(wrong));
+    process_end(notes);
+    outcome_free(&o);
+    free(script);
+    free(wrong);
+    free(out);
+    free(file);
+    hands_close();
+}
+
 /* A prompt of a terminal that does not show what is typed, twice, with two values. */
 static void t_prompt(void **state)
 {
@@ -277,6 +316,7 @@ int main(int argc, char **argv)
         CLAIM("drags, double clicks, wheels and held keys do the same in a window that has moved", t_mouse),
         CLAIM("a place in a window that shows nothing is found by where it is in the window", t_plain),
         CLAIM("texts, keys and a secret go into a terminal again, also when it has moved", t_terminal),
+        CLAIM("nothing is typed into another window of the same class", t_other_title),
         CLAIM("what a terminal does not show is not recorded", t_prompt),
         CLAIM("dead keys and Compose are recorded as the characters they give", t_compose),
     };

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "record/target.h"
+#include "screen/observed.h"
 
 #include <fcntl.h>
 #include <math.h>
@@ -203,13 +204,38 @@ static bool is_there(const struct playback *p, const struct recording_step *s)
            clock_ms_since(p->since) > 1000 * s->seconds;
 }
 
-/* Whether the window of that class has the keyboard; else why not. */
+struct count { /* visible windows of the class of a step; whether one has its title */
+    const struct recording_step *s;
+    int of_class;
+    bool titled;
+};
+
+static bool count_window(void *arg, const char *title, const char *class)
+{
+    struct count *c = arg;
+    c->of_class += !strcmp(class, c->s->class);
+    c->titled = c->titled || (!strcmp(class, c->s->class) && !strcmp(title, c->s->title));
+    return false;
+}
+
+/* Whether the recorded window has the keyboard; else why not.  Among several windows of its class the title
+ * decides; a title that no window has any more does not matter when there is only one. */
 static bool has_keyboard(const struct playback *p, const struct recording_step *s, char *why, size_t size)
 {
     struct screen_window w;
-    if (!*s->class || (screen_focused_window(p->screen, &w) == 0 && !strcmp(w.class, s->class)))
+    struct count c = {.s = s};
+    if (!*s->class)
         return true;
-    snprintf(why, size, "the keyboard is in a window of class '%s', not '%s'", w.class, s->class);
+    bool known = screen_focused_window(p->screen, &w) == 0;
+    if (!known || strcmp(w.class, s->class) != 0) {
+        snprintf(why, size, "the keyboard is in a window of class '%s', not '%s'", known ? w.class : "",
+                 s->class);
+        return false;
+    }
+    if (!*s->title || !strcmp(w.title, s->title) ||
+        (screen_each_window(p->screen, count_window, &c, NULL) >= 0 && c.of_class <= 1 && !c.titled))
+        return true;
+    snprintf(why, size, "the keyboard is in the window '%.150s', not in '%.150s'", w.title, s->title);
     return false;
 }
 
@@ -276,7 +302,9 @@ static void next_reply(struct playback *p, enum dialect_goal goal, struct buf *b
         reply_with(b, "infeasible", "text", "a recording answers no questions");
         return;
     }
-    if (*p->failed && goal == GOAL_STEP) {
+    if (*p->failed && goal == GOAL_STEP && strstr(p->failed, OBSERVED_NOTHING)) {
+        p->at -= p->at > 0; /* the screen had changed: its target is looked for again */
+    } else if (*p->failed && goal == GOAL_STEP) {
         p->at -= p->at > 0;
         reply_failed(p, b, p->failed);
         return;

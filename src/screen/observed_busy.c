@@ -21,6 +21,7 @@ enum {
     WATCH_MS = 1200,
     WATCH_POLL_MS = 100,
     SMALL = 60 * 24, /* pixels of a place that may change once a second: a clock */
+    BESIDE = 5,      /* cells that something moving may reach next */
     CORE_X = 24,     /* around the target: only animations do not count */
     CORE_Y = 10
 };
@@ -155,16 +156,36 @@ static void skip_rect(struct look *k, struct screen_rect r)
         memset(k->skip + (size_t)(y - k->r.y) * (size_t)k->r.w + (r.x - k->r.x), 1, (size_t)r.w);
 }
 
+static bool in_core(const struct look *k, struct screen_rect r)
+{
+    struct screen_rect core = {k->r.x + k->a.x - CORE_X, k->r.y + k->a.y - CORE_Y, 2 * CORE_X + 1,
+                               2 * CORE_Y + 1};
+    return screen_rect_intersect(r, core).w > 0;
+}
+
+/* A cell that is busy or, away from the target, has a busy one beside it: what moves comes there next. */
+static bool is_busy(const struct look *k, const struct observed *o, int column, int row, int64_t time)
+{
+    struct screen_rect cell = {column * CELL, row * CELL, CELL, CELL};
+    int reach = in_core(k, cell) ? 0 : BESIDE;
+    bool busy = false;
+    for (int i = -reach; i <= reach; i++) {
+        const struct observed_cell *c = cell_at(o, (column + i) * CELL, row * CELL);
+        busy = busy || (c && c->busy > time);
+    }
+    return busy;
+}
+
 /* What does not count: busy cells, carets, and parts that other windows cover then or now. */
 static void find_skipped(struct look *k, const struct screen *s, const struct observed_now *now)
 {
     const struct observed *o = s->observed;
     int64_t time = clock_ns();
-    for (int y = 0; y < k->r.h; y++)
-        for (int x = 0; x < k->r.w; x++) {
-            const struct observed_cell *c = cell_at(o, k->r.x + x, k->r.y + y);
-            k->skip[y * k->r.w + x] = c && c->busy > time;
-        }
+    memset(k->skip, 0, (size_t)k->r.w * (size_t)k->r.h);
+    for (int y = k->r.y / CELL; y <= (k->r.y + k->r.h - 1) / CELL; y++)
+        for (int x = k->r.x / CELL; x <= (k->r.x + k->r.w - 1) / CELL; x++)
+            if (is_busy(k, o, x, y, time))
+                skip_rect(k, (struct screen_rect){x * CELL, y * CELL, CELL, CELL});
     for (int i = 0; i < MAX_BLINKERS; i++)
         if (s->blinkers[i].times > 2)
             skip_rect(k, s->blinkers[i].rect);

@@ -115,11 +115,11 @@ static bool is_caret(const struct piece *p)
     return (w <= 3 && h >= 8 && h <= 48) || (w <= 16 && h >= 8 && h <= 48 && p->n >= 0.85 * w * h);
 }
 
-/* Too few pixels for its size to be more than an outline. */
+/* Too few pixels for its size to be more than an outline, or a straight part of one. */
 static bool is_frame(const struct piece *p)
 {
     int w = p->x1 - p->x0 + 1, h = p->y1 - p->y0 + 1;
-    return w >= 24 && h >= 14 && p->n <= 4 * (w + h);
+    return w >= 24 && (h <= 3 || (h >= 14 && p->n <= 4 * (w + h)));
 }
 
 static struct screen_rect near_target(const struct observed_area *a, int dx, int dy)
