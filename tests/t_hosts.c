@@ -369,6 +369,47 @@ static void t_tasks(void **state)
     stage_close(&t);
 }
 
+/* A window comes over the target between the screenshot and the act; the next act was decided on the picture that
+ * shows it. */
+static void t_shown(void **state)
+{
+    (void)state;
+    struct stage t;
+    struct hosted h;
+    driven_open(&t);
+    hosted_start(&h, &t, "mcp", SAVE);
+    hosted_say(&h, HELLO);
+    hosted_answer(&h, 1);
+    for (int i = 0; i < 2; i++) {
+        hosted_say(&h, i ? TOOL(20, "screenshot", "{}") : TOOL(10, "screenshot", "{}"));
+        hosted_answer(&h, 10 + 10 * i);
+        Window w =
+            XCreateSimpleWindow(t.other, DefaultRootWindow(t.other), 200 + i, 200, 200, 200, 0, 0, 0xffff80);
+        XSelectInput(t.other, w, ButtonPressMask);
+        XStoreName(t.other, w, "Chat");
+        XMapRaised(t.other, w);
+        XSync(t.other, False);
+        hosted_say(&h, i ? TOOL(21, "act", "{\"action\":\"click\",\"x\":300,\"y\":300}")
+                         : TOOL(11, "act", "{\"action\":\"click\",\"x\":300,\"y\":300}"));
+        json_t *answer = hosted_answer(&h, 11 + 10 * i);
+        char *text = json_dumps(answer, 0);
+        if (!strstr(text, "'Chat'") || !strstr(text, "nothing was pressed"))
+            fail_msg("%.600s", text);
+        free(text);
+        XEvent ev;
+        XSync(t.other, False);
+        assert_false(XCheckTypedEvent(t.other, ButtonPress, &ev));
+    }
+    hosted_say(&h, TOOL(30, "act", "{\"action\":\"click\",\"x\":300,\"y\":300}"));
+    hosted_answer(&h, 30);
+    XEvent ev;
+    XSync(t.other, False);
+    assert_true(XCheckTypedEvent(t.other, ButtonPress, &ev)); /* it has seen that window */
+    assert_int_equal(hosted_end(&h), 0);
+    assert_int_equal(json_array_size(stage_events(&t, "button_press")), 0);
+    stage_close(&t);
+}
+
 static const struct CMUnitTest tests[] = {
     CLAIM("what others' clients were told once, they are told again", t_transcripts),
     CLAIM("a session that another process had begun is loaded and goes on", t_loaded),
@@ -377,6 +418,7 @@ static const struct CMUnitTest tests[] = {
     CLAIM("a request that is cancelled stops its run", t_latency),
     CLAIM("each wrong message gets one error and changes nothing else", t_wrong),
     CLAIM("a line of 100 MB and a flood of requests are survived", t_floods),
+    CLAIM("an act is not done on what its caller has not seen", t_shown),
     CLAIM("a task asks, is answered, polled and cancelled", t_tasks),
 };
 

@@ -68,6 +68,7 @@ static void tell_outcome(struct work *w, const struct image *im)
     w->outcome = NULL;
     if (!outcome)
         return;
+    shown_forget(w->host, w->screen);
     if (picture)
         json_object_set_new(outcome, "picture", picture);
     host_tell(w, outcome);
@@ -118,6 +119,7 @@ static void next_reply(struct hand *h, struct buf *out)
         buf_printf(out, "<tool_call>%s</tool_call>", act);
         free(act);
         if (readable(h, out->data, &why)) {
+            shown_use(h->work->host, h->work->screen);
             h->work->outcome = new_outcome();
             return;
         }

@@ -97,6 +97,7 @@ void host_close(struct host *h)
     for (int i = 0; i < h->n_secrets; i++)
         secrets_free(h->secrets[i]);
     job_model_close(&h->model);
+    shown_free(h);
     pthread_mutex_destroy(&h->lock);
     pthread_mutex_destroy(&h->model_lock);
     pthread_cond_destroy(&h->changed);

@@ -115,7 +115,10 @@ static json_t *look_at_screen(const struct work *w, struct err *e)
     struct image im = {0};
     json_t *event = NULL, *picture = NULL;
     char title[256], class[128];
-    if (s && !screen_capture(s, &im, e) && !cover(w->host->settings, s, &im, e) && !crop(&im, w->region, e))
+    bool captured = s && !screen_capture(s, &im, e);
+    if (captured)
+        shown_keep(w->host, s, &im);
+    if (captured && !cover(w->host->settings, s, &im, e) && !crop(&im, w->region, e))
         picture = look_picture(&im, w->max_side);
     if (picture) {
         screen_active_window(s, title, sizeof title, class, sizeof class);

@@ -38,6 +38,12 @@ struct work {
     json_t *outcome; /* of the act that is being done; NULL: none is */
 };
 
+struct shown { /* the last screenshot of a display that was not a run's */
+    struct shown *next;
+    char *display;
+    struct observed *observed; /* NULL: an act was decided on it, or a later one was shown */
+};
+
 struct host {
     const struct run_settings *settings;
     const char *build;
@@ -55,6 +61,7 @@ struct host {
     struct work *works;
     int64_t orders;
     struct queued *first, **last;
+    struct shown *shown;
     struct work *over; /* its last event has been taken */
     int wake;
 };
@@ -69,6 +76,12 @@ void *work_main(void *arg);                          /* work.c */
 struct llm *hand_open(void *arg);                    /* hand.c: decides in place of a model */
 void hand_hear(struct work *w, const json_t *event); /* each event of its record */
 json_t *look_done(struct work *w);                   /* look.c: the event "done" of an errand */
+/* shown.c: frame was captured from s and is shown to the other program; the next act on that display is compared
+ * with it; a run's own screenshot has been shown since. */
+void shown_keep(struct host *h, struct screen *s, const struct image *frame);
+void shown_use(struct host *h, struct screen *s);
+void shown_forget(struct host *h, const struct screen *s);
+void shown_free(struct host *h);
 /* Encodes a picture: {"data": base64 of at most HOST_PICTURE_BYTES, "w", "h": its size, "of_w", "of_h": that
  * of im}. max_side: of its longer side, in pixels; 0: HOST_PICTURE_SIDE.  NULL: out of memory. */
 json_t *look_picture(const struct image *im, int max_side);

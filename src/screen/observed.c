@@ -446,10 +446,17 @@ struct observed *observed_detach(struct screen *s)
 
 void observed_attach(struct screen *s, struct observed *o)
 {
-    observed_drop(s);
+    struct observed *was = s->observed;
+    if (o && was && o->columns == was->columns &&
+        o->rows == was->rows) { /* the places that change stay known */
+        struct observed_cell *cells = o->cells;
+        o->cells = was->cells;
+        was->cells = cells;
+    }
     s->observed = o;
     if (o)
         o->held = count_held(s);
+    observed_free(was);
 }
 
 const struct observed_change *observed_changed(const struct screen *s)

@@ -1,0 +1,64 @@
+/* shown.c - the screenshots that were shown to the other program, as observations of the screen.
+ *
+ * A screenshot is taken through a connection of its own, before there is a run.  The act that follows is
+ * decided on it, so that it is compared with it (observed.h), and not with the first screen of its run.
+ */
+#include "host/private.h"
+#include "screen/observed.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* The lock is held. */
+static struct shown *find(struct host *h, const char *display)
+{
+    struct shown *s = h->shown;
+    while (s && strcmp(s->display, display) != 0)
+        s = s->next;
+    return s;
+}
+
+static struct observed *swap(struct host *h, const char *display, struct observed *o)
+{
+    pthread_mutex_lock(&h->lock);
+    struct shown *s = find(h, display);
+    if (!s && o) {
+        s = xcalloc(1, sizeof *s);
+        *s = (struct shown){.next = h->shown, .display = xstrdup(display)};
+        h->shown = s;
+    }
+    struct observed *was = s ? s->observed : NULL;
+    if (s)
+        s->observed = o;
+    pthread_mutex_unlock(&h->lock);
+    return was;
+}
+
+void shown_keep(struct host *h, struct screen *s, const struct image *frame)
+{
+    observed_take(s, frame);
+    observed_free(swap(h, screen_name(s), observed_detach(s)));
+}
+
+void shown_use(struct host *h, struct screen *s)
+{
+    struct observed *o = swap(h, screen_name(s), NULL);
+    if (o)
+        observed_attach(s, o);
+}
+
+void shown_forget(struct host *h, const struct screen *s)
+{
+    observed_free(swap(h, screen_name(s), NULL));
+}
+
+void shown_free(struct host *h)
+{
+    while (h->shown) {
+        struct shown *s = h->shown;
+        h->shown = s->next;
+        observed_free(s->observed);
+        free(s->display);
+        free(s);
+    }
+}
