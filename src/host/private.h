@@ -76,8 +76,8 @@ void *work_main(void *arg);                          /* work.c */
 struct llm *hand_open(void *arg);                    /* hand.c: decides in place of a model */
 void hand_hear(struct work *w, const json_t *event); /* each event of its record */
 json_t *look_done(struct work *w);                   /* look.c: the event "done" of an errand */
-/* shown.c: frame was captured from s and is shown to the other program; the next act on that display is compared
- * with it; a run's own screenshot has been shown since. */
+/* shown.c: frame was captured from s and is shown to the other program; the next act on that display is
+ * compared with it; a run's own screenshot has been shown since. */
 void shown_keep(struct host *h, struct screen *s, const struct image *frame);
 void shown_use(struct host *h, struct screen *s);
 void shown_forget(struct host *h, const struct screen *s);

@@ -242,16 +242,25 @@ int observed_check_place(struct screen *s, int x, int y, struct err *e)
     return c.reason ? refuse(s, &c, e) : 0;
 }
 
-/* The window under the pointer, which must still be the one that was aimed at. */
-static void compare_under_pointer(struct screen *s, int x, int y, Window top, struct observed_change *c)
+/* The window under the pointer must still be the one that was aimed at, and show the same. */
+static int compare_at_press(struct screen *s, int x, int y, Window top, bool wheel, struct observed_change *c,
+                            struct err *e)
 {
+    struct observed *o = s->observed;
     struct screen_window w;
     char name[200];
-    if (top == s->observed->aim.top)
-        return;
-    screen_window_at(s, x, y, &w);
-    describe(s, &w, name, sizeof name);
-    set_change(c, OBSERVED_WINDOW, "%s has come to the target just before the press", name);
+    bool changed = false;
+    if (top != o->aim.top) {
+        screen_window_at(s, x, y, &w);
+        describe(s, &w, name, sizeof name);
+        set_change(c, OBSERVED_WINDOW, "%s has come to the target just before the press", name);
+    } else if (!wheel && !is_own(o, x, y)) {
+        if (observed_under_changed(s, &o->now, x, y, &changed, e))
+            return -1;
+        if (changed)
+            set_change(c, OBSERVED_PIXELS, "the target changed just before the press");
+    }
+    return 0;
 }
 
 int observed_may_press(struct screen *s, bool wheel, struct err *e)
@@ -272,8 +281,8 @@ int observed_may_press(struct screen *s, bool wheel, struct err *e)
     struct observed_change c = o->aim.change;
     if (wheel && c.reason == OBSERVED_PIXELS)
         c.reason = OBSERVED_SAME;
-    if (!c.reason && !s->remote)
-        compare_under_pointer(s, x, y, top, &c);
+    if (!c.reason && !s->remote && compare_at_press(s, x, y, top, wheel, &c, e))
+        return -1;
     if (c.reason)
         return refuse(s, &c, e);
     o->presses++;

@@ -302,6 +302,21 @@ int observed_pixels_changed(struct screen *s, const struct observed_now *now, in
     return rc;
 }
 
+int observed_under_changed(struct screen *s, const struct observed_now *now, int x, int y, bool *changed,
+                           struct err *e)
+{
+    struct look k;
+    *changed = false;
+    look_begin(&k, s, now, x, y);
+    if (!k.was)
+        return 0;
+    k.a.hovered = true;
+    int rc = capture_area(s, k.r, k.is, e);
+    *changed = rc == 0 && look_changed(&k, s, now);
+    look_free(&k);
+    return rc;
+}
+
 bool observed_image_changed(struct screen *s, const struct image *im, int x, int y)
 {
     static const struct observed_now none;

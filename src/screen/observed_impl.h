@@ -64,6 +64,9 @@ bool observed_keep_frame(struct screen *s, struct observed *o, const struct imag
  * stopped, or the display is lost. */
 int observed_pixels_changed(struct screen *s, const struct observed_now *now, int x, int y, bool *changed,
                             struct err *e);
+/* The same just before the press, with the pointer there, without waiting. */
+int observed_under_changed(struct screen *s, const struct observed_now *now, int x, int y, bool *changed,
+                           struct err *e);
 /* The same with a capture of the whole screen, without waiting. */
 bool observed_image_changed(struct screen *s, const struct image *im, int x, int y);
 /* Whether more than CONTENT_SHARE of a window's tiles differ. */

@@ -5,6 +5,7 @@
  *
  *   near    72x20 pixels to each side of the target: a changed letter counts, a caret and a frame do not
  *   line    the window's width, 12 rows up and down: counts when more than half of its shapes are others
+ *   under   28x12 pixels, just before the press, when hovering may have drawn something: a third of them
  *   scroll  columns of 64 pixels whose rows near the target have changed, and are found higher or lower in
  *           the old picture
  */
@@ -20,6 +21,8 @@ enum {
     NEAR_X = 72,
     NEAR_Y = 20,
     LINE_Y = 12,
+    UNDER_X = 28, /* under the pointer */
+    UNDER_Y = 12,
     DOT = 3,         /* a smaller difference is a rounded edge */
     LETTER = 8,      /* pixels of shapes that must differ */
     ANY_SHIFTED = 24 /* ... on another background, where edges are rounded differently */
@@ -170,6 +173,16 @@ static bool near_changed(const struct maps *m)
     return count_other(m, r) >= (shifted ? most(ANY_SHIFTED, shapes * 35 / 100) : LETTER);
 }
 
+static bool under_changed(const struct maps *m)
+{
+    struct screen_rect r = near_target(m->a, UNDER_X, UNDER_Y);
+    int shapes = 0, w = m->a->w;
+    for (int y = r.y; y < r.y + r.h; y++)
+        for (int x = r.x; x < r.x + r.w; x++)
+            shapes += !m->a->skip[y * w + x] && (m->was[y * w + x] || m->is[y * w + x]);
+    return count_other(m, r) >= most(ANY_SHIFTED, shapes * 35 / 100);
+}
+
 /* ---- the line of the target ------------------------------------------------------------------------ */
 
 static bool line_changed(const struct maps *m)
@@ -268,7 +281,7 @@ bool observed_area_changed(const struct observed_area *a, uint8_t *where)
         find_shapes(a->is, a->w, a->h, m.is);
         for (size_t i = 0; i < size; i++)
             m.other[i] = m.was[i] != m.is[i] && !a->skip[i];
-        changed = near_changed(&m) || line_changed(&m) || scrolled(&m);
+        changed = (a->hovered ? under_changed(&m) : near_changed(&m) || line_changed(&m)) || scrolled(&m);
     }
     free(room);
     return changed;

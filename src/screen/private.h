@@ -215,7 +215,8 @@ struct observed_area {
     const uint8_t *skip;     /* [h][w], 1: does not count */
     int w, h, x, y;          /* x, y: the target */
     const struct image *frame;
-    int x0, y0; /* where `was` lies in it */
+    int x0, y0;   /* where `was` lies in it */
+    bool hovered; /* the pointer is there now: only another shape under it, or scrolling, counts */
 };
 /* observed_pixels.c: whether it shows something else; where [h][w]: pixels that differ. */
 bool observed_area_changed(const struct observed_area *a, uint8_t *where);

@@ -224,6 +224,8 @@ def interfere_once(models, number, kind, seed):
         wanted = f"row {where['row_name']}" if target == "row" else "press Save"
         wrong = [g for g in got if g.startswith(("press", "row")) and g != wanted] + elsewhere
         stale = [e for e in events if e.get("kind") == "stale"]
+        if wrong:
+            place.said = " / ".join(lines(app_log + ".times"))
         done = any(g == wanted or g.startswith("text") for g in got)
         return kind, toolkit, len(asked), wrong, stale[0]["reason"] if stale else None, done, place.said
     finally:
@@ -254,7 +256,7 @@ def interfere(models, n, displays, first, seed):
             row["no reply"] += asked < 1
             bad += bool(wrong) or asked < 1
             if wrong or not (stale or done):
-                print(f"  {kind}, {toolkit}: {wrong or 'neither done nor stopped: ' + said}", file=sys.stderr)
+                print(f"  {kind}, {toolkit}: {wrong or 'neither done nor stopped'}: {said}", file=sys.stderr)
     print("| interference | runs | stopped | done, rightly | on the wrong thing |\n|---|---|---|---|---|")
     for kind in KINDS:
         r = table[kind]

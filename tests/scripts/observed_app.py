@@ -21,6 +21,8 @@ LABELS = ["Save", "Delete all"]
 def log(text):
     with open(LOG, "a") as f:
         f.write(text + "\n")
+    with open(LOG + ".times", "a") as f:
+        f.write(f"{time.time():.3f} {text}\n")
 
 
 def places(found):
@@ -31,6 +33,8 @@ def places(found):
 
 def read_commands(do):
     for line in sys.stdin:
+        with open(LOG + ".times", "a") as f:
+            f.write(f"{time.time():.3f} -> {line}")
         do(line.split())
     os._exit(0)
 
