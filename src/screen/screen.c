@@ -190,6 +190,7 @@ struct screen *screen_open(const struct screen_options *o, struct err *e)
     s->options.view = s->options.display = NULL; /* borrowed only for the call */
     s->options.computer = NULL;
     s->held.fd = -1;
+    pointer_forget_place(s);
     if (o && o->computer) {
         if ((s->stop = stop_open(e)) && computer_screen_open(s, o->computer, e) == 0)
             return s;
@@ -367,6 +368,8 @@ int screen_release_all(struct screen *s)
         held_confirm_released(&s->held);
         keyboard_end(s);
     }
+    if (any)
+        pointer_forget_place(s); /* a button was taken back to where it was pressed */
     memset(s->down, 0, sizeof s->down);
     return any;
 }
