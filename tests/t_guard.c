@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 
+#include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -118,6 +119,68 @@ static void t_guard_stopped(void **state)
     driven_left_nothing(&t);
     outcome_free(&o);
     stage_close(&t);
+}
+
+/* `holorun run` whose output goes to a pipe, whose read end is returned. */
+static int start_into_pipe(const struct stage *t, const char *replies, pid_t *pid)
+{
+    int out[2];
+    char *script = xvfb_put(&t->x, "script", replies), *runs = xvfb_place(&t->x, "runs");
+    assert_int_equal(pipe(out), 0);
+    fflush(stdout);
+    if ((*pid = fork()) == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        dup2(out[1], STDOUT_FILENO);
+        dup2(out[1], STDERR_FILENO);
+        close(out[0]);
+        close(out[1]);
+        execl(program_path(), program_path(), "run", "Press Save", "--fake", script, "--runs", runs,
+              (char *)NULL);
+        _exit(127);
+    }
+    close(out[1]);
+    free(script);
+    free(runs);
+    return out[0];
+}
+
+static bool ends_within(int fd, int ms)
+{
+    char text[4096];
+    struct pollfd p = {.fd = fd, .events = POLLIN};
+    int64_t start = clock_ns();
+    ssize_t n = 1;
+    for (double left = ms; n > 0 && left > 0; left = ms - clock_ms_since(start))
+        if (poll(&p, 1, (int)left + 1) > 0)
+            n = read(fd, text, sizeof text);
+    return n == 0;
+}
+
+/* The server hangs, so the watchdog stays until it wakes. */
+static void t_output_ends(void **state)
+{
+    (void)state;
+    for (int how = 0; how < 2; how++) {
+        struct stage t;
+        pid_t pid;
+        driven_open(&t);
+        int fd = start_into_pipe(&t, HELD_DRAG, &pid);
+        driven_wait(&t, "button_press", 1);
+        driven_wait(&t, "motion", 8);
+        kill(t.x.server, SIGSTOP);
+        kill(pid, how ? SIGKILL : SIGTERM);
+        assert_int_equal(waitpid(pid, NULL, 0), pid);
+        int64_t start = clock_ns();
+        bool ended = ends_within(fd, 5000);
+        double ms = clock_ms_since(start);
+        kill(t.x.server, SIGCONT);
+        close(fd);
+        assert_true(ended);
+        check_note("%s: its output ends after %.0f ms", how ? "killed" : "stopped", ms);
+        until_released(&t);
+        assert_int_equal(pressed(t.other), 0);
+        stage_close(&t);
+    }
 }
 
 /* Holds Shift and does nothing: first between two actions, as long as a model may think; then in one,
@@ -367,6 +430,8 @@ static const struct CMUnitTest tests[] = {
     CLAIM("a person who rests the pointer in the corner stops the run, the agent does not", t_corner),
     CLAIM("a run that is killed in the middle of a drag: all goes up at once, and nothing stays behind",
           t_guard_killed),
+    CLAIM("the output of a run ends with it, even if its watchdog waits for a server that hangs",
+          t_output_ends),
     CLAIM("a run that is killed while it types: the locks that it took off are on again", t_guard_locks),
     CLAIM("a run that is suspended in the middle of a drag: all goes up, and it ends when it goes on",
           t_guard_stopped),
