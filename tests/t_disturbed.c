@@ -5,11 +5,13 @@
  * own mouse, and holds buttons of that mouse.
  */
 #include "check.h"
-#include "stage.h"
+#include "driven.h"
 
 #include "base/clock.h"
 
 #include <pthread.h>
+
+enum { PATIENCE_MS = 20000 }; /* machines are loaded */
 
 enum motion_kind { BY_XTEST, BY_WARP, BY_MOUSE, MOTION_KINDS };
 
@@ -266,6 +268,126 @@ static void t_button_during(void **state)
     stage_close(&t);
 }
 
+/* ---- a run that heeds persons ------------------------------------------------------------------ */
+
+static int count_events(const struct record *r, const char *kind)
+{
+    int n = 0;
+    for (int i = 0; i < r->n; i++)
+        n += !strcmp(r->events[i].kind, kind);
+    return n;
+}
+
+/* 0: a key of the person's own keyboard; 1: a button through XTEST, as VNC sends it; 2: motion in the
+ * same way */
+static void hand_does(const struct stage *t, XDevice *person, int what)
+{
+    if (what == 0)
+        for (int down = 1; down >= 0; down--)
+            XTestFakeDeviceKeyEvent(t->other, person, XKeysymToKeycode(t->other, XK_F7), down, NULL, 0,
+                                    CurrentTime);
+    else if (what == 1)
+        for (int down = 1; down >= 0; down--)
+            XTestFakeButtonEvent(t->other, 2, down, CurrentTime);
+    else
+        XTestFakeMotionEvent(t->other, -1, 300, 300, CurrentTime);
+    XSync(t->other, False);
+}
+
+static void t_pause(void **state)
+{
+    (void)state;
+    static const char *const what[] = {"keyboard", "pointer", "pointer"};
+    static const char *const replies[] = {CLICK(500, 500) TYPE_LONG CLICK(400, 400) ANSWER("Done."),
+                                          CLICK(500, 500) CTRL_DRAG CLICK(400, 400) ANSWER("Done."),
+                                          CLICK(500, 500) TYPE_LONG CLICK(400, 400) ANSWER("Done.")};
+    static const char *const event[] = {"key_press", "button_press", "key_press"};
+    static const int n[] = {20, 2, 20};
+    for (int i = 0; i < 3; i++) {
+        struct stage t;
+        struct outcome o = {0};
+        struct record r;
+        driven_open(&t);
+        XDevice *person = persons_keyboard(t.other);
+        pid_t pid = driven_start_with(&t, replies[i], WORDS("--pause-on-human", "--human-quiet", "0.7"));
+        driven_wait(&t, event[i], n[i]);
+        int64_t quiet_since = clock_ns();
+        hand_does(&t, person, i);
+        clock_sleep_ms(300); /* nothing is done, and nothing is down, while she may go on */
+        assert_int_equal(pressed(t.other), 0);
+        long before = (long)json_array_size(stage_events(&t, NULL));
+        clock_sleep_ms(100);
+        assert_int_equal(json_array_size(stage_events(&t, NULL)), before);
+        program_finish(&t.x, pid, &o);
+        assert_int_equal(o.code, 0);
+        driven_read(&t, &r);
+        assert_int_equal(count_events(&r, "human"), 1);
+        assert_string_equal(field_text(driven_last(&r, "human"), "what"), what[i]);
+        for (int k = 0; k < r.n; k++)
+            if (!strcmp(r.events[k].kind, "human"))
+                assert_true(r.events[k].ns - quiet_since >= 700 * 1000000LL);
+        assert_int_equal(count_events(&r, "exec"), 3);
+        for (int k = 0, seen = 0; k < r.n; k++)
+            if (!strcmp(r.events[k].kind, "exec"))
+                assert_int_equal(field_bool(r.events[k].fields, "ok"), seen++ != 1);
+        record_free(&r);
+        XCloseDevice(t.other, person);
+        outcome_free(&o);
+        stage_close(&t);
+    }
+}
+
+/* None of our own events counts as a person's. */
+static void t_nobody(void **state)
+{
+    (void)state;
+    struct stage t;
+    struct outcome o = {0};
+    struct record r;
+    driven_open(&t);
+    pid_t pid = driven_start_with(
+        &t,
+        CLICK(500, 500) SHIFT_DOWN TYPE(TEN TEN) CTRL_DRAG STEP(
+            "\"scroll_desktop\", \"element\": \"it\", \"x\": 400, \"y\": 400, \"direction\": \"down\"")
+            ANSWER("Done."),
+        WORDS("--pause-on-human"));
+    program_finish(&t.x, pid, &o);
+    assert_int_equal(o.code, 0);
+    driven_read(&t, &r);
+    assert_int_equal(count_events(&r, "human"), 0);
+    assert_int_equal(count_events(&r, "exec"), 5);
+    for (int k = 0; k < r.n; k++)
+        assert_true(strcmp(r.events[k].kind, "exec") != 0 || field_bool(r.events[k].fields, "ok"));
+    record_free(&r);
+    outcome_free(&o);
+    stage_close(&t);
+}
+
+static void t_corner(void **state)
+{
+    (void)state;
+    struct stage t;
+    stage_open(&t);
+    screen_close(t.s);
+    struct screen_options o = {.corner_stop = true};
+    t.s = screen_open(&o, &why);
+    assert_non_null(t.s);
+    must(screen_watch(t.s, &why));
+    must(screen_watch_check(t.s, &why));
+    must(screen_move(t.s, 0, 0, &why));
+    clock_sleep_ms(1400);
+    assert_int_equal(*screen_stop_flag(t.s), 0); /* we have put it there */
+    XTestFakeMotionEvent(t.other, -1, 300, 300, CurrentTime);
+    XTestFakeMotionEvent(t.other, -1, 1, 1, CurrentTime);
+    XSync(t.other, False);
+    clock_sleep_ms(500);
+    assert_int_equal(*screen_stop_flag(t.s), 0);
+    for (int ms = 0; ms < PATIENCE_MS && !*screen_stop_flag(t.s); ms += 10)
+        clock_sleep_ms(10);
+    assert_int_equal(*screen_stop_flag(t.s), STOP_CORNER);
+    stage_close(&t);
+}
+
 static const struct CMUnitTest tests[] = {
     CLAIM("a drag during which a person moves the mouse fails and ends where it began", t_drag),
     CLAIM("a drag is taken back although the person goes on moving the mouse", t_restless),
@@ -273,6 +395,10 @@ static const struct CMUnitTest tests[] = {
     CLAIM("a button held across actions is taken back when a person has moved the mouse", t_across_actions),
     CLAIM("a button that a person holds is waited for, and neither pressed nor moved through", t_button),
     CLAIM("a person who presses a button during a drag ends it, also the same button", t_button_during),
+    CLAIM("a person's key, button or motion breaks off what is done, and the run goes on after quiet",
+          t_pause),
+    CLAIM("what the agent does is not taken for a person's doing", t_nobody),
+    CLAIM("a person who rests the pointer in the corner stops the run, the agent does not", t_corner),
 };
 
 int main(int argc, char **argv)

@@ -24,7 +24,7 @@
 
 enum { FEW = 10, FEW_CASES = 5, WORDS_MOST = 16, RELEASED_MS = 4000, CASES_MOST = 24 };
 
-static const char *const kinds[] = {"memory", "files", "connections", "processes"};
+static const char *const kinds[] = {"memory", "files", "connections", "processes", "display"};
 
 /* %i: the folder of what is read, %o: a new folder for what is written. */
 static const struct {
@@ -296,9 +296,10 @@ static void print_table(const struct trial *x)
     for (int c = 0; c < CASES; c++) {
         const int *k = x->tried[c];
         if (x->said[c])
-            check_note("%-16s %3d memory %3d files %3d connections %3d processes; %3d ended with 0",
-                       cases[c].name, k[INJECT_MEMORY], k[INJECT_FILES], k[INJECT_CONNECTIONS],
-                       k[INJECT_PROCESSES], x->went_on[c]);
+            check_note(
+                "%-16s %3d memory %3d files %3d connections %3d processes %3d display; %3d ended with 0",
+                cases[c].name, k[INJECT_MEMORY], k[INJECT_FILES], k[INJECT_CONNECTIONS], k[INJECT_PROCESSES],
+                k[INJECT_DISPLAY], x->went_on[c]);
     }
 }
 
