@@ -179,7 +179,14 @@ static void t_wait_command(void **state)
     program_run(&x, &o, WORDS("wait", "--window", "DIALOG", "--absent", "--seconds", "0.3"));
     ONE_LINE(&o, ERR_TIME, "expected no window titled 'DIALOG'");
     program_run(&x, &o, WORDS("wait", "--region", "/no/such.png", "--seconds", "0.3"));
-    ONE_LINE(&o, ERR_ENV, "there is no image '/no/such.png'");
+    assert_int_equal(o.code, ERR_USAGE);
+    assert_non_null(strstr(o.err, "cannot open '/no/such.png'"));
+    static const char *const options[] = {"--window", "--class"};
+    for (size_t i = 0; i < 2; i++) {
+        program_run(&x, &o, WORDS("wait", options[i], "(", "--seconds", "30"));
+        assert_int_equal(o.code, ERR_USAGE);
+        assert_non_null(strstr(o.err, "missing closing parenthesis at character 2 of '('"));
+    }
     program_run(&x, &o, WORDS("wait", "--area", "1,2,3", "--region", png));
     assert_int_equal(o.code, ERR_USAGE);
     outcome_free(&o);
