@@ -17,6 +17,7 @@
 #include <X11/extensions/XTest.h>
 #include <X11/extensions/Xfixes.h>
 #include <X11/extensions/Xrandr.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -374,11 +375,20 @@ int screen_release_all(struct screen *s)
     return any;
 }
 
+/* Notices a server that has ended while nothing is asked of it. */
+static void check_connection(struct screen *s)
+{
+    struct pollfd p = {.fd = s->dpy && !s->lost ? ConnectionNumber(s->dpy) : -1, .events = POLLRDHUP};
+    if (poll(&p, 1, 0) > 0)
+        s->lost = true;
+}
+
 int screen_wait(struct screen *s, double ms, struct err *e)
 {
-    /* In slices of 10 ms, so that a stop is noticed within one. */
+    /* In slices of 10 ms, so that a stop and a lost display are noticed within one. */
     for (double left = ms;; left -= 10) {
         guard_progress(s->stop->slot);
+        check_connection(s);
         if (screen_alive(s, e) || stop_check(s->stop, e))
             return -1;
         if (left <= 0)
