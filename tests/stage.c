@@ -138,16 +138,26 @@ int borrowed_keycodes(Display *dpy)
     return n;
 }
 
-XDevice *persons_keyboard(Display *dpy)
+static XDevice *persons_device(Display *dpy, int use)
 {
     int n = 0;
     XDevice *found = NULL;
     XDeviceInfo *list = XListInputDevices(dpy, &n);
     for (int i = 0; i < n && !found; i++)
-        if (list[i].use == IsXExtensionKeyboard && !strstr(list[i].name, "XTEST"))
+        if (list[i].use == use && !strstr(list[i].name, "XTEST"))
             found = XOpenDevice(dpy, list[i].id);
     XFreeDeviceList(list);
     return found;
+}
+
+XDevice *persons_keyboard(Display *dpy)
+{
+    return persons_device(dpy, IsXExtensionKeyboard);
+}
+
+XDevice *persons_mouse(Display *dpy)
+{
+    return persons_device(dpy, IsXExtensionPointer);
 }
 
 struct action action_of(enum action_kind kind)

@@ -41,6 +41,7 @@ int pressed(Display *dpy);           /* keys and buttons the server has down */
 int borrowed_keycodes(Display *dpy); /* keysyms on the keyboard that are Unicode characters */
 void pointer_at(Display *dpy, int *x, int *y);
 XDevice *persons_keyboard(Display *dpy); /* the server's other keyboard plays the person */
+XDevice *persons_mouse(Display *dpy);
 
 struct action action_of(enum action_kind kind); /* without any point */
 

@@ -1,5 +1,5 @@
 /* t_guard.c - keys and buttons are released: by the watchdog when their owner is killed, suspended or
- * hangs, at once at a stop, and when a person uses keyboard or pointer.
+ * hangs, and at once at a stop.
  */
 #include "check.h"
 #include "driven.h"
@@ -7,6 +7,8 @@
 #include "base/clock.h"
 #include "base/file.h"
 
+#include <dirent.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -118,6 +120,150 @@ static void t_guard_stopped(void **state)
     driven_left_nothing(&t);
     outcome_free(&o);
     stage_close(&t);
+}
+
+/* `holorun run` whose output goes to a pipe, whose read end is returned. */
+static int start_into_pipe(const struct stage *t, const char *replies, pid_t *pid)
+{
+    int out[2];
+    char *script = xvfb_put(&t->x, "script", replies), *runs = xvfb_place(&t->x, "runs");
+    assert_int_equal(pipe(out), 0);
+    fflush(stdout);
+    if ((*pid = fork()) == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        dup2(out[1], STDOUT_FILENO);
+        dup2(out[1], STDERR_FILENO);
+        close(out[0]);
+        close(out[1]);
+        execl(program_path(), program_path(), "run", "Press Save", "--fake", script, "--runs", runs,
+              (char *)NULL);
+        _exit(127);
+    }
+    close(out[1]);
+    free(script);
+    free(runs);
+    return out[0];
+}
+
+static bool ends_within(int fd, int ms)
+{
+    char text[4096];
+    struct pollfd p = {.fd = fd, .events = POLLIN};
+    int64_t start = clock_ns();
+    ssize_t n = 1;
+    for (double left = ms; n > 0 && left > 0; left = ms - clock_ms_since(start))
+        if (poll(&p, 1, (int)left + 1) > 0)
+            n = read(fd, text, sizeof text);
+    return n == 0;
+}
+
+/* The server hangs, so the watchdog stays until it wakes. */
+static void t_output_ends(void **state)
+{
+    (void)state;
+    for (int how = 0; how < 2; how++) {
+        struct stage t;
+        pid_t pid;
+        driven_open(&t);
+        int fd = start_into_pipe(&t, HELD_DRAG, &pid);
+        driven_wait(&t, "button_press", 1);
+        driven_wait(&t, "motion", 8);
+        kill(t.x.server, SIGSTOP);
+        kill(pid, how ? SIGKILL : SIGTERM);
+        assert_int_equal(waitpid(pid, NULL, 0), pid);
+        int64_t start = clock_ns();
+        bool ended = ends_within(fd, 5000);
+        double ms = clock_ms_since(start);
+        kill(t.x.server, SIGCONT);
+        close(fd);
+        assert_true(ended);
+        check_note("%s: its output ends after %.0f ms", how ? "killed" : "stopped", ms);
+        until_released(&t);
+        assert_int_equal(pressed(t.other), 0);
+        stage_close(&t);
+    }
+}
+
+enum { TREE_MOST = 64 };
+
+static int add_tree(pid_t pid, pid_t *all, int n)
+{
+    char *path = xasprintf("/proc/%d/task/%d/children", (int)pid, (int)pid);
+    FILE *f = fopen(path, "r");
+    int child;
+    all[n++] = pid;
+    while (f && n < TREE_MOST && fscanf(f, "%d", &child) == 1)
+        n = add_tree(child, all, n);
+    if (f)
+        fclose(f);
+    free(path);
+    return n;
+}
+
+/* The run and all that it has started, at once. */
+static void kill_tree(pid_t pid)
+{
+    pid_t all[TREE_MOST];
+    int n = add_tree(pid, all, 0);
+    for (int i = 0; i < n; i++)
+        kill(all[i], SIGSTOP);
+    for (int i = 0; i < n; i++)
+        kill(all[i], SIGKILL);
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
+/* Files of runs and desks, by their beginnings, in a folder. */
+static int count_left(const char *dir)
+{
+    static const char *const ours[] = {"run-", "stop-", "holorun-desks-"};
+    DIR *d = opendir(dir);
+    int n = 0;
+    for (const struct dirent *f; d && (f = readdir(d));)
+        for (size_t i = 0; i < sizeof ours / sizeof *ours; i++)
+            n += !strncmp(f->d_name, ours[i], strlen(ours[i]));
+    if (d)
+        closedir(d);
+    return n;
+}
+
+static void t_left_files(void **state)
+{
+    (void)state;
+    for (int on_desk = 0; on_desk < 2; on_desk++) {
+        struct stage t;
+        struct outcome o = {0};
+        driven_open(&t);
+        char *runtime = xvfb_place(&t.x, "holorun"),
+             *before = xstrdup(getenv("TMPDIR") ? getenv("TMPDIR") : "");
+        setenv("TMPDIR", t.x.dir, 1);
+        pid_t pid = driven_start_with(&t, SHIFT_DOWN WAIT(60) ANSWER("Done."),
+                                      on_desk ? WORDS("--on", "desk") : WORDS(NULL));
+        for (int ms = 0; ms < PATIENCE_MS && count_left(runtime) + count_left(t.x.dir) < 1 + on_desk;
+             ms += 20)
+            clock_sleep_ms(20);
+        clock_sleep_ms(1000);
+        kill_tree(pid);
+        char *stop = xasprintf("%s/stop-%d-1", runtime, (int)pid),
+             *tmp = xasprintf("%s/run-%d.json.%d.tmp", runtime, (int)pid, (int)pid);
+        assert_int_equal(file_write(stop, "", 0, NULL), 0);
+        assert_int_equal(file_write(tmp, "{", 1, NULL), 0);
+        assert_int_equal(count_left(runtime), 3);
+        assert_int_equal(count_left(t.x.dir), on_desk);
+        program_finish(&t.x, driven_start(&t, ANSWER("Done.")), &o);
+        assert_int_equal(o.code, 0);
+        assert_int_equal(count_left(runtime), 0);
+        assert_int_equal(count_left(t.x.dir), 0);
+        if (*before)
+            setenv("TMPDIR", before, 1);
+        else
+            unsetenv("TMPDIR");
+        outcome_free(&o);
+        free(stop);
+        free(tmp);
+        free(runtime);
+        free(before);
+        stage_close(&t);
+    }
 }
 
 /* Holds Shift and does nothing: first between two actions, as long as a model may think; then in one,
@@ -238,135 +384,14 @@ static void t_taken_back(void **state)
     stage_close(&t);
 }
 
-/* ---- a person in the way --------------------------------------------------------------------- */
-
-static int count_events(const struct record *r, const char *kind)
-{
-    int n = 0;
-    for (int i = 0; i < r->n; i++)
-        n += !strcmp(r->events[i].kind, kind);
-    return n;
-}
-
-/* 0: a key of the person's own keyboard; 1: a button through XTEST, as VNC sends it; 2: motion in the
- * same way */
-static void person_does(const struct stage *t, XDevice *person, int what)
-{
-    if (what == 0)
-        for (int down = 1; down >= 0; down--)
-            XTestFakeDeviceKeyEvent(t->other, person, XKeysymToKeycode(t->other, XK_F7), down, NULL, 0,
-                                    CurrentTime);
-    else if (what == 1)
-        for (int down = 1; down >= 0; down--)
-            XTestFakeButtonEvent(t->other, 2, down, CurrentTime);
-    else
-        XTestFakeMotionEvent(t->other, -1, 300, 300, CurrentTime);
-    XSync(t->other, False);
-}
-
-static void t_pause(void **state)
-{
-    (void)state;
-    static const char *const what[] = {"keyboard", "pointer", "pointer"};
-    static const char *const replies[] = {CLICK(500, 500) TYPE_LONG CLICK(400, 400) ANSWER("Done."),
-                                          CLICK(500, 500) CTRL_DRAG CLICK(400, 400) ANSWER("Done."),
-                                          CLICK(500, 500) TYPE_LONG CLICK(400, 400) ANSWER("Done.")};
-    static const char *const event[] = {"key_press", "button_press", "key_press"};
-    static const int n[] = {20, 2, 20};
-    for (int i = 0; i < 3; i++) {
-        struct stage t;
-        struct outcome o = {0};
-        struct record r;
-        driven_open(&t);
-        XDevice *person = persons_keyboard(t.other);
-        pid_t pid = driven_start_with(&t, replies[i], WORDS("--pause-on-human", "--human-quiet", "0.7"));
-        driven_wait(&t, event[i], n[i]);
-        int64_t quiet_since = clock_ns();
-        person_does(&t, person, i);
-        clock_sleep_ms(300); /* nothing is done, and nothing is down, while she may go on */
-        assert_int_equal(pressed(t.other), 0);
-        long before = (long)json_array_size(stage_events(&t, NULL));
-        clock_sleep_ms(100);
-        assert_int_equal(json_array_size(stage_events(&t, NULL)), before);
-        program_finish(&t.x, pid, &o);
-        assert_int_equal(o.code, 0);
-        driven_read(&t, &r);
-        assert_int_equal(count_events(&r, "human"), 1);
-        assert_string_equal(field_text(driven_last(&r, "human"), "what"), what[i]);
-        for (int k = 0; k < r.n; k++)
-            if (!strcmp(r.events[k].kind, "human"))
-                assert_true(r.events[k].ns - quiet_since >= 700 * 1000000LL);
-        assert_int_equal(count_events(&r, "exec"), 3);
-        for (int k = 0, seen = 0; k < r.n; k++)
-            if (!strcmp(r.events[k].kind, "exec"))
-                assert_int_equal(field_bool(r.events[k].fields, "ok"), seen++ != 1);
-        record_free(&r);
-        XCloseDevice(t.other, person);
-        outcome_free(&o);
-        stage_close(&t);
-    }
-}
-
-/* None of our own events counts as a person's. */
-static void t_nobody(void **state)
-{
-    (void)state;
-    struct stage t;
-    struct outcome o = {0};
-    struct record r;
-    driven_open(&t);
-    pid_t pid = driven_start_with(
-        &t,
-        CLICK(500, 500) SHIFT_DOWN TYPE(TEN TEN) CTRL_DRAG STEP(
-            "\"scroll_desktop\", \"element\": \"it\", \"x\": 400, \"y\": 400, \"direction\": \"down\"")
-            ANSWER("Done."),
-        WORDS("--pause-on-human"));
-    program_finish(&t.x, pid, &o);
-    assert_int_equal(o.code, 0);
-    driven_read(&t, &r);
-    assert_int_equal(count_events(&r, "human"), 0);
-    assert_int_equal(count_events(&r, "exec"), 5);
-    for (int k = 0; k < r.n; k++)
-        assert_true(strcmp(r.events[k].kind, "exec") != 0 || field_bool(r.events[k].fields, "ok"));
-    record_free(&r);
-    outcome_free(&o);
-    stage_close(&t);
-}
-
-static void t_corner(void **state)
-{
-    (void)state;
-    struct stage t;
-    stage_open(&t);
-    screen_close(t.s);
-    struct screen_options o = {.corner_stop = true};
-    t.s = screen_open(&o, &why);
-    assert_non_null(t.s);
-    must(screen_watch(t.s, &why));
-    must(screen_watch_check(t.s, &why));
-    must(screen_move(t.s, 0, 0, &why));
-    clock_sleep_ms(1400);
-    assert_int_equal(*screen_stop_flag(t.s), 0); /* we have put it there */
-    XTestFakeMotionEvent(t.other, -1, 300, 300, CurrentTime);
-    XTestFakeMotionEvent(t.other, -1, 1, 1, CurrentTime);
-    XSync(t.other, False);
-    clock_sleep_ms(500);
-    assert_int_equal(*screen_stop_flag(t.s), 0);
-    for (int ms = 0; ms < PATIENCE_MS && !*screen_stop_flag(t.s); ms += 10)
-        clock_sleep_ms(10);
-    assert_int_equal(*screen_stop_flag(t.s), STOP_CORNER);
-    stage_close(&t);
-}
-
 static const struct CMUnitTest tests[] = {
     CLAIM("a stop lifts what is held while its owner is busy, and nothing is pressed after it", t_lift),
     CLAIM("a drag that is given up, stopped or refused on its way is dropped where it began", t_taken_back),
-    CLAIM("a person's key, button or motion breaks off what is done, and the run goes on after quiet",
-          t_pause),
-    CLAIM("what the agent does is not taken for a person's doing", t_nobody),
-    CLAIM("a person who rests the pointer in the corner stops the run, the agent does not", t_corner),
     CLAIM("a run that is killed in the middle of a drag: all goes up at once, and nothing stays behind",
           t_guard_killed),
+    CLAIM("the output of a run ends with it, even if its watchdog waits for a server that hangs",
+          t_output_ends),
+    CLAIM("files of a run that is killed with its watchdog are removed by the next run", t_left_files),
     CLAIM("a run that is killed while it types: the locks that it took off are on again", t_guard_locks),
     CLAIM("a run that is suspended in the middle of a drag: all goes up, and it ends when it goes on",
           t_guard_stopped),

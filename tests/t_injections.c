@@ -24,7 +24,7 @@
 
 enum { FEW = 10, FEW_CASES = 5, WORDS_MOST = 16, RELEASED_MS = 4000, CASES_MOST = 24 };
 
-static const char *const kinds[] = {"memory", "files", "connections", "processes"};
+static const char *const kinds[] = {"memory", "files", "connections", "processes", "display"};
 
 /* %i: the folder of what is read, %o: a new folder for what is written. */
 static const struct {
@@ -296,9 +296,10 @@ static void print_table(const struct trial *x)
     for (int c = 0; c < CASES; c++) {
         const int *k = x->tried[c];
         if (x->said[c])
-            check_note("%-16s %3d memory %3d files %3d connections %3d processes; %3d ended with 0",
-                       cases[c].name, k[INJECT_MEMORY], k[INJECT_FILES], k[INJECT_CONNECTIONS],
-                       k[INJECT_PROCESSES], x->went_on[c]);
+            check_note(
+                "%-16s %3d memory %3d files %3d connections %3d processes %3d display; %3d ended with 0",
+                cases[c].name, k[INJECT_MEMORY], k[INJECT_FILES], k[INJECT_CONNECTIONS], k[INJECT_PROCESSES],
+                k[INJECT_DISPLAY], x->went_on[c]);
     }
 }
 
@@ -337,7 +338,53 @@ static void t_injections(void **state)
     assert_int_equal(wrong, 0);
 }
 
+static int case_of(const char *name)
+{
+    int c = 0;
+    while (strcmp(cases[c].name, name))
+        c++;
+    return c;
+}
+
+/* The run is over, and its record or its report is being written. */
+static void t_last_writes(void **state)
+{
+    (void)state;
+    struct trial x;
+    struct outcome o = {0};
+    int c = case_of("run"), failed = 0;
+    if (access(helper_path("inject.so"), R_OK) || CHECK_SANITIZED)
+        skip();
+    open_trial(&x);
+    count_calls(&x, c);
+    char *out = xvfb_place(&x.t.x, "written");
+    unsigned long calls = x.counted[c].counts[INJECT_FILES];
+    for (unsigned long at = calls - 30; at <= calls + 2; at++) {
+        run_case(&x, c, INJECT_FILES, at, &o);
+        struct record r;
+        char *dir = *x.shared->failed ? record_newest(out, NULL) : NULL;
+        if (!dir || record_open(&r, dir, NULL)) {
+            free(dir);
+            continue;
+        }
+        if (!strcmp(field_text(r.run, "status"), "running"))
+            fail_msg("%s %lu: run.json goes on saying 'running'; %s", x.shared->failed, at, o.err);
+        if (o.code && !strstr(o.err, "No space left") && !strstr(o.err, "Input/output") &&
+            !strstr(o.err, "Too many open"))
+            fail_msg("%s %lu: exit code %d without the reason: %s", x.shared->failed, at, o.code, o.err);
+        failed += o.code != 0;
+        record_free(&r);
+        free(dir);
+    }
+    check_note("%d runs ended with the reason", failed);
+    outcome_free(&o);
+    free(out);
+    close_trial(&x);
+}
+
 static const struct CMUnitTest tests[] = {
+    CLAIM("a write that fails at the end of a run has its reason, and run.json says how it ended",
+          t_last_writes),
     CLAIM("a call that fails at any point: nothing pressed, nothing lost, no crash", t_injections),
 };
 

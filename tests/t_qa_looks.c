@@ -76,6 +76,7 @@ static void t_elements(void **state)
           "      - { kind: element, role: label, name: Delete all }\n"
           "      - { kind: element, name: ^Cancel$, absent: yes }\n"
           "      - { kind: element, role: check box, name: ^Yes$, seconds: 0 }\n"
+          "      - { kind: element, role: ^button$, name: ^Yes$ }\n" /* as newer versions call it */
           "  - id: silent\n    task: Look.\n    checks:\n"
           "      - { kind: element, name: ^Cancel$, absent: yes, seconds: 0 }\n",
           WORDS("tree", "silent"));
@@ -89,6 +90,7 @@ static void t_elements(void **state)
     answers(&q, "tree", 1, "yes", "label 'Delete all files?'");
     answers(&q, "tree", 2, "yes", "there is none among ");
     answers(&q, "tree", 3, "no", "the name is there with another role or state");
+    answers(&q, "tree", 4, "yes", "push button 'Yes'");
     answers(&q, "silent", 0, "error", "no program on the desktop tells of its elements");
     assert_int_equal(qa_program_remains(&q), 0); /* the session bus ends with its desk */
     qa_program_close(&q);
@@ -179,7 +181,14 @@ static void t_wait_command(void **state)
     program_run(&x, &o, WORDS("wait", "--window", "DIALOG", "--absent", "--seconds", "0.3"));
     ONE_LINE(&o, ERR_TIME, "expected no window titled 'DIALOG'");
     program_run(&x, &o, WORDS("wait", "--region", "/no/such.png", "--seconds", "0.3"));
-    ONE_LINE(&o, ERR_ENV, "there is no image '/no/such.png'");
+    assert_int_equal(o.code, ERR_USAGE);
+    assert_non_null(strstr(o.err, "cannot open '/no/such.png'"));
+    static const char *const options[] = {"--window", "--class"};
+    for (size_t i = 0; i < 2; i++) {
+        program_run(&x, &o, WORDS("wait", options[i], "(", "--seconds", "30"));
+        assert_int_equal(o.code, ERR_USAGE);
+        assert_non_null(strstr(o.err, "missing closing parenthesis at character 2 of '('"));
+    }
     program_run(&x, &o, WORDS("wait", "--area", "1,2,3", "--region", png));
     assert_int_equal(o.code, ERR_USAGE);
     outcome_free(&o);

@@ -283,7 +283,7 @@ static void *kill_later(void *arg)
 static void t_lost_while(void **state)
 {
     (void)state;
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < 5; i++) {
         struct stage t;
         stage_open(&t);
         atomic_bool lost = false;
@@ -297,13 +297,16 @@ static void t_lost_while(void **state)
         int path[] = {1, 1, 400, 400};
         must(screen_watch(t.s, &why)); /* its thread loses a connection too */
         pthread_create(&thread, NULL, kill_later, &t.x);
+        int64_t start = clock_ns();
         int rc = i == 0   ? screen_type(t.s, text, sizeof text, &e)
                  : i == 1 ? screen_drag(t.s, path, 2, 1, 5000, &e)
                  : i == 2 ? screen_settle(t.s, &p, &settled, &e)
-                          : screen_scroll(t.s, 0, 100, &e);
+                 : i == 3 ? screen_scroll(t.s, 0, 100, &e)
+                          : screen_wait(t.s, 60000, &e);
         pthread_join(thread, NULL);
         assert_int_equal(rc, -1);
         assert_non_null(strstr(e.text, "was lost"));
+        assert_true(clock_ms_since(start) < 20000); /* machines are loaded */
         stage_close(&t);
     }
 }
@@ -342,7 +345,7 @@ static const struct CMUnitTest tests[] = {
     CLAIM("what a killed run held is released by the next start, not by a second program", t_killed),
     CLAIM("die, exit and a second Ctrl-C release what is held", t_endings),
     CLAIM("a lost display is one clear error from every verb", t_lost),
-    CLAIM("a display lost in the middle of an action ends it with that error", t_lost_while),
+    CLAIM("a display lost in the middle of an action or a wait ends it with that error", t_lost_while),
     CLAIM("no display, Wayland only, no XTEST: refused with the reason", t_refusals),
 };
 

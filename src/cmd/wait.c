@@ -3,10 +3,14 @@
  */
 #include "cmd/commands.h"
 
+#include "base/regex.h"
 #include "qa/run/check.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 struct settings {
     const char *display, *window, *class, *region, *area, *text;
@@ -49,6 +53,23 @@ const struct command wait_command = {
     "holorun run 'Open the report.' && holorun wait --window Report && holorun run 'Print it.'\n",
     options,
     cmd_wait};
+
+/* A mistake in a pattern or a file name is found before the wait begins. */
+static int check_words(const struct settings *s, struct err *e)
+{
+    const struct {
+        const char *option, *pattern;
+    } patterns[] = {{"--window", s->window}, {"--class", s->class}};
+    for (size_t i = 0; i < sizeof patterns / sizeof *patterns; i++) {
+        struct regex *r = patterns[i].pattern ? regex_new(patterns[i].pattern, false, e) : NULL;
+        if (patterns[i].pattern && !r)
+            return err_prefix(e, "%s", patterns[i].option);
+        regex_free(r);
+    }
+    if (s->region && access(s->region, R_OK))
+        return err_set(e, ERR_USAGE, "--region: cannot open '%s': %s", s->region, strerror(errno));
+    return 0;
+}
 
 /* The checks that are asked for; returns how many, or -1. */
 static int fill_checks(const struct settings *s, struct check c[3], struct err *e)
@@ -93,7 +114,7 @@ int cmd_wait(int argc, char **argv)
     struct settings s = {0};
     struct check checks[3];
     int n = options_parse(&wait_command, &s, argc, argv, &e);
-    n = n < 0 ? n : fill_checks(&s, checks, &e);
+    n = n < 0 || check_words(&s, &e) ? -1 : fill_checks(&s, checks, &e);
     if (n < 0)
         return options_refuse(&wait_command, &e);
     screen_install_signals();

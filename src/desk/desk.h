@@ -32,6 +32,8 @@ struct desk;
  * desks_end() closes all desks. */
 int desks_begin(struct err *e);
 void desks_end(void);
+/* Removes what processes of this user left that were killed together with their supervisors. */
+void desks_sweep(void);
 
 struct desk_options {
     /* "xvfb:1280x720" (x24); "xvfb:1280x720,noglx": without OpenGL, a third of the memory and started twice

@@ -261,7 +261,7 @@ static void sweep_if_dead(const char *path)
         close(fd);
 }
 
-static void sweep_all(void)
+void desks_sweep(void)
 {
     DIR *list = opendir(temp_root());
     for (struct dirent *d; list && (d = readdir(list));) {
@@ -276,7 +276,7 @@ static void sweep_all(void)
 
 int folder_begin(char path[DESK_PATH], struct err *e)
 {
-    sweep_all();
+    desks_sweep();
     snprintf(path, DESK_PATH, "%s/" PREFIX "XXXXXX", temp_root());
     if (!mkdtemp(path))
         return err_set(e, ERR_ENV, "cannot make a folder for desktops in '%s': %s", temp_root(),

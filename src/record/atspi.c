@@ -5,6 +5,19 @@
 #include <string.h>
 
 static struct atspi spi;
+static gchar *(*library_role)(void *, GError **);
+
+const char *atspi_role(const char *name)
+{
+    return strcmp(name, "button") ? name : "push button";
+}
+
+static gchar *read_role(void *object, GError **e)
+{
+    gchar *role = library_role(object, e), *old = role ? g_strdup(atspi_role(role)) : NULL;
+    g_free(role);
+    return old;
+}
 
 const struct atspi *atspi_load(struct err *e)
 {
@@ -19,7 +32,7 @@ const struct atspi *atspi_load(struct err *e)
         {"atspi_accessible_get_child_at_index", &spi.child_at},
         {"atspi_accessible_get_parent", &spi.parent},
         {"atspi_accessible_get_name", &spi.name},
-        {"atspi_accessible_get_role_name", &spi.role},
+        {"atspi_accessible_get_role_name", &library_role},
         {"atspi_accessible_get_state_set", &spi.states},
         {"atspi_state_set_contains", &spi.has_state},
         {"atspi_accessible_get_component_iface", &spi.component},
@@ -45,6 +58,7 @@ const struct atspi *atspi_load(struct err *e)
         }
         memcpy(wanted[i].to, &at, sizeof at);
     }
+    spi.role = read_role;
     return &spi;
 }
 

@@ -159,9 +159,9 @@ static void *last_focus; /* the element that a program told last to have the key
 static bool is_pressed_by_keys(void *object)
 {
     static const char *const roles[] = {
-        "push button", "button",    "toggle button",   "check box",       "radio button", "switch",
-        "link",        "menu item", "check menu item", "radio menu item", "list item",    "table cell",
-        "tree item",   "icon",      "push button menu"};
+        "push button", "toggle button",   "check box",       "radio button", "switch",     "link",
+        "menu item",   "check menu item", "radio menu item", "list item",    "table cell", "tree item",
+        "icon",        "push button menu"};
     gchar *role = spi->role(object, NULL);
     bool yes = false;
     for (size_t i = 0; role && i < sizeof roles / sizeof *roles; i++)
@@ -315,7 +315,8 @@ static void answer(const char *text, size_t len)
     const char *window = json_string_value(json_object_get(line, "window"));
     const char *name = json_string_value(json_object_get(line, "name"));
     const char *role = json_string_value(json_object_get(line, "role"));
-    struct search q = {.window = window ? window : "", .name = name ? name : "", .role = role ? role : ""};
+    struct search q = {
+        .window = window ? window : "", .name = name ? name : "", .role = role ? atspi_role(role) : ""};
     q.x = (int)json_integer_value(json_object_get(line, "x"));
     q.y = (int)json_integer_value(json_object_get(line, "y"));
     q.enter = json_is_true(json_object_get(line, "enter"));

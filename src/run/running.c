@@ -4,11 +4,16 @@
 #include "base/buf.h"
 #include "base/file.h"
 #include "base/utf8.h"
+#include "desk/desk.h"
 #include "screen/driver.h"
 #include "screen/guard.h"
 
+#include <ctype.h>
 #include <dirent.h>
+#include <errno.h>
 #include <jansson.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -59,12 +64,16 @@ static void copy_text(char *out, size_t size, const char *text)
     out[n] = 0;
 }
 
+static void sweep(void);
+
 struct running_own *running_enter(int session, const char *display, const char *task, const char *started,
                                   struct err *e)
 {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
     char *path = path_of("run", getpid(), session, ".json", e);
     if (!path)
         return NULL;
+    pthread_once(&once, sweep);
     struct running_own *r = xcalloc(1, sizeof *r);
     r->path = path;
     r->about.pid = getpid();
@@ -175,6 +184,43 @@ static bool read_name(const char *name, int *pid, int *session)
         return true;
     end = 0;
     return sscanf(name, "run-%d-%d.json%n", pid, session, &end) == 2 && end && !name[end] && *session > 0;
+}
+
+/* The process of "stop-4711", "stop-4711-3", "run-4711.json.4711.tmp" and of a run-4711.json that cannot be
+ * read; 0: another file, or "stop", which stops all runs. */
+static int owner_of(const char *name)
+{
+    int pid = 0, session, end = 0;
+    const char *tmp = strstr(name, ".tmp");
+    if (tmp && !tmp[4]) {
+        while (tmp > name && isdigit((unsigned char)tmp[-1]))
+            tmp--;
+        return tmp > name && tmp[-1] == '.' ? atoi(tmp) : 0;
+    }
+    if (read_name(name, &pid, &session))
+        return pid;
+    if (sscanf(name, "stop-%d%n", &pid, &end) != 1)
+        return 0;
+    return !name[end] || (sscanf(name + end, "-%d%n", &session, &end) == 1 && session > 0) ? pid : 0;
+}
+
+/* Removes what processes left that were killed together with their watchdog. */
+static void sweep(void)
+{
+    struct running *list = NULL;
+    running_list(&list, NULL); /* removes the entries of dead runs */
+    free(list);
+    desks_sweep();
+    char *dir = file_place(PLACE_RUNTIME, NULL);
+    DIR *d = dir ? opendir(dir) : NULL;
+    for (const struct dirent *f; d && (f = readdir(d));) {
+        int pid = owner_of(f->d_name);
+        if (pid > 1 && kill(pid, 0) && errno == ESRCH)
+            unlinkat(dirfd(d), f->d_name, 0);
+    }
+    if (d)
+        closedir(d);
+    free(dir);
 }
 
 int running_list(struct running **out, struct err *e)

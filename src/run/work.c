@@ -68,6 +68,8 @@ static int finish(struct job *j, int code, const struct agent_result *r, struct 
     if (job_record(j, agent_status_name(r->status), code, &late) && !e->kind) {
         *e = late;
         code = e->kind;
+        if (r->status == AGENT_ANSWERED && !j->s.quiet) /* else job_outcome() gives the reason */
+            warn("the record of this run is not complete: %s", e->text);
     }
     if (!j->s.report)
         return code;

@@ -101,9 +101,7 @@ static void release_for_hung(struct guard_thread *y)
     if (!is_connected(y))
         return;
     y->of->tripped = true; /* first: a run that wakes now must not press anything anew */
-    if (held_release_file(y->path, y->dpy))
-        warn("the run on display '%s' hangs; its keys and buttons are released", y->display);
-    else
+    if (!held_release_file(y->path, y->dpy))
         y->of->tripped = false;
 }
 
@@ -227,7 +225,9 @@ static void wipe_environment(void)
         *to = NULL;
 }
 
-/* In its own session, so that signals to the terminal's process group do not reach it. */
+/* Starts a session of its own, so that signals to the terminal's process group do not reach it.  Keeps no
+ * descriptor of the parent: a server that hangs may keep the guard for minutes after the run has ended, and
+ * whoever reads the run's output waits for the end of it. */
 static void guard_setup(int fd)
 {
     setsid();
@@ -236,12 +236,12 @@ static void guard_setup(int fd)
     for (size_t i = 0; i < sizeof ignored / sizeof *ignored; i++)
         signal(ignored[i], SIG_IGN);
     prctl(PR_SET_NAME, "holorun-guard");
-    int none = open("/dev/null", O_RDWR);
-    dup2(none, STDIN_FILENO);
-    dup2(none, STDOUT_FILENO);
     int guarded = (int)syscall(SYS_pidfd_open, getppid(), 0);
     fd = fcntl(fd, F_DUPFD, PARENT_FD + 1); /* dup2 below must not overwrite it */
     guarded = fcntl(guarded, F_DUPFD, PARENT_FD + 1);
+    int none = open("/dev/null", O_RDWR);
+    for (int i = STDIN_FILENO; i <= STDERR_FILENO; i++)
+        dup2(none, i);
     dup2(fd, PIPE_FD);
     dup2(guarded, PARENT_FD);
     close_range(PARENT_FD + 1, ~0u, 0);

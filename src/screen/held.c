@@ -97,17 +97,23 @@ static void spare_clear(Display *dpy, int code, uint32_t keysym)
     }
 }
 
-static void take_back_to(Display *dpy, int x, int y, struct event_origin *origin, int wait_ms)
+static void move_back(Display *dpy, int x, int y, struct event_origin *origin)
 {
     if (origin)
         event_origin_add(origin, ORIGIN_MOTION, 0, true);
     XTestFakeMotionEvent(dpy, -1, x, y, CurrentTime);
+}
+
+static void take_back_to(Display *dpy, int x, int y, struct event_origin *origin, int wait_ms)
+{
+    move_back(dpy, x, y, origin);
     XFlush(dpy);
     clock_sleep_ms(wait_ms);
 }
 
-/* To where the button went down, so that what was dragged is dropped on itself.  It waits, since toolkits
- * drop at the last place that the drop site has answered. */
+/* Moves to where the button went down, so that what was dragged is dropped on itself.  It waits, since toolkits
+ * drop at the last place that the drop site has answered.  The last motion is sent together with the release:
+ * somebody else may move the pointer during the waits. */
 static void take_back(Display *dpy, const struct pressed *p, struct event_origin *origin, int wait_ms)
 {
     bool any = false;
@@ -117,6 +123,7 @@ static void take_back(Display *dpy, const struct pressed *p, struct event_origin
         return;
     take_back_to(dpy, p->press_x + 1, p->press_y, origin, wait_ms);
     take_back_to(dpy, p->press_x, p->press_y, origin, wait_ms);
+    move_back(dpy, p->press_x, p->press_y, origin);
 }
 
 static void send_releases(Display *dpy, const struct pressed *p, struct event_origin *origin, int wait_ms)

@@ -88,7 +88,7 @@ void keyboard_end(struct screen *s)
 int keyboard_begin_pointer(struct screen *s, unsigned leave, struct err *e)
 {
     unsigned mods = 0;
-    if (screen_may_act(s, e) || keyboard_read(s, e))
+    if (screen_may_act(s, e) || pointer_wait_for_buttons(s, e) || keyboard_read(s, e))
         return -1;
     for (int ms = 0; (mods = keyboard_foreign_modifiers(s)) != 0; ms += 20) {
         if (ms >= MODIFIER_WAIT_MS)

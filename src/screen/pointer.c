@@ -1,15 +1,21 @@
 /* pointer.c - motion, buttons, drags, wheel.
  *
+ * A person may use the mouse at any time.  Before each press, each turn of the wheel and each motion of a drag
+ * the pointer must be where this program put it, and nobody else may hold a button.  Otherwise the action
+ * fails, and what it holds is released where it was pressed (held.h).
+ *
  * The delays are what toolkits need: hover effects between arriving and pressing, presses apart but within
  * the double-click time, a drag that crosses the threshold in small steps and rests at the target so that
  * drop sites answer.  Wheel clicks are buttons 4 to 7.
  */
 #include "screen/private.h"
 
+#include <X11/extensions/XInput2.h>
 #include <X11/extensions/XTest.h>
 #include <X11/keysym.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum {
     HOVER_MS = 30,   /* from arriving to the press */
@@ -22,7 +28,8 @@ enum {
     DRAG_START_MS = 80, /* from the press to the first motion */
     DRAG_STEP_MIN_MS = 10,
     DRAG_DWELL_MS = 150,
-    DRAG_NUDGE = 4, /* three of these cross every toolkit's threshold of about 8 px */
+    BUTTON_WAIT_MS = 1000, /* for somebody else to release a button */
+    DRAG_NUDGE = 4,        /* three of these cross every toolkit's threshold of about 8 px */
 };
 
 static int clamp(int v, int size)
@@ -42,29 +49,117 @@ int screen_pointer(struct screen *s, int *x, int *y)
     return 0;
 }
 
+/* ---- what somebody else does ------------------------------------------------------------------- */
+
+void pointer_forget_place(struct screen *s)
+{
+    s->put_x = s->put_y = -1;
+}
+
+/* Reads the pointer's place; *buttons: those that somebody else holds, bit 0 for button 1.  -1 with e: the
+ * display is lost, or the pointer is on another screen. */
+static int query(struct screen *s, int *x, int *y, unsigned *buttons, struct err *e)
+{
+    unsigned char map[HELD_BUTTONS];
+    Window root, child;
+    int wx, wy;
+    unsigned mask = 0;
+    *x = *y = -1;
+    *buttons = 0;
+    bool here = !s->lost && XQueryPointer(s->dpy, s->root, &root, &child, x, y, &wx, &wy, &mask);
+    if (screen_alive(s, e))
+        return -1;
+    *buttons = mask >> 8 & 0x1f;
+    int n = *buttons && held_any_button(&s->held) ? XGetPointerMapping(s->dpy, map, sizeof map) : 0;
+    for (int i = 0; i < n && i + 1 < HELD_BUTTONS; i++)
+        if (s->held.button[i + 1] && map[i] > 0 && map[i] <= 5)
+            *buttons &= ~(1u << (map[i] - 1));
+    return here ? 0 : err_set(e, ERR_FAILED, "the pointer is on another screen");
+}
+
+/* What became of the action that somebody else has disturbed. */
+static const char *consequence(const struct screen *s)
+{
+    return held_any_button(&s->held) ? "the button was released where it was pressed" : "nothing was done";
+}
+
+static int refuse_button(const struct screen *s, unsigned buttons, struct err *e)
+{
+    return err_set(e, ERR_FAILED, "somebody else holds mouse button %d; %s", __builtin_ctz(buttons) + 1,
+                   consequence(s));
+}
+
+int pointer_wait_for_buttons(struct screen *s, struct err *e)
+{
+    int x, y;
+    unsigned buttons = 0;
+    for (int ms = 0; query(s, &x, &y, &buttons, NULL), buttons; ms += 20) {
+        if (ms >= BUTTON_WAIT_MS)
+            return refuse_button(s, buttons, e);
+        if (screen_wait(s, 20, e))
+            return -1;
+    }
+    return screen_alive(s, e);
+}
+
+/* Returns -1 if the pointer is not where this program put it, or somebody else holds a button.  The server
+ * itself moves the pointer out of a gap between monitors.  After a failure the next action begins from where
+ * the pointer is. */
+static int check_undisturbed(struct screen *s, struct err *e)
+{
+    int x, y, put_x = s->put_x, put_y = s->put_y;
+    unsigned buttons;
+    if (query(s, &x, &y, &buttons, e))
+        return -1;
+    if (buttons)
+        return refuse_button(s, buttons, e);
+    if (put_x < 0 || (x == put_x && y == put_y) || !screen_visible(s, put_x, put_y))
+        return 0;
+    pointer_forget_place(s);
+    return err_set(e, ERR_FAILED, "somebody else moved the pointer from %d,%d to %d,%d; %s", put_x, put_y, x,
+                   y, consequence(s));
+}
+
+/* Returns whether a device of a person holds a button.  The server shows a button that two devices hold as
+ * held once, and ignores the release by the first of them. */
+static bool held_by_device(struct screen *s)
+{
+    int n = 0;
+    bool found = false;
+    XIDeviceInfo *list = s->xinput && !s->lost ? XIQueryDevice(s->dpy, XIAllDevices, &n) : NULL;
+    for (int i = 0; i < n && !found; i++)
+        for (int k = 0; k < list[i].num_classes && list[i].use == XISlavePointer; k++) {
+            const XIButtonClassInfo *b = (const XIButtonClassInfo *)(const void *)list[i].classes[k];
+            for (int bit = 1; b->type == XIButtonClass && bit < 8 * b->state.mask_len; bit++)
+                found = found || (XIMaskIsSet(b->state.mask, bit) && !strstr(list[i].name, "XTEST"));
+        }
+    if (list)
+        XIFreeDeviceInfo(list);
+    return found;
+}
+
+/* ---- motion ------------------------------------------------------------------------------------ */
+
 /* Coordinates are clamped: they are 16 bits on the wire and would wrap. */
 static int motion(struct screen *s, int x, int y, struct err *e)
 {
     if (input_begin(s, true, e))
         return -1;
+    s->put_x = clamp(x, s->root_rect.w);
+    s->put_y = clamp(y, s->root_rect.h);
     event_origin_add(&s->held.origin, ORIGIN_MOTION, 0, true);
-    XTestFakeMotionEvent(s->dpy, -1, clamp(x, s->root_rect.w), clamp(y, s->root_rect.h), CurrentTime);
+    XTestFakeMotionEvent(s->dpy, -1, s->put_x, s->put_y, CurrentTime);
     XSync(s->dpy, False);
     return input_end(s, e);
 }
 
-int screen_move(struct screen *s, int x, int y, struct err *e)
+static int move(struct screen *s, int x, int y, struct err *e)
 {
-    if (s->remote)
-        return computer_move(s, x, y, e);
-    if (screen_may_act(s, e))
-        return -1;
-    screen_pump(s);
+    int at_x = -1, at_y = -1;
     x = clamp(x, s->root_rect.w);
     y = clamp(y, s->root_rect.h);
     if (observed_aim(s, x, y, e))
         return -1;
-    int at_x = -1, at_y = -1;
     for (int attempt = 0; attempt < 2; attempt++) {
         /* XTEST ignores the screen number: a pointer on another X screen is warped to ours first */
         if (screen_pointer(s, &at_x, &at_y))
@@ -76,10 +171,28 @@ int screen_move(struct screen *s, int x, int y, struct err *e)
         if (at_x == x && at_y == y)
             return 0;
     }
+    pointer_forget_place(s);
     return err_set(e, ERR_FAILED,
                    "the pointer was sent to %d,%d but is at %d,%d: somebody else moves it, or it is confined",
                    x, y, at_x, at_y);
 }
+
+int screen_move(struct screen *s, int x, int y, struct err *e)
+{
+    if (s->remote)
+        return computer_move(s, x, y, e);
+    if (screen_may_act(s, e) || pointer_wait_for_buttons(s, e))
+        return -1;
+    screen_pump(s);
+    bool holds = held_any_button(&s->held);
+    if ((!holds || check_undisturbed(s, e) == 0) && move(s, x, y, e) == 0)
+        return 0;
+    if (holds) /* a drag across actions */
+        screen_release_all(s);
+    return -1;
+}
+
+/* ---- buttons ----------------------------------------------------------------------------------- */
 
 /* The server applies the pointer mapping to XTEST too: with a left-handed mapping button 1 is pressed as 3.
  * */
@@ -109,6 +222,10 @@ static int button_event(struct screen *s, int physical, bool down, struct err *e
 {
     if ((down && observed_may_press(s, physical >= 4 && physical <= 7, e)) || input_begin(s, down, e))
         return -1;
+    if (down && check_undisturbed(s, e)) {
+        held_unlock(&s->held);
+        return -1;
+    }
     if (down) {
         note_press(s);
         held_set_button(&s->held, physical, true);
@@ -121,6 +238,19 @@ static int button_event(struct screen *s, int physical, bool down, struct err *e
     return input_end(s, e);
 }
 
+/* The end of a drag.  Somebody who has moved the pointer, or holds the button too, would decide where it
+ * ends: then it is taken back. */
+static int drop(struct screen *s, int physical, struct err *e)
+{
+    int rc = check_undisturbed(s, e);
+    if (rc == 0 && held_by_device(s))
+        rc = err_set(e, ERR_FAILED, "somebody else holds a mouse button; %s", consequence(s));
+    if (rc == 0)
+        return button_event(s, physical, false, e);
+    screen_release_all(s); /* where it began: see held.h */
+    return -1;
+}
+
 int screen_button(struct screen *s, int button, bool down, struct err *e)
 {
     if (s->remote)
@@ -130,18 +260,26 @@ int screen_button(struct screen *s, int button, bool down, struct err *e)
     int physical = physical_button(s, button, e);
     if (!physical)
         return -1;
-    int rc = (down && keyboard_begin_pointer(s, LockMask, e)) || button_event(s, physical, down, e) ? -1 : 0;
+    int rc;
+    if (!down && s->held.button[physical] && !s->held.button_sent[physical])
+        rc = drop(s, physical, e);
+    else
+        rc = (down && keyboard_begin_pointer(s, LockMask, e)) || button_event(s, physical, down, e) ? -1 : 0;
     keyboard_end(s);
     return rc;
 }
 
-/* Press and release; releases even when the wait between fails. */
+/* Presses and releases; releases even when the wait between fails.  A pointer that somebody else moved
+ * meanwhile is put back first. */
 static int tap_button(struct screen *s, int physical, double down_ms, struct err *e)
 {
     if (button_event(s, physical, true, e))
         return -1;
     int rc = screen_wait(s, down_ms, e);
-    return button_event(s, physical, false, rc ? NULL : e) || rc ? -1 : 0;
+    if (rc || down_ms <= 0 || check_undisturbed(s, e) == 0)
+        return button_event(s, physical, false, rc ? NULL : e) || rc ? -1 : 0;
+    screen_release_all(s);
+    return -1;
 }
 
 int screen_click(struct screen *s, int x, int y, int button, int count, struct err *e)
@@ -183,16 +321,22 @@ static void stroke_point(const struct stroke *k, double at, int *x, int *y)
     *y = (int)lround(k->xy[2 * i + 1] + t * (k->xy[2 * i + 3] - k->xy[2 * i + 1]));
 }
 
+/* A motion, and a wait in which nobody else moves the pointer. */
+static int drag_motion(struct screen *s, int x, int y, double wait_ms, struct err *e)
+{
+    return motion(s, x, y, e) || screen_wait(s, wait_ms, e) || check_undisturbed(s, e) ? -1 : 0;
+}
+
 static int drag_to(struct screen *s, const struct stroke *k, double at, double wait_ms, struct err *e)
 {
     int x, y;
     stroke_point(k, at, &x, &y);
-    return motion(s, x, y, e) || screen_wait(s, wait_ms, e) ? -1 : 0;
+    return drag_motion(s, x, y, wait_ms, e);
 }
 
 static int drag_moves(struct screen *s, const struct stroke *k, int ms, struct err *e)
 {
-    if (screen_wait(s, DRAG_START_MS, e))
+    if (screen_wait(s, DRAG_START_MS, e) || check_undisturbed(s, e))
         return -1;
     double start = 0;
     for (int i = 1; i <= 3 && i * DRAG_NUDGE < k->length; i++) {
@@ -209,10 +353,10 @@ static int drag_moves(struct screen *s, const struct stroke *k, int ms, struct e
     /* Two motions of one pixel at the end: drop sites answer motion over themselves. */
     const int *end = k->xy + 2 * (k->n - 1);
     int nudge = end[0] > 0 ? -1 : 1;
-    if (motion(s, end[0] + nudge, end[1], e) || screen_wait(s, DRAG_DWELL_MS / 2.0, e) ||
-        motion(s, end[0], end[1], e))
-        return -1;
-    return screen_wait(s, DRAG_DWELL_MS / 2.0, e);
+    return drag_motion(s, end[0] + nudge, end[1], DRAG_DWELL_MS / 2.0, e) ||
+                   drag_motion(s, end[0], end[1], DRAG_DWELL_MS / 2.0, e)
+               ? -1
+               : 0;
 }
 
 int screen_drag(struct screen *s, const int *xy, int n, int button, int ms, struct err *e)

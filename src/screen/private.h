@@ -122,6 +122,9 @@ struct screen {
     struct reader reader;
     int ping, pong; /* the last one sent, the last one answered */
 
+    /* pointer.c */
+    int put_x, put_y; /* where this program last put the pointer; -1: nowhere, or a person had a turn since */
+
     /* paste.c */
     Window paste_window;
     char *offered; /* our clipboard text; NULL: we do not own the clipboard */
@@ -286,12 +289,18 @@ int key_tap(struct screen *s, int code, struct err *e);              /* down and
 int key_begin(struct screen *s, int code, bool down, struct err *e);
 int key_end(struct screen *s, int code, bool down, struct err *e);
 
+/* ---- pointer.c --------------------------------------------------------------------------------- */
+
+/* Before an event: waits up to 1 s until nobody else holds a mouse button.  -1: somebody still does. */
+int pointer_wait_for_buttons(struct screen *s, struct err *e);
+void pointer_forget_place(struct screen *s); /* the pointer may be anywhere: a person had a turn */
+
 /* ---- modifiers.c ------------------------------------------------------------------------------- */
 
 unsigned keyboard_our_modifiers(const struct screen *s);
 unsigned
 keyboard_foreign_modifiers(const struct screen *s); /* that somebody else holds, as of keyboard_read() */
-/* Before the first key: waits until nobody else holds a modifier, takes off what would change our keys but
+/* Before the first key: waits until nobody else holds a modifier or a mouse button, takes off what would change our keys but
  * the locks in `leave`, and makes clients use the XTEST keyboard's map. */
 int keyboard_begin(struct screen *s, unsigned leave, struct err *e);
 int keyboard_begin_pointer(struct screen *s, unsigned leave, struct err *e); /* all but the last */

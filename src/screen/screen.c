@@ -17,6 +17,7 @@
 #include <X11/extensions/XTest.h>
 #include <X11/extensions/Xfixes.h>
 #include <X11/extensions/Xrandr.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -190,6 +191,7 @@ struct screen *screen_open(const struct screen_options *o, struct err *e)
     s->options.view = s->options.display = NULL; /* borrowed only for the call */
     s->options.computer = NULL;
     s->held.fd = -1;
+    pointer_forget_place(s);
     if (o && o->computer) {
         if ((s->stop = stop_open(e)) && computer_screen_open(s, o->computer, e) == 0)
             return s;
@@ -368,15 +370,26 @@ int screen_release_all(struct screen *s)
         held_confirm_released(&s->held);
         keyboard_end(s);
     }
+    if (any)
+        pointer_forget_place(s); /* a button was taken back to where it was pressed */
     memset(s->down, 0, sizeof s->down);
     return any;
 }
 
+/* Notices a server that has ended while nothing is asked of it. */
+static void check_connection(struct screen *s)
+{
+    struct pollfd p = {.fd = s->dpy && !s->lost ? ConnectionNumber(s->dpy) : -1, .events = POLLRDHUP};
+    if (poll(&p, 1, 0) > 0)
+        s->lost = true;
+}
+
 int screen_wait(struct screen *s, double ms, struct err *e)
 {
-    /* In slices of 10 ms, so that a stop is noticed within one. */
+    /* In slices of 10 ms, so that a stop and a lost display are noticed within one. */
     for (double left = ms;; left -= 10) {
         guard_progress(s->stop->slot);
+        check_connection(s);
         if (screen_alive(s, e) || stop_check(s->stop, e))
             return -1;
         if (left <= 0)

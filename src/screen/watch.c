@@ -345,6 +345,7 @@ int screen_wait_for_person(struct screen *s, double quiet_ms, struct err *e)
             return -1;
     } while (clock_ms_since(last) < quiet_ms);
     atomic_compare_exchange_strong(&s->watch->person, &last, 0);
+    pointer_forget_place(s);
     return 0;
 }
 

@@ -25,6 +25,8 @@ static int split_address(const char *listen, char **copy, char **host, char **po
     char *text = *copy = xstrdup(listen), *colon = strrchr(text, ':'), *end;
     if (!colon || colon == text)
         return err_set(e, ERR_USAGE, "'%s' is not ADDRESS:PORT", listen);
+    if (strtol(colon + 1, NULL, 10) > UINT16_MAX)
+        return err_set(e, ERR_USAGE, "'%s': a port is a number up to %d", listen, UINT16_MAX);
     *colon = 0;
     *port = colon + 1;
     *host = text;

@@ -164,17 +164,18 @@ int trace_run_json(struct trace *t, const char *json, size_t len, struct err *e)
 {
     struct err cause = ERR_INIT;
     struct buf text;
-    if (failed_before(t, e))
-        return -1;
     buf_init(&text, len + EVENT_MAX);
     buf_put(&text, json, len);
     if (t->scrub)
         t->scrub(t->scrub_arg, &text);
     char *path = xasprintf("%s/run.json", t->dir);
+    /* Also after an earlier failure, and twice: a file that goes on saying "running" is wrong. */
     int rc = file_write(path, text.data, text.len, &cause);
+    if (rc)
+        rc = file_write(path, text.data, text.len, NULL);
     free(path);
     buf_free(&text);
-    return rc ? trace_fail(t, &cause, e) : 0;
+    return rc ? trace_fail(t, &cause, e) : failed_before(t, e);
 }
 
 static void put_key(struct trace *t, const char *key)

@@ -67,6 +67,12 @@ static bool holds_any(const struct viewer_down *d)
     return any;
 }
 
+/* From now on nobody waits for the end of the parent's stderr because of this process. */
+static void leave_stderr(void)
+{
+    dup2(STDOUT_FILENO, STDERR_FILENO); /* /dev/null */
+}
+
 /* In a process of its own: the display may be gone, or hang. */
 static void release(struct listener *l, int slot)
 {
@@ -74,6 +80,7 @@ static void release(struct listener *l, int slot)
     if (!holds_any(&l->shared->down[slot]) || fork() != 0)
         return;
     default_signals();
+    leave_stderr();
     Display *dpy = xtrap_open(l->display, &lost);
     if (dpy)
         viewer_input_release(dpy, &l->shared->down[slot]);
@@ -131,6 +138,7 @@ static void new_viewer(struct listener *l)
 
 static _Noreturn void end_listener(struct listener *l, const char *path)
 {
+    leave_stderr();
     for (int i = 0; i < VIEWERS_MAX; i++)
         if (l->viewers[i])
             kill(l->viewers[i], SIGTERM);

@@ -8,11 +8,20 @@
  */
 #include "inject.h"
 
+#include <X11/XKBlib.h>
+#include <X11/Xlib.h>
+#include <X11/Xutil.h>
+#include <X11/extensions/XInput2.h>
+#include <X11/extensions/XShm.h>
+#include <X11/extensions/Xfixes.h>
+#include <X11/extensions/Xrandr.h>
 #include <dlfcn.h>
 #include <errno.h>
+#include <execinfo.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -26,6 +35,19 @@
 #include <unistd.h>
 
 static struct injection *shared; /* NULL: not in the program itself */
+
+/* Shows whose frame crashed: the program's or a library's. */
+static void on_crash(int sig)
+{
+    static const char head[] = "CRASH in these frames:\n";
+    void *frames[24];
+    int n = backtrace(frames, 24);
+    long wrote = syscall(SYS_write, STDERR_FILENO, head, sizeof head - 1);
+    (void)wrote;
+    backtrace_symbols_fd(frames, n, STDERR_FILENO);
+    signal(sig, SIG_DFL);
+    raise(sig);
+}
 
 __attribute__((constructor)) static void begin(void)
 {
@@ -42,6 +64,11 @@ __attribute__((constructor)) static void begin(void)
     void *p = (void *)syscall(SYS_mmap, NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     syscall(SYS_close, fd);
     shared = p == MAP_FAILED ? NULL : p;
+    void *frame[1];
+    backtrace(frame, 1); /* loads what it needs */
+    static const int crashes[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
+    for (size_t i = 0; i < sizeof crashes / sizeof *crashes; i++)
+        signal(crashes[i], on_crash);
 }
 
 /* Whether this call fails, with errno set. */
@@ -100,6 +127,16 @@ void *__libc_calloc(size_t n, size_t size)
         asking = false;
     }
     return fails(INJECT_MEMORY, "calloc", ENOMEM) ? NULL : real(n, size);
+}
+
+char *strdup(const char *text)
+{
+    return fails(INJECT_MEMORY, "strdup", ENOMEM) ? NULL : REAL(strdup)(text);
+}
+
+char *strndup(const char *text, size_t n)
+{
+    return fails(INJECT_MEMORY, "strndup", ENOMEM) ? NULL : REAL(strndup)(text, n);
 }
 
 int posix_memalign(void **out, size_t alignment, size_t size)
@@ -180,6 +217,11 @@ int ftruncate(int fd, off_t size)
     return fails(INJECT_FILES, "ftruncate", EIO) ? -1 : (int)syscall(SYS_ftruncate, fd, size);
 }
 
+int fsync(int fd)
+{
+    return fails(INJECT_FILES, "fsync", EIO) ? -1 : (int)syscall(SYS_fsync, fd);
+}
+
 int fdatasync(int fd)
 {
     return fails(INJECT_FILES, "fdatasync", EIO) ? -1 : (int)syscall(SYS_fdatasync, fd);
@@ -242,4 +284,61 @@ int pthread_create(pthread_t *thread, const pthread_attr_t *how, void *(*fn)(voi
     if (fails(INJECT_PROCESSES, "pthread_create", EAGAIN))
         return EAGAIN;
     return REAL(pthread_create)(thread, how, fn, arg);
+}
+
+/* ---- display ------------------------------------------------------------------------------------- */
+
+/* An Xlib function that returns `failure` in place of a result. */
+#define DISPLAY_CALL(type, name, failure, parameters, arguments)                                             \
+    type name parameters                                                                                     \
+    {                                                                                                        \
+        return fails(INJECT_DISPLAY, #name, ENOMEM) ? failure : REAL(name) arguments;                        \
+    }
+
+DISPLAY_CALL(Display *, XOpenDisplay, NULL, (const char *name), (name))
+DISPLAY_CALL(KeySym *, XGetKeyboardMapping, NULL, (Display * d, unsigned char first, int n, int *per),
+             (d, first, n, per))
+DISPLAY_CALL(XModifierKeymap *, XGetModifierMapping, NULL, (Display * d), (d))
+DISPLAY_CALL(int, XGetPointerMapping, 0, (Display * d, unsigned char *map, int n), (d, map, n))
+DISPLAY_CALL(XkbDescPtr, XkbGetMap, NULL, (Display * d, unsigned what, unsigned device), (d, what, device))
+DISPLAY_CALL(int, XkbGetState, BadAlloc, (Display * d, unsigned device, XkbStatePtr state),
+             (d, device, state))
+DISPLAY_CALL(int, XkbGetControls, BadAlloc, (Display * d, unsigned long what, XkbDescPtr out), (d, what, out))
+DISPLAY_CALL(Atom, XInternAtom, None, (Display * d, const char *name, Bool only), (d, name, only))
+DISPLAY_CALL(int, XQueryTree, 0,
+             (Display * d, Window w, Window *root, Window *parent, Window **list, unsigned *n),
+             (d, w, root, parent, list, n))
+DISPLAY_CALL(int, XGetWindowAttributes, 0, (Display * d, Window w, XWindowAttributes *out), (d, w, out))
+DISPLAY_CALL(int, XTranslateCoordinates, 0,
+             (Display * d, Window from, Window to, int x, int y, int *out_x, int *out_y, Window *child),
+             (d, from, to, x, y, out_x, out_y, child))
+DISPLAY_CALL(int, XQueryPointer, 0,
+             (Display * d, Window w, Window *root, Window *child, int *x, int *y, int *wx, int *wy,
+              unsigned *mask),
+             (d, w, root, child, x, y, wx, wy, mask))
+DISPLAY_CALL(XImage *, XGetImage, NULL,
+             (Display * d, Drawable from, int x, int y, unsigned w, unsigned h, unsigned long planes,
+              int format),
+             (d, from, x, y, w, h, planes, format))
+DISPLAY_CALL(int, XShmGetImage, False,
+             (Display * d, Drawable from, XImage *to, int x, int y, unsigned long planes),
+             (d, from, to, x, y, planes))
+DISPLAY_CALL(int, XShmAttach, 0, (Display * d, XShmSegmentInfo *s), (d, s))
+DISPLAY_CALL(XFixesCursorImage *, XFixesGetCursorImage, NULL, (Display * d), (d))
+DISPLAY_CALL(XRRMonitorInfo *, XRRGetMonitors, NULL, (Display * d, Window w, Bool active, int *n),
+             (d, w, active, n))
+DISPLAY_CALL(XIDeviceInfo *, XIQueryDevice, NULL, (Display * d, int device, int *n), (d, device, n))
+DISPLAY_CALL(Status, XIQueryVersion, BadRequest, (Display * d, int *major, int *minor), (d, major, minor))
+
+int XGetWindowProperty(Display *d, Window w, Atom name, long from, long n, Bool delete, Atom type,
+                       Atom *out_type, int *format, unsigned long *count, unsigned long *left,
+                       unsigned char **out)
+{
+    if (!fails(INJECT_DISPLAY, "XGetWindowProperty", ENOMEM))
+        return REAL(XGetWindowProperty)(d, w, name, from, n, delete, type, out_type, format, count, left,
+                                        out);
+    *out = NULL;
+    *count = *left = 0;
+    *out_type = None;
+    return BadAlloc;
 }

@@ -2,7 +2,14 @@
 #ifndef HOLORUN_TESTS_INJECT_H
 #define HOLORUN_TESTS_INJECT_H
 
-enum injection_kind { INJECT_MEMORY, INJECT_FILES, INJECT_CONNECTIONS, INJECT_PROCESSES, INJECTION_KINDS };
+enum injection_kind {
+    INJECT_MEMORY,
+    INJECT_FILES,
+    INJECT_CONNECTIONS,
+    INJECT_PROCESSES,
+    INJECT_DISPLAY, /* an Xlib call that returns NULL or 0 */
+    INJECTION_KINDS
+};
 
 struct injection {
     unsigned long counts[INJECTION_KINDS]; /* calls so far */

@@ -18,6 +18,9 @@ python3 tests/scripts/cuda_types.py || bad=1
 echo "clang-format: ${#sources[@]} sources, ${#headers[@]} headers, ${#kernels[@]} files of kernels"
 clang-format --dry-run --Werror "${sources[@]}" "${headers[@]}" "${kernels[@]}" || bad=1
 
+echo "compiler: no warnings"
+make --no-print-directory -s -j2 WERROR=1 all tests >/dev/null || bad=1
+
 echo "cppcheck: ${#product[@]} sources"
 cppcheck -q -j2 --std=c11 --enable=warning,portability,performance --inline-suppr --error-exitcode=1 --suppress=missingInclude \
     --suppress=missingIncludeSystem --suppress=unknownMacro --suppress=internalAstError:src/ops/* -D_GNU_SOURCE -D__x86_64__ -Isrc -I. "${product[@]}" || bad=1

@@ -42,6 +42,14 @@ static const char *text(const json_t *one, const char *key)
     return s ? s : "";
 }
 
+/* "push button" is also called "button": by at-spi2-core from 2.53 on, and so perhaps by the suite. */
+static enum answer has_role(const char *pattern, const char *role, struct err *e)
+{
+    static const char newer[] = "button";
+    enum answer a = probe_find(pattern, role, strlen(role), e);
+    return a == ANSWER_NO && !strcmp(role, "push button") ? probe_find(pattern, newer, strlen(newer), e) : a;
+}
+
 static enum answer matches(const struct check *c, const json_t *one, struct err *e)
 {
     struct buf words;
@@ -53,11 +61,10 @@ static enum answer matches(const struct check *c, const json_t *one, struct err 
     const struct {
         const char *pattern, *text;
     } all[] = {{c->text, text(one, "name")},
-               {c->text2, text(one, "role")},
                {c->window, text(one, "window")},
                {c->content, text(one, "content")},
                {c->state, words.data ? words.data : ""}};
-    enum answer a = ANSWER_YES;
+    enum answer a = has_role(c->text2, text(one, "role"), e);
     for (i = 0; a == ANSWER_YES && i < sizeof all / sizeof *all; i++)
         a = probe_find(all[i].pattern, all[i].text, strlen(all[i].text), e);
     buf_free(&words);

@@ -1,0 +1,407 @@
+/* t_disturbed.c - a person uses the mouse while an action uses it.
+ *
+ * The window (helpers/xclient) writes down which presses and releases reached it, and where.  The person is a
+ * thread with a connection of its own: it moves the pointer through XTEST, by warping it, or with the server's
+ * own mouse, and holds buttons of that mouse.
+ */
+#include "check.h"
+#include "driven.h"
+
+#include "base/clock.h"
+
+#include <pthread.h>
+
+enum { PATIENCE_MS = 20000 }; /* machines are loaded */
+
+enum motion_kind { BY_XTEST, BY_WARP, BY_MOUSE, MOTION_KINDS };
+
+struct person {
+    char display[16];
+    int after_ms;
+    enum motion_kind how;
+    int x, y;   /* where the pointer is moved, unless x < 0 */
+    int button; /* of the server's mouse, 0: none */
+    bool down;
+    pthread_t thread;
+};
+
+static void mouse_moves(Display *dpy, XDevice *mouse, int dx, int dy)
+{
+    int axes[2] = {dx, dy};
+    XTestFakeDeviceMotionEvent(dpy, mouse, True, 0, axes, 2, CurrentTime);
+}
+
+static void act(Display *dpy, const struct person *p)
+{
+    XDevice *mouse = persons_mouse(dpy);
+    assert_non_null(mouse);
+    if (p->x >= 0 && p->how == BY_XTEST)
+        XTestFakeMotionEvent(dpy, -1, p->x, p->y, CurrentTime);
+    else if (p->x >= 0 && p->how == BY_WARP)
+        XWarpPointer(dpy, None, DefaultRootWindow(dpy), 0, 0, 0, 0, p->x, p->y);
+    else if (p->x >= 0)
+        mouse_moves(dpy, mouse, 37, 21);
+    if (p->button)
+        XTestFakeDeviceButtonEvent(dpy, mouse, (unsigned)p->button, p->down, NULL, 0, CurrentTime);
+    XSync(dpy, False);
+    XCloseDevice(dpy, mouse);
+}
+
+static void *person_thread(void *arg)
+{
+    const struct person *p = arg;
+    Display *dpy = XOpenDisplay(p->display);
+    clock_sleep_ms(p->after_ms);
+    act(dpy, p);
+    XCloseDisplay(dpy);
+    return NULL;
+}
+
+static void person_starts(const struct stage *t, struct person *p)
+{
+    snprintf(p->display, sizeof p->display, "%s", t->x.display);
+    pthread_create(&p->thread, NULL, person_thread, p);
+}
+
+static void expect_button(json_t *ev, size_t i, const char *name, int button, int x, int y)
+{
+    assert_string_equal(word(ev, i, "event"), name);
+    assert_int_equal(field(ev, i, "button"), button);
+    assert_int_equal(field(ev, i, "x"), x);
+    assert_int_equal(field(ev, i, "y"), y);
+}
+
+/* ---- motion ------------------------------------------------------------------------------------ */
+
+static void t_drag(void **state)
+{
+    (void)state;
+    static const int path[] = {100, 100, 300, 300};
+    struct stage t;
+    stage_open(&t);
+    unsigned seed = check_seed(), failed = 0, right = 0;
+    for (int i = 0; i < 30; i++) {
+        struct person p = {.after_ms = 20 + (int)(rand_r(&seed) % 900), .how = (enum motion_kind)(i % 3)};
+        struct err e = ERR_INIT;
+        p.x = 400 + (int)(rand_r(&seed) % 100);
+        p.y = 150;
+        stage_clear(&t);
+        person_starts(&t, &p);
+        int rc = screen_drag(t.s, path, 2, 1, 300, &e);
+        pthread_join(p.thread, NULL);
+        json_t *ev = stage_events(&t, NULL);
+        assert_int_equal(pressed(t.other), 0);
+        if (rc && (e.kind != ERR_FAILED || !strstr(e.text, "somebody else")))
+            fail_msg("the reason is '%s'", e.text);
+        if (json_array_size(ev) == 0) { /* before the press */
+            assert_int_equal(rc, -1);
+        } else {
+            assert_int_equal(json_array_size(ev), 2);
+            expect_button(ev, 0, "button_press", 1, 100, 100);
+            expect_button(ev, 1, "button_release", 1, rc ? 100 : 300, rc ? 100 : 300);
+        }
+        failed += rc != 0;
+        right += rc == 0;
+    }
+    check_note("%u drags were taken back, %u had ended before", failed, right);
+    assert_true(failed >= 10);
+    stage_close(&t);
+}
+
+/* The person moves for as long as the drag is taken back. */
+static void *restless_thread(void *arg)
+{
+    struct person *p = arg;
+    Display *dpy = XOpenDisplay(p->display);
+    clock_sleep_ms(p->after_ms);
+    for (int i = 0; i < 500; i++) {
+        XTestFakeMotionEvent(dpy, -1, 400 + i % 50, 400, CurrentTime);
+        XSync(dpy, False);
+        clock_sleep_ms(1);
+    }
+    XCloseDisplay(dpy);
+    return NULL;
+}
+
+static void t_restless(void **state)
+{
+    (void)state;
+    static const int path[] = {100, 100, 300, 300};
+    struct stage t;
+    stage_open(&t);
+    for (int i = 0; i < 5; i++) {
+        struct person p = {.after_ms = 300};
+        struct err e = ERR_INIT;
+        stage_clear(&t);
+        snprintf(p.display, sizeof p.display, "%s", t.x.display);
+        pthread_create(&p.thread, NULL, restless_thread, &p);
+        assert_int_equal(screen_drag(t.s, path, 2, 1, 300, &e), -1);
+        pthread_join(p.thread, NULL);
+        json_t *ev = stage_events(&t, NULL);
+        assert_int_equal(json_array_size(ev), 2);
+        expect_button(ev, 1, "button_release", 1, 100, 100);
+    }
+    stage_close(&t);
+}
+
+static void t_click(void **state)
+{
+    (void)state;
+    static const struct view_transform plain = {0, 0, 1, 1};
+    struct stage t;
+    stage_open(&t);
+    for (int how = 0; how < MOTION_KINDS; how++) {
+        struct person p = {.how = (enum motion_kind)how, .x = 200, .y = 210};
+        struct err e = ERR_INIT;
+        must(screen_move(t.s, 100, 120, &why));
+        stage_clear(&t);
+        act(t.other, &p);
+        struct action click = action_of(ACT_CLICK); /* in place, which is another one by now */
+        assert_int_equal(action_execute(t.s, &click, &plain, NULL, &e), FAULT_X11);
+        if (!strstr(e.text, "somebody else moved the pointer from 100,120") ||
+            !strstr(e.text, "nothing was done"))
+            fail_msg("the reason is '%s'", e.text);
+        assert_int_equal(json_array_size(stage_events(&t, NULL)), 0);
+        must(screen_click(t.s, -1, -1, 1, 1, &why)); /* by now that place is known */
+        assert_int_equal(json_array_size(stage_events(&t, NULL)), 2);
+
+        must(screen_move(t.s, 100, 120, &why));
+        act(t.other, &p);
+        assert_int_equal(screen_scroll(t.s, 0, 3, &e), -1);
+        must(screen_click(t.s, 100, 120, 1, 1, &why)); /* a place of its own */
+    }
+    stage_close(&t);
+}
+
+static void t_across_actions(void **state)
+{
+    (void)state;
+    static const enum action_kind next[] = {ACT_MUP, ACT_MOVE, ACT_CLICK};
+    static const struct view_transform plain = {0, 0, 1, 1};
+    struct stage t;
+    stage_open(&t);
+    for (size_t i = 0; i < sizeof next / sizeof *next; i++) {
+        struct person p = {.how = (enum motion_kind)(i % 3), .x = 400, .y = 410};
+        struct err e = ERR_INIT;
+        struct action a = action_of(ACT_MDOWN);
+        a.x = 100, a.y = 120;
+        stage_clear(&t);
+        assert_int_equal(action_execute(t.s, &a, &plain, NULL, &e), FAULT_NONE);
+        act(t.other, &p);
+        a.kind = next[i];
+        a.x = a.y = 300;
+        assert_int_equal(action_execute(t.s, &a, &plain, NULL, &e), FAULT_X11);
+        if (!strstr(e.text, "released where it was pressed"))
+            fail_msg("the reason is '%s'", e.text);
+        json_t *ev = stage_events(&t, NULL);
+        assert_int_equal(json_array_size(ev), 2);
+        expect_button(ev, 0, "button_press", 1, 100, 120);
+        expect_button(ev, 1, "button_release", 1, 100, 120);
+        assert_int_equal(pressed(t.other), 0);
+    }
+    stage_close(&t);
+}
+
+/* ---- buttons ----------------------------------------------------------------------------------- */
+
+static void t_button(void **state)
+{
+    (void)state;
+    static const int path[] = {100, 100, 300, 300};
+    struct stage t;
+    stage_open(&t);
+    struct person p = {.x = -1, .button = 1, .down = true};
+    must(screen_move(t.s, 350, 360, &why));
+    stage_clear(&t);
+    act(t.other, &p); /* a person begins a drag */
+    for (int i = 0; i < 5; i++) {
+        struct err e = ERR_INIT;
+        int rc = i == 0   ? screen_click(t.s, 100, 120, 1, 1, &e)
+                 : i == 1 ? screen_click(t.s, -1, -1, 3, 1, &e)
+                 : i == 2 ? screen_drag(t.s, path, 2, 1, 0, &e)
+                 : i == 3 ? screen_scroll(t.s, 0, 1, &e)
+                          : screen_type(t.s, "a", 1, &e);
+        assert_int_equal(rc, -1);
+        if (e.kind != ERR_FAILED || strcmp(e.text, "somebody else holds mouse button 1; nothing was done"))
+            fail_msg("the reason is '%s'", e.text);
+    }
+    int x, y;
+    pointer_at(t.other, &x, &y);
+    assert_int_equal(x, 350); /* nor was it moved */
+    json_t *ev = stage_events(&t, NULL);
+    assert_int_equal(json_array_size(ev), 1);
+    expect_button(ev, 0, "button_press", 1, 350, 360);
+    p.down = false;
+    p.after_ms = 300;
+    person_starts(&t, &p);
+    must(screen_click(t.s, 100, 120, 1, 1, &why)); /* waits for the end of it */
+    pthread_join(p.thread, NULL);
+    ev = stage_events(&t, NULL);
+    assert_int_equal(json_array_size(ev), 4);
+    expect_button(ev, 1, "button_release", 1, 350, 360);
+    expect_button(ev, 2, "button_press", 1, 100, 120);
+    stage_close(&t);
+}
+
+static void t_button_during(void **state)
+{
+    (void)state;
+    static const int path[] = {100, 100, 300, 300};
+    struct stage t;
+    stage_open(&t);
+    for (int button = 1; button <= 3; button += 2) {
+        struct person p = {.x = -1, .button = button, .down = true, .after_ms = 400};
+        struct err e = ERR_INIT;
+        stage_clear(&t);
+        person_starts(&t, &p);
+        assert_int_equal(screen_drag(t.s, path, 2, 1, 600, &e), -1);
+        pthread_join(p.thread, NULL);
+        if (!strstr(e.text, "somebody else holds"))
+            fail_msg("the reason is '%s'", e.text);
+        int x, y;
+        pointer_at(t.other, &x, &y);
+        assert_int_equal(x, 100);
+        p.down = false;
+        act(t.other, &p);
+        assert_int_equal(pressed(t.other), 0);
+    }
+    stage_close(&t);
+}
+
+/* ---- a run that heeds persons ------------------------------------------------------------------ */
+
+static int count_events(const struct record *r, const char *kind)
+{
+    int n = 0;
+    for (int i = 0; i < r->n; i++)
+        n += !strcmp(r->events[i].kind, kind);
+    return n;
+}
+
+/* 0: a key of the person's own keyboard; 1: a button through XTEST, as VNC sends it; 2: motion in the
+ * same way */
+static void hand_does(const struct stage *t, XDevice *person, int what)
+{
+    if (what == 0)
+        for (int down = 1; down >= 0; down--)
+            XTestFakeDeviceKeyEvent(t->other, person, XKeysymToKeycode(t->other, XK_F7), down, NULL, 0,
+                                    CurrentTime);
+    else if (what == 1)
+        for (int down = 1; down >= 0; down--)
+            XTestFakeButtonEvent(t->other, 2, down, CurrentTime);
+    else
+        XTestFakeMotionEvent(t->other, -1, 300, 300, CurrentTime);
+    XSync(t->other, False);
+}
+
+static void t_pause(void **state)
+{
+    (void)state;
+    static const char *const what[] = {"keyboard", "pointer", "pointer"};
+    static const char *const replies[] = {CLICK(500, 500) TYPE_LONG CLICK(400, 400) ANSWER("Done."),
+                                          CLICK(500, 500) CTRL_DRAG CLICK(400, 400) ANSWER("Done."),
+                                          CLICK(500, 500) TYPE_LONG CLICK(400, 400) ANSWER("Done.")};
+    static const char *const event[] = {"key_press", "button_press", "key_press"};
+    static const int n[] = {20, 2, 20};
+    for (int i = 0; i < 3; i++) {
+        struct stage t;
+        struct outcome o = {0};
+        struct record r;
+        driven_open(&t);
+        XDevice *person = persons_keyboard(t.other);
+        pid_t pid = driven_start_with(&t, replies[i], WORDS("--pause-on-human", "--human-quiet", "0.7"));
+        driven_wait(&t, event[i], n[i]);
+        int64_t quiet_since = clock_ns();
+        hand_does(&t, person, i);
+        clock_sleep_ms(300); /* nothing is done, and nothing is down, while she may go on */
+        assert_int_equal(pressed(t.other), 0);
+        long before = (long)json_array_size(stage_events(&t, NULL));
+        clock_sleep_ms(100);
+        assert_int_equal(json_array_size(stage_events(&t, NULL)), before);
+        program_finish(&t.x, pid, &o);
+        assert_int_equal(o.code, 0);
+        driven_read(&t, &r);
+        assert_int_equal(count_events(&r, "human"), 1);
+        assert_string_equal(field_text(driven_last(&r, "human"), "what"), what[i]);
+        for (int k = 0; k < r.n; k++)
+            if (!strcmp(r.events[k].kind, "human"))
+                assert_true(r.events[k].ns - quiet_since >= 700 * 1000000LL);
+        assert_int_equal(count_events(&r, "exec"), 3);
+        for (int k = 0, seen = 0; k < r.n; k++)
+            if (!strcmp(r.events[k].kind, "exec"))
+                assert_int_equal(field_bool(r.events[k].fields, "ok"), seen++ != 1);
+        record_free(&r);
+        XCloseDevice(t.other, person);
+        outcome_free(&o);
+        stage_close(&t);
+    }
+}
+
+/* None of our own events counts as a person's. */
+static void t_nobody(void **state)
+{
+    (void)state;
+    struct stage t;
+    struct outcome o = {0};
+    struct record r;
+    driven_open(&t);
+    pid_t pid = driven_start_with(
+        &t,
+        CLICK(500, 500) SHIFT_DOWN TYPE(TEN TEN) CTRL_DRAG STEP(
+            "\"scroll_desktop\", \"element\": \"it\", \"x\": 400, \"y\": 400, \"direction\": \"down\"")
+            ANSWER("Done."),
+        WORDS("--pause-on-human"));
+    program_finish(&t.x, pid, &o);
+    assert_int_equal(o.code, 0);
+    driven_read(&t, &r);
+    assert_int_equal(count_events(&r, "human"), 0);
+    assert_int_equal(count_events(&r, "exec"), 5);
+    for (int k = 0; k < r.n; k++)
+        assert_true(strcmp(r.events[k].kind, "exec") != 0 || field_bool(r.events[k].fields, "ok"));
+    record_free(&r);
+    outcome_free(&o);
+    stage_close(&t);
+}
+
+static void t_corner(void **state)
+{
+    (void)state;
+    struct stage t;
+    stage_open(&t);
+    screen_close(t.s);
+    struct screen_options o = {.corner_stop = true};
+    t.s = screen_open(&o, &why);
+    assert_non_null(t.s);
+    must(screen_watch(t.s, &why));
+    must(screen_watch_check(t.s, &why));
+    must(screen_move(t.s, 0, 0, &why));
+    clock_sleep_ms(1400);
+    assert_int_equal(*screen_stop_flag(t.s), 0); /* we have put it there */
+    XTestFakeMotionEvent(t.other, -1, 300, 300, CurrentTime);
+    XTestFakeMotionEvent(t.other, -1, 1, 1, CurrentTime);
+    XSync(t.other, False);
+    clock_sleep_ms(500);
+    assert_int_equal(*screen_stop_flag(t.s), 0);
+    for (int ms = 0; ms < PATIENCE_MS && !*screen_stop_flag(t.s); ms += 10)
+        clock_sleep_ms(10);
+    assert_int_equal(*screen_stop_flag(t.s), STOP_CORNER);
+    stage_close(&t);
+}
+
+static const struct CMUnitTest tests[] = {
+    CLAIM("a drag during which a person moves the mouse fails and ends where it began", t_drag),
+    CLAIM("a drag is taken back although the person goes on moving the mouse", t_restless),
+    CLAIM("a click in place and the wheel fail once when a person has moved the mouse", t_click),
+    CLAIM("a button held across actions is taken back when a person has moved the mouse", t_across_actions),
+    CLAIM("a button that a person holds is waited for, and neither pressed nor moved through", t_button),
+    CLAIM("a person who presses a button during a drag ends it, also the same button", t_button_during),
+    CLAIM("a person's key, button or motion breaks off what is done, and the run goes on after quiet",
+          t_pause),
+    CLAIM("what the agent does is not taken for a person's doing", t_nobody),
+    CLAIM("a person who rests the pointer in the corner stops the run, the agent does not", t_corner),
+};
+
+int main(int argc, char **argv)
+{
+    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
+}
