@@ -17,7 +17,7 @@
 #include <ctype.h>
 
 static const char *const layouts[] = {"us", "ru", "us(dvorak)", "de", "fr", "gr", "il", "ara", "jp", "tr"};
-static const char *const texts[] = {"ls -la /data", "Grüße, Zoë 42", "Привет", "", "日本語 x", "a\nb\n\nc"};
+static const char *const texts[] = {"ls -la /data", "Grüße, Zoë 42", "Привет", "", "日本語 x", "שלום עולם", "a\nb\n\nc"};
 enum { TEXTS = sizeof texts / sizeof *texts, MOVES = 4 };
 
 static const struct view_transform plain = {0, 0, 1, 1};

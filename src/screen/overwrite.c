@@ -189,6 +189,21 @@ static int read_selected(struct screen *s, const char *want, char **out, struct 
     return screen_alive(s, e);
 }
 
+/* Reads the selection again after it was made smaller and larger by one character: Firefox does not publish a
+ * selection made with ctrl+shift+End.  In text from right to left the order of the two keys is the other. */
+static int read_extended(struct screen *s, const char *want, char **out, struct err *e)
+{
+    static const uint32_t left[] = {XK_Shift_L, XK_Left}, right[] = {XK_Shift_L, XK_Right};
+    for (int i = 0; i < 2 && *want && *out && !same_content(*out, want); i++) {
+        free(*out);
+        *out = NULL;
+        if (screen_chord(s, left, 2, e) || (!i && screen_chord(s, right, 2, e)) ||
+            read_selected(s, want, out, e))
+            return -1;
+    }
+    return 0;
+}
+
 /* Selects the content of the field and reads it.  *out, owned by the caller: NULL when nothing was
  * selected, or the selection cannot be read. */
 static int read_field(struct screen *s, const char *want, char **out, struct err *e)
@@ -199,7 +214,7 @@ static int read_field(struct screen *s, const char *want, char **out, struct err
     XSetSelectionOwner(s->dpy, XA_PRIMARY, w, CurrentTime);
     XSync(s->dpy, False);
     int rc = reader_begin(s, e) || select_text(s, e) || wait_for_owner(s, w, &taken, e) ||
-                     (taken && read_selected(s, want, out, e))
+                     (taken && (read_selected(s, want, out, e) || read_extended(s, want, out, e)))
                  ? -1
                  : 0;
     if (!s->lost)
