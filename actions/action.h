@@ -192,6 +192,7 @@ struct screen;
 struct exec_result {
     int events;
     double ms;
+    const char *unsure; /* the part of a performed action that could not be confirmed, static; or NULL */
 };
 
 struct view_transform { /* root pixel = o + image pixel * s */

@@ -17,7 +17,6 @@
 
 enum {
     FOCUS_MS = 120,  /* from a click to typing: the focus moves */
-    SELECT_MS = 30,  /* between select all and delete */
     REPEAT_MS = 30,  /* between repeats of a chord */
     ADDRESS_MS = 150 /* from ctrl+l to typing */
 };
@@ -27,7 +26,10 @@ struct execution {
     const struct action *a;
     const struct view_transform *p;
     struct err *e;
+    const char *unsure; /* exec_result */
 };
+
+static const char UNREAD[] = "the text was typed, but the field could not be read back";
 
 /* ---- places ----------------------------------------------------------------------------------- */
 
@@ -165,22 +167,37 @@ static int run_holdtap(const struct execution *r)
     return release_all(r, keys, pressed, rc);
 }
 
-static int type_text(const struct execution *r)
+/* Replaces the text of a field.  Enter is pressed only when the field was read back; a machine behind an
+ * address gives no selections, so there it is pressed without that. */
+static int overwrite(struct execution *r)
 {
-    static const uint32_t select_all[] = {XK_Control_L, XK_a}, back = XK_BackSpace, enter = XK_Return,
-                          end = XK_End;
     const struct action *a = r->a;
-    if (a->overwrite && (chord(r, select_all, 2) || screen_wait(r->s, SELECT_MS, r->e) ||
-                         chord(r, &back, 1) || screen_wait(r->s, SELECT_MS, r->e)))
+    const char *text = a->text ? a->text : "";
+    bool confirmed;
+    if (screen_overwrite(r->s, text, strlen(text), a->secret, &confirmed, r->e))
         return -1;
-    if (a->at_end && chord(r, &end, 1))
+    if (!confirmed)
+        r->unsure = UNREAD;
+    if (!confirmed && a->press_enter && !screen_is_remote(r->s))
+        return err_set(r->e, ERR_FAILED, "unsure: %s, so Enter was not pressed; look at it", UNREAD);
+    return 0;
+}
+
+static int type_text(struct execution *r)
+{
+    static const uint32_t enter = XK_Return, end = XK_End;
+    const struct action *a = r->a;
+    if (a->overwrite && overwrite(r))
         return -1;
-    if (a->text && (a->secret ? screen_type_secret : screen_type)(r->s, a->text, strlen(a->text), r->e))
+    if (!a->overwrite && a->at_end && chord(r, &end, 1))
+        return -1;
+    if (!a->overwrite && a->text &&
+        (a->secret ? screen_type_secret : screen_type)(r->s, a->text, strlen(a->text), r->e))
         return -1;
     return a->press_enter ? chord(r, &enter, 1) : 0;
 }
 
-static int run_type(const struct execution *r)
+static int run_type(struct execution *r)
 {
     if (has_point(r->a) &&
         (move_to_target(r) || screen_click(r->s, -1, -1, 1, 1, r->e) || screen_wait(r->s, FOCUS_MS, r->e)))
@@ -221,7 +238,7 @@ static int run_held(const struct execution *r, int (*verb)(const struct executio
 
 /* ---- dispatch --------------------------------------------------------------------------------- */
 
-static int perform(const struct execution *r)
+static int perform(struct execution *r)
 {
     switch (r->a->kind) {
     case ACT_MOVE:
@@ -283,7 +300,7 @@ enum action_fault action_execute(struct screen *s, const struct action *a, const
                                  struct exec_result *result, struct err *e)
 {
     struct err own = ERR_INIT;
-    struct execution r = {s, a, p, e ? e : &own};
+    struct execution r = {s, a, p, e ? e : &own, NULL};
     int64_t start = clock_ns(), events = screen_events_sent(s);
     enum action_fault fault = FAULT_NONE;
 
@@ -299,6 +316,7 @@ enum action_fault action_execute(struct screen *s, const struct action *a, const
         screen_release_all(s); /* also what earlier steps hold */
     screen_set_acting(s, false);
     if (result)
-        *result = (struct exec_result){(int)(screen_events_sent(s) - events), clock_ms_since(start)};
+        *result =
+            (struct exec_result){(int)(screen_events_sent(s) - events), clock_ms_since(start), r.unsure};
     return fault;
 }

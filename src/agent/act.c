@@ -103,6 +103,8 @@ static int record_exec(struct agent *a, int index, const char *error, const stru
         trace_text(t, "error", error);
     if (done)
         trace_int(t, "events", done->events);
+    if (!error && done && done->unsure)
+        trace_text(t, "unsure", done->unsure);
     if (typed)
         trace_int(t, "typed", typed);
     if (done)
@@ -155,6 +157,8 @@ static int perform(struct agent *a, int index, struct err *e)
     }
     if (fault != FAULT_NONE)
         fail_step(a, why.text);
+    else if (done.unsure)
+        agent_set_text(&a->outcome.result, xasprintf("unsure: %s", done.unsure));
     else
         agent_set_text(&a->outcome.result, xstrdup(result_of(action)));
     return 0;

@@ -13,11 +13,7 @@
 
 EMBED(gate_builtin, "src/gate/builtin.yaml");
 
-/* Terminals and launchers run the text that is written into them. */
-static const char terminal_classes[] =
-    "term|console|rxvt|alacritty|kitty|^foot(client)?$|^st$|^st-|tilix|guake|yakuake|tilda|ghostty|konsole"
-    "|ptyxis|^kgx|warp|tabby|sakura|^hyper$|^contour$|^rio$|black-?box|zutty|^havoc$|^tym$|^wave$|^edex"
-    "|germinal|powershell";
+/* Launchers run the text that is written into them, as terminals do. */
 static const char launcher_classes[] =
     "rofi|krunner|dmenu|bemenu|wofi|fuzzel|^tofi|gmrun|xfrun|appfinder|ulauncher|^albert|synapse|kupfer"
     "|lxqt-runner|launchy|^run$|^run.dialog|gnome-do$|jgmenu|rlaunch|^gexec|^fbrun|lxrun|^lxpanel.run"
@@ -92,7 +88,7 @@ static struct policy *finish(struct policy *p, bool builtin)
     struct sha256 sum;
     if (builtin)
         read_builtin(p);
-    p->terminals = regex_new(terminal_classes, true, NULL);
+    p->terminals = regex_new(screen_terminal_classes, true, NULL);
     p->launchers = regex_new(launcher_classes, true, NULL);
     sha256_begin(&sum);
     add_source(&sum, p->file);

@@ -118,11 +118,11 @@ static void visit_text(struct walk *w, const char *text)
 
 static void visit_type(struct walk *w, const struct action *a)
 {
-    static const uint32_t select_all[] = {XK_Control_L, XK_a};
-    if (a->overwrite) {
-        visit_with(w, select_all, 2);
+    uint32_t keys[3];
+    for (int i = 0, n; a->overwrite && (n = screen_overwrite_keys(i, keys)) != 0; i++)
+        visit_with(w, keys, n);
+    if (a->overwrite) /* to empty the field, and after a text that the program has completed */
         visit_one(w, XK_BackSpace);
-    }
     visit_text(w, a->text ? a->text : "");
     if (a->press_enter)
         visit_one(w, XK_Return);

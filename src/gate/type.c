@@ -46,6 +46,7 @@ static enum action_fault execute_part(struct typing *t, const struct action *a)
     enum action_fault f = action_execute(t->g->screen, a, t->transform, &one, t->e);
     t->r->events += one.events;
     t->r->ms += one.ms;
+    t->r->unsure = one.unsure ? one.unsure : t->r->unsure;
     return f && t->elsewhere ? FAULT_FOCUS : f;
 }
 
@@ -194,6 +195,11 @@ static enum action_fault type_in_parts(struct typing *t)
         part.press_enter = part.press_enter && last;
         if ((clicked || !first) && judge_part(t, &part))
             f = t->elsewhere ? FAULT_FOCUS : FAULT_X11;
+        if (!f && !first && t->r->unsure && part.press_enter && !screen_is_remote(t->g->screen)) {
+            err_set(t->e, ERR_FAILED, "unsure: %s, so the rest and Enter were left out; look at it",
+                    t->r->unsure);
+            f = FAULT_X11;
+        }
         f = f ? f : press(t, &part);
         free(part.text);
         rest += n;

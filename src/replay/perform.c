@@ -123,6 +123,8 @@ static int execute(struct performing *p, int number, int index, const struct act
     trace_bool(t, "ok", fault == FAULT_NONE);
     if (fault != FAULT_NONE)
         trace_text(t, "error", why.text);
+    else if (done.unsure)
+        trace_text(t, "unsure", done.unsure);
     trace_int(t, "events", done.events);
     trace_number(t, "ms", done.ms);
     if (trace_end(t, e))

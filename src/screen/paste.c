@@ -26,6 +26,8 @@ static Atom atom(struct screen *s, const char *name)
 static bool write_answer(struct screen *s, const XSelectionRequestEvent *rq, Atom property)
 {
     Atom utf8 = atom(s, "UTF8_STRING"), targets = atom(s, "TARGETS");
+    if (rq->owner != s->paste_window) /* overwrite.c has taken PRIMARY, and has nothing to give */
+        return false;
     if (rq->target == targets) {
         Atom known[] = {targets, utf8, atom(s, "TEXT"), XA_STRING};
         XChangeProperty(s->dpy, rq->requestor, property, XA_ATOM, 32, PropModeReplace,

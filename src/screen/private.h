@@ -7,7 +7,7 @@
  *   window.c    titles, classes             typing.c          text
  *   hit_test.c  windows, their programs     spare_keycodes.c  borrowed keycodes for unmapped characters
  *   held.c      keys and buttons down       reader.c          whether a program has read its keys
- *   paste.c     text without any keycode
+ *   paste.c     text without any keycode    overwrite.c       the text of a field, replaced and read back
  *   watch.c     a person at the display     cpu_wait.c        programs that wait for a CPU
  *   receiver.c  what is written into what
  *   stop.c      stop flags                  stopfile.c        stop files

@@ -266,6 +266,11 @@ void screen_close(struct screen *s)
 
 /* ---- state ------------------------------------------------------------------------------------ */
 
+bool screen_is_remote(const struct screen *s)
+{
+    return s->remote != NULL;
+}
+
 int screen_alive(struct screen *s, struct err *e)
 {
     if (s->lost)

@@ -46,6 +46,7 @@ struct screen_rect screen_view(const struct screen *s); /* what captures show, i
 /* The same, read again: windows move, monitors come and go.  -1: it is gone. */
 int screen_view_now(struct screen *s, struct screen_rect *out, struct err *e);
 struct screen_rect screen_root(const struct screen *s);    /* the whole root window */
+bool screen_is_remote(const struct screen *s);             /* a machine behind an address */
 bool screen_visible(const struct screen *s, int x, int y); /* on some monitor, not in a gap between them */
 const char *screen_name(const struct screen *s);           /* ":1" */
 
@@ -132,6 +133,15 @@ int screen_chord(struct screen *s, const uint32_t *keysyms, int n, struct err *e
 int screen_type(struct screen *s, const char *utf8, size_t len, struct err *e);
 /* With keys only, never through the clipboard; no message mentions its characters. */
 int screen_type_secret(struct screen *s, const char *utf8, size_t len, struct err *e);
+/* Replaces the text of the field that has the keyboard, and reads it back.  *confirmed: the field has this
+ * text up to its first line end or tab; false: it cannot be read, as a password field, or may have been empty
+ * before it was to be emptied.  Fails when the field reads otherwise, and in terminals, modal editors and
+ * spreadsheets, where nothing is pressed.  A secret is not read back. */
+int screen_overwrite(struct screen *s, const char *utf8, size_t len, bool secret, bool *confirmed,
+                     struct err *e);
+/* The chords with which it selects, in order: how many keys; 0: no more. */
+int screen_overwrite_keys(int index, uint32_t keys[3]);
+extern const char screen_terminal_classes[]; /* a pattern for window classes and programs, of any case */
 int screen_wait(struct screen *s, double ms, struct err *e); /* sleeps, checking the stop flag */
 int screen_release_all(struct screen *s);                    /* safe at any time; 1 when something was held */
 int64_t screen_events_sent(const struct screen *s);

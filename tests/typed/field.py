@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""A window with one text field that reports what is in it: tk, gtk3, gtk4 or qt.
+"""A window with one text field that reports its content: tk, gtk3, gtk4, qt, qt6 (with -text: of several lines),
+or a document of LibreOffice Writer: writer.
 
     field.py KIND FOLDER
 
@@ -38,6 +39,8 @@ def run_tk():
 
     root = tkinter.Tk()
     root.title("typing")
+    if KIND == "tk-text":
+        return run_tk_text(root, tkinter)
     text = tkinter.StringVar()
     entry = tkinter.Entry(root, textvariable=text, width=60)
     entry.pack(padx=20, pady=20)
@@ -57,24 +60,50 @@ def run_tk():
     root.mainloop()
 
 
+def run_tk_text(root, tkinter):
+    area = tkinter.Text(root, width=60, height=8)
+    area.pack(padx=20, pady=20)
+    area.focus_force()
+    last = ""
+
+    def look():
+        nonlocal last
+        now = area.get("1.0", "end-1c")
+        if now != last:
+            write("text", now)
+            last = now
+        command(lambda: area.delete("1.0", "end"))
+        root.after(20, look)
+
+    look()
+    root.after(300, lambda: write("ready", ""))
+    root.mainloop()
+
+
 def run_gtk(version):
     import gi
 
     gi.require_version("Gtk", version)
+    lines = KIND.endswith("-text")
     from gi.repository import GLib, Gtk
 
+    def make():
+        return Gtk.TextView(width_request=500, height_request=150) if lines else Gtk.Entry(
+            width_chars=60, visibility=not KIND.endswith("-password"))
+
     def fill(window, entry):
-        entry.connect("changed", lambda e: write("text", e.get_text()))
+        source = entry.get_buffer() if lines else entry
+        source.connect("changed", lambda e: write("text", e.get_property("text")))
 
         def look():
-            command(lambda: entry.set_text(""))
+            command(lambda: source.set_property("text", ""))
             return True
 
         GLib.timeout_add(20, look)
         GLib.timeout_add(300, lambda: write("ready", ""))
 
     if version == "3.0":
-        window, entry = Gtk.Window(title="typing"), Gtk.Entry(width_chars=60)
+        window, entry = Gtk.Window(title="typing"), make()
         window.add(entry)
         window.show_all()
         fill(window, entry)
@@ -83,7 +112,7 @@ def run_gtk(version):
     application = Gtk.Application()
 
     def activate(app):
-        window, entry = Gtk.ApplicationWindow(application=app, title="typing"), Gtk.Entry(width_chars=60)
+        window, entry = Gtk.ApplicationWindow(application=app, title="typing"), make()
         window.set_child(entry)
         window.present()
         entry.grab_focus()
@@ -94,13 +123,17 @@ def run_gtk(version):
 
 
 def run_qt():
-    from PyQt5 import QtCore, QtWidgets
+    if KIND.startswith("qt6"):
+        from PyQt6 import QtCore, QtWidgets
+    else:
+        from PyQt5 import QtCore, QtWidgets
 
     app = QtWidgets.QApplication(sys.argv[:1])
-    field = QtWidgets.QLineEdit()
+    lines = KIND.endswith("-text")
+    field = QtWidgets.QPlainTextEdit() if lines else QtWidgets.QLineEdit()
     field.setWindowTitle("typing")
-    field.resize(500, 60)
-    field.textChanged.connect(lambda t: write("text", t))
+    field.resize(500, 150 if lines else 60)
+    field.textChanged.connect(lambda *_: write("text", field.toPlainText() if lines else field.text()))
     field.show()
     field.activateWindow()
     field.setFocus()
@@ -108,7 +141,45 @@ def run_qt():
     timer.timeout.connect(lambda: command(field.clear))
     timer.start(20)
     QtCore.QTimer.singleShot(300, lambda: write("ready", ""))
-    app.exec_()
+    app.exec()
 
 
-{"tk": run_tk, "gtk3": lambda: run_gtk("3.0"), "gtk4": lambda: run_gtk("4.0"), "qt": run_qt}[KIND]()
+def run_writer():
+    import subprocess
+
+    import uno
+
+    pipe = f"field{os.getpid()}"
+    program = subprocess.Popen(
+        ["soffice", f"-env:UserInstallation=file://{FOLDER}/office", "--norestore", "--nologo",
+         f"--accept=pipe,name={pipe};urp;", "--writer"])
+    resolver = uno.getComponentContext().ServiceManager.createInstance("com.sun.star.bridge.UnoUrlResolver")
+    document = last = None
+    while program.poll() is None:
+        time.sleep(0.05)
+        try:
+            if document is None:
+                context = resolver.resolve(f"uno:pipe,name={pipe};urp;StarOffice.ComponentContext")
+                desktop = context.ServiceManager.createInstanceWithContext("com.sun.star.frame.Desktop", context)
+                document = desktop.getCurrentComponent()
+                continue
+            text = document.Text.String
+        except Exception:
+            document = None
+            continue
+        if document.CurrentController.Frame.Title != "typing":
+            document.CurrentController.Frame.Title = "typing"
+            write("ready", "")
+        if text != last:
+            write("text", text)
+            last = text
+        command(lambda: document.Text.setString(""))
+
+
+def run():
+    kind = KIND.split("-")[0]
+    {"tk": run_tk, "gtk3": lambda: run_gtk("3.0"), "gtk4": lambda: run_gtk("4.0"), "qt": run_qt, "qt6": run_qt,
+     "writer": run_writer}[kind]()
+
+
+run()

@@ -1,0 +1,347 @@
+/* overwrite.c - replaces the text of the field that has the keyboard, and reads the field back.
+ *
+ * Toolkits do not agree on a key for "select all": ctrl+a moves the cursor in Tk and in shells, and Chromium
+ * ignores it on layouts without Latin letters.  All of them move to the start with Home or ctrl+Home, and
+ * extend the selection to the end with shift+End or ctrl+shift+End.  A toolkit ignores the chords that it
+ * does not know.
+ * The selection goes forwards, since GTK 4 publishes nothing for a selection that goes backwards.  The new
+ * text is typed over the selection: BackSpace is pressed only to empty a field, and only when text is known
+ * to be selected.
+ *
+ * Afterwards the same keys select the new text.  Programs publish selected text as PRIMARY, so this process
+ * takes PRIMARY first, waits until a program takes it over, and reads the content of the field from it.
+ * Some fields publish nothing, or one sign for each character, and secrets must not be published.  Such a
+ * field is not read back.
+ *
+ * In a terminal no key empties the line for every program, and at a prompt the rest of the old line would
+ * become part of a command.  In a table these keys move to other cells.  Both are refused.
+ */
+#include "screen/private.h"
+
+#include "base/clock.h"
+#include "base/regex.h"
+#include "base/utf8.h"
+
+#include <X11/Xatom.h>
+#include <X11/keysym.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    PUBLISH_MS = 700, /* from the keys that select to the program's taking PRIMARY */
+    STEADY_MS = 60,   /* between two readings that must agree */
+    CHANGE_MS = 900,  /* within which a reading may become the text: completions close, pages react */
+    SHOWN_BYTES = 120
+};
+
+const char screen_terminal_classes[] =
+    "term|console|rxvt|alacritty|kitty|^foot(client)?$|^st$|^st-|tilix|guake|yakuake|tilda|ghostty|konsole"
+    "|ptyxis|^kgx|warp|tabby|sakura|^hyper$|^contour$|^rio$|black-?box|zutty|^havoc$|^tym$|^wave$|^edex"
+    "|germinal|powershell";
+/* Editors in which letters are commands, and spreadsheets. */
+static const char modal_classes[] = "^gvim|^neovide|^emacs|^goneovim";
+static const char table_classes[] = "^libreoffice-calc|^gnumeric|^sc$";
+
+/* ---- where it is refused ------------------------------------------------------------------------- */
+
+static bool class_matches(const char *pattern, const struct screen_window *w)
+{
+    const char *slash = strrchr(w->program, '/'), *program = slash ? slash + 1 : w->program;
+    struct regex *r = regex_new(pattern, true, NULL);
+    bool yes =
+        r && (regex_find(r, w->class, strlen(w->class)) > 0 || regex_find(r, program, strlen(program)) > 0);
+    regex_free(r);
+    return yes;
+}
+
+static int check_program(struct screen *s, struct err *e)
+{
+    struct screen_window w;
+    if (screen_focused_window(s, &w))
+        return screen_alive(s, e) ? -1 : err_set(e, ERR_FAILED, "the window with the keyboard is not known");
+    if (class_matches(screen_terminal_classes, &w) || screen_has_shell(&w))
+        return err_set(
+            e, ERR_FAILED,
+            "overwrite is not done in a terminal (%.60s): nothing says how its program clears a line; "
+            "send keys instead",
+            w.class);
+    if (class_matches(modal_classes, &w))
+        return err_set(
+            e, ERR_FAILED,
+            "overwrite is not done in %.60s, where keys are commands of an editor; send keys instead",
+            w.class);
+    if (class_matches(table_classes, &w))
+        return err_set(e, ERR_FAILED,
+                       "overwrite is not done in a spreadsheet (%.60s): text typed into a cell replaces its "
+                       "content without it",
+                       w.class);
+    return 0;
+}
+
+/* ---- selecting ------------------------------------------------------------------------------------ */
+
+int screen_overwrite_keys(int index, uint32_t keys[3])
+{
+    static const uint32_t chords[][3] = {
+        {XK_Home}, {XK_Control_L, XK_Home}, {XK_Shift_L, XK_End}, {XK_Control_L, XK_Shift_L, XK_End}};
+    static const int counts[] = {1, 2, 2, 3};
+    if (index < 0 || index >= (int)(sizeof counts / sizeof *counts))
+        return 0;
+    memcpy(keys, chords[index], sizeof chords[index]);
+    return counts[index];
+}
+
+/* A list of completions takes ctrl+Home and ctrl+End in Qt, and changes the text. */
+static bool popup_shows(struct screen *s)
+{
+    struct screen_window one;
+    return screen_overlays(s, &one, 1) > 0;
+}
+
+static int select_text(struct screen *s, struct err *e)
+{
+    uint32_t keys[3];
+    bool popup = popup_shows(s);
+    for (int i = 0, n; (n = screen_overwrite_keys(i, keys)) != 0; i++)
+        if (!(popup && keys[0] == XK_Control_L) && screen_chord(s, keys, n, e))
+            return -1;
+    return 0;
+}
+
+static int press(struct screen *s, uint32_t key, struct err *e)
+{
+    return screen_chord(s, &key, 1, e);
+}
+
+/* Waits until a program has taken PRIMARY from w.  *taken: false when none did. */
+static int wait_for_owner(struct screen *s, Window w, bool *taken, struct err *e)
+{
+    enum reading r;
+    int64_t start = clock_ns();
+    *taken = false;
+    if (reader_wait(s, READ_MS, &r, e))
+        return -1;
+    if (r == READING_BEHIND)
+        return err_set(
+            e, ERR_FAILED,
+            "unsure whether the text arrived as meant: the program has not read its keys for %d s; "
+            "look at it",
+            READ_MS / 1000);
+    for (start = clock_ns(); !*taken && clock_ms_since(start) < PUBLISH_MS;) {
+        Window owner = s->lost ? None : XGetSelectionOwner(s->dpy, XA_PRIMARY);
+        *taken = owner && owner != w;
+        if (!*taken && screen_wait(s, 10, e))
+            return -1;
+    }
+    return screen_alive(s, e);
+}
+
+/* Line ends and spaces as the keyboard has them, without line ends at the end. */
+static char *plain(const char *text)
+{
+    char *out = xmalloc(strlen(text) + 1, 1), *to = out;
+    for (const char *p = text; *p; p++) {
+        if (p[0] == '\r' && p[1] == '\n')
+            continue;
+        bool space = !strncmp(p, "\xc2\xa0", 2); /* no-break spaces of editable pages */
+        *to++ = space ? ' ' : *p;
+        p += space;
+    }
+    while (to > out && to[-1] == '\n')
+        to--;
+    *to = 0;
+    return out;
+}
+
+static bool same_content(const char *a, const char *b)
+{
+    char *x = plain(a), *y = plain(b);
+    bool same = !strcmp(x, y);
+    free(x);
+    free(y);
+    return same;
+}
+
+/* Reads the selected text until two readings agree on `want`, or on another text after CHANGE_MS.  *out: NULL
+ * when it cannot be read. */
+static int read_selected(struct screen *s, const char *want, char **out, struct err *e)
+{
+    char *last = NULL;
+    int64_t start = clock_ns();
+    for (;;) {
+        char *now;
+        if (screen_selection(s, true, &now))
+            now = NULL;
+        bool steady = last && now && !strcmp(last, now);
+        free(last);
+        last = now;
+        if ((steady && (same_content(now, want) || clock_ms_since(start) > CHANGE_MS)) ||
+            (!now && clock_ms_since(start) > CHANGE_MS))
+            break;
+        if (screen_wait(s, STEADY_MS, e)) {
+            free(last);
+            *out = NULL;
+            return -1;
+        }
+    }
+    *out = last;
+    return screen_alive(s, e);
+}
+
+/* Reads the selection again after it was made smaller and larger by one character: Firefox does not publish a
+ * selection made with ctrl+shift+End.  In text from right to left the order of the two keys is the other. */
+static int read_extended(struct screen *s, const char *want, char **out, struct err *e)
+{
+    static const uint32_t left[] = {XK_Shift_L, XK_Left}, right[] = {XK_Shift_L, XK_Right};
+    for (int i = 0; i < 2 && *want && *out && !same_content(*out, want); i++) {
+        free(*out);
+        *out = NULL;
+        if (screen_chord(s, left, 2, e) || (!i && screen_chord(s, right, 2, e)) ||
+            read_selected(s, want, out, e))
+            return -1;
+    }
+    return 0;
+}
+
+/* Selects the content of the field and reads it.  *out, owned by the caller: NULL when nothing was
+ * selected, or the selection cannot be read. */
+static int read_field(struct screen *s, const char *want, char **out, struct err *e)
+{
+    bool taken = false;
+    Window w = XCreateSimpleWindow(s->dpy, s->root, -10, -10, 1, 1, 0, 0, 0);
+    *out = NULL;
+    XSetSelectionOwner(s->dpy, XA_PRIMARY, w, CurrentTime);
+    XSync(s->dpy, False);
+    int rc = reader_begin(s, e) || select_text(s, e) || wait_for_owner(s, w, &taken, e) ||
+                     (taken && (read_selected(s, want, out, e) || read_extended(s, want, out, e)))
+                 ? -1
+                 : 0;
+    if (!s->lost)
+        XDestroyWindow(s->dpy, w);
+    return rc;
+}
+
+/* ---- the whole ------------------------------------------------------------------------------------ */
+
+/* -1 with the content that the field has instead. */
+static int refuse_content(const char *got, struct err *e)
+{
+    char shown[SHOWN_BYTES + 1];
+    snprintf(shown, sizeof shown, "%s", got);
+    shown[utf8_valid_prefix(shown, strlen(shown))] = 0;
+    return err_set(e, ERR_FAILED,
+                   "unsure whether the text arrived as meant: the field reads '%s%s' now; look at it", shown,
+                   strlen(got) > SHOWN_BYTES ? "..." : "");
+}
+
+/* Typing a space and deleting it leaves the text without the completion that browsers add. */
+static int type_without_completion(struct screen *s, const char *text, struct err *e)
+{
+    return screen_type(s, text, strlen(text), e) || screen_type(s, " ", 1, e) || press(s, XK_BackSpace, e)
+               ? -1
+               : 0;
+}
+
+static int empty_field(struct screen *s, bool *confirmed, struct err *e)
+{
+    char *old, *left = NULL;
+    if (read_field(s, "", &old, e))
+        return -1;
+    bool any = old && *old;
+    free(old);
+    if (!any) /* it is empty, or publishes nothing: BackSpace could do anything */
+        return 0;
+    if (press(s, XK_BackSpace, e) || read_field(s, "", &left, e))
+        return -1;
+    int rc = left && *left ? refuse_content(left, e) : 0;
+    *confirmed = rc == 0;
+    free(left);
+    return rc;
+}
+
+/* Returns whether the field hides its text: it has one sign for each character. */
+static bool is_hidden(const char *got, const char *text)
+{
+    static const char *const signs[] = {"\xe2\x80\xa2", "\xe2\x97\x8f", "*"}; /* bullet, black circle */
+    size_t n = 0;
+    for (const char *p = text; *p; p++)
+        n += (*p & 0xc0) != 0x80;
+    for (size_t i = 0; n && i < sizeof signs / sizeof *signs; i++) {
+        size_t len = strlen(signs[i]), at = 0;
+        while (!strncmp(got + at, signs[i], len))
+            at += len;
+        if (!got[at] && at == n * len)
+            return true;
+    }
+    return false;
+}
+
+static int write_line(struct screen *s, const char *text, bool *confirmed, struct err *e)
+{
+    char *got = NULL;
+    if (select_text(s, e) || screen_type(s, text, strlen(text), e) || read_field(s, text, &got, e)) {
+        free(got);
+        return -1;
+    }
+    if (got && strlen(got) > strlen(text) && !strncmp(got, text, strlen(text))) { /* it is selected */
+        free(got);
+        if (type_without_completion(s, text, e) || read_field(s, text, &got, e)) {
+            free(got);
+            return -1;
+        }
+    }
+    *confirmed = got && same_content(got, text);
+    int rc = press(s, XK_End, e) || (got && !*confirmed && !is_hidden(got, text) && refuse_content(got, e))
+                 ? -1
+                 : 0;
+    free(got);
+    return rc;
+}
+
+/* On another machine no selection can be read. */
+static int overwrite_far(struct screen *s, const char *utf8, size_t len, bool secret, struct err *e)
+{
+    if (select_text(s, e))
+        return -1;
+    if (!len)
+        return press(s, XK_BackSpace, e);
+    return secret ? screen_type_secret(s, utf8, len, e) : screen_type(s, utf8, len, e);
+}
+
+/* Types the rest of a text whose first line was written.  Further lines are read back with the first one,
+ * unless a tab leaves the field, or the text ends with its only line end, which may submit a form. */
+static int write_rest(struct screen *s, const char *text, size_t line, bool *confirmed, struct err *e)
+{
+    char *got = NULL;
+    if (!text[line])
+        return 0;
+    if (screen_type(s, text + line, strlen(text + line), e))
+        return -1;
+    if (strchr(text, '\t') || !text[line + strspn(text + line, "\r\n")])
+        return 0;
+    int rc = read_field(s, text, &got, e) || press(s, XK_End, e) ? -1 : 0;
+    *confirmed = *confirmed && got && same_content(got, text);
+    if (rc == 0 && got && !same_content(got, text))
+        rc = refuse_content(got, e);
+    free(got);
+    return rc;
+}
+
+int screen_overwrite(struct screen *s, const char *utf8, size_t len, bool secret, bool *confirmed,
+                     struct err *e)
+{
+    *confirmed = false;
+    if (screen_alive(s, e) || check_program(s, e))
+        return -1;
+    if (s->remote || secret)
+        return overwrite_far(s, utf8, len, secret, e);
+    char *all = xasprintf("%.*s", (int)len, utf8);
+    size_t line = strcspn(all, "\t\r\n"); /* the field is read before what may leave it */
+    char *text = xasprintf("%.*s", (int)line, all);
+    int rc = line ? write_line(s, text, confirmed, e) : empty_field(s, confirmed, e);
+    rc = rc || write_rest(s, all, line, confirmed, e) ? -1 : 0;
+    free(text);
+    free(all);
+    return rc;
+}
