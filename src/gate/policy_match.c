@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FOLDED = 32 };
+enum { FOLDED = 32, SMALL_W = 640, SMALL_H = 320 }; /* ... pixels of a window that may be a dialog */
 
 struct folded { /* texts of one action as people read them, made when first needed */
     const char *text[FOLDED];
@@ -171,10 +171,16 @@ static bool speaks_of_button(const char *thought)
     return false;
 }
 
+/* Some programs' messages do not say that they are dialogs; they are small. */
+static bool is_dialog(const struct screen_window *w)
+{
+    return w->dialog || (w->rect.w > 0 && w->rect.w <= SMALL_W && w->rect.h <= SMALL_H);
+}
+
 /* What a dialog around the target says: its text, and its window's title. */
 static bool dialog_says(const struct rule_match *q, const struct policy_target *t, const struct regex *r)
 {
-    return r && ((t->window.dialog && regex_matches(q, r, t->window.title)) ||
+    return r && ((is_dialog(&t->window) && regex_matches(q, r, t->window.title)) ||
                  (*t->dialog && regex_matches(q, r, t->dialog)));
 }
 

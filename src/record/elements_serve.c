@@ -229,7 +229,8 @@ static void *focus_below(struct search *q, void *object, int depth)
     void *found = NULL;
     if (depth > DEPTH || is_over(q))
         return NULL;
-    if (depth && is_in(object, ATSPI_FOCUSED))
+    bool focused = depth && is_in(object, ATSPI_FOCUSED);
+    if (focused && !is_called(object, spi->role, "panel")) /* Qt's box of buttons says so of itself, too */
         return g_object_ref(object);
     int n = spi->child_count(object, NULL);
     for (int i = 0; i < n && i < CHILDREN && !found; i++) {
@@ -237,7 +238,7 @@ static void *focus_below(struct search *q, void *object, int depth)
         found = child && is_in(child, ATSPI_SHOWING) ? focus_below(q, child, depth + 1) : NULL;
         atspi_drop(child);
     }
-    return found;
+    return found || !focused ? found : g_object_ref(object);
 }
 
 static bool visit_pressed(struct search *q, void *window)
@@ -256,7 +257,7 @@ static bool visit_pressed(struct search *q, void *window)
 /* The element that told last that it has the keyboard is the usual answer, and saves a walk. */
 static bool pressed_at_last_focus(struct search *q)
 {
-    if (!last_focus || !is_in(last_focus, ATSPI_FOCUSED))
+    if (!last_focus || !is_in(last_focus, ATSPI_FOCUSED) || is_called(last_focus, spi->role, "panel"))
         return false;
     void *window = window_of(last_focus);
     q->known = window && is_in(last_focus, ATSPI_SHOWING) &&

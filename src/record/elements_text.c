@@ -14,6 +14,7 @@ enum {
     DEPTH_BELOW = 12,
     CHILDREN = 60,
     ELEMENTS = 300, /* of a dialog */
+    SMALL = 40,     /* of a window that is a dialog although it does not say so */
     LABELS = 8,     /* a dialog with more is a form, and its labels are names of fields */
     TEXT = 4000,
 };
@@ -102,6 +103,7 @@ struct collected {
     const struct atspi *spi;
     GString *text;
     int labels, budget;
+    bool large; /* it has parts that no message has */
 };
 
 static void add_label(struct collected *c, void *object)
@@ -123,6 +125,10 @@ static void collect(struct collected *c, void *object, int depth)
     static const char *const skipped[] = {"push button", "button",   "menu bar", "table",
                                           "tree table",  "tree",     "list",     "entry",
                                           "combo box",   "tool bar", NULL};
+    static const char *const parts[] = {
+        "menu bar",   "tool bar", "document web", "document frame", "terminal", "table",
+        "tree table", "canvas",   "drawing area", "status bar",     NULL};
+    c->large = c->large || has_role(c->spi, object, parts);
     if (--c->budget < 0 || depth > DEPTH_BELOW || has_role(c->spi, object, skipped))
         return;
     if (has_role(c->spi, object, labels)) {
@@ -141,14 +147,20 @@ static void collect(struct collected *c, void *object, int depth)
 json_t *elements_read_dialog(const struct atspi *spi, void *object)
 {
     static const char *const dialogs[] = {"dialog", "alert", "alert dialog", "message dialog", NULL};
+    static const char *const windows[] = {"frame", "window", NULL};
     void *dialog = ancestor(spi, object, dialogs);
-    struct collected c = {spi, g_string_new(NULL), 0, ELEMENTS};
+    bool plain = !dialog; /* yad's windows, for one, are no dialogs */
+    dialog = dialog ? dialog : ancestor(spi, object, windows);
+    struct collected c = {spi, g_string_new(NULL), 0, ELEMENTS, false};
     gchar *name = dialog ? spi->name(dialog, NULL) : NULL;
     if (dialog)
         collect(&c, dialog, 0);
     if (c.labels > LABELS)
         g_string_truncate(c.text, 0);
-    if (name && *name && g_utf8_validate(name, -1, NULL))
+    bool message = !plain || (!c.large && c.labels <= LABELS && c.budget > ELEMENTS - SMALL);
+    if (!message)
+        g_string_truncate(c.text, 0);
+    if (message && name && *name && g_utf8_validate(name, -1, NULL))
         g_string_append_printf(c.text, "\n%.200s", name);
     json_t *out = json_string(c.text->str);
     g_free(name);
