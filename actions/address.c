@@ -103,35 +103,79 @@ int action_address(const char *text, struct action_address *out, struct err *e)
     return 0;
 }
 
-/* The schemes whose addresses are programs, or may hold one. */
-bool action_is_code(const char *text)
+/* ---- addresses that are more than a place in the web ---------------------------------------------- */
+
+enum { LINE = 80 };
+
+/* Writes the start of the text as a browser reads it: letters small, without blanks, control characters and
+ * what is not ASCII (browsers drop some of these when a text is pasted), full-width forms as their ASCII
+ * characters, ';' as the ':' for which Chromium takes it. */
+static void squeeze(const char *text, char line[LINE])
 {
-    static const char *const schemes[] = {
-        "javascript:", "vbscript:", "livescript:", "mocha:", "data:", "jar:"};
-    static const char *const around[] = {"view-source:", "feed:", "pcast:"};
-    char line[64];
     uint32_t c;
     size_t n = 0;
-    for (size_t left = strlen(text);
-         left && n < sizeof line - 1;) { /* what browsers drop when text is pasted */
+    for (size_t left = strlen(text); left && n < LINE - 1;) {
         int len = utf8_decode(text, left, &c);
         len = len > 0 ? len : 1;
+        c = c > 0xff00 && c < 0xff5f ? c - 0xfee0 : c;
         if (c > ' ' && c < 0x7f)
-            line[n++] = (char)tolower((int)c);
-        else if (c == ' ' && n)
-            line[n++] = ' ';
+            line[n++] = c == ';' ? ':' : (char)tolower((int)c);
         text += len;
         left -= (size_t)len;
     }
     line[n] = 0;
+}
+
+/* Whether no scheme ends at the first colon: a blank follows, as in prose ("Data: 5 rows"). */
+static bool is_prose(const char *text)
+{
+    const char *colon = strpbrk(text, ":;");
+    return !colon || colon[1] == ' ' || !colon[1];
+}
+
+static const char *after_word(const char *line, const char *const *words)
+{
+    for (; *words; words++)
+        if (!strncmp(line, *words, strlen(*words)))
+            return line + strlen(*words);
+    return NULL;
+}
+
+/* A "data:" address whose media type may hold a script; without a type it is plain text. */
+static bool holds_document(const char *rest, bool prose)
+{
+    static const char *const types[] = {"text/",    "application/", "image/", "multipart/", "model/",
+                                        "message/", "audio/",       "video/", "x-",         NULL};
+    return prose ? after_word(rest, types) != NULL : *rest != 0;
+}
+
+bool action_is_code(const char *text)
+{
+    static const char *const schemes[] = {"javascript:", "vbscript:", "livescript:", "mocha:", "jar:", NULL};
+    static const char *const around[] = {"view-source:", "feed:", "pcast:", NULL};
+    static const char *const data[] = {"data:", NULL};
+    char line[LINE];
+    squeeze(text, line);
     const char *at = line;
-    for (const char *from = NULL; from != at;) {
-        from = at;
-        for (size_t i = 0; i < sizeof around / sizeof *around; i++)
-            at += strncmp(at, around[i], strlen(around[i])) ? 0 : strlen(around[i]);
-    }
-    for (size_t i = 0; i < sizeof schemes / sizeof *schemes; i++)
-        if (!strncmp(at, schemes[i], strlen(schemes[i])))
-            return strcmp(schemes[i], "data:") != 0 || (at[5] && at[5] != ' ');
-    return false;
+    for (const char *inner; (inner = after_word(at, around));)
+        at = inner;
+    if (after_word(at, schemes))
+        return true;
+    const char *rest = after_word(at, data);
+    return rest && holds_document(rest, at == line && is_prose(text));
+}
+
+bool action_is_internal(const char *text)
+{
+    static const char *const schemes[] = {
+        "view-source:", "file:", "filesystem:", "blob:",    "about:",        "chrome:",   "chrome-",
+        "devtools:",    "edge:", "brave:",      "opera:",   "vivaldi:",      "resource:", "moz-extension:",
+        "moz-icon:",    "ms-",   "intent:",     "content:", "isolated-app:", "wyciwyg:",  NULL};
+    static const char *const empty[] = {"about:blank", "about:newtab", "about:home", "chrome://newtab", NULL};
+    char line[LINE];
+    squeeze(text, line);
+    const char *rest = after_word(line, empty);
+    if ((rest && (!*rest || !strcmp(rest, "/"))) || !after_word(line, schemes) || !strchr(line, ':'))
+        return false;
+    return !is_prose(text) || strchr(line, '/');
 }

@@ -15,7 +15,7 @@ struct settings {
     const char *explain, *title, *class, *program, *task, *thought, *name, *paste,
         *spent[OPTION_LIST_MAX + 1];
     int width, height;
-    bool json;
+    bool json, patterns;
 };
 
 #define AT(member) offsetof(struct settings, member)
@@ -41,6 +41,8 @@ static const struct option_spec options[] = {
     {"width", 0, OPTION_INT, AT(width), "PIXELS", 1, 32767, "1920",
      "with --explain: the width of the root window", NULL},
     {"height", 0, OPTION_INT, AT(height), "PIXELS", 1, 32767, "1080", "with --explain: its height", NULL},
+    {"patterns", 'v', OPTION_FLAG, AT(patterns), NULL, 0, 0, NULL,
+     "print each rule with its patterns, in the order in which they are tried", NULL},
     JSON_OPTION(struct settings),
     {0},
 };
@@ -50,9 +52,9 @@ const struct command policy_command = {
     .arguments = "[FILE]",
     .purpose = "show and check the rules about what the agent may do",
     .details =
-        "Prints the rules in force in the order in which they are tried: those of the file "
-        "(default: policy.yaml in the user's configuration folder, if there is one), then the "
-        "built-in rules. A wrong file is refused with its line, the key, and what was expected.\n\n"
+        "Prints in a few lines what is denied, asked about and allowed, by the rules of the file "
+        "(default: policy.yaml in the user's configuration folder, if there is one) and then by the "
+        "built-in rules; --patterns prints the rules themselves. A wrong file is refused with its line, the key, and what was expected.\n\n"
         "A rule has a verdict (deny, confirm, allow) and conditions; the first rule that matches an "
         "action decides:\n\n"
         "  builtin: yes              # no: leave the built-in rules out\n"
@@ -70,12 +72,14 @@ const struct command policy_command = {
         "    - confirm: orders\n"
         "      actions: [click, type]\n"
         "      element: buy|order\n\n"
-        "Keys of a rule: actions, element, text, title, class, program (regular expressions, "
+        "Keys of a rule: actions, element, text, title, class, program dialog, "
+        "except (regular expressions, "
         "case-insensitive, tried on texts as they are and without accents and look-alike letters), terminal, "
-        "zone, keys, longer, host, secret, new_goal (a plan with goals "
+        "browser, zone, keys, longer, host, secret, new_goal (a plan with goals "
         "that the task does not mention), after (what the run has used up: 50 steps, 600 seconds, "
         "or tokens, actions, characters, errors). In doubt a rule denies rather than allows.",
     .examples = "holorun policy\n"
+                "holorun policy --patterns\n"
                 "holorun policy mine.yaml --explain '{\"kind\": \"click\", \"x\": 3, \"y\": 5, "
                 "\"element\": \"Buy\"}'\n",
     .options = options,
@@ -101,18 +105,20 @@ static void print_sight(struct buf *b)
     list_dialects(b, true, false);
     buf_puts(b, ";\n  in ");
     list_dialects(b, false, false);
-    buf_puts(b, ", which describe no target, the model's thought where there is one, and titles of dialogs;\n"
-                "  in all of them also the names that programs give their elements, where these answer "
-                "(see holorun doctor);\n"
-                "Enter and space count as a click on what has the keyboard, Enter in a field on the default "
-                "button, where\n"
-                "  programs tell which; otherwise only the title of a dialog, and a thought that speaks of a "
-                "button, are seen;\n"
-                "  which button a web page's form has for Enter, and what a mnemonic like alt+p presses, is "
-                "not seen\n");
+    buf_puts(
+        b,
+        ", which describe no target, the model's thought where there is one, and titles of dialogs;\n"
+        "  in all of them also the names that programs give their elements, where these answer "
+        "(see holorun doctor);\n"
+        "Enter and space count as a click on what has the keyboard, Enter in a field on the default "
+        "button, where\n"
+        "  programs tell which; otherwise only the title of a dialog, and a thought that speaks of a "
+        "button, are seen;\n"
+        "  which button a web page's form has for Enter is not seen; of what a mnemonic like alt+p presses, "
+        "only the dialog's text is\n");
 }
 
-static void print_rules(const struct policy *p, bool json)
+static void print_rules(const struct policy *p, bool json, bool patterns)
 {
     struct buf b;
     buf_init(&b, 4 << 20);
@@ -124,9 +130,13 @@ static void print_rules(const struct policy *p, bool json)
         buf_puts(&b, "], \"describe_none\": [");
         list_dialects(&b, false, true);
         buf_puts(&b, "]}\n");
-    } else {
+    } else if (patterns) {
         policy_print(p, &b);
         print_sight(&b);
+    } else {
+        policy_print_summary(p, &b);
+        buf_puts(&b,
+                 "'holorun policy --patterns' prints each rule; --explain ACTION says which one decides.\n");
     }
     fputs(b.data, stdout);
     buf_free(&b);
@@ -217,7 +227,7 @@ int cmd_policy(int argc, char **argv)
     if (p && s.explain)
         rc = explain(p, &s, &e);
     else if (p)
-        print_rules(p, s.json);
+        print_rules(p, s.json, s.patterns);
     policy_free(p);
     return rc ? options_failed(&e) : 0;
 }

@@ -22,6 +22,13 @@
 
 struct gate;
 
+struct gate_field { /* of a browser's window, that has the keyboard */
+    bool in_page;   /* part of a web page: Enter opens no address */
+    bool tools;     /* part of the developer tools, which run what is typed */
+    bool editable;
+    char text[4096]; /* what it holds, its beginning */
+};
+
 struct gate_options { /* pointers are borrowed */
     const struct policy *policy;
     struct confirm confirm;
@@ -38,7 +45,12 @@ struct gate_options { /* pointers are borrowed */
     /* The element that Enter, or else space, would press in the window of this title; name "": none.
      * false: no answer came. */
     bool (*pressed)(void *arg, bool enter, const char *title, char *name, size_t size);
-    void *name_arg; /* of both */
+    /* The text of the dialog around the element at a point, x -1: around the one that has the keyboard; "":
+     * there is no dialog.  false: no answer came. */
+    bool (*dialog)(void *arg, int x, int y, const char *title, char *text, size_t size);
+    /* The field that has the keyboard in the window of this title.  false: no answer came. */
+    bool (*field)(void *arg, const char *title, struct gate_field *out);
+    void *name_arg; /* of all of these */
 };
 
 struct gate *gate_new(const struct gate_options *o);

@@ -1,4 +1,4 @@
-/* gate_impl.h - struct gate.  Private to gate/gate.c, question.c, targets.c and type.c. */
+/* gate_impl.h - struct gate.  Private to gate/bar.c, gate.c, question.c, targets.c and type.c. */
 #ifndef HOLORUN_GATE_GATE_IMPL_H
 #define HOLORUN_GATE_GATE_IMPL_H
 
@@ -14,12 +14,21 @@ struct gate {
     struct redact *redact; /* NULL: nothing to cover */
     unsigned long window;  /* that the rules were applied to; keys may go there */
     char *pasted;          /* what the current action would paste; NULL: nothing, or not known */
-    struct written {       /* into one window, since the last Return or escape from it */
+    char bar[4608];        /* the address that the current action would open, its beginning */
+    struct written {       /* by the run into one window (bar.c) */
         unsigned long window;
-        char text[512]; /* its end */
-        bool moved;     /* the cursor may be elsewhere */
+        char text[512];    /* in the field that has the keyboard, its end */
+        bool moved;        /* the cursor may be elsewhere than at its end */
+        bool unknown;      /* keys have changed the text since, in a way that is not known */
+        bool selected;     /* all of it: what is written next replaces it */
+        bool bar;          /* the field is the address bar, as a key has gone there */
+        bool left;         /* other fields hold text of the run */
+        bool left_unknown; /* ... and it is not known what */
+        uint8_t seen[128]; /* how often each character was written, at most 255 */
     } written;
-    bool approved; /* a person, or who stands for one, has seen the current action and let it pass */
+    bool in_menu;     /* the last action opened a context menu */
+    bool in_launcher; /* ... or a launcher */
+    bool approved;    /* a person, or who stands for one, has seen the current action and let it pass */
     unsigned long pressed_in; /* the window in which an action has left one down */
     unsigned buttons;         /* bits of those that actions have left down */
     char thought[1024];
@@ -51,6 +60,10 @@ void gate_describe_window(const struct gate *g, char *out, size_t size);
 int gate_ask(struct gate *g, const struct action *a, const struct view_transform *transform, int step,
              struct gate_ruling *out, struct err *e);
 void gate_refuse(struct gate_ruling *out, enum action_fault fault, const char *fmt, ...) PRINTF_LIKE(3, 4);
+/* The address that the current action opens in a browser, into g->subject (bar.c). */
+void gate_look_up_address(struct gate *g);
+/* After the action was done: what its window's fields hold now. */
+void gate_note_edit(struct gate *g, const struct action *a, unsigned long window);
 /* After the action was done. */
 void gate_note_written(struct gate *g, const struct action *a);
 

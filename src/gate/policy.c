@@ -13,11 +13,40 @@
 
 EMBED(gate_builtin, "src/gate/builtin.yaml");
 
+enum { SUMMARY_COLUMNS = 96 };
+
 /* Launchers run the text that is written into them, as terminals do. */
 static const char launcher_classes[] =
     "rofi|krunner|dmenu|bemenu|wofi|fuzzel|^tofi|gmrun|xfrun|appfinder|ulauncher|^albert|synapse|kupfer"
     "|lxqt-runner|launchy|^run$|^run.dialog|gnome-do$|jgmenu|rlaunch|^gexec|^fbrun|lxrun|^lxpanel.run"
-    "|interrobang|sxlaunch|9menu";
+    "|interrobang|sxlaunch|9menu|gnome-shell|plasmashell|whisker|wrapper-2|^cinnamon$|budgie-panel|mate-panel"
+    "|lxqt-panel|lxpanel|brisk-menu|onagre|anyrun|^walker$|sherlock|cerebro|zazu|vicinae|^wox$|flow.launcher"
+    "|^dex$|catfish|^gnome-panel|xfce4-run|xfdashboard|^tint2$|^plank$|appmenu|app-?launcher";
+
+static const char browser_classes[] =
+    "chrom(e|ium)|firefox|navigator|browser|epiphany|falkon|brave|\\bopera|vivaldi|edge|midori|konqueror"
+    "|librewolf|waterfox|palemoon|pale moon|seamonkey|thorium|floorp|^zen|dillo|netsurf|^surf|luakit|nyxt"
+    "|iceweasel|icecat|mullvad|tor-?browser|qutebrowser|minibrowser|ladybird|servo|cachy|helium|^arc$";
+
+/* Buttons that agree to what a dialog says: Yes, OK, Apply and Continue as GTK, Qt and zenity translate them,
+ * words of the same meaning, and descriptions that tell no name ("the blue button"). */
+static const char *const agreeing_names[AGREEING] = {
+    "(*UCP)(?x) \\b ( yes | yep | ok(ay|e)? | o\\.k\\. | apply | continue | proceed | confirm | sure | accept | agree"
+    "| do\\ it | correct | understand | understood | got\\ it | execute"
+    "| allow | i\\ am | ja | anwenden | weiter | fortfahren | fortsetzen | bestatigen | fertig | ausfuhren | einverstanden"
+    "| trotzdem | verstanden | oui | valider | appliquer | continuer | poursuivre | confirmer | accepter | d'accord"
+    "| terminer | executer | si | aceptar | aplicar | continuar | seguir | confirmar | vale | de\\ acuerdo | hecho"
+    "| ejecutar | adelante | applica | continua | prosegui | conferma | avanti | va\\ bene | procedi | sim | prosseguir"
+    "| concluir | toepassen | doorgaan | verdergaan | bevestigen | akkoord | verkstall | fortsatt | bekrafta | godkann"
+    "| fortsæt | bekreft | anvend | bruk | tak | zastosuj | kontynuuj | potwierdz | dalej | ano | budiz | pouzit"
+    "| pokracovat | potvrdit | evet | tamam | uygula | devam | onayla | kylla | toteuta | jatka | igen | alkalmaz"
+    "| folytatas | da | aplica | ya | terapkan | lanjutkan | dong\\ y | ap\\ dung | tiep\\ tuc ) \\b | ^ \\W* (the \\W+)? (go | co | next | start | run | done | finish | submit) \\W* (button \\W*)? $"
+    "| ^ \\W* ((the|a) \\W+)? ((left|right|first|second|last|blue|red|green|dark|default|primary|main|highlighted|focused"
+    "|big|bottom|lower|upper|rounded) (most)? \\W+)* button \\b (\\W+ (in|of|on|at) \\b .*)? \\W* $",
+    "(*UCP)(?x) \\b ( да | ок | применить | продолжить | подтвердить | далее | согласен | так | гаразд | застосувати"
+    "| продовжити | ναι | ενταξει | εφαρμογη | συνεχεια ) \\b | はい | 適用 | 続行 | 続ける | 実行 | 確定 | 了解 | 次へ | 進む"
+    "| ^ \\W* (是 | 好) | 确定 | 应用 | 套用 | 继续 | 繼續 | 确认 | 確認 | 執行 | 执行 | 同意 | ^ \\W* (예|네) | 적용 | 계속"
+    "| 확인 | 진행 | نعم | طبق | متابعة | כן | אישור | החלה | हा | ठीक | लागू | जारी | ใช่ | ตกลง"};
 
 /* ---- reading ---------------------------------------------------------------------------------- */
 
@@ -88,8 +117,12 @@ static struct policy *finish(struct policy *p, bool builtin)
     struct sha256 sum;
     if (builtin)
         read_builtin(p);
+    p->with_builtin = builtin;
     p->terminals = regex_new(screen_terminal_classes, true, NULL);
     p->launchers = regex_new(launcher_classes, true, NULL);
+    p->browsers = regex_new(browser_classes, true, NULL);
+    for (int i = 0; i < AGREEING; i++)
+        p->agreeing[i] = regex_new(agreeing_names[i], true, NULL);
     sha256_begin(&sum);
     add_source(&sum, p->file);
     add_source(&sum, p->builtin);
@@ -167,6 +200,9 @@ void policy_free(struct policy *p)
     free(p->rules);
     regex_free(p->terminals);
     regex_free(p->launchers);
+    regex_free(p->browsers);
+    for (int i = 0; i < AGREEING; i++)
+        regex_free(p->agreeing[i]);
     doc_free(p->file);
     doc_free(p->builtin);
     free(p);
@@ -180,6 +216,43 @@ const char *policy_name(const struct policy *p)
 const char *policy_sha256(const struct policy *p)
 {
     return p->sha256;
+}
+
+/* The rules of one verdict as a paragraph: their names, equal ones once. */
+static void print_verdict(const struct policy *p, enum policy_verdict v, const char *head, struct buf *out)
+{
+    int rules = 0, patterns = 0, column = 0;
+    for (int i = 0; i < p->n; i++) {
+        rules += p->rules[i].verdict == v;
+        patterns += p->rules[i].verdict == v ? rule_patterns(&p->rules[i]) : 0;
+    }
+    if (!rules)
+        return;
+    buf_printf(out, "%s (%d %s, %d patterns):", head, rules, rules == 1 ? "rule" : "rules", patterns);
+    for (int i = 0; i < p->n; i++) {
+        const char *name = p->rules[i].name;
+        bool seen = p->rules[i].verdict != v;
+        for (int k = 0; k < i && !seen; k++)
+            seen = p->rules[k].verdict == v && !strcmp(p->rules[k].name, name);
+        if (seen)
+            continue;
+        bool wraps = !column || column + strlen(name) > SUMMARY_COLUMNS;
+        buf_printf(out, "%s%s%s", column ? ";" : "", wraps ? "\n  " : " ", name);
+        column = (wraps ? 2 : column + 2) + (int)strlen(name);
+    }
+    buf_puts(out, "\n");
+}
+
+void policy_print_summary(const struct policy *p, struct buf *out)
+{
+    static const char *const rest[] = {"is allowed", "is asked about", "is denied"};
+    buf_printf(out, "Rules of '%s'%s. The first rule that matches an action decides.\n", policy_name(p),
+               p->file && p->with_builtin ? ", then the built-in ones" : "");
+    print_verdict(p, POLICY_DENY, "Denied", out);
+    print_verdict(p, POLICY_CONFIRM, "Asked about first", out);
+    print_verdict(p, POLICY_ALLOW, "Allowed", out);
+    buf_printf(out, "Everything else %s.\n", rest[p->otherwise]);
+    limits_print(&p->limits, out);
 }
 
 void policy_print(const struct policy *p, struct buf *out)

@@ -15,11 +15,18 @@
  *         class: firefox          # ... on its class ...
  *         program: bin/xterm$     # ... on the file of its process
  *         terminal: yes           # the window is a terminal, by its class or its shell, or a launcher
+ *         browser: yes            # the window is a web browser's, by its class
+ *         dialog: delet(e|ing)    # regex, on the title and the text of a dialog, for a button that agrees
+ *                                 # (Yes, OK, Continue); "element" is tried on these, too
+ *         except: accept cookies  # regex, on the same names as "element": they do not match after all
  *         zone: [0, 0, 100%, 32]  # x, y, width, height on the root window; pixels or %; a drag through
  *                                 # it counts
  *         keys: [ctrl+w, alt+F4]  # chords, spelled as models spell them
  *         longer: 500             # the text has more characters than this
- *         host: ["*.example.org"] # of the address; "code:" is one that would run, also in a text written
+ *         host: ["*.example.org"] # of the address, also of one that Enter opens in a browser's address bar;
+ *                                 # "code:" is one that would run, also in a text written; "internal:"
+ *                                 # a page of the browser itself or a file; "unknown:" one that Enter opens
+ *                                 # and that could not be read
  *         secret: [PASSWORD]      # names of secrets that are typed; "*": any
  *         new_goal: yes           # a plan with goals unrelated to the task (goals.h)
  *         after: [50 steps]       # the run has used so many steps, seconds, tokens, actions, typed
@@ -51,8 +58,9 @@ struct policy_target {
     int x, y;
     struct screen_window window; /* at x, y, else the focused one */
     bool writes;                 /* what is written goes into this window */
-    bool shell;     /* its process has a shell of its own: it is a terminal, whatever its class */
-    char name[256]; /* of the element at x, y, as the program tells it (AT-SPI); "": not known */
+    bool shell;       /* its process has a shell of its own: it is a terminal, whatever its class */
+    char name[256];   /* of the element at x, y, as the program tells it (AT-SPI); "": not known */
+    char dialog[512]; /* text of the dialog around the element, as the program tells it; "": none */
     bool presses_known;
     char presses[256]; /* what the action's keys would press here (AT-SPI); "": nothing, if that is known */
 };
@@ -64,6 +72,13 @@ struct policy_writing {
     const char *text;   /* never NULL when known */
     const char *before; /* what was written into the same window just before; "": nothing */
     bool moved;         /* ... and the cursor may not be at its end any more */
+};
+
+/* An address that the action would open in a browser without naming it: by Enter in the address bar, or by a
+ * click while the bar holds it. */
+struct policy_address {
+    bool goes, known;
+    const char *text; /* never NULL when known */
 };
 
 enum policy_counter {
@@ -91,12 +106,17 @@ struct policy_subject { /* an action and what it would touch */
     bool drags;               /* a button is down meanwhile; this counts as "drag", too */
     /* Its keys press what has the keyboard: for rules that ask or forbid by element it counts as
      * "click", too, with what it presses as the element. */
-    enum policy_press { PRESS_NOTHING, PRESS_IN_TEXT, PRESS_SPACE, PRESS_ENTER } press;
+    enum policy_press { PRESS_NOTHING, PRESS_IN_TEXT, PRESS_SPACE, PRESS_ENTER, PRESS_MNEMONIC } press;
+    bool in_menu; /* a context menu is open, in which letters press entries */
     /* Points of a drag's path: a zone counts when a line between two of them touches it.  Borrowed x, y
      * pairs. */
     const int *corners;
     int n_corners;
     struct policy_writing writing;
+    struct policy_address address;
+    /* The keysym that a key gives while Shift is down, 0: not known; NULL: the US layout. */
+    uint32_t (*shifted)(void *keyboard, uint32_t key);
+    void *keyboard;
     const char *thought; /* of the model, for actions that do not describe their target; NULL: none */
     uint32_t held[POLICY_MAX_KEYS]; /* keys that earlier actions left down */
     int n_held;
@@ -139,6 +159,10 @@ struct policy_ruling policy_judge(const struct policy *p, const struct policy_su
 
 /* Whether windows of this class take the keyboard to run what is typed (rofi, krunner). */
 bool policy_is_launcher(const struct policy *p, const char *class);
+/* Whether a window is a web browser's. */
+bool policy_is_browser(const struct policy *p, const struct screen_window *w);
+/* Whether a button of this name agrees to what its dialog says (Yes, OK, Continue). */
+bool policy_agrees(const struct policy *p, const char *name);
 
 const struct policy_limits *policy_limits(const struct policy *p);
 struct buf;
@@ -146,6 +170,8 @@ void policy_put_limits(const struct policy *p, struct buf *out); /* as one membe
 const char *policy_name(const struct policy *p);                 /* its file, or "built in" */
 const char *policy_sha256(const struct policy *p);          /* of the source text of all rules in force */
 void policy_print(const struct policy *p, struct buf *out); /* the rules in force, one per line */
+/* What is denied, asked about and allowed, in a few lines, with the number of patterns of each. */
+void policy_print_summary(const struct policy *p, struct buf *out);
 
 /* The canonical keysym: the same for left and right, keypad and main block, lower and upper case. */
 uint32_t policy_key(uint32_t keysym);

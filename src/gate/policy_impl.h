@@ -10,9 +10,19 @@
 
 enum {
     RULE_MAX_LIST = 64,
+    AGREEING = 2, /* expressions for the names of buttons that agree */
 };
 
-enum rule_regex { RULE_ELEMENT, RULE_TEXT, RULE_TITLE, RULE_CLASS, RULE_PROGRAM, RULE_REGEXES };
+enum rule_regex {
+    RULE_ELEMENT,
+    RULE_TEXT,
+    RULE_TITLE,
+    RULE_CLASS,
+    RULE_PROGRAM,
+    RULE_DIALOG,
+    RULE_EXCEPT,
+    RULE_REGEXES
+};
 extern const char *const rule_regex_keys[RULE_REGEXES]; /* "element", ... */
 
 struct chord { /* a set of keys: policy_key() of each, sorted, without duplicates */
@@ -38,7 +48,7 @@ struct rule {
 
     uint32_t kinds;                    /* bit of each kind; 0: any */
     struct regex *regex[RULE_REGEXES]; /* NULL: any */
-    int terminal, new_goal;            /* 1 yes, 0 no, -1: either */
+    int terminal, browser, new_goal;   /* 1 yes, 0 no, -1: either */
     bool zoned;
     struct zone zone;
     struct chord *chords;         /* [chord_texts.n] */
@@ -56,7 +66,8 @@ struct policy {
     enum policy_verdict otherwise;
     int otherwise_line; /* 0: not in the file */
     struct policy_limits limits;
-    struct regex *terminals, *launchers;
+    struct regex *terminals, *launchers, *browsers, *agreeing[AGREEING];
+    bool with_builtin;
     char sha256[65];
 };
 
@@ -65,6 +76,8 @@ struct policy {
 int rule_read(struct rule *r, const struct doc *y, const struct doc_node *n, struct err *e);
 void rule_free(struct rule *r);
 void rule_print(const struct rule *r, struct buf *out);
+/* How many words, chords, hosts and names the rule looks for; a rule without any counts as one. */
+int rule_patterns(const struct rule *r);
 int policy_read_verdict(const struct doc *y, const struct doc_node *n, enum policy_verdict *out,
                         struct err *e);
 

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FOLDED = 32 };
+enum { FOLDED = 32, SMALL_W = 640, SMALL_H = 320 }; /* ... pixels of a window that may be a dialog */
 
 struct folded { /* texts of one action as people read them, made when first needed */
     const char *text[FOLDED];
@@ -77,10 +77,16 @@ static bool inside_zone(const struct rule_match *q, int x, int y)
     return zone_touched(&z, (const int[]){x, y}, (const int[]){x, y});
 }
 
+static const char *program_name(const struct screen_window *w)
+{
+    const char *slash = strrchr(w->program, '/');
+    return slash ? slash + 1 : w->program;
+}
+
 /* A launcher runs what is written into it, as a terminal does. */
 static bool is_terminal(const struct rule_match *q, const struct policy_target *t)
 {
-    const char *slash = strrchr(t->window.program, '/'), *program = slash ? slash + 1 : t->window.program;
+    const char *program = program_name(&t->window);
     return t->shell || regex_matches(q, q->p->terminals, t->window.class) ||
            regex_matches(q, q->p->terminals, program) || regex_matches(q, q->p->launchers, t->window.class) ||
            regex_matches(q, q->p->launchers, program);
@@ -96,6 +102,8 @@ static bool target_matches(const struct rule_match *q, const struct policy_targe
         return false;
     if (q->r->terminal >= 0 && is_terminal(q, t) != q->r->terminal)
         return false;
+    if (q->r->browser >= 0 && policy_is_browser(q->p, w) != q->r->browser)
+        return false;
     return member_matches(q, RULE_TITLE, w->title) && member_matches(q, RULE_CLASS, w->class) &&
            member_matches(q, RULE_PROGRAM, w->program);
 }
@@ -110,8 +118,8 @@ static bool path_matches(const struct rule_match *q, const int *at)
 static bool targets_match(const struct rule_match *q)
 {
     const struct rule *r = q->r;
-    bool asked = r->zoned || r->terminal >= 0 || r->regex[RULE_TITLE] || r->regex[RULE_CLASS] ||
-                 r->regex[RULE_PROGRAM];
+    bool asked = r->zoned || r->terminal >= 0 || r->browser >= 0 || r->regex[RULE_TITLE] ||
+                 r->regex[RULE_CLASS] || r->regex[RULE_PROGRAM];
     if (!asked)
         return true;
     if (!q->s->n_targets)
@@ -130,12 +138,21 @@ static bool targets_match(const struct rule_match *q)
 
 /* ---- words --------------------------------------------------------------------------------------- */
 
+static bool is_excepted(const struct rule_match *q, const char *text)
+{
+    const struct regex *r = q->r->regex[RULE_EXCEPT];
+    const char *read = r ? fold(q->folded, text) : "";
+    return r && q->doubt && regex_find(r, read, strlen(read)) > 0;
+}
+
 /* Programs also name elements as programmers do; such a name is never a reason to allow. */
 static bool name_matches(const struct rule_match *q, const char *text)
 {
     const struct regex *r = q->r->regex[RULE_ELEMENT];
-    bool found = regex_matches(q, r, text);
-    if (found || !q->doubt)
+    bool found = r && regex_matches(q, r, text);
+    if (found && is_excepted(q, text))
+        return false;
+    if (found || !r || !q->doubt)
         return found;
     char *apart = fold_identifier(text);
     found = regex_find(r, apart, strlen(apart)) != 0;
@@ -154,19 +171,58 @@ static bool speaks_of_button(const char *thought)
     return false;
 }
 
-/* The element that the keys would press, as the program tells it; if it does not, the title of a dialog,
- * and a thought that speaks of a button. */
+/* Some programs' messages do not say that they are dialogs; they are small. */
+static bool is_dialog(const struct screen_window *w)
+{
+    return w->dialog || (w->rect.w > 0 && w->rect.w <= SMALL_W && w->rect.h <= SMALL_H);
+}
+
+/* What a dialog around the target says: its text, and its window's title. */
+static bool dialog_says(const struct rule_match *q, const struct policy_target *t, const struct regex *r)
+{
+    return r && ((is_dialog(&t->window) && regex_matches(q, r, t->window.title)) ||
+                 (*t->dialog && regex_matches(q, r, t->dialog)));
+}
+
+static bool dialog_matches(const struct rule_match *q, const struct policy_target *t)
+{
+    return dialog_says(q, t, q->r->regex[RULE_ELEMENT]) || dialog_says(q, t, q->r->regex[RULE_DIALOG]);
+}
+
+/* Whether a button that agrees, or one that nobody names, is pressed in a dialog that speaks of what the rule
+ * is about. */
+static bool agrees_to_dialog(const struct rule_match *q)
+{
+    const struct policy_subject *s = q->s;
+    const char *element = s->action->element;
+    for (int i = 0; i < s->n_targets; i++) {
+        const struct policy_target *t = &s->targets[i];
+        const char *name = s->press ? t->presses : t->name;
+        bool described = *element && !s->press, nothing = s->press && t->presses_known && !*name;
+        bool agrees = *name       ? policy_agrees(q->p, name) || (described && policy_agrees(q->p, element))
+                      : described ? policy_agrees(q->p, element)
+                                  : !nothing;
+        if (agrees && s->press != PRESS_IN_TEXT && dialog_matches(q, t))
+            return true;
+    }
+    return false;
+}
+
+/* The element that the keys would press, as the program tells it; if it does not, what a dialog says, and a
+ * thought that speaks of a button. */
 static bool pressed_matches(const struct rule_match *q)
 {
     const struct regex *r = q->r->regex[RULE_ELEMENT];
     const struct policy_subject *s = q->s;
     const struct policy_target *t = s->targets;
+    if (s->in_menu && s->press == PRESS_MNEMONIC)
+        return true;
     if (!s->n_targets || t->presses_known)
-        return s->n_targets && *t->presses && name_matches(q, t->presses);
+        return s->n_targets && ((*t->presses && name_matches(q, t->presses)) || agrees_to_dialog(q));
     if (s->press == PRESS_IN_TEXT)
         return false;
-    return (t->window.dialog && regex_matches(q, r, t->window.title)) ||
-           (s->thought && speaks_of_button(s->thought) && regex_matches(q, r, s->thought));
+    return dialog_matches(q, t) || (s->press != PRESS_MNEMONIC && s->thought && r &&
+                                    speaks_of_button(s->thought) && regex_matches(q, r, s->thought));
 }
 
 /* The description of the target, its accessible name, and without a description what else there is: in
@@ -175,19 +231,22 @@ static bool element_matches(const struct rule_match *q)
 {
     const struct regex *r = q->r->regex[RULE_ELEMENT];
     const char *element = q->s->action->element;
-    if (!r)
+    if (!r && !q->r->regex[RULE_DIALOG])
         return true;
     if (q->s->press && q->doubt && pressed_matches(q))
         return true;
     if (q->only_pressing)
+        return false;
+    if (q->doubt && agrees_to_dialog(q))
+        return true;
+    if (!r)
         return false;
     bool all = !q->doubt;
     if (name_matches(q, element) != all)
         return !all;
     for (int i = 0; i < q->s->n_targets; i++) {
         const struct policy_target *t = &q->s->targets[i];
-        const char *said = *t->name ? t->name : !*element && t->window.dialog && !all ? t->window.title : "";
-        if (*said && name_matches(q, said) != all)
+        if (*t->name && name_matches(q, t->name) != all)
             return !all;
     }
     return !all && !*element && q->s->thought ? regex_matches(q, r, q->s->thought) : all;
@@ -272,27 +331,51 @@ static bool test_code(const struct rule_match *q, const char *text)
     return found;
 }
 
-static bool hosts_match(const struct rule_match *q)
+static bool has_host(const struct rule *r, const char *word)
+{
+    for (int i = 0; i < r->hosts.n; i++)
+        if (!strcmp(r->hosts.at[i], word))
+            return true;
+    return false;
+}
+
+/* Whether a text without a clear host could be an address that the rule names: what is written into a bar may
+ * also be a search. */
+static bool unclear_matches(const struct rule_match *q, const char *text)
+{
+    bool names_host = false;
+    for (int i = 0; i < q->r->hosts.n; i++)
+        names_host = names_host || q->r->hosts.at[i][strlen(q->r->hosts.at[i]) - 1] != ':';
+    return q->doubt && (q->s->action->kind == ACT_GOTO || (names_host && *text && !strchr(text, ' ')));
+}
+
+static bool opens_host(const struct rule_match *q, const char *text)
 {
     struct action_address address;
-    const char *text = q->s->action->text ? q->s->action->text : "";
-    bool code = false;
-    if (!q->r->hosts.n)
+    if (has_host(q->r, "internal:") &&
+        (action_is_internal(text) || action_is_internal(fold(q->folded, text))))
         return true;
-    if (q->s->action->kind != ACT_GOTO && !q->s->writing.any)
-        return false;
-    for (int i = 0; i < q->r->hosts.n; i++)
-        code = code || !strcmp(q->r->hosts.at[i], "code:");
-    if (code && text_matches(q, test_code))
-        return true;
-    if (q->s->action->kind != ACT_GOTO)
-        return false;
     if (action_address(text, &address, NULL) || !address.clear)
-        return q->doubt;
+        return unclear_matches(q, text);
     for (int i = 0; i < q->r->hosts.n; i++)
         if (host_matches(q->r->hosts.at[i], address.host))
             return true;
     return false;
+}
+
+static bool hosts_match(const struct rule_match *q)
+{
+    const struct policy_address *bar = &q->s->address;
+    bool named = q->s->action->kind == ACT_GOTO, code = has_host(q->r, "code:");
+    if (!q->r->hosts.n)
+        return true;
+    if (bar->goes && !bar->known && has_host(q->r, "unknown:"))
+        return true;
+    if (code && (named || q->s->writing.any) && text_matches(q, test_code))
+        return true;
+    if (bar->goes && bar->known)
+        return (code && test_code(q, bar->text)) || opens_host(q, bar->text);
+    return named && opens_host(q, q->s->action->text ? q->s->action->text : "");
 }
 
 static bool named(const struct rule *r, const char *secret)
@@ -327,9 +410,10 @@ static bool match_spent(const struct rule_match *q)
 static bool kinds_match(struct rule_match *q)
 {
     uint32_t own = 1u << q->s->action->kind;
-    uint32_t as = own | (q->s->writing.any ? 1u << ACT_TYPE : 0) | (q->s->drags ? 1u << ACT_DRAG : 0);
+    uint32_t as = own | (q->s->writing.any || q->s->address.goes ? 1u << ACT_TYPE : 0) |
+                  (q->s->drags ? 1u << ACT_DRAG : 0);
     q->only_writing = q->r->kinds && !(q->r->kinds & (as & ~(1u << ACT_TYPE))) && own != 1u << ACT_TYPE;
-    q->only_pressing = q->s->press && q->doubt && q->r->regex[RULE_ELEMENT] &&
+    q->only_pressing = q->s->press && q->doubt && (q->r->regex[RULE_ELEMENT] || q->r->regex[RULE_DIALOG]) &&
                        q->r->kinds & 1u << ACT_CLICK && !(q->r->kinds & as);
     if (q->only_pressing)
         q->only_writing = false;
@@ -350,6 +434,24 @@ static bool rule_matches(struct rule_match *q)
 bool policy_is_launcher(const struct policy *p, const char *class)
 {
     return regex_find(p->launchers, class, strlen(class)) != 0;
+}
+
+bool policy_is_browser(const struct policy *p, const struct screen_window *w)
+{
+    const char *program = program_name(w);
+    return regex_find(p->browsers, w->class, strlen(w->class)) != 0 ||
+           regex_find(p->browsers, program, strlen(program)) != 0;
+}
+
+bool policy_agrees(const struct policy *p, const char *name)
+{
+    bool agrees = false;
+    char *read = fold_text(name);
+    for (int i = 0; i < AGREEING; i++)
+        agrees = agrees || regex_find(p->agreeing[i], name, strlen(name)) != 0 ||
+                 regex_find(p->agreeing[i], read, strlen(read)) != 0;
+    free(read);
+    return agrees;
 }
 
 struct policy_ruling policy_judge(const struct policy *p, const struct policy_subject *s)

@@ -11,7 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const rule_regex_keys[RULE_REGEXES] = {"element", "text", "title", "class", "program"};
+const char *const rule_regex_keys[RULE_REGEXES] = {"element", "text",   "title", "class",
+                                                   "program", "dialog", "except"};
 
 static const char *const verdicts[] = {"allow", "confirm", "deny"};
 
@@ -82,11 +83,11 @@ static int read_regex(struct rule_reader *g)
     return g->r->regex[which] ? 0 : doc_fault(g->y, n, g->e, "expected a regular expression: %s", why.text);
 }
 
-/* terminal, new_goal */
+/* terminal, browser, new_goal */
 static int read_yes_or_no(struct rule_reader *g)
 {
     static const char *const words[2][3] = {{"no", "false", "off"}, {"yes", "true", "on"}};
-    int *to = *g->n->key == 't' ? &g->r->terminal : &g->r->new_goal;
+    int *to = *g->n->key == 't' ? &g->r->terminal : *g->n->key == 'b' ? &g->r->browser : &g->r->new_goal;
     for (*to = 0; g->n->kind == DOC_SCALAR && *to < 2; ++*to)
         for (int i = 0; i < 3; i++)
             if (!strcasecmp(words[*to][i], g->n->text))
@@ -210,7 +211,8 @@ static const struct {
     {"title", read_regex},        {"class", read_regex},   {"program", read_regex},
     {"zone", read_zone},          {"keys", read_keys},     {"longer", read_longer},
     {"terminal", read_yes_or_no}, {"secret", read_secret}, {"host", read_host},
-    {"new_goal", read_yes_or_no}, {"after", read_after},
+    {"new_goal", read_yes_or_no}, {"after", read_after},   {"browser", read_yes_or_no},
+    {"dialog", read_regex},       {"except", read_regex},
 };
 enum { N_READERS = sizeof readers / sizeof *readers };
 
@@ -257,13 +259,15 @@ static int read_member(struct rule_reader *g)
     return doc_fault(
         g->y, g->n, g->e,
         "no such key; a rule has allow, confirm or deny with its name, and any of actions, element, text, "
-        "title, class, program, terminal, zone, keys, longer, host, secret, new_goal, after");
+        "title, class, program, terminal, browser, dialog, except, zone, keys, longer, host, secret, new_goal, "
+        "after");
 }
 
 int rule_read(struct rule *r, const struct doc *y, const struct doc_node *n, struct err *e)
 {
     struct rule_reader g = {r, y, NULL, e};
-    *r = (struct rule){.file = doc_name(y), .line = n->line, .terminal = -1, .new_goal = -1, .longer = -1};
+    *r = (struct rule){.file = doc_name(y), .line = n->line, .longer = -1};
+    r->terminal = r->browser = r->new_goal = -1;
     if (n->kind != DOC_MAP)
         return doc_fault(y, n, e, "expected a rule, as \"- deny: its name\" and keys below it");
     for (g.n = n->child; g.n; g.n = g.n->next)
@@ -301,6 +305,29 @@ static void print_words(const char *key, const struct rule_list *list, struct bu
         buf_printf(out, "%s%s%s%s", i ? ", " : "  ", i ? "" : key, i ? "" : ": ", list->at[i]);
 }
 
+/* The alternatives of a regular expression, of those at the top or in a group. */
+static int alternatives(const char *pattern)
+{
+    int n = 1;
+    bool class = false;
+    for (const char *p = pattern; *p; p++) {
+        if (*p == '\\' && p[1])
+            p++;
+        else
+            class = *p == '[' ? true : *p == ']' ? false : class;
+        n += *p == '|' && !class;
+    }
+    return n;
+}
+
+int rule_patterns(const struct rule *r)
+{
+    int n = r->chord_texts.n + r->hosts.n + r->secrets.n + r->n_after + r->zoned + (r->longer >= 0);
+    for (int i = 0; i < RULE_REGEXES; i++)
+        n += r->regex[i] && i != RULE_EXCEPT ? alternatives(regex_pattern(r->regex[i])) : 0;
+    return n ? n : 1;
+}
+
 void rule_print(const struct rule *r, struct buf *out)
 {
     bool any = false;
@@ -315,6 +342,8 @@ void rule_print(const struct rule *r, struct buf *out)
             buf_printf(out, "  %s: %s", rule_regex_keys[i], regex_pattern(r->regex[i]));
     if (r->terminal >= 0)
         buf_printf(out, "  terminal: %s", r->terminal ? "yes" : "no");
+    if (r->browser >= 0)
+        buf_printf(out, "  browser: %s", r->browser ? "yes" : "no");
     for (int i = 0; r->zoned && i < 4; i++)
         buf_printf(out, "%s%g%s", i ? ", " : "  zone: ", r->zone.at[i].v, r->zone.at[i].percent ? "%" : "");
     print_words("keys", &r->chord_texts, out);

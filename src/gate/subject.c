@@ -109,6 +109,18 @@ void subject_build(struct subject *out, const struct action *a, const struct vie
     writing_begin(&out->s, out->typed);
 }
 
+bool subject_has_key(const struct policy_subject *s, uint32_t key)
+{
+    const struct action *a = s->action;
+    for (int i = 0; i < a->nkeys; i++)
+        if (policy_key(a->keys[i]) == key)
+            return true;
+    for (int i = 0; i < s->n_held; i++)
+        if (s->held[i] == key)
+            return true;
+    return false;
+}
+
 void subject_update_held(const struct action *a, uint32_t held[POLICY_MAX_KEYS], int *n)
 {
     for (int i = 0; i < a->nkeys && (a->kind == ACT_KEYDOWN || a->kind == ACT_KEYUP); i++) {

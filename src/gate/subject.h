@@ -37,9 +37,27 @@ void writing_begin(struct policy_subject *s, char *typed);
 unsigned writing_sources(const struct policy_subject *s);
 /* Whether the action's keys press the element that has the keyboard, as Enter and space do. */
 enum policy_press writing_press(const struct policy_subject *s);
-/* Whether a key, pressed with the others of its action, moves the cursor or deletes: what was written
- * before is no longer all there, or goes on elsewhere. */
-bool writing_ends_line(const struct action *a);
+/* ---- what an action does to the field that has the keyboard (bar.c) --------------------------------- */
+
+enum edit {
+    EDIT_NONE,
+    EDIT_MOVES,   /* the cursor, or the keyboard to another field, or it completes the text */
+    EDIT_SELECTS, /* all of the field: what is written next replaces it */
+    EDIT_ERASES,  /* what is selected, else a part that is not known */
+    EDIT_CHANGES, /* the text, in a way that is not known, or selects a part of it */
+    EDIT_COMMITS  /* Enter */
+};
+
+enum edit edit_of(const struct policy_subject *s);
+/* Whether the keys put the keyboard into a browser's address bar. */
+bool edit_enters_bar(const struct policy_subject *s);
+/* Whether the action opens a launcher or the search of a desktop, in which Enter starts a program. */
+bool edit_opens_launcher(const struct policy_subject *s);
+/* Whether it opens a context menu. */
+bool edit_opens_menu(const struct action *a);
+
+/* Whether a key (policy_key()) is down during the action. */
+bool subject_has_key(const struct policy_subject *s, uint32_t key);
 
 /* Keys that are down after the action, given those before. */
 void subject_update_held(const struct action *a, uint32_t held[POLICY_MAX_KEYS], int *n);

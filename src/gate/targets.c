@@ -49,11 +49,15 @@ static void add_receivers(struct gate *g, const struct action *a)
         add_target(s, &found[0]);
 }
 
-static void look_for_shells(struct policy_subject *s, bool keys)
+/* What is written into a launcher that the run has opened counts as written into a shell: that of a desktop may
+ * have no window of its own. */
+static void look_for_shells(struct gate *g, bool keys)
 {
+    struct policy_subject *s = &g->subject.s;
+    bool launcher = g->in_launcher && (s->writing.any || s->press == PRESS_ENTER);
     for (int i = 0; i < s->n_targets; i++) {
         struct policy_target *t = &s->targets[i];
-        t->shell = (keys || t->writes) && screen_has_shell(&t->window);
+        t->shell = t->shell || (launcher && keys) || ((keys || t->writes) && screen_has_shell(&t->window));
     }
 }
 
@@ -70,10 +74,29 @@ static void look_up_names(struct gate *g)
 void gate_look_up_pressed(struct gate *g, struct policy_target *t)
 {
     bool enter = g->subject.s.press == PRESS_ENTER;
-    t->presses_known =
-        g->o.pressed && g->o.pressed(g->o.name_arg, enter, t->window.title, t->presses, sizeof t->presses);
+    t->presses_known = g->subject.s.press != PRESS_MNEMONIC && g->o.pressed &&
+                       g->o.pressed(g->o.name_arg, enter, t->window.title, t->presses, sizeof t->presses);
     if (!t->presses_known)
         t->presses[0] = 0;
+}
+
+/* What the dialog around a target says, when the button that is pressed agrees to it or nobody names it. */
+static void look_up_dialogs(struct gate *g)
+{
+    struct policy_subject *s = &g->subject.s;
+    const char *element = s->action->element;
+    bool pointer = action_is(s->action->kind, ACTION_BUTTON);
+    for (int i = 0; g->o.dialog && (pointer || s->press) && i < s->n_targets; i++) {
+        struct policy_target *t = &s->targets[i];
+        const char *name = s->press ? t->presses : t->name;
+        bool asked =
+            *name ? policy_agrees(g->o.policy, name) || (pointer && policy_agrees(g->o.policy, element))
+                  : !*element || policy_agrees(g->o.policy, element);
+        bool found = asked && g->o.dialog(g->o.name_arg, t->placed ? t->x : -1, t->y, t->window.title,
+                                          t->dialog, sizeof t->dialog);
+        if (!found || strcasestr(t->dialog, "cookie")) /* what a banner says of tracking is no question */
+            t->dialog[0] = 0;
+    }
 }
 
 /* ---- what is written ---------------------------------------------------------------------------- */
@@ -98,6 +121,18 @@ static void read_selections(struct gate *g)
     w->text = g->pasted ? g->pasted : "";
 }
 
+/* A text that holds a secret's value is that secret, however it gets there. */
+static void find_pasted_secrets(struct gate *g)
+{
+    struct policy_subject *s = &g->subject.s;
+    if (!g->pasted || !g->o.secrets)
+        return;
+    char *masked = secrets_mask(g->o.secrets, g->pasted);
+    int n = strcmp(masked, g->pasted) ? secrets_find_names(g->o.secrets, masked, g->named) : 0;
+    s->n_secrets = n ? n : s->n_secrets;
+    free(masked);
+}
+
 static void remember_before(struct gate *g, const struct action *a)
 {
     struct policy_subject *s = &g->subject.s;
@@ -108,36 +143,12 @@ static void remember_before(struct gate *g, const struct action *a)
         return;
     w->before = g->written.text;
     w->moved = g->written.moved || a->x != ACTION_ABSENT;
-}
-
-static void append_written(struct written *w, const char *text)
-{
-    size_t have = strlen(w->text), n = strlen(text), most = sizeof w->text - 1;
-    if (n > most)
-        text += n - most, n = most;
-    if (have + n > most) {
-        memmove(w->text, w->text + (have + n - most), most - n);
-        have = most - n;
-    }
-    memcpy(w->text + have, text, n);
-    w->text[have + n] = 0;
-}
-
-static bool leaves_field(const struct action *a)
-{
-    bool command = false, plain = false;
-    for (int i = 0; i < a->nkeys; i++) {
-        uint32_t k = policy_key(a->keys[i]);
-        plain = plain || k == XK_Return || k == XK_Escape || k == XK_Tab;
-        command = command || k == XK_Control_L || k == XK_Alt_L || k == XK_Super_L;
-    }
-    return (a->kind == ACT_KEY || a->kind == ACT_HOLDTAP) && (plain || command) && !writing_ends_line(a);
+    w->before = g->written.selected && !w->moved ? "" : w->before;
 }
 
 void gate_note_written(struct gate *g, const struct action *a)
 {
     const struct policy_subject *s = &g->subject.s;
-    const struct policy_writing *w = &s->writing;
     unsigned long window = s->n_targets ? s->targets[0].window.id : 0;
     for (int i = 0; i < s->n_targets; i++)
         window = s->targets[i].writes ? s->targets[i].window.id : window;
@@ -147,18 +158,18 @@ void gate_note_written(struct gate *g, const struct action *a)
     }
     if (a->kind == ACT_MUP)
         g->buttons &= ~(1u << (a->button & 31));
-    bool fresh = a->kind == ACT_GOTO || (!w->any && leaves_field(a)) ||
-                 (a->kind == ACT_TYPE && a->overwrite) || (w->any && window != g->written.window);
-    if (fresh)
-        g->written = (struct written){.window = window};
-    if (w->any && w->known)
-        append_written(&g->written, w->text);
-    g->written.moved = (!fresh && g->written.moved) || a->kind == ACT_CLICK || writing_ends_line(a);
-    if (a->kind == ACT_TYPE && a->press_enter)
-        g->written.text[0] = 0;
+    gate_note_edit(g, a, window);
+    bool ends = a->kind == ACT_CLICK || writing_press(s) == PRESS_ENTER || subject_has_key(s, XK_Escape);
+    g->in_menu = edit_opens_menu(a) || (g->in_menu && !ends && action_is(a->kind, ACTION_LOOKS));
+    g->in_launcher = edit_opens_launcher(s) || (g->in_launcher && !ends);
 }
 
 /* ---- the whole ------------------------------------------------------------------------------------ */
+
+static uint32_t shifted_on_screen(void *keyboard, uint32_t key)
+{
+    return screen_shifted(keyboard, key);
+}
 
 int gate_look(struct gate *g, const struct action *a, const struct view_transform *transform, struct err *e)
 {
@@ -177,6 +188,9 @@ int gate_look(struct gate *g, const struct action *a, const struct view_transfor
     s->new_goal = a->kind == ACT_PLAN && a->text && g->goals && goals_has_new(g->goals, a->text);
     s->spent = g->spent;
     s->thought = *g->thought ? g->thought : NULL;
+    s->in_menu = g->in_menu;
+    s->shifted = shifted_on_screen;
+    s->keyboard = g->screen;
     if (look_up_windows(g, e))
         return -1;
     if (action_is(a->kind, ACTION_BUTTON) || a->kind == ACT_TYPE)
@@ -185,10 +199,13 @@ int gate_look(struct gate *g, const struct action *a, const struct view_transfor
     s->press = s->n_targets && !s->targets[0].placed ? writing_press(s) : PRESS_NOTHING;
     if (s->press)
         gate_look_up_pressed(g, &s->targets[0]);
+    look_up_dialogs(g);
     writing_begin(s, g->subject.typed); /* with what is known of windows, names and held keys now */
+    gate_look_up_address(g);
     add_receivers(g, a);
-    look_for_shells(s, action_is(a->kind, ACTION_CHARACTERS));
+    look_for_shells(g, action_is(a->kind, ACTION_CHARACTERS));
     read_selections(g);
+    find_pasted_secrets(g);
     remember_before(g, a);
     return 0;
 }
@@ -208,6 +225,7 @@ bool gate_allows_window(struct gate *g, const struct action *a, const struct scr
 {
     struct policy_target *t = &g->subject.s.targets[0], was = *t;
     enum policy_press press = g->subject.s.press;
+    struct policy_address address = g->subject.s.address;
     int n = g->subject.s.n_targets;
     t->window = *w;
     t->name[0] = 0;
@@ -216,10 +234,12 @@ bool gate_allows_window(struct gate *g, const struct action *a, const struct scr
     if ((g->subject.s.press = writing_press(&g->subject.s)))
         gate_look_up_pressed(g, t);
     g->subject.s.n_targets = 1;
+    gate_look_up_address(g);
     *out = gate_apply_rules(g, a);
     *t = was;
     g->subject.s.press = press;
     g->subject.s.n_targets = n;
+    g->subject.s.address = address;
     return gate_lets_through(g, out);
 }
 

@@ -158,36 +158,44 @@ static int judge_part(struct typing *t, const struct action *part)
     struct subject whole = t->g->subject;
     int rc = gate_judge(t->g, part, t->transform, &rule, t->e);
     char pressed[256];
-    snprintf(pressed, sizeof pressed, "%s", t->g->subject.s.targets[0].presses);
+    bool opens = t->g->subject.s.address.goes;
+    snprintf(pressed, sizeof pressed, "%s", opens ? "" : t->g->subject.s.targets[0].presses);
     t->g->subject = whole;
     if (rc || gate_lets_through(t->g, &rule))
         return rc;
     t->elsewhere = true;
-    return err_set(
-        t->e, ERR_FAILED,
-        "its keys would press %s%s%s, and the rule \"%s\" %s: what was not yet written was left out; "
-        "press the key as an action of its own",
-        *pressed ? "'" : "", *pressed ? pressed : "something in a dialog", *pressed ? "'" : "", rule.rule,
-        rule.verdict == POLICY_DENY ? "forbids it" : "asks a person first");
+    return err_set(t->e, ERR_FAILED,
+                   "its keys would %s %s%s%s, and the rule \"%s\" %s: what was not yet written was left out; "
+                   "press the key as an action of its own",
+                   opens ? "open" : "press", *pressed ? "'" : "",
+                   opens      ? "the address in the browser's bar"
+                   : *pressed ? pressed
+                              : "something in a dialog",
+                   *pressed ? "'" : "", rule.rule,
+                   rule.verdict == POLICY_DENY ? "forbids it" : "asks a person first");
 }
 
-/* Up to the end of the next Tabs, when something that presses an element follows them. */
-static size_t part_length(const char *text, bool press_enter)
+/* Up to the end of the next Tabs, when something that presses an element follows them; in a browser each Enter
+ * begins a part, as it may open what the address bar holds by then. */
+static size_t part_length(const char *text, bool press_enter, bool browser)
 {
-    size_t n = strcspn(text, "\t");
+    size_t n = strcspn(text, "\t"), line = strchr("\r\n", *text) && *text;
     n += strspn(text + n, "\t");
-    return press_enter || strpbrk(text + n, " \n\r") ? n : strlen(text);
+    n = press_enter || strpbrk(text + n, " \n\r") ? n : strlen(text);
+    line += strcspn(text + line, "\r\n");
+    return browser && line < n ? line : n;
 }
 
 static enum action_fault type_in_parts(struct typing *t)
 {
     const char *rest = t->a->text ? t->a->text : "";
     bool clicked = t->a->x != ACTION_ABSENT && t->a->y != ACTION_ABSENT, first = true, last = false;
+    bool browser = policy_is_browser(t->g->o.policy, &t->g->subject.s.targets[0].window);
     enum action_fault f = focus_target(t);
     for (; !f && !last; first = false) {
         struct action part = *t->a;
-        size_t n = part_length(rest, part.press_enter);
-        last = !rest[n] && (!n || rest[n - 1] != '\t' || !part.press_enter);
+        size_t n = part_length(rest, part.press_enter, browser);
+        last = !rest[n] && (!n || !part.press_enter || (rest[n - 1] != '\t' && !browser));
         part.text = xasprintf("%.*s", (int)n, rest);
         part.x = part.y = ACTION_ABSENT;
         part.overwrite = part.overwrite && first;

@@ -24,22 +24,10 @@ static bool is_modifier(uint32_t key)
     return is_shift(key) || (key >= XK_Shift_L && key <= XK_Hyper_R);
 }
 
-static bool has_key(const struct policy_subject *s, uint32_t key)
-{
-    const struct action *a = s->action;
-    for (int i = 0; i < a->nkeys; i++)
-        if (policy_key(a->keys[i]) == key)
-            return true;
-    for (int i = 0; i < s->n_held; i++)
-        if (s->held[i] == key)
-            return true;
-    return false;
-}
-
 static bool has_command(const struct policy_subject *s)
 {
-    return has_key(s, XK_Control_L) || has_key(s, XK_Super_L) ||
-           (has_key(s, XK_Alt_L) && !has_key(s, XK_ISO_Level3_Shift));
+    return subject_has_key(s, XK_Control_L) || subject_has_key(s, XK_Super_L) ||
+           (subject_has_key(s, XK_Alt_L) && !subject_has_key(s, XK_ISO_Level3_Shift));
 }
 
 /* The character of a keysym in the Latin-1, keypad or Unicode range; 0: none. */
@@ -52,27 +40,35 @@ static uint32_t character_of(uint32_t key)
     return key >= ' ' && key < 0x100 ? key : 0;
 }
 
-/* The characters that the keys make, in order, as often as they are pressed. */
-static void put_characters(const struct action *a, char *out)
+/* The key's symbol with Shift on a US keyboard. */
+static uint32_t shifted_us(uint32_t key)
 {
+    static const char plain[] = "`1234567890-=[]\\;',./", shifted[] = "~!@#$%^&*()_+{}|:\"<>?";
+    const char *at = key < 0x80 && key ? strchr(plain, (int)key) : NULL;
+    return at ? (uint32_t)shifted[at - plain] : key;
+}
+
+/* The characters that the keys make, in order, as often as they are pressed. */
+static void put_characters(const struct policy_subject *s, char *out)
+{
+    const struct action *a = s->action;
     int times = a->kind == ACT_KEY && a->count > 1 ? a->count : 1;
+    bool shift = subject_has_key(s, XK_Shift_L);
     for (int k = 0; k < times; k++)
         for (int i = 0; i < a->nkeys; i++) {
-            uint32_t c = is_modifier(a->keys[i]) ? 0 : character_of(a->keys[i]);
+            uint32_t key = a->keys[i], with = shift && s->shifted ? s->shifted(s->keyboard, key) : 0;
+            with = with ? with : shift ? shifted_us(key) : key;
+            uint32_t c = is_modifier(key) ? 0 : character_of(with);
             out += c ? utf8_encode(c, out) : 0;
         }
     *out = 0;
 }
 
-bool writing_ends_line(const struct action *a)
+/* Alt and a letter press the button or the menu whose name has that letter underlined. */
+static bool has_mnemonic(const struct policy_subject *s)
 {
-    static const uint32_t moving[] = {XK_Left, XK_Right, XK_Up,        XK_Down,   XK_Home,
-                                      XK_End,  XK_Prior, XK_BackSpace, XK_Delete, XK_Next};
-    for (int i = 0; action_is(a->kind, ACTION_NAMED_KEYS) && i < a->nkeys; i++)
-        for (size_t k = 0; k < sizeof moving / sizeof *moving; k++)
-            if (policy_key(a->keys[i]) == moving[k])
-                return true;
-    return false;
+    return subject_has_key(s, XK_Alt_L) && !subject_has_key(s, XK_Control_L) &&
+           !subject_has_key(s, XK_Super_L);
 }
 
 /* Space in a text counts only when the element is known to be none that holds text. */
@@ -83,11 +79,17 @@ enum policy_press writing_press(const struct policy_subject *s)
     if (a->kind == ACT_TYPE) {
         const char *text = a->text ? a->text : "";
         return a->press_enter || strpbrk(text, "\n\r") ? PRESS_ENTER
+               : s->in_menu && *text                   ? PRESS_MNEMONIC
                : strchr(text, ' ')                     ? PRESS_IN_TEXT
                                                        : PRESS_NOTHING;
     }
-    for (int i = 0; action_is(a->kind, ACTION_NAMED_KEYS) && !has_command(s) && i < a->nkeys; i++) {
+    for (int i = 0; action_is(a->kind, ACTION_NAMED_KEYS) && i < a->nkeys; i++) {
         uint32_t k = policy_key(a->keys[i]);
+        bool letter = !is_modifier(a->keys[i]) && character_of(k) > ' ';
+        if (letter && press == PRESS_NOTHING && (s->in_menu || has_mnemonic(s)))
+            press = PRESS_MNEMONIC;
+        if (has_command(s))
+            continue;
         if (k == XK_Return || k == XK_ISO_Enter)
             return PRESS_ENTER;
         press = k == ' ' ? PRESS_SPACE : press;
@@ -109,13 +111,17 @@ static bool drops(const struct policy_subject *s)
 /* An entry of a menu, by what the model or the program calls it. */
 static bool pastes_by_name(const struct policy_subject *s)
 {
-    static const char *const words[] = {"paste", "einfügen", "coller",  "pegar",      "incolla",
-                                        "colar", "plakken",  "wklej",   "klistra in", "вставить",
-                                        "粘贴",  "貼り付け", "붙여넣기"};
+    static const char *const words[] = {
+        "paste",      "einfügen",    "coller",   "pegar",  "incolla",    "colar", "plakken", "wklej",
+        "klistra in", "вставить",    "вставити", "vložit", "yapıştır",   "liitä", "sæt ind", "indsæt",
+        "lim inn",    "beillesztés", "lipește",  "tempel", "επικόλληση", "粘贴",  "貼上",    "貼り付け",
+        "ペースト",   "붙여넣기",    "لصق",      "הדבק",   "चिपका"};
     const struct action *a = s->action;
-    const char *name = s->n_targets ? s->targets[0].name : "";
-    for (size_t i = 0; a->kind == ACT_CLICK && i < sizeof words / sizeof *words; i++)
-        if (strcasestr(a->element, words[i]) || strcasestr(name, words[i]))
+    bool pointer = a->kind == ACT_CLICK || a->kind == ACT_MDOWN || a->kind == ACT_MUP;
+    const struct policy_target *t = s->n_targets ? &s->targets[0] : NULL;
+    const char *name = !t ? "" : pointer ? t->name : s->press && s->press != PRESS_MNEMONIC ? t->presses : "";
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if ((pointer && strcasestr(a->element, words[i])) || strcasestr(name, words[i]))
             return true;
     return false;
 }
@@ -130,10 +136,10 @@ unsigned writing_sources(const struct policy_subject *s)
         return WRITING_CLIPBOARD;
     if (!action_is(a->kind, ACTION_NAMED_KEYS))
         return WRITING_NONE;
-    if (has_key(s, XK_Insert) && has_key(s, XK_Shift_L))
+    if (subject_has_key(s, XK_Insert) && subject_has_key(s, XK_Shift_L))
         return WRITING_PRIMARY | WRITING_CLIPBOARD;
-    bool v = has_key(s, XK_v) && (has_key(s, XK_Control_L) || has_key(s, XK_Super_L));
-    return v || has_key(s, 0x1008ff6d) /* XF86Paste */ ? WRITING_CLIPBOARD : WRITING_NONE;
+    bool v = subject_has_key(s, XK_v) && (subject_has_key(s, XK_Control_L) || subject_has_key(s, XK_Super_L));
+    return v || subject_has_key(s, 0x1008ff6d) /* XF86Paste */ ? WRITING_CLIPBOARD : WRITING_NONE;
 }
 
 void writing_begin(struct policy_subject *s, char *typed)
@@ -144,13 +150,13 @@ void writing_begin(struct policy_subject *s, char *typed)
     typed[0] = 0;
     if (!s->n_targets)
         return;
-    if (a->kind == ACT_TYPE) {
-        *w =
-            (struct policy_writing){.any = true, .known = true, .text = a->text ? a->text : "", .before = ""};
+    if (a->kind == ACT_TYPE) { /* a Shift or AltGr that is down changes what the keys give */
+        *w = (struct policy_writing){.any = true, .text = a->text ? a->text : "", .before = ""};
+        w->known = !subject_has_key(s, XK_Shift_L) && !subject_has_key(s, XK_Alt_L);
     } else if (writing_sources(s)) {
         w->any = true;
     } else if (action_is(a->kind, ACTION_NAMED_KEYS) && !has_command(s)) {
-        put_characters(a, typed);
+        put_characters(s, typed);
         *w = (struct policy_writing){.any = *typed, .known = *typed, .text = typed, .before = ""};
     }
     s->targets[s->n_targets - 1].writes = w->any;

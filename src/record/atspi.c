@@ -41,6 +41,8 @@ const struct atspi *atspi_load(struct err *e)
         {"atspi_accessible_get_text_iface", &spi.text},
         {"atspi_text_get_character_count", &spi.text_length},
         {"atspi_text_get_text", &spi.text_get},
+        {"atspi_accessible_get_document_iface", &spi.document},
+        {"atspi_document_get_document_attribute_value", &spi.document_attribute},
         {"atspi_event_listener_new", &spi.listener_new},
         {"atspi_event_listener_register", &spi.listener_register},
         {"atspi_event_get_type", &spi.event_type},

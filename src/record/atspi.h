@@ -19,6 +19,7 @@ enum { /* bits of a state set, and ATSPI_COORD_TYPE_SCREEN */
        ATSPI_MULTI_LINE = 17,
        ATSPI_SENSITIVE = 24,
        ATSPI_SHOWING = 25,
+       ATSPI_VISIBLE = 30,
        ATSPI_IS_DEFAULT = 39,
        ATSPI_SCREEN = 0,
 };
@@ -51,6 +52,8 @@ struct atspi {
     void *(*text)(void *);
     gint (*text_length)(void *, GError **);
     gchar *(*text_get)(void *, gint, gint, GError **);
+    void *(*document)(void *);
+    gchar *(*document_attribute)(void *, const gchar *, GError **);
     void *(*listener_new)(void (*)(struct atspi_event *, void *), void *, void *);
     gboolean (*listener_register)(void *, const gchar *, GError **);
     GType (*event_type)(void);

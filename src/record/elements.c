@@ -41,7 +41,9 @@ struct elements {
     int px, py;
     struct element found[ELEMENTS_MATCHES];
     int n_found;
-    bool known;                     /* the answer is one */
+    bool known;                 /* the answer is one */
+    struct element_field field; /* of the newest answer */
+    char dialog[512];
     struct focus focus[FOCUS_KEPT]; /* the newest first */
     int n_focus;
 };
@@ -150,6 +152,17 @@ static struct element element_of(json_t *from)
     return one;
 }
 
+/* Answers about texts have one member, of another kind than an element. */
+static void read_text(struct elements *x, json_t *one)
+{
+    struct element_field *f = &x->field;
+    *f = (struct element_field){.in_page = json_is_true(json_object_get(one, "page")),
+                                .tools = json_is_true(json_object_get(one, "tools")),
+                                .editable = json_is_true(json_object_get(one, "editable"))};
+    copy_text(json_string_value(json_object_get(one, "text")), f->text, sizeof f->text);
+    copy_text(json_string_value(one), x->dialog, sizeof x->dialog);
+}
+
 static void read_line(struct elements *x, const char *text, size_t len)
 {
     json_t *line = json_loadb(text, len, 0, NULL), *focus = json_object_get(line, "focus"), *one;
@@ -160,6 +173,7 @@ static void read_line(struct elements *x, const char *text, size_t len)
         x->n_focus += x->n_focus < FOCUS_KEPT;
     } else if (json_integer_value(json_object_get(line, "id")) == x->id) {
         x->n_found = 0;
+        read_text(x, json_array_get(json_object_get(line, "elements"), 0));
         json_array_foreach(json_object_get(line, "elements"), i, one) if (x->n_found < ELEMENTS_MATCHES)
             x->found[x->n_found++] = element_of(one);
         x->known = json_is_true(json_object_get(line, "known"));
@@ -275,6 +289,32 @@ bool elements_pressed(struct elements *x, bool enter, const char *window, double
         return false;
     if (x->n_found)
         *out = x->found[0];
+    return true;
+}
+
+bool elements_field(struct elements *x, const char *window, double ms, struct element_field *out)
+{
+    *out = (struct element_field){.in_page = false};
+    if (!x)
+        return false;
+    x->px = x->py = -1 - NEAR;
+    if (!ask(x, json_pack("{s:s, s:s}", "ask", "field", "window", window)) || !await(x, ms) || !x->known)
+        return false;
+    *out = x->field;
+    return true;
+}
+
+bool elements_dialog(struct elements *x, int px, int py, const char *window, double ms, char *text,
+                     size_t size)
+{
+    text[0] = 0;
+    if (!x)
+        return false;
+    x->px = x->py = -1 - NEAR;
+    if (!ask(x, json_pack("{s:s, s:i, s:i, s:s}", "ask", "dialog", "x", px, "y", py, "window", window)) ||
+        !await(x, ms) || !x->known)
+        return false;
+    copy_text(x->dialog, text, size);
     return true;
 }
 

@@ -44,6 +44,19 @@ int elements_find(struct elements *x, const char *name, const char *role, const 
  * within ms. */
 bool elements_pressed(struct elements *x, bool enter, const char *window, double ms, struct element *out);
 
+struct element_field { /* that has the keyboard */
+    bool in_page;      /* it is part of a web page */
+    bool tools;        /* ... of a browser's developer tools */
+    bool editable;     /* it holds text */
+    char text[4096];
+};
+/* The field in the window of this title.  false: no answer within ms. */
+bool elements_field(struct elements *x, const char *window, double ms, struct element_field *out);
+/* The text of the dialog around the element at a point, px -1: that has the keyboard; "": none.  false: no
+ * answer within ms. */
+bool elements_dialog(struct elements *x, int px, int py, const char *window, double ms, char *text,
+                     size_t size);
+
 /* Reads what has arrived; the file descriptor to poll for it, -1: none. */
 void elements_pump(struct elements *x);
 int elements_fd(const struct elements *x);

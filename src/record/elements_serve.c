@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "record/atspi.h"
+#include "record/elements_impl.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -73,8 +74,9 @@ struct search {
     json_t *found;
     int64_t start;
     int budget, ms;
-    bool enter, known;                             /* of what a key would press */
-    bool (*visit)(struct search *q, void *window); /* true: enough */
+    bool enter, known;                                      /* of what a key would press */
+    bool (*visit)(struct search *q, void *window);          /* true: enough */
+    json_t *(*read)(const struct atspi *spi, void *object); /* NULL, or what is wanted of the element */
 };
 
 static bool is_over(struct search *q)
@@ -122,7 +124,7 @@ static bool visit_at(struct search *q, void *window)
         at = inner;
     }
     if (at != window)
-        json_array_append_new(q->found, describe(at));
+        json_array_append_new(q->found, q->read ? q->read(spi, at) : describe(at));
     atspi_drop(at);
     return json_array_size(q->found) > 0;
 }
@@ -210,6 +212,10 @@ static bool find_default(struct search *q, void *object, int depth)
 static void keep_pressed(struct search *q, void *window, void *focus)
 {
     json_array_clear(q->found);
+    if (q->read) {
+        json_array_append_new(q->found, q->read(spi, focus));
+        return;
+    }
     if (is_pressed_by_keys(focus))
         json_array_append_new(q->found, describe(focus));
     else if (q->enter && !is_in(focus, ATSPI_MULTI_LINE)) {
@@ -223,7 +229,8 @@ static void *focus_below(struct search *q, void *object, int depth)
     void *found = NULL;
     if (depth > DEPTH || is_over(q))
         return NULL;
-    if (depth && is_in(object, ATSPI_FOCUSED))
+    bool focused = depth && is_in(object, ATSPI_FOCUSED);
+    if (focused && !is_called(object, spi->role, "panel")) /* Qt's box of buttons says so of itself, too */
         return g_object_ref(object);
     int n = spi->child_count(object, NULL);
     for (int i = 0; i < n && i < CHILDREN && !found; i++) {
@@ -231,7 +238,7 @@ static void *focus_below(struct search *q, void *object, int depth)
         found = child && is_in(child, ATSPI_SHOWING) ? focus_below(q, child, depth + 1) : NULL;
         atspi_drop(child);
     }
-    return found;
+    return found || !focused ? found : g_object_ref(object);
 }
 
 static bool visit_pressed(struct search *q, void *window)
@@ -250,7 +257,7 @@ static bool visit_pressed(struct search *q, void *window)
 /* The element that told last that it has the keyboard is the usual answer, and saves a walk. */
 static bool pressed_at_last_focus(struct search *q)
 {
-    if (!last_focus || !is_in(last_focus, ATSPI_FOCUSED))
+    if (!last_focus || !is_in(last_focus, ATSPI_FOCUSED) || is_called(last_focus, spi->role, "panel"))
         return false;
     void *window = window_of(last_focus);
     q->known = window && is_in(last_focus, ATSPI_SHOWING) &&
@@ -320,7 +327,9 @@ static void answer(const char *text, size_t len)
     q.x = (int)json_integer_value(json_object_get(line, "x"));
     q.y = (int)json_integer_value(json_object_get(line, "y"));
     q.enter = json_is_true(json_object_get(line, "enter"));
-    bool pressed = ask && !strcmp(ask, "pressed");
+    bool dialog = ask && !strcmp(ask, "dialog"), field = ask && !strcmp(ask, "field");
+    bool pressed = (ask && !strcmp(ask, "pressed")) || field || (dialog && q.x < 0);
+    q.read = dialog ? elements_read_dialog : field ? elements_read_field : NULL;
     q.visit = pressed ? visit_pressed : ask && !strcmp(ask, "find") ? visit_find : visit_at;
     begin_search(&q);
     if (!pressed || !pressed_at_last_focus(&q))

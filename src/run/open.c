@@ -79,6 +79,27 @@ static bool pressed(void *arg, bool enter, const char *title, char *name, size_t
     return true;
 }
 
+static bool field(void *arg, const char *title, struct gate_field *out)
+{
+    struct job *j = arg;
+    struct element_field found;
+    double ms = j->named ? NAME_MS : FIRST_NAME_MS;
+    j->named = true;
+    if (!elements_field(j->elements, title, ms, &found))
+        return false;
+    *out = (struct gate_field){found.in_page, found.tools, found.editable, ""};
+    snprintf(out->text, sizeof out->text, "%s", found.text);
+    return true;
+}
+
+static bool dialog(void *arg, int x, int y, const char *title, char *text, size_t size)
+{
+    struct job *j = arg;
+    double ms = j->named ? NAME_MS : FIRST_NAME_MS;
+    j->named = true;
+    return elements_dialog(j->elements, x, y, title, ms, text, size);
+}
+
 /* One of many is not told of what everybody knows, and gets no process of its own for names. */
 static bool is_alone(const struct job *j)
 {
@@ -111,6 +132,8 @@ static int open_gate(struct job *j, struct err *e)
                              .task = j->task,
                              .name_at = name_at,
                              .pressed = pressed,
+                             .dialog = dialog,
+                             .field = field,
                              .name_arg = j};
     if ((o.n_hide = zones_read(j->s.hide, "--hide", o.hide, e)) < 0)
         return -1;

@@ -153,6 +153,19 @@ bool keyboard_find(struct screen *s, uint32_t keysym, bool any_group, struct key
     return false;
 }
 
+uint32_t screen_shifted(struct screen *s, uint32_t keysym)
+{
+    struct keypress k;
+    if (!s || s->lost || s->remote || keyboard_read(s, NULL) || !keyboard_find(s, keysym, true, &k))
+        return 0;
+    int groups = XkbKeyNumGroups(s->map, k.code), g = k.group < groups ? k.group : k.group % groups;
+    unsigned mods = (s->state.locked_mods & ~(unsigned)LockMask) | ShiftMask;
+    int level = level_of(XkbKeyKeyType(s->map, k.code, g), mods);
+    return level < XkbKeyGroupWidth(s->map, k.code, g)
+               ? (uint32_t)XkbKeySymEntry(s->map, k.code, level, g)
+               : keysym;
+}
+
 int keyboard_free_codes(struct screen *s, uint8_t *codes, int max)
 {
     if (keyboard_read(s, NULL))

@@ -1,0 +1,320 @@
+/* bar.c - what the field that has the keyboard may hold, and which address Enter would open in a browser.
+ *
+ * The program tells what its address bar holds (struct gate_options, field).  Where it does not, the gate
+ * follows what the run itself has written: as long as text was only added at the end, it is known; after keys
+ * that delete, move or complete it is not, and Enter is asked about.  Text in a field that was left by a
+ * click stays there, so the same holds when the keyboard may be back in it.
+ */
+#include "gate/gate_impl.h"
+
+#include <X11/XF86keysym.h>
+#include <X11/keysym.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- keys ----------------------------------------------------------------------------------------- */
+
+static bool is_one_of(uint32_t key, const uint32_t *keys, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (keys[i] == key)
+            return true;
+    return false;
+}
+
+#define ONE_OF(key, ...)                                                                                     \
+    is_one_of(key, (const uint32_t[]){__VA_ARGS__}, sizeof((uint32_t[]){__VA_ARGS__}) / 4)
+
+static bool is_modifier(uint32_t key)
+{
+    return (key >= XK_Shift_L && key <= XK_Hyper_R) || ONE_OF(key, XK_Caps_Lock, XK_Num_Lock);
+}
+
+/* A key with Control, Alt or Super. */
+static enum edit edit_by_command(const struct policy_subject *s, uint32_t key)
+{
+    bool control = subject_has_key(s, XK_Control_L), alt = subject_has_key(s, XK_Alt_L);
+    if (key == XK_Return)
+        return EDIT_COMMITS;
+    if (control && key == XK_a)
+        return EDIT_SELECTS;
+    if (key == XK_BackSpace || key == XK_Delete || (control && key == XK_x))
+        return EDIT_ERASES;
+    if (control && ONE_OF(key, XK_c, XK_v, XK_s, XK_Insert))
+        return EDIT_NONE;
+    bool changes = control && ONE_OF(key, XK_z, XK_y, XK_u, XK_h, XK_w, XK_d);
+    return changes || (alt && !control && key > ' ' && key < 0x100) ? EDIT_CHANGES : EDIT_MOVES;
+}
+
+/* The keys of the cursor select with Shift; dead keys and Compose make characters that are not known. */
+static enum edit edit_by_key(const struct policy_subject *s, uint32_t key)
+{
+    bool shift = subject_has_key(s, XK_Shift_L);
+    if (key == XK_Return)
+        return EDIT_COMMITS;
+    if (key == XK_BackSpace || key == XK_Delete)
+        return EDIT_ERASES;
+    if ((key >= XK_Home && key <= XK_Begin) || ONE_OF(key, XK_Tab, XK_Escape))
+        return shift && key != XK_Tab ? EDIT_CHANGES : EDIT_MOVES;
+    bool odd = (key >= 0xfe50 && key <= 0xfe93) ||
+               ONE_OF(key, XK_Multi_key, XK_Clear, XK_Undo, XK_Redo, XK_Codeinput, XF86XK_Cut);
+    return odd || (key == XK_Insert && !shift) ? EDIT_CHANGES : EDIT_NONE;
+}
+
+enum edit edit_of(const struct policy_subject *s)
+{
+    const struct action *a = s->action;
+    enum edit edit = EDIT_NONE;
+    if (edit_enters_bar(s))
+        return EDIT_SELECTS;
+    if (a->kind == ACT_CLICK)
+        return a->count >= 3 ? EDIT_SELECTS : a->count == 2 || a->nhold ? EDIT_CHANGES : EDIT_NONE;
+    if (a->kind == ACT_DRAG || (a->kind == ACT_MUP && s->drags))
+        return EDIT_CHANGES;
+    bool command =
+        subject_has_key(s, XK_Control_L) || subject_has_key(s, XK_Alt_L) || subject_has_key(s, XK_Super_L);
+    for (int i = 0; action_is(a->kind, ACTION_NAMED_KEYS) && i < a->nkeys; i++) {
+        uint32_t key = policy_key(a->keys[i]);
+        if (is_modifier(key))
+            continue;
+        enum edit one = command ? edit_by_command(s, key) : edit_by_key(s, key);
+        if (a->kind == ACT_KEYDOWN && one == EDIT_NONE) /* it may repeat */
+            one = EDIT_MOVES;
+        edit = one > edit ? one : edit;
+    }
+    return edit;
+}
+
+bool edit_enters_bar(const struct policy_subject *s)
+{
+    bool control = subject_has_key(s, XK_Control_L), alt = subject_has_key(s, XK_Alt_L);
+    if (!action_is(s->action->kind, ACTION_NAMED_KEYS) || subject_has_key(s, XK_Super_L))
+        return false;
+    return (control && !alt &&
+            (subject_has_key(s, XK_l) || subject_has_key(s, XK_t) || subject_has_key(s, XK_n))) ||
+           (alt && !control && subject_has_key(s, XK_d)) || (!alt && !control && subject_has_key(s, XK_F6));
+}
+
+bool edit_opens_launcher(const struct policy_subject *s)
+{
+    const struct action *a = s->action;
+    bool control = subject_has_key(s, XK_Control_L), alt = subject_has_key(s, XK_Alt_L);
+    if (!action_is(a->kind, ACTION_NAMED_KEYS) && a->kind != ACT_KEYUP)
+        return false;
+    return subject_has_key(s, XK_Super_L) ||
+           (alt && !control &&
+            (subject_has_key(s, XK_F1) || subject_has_key(s, XK_F2) || subject_has_key(s, XK_F3) ||
+             subject_has_key(s, ' '))) ||
+           (control && !alt && (subject_has_key(s, ' ') || subject_has_key(s, XK_Escape))) ||
+           (control && alt && subject_has_key(s, XK_t)) || subject_has_key(s, XF86XK_Search) ||
+           subject_has_key(s, XF86XK_LaunchA) || subject_has_key(s, XF86XK_Tools);
+}
+
+bool edit_opens_menu(const struct action *a)
+{
+    bool named = action_is(a->kind, ACTION_NAMED_KEYS);
+    for (int i = 0; named && i < a->nkeys; i++)
+        if (a->keys[i] == XK_Menu || a->keys[i] == XK_F10)
+            return true;
+    return (a->kind == ACT_CLICK || a->kind == ACT_MDOWN) && a->button == 3;
+}
+
+/* ---- what may be in a field ------------------------------------------------------------------------- */
+
+/* Whether the characters written so far, in some order, hold a scheme whose addresses are programs. */
+static bool could_be_code(const struct written *w)
+{
+    static const char *const needed[] = {"javascript", "vbscript", "data/", "jar"};
+    if (!w->seen[':'] && !w->seen[';'])
+        return false;
+    for (size_t i = 0; i < sizeof needed / sizeof *needed; i++) {
+        bool all = true;
+        for (const char *c = needed[i]; *c; c++) {
+            int n = 0;
+            for (const char *d = needed[i]; *d; d++)
+                n += *d == *c;
+            all = all && w->seen[(unsigned char)*c] >= n;
+        }
+        if (all)
+            return true;
+    }
+    return false;
+}
+
+static void count_characters(struct written *w, const char *text)
+{
+    for (const char *c = text; *c; c++) {
+        unsigned char k = (unsigned char)(*c >= 'A' && *c <= 'Z' ? *c + 32 : *c);
+        if (k < sizeof w->seen && w->seen[k] < 255)
+            w->seen[k]++;
+    }
+}
+
+static bool is_empty(const struct written *w)
+{
+    return !*w->text && !w->unknown && !w->moved;
+}
+
+static void append(struct written *w, const char *text)
+{
+    size_t have = strlen(w->text), n = strlen(text), most = sizeof w->text - 1;
+    if (n > most)
+        text += n - most, n = most;
+    if (have + n > most) {
+        memmove(w->text, w->text + (have + n - most), most - n);
+        have = most - n;
+    }
+    memcpy(w->text + have, text, n);
+    w->text[have + n] = 0;
+    count_characters(w, text);
+}
+
+static void begin_field(struct written *w)
+{
+    w->text[0] = 0;
+    w->moved = w->unknown = w->selected = w->bar = false;
+}
+
+/* The keyboard goes to another field, or back to one that was written into before. */
+static void leave_field(struct written *w)
+{
+    w->left = w->left || !is_empty(w);
+    w->left_unknown = w->left_unknown || w->unknown;
+    w->moved = w->moved || w->left;
+    w->unknown = w->left_unknown;
+    w->selected = w->bar = false;
+}
+
+static void note_edit(struct written *w, const struct policy_subject *s)
+{
+    const struct action *a = s->action;
+    enum edit edit = edit_of(s);
+    if (a->kind == ACT_CLICK && a->button != 3 && edit == EDIT_NONE)
+        leave_field(w);
+    switch (edit) {
+    case EDIT_NONE:
+        break;
+    case EDIT_MOVES:
+        w->unknown = w->unknown || w->bar || *w->text;
+        w->moved = true;
+        w->selected = false;
+        break;
+    case EDIT_SELECTS:
+        w->selected = true;
+        w->bar = edit_enters_bar(s);
+        break;
+    case EDIT_ERASES:
+        if (w->selected)
+            w->text[0] = 0;
+        w->unknown = !w->selected;
+        w->moved = w->moved || !w->selected;
+        break;
+    case EDIT_CHANGES:
+        w->unknown = w->moved = true;
+        w->selected = false;
+        break;
+    case EDIT_COMMITS:
+        w->left_unknown = !w->bar && (w->left_unknown || w->unknown);
+        if (w->bar) {
+            memset(w->seen, 0, sizeof w->seen);
+            w->left = false;
+        }
+        begin_field(w);
+    }
+}
+
+static bool leaves_by_tab(const struct written *w, const struct action *a)
+{
+    return a->kind == ACT_KEY && a->nkeys == 1 && policy_key(a->keys[0]) == XK_Tab && !w->bar;
+}
+
+void gate_note_edit(struct gate *g, const struct action *a, unsigned long window)
+{
+    struct written *w = &g->written;
+    const struct policy_writing *writing = &g->subject.s.writing;
+    bool replaces = a->kind == ACT_TYPE && a->overwrite;
+    if (a->kind == ACT_GOTO || (writing->any && window != w->window))
+        *w = (struct written){.window = window};
+    if (leaves_by_tab(w, a)) {
+        bool unknown = w->unknown;
+        begin_field(w);
+        w->left_unknown = w->left_unknown || unknown;
+        w->left = true;
+        return;
+    }
+    if (a->kind == ACT_TYPE && a->x != ACTION_ABSENT)
+        leave_field(w);
+    if (writing->any && (w->selected || replaces)) {
+        bool bar = w->bar;
+        if (bar) {
+            memset(w->seen, 0, sizeof w->seen);
+            w->left = w->left_unknown = false;
+        }
+        begin_field(w);
+        w->bar = bar;
+    }
+    if (writing->any && writing->known)
+        append(w, writing->text), w->unknown = w->unknown || (w->bar && strchr(writing->text, '\t'));
+    else if (writing->any)
+        w->unknown = true;
+    if (!writing->any || action_is(a->kind, ACTION_NAMED_KEYS))
+        note_edit(w, &g->subject.s);
+    if (a->kind == ACT_TYPE && a->press_enter)
+        w->text[0] = 0;
+}
+
+/* ---- which address an action opens ----------------------------------------------------------------------- */
+
+/* Enter alone, Enter after text, or a click, which may hit a suggestion or the button beside the bar. */
+enum opening { OPENS_NOTHING, OPENS_BY_ENTER, OPENS_AFTER_TEXT, OPENS_BY_CLICK };
+
+static enum opening opening_of(const struct gate *g)
+{
+    const struct policy_subject *s = &g->subject.s;
+    const struct action *a = s->action;
+    const char *text = a->text ? a->text : "";
+    if (a->kind == ACT_TYPE && (a->press_enter || strpbrk(text, "\r\n")))
+        return strcspn(text, "\r\n") ? OPENS_AFTER_TEXT : OPENS_BY_ENTER;
+    if (action_is(a->kind, ACTION_NAMED_KEYS) && edit_of(s) == EDIT_COMMITS)
+        return OPENS_BY_ENTER;
+    bool click = (a->kind == ACT_CLICK || a->kind == ACT_MUP) && a->button != 3;
+    return click && (g->written.unknown || could_be_code(&g->written)) ? OPENS_BY_CLICK : OPENS_NOTHING;
+}
+
+/* By what the run has written, where the program does not tell. */
+static void guess_address(struct gate *g, enum opening how, bool same)
+{
+    struct written *w = &g->written;
+    struct policy_address *bar = &g->subject.s.address;
+    const char *text = g->subject.s.action->text ? g->subject.s.action->text : "";
+    bool unknown = same && (w->unknown || (w->moved && could_be_code(w)));
+    if (how == OPENS_BY_CLICK && !(unknown && could_be_code(w)))
+        return;
+    int n = how == OPENS_AFTER_TEXT ? (int)strcspn(text, "\r\n") : 0;
+    unknown = unknown || (same && w->bar && memchr(text, '\t', (size_t)n)); /* Tab completes */
+    snprintf(g->bar, sizeof g->bar, "%s%.*s", same && !w->selected ? w->text : "", n, text);
+    *bar = (struct policy_address){true, !unknown, g->bar};
+    if (how == OPENS_AFTER_TEXT && (w->selected || g->subject.s.action->overwrite))
+        bar->known = true;
+}
+
+void gate_look_up_address(struct gate *g)
+{
+    struct policy_subject *s = &g->subject.s;
+    struct policy_target *t = &s->targets[0];
+    struct gate_field field = {.in_page = false};
+    enum opening how = opening_of(g);
+    s->address = (struct policy_address){false, false, ""};
+    if (!s->n_targets || how == OPENS_NOTHING || !policy_is_browser(g->o.policy, &t->window))
+        return;
+    bool read = g->o.field && g->o.field(g->o.name_arg, t->window.title, &field);
+    if (!read) {
+        guess_address(g, how, t->window.id == g->written.window);
+    } else if (field.tools) {
+        t->shell = true;
+    } else if (!field.in_page && field.editable && how != OPENS_AFTER_TEXT) {
+        snprintf(g->bar, sizeof g->bar, "%s", field.text);
+        s->address = (struct policy_address){how == OPENS_BY_ENTER || action_is_code(g->bar), true, g->bar};
+    }
+    t->writes = t->writes || s->address.goes;
+}
