@@ -96,6 +96,8 @@ static void read_selections(struct gate *g)
     free(clipboard);
     w->known = g->pasted != NULL;
     w->text = g->pasted ? g->pasted : "";
+    if (g->pasted) /* for rules about secrets, pasting one is typing it */
+        g->subject.s.n_secrets = secrets_find_values(g->o.secrets, g->pasted, g->named);
 }
 
 static void remember_before(struct gate *g, const struct action *a)
