@@ -181,7 +181,7 @@ struct mcp *mcp_new(struct host *h, const char *version)
     struct mcp *m = xcalloc(1, sizeof *m);
     m->host = h;
     m->version = version;
-    m->tools = mcp_tools_list();
+    m->tools = mcp_tools_list(host_caller_answers(h));
     m->rpc = rpc_new(&handlers, m);
     return m;
 }
