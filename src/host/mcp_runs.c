@@ -10,6 +10,7 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/json.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -90,7 +91,7 @@ struct mcp_run *mcp_run_live(struct mcp *m)
 static void put(json_t *to, const char *key, const char *text)
 {
     if (text && *text)
-        json_object_set_new(to, key, json_string(text));
+        json_object_set_new(to, key, json_visible_string(text));
 }
 
 json_t *mcp_run_state(const struct mcp_run *r)

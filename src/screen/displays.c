@@ -119,7 +119,7 @@ static void add_file(struct files *f, const char *path, bool desk)
 {
     struct stat st;
     if (f->n == FILES_MAX || strlen(path) >= sizeof f->list[0].path || stat(path, &st) ||
-        !S_ISREG(st.st_mode) || st.st_uid != getuid() || access(path, R_OK))
+        !S_ISREG(st.st_mode) || st.st_uid != getuid() || (st.st_mode & 022) || access(path, R_OK))
         return;
     struct file *x = &f->list[f->n++];
     snprintf(x->path, sizeof x->path, "%s", path);
