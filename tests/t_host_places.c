@@ -418,7 +418,7 @@ static void t_stays_covered(void **state)
     snprintf(own, sizeof own, "{\"display\":\"%s.0\"}", k.t.x.display);
     canonical = xasprintf("{\"display\":\"unix%s\"}", k.t.x.display);
     tcl(&k, ".e insert 0 {not a secret}");
-    assert_true(shown(&k, "{}", field_at) > 90); /* the test sees what is shown */
+    assert_true(shown(&k, "{}", field_at) > 90); /* text that is no secret is seen */
     tcl(&k, ".e delete 0 end");
     type_secret(&k);
     hidden(&k, "typed", "{}", field_at);

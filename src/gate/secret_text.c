@@ -23,7 +23,7 @@ static int escaped_unit(const char *p, const char *end, int slashes)
 }
 
 /* Length of the spelling at p of the character `want`, n bytes of UTF-8 at value; 0: it is another.
- * level: how many times the text was quoted as JSON, each of which doubles backslashes. */
+ * level: how often the text was quoted as JSON; each time doubles the backslashes. */
 static size_t spelling(uint32_t want, const char *value, size_t n, const char *p, const char *end, int level)
 {
     int slashes = level ? 1 << (level - 1) : 0;

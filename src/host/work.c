@@ -89,8 +89,9 @@ static char *next_task(void *arg, const struct agent_result *r)
     pthread_mutex_lock(&w->host->lock);
     while (!w->next_task && !w->finish && clock_ms_since(start) < 1000.0 * HOST_IDLE_S && work_wait(w))
         ;
-    if (!work_stopping(w)) {
-        task = w->next_task;
+    if (w->next_task && !work_stopping(w)) {
+        task = host_mask(w->host, w->next_task);
+        free(w->next_task);
         w->next_task = NULL;
     }
     pthread_mutex_unlock(&w->host->lock);

@@ -45,6 +45,8 @@ static int open_secrets(struct job *j, struct err *e)
     if (!j->secrets)
         return 0;
     char *task = secrets_mask(j->secrets, j->task);
+    if (j->resume.task == j->task) /* borrowed */
+        j->resume.task = task;
     free(j->task);
     j->task = task;
     j->progress.secrets = j->secrets;
