@@ -25,13 +25,16 @@ enum { PATIENCE_MS = 20000, WORDS_MAX = 24, LINE_BYTES = 32 << 20 };
 
 /* ---- the program ------------------------------------------------------------------------------------------ */
 
-static void run_program(const struct stage *t, const char *command, const char *replies, int in, int out)
+static void run_program(const struct stage *t, const char *command, const char *replies,
+                        const char *const *more, int in, int out)
 {
     char *script = xvfb_put(&t->x, "script", replies), *runs = xvfb_place(&t->x, "runs");
     char *log = xvfb_place(&t->x, "hosted.log");
     const char *words[WORDS_MAX] = {program_path(), command,      "--quiet",      "--fake", script,
                                     "--runs",       runs,         "--settle-min", "1",      "--settle-quiet",
                                     "30",           "--no-report"};
+    for (size_t n = 12; more && *more && n + 1 < WORDS_MAX; more++)
+        words[n++] = *more;
     int err = open(log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
     dup2(in, 0);
     dup2(out, 1);
@@ -42,12 +45,18 @@ static void run_program(const struct stage *t, const char *command, const char *
 
 void hosted_start(struct hosted *h, const struct stage *t, const char *command, const char *replies)
 {
+    hosted_start_with(h, t, command, replies, NULL);
+}
+
+void hosted_start_with(struct hosted *h, const struct stage *t, const char *command, const char *replies,
+                       const char *const *more)
+{
     int in[2], out[2];
     assert_int_equal(pipe2(in, O_CLOEXEC), 0);
     assert_int_equal(pipe2(out, O_CLOEXEC), 0);
     *h = (struct hosted){.pid = fork(), .in = in[1], .heard = json_array(), .stage = t};
     if (h->pid == 0)
-        run_program(t, command, replies, in[0], out[1]);
+        run_program(t, command, replies, more, in[0], out[1]);
     assert_true(h->pid > 0);
     close(in[0]);
     close(out[1]);

@@ -35,6 +35,8 @@ struct hosted {
 };
 
 void hosted_start(struct hosted *h, const struct stage *t, const char *command, const char *replies);
+void hosted_start_with(struct hosted *h, const struct stage *t, const char *command, const char *replies,
+                       const char *const *more);     /* more options, ended by NULL */
 void hosted_say(struct hosted *h, const char *line); /* adds the end of the line */
 void hosted_bytes(struct hosted *h, const char *data, size_t n);
 json_t *hosted_hear(struct hosted *h);           /* the next message, borrowed; fails the test after 20 s */

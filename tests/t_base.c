@@ -7,6 +7,7 @@
 #include "base/err.h"
 #include "base/file.h"
 #include "base/image.h"
+#include "base/json.h"
 #include "base/pool.h"
 #include "base/regex.h"
 #include "base/utf8.h"
@@ -280,6 +281,122 @@ static void t_file(void **state)
     free(rm);
 }
 
+/* The number of a file, 0: there is none. */
+static ino_t number_of(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) ? 0 : st.st_ino;
+}
+
+/* Another user of a shared folder has made files under names that a writer could use, and keeps them open. */
+static void t_temporary(void **state)
+{
+    (void)state;
+    char dir[PLACE_PATH], *taken;
+    struct err e = ERR_INIT;
+    assert_non_null(mkdtemp(place_template(dir)));
+    char *path = xasprintf("%s/token", dir);
+    taken = xasprintf("%s.%d.tmp", path, (int)getpid());
+    int theirs = open(taken, O_RDWR | O_CREAT, 0666);
+    assert_true(theirs >= 0);
+    ino_t before = number_of(taken);
+    assert_int_equal(file_write(path, "secret", 6, &e), 0);
+    struct stat st;
+    assert_true(fstat(theirs, &st) == 0 && st.st_size == 0);
+    assert_true(number_of(path) != before && number_of(taken) == before);
+    assert_true(stat(path, &st) == 0 && (st.st_mode & 0777) == 0600);
+    char *one, *other;
+    int a = file_temp(path, &one, &e), b = file_temp(path, &other, &e);
+    assert_true(a >= 0 && b >= 0 && strcmp(one, other) != 0);
+    close(a);
+    close(b);
+    close(theirs);
+    free(one);
+    free(other);
+    free(taken);
+    free(path);
+    char *rm = xasprintf("rm -rf '%s'", dir);
+    assert_int_equal(system(rm), 0);
+    free(rm);
+}
+
+/* Folders that others may enter, own or have put in the way are not used for locks and tokens. */
+static void t_runtime(void **state)
+{
+    (void)state;
+    static const char *const cases[] = {
+        "chmod 755 .",
+        "chmod 777 .",
+        "mkdir -m 755 holorun",
+        "mkdir -m 777 holorun",
+        "mkdir -m 700 other; ln -s other holorun",
+        "touch holorun",
+        "chown 65534 .",
+        "mkdir -m 700 holorun; chown 65534 holorun",
+    };
+    char dir[PLACE_PATH], common[64];
+    struct err e = ERR_INIT;
+    snprintf(common, sizeof common, "/tmp/holorun-%u", (unsigned)getuid());
+    char *before = getenv("XDG_RUNTIME_DIR") ? xstrdup(getenv("XDG_RUNTIME_DIR")) : NULL;
+    for (int i = -1; i < (int)(sizeof cases / sizeof *cases); i++) {
+        assert_non_null(mkdtemp(place_template(dir)));
+        if (i >= 0 && strstr(cases[i], "chown") && getuid() != 0)
+            continue;
+        char *shell = xasprintf("cd '%s' && { %s; }", dir, i < 0 ? "true" : cases[i]);
+        assert_int_equal(system(shell), 0);
+        setenv("XDG_RUNTIME_DIR", dir, 1);
+        char *place = file_place(PLACE_RUNTIME, &e), *own = xasprintf("%s/holorun", dir);
+        if (!place || strcmp(place, i < 0 ? own : common) != 0)
+            fail_msg("%s: %s", i < 0 ? "a private folder" : cases[i], place ? place : e.text);
+        char *rm = xasprintf("rm -rf '%s'", dir);
+        assert_int_equal(system(rm), 0);
+        free(rm);
+        free(shell);
+        free(place);
+        free(own);
+    }
+    if (before)
+        setenv("XDG_RUNTIME_DIR", before, 1);
+    else
+        unsetenv("XDG_RUNTIME_DIR");
+    free(before);
+}
+
+static void t_hidden(void **state)
+{
+    (void)state;
+    static const char *const rows[][2] = {
+        {"a\u202enp.exe", "a<U+202E>np.exe"},
+        {"\x1b[2J", "<U+001B>[2J"},
+        {"one\r\ntwo\tthree", "one\ntwo\tthree"},
+        {"\U000e0041\U000e0042", "<U+E0041><U+E0042>"},
+        {"\u200bx\ufeff", "<U+200B>x<U+FEFF>"},
+        {"\U0001f469\u200d\U0001f52c na\u00efve \u0645\u06cc\u200c\u062e", NULL}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        json_t *list = json_pack("{s:[s]}", "a", rows[i][0]);
+        json_make_visible(list);
+        const char *is = json_string_value(json_array_get(json_object_get(list, "a"), 0));
+        assert_string_equal(is, rows[i][1] ? rows[i][1] : rows[i][0]);
+        json_decref(list);
+        struct buf b; /* a file keeps the characters, escaped */
+        buf_init(&b, 1000);
+        buf_put_json(&b, rows[i][0], strlen(rows[i][0]));
+        assert_true(!strstr(b.data, "\u202e") && !strstr(b.data, "\U000e0041"));
+        json_t *back = json_loads(b.data, JSON_DECODE_ANY, NULL);
+        assert_string_equal(json_string_value(back), rows[i][0]);
+        json_decref(back);
+        json_t *text = json_string(rows[i][0]);
+        char *line = json_line(text, 0);
+        assert_true(!strstr(line, "\u202e") && !strstr(line, "\U000e0041"));
+        back = json_loads(line, JSON_DECODE_ANY, NULL);
+        assert_string_equal(json_string_value(back), rows[i][0]);
+        json_decref(back);
+        json_decref(text);
+        free(line);
+        buf_free(&b);
+    }
+}
+
 static void t_clock(void **state)
 {
     (void)state;
@@ -364,6 +481,9 @@ static const struct CMUnitTest tests[] = {
     CLAIM("a PNG comes back bit for bit, 0600, and every truncation is refused", t_png),
     CLAIM("changed tiles are counted, cut tiles included", t_tiles),
     CLAIM("files and places: limits, parents, modes, XDG rules", t_file),
+    CLAIM("a temporary file is new and this user's alone", t_temporary),
+    CLAIM("a folder that is not private is not used for locks and tokens", t_runtime),
+    CLAIM("hidden characters are escaped in files and spelt out for hosts", t_hidden),
     CLAIM("clocks have their fixed formats and sleep long enough", t_clock),
 };
 

@@ -44,10 +44,11 @@ static int code(const json_t *answer)
 static const struct transcript {
     const char *file, *command, *replies, *event; /* event: what must have been seen before it is stopped */
     int n, presses;
+    const char *more; /* an option */
 } transcripts[] = {
     {"session-booking", "mcp", SAVE, NULL, 0, 1},
     {"session-denied", "mcp", PAY, NULL, 0, 0},
-    {"session-asking", "mcp", PAY, NULL, 0, 0},
+    {"session-asking", "mcp", PAY, NULL, 0, 0, "--confirm=caller"},
     {"session-acts", "mcp", SAVE, NULL, 0, 1},
     {"session-lenient", "mcp", SAVE, NULL, 0, 3},
     {"modern-lenient", "mcp", SAVE, NULL, 0, 3},
@@ -74,7 +75,7 @@ static void t_transcripts(void **state)
         const struct transcript *x = &transcripts[i];
         struct hosted h;
         char *path = xasprintf("tests/cases/hosts/%s.jsonl", x->file);
-        hosted_start(&h, &t, x->command, x->replies);
+        hosted_start_with(&h, &t, x->command, x->replies, WORDS(x->more));
         hosted_play(&h, path, x->event, keys + x->n);
         assert_int_equal(hosted_end(&h), 0);
         int presses = 0, typed = 0;

@@ -201,7 +201,7 @@ static void t_one_line(void **state)
     char *got = take(&p);
     assert_string_equal(
         got, "{\"jsonrpc\":\"2.0\",\"id\":\"\\u2028\",\"result\":{\"method\":\"\\u0085\",\"params\":{"
-             "\"\\u2029\":\"\\u007f\\u009f \xc2\xa0\xe2\x80\xa7\xe2\x80\xaa\\u000B\\u001C\"}}}\n");
+             "\"\\u2029\":\"\\u007f\\u009f \xc2\xa0\xe2\x80\xa7\\u202a\\u000B\\u001C\"}}}\n");
     free(got);
     rpc_free(p.r);
 }

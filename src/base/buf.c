@@ -97,14 +97,22 @@ int buf_printf(struct buf *b, const char *fmt, ...)
     return 0;
 }
 
+/* Appends \uXXXX, or two of them for a character beyond the first 65,536. */
+static int put_escape(struct buf *b, uint32_t cp)
+{
+    if (cp < 0x10000)
+        return buf_printf(b, "\\u%04x", cp);
+    return buf_printf(b, "\\u%04x\\u%04x", 0xd800 + ((cp - 0x10000) >> 10),
+                      0xdc00 + ((cp - 0x10000) & 0x3ff));
+}
+
 static int put_json_scalar(struct buf *b, uint32_t cp, const char *s, int n)
 {
     static const char special[] = "\"\\\n\t\r", letters[] = "\"\\ntr";
     const char *at = cp && cp < 0x80 ? strchr(special, (int)cp) : NULL;
     if (at)
         return buf_printf(b, "\\%c", letters[at - special]);
-    bool plain = cp >= 0x20 && (cp < 0x7f || cp > 0x9f) && cp != 0x2028 && cp != 0x2029;
-    return plain ? buf_put(b, s, (size_t)n) : buf_printf(b, "\\u%04x", cp);
+    return utf8_printable(cp) ? buf_put(b, s, (size_t)n) : put_escape(b, cp);
 }
 
 int buf_put_json(struct buf *b, const char *s, size_t n)
@@ -125,27 +133,18 @@ int buf_put_json(struct buf *b, const char *s, size_t n)
     return buf_putc(b, '"');
 }
 
-/* Code point of the character at s that must not be raw in framed JSON; 0: another character. */
-static unsigned line_breaker(const unsigned char *s, size_t n)
-{
-    if (*s == 0x7f)
-        return 0x7f;
-    if (n > 1 && s[0] == 0xc2 && s[1] >= 0x80 && s[1] < 0xa0)
-        return s[1];
-    return n > 2 && s[0] == 0xe2 && s[1] == 0x80 && (s[2] & 0xfe) == 0xa8 ? 0x2000u | (s[2] & 0x3f) : 0;
-}
-
 int buf_put_json_text(struct buf *b, const char *json, size_t n)
 {
     size_t from = 0;
     for (size_t i = 0; i < n; i++) {
-        unsigned cp = line_breaker((const unsigned char *)json + i, n - i);
-        if (!cp)
-            continue;
-        buf_put(b, json + from, i - from);
-        buf_printf(b, "\\u%04x", cp);
-        i += cp < 0x80 ? 0 : cp < 0x100 ? 1 : 2;
-        from = i + 1;
+        uint32_t cp = 0;
+        int len = (unsigned char)json[i] < 0x7f ? 1 : utf8_decode(json + i, n - i, &cp);
+        if (len > 0 && cp && !utf8_printable(cp)) {
+            buf_put(b, json + from, i - from);
+            put_escape(b, cp);
+            from = i + (size_t)len;
+        }
+        i += len > 1 ? (size_t)len - 1 : 0;
     }
     return buf_put(b, json + from, n - from);
 }

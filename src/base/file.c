@@ -7,10 +7,12 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -18,6 +20,7 @@ enum {
     WRITER_MS = 1000, /* until somebody opens a pipe for writing */
     SILENT_MS = 10000,
     POLL_MS = 10,
+    TEMP_TRIES = 8, /* attempts to find a free random name */
 };
 
 static bool is_stdin(const struct stat *st)
@@ -108,23 +111,40 @@ int file_append(const char *path, struct err *e)
     return fd >= 0 ? fd : err_set(e, ERR_ENV, "cannot write '%s': %s", path, strerror(errno));
 }
 
-/* Opens a temporary file beside `path`; the caller frees *tmp. */
-static int open_temp(const char *path, char **tmp, struct err *e)
+uint64_t file_salt(void)
 {
-    *tmp = xasprintf("%s.%d.tmp", path, (int)getpid());
-    int fd = open(*tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+    uint64_t salt;
+    if (getrandom(&salt, sizeof salt, 0) != sizeof salt)
+        salt = (uint64_t)clock_ns() ^ (uint64_t)getpid() << 40;
+    return salt;
+}
+
+char *file_temp_name(const char *path)
+{
+    return xasprintf("%s.%016llx.tmp", path, (unsigned long long)file_salt());
+}
+
+int file_temp(const char *path, char **tmp, struct err *e)
+{
+    int fd = -1;
+    errno = EEXIST;
+    for (int i = 0; i < TEMP_TRIES && fd < 0 && errno == EEXIST; i++) {
+        free(i ? *tmp : NULL);
+        *tmp = file_temp_name(path);
+        fd = open(*tmp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+    }
     return fd >= 0 ? fd : err_set(e, ERR_ENV, "cannot write '%s': %s", path, strerror(errno));
 }
 
 int file_write(const char *path, const void *data, size_t len, struct err *e)
 {
     char *tmp;
-    int fd = open_temp(path, &tmp, e), rc = fd < 0 ? -1 : file_write_all(fd, path, data, len, e);
+    int fd = file_temp(path, &tmp, e), rc = fd < 0 ? -1 : file_write_all(fd, path, data, len, e);
     if (fd >= 0 && close(fd) && rc == 0)
         rc = err_set(e, ERR_ENV, "cannot write '%s': %s", path, strerror(errno));
     if (rc == 0 && rename(tmp, path))
         rc = err_set(e, ERR_ENV, "cannot write '%s': %s", path, strerror(errno));
-    if (rc)
+    if (rc && fd >= 0)
         unlink(tmp);
     free(tmp);
     return rc;
@@ -133,7 +153,7 @@ int file_write(const char *path, const void *data, size_t len, struct err *e)
 int file_stream_open(struct file_stream *s, const char *path, struct err *e)
 {
     char *tmp;
-    int fd = open_temp(path, &tmp, e);
+    int fd = file_temp(path, &tmp, e);
     FILE *f = fd >= 0 ? fdopen(fd, "w") : NULL;
     *s = (struct file_stream){f, f ? xstrdup(path) : NULL, tmp};
     if (f)
@@ -222,19 +242,41 @@ int dir_make(const char *path, struct err *e)
     return rc;
 }
 
-/* A folder in world-writable /tmp must belong to this user alone. */
-static char *private_tmp(struct err *e)
+/* Returns why a folder is not private to this user, or NULL.  The folder is made when it is absent. */
+static const char *not_private(const char *path)
 {
-    char *path = xasprintf("/tmp/holorun-%u", (unsigned)getuid());
     struct stat st;
-    if ((mkdir(path, 0700) && errno != EEXIST) || lstat(path, &st) || !S_ISDIR(st.st_mode) ||
-        st.st_uid != getuid() || (st.st_mode & 077)) {
-        err_set(e, ERR_ENV, "'%s' is not a private folder of this user; remove it or set XDG_RUNTIME_DIR",
-                path);
-        free(path);
-        return NULL;
-    }
-    return path;
+    if ((mkdir(path, 0700) && errno != EEXIST) || lstat(path, &st))
+        return strerror(errno);
+    return S_ISLNK(st.st_mode)       ? "it is a symbolic link"
+           : !S_ISDIR(st.st_mode)    ? "it is not a folder"
+           : st.st_uid != getuid()   ? "it belongs to another user"
+           : (st.st_mode & 077) != 0 ? "other users may enter it (chmod 700)"
+                                     : NULL;
+}
+
+/* The folder for sockets, locks and tokens: others must be able neither to read it nor to put files there. */
+static char *runtime_place(const char *dir, struct err *e)
+{
+    static atomic_bool warned;
+    char *path = dir ? xasprintf("%s/holorun", dir) : NULL;
+    const char *why = !dir ? NULL : dir_make(dir, NULL) ? "it cannot be made" : not_private(dir);
+    const char *bad = why ? dir : path;
+    why = why || !dir ? why : not_private(path);
+    if (dir && !why)
+        return path;
+    if (dir && !atomic_exchange(&warned, true))
+        warn("'%s' (XDG_RUNTIME_DIR) is not used: %s; using /tmp/holorun-%u", bad, why, (unsigned)getuid());
+    free(path);
+    path = xasprintf("/tmp/holorun-%u", (unsigned)getuid());
+    if (!(why = not_private(path)))
+        return path;
+    err_set(e, ERR_ENV,
+            "no private folder for locks and sockets: '%s' is not usable: %s; remove it, or set "
+            "XDG_RUNTIME_DIR to a folder of your own with mode 700",
+            path, why);
+    free(path);
+    return NULL;
 }
 
 char *file_place(enum file_place place, struct err *e)
@@ -249,10 +291,11 @@ char *file_place(enum file_place place, struct err *e)
     };
     const char *dir = getenv(places[place].variable), *home = getenv("HOME");
     char *path;
-    if (dir && dir[0] == '/') /* the XDG specification ignores relative values */
+    dir = dir && dir[0] == '/' ? dir : NULL; /* the XDG specification ignores relative values */
+    if (!places[place].below_home)
+        return runtime_place(dir, e);
+    if (dir)
         path = xasprintf("%s/holorun", dir);
-    else if (!places[place].below_home)
-        return private_tmp(e);
     else if (home && home[0] == '/')
         path = xasprintf("%s/%s/holorun", home, places[place].below_home);
     else if (home && *home)

@@ -19,6 +19,14 @@ int file_read(const char *path, size_t max, char **data, size_t *len, struct err
 /* Writes atomically: a temporary file, then rename. */
 int file_write(const char *path, const void *data, size_t len, struct err *e);
 
+/* A random number, for names that others cannot guess; and such a name beside `path`, which the caller
+ * frees. */
+uint64_t file_salt(void);
+char *file_temp_name(const char *path);
+/* Makes a temporary file beside `path`, with a random name, which nobody else can have made before.  The
+ * caller closes the descriptor, renames or removes the file, and frees *tmp also when it fails (-1). */
+int file_temp(const char *path, char **tmp, struct err *e);
+
 /* Opens a file to append to it: a descriptor, or -1. */
 int file_append(const char *path, struct err *e);
 
@@ -45,8 +53,10 @@ void file_unmap(struct file_map *m);
 bool file_exists(const char *path);
 int dir_make(const char *path, struct err *e); /* with parents, 0700 */
 
-/* The XDG folder with "/holorun" appended, created when absent: state (runs), cache, config, runtime
- * (falls back to /tmp/holorun-UID, 0700, owner checked).  The caller frees the result. */
+/* The XDG folder with "/holorun" appended, created when absent: state (runs), cache, config, runtime.
+ * The runtime folder belongs to this user alone: unless XDG_RUNTIME_DIR and its folder do (owner, mode
+ * 700, no symbolic link), it is /tmp/holorun-UID, with one warning; and none when that does not either.
+ * The caller frees the result. */
 enum file_place { PLACE_STATE, PLACE_CACHE, PLACE_CONFIG, PLACE_RUNTIME };
 char *file_place(enum file_place place, struct err *e);
 

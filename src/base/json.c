@@ -28,6 +28,54 @@ void json_print(const json_t *v, FILE *f, size_t flags)
     free(line);
 }
 
+/* Appends s with control characters other than line breaks and tabs, and hidden ones, as "<U+202E>". */
+static void put_visible(struct buf *b, const char *s, size_t n)
+{
+    for (int len; n; s += len, n -= (size_t)len) {
+        uint32_t cp = 0;
+        len = utf8_decode(s, n, &cp);
+        len = len < 0 ? 1 : len;
+        if (cp == '\r' && n > 1 && s[1] == '\n')
+            continue;
+        if (utf8_printable(cp) || cp == '\n' || cp == '\t')
+            buf_put(b, s, (size_t)len);
+        else
+            buf_printf(b, "<U+%04X>", cp);
+    }
+}
+
+json_t *json_visible_string(const char *s)
+{
+    struct buf text;
+    buf_init(&text, SIZE_MAX);
+    put_visible(&text, s, strlen(s));
+    json_t *string = json_stringn(text.len ? text.data : "", text.len);
+    buf_free(&text);
+    return string;
+}
+
+void json_make_visible(json_t *v)
+{
+    const char *name;
+    json_t *one;
+    void *next;
+    size_t i;
+    json_object_foreach_safe(v, next, name, one)
+    {
+        if (json_is_string(one))
+            json_object_set_new(v, name, json_visible_string(json_string_value(one)));
+        else
+            json_make_visible(one);
+    }
+    json_array_foreach(v, i, one)
+    {
+        if (json_is_string(one))
+            json_array_set_new(v, i, json_visible_string(json_string_value(one)));
+        else
+            json_make_visible(one);
+    }
+}
+
 json_t *json_clean_string(const char *s)
 {
     size_t n = strlen(s);

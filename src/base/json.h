@@ -3,8 +3,9 @@
  *
  * Readers disagree about the end of a line.  Node's readline (24 and later) also splits at U+2028 and
  * U+2029, Python's str.splitlines() also at U+0085 and at control characters.  The text written here has
- * none of them: DEL, C1 controls (U+0080 to U+009F), U+2028 and U+2029 are escaped as \uXXXX; JSON itself
- * requires that for C0 controls.  Other characters are UTF-8.  buf_put_json() (buf.h) escapes the same set.
+ * none of them: DEL, C1 controls (U+0080 to U+009F) and hidden characters (utf8.h), U+2028 and U+2029 among
+ * them, are escaped as \uXXXX; JSON itself requires that for C0 controls.  Other characters are UTF-8.
+ * buf_put_json() (buf.h) escapes the same set.
  */
 #ifndef HOLORUN_BASE_JSON_H
 #define HOLORUN_BASE_JSON_H
@@ -21,6 +22,12 @@ char *json_line(const json_t *v, size_t flags);
 
 /* Prints json_line() to f; "null" when it cannot be serialized.  v is borrowed. */
 void json_print(const json_t *v, FILE *f, size_t flags);
+
+/* Makes a string of s (UTF-8) for a program that shows it to a person or a model: control characters
+ * other than line breaks and tabs, and hidden ones (utf8.h), become "<U+202E>".  And the same for all
+ * strings within v. */
+json_t *json_visible_string(const char *s);
+void json_make_visible(json_t *v);
 
 /* Makes a string of s; invalid bytes, such as those of surrogates, become U+FFFD. */
 json_t *json_clean_string(const char *s);

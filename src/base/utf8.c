@@ -68,12 +68,24 @@ size_t utf8_bom(const char *s, size_t n)
     return n >= 3 && !memcmp(s, "\xef\xbb\xbf", 3) ? 3 : 0;
 }
 
+/* Joiners (U+200C, U+200D) and the first 16 variation selectors are part of ordinary text. */
+bool utf8_hidden(uint32_t cp)
+{
+    static const uint32_t ranges[][2] = {
+        {0x061c, 0x061c}, {0x115f, 0x1160}, {0x17b4, 0x17b5},   {0x180e, 0x180e},   {0x200b, 0x200b},
+        {0x200e, 0x200f}, {0x2028, 0x202e}, {0x2060, 0x206f},   {0x3164, 0x3164},   {0xfeff, 0xfeff},
+        {0xffa0, 0xffa0}, {0xfff0, 0xfffb}, {0x1bca0, 0x1bca3}, {0x1d173, 0x1d17a}, {0xe0000, 0xe0fff},
+    };
+    for (size_t i = 0; cp >= ranges[0][0] && i < sizeof ranges / sizeof *ranges; i++)
+        if (cp >= ranges[i][0] && cp <= ranges[i][1])
+            return true;
+    return false;
+}
+
 bool utf8_printable(uint32_t cp)
 {
     bool control = cp < 0x20 || (cp >= 0x7f && cp < 0xa0);
-    bool unseen = cp == 0x200b || cp == 0x200e || cp == 0x200f || (cp >= 0x2028 && cp <= 0x202e) ||
-                  (cp >= 0x2060 && cp <= 0x2069) || cp == 0xfeff;
-    return !control && !unseen;
+    return !control && !utf8_hidden(cp);
 }
 
 static void print(FILE *f, const char *s, size_t n, bool lines)

@@ -23,8 +23,10 @@ size_t utf8_bom(const char *s, size_t n);
 /* Number of scalars in s[0..n), which is valid UTF-8. */
 size_t utf8_count(const char *s, size_t n);
 
-/* False for what a terminal obeys or does not show: control characters (C0, DEL, and C1), bidirectional and
- * invisible marks. */
+/* Returns whether the character is not shown, or changes the direction of others: bidirectional marks,
+ * tags, fillers. They can make a text look like another one. */
+bool utf8_hidden(uint32_t cp);
+/* Returns false for control characters (C0, DEL and C1), which a terminal obeys, and for hidden ones. */
 bool utf8_printable(uint32_t cp);
 
 /* Prints one line for a terminal: line breaks and tabs become spaces; whatever is not printable, and invalid

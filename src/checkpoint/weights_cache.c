@@ -191,8 +191,7 @@ static bool write_padded(struct weight_cache *c, const void *data, size_t bytes)
     static const uint8_t zeros[PAGE];
     struct err e = ERR_INIT;
     size_t gap = (PAGE - (c->at + bytes) % PAGE) % PAGE;
-    if (file_write_all(c->fd, c->temporary, data, bytes, &e) ||
-        file_write_all(c->fd, c->temporary, zeros, gap, &e)) {
+    if (file_write_all(c->fd, c->path, data, bytes, &e) || file_write_all(c->fd, c->path, zeros, gap, &e)) {
         give_up(c, strerror(errno));
         return false;
     }
@@ -203,12 +202,11 @@ static bool write_padded(struct weight_cache *c, const void *data, size_t bytes)
 static void begin(struct weight_cache *c)
 {
     struct header empty = {0};
-    c->temporary = xasprintf("%s.%d.tmp", c->path, (int)getpid());
     char *folder = xasprintf("%.*s", (int)(strrchr(c->path, '/') - c->path), c->path);
     c->fd = open(folder, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600); /* vanishes if this process is killed */
     free(folder);
     if (c->fd < 0) {
-        c->fd = open(c->temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+        c->fd = file_temp(c->path, &c->temporary, NULL);
         c->named = c->fd >= 0;
     }
     if (c->fd < 0)
@@ -242,7 +240,7 @@ static int publish(struct weight_cache *c)
     if (fsync(c->fd))
         return -1;
     if (!c->named) {
-        unlink(c->temporary);
+        c->temporary = file_temp_name(c->path);
         if (linkat(AT_FDCWD, link, AT_FDCWD, c->temporary, AT_SYMLINK_FOLLOW))
             return -1;
         c->named = true;

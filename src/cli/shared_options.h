@@ -180,9 +180,10 @@
      "rules and limits that come before the built-in rules (see holorun policy); default: policy.yaml in "   \
      "the user's configuration folder, if there is one", "HOLORUN_POLICY", .group = "safety"},               \
     {"confirm", 0, OPTION_TEXT, offsetof(T, confirm), "HOW", 0, 4096, "auto",                                \
-     "who is asked when a rule says confirm: tty, cmd:COMMAND (gets the question as JSON on stdin, exit " \
-     "code 0 is yes), never (the answer is no), yes-to-all (nobody is asked), or auto: tty when there is a " \
-     "terminal, else never", "HOLORUN_CONFIRM"},                                                             \
+     "who is asked when a rule says confirm: tty, cmd:COMMAND (gets the question as JSON on stdin, exit "    \
+     "code 0 is yes), never (the answer is no), yes-to-all (nobody is asked), caller (with mcp, the "        \
+     "calling program may answer itself: dangerous), or auto: tty when there is a terminal, else never",     \
+     "HOLORUN_CONFIRM"},                                                                                     \
     {"confirm-timeout", 0, OPTION_NUMBER, offsetof(T, confirm_timeout), "SECONDS", 0.1, 86400, "60",         \
      "no answer within this time is a no", NULL, .show = OPTION_MORE}
 

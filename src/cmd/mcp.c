@@ -6,6 +6,7 @@
 #include "cli/version.h"
 #include "host/install.h"
 #include "host/mcp.h"
+#include "run/place.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,8 +22,11 @@ const struct command mcp_command = {
         "2026-07-28, with the tools run_task, run_status, run_answer, run_stop, screenshot, act and "
         "windows. A host program starts it; its options are those of holorun run and hold for every run. "
         "The model is loaded when the first task needs it. What a host does passes the same rules, limits, "
-        "lock and record as a run; when a rule asks, the host asks its user. A request that is cancelled "
-        "stops its run at once, and when the host ends, everything does.\n\n"
+        "lock and record as a run; when a rule asks, the host asks its user. If the "
+        "host cannot ask, the action is refused. With --confirm caller, the calling program may answer with "
+        "the tool run_answer; this is dangerous, since the model then approves its own actions. All tools "
+        "work on one place: the display, the private desktop of --on or the machine of --computer. A request "
+        "that is cancelled stops its run at once, and when the host ends, everything does.\n\n"
         "Arguments are also read as JSON text (\"100\", \"[1, 2]\"), null stands for an absent optional "
         "argument, and a place may be a pair: \"x\": [100, 200]. Unknown arguments are ignored, and the "
         "result names them. A value of another type is refused with the type that is required. A reply has "
@@ -129,11 +133,15 @@ int host_command(const struct command *c, host_serve *serve, int argc, char **ar
         job_close(&shell);
         return options_refuse(c, &e);
     }
-    if (!shell.s.dry_run && screen_guard(&unguarded)) /* before there are threads */
+    struct host *h = NULL;
+    code = place_settle(&shell.s, &shell.desk, &e); /* this and the guard: before there are threads */
+    if (code == 0 && !shell.s.dry_run && screen_guard(&unguarded))
         warn("%s", unguarded.text);
     screen_install_signals();
-    struct host *h = host_open(&shell.s, version_build(), shell.argc, shell.argv, &e);
-    code = h ? serve(h, HOLORUN_VERSION, &e) : -1;
+    if (code == 0 && (h = host_open(&shell.s, version_build(), shell.argc, shell.argv, &e)))
+        code = serve(h, HOLORUN_VERSION, &e);
+    else
+        code = -1;
     host_close(h);
     if (code < 0)
         code = options_failed(&e);

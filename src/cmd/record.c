@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "record/recorder.h"
 #include "record/suite_file.h"
+#include "run/place.h"
 #include "run/running.h"
 
 #include <stdio.h>
@@ -155,10 +156,13 @@ int cmd_record(int argc, char **argv)
         n = err_set(&e, ERR_USAGE, "record takes no task; the file is given with -o");
     if (n < 0)
         return options_refuse(&record_command, &e);
-    const struct screen_options o = {.display = s.display};
+    struct run_settings at = {.display = s.display};
+    struct on_desk *desk;
+    struct machine *machine;
     struct names names = names_of(&s);
     screen_install_signals();
-    int rc = secrets_open(&secrets, s.secrets, &e) || !(screen = screen_open(&o, &e))
+    int rc = place_settle(&at, &desk, &e) || secrets_open(&secrets, s.secrets, &e) ||
+                     !(screen = place_screen(&at, (struct screen_options){0}, &machine, &e))
                  ? -1
                  : record_display(&s, &names, screen, secrets, &e);
     screen_close(screen);

@@ -11,6 +11,7 @@
 #include "replay/diff.h"
 #include "replay/perform.h"
 #include "run/running.h"
+#include "screen/displays.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -204,7 +205,8 @@ int replay_actions(const struct replay_settings *s, const struct record *r)
     struct acting a = {.s = s, .record = r};
     clock_iso(a.started);
     progress_open(&a.progress, stderr, s->quiet, false);
-    if (!s->dry_run && screen_guard(&unguarded)) /* before there are threads */
+    displays_authorize(s->display); /* this and the guard: before there are threads */
+    if (!s->dry_run && screen_guard(&unguarded))
         warn("%s", unguarded.text);
     screen_install_signals();
     int code = open_all(&a, &e) ? options_failed(&e) : act(&a, &e);

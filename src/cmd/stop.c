@@ -2,6 +2,7 @@
 #include "cmd/commands.h"
 
 #include "run/running.h"
+#include "screen/displays.h"
 #include "screen/driver.h"
 
 #include <stdio.h>
@@ -41,14 +42,6 @@ const struct command stop_command = {
     .run = cmd_stop,
 };
 
-/* ":1" is the first screen of ":1.0". */
-static bool same_display(const char *a, const char *b)
-{
-    const char *colon = strrchr(a, ':'), *dot = colon ? strchr(colon, '.') : NULL;
-    size_t n = dot ? (size_t)(dot - a) : strlen(a);
-    return !strncmp(a, b, n) && (!b[n] || b[n] == '.');
-}
-
 /* "4711", "4711.3" */
 static const char *number_of(const struct running *r, char out[32])
 {
@@ -63,7 +56,7 @@ static bool named(const struct running *r, const char *name)
     while (n > 1 && name[n - 1] == '/')
         n--;
     const char *slash = strrchr(r->dir, '/'), *last = slash ? slash + 1 : r->dir;
-    return !strcmp(name, number_of(r, number)) || (*r->display && same_display(name, r->display)) ||
+    return !strcmp(name, number_of(r, number)) || (*name && *r->display && displays_same(name, r->display)) ||
            (n && *r->dir &&
             ((strlen(r->dir) == n && !strncmp(name, r->dir, n)) ||
              (strlen(last) == n && !strncmp(name, last, n))));

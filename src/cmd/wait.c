@@ -5,6 +5,7 @@
 
 #include "base/regex.h"
 #include "qa/run/check.h"
+#include "screen/displays.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -118,6 +119,7 @@ int cmd_wait(int argc, char **argv)
     if (n < 0)
         return options_refuse(&wait_command, &e);
     screen_install_signals();
+    displays_authorize(s.display);
     const struct screen_options o = {.display = s.display};
     struct screen *screen = screen_open(&o, &e);
     const struct check_context context = {.screen = screen, .cancel = screen_stop_flag(screen)};

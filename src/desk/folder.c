@@ -45,9 +45,11 @@ static const char *temp_root(void)
 {
     const char *dir = getenv("TMPDIR");
     struct stat st;
-    return dir && dir[0] == '/' && strlen(dir) < TMPDIR_MAX && stat(dir, &st) == 0 && S_ISDIR(st.st_mode)
-               ? dir
-               : "/tmp";
+    if (!dir || dir[0] != '/' || strlen(dir) >= TMPDIR_MAX || stat(dir, &st) || !S_ISDIR(st.st_mode))
+        return "/tmp";
+    bool owned = st.st_uid == getuid() || st.st_uid == 0;
+    bool shared = (st.st_mode & 022) && !(st.st_mode & S_ISVTX); /* others could replace folders there */
+    return owned && !shared ? dir : "/tmp";
 }
 
 static void remove_in(int dir, int top, int depth, int *moved);

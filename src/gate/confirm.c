@@ -28,8 +28,11 @@ int confirm_parse(const char *text, struct confirm *out, struct err *e)
     static const struct {
         const char *word;
         enum confirm_method method;
-    } words[] = {
-        {"auto", CONFIRM_AUTO}, {"tty", CONFIRM_TTY}, {"never", CONFIRM_NEVER}, {"yes-to-all", CONFIRM_YES}};
+    } words[] = {{"auto", CONFIRM_AUTO},
+                 {"tty", CONFIRM_TTY},
+                 {"never", CONFIRM_NEVER},
+                 {"yes-to-all", CONFIRM_YES},
+                 {CONFIRM_CALLER, CONFIRM_HOST}};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
         if (!strcmp(words[i].word, text)) {
             out->method = words[i].method;
@@ -42,7 +45,8 @@ int confirm_parse(const char *text, struct confirm *out, struct err *e)
         return 0;
     }
     return err_set(e, ERR_USAGE,
-                   "--confirm is auto, tty, never, yes-to-all or cmd: with a shell command, not '%s'", text);
+                   "--confirm is auto, tty, never, yes-to-all, caller or cmd: with a shell command, not '%s'",
+                   text);
 }
 
 struct wait { /* ends a question without an answer */

@@ -6,7 +6,9 @@
  *     never         nobody is asked: no
  *     yes-to-all    nobody is asked: yes
  *
- * A run that another program started asks through it (CONFIRM_HOST), which has no word.
+ *     caller        the program that called `holorun mcp` may answer itself, with its tool run_answer
+ *
+ * A run that another program started asks through it (CONFIRM_HOST), also with auto.
  *
  * No answer in time is no.  The run's stop flag ends the question at once.
  */
@@ -19,6 +21,8 @@
 #include <stdio.h>
 
 enum confirm_method { CONFIRM_AUTO, CONFIRM_TTY, CONFIRM_COMMAND, CONFIRM_NEVER, CONFIRM_YES, CONFIRM_HOST };
+
+#define CONFIRM_CALLER "caller"
 
 struct confirm_line {
     const char *name, *text;

@@ -15,20 +15,29 @@ struct gate *gate_new(const struct gate_options *o)
     return g;
 }
 
+static void forget_covered(struct gate *g)
+{
+    if (g->redact != g->o.covered)
+        redact_free(g->redact);
+    g->redact = NULL;
+}
+
 void gate_begin(struct gate *g, struct screen *s, const char *dir)
 {
     g->screen = s;
     free(g->dir);
     g->dir = dir ? xstrdup(dir) : NULL;
-    redact_free(g->redact);
-    g->redact = g->o.redact && secrets_count(g->o.secrets) ? redact_new(s) : NULL;
+    forget_covered(g);
+    g->redact = g->o.covered                                 ? g->o.covered
+                : g->o.redact && secrets_count(g->o.secrets) ? redact_new()
+                                                             : NULL;
 }
 
 void gate_free(struct gate *g)
 {
     if (!g)
         return;
-    redact_free(g->redact);
+    forget_covered(g);
     goals_free(g->goals);
     free(g->dir);
     free(g->pasted);
@@ -77,7 +86,7 @@ void gate_redact(struct gate *g, struct image *capture)
     static const uint8_t grey[3] = {128, 128, 128};
     if (!g || !capture->rgb || !g->screen)
         return;
-    redact_image(g->redact, capture);
+    redact_image(g->redact, g->screen, capture);
     struct screen_rect root = screen_root(g->screen), view = screen_view(g->screen);
     for (int i = 0; i < g->o.n_hide; i++) {
         struct screen_rect z = zone_rect(&g->o.hide[i], root.w, root.h);

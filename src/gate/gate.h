@@ -21,6 +21,7 @@
 #include "gate/zone.h"
 
 struct gate;
+struct redact; /* redact.h */
 
 struct gate_field { /* of a browser's window, that has the keyboard */
     bool in_page;   /* part of a web page: Enter opens no address */
@@ -37,7 +38,8 @@ struct gate_options { /* pointers are borrowed */
     const char *task;  /* shown with a question, and compared with the goals of plans */
     const struct secrets *secrets; /* NULL: none */
     bool redact;                   /* cover fields into which a secret was typed (redact.h) */
-    struct zone hide[ZONES_MAX];   /* covered in every picture */
+    struct redact *covered; /* fields of earlier runs on this display, and of this one; NULL: its own only */
+    struct zone hide[ZONES_MAX]; /* covered in every picture */
     int n_hide;
     /* The accessible name of the element at a point of the root window, in the window of this title,
      * within a time limit; NULL: nobody knows.  false: it has none, or no answer came. */

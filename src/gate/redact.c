@@ -4,8 +4,10 @@
 #include "base/clock.h"
 #include "gate/copies.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 enum {
     MARGIN = 6, /* around the changed pixels */
@@ -17,20 +19,25 @@ enum {
     REST_MS = 250,      /* unchanged for so long: the text has been drawn */
     REST_MAX_MS = 2500, /* given up: something else moves all the time */
     GLYPHS_LEAST = 4,   /* smallest width and height searched for elsewhere */
+    TYPING_S = 10,      /* longest wait of a picture for a secret that is being typed */
 };
 
 struct field {
-    unsigned long window;
-    struct screen_rect at;        /* relative to the window */
-    struct screen_rect window_at; /* when it was seen last */
+    unsigned long window;         /* a program's; 0: the whole screen */
+    unsigned long inner;          /* the innermost window within it that holds the text; or `window` */
+    struct screen_rect at;        /* relative to `inner` */
+    struct screen_rect window_at; /* `inner`, when it was seen last */
+    struct screen_rect outer_at;  /* `window`, when it was seen last */
     uint8_t colour[3];
     struct image glyphs; /* pixels of the first characters; empty: do not search */
     int gx, gy;          /* where they are in the field */
 };
 
 struct redact {
-    struct screen *s;
-    struct image before;
+    pthread_mutex_t lock;
+    pthread_cond_t typed;
+    struct screen *typing; /* between redact_before() and redact_after() of this screen; NULL: nobody */
+    struct image before;   /* of the screen that types, or typed last; empty: sealed */
     struct field fields[REDACT_FIELDS];
     int n;
 };
@@ -100,12 +107,62 @@ static void mean_colour(const struct image *im, struct screen_rect r, uint8_t ou
         out[c] = n ? (uint8_t)(sum[c] / n) : 128;
 }
 
+/* ---- windows ------------------------------------------------------------------------------------ */
+
+static void remove_field(struct redact *r, int i)
+{
+    wipe(&r->fields[i].glyphs);
+    memmove(&r->fields[i], &r->fields[i + 1], (size_t)(--r->n - i) * sizeof r->fields[0]);
+}
+
+/* The innermost window is gone: its place in the program's window stays covered. */
+static void leave_inner(struct field *f)
+{
+    f->at = translated(f->at, f->window_at.x - f->outer_at.x, f->window_at.y - f->outer_at.y);
+    f->inner = f->window;
+    f->window_at = f->outer_at;
+}
+
+/* Updates the positions of the field's windows; after a resize the layout is unknown and all of the
+ * innermost one is covered.  That one counts, also when another window has it now.  false: both are
+ * gone. */
+static bool follow_window(struct screen *s, struct field *f)
+{
+    struct screen_rect outer, now;
+    if (!f->window)
+        return true;
+    bool has_outer = screen_window_rect(s, f->window, &outer) == 0;
+    bool has_inner = f->inner != f->window && screen_window_rect(s, f->inner, &now) == 0;
+    if (!has_outer && !has_inner)
+        return false;
+    if (f->inner != f->window && !has_inner)
+        leave_inner(f);
+    now = has_inner ? now : outer;
+    if (now.w != f->window_at.w || now.h != f->window_at.h)
+        f->at = (struct screen_rect){0, 0, now.w, now.h};
+    f->window_at = now;
+    f->outer_at = has_outer ? outer : f->outer_at;
+    return true;
+}
+
+static void follow_windows(struct redact *r, struct screen *s)
+{
+    for (int i = r->n - 1; i >= 0; i--)
+        if (!follow_window(s, &r->fields[i]))
+            remove_field(r, i);
+}
+
 /* ---- the field -------------------------------------------------------------------------------- */
 
-struct redact *redact_new(struct screen *s)
+struct redact *redact_new(void)
 {
+    pthread_condattr_t clock;
     struct redact *r = xcalloc(1, sizeof *r);
-    r->s = s;
+    pthread_mutex_init(&r->lock, NULL);
+    pthread_condattr_init(&clock);
+    pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
+    pthread_cond_init(&r->typed, &clock);
+    pthread_condattr_destroy(&clock);
     return r;
 }
 
@@ -116,14 +173,39 @@ void redact_free(struct redact *r)
     for (int i = 0; i < r->n; i++)
         wipe(&r->fields[i].glyphs);
     wipe(&r->before);
+    pthread_mutex_destroy(&r->lock);
+    pthread_cond_destroy(&r->typed);
     free(r);
 }
 
-int redact_before(struct redact *r, struct err *e)
+static void end_typing(struct redact *r)
 {
-    if (r->n == REDACT_FIELDS)
-        return err_set(e, ERR_FAILED, "secrets were typed into %d fields: no more", REDACT_FIELDS);
-    return screen_capture(r->s, &r->before, e);
+    r->typing = NULL;
+    pthread_cond_broadcast(&r->typed);
+}
+
+int redact_before(struct redact *r, struct screen *s, struct err *e)
+{
+    pthread_mutex_lock(&r->lock);
+    follow_windows(r, s);
+    int rc = r->n < REDACT_FIELDS ? screen_capture(s, &r->before, e)
+                                  : err_set(e, ERR_FAILED,
+                                            "secrets stand in %d fields, the most that can be covered; close "
+                                            "their windows first",
+                                            REDACT_FIELDS);
+    if (rc)
+        wipe(&r->before);
+    r->typing = rc ? r->typing : s;
+    pthread_mutex_unlock(&r->lock);
+    return rc;
+}
+
+void redact_untyped(struct redact *r)
+{
+    pthread_mutex_lock(&r->lock);
+    wipe(&r->before);
+    end_typing(r);
+    pthread_mutex_unlock(&r->lock);
 }
 
 static bool one_colour(const struct image *im)
@@ -152,12 +234,6 @@ static struct screen_rect padded(struct screen_rect box, struct screen_rect wind
                                  window);
 }
 
-static void remove_field(struct redact *r, int i)
-{
-    wipe(&r->fields[i].glyphs);
-    memmove(&r->fields[i], &r->fields[i + 1], (size_t)(--r->n - i) * sizeof r->fields[0]);
-}
-
 /* Merges the last field with those of the same window that it overlaps. */
 static void join_overlapping(struct redact *r)
 {
@@ -175,18 +251,18 @@ static void join_overlapping(struct redact *r)
 }
 
 /* Captures the screen once `part` has not changed for REST_MS. */
-static int capture_settled(struct redact *r, struct screen_rect part, struct image *now, struct err *e)
+static int capture_settled(struct screen *s, struct screen_rect part, struct image *now, struct err *e)
 {
     struct image last = {0};
     int64_t start = clock_ns(), since = start;
-    int rc = screen_capture(r->s, now, e);
+    int rc = screen_capture(s, now, e);
     while (rc == 0 && clock_ms_since(since) < REST_MS && clock_ms_since(start) < REST_MAX_MS) {
-        if (screen_wait(r->s, POLL_MS, NULL)) /* stopped: use this capture */
+        if (screen_wait(s, POLL_MS, NULL)) /* stopped: use this capture */
             break;
         struct image swap = last;
         last = *now;
         *now = swap;
-        rc = screen_capture(r->s, now, e);
+        rc = screen_capture(s, now, e);
         part = screen_rect_intersect(part, (struct screen_rect){0, 0, now->w, now->h});
         if (rc == 0 && (last.w != now->w || last.h != now->h || changed_box(&last, now, part).w))
             since = clock_ns();
@@ -196,10 +272,10 @@ static int capture_settled(struct redact *r, struct screen_rect part, struct ima
 }
 
 /* The area that typing has changed; a band of the window, or all of it, when nothing has.  Root pixels. */
-static struct screen_rect find_field(const struct redact *r, const struct image *now,
+static struct screen_rect find_field(const struct redact *r, struct screen *s, const struct image *now,
                                      struct screen_rect whole, int x, int y, struct screen_rect *box)
 {
-    struct screen_rect view = screen_view(r->s), image = {0, 0, now->w, now->h};
+    struct screen_rect view = screen_view(s), image = {0, 0, now->w, now->h};
     *box = (struct screen_rect){0};
     if (now->w == r->before.w && now->h == r->before.h)
         *box =
@@ -210,36 +286,67 @@ static struct screen_rect find_field(const struct redact *r, const struct image 
                  : screen_rect_intersect((struct screen_rect){whole.x, y - BAND, whole.w, 2 * BAND}, whole);
 }
 
-int redact_after(struct redact *r, const struct screen_window *w, int x, int y, struct err *e)
+/* Adds the field at this place of the screen; box: the text in the picture `now`, w 0: not known. */
+static void add_field(struct redact *r, struct screen *s, const struct screen_window *w,
+                      struct screen_rect whole, struct screen_rect at, struct screen_rect box,
+                      const struct image *now)
 {
-    struct image now = {0};
-    struct screen_rect view = screen_view(r->s), whole = w->id ? w->rect : screen_root(r->s), box;
-    if (capture_settled(r, translated(whole, -view.x, -view.y), &now, e))
-        return -1;
-    struct screen_rect at = find_field(r, &now, whole, x, y, &box);
+    struct screen_rect view = screen_view(s), there, image = {0, 0, r->before.w, r->before.h};
+    unsigned long id = w->id && screen_window_rect(s, w->id, &there) == 0 ? w->id : 0;
     struct field *f = &r->fields[r->n++];
-    *f = (struct field){.window = w->id, .window_at = whole, .at = translated(at, -whole.x, -whole.y)};
+    *f = (struct field){.window = id, .inner = id, .window_at = whole, .outer_at = whole};
+    if (id && box.w)
+        f->inner = screen_window_around(s, id, translated(box, view.x, view.y));
+    if (f->inner != id && screen_window_rect(s, f->inner, &f->window_at))
+        *f = (struct field){.window = id, .inner = id, .window_at = whole, .outer_at = whole};
+    f->at = translated(at, -f->window_at.x, -f->window_at.y);
     join_overlapping(r);
     f = &r->fields[r->n - 1];
-    struct screen_rect seen = translated(f->at, whole.x - view.x, whole.y - view.y);
-    mean_colour(&r->before, screen_rect_intersect(seen, (struct screen_rect){0, 0, r->before.w, r->before.h}),
-                f->colour);
+    mean_colour(
+        &r->before,
+        screen_rect_intersect(translated(f->at, f->window_at.x - view.x, f->window_at.y - view.y), image),
+        f->colour);
     if (box.w)
-        keep_glyphs(f, &now, box, view);
+        keep_glyphs(f, now, box, view);
+}
+
+int redact_after(struct redact *r, struct screen *s, const struct screen_window *w, int x, int y,
+                 struct err *e)
+{
+    struct image now = {0};
+    struct screen_rect view = screen_view(s), whole = w->id ? w->rect : screen_root(s), box;
+    int rc = capture_settled(s, translated(whole, -view.x, -view.y), &now, e);
+    pthread_mutex_lock(&r->lock);
+    if (rc)
+        now = (struct image){0}; /* all of the window is covered */
+    struct screen_rect at = find_field(r, s, &now, whole, rc ? -1 : x, y, &box);
+    add_field(r, s, w, whole, at, box, &now);
+    end_typing(r);
+    pthread_mutex_unlock(&r->lock);
     wipe(&now);
-    return 0;
+    return rc;
 }
 
 void redact_seal(struct redact *r)
 {
+    pthread_mutex_lock(&r->lock);
     wipe(&r->before);
+    pthread_mutex_unlock(&r->lock);
+}
+
+bool redact_has_fields(struct redact *r)
+{
+    pthread_mutex_lock(&r->lock);
+    bool any = r->n > 0;
+    pthread_mutex_unlock(&r->lock);
+    return any;
 }
 
 /* A later capture may show more of what was typed: the field grows. */
-static void grow_last(struct redact *r, const struct image *im)
+static void grow_last(struct redact *r, struct screen *s, const struct image *im)
 {
     struct field *f = &r->fields[r->n - 1];
-    struct screen_rect box, at = find_field(r, im, f->window_at, -1, -1, &box);
+    struct screen_rect box, at = find_field(r, s, im, f->outer_at, -1, -1, &box);
     if (box.w)
         f->at = hull(f->at, translated(at, -f->window_at.x, -f->window_at.y));
 }
@@ -261,23 +368,23 @@ void redact_paint(struct image *im, struct screen_rect part, const uint8_t colou
 }
 
 /* Whether the window is visible at one of the cell's corners or its centre; root pixels. */
-static bool shows_window(struct redact *r, unsigned long window, struct screen_rect c)
+static bool shows_window(struct screen *s, unsigned long window, struct screen_rect c)
 {
-    return !window || screen_window_covers(r->s, window, c.x, c.y) ||
-           screen_window_covers(r->s, window, c.x + c.w - 1, c.y) ||
-           screen_window_covers(r->s, window, c.x, c.y + c.h - 1) ||
-           screen_window_covers(r->s, window, c.x + c.w - 1, c.y + c.h - 1) ||
-           screen_window_covers(r->s, window, c.x + c.w / 2, c.y + c.h / 2);
+    return !window || screen_window_covers(s, window, c.x, c.y) ||
+           screen_window_covers(s, window, c.x + c.w - 1, c.y) ||
+           screen_window_covers(s, window, c.x, c.y + c.h - 1) ||
+           screen_window_covers(s, window, c.x + c.w - 1, c.y + c.h - 1) ||
+           screen_window_covers(s, window, c.x + c.w / 2, c.y + c.h / 2);
 }
 
-static void fill_field(struct redact *r, const struct field *f, struct image *im)
+static void fill_field(struct screen *s, const struct field *f, struct image *im)
 {
-    struct screen_rect view = screen_view(r->s), at = translated(f->at, f->window_at.x, f->window_at.y);
+    struct screen_rect view = screen_view(s), at = translated(f->at, f->window_at.x, f->window_at.y);
     int cw = max_int(CELL, at.w / CELL), ch = max_int(CELL, at.h / CELL);
     for (int y = at.y; y < at.y + at.h; y += ch) {
         for (int x = at.x; x < at.x + at.w; x += cw) {
             struct screen_rect cell = screen_rect_intersect((struct screen_rect){x, y, cw, ch}, at);
-            if (shows_window(r, f->window, cell))
+            if (shows_window(s, f->inner, cell))
                 redact_paint(im, translated(cell, -view.x, -view.y), f->colour);
         }
     }
@@ -294,30 +401,23 @@ static void fill_copies(const struct field *f, const struct copy *copies, int n,
     }
 }
 
-/* Updates the window's position; after a resize the layout is unknown and all of it is covered.  false: it
- * is gone. */
-static bool follow_window(struct redact *r, struct field *f)
+/* Waits until no other screen is in the middle of typing a secret.  false: that takes too long. */
+static bool wait_for_typing(struct redact *r, const struct screen *s)
 {
-    struct screen_rect now;
-    if (!f->window)
-        return true;
-    if (screen_window_rect(r->s, f->window, &now))
-        return false;
-    if (now.w != f->window_at.w || now.h != f->window_at.h)
-        f->at = (struct screen_rect){0, 0, now.w, now.h};
-    f->window_at = now;
-    return true;
+    struct timespec until;
+    int rc = 0;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += TYPING_S;
+    while (r->typing && r->typing != s && rc == 0)
+        rc = pthread_cond_timedwait(&r->typed, &r->lock, &until);
+    return rc == 0;
 }
 
-void redact_image(struct redact *r, struct image *im)
+static void cover_fields(struct redact *r, struct screen *s, struct image *im)
 {
-    if (!r || !im->rgb)
-        return;
-    for (int i = r->n - 1; i >= 0; i--)
-        if (!follow_window(r, &r->fields[i]))
-            remove_field(r, i);
+    follow_windows(r, s);
     if (r->before.rgb && r->n)
-        grow_last(r, im);
+        grow_last(r, s, im);
     /* All are found before one is painted: a copy on the next line touches the first, or lies in a field. */
     struct copy *copies[REDACT_FIELDS];
     int n[REDACT_FIELDS];
@@ -325,7 +425,20 @@ void redact_image(struct redact *r, struct image *im)
         n[i] = copies_find(im, &r->fields[i].glyphs, &copies[i]);
     for (int i = 0; i < r->n; i++) {
         fill_copies(&r->fields[i], copies[i], n[i], im);
-        fill_field(r, &r->fields[i], im);
+        fill_field(s, &r->fields[i], im);
         free(copies[i]);
     }
+}
+
+void redact_image(struct redact *r, struct screen *s, struct image *im)
+{
+    static const uint8_t grey[3] = {128, 128, 128};
+    if (!r || !im->rgb)
+        return;
+    pthread_mutex_lock(&r->lock);
+    if (wait_for_typing(r, s))
+        cover_fields(r, s, im);
+    else /* nothing rather than a secret that is half typed */
+        redact_paint(im, (struct screen_rect){0, 0, im->w, im->h}, grey);
+    pthread_mutex_unlock(&r->lock);
 }

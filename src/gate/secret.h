@@ -19,15 +19,16 @@ struct secrets;
 enum { SECRETS_MAX = 16, SECRET_MIN = 4, SECRET_MAX = 1024, SECRET_NAME = 32 };
 
 struct secrets *secrets_new(void);
-/* spec: "NAME=env:VAR" (VAR is removed from the environment) or "NAME=file:PATH" (a final newline is
- * dropped).  -1 with ERR_USAGE; no message contains the value. */
+/* Reads a value, after secrets_no_core().  spec: "NAME=env:VAR" (VAR is removed from the
+ * environment) or "NAME=file:PATH" (a final newline is dropped).  -1 with ERR_USAGE; no message contains
+ * the value. */
 int secrets_add(struct secrets *s, const char *spec, struct err *e);
 /* Copies the only secret of `from` under the name in spec: a variable can be read only once, and several
  * runs of one process may need it. */
 int secrets_add_copy(struct secrets *s, const char *spec, const struct secrets *from, struct err *e);
 /* From now on this process leaves no core, and only its owner's superuser may look into its memory. */
 void secrets_no_core(void);
-/* Adds all specs of a NULL-terminated list and disables core dumps.  Empty list: 0, *out NULL. */
+/* Adds all specs of a NULL-terminated list.  Empty list: 0, *out NULL. */
 int secrets_open(struct secrets **out, const char *const *specs, struct err *e);
 void secrets_free(struct secrets *s); /* overwrites; NULL is fine */
 
@@ -36,6 +37,10 @@ const char *secrets_name(const struct secrets *s, int i);
 
 /* Names of the secrets that text refers to, each once; returns how many. */
 int secrets_find_names(const struct secrets *s, const char *text, const char *names[SECRETS_MAX]);
+
+/* Finds the secrets that a pasted text gives away: it contains the value, or it is (without blanks at its
+ * ends) a part of the value of at least SECRET_MIN bytes.  Returns their number. */
+int secrets_find_values(const struct secrets *s, const char *text, const char *names[SECRETS_MAX]);
 
 /* text with the values substituted, in locked memory; wiped and freed by secrets_free_filled. */
 char *secrets_fill(const struct secrets *s, const char *text);

@@ -119,6 +119,8 @@ static void read_selections(struct gate *g)
     free(clipboard);
     w->known = g->pasted != NULL;
     w->text = g->pasted ? g->pasted : "";
+    if (g->pasted) /* for rules about secrets, pasting one is typing it */
+        g->subject.s.n_secrets = secrets_find_values(g->o.secrets, g->pasted, g->named);
 }
 
 /* A text that holds a secret's value is that secret, however it gets there. */

@@ -227,28 +227,44 @@ static enum action_fault type_filled(struct typing *t)
     return f;
 }
 
+/* The window that gets the secret, after a click into its field. */
+static enum action_fault find_receiver(struct typing *t, struct screen_window *w)
+{
+    enum action_fault f = focus_target(t);
+    if (f)
+        return f;
+    if (screen_focused_window(t->g->screen, w))
+        return err_set(t->e, ERR_ENV, "display '%s' was lost", screen_name(t->g->screen)), FAULT_X11;
+    return check_window(t, t->e) ? FAULT_FOCUS : FAULT_NONE;
+}
+
+/* Covers the field, also when writing failed half-way with f. */
+static enum action_fault cover(struct typing *t, const struct screen_window *w, enum action_fault f)
+{
+    struct err late = ERR_INIT;
+    const struct policy_target *at = &t->g->subject.s.targets[0];
+    bool placed = at->placed && w->id == at->window.id;
+    if (!redact_after(t->g->redact, t->g->screen, w, placed ? at->x : -1, at->y, &late) || f)
+        return f;
+    *t->e = late;
+    return FAULT_X11;
+}
+
 /* Enter comes last: the second capture must still show the field. */
 static enum action_fault type_secret(struct typing *t)
 {
     struct gate *g = t->g;
     struct screen_window w;
-    if (g->redact && redact_before(g->redact, t->e))
+    if (g->redact && redact_before(g->redact, g->screen, t->e))
         return FAULT_X11;
-    enum action_fault f = focus_target(t);
+    enum action_fault f = find_receiver(t, &w);
+    if (f && g->redact)
+        redact_untyped(g->redact);
     if (f)
         return f;
-    if (screen_focused_window(g->screen, &w))
-        return err_set(t->e, ERR_ENV, "display '%s' was lost", screen_name(g->screen)), FAULT_X11;
-    if (check_window(t, t->e))
-        return FAULT_FOCUS;
     f = type_filled(t);
-    if (g->redact) { /* also when typing failed half-way */
-        struct err late = ERR_INIT;
-        const struct policy_target *at = &g->subject.s.targets[0];
-        if (redact_after(g->redact, &w, at->placed ? at->x : -1, at->y, &late) && !f) {
-            *t->e = late;
-            return FAULT_X11;
-        }
+    if (g->redact) {
+        f = cover(t, &w, f);
         if (t->a->press_enter)
             redact_seal(g->redact);
     }
@@ -257,6 +273,29 @@ static enum action_fault type_secret(struct typing *t)
     struct action enter = {.kind = ACT_KEY, .keys = {XK_Return}, .nkeys = 1, .count = 1};
     enter.x = enter.y = ACTION_ABSENT;
     return press(t, &enter);
+}
+
+/* Returns whether the action pastes a secret, or an unknown text after a secret was typed. */
+static bool pastes_secret(const struct gate *g)
+{
+    const char *names[SECRETS_MAX];
+    if (!g->redact || !g->subject.s.writing.any || !writing_sources(&g->subject.s))
+        return false;
+    return g->pasted ? secrets_find_values(g->o.secrets, g->pasted, names) > 0 : redact_has_fields(g->redact);
+}
+
+/* The text may be drawn in another font than where it was copied: its new field is covered as a typed one. */
+static enum action_fault paste_secret(struct typing *t)
+{
+    struct gate *g = t->g;
+    struct screen_window w;
+    if (redact_before(g->redact, g->screen, t->e))
+        return FAULT_X11;
+    enum action_fault f = action_is(t->a->kind, ACTION_KEYBOARD) ? press(t, t->a) : execute_part(t, t->a);
+    const struct policy_target *last = &g->subject.s.targets[g->subject.s.n_targets - 1];
+    if (last->placed || screen_focused_window(g->screen, &w)) /* the middle button, or a drop */
+        w = last->window;
+    return cover(t, &w, f);
 }
 
 /* ---- all actions ------------------------------------------------------------------------------------ */
@@ -271,6 +310,8 @@ enum action_fault gate_execute(struct gate *g, const struct action *a, const str
     t.secret = a->kind == ACT_TYPE && a->text && secrets_find_names(g->o.secrets, a->text, names);
     if (t.secret)
         return type_secret(&t);
+    if (pastes_secret(g))
+        return paste_secret(&t);
     bool harmless = action_is(a->kind, ACTION_LOOKS) && !action_is(a->kind, ACTION_CHANGES);
     if (g->redact && !harmless) /* what it changes is more than the field that a secret was typed into */
         redact_seal(g->redact);

@@ -3,6 +3,7 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/json.h"
 #include "rpc/stream.h"
 
 #include <stdio.h>
@@ -18,6 +19,7 @@ enum { FINISH_MS = 2000, SESSIONS = 64, PROMPT_MAX = JOB_TASK_MAX };
 
 void acp_update(struct acp *a, const struct acp_session *s, const char *kind, json_t *update)
 {
+    json_make_visible(update);
     json_object_set_new(update, "sessionUpdate", json_string(kind));
     rpc_tell(a->rpc, "session/update", json_pack("{s:s, s:o}", "sessionId", s->id, "update", update));
 }

@@ -6,6 +6,7 @@
 #include "host/acp_impl.h"
 
 #include "base/buf.h"
+#include "base/json.h"
 #include "host/private.h"
 
 #include <stdio.h>
@@ -169,6 +170,7 @@ static void ask(struct acp *a, struct acp_session *s, const json_t *event)
     json_t *call = json_pack("{s:s, s:s, s:s, s:o}", "toolCallId", name, "title",
                              text_in(json_object_get(event, "question"), "what"), "status", "pending",
                              "content", content);
+    json_make_visible(call);
     s->ask = rpc_ask(a->rpc, "session/request_permission",
                      json_pack("{s:s, s:o, s:[{s:s, s:s, s:s}, {s:s, s:s, s:s}]}", "sessionId", s->id,
                                "toolCall", call, "options", "optionId", "allow", "name", "Allow this once",

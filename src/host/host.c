@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/flag.h"
 #include "base/pool.h"
+#include "run/place.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -56,6 +57,7 @@ struct host *host_open(const struct run_settings *settings, const char *build, i
         host_close(h);
         return NULL;
     }
+    h->covered = h->n_secrets && settings->redact_frames ? redact_new() : NULL;
     return h;
 }
 
@@ -63,7 +65,6 @@ static void work_free(struct work *w)
 {
     pthread_join(w->thread, NULL);
     free(w->task);
-    free(w->display);
     free(w->resume);
     free(w->path);
     free(w->act);
@@ -96,6 +97,7 @@ void host_close(struct host *h)
     }
     for (int i = 0; i < h->n_secrets; i++)
         secrets_free(h->secrets[i]);
+    redact_free(h->covered);
     job_model_close(&h->model);
     shown_free(h);
     pthread_mutex_destroy(&h->lock);
@@ -179,15 +181,36 @@ bool work_wait(struct work *w)
 /* ---- what the protocol's thread says
  * ------------------------------------------------------------------------ */
 
-const char *host_display(const struct host *h, const char *display)
+const char *host_display(const struct host *h)
 {
-    const char *own = h->settings ? h->settings->display : NULL;
-    return display && *display ? display : own ? own : "";
+    return h->settings ? place_name(h->settings) : "";
 }
 
-bool host_has_secrets(const struct host *h)
+int host_check_display(const struct host *h, const char *display, struct err *e)
 {
-    return h->n_secrets > 0;
+    if (!h->settings || !display || !*display || place_is(h->settings, display))
+        return 0;
+    return err_set(
+        e, ERR_USAGE,
+        "argument 'display': '%.60s' is not the display of this server (%s); leave it out, or start "
+        "another server with --display",
+        display, *host_display(h) ? host_display(h) : "none is set");
+}
+
+bool host_caller_answers(const struct host *h)
+{
+    return h->settings && h->settings->confirm && !strcmp(h->settings->confirm, CONFIRM_CALLER);
+}
+
+char *host_mask(const struct host *h, const char *text)
+{
+    char *masked = xstrdup(text);
+    for (int i = 0; i < h->n_secrets; i++) {
+        char *once = masked;
+        masked = secrets_mask(h->secrets[i], once);
+        free(once);
+    }
+    return masked;
 }
 
 static char *copy(const char *text)
@@ -212,7 +235,6 @@ struct work *host_start(struct host *h, const struct work_order *o, struct err *
     *w = (struct work){.host = h,
                        .kind = o->kind,
                        .task = copy(o->task),
-                       .display = xstrdup(host_display(h, o->display)),
                        .resume = copy(o->resume),
                        .path = copy(o->path),
                        .max_steps = o->max_steps,
@@ -231,7 +253,6 @@ struct work *host_start(struct host *h, const struct work_order *o, struct err *
         return w;
     err_set(e, ERR_ENV, "cannot start a thread: %s", strerror(rc));
     free(w->task);
-    free(w->display);
     free(w->resume);
     free(w->path);
     free(w);
@@ -248,15 +269,25 @@ void host_stop(struct work *w)
     pthread_mutex_unlock(&w->host->lock);
 }
 
-void host_answer(struct work *w, int question, bool allow)
+static void answer(struct work *w, int question, enum confirm_answer is)
 {
     pthread_mutex_lock(&w->host->lock);
     if (question == w->asked && question > w->answered) {
         w->answered = question;
-        w->allow = allow;
+        w->answer = is;
         pthread_cond_broadcast(&w->host->changed);
     }
     pthread_mutex_unlock(&w->host->lock);
+}
+
+void host_answer(struct work *w, int question, bool allow)
+{
+    answer(w, question, allow ? CONFIRM_ALLOWED : CONFIRM_DECLINED);
+}
+
+void host_cannot_ask(struct work *w, int question)
+{
+    answer(w, question, CONFIRM_NOBODY);
 }
 
 static void hand_over(struct work *w, char **at, const char *text)

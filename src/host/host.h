@@ -13,6 +13,10 @@
  *     {"kind": "idle", "status": "answered", "answer": "..."}    it waits for the next task
  *     {"kind": "done", "code": 0, "status": "answered", "answer": "...", "error": "...", ...}    the last one
  *
+ * All of them work on one place, which the command line names: an existing display, a private desktop or a
+ * machine.  Fields into which a secret was typed are covered in every picture of that place, as long as their
+ * windows and this process live.
+ *
  * A hand is a run that the other program decides itself, one action at a time: it stands in for the model, so
  * that everything else is as in any run.  Errands (a screenshot, the windows, a picture of a record) press
  * nothing and have a thread too, so that no call waits for a display.
@@ -45,7 +49,6 @@ enum work_kind {
 struct work_order { /* texts are copied */
     enum work_kind kind;
     const char *task;
-    const char *display;       /* NULL: that of the settings */
     int max_steps;             /* 0: that of the settings */
     const char *resume;        /* a run that the task goes on from; NULL: none */
     bool stays;                /* after a task it waits for the next one, for a while */
@@ -54,8 +57,8 @@ struct work_order { /* texts are copied */
     int max_side;              /* of the picture; 0: HOST_PICTURE_SIDE */
 };
 
-/* settings, argv: borrowed.  Reads the secrets.  NULL with e.  settings NULL: one that starts nothing, for
- * tests of what is said to it. */
+/* Opens a host and reads its secrets.  settings, argv: borrowed; the place is settled (run/place.h).
+ * settings NULL: it starts nothing, for tests of messages.  NULL with e. */
 struct host *host_open(const struct run_settings *settings, const char *build, int argc, char **argv,
                        struct err *e);
 /* Stops everything and waits until it has ended. */
@@ -65,14 +68,19 @@ int host_fd(const struct host *h); /* readable: there are events */
 /* The next event, owned by the caller, and whose it is; NULL: none. */
 json_t *host_next(struct host *h, struct work **whose);
 
-/* The display that a run would be on; "" when there is none. */
-const char *host_display(const struct host *h, const char *display);
-/* Whether a picture of the screen may show what only a run knows to hide: a secret that it has typed. */
-bool host_has_secrets(const struct host *h);
+/* The place that all runs and errands of this process work on (run/place.h). */
+const char *host_display(const struct host *h);
+/* Returns -1 with e, unless a display that a caller names (NULL or "": none) is that place. */
+int host_check_display(const struct host *h, const char *display, struct err *e);
+/* Returns whether --confirm lets the calling program answer questions itself. */
+bool host_caller_answers(const struct host *h);
+/* Replaces the values of secrets in a text by their names; the caller frees the result. */
+char *host_mask(const struct host *h, const char *text);
 
 struct work *host_start(struct host *h, const struct work_order *o, struct err *e);
 void host_stop(struct work *w);
 void host_answer(struct work *w, int question, bool allow);
+void host_cannot_ask(struct work *w, int question); /* nobody can be asked: the question is refused */
 /* An action in the words of the dialect "host": {"name": "click", "arguments": {...}}. */
 void host_act(struct work *w, const char *call);
 void host_next_task(struct work *w, const char *task); /* while it is idle */

@@ -1,8 +1,10 @@
 /* look.c - errands: the screen as a picture, its windows, a picture of a record.  They press nothing and
- * take no lock.  A picture is what a run would see of that display: areas of --hide are painted over. */
+ * take no lock.  A picture shows the same as a run's: areas of --hide and fields that hold a secret
+ * are painted over. */
 #include "host/private.h"
 
 #include "base/json.h"
+#include "run/place.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -66,21 +68,32 @@ json_t *look_picture(const struct image *im, int max_side)
 /* ---- the screen
  * ------------------------------------------------------------------------------------------ */
 
-static struct screen *open_screen(const struct work *w, struct err *e)
+struct place { /* an errand's own connection */
+    struct screen *screen;
+    struct machine *machine;
+};
+
+static int open_place(struct place *p, const struct work *w, struct err *e)
 {
-    const struct run_settings *s = w->host->settings;
-    const struct screen_options o = {
-        .display = *w->display ? w->display : NULL, .view = s->view, .cursor = s->cursor};
-    return screen_open(&o, e);
+    const struct screen_options o = {0};
+    *p = (struct place){0};
+    return (p->screen = place_screen(w->host->settings, o, &p->machine, e)) ? 0 : -1;
 }
 
-/* Paints over what the settings hide. */
-static int cover(const struct run_settings *s, struct screen *screen, struct image *im, struct err *e)
+static void close_place(struct place *p)
 {
-    struct gate_options o = {.observe_only = true};
+    screen_close(p->screen);
+    machine_close(p->machine);
+}
+
+/* Paints over what the settings hide, and fields that hold a secret. */
+static int cover(const struct host *h, struct screen *screen, struct image *im, struct err *e)
+{
+    struct gate_options o = {.observe_only = true, .covered = h->covered};
+    const struct run_settings *s = h->settings;
     if ((o.n_hide = zones_read(s->hide, "--hide", o.hide, e)) < 0)
         return -1;
-    if (!o.n_hide)
+    if (!o.n_hide && !o.covered)
         return 0;
     struct policy *policy = policy_open(s->policy, e);
     if (!policy)
@@ -99,7 +112,8 @@ static int crop(struct image *im, struct screen_rect r, struct err *e)
     struct image part = {0};
     if (!r.w)
         return 0;
-    if (r.x < 0 || r.y < 0 || r.w < 1 || r.h < 1 || r.x + r.w > im->w || r.y + r.h > im->h)
+    if (r.x < 0 || r.y < 0 || r.w < 1 || r.h < 1 || r.w > im->w || r.h > im->h || r.x > im->w - r.w ||
+        r.y > im->h - r.h)
         return err_set(e, ERR_USAGE, "region: %d,%d %dx%d is not within %dx%d", r.x, r.y, r.w, r.h, im->w,
                        im->h);
     if (image_crop(&part, im, r.x, r.y, r.w, r.h, e))
@@ -109,27 +123,36 @@ static int crop(struct image *im, struct screen_rect r, struct err *e)
     return 0;
 }
 
+/* Returns a title without secrets: programs put typed text there. */
+static json_t *shown(const struct work *w, const char *title)
+{
+    char *masked = host_mask(w->host, title);
+    json_t *text = json_clean_string(masked);
+    free(masked);
+    return text;
+}
+
 static json_t *look_at_screen(const struct work *w, struct err *e)
 {
-    struct screen *s = open_screen(w, e);
+    struct place p;
     struct image im = {0};
     json_t *event = NULL, *picture = NULL;
     char title[256], class[128];
-    bool captured = s && !screen_capture(s, &im, e);
+    bool captured = !open_place(&p, w, e) && !screen_capture(p.screen, &im, e);
     if (captured)
-        shown_keep(w->host, s, &im);
-    if (captured && !cover(w->host->settings, s, &im, e) && !crop(&im, w->region, e))
+        shown_keep(w->host, p.screen, &im);
+    if (captured && !cover(w->host, p.screen, &im, e) && !crop(&im, w->region, e))
         picture = look_picture(&im, w->max_side);
     if (picture) {
-        screen_active_window(s, title, sizeof title, class, sizeof class);
+        screen_active_window(p.screen, title, sizeof title, class, sizeof class);
         event = json_pack("{s:o, s:i, s:i, s:i, s:i, s:s}", "picture", picture, "x", w->region.x, "y",
-                          w->region.y, "w", im.w, "h", im.h, "display", screen_name(s));
-        json_object_set_new(event, "window", json_clean_string(title));
+                          w->region.y, "w", im.w, "h", im.h, "display", screen_name(p.screen));
+        json_object_set_new(event, "window", shown(w, title));
     } else if (!e->kind) {
         err_set(e, ERR_ENV, "out of memory for the picture");
     }
     image_free(&im);
-    screen_close(s);
+    close_place(&p);
     return event;
 }
 
@@ -152,27 +175,27 @@ static bool list_window(void *arg, const char *title, const char *class)
 
 static json_t *look_at_windows(const struct work *w, struct err *e)
 {
-    struct screen *s = open_screen(w, e);
+    struct place p;
     struct listings l = {xcalloc(WINDOWS_MAX, sizeof *l.list), 0};
     char title[512], class[128];
     json_t *event = NULL;
-    if (s && screen_each_window(s, list_window, &l, e) >= 0) {
+    if (!open_place(&p, w, e) && screen_each_window(p.screen, list_window, &l, e) >= 0) {
         json_t *all = json_array();
-        screen_active_window(s, title, sizeof title, class, sizeof class);
+        screen_active_window(p.screen, title, sizeof title, class, sizeof class);
         for (int i = 0; i < l.n; i++) {
             struct screen_window is;
-            json_t *one = json_pack("{s:o, s:o}", "title", json_clean_string(l.list[i].title), "class",
-                                    json_clean_string(l.list[i].class));
-            if (screen_find_window(s, l.list[i].class, l.list[i].title, &is) == 0)
+            json_t *one = json_pack("{s:o, s:o}", "title", shown(w, l.list[i].title), "class",
+                                    shown(w, l.list[i].class));
+            if (screen_find_window(p.screen, l.list[i].class, l.list[i].title, &is) == 0)
                 json_object_set_new(one, "place",
                                     json_pack("[i, i, i, i]", is.rect.x, is.rect.y, is.rect.w, is.rect.h));
             json_array_append_new(all, one);
         }
-        event = json_pack("{s:o, s:o, s:s}", "windows", all, "active", json_clean_string(title), "display",
-                          screen_name(s));
+        event = json_pack("{s:o, s:o, s:s}", "windows", all, "active", shown(w, title), "display",
+                          screen_name(p.screen));
     }
     free(l.list);
-    screen_close(s);
+    close_place(&p);
     return event;
 }
 

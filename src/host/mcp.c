@@ -7,6 +7,7 @@
 #include "host/mcp_impl.h"
 
 #include "base/clock.h"
+#include "base/json.h"
 #include "host/arguments.h"
 #include "rpc/stream.h"
 
@@ -39,8 +40,8 @@ static json_t *answer_schema(void)
 json_t *mcp_question(const struct mcp_run *r)
 {
     char *text = xasprintf("holorun's rules ask a person before this:\n%s", r->question_text);
-    json_t *params =
-        json_pack("{s:s, s:s, s:o}", "mode", "form", "message", text, "requestedSchema", answer_schema());
+    json_t *params = json_pack("{s:s, s:o, s:o}", "mode", "form", "message", json_visible_string(text),
+                               "requestedSchema", answer_schema());
     free(text);
     return params;
 }
@@ -181,7 +182,7 @@ struct mcp *mcp_new(struct host *h, const char *version)
     struct mcp *m = xcalloc(1, sizeof *m);
     m->host = h;
     m->version = version;
-    m->tools = mcp_tools_list();
+    m->tools = mcp_tools_list(host_caller_answers(h));
     m->rpc = rpc_new(&handlers, m);
     return m;
 }

@@ -26,13 +26,14 @@ struct mcp_run {
     struct mcp_run *next;
     char id[24], created[28], updated[28];
     struct work *work; /* NULL: it is over */
-    char *display, *dir;
+    char *dir;
     bool hand, stopped;       /* stopped: by the other program */
     struct mcp_client client; /* that started it; without a token */
     int step, frame, seen;    /* seen: a frame that may not be on disk yet; -1: none */
     char *last_action, *thought;
     int question; /* 0: none is open */
     char *question_text;
+    char *refused;   /* the question that nobody could be asked last; NULL: none */
     int64_t ask;     /* elicitation/create, while it is open; 0: none */
     json_t *outcome; /* of a hand's act whose call had been answered by a question */
     json_t *result;  /* the event "done" */
@@ -100,15 +101,16 @@ bool mcp_allows(const json_t *answer);
 
 /* ---- mcp_tools.c: tools/call ---- */
 
-json_t *mcp_tools_list(void);
+/* The tools, without run_answer unless the caller may answer. */
+json_t *mcp_tools_list(bool caller_answers);
 void mcp_call_tool(struct mcp *m, const json_t *id, const struct mcp_client *c, json_t *params);
 
 /* ---- mcp_runs.c: runs, and calls that wait for them ---- */
 
-struct mcp_run *mcp_run_new(struct mcp *m, struct work *w, const struct mcp_client *c, const char *display);
+struct mcp_run *mcp_run_new(struct mcp *m, struct work *w, const struct mcp_client *c);
 struct mcp_run *mcp_run_find(struct mcp *m, const char *id);
-/* The live run on a display; NULL. */
-struct mcp_run *mcp_run_on(struct mcp *m, const char *display);
+/* The live run, which has the display; NULL. */
+struct mcp_run *mcp_run_live(struct mcp *m);
 void mcp_run_free(struct mcp_run *r);
 json_t *mcp_run_state(const struct mcp_run *r);
 /* Its result as a tool's, when it is over.  picture: one of look_picture(), or NULL; borrowed. */

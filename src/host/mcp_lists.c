@@ -6,6 +6,8 @@
  */
 #include "host/mcp_impl.h"
 
+#include "base/json.h"
+
 #include <string.h>
 
 enum { LIST_TTL_MS = 3600000, NO_RESOURCE = -32002 };
@@ -77,8 +79,8 @@ void mcp_log(struct mcp *m, enum mcp_level level, const struct mcp_run *r, const
     if (!m->log_from || (int)level + 1 < m->log_from || !text)
         return;
     rpc_tell(m->rpc, "notifications/message",
-             json_pack("{s:s, s:s, s:{s:s, s:i, s:s}}", "level", levels[level], "logger", "holorun", "data",
-                       "run_id", r->id, "step", r->step, key, text));
+             json_pack("{s:s, s:s, s:{s:s, s:i, s:o}}", "level", levels[level], "logger", "holorun", "data",
+                       "run_id", r->id, "step", r->step, key, json_visible_string(text)));
 }
 
 bool mcp_lists_request(struct mcp *m, const json_t *id, const struct mcp_client *c, const char *method,

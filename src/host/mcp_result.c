@@ -139,6 +139,7 @@ void mcp_reply(struct mcp *m, const json_t *id, const struct mcp_client *c, json
 
 json_t *mcp_tool_result(json_t *structured, json_t *picture, bool is_error)
 {
+    json_make_visible(structured);
     json_t *result =
         json_pack("{s:[n], s:o, s:b}", "content", "structuredContent", structured, "isError", is_error);
     set_text(result);

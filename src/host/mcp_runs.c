@@ -2,13 +2,15 @@
  *
  * Events change what is known of a run; mcp_settle() then answers every call that need not wait any
  * longer.  A question of the gate goes to the person in the way that the client can: elicitation/create in
- * a session, the result "input_required" of whichever call waits in the era without one, else the status
- * "asking" and the tool run_answer.
+ * a session, the result "input_required" of whichever call waits in the era without one.  Where a client
+ * cannot ask, the question is refused; only with --confirm caller it gets the status "asking", and the
+ * client may answer with the tool run_answer.
  */
 #include "host/mcp_impl.h"
 
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/json.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,11 +30,11 @@ static void name_run(char out[24])
 
 void mcp_run_free(struct mcp_run *r)
 {
-    free(r->display);
     free(r->dir);
     free(r->last_action);
     free(r->thought);
     free(r->question_text);
+    free(r->refused);
     json_decref(r->outcome);
     json_decref(r->result);
     free(r);
@@ -56,10 +58,10 @@ static void forget_oldest(struct mcp *m)
     mcp_run_free(old);
 }
 
-struct mcp_run *mcp_run_new(struct mcp *m, struct work *w, const struct mcp_client *c, const char *display)
+struct mcp_run *mcp_run_new(struct mcp *m, struct work *w, const struct mcp_client *c)
 {
     struct mcp_run *r = xcalloc(1, sizeof *r);
-    *r = (struct mcp_run){.next = m->runs, .work = w, .client = *c, .display = xstrdup(display)};
+    *r = (struct mcp_run){.next = m->runs, .work = w, .client = *c};
     r->frame = r->seen = -1;
     r->client.progress = r->client.ignored = NULL;
     name_run(r->id);
@@ -78,10 +80,10 @@ struct mcp_run *mcp_run_find(struct mcp *m, const char *id)
     return r;
 }
 
-struct mcp_run *mcp_run_on(struct mcp *m, const char *display)
+struct mcp_run *mcp_run_live(struct mcp *m)
 {
     struct mcp_run *r = m->runs;
-    while (r && (!r->work || r->stopped || strcmp(r->display, display) != 0))
+    while (r && (!r->work || r->stopped))
         r = r->next;
     return r;
 }
@@ -89,7 +91,7 @@ struct mcp_run *mcp_run_on(struct mcp *m, const char *display)
 static void put(json_t *to, const char *key, const char *text)
 {
     if (text && *text)
-        json_object_set_new(to, key, json_string(text));
+        json_object_set_new(to, key, json_visible_string(text));
 }
 
 json_t *mcp_run_state(const struct mcp_run *r)
@@ -99,6 +101,7 @@ json_t *mcp_run_state(const struct mcp_run *r)
     put(s, "last_action", r->last_action);
     put(s, "thought", r->work ? r->thought : NULL);
     put(s, "question", r->question ? r->question_text : NULL);
+    put(s, "refused", r->refused);
     put(s, "run_dir", r->dir);
     if (r->result) {
         static const char *const keys[] = {"status", "meaning", "answer",  "error", "limit",
@@ -162,9 +165,22 @@ void mcp_take_responses(struct mcp *m, struct mcp_run *r, const json_t *response
 {
     char key[16];
     question_key(r, key);
-    const json_t *answer = r->question ? json_object_get(responses, key) : NULL;
+    const json_t *answer = r->question && r->client.elicits ? json_object_get(responses, key) : NULL;
     if (answer)
         mcp_answer(m, r, mcp_allows(answer));
+}
+
+/* The answer is a person's, and this client cannot ask one. */
+static void refuse_question(struct mcp_run *r)
+{
+    free(r->refused);
+    r->refused =
+        xasprintf("not done, since the rules ask a person before it and this program cannot ask one "
+                  "(MCP elicitation): %s\nThe user can allow it with --policy, be asked by --confirm "
+                  "cmd:COMMAND, or let the calling program answer with --confirm caller.",
+                  r->question_text);
+    host_cannot_ask(r->work, r->question);
+    r->question = 0;
 }
 
 static void open_question(struct mcp *m, struct mcp_run *r, const json_t *event)
@@ -173,6 +189,10 @@ static void open_question(struct mcp *m, struct mcp_run *r, const json_t *event)
     r->question = (int)json_integer_value(json_object_get(event, "n"));
     free(r->question_text);
     r->question_text = xstrdup(text ? text : "");
+    if (!r->client.elicits && !host_caller_answers(m->host)) {
+        refuse_question(r);
+        return;
+    }
     if (r->client.elicits && !r->client.modern)
         r->ask = rpc_ask(m->rpc, "elicitation/create", mcp_question(r));
 }
@@ -323,6 +343,7 @@ static void answer_act(struct mcp *m, const struct mcp_run *r, struct mcp_call *
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         if (json_object_get(event, keys[i]))
             json_object_set(told, keys[i], json_object_get(event, keys[i]));
+    put(told, "refused", ok ? NULL : r->refused);
     if (c->picture && json_object_get(event, "picture"))
         picture = mcp_picture(m, json_object_get(event, "picture"), 0, 0, told);
     mcp_reply(m, c->id, &c->client, mcp_tool_result(told, picture, !ok));

@@ -3,6 +3,8 @@
  */
 #include "host/mcp_impl.h"
 
+#include "base/json.h"
+
 #include <string.h>
 
 static const char *status_of(const struct mcp_run *r)
@@ -19,7 +21,7 @@ json_t *mcp_task(const struct mcp_run *r)
                   r->created, "lastUpdatedAt", r->updated, "ttlMs", "pollIntervalMs", MCP_POLL_MS);
     const char *message = r->question ? r->question_text : r->last_action;
     if (message)
-        json_object_set_new(task, "statusMessage", json_string(message));
+        json_object_set_new(task, "statusMessage", json_visible_string(message));
     return task;
 }
 

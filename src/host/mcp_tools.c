@@ -13,6 +13,8 @@
 
 EMBED(mcp_tools, "src/host/mcp_tools.json");
 
+#define ANSWER "run_answer" /* a tool that exists with --confirm caller only */
+
 enum { STOP_S = 10, LOOK_S = 60, WAIT_DEFAULT_S = 45, WAIT_MAX_S = 3600 };
 
 struct request { /* one tools/call */
@@ -22,12 +24,16 @@ struct request { /* one tools/call */
     json_t *arguments, *params;
 };
 
-json_t *mcp_tools_list(void)
+json_t *mcp_tools_list(bool caller_answers)
 {
     json_error_t why;
     json_t *tools = json_loads(mcp_tools, 0, &why);
     if (!tools)
         bug("mcp_tools.json: %s", why.text);
+    for (size_t i = 0; i < json_array_size(tools); i++)
+        if (!caller_answers &&
+            !strcmp(json_string_value(json_object_get(json_array_get(tools, i), "name")), ANSWER))
+            json_array_remove(tools, i--);
     return tools;
 }
 
@@ -65,14 +71,18 @@ static struct mcp_call *wait_for_run(const struct request *q, struct mcp_run *r,
 /* ---- tools
  * ----------------------------------------------------------------------------------------------- */
 
+static void tell_busy(const struct request *q, const struct mcp_run *r)
+{
+    mcp_tool_error(q->m, q->id, q->c, "%s works on display '%s': wait for it or stop it first", r->id,
+                   host_display(q->m->host));
+}
+
 static void tool_run_task(const struct request *q)
 {
-    const char *display = host_display(q->m->host, text_of(q, "display"));
-    struct mcp_run *there = mcp_run_on(q->m, display);
+    struct mcp_run *there = mcp_run_live(q->m);
     struct err e = ERR_INIT;
     if (there && !there->hand) {
-        mcp_tool_error(q->m, q->id, q->c, "%s works on display '%s': wait for it or stop it first", there->id,
-                       display);
+        tell_busy(q, there);
         return;
     }
     if (there) { /* single acts make way for a task */
@@ -81,7 +91,6 @@ static void tool_run_task(const struct request *q)
     }
     const struct work_order o = {.kind = WORK_TASK,
                                  .task = text_of(q, "task"),
-                                 .display = display,
                                  .max_steps =
                                      (int)json_integer_value(json_object_get(q->arguments, "max_steps"))};
     struct work *w = host_start(q->m->host, &o, &e);
@@ -89,7 +98,7 @@ static void tool_run_task(const struct request *q)
         mcp_tool_error(q->m, q->id, q->c, "%s", e.text);
         return;
     }
-    struct mcp_run *r = mcp_run_new(q->m, w, q->c, display);
+    struct mcp_run *r = mcp_run_new(q->m, w, q->c);
     if (!q->c->tasks) {
         wait_for_run(q, r, WAIT_RUN, wait_of(q, WAIT_DEFAULT_S));
         return;
@@ -145,19 +154,11 @@ static void errand(const struct request *q, const struct work_order *o)
         mcp_tool_error(q->m, q->id, q->c, "%s", e.text);
 }
 
-/* What a run types may be a secret, which only its record knows to cover: then its last screenshot is
- * sent. */
 static void tool_screenshot(const struct request *q)
 {
     const json_t *region = json_object_get(q->arguments, "region"); /* four integers */
     struct work_order o = {.kind = WORK_LOOK,
-                           .display = text_of(q, "display"),
                            .max_side = (int)json_integer_value(json_object_get(q->arguments, "max_size"))};
-    struct mcp_run *r = mcp_run_on(q->m, host_display(q->m->host, o.display));
-    if (r && host_has_secrets(q->m->host)) {
-        wait_for_run(q, r, WAIT_RUN, 0)->picture = true;
-        return;
-    }
     if (region)
         o.region = (struct screen_rect){(int)json_integer_value(json_array_get(region, 0)),
                                         (int)json_integer_value(json_array_get(region, 1)),
@@ -172,7 +173,7 @@ static void tool_screenshot(const struct request *q)
 
 static void tool_windows(const struct request *q)
 {
-    const struct work_order o = {.kind = WORK_WINDOWS, .display = text_of(q, "display")};
+    const struct work_order o = {.kind = WORK_WINDOWS};
     errand(q, &o);
 }
 
@@ -224,14 +225,13 @@ static char *act_call(const struct request *q, const struct mcp_picture *p)
     return text;
 }
 
-/* The hand on the display, which is raised when there is none; NULL: it has been told why not. */
-static struct mcp_run *hand_on(const struct request *q, const char *display)
+/* The hand, which is raised when there is none; NULL: it has been told why not. */
+static struct mcp_run *find_hand(const struct request *q)
 {
-    struct mcp_run *r = mcp_run_on(q->m, display);
+    struct mcp_run *r = mcp_run_live(q->m);
     struct err e = ERR_INIT;
     if (r && !r->hand) {
-        mcp_tool_error(q->m, q->id, q->c, "%s works on display '%s': wait for it or stop it first", r->id,
-                       display);
+        tell_busy(q, r);
         return NULL;
     }
     for (const struct mcp_call *c = q->m->calls; r && c; c = c->next)
@@ -240,19 +240,19 @@ static struct mcp_run *hand_on(const struct request *q, const char *display)
             return NULL;
         }
     if (r && r->question) {
-        mcp_tool_error(q->m, q->id, q->c, "%s asks about the act before: see run_answer", r->id);
+        mcp_tool_error(q->m, q->id, q->c, "%s asks a person about the act before: wait for the answer",
+                       r->id);
         return NULL;
     }
     if (r)
         return r;
-    const struct work_order o = {
-        .kind = WORK_HAND, .task = "single acts for another program", .display = display};
+    const struct work_order o = {.kind = WORK_HAND, .task = "single acts for another program"};
     struct work *w = host_start(q->m->host, &o, &e);
     if (!w) {
         mcp_tool_error(q->m, q->id, q->c, "%s", e.text);
         return NULL;
     }
-    r = mcp_run_new(q->m, w, q->c, display);
+    r = mcp_run_new(q->m, w, q->c);
     r->hand = true;
     return r;
 }
@@ -282,13 +282,15 @@ static void tool_act(const struct request *q)
     }
     if (!has_places(q))
         return;
-    struct mcp_run *r = hand_on(q, host_display(q->m->host, text_of(q, "display")));
+    struct mcp_run *r = find_hand(q);
     if (!r)
         return;
     r->client = *q->c;
     r->client.progress = r->client.ignored = NULL;
     json_decref(r->outcome);
     r->outcome = NULL;
+    free(r->refused);
+    r->refused = NULL;
     char *call = act_call(q, p);
     wait_for_run(q, r, WAIT_ACT, WAIT_MAX_S)->picture = !json_is_false(wanted);
     host_act(r->work, call);
@@ -302,7 +304,7 @@ static const struct {
     const char *name;
     void (*call)(const struct request *q);
 } tools[] = {
-    {"run_task", tool_run_task}, {"run_status", tool_run_status}, {"run_answer", tool_run_answer},
+    {"run_task", tool_run_task}, {"run_status", tool_run_status}, {ANSWER, tool_run_answer},
     {"run_stop", tool_run_stop}, {"screenshot", tool_screenshot}, {"act", tool_act},
     {"windows", tool_windows},
 };
@@ -349,11 +351,19 @@ void mcp_call_tool(struct mcp *m, const json_t *id, const struct mcp_client *c, 
         rpc_fail(m->rpc, id, RPC_PARAMS, NULL, "unknown tool '%.60s'", name ? name : "");
         return;
     }
+    const json_t *schema = schema_of(m, name);
+    if (!schema) {
+        mcp_tool_error(
+            m, id, c,
+            "the tool '%s' is off: questions of the rules are for a person; start holorun mcp with "
+            "--confirm caller to let the calling program answer",
+            name);
+        return;
+    }
     client.ignored = json_array();
-    json_t *arguments =
-        arguments_read(schema_of(m, name), json_object_get(params, "arguments"), client.ignored, &e);
+    json_t *arguments = arguments_read(schema, json_object_get(params, "arguments"), client.ignored, &e);
     const struct request q = {m, id, &client, arguments, params};
-    if (!arguments)
+    if (!arguments || host_check_display(m->host, text_of(&q, "display"), &e))
         mcp_tool_error(m, id, &client, "%s", e.text);
     else if (!go_on(&q))
         tools[t].call(&q);

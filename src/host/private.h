@@ -5,6 +5,7 @@
 #include "host/host.h"
 
 #include "base/buf.h"
+#include "gate/redact.h"
 
 #include <pthread.h>
 
@@ -15,7 +16,7 @@ struct work {
     struct host *host;
     struct work *next;
     enum work_kind kind;
-    char *task, *display, *resume, *path;
+    char *task, *resume, *path;
     int max_steps, max_side;
     bool stays;
     struct screen_rect region;
@@ -28,7 +29,7 @@ struct work {
     volatile int stop;
     bool finish;
     int asked, answered; /* numbers of questions */
-    bool allow;
+    enum confirm_answer answer;
     char *act, *next_task; /* not taken yet */
 
     /* of the run's thread */
@@ -51,6 +52,7 @@ struct host {
     char **argv;
     struct secrets *secrets[SECRETS_MAX]; /* each alone: a variable can be read only once */
     int n_secrets;
+    struct redact *covered; /* fields that hold secrets; NULL: without secrets, or --no-redact-frames */
 
     pthread_mutex_t model_lock;
     struct job_model model;

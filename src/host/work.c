@@ -1,7 +1,7 @@
 /* work.c - a run in a thread of its own; see host.h.
  *
- * The model is opened by the first run that needs it and serves all that follow.  A run whose display another
- * one of this process is about to leave waits for it; else the lock of the display decides.
+ * The model is opened by the first run that needs it and serves all that follow.  A run waits for another
+ * one of this process that is about to leave the display; else the lock of the display decides.
  */
 #include "host/private.h"
 
@@ -70,7 +70,7 @@ static enum confirm_answer ask(void *arg, const struct confirm_question *q, doub
     while (w->answered < n && clock_ms_since(start) < 1000 * seconds && !flag_up(stop) && work_wait(w))
         ;
     if (w->answered >= n)
-        answer = w->allow ? CONFIRM_ALLOWED : CONFIRM_DECLINED;
+        answer = w->answer;
     else if (flag_up(stop) || work_stopping(w))
         answer = CONFIRM_STOPPED;
     w->answered = n; /* too late */
@@ -89,8 +89,9 @@ static char *next_task(void *arg, const struct agent_result *r)
     pthread_mutex_lock(&w->host->lock);
     while (!w->next_task && !w->finish && clock_ms_since(start) < 1000.0 * HOST_IDLE_S && work_wait(w))
         ;
-    if (!work_stopping(w)) {
-        task = w->next_task;
+    if (w->next_task && !work_stopping(w)) {
+        task = host_mask(w->host, w->next_task);
+        free(w->next_task);
         w->next_task = NULL;
     }
     pthread_mutex_unlock(&w->host->lock);
@@ -100,13 +101,12 @@ static char *next_task(void *arg, const struct agent_result *r)
 /* ---- before it
  * ------------------------------------------------------------------------------------------- */
 
-/* Whether an earlier run of this process is on the same display. */
+/* Whether an earlier run of this process has the display. */
 static bool display_busy(struct work *w)
 {
     bool busy = false;
     for (const struct work *o = w->host->works; o && !busy; o = o->next)
-        busy = o != w && o->order < w->order && o->kind <= WORK_HAND && !o->ending &&
-               !strcmp(o->display, w->display);
+        busy = o != w && o->order < w->order && o->kind <= WORK_HAND && !o->ending;
     return busy;
 }
 
@@ -169,8 +169,7 @@ static int prepare(struct work *w, struct job *j, struct err *e)
     const struct host *h = w->host;
     job_begin(j, h->build, h->argc, h->argv);
     j->s = *h->settings;
-    if (*w->display)
-        j->s.display = w->display;
+    j->covered = h->covered;
     if (w->max_steps)
         j->s.max_steps = w->max_steps;
     j->among = true;

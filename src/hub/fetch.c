@@ -196,7 +196,7 @@ static int complete(struct part *p)
 static int lock_file(const struct hub *h, const struct hub_file *f, struct err *e)
 {
     char *path = xasprintf("%s/%s.lock", h->locks, f->hash);
-    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0)
         err_set(e, ERR_ENV, "cannot make '%s': %s", path, strerror(errno));
     else if (flock(fd, LOCK_EX | LOCK_NB)) {

@@ -225,7 +225,7 @@ static void on_typing(void *arg, const struct input *at)
     screen_focused_window(r->o->screen, &r->focus);
     r->hidden = prompt_tty_hides(r->focus.pid);
     if (r->redact)
-        redact_before(r->redact, NULL);
+        redact_before(r->redact, r->o->screen, NULL);
 }
 
 /* The part of a gesture that its action does not hold. */
@@ -274,7 +274,7 @@ static void on_done(void *arg, struct gesture *g)
     r->last_end = ns_of(r, g->to);
     if (q.step.action.kind == ACT_TYPE && r->redact &&
         secrets_contained_in(r->o->secrets, q.step.action.text)) {
-        redact_after(r->redact, &r->focus, -1, -1, NULL);
+        redact_after(r->redact, r->o->screen, &r->focus, -1, -1, NULL);
         redact_seal(r->redact);
     }
     if (r->n_queue == QUEUE_MOST && write_queue(r, true, &r->trouble))
@@ -400,7 +400,7 @@ int recorder_run(const struct recorder_options *o, struct recorder_result *resul
     r->last_input = r->moved = clock_ns();
     r->gestures = gestures_new(&sink);
     r->elements = o->elements ? elements_open() : NULL;
-    r->redact = o->secrets ? redact_new(o->screen) : NULL;
+    r->redact = o->secrets ? redact_new() : NULL;
     int rc = (r->listen = listen_open(screen_name(o->screen), e)) ? open_part(r, e) : -1;
     if (rc == 0 && (rc = recorder_shoot(r, e)) == 0) {
         if (!o->quiet)

@@ -23,7 +23,7 @@ static int capture(struct recorder *r, struct image *out, struct err *e)
     if (screen_capture(r->o->screen, out, e))
         return -1;
     if (r->redact)
-        redact_image(r->redact, out);
+        redact_image(r->redact, r->o->screen, out);
     return 0;
 }
 

@@ -94,6 +94,7 @@ struct job {
     struct trace *trace;
     struct progress progress;
     struct policy *policy;
+    struct redact *covered;  /* fields of earlier runs on the same display, borrowed; NULL: none */
     struct secrets *secrets; /* NULL: none; may be there before it opens, in place of those in the settings */
     struct gate *gate;
     struct elements *elements; /* what programs call what is on the screen; NULL: they are not asked */

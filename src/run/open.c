@@ -9,11 +9,11 @@
 #include "base/utf8.h"
 #include "checkpoint/find.h"
 #include "cli/shared_options.h"
-#include "computer/machine.h"
 #include "record/elements.h"
 #include "record/playback.h"
-#include "run/on_desk.h"
+#include "run/place.h"
 #include "run/running.h"
+#include "screen/displays.h"
 #include "text/tokenizer.h"
 
 #include "base/clock.h"
@@ -45,6 +45,8 @@ static int open_secrets(struct job *j, struct err *e)
     if (!j->secrets)
         return 0;
     char *task = secrets_mask(j->secrets, j->task);
+    if (j->resume.task == j->task) /* borrowed */
+        j->resume.task = task;
     free(j->task);
     j->task = task;
     j->progress.secrets = j->secrets;
@@ -109,8 +111,7 @@ static bool is_alone(const struct job *j)
 /* Programs of this session answer for the session's own display only. */
 static void open_elements(struct job *j)
 {
-    const char *own = getenv("DISPLAY");
-    if (is_alone(j) && !j->s.computer && (!j->s.display || (own && !strcmp(own, j->s.display))))
+    if (is_alone(j) && !j->s.computer && displays_same(j->s.display, NULL))
         j->elements = elements_open();
 }
 
@@ -120,7 +121,9 @@ static int open_gate(struct job *j, struct err *e)
     struct confirm confirm = {.seconds = j->s.confirm_timeout};
     if (confirm_parse(j->s.confirm, &confirm, e) || !(j->policy = policy_open(j->s.policy, e)))
         return -1;
-    if (j->host && confirm.method == CONFIRM_AUTO)
+    if (confirm.method == CONFIRM_HOST && !j->host)
+        return err_set(e, ERR_USAGE, "--confirm caller goes with holorun mcp: here no program calls");
+    if (j->host && (confirm.method == CONFIRM_AUTO || confirm.method == CONFIRM_HOST))
         confirm = (struct confirm){
             .method = CONFIRM_HOST, .seconds = confirm.seconds, .ask = j->host->ask, .arg = j->host->arg};
     struct gate_options o = {.policy = j->policy,
@@ -129,6 +132,7 @@ static int open_gate(struct job *j, struct err *e)
                              .observe_only = j->s.observe_only,
                              .secrets = j->secrets,
                              .redact = j->s.redact_frames,
+                             .covered = j->covered,
                              .task = j->task,
                              .name_at = name_at,
                              .pressed = pressed,
@@ -303,19 +307,11 @@ static void open_partners(struct job *j)
 
 static int open_screen(struct job *j, struct err *e)
 {
-    struct screen_options o = {.display = j->s.display,
-                               .view = j->s.view,
-                               .cursor = j->s.cursor,
-                               .heed_person = j->s.pause_on_human,
-                               .corner_stop = policy_limits(j->policy)->corner_stop,
-                               .key_delay_ms = j->s.key_delay,
-                               .keymap_settle_ms = j->s.keymap_settle};
-    if (j->s.computer) {
-        if (!(j->machine = machine_open(j->s.computer, e)))
-            return -1;
-        o.computer = machine_computer(j->machine);
-    }
-    if (!(j->screen = screen_open(&o, e)))
+    const struct screen_options o = {.heed_person = j->s.pause_on_human,
+                                     .corner_stop = policy_limits(j->policy)->corner_stop,
+                                     .key_delay_ms = j->s.key_delay,
+                                     .keymap_settle_ms = j->s.keymap_settle};
+    if (!(j->screen = place_screen(&j->s, o, &j->machine, e)))
         return -1;
     if (j->host)
         j->host->opened(j->host->arg, j->screen);

@@ -7,18 +7,14 @@
 #include "run/job.h"
 
 #include "base/clock.h"
-#include "run/on_desk.h"
-#include "screen/displays.h"
+#include "run/place.h"
 #include "trace/report.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    WINDOW_S = 60,        /* for the program on a desk of its own to open its first window */
-    ANSWER_SECONDS = 120, /* for the last answer, when a budget is used up */
-};
+enum { ANSWER_SECONDS = 120 }; /* for the last answer, when a budget is used up */
 
 static void fill_options(struct job *j, struct agent_options *o)
 {
@@ -102,33 +98,6 @@ int job_work(struct job *j, struct agent_result *r, struct err *e)
     return finish(j, agent_exit_code(r->status, e), r, e);
 }
 
-/* Which display it works on is settled before there are threads, and a guard that needs its cookie. */
-static int open_place(struct job *j, struct err *e)
-{
-    struct run_settings *s = &j->s;
-    struct on_desk_options o = {
-        .start = s->start, .window_s = WINDOW_S, .viewed = s->desk_view, .password_file = s->password_file};
-    if (!s->on && (s->start || s->desk_view || s->password_file))
-        return err_set(e, ERR_USAGE, "--start, --desk-view and --password-file go with --on desk");
-    if (s->computer && s->on)
-        return err_set(e, ERR_USAGE, "--computer and --on are two places to work on; give one");
-    if (s->computer) {
-        s->ui_display = s->ui_display ? s->ui_display : getenv("DISPLAY");
-        return 0;
-    }
-    if (!s->on) {
-        displays_authorize(s->display);
-        return 0;
-    }
-    if (on_desk_parse(s->on, &o.size, e) || !(j->desk = on_desk_open(&o, e)))
-        return -1;
-    if (on_desk_address(j->desk) && !s->quiet)
-        fprintf(stderr, "holorun: vncviewer %s\n", on_desk_address(j->desk));
-    s->ui_display = s->ui_display ? s->ui_display : getenv("DISPLAY");
-    s->display = desk_display(on_desk_desk(j->desk));
-    return 0;
-}
-
 static int work_guarded(struct job *j, struct agent_result *r, struct err *e)
 {
     struct err unguarded = ERR_INIT;
@@ -143,7 +112,7 @@ int job_run(struct job *j)
     struct err e = ERR_INIT;
     struct agent_result r = {.status = AGENT_FAILED};
     progress_open(&j->progress, stderr, j->s.quiet, j->s.verbose);
-    int code = open_place(j, &e) ? (int)e.kind : work_guarded(j, &r, &e);
+    int code = place_settle(&j->s, &j->desk, &e) ? (int)e.kind : work_guarded(j, &r, &e);
     job_outcome(j, &r, &e, code);
     free(r.answer);
     return code;

@@ -11,12 +11,14 @@
 #include "screen/xtrap.h"
 
 #include <X11/Xauth.h>
+#include <ctype.h>
 #include <dirent.h>
 #include <glob.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -24,6 +26,82 @@
 #define DESKS   "/holorun-desks-*/*/auth"
 
 enum { KNOCK_MS = 500, FILES_MAX = 64, PATTERN = 300, NUMBER_MAX = 65535 };
+
+/* ---- names ------------------------------------------------------------------------------------------ */
+
+/* Writes the number of the local server whose socket is at this path, also through links.  false: another
+ * file, or none. */
+static bool number_of_socket(const char *path, long *number)
+{
+    char *real = realpath(path, NULL);
+    int end = 0;
+    bool found = real && sscanf(real, SOCKETS "/X%5ld%n", number, &end) == 1 && !real[end];
+    free(real);
+    return found;
+}
+
+/* Xlib takes a path to a socket first, with or without a screen: "/tmp/.X11-unix/X7.0".  false: it is
+ * none. */
+static bool name_of_path(const char *given, char out[DISPLAY_NAME_MAX])
+{
+    char *file = xstrdup(given + (strncmp(given, "unix:", 5) ? 0 : 5)), *dot = strrchr(file, '.');
+    struct stat st;
+    long number;
+    if (stat(file, &st) && dot)
+        *dot = 0;
+    bool is = stat(file, &st) == 0 && S_ISSOCK(st.st_mode);
+    if (is && number_of_socket(file, &number))
+        snprintf(out, DISPLAY_NAME_MAX, ":%ld", number);
+    else if (is)
+        snprintf(out, DISPLAY_NAME_MAX, "%.*s", DISPLAY_NAME_MAX - 1, file);
+    free(file);
+    return is;
+}
+
+static bool is_this_machine(const char *host)
+{
+    static const char *const names[] = {
+        "localhost", "localhost.localdomain", "localhost6", "ip6-localhost", "ip6-loopback", "::1", "[::1]",
+        NULL};
+    char own[256] = "";
+    gethostname(own, sizeof own - 1);
+    bool is = !strncmp(host, "127.", 4) || !strcasecmp(host, own) ||
+              (strcspn(own, ".") == strlen(host) && !strncasecmp(host, own, strlen(host)));
+    for (int i = 0; names[i] && !is; i++)
+        is = !strcasecmp(host, names[i]);
+    return is;
+}
+
+/* A name of this machine stands for a local server only while that has a socket: ssh forwards displays
+ * of other machines under names like "localhost:10". */
+void displays_canonical(const char *name, char out[DISPLAY_NAME_MAX])
+{
+    char host[DISPLAY_NAME_MAX], socket[64];
+    const char *given = name && *name ? name : getenv("DISPLAY");
+    given = given ? given : "";
+    if (name_of_path(given, out))
+        return;
+    const char *slash = strrchr(given, '/'), *from = slash ? slash + 1 : given, *colon = strrchr(from, ':');
+    long number = colon ? strtol(colon + 1, NULL, 10) : 0;
+    snprintf(host, sizeof host, "%.*s", colon ? (int)(colon - from) : 0, from);
+    bool local = !*host || !strcmp(host, "unix") || (slash && !strncmp(given, "unix/", 5));
+    snprintf(socket, sizeof socket, SOCKETS "/X%ld", number);
+    local = number_of_socket(socket, &number) ? local || is_this_machine(host) : local;
+    if (!colon)
+        snprintf(out, DISPLAY_NAME_MAX, "%.*s", DISPLAY_NAME_MAX - 1, given);
+    else
+        snprintf(out, DISPLAY_NAME_MAX, "%.*s:%ld", DISPLAY_NAME_MAX - 24, local ? "" : host, number);
+    for (char *p = out; *p; p++)
+        *p = (char)tolower((unsigned char)*p);
+}
+
+bool displays_same(const char *a, const char *b)
+{
+    char one[DISPLAY_NAME_MAX], other[DISPLAY_NAME_MAX];
+    displays_canonical(a, one);
+    displays_canonical(b, other);
+    return !strcmp(one, other);
+}
 
 /* ---- files with cookies ----------------------------------------------------------------------------- */
 
@@ -41,7 +119,7 @@ static void add_file(struct files *f, const char *path, bool desk)
 {
     struct stat st;
     if (f->n == FILES_MAX || strlen(path) >= sizeof f->list[0].path || stat(path, &st) ||
-        !S_ISREG(st.st_mode) || st.st_uid != getuid() || access(path, R_OK))
+        !S_ISREG(st.st_mode) || st.st_uid != getuid() || (st.st_mode & 022) || access(path, R_OK))
         return;
     struct file *x = &f->list[f->n++];
     snprintf(x->path, sizeof x->path, "%s", path);

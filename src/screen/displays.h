@@ -10,7 +10,7 @@
 
 #include <stdbool.h>
 
-enum { DISPLAYS_MAX = 32 };
+enum { DISPLAYS_MAX = 32, DISPLAY_NAME_MAX = 300 };
 
 struct display_found {
     char name[16];  /* ":0" */
@@ -20,6 +20,14 @@ struct display_found {
 
 /* Those that let this user in, by number, as far as can be known without asking them.  Returns how many. */
 int displays_list(struct display_found *out, int max);
+
+/* Writes the one spelling of the server that a name means: ":7" for ":7.0", "unix:7", "localhost:7",
+ * this machine's name, and the path of its socket or a link to it; "host:7" for another machine.  A
+ * server's screens (":7.0" and ":7.1") are not told apart.  NULL or "" means $DISPLAY; "" without one.
+ * Asks no server. */
+void displays_canonical(const char *name, char out[DISPLAY_NAME_MAX]);
+/* Returns whether both names mean the same server. */
+bool displays_same(const char *a, const char *b);
 
 /* DISPLAY is not set: -1 with one line that lists them and says how to name one. */
 int displays_refuse(struct err *e);

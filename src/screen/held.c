@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/pool.h"
+#include "screen/displays.h"
 #include "screen/private.h"
 
 #include <X11/XKBlib.h>
@@ -357,16 +358,12 @@ void held_open(struct held *h, const char *display)
     struct err e = ERR_INIT;
     char *dir = file_place(PLACE_RUNTIME, &e);
     if (dir) {
-        /* ":1.0" and ":1" are the same display; names of local sockets contain "/" */
-        char *name = xstrdup(display);
-        char *colon = strrchr(name, ':'), *dot = colon ? strchr(colon, '.') : NULL;
-        if (dot)
-            *dot = 0;
-        for (char *p = name; *p; p++)
+        char name[DISPLAY_NAME_MAX];
+        displays_canonical(display, name);
+        for (char *p = name; *p; p++) /* paths of sockets */
             if (*p == '/')
                 *p = '_';
         h->path = xasprintf("%s/held-%s.json", dir, name);
-        free(name);
         free(dir);
     } else {
         warn("%s; keys held at a crash will stay down", e.text);

@@ -270,6 +270,33 @@ int screen_window_rect(struct screen *s, unsigned long id, struct screen_rect *o
     return xtrap_end(&trap) || s->lost || !out->w ? -1 : 0;
 }
 
+static bool contains(struct screen_rect outer, struct screen_rect inner)
+{
+    return inner.x >= outer.x && inner.y >= outer.y && inner.x + inner.w <= outer.x + outer.w &&
+           inner.y + inner.h <= outer.y + outer.h;
+}
+
+unsigned long screen_window_around(struct screen *s, unsigned long id, struct screen_rect r)
+{
+    Window chain[HIT_TEST_DEPTH];
+    struct xtrap trap;
+    unsigned long found = id;
+    bool within = false;
+    if (s->lost || s->remote)
+        return id;
+    xtrap_begin(&trap, s->dpy);
+    int n = hit_test_chain(s, r.x + r.w / 2, r.y + r.h / 2, chain);
+    for (int i = 0; i < n; i++) { /* the outermost first */
+        struct screen_rect at = {0};
+        rect_of(s, chain[i], &at);
+        within = within || chain[i] == id;
+        if (within && at.w && contains(at, r))
+            found = chain[i];
+    }
+    xtrap_end(&trap);
+    return found;
+}
+
 bool screen_window_covers(struct screen *s, unsigned long id, int x, int y)
 {
     Window chain[HIT_TEST_DEPTH];

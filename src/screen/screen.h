@@ -96,6 +96,9 @@ int screen_focused_window(struct screen *s, struct screen_window *out);
 int screen_find_window(struct screen *s, const char *class, const char *title, struct screen_window *out);
 /* The window's rectangle in root pixels; -1: it is gone. */
 int screen_window_rect(struct screen *s, unsigned long id, struct screen_rect *out);
+/* The innermost window that contains the rectangle (root pixels), within the window `id`, as seen at the
+ * rectangle's centre; `id` itself when there is none. */
+unsigned long screen_window_around(struct screen *s, unsigned long id, struct screen_rect r);
 /* Whether the window exists and is the visible one at this point. */
 bool screen_window_covers(struct screen *s, unsigned long id, int x, int y);
 

@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/flag.h"
+#include "screen/displays.h"
 #include "step/scene.h"
 
 #include <SDL_syswm.h>
@@ -54,7 +55,7 @@ struct window {
 /* Whether it opens on the display that the agent works on. */
 static bool same_display(const struct window *w)
 {
-    return !w->o.display || !w->o.captured || !strcmp(w->o.display, w->o.captured);
+    return !w->o.display || !w->o.captured || displays_same(w->o.display, w->o.captured);
 }
 
 /* ---- drawing --------------------------------------------------------------------------------- */

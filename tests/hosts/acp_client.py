@@ -5,13 +5,16 @@ the messages of both sides for tests/t_hosts.c.
     acp_client.py FOLDER_FOR_TRANSCRIPTS [CASE ...]
 """
 import asyncio
+import base64
+import io
 import os
 import sys
 
 import acp
+import PIL.Image
 from acp import schema
 
-from mcp_client import HERE, LONG, PAY, ROOT, SAVE, Stage, call
+from mcp_client import HERE, LONG, PAY, ROOT, SAVE, Stage, call, on_desk
 
 
 class Editor(acp.Client):
@@ -128,6 +131,18 @@ async def loaded(stage, conn, editor):
     assert stage.seen("button_press") == 2
 
 
+async def desk(stage, conn, editor):
+    """Everything happens on the private desktop: the caller's display gets no event and no connection."""
+    session = await begin(conn)
+    assert await prompt(conn, session, "Press Save") == "end_turn"
+    pictures = [c.content for u in editor.updates if u.session_update == "tool_call_update" for c in u.content or []]
+    sizes = [PIL.Image.open(io.BytesIO(base64.b64decode(p.data))).size for p in pictures]
+    assert sizes and set(sizes) == {(1000, 700)}, sizes
+    there = stage.events_of(stage.dir + "/desk")
+    assert there.count("button_press") == 1 and there.count("key_press") >= 3, there
+    stage.untouched()
+
+
 PLAN = [call("plan", goals=[])]
 TWICE = SAVE + [call("click_desktop", element="it", x=300, y=300), call("answer", content="Again.")]
 CASES = {
@@ -138,16 +153,17 @@ CASES = {
     "twice": (TWICE, [twice], True),
     "lenient": (SAVE * 3, [lenient], True),
     "load": (SAVE, [load, loaded], True),
+    "desk": (SAVE, [desk], True, on_desk),
 }
 
 
-async def run(stage, replies, transcript, what, allow):
+async def run(stage, replies, transcript, what, allow, more):
     script = os.path.join(stage.dir, "script")
     with open(script, "w") as f:
         f.write("\n".join(replies) + "\n")
     editor = Editor(allow)
     words = [HERE + "/tee.py", transcript, ROOT + "/holorun", "acp", "--quiet", "--fake", script, "--runs",
-             stage.dir + "/runs", "--settle-min", "1", "--settle-quiet", "30"]
+             stage.dir + "/runs", "--settle-min", "1", "--settle-quiet", "30", *more]
     async with acp.spawn_agent_process(editor, sys.executable, *words, env=dict(os.environ),
                                        transport_kwargs={"limit": 64 << 20}) as (conn, process):
         await what(stage, conn, editor)
@@ -157,11 +173,12 @@ async def main():
     folder, wanted = sys.argv[1], sys.argv[2:] or CASES
     os.makedirs(folder, exist_ok=True)
     for name in wanted:
-        replies, parts, allow = CASES[name]
+        replies, parts, allow, *more = CASES[name]
         stage = Stage()
         try:
+            more = more[0](stage) if more else []
             for i, what in enumerate(parts):
-                await run(stage, replies, "%s/acp-%s%s.jsonl" % (folder, name, i or ""), what, allow)
+                await run(stage, replies, "%s/acp-%s%s.jsonl" % (folder, name, i or ""), what, allow, more)
             print("ok  ", name, flush=True)
         finally:
             stage.close()

@@ -5,14 +5,20 @@ went both ways for tests/t_hosts.c.
     mcp_client.py FOLDER_FOR_TRANSCRIPTS [CASE ...]
 """
 import asyncio
+import http.server
+import io
 import json
 import os
+import socket
+import struct
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 import mcp_types as types
+import PIL.Image
 from mcp import Client, MCPError, StdioServerParameters
 from mcp.client.extension import advertise
 
@@ -29,6 +35,74 @@ SAVE = [call("click_desktop", element="it", x=300, y=300), call("write_desktop",
 LONG = [call("write_desktop", content="ab cd ef gh " * 200), call("answer", content="Done.")]
 PAY = [call("click_desktop", element="Pay now", x=300, y=300), call("answer", content="Paid.")]
 SLOW = [call("wait_desktop", seconds=2), call("wait_desktop", seconds=2), call("answer", content="Waited.")]
+
+
+class SilentDisplay:
+    def __init__(self, number):
+        self.number, self.connections = number, []
+        self.path = "/tmp/.X11-unix/X%d" % number
+        self.socket = socket.socket(socket.AF_UNIX)
+        self.socket.bind(self.path)
+        self.socket.listen(8)
+        threading.Thread(target=self.count, daemon=True).start()
+
+    def count(self):
+        while True:
+            try:
+                one = self.socket.accept()[0]
+            except OSError:
+                return
+            pid = struct.unpack("3i", one.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[0]
+            try:
+                program = os.readlink("/proc/%d/exe" % pid)
+            except OSError:
+                continue  # the server that is tested lives; other programs ask every socket for its owner
+            if program.startswith(ROOT):
+                self.connections.append(program)
+
+    def close(self):
+        self.socket.close()
+        os.unlink(self.path)
+
+
+class Machine:
+    """The server inside a machine of OSWorld, as far as looking and clicking need it."""
+
+    def __init__(self):
+        commands, picture = [], io.BytesIO()
+        PIL.Image.new("RGB", (640, 480), (20, 90, 160)).save(picture, "PNG")
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def answer(self, kind, body):
+                self.send_response(200)
+                self.send_header("Content-Type", kind)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def do_GET(self):
+                self.answer("image/png", picture.getvalue())
+
+            def do_POST(self):
+                body = self.rfile.read(int(self.headers["Content-Length"] or 0)).decode()
+                commands.append(body)
+                said = {"width": 640, "height": 480} if "size" in self.path else {
+                    "status": "success", "output": "", "error": "", "returncode": 0}
+                self.answer("application/json", json.dumps(said).encode())
+
+            def log_message(self, *a):
+                pass
+
+        self.commands = commands
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.address = "http://127.0.0.1:%d" % self.server.server_port
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    def ran(self):
+        return "\n".join(self.commands)
+
+    def close(self):
+        self.server.shutdown()
 
 
 class Stage:
@@ -56,7 +130,25 @@ class Stage:
         with open(self.events) as f:
             return sum('"event":"%s"' % name in line for line in f)
 
+    def events_of(self, path):
+        with open(path) as f:
+            return [json.loads(line)["event"] for line in f]
+
+    def untouched(self):
+        """Nothing has reached the caller's display, and the program has not even connected to it."""
+        assert self.events_of(self.events) in (["ready"], []), self.events_of(self.events)
+        assert not self.silent.connections, self.silent.connections
+
+    def stand_in(self):
+        """A socket in place of the caller's display: counts who connects."""
+        self.silent = SilentDisplay(int(self.display[1:]) + 1000)
+        os.environ["DISPLAY"] = ":%d" % self.silent.number
+
     def close(self):
+        if getattr(self, "silent", None):
+            self.silent.close()
+        if getattr(self, "machine", None):
+            self.machine.close()
         self.client.terminate()
         self.client.wait()
         self.server.terminate()
@@ -188,6 +280,54 @@ async def lenient(stage, client):
     assert told(r)["status"] == "answered", r
 
 
+async def refused(stage, client):
+    """A client that cannot ask its person: the question is refused, and the model has no tool to answer it."""
+    assert "run_answer" not in [t.name for t in (await client.list_tools()).tools]
+    before = stage.seen("button_press")
+    r = await client.call_tool("run_task", {"task": "Pay", "wait_s": 20})
+    assert told(r)["status"] != "asking" and "Pay now" in told(r)["refused"] and "--confirm" in told(r)["refused"], told(r)
+    r = await client.call_tool("run_answer", {"run_id": told(r)["run_id"], "allow": True})
+    assert r.is_error and "is off" in told(r)["error"], r
+    r = await client.call_tool("act", {"action": "click", "element": "Pay now", "x": 300, "y": 300})
+    assert r.is_error and "Pay now" in told(r)["refused"], r
+    assert stage.seen("button_press") == before
+
+
+async def desk(stage, client):
+    """All tools work on the private desktop: nothing is sent to the caller's display, and nobody connects to it."""
+    r = await client.call_tool("screenshot", {})
+    assert told(r)["picture_size"] == [1000, 700] and told(r)["display"] != stage.display, told(r)
+    r = await client.call_tool("windows", {})
+    assert any(w["title"] == "on the desk" for w in told(r)["windows"]), told(r)
+    for spelling in (told(r)["display"], told(r)["display"] + ".0", "unix" + told(r)["display"]):
+        assert not (await client.call_tool("windows", {"display": spelling})).is_error, spelling
+    for other in (stage.display, stage.display + ".0", "unix" + stage.display, ":0", "/tmp/.X11-unix/X" + stage.display[1:]):
+        for tool, args in (("screenshot", {}), ("act", {"action": "click", "x": 5, "y": 5}), ("windows", {}),
+                           ("run_task", {"task": "Press Save"})):
+            r = await client.call_tool(tool, {**args, "display": other})
+            assert r.is_error and "is not the display of this server" in told(r)["error"], (other, told(r))
+    r = await client.call_tool("act", {"action": "click", "x": 300, "y": 200, "picture": False})
+    assert told(r)["done"], told(r)
+    r = await client.call_tool("act", {"action": "type", "text": "hello"})
+    assert told(r)["done"] and told(r)["picture_size"] == [1000, 700], told(r)
+    r = await client.call_tool("run_task", {"task": "Press Save", "wait_s": 20, "picture": True})
+    assert told(r)["status"] == "answered" and told(r)["picture_size"] == [1000, 700], told(r)
+    there = stage.events_of(stage.dir + "/desk")
+    assert there.count("button_press") == 2 and there.count("key_press") >= 8, there
+    stage.untouched()
+
+
+async def machine(stage, client):
+    r = await client.call_tool("screenshot", {})
+    assert told(r)["picture_size"] == [640, 480] and told(r)["display"] == stage.machine.address, told(r)
+    r = await client.call_tool("act", {"action": "click", "x": 31, "y": 47, "picture": False})
+    assert told(r)["done"], told(r)
+    assert "31" in stage.machine.ran() and "47" in stage.machine.ran(), stage.machine.ran()
+    r = await client.call_tool("screenshot", {"display": stage.display})
+    assert r.is_error, r
+    stage.untouched()
+
+
 async def poll(stage, client):
     seconds = float(os.environ.get("POLL_S", "4"))
     start = time.time()
@@ -211,13 +351,28 @@ def elicit(allow):
     return answer
 
 
-CASES = {  # name: (replies, what, answers)
+def on_desk(stage):
+    stage.stand_in()
+    program = "%s/build/release/helpers/xclient %s/desk --title 'on the desk' --geometry 1000x700+0+0" % (ROOT, stage.dir)
+    return ["--on", "desk:1000x700", "--start", program]
+
+
+def on_machine(stage):
+    stage.stand_in()
+    stage.machine = Machine()
+    return ["--computer", stage.machine.address]
+
+
+CASES = {  # name: (replies, what, answers[, more options])
     "booking": (SAVE, booking, None),
     "stop": (LONG, stop, None),
     "cancel": (LONG, cancel, None),
     "allowed": (PAY, permission, True),
     "denied": (PAY, permission, False),
-    "asking": (PAY, denied_by_tool, None),
+    "asking": (PAY, denied_by_tool, None, ["--confirm", "caller"]),
+    "refused": (PAY, refused, None),
+    "desk": (SAVE, desk, None, on_desk),
+    "machine": (SAVE, machine, None, on_machine),
     "acts": (SAVE, acts, None),
     "lenient": (SAVE, lenient, None),
     "poll": (SLOW, poll, None),
@@ -231,12 +386,13 @@ async def main():
         for name in wanted:
             if era == "auto" and name != "booking":
                 continue
-            replies, what, allow = CASES[name]
+            replies, what, allow, *more = CASES[name]
             if name == "poll" and "POLL_S" in os.environ:
                 replies = [call("wait_desktop", seconds=10 + i / 10) for i in range(int(float(os.environ["POLL_S"]) / 10))] + replies[-1:]
             stage = Stage()
             try:
-                params = server(stage, replies, "%s/%s-%s.jsonl" % (folder, era, name))
+                more = more[0](stage) if more and callable(more[0]) else more[0] if more else []
+                params = server(stage, replies, "%s/%s-%s.jsonl" % (folder, era, name), *more)
                 kw = {} if allow is None else {"elicitation_callback": elicit(allow)}
                 async with Client(params, mode=mode, **kw) as client:
                     await what(stage, client)

@@ -120,11 +120,10 @@ static bool checks_elements(const struct test *t)
  * gets if a check looks at them; the suite's own variables come after ours and win. */
 static void fill_env(struct attempt_state *s, const char *env[SUITE_MOST_ENV + 3])
 {
-    static _Atomic int number;
     const struct test *t = s->test;
     int n = 0;
     if (test_owns_desktop(t) && checks_elements(t)) {
-        s->bus = xasprintf("unix:abstract=/tmp/holorun-bus-%d-%d", (int)getpid(), number++);
+        s->bus = xasprintf("unix:abstract=/tmp/holorun-bus-%016llx", (unsigned long long)file_salt());
         env[n++] = s->bus_env = xasprintf("DBUS_SESSION_BUS_ADDRESS=%s", s->bus);
         env[n++] = "QT_LINUX_ACCESSIBILITY_ALWAYS_ON=1";
     }

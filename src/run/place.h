@@ -1,0 +1,28 @@
+/* place.h - where a command works: an existing display, a private desktop, or a machine behind an address.
+ *
+ * Every command that looks at or acts on a screen by the settings of a run opens it through these two
+ * functions: so --on and --computer mean the same for run, step, resume, mcp and acp.
+ */
+#ifndef HOLORUN_RUN_PLACE_H
+#define HOLORUN_RUN_PLACE_H
+
+#include "computer/machine.h"
+#include "run/job.h"
+#include "run/on_desk.h"
+
+/* Settles the place before there are threads and before screen_guard(): opens the private desktop of --on and
+ * makes it the settings' display, or finds the cookie of an existing display.  *desk: NULL without --on; the
+ * caller closes it after the last screen.  -1 with e. */
+int place_settle(struct run_settings *s, struct on_desk **desk, struct err *e);
+
+/* Opens the screen of the settled place.  o: further options; display, view, cursor and computer are
+ * filled in. *machine: of --computer, else NULL; the caller closes it after the screen.  NULL with e. */
+struct screen *place_screen(const struct run_settings *s, struct screen_options o, struct machine **machine,
+                            struct err *e);
+
+/* Returns the name of the settled place: a display, the address of --computer, or "" without a display. */
+const char *place_name(const struct run_settings *s);
+/* Returns whether a display's name, in any spelling, means the settled place. */
+bool place_is(const struct run_settings *s, const char *name);
+
+#endif
