@@ -46,6 +46,7 @@ struct completion {
     struct service *service;
     const struct api *api; /* that the client speaks */
     struct chat_body body;
+    struct effort effort; /* CPU time for what the body asks beside the model */
     struct prompt layout; /* the prompt, rendered */
     int64_t pixels;       /* of the images of the present turn */
     struct weights_set *weights;

@@ -30,7 +30,7 @@ static int decode_pictures(struct completion *c, int from, int to, int64_t *toke
         *tokens += (int64_t)s->len;
         if (!im)
             continue;
-        if (!im->rgb && picture_decode(v->files[im - v->images], im, e))
+        if (!im->rgb && picture_decode_within(v->files[im - v->images], &c->effort, im, e))
             return -1;
         *tokens += engine_image_tokens(c->weights->engine, im->w, im->h, NULL, NULL) + 32;
         c->pixels += (int64_t)im->w * im->h;
@@ -194,12 +194,11 @@ static int count_image(void *arg, const struct image *at, struct err *e)
 {
     enum { MARKS = 2 }; /* around an image */
     struct counter *k = arg;
-    struct image *im = image_of(k->c, at);
-    const char *file = k->c->body.talk.files[im - k->c->body.talk.images];
-    if (!im->rgb && picture_decode(file, im, e))
+    const struct image *im = image_of(k->c, at);
+    int w, h;
+    if (picture_size(k->c->body.talk.files[im - k->c->body.talk.images], &w, &h, e))
         return -1;
-    k->n += engine_image_tokens(k->c->weights->engine, im->w, im->h, NULL, NULL) + MARKS;
-    image_free(im);
+    k->n += engine_image_tokens(k->c->weights->engine, w, h, NULL, NULL) + MARKS;
     return 0;
 }
 
