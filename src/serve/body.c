@@ -95,8 +95,9 @@ int body_parse(struct chat_body *b, const char *text, size_t len, const struct b
 {
     json_error_t why = {0};
     *b = (struct chat_body){.sampling = d->sampling, .effort = d->effort};
-    if (body_text_is_deep(text, len))
-        return err_set(e, ERR_USAGE, "the JSON is nested deeper than %d", BODY_DEPTH);
+    int values = BODY_VALUES;
+    if (body_text_check(text, len, &values, e))
+        return -1;
     json_t *root = body_text_load(text, len, JSON_REJECT_DUPLICATES, &b->notes, &why);
     if (!json_is_object(root)) {
         json_decref(root);

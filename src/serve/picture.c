@@ -149,10 +149,10 @@ static int parse(const unsigned char *file, long len, struct effort *w, struct i
     if (!jpeg && !png)
         return err_set(e, ERR_USAGE, "a picture must be a PNG or a JPEG, and this is %s%s",
                        format ? "a " : "neither", format ? format : "");
-    bool sized = image_size(file, (size_t)len, &wide, &high, NULL) == 0;
-    if (png && !sized)
-        return err_set(e, ERR_USAGE, "a picture that is cut off: a PNG without its size");
-    if (sized && check_size(wide, high, e))
+    if (image_size(file, (size_t)len, &wide, &high, NULL))
+        return err_set(e, ERR_USAGE, "a picture that cannot be read: a %s that is cut off before its size",
+                       format);
+    if (check_size(wide, high, e))
         return -1;
     if (jpeg ? image_parse_jpeg_within(out, file, (uint64_t)len, &limits, &why)
              : image_parse_png_within(out, file, (uint64_t)len, &limits, &why))
