@@ -289,6 +289,102 @@ static void t_bounded(void **unused)
     tokenizer_free(t);
 }
 
+/* 2^n states, for texts whose n-th letter from the end is an a. */
+static struct gx *many_states(int n, gx_node *root)
+{
+    struct gx *x = gx_new();
+    gx_node ab = gx_set(x, "ab");
+    *root = GX_SEQ(x, gx_repeat(x, ab, 0, -1), gx_lit(x, "a"), gx_repeat(x, ab, n, n), gx_lit(x, "!"));
+    return x;
+}
+
+/* Walks at random until the grammar fails; returns the number of steps. */
+static int walk_until_failure(struct grammar *g, int most)
+{
+    uint64_t rng = check_seed();
+    int s = grammar_start(g), n = 0;
+    for (; n < most && !grammar_failed(g, NULL); n++) {
+        grammar_mask(g, s);
+        s = grammar_advance(g, s, check_random(&rng) < 0.5 ? 'a' : 'b');
+    }
+    return n;
+}
+
+static void t_limited(void **unused)
+{
+    (void)unused;
+    struct tokenizer *t = tiny_vocab_letters();
+    struct err e = ERR_INIT;
+    gx_node root;
+    struct gx *x = many_states(20, &root);
+    const struct grammar_limits limits = {.bytes = 4 << 20};
+    struct grammar *g = grammar_compile_within(x, root, t, &limits, &e);
+    assert_non_null(g);
+    int steps = walk_until_failure(g, 1 << 20);
+    assert_true(grammar_failed(g, &e));
+    check_note("%d steps, %zu bytes: %s", steps, grammar_bytes(g), e.text);
+    assert_int_equal(e.kind, ERR_USAGE);
+    assert_non_null(strstr(e.text, "more than 4 MiB"));
+    assert_true(grammar_bytes(g) <= limits.bytes);
+    /* it goes on answering: nothing may come */
+    int after;
+    struct tokens forced = {0};
+    assert_int_equal(grammar_advance(g, 0, 'a'), GRAMMAR_DEAD);
+    assert_int_equal(grammar_forced(g, 0, &forced, &after), 0);
+    assert_int_equal(grammar_mask(g, GRAMMAR_DEAD)[1], 0);
+    tokens_free(&forced);
+    grammar_free(g);
+    gx_free(x);
+    tokenizer_free(t);
+}
+
+static void t_effort(void **unused)
+{
+    (void)unused;
+    struct tokenizer *t = tiny_vocab_letters();
+    struct err e = ERR_INIT;
+    gx_node root;
+    volatile int gone = 0;
+    for (int cancelled = 0; cancelled < 2; cancelled++) {
+        struct effort w = {.cpu_s = 0.02, .cancel = &gone};
+        struct gx *x = many_states(20, &root);
+        struct grammar *g = grammar_compile_within(x, root, t, &(struct grammar_limits){.effort = &w}, &e);
+        assert_non_null(g);
+        gone = cancelled;
+        walk_until_failure(g, 1 << 20);
+        assert_true(grammar_failed(g, &e));
+        assert_int_equal(e.kind, cancelled ? ERR_STOPPED : ERR_USAGE);
+        assert_non_null(strstr(e.text, cancelled ? "gone" : "more than 0.02 s of CPU time"));
+        grammar_free(g);
+        gx_free(x);
+    }
+    tokenizer_free(t);
+}
+
+static void t_large(void **unused)
+{
+    (void)unused;
+    struct tokenizer *t = tiny_vocab_letters();
+    struct err e = ERR_INIT;
+    struct gx *x = gx_new();
+    gx_node deep = gx_lit(x, "a"), nothing = gx_lit(x, "");
+    for (int i = 0; i < 3000; i++)
+        deep = GX_SEQ(x, deep, nothing);
+    assert_null(grammar_compile(x, deep, t, &e));
+    assert_non_null(strstr(e.text, "nested too deep"));
+    for (int i = 0; i < 6; i++)
+        nothing = gx_repeat(x, nothing, 256, 256);
+    assert_null(grammar_compile(x, nothing, t, &e));
+    assert_non_null(strstr(e.text, "too many repetitions"));
+    for (int i = 0; i < 1 << 21; i++)
+        gx_set(x, "a");
+    assert_true(gx_failed(x, &e));
+    assert_null(grammar_compile(x, gx_lit(x, "a"), t, &e));
+    assert_non_null(strstr(e.text, "too large"));
+    gx_free(x);
+    tokenizer_free(t);
+}
+
 static const struct CMUnitTest tests[] = {
     CLAIM("numbers are exactly those of the range", t_int),
     CLAIM("texts are exactly the printable scalars", t_utf8),
@@ -299,6 +395,9 @@ static const struct CMUnitTest tests[] = {
     CLAIM("forced text stops before a token that the model may want to be longer", t_forced_cut),
     CLAIM("grammars share the trie of a large vocabulary, and masks are kept", t_shared),
     CLAIM("masks do not fill the memory", t_bounded),
+    CLAIM("an automaton past its memory fails with a reason, and allows nothing from then on", t_limited),
+    CLAIM("CPU time and a cancel end the work of a grammar", t_effort),
+    CLAIM("expressions that are too deep, too repetitive or too many are refused", t_large),
 };
 
 int main(int argc, char **argv)

@@ -73,7 +73,7 @@ static void t_noted(void **state)
     {
         struct notes n = {{0}, {0}};
         struct err e = ERR_INIT;
-        assert_int_equal(json_schema_check(json_object_get(c, "schema"), &n, &e), 0);
+        assert_int_equal(json_schema_check(json_object_get(c, "schema"), &n, NULL, &e), 0);
         if (strcmp(n.ignored, of(c, "ignored")) != 0)
             fail_msg("%s: '%s'", of(c, "name"), n.ignored);
     }
@@ -185,9 +185,103 @@ static void t_refused(void **state)
         json_t *schema = json_loads(cases[i].schema, 0, NULL);
         struct err e = ERR_INIT;
         assert_non_null(schema);
-        assert_int_equal(json_schema_check(schema, NULL, &e), -1);
+        assert_int_equal(json_schema_check(schema, NULL, NULL, &e), -1);
         if (!strstr(e.text, cases[i].says))
             fail_msg("%s: %s", cases[i].schema, e.text);
+        json_decref(schema);
+    }
+}
+
+/* Reads and compiles a schema within 5 s of CPU time.  Returns the error. */
+static struct err tried(char *text)
+{
+    json_t *schema = json_loads(text, 0, NULL);
+    struct effort w = {.cpu_s = 5};
+    struct err e = ERR_INIT;
+    struct gx *x = gx_new_within(&w);
+    assert_non_null(schema);
+    gx_node root = json_schema_expression(x, schema, &e);
+    struct grammar *g = root < 0 ? NULL
+                                 : grammar_compile_within(x, root, engine_tokenizer(engine),
+                                                          &(struct grammar_limits){64 << 20, &w}, &e);
+    assert_false(w.spent);
+    grammar_free(g);
+    gx_free(x);
+    json_decref(schema);
+    free(text);
+    return e;
+}
+
+static char *repeated(const char *begin, const char *part, int n, const char *end)
+{
+    struct buf b;
+    buf_init(&b, 64 << 20);
+    buf_puts(&b, begin);
+    for (int i = 0; i < n; i++) {
+        buf_puts(&b, i ? ", " : "");
+        buf_printf(&b, part, i, i, i, i);
+    }
+    buf_puts(&b, end);
+    return buf_take(&b);
+}
+
+static void t_bombs(void **state)
+{
+    (void)state;
+    struct err e = tried(xstrdup("{\"type\": \"string\", \"pattern\": "
+                                 "\"^(((((((()){256}){256}){256}){256}){256}){256}){256}$\"}"));
+    assert_non_null(strstr(e.text, "too many repetitions"));
+    struct buf b;
+    buf_init(&b, 1 << 20);
+    buf_puts(&b, "{\"allOf\": [{\"$ref\": \"#/$defs/d0\"}], \"$defs\": {\"d8\": {\"type\": \"object\"}");
+    for (int i = 0; i < 8; i++) {
+        buf_printf(&b, ", \"d%d\": {\"allOf\": [", i);
+        for (int k = 0; k < 60; k++)
+            buf_printf(&b, "%s{\"$ref\": \"#/$defs/d%d\"}", k ? ", " : "", i + 1);
+        buf_puts(&b, "]}");
+    }
+    buf_puts(&b, "}}");
+    e = tried(buf_take(&b));
+    assert_non_null(strstr(e.text, "'allOf' merges more"));
+    e = tried(repeated("{\"oneOf\": [",
+                       "{\"type\": \"object\", \"required\": [\"k\"], \"properties\": {\"k\": "
+                       "{\"enum\": [%d, \"a%d\", \"b%d\"]}}}",
+                       512, "]}"));
+    assert_int_equal(e.kind, ERR_NONE);
+    e = tried(repeated("{\"properties\": {", "\"p%d\": {\"pattern\": \"[a%dx-z]{1,200}.{3,200}\\\\d{250}\"}",
+                       128, "}}"));
+    assert_non_null(strstr(e.text, "too large"));
+}
+
+/* One property tells the objects apart; the list is compared once, not each with each. */
+static void t_exclusive(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *schema;
+        bool noted;
+    } cases[] = {
+        {"{\"oneOf\": [{\"type\": \"string\"}, {\"type\": \"integer\"}, {\"type\": \"null\"}]}", false},
+        {"{\"oneOf\": [{\"type\": \"number\"}, {\"type\": \"integer\"}]}", true},
+        {"{\"oneOf\": [{\"const\": 1}, {\"const\": 2}, {\"enum\": [3, \"1\"]}]}", false},
+        {"{\"oneOf\": [{\"const\": 1}, {\"enum\": [3, 1]}]}", true},
+        {"{\"oneOf\": [{\"$ref\": \"#/$defs/a\"}, {\"$ref\": \"#/$defs/b\"}, {\"type\": \"null\"}], \"$defs\": {"
+         "\"a\": {\"type\": \"object\", \"required\": [\"x\", \"k\"], \"properties\": {\"x\": {\"const\": 1}, "
+         "\"k\": {\"const\": \"a\"}}}, "
+         "\"b\": {\"type\": \"object\", \"required\": [\"x\", \"k\"], \"properties\": {\"x\": {\"const\": 1}, "
+         "\"k\": {\"const\": \"b\"}}}}}",
+         false},
+        {"{\"oneOf\": [{\"type\": \"object\", \"properties\": {\"k\": {\"const\": 1}}}, "
+         "{\"type\": \"object\", \"properties\": {\"k\": {\"const\": 2}}}]}",
+         true},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct notes n = {0};
+        struct err e = ERR_INIT;
+        json_t *schema = json_loads(cases[i].schema, 0, NULL);
+        assert_int_equal(json_schema_check(schema, &n, NULL, &e), 0);
+        if (cases[i].noted != (strstr(n.ignored, "oneOf") != NULL))
+            fail_msg("%s: '%s'", cases[i].schema, n.ignored);
         json_decref(schema);
     }
 }
@@ -199,6 +293,8 @@ int main(int argc, char **argv)
         CLAIM("keywords that are not enforced are named", t_noted),
         WITH_MODEL("texts of a schema's grammar are JSON", t_walks),
         CLAIM("schemas without a meaning are refused with the place", t_refused),
+        CLAIM("oneOf is noted unless types, values or one property tell the schemas apart", t_exclusive),
+        WITH_MODEL("a small schema that stands for a huge grammar is refused within 5 s", t_bombs),
     };
     return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
 }

@@ -21,7 +21,9 @@ int image_alloc(struct image *im, int w, int h, struct err *e)
     if (w < 1 || h < 1 || w > IMAGE_MAX_SIDE || h > IMAGE_MAX_SIDE || (int64_t)w * h > IMAGE_MAX_PIXELS)
         return err_set(e, ERR_ENV, "image of %dx%d pixels refused: sides 1 to %d, at most %d million pixels",
                        w, h, IMAGE_MAX_SIDE, IMAGE_MAX_PIXELS >> 20);
-    im->rgb = xcalloc((size_t)w * (size_t)h, 3);
+    im->rgb = calloc((size_t)w * (size_t)h, 3);
+    if (!im->rgb)
+        return err_set(e, ERR_ENV, "out of memory for an image of %dx%d pixels", w, h);
     im->w = w;
     im->h = h;
     return 0;
@@ -51,22 +53,99 @@ bool image_equal(const struct image *a, const struct image *b)
     return a->w == b->w && a->h == b->h && (a->w == 0 || !memcmp(a->rgb, b->rgb, image_bytes(a)));
 }
 
-static int decode_png(struct image *im, spng_ctx *ctx, const void *data, size_t len)
+/* ---- PNG ----------------------------------------------------------------------------------------- */
+
+enum { SIGNATURE = 8, CHUNK_HEAD = 8, CHUNK = 12 };
+
+struct png_source {
+    const uint8_t *at, *end;
+    size_t left; /* of the signature or chunk that is being read */
+};
+
+static uint32_t number_at(const uint8_t *p)
+{
+    return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
+}
+
+/* Moves to the next critical chunk.  One that is cut off is read, so that it fails. */
+static void next_chunk(struct png_source *s)
+{
+    for (;;) {
+        size_t rest = (size_t)(s->end - s->at);
+        uint64_t size = rest < CHUNK_HEAD ? rest : (uint64_t)number_at(s->at) + CHUNK;
+        bool ancillary = rest >= CHUNK_HEAD && s->at[4] & 0x20;
+        s->left = size < rest ? (size_t)size : rest;
+        if (!ancillary || size > rest)
+            return;
+        s->at += size;
+    }
+}
+
+static int read_png(spng_ctx *ctx, void *user, void *to, size_t n)
+{
+    struct png_source *s = user;
+    for (uint8_t *out = to; n;) {
+        if (!s->left)
+            next_chunk(s);
+        size_t part = n < s->left ? n : s->left;
+        if (!part)
+            return SPNG_IO_EOF;
+        memcpy(out, s->at, part);
+        s->at += part;
+        s->left -= part;
+        out += part;
+        n -= part;
+    }
+    return 0;
+}
+
+static int decode_rows(struct image *im, spng_ctx *ctx, struct effort *w)
+{
+    size_t row = 3 * (size_t)im->w;
+    struct spng_row_info info;
+    int rc = spng_decode_image(ctx, NULL, 0, SPNG_FMT_RGB8, SPNG_DECODE_PROGRESSIVE);
+    effort_begin(w);
+    while (!rc && !(rc = spng_get_row_info(ctx, &info))) {
+        if (effort_over(w, (unsigned)im->w))
+            return SPNG_EUSER_HEIGHT;
+        rc = spng_decode_row(ctx, im->rgb + info.row_num * row, row);
+    }
+    return rc == SPNG_EOI ? 0 : rc;
+}
+
+static int decode_png(struct image *im, spng_ctx *ctx, struct png_source *from, const struct image_limits *l)
 {
     struct spng_ihdr ih;
     size_t size;
     int rc;
     if ((rc = spng_set_image_limits(ctx, IMAGE_MAX_SIDE, IMAGE_MAX_SIDE)) ||
         (rc = spng_set_chunk_limits(ctx, PNG_MAX_BYTES, PNG_MAX_BYTES)) ||
-        (rc = spng_set_png_buffer(ctx, data, len)) || (rc = spng_get_ihdr(ctx, &ih)) ||
+        (rc = spng_set_png_stream(ctx, read_png, from)) || (rc = spng_get_ihdr(ctx, &ih)) ||
         (rc = spng_decoded_image_size(ctx, SPNG_FMT_RGB8, &size)))
         return rc;
-    if (image_alloc(im, (int)ih.width, (int)ih.height, NULL))
+    if ((l->pixels && (int64_t)ih.width * ih.height > l->pixels) ||
+        image_alloc(im, (int)ih.width, (int)ih.height, NULL))
         return SPNG_EUSER_WIDTH;
     if (size != image_bytes(im))
         return SPNG_EBUFSIZ;
-    rc = spng_decode_image(ctx, im->rgb, size, SPNG_FMT_RGB8, 0);
+    rc = decode_rows(im, ctx, l->effort);
     return rc ? rc : spng_decode_chunks(ctx); /* up to IEND, so that a truncated file fails */
+}
+
+int image_size(const void *data, size_t len, uint32_t *w, uint32_t *h, struct err *e)
+{
+    const uint8_t *p = data;
+    const char *format = image_format(data, len);
+    bool png = format && !strcmp(format, "PNG") && len >= 24 && !memcmp(p + 12, "IHDR", 4);
+    *w = *h = 0;
+    if (png) {
+        *w = number_at(p + 16);
+        *h = number_at(p + 20);
+        return 0;
+    }
+    if (format && !strcmp(format, "JPEG") && image_jpeg_size(p, len, w, h))
+        return 0;
+    return err_set(e, ERR_ENV, "a picture without a size in its header");
 }
 
 const char *image_format(const char *data, size_t len)
@@ -93,18 +172,28 @@ const char *image_format(const char *data, size_t len)
     return NULL;
 }
 
-int image_parse_png(struct image *im, const void *data, uint64_t len, struct err *e)
+int image_parse_png_within(struct image *im, const void *data, uint64_t len, const struct image_limits *l,
+                           struct err *e)
 {
+    struct png_source from = {.at = data, .end = (const uint8_t *)data + len};
+    from.left = len < SIGNATURE ? len : SIGNATURE;
     *im = (struct image){0};
     spng_ctx *ctx = spng_ctx_new(0);
     if (!ctx)
         return err_set(e, ERR_ENV, "out of memory while reading a PNG");
-    int rc = decode_png(im, ctx, data, len);
+    int rc = decode_png(im, ctx, &from, l);
     spng_ctx_free(ctx);
     if (!rc)
         return 0;
     image_free(im);
+    if (effort_over(l->effort, 0))
+        return effort_error(l->effort, "decoding the pictures", e);
     return err_set(e, ERR_ENV, "not a readable PNG: %s", spng_strerror(rc));
+}
+
+int image_parse_png(struct image *im, const void *data, uint64_t len, struct err *e)
+{
+    return image_parse_png_within(im, data, len, &(struct image_limits){0}, e);
 }
 
 int image_read_png(struct image *im, const char *path, struct err *e)

@@ -5,7 +5,7 @@
 #ifndef HOLORUN_BASE_IMAGE_H
 #define HOLORUN_BASE_IMAGE_H
 
-#include "base/err.h"
+#include "base/effort.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -24,11 +24,26 @@ int image_copy(struct image *dst, const struct image *src, struct err *e);
 uint64_t image_hash(const struct image *im); /* XXH3 of size and pixels */
 bool image_equal(const struct image *a, const struct image *b);
 
-/* PNG by libspng: reads any PNG as 8-bit RGB, without alpha, within the limits above. */
+struct image_limits {
+    int64_t pixels;        /* checked before the pixels get memory; 0: IMAGE_MAX_PIXELS */
+    struct effort *effort; /* CPU time of decoding; may be NULL */
+};
+
+/* Reads the size from the header of a PNG or JPEG, without decoding.  ERR_ENV for other or damaged data. */
+int image_size(const void *data, size_t len, uint32_t *w, uint32_t *h, struct err *e);
+
+/* PNG by libspng: reads any PNG as 8-bit RGB, without alpha, within the limits above.  Ancillary chunks are
+ * skipped, because a small colour profile or text can unpack to 128 MiB. */
 int image_read_png(struct image *im, const char *path, struct err *e);
 int image_parse_png(struct image *im, const void *data, uint64_t len, struct err *e);
+int image_parse_png_within(struct image *im, const void *data, uint64_t len, const struct image_limits *l,
+                           struct err *e);
 /* JPEG by libjpeg (image_jpeg.c), within the same limits; CMYK as Pillow's convert("RGB") has it. */
 int image_parse_jpeg(struct image *im, const void *data, uint64_t len, struct err *e);
+int image_parse_jpeg_within(struct image *im, const void *data, uint64_t len, const struct image_limits *l,
+                            struct err *e);
+/* Returns the size that the frame header of a JPEG gives; false without one. */
+bool image_jpeg_size(const uint8_t *jpeg, size_t n, uint32_t *w, uint32_t *h);
 /* The format of a file by its first bytes, "PNG", "JPEG", "GIF", ...; NULL: unknown. */
 const char *image_format(const char *data, size_t len);
 /* Encodes into memory that the caller frees. */

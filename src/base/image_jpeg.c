@@ -20,6 +20,8 @@ struct reading {
     struct jpeg_error_mgr errors;
     struct jpeg_progress_mgr progress;
     jmp_buf leave;
+    const struct image_limits *limits;
+    bool over; /* of the effort */
     char why[JMSG_LENGTH_MAX];
 };
 
@@ -46,6 +48,9 @@ static void on_message(j_common_ptr jpeg, int level)
 static void on_progress(j_common_ptr jpeg)
 {
     struct reading *r = jpeg->client_data;
+    r->over = effort_over(r->limits->effort, 8 * r->jpeg.image_width); /* a row of blocks */
+    if (r->over)
+        longjmp(r->leave, 1);
     if (r->jpeg.input_scan_number <= MAX_SCANS)
         return;
     snprintf(r->why, sizeof r->why, "more than %d scans", MAX_SCANS);
@@ -72,10 +77,11 @@ static void read_rows(struct reading *r, struct image *im, const void *data, uin
     struct jpeg_decompress_struct *j = &r->jpeg;
     jpeg_mem_src(j, data, (unsigned long)len);
     jpeg_read_header(j, TRUE);
-    bool cmyk = j->num_components == 4;
+    bool cmyk = j->num_components == 4,
+         large = r->limits->pixels && (int64_t)j->image_width * j->image_height > r->limits->pixels;
     j->out_color_space = cmyk ? JCS_CMYK : JCS_RGB;
     j->dct_method = JDCT_ISLOW;
-    if (image_alloc(im, (int)j->image_width, (int)j->image_height, e)) {
+    if (large || image_alloc(im, (int)j->image_width, (int)j->image_height, e)) {
         snprintf(r->why, sizeof r->why, "%ux%u pixels", j->image_width, j->image_height);
         longjmp(r->leave, 1);
     }
@@ -90,9 +96,34 @@ static void read_rows(struct reading *r, struct image *im, const void *data, uin
     jpeg_finish_decompress(j);
 }
 
+/* Skips other segments, and bytes between segments, as the library does. */
+bool image_jpeg_size(const uint8_t *jpeg, size_t n, uint32_t *w, uint32_t *h)
+{
+    for (size_t at = 2; at + 9 <= n;) {
+        unsigned marker = jpeg[at + 1];
+        bool bare = marker == 0 || marker == 1 || (marker >= 0xd0 && marker <= 0xd8);
+        if (jpeg[at] != 0xff || marker == 0xff) {
+            at++;
+        } else if (marker >= 0xc0 && marker <= 0xcf && marker != 0xc4 && marker != 0xc8 && marker != 0xcc) {
+            *w = (uint32_t)jpeg[at + 7] << 8 | jpeg[at + 8];
+            *h = (uint32_t)jpeg[at + 5] << 8 | jpeg[at + 6];
+            return true;
+        } else {
+            at += 2u + (bare ? 0u : (size_t)jpeg[at + 2] << 8 | jpeg[at + 3]);
+        }
+    }
+    return false;
+}
+
 int image_parse_jpeg(struct image *im, const void *data, uint64_t len, struct err *e)
 {
-    struct reading r = {.why = ""};
+    return image_parse_jpeg_within(im, data, len, &(struct image_limits){0}, e);
+}
+
+int image_parse_jpeg_within(struct image *im, const void *data, uint64_t len, const struct image_limits *l,
+                            struct err *e)
+{
+    struct reading r = {.why = "", .limits = l};
     volatile int rc = 0;
     *im = (struct image){0};
     r.jpeg.err = jpeg_std_error(&r.errors);
@@ -103,9 +134,11 @@ int image_parse_jpeg(struct image *im, const void *data, uint64_t len, struct er
     if (setjmp(r.leave) == 0) {
         jpeg_create_decompress(&r.jpeg);
         r.jpeg.progress = &r.progress;
+        effort_begin(l->effort);
         read_rows(&r, im, data, len, e);
     } else {
-        rc = err_set(e, ERR_ENV, "not a readable JPEG: %s", r.why);
+        rc = r.over ? effort_error(l->effort, "decoding the pictures", e)
+                    : err_set(e, ERR_ENV, "not a readable JPEG: %s", r.why);
         image_free(im);
     }
     jpeg_destroy_decompress(&r.jpeg);

@@ -25,7 +25,7 @@ struct settings {
     const char *dialect, *name, *listen, *token_file, *cert, *cert_key, *spill;
     bool insecure, trainer;
     int requests, conversations;
-    size_t max_body;
+    size_t max_body, memory;
     double drain, idle;
 };
 
@@ -50,6 +50,9 @@ static const struct option_spec options[] = {
      .help = "other machines may connect without TLS: pictures and token can be read on the way"},
     {"max-body", 0, OPTION_SIZE, offsetof(struct settings, max_body), "SIZE", 0, 0, "64M",
      "largest body of a request", NULL, .show = OPTION_MORE},
+    {"request-memory", 0, OPTION_SIZE, offsetof(struct settings, memory), "SIZE", 0, 0, "1G",
+     "memory for all requests: half for bodies (more get 503), half for decoded pictures (more wait)", NULL,
+     .show = OPTION_MORE},
     {"idle", 0, OPTION_NUMBER, offsetof(struct settings, idle), "SECONDS", 1, 3600, "60",
      "a connection on which nothing moves is closed", NULL, .show = OPTION_MORE},
     {"requests", 0, OPTION_INT, offsetof(struct settings, requests), "N", 1, 4096, "64",
@@ -183,6 +186,7 @@ static int serve(struct service *service, const struct settings *s, const struct
                                      .key = s->cert_key,
                                      .insecure = s->insecure,
                                      .max_body = s->max_body,
+                                     .memory = s->memory,
                                      .max_requests = s->requests,
                                      .idle_s = s->idle,
                                      .trainer = s->trainer,

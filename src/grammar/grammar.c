@@ -9,45 +9,85 @@
  */
 #include "grammar/grammar_impl.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum {
     UNKNOWN = -2,           /* a successor not computed yet */
-    MAX_STATES = 1 << 19,   /* far above any dialect: guards against a runaway */
-    MASK_MEMORY = 64 << 20, /* bytes of cached masks */
-    MAX_FORCED = 4096,      /* bytes */
+    MASK_SHARE = 4,         /* a quarter of the memory is for masks, which are dropped together */
+    MASK_MEMORY = 64 << 20, /* and this much at most */
+    NFA_STATE_BYTES = 40,   /* with its places in `seen`, `stack` and `set`, and room to grow */
+    DEFAULT_BYTES = 512 << 20,
+    ALL_BYTES = 1 << 30, /* of the grammars of all threads */
+    MAX_FORCED = 4096,   /* bytes */
+    MAX_NFA = 1 << 21,   /* states */
 };
 
-struct state {
-    int32_t first, n; /* its NFA states: members[first .. first + n) */
-    bool accepts;
-    int32_t *row;   /* [nclasses] successors, or NULL */
-    uint64_t *mask; /* cached, or NULL */
-};
+/* ---- limits --------------------------------------------------------------------------------------- */
 
-struct grammar {
-    struct vocab *vocab;
-    struct nfa nfa;
-    struct state *states;
-    int32_t nstates, cap;
-    int32_t *members;
-    int32_t nmembers, cap_members;
-    int32_t *table; /* open addressing: state + 1, 0 free */
-    uint32_t table_size;
-    int32_t *seen; /* [nfa.nstates] the last round whose closure has it */
-    int32_t round;
-    int32_t *stack, *set; /* of the closure being computed: [nfa.nstates] each */
-    int32_t nset;
-    size_t mask_words, mask_bytes;
-};
+static atomic_size_t all_bytes;
+
+static void account(struct grammar *g, ptrdiff_t more)
+{
+    g->bytes += (size_t)more;
+    atomic_fetch_add(&all_bytes, (size_t)more);
+}
+
+/* Reserves memory.  Returns false, and the grammar has failed, past a limit. */
+static bool reserve(struct grammar *g, size_t bytes)
+{
+    if (g->failure.kind)
+        return false;
+    if (bytes > g->most - g->bytes) {
+        err_set(&g->failure, ERR_USAGE,
+                "the grammar of the reply needs more than %zu MiB of memory; use a simpler schema or pattern",
+                g->most >> 20);
+        return false;
+    }
+    if (atomic_load(&all_bytes) + bytes > ALL_BYTES) {
+        err_set(&g->failure, ERR_ENV, "the grammars of all replies need more than %d MiB; try again later",
+                ALL_BYTES >> 20);
+        return false;
+    }
+    account(g, (ptrdiff_t)bytes);
+    return true;
+}
+
+/* Counts steps of work.  Returns whether the grammar has failed. */
+static bool worked(struct grammar *g, unsigned steps)
+{
+    if (!g->failure.kind && effort_over(g->effort, steps))
+        effort_error(g->effort, "the grammar of the reply", &g->failure);
+    return g->failure.kind;
+}
+
+bool grammar_failed(const struct grammar *g, struct err *e)
+{
+    if (g->failure.kind)
+        err_set(e, g->failure.kind, "%s", g->failure.text);
+    return g->failure.kind;
+}
+
+size_t grammar_bytes(const struct grammar *g)
+{
+    return g->bytes;
+}
+
+void grammar_set_effort(struct grammar *g, struct effort *w)
+{
+    g->effort = w;
+}
 
 /* ---- sets of NFA states -------------------------------------------------------------------------- */
 
 static void close_begin(struct grammar *g)
 {
     g->nset = 0;
-    g->round++;
+    if (++g->round == INT32_MAX) {
+        memset(g->seen, 0, (size_t)g->nfa.nstates * sizeof *g->seen);
+        g->round = 1;
+    }
 }
 
 /* Adds a state and all states that its forks lead to. */
@@ -58,7 +98,7 @@ static void close_add(struct grammar *g, int32_t from)
         return;
     g->seen[from] = g->round;
     g->stack[top++] = from;
-    while (top) {
+    for (; top; worked(g, 1)) {
         int32_t at = g->stack[--top];
         const struct nfa_state *s = &g->nfa.states[at];
         if (s->kind != NFA_FORK) {
@@ -89,9 +129,12 @@ static uint32_t hash_set(const int32_t *set, int32_t n)
     return h ^ h >> 15;
 }
 
-static void table_grow(struct grammar *g)
+static bool table_grow(struct grammar *g)
 {
-    g->table_size = g->table_size ? g->table_size * 2 : 1024;
+    uint32_t size = g->table_size ? g->table_size * 2 : 1024;
+    if (!reserve(g, (size - g->table_size) * sizeof *g->table))
+        return false;
+    g->table_size = size;
     free(g->table);
     g->table = xcalloc(g->table_size, sizeof *g->table);
     for (int32_t i = 0; i < g->nstates; i++) {
@@ -100,12 +143,14 @@ static void table_grow(struct grammar *g)
             at = (at + 1) & (g->table_size - 1);
         g->table[at] = i + 1;
     }
+    return true;
 }
 
+/* GRAMMAR_DEAD past the limit.  Twice what is stored: the arrays have room to grow. */
 static int32_t add_state(struct grammar *g)
 {
-    if (g->nstates == MAX_STATES)
-        die(ERR_FAILED, "the grammar needs more than %d states", MAX_STATES);
+    if (!reserve(g, 2 * (sizeof *g->states + (size_t)g->nset * sizeof *g->members)))
+        return GRAMMAR_DEAD;
     g->states = grammar_grow(g->states, g->nstates, &g->cap, 1, sizeof *g->states);
     g->members = grammar_grow(g->members, g->nmembers, &g->cap_members, g->nset, sizeof *g->members);
     struct state s = {.first = g->nmembers, .n = g->nset};
@@ -120,12 +165,12 @@ static int32_t add_state(struct grammar *g)
 /* The DFA state of the closure; GRAMMAR_DEAD when it is empty. */
 static int32_t close_end(struct grammar *g)
 {
-    if (!g->nset)
+    if (!g->nset || g->failure.kind)
         return GRAMMAR_DEAD;
     if (g->nset > 1)
         qsort(g->set, (size_t)g->nset, sizeof *g->set, compare_ids);
-    if ((uint32_t)g->nstates * 2 >= g->table_size)
-        table_grow(g);
+    if ((uint32_t)g->nstates * 2 >= g->table_size && !table_grow(g))
+        return GRAMMAR_DEAD;
     uint32_t at = hash_set(g->set, g->nset) & (g->table_size - 1);
     for (; g->table[at]; at = (at + 1) & (g->table_size - 1)) {
         const struct state *s = &g->states[g->table[at] - 1];
@@ -133,16 +178,20 @@ static int32_t close_end(struct grammar *g)
             return g->table[at] - 1;
     }
     int32_t added = add_state(g);
-    g->table[at] = added + 1;
+    if (added != GRAMMAR_DEAD)
+        g->table[at] = added + 1;
     return added;
 }
 
 /* ---- transitions --------------------------------------------------------------------------------------- */
 
-/* The successors of a state by byte class, UNKNOWN where not computed; valid as long as the grammar. */
+/* The successors of a state by byte class, UNKNOWN where not computed; valid as long as the grammar.  NULL
+ * past the limit. */
 static int32_t *row_of(struct grammar *g, int32_t state)
 {
     if (!g->states[state].row) {
+        if (!reserve(g, (size_t)g->nfa.nclasses * sizeof(int32_t)))
+            return NULL;
         int32_t *row = xmalloc((unsigned long)g->nfa.nclasses, sizeof *row);
         for (int c = 0; c < g->nfa.nclasses; c++)
             row[c] = UNKNOWN;
@@ -154,23 +203,29 @@ static int32_t *row_of(struct grammar *g, int32_t state)
 static int32_t next_by_class(struct grammar *g, int32_t state, int class)
 {
     const struct state s = g->states[state];
+    if (worked(g, (unsigned)s.n))
+        return GRAMMAR_DEAD;
     close_begin(g);
     for (int32_t i = 0; i < s.n; i++) {
         const struct nfa_state *m = &g->nfa.states[g->members[s.first + i]];
         if (m->kind == NFA_SET && byte_set_has(&g->nfa.sets[m->what], g->nfa.sample[class]))
             close_add(g, m->out);
     }
-    return row_of(g, state)[class] = close_end(g);
+    int32_t to = close_end(g), *row = row_of(g, state);
+    if (!row || g->failure.kind)
+        return GRAMMAR_DEAD;
+    return row[class] = to;
 }
 
-static int32_t next_by_byte(struct grammar *g, int32_t state, uint8_t byte)
+int32_t grammar_next_by_byte(struct grammar *g, int32_t state, uint8_t byte)
 {
     int class = g->nfa.class_of[byte];
-    int32_t to = row_of(g, state)[class];
+    const int32_t *row = row_of(g, state);
+    int32_t to = row ? row[class] : GRAMMAR_DEAD;
     return to == UNKNOWN ? next_by_class(g, state, class) : to;
 }
 
-static int32_t next_by_token(struct grammar *g, int32_t state, int32_t id)
+int32_t grammar_next_by_token(struct grammar *g, int32_t state, int32_t id)
 {
     const struct state s = g->states[state];
     close_begin(g);
@@ -182,7 +237,7 @@ static int32_t next_by_token(struct grammar *g, int32_t state, int32_t id)
     return close_end(g);
 }
 
-static void check_state(const struct grammar *g, int state)
+void grammar_check_state(const struct grammar *g, int state)
 {
     if (state < 0 || state >= g->nstates)
         bug("grammar state %d of %d", state, (int)g->nstates);
@@ -197,22 +252,23 @@ int grammar_advance(struct grammar *g, int state, int32_t token)
 {
     if (state == GRAMMAR_DEAD)
         return GRAMMAR_DEAD;
-    check_state(g, state);
-    if (token < 0 || token >= g->vocab->size)
+    grammar_check_state(g, state);
+    if (token < 0 || token >= g->vocab->size || g->failure.kind)
         return GRAMMAR_DEAD;
+    effort_begin(g->effort);
     if (tokenizer_is_special(g->vocab->tokenizer, token))
-        return next_by_token(g, state, token);
+        return grammar_next_by_token(g, state, token);
     size_t n;
     const char *s = tokenizer_bytes(g->vocab->tokenizer, token, &n);
     int32_t at = n ? state : GRAMMAR_DEAD;
     for (size_t i = 0; i < n && at != GRAMMAR_DEAD; i++)
-        at = next_by_byte(g, at, (uint8_t)s[i]);
+        at = grammar_next_by_byte(g, at, (uint8_t)s[i]);
     return at;
 }
 
 bool grammar_accepts(struct grammar *g, int state)
 {
-    return state != GRAMMAR_DEAD && (check_state(g, state), g->states[state].accepts);
+    return state != GRAMMAR_DEAD && (grammar_check_state(g, state), g->states[state].accepts);
 }
 
 bool grammar_finished(struct grammar *g, int state)
@@ -228,6 +284,7 @@ static void drop_masks(struct grammar *g)
         free(g->states[i].mask);
         g->states[i].mask = NULL;
     }
+    account(g, -(ptrdiff_t)g->mask_bytes);
     g->mask_bytes = 0;
 }
 
@@ -240,8 +297,9 @@ static void walk_trie(struct grammar *g, int32_t state, uint64_t *mask)
     int32_t at_depth[256];
     const int32_t *row[256];
     at_depth[0] = state;
-    row[0] = row_of(g, state);
-    for (int32_t i = 1; i < v->nnodes;) {
+    if (!(row[0] = row_of(g, state)))
+        return;
+    for (int32_t i = 1; i < v->nnodes && !worked(g, 1);) {
         const struct vocab_node *node = &v->nodes[i];
         int32_t to = row[node->depth - 1][class_of[node->byte]];
         if (to == UNKNOWN)
@@ -254,21 +312,39 @@ static void walk_trie(struct grammar *g, int32_t state, uint64_t *mask)
             mask[v->order[k] >> 6] |= 1ull << (v->order[k] & 63);
         if (node->end > ++i) {
             at_depth[node->depth] = to;
-            row[node->depth] = row_of(g, to);
+            if (!(row[node->depth] = row_of(g, to)))
+                return;
         }
     }
 }
 
+/* The mask of a failed grammar. */
+static const uint64_t *nothing_allowed(struct grammar *g)
+{
+    if (!g->none)
+        g->none = xcalloc(g->mask_words, sizeof *g->none);
+    return g->none;
+}
+
 const uint64_t *grammar_mask(struct grammar *g, int state)
 {
-    check_state(g, state);
+    if (g->failure.kind)
+        return nothing_allowed(g);
+    grammar_check_state(g, state);
     if (g->states[state].mask)
         return g->states[state].mask;
     size_t bytes = g->mask_words * sizeof(uint64_t);
-    if (g->mask_bytes + bytes > MASK_MEMORY)
+    size_t most = g->most / MASK_SHARE < MASK_MEMORY ? g->most / MASK_SHARE : MASK_MEMORY;
+    if (g->mask_bytes && g->mask_bytes + bytes > most)
         drop_masks(g);
+    effort_begin(g->effort);
+    reserve(g, bytes);
     uint64_t *mask = xcalloc(g->mask_words, sizeof *mask);
     walk_trie(g, state, mask);
+    if (g->failure.kind) {
+        free(mask);
+        return nothing_allowed(g);
+    }
     for (int32_t i = 0; i < g->states[state].n; i++) {
         const struct nfa_state *m = &g->nfa.states[g->members[g->states[state].first + i]];
         if (m->kind == NFA_TOKEN)
@@ -279,113 +355,32 @@ const uint64_t *grammar_mask(struct grammar *g, int state)
     return mask;
 }
 
-/* ---- forced tokens ------------------------------------------------------------------------------ */
-
-/* The only symbol that may follow: a byte, or 256 + the id of an added token; -1 when there is a choice. */
-static int32_t only_symbol(const struct grammar *g, int32_t state)
-{
-    const struct state *s = &g->states[state];
-    struct byte_set bytes = {0};
-    int32_t token = -1;
-    if (s->accepts)
-        return -1;
-    for (int32_t i = 0; i < s->n; i++) {
-        const struct nfa_state *m = &g->nfa.states[g->members[s->first + i]];
-        if (m->kind == NFA_TOKEN) {
-            if (token >= 0 && token != m->what)
-                return -1;
-            token = m->what;
-        } else if (m->kind == NFA_SET) {
-            for (int w = 0; w < 4; w++)
-                bytes.bits[w] |= g->nfa.sets[m->what].bits[w];
-        }
-    }
-    int count = 0, byte = 0;
-    for (int w = 0; w < 4; w++) {
-        count += __builtin_popcountll(bytes.bits[w]);
-        if (bytes.bits[w])
-            byte = w * 64 + __builtin_ctzll(bytes.bits[w]);
-    }
-    if (token >= 0)
-        return count ? -1 : 256 + token;
-    return count == 1 ? byte : -1;
-}
-
-/* Whether text[0..n), after which the state is `state`, is a proper prefix of a token that is allowed to go
- * on from there. */
-static bool longer_token_allowed(struct grammar *g, const char *text, size_t n, int32_t state)
-{
-    const struct vocab *v = g->vocab;
-    int32_t at = 0;
-    for (size_t k = 0; k < n; k++) {
-        int32_t child = at + 1, end = v->nodes[at].end;
-        while (child < end && v->nodes[child].byte != (uint8_t)text[k])
-            child = v->nodes[child].end;
-        if (child >= end)
-            return false;
-        at = child;
-    }
-    for (int32_t child = at + 1; child < v->nodes[at].end; child = v->nodes[child].end)
-        if (next_by_byte(g, state, v->nodes[child].byte) != GRAMMAR_DEAD)
-            return true;
-    return false;
-}
-
-/* Appends the forced text up to the first token for which a longer one could cover the end; returns the state
- * after what was appended. */
-static int32_t put_forced_text(struct grammar *g, int32_t from, const char *text, size_t n, bool open,
-                               int32_t end, struct tokens *out)
-{
-    struct tokens ids = {0};
-    size_t at = 0;
-    tokenizer_encode(g->vocab->tokenizer, text, n, false, &ids);
-    for (int64_t i = 0; i < ids.n; i++) {
-        size_t len;
-        tokenizer_bytes(g->vocab->tokenizer, ids.ids[i], &len);
-        int32_t to = grammar_advance(g, from, ids.ids[i]);
-        if (to == GRAMMAR_DEAD || (open && longer_token_allowed(g, text + at, n - at, end)))
-            break;
-        tokens_push(out, ids.ids[i]);
-        from = to;
-        at += len;
-    }
-    tokens_free(&ids);
-    return from;
-}
-
-int grammar_forced(struct grammar *g, int state, struct tokens *out, int *after)
-{
-    int64_t before = out->n;
-    char text[MAX_FORCED];
-    check_state(g, state);
-    int32_t at = state;
-    for (bool more = true; more;) {
-        int32_t end = at, symbol;
-        size_t n = 0;
-        while ((symbol = only_symbol(g, end)) >= 0 && symbol < 256 && n < sizeof text) {
-            text[n++] = (char)symbol;
-            end = next_by_byte(g, end, (uint8_t)symbol);
-        }
-        if (n)
-            at = put_forced_text(g, at, text, n, symbol < 256, end, out);
-        more = symbol >= 256 && at == end;
-        if (more) {
-            tokens_push(out, symbol - 256);
-            at = next_by_token(g, at, symbol - 256);
-        }
-    }
-    *after = at;
-    return (int)(out->n - before);
-}
-
 /* ---- life ----------------------------------------------------------------------------- */
 
-struct grammar *grammar_compile(const struct gx *x, gx_node root, const struct tokenizer *t, struct err *e)
+struct grammar *grammar_compile(struct gx *x, gx_node root, const struct tokenizer *t, struct err *e)
+{
+    return grammar_compile_within(x, root, t, &(struct grammar_limits){0}, e);
+}
+
+/* Half of the memory is for the NFA, at most. */
+static int build_nfa(struct grammar *g, struct gx *x, gx_node root, struct err *e)
+{
+    size_t most = g->most / 2 / NFA_STATE_BYTES;
+    effort_begin(g->effort);
+    if (nfa_build(&g->nfa, x, root, g->vocab, most < MAX_NFA ? (int32_t)most : MAX_NFA, g->effort, e))
+        return -1;
+    return reserve(g, (size_t)g->nfa.nstates * NFA_STATE_BYTES) ? 0 : (grammar_failed(g, e), -1);
+}
+
+struct grammar *grammar_compile_within(struct gx *x, gx_node root, const struct tokenizer *t,
+                                       const struct grammar_limits *l, struct err *e)
 {
     struct grammar *g = xcalloc(1, sizeof *g);
     g->vocab = vocab_acquire(t);
     g->mask_words = ((size_t)g->vocab->size + 63) / 64;
-    if (nfa_build(&g->nfa, x, root, g->vocab, e)) {
+    g->most = l->bytes ? l->bytes : DEFAULT_BYTES;
+    g->effort = l->effort;
+    if (build_nfa(g, x, root, e)) {
         grammar_free(g);
         return NULL;
     }
@@ -395,8 +390,11 @@ struct grammar *grammar_compile(const struct gx *x, gx_node root, const struct t
     g->set = xmalloc(n, sizeof *g->set);
     close_begin(g);
     close_add(g, g->nfa.start);
-    close_end(g);
-    return g;
+    if (close_end(g) != GRAMMAR_DEAD)
+        return g;
+    grammar_failed(g, e);
+    grammar_free(g);
+    return NULL;
 }
 
 void grammar_free(struct grammar *g)
@@ -407,8 +405,10 @@ void grammar_free(struct grammar *g)
         free(g->states[i].row);
         free(g->states[i].mask);
     }
+    account(g, -(ptrdiff_t)g->bytes);
     nfa_free(&g->nfa);
     vocab_release(g->vocab);
+    free(g->none);
     free(g->states);
     free(g->members);
     free(g->table);

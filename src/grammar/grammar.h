@@ -7,12 +7,14 @@
  *
  * Guarantee: a token that grammar_mask allows can always be continued to an accepted text.
  *
- * A grammar belongs to one thread (it grows while it is used) and must be freed before its tokenizer.
+ * A grammar belongs to one thread (it grows while it is used) and must be freed before its tokenizer.  Past a
+ * limit of memory or CPU time it fails: states are GRAMMAR_DEAD and masks are empty from then on, and
+ * grammar_failed() has the reason.
  */
 #ifndef HOLORUN_GRAMMAR_GRAMMAR_H
 #define HOLORUN_GRAMMAR_GRAMMAR_H
 
-#include "base/err.h"
+#include "base/effort.h"
 #include "text/tokenizer.h"
 
 #include <stdbool.h>
@@ -29,7 +31,12 @@ typedef int gx_node;
 enum { GX_EXACT = 256 };
 
 struct gx *gx_new(void);
+struct gx *gx_new_within(struct effort *w);   /* borrowed; its CPU time is a limit of the builder */
+struct effort *gx_effort(const struct gx *x); /* NULL: none */
 void gx_free(struct gx *x);
+/* Returns whether a limit of size or effort was reached, with the reason: the nodes are of no use, and
+ * grammar_compile refuses them. */
+bool gx_failed(struct gx *x, struct err *e);
 gx_node gx_lit(struct gx *x, const char *text);       /* exactly these bytes; "" is the empty text */
 gx_node gx_set(struct gx *x, const char *ranges);     /* one byte of "a-zA-Z0-9 _"; \xHH, \\ and \- escape */
 gx_node gx_token(struct gx *x, const char *spelling); /* one added token, e.g. "<SPECIAL_12>" */
@@ -59,8 +66,22 @@ struct grammar;
 
 /* NULL when the tokenizer lacks an added token, or the automaton is too large.  The builder may be freed
  * afterwards. */
-struct grammar *grammar_compile(const struct gx *x, gx_node root, const struct tokenizer *t, struct err *e);
+struct grammar *grammar_compile(struct gx *x, gx_node root, const struct tokenizer *t, struct err *e);
 void grammar_free(struct grammar *g);
+
+struct grammar_limits {
+    size_t bytes;          /* of the automaton and its masks; 0: 512 MiB */
+    struct effort *effort; /* of compiling and all later calls; may be NULL; borrowed */
+};
+/* The same within limits.  Fails with ERR_USAGE past them, with ERR_ENV when the grammars of all threads
+ * together would exceed 1 GiB. */
+struct grammar *grammar_compile_within(struct gx *x, gx_node root, const struct tokenizer *t,
+                                       const struct grammar_limits *l, struct err *e);
+/* Sets the effort of the next user. */
+void grammar_set_effort(struct grammar *g, struct effort *w);
+/* Returns whether the grammar has failed, with the reason. */
+bool grammar_failed(const struct grammar *g, struct err *e);
+size_t grammar_bytes(const struct grammar *g); /* memory that it uses now */
 
 enum { GRAMMAR_DEAD = -1 };
 

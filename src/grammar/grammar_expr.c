@@ -1,12 +1,15 @@
 /* grammar_expr.c - the gx_ combinators: expressions as rows of a table.
  *
  * A node is an index.  Texts and children are slices of the builder's pools, byte sets are stored once each.
- * Misuse (an empty alternative, a bad range) ends in bug().
+ * Misuse (an empty alternative, a bad range) ends in bug().  Size does not, because schemas of clients become
+ * expressions: past a limit the builder is full.
  */
 #include "grammar/grammar_impl.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+enum { MAX_EXPRS = 1 << 20, MAX_KIDS = 1 << 22, MAX_CHARS = 1 << 20, MAX_SETS = 1024 };
 
 void *grammar_grow(void *rows, int64_t n, int *cap, int more, unsigned long size)
 {
@@ -18,7 +21,15 @@ void *grammar_grow(void *rows, int64_t n, int *cap, int more, unsigned long size
 
 struct gx *gx_new(void)
 {
-    return xcalloc(1, sizeof(struct gx));
+    return gx_new_within(NULL);
+}
+
+struct gx *gx_new_within(struct effort *w)
+{
+    struct gx *x = xcalloc(1, sizeof *x);
+    effort_begin(w);
+    x->effort = w;
+    return x;
 }
 
 void gx_free(struct gx *x)
@@ -32,8 +43,28 @@ void gx_free(struct gx *x)
     free(x);
 }
 
+struct effort *gx_effort(const struct gx *x)
+{
+    return x->effort;
+}
+
+bool gx_failed(struct gx *x, struct err *e)
+{
+    if (effort_over(x->effort, 1)) {
+        x->full = true;
+        effort_error(x->effort, "the grammar of the reply", e);
+    } else if (x->full) {
+        err_set(e, ERR_USAGE, "the grammar is too large: more than %d parts, or %d kinds of characters",
+                MAX_EXPRS, MAX_SETS);
+    }
+    return x->full;
+}
+
 static gx_node add_expr(struct gx *x, struct gx_expr expr)
 {
+    x->full = x->full || x->nexprs == MAX_EXPRS;
+    if (x->full)
+        return 0;
     x->exprs = grammar_grow(x->exprs, x->nexprs, &x->cap_exprs, 1, sizeof *x->exprs);
     x->exprs[x->nexprs] = expr;
     return x->nexprs++;
@@ -42,6 +73,9 @@ static gx_node add_expr(struct gx *x, struct gx_expr expr)
 static gx_node add_kids(struct gx *x, enum gx_op op, int n, const gx_node *parts)
 {
     int first = x->nkids;
+    x->full = x->full || n > MAX_KIDS - x->nkids;
+    if (x->full)
+        return 0;
     x->kids = grammar_grow(x->kids, x->nkids, &x->cap_kids, n, sizeof *x->kids);
     if (n)
         memcpy(x->kids + first, parts, (size_t)n * sizeof *parts);
@@ -52,9 +86,13 @@ static gx_node add_kids(struct gx *x, enum gx_op op, int n, const gx_node *parts
 static gx_node add_set(struct gx *x, const struct byte_set *set)
 {
     int i = 0;
+    if (x->full)
+        return 0;
+    effort_over(x->effort, (unsigned)x->nsets / 4);
     while (i < x->nsets && memcmp(&x->sets[i], set, sizeof *set) != 0)
         i++;
-    if (i == x->nsets) {
+    x->full = i == MAX_SETS;
+    if (i == x->nsets && !x->full) {
         x->sets = grammar_grow(x->sets, x->nsets, &x->cap_sets, 1, sizeof *x->sets);
         x->sets[x->nsets++] = *set;
     }
@@ -71,7 +109,11 @@ static gx_node byte_range(struct gx *x, unsigned lo, unsigned hi)
 
 gx_node gx_lit(struct gx *x, const char *text)
 {
-    int n = (int)strlen(text);
+    size_t len = strlen(text);
+    int n = (int)len;
+    x->full = x->full || len > MAX_KIDS;
+    if (x->full)
+        return 0;
     gx_node *bytes = xmalloc((unsigned long)n + 1, sizeof *bytes);
     for (int i = 0; i < n; i++)
         bytes[i] = byte_range(x, (unsigned char)text[i], (unsigned char)text[i]);
@@ -83,6 +125,9 @@ gx_node gx_lit(struct gx *x, const char *text)
 gx_node gx_token(struct gx *x, const char *spelling)
 {
     int n = (int)strlen(spelling) + 1, first = x->nchars;
+    x->full = x->full || n > MAX_CHARS - x->nchars;
+    if (x->full)
+        return 0;
     x->chars = grammar_grow(x->chars, x->nchars, &x->cap_chars, n, 1);
     memcpy(x->chars + first, spelling, (size_t)n);
     x->nchars += n;

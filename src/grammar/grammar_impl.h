@@ -38,6 +38,8 @@ struct gx {
     int nchars, cap_chars;
     gx_node *kids;
     int nkids, cap_kids;
+    bool full;             /* past a limit: every new node is node 0, and the grammar is refused */
+    struct effort *effort; /* may be NULL */
 };
 
 /* ---- vocabulary (grammar_vocab.c) ------------------------------------------------------------ */
@@ -86,7 +88,43 @@ struct nfa {
     int nclasses;
 };
 
-int nfa_build(struct nfa *n, const struct gx *x, gx_node root, const struct vocab *v, struct err *e);
+/* Fails with ERR_USAGE past `most` states, or when the effort, which may be NULL, is over. */
+int nfa_build(struct nfa *n, struct gx *x, gx_node root, const struct vocab *v, int32_t most,
+              struct effort *w, struct err *e);
 void nfa_free(struct nfa *n);
+
+/* ---- the lazy DFA (grammar.c) ------------------------------------------------------------------------ */
+
+struct state {
+    int32_t first, n; /* its NFA states: members[first .. first + n) */
+    bool accepts;
+    int32_t *row;   /* [nclasses] successors, or NULL */
+    uint64_t *mask; /* cached, or NULL */
+};
+
+struct grammar {
+    struct vocab *vocab;
+    struct nfa nfa;
+    struct state *states;
+    int32_t nstates, cap;
+    int32_t *members;
+    int32_t nmembers, cap_members;
+    int32_t *table; /* open addressing: state + 1, 0 free */
+    uint32_t table_size;
+    int32_t *seen; /* [nfa.nstates] the last round whose closure has it */
+    int32_t round;
+    int32_t *stack, *set; /* of the closure being computed: [nfa.nstates] each */
+    int32_t nset;
+    size_t mask_words, mask_bytes;
+    size_t bytes, most; /* used, allowed */
+    struct effort *effort;
+    struct err failure; /* kind ERR_NONE: none */
+    uint64_t *none;     /* the mask after a failure */
+};
+
+/* GRAMMAR_DEAD: no successor, or the grammar has failed. */
+int32_t grammar_next_by_byte(struct grammar *g, int32_t state, uint8_t byte);
+int32_t grammar_next_by_token(struct grammar *g, int32_t state, int32_t id);
+void grammar_check_state(const struct grammar *g, int state); /* bug() for a state of another grammar */
 
 #endif

@@ -8,27 +8,38 @@
  */
 #include "grammar/grammar_impl.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_STATES = 1 << 21, MAX_DEPTH = 200 };
+enum { MAX_DEPTH = 2000, MAX_VISITS = 1 << 24 };
 
 struct builder {
     struct nfa *nfa;
     const struct gx *x;
     const struct vocab *vocab;
+    int32_t most; /* states */
+    int visits;   /* of nodes: repetitions of nothing take time and add no states */
+    struct effort *effort;
     struct err *e;
     bool failed;
 };
 
+static int32_t refuse(struct builder *b, const char *why)
+{
+    if (!b->failed)
+        err_set(b->e, ERR_USAGE, "the grammar is too large: %s", why);
+    b->failed = true;
+    return 0;
+}
+
 static int32_t add_state(struct builder *b, enum nfa_kind kind, int32_t what, int32_t out)
 {
     struct nfa *n = b->nfa;
-    if (n->nstates == MAX_STATES) {
-        if (!b->failed)
-            err_set(b->e, ERR_USAGE, "the grammar is too large: more than %d states", MAX_STATES);
-        b->failed = true;
-        return 0;
+    if (n->nstates == b->most) {
+        char why[64];
+        snprintf(why, sizeof why, "more than %d states", (int)b->most);
+        return refuse(b, why);
     }
     n->states = grammar_grow(n->states, n->nstates, &n->cap, 1, sizeof *n->states);
     n->states[n->nstates] = (struct nfa_state){.kind = kind, .what = what, .out = out};
@@ -71,22 +82,28 @@ static int32_t build(struct builder *b, gx_node node, int32_t next, int depth)
     const struct gx_expr *expr = &b->x->exprs[node];
     const gx_node *kids = b->x->kids + expr->first;
     int32_t at = next;
-    if (depth > MAX_DEPTH)
-        bug("a grammar expression nested over %d deep", MAX_DEPTH);
     if (b->failed)
         return 0;
+    if (depth > MAX_DEPTH)
+        return refuse(b, "nested too deep");
+    if (++b->visits > MAX_VISITS)
+        return refuse(b, "too many repetitions");
+    if (effort_over(b->effort, 1)) {
+        b->failed = true;
+        return effort_error(b->effort, "compiling the grammar", b->e);
+    }
     switch (expr->op) {
     case GX_OP_SET:
         return add_state(b, NFA_SET, expr->first, next);
     case GX_OP_TOKEN:
         return build_token(b, b->x->chars + expr->first, next);
     case GX_OP_SEQ:
-        for (int i = expr->n - 1; i >= 0; i--)
+        for (int i = expr->n - 1; i >= 0 && !b->failed; i--)
             at = build(b, kids[i], at, depth + 1);
         return at;
     case GX_OP_ALT:
         at = build(b, kids[expr->n - 1], next, depth + 1);
-        for (int i = expr->n - 2; i >= 0; i--)
+        for (int i = expr->n - 2; i >= 0 && !b->failed; i--)
             at = add_state(b, NFA_FORK, at, build(b, kids[i], next, depth + 1));
         return at;
     case GX_OP_REPEAT:
@@ -121,13 +138,15 @@ static void make_classes(struct nfa *n)
         n->sample[n->class_of[b]] = (uint8_t)b;
 }
 
-int nfa_build(struct nfa *n, const struct gx *x, gx_node root, const struct vocab *v, struct err *e)
+int nfa_build(struct nfa *n, struct gx *x, gx_node root, const struct vocab *v, int32_t most,
+              struct effort *w, struct err *e)
 {
     *n = (struct nfa){.nsets = x->nsets};
     n->sets = xcalloc((unsigned long)x->nsets + 1, sizeof *n->sets);
     if (x->nsets)
         memcpy(n->sets, x->sets, (size_t)x->nsets * sizeof *n->sets);
-    struct builder b = {.nfa = n, .x = x, .vocab = v, .e = e};
+    struct builder b = {.nfa = n, .x = x, .vocab = v, .most = most, .effort = w, .e = e};
+    b.failed = gx_failed(x, e);
     n->start = build(&b, root, add_state(&b, NFA_ACCEPT, 0, 0), 0);
     if (b.failed) {
         nfa_free(n);

@@ -38,9 +38,15 @@ static int check_talk(const struct chat_body *b, struct err *e)
         return err_set(
             e, ERR_USAGE,
             "the last message must be a user's or a tool's: the beginning of a reply cannot be given");
-    for (int i = 0; i < b->talk.n_images; i++)
+    int64_t pixels = 0;
+    for (int i = 0; i < b->talk.n_images; i++) {
         if (picture_check(b->talk.files[i], e))
             return -1;
+        pixels += picture_pixels(b->talk.files[i]);
+    }
+    if (pixels > REQUEST_MAX_PIXELS)
+        return err_set(e, ERR_USAGE, "the pictures of a request have more than %d million pixels",
+                       REQUEST_MAX_PIXELS >> 20);
     return check_tools(b, e);
 }
 
@@ -50,7 +56,7 @@ static int check_schemas(struct chat_body *b, struct err *e)
 {
     json_t *tool;
     size_t i;
-    if (b->schema && json_schema_check(b->schema, &b->notes, e))
+    if (b->schema && json_schema_check(b->schema, &b->notes, b->effort, e))
         return -1;
     if (b->tools < TOOLS_REQUIRED)
         return 0;
@@ -60,7 +66,7 @@ static int check_schemas(struct chat_body *b, struct err *e)
         const char *name = json_string_value(json_object_get(f, "name"));
         if (b->tools == TOOLS_NAMED && strcmp(name, b->tool) != 0)
             continue;
-        if (json_object_size(schema) && json_schema_check(schema, &b->notes, e))
+        if (json_object_size(schema) && json_schema_check(schema, &b->notes, b->effort, e))
             return err_prefix(e, "tool \"%.60s\"", name);
     }
     return 0;
@@ -88,9 +94,10 @@ int body_parse(struct chat_body *b, const char *text, size_t len, const struct b
                body_translate *translate, struct err *e)
 {
     json_error_t why = {0};
-    *b = (struct chat_body){.sampling = d->sampling};
-    if (body_text_is_deep(text, len))
-        return err_set(e, ERR_USAGE, "the JSON is nested deeper than %d", BODY_DEPTH);
+    *b = (struct chat_body){.sampling = d->sampling, .effort = d->effort};
+    int values = BODY_VALUES;
+    if (body_text_check(text, len, &values, e))
+        return -1;
     json_t *root = body_text_load(text, len, JSON_REJECT_DUPLICATES, &b->notes, &why);
     if (!json_is_object(root)) {
         json_decref(root);

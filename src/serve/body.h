@@ -8,6 +8,7 @@
 #ifndef HOLORUN_SERVE_BODY_H
 #define HOLORUN_SERVE_BODY_H
 
+#include "base/effort.h"
 #include "serve/notes.h"
 #include "session/generate.h"
 #include "text/conversation.h"
@@ -21,7 +22,8 @@ enum tool_choice { TOOLS_AUTO, TOOLS_NONE, TOOLS_REQUIRED, TOOLS_NAMED };
 struct body_defaults {
     struct sampling sampling;
     enum chat_place place;
-    bool result_pictures; /* the template shows pictures in the results of tools */
+    bool result_pictures;  /* the template shows pictures in the results of tools */
+    struct effort *effort; /* of this request; NULL: no limit */
 };
 
 struct chat_body {
@@ -39,6 +41,7 @@ struct chat_body {
     enum tool_choice tools;
     const char *tool; /* TOOLS_NAMED */
     struct notes notes;
+    struct effort *effort; /* of schemas, their grammar, and pictures; NULL: no limit */
 };
 
 /* Translates a request of another protocol into one of this; takes over root.  NULL with ERR_USAGE. */

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { INT64_DIGITS = 19 };
+enum { INT64_DIGITS = 19, REPAIR_BYTES = 1 << 20 }; /* that replaced bytes may add: 2 each */
 
 struct repair {
     const char *text;
@@ -84,7 +84,7 @@ static void copy(struct repair *r)
 {
     bool quoted = false, fraction = false; /* fraction: digits behind a point or an exponent */
     r->at = utf8_bom(r->text, r->len);
-    while (r->at < r->len) {
+    while (r->at < r->len && !r->out.full) {
         char c = r->text[r->at];
         bool digit = c >= '0' && c <= '9';
         if (quoted && c == '\\') {
@@ -99,21 +99,27 @@ static void copy(struct repair *r)
     }
 }
 
-bool body_text_is_deep(const char *text, size_t len)
+int body_text_check(const char *text, size_t len, int *left, struct err *e)
 {
     int depth = 0;
     bool quoted = false;
     for (size_t i = 0; i < len; i++) {
-        if (quoted && text[i] == '\\')
+        if (quoted && text[i] == '\\') {
             i++;
-        else if (text[i] == '"')
+        } else if (text[i] == '"') {
             quoted = !quoted;
-        else if (!quoted && (text[i] == '{' || text[i] == '[') && ++depth > BODY_DEPTH)
-            return true;
-        else if (!quoted && (text[i] == '}' || text[i] == ']'))
-            depth--;
+        } else if (!quoted && (text[i] == '{' || text[i] == '[')) {
+            --*left;
+            if (++depth > BODY_DEPTH)
+                return err_set(e, ERR_USAGE, "the JSON is nested deeper than %d", BODY_DEPTH);
+        } else if (!quoted) {
+            depth -= text[i] == '}' || text[i] == ']';
+            *left -= text[i] == ',';
+        }
+        if (*left < 0)
+            return err_set(e, ERR_USAGE, "the JSON has more than %d values", BODY_VALUES);
     }
-    return false;
+    return 0;
 }
 
 json_t *body_text_load(const char *text, size_t len, size_t flags, struct notes *n, json_error_t *why)
@@ -122,8 +128,12 @@ json_t *body_text_load(const char *text, size_t len, size_t flags, struct notes 
     json_t *v = json_loadb(text, len, flags, why);
     if (v)
         return v;
-    buf_init(&r.out, len * 3 + 64);
+    buf_init(&r.out, len + REPAIR_BYTES);
     copy(&r);
+    if (r.out.full) {
+        buf_free(&r.out);
+        return NULL;
+    }
     if (r.replaced || r.shortened || utf8_bom(text, len))
         v = json_loadb(r.out.data, r.out.len, flags, why);
     buf_free(&r.out);

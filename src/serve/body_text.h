@@ -10,16 +10,19 @@
 #ifndef HOLORUN_SERVE_BODY_TEXT_H
 #define HOLORUN_SERVE_BODY_TEXT_H
 
+#include "base/err.h"
 #include "serve/notes.h"
 
 #include <jansson.h>
 #include <stdbool.h>
 
-enum { BODY_DEPTH = 64 };
+/* BODY_VALUE_BYTES: memory of a value without its text, at most. */
+enum { BODY_DEPTH = 64, BODY_VALUES = 200000, BODY_VALUE_BYTES = 160 };
 
-/* Returns whether lists and objects are nested deeper than BODY_DEPTH: jansson recurses, and so does all that
- * reads its values. */
-bool body_text_is_deep(const char *text, size_t len);
+/* Refuses lists and objects that are nested deeper than BODY_DEPTH, because jansson and all that reads its
+ * values recurse, and more than *left values, which are subtracted: an empty list takes a hundred bytes of
+ * memory.  Fails with ERR_USAGE. */
+int body_text_check(const char *text, size_t len, int *left, struct err *e);
 
 /* Like json_loadb. */
 json_t *body_text_load(const char *text, size_t len, size_t flags, struct notes *n, json_error_t *why);

@@ -19,7 +19,7 @@
 #include <time.h>
 
 /* So many requests leave holes between the states that stay. */
-enum { TRIM_EVERY = 64 };
+enum { TRIM_EVERY = 64, EFFORT_S = 30 };
 
 struct completion *completion_new(struct service *s, const struct api *api)
 {
@@ -29,6 +29,7 @@ struct completion *completion_new(struct service *s, const struct api *api)
     c->api = api;
     c->created = (int64_t)time(NULL);
     c->begun = clock_ns();
+    c->effort = (struct effort){.cpu_s = EFFORT_S, .cancel = &c->gone};
     if (getrandom(noise, sizeof noise, 0) != (ssize_t)sizeof noise)
         memcpy(noise, &c->begun, sizeof c->begun);
     size_t n = (size_t)snprintf(c->id, sizeof c->id, "chatcmpl-");
@@ -67,7 +68,9 @@ void completion_freeze(struct completion *c)
 int completion_read(struct completion *c, const char *body, size_t len, struct err *e)
 {
     uint64_t seed = c->body.seed;
-    int rc = body_parse(&c->body, body, len, &c->service->defaults, c->api->translate, e);
+    struct body_defaults defaults = c->service->defaults;
+    defaults.effort = &c->effort;
+    int rc = body_parse(&c->body, body, len, &defaults, c->api->translate, e);
     if (!c->body.seeded)
         c->body.seed = seed;
     return rc;

@@ -14,6 +14,7 @@
 #define HOLORUN_SERVE_COMPLETION_H
 
 #include "serve/body.h"
+#include "serve/budget.h"
 #include "serve/constraint.h"
 #include "serve/metrics.h"
 #include "serve/prompt.h"
@@ -28,9 +29,10 @@ struct service { /* what all requests share */
     struct constraints *constraints;
     struct metrics metrics;
     struct body_defaults defaults;
-    char *model;      /* its name for clients */
-    int64_t opened;   /* seconds since 1970 */
-    atomic_int ended; /* requests so far */
+    struct budget *pictures; /* memory of decoded ones; NULL: no limit */
+    char *model;             /* its name for clients */
+    int64_t opened;          /* seconds since 1970 */
+    atomic_int ended;        /* requests so far */
 };
 
 struct completion_token {
@@ -46,8 +48,10 @@ struct completion {
     struct service *service;
     const struct api *api; /* that the client speaks */
     struct chat_body body;
+    struct effort effort; /* CPU time for what the body asks beside the model */
     struct prompt layout; /* the prompt, rendered */
     int64_t pixels;       /* of the images of the present turn */
+    size_t reserved;      /* of service->pictures, while images are decoded */
     struct weights_set *weights;
     struct kept *kept;
     struct constraint constraint;
@@ -79,6 +83,7 @@ struct completion {
 struct completion *completion_new(struct service *s, const struct api *api);
 /* ERR_USAGE: the request's fault; ERR_ENV: no memory now; ERR_STOPPED: gone. */
 int completion_read(struct completion *c, const char *body, size_t len, struct err *e);
+size_t completion_text_bytes(const struct completion *c); /* of the messages, without pictures */
 int completion_prepare(struct completion *c, struct err *e);
 int completion_generate(struct completion *c, struct err *e);
 void completion_keep(struct completion *c);

@@ -12,15 +12,36 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { DEFAULT_TOKENS = 4096, ROOM_TOKENS = 1024 };
+/* Bytes that decoding takes for a pixel: RGB, turned, and the coefficients of a progressive JPEG. */
+enum { DEFAULT_TOKENS = 4096, ROOM_TOKENS = 1024, PIXEL_BYTES = 12, LONGEST_TOKEN = 256 };
 
 static struct image *image_of(const struct completion *c, const struct image *im)
 {
     return &c->body.talk.images[im - c->body.talk.images];
 }
 
-/* Decodes the image of segments [from, to), whose small file may unpack to a large one.  *tokens: at
- * most so many these segments have. */
+/* Checks the sizes of the images of segments [from, to) and waits for memory to decode them. */
+static int reserve_pictures(struct completion *c, int from, int to, struct err *e)
+{
+    const struct conversation *v = &c->body.talk;
+    int64_t pixels = 0;
+    for (int i = from; i < to; i++) {
+        const struct layout_segment *s = &c->layout.layout.segments[i];
+        pixels += s->image ? picture_pixels(v->files[image_of(c, s->image) - v->images]) : 0;
+    }
+    c->pixels += pixels;
+    if (c->pixels > MESSAGE_MAX_PIXELS)
+        return err_set(e, ERR_USAGE, "the pictures of a message have more than %d million pixels",
+                       MESSAGE_MAX_PIXELS >> 20);
+    if (!pixels || !c->service->pictures)
+        return 0;
+    if (!budget_wait(c->service->pictures, (size_t)pixels * PIXEL_BYTES, &c->gone))
+        return err_set(e, ERR_STOPPED, "the client has gone");
+    c->reserved = (size_t)pixels * PIXEL_BYTES;
+    return 0;
+}
+
+/* Decodes the images of segments [from, to).  *tokens: at most so many these segments have. */
 static int decode_pictures(struct completion *c, int from, int to, int64_t *tokens, struct err *e)
 {
     const struct conversation *v = &c->body.talk;
@@ -30,19 +51,18 @@ static int decode_pictures(struct completion *c, int from, int to, int64_t *toke
         *tokens += (int64_t)s->len;
         if (!im)
             continue;
-        if (!im->rgb && picture_decode(v->files[im - v->images], im, e))
+        if (!im->rgb && picture_decode_within(v->files[im - v->images], &c->effort, im, e))
             return -1;
         *tokens += engine_image_tokens(c->weights->engine, im->w, im->h, NULL, NULL) + 32;
-        c->pixels += (int64_t)im->w * im->h;
-        if (c->pixels > MESSAGE_MAX_PIXELS)
-            return err_set(e, ERR_USAGE, "the pictures of a message have more than %d million pixels",
-                           MESSAGE_MAX_PIXELS >> 20);
     }
     return 0;
 }
 
 static void free_pictures(struct completion *c, int from, int to)
 {
+    if (c->reserved)
+        budget_give(c->service->pictures, c->reserved);
+    c->reserved = 0;
     for (int i = from; i < to; i++)
         if (c->layout.layout.segments[i].image) {
             image_free(image_of(c, c->layout.layout.segments[i].image));
@@ -71,9 +91,10 @@ static int append_part(struct completion *c, int i, struct err *e)
         return -1;
     if (!p->layout.segments[to - 1].image)
         c->pixels = 0; /* the limit is for the images of one turn */
-    if (decode_pictures(c, from, to, &tokens, e) || store_room(store, c->kept, tokens, e))
-        return -1;
-    int rc = chat_append_layout(s, &p->layout, from, to, e);
+    int rc = reserve_pictures(c, from, to, e) || decode_pictures(c, from, to, &tokens, e) ||
+                     store_room(store, c->kept, tokens, e)
+                 ? -1
+                 : chat_append_layout(s, &p->layout, from, to, e);
     free_pictures(c, from, to);
     if (rc || !p->layout.segments[to - 1].image)
         return rc;
@@ -169,9 +190,24 @@ static void drop_tools(struct completion *c, const struct chat_template *t)
     notes_ignore(&c->body.notes, "tools");
 }
 
+size_t completion_text_bytes(const struct completion *c)
+{
+    size_t n = 0;
+    for (int i = 0; i < c->body.talk.chat.n; i++) {
+        const struct chat_message *m = &c->body.talk.chat.messages[i];
+        for (int k = 0; k < m->n; k++)
+            n += m->parts[k].text ? strlen(m->parts[k].text) : 0;
+    }
+    return n;
+}
+
 int completion_render(struct completion *c, struct err *e)
 {
     const struct chat_template *t = engine_chat(c->weights->engine);
+    size_t text = completion_text_bytes(c);
+    if ((int64_t)(text / LONGEST_TOKEN) > engine_config(c->weights->engine)->lm.max_tokens)
+        return err_set(e, ERR_MODEL, "the conversation fills the model's context: it has %zu bytes of text",
+                       text);
     prompt_free(&c->layout);
     drop_tools(c, t);
     return prompt_build(&c->layout, t, &c->body.talk, e);
@@ -194,12 +230,11 @@ static int count_image(void *arg, const struct image *at, struct err *e)
 {
     enum { MARKS = 2 }; /* around an image */
     struct counter *k = arg;
-    struct image *im = image_of(k->c, at);
-    const char *file = k->c->body.talk.files[im - k->c->body.talk.images];
-    if (!im->rgb && picture_decode(file, im, e))
+    const struct image *im = image_of(k->c, at);
+    int w, h;
+    if (picture_size(k->c->body.talk.files[im - k->c->body.talk.images], &w, &h, e))
         return -1;
-    k->n += engine_image_tokens(k->c->weights->engine, im->w, im->h, NULL, NULL) + MARKS;
-    image_free(im);
+    k->n += engine_image_tokens(k->c->weights->engine, w, h, NULL, NULL) + MARKS;
     return 0;
 }
 

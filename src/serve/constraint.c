@@ -12,12 +12,19 @@
 #include <string.h>
 #include <xxhash.h>
 
-enum { KEPT = 16 };
+enum {
+    KEPT = 16,
+    GRAMMAR_BYTES = 64 << 20,         /* of one reply */
+    KEPT_BYTES = 128 << 20,           /* of all idle ones */
+    REUSED_BYTES = GRAMMAR_BYTES / 2, /* a larger one is not kept: it could fail the next request */
+    TOOL_PROPERTIES = 256,
+};
 
 struct constraints {
     pthread_mutex_t lock;
     struct constraint kept[KEPT]; /* idle; the oldest first */
     int n;
+    size_t bytes; /* of those kept */
     const struct tokenizer *tokenizer;
 };
 
@@ -36,6 +43,7 @@ void constraints_flush(struct constraints *c, const struct tokenizer *t)
     for (int i = 0; i < c->n; i++)
         grammar_free(c->kept[i].grammar);
     c->n = 0;
+    c->bytes = 0;
     pthread_mutex_unlock(&c->lock);
 }
 
@@ -119,16 +127,12 @@ static gx_node free_text(struct gx *x)
 /* The words of a list of texts; -1: it has other values. */
 static gx_node word_values(struct gx *x, const json_t *values)
 {
-    gx_node all = -1;
-    json_t *v;
-    size_t i;
-    json_array_foreach(values, i, v)
-    {
-        if (!json_is_string(v))
-            return -1;
-        gx_node one = gx_lit(x, json_string_value(v));
-        all = all < 0 ? one : GX_ALT(x, all, one);
-    }
+    size_t n = json_array_size(values), i = 0;
+    gx_node *words = xcalloc(n + 1, sizeof *words);
+    for (; i < n && json_is_string(json_array_get(values, i)) && !gx_failed(x, NULL); i++)
+        words[i] = gx_lit(x, json_string_value(json_array_get(values, i)));
+    gx_node all = n && i == n ? gx_alt(x, (int)n, words) : -1;
+    free(words);
     return all;
 }
 
@@ -147,25 +151,37 @@ static bool is_required(const json_t *function, const char *name)
     return false;
 }
 
-/* begin NAME part[0] (part[1] KEY part[2] VALUE part[3])... end */
-static gx_node xml_call(struct gx *x, const struct chat_calls *k, const json_t *function,
-                        const struct tokenizer *t, struct err *e)
+/* part[1] KEY part[2] VALUE part[3] for each property; -1: a value that cannot be read. */
+static gx_node xml_arguments(struct gx *x, const struct chat_calls *k, const json_t *function, struct err *e)
 {
+    gx_node parts[TOOL_PROPERTIES];
+    const json_t *properties = properties_of(function);
     const char *key;
     json_t *schema;
-    gx_node all =
-        GX_SEQ(x, template_text(x, t, k->begin),
-               gx_lit(x, json_string_value(json_object_get(function, "name"))), gx_lit(x, k->part[0]));
-    json_object_foreach((json_t *)(uintptr_t)properties_of(function), key, schema)
+    int n = 0;
+    if (json_object_size(properties) > TOOL_PROPERTIES)
+        return err_set(e, ERR_USAGE, "'parameters' has more than %d properties", TOOL_PROPERTIES);
+    json_object_foreach((json_t *)(uintptr_t)properties, key, schema)
     {
         gx_node value = xml_value(x, schema, e);
         if (value < 0)
             return -1;
         gx_node one = GX_SEQ(x, gx_lit(x, k->part[1]), gx_lit(x, key), gx_lit(x, k->part[2]), value,
                              gx_lit(x, k->part[3]));
-        all = GX_SEQ(x, all, is_required(function, key) ? one : gx_repeat(x, one, 0, 1));
+        parts[n++] = is_required(function, key) ? one : gx_repeat(x, one, 0, 1);
     }
-    return GX_SEQ(x, all, template_text(x, t, k->end));
+    return gx_seq(x, n, parts);
+}
+
+/* begin NAME part[0] ARGUMENTS end */
+static gx_node xml_call(struct gx *x, const struct chat_calls *k, const json_t *function,
+                        const struct tokenizer *t, struct err *e)
+{
+    const char *name = json_string_value(json_object_get(function, "name"));
+    gx_node arguments = xml_arguments(x, k, function, e);
+    return arguments < 0 ? -1
+                         : GX_SEQ(x, template_text(x, t, k->begin), gx_lit(x, name), gx_lit(x, k->part[0]),
+                                  arguments, template_text(x, t, k->end));
 }
 
 static gx_node any_call(struct gx *x, const struct chat_body *b, const struct chat_template *c,
@@ -206,13 +222,9 @@ static gx_node expression(struct gx *x, const struct chat_body *b, const struct 
 /* The size of the newest picture, on which a dialect's places must be; zeros: there is none. */
 static void newest_size(const struct chat_body *b, int *w, int *h)
 {
-    struct image im = {0};
-    struct err e = ERR_INIT;
+    *w = *h = 0;
     if (b->talk.n_images)
-        picture_decode(b->talk.files[b->talk.n_images - 1], &im, &e);
-    *w = im.w;
-    *h = im.h;
-    image_free(&im);
+        picture_size(b->talk.files[b->talk.n_images - 1], w, h, NULL);
 }
 
 static struct grammar *compile(const struct chat_body *b, const struct chat_template *c,
@@ -231,9 +243,10 @@ static struct grammar *compile(const struct chat_body *b, const struct chat_temp
         dialect_free(d);
         return g;
     }
-    struct gx *x = gx_new();
+    struct gx *x = gx_new_within(b->effort);
     gx_node root = expression(x, b, c, t, e);
-    struct grammar *g = root < 0 ? NULL : grammar_compile(x, root, t, e);
+    const struct grammar_limits limits = {GRAMMAR_BYTES, b->effort};
+    struct grammar *g = root < 0 ? NULL : grammar_compile_within(x, root, t, &limits, e);
     gx_free(x);
     return g;
 }
@@ -280,6 +293,7 @@ static bool take_kept(struct constraints *c, struct constraint *want)
     for (int i = 0; i < c->n && !found; i++)
         if (c->kept[i].hash == want->hash && c->kept[i].tokenizer == want->tokenizer) {
             *want = c->kept[i];
+            c->bytes -= grammar_bytes(want->grammar);
             memmove(c->kept + i, c->kept + i + 1, (size_t)(--c->n - i) * sizeof *c->kept);
             found = true;
         }
@@ -297,25 +311,45 @@ int constraint_take(struct constraints *c, const struct chat_body *b, const stru
     if (!b->schema && !b->any_object && !b->dialect && b->tools < TOOLS_REQUIRED)
         return 0;
     out->hash = hash_of(b);
-    if (take_kept(c, out) || (out->grammar = compile(b, template, t, &why)))
+    if (take_kept(c, out))
+        grammar_set_effort(out->grammar, b->effort);
+    else if (!(out->grammar = compile(b, template, t, &why)))
+        return err_set(e, why.kind == ERR_MODEL ? ERR_USAGE : why.kind, "%s", why.text);
+    grammar_mask(out->grammar, grammar_start(out->grammar)); /* to fail before a stream begins */
+    if (!grammar_failed(out->grammar, e))
         return 0;
-    return err_set(e, ERR_USAGE, "%s", why.text);
+    constraint_give(c, out);
+    return -1;
+}
+
+/* Makes room for a grammar.  Frees the oldest ones. */
+static void evict(struct constraints *c, size_t bytes)
+{
+    int n = 0;
+    for (; c->n - n == KEPT || (n < c->n && c->bytes + bytes > KEPT_BYTES); n++) {
+        c->bytes -= grammar_bytes(c->kept[n].grammar);
+        grammar_free(c->kept[n].grammar);
+    }
+    c->n -= n;
+    memmove(c->kept, c->kept + n, (size_t)c->n * sizeof *c->kept);
 }
 
 void constraint_give(struct constraints *c, struct constraint *used)
 {
-    if (!used->grammar)
+    struct grammar *g = used->grammar;
+    if (!g)
         return;
-    struct grammar *unused = used->grammar;
+    grammar_set_effort(g, NULL);
+    size_t bytes = grammar_bytes(g);
+    bool reusable = bytes <= REUSED_BYTES && !grammar_failed(g, NULL);
     pthread_mutex_lock(&c->lock);
-    if (used->tokenizer == c->tokenizer) {
-        unused = c->n == KEPT ? c->kept[0].grammar : NULL;
-        if (unused)
-            memmove(c->kept, c->kept + 1, (size_t)--c->n * sizeof *c->kept);
+    if (reusable && used->tokenizer == c->tokenizer) {
+        evict(c, bytes);
         c->kept[c->n++] = *used;
+        c->bytes += bytes;
+        g = NULL;
     }
     pthread_mutex_unlock(&c->lock);
-    if (unused)
-        grammar_free(unused);
+    grammar_free(g);
     used->grammar = NULL;
 }

@@ -1,7 +1,7 @@
 /* constraint.h - the grammar of a reply that a request asks for: a schema, a call of a tool, a dialect.
  *
  * Compiled grammars are kept, each used by one request at a time, because the masks that they have computed
- * are worth more than the automaton.
+ * are worth more than the automaton: up to 16, and 128 MiB.  The grammar of one reply has 64 MiB at most.
  */
 #ifndef HOLORUN_SERVE_CONSTRAINT_H
 #define HOLORUN_SERVE_CONSTRAINT_H
@@ -22,7 +22,8 @@ struct constraint {          /* one that is in use */
     const struct tokenizer *tokenizer;
 };
 
-/* ERR_USAGE for what a regular grammar cannot do. */
+/* ERR_USAGE for what a regular grammar cannot do, or not within its limits; ERR_ENV when the grammars of all
+ * requests are too large; ERR_STOPPED when the client has gone. */
 int constraint_take(struct constraints *c, const struct chat_body *b, const struct chat_template *template,
                     const struct tokenizer *t, struct constraint *out, struct err *e);
 void constraint_give(struct constraints *c, struct constraint *used);

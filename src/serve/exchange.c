@@ -3,6 +3,8 @@
 
 #include "base/clock.h"
 #include "capacity/memory.h"
+#include "serve/body_text.h"
+#include "serve/framing.h"
 #include "serve/reply_json.h"
 #include "session/scheduler.h"
 
@@ -12,12 +14,13 @@
 #include <string.h>
 #include <strings.h>
 
-enum { UPLOAD_S = 300, RETRY_S = 1 };
+enum { UPLOAD_S = 300, CHUNKED_BYTES = 1 << 20, TEXT_COPIES = 8 }; /* copies: in the template and as tokens */
 
 struct exchange {
     struct buf body;
+    size_t reserved; /* of server.bodies */
     int64_t begun;
-    bool post;
+    bool post, crowded; /* crowded: there was no memory for the rest of the body */
 };
 
 /* ---- replies ------------------------------------------------------------------------------------------- */
@@ -120,6 +123,50 @@ static bool may_ask(const struct server *v, struct MHD_Connection *c)
     return value && !strncasecmp(value, "Bearer ", 7) && same_token(value + 7, v->o.token);
 }
 
+/* ---- the body ------------------------------------------------------------------------------------------ */
+
+static const char crowded[] = "the bodies of other requests fill the memory for them (--request-memory)",
+                  too_large[] = "the body is too large (--max-body)";
+
+/* Bytes that a request of this size may take: its text, while it is parsed a second and third copy, a fourth
+ * where pictures are put together, and its values. */
+static size_t memory_of(size_t body)
+{
+    size_t values =
+        body / 2 < 2 * BODY_VALUES ? body / 2 : 2 * BODY_VALUES; /* of the body, and of its calls */
+    return 4 * body + values * BODY_VALUE_BYTES;
+}
+
+/* Changes the reservation to what the request needs from now on. */
+static bool keep_memory(struct server *v, struct exchange *x, size_t need)
+{
+    if (need > x->reserved && !budget_try(v->bodies, need - x->reserved))
+        return false;
+    if (need < x->reserved)
+        budget_give(v->bodies, x->reserved - need);
+    x->reserved = need;
+    return true;
+}
+
+/* Reserves memory for a body of this size in all. */
+static bool reserve_body(struct server *v, struct exchange *x, size_t size)
+{
+    size_t need = memory_of(size);
+    return need <= x->reserved || keep_memory(v, x, need);
+}
+
+static void take_body(struct server *v, struct exchange *x, const char *data, size_t n)
+{
+    size_t all = x->body.len + n;
+    x->crowded = x->crowded || (memory_of(all) > x->reserved && !reserve_body(v, x, 2 * all + CHUNKED_BYTES));
+    if (!x->crowded && !x->body.full)
+        buf_put(&x->body, data, n);
+    if (!x->crowded && !x->body.full)
+        return;
+    buf_free(&x->body);
+    x->body.full = true; /* what follows is not kept */
+}
+
 /* ---- completions --------------------------------------------------------------------------------------- */
 
 static int check_model(const struct server *v, const struct completion *c, struct err *e)
@@ -153,6 +200,23 @@ static enum MHD_Result run_completion(struct server *v, struct MHD_Connection *c
               : reply_send_noted(v, c, 200, "application/json", &out, &notes);
 }
 
+/* Reads the body, and frees it.  The client's departure ends that, too. */
+static int read_completion(struct server *v, struct completion *of, struct exchange *x, struct err *e)
+{
+    size_t len = x->body.len;
+    int rc = completion_read(of, x->body.data ? x->body.data : "", len, e), status = 0;
+    buf_free(&x->body);
+    if (rc)
+        status = e->kind == ERR_USAGE ? 400 : reply_status(e);
+    else if (check_model(v, of, e))
+        status = 404;
+    else if (!keep_memory(v, x, 2 * len + TEXT_COPIES * completion_text_bytes(of))) {
+        status = 503;
+        err_set(e, ERR_ENV, "%s", crowded);
+    }
+    return status;
+}
+
 static enum MHD_Result answer_completion(struct server *v, struct MHD_Connection *c, const struct api *api,
                                          struct exchange *x)
 {
@@ -160,23 +224,21 @@ static enum MHD_Result answer_completion(struct server *v, struct MHD_Connection
     struct flight flight;
     const union MHD_ConnectionInfo *fd = MHD_get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD);
     struct completion *of = completion_new(v->service, api);
-    int status = 0;
-    if (completion_read(of, x->body.data ? x->body.data : "", x->body.len, &e))
-        status = 400;
-    else if (check_model(v, of, &e))
-        status = 404;
-    buf_free(&x->body);
-    if (!status && !flights_add(v->flights, &flight, of, fd->connect_fd)) {
+    if (!flights_add(v->flights, &flight, of, fd->connect_fd)) {
         bool ends = flights_closed(v->flights);
-        status = ends ? 503 : 429;
         err_set(&e, ERR_ENV, ends ? "the server is ending" : "%d requests are running; try again later",
                 v->o.max_requests);
-    }
-    if (status) {
         completion_free(of);
-        return reply_refuse(v, c, api, status, e.text);
+        return reply_refuse(v, c, api, ends ? 503 : 429, e.text);
     }
     connection_waits(v, c, true);
+    int status = read_completion(v, of, x, &e);
+    if (status) {
+        flights_remove(v->flights, &flight);
+        completion_free(of);
+        connection_waits(v, c, false);
+        return reply_refuse(v, c, api, status, e.text);
+    }
     enum MHD_Result rc = run_completion(v, c, of, &flight);
     connection_waits(v, c, false);
     return rc;
@@ -259,7 +321,6 @@ static bool is_trainers(const char *url)
 static int check_request(const struct server *v, struct MHD_Connection *c, const char *url,
                          const char *method, const char **why)
 {
-    const char *size = MHD_lookup_connection_value(c, MHD_HEADER_KIND, "Content-Length");
     const char *coding = MHD_lookup_connection_value(c, MHD_HEADER_KIND, "Content-Encoding");
     bool post = !strcmp(method, "POST"), get = !strcmp(method, "GET") || !strcmp(method, "HEAD");
     bool chat = api_of(url), trainers = is_trainers(url);
@@ -275,18 +336,30 @@ static int check_request(const struct server *v, struct MHD_Connection *c, const
         return *why = "the server was started without --trainer", 403;
     if (coding && strcasecmp(coding, "identity") != 0)
         return *why = "compressed bodies are not supported: send no Content-Encoding", 415;
-    if (size && strtoull(size, NULL, 10) > v->o.max_body)
-        return *why = "the body is too large (--max-body)", 413;
     return 0;
 }
 
-static struct exchange *exchange_new(const struct server *v, bool post)
+static enum MHD_Result begin_exchange(struct server *v, struct MHD_Connection *c, const char *url,
+                                      const char *method, const char *version, void **exchange)
 {
-    struct exchange *x = xcalloc(1, sizeof *x);
-    buf_init(&x->body, v->o.max_body);
+    struct exchange *x = *exchange = xcalloc(1, sizeof *x);
+    const union MHD_ConnectionInfo *at = MHD_get_connection_info(c, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    size_t size;
+    const char *why = framing_fault(c, version, &size);
+    int status = why ? 400 : check_request(v, c, url, method, &why);
     x->begun = clock_ns();
-    x->post = post;
-    return x;
+    x->post = !strcmp(method, "POST");
+    x->body.max = v->o.max_body;
+    if (at && at->socket_context)
+        connection_begin(v->connections, at->socket_context, status != 400 && may_ask(v, c));
+    if (!status && size > v->o.max_body) {
+        status = 413;
+        why = too_large;
+    }
+    if (!status && x->post)
+        x->crowded =
+            !reserve_body(v, x, size); /* refused behind the body, so that the client reads the reply */
+    return status ? reply_refuse(v, c, api_of(url), status, why) : MHD_YES;
 }
 
 enum MHD_Result exchange_step(void *server, struct MHD_Connection *c, const char *url, const char *method,
@@ -294,20 +367,15 @@ enum MHD_Result exchange_step(void *server, struct MHD_Connection *c, const char
 {
     struct server *v = server;
     struct exchange *x = *exchange;
-    if (!x) {
-        const char *why;
-        int status = check_request(v, c, url, method, &why);
-        *exchange = exchange_new(v, !strcmp(method, "POST"));
-        return status ? reply_refuse(v, c, api_of(url), status, why) : MHD_YES;
-    }
+    if (!x)
+        return begin_exchange(v, c, url, method, version, exchange);
     if (*size) {
-        if (!x->body.full)
-            buf_put(&x->body, data, *size);
+        take_body(v, x, data, *size);
         *size = 0;
         return clock_ms_since(x->begun) > UPLOAD_S * 1000 ? MHD_NO : MHD_YES;
     }
-    if (x->body.full)
-        return reply_refuse(v, c, api_of(url), 413, "the body is too large (--max-body)");
+    if (x->crowded || x->body.full)
+        return reply_refuse(v, c, api_of(url), x->crowded ? 503 : 413, x->crowded ? crowded : too_large);
     if (!x->post)
         return answer_get(v, c, url);
     if (is_trainers(url))
@@ -318,9 +386,14 @@ enum MHD_Result exchange_step(void *server, struct MHD_Connection *c, const char
 void exchange_end(void *server, struct MHD_Connection *c, void **exchange,
                   enum MHD_RequestTerminationCode why)
 {
+    struct server *v = server;
     struct exchange *x = *exchange;
+    const union MHD_ConnectionInfo *at = MHD_get_connection_info(c, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
     if (!x)
         return;
+    if (at && at->socket_context)
+        connection_rest(v->connections, at->socket_context);
+    budget_give(v->bodies, x->reserved);
     buf_free(&x->body);
     free(x);
     *exchange = NULL;

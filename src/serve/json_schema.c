@@ -1,6 +1,7 @@
 /* json_schema.c - see json_schema.h: keywords, references and alternatives. */
 #include "serve/json_schema_impl.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -60,7 +61,7 @@ int schema_count(struct schema_reading *r, const json_t *s, const char *key, int
     if (!v)
         return 0;
     snprintf(why, sizeof why, "'%s' must be a whole number from 0", key);
-    if (!json_is_number(v) || d < 0 || d > (double)(int64_t)d || d < (double)(int64_t)d)
+    if (!json_is_number(v) || d < 0 || d > trunc(d))
         return schema_refuse(r, why);
     if (d > GX_EXACT)
         notes_ignore(r->notes, "schema: %s above %d", key, GX_EXACT);
@@ -129,7 +130,7 @@ static gx_node read_enum(struct schema_reading *r, const json_t *list)
     if (!n || n > SCHEMA_CHOICES)
         return schema_refuse(r, "'enum' must be a list of 1 to 512");
     gx_node *parts = xcalloc(n, sizeof *parts);
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n && !gx_failed(r->x, NULL); i++)
         parts[i] = schema_literal(r->x, json_array_get(list, i));
     gx_node node = gx_alt(r->x, (int)n, parts);
     free(parts);
@@ -144,45 +145,106 @@ static json_t *values_of(const json_t *s)
     return one ? json_pack("[O]", one) : json_is_array(list) ? json_incref(list) : NULL;
 }
 
-static bool disjoint(const json_t *a, const json_t *b)
+/* Adds the values of a list to a set, by their text.  Returns whether all are new; false for NULL.  Takes
+ * over the list. */
+static bool add_new_values(const struct schema_reading *r, json_t *set, json_t *list)
 {
-    json_t *x = values_of(a), *y = values_of(b), *v, *w;
-    bool apart = x && y;
-    size_t i, k;
-    json_array_foreach(x, i, v) json_array_foreach(y, k, w) apart = apart && !json_equal(v, w);
-    json_decref(x);
-    json_decref(y);
-    return apart;
+    bool fresh = list != NULL;
+    json_t *v;
+    size_t i;
+    json_array_foreach(list, i, v)
+    {
+        char *text = json_dumps(v, JSON_ENCODE_ANY | JSON_SORT_KEYS);
+        fresh = fresh && text && !json_object_get(set, text);
+        if (!fresh || effort_over(gx_effort(r->x), 64 + (unsigned)strlen(text))) {
+            free(text);
+            break;
+        }
+        json_object_set_new(set, text, json_true());
+        free(text);
+    }
+    json_decref(list);
+    return fresh;
 }
 
-static bool requires(const json_t *s, const char *key)
+static const json_t *resolved(const struct schema_reading *r, const json_t *s)
+{
+    return get(s, "$ref") ? follow(r, s) : s;
+}
+
+static bool requires(const struct schema_reading *r, const json_t *s, const char *key)
 {
     json_t *v;
     size_t i;
+    effort_over(gx_effort(r->x), (unsigned)json_array_size(get(s, "required")));
     json_array_foreach(get(s, "required"), i,
                        v) if (json_is_string(v) && !strcmp(json_string_value(v), key)) return true;
     return false;
 }
 
-/* Whether no value fits both: of different types or values, or objects that a property tells apart. */
-static bool exclusive(const struct schema_reading *r, const json_t *a, const json_t *b)
+/* Returns whether the schemas of a list that have this type differ in their values, or with a key in those of
+ * a property that all require.  Each value is looked up once. */
+static bool differ_in(const struct schema_reading *r, const json_t *list, const char *type, const char *key)
 {
-    a = get(a, "$ref") ? follow(r, a) : a;
-    b = get(b, "$ref") ? follow(r, b) : b;
-    const char *s = json_string_value(get(a, "type")), *t = json_string_value(get(b, "type")), *key;
-    json_t *v;
-    if (disjoint(a, b))
-        return true;
-    if (!s || !t)
-        return false;
-    if (strcmp(s, t) != 0)
-        return !strstr("integer number", s) || !strstr("integer number", t);
-    json_object_foreach((json_t *)(uintptr_t)get(a, "properties"), key, v)
+    json_t *set = json_object(), *one;
+    bool differ = true;
+    size_t i;
+    json_array_foreach(list, i, one)
     {
-        if (requires(a, key) && requires(b, key) && disjoint(v, get(get(b, "properties"), key)))
+        const json_t *s = resolved(r, one);
+        const char *name = json_string_value(get(s, "type"));
+        if (!differ || (type && (!name || strcmp(type, name) != 0)))
+            continue;
+        differ =
+            !key ? add_new_values(r, set, values_of(s))
+                 : requires(r, s, key) && add_new_values(r, set, values_of(get(get(s, "properties"), key)));
+    }
+    json_decref(set);
+    return differ;
+}
+
+/* Returns whether the schemas of one type exclude each other. */
+static bool type_excludes(const struct schema_reading *r, const json_t *list, const json_t *first)
+{
+    const char *type = json_string_value(get(first, "type")), *key;
+    json_t *v;
+    int n = 0;
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const char *name = json_string_value(get(resolved(r, json_array_get(list, i)), "type"));
+        n += !strcmp(name, type);
+    }
+    if (n == 1 || differ_in(r, list, type, NULL))
+        return true;
+    json_object_foreach((json_t *)(uintptr_t)get(first, "properties"), key, v)
+    {
+        if ((get(v, "const") || get(v, "enum")) && differ_in(r, list, type, key))
             return true;
     }
     return false;
+}
+
+/* Returns whether no value fits two of the schemas: they differ in their types or values, or as objects in
+ * the values of one property.  False when that is not obvious. */
+static bool exclusive(const struct schema_reading *r, const json_t *list)
+{
+    json_t *types = json_object(), *one;
+    bool apart = true;
+    size_t i;
+    if (differ_in(r, list, NULL, NULL)) {
+        json_decref(types);
+        return true;
+    }
+    json_array_foreach(list, i, one)
+    {
+        apart = apart && json_is_string(get(resolved(r, one), "type"));
+        if (apart)
+            json_object_set(types, json_string_value(get(resolved(r, one), "type")), one);
+    }
+    const char *type;
+    apart = apart && !(json_object_get(types, "integer") && json_object_get(types, "number"));
+    json_object_foreach(types, type, one) apart = apart && type_excludes(r, list, resolved(r, one));
+    json_decref(types);
+    return apart;
 }
 
 static gx_node read_choices(struct schema_reading *r, const json_t *list, bool one)
@@ -190,10 +252,8 @@ static gx_node read_choices(struct schema_reading *r, const json_t *list, bool o
     size_t n = json_array_size(list), possible = 0;
     if (!n || n > SCHEMA_CHOICES)
         return schema_refuse(r, "'anyOf' and 'oneOf' must be lists of 1 to 512");
-    for (size_t i = 0; one && i < n; i++)
-        for (size_t k = i + 1; k < n; k++)
-            if (!exclusive(r, json_array_get(list, i), json_array_get(list, k)))
-                notes_ignore(r->notes, "schema: oneOf (read as anyOf)");
+    if (one && !exclusive(r, list))
+        notes_ignore(r->notes, "schema: oneOf (read as anyOf)");
     gx_node *parts = xcalloc(n, sizeof *parts), node = 0;
     for (size_t i = 0; i < n && node != -1; i++) {
         char name[24];
@@ -209,30 +269,33 @@ static gx_node read_choices(struct schema_reading *r, const json_t *list, bool o
 
 /* ---- merging ------------------------------------------------------------------------------------------- */
 
+static void merge_member(struct schema_reading *r, json_t *into, const char *key, json_t *v)
+{
+    json_t *old = json_object_get(into, key);
+    r->copied += 1 + json_object_size(v) + json_array_size(v);
+    if (r->copied > SCHEMA_MERGED || !strcmp(key, "allOf") || !strcmp(key, "$ref"))
+        return;
+    if (!old)
+        json_object_set_new(into, key, json_copy(v));
+    else if (!strcmp(key, "properties"))
+        json_object_update(old, v);
+    else if (!strcmp(key, "required"))
+        json_array_extend(old, v);
+}
+
 /* Adds the keywords of a schema to another one. */
-static void merge(const struct schema_reading *r, json_t *into, const json_t *s, int depth)
+static void merge(struct schema_reading *r, json_t *into, const json_t *s, int depth)
 {
     const char *key;
     json_t *v;
     size_t i;
     const json_t *target = get(s, "$ref") ? follow(r, s) : NULL;
-    if (depth == 0)
+    if (depth == 0 || ++r->copied > SCHEMA_MERGED)
         return;
     if (target)
         merge(r, into, target, depth - 1);
     json_array_foreach(get(s, "allOf"), i, v) merge(r, into, v, depth - 1);
-    json_object_foreach((json_t *)(uintptr_t)s, key, v)
-    {
-        json_t *old = json_object_get(into, key);
-        if (!strcmp(key, "allOf") || !strcmp(key, "$ref"))
-            continue;
-        if (!old)
-            json_object_set_new(into, key, json_copy(v));
-        else if (!strcmp(key, "properties"))
-            json_object_update(old, v);
-        else if (!strcmp(key, "required"))
-            json_array_extend(old, v);
-    }
+    json_object_foreach((json_t *)(uintptr_t)s, key, v) merge_member(r, into, key, v);
 }
 
 /* Reads allOf and the keywords beside it as one schema. */
@@ -241,6 +304,8 @@ static gx_node read_merged(struct schema_reading *r, const json_t *s)
     json_t *whole = json_object();
     merge(r, whole, s, SCHEMA_DEPTH / 3);
     json_array_append_new(r->merged, whole);
+    if (r->copied > SCHEMA_MERGED)
+        return schema_refuse(r, "'allOf' merges more than 65536 members");
     return schema_read(r, whole);
 }
 
@@ -331,6 +396,9 @@ gx_node schema_read(struct schema_reading *r, const json_t *s)
         return schema_refuse(r, "nested deeper than 24");
     if (++r->nodes > SCHEMA_NODES)
         return schema_refuse(r, "the schema has more than 4000 parts");
+    struct err why = ERR_INIT;
+    if (gx_failed(r->x, &why))
+        return err_set(r->e, why.kind, "schema at '#%s': %s", r->where, why.text);
     r->depth++;
     note_keywords(r, s);
     gx_node node = read_decided(r, s);
@@ -346,6 +414,8 @@ static gx_node read_whole(struct gx *x, const json_t *schema, struct notes *n, s
     r.open[r.n_open++] = schema;
     gx_node node = schema_read(&r, schema);
     json_decref(r.merged);
+    if (node >= 0 && gx_failed(x, e))
+        return -1;
     return node == IMPOSSIBLE ? schema_refuse(&r, "no value fits: it contains itself without an end") : node;
 }
 
@@ -354,9 +424,9 @@ gx_node json_schema_expression(struct gx *x, const json_t *schema, struct err *e
     return read_whole(x, schema, NULL, e);
 }
 
-int json_schema_check(const json_t *schema, struct notes *n, struct err *e)
+int json_schema_check(const json_t *schema, struct notes *n, struct effort *w, struct err *e)
 {
-    struct gx *x = gx_new();
+    struct gx *x = gx_new_within(w);
     gx_node node = read_whole(x, schema, n, e);
     gx_free(x);
     return node < 0 ? -1 : 0;

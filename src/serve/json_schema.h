@@ -28,8 +28,8 @@
 /* Returns a node; -1 with ERR_USAGE, which names the place in the schema and the fault. */
 gx_node json_schema_expression(struct gx *x, const json_t *schema, struct err *e);
 
-/* Reads a schema without using it; notes the keywords that are not enforced. */
-int json_schema_check(const json_t *schema, struct notes *n, struct err *e);
+/* Reads a schema without using it; notes the keywords that are not enforced.  The effort may be NULL. */
+int json_schema_check(const json_t *schema, struct notes *n, struct effort *w, struct err *e);
 
 /* Any JSON object, nested up to three deep. */
 gx_node json_any_object(struct gx *x);

@@ -9,7 +9,8 @@ enum {
     SCHEMA_NODES = 4000,
     SCHEMA_PROPERTIES = 128,
     SCHEMA_CHOICES = 512,
-    SCHEMA_NESTED = 3, /* of a schema that contains itself */
+    SCHEMA_MERGED = 1 << 16, /* members and list entries that allOf copies */
+    SCHEMA_NESTED = 3,       /* of a schema that contains itself */
     SCHEMA_WHOLE = 999999999,
     IMPOSSIBLE = -2, /* a node: no text of this schema ends within SCHEMA_NESTED */
 };
@@ -20,6 +21,7 @@ struct schema_reading {
     json_t *merged;                   /* list of schemas that were made of others */
     const json_t *open[SCHEMA_DEPTH]; /* targets of references */
     int n_open, depth, nodes;
+    size_t copied;   /* by merging; at most SCHEMA_MERGED */
     char where[256]; /* "#/properties/name" */
     struct notes *notes;
     struct err *e;

@@ -19,6 +19,7 @@ struct settling {
     bool has_system;
     size_t at; /* the message, counted from 1 */
     struct notes *notes;
+    int values; /* that the texts of arguments may still have */
 };
 
 static const char *string_of(const json_t *object, const char *key)
@@ -35,18 +36,19 @@ static bool is_role(const json_t *message, const char *role)
 /* ---- calls ------------------------------------------------------------------------------------------- */
 
 /* An object out of the text of arguments; NULL: it has none.  *exact: the text is nothing else. */
-static json_t *normalise(const char *text, struct notes *n, bool *exact)
+static json_t *normalise(const char *text, struct settling *s, bool *exact)
 {
     json_error_t why;
     size_t len = strlen(text);
-    if (body_text_is_deep(text, len))
+    if (body_text_check(text, len, &s->values, NULL))
         return NULL;
-    json_t *v = body_text_load(text, len, JSON_DECODE_ANY, n, &why);
+    json_t *v = body_text_load(text, len, JSON_DECODE_ANY, s->notes, &why);
     *exact = v != NULL;
-    v = v ? v : body_text_load(text, len, JSON_DECODE_ANY | JSON_DISABLE_EOF_CHECK, n, &why);
+    v = v ? v : body_text_load(text, len, JSON_DECODE_ANY | JSON_DISABLE_EOF_CHECK, s->notes, &why);
     if (json_is_string(v)) { /* encoded twice */
         const char *again = json_string_value(v);
-        json_t *inner = body_text_is_deep(again, strlen(again)) ? NULL : json_loads(again, 0, &why);
+        bool large = body_text_check(again, strlen(again), &s->values, NULL);
+        json_t *inner = large ? NULL : json_loads(again, 0, &why);
         json_decref(v);
         v = inner;
     }
@@ -57,7 +59,7 @@ static json_t *normalise(const char *text, struct notes *n, bool *exact)
 }
 
 /* A new object. */
-static json_t *arguments_of(const json_t *given, const struct settling *s, size_t call)
+static json_t *arguments_of(const json_t *given, struct settling *s, size_t call)
 {
     const char *text = json_string_value(given);
     bool exact = true;
@@ -65,7 +67,7 @@ static json_t *arguments_of(const json_t *given, const struct settling *s, size_
         return json_incref((json_t *)(uintptr_t)given);
     if (!given || json_is_null(given) || (text && !text[strspn(text, " \t\r\n")]))
         return json_object();
-    json_t *v = text ? normalise(text, s->notes, &exact) : NULL;
+    json_t *v = text ? normalise(text, s, &exact) : NULL;
     if (v && !exact)
         notes_warn(s->notes, "message %zu: text behind the arguments of call %zu is dropped", s->at, call);
     if (!v)
@@ -75,7 +77,7 @@ static json_t *arguments_of(const json_t *given, const struct settling *s, size_
 }
 
 /* Another vendor's kind of call has its one text in `input`. */
-static json_t *call_of(const json_t *given, const struct settling *s, size_t i)
+static json_t *call_of(const json_t *given, struct settling *s, size_t i)
 {
     const json_t *f = json_object_get(given, "function"), *custom = json_object_get(given, "custom");
     f = json_is_object(f) ? f : json_is_object(custom) ? custom : given;
@@ -94,7 +96,7 @@ static json_t *call_of(const json_t *given, const struct settling *s, size_t i)
     return call;
 }
 
-static void add_calls(json_t *message, const json_t *given, const struct settling *s)
+static void add_calls(json_t *message, const json_t *given, struct settling *s)
 {
     const json_t *list = json_object_get(given, "tool_calls"), *old = json_object_get(given, "function_call");
     json_t *calls = json_array(), *call;
@@ -300,7 +302,8 @@ int messages_settle(json_t *root, bool result_pictures, struct notes *n, struct 
                          .pictures = json_array(),
                          .result_pictures = result_pictures,
                          .leading = true,
-                         .notes = n};
+                         .notes = n,
+                         .values = BODY_VALUES};
     json_t *given;
     size_t i;
     int rc = 0;

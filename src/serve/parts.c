@@ -32,9 +32,9 @@ json_t *parts_new_text(const char *text)
     return json_pack("{s:s, s:s}", "type", "text", "text", text);
 }
 
-json_t *parts_new_image(const char *url)
+json_t *parts_new_image(json_t *url)
 {
-    return json_pack("{s:s, s:{s:s}}", "type", "image_url", "image_url", "url", url);
+    return json_pack("{s:s, s:{s:o}}", "type", "image_url", "image_url", "url", url);
 }
 
 static int read_list(struct reading *r, const json_t *content, struct err *e);
@@ -47,31 +47,30 @@ static int read_source(struct reading *r, const json_t *source, struct err *e)
     const char *data = string_of(source, "data"), *url = string_of(source, "url"),
                *media = string_of(source, "media_type");
     if (data) {
-        char *whole = xasprintf("data:%s;base64,%s", media ? media : "", data);
-        json_array_append_new(r->out, parts_new_image(whole));
-        free(whole);
+        json_array_append_new(r->out,
+                              parts_new_image(json_sprintf("data:%s;base64,%s", media ? media : "", data)));
         return 0;
     }
     if (!url)
         return err_set(e, ERR_USAGE,
                        "a picture needs a 'source' with 'data' or 'url'; files are not stored "
                        "here");
-    json_array_append_new(r->out, parts_new_image(url));
+    json_array_append_new(r->out, parts_new_image(json_incref(json_object_get(source, "url"))));
     return 0;
 }
 
 static int read_image(struct reading *r, const json_t *part, struct err *e)
 {
-    const json_t *at = json_object_get(part, "image_url");
+    json_t *at = json_object_get(part, "image_url");
     at = at ? at : json_object_get(part, "image");
     at = at ? at : json_object_get(part, "url");
     if (json_object_get(part, "source"))
         return read_source(r, json_object_get(part, "source"), e);
-    const char *url = json_is_object(at) ? string_of(at, "url") : json_string_value(at);
-    if (!url || !*url)
+    json_t *url = json_is_object(at) ? json_object_get(at, "url") : at;
+    if (!json_string_length(url))
         return err_set(e, ERR_USAGE,
                        "a picture needs its data URL in 'image_url'; files are not stored here");
-    json_array_append_new(r->out, parts_new_image(url));
+    json_array_append_new(r->out, parts_new_image(json_incref(url)));
     return 0;
 }
 

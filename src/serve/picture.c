@@ -3,9 +3,12 @@
 
 #include "base/image_orient.h"
 
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+
+enum { HEADER = 256, LONG_HEADER = 128 << 10 }; /* of a URL, with the size of a picture in most files */
 
 /* ---- base64 ------------------------------------------------------------------------------------------ */
 
@@ -54,12 +57,13 @@ static int hex_of(char c)
     return c >= '0' && c <= '9' ? c - '0' : (c | 32) >= 'a' && (c | 32) <= 'f' ? (c | 32) - 'a' + 10 : -1;
 }
 
-/* Resolves %XX; returns the bytes in out, which has room for strlen(text). */
-static size_t unescape(const char *text, char *out)
+/* Resolves %XX; returns the bytes in out, which has room for len. */
+static size_t unescape(const char *text, size_t len, char *out)
 {
     size_t n = 0;
-    for (; *text; text++) {
-        int high = *text == '%' ? hex_of(text[1]) : -1, low = high < 0 ? -1 : hex_of(text[2]);
+    for (const char *end = text + len; text < end; text++) {
+        int high = *text == '%' && end - text > 2 ? hex_of(text[1]) : -1,
+            low = high < 0 ? -1 : hex_of(text[2]);
         out[n++] = (char)(low < 0 ? *text : high << 4 | low);
         text += low < 0 ? 0 : 2;
     }
@@ -92,29 +96,35 @@ int picture_check(const char *url, struct err *e)
                          url);
 }
 
-/* The bytes of a file that a URL holds, for the caller to free; NULL with ERR_USAGE. */
-static unsigned char *read_url(const char *url, long *len, struct err *e)
+/* The bytes of the file that the first `most` bytes of a URL hold, for the caller to free.  NULL with
+ * ERR_USAGE, or ERR_ENV without memory. */
+static unsigned char *read_url(const char *url, size_t most, long *len, struct err *e)
 {
-    const char *comma = strchr(url, ','), *text = comma ? comma + 1 : url;
+    const char *comma = memchr(url, ',', most), *text = comma ? comma + 1 : url;
     bool base64 = !comma;
     for (const char *p = url; comma && p < comma; p++)
         base64 = base64 || (*p == ';' && !strncasecmp(skip_space(p + 1), "base64", 6));
-    size_t n = strlen(text);
-    char *plain = NULL;
-    if (!base64 || memchr(text, '%', n)) {
-        plain = xmalloc(n + 1, 1);
-        n = unescape(text, plain);
-        text = plain;
+    size_t n = most - (size_t)(text - url);
+    bool escaped = memchr(text, '%', n);
+    char *plain = escaped || !base64 ? malloc(n + 1) : NULL;
+    unsigned char *file = malloc(n + 3);
+    if (!file || ((escaped || !base64) && !plain)) {
+        err_set(e, ERR_ENV, "out of memory for a picture of %zu bytes", n);
+    } else {
+        if (plain) {
+            n = unescape(text, n, plain);
+            text = plain;
+        }
+        *len = base64 ? base64_decode(text, n, file) : (long)n;
+        if (!base64)
+            memcpy(file, text, n);
+        if (*len <= 0)
+            err_set(e, ERR_USAGE, *len ? "a picture that is not base64" : "a picture without data");
     }
-    unsigned char *file = xmalloc(n + 3, 1);
-    *len = base64 ? base64_decode(text, n, file) : (long)n;
-    if (!base64)
-        memcpy(file, text, n);
     free(plain);
-    if (*len > 0)
+    if (file && *len > 0)
         return file;
     free(file);
-    err_set(e, ERR_USAGE, *len ? "a picture that is not base64" : "a picture without data");
     return NULL;
 }
 
@@ -129,57 +139,88 @@ static int check_size(uint64_t w, uint64_t h, struct err *e)
                    (unsigned long long)w, (unsigned long long)h, PICTURE_MAX_PIXELS >> 20, IMAGE_MAX_SIDE);
 }
 
-static uint64_t number_at(const unsigned char *p)
-{
-    return (uint64_t)p[0] << 24 | (uint64_t)p[1] << 16 | (uint64_t)p[2] << 8 | p[3];
-}
-
-static int check_png(const unsigned char *png, long n, struct err *e)
-{
-    if (n < 24 || memcmp(png + 12, "IHDR", 4) != 0)
-        return err_set(e, ERR_USAGE, "a picture that is cut off: a PNG without its size");
-    return check_size(number_at(png + 16), number_at(png + 20), e);
-}
-
-/* The size of the first frame of a JPEG is checked before its pixels get memory. */
-static int check_jpeg(const unsigned char *jpeg, long n, struct err *e)
-{
-    for (long at = 2; at + 9 <= n && jpeg[at] == 0xff;) {
-        unsigned marker = jpeg[at + 1];
-        bool bare = marker == 0xff || marker == 1 || (marker >= 0xd0 && marker <= 0xd7);
-        if (marker >= 0xc0 && marker <= 0xcf && marker != 0xc4 && marker != 0xc8 && marker != 0xcc)
-            return check_size((uint64_t)jpeg[at + 7] << 8 | jpeg[at + 8],
-                              (uint64_t)jpeg[at + 5] << 8 | jpeg[at + 6], e);
-        at += bare ? marker == 0xff ? 1 : 2 : 2 + (jpeg[at + 2] << 8 | jpeg[at + 3]);
-    }
-    return 0;
-}
-
-static int parse(const unsigned char *file, long len, struct image *out, struct err *e)
+static int parse(const unsigned char *file, long len, struct effort *w, struct image *out, struct err *e)
 {
     struct err why = ERR_INIT;
+    const struct image_limits limits = {PICTURE_MAX_PIXELS, w};
     const char *format = image_format((const char *)file, (size_t)len);
     bool jpeg = format && !strcmp(format, "JPEG"), png = format && !strcmp(format, "PNG");
+    uint32_t wide, high;
     if (!jpeg && !png)
         return err_set(e, ERR_USAGE, "a picture must be a PNG or a JPEG, and this is %s%s",
                        format ? "a " : "neither", format ? format : "");
-    if (jpeg ? check_jpeg(file, len, e) : check_png(file, len, e))
+    if (image_size(file, (size_t)len, &wide, &high, NULL))
+        return err_set(e, ERR_USAGE, "a picture that cannot be read: a %s that is cut off before its size",
+                       format);
+    if (check_size(wide, high, e))
         return -1;
-    if (jpeg ? image_parse_jpeg(out, file, (uint64_t)len, &why)
-             : image_parse_png(out, file, (uint64_t)len, &why))
-        return err_set(e, ERR_USAGE, "a picture that cannot be read: %s", why.text);
+    if (jpeg ? image_parse_jpeg_within(out, file, (uint64_t)len, &limits, &why)
+             : image_parse_png_within(out, file, (uint64_t)len, &limits, &why))
+        return effort_over(w, 0) ? err_set(e, why.kind, "%s", why.text)
+                                 : err_set(e, ERR_USAGE, "a picture that cannot be read: %s", why.text);
     return image_orient(out, image_orientation(file, (size_t)len), e);
 }
 
-int picture_decode(const char *url, struct image *out, struct err *e)
+int picture_decode_within(const char *url, struct effort *w, struct image *out, struct err *e)
 {
-    long len;
+    long len = 0;
     *out = (struct image){0};
     url = skip_space(url);
     if (picture_check(url, e))
         return -1;
-    unsigned char *file = read_url(url, &len, e);
-    int rc = file ? parse(file, len, out, e) : -1;
+    unsigned char *file = read_url(url, strlen(url), &len, e);
+    int rc = file ? parse(file, len, w, out, e) : -1;
     free(file);
     return rc;
+}
+
+int picture_decode(const char *url, struct image *out, struct err *e)
+{
+    return picture_decode_within(url, NULL, out, e);
+}
+
+/* ---- the size ---------------------------------------------------------------------------------------- */
+
+int picture_size(const char *url, int *w, int *h, struct err *e)
+{
+    long len = 0;
+    struct err why = ERR_INIT;
+    uint32_t wide = 0, high = 0;
+    *w = *h = 0;
+    url = skip_space(url);
+    if (picture_check(url, e))
+        return -1;
+    unsigned char *file = read_url(url, strlen(url), &len, e);
+    if (!file)
+        return -1;
+    int rc = image_size(file, (size_t)len, &wide, &high, &why);
+    rc = rc ? err_set(e, ERR_USAGE, "%s", why.text) : check_size(wide, high, e);
+    bool turned = rc == 0 && image_orientation(file, (size_t)len) > 4;
+    if (rc == 0) {
+        *w = (int)(turned ? high : wide);
+        *h = (int)(turned ? wide : high);
+    }
+    free(file);
+    return rc;
+}
+
+int64_t picture_pixels(const char *url)
+{
+    static const size_t begins[] = {HEADER, LONG_HEADER, SIZE_MAX};
+    uint32_t w = 0, h = 0;
+    url = skip_space(url);
+    for (size_t i = 0; i < sizeof begins / sizeof *begins && !w; i++) {
+        long len = 0;
+        size_t n = strnlen(url, begins[i]);
+        unsigned char *file = read_url(url, n, &len, NULL);
+        if (!file) /* a single digit of base64 at the end is no byte */
+            file = read_url(url, n - (n > 0), &len, NULL);
+        if (file)
+            image_size(file, (size_t)len, &w, &h, NULL);
+        free(file);
+        if (n < begins[i])
+            break;
+    }
+    return w <= IMAGE_MAX_SIDE && h <= IMAGE_MAX_SIDE ? (int64_t)w * h
+                                                      : 0; /* larger ones are refused later */
 }

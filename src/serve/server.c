@@ -15,7 +15,18 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { BACKLOG = 128, SPARE_CONNECTIONS = 64, HEADER_BYTES = 64 << 10, MAX_PEM = 1 << 20 };
+/* NEWCOMERS: connections that are accepted beyond the limit, each of which cuts another one off. */
+enum {
+    BACKLOG = 128,
+    SPARE_CONNECTIONS = 64,
+    NEWCOMERS = 16,
+    HEADER_BYTES = 64 << 10,
+    MAX_PEM = 1 << 20,
+    DEFAULT_MEMORY = 1 << 30
+};
+
+/* TLS 1.2 and later. */
+static char tls_versions[] = "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2";
 
 /* ---- the address ----------------------------------------------------------------------------------- */
 
@@ -115,10 +126,15 @@ static int port_of(int fd)
 static void on_connection(void *arg, struct MHD_Connection *c, void **socket_context,
                           enum MHD_ConnectionNotificationCode what)
 {
-    const union MHD_ConnectionInfo *info = MHD_get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD);
+    struct server *v = arg;
+    const union MHD_ConnectionInfo *info = MHD_get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD),
+                                   *from = MHD_get_connection_info(c, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
     int one = 1, patience = 60000;
+    if (what == MHD_CONNECTION_NOTIFY_CLOSED && *socket_context)
+        connection_close(v->connections, *socket_context);
     if (what != MHD_CONNECTION_NOTIFY_STARTED || !info)
         return;
+    *socket_context = connection_open(v->connections, info->connect_fd, from ? from->client_addr : NULL);
     setsockopt(info->connect_fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof one);
     setsockopt(info->connect_fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
     setsockopt(info->connect_fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &patience, sizeof patience);
@@ -150,17 +166,19 @@ static int start_daemon(struct server *v, struct err *e)
         free(cert);
         return -1;
     }
-    struct MHD_OptionItem items[10] = {
+    struct MHD_OptionItem items[12] = {
         {MHD_OPTION_EXTERNAL_LOGGER, (intptr_t)on_complaint, v},
         {MHD_OPTION_LISTEN_SOCKET, v->fd, NULL},
-        {MHD_OPTION_CONNECTION_LIMIT, v->o.max_requests + SPARE_CONNECTIONS, NULL},
+        {MHD_OPTION_CONNECTION_LIMIT, v->o.max_requests + SPARE_CONNECTIONS + NEWCOMERS, NULL},
         {MHD_OPTION_CONNECTION_TIMEOUT, (intptr_t)v->o.idle_s, NULL},
         {MHD_OPTION_CONNECTION_MEMORY_LIMIT, HEADER_BYTES, NULL},
+        {MHD_OPTION_STRICT_FOR_CLIENT, 1, NULL},
         {MHD_OPTION_NOTIFY_COMPLETED, (intptr_t)exchange_end, v},
         {MHD_OPTION_NOTIFY_CONNECTION, (intptr_t)on_connection, v}};
-    int n = 7;
+    int n = 8;
     if (cert) {
         flags |= MHD_USE_TLS;
+        items[n++] = (struct MHD_OptionItem){MHD_OPTION_HTTPS_PRIORITIES, 0, tls_versions};
         items[n++] = (struct MHD_OptionItem){MHD_OPTION_HTTPS_MEM_CERT, 0, cert};
         items[n++] = (struct MHD_OptionItem){MHD_OPTION_HTTPS_MEM_KEY, 0, key};
     }
@@ -177,6 +195,17 @@ static int start_daemon(struct server *v, struct err *e)
                    v->o.cert ? ": are certificate and key PEM files that belong together?" : "");
 }
 
+static void server_free(struct server *v)
+{
+    flights_free(v->flights);
+    connections_free(v->connections);
+    budget_free(v->bodies);
+    budget_free(v->service->pictures);
+    v->service->pictures = NULL;
+    pthread_mutex_destroy(&v->trainer);
+    free(v);
+}
+
 struct server *server_start(struct service *s, const struct server_options *o, struct err *e)
 {
     secrets_no_core(); /* the token, and the key of a certificate */
@@ -189,13 +218,15 @@ struct server *server_start(struct service *s, const struct server_options *o, s
     v->fd = fd;
     v->port = port_of(fd);
     v->flights = flights_new(o->max_requests);
+    v->connections = connections_new(o->max_requests + SPARE_CONNECTIONS);
+    size_t memory = o->memory ? o->memory : DEFAULT_MEMORY;
+    v->bodies = budget_new(memory / 2);
+    s->pictures = budget_new(memory / 2);
     pthread_mutex_init(&v->trainer, NULL);
     if (start_daemon(v, e) == 0)
         return v;
     close(fd);
-    flights_free(v->flights);
-    pthread_mutex_destroy(&v->trainer);
-    free(v);
+    server_free(v);
     return NULL;
 }
 
@@ -232,7 +263,5 @@ void server_stop(struct server *v)
     MHD_stop_daemon(v->daemon);
     if (!v->drained)
         close(v->fd);
-    flights_free(v->flights);
-    pthread_mutex_destroy(&v->trainer);
-    free(v);
+    server_free(v);
 }

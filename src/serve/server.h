@@ -6,7 +6,8 @@
  *   POST /pause  /update_weights  /resume          for trainers, when `trainer` allows it
  *
  * A thread per connection (libmicrohttpd), and one more per streamed reply.  Everything but /health needs
- * the token, as "Authorization: Bearer" or "x-api-key".  Each refusal is one line on stderr.
+ * the token, as "Authorization: Bearer" or "x-api-key".  Each refusal is one line on stderr.  A request whose
+ * body does not fit the memory for all bodies is refused with 503; pictures wait for their half of it.
  */
 #ifndef HOLORUN_SERVE_SERVER_H
 #define HOLORUN_SERVE_SERVER_H
@@ -19,6 +20,7 @@ struct server_options {
     const char *cert, *key; /* files, PEM; NULL: no TLS */
     bool insecure;          /* another address than loopback without TLS */
     size_t max_body;        /* bytes */
+    size_t memory;          /* bytes for the bodies and pictures of all requests; 0: 1 GiB */
     int max_requests;       /* at once; more are refused with 429 */
     double idle_s;          /* a connection on which nothing moves is closed */
     bool trainer;

@@ -3,6 +3,8 @@
 #define HOLORUN_SERVE_SERVER_IMPL_H
 
 #include "serve/api.h"
+#include "serve/budget.h"
+#include "serve/connections.h"
 #include "serve/flights.h"
 #include "serve/server.h"
 
@@ -14,6 +16,8 @@ struct server {
     struct server_options o;
     struct MHD_Daemon *daemon;
     struct flights *flights;
+    struct connections *connections;
+    struct budget *bodies;   /* each as large as the request may become in memory */
     pthread_mutex_t trainer; /* one exchange of weights at a time */
     int fd, port;
     bool drained;

@@ -1,6 +1,8 @@
 /* tools.c - see tools.h. */
 #include "serve/tools.h"
 
+#include "text/conversation.h"
+
 #include <stdint.h>
 #include <string.h>
 
@@ -101,8 +103,11 @@ static void keep_allowed(json_t *root, const json_t *choice)
     const json_t *inner = json_object_get(choice, "allowed_tools");
     const json_t *of = json_is_object(inner) ? inner : choice, *allowed = json_object_get(of, "tools");
     const char *mode = string_of(of, "mode");
-    json_t *list = json_object_get(root, "tools"), *kept = json_array(), *tool;
+    json_t *list = json_object_get(root, "tools"), *kept, *tool;
     size_t i;
+    if (json_array_size(list) > CONVERSATION_PARTS)
+        return; /* refused later */
+    kept = json_array();
     json_array_foreach(list, i, tool) if (allows(allowed, chosen(tool))) json_array_append(kept, tool);
     json_object_set_new(root, "tools", kept);
     json_object_set_new(root, "tool_choice", json_string(mode && !strcmp(mode, "required") ? mode : "auto"));

@@ -223,6 +223,10 @@ static int append_sampled(struct run *r, struct err *e)
     uint64_t rng = session_rng(r->s);
     how.random = how.temperature > 0 ? session_uniform(r->s) : 0;
     struct sampled c;
+    if (r->g && grammar_failed(r->g, e)) {
+        session_set_rng(r->s, rng);
+        return -1;
+    }
     if (sample(r, &how, &c, e) || (r->width && session_compute_logits(r->s, e))) {
         session_set_rng(r->s, rng); /* nothing was sampled with it */
         return -1;
@@ -321,7 +325,7 @@ static int append_guessed(struct run *r, struct err *e)
     struct guesses *x = r->guesses;
     struct session *s = r->s;
     int n = x && r->out->n >= r->n_begins && speculate_ready(s) ? guess(r) : 0;
-    if (n == 0)
+    if (n == 0 || (r->g && grammar_failed(r->g, NULL)))
         return 1;
     struct speculation p = {.guess = x->ids,
                             .n = n,
@@ -368,7 +372,7 @@ static int run(struct run *r, const volatile int *cancel, struct err *e)
             r->out->finish = FINISH_GRAMMAR;
             return 0;
         }
-        int forced = append_forced(r, e);
+        int forced = r->g && grammar_failed(r->g, e) ? -1 : append_forced(r, e);
         if (forced < 0 || (forced == 0 && append_chosen(r, e)))
             return -1;
     }

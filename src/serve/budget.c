@@ -1,0 +1,82 @@
+/* budget.c - see budget.h. */
+#include "serve/budget.h"
+
+#include "base/err.h"
+#include "base/flag.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <time.h>
+
+enum { LOOK_NS = 20000000, SECOND_NS = 1000000000 };
+
+struct budget {
+    pthread_mutex_t lock;
+    pthread_cond_t given;
+    size_t used, most;
+};
+
+struct budget *budget_new(size_t most)
+{
+    struct budget *b = xcalloc(1, sizeof *b);
+    b->most = most;
+    pthread_mutex_init(&b->lock, NULL);
+    pthread_cond_init(&b->given, NULL);
+    return b;
+}
+
+void budget_free(struct budget *b)
+{
+    if (!b)
+        return;
+    pthread_cond_destroy(&b->given);
+    pthread_mutex_destroy(&b->lock);
+    free(b);
+}
+
+static bool reserve(struct budget *b, size_t bytes)
+{
+    bool fits = !b->used || (b->used <= b->most && bytes <= b->most - b->used);
+    b->used += fits ? bytes : 0;
+    return fits;
+}
+
+bool budget_try(struct budget *b, size_t bytes)
+{
+    pthread_mutex_lock(&b->lock);
+    bool fits = reserve(b, bytes);
+    pthread_mutex_unlock(&b->lock);
+    return fits;
+}
+
+bool budget_wait(struct budget *b, size_t bytes, const volatile int *cancel)
+{
+    bool fits = false;
+    pthread_mutex_lock(&b->lock);
+    while (!flag_up(cancel) && !(fits = reserve(b, bytes))) {
+        struct timespec until;
+        clock_gettime(CLOCK_REALTIME, &until);
+        until.tv_nsec += LOOK_NS;
+        until.tv_sec += until.tv_nsec / SECOND_NS;
+        until.tv_nsec %= SECOND_NS;
+        pthread_cond_timedwait(&b->given, &b->lock, &until);
+    }
+    pthread_mutex_unlock(&b->lock);
+    return fits;
+}
+
+void budget_give(struct budget *b, size_t bytes)
+{
+    pthread_mutex_lock(&b->lock);
+    b->used -= bytes;
+    pthread_cond_broadcast(&b->given);
+    pthread_mutex_unlock(&b->lock);
+}
+
+size_t budget_used(struct budget *b)
+{
+    pthread_mutex_lock(&b->lock);
+    size_t used = b->used;
+    pthread_mutex_unlock(&b->lock);
+    return used;
+}
