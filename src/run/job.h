@@ -81,6 +81,7 @@ struct job {
     struct running_own *told;    /* entry in the registry of runs; NULL: not yet */
     bool warm_up, began;         /* began: it has a record */
     bool playback;               /* a recording (record/playback.h) takes the place of a model */
+    bool unseen;                 /* nobody sees its display: a step window does not open there */
     bool among;                  /* one of many in this process, which has an entry of its own */
     const struct job_host *host; /* borrowed; NULL: a person at a terminal started it, or a suite */
     struct job_model own;

@@ -77,7 +77,7 @@ const struct option_spec job_options[] = {
     BREAK_OPTION(struct run_settings),
     {"ui-display", 0, OPTION_TEXT, AT(ui_display), ":N", 0, 256, NULL,
      "display for the step window; default: the one that is worked on, beside the view where there is "
-     "space, else hidden while the agent looks and acts", NULL},
+     "space, else hidden while the agent looks and acts; with --on desk, $DISPLAY, else the terminal", NULL},
     {"runs", 0, OPTION_TEXT, AT(runs), "DIR", 0, 4096, NULL,
      "folder for run directories; default: the user's state folder", "HOLORUN_RUNS",
      .group = "record and output"},

@@ -110,10 +110,8 @@ static int open_place(struct job *j, struct err *e)
         return err_set(e, ERR_USAGE, "--start, --desk-view and --password-file go with --on desk");
     if (s->computer && s->on)
         return err_set(e, ERR_USAGE, "--computer and --on are two places to work on; give one");
-    if (s->computer) {
-        s->ui_display = s->ui_display ? s->ui_display : getenv("DISPLAY");
+    if (s->computer)
         return 0;
-    }
     if (!s->on) {
         displays_authorize(s->display);
         return 0;
@@ -122,9 +120,17 @@ static int open_place(struct job *j, struct err *e)
         return -1;
     if (on_desk_address(j->desk) && !s->quiet)
         fprintf(stderr, "holorun: vncviewer %s\n", on_desk_address(j->desk));
-    s->ui_display = s->ui_display ? s->ui_display : getenv("DISPLAY");
     s->display = desk_display(on_desk_desk(j->desk));
     return 0;
+}
+
+/* Tells the person who steps through the run how it ended; who stopped it knows. */
+static void tell_stepper(const struct job *j, const struct agent_result *r, const struct err *e)
+{
+    bool done = r->status == AGENT_ANSWERED;
+    const char *why = e->kind ? e->text : agent_status_meaning(r->status);
+    if (j->stepper && j->began && r->status != AGENT_STOPPED)
+        stepper_ended(j->stepper, done ? "Done" : "Ended", done && r->answer ? r->answer : why);
 }
 
 static int work_guarded(struct job *j, struct agent_result *r, struct err *e)
@@ -143,6 +149,7 @@ int job_run(struct job *j)
     progress_open(&j->progress, stderr, j->s.quiet, j->s.verbose);
     int code = open_place(j, &e) ? (int)e.kind : work_guarded(j, &r, &e);
     job_outcome(j, &r, &e, code);
+    tell_stepper(j, &r, &e);
     free(r.answer);
     return code;
 }
