@@ -41,7 +41,7 @@ struct run_settings {
     const char *secrets[OPTION_LIST_MAX + 1];
     const char *hide[OPTION_LIST_MAX + 1];
     const char *step, *breaks[OPTION_LIST_MAX + 1];
-    const char *on, *start, *desk_view, *password_file;
+    const char *on, *start, *home, *desk_view, *password_file;
 };
 
 struct pace {     /* of a model on this machine */

@@ -46,6 +46,9 @@ const struct option_spec job_options[] = {
      "work on a private desktop, opened for this run (see holorun desk)", NULL},
     {"start", 0, OPTION_TEXT, AT(start), "COMMAND", 0, 4096, NULL,
      "with --on desk, what runs there; the run begins when a window opens", NULL},
+    {"home", 0, OPTION_TEXT, AT(home), "DIR", 0, 1000, NULL,
+     "with --on desk, the home folder of programs there, made when missing; it stays, with browser profiles "
+     "for the next run, and one desktop at a time uses it; default: an empty one that is deleted", NULL},
     {"desk-view", 0, OPTION_MAYBE, AT(desk_view), "127.0.0.1:PORT|unix:PATH", 0, 256, NULL,
      "with --on desk, let VNC viewers look at it and take it over, as holorun desk --view does", NULL},
     {"password-file", 0, OPTION_TEXT, AT(password_file), "FILE", 0, 4096, NULL,

@@ -104,10 +104,13 @@ int job_work(struct job *j, struct agent_result *r, struct err *e)
 static int open_place(struct job *j, struct err *e)
 {
     struct run_settings *s = &j->s;
-    struct on_desk_options o = {
-        .start = s->start, .window_s = WINDOW_S, .viewed = s->desk_view, .password_file = s->password_file};
-    if (!s->on && (s->start || s->desk_view || s->password_file))
-        return err_set(e, ERR_USAGE, "--start, --desk-view and --password-file go with --on desk");
+    struct on_desk_options o = {.start = s->start,
+                                .home = s->home,
+                                .window_s = WINDOW_S,
+                                .viewed = s->desk_view,
+                                .password_file = s->password_file};
+    if (!s->on && (s->start || s->home || s->desk_view || s->password_file))
+        return err_set(e, ERR_USAGE, "--start, --home, --desk-view and --password-file go with --on desk");
     if (s->computer && s->on)
         return err_set(e, ERR_USAGE, "--computer and --on are two places to work on; give one");
     if (s->computer)
