@@ -102,6 +102,7 @@ struct agent_run {
 
     struct image recent[VALIDATOR_FRAMES]; /* the last screenshots, newest at the end; empty: none yet */
     int validations;
+    bool told_large; /* a picture was larger than the model reads, and the person was told */
 };
 
 struct agent {

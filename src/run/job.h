@@ -157,6 +157,15 @@ void job_outcome(const struct job *j, const struct agent_result *r, const struct
 /* Says of an endpoint what it cannot give, and of the embedded model what would be better here. */
 void job_tell_model(const struct job *j);
 
+/* ---- advice.c ---------------------------------------------------------------------------------- */
+
+/* Says once for each user and version that a better model than the embedded one can be fetched. */
+void job_advise_model(const struct job *j);
+/* Returns whether a task is a question only, with nothing to be done: "What is on the screen?". */
+bool job_task_is_question(const char *task);
+/* Refuses a question to the embedded model at a terminal, with the command that answers it; else 0. */
+int job_check_task(const struct job *j, struct err *e);
+
 /* ---- work.c ---------------------------------------------------------------------------------- */
 
 /* Runs a job with settings and task: guard, signals, job_work, outcome.  Returns the exit code. */

@@ -353,8 +353,8 @@ static void tell_others(struct job *j)
 /* The screen is opened before the model, so that a missing or occupied display is reported at once. */
 int job_open(struct job *j, struct err *e)
 {
-    if (open_secrets(j, e) || open_gate(j, e) || open_dialect(j, e) || open_screen(j, e) ||
-        open_stepper(j, e))
+    if (job_check_task(j, e) || open_secrets(j, e) || open_gate(j, e) || open_dialect(j, e) ||
+        open_screen(j, e) || open_stepper(j, e))
         return -1;
     tell_others(j);
     if (open_llm(j, e))

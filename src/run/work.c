@@ -7,6 +7,7 @@
 #include "run/job.h"
 
 #include "base/clock.h"
+#include "model/config.h"
 #include "run/on_desk.h"
 #include "screen/displays.h"
 #include "trace/report.h"
@@ -55,6 +56,7 @@ static void fill_options(struct job *j, struct agent_options *o)
         .settle = {s->settle_min, s->settle_quiet, s->settle_max},
         .overseer = j->stepper ? stepper_overseer(j->stepper) : NULL,
         .localizer = j->localizer,
+        .reads_side = j->model->engine ? engine_config(j->model->engine)->vit.native_side : 0,
         .validator = j->validator.passes ? &j->validator : NULL,
         .next_task = j->host ? j->host->next_task : NULL,
         .next_arg = j->host ? j->host->arg : NULL,
