@@ -9,6 +9,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static void put_text(const char *folder, const char *name, const char *text)
 {
@@ -120,6 +121,44 @@ static void t_asked(void **state)
     stage_close(&t);
 }
 
+/* Real runs on forms: the program types the value, the embedded model finds the field. */
+static void t_secret(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *task, *page, *title;
+    } cases[] = {
+        {"type the password into the Password field", "labels=User|Password&buttons=Sign in",
+         "User=;Password=kR7%vq-19Xz$"},
+        {"Type Ana into User and {{password}} into Password, then press Sign in",
+         "labels=User|Password&buttons=Sign in|Cancel", "pressed=Sign in;User=Ana;Password=kR7%vq-19Xz$"},
+    };
+    if (access(helper_path("form"), X_OK))
+        skip();
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct xvfb x;
+        struct outcome o = {0};
+        if (xvfb_start(&x, "640x480x24", NULL))
+            skip();
+        char *page =
+            xasprintf("seed=%zu&kind=fields&title=Account&text=Please fill in.&%s", 7000 + i, cases[i].page);
+        char *runs = xvfb_place(&x, "runs");
+        xvfb_spawn(&x, "form.log", WORDS(helper_path("form"), page));
+        assert_true(xvfb_wait_window(&x, "^DIALOG"));
+        setenv("T_PASSWORD", "kR7%vq-19Xz", 1);
+        program_run(&x, &o,
+                    WORDS("run", cases[i].task, "--secret", "password=env:T_PASSWORD", "--confirm",
+                          "yes-to-all", "--max-steps", "6", "--runs", runs));
+        if (!xvfb_wait_window(&x, cases[i].title))
+            fail_msg("%s: %s", cases[i].task, o.err);
+        assert_null(strstr(o.err, "kR7%vq-19Xz"));
+        outcome_free(&o);
+        xvfb_stop(&x);
+        free(page);
+        free(runs);
+    }
+}
+
 static void t_large(void **state)
 {
     (void)state;
@@ -143,6 +182,7 @@ static const struct CMUnitTest tests[] = {
           t_better),
     CLAIM("questions are told from tasks, also from tasks with questions in them", t_questions),
     CLAIM("a question to the embedded model is refused with the command that answers it", t_asked),
+    CLAIM("the embedded model types secrets by their names in the task", t_secret),
     CLAIM("a picture larger than the model reads is told of, with the remedy", t_large),
 };
 
