@@ -25,6 +25,31 @@ static void t_slip(void **state)
     }
 }
 
+static void t_cut(void **state)
+{
+    (void)state;
+    static const char *const cases[][3] = {
+        {"Type notes.txt into Name", "notes", "notes.txt"},
+        {"Save the file as \"my notes.txt\".", "my notes", "my notes.txt"},
+        {"Save it as notes.tar.gz, then press OK", "notes", "notes.tar.gz"},
+        {"Send it to ana.lima@example.org.", "ana", "ana.lima@example.org"},
+        {"Send it to ana.lima@example.org.", "ana.lima@example", "ana.lima@example.org"},
+        {"Write 'Don't Save' into Label", "Don", "Don't"},
+        {"Type notes.txt into Name and notes into Tag", "notes", NULL}, /* said as it is, too */
+        {"Set the alarm to 13:05", "13", NULL},
+        {"Type 12.05.2026 into Date", "12", NULL},
+        {"Type notes.", "notes", NULL},
+        {"Type foot.notes.txt into Name", "notes.txt", NULL},
+        {"Type something else", "notes", NULL},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char *copied = agent_copied_text(cases[i][1], cases[i][0]);
+        if (!copied != !cases[i][2] || (copied && strcmp(copied, cases[i][2]) != 0))
+            fail_msg("%s: '%s' became '%s'", cases[i][0], cases[i][1], copied ? copied : "nothing else");
+        free(copied);
+    }
+}
+
 static void t_meant(void **state)
 {
     (void)state;
@@ -104,6 +129,7 @@ static const struct CMUnitTest tests[] = {
     CLAIM("the embedded model's task has a word in place of each secret that it speaks of", t_stand_ins),
     CLAIM("where the model types that word, the action has the secret's name", t_resolved),
     CLAIM("a text that is a slip or two off a piece of the task is that piece", t_slip),
+    CLAIM("a text that ends in the middle of a file name, an address or a contraction gets its end", t_cut),
     CLAIM("what the task says, other numbers, other case, short and other texts stay as they are", t_meant),
 };
 
