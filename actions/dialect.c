@@ -180,15 +180,21 @@ static int check_known(json_t *root, const char *name, struct err *e)
 {
     const char *key;
     json_t *value;
+    const char *known[NFIELDS + sizeof other_keys / sizeof *other_keys];
+    char hint[NAME_HINT];
+    int n = 0;
+    for (int i = 0; i < NFIELDS; i++)
+        known[n++] = fields[i].key;
+    for (int i = 0; other_keys[i]; i++)
+        known[n++] = other_keys[i];
     json_object_foreach(root, key, value)
     {
-        bool known = false;
-        for (int i = 0; i < NFIELDS; i++)
-            known = known || !strcmp(fields[i].key, key);
-        for (int i = 0; other_keys[i]; i++)
-            known = known || !strcmp(other_keys[i], key);
-        if (!known)
-            return err_set(e, ERR_USAGE, "dialect '%s': unknown key '%s'", name, key);
+        bool found = false;
+        for (int i = 0; i < n; i++)
+            found = found || !strcmp(known[i], key);
+        if (!found)
+            return err_set(e, ERR_USAGE, "dialect '%s': unknown key '%s'%s", name, key,
+                           name_hint(hint, key, known, n));
     }
     return 0;
 }

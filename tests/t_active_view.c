@@ -3,9 +3,11 @@
  */
 #include "canvas.h"
 #include "check.h"
+#include "driven.h"
 
 #include "screen/screen.h"
 
+#include <X11/Xatom.h>
 #include <X11/Xutil.h>
 
 static Window make_window(struct canvas *t, int x, int y, int w, int h, unsigned colour, bool popup)
@@ -79,7 +81,86 @@ static void t_active(void **state)
     canvas_close(&t);
 }
 
+/* The colour of a pixel as 0xRRGGBB. */
+static unsigned colour_at(const struct image *im, int x, int y)
+{
+    const uint8_t *p = im->rgb + 3 * ((size_t)y * (size_t)im->w + (size_t)x);
+    return (unsigned)p[0] << 16 | (unsigned)p[1] << 8 | p[2];
+}
+
+enum { PAINTED = 0x808080 };
+
+/* A blue desktop, a green window beside the red one that is active, a menu over its corner. */
+static void t_padding(void **state)
+{
+    (void)state;
+    struct canvas t;
+    struct image im = {0};
+    canvas_open(&t, "800x600x24", NULL);
+    XSetWindowBackground(t.other, t.root, 0x0000ff);
+    XClearWindow(t.other, t.root);
+    Window red = make_window(&t, 100, 50, 300, 200, 0xff0000, false);
+    make_window(&t, 404, 50, 100, 200, 0x00ff00, false);
+    focus(&t, red);
+    struct screen *s = canvas_view("active", false, false);
+    assert_int_equal(screen_capture(s, &im, &canvas_why), 0); /* 320x224 at 100,50 */
+    assert_int_equal(colour_at(&im, 0, 0), 0xff0000);
+    assert_int_equal(colour_at(&im, 299, 199), 0xff0000);
+    assert_int_equal(colour_at(&im, 310, 100), PAINTED); /* the green window is there */
+    assert_int_equal(colour_at(&im, 100, 210), PAINTED); /* ... and the desktop here */
+    assert_true(screen_shows(s, 299, 199) && !screen_shows(s, 300, 100) && !screen_shows(s, 100, 200));
+    Window menu = make_window(&t, 380, 230, 100, 60, 0xffff00, true);
+    assert_int_equal(screen_capture(s, &im, &canvas_why), 0); /* 384x256 at 100,50 */
+    assert_int_equal(colour_at(&im, 300, 200), 0xffff00);
+    assert_int_equal(colour_at(&im, 360, 100), PAINTED); /* in the rectangle of both, and in neither */
+    assert_true(screen_shows(s, 370, 230) && !screen_shows(s, 370, 100));
+    XDestroyWindow(t.other, menu);
+    const long extents[4] = {10, 20, 30, 40}; /* of the shadow in which a program of GTK draws its window */
+    XChangeProperty(t.other, red, XInternAtom(t.other, "_GTK_FRAME_EXTENTS", False), XA_CARDINAL, 32,
+                    PropModeReplace, (const unsigned char *)extents, 4);
+    XSync(t.other, False);
+    expect(s, true, 110, 80, 288, 160); /* 270x130 */
+    assert_true(screen_shows(s, 269, 129) && !screen_shows(s, 270, 129));
+    screen_close(s);
+    s = canvas_view("all", false, false);
+    assert_int_equal(screen_capture(s, &im, &canvas_why), 0);
+    assert_true(screen_shows(s, 799, 599)); /* another view is not painted over */
+    image_free(&im);
+    screen_close(s);
+    canvas_close(&t);
+}
+
+/* The window ends above the last rows of the picture, which are there to make their number a multiple of 32. */
+static void t_outside(void **state)
+{
+    (void)state;
+    struct stage t;
+    struct record r;
+    struct outcome o = {0};
+    stage_open_sized(&t, "1024x768x24");
+    screen_close(t.s);
+    t.s = NULL;
+    char *replies = xvfb_put(&t.x, "replies", CLICK(500, 998) CLICK(500, 500) ANSWER("Done."));
+    char *runs = xvfb_place(&t.x, "runs");
+    program_run(&t.x, &o,
+                WORDS("run", "Press Save", "--fake", replies, "--runs", runs, "--settle-quiet", "30",
+                      "--view", "active"));
+    assert_int_equal(o.code, 0);
+    json_t *clicks = stage_events(&t, "button_press");
+    assert_int_equal(json_array_size(clicks), 1);
+    assert_non_null(strstr(o.err, "is outside the window"));
+    driven_read(&t, &r);
+    assert_non_null(strstr(field_text(driven_last(&r, "error"), "message"), "is outside the window"));
+    record_free(&r);
+    outcome_free(&o);
+    free(replies);
+    free(runs);
+    stage_close(&t);
+}
+
 static const struct CMUnitTest tests[] = {
+    CLAIM("beside the active window and its popups the view shows one colour", t_padding),
+    CLAIM("a place beside the active window is refused, and the model is told", t_outside),
     CLAIM("the active window is the view, with its menus; it is followed, and picked anew", t_active),
 };
 

@@ -25,6 +25,31 @@ static void t_slip(void **state)
     }
 }
 
+static void t_cut(void **state)
+{
+    (void)state;
+    static const char *const cases[][3] = {
+        {"Type notes.txt into Name", "notes", "notes.txt"},
+        {"Save the file as \"my notes.txt\".", "my notes", "my notes.txt"},
+        {"Save it as notes.tar.gz, then press OK", "notes", "notes.tar.gz"},
+        {"Send it to ana.lima@example.org.", "ana", "ana.lima@example.org"},
+        {"Send it to ana.lima@example.org.", "ana.lima@example", "ana.lima@example.org"},
+        {"Write 'Don't Save' into Label", "Don", "Don't"},
+        {"Type notes.txt into Name and notes into Tag", "notes", NULL}, /* said as it is, too */
+        {"Set the alarm to 13:05", "13", NULL},
+        {"Type 12.05.2026 into Date", "12", NULL},
+        {"Type notes.", "notes", NULL},
+        {"Type foot.notes.txt into Name", "notes.txt", NULL},
+        {"Type something else", "notes", NULL},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char *copied = agent_copied_text(cases[i][1], cases[i][0]);
+        if (!copied != !cases[i][2] || (copied && strcmp(copied, cases[i][2]) != 0))
+            fail_msg("%s: '%s' became '%s'", cases[i][0], cases[i][1], copied ? copied : "nothing else");
+        free(copied);
+    }
+}
+
 static void t_meant(void **state)
 {
     (void)state;
@@ -39,8 +64,72 @@ static void t_meant(void **state)
     assert_null(agent_copied_text("abcdefghi", ""));
 }
 
+/* Where a task means the value of a secret, and where a thing that is called like it. */
+static void t_stand_ins(void **state)
+{
+    (void)state;
+    static const char *const cases[][2] = {
+        {"type the password into the Password field", "type Melbourne into the Password field"},
+        {"Type {{PASSWORD}} into Password", "Type Melbourne into Password"},
+        {"Type {{password}} into Password", "Type Melbourne into Password"},
+        {"enter my password, then press OK", "enter Melbourne, then press OK"},
+        {"Type password into Password", "Type Melbourne into Password"},
+        {"Enter Ana as User and the password as Password", "Enter Ana as User and Melbourne as Password"},
+        {"Log in as ana with {{PASSWORD}} and {{API_TOKEN}}", "Log in as ana with Melbourne and Florence"},
+        {"Write the api token into Token", "Write Melbourne into Token"},
+        {"Type Melbourne into City and the password into Password",
+         "Type Melbourne into City and Florence into Password"},
+        {"Click the password field", "Click the password field"},
+        {"Press Forgot password", "Press Forgot password"},
+        {"Type x into the password box", "Type x into the password box"},
+        {"Type x into the passwords list", "Type x into the passwords list"},
+        {"Show the password", "Show the password"},
+    };
+    struct err e = ERR_INIT;
+    struct secrets *s = secrets_new();
+    setenv("T_PASSWORD", "kR7%vq-19", 1);
+    setenv("T_TOKEN", "tok_8f3a", 1);
+    assert_int_equal(secrets_add(s, "password=env:T_PASSWORD", &e), 0);
+    assert_int_equal(secrets_add(s, "API_TOKEN=env:T_TOKEN", &e), 0);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct stand_ins x;
+        const char *unused = NULL;
+        char *task = stand_ins_task(&x, cases[i][0], s, &unused);
+        assert_string_equal(task, cases[i][1]);
+        free(task);
+    }
+    secrets_free(s);
+}
+
+/* What is typed gets the names of the secrets again; names of elements stay. */
+static void t_resolved(void **state)
+{
+    (void)state;
+    struct err e = ERR_INIT;
+    struct secrets *s = secrets_new();
+    struct stand_ins x;
+    const char *unused = NULL;
+    setenv("T_PASSWORD", "kR7%vq-19", 1);
+    setenv("T_PIN", "4829", 1);
+    assert_int_equal(secrets_add(s, "PASSWORD=env:T_PASSWORD", &e), 0);
+    assert_int_equal(secrets_add(s, "PIN=env:T_PIN", &e), 0);
+    free(stand_ins_task(&x, "Type the password into A", s, &unused));
+    assert_string_equal(unused, "PIN"); /* the task says nothing of it */
+    struct step step = {.nactions = 2};
+    step.actions[0] = (struct action){.kind = ACT_TYPE, .text = xstrdup("melbourne")};
+    step.actions[1] = (struct action){.kind = ACT_CLICK, .text = xstrdup("Melbourne")};
+    stand_ins_resolve(&x, &step);
+    assert_string_equal(step.actions[0].text, "{{PASSWORD}}");
+    assert_string_equal(step.actions[1].text, "Melbourne");
+    step_free(&step);
+    secrets_free(s);
+}
+
 static const struct CMUnitTest tests[] = {
+    CLAIM("the embedded model's task has a word in place of each secret that it speaks of", t_stand_ins),
+    CLAIM("where the model types that word, the action has the secret's name", t_resolved),
     CLAIM("a text that is a slip or two off a piece of the task is that piece", t_slip),
+    CLAIM("a text that ends in the middle of a file name, an address or a contraction gets its end", t_cut),
     CLAIM("what the task says, other numbers, other case, short and other texts stay as they are", t_meant),
 };
 

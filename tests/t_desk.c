@@ -2,6 +2,8 @@
  * t_desk_apart.c. */
 #include "check.h"
 #include "desks.h"
+#include "program.h"
+#include "replies.h"
 #include "xvfb.h"
 
 #include "base/buf.h"
@@ -44,6 +46,68 @@ static void t_place(void **state)
     unsetenv("DBUS_SESSION_BUS_ADDRESS");
     free(home);
     free(below);
+}
+
+/* A folder as HOME stays with what programs wrote, and is of one desk at a time, even if that one is killed. */
+static void t_kept_home(void **state)
+{
+    (void)state;
+    struct err e = ERR_INIT;
+    char *home = xstrdup("/tmp/holorun-t-home-XXXXXX");
+    assert_non_null(mkdtemp(home));
+    desks_ready();
+    const struct desk_options o = {
+        .display = DESKS_SCREEN, .wm = "", .home_kept = home, .seconds = DESKS_PATIENCE};
+    struct desk *d = desks_open(&o);
+    assert_string_equal(desk_home(d), home);
+    desks_says(d, "printf %s \"$HOME\"", home);
+    desks_says(d, "mkdir ~/.config; echo kept >~/.config/profile; ls -A ~", ".config\n");
+    assert_null(desk_open(&o, &e));
+    assert_int_equal(e.kind, ERR_ENV);
+    assert_non_null(strstr(e.text, "is the home folder of another private desktop"));
+    struct desk_trace t = desk_trace_of(d);
+    kill(d->pids[0], SIGKILL); /* its supervisor */
+    desk_close(d);
+    desks_gone(&t);
+    d = desks_open(&o);
+    desks_says(d, "cat \"$XDG_CONFIG_HOME\"/profile", "kept\n");
+    desk_close(d);
+    assert_int_equal(chmod(home, 0777), 0);
+    assert_null(desk_open(&o, &e));
+    assert_non_null(strstr(e.text, "everybody can write to it"));
+    desks_end();
+    folder_remove(home);
+    free(home);
+}
+
+/* The option makes the folder, and says what is wrong with one that cannot be used. */
+static void t_home_option(void **state)
+{
+    (void)state;
+    struct xvfb x;
+    struct outcome o = {0};
+    struct stat st;
+    xvfb_folder(&x);
+    char *home = xvfb_place(&x, "profiles"), *runs = xvfb_place(&x, "runs"), *made, *file;
+    char *replies = xvfb_put(&x, "replies", ANSWER("Done."));
+    program_run(&x, &o,
+                WORDS("run", "Press Save", "--on", "desk", "--home", home, "--start",
+                      "touch ~/made; exec xmessage -title one hello", "--fake", replies, "--runs", runs));
+    if (o.code == ERR_ENV)
+        skip(); /* no Xvfb or no xmessage */
+    assert_int_equal(o.code, 0);
+    assert_int_equal(stat(home, &st), 0);
+    assert_int_equal(st.st_mode & 0777, 0700);
+    made = xasprintf("%s/made", home);
+    assert_int_equal(stat(made, &st), 0);
+    file = xasprintf("%s/made", home);
+    program_run(&x, &o, WORDS("run", "Press Save", "--on", "desk", "--home", file, "--fake", replies));
+    ONE_LINE(&o, ERR_ENV, "is not a folder");
+    program_run(&x, &o, WORDS("run", "Press Save", "--home", home, "--fake", replies));
+    ONE_LINE(&o, ERR_USAGE, "--home", "--on desk");
+    outcome_free(&o);
+    xvfb_stop(&x);
+    free(home), free(runs), free(made), free(file), free(replies);
 }
 
 static void *cancel_soon(void *arg)
@@ -231,6 +295,8 @@ static const struct CMUnitTest tests[] = {
     CLAIM(
         "a desk is a screen of the size asked for, a home, an environment, and nothing of the user's session",
         t_place),
+    CLAIM("a folder as HOME stays, and belongs to one desk at a time", t_kept_home),
+    CLAIM("--home makes the folder, and refuses what cannot be one in one line", t_home_option),
     CLAIM("a command gives its exit code and the end of its output, and ends with its children when it must",
           t_commands),
     CLAIM("a window is waited for; a program that has ended says so at once, and why", t_windows),

@@ -65,6 +65,7 @@ static void t_refusals(void **state)
     refused("[]", "must be a JSON object");
     refused("{\"name\": \"t\"}", "'syntax' is missing");
     refused("{" BASE ", \"colour\": 1}", "unknown key 'colour'");
+    refused("{" BASE ", \"screne\": 1}", "unknown key 'screne'; did you mean 'screen'?");
     refused("{" BASE ", \"max_images\": 9}", "'max_images' must be an integer from 1 to 4");
     refused("{" BASE ", \"top_p\": \"x\"}", "'top_p' must be a number");
     refused("{" BASE ", \"think\": 1}", "'think' must be true or false");

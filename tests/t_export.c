@@ -215,14 +215,30 @@ static void t_words(void **state)
     }
 }
 
-static void t_refused(void **state)
+static void t_default(void **state)
 {
     (void)state;
     struct outcome o = {0};
     exported_run();
     program_run(exported_display(), &o, WORDS("export", exported_run()));
-    assert_int_equal(o.code, ERR_USAGE);
-    assert_non_null(strstr(o.err, "--format is missing: osworld, holo, uitars, rl, verl or atif"));
+    assert_int_equal(o.code, 0);
+    assert_non_null(strstr(o.out, "/export-osworld\n"));
+    char *path = xvfb_place(exported_display(), "run.json"), *text;
+    size_t len;
+    program_run(exported_display(), &o, WORDS("export", exported_run(), "-o", path));
+    assert_int_equal(o.code, 0);
+    assert_int_equal(file_read(path, 64 << 20, &text, &len, NULL), 0);
+    assert_int_equal(*text, '{'); /* one object, as UI-TARS reads it */
+    free(text);
+    free(path);
+    outcome_free(&o);
+}
+
+static void t_refused(void **state)
+{
+    (void)state;
+    struct outcome o = {0};
+    exported_run();
     program_run(exported_display(), &o,
                 WORDS("export", exported_run(), "--format", "rl", "-o", "/proc/nowhere"));
     ONE_LINE(&o, ERR_ENV, "/proc/nowhere");
@@ -234,7 +250,8 @@ static const struct CMUnitTest tests[] = {
     CLAIM("holo: events of the documented kinds with their fields", t_holo),
     CLAIM("uitars: one object, conversations that its own grammar reads", t_uitars),
     CLAIM("actions in the words of pyautogui and UI-TARS are read back as what they were", t_words),
-    CLAIM("without a layout, or nowhere to write: one line", t_refused),
+    CLAIM("without a layout it is osworld, or uitars for a file that ends in .json", t_default),
+    CLAIM("nowhere to write: one line", t_refused),
 };
 
 int main(int argc, char **argv)

@@ -3,6 +3,7 @@
  */
 #include "check.h"
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/sha256.h"
 #include "checkpoint/find.h"
@@ -367,6 +368,28 @@ static void t_refused(void **state)
     }
 }
 
+/* Neither an unknown name nor a refused connection is tried for long, and the message says what to do. */
+static void t_closed(void **state)
+{
+    (void)state;
+    static const char *const hubs[] = {"http://hub.invalid", "http://127.0.0.1:1"};
+    struct hub_server s;
+    struct err e;
+    hub_begin(&s, (struct fault){0});
+    for (size_t i = 0; i < sizeof hubs / sizeof *hubs; i++) {
+        setenv("HF_ENDPOINT", hubs[i], 1);
+        int64_t start = clock_ns();
+        assert_null(pull(NULL, &e));
+        assert_true(clock_ms_since(start) < 6000); /* five tries take 15 s */
+        assert_int_equal(e.kind, ERR_ENV);
+        assert_non_null(strstr(e.text, hubs[i] + strlen("http://")));
+        assert_non_null(strstr(e.text, "HF_ENDPOINT"));
+        assert_non_null(strstr(e.text, "--model"));
+        check_note("%s", e.text);
+    }
+    hub_end(&s);
+}
+
 static void t_full(void **state)
 {
     (void)state;
@@ -421,6 +444,7 @@ int main(int argc, char **argv)
         CLAIM("a file that is cut off goes on where it ended", t_cut),
         CLAIM("an older part is continued, or fetched anew when it does not fit", t_resume),
         CLAIM("a wrong hash, wrong names, no space, no such repository: one line, and no model", t_refused),
+        CLAIM("a hub that cannot be reached is tried twice, and the message has the remedy", t_closed),
         CLAIM("a disk that becomes full loses nothing", t_full),
         CLAIM("a branch that moved is said to have moved, and the older snapshot stays", t_moved),
     };

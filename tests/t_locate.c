@@ -19,7 +19,8 @@ static struct at {
 } found(struct patch_map *m, enum locate_for what, const char *name, double x, double y)
 {
     struct at at = {x, y, false};
-    at.moved = locate(m, name, what, &at.x, &at.y) == LOCATED_ELSEWHERE;
+    enum located how = locate(m, name, what, &at.x, &at.y);
+    at.moved = how == LOCATED_ELSEWHERE || how == LOCATED_NEAR;
     check_note("\"%s\" said %.0f,%.0f found %.0f,%.0f", name, x, y, at.x, at.y);
     patch_map_free(m);
     return at;

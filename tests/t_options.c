@@ -103,6 +103,9 @@ static void t_refusals(void **state)
         {"word --steps", "--steps needs a value: N"},
         {"word --step", "unknown option '--step'; did you mean '--steps'?"},
         {"word --xylophone", "unknown option '--xylophone'"},
+        {"word --secs 3", "unknown option '--secs'"},
+        {"word --secondes 3", "unknown option '--secondes'; did you mean '--seconds'?"},
+        {"word --windows strict", "unknown option '--windows'; did you mean '--window'?"},
         {"word --json=1", "--json takes no value"},
         {"word --no-steps", "unknown option '--no-steps'"},
         {"word -q", "unknown option '-q'"},
@@ -114,6 +117,25 @@ static void t_refusals(void **state)
         assert_int_equal(e.kind, ERR_USAGE);
         if (!strstr(e.text, cases[i].says))
             fail_msg("%s: '%s' does not say '%s'", cases[i].line, e.text, cases[i].says);
+    }
+}
+
+/* What is suggested for a name that does not exist; NULL: nothing, since no candidate is close. */
+static void t_suggested(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"cert",        "listen", "max-time", "retries", "timeout_s",
+                                        "temperature", "run",    "on",       "start",   "output"};
+    static const char *const cases[][2] = {
+        {"port", "listen"},   {"host", "listen"},      {"certs", "cert"},       {"timeout", "timeout_s"},
+        {"retry", "retries"}, {"temp", "temperature"}, {"rnu", "run"},          {"dir", NULL},
+        {"colour", NULL},     {"headless", "on"},      {"out", "output"},       {"max-tmie", "max-time"},
+        {"star", "start"},    {"stop", NULL},          {"listen-on", "listen"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const char *found = suggested_name(cases[i][0], names, sizeof names / sizeof *names);
+        if (!found != !cases[i][1] || (found && strcmp(found, cases[i][1]) != 0))
+            fail_msg("'%s' is taken for '%s'", cases[i][0], found ? found : "nothing");
     }
 }
 
@@ -424,6 +446,7 @@ static void t_many(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
+    CLAIM("a name is suggested only if it is close, begins alike or is what others call it", t_suggested),
     CLAIM("an option that is not given has its default", t_defaults),
     CLAIM("a value that may be left out, and an option that may be given more than once", t_many),
     CLAIM("every spelling of an option is read, and other words keep their order", t_spellings),

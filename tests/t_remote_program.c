@@ -103,6 +103,8 @@ static void t_questions(void **state)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (!has(o.out, rows[i]))
             fail_msg("%s: %s%s", rows[i], o.out, o.err);
+    if (has(o.out, " 0.0 tokens/s") || has(o.out, "-1 ms"))
+        fail_msg("a speed that was not measured: %s", o.out);
     assert_int_equal(o.code, 0);
     const char *kept = strstr(o.out, state_dir);
     assert_non_null(kept);

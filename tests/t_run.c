@@ -95,52 +95,6 @@ static void t_doctor(void **state)
     stage_close(&t);
 }
 
-static void put_text(const char *folder, const char *name, const char *text)
-{
-    char *path = xasprintf("%s/%s", folder, name);
-    assert_int_equal(file_write(path, text, strlen(text), NULL), 0);
-    free(path);
-}
-
-/* A folder as `pull` leaves it. */
-static void pretend_pulled(const char *cache, const char *repo)
-{
-    static const char commit[] = "0123456789012345678901234567890123456789";
-    char *folder = xasprintf("%s/models--%s", cache, repo), *refs = xasprintf("%s/refs", folder),
-         *snapshot = xasprintf("%s/snapshots/%s", folder, commit);
-    assert_int_equal(dir_make(refs, NULL), 0);
-    assert_int_equal(dir_make(snapshot, NULL), 0);
-    put_text(refs, "main", commit);
-    put_text(snapshot, "config.json", "{}");
-    free(snapshot);
-    free(refs);
-    free(folder);
-}
-
-static void t_better(void **state)
-{
-    (void)state;
-    struct stage t;
-    struct outcome o = {0};
-    driven_open(&t);
-    char *cache = xvfb_place(&t.x, "hub");
-    setenv("HF_HUB_CACHE", cache, 1);
-    program_run(&t.x, &o, WORDS("run", "Press OK", "--dry-run"));
-    assert_true(o.code == 0 || o.code == ERR_FAILED); /* there is no OK: it may say so */
-    if (!strstr(o.err, "'holorun pull "))
-        check_note("no model fits this machine's memory");
-    assert_non_null(strstr(o.err, "the small one that comes with holorun"));
-    pretend_pulled(cache, "Hcompany--Holo-3.1-0.8B");
-    program_run(&t.x, &o, WORDS("run", "Press OK", "--dry-run"));
-    assert_true(strstr(o.err, "'-m holo3.1-0.8b' is on this machine") || !strstr(o.err, "'holorun pull "));
-    program_run(&t.x, &o, WORDS("run", "Press OK", "--dry-run", "-m", "assets/pocket/model"));
-    assert_null(strstr(o.err, "the small one"));
-    unsetenv("HF_HUB_CACHE");
-    free(cache);
-    outcome_free(&o);
-    stage_close(&t);
-}
-
 static void t_lost(void **state)
 {
     (void)state;
@@ -454,8 +408,6 @@ static const struct CMUnitTest tests[] = {
     CLAIM("no display, no server, Wayland only, no XTEST: exit code 3 and one line that says what to do",
           t_no_display),
     CLAIM("doctor's exit code: 0 on a display, 3 without one, 4 without a model", t_doctor),
-    CLAIM("a run with the embedded model says which one would fit this machine, or is here already",
-          t_better),
     CLAIM("a display lost while typing, dragging, waiting: one line, and the record is complete", t_lost),
     CLAIM("a display that another holorun drives is left alone", t_driven),
     CLAIM("nowhere to write runs or the answer: refused with what to do", t_no_place),

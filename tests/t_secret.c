@@ -25,7 +25,7 @@ static void t_taking(void **state)
     } wrong[] = {
         {"", "expects NAME=env:VARIABLE"},
         {"hunter2-in-clear", "expects NAME=env:VARIABLE"}, /* whatever stands there is not repeated */
-        {"lower=env:A", "expects NAME=env:VARIABLE"},
+        {"2fa=env:A", "expects NAME=env:VARIABLE"},
         {"A B=env:A", "expects NAME=env:VARIABLE"},
         {"ABCDEFGHIJKLMNOPQRSTUVWXYZABCDEFGHIJ=env:A", "up to 32"},
         {"A=hunter2-in-clear", "expects env:VARIABLE or file:PATH"},

@@ -113,7 +113,78 @@ static void t_terminal(void **state)
     stage_close(&t);
 }
 
+/* `holorun step` at a terminal; `end` is written at its first question.  Returns the exit code. */
+static int stepped_at_terminal(const struct stage *t, const char *end, size_t n, const char *expected)
+{
+    char *replies = xvfb_put(&t->x, "replies", CLICK(500, 500) ANSWER("Done."));
+    char *runs = xvfb_place(&t->x, "runs");
+    int fd, status;
+    pid_t pid = forkpty(&fd, NULL, NULL, NULL);
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        setenv("TERM", "xterm", 1);
+        unsetenv("SSH_CONNECTION");
+        if (expected)
+            unsetenv("DISPLAY");
+        execl(program_path(), "holorun", "step", "Press Save", expected ? "--on" : "--step=terminal",
+              expected ? "desk" : "--report", "--fake", replies, "--runs", runs, "--settle-quiet", "30",
+              (char *)NULL);
+        _exit(127);
+    }
+    struct buf said;
+    buf_init(&said, 1 << 20);
+    if (expected)
+        wait_for(fd, &said, expected);
+    wait_for(fd, &said, "(help)?");
+    assert_int_equal(write(fd, end, n), n);
+    wait_for(fd, &said, "stopped");
+    char rest[256];
+    while (read(fd, rest, sizeof rest) > 0)
+        ;
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    buf_free(&said);
+    close(fd);
+    free(replies);
+    free(runs);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static void t_quit(void **state)
+{
+    (void)state;
+    static const char *const ends[] = {"quit\n", "q\n", "exit\n", "stop\n", "\4"}; /* the last: Ctrl-D */
+    struct stage t;
+    driven_open(&t);
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+        assert_int_equal(stepped_at_terminal(&t, ends[i], strlen(ends[i]), NULL), ERR_STOPPED);
+        driven_was_stopped(&t, "");
+        driven_left_nothing(&t);
+    }
+    assert_int_equal(json_array_size(stage_events(&t, "button_press")), 0);
+    stage_close(&t);
+}
+
+static void t_private(void **state)
+{
+    (void)state;
+    struct stage t;
+    struct outcome o = {0};
+    driven_open(&t);
+    assert_int_equal(stepped_at_terminal(&t, "quit\n", 5, "stepping in this terminal"), ERR_STOPPED);
+    char *replies = xvfb_put(&t.x, "replies", ANSWER("Done.")), *display = xstrdup(getenv("DISPLAY"));
+    unsetenv("DISPLAY");
+    program_run(&t.x, &o, WORDS("step", "Press Save", "--on", "desk", "--step=window", "--fake", replies));
+    setenv("DISPLAY", display, 1);
+    ONE_LINE(&o, ERR_USAGE, "no display for the step window", "--ui-display");
+    outcome_free(&o);
+    free(replies);
+    free(display);
+    stage_close(&t);
+}
+
 static const struct CMUnitTest tests[] = {
+    CLAIM("quit, q, exit, stop and Ctrl-D end the run as stopped and release everything", t_quit),
+    CLAIM("on a private desktop without DISPLAY steps are shown in the terminal", t_private),
     CLAIM("the program: --step, --break, step", t_program),
     CLAIM("a terminal has the same verbs, and what the model writes does not steer it", t_terminal),
 };

@@ -13,6 +13,7 @@
 #include "step/scene.h"
 #include "trace/story.h"
 
+#include <X11/Xutil.h>
 #include <dirent.h>
 #include <unistd.h>
 
@@ -77,6 +78,19 @@ static void at_step(struct show *s, int number, const struct deed *deeds, int n)
 #define AT_STEP(s, number, ...)                                                                              \
     at_step(s, number, (const struct deed[]){__VA_ARGS__},                                                   \
             sizeof((const struct deed[]){__VA_ARGS__}) / sizeof(struct deed))
+
+/* Enter in the window that tells the outcome closes it. */
+static void dismiss(struct show *s)
+{
+    int x, y;
+    struct deed enter = KEY(XK_Return);
+    if (!person_is_asked(s->stage.other, "holorun step: the run has ended", &x, &y)) {
+        program_finish(&s->stage.x, s->pid, &s->o);
+        fail_msg("the window did not tell the outcome: %s", s->o.err);
+    }
+    clock_sleep_ms(800); /* a key of the first moment was meant for another step */
+    person_does(s->stage.other, x, y, &enter);
+}
 
 static void show_end(struct show *s, int code)
 {
@@ -217,6 +231,7 @@ static void t_seen(void **state)
     show_open(&s, CLICK_ON("Send", 500, 500) CLICK_ON("Send", 250, 250) ANSWER("Done."));
     AT_STEP(&s, 1, KEY(XK_Return));
     AT_STEP(&s, 2, KEY('c')); /* runs this one too; the answer that follows nobody looks at */
+    dismiss(&s);
     show_end(&s, 0);
     json_t *clicks = stage_events(&s.stage, "button_press");
     assert_int_equal(json_array_size(clicks), 2);
@@ -234,11 +249,39 @@ static void t_beside(void **state)
     show_open_beside(&s, CLICK(500, 500) TYPE("as is") ANSWER("Done."));
     for (int step = 1; step <= 3; step++)
         AT_STEP(&s, step, KEY(XK_Return));
+    dismiss(&s);
     show_end(&s, 0);
     json_t *keys = stage_events(&s.stage, "key_press");
     for (size_t i = 0; i < json_array_size(keys); i++)
         strncat(typed, word(keys, i, "text"), 1);
     assert_string_equal(typed, "as is");
+    show_close(&s);
+}
+
+/* A person who presses Enter for each step presses it once more, and once again when the outcome was read. */
+static void t_last(void **state)
+{
+    (void)state;
+    struct show s;
+    struct deed enter = KEY(XK_Return);
+    int x, y;
+    show_open_beside(&s, CLICK(500, 500) ANSWER("Done."));
+    AT_STEP(&s, 1, KEY(XK_Return));
+    AT_STEP(&s, 2, KEY(XK_Return));
+    assert_true(person_is_asked(s.stage.other, "holorun step: the run has ended", &x, &y));
+    person_does(s.stage.other, x, y, &enter);
+    dismiss(&s); /* it is still there */
+    show_end(&s, 0);
+    assert_int_equal(json_array_size(stage_events(&s.stage, "key_press")), 0);
+    assert_int_equal(json_array_size(stage_events(&s.stage, "key_release")), 0);
+    XClassHint hint = {0};
+    Window focused = None;
+    int revert;
+    XGetInputFocus(s.stage.other, &focused, &revert);
+    assert_true(focused != None && XGetClassHint(s.stage.other, focused, &hint));
+    assert_string_equal(hint.res_name, "xclient"); /* it has the keyboard again */
+    XFree(hint.res_name);
+    XFree(hint.res_class);
     show_close(&s);
 }
 
@@ -255,6 +298,8 @@ static void t_nowhere(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
+    CLAIM("the window tells the outcome until a key is pressed in it, and no key reaches the program",
+          t_last),
     CLAIM("a window for a display that is not there is refused with its name", t_nowhere),
     CLAIM(
         "beside what is looked at the window has the keyboard while it asks, the other one while it does not",

@@ -30,6 +30,8 @@ static const struct {
     {TEST "    matrix: { page: [x, y] }\n    stpes: 3\n",
      "5: key 'stpes': no such key, did you mean 'steps'?; a test has id, task, spec, matrix, vars, seed, "
      "display, wm"},
+    {"suite:\n  retry: 2\n" TEST, "2: key 'retry': no such key, did you mean 'retries'?; a suite has"},
+    {"suite:\n  port: 2\n" TEST, "2: key 'port': no such key; a suite has"},
     {TEST "    name: x\n", "4: key 'name': no such key"},
     {"suite:\n  expect_fail: yes\n" TEST,
      "2: key 'expect_fail': no such key; a suite has name, flaky_max, vars"},

@@ -219,16 +219,34 @@ static void agent_free(struct agent *a)
     free(a->run.acted_at);
 }
 
+void agent_set_task(struct agent *a, const char *task)
+{
+    const struct agent_options *o = a->o;
+    const char *unused = NULL;
+    bool stand_in = o->dialect->syntax == SYNTAX_POCKET && secrets_count(o->secrets);
+    agent_set_text(&a->run.task,
+                   stand_in ? stand_ins_task(&a->run.stand_ins, task, o->secrets, &unused) : xstrdup(task));
+    agent_outcome_free(&a->outcome);
+    a->outcome = (struct agent_outcome){
+        .lead = prompt_task(o->dialect, a->run.task), .result = xstrdup(""), .tiles = -1};
+    if (unused) {
+        char *text =
+            xasprintf("the task does not say where secret %s goes; write {{%s}} in it", unused, unused);
+        progress_trouble(o->progress, text);
+        free(text);
+    }
+}
+
 int agent_run(const struct agent_options *o, struct agent_result *r, struct err *e)
 {
-    struct agent a = {.o = o, .r = r, .run = {.start = clock_ns(), .task = xstrdup(o->task)}};
+    struct agent a = {.o = o, .r = r, .run = {.start = clock_ns()}};
     struct screen_rect view = screen_view(o->screen);
     struct prompt_vars vars = {o->task, o->max_steps, view.w, view.h, o->max_seconds};
     *r = (struct agent_result){.status = AGENT_RUNNING};
-    a.outcome =
-        (struct agent_outcome){.lead = prompt_task(o->dialect, o->task), .result = xstrdup(""), .tiles = -1};
+    agent_set_task(&a, o->task);
     char *system = o->resume ? xstrdup(o->resume->system) : prompt_system(o->dialect, &vars, e);
-    if (system && !o->resume) /* a resumed run's text names its secrets already */
+    /* A resumed run's text names its secrets already. */
+    if (system && !o->resume && o->dialect->syntax != SYNTAX_POCKET)
         agent_set_text(&system, prompt_secrets(system, o->secrets));
     int rc = -1;
     if (system)

@@ -79,9 +79,10 @@ struct agent_options {
     double human_quiet_ms; /* how long a person must be quiet before the run goes on; see screen_person() */
     bool log_tokens;
     struct settle settle;
-    const struct resume *resume;       /* an interrupted run to continue, or NULL */
-    struct overseer *overseer;         /* reviews each step before it happens; NULL: none */
-    struct llm *localizer;             /* finds the elements that replies name; NULL: replies hold points */
+    const struct resume *resume; /* an interrupted run to continue, or NULL */
+    struct overseer *overseer;   /* reviews each step before it happens; NULL: none */
+    struct llm *localizer;       /* finds the elements that replies name; NULL: replies hold points */
+    int reads_side; /* pixels of a side that the model reads as they are; 0: pictures of any size */
     const struct validator *validator; /* checks its answer; NULL: none */
     /* When a task has ended: the next one, which the conversation goes on with; owned by the caller.  Its
      * budgets begin anew, and the clock stands still meanwhile.  NULL: the run is over. */

@@ -1,8 +1,9 @@
 /* copied.c - text that a small model copies from the task, held to what the task says.
  *
  * A model that spells words letter by letter slips now and then, and goes on with a more usual ending.  What
- * it types and is nearly, but not quite, a piece of the task is taken for that piece.  Short texts, numbers
- * and what differs only in case may be meant as they are.
+ * it types and is nearly, but not quite, a piece of the task is taken for that piece; a text that ends in the
+ * middle of a word with a mark in it ("notes" of "notes.txt") gets all of that word.  Short texts, numbers and
+ * what differs only in case may be meant as they are.
  */
 #include "agent/private.h"
 
@@ -57,8 +58,40 @@ static bool same_digits(const char *a, const char *b)
     }
 }
 
+/* Whether a word goes on at p: "notes|.txt", "ana|@example.org", "Don|'t"; not "13|:05". */
+static bool goes_on(const char *begin, const char *p)
+{
+    return p > begin && isalpha((unsigned char)p[-1]) && *p && strchr(".@_-'", *p) &&
+           isalpha((unsigned char)p[1]);
+}
+
+/* The text with the rest of its last word, if each time that the task says it the word goes on; NULL: it does
+ * not, or the task does not say the text. */
+static char *whole_word(const char *text, const char *task)
+{
+    size_t n = strlen(text), whole = 0;
+    const char *found = NULL;
+    for (const char *at = task; n && (at = strstr(at, text)); at++) {
+        if (at > task && isalnum((unsigned char)at[-1]))
+            continue;
+        if (!goes_on(task, at + n))
+            return NULL;
+        found = at;
+    }
+    if (!found)
+        return NULL;
+    for (whole = n; found[whole] && !strchr(" \t\n\"()<>,;", found[whole]); whole++)
+        ;
+    while (whole > n && strchr(".:!?'", found[whole - 1]))
+        whole--;
+    return xasprintf("%.*s", (int)whole, found);
+}
+
 char *agent_copied_text(const char *text, const char *task)
 {
+    char *whole = whole_word(text, task);
+    if (whole)
+        return whole;
     char(*piece)[PIECE] = xmalloc(PIECES, sizeof *piece);
     const char *all[PIECES], *near = NULL;
     int n = 0, words = words_of(text);

@@ -43,8 +43,9 @@ static int ask_localizer(struct agent *a, const char *element, struct generated 
     return rc;
 }
 
+/* is: NULL when the element is not there.  near: its name was not read there; it is the nearest element. */
 static int record_localized(struct agent *a, int index, const struct action *was, const struct action *is,
-                            double ms, struct err *e)
+                            bool near, double ms, struct err *e)
 {
     struct trace *t = a->o->trace;
     trace_begin(t, a->step.number, "localize");
@@ -59,6 +60,8 @@ static int record_localized(struct agent *a, int index, const struct action *was
         trace_int(t, "x", is->x);
         trace_int(t, "y", is->y);
     }
+    if (near)
+        trace_bool(t, "near", true);
     trace_number(t, "ms", ms);
     return trace_end(t, e);
 }
@@ -87,7 +90,7 @@ static int localize(struct agent *a, int index, struct err *e)
     generated_free(&g);
     double ms = clock_ms_since(start);
     a->step.ms[PHASE_WRITE] += ms;
-    return record_localized(a, index, &was, found ? action : NULL, ms, e);
+    return record_localized(a, index, &was, found ? action : NULL, false, ms, e);
 }
 
 /* In place of a press of a button that says something else: what was to be pressed is not there. */
@@ -99,7 +102,7 @@ static int say_missing(struct agent *a, struct action *action, double ms, struct
                              .x2 = ACTION_ABSENT,
                              .y2 = ACTION_ABSENT,
                              .text = xstrdup(action->element)};
-    int rc = record_localized(a, (int)(action - a->reply.step.actions), action, NULL, ms, e);
+    int rc = record_localized(a, (int)(action - a->reply.step.actions), action, NULL, false, ms, e);
     action_free(action);
     *action = missing;
     return rc;
@@ -138,7 +141,24 @@ static int locate_by_name(struct agent *a, int index, struct err *e)
         return say_missing(a, action, ms, e);
     action->x = (int32_t)floor(x);
     action->y = (int32_t)floor(y);
-    return record_localized(a, index, &was, action, ms, e);
+    return record_localized(a, index, &was, action, found == LOCATED_NEAR, ms, e);
+}
+
+/* A place in what the view paints over is the model's mistake, which it is told of.  A recorded screen has no
+ * view. */
+static void refuse_hidden_places(struct agent *a)
+{
+    for (int i = 0; !a->step.from && a->reply.fault == FAULT_NONE && i < a->reply.step.nactions; i++) {
+        const struct action *action = &a->reply.step.actions[i];
+        const int32_t at[2][2] = {{action->x, action->y}, {action->x2, action->y2}};
+        for (int k = 0; k < 2; k++)
+            if (at[k][0] != ACTION_ABSENT && !screen_shows(a->o->screen, at[k][0], at[k][1])) {
+                a->reply.fault = FAULT_RANGE;
+                err_set(&a->reply.why, ERR_FAILED,
+                        "%d,%d is outside the window: the picture shows nothing there; nothing was done",
+                        at[k][0], at[k][1]);
+            }
+    }
 }
 
 int agent_localize(struct agent *a, struct err *e)
@@ -154,5 +174,6 @@ int agent_localize(struct agent *a, struct err *e)
                 rc = locate_by_name(a, i, e);
         }
     }
+    refuse_hidden_places(a);
     return rc;
 }

@@ -150,6 +150,26 @@ static struct settle settle_within_budget(const struct agent *a)
     return p;
 }
 
+/* Tells the person once that the model sees this picture scaled down. */
+static void tell_large(struct agent *a)
+{
+    const struct image *im = &a->step.frame;
+    int side = a->o->reads_side;
+    if (!side || a->run.told_large || (im->w <= side && im->h <= side))
+        return;
+    struct screen_rect root = screen_root(a->o->screen);
+    const char *remedy = im->w == root.w && im->h == root.h
+                             ? "click on the window to work on, which --view active shows alone"
+                             : "make the window smaller";
+    char *text =
+        xasprintf("the picture of %dx%d is larger than the %d pixels a side that this model reads: small "
+                  "type will be misread; %s, or name another model with --model",
+                  im->w, im->h, side, remedy);
+    progress_trouble(a->o->progress, text);
+    a->run.told_large = true;
+    free(text);
+}
+
 int agent_observe(struct agent *a, struct err *e)
 {
     const struct agent_options *o = a->o;
@@ -166,6 +186,7 @@ int agent_observe(struct agent *a, struct err *e)
     if (agent_place(a, &a->step.place, e))
         return -1;
     gate_redact(o->gate, &a->step.frame); /* hidden from the model too */
+    tell_large(a);
     a->step.ms[PHASE_SETTLE] = settled.ms;
     a->step.ms[PHASE_SEE] = clock_ms_since(start);
     struct window_name *w = &a->step.window;

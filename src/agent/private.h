@@ -83,9 +83,21 @@ struct history { /* [n] side by side; the last is the step at hand */
     int n, cap;
 };
 
+/* Words that stand for secrets in the task of the embedded model (stand_ins.c). */
+struct stand_ins {
+    const struct secrets *secrets; /* NULL: none */
+    const char *town[SECRETS_MAX]; /* of secret i; NULL: the task does not speak of it */
+};
+/* Returns a task with such words, which the caller frees.  *unused: a secret that the task does not speak of;
+ * unchanged without one. */
+char *stand_ins_task(struct stand_ins *x, const char *task, const struct secrets *s, const char **unused);
+/* Puts {{NAME}} in place of these words into what is typed. */
+void stand_ins_resolve(const struct stand_ins *x, struct step *step);
+
 struct agent_run {
     struct context *context;
-    char *task;       /* the task at hand, owned */
+    char *task; /* the task at hand as the model reads it, owned */
+    struct stand_ins stand_ins;
     int steps_before; /* number of the last step of the tasks before it */
     int turns_before; /* of the conversation, likewise */
     int64_t start;
@@ -104,6 +116,7 @@ struct agent_run {
 
     struct image recent[VALIDATOR_FRAMES]; /* the last screenshots, newest at the end; empty: none yet */
     int validations;
+    bool told_large; /* a picture was larger than the model reads, and the person was told */
 };
 
 struct agent {
@@ -192,6 +205,8 @@ int agent_check_stale(struct agent *a, int index, int presses, bool *stale, stru
 int agent_ignore_answers(struct agent *a, struct err *e);
 
 double agent_seconds(const struct agent *a); /* since the start, without pauses */
-void agent_set_text(char **at, char *text);  /* frees the old text, takes over the new one */
+/* Begins with this task: a->run.task and the lead of the first turn. */
+void agent_set_task(struct agent *a, const char *task);
+void agent_set_text(char **at, char *text); /* frees the old text, takes over the new one */
 
 #endif

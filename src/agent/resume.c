@@ -91,23 +91,20 @@ static int record_task_end(struct agent *a, struct err *e)
 
 /* Budgets and the watch for loops begin anew; the screen may have changed, so that nothing is judged by what
  * was there before. */
-static void begin_task(struct agent *a, char *task)
+static void begin_task(struct agent *a, const char *task)
 {
     struct agent_result *r = a->r;
     free(r->answer);
     *r = (struct agent_result){.status = AGENT_RUNNING, .acted = r->acted};
     if (a->o->gate)
         gate_set_task(a->o->gate, task);
-    agent_set_text(&a->run.task, task);
+    agent_set_task(a, task);
     a->run.steps_before = a->step.number;
     a->run.turns_before = context_turns(a->run.context);
     a->run.start = clock_ns() - a->run.paused_ns;
     a->run.exceeded = AGENT_RUNNING;
     a->run.validations = 0;
     image_free(&a->run.before);
-    agent_outcome_free(&a->outcome);
-    a->outcome =
-        (struct agent_outcome){.lead = prompt_task(a->o->dialect, task), .result = xstrdup(""), .tiles = -1};
 }
 
 bool agent_next_task(struct agent *a, struct err *e)
@@ -131,6 +128,7 @@ bool agent_next_task(struct agent *a, struct err *e)
     begin_task(a, task);
     trace_begin(o->trace, a->step.number, "task");
     trace_text(o->trace, "text", task);
+    free(task);
     if (trace_end(o->trace, e))
         a->r->status = AGENT_FAILED;
     return a->r->status == AGENT_RUNNING;

@@ -167,7 +167,9 @@ const char *text_last_line(const char *text, size_t n, size_t *len)
 }
 
 enum {
-    NEAR = 2,      /* edits at most */
+    NEAR = 2, /* edits at most; in a word of at most SHORT_WORD letters one */
+    SHORT_WORD = 5,
+    BEGINNING = 4, /* letters, at least, with which two names must both begin */
     WORD_MAX = 32, /* longer words are not compared */
 };
 
@@ -198,7 +200,7 @@ static int edit_distance(const char *a, const char *b)
 const char *nearest_word(const char *word, const char *const *candidates, int n)
 {
     const char *nearest = NULL;
-    int least = NEAR + 1;
+    int least = strlen(word) > SHORT_WORD ? NEAR + 1 : NEAR;
     for (int i = 0; i < n; i++) {
         int d = edit_distance(word, candidates[i]);
         if (d < least && d < (int)strlen(word)) {
@@ -207,6 +209,52 @@ const char *nearest_word(const char *word, const char *const *candidates, int n)
         }
     }
     return nearest;
+}
+
+/* The candidate with which a name has the longest beginning in common, all but one letter of the shorter. */
+static const char *name_begun_alike(const char *name, const char *const *candidates, int n)
+{
+    const char *found = NULL;
+    size_t longest = BEGINNING - 1, whole = strlen(name);
+    for (int i = 0; i < n; i++) {
+        size_t len = strlen(candidates[i]), common = 0, shorter = len < whole ? len : whole;
+        while (common < shorter && name[common] == candidates[i][common])
+            common++;
+        if (common > longest && common + 1 >= shorter) {
+            longest = common;
+            found = candidates[i];
+        }
+    }
+    return found;
+}
+
+const char *suggested_name(const char *name, const char *const *candidates, int n)
+{
+    static const char *const elsewhere[][2] = {
+        {"port", "listen"},      {"host", "listen"},        {"bind", "listen"},       {"address", "listen"},
+        {"timeout", "max-time"}, {"steps", "max-steps"},    {"tokens", "max-tokens"}, {"workers", "jobs"},
+        {"parallel", "jobs"},    {"grep", "only"},          {"filter", "only"},       {"output", "out"},
+        {"out", "output"},       {"url", "base-url"},       {"endpoint", "base-url"}, {"api-key", "key"},
+        {"token", "key"},        {"screen", "display"},     {"headless", "on"},       {"desk", "on"},
+        {"desktop", "on"},       {"command", "start"},      {"exec", "start"},        {"prompt", "task"},
+        {"profile-dir", "home"}, {"user-data-dir", "home"}, {"name", "id"},           {"assert", "checks"},
+        {"asserts", "checks"},   {"retry", "retries"},      {"rerun", "retries"},     {"yes", "confirm"},
+    };
+    const char *found = nearest_word(name, candidates, n);
+    for (size_t k = 0; !found && k < sizeof elsewhere / sizeof *elsewhere; k++)
+        for (int i = 0; !found && i < n && !strcmp(elsewhere[k][0], name); i++)
+            if (!strcmp(candidates[i], elsewhere[k][1]))
+                found = candidates[i];
+    return found ? found : name_begun_alike(name, candidates, n);
+}
+
+const char *name_hint(char out[NAME_HINT], const char *name, const char *const *candidates, int n)
+{
+    const char *found = suggested_name(name, candidates, n);
+    *out = 0;
+    if (found)
+        snprintf(out, NAME_HINT, "; did you mean '%s'?", found);
+    return out;
 }
 
 int buf_put_base64(struct buf *b, const void *data, size_t n)

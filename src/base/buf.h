@@ -37,7 +37,15 @@ int buf_put_member(struct buf *b, const char *key, const char *value);
 /* The last non-blank line of text[n] without trailing blanks, and its length; 0: there is none. */
 const char *text_last_line(const char *text, size_t n, size_t *len);
 
-/* "Did you mean": of the n candidates the one closest to a misspelt word by edit distance; NULL: none is. */
+/* Returns the one of n candidates that is closest to a misspelt word: one edit away, two for a word of more than
+ * five letters; NULL: none is. */
 const char *nearest_word(const char *word, const char *const *candidates, int n);
+
+/* Returns the candidate that an unknown name may mean: the nearest one, the one that other programs call so
+ * ("port": "listen"), or one that begins like it ("confirmation": "confirm"); NULL: none. */
+const char *suggested_name(const char *name, const char *const *candidates, int n);
+/* Writes "; did you mean 'NAME'?" for that candidate to `out`, "" without one, and returns out. */
+enum { NAME_HINT = 96 };
+const char *name_hint(char out[NAME_HINT], const char *name, const char *const *candidates, int n);
 
 #endif

@@ -132,7 +132,7 @@ static int set_value(const struct option_spec *o, void *settings, const char *fr
     case OPTION_CHOICE: {
         int i = options_choice_index(o->unit, text);
         if (i < 0)
-            return err_set(e, ERR_USAGE, "%s is one of %s, not '%s'", from, o->unit, text);
+            return err_set(e, ERR_USAGE, "%s is one of %s, not '%.100s'", from, o->unit, text);
         *(int *)at = i;
         return 0;
     }
@@ -169,7 +169,7 @@ static int refuse_unknown(const struct option_spec *table, const char *name, str
         if (o->show != OPTION_SWITCH)
             names[n++] = o->name;
     }
-    const char *near = nearest_word(name, names, n);
+    const char *near = suggested_name(name, names, n);
     if (near)
         return err_set(e, ERR_USAGE, "unknown option '--%s'; did you mean '--%s'?", name, near);
     return err_set(e, ERR_USAGE, "unknown option '--%s'", name);

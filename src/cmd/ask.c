@@ -8,6 +8,7 @@
 #include "base/image.h"
 #include "base/utf8.h"
 #include "remote/vqa_remote.h"
+#include "screen/displays.h"
 #include "screen/screen.h"
 #include "text/conversation.h"
 
@@ -25,7 +26,8 @@ struct settings {
     int max_tokens;
     double temperature;
     uint64_t seed;
-    bool think, no_think, json;
+    const char *display, *view;
+    bool think, no_think, cursor, screen, json;
 };
 
 static const struct option_spec options[] = {
@@ -43,8 +45,11 @@ static const struct option_spec options[] = {
     {"temperature", 't', OPTION_NUMBER, offsetof(struct settings, temperature), "T", 0, 10, "0",
      "sampling temperature, 0 for greedy", NULL},
     {"seed", 0, OPTION_SEED, offsetof(struct settings, seed), "N", 0, 0, "1", "random seed", NULL},
+    {"screen", 'S', OPTION_FLAG, offsetof(struct settings, screen),
+     .help = "ask about what the display shows now: its screenshot is the last picture"},
+    SCREEN_OPTIONS(struct settings),
     {"json", 'j', OPTION_FLAG, offsetof(struct settings, json),
-     .help = "one JSON object on stdout, with every token"},
+     .help = "one JSON object on stdout, with every token", .group = "output"},
     {0},
 };
 
@@ -54,8 +59,9 @@ const struct command ask_command = {
     "answer a question about pictures",
     "A question without a picture is for models that know more than screens; the embedded model needs one. "
     "Pictures are PNG files, in order, after the question; --image FILE may be written before each of "
-    "them. A conversation is {\"messages\": [...], \"tools\": [...]} with the roles system, user, "
+    "them; --screen takes a screenshot. A conversation is {\"messages\": [...], \"tools\": [...]} with the roles system, user, "
     "assistant and tool; pictures stand in a user's content as {\"type\": \"image\", \"image\": \"FILE\"}.",
+    "holorun ask --screen \"What does the line with Total say?\"\n"
     "holorun ask \"Read the line that begins with Total\" screen.png\n"
     "holorun ask --json \"What does the line with Total say?\" --image a.png\n"
     "holorun ask --chat conversation.json\n",
@@ -109,7 +115,8 @@ static int ask(struct vqa *l, const struct settings *s, const char *question, co
     if (!n && (l->dialect->screen_w || l->dialect->coords == COORD_NATIVE))
         return err_set(
             e, ERR_USAGE,
-            "this model only answers questions about screens: give a picture, a PNG, after the question");
+            "this model only answers questions about screens: give a picture, a PNG, after the question, "
+            "or --screen");
     buf_init(&text, 1 << 20);
     if (l->dialect->ask && *l->dialect->ask)
         rc = dialect_fill(l->dialect->ask, (const char *const[]){"question", question, NULL}, &text, e);
@@ -179,6 +186,18 @@ static void print_json(const struct vqa *l, const char *held)
     buf_free(&out);
 }
 
+/* view: of the dialect, unless the settings name one. */
+static int take_screenshot(const struct settings *s, const char *view, struct image *out, struct err *e)
+{
+    const struct screen_options o = {
+        .display = s->display, .view = s->view ? s->view : view, .cursor = s->cursor};
+    displays_authorize(s->display);
+    struct screen *x = screen_open(&o, e);
+    int rc = x ? screen_capture(x, out, e) : -1;
+    screen_close(x);
+    return rc;
+}
+
 int cmd_ask(int argc, char **argv)
 {
     struct err e = ERR_INIT;
@@ -195,7 +214,9 @@ int cmd_ask(int argc, char **argv)
         else
             n = err_set(&e, ERR_USAGE, "more than %d pictures", MAX_IMAGES);
     }
-    if (n >= 0 && s.chat && (question || nfiles))
+    if (n >= 0 && s.screen && nfiles == MAX_IMAGES)
+        n = err_set(&e, ERR_USAGE, "more than %d pictures", MAX_IMAGES);
+    if (n >= 0 && s.chat && (question || nfiles || s.screen))
         n = err_set(&e, ERR_USAGE, "give a conversation or a question, not both");
     if (n >= 0 && !s.chat && (!question || !*question))
         n = err_set(&e, ERR_USAGE, "a question is missing: put it in quotes, followed by pictures (PNG)");
@@ -213,6 +234,8 @@ int cmd_ask(int argc, char **argv)
     if (rc == 0)
         rc = ENDPOINT_GIVEN(s) ? vqa_open_remote(&l, &at, s.dialect, s.seed, &e)
                                : vqa_open(&l, s.dialect, &model, s.seed, &e);
+    if (rc == 0 && s.screen)
+        rc = take_screenshot(&s, l.dialect->view, &images[nfiles++], &e);
     if (rc == 0)
         rc = s.chat ? continue_chat(&l, &s, &e) : ask(&l, &s, question, images, nfiles, &e);
     if (rc == 0)

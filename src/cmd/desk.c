@@ -15,7 +15,7 @@
 enum { LOOK_MS = 500 };
 
 struct settings {
-    const char *size, *view, *password_file;
+    const char *size, *home, *view, *password_file;
     bool json;
 };
 
@@ -23,6 +23,10 @@ struct settings {
 
 static const struct option_spec options[] = {
     {"size", 's', OPTION_TEXT, AT(size), "WIDTHxHEIGHT", 0, 32, ON_DESK_SIZE, "size of the desktop", NULL},
+    {"home", 0, OPTION_TEXT, AT(home), "DIR", 0, 1000, NULL,
+     "home folder of programs there, made when missing; it stays, and one desktop at a time uses it; default: "
+     "an empty one that is deleted",
+     NULL},
     {"view", 'v', OPTION_MAYBE, AT(view), "127.0.0.1:PORT|unix:PATH", 0, 256, NULL,
      "let VNC viewers look at the desktop and take it over; without a place: a socket in the user's runtime "
      "folder",
@@ -38,7 +42,7 @@ const struct command desk_command = {
     .arguments = "[-- PROGRAM...]",
     .purpose = "open a private desktop and keep it",
     .details =
-        "An X server of its own with a window manager and an empty home folder, for an agent that should not "
+        "An X server of its own with a window manager and a home folder, for an agent that should not "
         "share a person's desktop, and under Wayland, whose windows X11 input does not reach. It is there "
         "until Ctrl-C or SIGTERM; then everything on it ends. Its display and cookie file are printed; "
         "holorun run --display finds the cookie by itself. holorun run --on desk opens one for a single "
@@ -109,8 +113,11 @@ static char *shell_command(char *const *words, int n)
 static int run(const struct settings *s, char *const *program, int n, const sigset_t *set, struct err *e)
 {
     char *start = shell_command(program, n);
-    const struct on_desk_options o = {
-        .size = s->size, .start = start, .viewed = s->view, .password_file = s->password_file};
+    const struct on_desk_options o = {.size = s->size,
+                                      .start = start,
+                                      .home = s->home,
+                                      .viewed = s->view,
+                                      .password_file = s->password_file};
     struct on_desk *d = on_desk_open(&o, e);
     int rc = d ? 0 : -1;
     if (d) {

@@ -6,6 +6,8 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <strings.h>
 
 struct settings {
     int format;
@@ -17,7 +19,7 @@ static const char *const endings[] = {"osworld", "holo", "uitars.json", "rl", "v
 
 static const struct option_spec options[] = {
     {"format", 'f', OPTION_CHOICE, offsetof(struct settings, format), "osworld|holo|uitars|rl|verl|atif", 0,
-     0, NULL, "layout to write", NULL},
+     0, NULL, "layout to write; default: uitars if --output ends in .json, else osworld", NULL},
     {"output", 'o', OPTION_TEXT, offsetof(struct settings, output), "FILE", 0, 4096, NULL,
      "folder to write, or file for uitars; default: export-FORMAT in the run's folder", NULL},
     {"reward", 0, OPTION_NUMBER, offsetof(struct settings, reward), "X", -1e6, 1e6, NULL,
@@ -39,11 +41,18 @@ const struct command export_command = {
         "(assets/fleet/verl_outputs.py loads them). atif: a trajectory in the interchange format that Harbor "
         "reads.\n\n"
         "The screenshots are those of the run: they show whatever was on the screen. The path is printed.",
-    .examples = "holorun export --format rl\nholorun export 20261121T054500Z-9f3c01ab -f osworld -o traj "
-                "--reward 1\n",
+    .examples =
+        "holorun export\nholorun export --format rl\nholorun export 20261121T054500Z-9f3c01ab -f osworld -o traj "
+        "--reward 1\n",
     .options = options,
     .run = cmd_export,
 };
+
+static bool is_json(const char *path)
+{
+    size_t n = strlen(path);
+    return n > 5 && !strcasecmp(path + n - 5, ".json");
+}
 
 int cmd_export(int argc, char **argv)
 {
@@ -51,10 +60,10 @@ int cmd_export(int argc, char **argv)
     struct err e = ERR_INIT;
     struct record r = {0};
     int n = options_parse(&export_command, &s, argc, argv, &e);
-    if (n >= 0 && s.format < 0)
-        n = err_set(&e, ERR_USAGE, "--format is missing: osworld, holo, uitars, rl, verl or atif");
     if (n < 0)
         return options_refuse(&export_command, &e);
+    if (s.format < 0)
+        s.format = s.output && is_json(s.output) ? EXPORT_UITARS : EXPORT_OSWORLD;
     char *to = NULL;
     int rc = recorded_open(&r, n ? argv[0] : NULL, s.runs, &e);
     if (rc == 0) {

@@ -37,7 +37,7 @@ const struct command step_command = {
         "with a reason that the model reads, sample another reply, or rewind to an earlier step, which is "
         "decided again from its recorded state and screen. Breakpoints let it run until something "
         "happens.\n\n"
-        "In a terminal, 'help' lists the commands; --step=script:FILE reads them from a file or a pipe, "
+        "In a terminal, 'help' lists the commands and quit (or Ctrl-D) ends the run; --step=script:FILE reads them from a file or a pipe, "
         "one a line, and stops at its end. The record and the report say what a person did. The clock of "
         "--max-time stands still while a step is shown.",
     .examples = "holorun step \"Press Save\"\n"

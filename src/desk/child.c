@@ -33,7 +33,7 @@ bool child_installed(const char *program)
 
 static void put_path(const char *name, const char *folder, const char *below)
 {
-    char path[2 * DESK_PATH];
+    char path[DESK_HOME + 64];
     snprintf(path, sizeof path, "%s/%s", folder, below);
     setenv(name, path, 1);
 }

@@ -189,12 +189,16 @@ static int request_open(struct desk *d, const struct desk_options *o, struct err
     if (read_display(o->display, m, e))
         return -1;
     d->own = m->flags & OPEN_OWN;
-    m->flags |= (o->wm ? OPEN_WM : 0) | (o->home && d->own ? OPEN_HOME : 0) | (o->dir ? OPEN_DIR : 0);
+    m->flags |= (o->wm ? OPEN_WM : 0) | (o->home && d->own ? OPEN_HOME : 0) |
+                (o->home_kept && d->own ? OPEN_KEPT : 0) | (o->dir ? OPEN_DIR : 0);
     m->seconds = o->seconds > 0 ? o->seconds : DEFAULT_SECONDS;
     if (getrandom(m->cookie, sizeof m->cookie, 0) != sizeof m->cookie)
         return err_set(e, ERR_ENV, "no random bytes for a cookie: %s", strerror(errno));
+    if (o->home_kept && strlen(o->home_kept) >= DESK_HOME)
+        return err_set(e, ERR_USAGE, "the home folder's path is longer than %d bytes", DESK_HOME - 1);
+    const char *home = o->home_kept ? o->home_kept : o->home ? o->home : "";
     bool full = msg_put(m, o->display ? o->display : "") || msg_put(m, o->wm ? o->wm : "") ||
-                msg_put(m, o->home ? o->home : "") || msg_put(m, o->dir ? o->dir : "");
+                msg_put(m, home) || msg_put(m, o->dir ? o->dir : "");
     for (const char *const *v = o->env; v && *v; v++)
         full = full || msg_put(m, *v);
     return full ? err_set(e, ERR_USAGE, "the variables of a desktop are longer than %d bytes together",
@@ -269,7 +273,10 @@ static int open_steps(struct desk *d, const struct desk_options *o, struct err *
         snprintf(d->home, sizeof d->home, "%s", home ? home : "/");
     } else {
         snprintf(d->display, sizeof d->display, ":%d", d->number);
-        snprintf(d->home, sizeof d->home, "%s/home", d->dir);
+        if (o->home_kept)
+            snprintf(d->home, sizeof d->home, "%s", o->home_kept);
+        else
+            snprintf(d->home, sizeof d->home, "%s/home", d->dir);
         snprintf(d->auth, sizeof d->auth, "%s/auth", d->dir);
         if (auth_add(d->number, d->out.cookie, e))
             return -1;

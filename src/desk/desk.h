@@ -42,14 +42,16 @@ struct desk_options {
     const char *display;
     const char *wm; /* shell command; NULL: openbox when it is installed; "": none */
     const char
-        *home;       /* folder that is copied into the fresh HOME (at most 1 GiB, 50000 files); NULL: empty */
-    const char *dir; /* working directory of commands; NULL: that of this process */
+        *home; /* folder that is copied into the fresh HOME (at most 1 GiB, 50000 files); NULL: empty */
+    const char
+        *home_kept; /* absolute path of this user's folder that is HOME itself and stays; NULL: a fresh one */
+    const char *dir;        /* working directory of commands; NULL: that of this process */
     const char *const *env; /* additional variables "NAME=value", NULL-terminated; NULL: none */
     double seconds;         /* timeout for the start of server and window manager; 0: 20 */
 };
 
-/* NULL with ERR_ENV and the reason (no Xvfb, no free display, no memory, disk full, the server's message),
- * or ERR_USAGE for an invalid display; then nothing is left. */
+/* NULL with ERR_ENV and the reason (no Xvfb, no free display, no memory, disk full, the server's message,
+ * another desk has home_kept), or ERR_USAGE for an invalid display; then nothing is left. */
 struct desk *desk_open(const struct desk_options *o, struct err *e);
 void desk_close(struct desk *d); /* NULL is fine; returns when all its processes and files are gone */
 

@@ -7,12 +7,31 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 enum { SERVER_TRIES = 6, FIRST_DISPLAY = 100, SPREAD = 400 /* numbers are not reused at once */ };
 
-static int make_folders(struct supervisor *k, const char *home, struct err *e)
+/* Makes an existing folder the HOME.  The lock on it ends with this process. */
+static int keep_home(struct supervisor *k, const char *home, struct err *e)
+{
+    struct stat st;
+    int fd = open(home, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0 || fstat(fd, &st))
+        return err_set(e, ERR_ENV, "cannot use '%s' as home folder: %s", home, strerror(errno));
+    if (st.st_uid != geteuid() || st.st_mode & S_IWOTH)
+        return err_set(e, ERR_ENV, "cannot use '%s' as home folder: %s", home,
+                       st.st_uid != geteuid() ? "it belongs to another user" : "everybody can write to it");
+    if (flock(fd, LOCK_EX | LOCK_NB))
+        return err_set(
+            e, ERR_ENV,
+            "'%s' is the home folder of another private desktop; end that one or name another folder", home);
+    snprintf(k->context.home, sizeof k->context.home, "%s", home);
+    return 0;
+}
+
+static int make_folders(struct supervisor *k, const char *home, bool kept, struct err *e)
 {
     static const char *const names[] = {"", "/home", "/tmp", "/run"};
     char path[DESK_PATH + 16], text[16];
@@ -35,6 +54,8 @@ static int make_folders(struct supervisor *k, const char *home, struct err *e)
         log_open(&k->wm_log, k->context.dir, "wm.log") ||
         log_open(&k->programs_log, k->context.dir, "programs.log"))
         return err_set(e, ERR_ENV, "cannot write into '%s': %s", k->context.dir, strerror(errno));
+    if (kept)
+        return keep_home(k, home, e);
     snprintf(k->context.home, sizeof k->context.home, "%s/home", k->context.dir);
     return home ? folder_copy(home, k->context.home, e) : 0;
 }
@@ -142,7 +163,7 @@ int supervisor_open(struct supervisor *k, const struct msg *o, struct err *e)
     k->context.own = o->flags & OPEN_OWN;
     k->context.env = o;
     k->context.env_at = at;
-    if (make_folders(k, o->flags & OPEN_HOME ? home : NULL, e))
+    if (make_folders(k, o->flags & (OPEN_HOME | OPEN_KEPT) ? home : NULL, o->flags & OPEN_KEPT, e))
         return -1;
     if (k->context.own)
         return open_display(k, o, e) || start_wm(k, o->flags & OPEN_WM ? wm : NULL, e) ? -1 : 0;

@@ -27,6 +27,7 @@
 
 enum {
     DESK_PATH = 256, /* of folders */
+    DESK_HOME = 1024,
     MSG_TEXT = 96 * 1024,
     COOKIE = 16,
     FD_SOCKET = 3, /* in zygote and supervisors */
@@ -50,7 +51,7 @@ enum msg_kind {
     MSG_STATE_REPLY, /* number: enum desk_state; text: a line */
     MSG_FAILED,      /* number: enum err_kind; text: a line */
 };
-enum { OPEN_OWN = 1, OPEN_WM = 2, OPEN_HOME = 4, OPEN_DIR = 8, OPEN_NO_GLX = 16 };
+enum { OPEN_OWN = 1, OPEN_WM = 2, OPEN_HOME = 4, OPEN_DIR = 8, OPEN_NO_GLX = 16, OPEN_KEPT = 32 };
 
 struct msg {
     int kind, seq, number, detail, flags, size[2];
@@ -141,7 +142,7 @@ void log_last_line(const char *dir, const char *name, char *out, size_t size);
 struct child_context { /* the same for all programs of a desk */
     bool own;          /* private server and HOME */
     const char *dir, *work_dir;
-    char display[32], home[DESK_PATH + 16];
+    char display[32], home[DESK_HOME];
     char mark[DESK_PATH + 32]; /* "HOLORUN_DESK=..." */
     const struct msg *env;     /* the desk's variables, from env_at on */
     size_t env_at;
@@ -217,7 +218,7 @@ struct desk {
     int socket, n, number, seq; /* number: of the display, -1: not started by us */
     int supervisor;             /* pidfd, or -1 */
     pid_t pids[3];
-    char dir[DESK_PATH], home[DESK_PATH + 16], auth[DESK_PATH + 16], display[64];
+    char dir[DESK_PATH], home[DESK_HOME], auth[DESK_PATH + 16], display[64];
     bool own;
     struct msg out, in; /* one request at a time */
 };

@@ -87,7 +87,10 @@ static int read_file(struct policy *p, const struct doc *y, bool *builtin, struc
             if (!*builtin && !(n->text && !strcmp(n->text, "no")))
                 rc = doc_fault(y, n, e, "expected yes or no");
         } else {
-            rc = doc_fault(y, n, e, "no such key; a policy has builtin, otherwise, limits and rules");
+            static const char *const known[] = {"builtin", "otherwise", "limits", "rules"};
+            char hint[NAME_HINT];
+            rc = doc_fault(y, n, e, "no such key%s; a policy has builtin, otherwise, limits and rules",
+                           name_hint(hint, n->key, known, 4));
         }
         if (rc)
             return -1;

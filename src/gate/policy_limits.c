@@ -53,9 +53,15 @@ static int read_key(struct policy_limits *l, const struct doc *y, const struct d
     for (int i = 0; i < KEYS; i++)
         if (!strcmp(n->key, keys[i].name))
             return read_number(limit_at(l, i), y, n, e);
-    if (strcmp(n->key, "corner_stop") != 0)
+    if (strcmp(n->key, "corner_stop") != 0) {
+        const char *known[KEYS + 1] = {"corner_stop"};
+        char hint[NAME_HINT];
+        for (int i = 0; i < KEYS; i++)
+            known[i + 1] = keys[i].name;
         return doc_fault(y, n, e,
-                         "no such key; limits are typed, rate, errors, repeats, no_effect and corner_stop");
+                         "no such key%s; limits are typed, rate, errors, repeats, no_effect and corner_stop",
+                         name_hint(hint, n->key, known, KEYS + 1));
+    }
     l->corner_stop = n->text && !strcmp(n->text, "yes");
     return l->corner_stop || (n->text && !strcmp(n->text, "no")) ? 0
                                                                  : doc_fault(y, n, e, "expected yes or no");

@@ -256,11 +256,16 @@ static int read_member(struct rule_reader *g)
     for (int i = 0; i < N_READERS; i++)
         if (!strcmp(readers[i].key, g->n->key))
             return readers[i].read(g);
+    const char *known[N_READERS + 3] = {verdicts[0], verdicts[1], verdicts[2]};
+    char hint[NAME_HINT];
+    for (int i = 0; i < N_READERS; i++)
+        known[i + 3] = readers[i].key;
     return doc_fault(
         g->y, g->n, g->e,
-        "no such key; a rule has allow, confirm or deny with its name, and any of actions, element, text, "
+        "no such key%s; a rule has allow, confirm or deny with its name, and any of actions, element, text, "
         "title, class, program, terminal, browser, dialog, except, zone, keys, longer, host, secret, new_goal, "
-        "after");
+        "after",
+        name_hint(hint, g->n->key, known, N_READERS + 3));
 }
 
 int rule_read(struct rule *r, const struct doc *y, const struct doc_node *n, struct err *e)

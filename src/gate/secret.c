@@ -66,16 +66,16 @@ const char *secrets_name(const struct secrets *s, int i)
 static int read_name(struct secret *one, const char *spec, struct err *e)
 {
     size_t n = strcspn(spec, "=");
-    bool good = n >= 1 && n <= SECRET_NAME && isupper((unsigned char)spec[0]);
+    bool good = n >= 1 && n <= SECRET_NAME && isalpha((unsigned char)spec[0]);
     for (size_t i = 0; good && i < n; i++)
-        good = isupper((unsigned char)spec[i]) || isdigit((unsigned char)spec[i]) || spec[i] == '_';
+        good = isalnum((unsigned char)spec[i]) || spec[i] == '_';
     if (!good || spec[n] != '=') /* not quoted: it may be the secret itself */
         return err_set(
             e, ERR_USAGE,
-            "--secret expects NAME=env:VARIABLE or NAME=file:PATH, NAME of up to %d capital letters, "
-            "digits and _",
+            "--secret expects NAME=env:VARIABLE or NAME=file:PATH, NAME of up to %d letters, digits and _",
             SECRET_NAME);
-    memcpy(one->name, spec, n);
+    for (size_t i = 0; i < n; i++)
+        one->name[i] = (char)toupper((unsigned char)spec[i]);
     one->name[n] = 0;
     return 0;
 }
@@ -218,7 +218,7 @@ static int name_at(const struct secrets *s, const char *p, size_t *len)
 {
     for (int i = 0; p[0] == '{' && p[1] == '{' && i < s->n; i++) {
         size_t n = strlen(s->list[i].name);
-        if (!strncmp(p + 2, s->list[i].name, n) && p[2 + n] == '}' && p[3 + n] == '}') {
+        if (!strncasecmp(p + 2, s->list[i].name, n) && p[2 + n] == '}' && p[3 + n] == '}') {
             *len = n + 4;
             return i;
         }

@@ -166,7 +166,7 @@ static int receive(struct part *p)
     for (int i = 0;; i++) {
         struct http_reply r = {0};
         int rc = p->at == p->f->size ? 0 : receive_once(p, &r);
-        bool again = rc && !p->failed && hub_again(&r, i, p->e);
+        bool again = rc && !p->failed && hub_again(p->h, &r, i, p->e);
         http_reply_free(&r);
         if (!again)
             return rc;

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <strings.h>
 
-enum { REDIRECTS = 5 };
+enum { REDIRECTS = 5, TRIES = 5, TRIES_UNREACHED = 2 };
 
 static bool same_part(CURLU *a, CURLU *b, CURLUPart part)
 {
@@ -74,6 +74,7 @@ static int get_once(struct hub *h, const char *url, struct http_request *q, stru
     with.url = url;
     with.headers = headers;
     int rc = http_send(h->http, &with, out, e);
+    h->reached = h->reached || rc == 0;
     if (key)
         secrets_free_filled(key);
     return rc;
@@ -100,10 +101,11 @@ int hub_get(struct hub *h, const char *url, struct http_request *q, struct http_
     return rc;
 }
 
-bool hub_again(const struct http_reply *r, int try, const struct err *why)
+bool hub_again(const struct hub *h, const struct http_reply *r, int try, const struct err *why)
 {
+    int most = r->unreached && !h->reached ? TRIES_UNREACHED : TRIES;
     bool mends = r->broken || r->status == 408 || r->status == 429 || r->status >= 500;
-    if (!mends || try + 1 >= HUB_TRIES)
+    if (!mends || try + 1 >= most)
         return false;
     double seconds = r->retry_after > 0 ? r->retry_after : (double)(1 << try);
     if (seconds >= 1)

@@ -15,15 +15,16 @@ struct hub {
     char *before; /* see hub_before */
     struct hub_listing list;
     struct bar bar;
+    bool reached;  /* some server has answered */
     uint64_t here; /* bytes of the listing that are on the disk */
 };
 
 /* GET, following up to 5 redirects; the token goes to the host of the endpoint only.  0 with status 200
  * or 206. */
 int hub_get(struct hub *h, const char *url, struct http_request *q, struct http_reply *out, struct err *e);
-enum { HUB_TRIES = 5 };
-/* Whether a request that failed so may be sent again; says so and sleeps before it says yes.  try: from 0. */
-bool hub_again(const struct http_reply *r, int try, const struct err *why);
+/* Returns whether a request that failed so may be sent again, after a warning and a pause.  try: from 0.  A hub
+ * that was never reached is tried twice: it is offline or behind a closed network. */
+bool hub_again(const struct hub *h, const struct http_reply *r, int try, const struct err *why);
 
 /* One file into blobs/HASH. */
 int hub_fetch(struct hub *h, const struct hub_file *f, struct err *e);

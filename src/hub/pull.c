@@ -59,6 +59,16 @@ static int set_folders(struct hub *h, struct err *e)
     return 0;
 }
 
+/* What a person does whose network does not reach the hub. */
+static void tell_remedy(struct err *e)
+{
+    struct err why = *e;
+    err_set(e, why.kind,
+            "%.160s; HF_ENDPOINT=https://HOST names a mirror, or copy the model's files from another machine "
+            "and give their folder to --model",
+            why.text);
+}
+
 static int ask_list(struct hub *h, struct err *e)
 {
     char *revision = http_escape_path(h->o.revision);
@@ -70,7 +80,9 @@ static int ask_list(struct hub *h, struct err *e)
         rc = hub_get(h, url, &q, &r, e);
         if (rc == 0)
             rc = listing_parse(r.body.data ? r.body.data : "", r.body.len, h->o.include, &h->list, e);
-        bool again = rc && hub_again(&r, i, e);
+        bool again = rc && hub_again(h, &r, i, e);
+        if (rc && !again && r.unreached)
+            tell_remedy(e);
         http_reply_free(&r);
         if (!again)
             break;

@@ -209,20 +209,21 @@ static bool same_field(const struct ground *g, int patch, const double *own)
     return false;
 }
 
-static bool locate_named(const struct ground *g, const struct written *w, int n, enum locate_for what,
-                         double *own)
+static enum located locate_named(const struct ground *g, const struct written *w, int n, enum locate_for what,
+                                 double *own)
 {
     struct named to = thing_named(g, w, n, what, own);
     if (what == LOCATE_CLICK && to.there)
-        return false;
+        return LOCATED_THERE;
     if (!to.known)
-        return onto_element(g, what == LOCATE_TYPE ? g->field : g->any, 40, own);
+        return onto_element(g, what == LOCATE_TYPE ? g->field : g->any, 40, own) ? LOCATED_NEAR
+                                                                                 : LOCATED_THERE;
     bool near = near_of(to.at.x, to.at.y, own) < onto;
     if (what == LOCATE_TYPE && (near || same_field(g, patch_at(g, to.at.x, to.at.y), own)))
-        return false;
+        return LOCATED_THERE;
     own[0] = to.at.x;
     own[1] = to.at.y;
-    return true;
+    return LOCATED_ELSEWHERE;
 }
 
 /* ---- names --------------------------------------------------------------------------------------- */
@@ -282,14 +283,14 @@ enum located locate(const struct patch_map *m, const char *name, enum locate_for
     struct ground g = ground_of(m);
     bool hardly = what == LOCATE_TYPE && strlen(name) > SHORT_NAME;
     int n = text_find(&t, name, hardly ? hardly_read : misread, w);
-    bool moved = locate_named(&g, w, n, what, own);
+    enum located at = locate_named(&g, w, n, what, own);
     bool nowhere = what == LOCATE_CLICK && strlen(name) > 1 && !is_written(name, w, n) &&
                    says_otherwise(&g, &t, name, own);
     ground_free(&g);
     text_free(&t);
     *x = own[0];
     *y = own[1];
-    return nowhere ? LOCATED_NOWHERE : moved ? LOCATED_ELSEWHERE : LOCATED_THERE;
+    return nowhere ? LOCATED_NOWHERE : at;
 }
 
 bool may_be_written(const struct picture_text *t, const char *name)

@@ -78,7 +78,8 @@ struct pointed pointer_follow(const struct patch_map *m, const struct written *w
 enum locate_for { LOCATE_CLICK, LOCATE_TYPE };
 enum located {
     LOCATED_THERE,     /* the place is good as it is, as far as can be told */
-    LOCATED_ELSEWHERE, /* it was put right */
+    LOCATED_ELSEWHERE, /* it was moved onto what the name names */
+    LOCATED_NEAR,      /* what the name names is not known; it was moved onto the nearest element */
     LOCATED_NOWHERE,   /* the name is not written, and the button there says something else */
 };
 

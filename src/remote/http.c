@@ -213,6 +213,8 @@ static int fail(const struct exchange *x, CURLcode code, const char *why, struct
     if (code == CURLE_PEER_FAILED_VERIFICATION || code == CURLE_SSL_CACERT_BADFILE)
         return err_set(e, ERR_ENV, "%s: its certificate was refused: %s", host, why);
     x->out->broken = true;
+    x->out->unreached = code == CURLE_COULDNT_RESOLVE_HOST || code == CURLE_COULDNT_RESOLVE_PROXY ||
+                        code == CURLE_COULDNT_CONNECT;
     return err_set(e, ERR_ENV, "%s: %s", host, *why ? why : curl_easy_strerror(code));
 }
 

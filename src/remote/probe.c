@@ -155,16 +155,30 @@ static void probe_kind(struct probe *p)
     json_object_set_new(p->found, "api", json_string(p->endpoint->protocol->name));
 }
 
+/* Adds what was measured: without a stream there is no time of a first text, and a reply of one piece has no
+ * rate. */
+static void add_speed(struct probe *p, const struct answer *a)
+{
+    double rest = a->ms - a->first_ms;
+    int64_t n = a->in.reply.tokens > 1 ? a->in.reply.tokens - 1 : (int64_t)a->in.reply.text.len / 3;
+    if (a->in.whole.len)
+        probe_add(p, "speed", true, "the whole reply after %.0f ms (it does not stream)", a->ms);
+    else if (a->first_ms < 0)
+        probe_add(p, "speed", false, "a reply without text after %.0f ms", a->ms);
+    else if (rest > 1 && n > 0)
+        probe_add(p, "speed", true, "first text after %.0f ms, then %.1f tokens/s", a->first_ms,
+                  1000 * (double)n / rest);
+    else
+        probe_add(p, "speed", true, "first text after %.0f ms, all of it at once", a->first_ms);
+}
+
 static int probe_speed(struct probe *p, struct err *e)
 {
     struct answer a;
     int rc = ask(
         p, (struct question){.content = words("Count from 1 to 60, as: 1 2 3 ..."), .max_tokens = 64}, &a, e);
     if (rc == 0) {
-        double rest = a.ms - a.first_ms;
-        int64_t n = a.in.reply.tokens > 1 ? a.in.reply.tokens - 1 : (int64_t)a.in.reply.text.len / 3;
-        probe_add(p, "speed", true, "first text after %.0f ms, then %.1f tokens/s%s", a.first_ms,
-                  rest > 1 ? 1000 * (double)n / rest : 0, a.in.whole.len ? " (it does not stream)" : "");
+        add_speed(p, &a);
         bool thinks = a.in.reply.thought.len > 0;
         probe_add(p, "reasoning", true, "%s",
                   thinks ? "the thought is in a field of its own" : "no field of its own in this reply");

@@ -1,6 +1,7 @@
 /* profile.c - see profile.h. */
 #include "remote/profile.h"
 
+#include "base/buf.h"
 #include "base/file.h"
 #include "base/sha256.h"
 
@@ -104,6 +105,7 @@ static int check_known(json_t *root, const char *name, struct err *e)
                                         "request",   "price",      "dialect",  "ca_file",        "base_url",
                                         "model",     "probed",     "retry_s",  "backoff_s"};
     const char *key;
+    char hint[NAME_HINT];
     json_t *v;
     json_object_foreach(root, key, v)
     {
@@ -111,7 +113,8 @@ static int check_known(json_t *root, const char *name, struct err *e)
         while (i < sizeof known / sizeof *known && strcmp(known[i], key) != 0)
             i++;
         if (i == sizeof known / sizeof *known)
-            return err_set(e, ERR_USAGE, "%s: unknown key '%s'", name, key);
+            return err_set(e, ERR_USAGE, "%s: unknown key '%s'%s", name, key,
+                           name_hint(hint, key, known, sizeof known / sizeof *known));
     }
     return 0;
 }

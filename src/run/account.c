@@ -6,8 +6,6 @@
 #include "run/job.h"
 
 #include "base/utf8.h"
-#include "capacity/memory.h"
-#include "checkpoint/known.h"
 #include "cli/version.h"
 #include "remote/protocol.h"
 
@@ -101,27 +99,12 @@ static void put_server(struct buf *b, const struct agent_server *s)
     buf_puts(b, "}");
 }
 
-/* A model elsewhere is told of, with what it cannot give: once, at the beginning. */
-/* The embedded model knows little: what would be better on this machine. */
-static void tell_embedded(const struct job *j)
-{
-    bool pulled;
-    const struct known_model *m = known_better((double)memory_available(NULL), &pulled);
-    char *text = !m ? xstrdup("the small one that comes with holorun")
-                 : pulled
-                     ? xasprintf("the small one that comes with holorun; '-m %s' is on this machine", m->name)
-                     : xasprintf("the small one that comes with holorun; 'holorun pull %s' fetches %.1f GB "
-                                 "that fit this machine, then '-m %s'",
-                                 m->name, m->gb, m->name);
-    progress_head(&j->progress, "model", text);
-    free(text);
-}
-
+/* Says of a model behind an endpoint what it cannot give. */
 void job_tell_model(const struct job *j)
 {
     const struct endpoint *far = j->model->endpoint;
     if (j->model == &j->own && !far && !j->s.fake && !j->s.model)
-        tell_embedded(j);
+        job_advise_model(j);
     if (!far)
         return;
     char *text = xasprintf(

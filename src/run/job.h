@@ -41,7 +41,7 @@ struct run_settings {
     const char *secrets[OPTION_LIST_MAX + 1];
     const char *hide[OPTION_LIST_MAX + 1];
     const char *step, *breaks[OPTION_LIST_MAX + 1];
-    const char *on, *start, *desk_view, *password_file;
+    const char *on, *start, *home, *desk_view, *password_file;
 };
 
 struct pace {     /* of a model on this machine */
@@ -81,6 +81,7 @@ struct job {
     struct running_own *told;    /* entry in the registry of runs; NULL: not yet */
     bool warm_up, began;         /* began: it has a record */
     bool playback;               /* a recording (record/playback.h) takes the place of a model */
+    bool unseen;                 /* nobody sees its display: a step window does not open there */
     bool among;                  /* one of many in this process, which has an entry of its own */
     const struct job_host *host; /* borrowed; NULL: a person at a terminal started it, or a suite */
     struct job_model own;
@@ -156,6 +157,15 @@ void job_outcome(const struct job *j, const struct agent_result *r, const struct
 
 /* Says of an endpoint what it cannot give, and of the embedded model what would be better here. */
 void job_tell_model(const struct job *j);
+
+/* ---- advice.c ---------------------------------------------------------------------------------- */
+
+/* Says once for each user and version that a better model than the embedded one can be fetched. */
+void job_advise_model(const struct job *j);
+/* Returns whether a task is a question only, with nothing to be done: "What is on the screen?". */
+bool job_task_is_question(const char *task);
+/* Refuses a question to the embedded model at a terminal, with the command that answers it; else 0. */
+int job_check_task(const struct job *j, struct err *e);
 
 /* ---- work.c ---------------------------------------------------------------------------------- */
 

@@ -1,8 +1,10 @@
 /* on_desk.c - see on_desk.h. */
 #include "run/on_desk.h"
 
+#include "base/file.h"
 #include "view/view.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,12 +34,22 @@ static int show(struct on_desk *d, const struct on_desk_options *o, struct err *
     return o->viewed && !(d->view = view_start(&v, e)) ? -1 : 0;
 }
 
+/* The absolute path of the folder for HOME, which is made when missing; the caller frees it.  NULL with e. */
+static char *home_folder(const char *path, struct err *e)
+{
+    char *full = *path && dir_make(path, e) == 0 ? realpath(path, NULL) : NULL;
+    if (!full && !e->kind)
+        err_set(e, ERR_USAGE, "--home '%s': %s", path, *path ? strerror(errno) : "a folder is expected");
+    return full;
+}
+
 /* Viewers before the program: a person may want to see it start. */
 static int open_all(struct on_desk *d, const struct on_desk_options *o, struct err *e)
 {
     char *display = xasprintf("xvfb:%s", o->size ? o->size : ON_DESK_SIZE);
-    const struct desk_options options = {.display = display};
-    int rc = desks_begin(e);
+    char *home = o->home ? home_folder(o->home, e) : NULL;
+    const struct desk_options options = {.display = display, .home_kept = home};
+    int rc = o->home && !home ? -1 : desks_begin(e);
     if (rc == 0)
         rc = (d->desk = desk_open(&options, e)) && show(d, o, e) == 0 ? 0 : -1;
     if (rc == 0 && o->start)
@@ -45,6 +57,7 @@ static int open_all(struct on_desk *d, const struct on_desk_options *o, struct e
     if (rc == 0 && o->start && o->window_s > 0)
         rc = desk_wait_window(d->desk, NULL, o->window_s, NULL, e);
     free(display);
+    free(home);
     return rc;
 }
 

@@ -10,6 +10,7 @@ struct on_desk_options {
     double window_s;    /* how long its first window may take; 0: it is not waited for */
     const char *viewed; /* where viewers connect (view/view.h), NULL: nowhere */
     const char *password_file;
+    const char *home; /* folder that is HOME on the desk and stays, made when missing; NULL: a fresh one */
 };
 #define ON_DESK_SIZE "1280x800"
 

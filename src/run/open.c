@@ -333,18 +333,24 @@ static int open_screen(struct job *j, struct err *e)
     return 0;
 }
 
-/* Breakpoints need --step. */
+/* Breakpoints need --step.  On a private desktop without viewers, or a machine of OSWorld, nobody would see
+ * the step window: it opens on the user's display. */
 static int open_stepper(struct job *j, struct err *e)
 {
+    bool unseen = j->unseen || (j->desk && !on_desk_address(j->desk)) || j->machine;
+    bool elsewhere = j->desk || j->machine;
     if (!j->s.step && *j->s.breaks)
         j->s.step = "auto";
     if (!j->s.step)
         return 0;
+    const char *display = j->s.ui_display || !elsewhere ? j->s.ui_display : getenv("DISPLAY");
     const struct step_where where = {.out = stderr,
                                      .quiet = j->s.quiet,
+                                     .insists = j->s.ui_display != NULL,
+                                     .unseen = unseen && !(display && *display),
                                      .window = {.captured = screen_name(j->screen),
                                                 .view = screen_view(j->screen),
-                                                .display = j->s.ui_display}};
+                                                .display = display && *display ? display : NULL}};
     return (j->stepper = stepper_open(j->s.step, j->s.breaks, &where, e)) ? 0 : -1;
 }
 
@@ -366,8 +372,8 @@ static void tell_others(struct job *j)
 /* The screen is opened before the model, so that a missing or occupied display is reported at once. */
 int job_open(struct job *j, struct err *e)
 {
-    if (open_secrets(j, e) || open_gate(j, e) || open_dialect(j, e) || open_screen(j, e) ||
-        open_stepper(j, e))
+    if (job_check_task(j, e) || open_secrets(j, e) || open_gate(j, e) || open_dialect(j, e) ||
+        open_screen(j, e) || open_stepper(j, e))
         return -1;
     tell_others(j);
     if (open_llm(j, e))

@@ -11,8 +11,11 @@ enum { WINDOW_S = 60 }; /* for the program on a private desktop to open its firs
 
 static int open_desk(struct run_settings *s, struct on_desk **desk, struct err *e)
 {
-    struct on_desk_options o = {
-        .start = s->start, .window_s = WINDOW_S, .viewed = s->desk_view, .password_file = s->password_file};
+    struct on_desk_options o = {.start = s->start,
+                                .home = s->home,
+                                .window_s = WINDOW_S,
+                                .viewed = s->desk_view,
+                                .password_file = s->password_file};
     if (on_desk_parse(s->on, &o.size, e) || !(*desk = on_desk_open(&o, e)))
         return -1;
     if (on_desk_address(*desk) && !s->quiet)
@@ -24,8 +27,8 @@ static int open_desk(struct run_settings *s, struct on_desk **desk, struct err *
 int place_settle(struct run_settings *s, struct on_desk **desk, struct err *e)
 {
     *desk = NULL;
-    if (!s->on && (s->start || s->desk_view || s->password_file))
-        return err_set(e, ERR_USAGE, "--start, --desk-view and --password-file go with --on desk");
+    if (!s->on && (s->start || s->home || s->desk_view || s->password_file))
+        return err_set(e, ERR_USAGE, "--start, --home, --desk-view and --password-file go with --on desk");
     if (s->computer && s->on)
         return err_set(e, ERR_USAGE, "--computer and --on are two places to work on; give one");
     if (s->computer || s->on)

@@ -46,6 +46,9 @@ const struct option_spec job_options[] = {
      "work on a private desktop, opened for this run (see holorun desk)", NULL},
     {"start", 0, OPTION_TEXT, AT(start), "COMMAND", 0, 4096, NULL,
      "with --on desk, what runs there; the run begins when a window opens", NULL},
+    {"home", 0, OPTION_TEXT, AT(home), "DIR", 0, 1000, NULL,
+     "with --on desk, the home folder of programs there, made when missing; it stays, with browser profiles "
+     "for the next run, and one desktop at a time uses it; default: an empty one that is deleted", NULL},
     {"desk-view", 0, OPTION_MAYBE, AT(desk_view), "127.0.0.1:PORT|unix:PATH", 0, 256, NULL,
      "with --on desk, let VNC viewers look at it and take it over, as holorun desk --view does", NULL},
     {"password-file", 0, OPTION_TEXT, AT(password_file), "FILE", 0, 4096, NULL,
@@ -64,7 +67,8 @@ const struct option_spec job_options[] = {
     {"observe-only", 0, OPTION_FLAG, AT(observe_only),
      .help = "allow only moving the pointer, scrolling, waiting, looking, planning and answering"},
     {"secret", 0, OPTION_LIST, AT(secrets), "NAME=env:VARIABLE|NAME=file:PATH", 0, 0, NULL,
-     "a value that may be typed but not seen: the model writes {{NAME}}; may be repeated", NULL},
+     "a value that may be typed but not seen: the model writes {{NAME}}, and the task may say \"the password\" for "
+     "PASSWORD; may be repeated", NULL},
     {"redact-frames", 0, OPTION_FLAG, AT(redact_frames), NULL, 0, 0, "yes",
      "paint over fields that a secret was typed into, in screenshots and in the record", NULL},
     HIDE_OPTION(struct run_settings, ""),
@@ -77,7 +81,7 @@ const struct option_spec job_options[] = {
     BREAK_OPTION(struct run_settings),
     {"ui-display", 0, OPTION_TEXT, AT(ui_display), ":N", 0, 256, NULL,
      "display for the step window; default: the one that is worked on, beside the view where there is "
-     "space, else hidden while the agent looks and acts", NULL},
+     "space, else hidden while the agent looks and acts; with --on desk, $DISPLAY, else the terminal", NULL},
     {"runs", 0, OPTION_TEXT, AT(runs), "DIR", 0, 4096, NULL,
      "folder for run directories; default: the user's state folder", "HOLORUN_RUNS",
      .group = "record and output"},

@@ -7,6 +7,7 @@
 #include "run/job.h"
 
 #include "base/clock.h"
+#include "model/config.h"
 #include "run/place.h"
 #include "trace/report.h"
 
@@ -51,6 +52,7 @@ static void fill_options(struct job *j, struct agent_options *o)
         .settle = {s->settle_min, s->settle_quiet, s->settle_max},
         .overseer = j->stepper ? stepper_overseer(j->stepper) : NULL,
         .localizer = j->localizer,
+        .reads_side = j->model->engine ? engine_config(j->model->engine)->vit.native_side : 0,
         .validator = j->validator.passes ? &j->validator : NULL,
         .next_task = j->host ? j->host->next_task : NULL,
         .next_arg = j->host ? j->host->arg : NULL,
@@ -98,6 +100,15 @@ int job_work(struct job *j, struct agent_result *r, struct err *e)
     return finish(j, agent_exit_code(r->status, e), r, e);
 }
 
+/* Tells the person who steps through the run how it ended; who stopped it knows. */
+static void tell_stepper(const struct job *j, const struct agent_result *r, const struct err *e)
+{
+    bool done = r->status == AGENT_ANSWERED;
+    const char *why = e->kind ? e->text : agent_status_meaning(r->status);
+    if (j->stepper && j->began && r->status != AGENT_STOPPED)
+        stepper_ended(j->stepper, done ? "Done" : "Ended", done && r->answer ? r->answer : why);
+}
+
 static int work_guarded(struct job *j, struct agent_result *r, struct err *e)
 {
     struct err unguarded = ERR_INIT;
@@ -114,6 +125,7 @@ int job_run(struct job *j)
     progress_open(&j->progress, stderr, j->s.quiet, j->s.verbose);
     int code = place_settle(&j->s, &j->desk, &e) ? (int)e.kind : work_guarded(j, &r, &e);
     job_outcome(j, &r, &e, code);
+    tell_stepper(j, &r, &e);
     free(r.answer);
     return code;
 }

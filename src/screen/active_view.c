@@ -2,15 +2,19 @@
  *
  * A small model sees a picture at its own pixels, so it is shown the window it works on and not the whole
  * desktop.  The view is the window's inside, grown to whole multiples of 32 pixels where the screen has room
- * (what such models see without stretching), together with menus and popups that lie over its edge.  Between
- * two screenshots the view follows that one window: what was decided on it still belongs to it, wherever it
- * is now.
+ * (what such models see without stretching), together with menus and popups that lie over its edge.  What
+ * the view has beside them (the desktop, other windows) is painted over with one colour, and no place there
+ * is accepted (screen_shows).  Between two screenshots the view follows that one window: what was decided on
+ * it still belongs to it, wherever it is now.
  */
 #include "screen/private.h"
 
+#include <X11/Xatom.h>
 #include <X11/Xutil.h>
+#include <string.h>
 
 enum { STEP = 32, LEAST = 160, REACH = 8, MIN_POPUP = 8 };
+enum { PADDING = 0x80, PADDED_WIDTH = 1 << 16 }; /* grey; pixels */
 
 static int least(int a, int b)
 {
@@ -36,12 +40,23 @@ static void grow(int *at, int *size, int limit)
     *size = wanted;
 }
 
-/* r with the menus and popups that touch it: windows that no window manager handles. */
-static struct screen_rect with_popups(struct screen *s, struct screen_rect r)
+/* Adds an area to those that are shown; the last entry covers all for which there is no entry left. */
+static void show_area(struct active_view *a, struct screen_rect r)
+{
+    if (a->n_shown < ACTIVE_SHOWN)
+        a->shown[a->n_shown++] = r;
+    else
+        a->shown[ACTIVE_SHOWN - 1] = join(a->shown[ACTIVE_SHOWN - 1], r);
+}
+
+/* Shows the window's inside r and the menus and popups that touch it: windows that no window manager handles.
+ * Returns the rectangle that covers them. */
+static struct screen_rect show_with_popups(struct screen *s, struct screen_rect r)
 {
     Window root, parent, *list = NULL;
     unsigned n = 0;
     struct screen_rect all = r, near = {r.x - REACH, r.y - REACH, r.w + 2 * REACH, r.h + 2 * REACH};
+    show_area(&s->active, r);
     if (!XQueryTree(s->dpy, s->root, &root, &parent, &list, &n))
         return r;
     for (unsigned i = 0; i < n; i++) {
@@ -50,12 +65,37 @@ static struct screen_rect with_popups(struct screen *s, struct screen_rect r)
             a.class != InputOutput || a.width < MIN_POPUP || a.height < MIN_POPUP)
             continue;
         struct screen_rect popup = {a.x, a.y, a.width, a.height}, common = screen_rect_intersect(near, popup);
-        if (common.w && common.h)
+        popup = screen_rect_intersect(s->root_rect, popup);
+        if (common.w && common.h && popup.w && popup.h) {
+            show_area(&s->active, popup);
             all = join(all, popup);
+        }
     }
     if (list)
         XFree(list);
     return all;
+}
+
+/* w's rectangle without the shadow that a program of GTK draws around its own frame. */
+static struct screen_rect without_shadow(struct screen *s, const struct screen_window *w)
+{
+    Atom type = None;
+    int format = 0;
+    unsigned long n = 0, after = 0;
+    unsigned char *data = NULL;
+    struct screen_rect r = w->rect;
+    if (XGetWindowProperty(s->dpy, w->id, XInternAtom(s->dpy, "_GTK_FRAME_EXTENTS", False), 0, 4, False,
+                           XA_CARDINAL, &type, &format, &n, &after, &data) == Success &&
+        format == 32 && n == 4) {
+        const long *at = (const long *)data; /* left, right, top, bottom */
+        struct screen_rect inner = {r.x + (int)at[0], r.y + (int)at[2], r.w - (int)(at[0] + at[1]),
+                                    r.h - (int)(at[2] + at[3])};
+        if (at[0] >= 0 && at[2] >= 0 && inner.w > 0 && inner.h > 0)
+            r = inner;
+    }
+    if (data)
+        XFree(data);
+    return r;
 }
 
 void active_view_pick(struct screen *s)
@@ -66,16 +106,49 @@ void active_view_pick(struct screen *s)
     s->view = s->root_rect;
     if (screen_focused_window(s, &w) || !w.id)
         return;
-    struct screen_rect r = screen_rect_intersect(s->root_rect, w.rect);
+    xtrap_begin(&t, s->dpy);
+    struct screen_rect r = screen_rect_intersect(s->root_rect, without_shadow(s, &w));
+    if (r.w && r.h)
+        r = show_with_popups(s, r);
+    xtrap_end(&t);
     if (!r.w || !r.h)
         return;
-    xtrap_begin(&t, s->dpy);
-    r = screen_rect_intersect(s->root_rect, with_popups(s, r));
-    xtrap_end(&t);
     grow(&r.x, &r.w, s->root_rect.w);
     grow(&r.y, &r.h, s->root_rect.h);
-    s->active = (struct active_view){.window = w.id, .rect = w.rect};
+    s->active.window = w.id;
+    s->active.rect = w.rect;
+    for (int i = 0; i < s->active.n_shown; i++) {
+        s->active.shown[i].x -= r.x;
+        s->active.shown[i].y -= r.y;
+    }
     s->view = r;
+}
+
+void active_view_pad(const struct screen *s, struct image *im)
+{
+    bool shown[PADDED_WIDTH];
+    int w = least(im->w, PADDED_WIDTH);
+    for (int y = 0; s->active.n_shown && y < im->h; y++) {
+        memset(shown, 0, sizeof shown);
+        for (int i = 0; i < s->active.n_shown; i++) {
+            const struct screen_rect *r = &s->active.shown[i];
+            for (int x = most(r->x, 0); y >= r->y && y < r->y + r->h && x < least(r->x + r->w, w); x++)
+                shown[x] = true;
+        }
+        for (int x = 0; x < w; x++)
+            if (!shown[x])
+                memset(im->rgb + 3 * ((size_t)y * (size_t)im->w + (size_t)x), PADDING, 3);
+    }
+}
+
+bool screen_shows(const struct screen *s, int x, int y)
+{
+    bool shown = s->active.n_shown == 0;
+    for (int i = 0; i < s->active.n_shown; i++) {
+        const struct screen_rect *r = &s->active.shown[i];
+        shown = shown || (x >= r->x && x < r->x + r->w && y >= r->y && y < r->y + r->h);
+    }
+    return shown;
 }
 
 void active_view_follow(struct screen *s)

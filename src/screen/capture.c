@@ -162,6 +162,7 @@ int screen_capture(struct screen *s, struct image *out, struct err *e)
     }
     if (pixels_to_rgb(s->image, out->rgb, r.w, r.h, e))
         return -1;
+    active_view_pad(s, out);
     draw_cursor(s, out);
     return 0;
 }

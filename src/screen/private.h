@@ -33,7 +33,14 @@
 #include <X11/extensions/Xdamage.h>
 #include <xdo.h>
 
-enum { MAX_MONITORS = 32, MAX_BLINKERS = 16, MAX_SPARE = 32, MAX_DOWN = 16, HIT_TEST_DEPTH = 32 };
+enum {
+    MAX_MONITORS = 32,
+    MAX_BLINKERS = 16,
+    MAX_SPARE = 32,
+    MAX_DOWN = 16,
+    HIT_TEST_DEPTH = 32,
+    ACTIVE_SHOWN = 16
+};
 
 struct monitor {
     char name[64];
@@ -91,6 +98,8 @@ struct screen {
     struct active_view {
         Window window; /* 0: the whole root is shown */
         struct screen_rect rect;
+        struct screen_rect shown[ACTIVE_SHOWN]; /* the window and its popups, relative to the view */
+        int n_shown;
     } active; /* view "active" */
 
     /* capture.c */
@@ -175,9 +184,11 @@ int computer_type(struct screen *s, const char *utf8, size_t len, struct err *e)
 
 /* ---- monitors.c -------------------------------------------------------------------------------- */
 
-bool view_is_active(const struct screen *s);          /* view "active" */
-void active_view_pick(struct screen *s);              /* the window that has the keyboard becomes the view */
-void active_view_follow(struct screen *s);            /* where that window is now */
+bool view_is_active(const struct screen *s); /* view "active" */
+void active_view_pick(struct screen *s);     /* the window that has the keyboard becomes the view */
+void active_view_follow(struct screen *s);   /* where that window is now */
+/* Paints over what a capture shows beside that window and its popups. */
+void active_view_pad(const struct screen *s, struct image *im);
 int monitors_update(struct screen *s, struct err *e); /* re-reads root size, monitors, view */
 
 /* ---- capture.c --------------------------------------------------------------------------------- */

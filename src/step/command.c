@@ -36,7 +36,7 @@ static const struct {
                     "until WHEN           run to here: until WHEN, or another breakpoint"},
     [STEP_TOGGLE] = {"toggle", 'd', ARGS_NUMBER, "toggle N             switch a breakpoint off or on"},
     [STEP_CLEAR] = {"clear", 'x', ARGS_MAYBE_NUMBER, "clear [N]            delete a breakpoint, or all"},
-    [STEP_STOP] = {"stop", 's', ARGS_MAYBE_TEXT, "stop [REASON]        end the run"},
+    [STEP_STOP] = {"stop", 's', ARGS_MAYBE_TEXT, "stop [REASON]        end the run; also quit, exit, q, Ctrl-D"},
     [STEP_SHOW] = {"show", 'l', ARGS_MAYBE_TEXT, "show                 show this step again"},
     /* clang-format on */
 };
@@ -59,7 +59,11 @@ const char *step_help(void)
 /* By name, letter or unambiguous prefix.  -1: none, -2: several. */
 static int find_verb(const char *word, size_t len)
 {
+    static const char *const ends[] = {"quit", "exit", "q"}; /* names that other debuggers have for "stop" */
     int found = -1;
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+        if (strlen(ends[i]) == len && !strncmp(ends[i], word, len))
+            return STEP_STOP;
     for (int i = 0; i < VERBS; i++) {
         if (len == 1 && verbs[i].letter == *word)
             return i;

@@ -294,7 +294,7 @@ bool scene_key(struct scene *s, const struct step_view *v, int key, struct step_
         return false;
     if (s->mode != MODE_NONE && !s->help)
         return line_key(s, key, out);
-    if (key == 's')
+    if (key == 's' || key == 'q')
         return emit(out, STEP_STOP, 0);
     if (s->help)
         return false;

@@ -98,6 +98,8 @@ struct step_front {   /* the first member of each front end */
     int (*ask)(struct step_front *f, const struct step_view *v, struct step_command *out, struct err *e);
     /* Shows a step that runs without being asked about; may be NULL. */
     void (*passed)(struct step_front *f, const struct step_view *v);
+    /* Shows the outcome of the run until a person has seen it; may be NULL.  No view is valid any more. */
+    void (*ended)(struct step_front *f, const char *head, const char *text);
     void (*close)(struct step_front *f); /* frees it */
 };
 
@@ -129,11 +131,14 @@ struct stepper;
 struct step_where { /* for front ends */
     FILE *out;      /* the terminal */
     bool quiet;     /* a script logs nothing */
+    bool insists;   /* the user named window.display: no other front end takes its place */
+    bool unseen;    /* nobody sees the captured display, and window.display is NULL */
     struct window_options window;
 };
 
-/* how: "auto", "terminal", "window", "script:FILE".  auto: a window, or the terminal when no window can
- * be opened or over SSH without w->window.display.  NULL with e. */
+/* how: "auto", "terminal", "window", "script:FILE".  auto: a window, or the terminal, with one line about
+ * it, when no window can be opened where somebody sees it, or over SSH without w->window.display.  NULL with
+ * e. */
 struct stepper *stepper_open(const char *how, const char *const *breaks, const struct step_where *w,
                              struct err *e);
 
@@ -141,6 +146,9 @@ struct stepper *stepper_open(const char *how, const char *const *breaks, const s
  * at its first step. */
 struct stepper *stepper_new(struct step_front *f, const char *const *breaks, struct err *e);
 struct overseer *stepper_overseer(struct stepper *s);
+/* Shows the outcome of the run, e.g. "Done" and its answer.  The step window, if it has shown a step, stays
+ * until a key or button is pressed and released in it, a minute has passed, or the process is stopped. */
+void stepper_ended(struct stepper *s, const char *head, const char *text);
 void stepper_free(struct stepper *s); /* NULL is fine */
 
 #endif

@@ -327,6 +327,12 @@ struct overseer *stepper_overseer(struct stepper *s)
     return &s->base;
 }
 
+void stepper_ended(struct stepper *s, const char *head, const char *text)
+{
+    if (s->front->ended)
+        s->front->ended(s->front, head, text);
+}
+
 void stepper_free(struct stepper *s)
 {
     if (!s)
@@ -342,14 +348,32 @@ void stepper_free(struct stepper *s)
 
 /* ---- front ends by name ---------------------------------------------------------------------- */
 
+static struct step_front *open_window(const struct step_where *w, struct err *e)
+{
+    if (!w->unseen)
+        return step_window(&w->window, e);
+    err_set(
+        e, ERR_USAGE,
+        "no display for the step window: DISPLAY is not set, and nobody sees the desktop of this run; give "
+        "--ui-display or --desk-view");
+    return NULL;
+}
+
 static struct step_front *open_best(const struct step_where *w, struct err *e)
 {
     struct err unopened = ERR_INIT;
-    if (w->window.display)
+    if (w->insists)
         return step_window(&w->window, e);
-    struct step_front *f = getenv("SSH_CONNECTION") ? NULL : step_window(&w->window, &unopened);
-    if (!f && !(f = step_terminal(STDIN_FILENO, w->out, e)) && unopened.kind)
-        err_set(e, e->kind, "%s; %s", unopened.text, e->text);
+    bool remote = getenv("SSH_CONNECTION") && !w->window.display;
+    struct step_front *f = remote ? NULL : open_window(w, &unopened);
+    if (f)
+        return f;
+    if (!(f = step_terminal(STDIN_FILENO, w->out, e))) {
+        if (unopened.kind)
+            err_set(e, e->kind, "%s; %s", unopened.text, e->text);
+    } else if (unopened.kind && !w->quiet) {
+        fprintf(w->out, "holorun: stepping in this terminal: %s\n", unopened.text);
+    }
     return f;
 }
 
@@ -362,7 +386,7 @@ static struct step_front *open_front(const char *how, const struct step_where *w
     if (!strcmp(how, "terminal"))
         return step_terminal(STDIN_FILENO, w->out, e);
     if (!strcmp(how, "window"))
-        return step_window(&w->window, e);
+        return open_window(w, e);
     err_set(e, ERR_USAGE, "--step is one of auto, terminal, window and script:FILE, not '%s'", how);
     return NULL;
 }

@@ -200,15 +200,17 @@ static int terminal_ask(struct step_front *f, const struct step_view *v, struct 
     char line[STEP_LINE];
     for (;;) {
         struct err wrong = ERR_INIT;
-        fputs("run, edit, veto, again, rewind, fork, continue, break, stop (help)? ", t->out);
+        fputs("run, edit, veto, again, rewind, fork, continue, break, quit (help)? ", t->out);
         fflush(t->out);
         int rc = lines_next(&t->lines, step_stop_flag(v), line, e);
         if (rc < 0)
             return -1;
         line[strcspn(line, "\r")] = 0;
         *out = (struct step_command){.verb = rc ? STEP_RUN : STEP_STOP};
-        if (rc == 0)
-            snprintf(out->text, sizeof out->text, "the terminal has closed");
+        if (rc == 0) {
+            snprintf(out->text, sizeof out->text, "the input has ended");
+            fputc('\n', t->out);
+        }
         if (rc == 0 || !line[strspn(line, " \t")])
             return 0;
         if (print_help(t, line, NULL))

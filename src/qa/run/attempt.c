@@ -211,6 +211,7 @@ static void run_agent(struct attempt_state *s)
     s->job_begun = true;
     s->job.model = s->run->model;
     s->job.among = true;
+    s->job.unseen = test_owns_desktop(s->test);
     s->job.task = xstrdup(s->test->task);
     fill_settings(s);
     if (secret_store_copy(s->run->secret_store, s->job.s.secrets, &s->job.secrets, &e)) {

@@ -187,8 +187,10 @@ const struct key *key_find(struct suite_reader *r, const struct key *table, unsi
     const char *names[64];
     struct buf all;
     int n = 0;
+    bool elsewhere = false; /* in this file it belongs to something else */
     buf_init(&all, 400);
     for (const struct key *k = table; k->name; k++) {
+        elsewhere = elsewhere || (!(k->where & where) && !strcmp(k->name, r->n->key));
         if (!(k->where & where))
             continue;
         if (!strcmp(k->name, r->n->key)) {
@@ -198,7 +200,7 @@ const struct key *key_find(struct suite_reader *r, const struct key *table, unsi
         buf_printf(&all, "%s%s", n ? ", " : "", k->name);
         names[n++] = k->name;
     }
-    const char *near = nearest_word(r->n->key, names, n);
+    const char *near = elsewhere ? NULL : suggested_name(r->n->key, names, n);
     fault(r, "no such key%s%s%s; %s %s", near ? ", did you mean '" : "", near ? near : "", near ? "'?" : "",
           what, all.data);
     buf_free(&all);

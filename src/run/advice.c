@@ -1,0 +1,95 @@
+/* advice.c - what a person reads before a run of the embedded model: once, that a better one can be fetched; and
+ * that a question is not a task for it.  See job.h. */
+#include "run/job.h"
+
+#include "base/file.h"
+#include "capacity/memory.h"
+#include "checkpoint/known.h"
+#include "cli/version.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+/* ---- a better model ----------------------------------------------------------------------------- */
+
+/* Returns whether this version has given the advice to this user before, and notes that it has.  Where the note
+ * cannot be written the advice is given again. */
+static bool advised_before(void)
+{
+    char *folder = file_place(PLACE_STATE, NULL), *text = NULL;
+    char *path = folder ? xasprintf("%s/advised", folder) : NULL;
+    size_t len = 0;
+    bool before =
+        path && file_read(path, 64, &text, &len, NULL) == 0 && !strncmp(text, HOLORUN_VERSION "\n", len);
+    before = before && len == strlen(HOLORUN_VERSION "\n");
+    if (path && !before)
+        file_write(path, HOLORUN_VERSION "\n", strlen(HOLORUN_VERSION "\n"), NULL);
+    free(text);
+    free(path);
+    free(folder);
+    return before;
+}
+
+void job_advise_model(const struct job *j)
+{
+    bool pulled;
+    const struct known_model *m = known_better((double)memory_available(NULL), &pulled);
+    if (!j->progress.f || advised_before())
+        return;
+    char *text = !m ? xstrdup("the small one that comes with holorun")
+                 : pulled
+                     ? xasprintf("the small one that comes with holorun; '-m %s' is on this machine", m->name)
+                     : xasprintf("the small one that comes with holorun; 'holorun pull %s' fetches %.1f GB "
+                                 "that fit this machine, then '-m %s' (said once)",
+                                 m->name, m->gb, m->name);
+    progress_head(&j->progress, "model", text);
+    free(text);
+}
+
+/* ---- questions ------------------------------------------------------------------------------------ */
+
+static bool begins_with_one_of(const char *text, const char *const *words)
+{
+    for (; *words; words++) {
+        size_t n = strlen(*words);
+        if (!strncasecmp(text, *words, n) && (!text[n] || strchr(" '", text[n])))
+            return true;
+    }
+    return false;
+}
+
+bool job_task_is_question(const char *task)
+{
+    static const char *const asking[] = {"what",   "which",   "who",   "whose", "where",  "when",    "why",
+                                         "how",    "is",      "are",   "was",   "were",   "does",    "do",
+                                         "did",    "has",     "have",  "isn't", "aren't", "doesn't", "can i",
+                                         "what's", "where's", "who's", NULL};
+    static const char *const without_mark[] = {"what is",  "what's",   "what are", "what does",
+                                               "how many", "how much", NULL};
+    const char *text = task + strspn(task, " \t\n\"'");
+    size_t n = strlen(text);
+    while (n && strchr(" \t\n\"'", text[n - 1]))
+        n--;
+    const char *end = n ? memchr(text, '?', n) : NULL;
+    if (end) /* nothing is to be done after it */
+        return end + 1 == text + n && !memchr(text, '\n', n) && begins_with_one_of(text, asking);
+    bool one = !memchr(text, '\n', n) && !strstr(text, ". ") && !strchr(text, ',') && !strstr(text, " and ");
+    return one && begins_with_one_of(text, without_mark);
+}
+
+int job_check_task(const struct job *j, struct err *e)
+{
+    if (j->among || j->host || j->s.fake || j->s.model || j->model->endpoint || j->model != &j->own ||
+        !job_task_is_question(j->task))
+        return 0;
+    char *quoted = options_quoted((char *const[]){j->task}, 1);
+    err_set(
+        e, ERR_USAGE,
+        "the embedded model carries out tasks and does not answer questions; ask with: holorun ask --screen "
+        "%.200s, or name another model with --model",
+        quoted);
+    free(quoted);
+    return -1;
+}

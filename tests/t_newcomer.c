@@ -1,0 +1,192 @@
+/* t_newcomer.c - what a person meets who tries the program with the model that comes with it: advice, questions
+ * in place of tasks, large screens. */
+#include "check.h"
+#include "driven.h"
+#include "program.h"
+
+#include "base/file.h"
+#include "run/job.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static void put_text(const char *folder, const char *name, const char *text)
+{
+    char *path = xasprintf("%s/%s", folder, name);
+    assert_int_equal(file_write(path, text, strlen(text), NULL), 0);
+    free(path);
+}
+
+/* A folder as `pull` leaves it. */
+static void pretend_pulled(const char *cache, const char *repo)
+{
+    static const char commit[] = "0123456789012345678901234567890123456789";
+    char *folder = xasprintf("%s/models--%s", cache, repo), *refs = xasprintf("%s/refs", folder),
+         *snapshot = xasprintf("%s/snapshots/%s", folder, commit);
+    assert_int_equal(dir_make(refs, NULL), 0);
+    assert_int_equal(dir_make(snapshot, NULL), 0);
+    put_text(refs, "main", commit);
+    put_text(snapshot, "config.json", "{}");
+    free(snapshot);
+    free(refs);
+    free(folder);
+}
+
+static void t_better(void **state)
+{
+    (void)state;
+    struct stage t;
+    struct outcome o = {0};
+    driven_open(&t);
+    char *cache = xvfb_place(&t.x, "hub");
+    setenv("HF_HUB_CACHE", cache, 1);
+    char *advised = xvfb_place(&t.x, "state");
+    setenv("XDG_STATE_HOME", advised, 1);
+    program_run(&t.x, &o, WORDS("run", "Press OK", "--dry-run"));
+    assert_true(o.code == 0 || o.code == ERR_FAILED); /* there is no OK: it may say so */
+    if (!strstr(o.err, "'holorun pull "))
+        check_note("no model fits this machine's memory");
+    assert_non_null(strstr(o.err, "the small one that comes with holorun"));
+    program_run(&t.x, &o, WORDS("run", "Press OK", "--dry-run"));
+    assert_null(strstr(o.err, "the small one"));
+    char *stamp = xvfb_put(&t.x, "state/holorun/advised", "0.0.9\n"); /* of another version */
+    pretend_pulled(cache, "Hcompany--Holo-3.1-0.8B");
+    program_run(&t.x, &o, WORDS("run", "Press OK", "--dry-run"));
+    assert_true(strstr(o.err, "'-m holo3.1-0.8b' is on this machine") || !strstr(o.err, "'holorun pull "));
+    program_run(&t.x, &o, WORDS("run", "Press OK", "--dry-run", "-m", "assets/pocket/model"));
+    assert_null(strstr(o.err, "the small one"));
+    unsetenv("XDG_STATE_HOME");
+    free(advised);
+    free(stamp);
+    unsetenv("HF_HUB_CACHE");
+    free(cache);
+    outcome_free(&o);
+    stage_close(&t);
+}
+
+static void t_questions(void **state)
+{
+    (void)state;
+    static const char *const questions[] = {
+        "What is on the screen?",   "what does the title say?", "How many buttons are there?",
+        "Is there an OK button?",   "Which option is ticked?",  "\"What is on the screen?\"",
+        "What is the total",        "How much is the total",    "Where is the Save button?",
+        "Doesn't it say 45 euros?", "Who is logged in? ",
+    };
+    static const char *const tasks[] = {
+        "Press OK",
+        "Can you press OK?",
+        "Could you type Ana into Name?",
+        "Type \"What is on the screen?\" into Name",
+        "Type What now? into Subject",
+        "What is 2 + 3? Type the answer.",
+        "Where it says Name, type Ana",
+        "When the dialog opens, press OK",
+        "What is left to do, press Done",
+        "Whatever",
+        "Is the box ticked? Then untick it",
+        "Search for what is new",
+    };
+    for (size_t i = 0; i < sizeof questions / sizeof *questions; i++)
+        if (!job_task_is_question(questions[i]))
+            fail_msg("'%s' is taken for a task", questions[i]);
+    for (size_t i = 0; i < sizeof tasks / sizeof *tasks; i++)
+        if (job_task_is_question(tasks[i]))
+            fail_msg("'%s' is taken for a question", tasks[i]);
+}
+
+/* The command in the message is the one that answers. */
+static void t_asked(void **state)
+{
+    (void)state;
+    struct stage t;
+    struct outcome o = {0};
+    driven_open(&t);
+    program_run(&t.x, &o, WORDS("run", "What is on the screen?"));
+    ONE_LINE(&o, ERR_USAGE, "does not answer questions", "holorun ask --screen \"What is on the screen?\"");
+    program_run(&t.x, &o, WORDS("run", "What is on the screen?", "--json"));
+    assert_int_equal(o.code, ERR_USAGE);
+    assert_non_null(strstr(o.out, "\"status\": \"failed\""));
+    program_run(&t.x, &o, WORDS("ask", "--screen", "Is there a Save button?"));
+    assert_int_equal(o.code, 0);
+    assert_true(*o.out); /* an answer; whether it is right is no claim of this test */
+    program_run(&t.x, &o, WORDS("ask", "Is there a Save button?"));
+    ONE_LINE(&o, ERR_USAGE, "--screen");
+    char *replies = xvfb_put(&t.x, "replies", ANSWER("A window."));
+    program_run(&t.x, &o, WORDS("run", "What is on the screen?", "--fake", replies)); /* another model can */
+    assert_int_equal(o.code, 0);
+    outcome_free(&o);
+    free(replies);
+    stage_close(&t);
+}
+
+/* Real runs on forms: the program types the value, the embedded model finds the field. */
+static void t_secret(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *task, *page, *title;
+    } cases[] = {
+        {"type the password into the Password field", "labels=User|Password&buttons=Sign in",
+         "User=;Password=kR7%vq-19Xz$"},
+        {"Type Ana into User and {{password}} into Password, then press Sign in",
+         "labels=User|Password&buttons=Sign in|Cancel", "pressed=Sign in;User=Ana;Password=kR7%vq-19Xz$"},
+    };
+    if (access(helper_path("form"), X_OK))
+        skip();
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct xvfb x;
+        struct outcome o = {0};
+        if (xvfb_start(&x, "640x480x24", NULL))
+            skip();
+        char *page =
+            xasprintf("seed=%zu&kind=fields&title=Account&text=Please fill in.&%s", 7000 + i, cases[i].page);
+        char *runs = xvfb_place(&x, "runs");
+        xvfb_spawn(&x, "form.log", WORDS(helper_path("form"), page));
+        assert_true(xvfb_wait_window(&x, "^DIALOG"));
+        setenv("T_PASSWORD", "kR7%vq-19Xz", 1);
+        program_run(&x, &o,
+                    WORDS("run", cases[i].task, "--secret", "password=env:T_PASSWORD", "--confirm",
+                          "yes-to-all", "--max-steps", "6", "--runs", runs));
+        if (!xvfb_wait_window(&x, cases[i].title))
+            fail_msg("%s: %s", cases[i].task, o.err);
+        assert_null(strstr(o.err, "kR7%vq-19Xz"));
+        outcome_free(&o);
+        xvfb_stop(&x);
+        free(page);
+        free(runs);
+    }
+}
+
+static void t_large(void **state)
+{
+    (void)state;
+    struct stage t;
+    struct outcome o = {0};
+    static const char *const sizes[] = {"1600x900x24", "1000x700x24"};
+    for (int i = 0; i < 2; i++) {
+        stage_open_sized(&t, sizes[i]);
+        screen_close(t.s);
+        t.s = NULL;
+        program_run(&t.x, &o, WORDS("run", "Press OK", "--dry-run", "--view", "all"));
+        bool told = strstr(o.err, "larger than the 1024 pixels a side") && strstr(o.err, "--view active");
+        assert_int_equal(told, i == 0);
+        stage_close(&t);
+    }
+    outcome_free(&o);
+}
+
+static const struct CMUnitTest tests[] = {
+    CLAIM("a run with the embedded model says once which one would fit this machine, or is here already",
+          t_better),
+    CLAIM("questions are told from tasks, also from tasks with questions in them", t_questions),
+    CLAIM("a question to the embedded model is refused with the command that answers it", t_asked),
+    CLAIM("the embedded model types secrets by their names in the task", t_secret),
+    CLAIM("a picture larger than the model reads is told of, with the remedy", t_large),
+};
+
+int main(int argc, char **argv)
+{
+    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
+}
