@@ -2,6 +2,7 @@
 #include "computer_rig.h"
 
 #include "base/clock.h"
+#include "screen/observed.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -74,6 +75,47 @@ static void t_pointer(void **state)
     assert_int_equal(x, 799);
     assert_int_equal(screen_button(t->s, 8, true, &why), -1);
     assert_int_equal(pressed(t->other), 0);
+    rig_close(&g);
+}
+
+static void draw_label(struct stage *t, Window w, const char *label)
+{
+    GC gc = XCreateGC(t->other, w, 0, NULL);
+    XClearWindow(t->other, w);
+    XDrawString(t->other, w, gc, 20, 20, label, (int)strlen(label));
+    XFreeGC(t->other, gc);
+    XSync(t->other, False);
+}
+
+static void t_changed(void **state)
+{
+    (void)state;
+    struct rig g;
+    struct stage *t = &g.stage;
+    struct image im = {0};
+    rig_open(&g);
+    must(rig_screen(&g));
+    Window w = XCreateSimpleWindow(t->other, DefaultRootWindow(t->other), 200, 200, 120, 30, 0, 0, 0xffffff);
+    XSelectInput(t->other, w, ButtonPressMask);
+    XMapRaised(t->other, w);
+    XSync(t->other, False);
+    clock_sleep_ms(100);
+    for (int i = 0; i < 3; i++) { /* as seen, changed, and as seen then */
+        struct err e = ERR_INIT;
+        XEvent ev;
+        draw_label(t, w, i < 2 ? "Save it" : "Delete all");
+        must(screen_capture(t->s, &im, &why));
+        observed_take(t->s, &im);
+        draw_label(t, w, i ? "Delete all" : "Save it");
+        int rc = screen_move(t->s, 250, 216, &e) || screen_click(t->s, -1, -1, 1, 1, &e) ? -1 : 0;
+        assert_int_equal(rc, i == 1 ? -1 : 0);
+        assert_int_equal(observed_changed(t->s) != NULL, i == 1);
+        if (i == 1)
+            assert_int_equal(observed_changed(t->s)->reason, OBSERVED_PIXELS);
+        XSync(t->other, False);
+        assert_int_equal(XCheckTypedEvent(t->other, ButtonPress, &ev), i != 1);
+    }
+    image_free(&im);
     rig_close(&g);
 }
 
@@ -264,6 +306,7 @@ static void t_windows(void **state)
 static const struct CMUnitTest tests[] = {
     CLAIM("a machine's screenshots are its screen, and it settles", t_pictures),
     CLAIM("clicks, drags and the wheel reach a window there", t_pointer),
+    CLAIM("a button that another has replaced since the screenshot is not pressed", t_changed),
     CLAIM("keys and text arrive letter by letter, and what cannot be typed is refused", t_keyboard),
     CLAIM("every printed character arrives, and a line end between two requests is one", t_characters),
     CLAIM("every key that has a name there arrives as itself", t_keys),

@@ -38,7 +38,7 @@ static struct app {
     int first_row, rows_x;
 } app;
 
-struct got { /* what has reached a window */
+struct got { /* events that reached a window */
     int presses, keys, x, y;
 };
 
@@ -152,7 +152,7 @@ static const json_t *stale_event(void)
     return NULL;
 }
 
-/* The model was told why, and the run went on. */
+/* The prompt gave the reason, and the run continued. */
 static void was_stopped(const char *reason, const char *told)
 {
     const json_t *stale = stale_event();
@@ -275,7 +275,8 @@ static void t_keys(void **state)
     reset();
     app.p.o.dialect = app.p.dialect;
     played.meanwhile = focus_goes;
-    play(CLICK_SAVE TYPE("ab") ANSWER("Done.")); /* nothing is at the target; the click observed anew */
+    play(CLICK_SAVE TYPE("ab")
+             ANSWER("Done.")); /* the target is free, and the second step has its own screenshot */
     assert_int_equal(got(app.main).presses, 1);
     close_app();
 }
@@ -439,7 +440,7 @@ static void t_endless(void **state)
     open_app();
     reset();
     played.always = restless;
-    app.p.o.max_errors = 2; /* such steps are no errors */
+    app.p.o.max_errors = 2; /* stale steps do not count */
     play(CLICK_ROW CLICK_ROW CLICK_ROW ANSWER("Gave up."));
     assert_int_equal(app.p.r.status, AGENT_ANSWERED);
     reset();
@@ -496,7 +497,7 @@ static void t_workspace(void **state)
     close_app();
 }
 
-/* ---- what it costs ------------------------------------------------------------------------------- */
+/* ---- costs --------------------------------------------------------------------------------------- */
 
 static void t_cost(void **state)
 {
@@ -539,7 +540,7 @@ int main(int argc, char **argv)
         CLAIM("no click reaches a popup of 50 ms", t_popups),
         CLAIM("no click or key reaches another workspace", t_workspace),
         CLAIM("carets, spinners, highlights and tooltips stop no click", t_tolerated),
-        CLAIM("a screen that never rests is no error of the model, and ends the run", t_endless),
+        CLAIM("a screen that never rests does not count as an error, and ends the run", t_endless),
         CLAIM("a check takes less than 3 ms", t_cost),
     };
     return check_main(argc, argv, tests, sizeof tests / sizeof *tests);

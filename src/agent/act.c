@@ -229,7 +229,7 @@ static void tell_edit(struct agent *a)
     free(what);
 }
 
-/* Counts how often the same actions were said in a row; those that were not done count for nothing. */
+/* Counts repetitions of the same actions in a row; a stale step does not count. */
 static void note_signature(struct agent *a, struct buf *signature)
 {
     bool same = a->outcome.signature && !strcmp(a->outcome.signature, signature->data);
@@ -268,7 +268,7 @@ int agent_act(struct agent *a, struct err *e)
         tell_edit(a);
     if (!a->outcome.is_stale)
         a->outcome.stale = 0;
-    if (!screen_person(a->o->screen) && !a->outcome.is_stale) /* an interruption is no mistake */
+    if (!screen_person(a->o->screen) && !a->outcome.is_stale) /* interruptions do not count */
         a->outcome.errors = a->outcome.failed ? a->outcome.errors + 1 : 0;
     if (a->step.budget != AGENT_RUNNING) /* that was the last turn */
         a->r->status = a->step.budget;

@@ -349,7 +349,7 @@ static int check_approved(struct review *s, const struct step *step, struct err 
     image_free(&s->shown);
     if (!s->changed)
         return 0;
-    observed_take(a->o->screen, &a->step.decided_on); /* decided on what is shown now */
+    observed_take(a->o->screen, &a->step.decided_on); /* the person decides on this picture */
     return image_copy(&s->shown, &a->step.decided_on, e);
 }
 

@@ -84,7 +84,7 @@ static struct screen_rect shown_area(const struct gate *g, struct screen_rect vi
     return out;
 }
 
-/* observe: what a person is asked about becomes what the action is compared with. */
+/* observe: the action is compared with this capture later (observed.h). */
 static void take_crop(struct gate *g, struct crop *out, bool observe)
 {
     const struct policy_target *t = last_target(g);

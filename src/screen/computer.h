@@ -4,6 +4,9 @@
  * waits for the machine's answer and ends early when *stop becomes non-zero; -1 is ERR_STOPPED then, ERR_ENV
  * when the machine cannot be used, and ERR_FAILED when only this request failed.  One thread at a time.
  *
+ * Before a click its target is compared in a new screenshot with the last one that was observed (observed.h);
+ * windows and the keyboard's focus are not.
+ *
  * What a display has and a machine has not: no other program's input is noticed (no Escape twice, no pause
  * for a person), there are no views but the whole screen, and nothing keeps a second agent away.
  */

@@ -1,9 +1,9 @@
 /* observed.c - the screen as it was observed, and the checks before each event; see observed.h.
  *
  * Windows are the children of the root (frames of the window manager), topmost first.  A window that lets
- * the pointer through (a compositor's overlay) lies above the window that the server finds at a point; it is
- * left out of the comparison.  When pixels differ in the same window they are watched for up to WATCH_MS
- * (observed_busy.c): what keeps changing is busy and does not count.
+ * the pointer through (a compositor's overlay) lies above the window that the server finds at a point; the
+ * comparison ignores it.  Pixels that differ in the same window are watched for up to WATCH_MS
+ * (observed_busy.c); those that keep changing do not count.
  */
 #include "screen/observed_impl.h"
 
@@ -152,7 +152,7 @@ struct observed *observed_active(const struct screen *s)
 
 /* ---- a place -------------------------------------------------------------------------------------- */
 
-/* An own press near by may have changed what is shown there. */
+/* Returns whether an own press near by may have changed the pixels there. */
 static bool is_own(const struct observed *o, int x, int y)
 {
     bool own = false;

@@ -39,16 +39,16 @@ struct observed_change {
     char text[300]; /* "another window ('Chat') is at the target now"; UTF-8 */
 };
 
-/* Remembers the screen as the last screen_capture() got it; call it right after that.  frame: what it
- * returned.  Takes 1 to 4 ms. */
+/* Remembers the screen as the last screen_capture() got it; call it right after that.  frame: the image that
+ * it returned, borrowed.  Takes 1 to 4 ms. */
 void observed_take(struct screen *s, const struct image *frame);
 void observed_renew(struct screen *s, const struct image *frame); /* the same, if there is one already */
 /* From now on nothing is compared. */
 void observed_drop(struct screen *s);
 
-/* What is told after a refusal, behind the reason. */
+/* Texts for the model, which follow the reason. */
 #define OBSERVED_NOTHING "; nothing was pressed"
-#define OBSERVED_PARTLY  "; what was left of the action was not done"
+#define OBSERVED_PARTLY  "; the rest of the action was not done"
 
 /* Why an event was refused since the last observed_take(); NULL: none was. */
 const struct observed_change *observed_changed(const struct screen *s);

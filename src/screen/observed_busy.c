@@ -2,7 +2,7 @@
  * that change by themselves.
  *
  * Such places are cells of 16x16 pixels of the root.  A cell is busy, and does not count, for BUSY_MS after
- * it was seen to change repeatedly: during screen_settle(), or while a difference was watched.  A cell that
+ * repeated changes during screen_settle(), or while a difference was watched.  A cell that
  * has refused an event twice within STOPS_MS counts as busy, too.
  */
 #include "screen/observed_impl.h"
@@ -163,7 +163,7 @@ static bool in_core(const struct look *k, struct screen_rect r)
     return screen_rect_intersect(r, core).w > 0;
 }
 
-/* A cell that is busy or, away from the target, has a busy one beside it: what moves comes there next. */
+/* Returns whether a cell is busy or, away from the target, near a busy one, whose animation may move on. */
 static bool is_busy(const struct look *k, const struct observed *o, int column, int row, int64_t time)
 {
     struct screen_rect cell = {column * CELL, row * CELL, CELL, CELL};
@@ -176,7 +176,7 @@ static bool is_busy(const struct look *k, const struct observed *o, int column, 
     return busy;
 }
 
-/* What does not count: busy cells, carets, and parts that other windows cover then or now. */
+/* Marks pixels that do not count: busy cells, carets, and areas that other windows cover, then or now. */
 static void find_skipped(struct look *k, const struct screen *s, const struct observed_now *now)
 {
     const struct observed *o = s->observed;

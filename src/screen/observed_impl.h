@@ -11,11 +11,11 @@ struct observed_top { /* a visible child of the root */
     struct screen_rect rect;
 };
 
-struct observed_now { /* what compare_windows() found */
+struct observed_now { /* result of compare_windows() */
     struct observed_top tops[OBSERVED_TOPS];
     int n;
     Window hit;
-    int dx, dy; /* how far the view has moved since the observation */
+    int dx, dy; /* movement of the view since the observation */
 };
 
 struct observed {
@@ -48,7 +48,7 @@ struct observed {
 
     /* from one observation to the next, and before the first: places that change by themselves */
     struct observed_cell {
-        int64_t changed, busy; /* clock_ns(): last seen to change; does not count until then */
+        int64_t changed, busy; /* clock_ns() of the last change; ... until which it does not count */
         int64_t stopped;       /* last refusal because of it */
         int stops;
         bool differs; /* in the last comparison that refused */

@@ -71,7 +71,7 @@ static void find_shapes(const uint8_t *rgb, int w, int h, uint8_t *out)
         }
 }
 
-/* Fills raw; returns how many of its pixels are set. */
+/* Fills raw; returns the number of pixels set. */
 static int find_differences(struct maps *m)
 {
     const struct observed_area *a = m->a;

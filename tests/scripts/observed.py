@@ -153,7 +153,7 @@ def lines(path):
 
 
 def interference(kind, place, app, chat, at, rnd):
-    """Returns what is to happen while the model thinks about a target at `at`."""
+    """Returns the function to call while the model thinks about a target at `at`."""
     x, y = at
 
     def popup():
