@@ -241,6 +241,7 @@ enum { SMALL = 1 << 20 };
 void *__libc_malloc(size_t size);
 void *__libc_calloc(size_t n, size_t size);
 void *__libc_realloc(void *old, size_t size);
+void *__libc_memalign(size_t alignment, size_t size);
 
 static void *or_die(void *p, size_t size)
 {
@@ -262,6 +263,17 @@ void *calloc(size_t n, size_t size)
 void *realloc(void *old, size_t size)
 {
     return or_die(__libc_realloc(old, size), size);
+}
+
+/* GLib's slices come from here. */
+int posix_memalign(void **out, size_t alignment, size_t size)
+{
+    if (alignment % sizeof(void *) || !alignment || (alignment & (alignment - 1)))
+        return EINVAL;
+    void *p = or_die(__libc_memalign(alignment, size), size);
+    if (p || !size)
+        *out = p;
+    return p || !size ? 0 : ENOMEM;
 }
 
 #endif

@@ -36,9 +36,10 @@ command -v jq >/dev/null || { echo "convert.sh: jq is missing; on Debian: apt-ge
 common='
 def bad($what): error("item \(.at + 1) of \($file): \($what)");
 def text($key): if (.[$key] | type) == "string" and .[$key] != "" then .[$key] else bad("\($key) is no text") end;
+# The sum makes 20 of 20.0, which jq 1.7 would leave as it is.
 def numbers($key; $n):
     if (.[$key] | type) == "array" and (.[$key] | length) >= $n and all(.[$key][]; type == "number")
-    then .[$key] else bad("\($key) is not \($n) numbers") end;
+    then .[$key] | map(. + 0) else bad("\($key) is not \($n) numbers") end;
 def corners: [.[0], .[1], .[0] + .[2], .[1] + .[3]];
 def tag($key; $name): if (.[$key] | type) == "string" and .[$key] != "" then {($name): .[$key]} else {} end;
 def name: "\($file)-\(.at)";

@@ -16,6 +16,7 @@
 #include <string.h>
 #include <strings.h>
 
+enum { TOO_LARGE = 100 }; /* CURLE_TOO_LARGE of libcurl 8.6 and later: among others, 5000 headers */
 enum { TURN_MS = 20, DEFAULT_MAX = 64 << 20, MAX_HEADERS = 256 << 10, MAX_REFUSAL = 1 << 20 };
 
 struct http_client {
@@ -205,8 +206,9 @@ static int fail(const struct exchange *x, CURLcode code, const char *why, struct
     if (x->too_long)
         return err_set(e, ERR_ENV, "%s sent more than %zu MiB in one reply", host,
                        (x->q->max_bytes ? x->q->max_bytes : DEFAULT_MAX) >> 20);
-    if (x->out->headers > MAX_HEADERS)
-        return err_set(e, ERR_ENV, "%s sent more than %d KiB of headers", host, MAX_HEADERS >> 10);
+    if (x->out->headers > MAX_HEADERS || (int)code == TOO_LARGE)
+        return err_set(e, ERR_ENV, "%s sent more than %d KiB of headers, or too many", host,
+                       MAX_HEADERS >> 10);
     if (code == CURLE_URL_MALFORMAT)
         return err_set(e, ERR_USAGE, "'%.200s' is not an address; one is http://127.0.0.1:8000/v1",
                        x->q->url);

@@ -16,6 +16,7 @@
 #include <X11/Xauth.h>
 #include <X11/Xproto.h>
 #include <X11/extensions/Xext.h>
+#include <ctype.h>
 #include <poll.h>
 #include <setjmp.h>
 #include <stddef.h>
@@ -225,7 +226,9 @@ static Display *open_trapped(const char *display)
     sigjmp_buf out;
     if (sigsetjmp(out, 0) == 0) {
         opening = &out;
-        Display *dpy = XOpenDisplay(display);
+        /* newer versions of libxcb take "unix:7" for the path of a socket */
+        bool is_number = !strncmp(display, "unix:", 5) && isdigit((unsigned char)display[5]);
+        Display *dpy = XOpenDisplay(is_number ? display + 4 : display);
         opening = NULL;
         return dpy;
     }

@@ -256,7 +256,7 @@ static gx_node read_choices(struct schema_reading *r, const json_t *list, bool o
         notes_ignore(r->notes, "schema: oneOf (read as anyOf)");
     gx_node *parts = xcalloc(n, sizeof *parts), node = 0;
     for (size_t i = 0; i < n && node != -1; i++) {
-        char name[24];
+        char name[32];
         snprintf(name, sizeof name, "%s/%zu", one ? "oneOf" : "anyOf", i);
         node = schema_read_at(r, name, json_array_get(list, i));
         if (node >= 0)

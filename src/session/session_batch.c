@@ -276,26 +276,31 @@ static int unfinished(const struct batch_request *b)
     return n;
 }
 
+/* The request is on the heap: the items point to it, and compilers cannot see that they no longer do at the
+ * end. */
 static int submit(struct batch_item *items, int n, struct err *e)
 {
-    struct batch_request b = {.items = items, .n = n, .e = e};
     if (n == 0)
         return 0;
     if (prefill_items(items, n, e))
         return -1;
     struct scheduler *t = engine_of(items)->scheduler;
+    struct batch_request *b = xcalloc(1, sizeof *b);
+    *b = (struct batch_request){.items = items, .n = n, .e = e};
     int stopped = 0;
     for (int i = 0; i < n; i++)
-        items[i].request = &b;
-    while (b.rc == 0 && !stopped && (b.request.rows = unfinished(&b)) > 0) {
+        items[i].request = b;
+    while (b->rc == 0 && !stopped && (b->request.rows = unfinished(b)) > 0) {
         if (t)
-            stopped = scheduler_submit(t, &items[0].session->client, &b.request);
+            stopped = scheduler_submit(t, &items[0].session->client, &b->request);
         else
-            session_serve(engine_of(items), &b.request);
+            session_serve(engine_of(items), &b->request);
     }
     for (int i = 0; i < n; i++)
         items[i].request = NULL;
-    return stopped ? session_err_stopped(e) : b.rc;
+    int rc = stopped ? session_err_stopped(e) : b->rc;
+    free(b);
+    return rc;
 }
 
 int session_try_decode_batch(struct session *const *s, int n, struct err *e)

@@ -71,13 +71,28 @@ __attribute__((constructor)) static void begin(void)
         signal(crashes[i], on_crash);
 }
 
+/* Counts a call of a function; returns its number. */
+static unsigned long count_name(const char *name)
+{
+    for (int i = 0; i < INJECT_NAMES; i++) {
+        struct injection_name *n = &shared->names[i];
+        if (!n->name[0])
+            snprintf(n->name, sizeof n->name, "%s", name); /* by two threads: one of them may be lost */
+        if (!strcmp(n->name, name))
+            return __atomic_add_fetch(&n->calls, 1, __ATOMIC_SEQ_CST);
+    }
+    return 0;
+}
+
 /* Whether this call fails, with errno set. */
 static bool fails(enum injection_kind kind, const char *name, int why)
 {
     if (!shared)
         return false;
     unsigned long n = __atomic_add_fetch(&shared->counts[kind], 1, __ATOMIC_SEQ_CST);
-    if (kind != shared->kind || n != shared->at)
+    unsigned long of_name = count_name(name);
+    if (shared->only[0] ? strcmp(shared->only, name) != 0 || of_name != shared->at
+                        : kind != shared->kind || n != shared->at)
         return false;
     snprintf(shared->failed, sizeof shared->failed, "%s", name);
     errno = why;
@@ -91,6 +106,7 @@ static bool fails(enum injection_kind kind, const char *name, int why)
 void *__libc_malloc(size_t size);
 void *__libc_calloc(size_t n, size_t size);
 void *__libc_realloc(void *old, size_t size);
+void *__libc_memalign(size_t alignment, size_t size);
 
 /* The program's own malloc() calls these. */
 void *__libc_malloc(size_t size)
@@ -139,10 +155,12 @@ char *strndup(const char *text, size_t n)
     return fails(INJECT_MEMORY, "strndup", ENOMEM) ? NULL : REAL(strndup)(text, n);
 }
 
-int posix_memalign(void **out, size_t alignment, size_t size)
+void *__libc_memalign(size_t alignment, size_t size)
 {
-    return fails(INJECT_MEMORY, "posix_memalign", ENOMEM) ? ENOMEM
-                                                          : REAL(posix_memalign)(out, alignment, size);
+    static void *(*real)(size_t, size_t);
+    if (!real)
+        real = (void *(*)(size_t, size_t))dlsym(RTLD_NEXT, "__libc_memalign");
+    return fails(INJECT_MEMORY, "memalign", ENOMEM) ? NULL : real(alignment, size);
 }
 
 void *mmap(void *at, size_t size, int protection, int flags, int fd, off_t offset)

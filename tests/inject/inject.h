@@ -11,11 +11,18 @@ enum injection_kind {
     INJECTION_KINDS
 };
 
+enum { INJECT_NAMES = 64 };
+
 struct injection {
     unsigned long counts[INJECTION_KINDS]; /* calls so far */
     enum injection_kind kind;
-    unsigned long at; /* the call of that kind that fails, from 1; 0: none */
-    char failed[32];  /* name of the function; "": none has */
+    unsigned long at;       /* the call of that kind that fails, from 1; 0: none */
+    char only[32];          /* count calls of this function only; "": of all functions of the kind */
+    char failed[32];        /* name of the function; "": none has */
+    struct injection_name { /* functions called so far, and how often */
+        char name[32];
+        unsigned long calls;
+    } names[INJECT_NAMES];
 };
 
 #endif

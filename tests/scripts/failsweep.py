@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Lets N system calls, allocations and Xlib calls of whole sessions fail, one per session, and looks for crashes.
 
-    failsweep.py [N] [SEED] [CASE KIND AT]      default: 300 1; with a case: that one, with its output
+    failsweep.py [N] [SEED] [CASE FUNCTION AT]      default: 300 1; with a case: that one, with its output
 
 A session is a run, a suite, `holorun serve` with a client, or `holorun mcp` with a client.  The call that fails is
-drawn from those that the undisturbed session makes.  tests/t_injections.c judges more of each end (what is pressed,
+one of a function that the undisturbed session calls, all functions being as likely.  tests/t_injections.c judges more of each end (what is pressed,
 lost or said) of more commands, but has no clients.  Exit code 1: a crash whose innermost frame is the program's; a
 crash inside a library is listed.  Needs `make all build/release/helpers/inject.so build/release/helpers/xclient`.
 """
@@ -25,13 +25,16 @@ import urllib.request
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 PROGRAM = os.environ.get("HOLORUN", ROOT + "/holorun")
 HELPERS = ROOT + "/build/release/helpers/"
-KINDS = ["memory", "files", "connections", "processes", "display"]
 PATIENCE = 40
 
 
+class Name(ctypes.Structure):
+    _fields_ = [("name", ctypes.c_char * 32), ("calls", ctypes.c_ulong)]
+
+
 class Injection(ctypes.Structure):  # tests/inject/inject.h
-    _fields_ = [("counts", ctypes.c_ulong * len(KINDS)), ("kind", ctypes.c_int), ("at", ctypes.c_ulong),
-                ("failed", ctypes.c_char * 32)]
+    _fields_ = [("counts", ctypes.c_ulong * 5), ("kind", ctypes.c_int), ("at", ctypes.c_ulong),
+                ("only", ctypes.c_char * 32), ("failed", ctypes.c_char * 32), ("names", Name * 64)]
 
 
 def call(name, **args):
@@ -140,12 +143,11 @@ class Bench:
         threading.Thread(target=talk, daemon=True).start()
         return p
 
-    def session(self, case, kind=0, at=0):
+    def session(self, case, function="", at=0):
         """Returns the exit code, or None if the session had to be ended, and what was written to stderr."""
         shutil.rmtree(self.dir + "/out", ignore_errors=True)
-        self.shared.counts = (ctypes.c_ulong * len(KINDS))()
-        self.shared.failed = b""
-        self.shared.kind, self.shared.at = kind, at
+        ctypes.memset(ctypes.addressof(self.shared), 0, ctypes.sizeof(Injection))
+        self.shared.only, self.shared.at = function.encode(), at
         p = getattr(self, case)()
         try:
             code = p.wait(PATIENCE)
@@ -174,31 +176,31 @@ def main():
     seed = int(sys.argv[2]) if len(sys.argv) > 2 else 1
     rng, bench, ours = random.Random(seed), Bench(), 0
     if len(sys.argv) > 5:
-        print(bench.session(sys.argv[3], KINDS.index(sys.argv[4]), int(sys.argv[5])), bench.shared.failed)
+        print(bench.session(sys.argv[3], sys.argv[4], int(sys.argv[5])), bench.shared.failed)
         return bench.close()
     cases, counts, table, failures = ["run", "qa", "serve", "mcp"], {}, {}, 0
     for case in cases:
         code, text = bench.session(case)
-        counts[case] = list(bench.shared.counts)
-        print("%-6s undisturbed: exit code %s, calls %s" % (case, code, dict(zip(KINDS, counts[case]))), flush=True)
+        counts[case] = {n.name.decode(): n.calls for n in bench.shared.names if n.calls}
+        print("%-6s undisturbed: exit code %s, %d functions, %d calls" %
+              (case, code, len(counts[case]), sum(counts[case].values())), flush=True)
     for i in range(n):
-        case, kind = cases[i % len(cases)], rng.randrange(len(KINDS))
-        while not counts[case][kind]:
-            kind = rng.randrange(len(KINDS))
-        at = rng.randrange(counts[case][kind]) + 1
-        code, text = bench.session(case, kind, at)
+        case = cases[i % len(cases)]
+        function = rng.choice(sorted(counts[case]))
+        at = rng.randrange(counts[case][function]) + 1
+        code, text = bench.session(case, function, at)
         name = bench.shared.failed.decode()
         end = "not reached" if not name else "ended by us" if code is None else "crash" if "CRASH in" in text or code < 0 else "exit %d" % code
         if end == "crash":
             stack = frames(text) if "CRASH in" in text else []
             owner = whose(stack)
             ours += owner == "ours"
-            print("CRASH (%s): %s %s %d (%s), exit code %s\n  %s" %
-                  (owner, case, KINDS[kind], at, name, code, "\n  ".join(stack[:10])), flush=True)
+            print("CRASH (%s): %s %s %d, exit code %s\n  %s" %
+                  (owner, case, function, at, code, "\n  ".join(stack[:10])), flush=True)
         elif end == "ended by us":
-            print("HANGS: %s %s %d (%s): %s" % (case, KINDS[kind], at, name, text[-300:]), flush=True)
+            print("HANGS: %s %s %d: %s" % (case, function, at, text[-300:]), flush=True)
         elif code and not text.strip() and name:
-            print("SILENT: %s %s %d (%s), exit code %d" % (case, KINDS[kind], at, name, code), flush=True)
+            print("SILENT: %s %s %d, exit code %d" % (case, function, at, code), flush=True)
         failures += bool(name)
         table[case, end] = table.get((case, end), 0) + 1
     for (case, end), k in sorted(table.items()):
