@@ -105,7 +105,7 @@ static void note_press(struct screen *s)
 
 static int button_event(struct screen *s, int physical, bool down, struct err *e)
 {
-    if (input_begin(s, down, e))
+    if ((down && grab_before_press(s, e)) || input_begin(s, down, e))
         return -1;
     if (down) {
         note_press(s);
@@ -116,7 +116,7 @@ static int button_event(struct screen *s, int physical, bool down, struct err *e
     XSync(s->dpy, False);
     if (!down && !s->lost)
         held_set_button(&s->held, physical, false);
-    return input_end(s, e);
+    return input_end(s, e) || (!down && grab_after_release(s, e)) ? -1 : 0;
 }
 
 int screen_button(struct screen *s, int button, bool down, struct err *e)
