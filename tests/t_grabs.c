@@ -1,4 +1,4 @@
-/* t_grabs.c - input that another program has taken is not reported as done.
+/* t_grabs.c - input that another program takes or changes is not reported as done.
  *
  * The test's own connection plays the other program.  Menus of real toolkits grab keyboard and pointer, too, and
  * must be usable.
@@ -180,7 +180,101 @@ MENUS(t_qt, "Qt")
 MENUS(t_chromium, "Chromium line")
 MENUS(t_firefox, "Firefox line")
 
+/* ---- input methods -------------------------------------------------------------------------------- */
+
+/* Runs a shell command until it succeeds, at most 20 s. */
+static bool succeeds(const char *command)
+{
+    for (int i = 0; i < 100; i++, clock_sleep_ms(200))
+        if (system(command) == 0)
+            return true;
+    return false;
+}
+
+/* A session bus and ibus with a Russian transliteration. */
+static void start_ibus(struct xvfb *x)
+{
+    char *bus = xasprintf("--address=unix:path=%s/bus", x->dir),
+         *address = xasprintf("unix:path=%s/bus", x->dir);
+    const char *const daemon[] = {"dbus-daemon", "--session", "--nofork", bus, NULL};
+    const char *const ibus[] = {"ibus-daemon", "--xim", "--panel", "disable", NULL};
+    setenv("DBUS_SESSION_BUS_ADDRESS", address, 1);
+    setenv("GTK_IM_MODULE", "ibus", 1);
+    setenv("QT_IM_MODULE", "ibus", 1);
+    setenv("XMODIFIERS", "@im=ibus", 1);
+    xvfb_spawn(x, "bus.log", daemon);
+    char *there = xasprintf("test -e %s/bus", x->dir);
+    bool ready = succeeds(there);
+    xvfb_spawn(x, "ibus.log", ibus);
+    ready = ready && succeeds("ibus list-engine >/dev/null 2>&1");
+    ready = ready &&
+            succeeds("ibus engine m17n:ru:translit >/dev/null 2>&1; ibus engine 2>/dev/null | grep -q m17n");
+    free(bus);
+    free(address);
+    free(there);
+    if (!ready)
+        fail_msg("ibus does not start");
+}
+
+static void stop_ibus(void)
+{
+    if (system("ibus exit >/dev/null 2>&1")) { /* it is gone */
+    }
+    static const char *const names[] = {"DBUS_SESSION_BUS_ADDRESS", "GTK_IM_MODULE", "QT_IM_MODULE",
+                                        "XMODIFIERS"};
+    for (int i = 0; i < 4; i++)
+        unsetenv(names[i]);
+    clock_sleep_ms(500);
+}
+
+static void through_ibus(const char *name)
+{
+    struct field f;
+    struct err e = ERR_INIT;
+    if (!program_exists("ibus-daemon") || system("ls /usr/share/m17n/ru-translit.mim >/dev/null 2>&1")) {
+        check_note("ibus with m17n is not installed");
+        skip();
+    }
+    typed_open_with(&f, name, start_ibus);
+    int rc = screen_type(f.s, "hello 7", 7, &e);
+    char *got = typed_wait(&f, "hello 7");
+    int secret = screen_type_secret(f.s, "pw", 2, NULL);
+    assert_int_equal(system("ibus engine xkb:us::eng"), 0);
+    int plain = screen_type(f.s, "x", 1, &e);
+    char *more = typed_wait(&f, "hello 7x");
+    stop_ibus();
+    typed_close(&f);
+    if (rc || plain)
+        fail_msg("%s: %s", name, e.text);
+    assert_string_equal(got, "hello 7");
+    assert_string_equal(more, "hello 7x");
+    assert_int_equal(secret, -1);
+    free(got);
+    free(more);
+}
+
+static void t_ibus_gtk(void **state)
+{
+    (void)state;
+    through_ibus("GTK 3");
+}
+
+static void t_ibus_qt(void **state)
+{
+    (void)state;
+    through_ibus("Qt");
+}
+
+static void t_ibus_tk(void **state)
+{
+    (void)state;
+    through_ibus("Tk");
+}
+
 static const struct CMUnitTest tests[] = {
+    CLAIM("text reaches a GTK program unchanged through ibus, and a secret is refused", t_ibus_gtk),
+    CLAIM("text reaches a Qt program unchanged through ibus, and a secret is refused", t_ibus_qt),
+    CLAIM("text reaches a Tk program unchanged through ibus (XIM), and a secret is refused", t_ibus_tk),
     CLAIM("keys fail with the program's name while another program holds the keyboard", t_keyboard),
     CLAIM("a text is unsure when another program takes the keyboard in the middle of it", t_middle),
     CLAIM("a text with a key that is another program's hotkey is not typed", t_hotkey),

@@ -95,8 +95,8 @@ static int ask_record(void *arg)
     return XRecordQueryVersion(((struct screen *)arg)->dpy, &major, &minor);
 }
 
-/* Starts a list of the clients that key and button presses are delivered to.  Returns false if this server has no
- * RECORD. */
+/* Starts a list of the clients that key and button presses are delivered to.  Returns false if this server
+ * has no RECORD. */
 static bool record_begin(struct screen *s)
 {
     struct grab_record *r = &s->grab.record;
@@ -157,8 +157,8 @@ static bool shows_popup(struct screen *s, XID client)
     return found;
 }
 
-/* Waits until a press was delivered.  Returns whether it went to the client of one of these windows, or to one
- * that shows a popup.  name: the program that got it instead. */
+/* Waits until a press was delivered.  Returns whether it went to the client of one of these windows, or to
+ * one that shows a popup.  name: the program that got it instead. */
 static bool delivered(struct screen *s, const Window *to, int n, char *name, size_t size)
 {
     struct grab_record *r = &s->grab.record;

@@ -9,6 +9,7 @@
  *   held.c      keys and buttons down       reader.c          whether a program has read its keys
  *   paste.c     text without any keycode    overwrite.c       the text of a field, replaced and read back
  *   watch.c     a person at the display     cpu_wait.c        programs that wait for a CPU
+ *   input_method.c  ibus and fcitx
  *   grabs.c     keyboard and pointer that another program has grabbed
  *   receiver.c  what is written into what
  *   stop.c      stop flags                  stopfile.c        stop files
@@ -321,6 +322,12 @@ void reader_note_pong(struct screen *s, const XClientMessageEvent *ev);
 /* The local process of a client, by any resource of it; 0: unknown. */
 int reader_client_pid(struct screen *s, XID resource);
 bool reader_same_client(struct screen *s, XID a, XID b); /* both belong to one client */
+
+/* ---- input_method.c ---------------------------------------------------------------------------- */
+
+/* Returns whether an input method turns the keys of the focused program into other text, and the name of its
+ * engine.  Runs its command, for up to 1.5 s; call it after reader_begin(). */
+bool input_method_active(struct screen *s, char *name, size_t size);
 
 /* ---- grabs.c ----------------------------------------------------------------------------------- */
 

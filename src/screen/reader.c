@@ -12,7 +12,7 @@
  *                                                          it asks for no keys: they are lost
  *
  * Programs that take their keys through XInput alone do not show that they ask for them, but they are
- * toolkits, which answer pings.  Input methods that hold keys back are not seen.
+ * toolkits, which answer pings.
  */
 #include "screen/private.h"
 

@@ -271,6 +271,26 @@ static bool must_paste(struct screen *s, const uint32_t *text, size_t n)
     return (beyond && hit_test_java(s)) || (!spare_capacity(s) && plan_run(&t, NULL, &none, 0) < n);
 }
 
+/* Pastes a text through an input method, which would change its keys; line ends and tabs stay keys. */
+static int paste_lines(struct screen *s, const char *utf8, size_t len, struct err *e)
+{
+    for (size_t i = 0; i < len;) {
+        size_t n = 0;
+        while (i + n < len && !strchr("\t\r\n", utf8[i + n]))
+            n++;
+        if (n && paste_text(s, utf8 + i, n, e))
+            return -1;
+        i += n;
+        if (i == len)
+            break;
+        const uint32_t key = utf8[i] == '\t' ? XK_Tab : XK_Return;
+        if (screen_chord(s, &key, 1, e))
+            return -1;
+        i += utf8[i] == '\r' && i + 1 < len && utf8[i + 1] == '\n' ? 2 : 1;
+    }
+    return 0;
+}
+
 /* A secret is never pasted, and no message mentions its characters. */
 static int type_with(struct screen *s, const char *utf8, size_t len, bool secret, struct err *e)
 {
@@ -284,7 +304,15 @@ static int type_with(struct screen *s, const char *utf8, size_t len, bool secret
         return -1;
     int rc = n && (reader_begin(s, e) || keyboard_begin(s, 0, e)) ? -1 : 0;
     if (n && rc == 0) {
-        if (!must_paste(s, text, n))
+        char engine[80];
+        if (input_method_active(s, engine, sizeof engine))
+            rc = secret
+                     ? err_set(e, ERR_FAILED,
+                               "the input method (%s) would change the keys of a secret, and secrets are not "
+                               "pasted; switch it off",
+                               engine)
+                     : paste_lines(s, utf8, len, e);
+        else if (!must_paste(s, text, n))
             rc = type_all(s, text, n, e);
         else if (secret)
             rc = err_set(e, ERR_USAGE, "no key gives a character of a secret, and secrets are not pasted");
