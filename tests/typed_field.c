@@ -104,7 +104,7 @@ static void write_page(const struct field *f)
     free(profile);
 }
 
-void typed_open(struct field *f, const char *name)
+void typed_open_with(struct field *f, const char *name, void (*prepare)(struct xvfb *x))
 {
     const struct program *p = find_program(name);
     char *argv[14] = {0};
@@ -122,6 +122,8 @@ void typed_open(struct field *f, const char *name)
     setenv("MOZ_DISABLE_CONTENT_SANDBOX", "1", 1);
     if (xvfb_window_manager(&f->x))
         check_note("no window manager here (openbox)");
+    if (prepare)
+        prepare(&f->x);
     if (p->page)
         write_page(f);
     for (int i = 0; p->argv[i]; i++)
@@ -140,6 +142,11 @@ void typed_open(struct field *f, const char *name)
         clock_sleep_ms(50); /* the window manager gives it the keyboard */
     clock_sleep_ms(p->page ? 1500 : 300);
     assert_int_equal(screen_click(f->s, p->page ? 300 : -1, p->page ? 250 : 0, 1, p->page ? 1 : 0, NULL), 0);
+}
+
+void typed_open(struct field *f, const char *name)
+{
+    typed_open_with(f, name, NULL);
 }
 
 void typed_close(struct field *f)

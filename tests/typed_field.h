@@ -29,6 +29,8 @@ struct field { /* a program that runs */
 /* Starts the program of this name on a display of its own and gives it the keyboard; skips the test when it is
  * not installed. */
 void typed_open(struct field *f, const char *name);
+/* The same; prepare starts something on the display before the program. */
+void typed_open_with(struct field *f, const char *name, void (*prepare)(struct xvfb *x));
 void typed_close(struct field *f);
 /* The text in the field now; the caller frees it. */
 char *typed_text(const struct field *f);

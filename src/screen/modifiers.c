@@ -135,5 +135,7 @@ static int activate_xtest_keyboard(struct screen *s, struct err *e)
 
 int keyboard_begin(struct screen *s, unsigned leave, struct err *e)
 {
-    return keyboard_begin_pointer(s, leave, e) || activate_xtest_keyboard(s, e) ? -1 : 0;
+    return keyboard_begin_pointer(s, leave, e) || grab_check_keyboard(s, e) || activate_xtest_keyboard(s, e)
+               ? -1
+               : 0;
 }

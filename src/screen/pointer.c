@@ -220,7 +220,9 @@ static void note_press(struct screen *s)
 
 static int button_event(struct screen *s, int physical, bool down, struct err *e)
 {
-    if ((down && observed_may_press(s, physical >= 4 && physical <= 7, e)) || input_begin(s, down, e))
+    if (down && (observed_may_press(s, physical >= 4 && physical <= 7, e) || grab_before_press(s, e)))
+        return -1;
+    if (input_begin(s, down, e))
         return -1;
     if (down && check_undisturbed(s, e)) {
         held_unlock(&s->held);
@@ -235,7 +237,7 @@ static int button_event(struct screen *s, int physical, bool down, struct err *e
     XSync(s->dpy, False);
     if (!down && !s->lost)
         held_set_button(&s->held, physical, false);
-    return input_end(s, e);
+    return input_end(s, e) || (!down && grab_after_release(s, e)) ? -1 : 0;
 }
 
 /* The end of a drag.  Somebody who has moved the pointer, or holds the button too, would decide where it

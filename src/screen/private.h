@@ -9,6 +9,8 @@
  *   held.c      keys and buttons down       reader.c          whether a program has read its keys
  *   paste.c     text without any keycode    overwrite.c       the text of a field, replaced and read back
  *   watch.c     a person at the display     cpu_wait.c        programs that wait for a CPU
+ *   input_method.c  ibus and fcitx
+ *   grabs.c     keyboard and pointer that another program has grabbed
  *   receiver.c  what is written into what
  *   stop.c      stop flags                  stopfile.c        stop files
  *   guard.c     watchdog process            xtrap.c           X errors, lost connections
@@ -31,6 +33,7 @@
 #include <X11/Xutil.h>
 #include <X11/extensions/XShm.h>
 #include <X11/extensions/Xdamage.h>
+#include <X11/extensions/record.h>
 #include <xdo.h>
 
 enum {
@@ -39,7 +42,8 @@ enum {
     MAX_SPARE = 32,
     MAX_DOWN = 16,
     HIT_TEST_DEPTH = 32,
-    ACTIVE_SHOWN = 16
+    ACTIVE_SHOWN = 16,
+    GRAB_CLIENTS = 16,
 };
 
 struct monitor {
@@ -133,6 +137,21 @@ struct screen {
 
     /* pointer.c */
     int put_x, put_y; /* where this program last put the pointer; -1: nowhere, or a person had a turn since */
+
+    struct grabs {     /* grabs.c */
+        Window window; /* unmapped; None: not yet */
+        struct grab_record {
+            Display *data;
+            atomic_bool lost;
+            XRecordContext context;
+            bool on;
+            int xinput; /* major opcode */
+            XID clients[GRAB_CLIENTS];
+            int n;
+        } record;
+        Window under[HIT_TEST_DEPTH]; /* windows that a click may go to */
+        int n_under;
+    } grab;
 
     /* paste.c */
     Window paste_window;
@@ -345,6 +364,31 @@ int reader_wait(struct screen *s, double max_ms, enum reading *out, struct err *
 /* The same after a change of the map, then a pause in which it fetches the new one. */
 int reader_settle(struct screen *s, struct err *e);
 void reader_note_pong(struct screen *s, const XClientMessageEvent *ev);
+
+/* The local process of a client, by any resource of it; 0: unknown. */
+int reader_client_pid(struct screen *s, XID resource);
+bool reader_same_client(struct screen *s, XID a, XID b); /* both belong to one client */
+
+/* ---- input_method.c ---------------------------------------------------------------------------- */
+
+/* Returns whether an input method turns the keys of the focused program into other text, and the name of its
+ * engine.  Runs its command, for up to 1.5 s; call it after reader_begin(). */
+bool input_method_active(struct screen *s, char *name, size_t size);
+
+/* ---- grabs.c ----------------------------------------------------------------------------------- */
+
+/* Before the first key: -1 with the program's name when another program than the focused one, a menu or a
+ * launcher has grabbed the keyboard. */
+int grab_check_keyboard(struct screen *s, struct err *e);
+/* Returns whether another client has grabbed the keyboard now.  One request. */
+bool grab_keyboard_taken(struct screen *s);
+/* Returns whether another client has grabbed one of these keys on the root window; *which: its index. */
+bool grab_key_taken(struct screen *s, const uint8_t *codes, const bool *shift, int n, int *which);
+/* Around a button's press and release: -1 when another program has grabbed the pointer and took the click.
+ * Waits up to 0.7 s for a window manager that holds the pointer. */
+int grab_before_press(struct screen *s, struct err *e);
+int grab_after_release(struct screen *s, struct err *e);
+void grab_close(struct screen *s);
 
 /* ---- held.c, held_file.c ------------------------------------------------------------------------ */
 

@@ -12,7 +12,7 @@
  *                                                          it asks for no keys: they are lost
  *
  * Programs that take their keys through XInput alone do not show that they ask for them, but they are
- * toolkits, which answer pings.  Input methods that hold keys back are not seen.
+ * toolkits, which answer pings.
  */
 #include "screen/private.h"
 
@@ -52,7 +52,7 @@ enum {
 
 /* ---- the window to ping ------------------------------------------------------------------------ */
 
-static bool same_client(struct screen *s, Window a, Window b)
+bool reader_same_client(struct screen *s, Window a, Window b)
 {
     return (a & ~s->dpy->resource_mask) == (b & ~s->dpy->resource_mask);
 }
@@ -77,7 +77,7 @@ static Window search(struct screen *s, Window client, Window w, int depth, int *
     unsigned n = 0;
     if (depth > SEARCH_DEPTH || --*budget < 0)
         return None;
-    if (w != s->root && same_client(s, w, client) && answers_pings(s, w))
+    if (w != s->root && reader_same_client(s, w, client) && answers_pings(s, w))
         return w;
     if (XQueryTree(s->dpy, w, &root, &parent, &children, &n))
         for (unsigned i = n; i-- > 0 && !found;)
@@ -87,8 +87,7 @@ static Window search(struct screen *s, Window client, Window w, int depth, int *
     return found;
 }
 
-/* The process on this machine that made the window, as the server knows it; 0: it does not tell. */
-static int client_pid(struct screen *s, Window w)
+int reader_client_pid(struct screen *s, XID resource)
 {
     Display *dpy = s->dpy;
     int opcode, event, error;
@@ -102,7 +101,7 @@ static int client_pid(struct screen *s, Window w)
     req->reqType = (CARD8)opcode;
     req->XResReqType = X_XResQueryClientIds;
     req->numSpecs = 1;
-    const xXResClientIdSpec spec = {(CARD32)w, X_XResLocalClientPIDMask};
+    const xXResClientIdSpec spec = {(CARD32)resource, X_XResLocalClientPIDMask};
     memcpy(req + 1, &spec, sizeof spec);
     if (_XReply(dpy, (xReply *)&rep, 0, xFalse)) {
         if (rep.numIds == 1 && rep.length == sizeof answer / 4) {
@@ -145,15 +144,6 @@ static bool chain_asks_for_keys(struct screen *s, const Window *chain, int n)
     return n && asks_for_keys(s, chain[n - 1], 0, &budget);
 }
 
-/* Menus and launchers take all keys without having the focus. */
-static bool somebody_grabs(struct screen *s)
-{
-    if (XGrabKeyboard(s->dpy, s->root, False, GrabModeAsync, GrabModeAsync, CurrentTime) != GrabSuccess)
-        return true;
-    XUngrabKeyboard(s->dpy, CurrentTime);
-    return false;
-}
-
 static void find_reader(struct screen *s, struct reader *r)
 {
     Window chain[HIT_TEST_DEPTH];
@@ -166,13 +156,13 @@ static void find_reader(struct screen *s, struct reader *r)
     if (n)
         r->focus = chain[n - 1];
     for (int i = n; i-- > 0 && !r->ping;)
-        if (same_client(s, chain[i], r->focus) && answers_pings(s, chain[i]))
+        if (reader_same_client(s, chain[i], r->focus) && answers_pings(s, chain[i]))
             r->ping = chain[i];
     if (n && !r->ping)
         r->ping = search(s, r->focus, s->root, 0, &budget);
-    if (n && !r->ping && !(r->pid = client_pid(s, r->focus)))
+    if (n && !r->ping && !(r->pid = reader_client_pid(s, r->focus)))
         r->pid = hit_test_pid(s, r->focus);
-    r->deaf = !r->ping && !chain_asks_for_keys(s, chain, n) && !somebody_grabs(s);
+    r->deaf = !r->ping && !chain_asks_for_keys(s, chain, n) && !grab_keyboard_taken(s);
     xtrap_end(&t);
 }
 
@@ -195,7 +185,7 @@ bool reader_changed(struct screen *s)
     xtrap_begin(&t, s->dpy);
     int n = hit_test_focus(s, chain);
     xtrap_end(&t);
-    return s->reader.focus ? !n || !same_client(s, chain[n - 1], s->reader.focus) : n > 0;
+    return s->reader.focus ? !n || !reader_same_client(s, chain[n - 1], s->reader.focus) : n > 0;
 }
 
 /* ---- unread bytes ------------------------------------------------------------------------------ */
@@ -413,7 +403,7 @@ int reader_wait(struct screen *s, double max_ms, enum reading *out, struct err *
     if (wait_for(s, &first, max_ms, out, e))
         return -1;
     find_reader(s, &s->reader); /* a text may open another window, which gets its rest */
-    if (s->reader.focus && first.focus && !same_client(s, s->reader.focus, first.focus) &&
+    if (s->reader.focus && first.focus && !reader_same_client(s, s->reader.focus, first.focus) &&
         wait_for(s, &s->reader, max_ms, &now, e))
         return -1;
     *out = now > *out ? now : *out;

@@ -245,6 +245,7 @@ void screen_close(struct screen *s)
         watch_closing(s);
         release_at_end(s);
         paste_close(s);
+        grab_close(s);
         settle_close(s);
         capture_close(s);
         keyboard_close(s);

@@ -64,6 +64,7 @@ struct typing {
     bool spare;       /* some were typed with a borrowed keycode */
     bool changed;     /* keyboard or state, since the first key */
     bool moved;       /* another program has got the keyboard before the last key */
+    bool grabbed;     /* the keyboard, by a program that may: grab_check_keyboard() */
     unsigned layouts; /* as planned with: screen.layouts */
     int group;
     struct err *e;
@@ -126,6 +127,46 @@ static int check_view(struct screen *s, struct err *e)
                          s->view_window);
 }
 
+/* Another program may grab the keyboard in the middle of a text. */
+static int check_grab(struct typing *t)
+{
+    struct err why = ERR_INIT;
+    bool grabbed = grab_keyboard_taken(t->s);
+    if (grabbed && !t->grabbed && grab_check_keyboard(t->s, &why))
+        return err_set(t->e, why.kind, "unsure whether the text arrived as meant: %s; look at it", why.text);
+    t->grabbed = grabbed;
+    return 0;
+}
+
+/* A key that another program has grabbed (a hotkey) would be missing in the text. */
+static int check_hotkeys(const struct typing *t, size_t n)
+{
+    struct screen *s = t->s;
+    bool seen[HELD_KEYS][2] = {0}, shift[HELD_KEYS];
+    uint8_t codes[HELD_KEYS];
+    int count = 0, which;
+    struct keypress k;
+    for (size_t i = t->done; i < t->done + n && count < HELD_KEYS; i++) {
+        const struct spare want = spare_of(t->text[i]);
+        int code = spare_code(s, &want);
+        if (!code && !keyboard_find(s, want.keysym, false, &k))
+            continue;
+        bool up = !code && k.shift;
+        code = code ? code : k.code;
+        if (!seen[code][up]) {
+            codes[count] = (uint8_t)code;
+            shift[count++] = up;
+        }
+        seen[code][up] = true;
+    }
+    return grab_key_taken(s, codes, shift, count, &which)
+               ? err_set(
+                     t->e, ERR_FAILED,
+                     "another program has taken a key of this text for itself (a hotkey); the text was not "
+                     "typed to its end")
+               : screen_alive(s, t->e);
+}
+
 /* Reads the keyboard again.  What a person has set meanwhile is taken off. */
 static int look_again(struct typing *t)
 {
@@ -140,7 +181,7 @@ static int look_again(struct typing *t)
     if (s->layouts != t->layouts || s->state.group != t->group)
         t->changed = true;
     t->moved = t->moved || (t->done < t->n && reader_changed(s));
-    return 0;
+    return check_grab(t);
 }
 
 /* Types up to n characters; fewer when the keyboard has changed, and the rest must be planned anew. */
@@ -182,7 +223,7 @@ static int type_on(struct typing *t)
     if (!run)
         return err_set(t->e, ERR_USAGE, "no key gives U+%04X and no keycode is free for it",
                        (unsigned)(t->text[t->done] & 0xffffff));
-    return spare_bind(s, need, n_need, t->e) || type_run(t, run) ? -1 : 0;
+    return spare_bind(s, need, n_need, t->e) || check_hotkeys(t, run) || type_run(t, run) ? -1 : 0;
 }
 
 /* -1, with the reason, unless the program has read all of it as it was meant. */
@@ -205,7 +246,7 @@ static int confirm(struct typing *t)
 
 static int type_all(struct screen *s, const uint32_t *text, size_t n, struct err *e)
 {
-    struct typing t = {.s = s, .text = text, .n = n, .e = e};
+    struct typing t = {.s = s, .text = text, .n = n, .grabbed = grab_keyboard_taken(s), .e = e};
     int changes = 0;
     while (t.done < n) {
         size_t before = t.done;
@@ -230,6 +271,26 @@ static bool must_paste(struct screen *s, const uint32_t *text, size_t n)
     return (beyond && hit_test_java(s)) || (!spare_capacity(s) && plan_run(&t, NULL, &none, 0) < n);
 }
 
+/* Pastes a text through an input method, which would change its keys; line ends and tabs stay keys. */
+static int paste_lines(struct screen *s, const char *utf8, size_t len, struct err *e)
+{
+    for (size_t i = 0; i < len;) {
+        size_t n = 0;
+        while (i + n < len && !strchr("\t\r\n", utf8[i + n]))
+            n++;
+        if (n && paste_text(s, utf8 + i, n, e))
+            return -1;
+        i += n;
+        if (i == len)
+            break;
+        const uint32_t key = utf8[i] == '\t' ? XK_Tab : XK_Return;
+        if (screen_chord(s, &key, 1, e))
+            return -1;
+        i += utf8[i] == '\r' && i + 1 < len && utf8[i + 1] == '\n' ? 2 : 1;
+    }
+    return 0;
+}
+
 /* A secret is never pasted, and no message mentions its characters. */
 static int type_with(struct screen *s, const char *utf8, size_t len, bool secret, struct err *e)
 {
@@ -243,7 +304,15 @@ static int type_with(struct screen *s, const char *utf8, size_t len, bool secret
         return -1;
     int rc = n && (reader_begin(s, e) || keyboard_begin(s, 0, e)) ? -1 : 0;
     if (n && rc == 0) {
-        if (!must_paste(s, text, n))
+        char engine[80];
+        if (input_method_active(s, engine, sizeof engine))
+            rc = secret
+                     ? err_set(e, ERR_FAILED,
+                               "the input method (%s) would change the keys of a secret, and secrets are not "
+                               "pasted; switch it off",
+                               engine)
+                     : paste_lines(s, utf8, len, e);
+        else if (!must_paste(s, text, n))
             rc = type_all(s, text, n, e);
         else if (secret)
             rc = err_set(e, ERR_USAGE, "no key gives a character of a secret, and secrets are not pasted");

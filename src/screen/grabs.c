@@ -1,0 +1,265 @@
+/* grabs.c - a keyboard or pointer that another program has grabbed.
+ *
+ * While a client grabs the keyboard or the pointer, the server gives it all keys or clicks.  Menus, launchers
+ * and password dialogs do so for their own windows; any other grab takes input away from the program that it
+ * is meant for.
+ *
+ * The server does not name the client that grabs.  It says that there is one when somebody asks for a grab
+ * on a window that is not mapped: the answer is AlreadyGrabbed, otherwise GrabNotViewable, and nothing
+ * changes.  Only then RECORD lists the clients that an event is delivered to: of a key without any meaning
+ * before the first key of an action, of the click itself for the pointer.
+ *
+ * A passive grab on one key (a hotkey) takes this key only.  The server refuses a second one on the root
+ * window, which shows the first.
+ */
+#include "screen/private.h"
+
+#include "base/clock.h"
+
+#include <X11/Xproto.h>
+#include <X11/extensions/XI2.h>
+#include <X11/extensions/record.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+    GRAB_MS = 700,    /* for a window manager to let go of a click */
+    DELIVER_MS = 400, /* from an event to the record of its delivery */
+    POLL_MS = 10,
+};
+
+/* ---- whether there is a grab ----------------------------------------------------------------------- */
+
+static Window unmapped(struct screen *s)
+{
+    if (!s->grab.window)
+        s->grab.window = XCreateSimpleWindow(s->dpy, s->root, -10, -10, 1, 1, 0, 0, 0);
+    return s->grab.window;
+}
+
+bool grab_keyboard_taken(struct screen *s)
+{
+    return !s->lost && XGrabKeyboard(s->dpy, unmapped(s), False, GrabModeAsync, GrabModeAsync, CurrentTime) ==
+                           AlreadyGrabbed;
+}
+
+static bool pointer_taken(struct screen *s)
+{
+    return !s->lost && XGrabPointer(s->dpy, unmapped(s), False, 0, GrabModeAsync, GrabModeAsync, None, None,
+                                    CurrentTime) == AlreadyGrabbed;
+}
+
+bool grab_key_taken(struct screen *s, const uint8_t *codes, const bool *shift, int n, int *which)
+{
+    struct xtrap t;
+    unsigned locks = s->state.locked_mods;
+    for (int from = 0, count = n; from < n; from += count) { /* all at once, then one by one */
+        xtrap_begin(&t, s->dpy);
+        for (int i = from; i < from + count && !s->lost; i++)
+            XGrabKey(s->dpy, codes[i], locks | (shift[i] ? ShiftMask : 0), s->root, False, GrabModeAsync,
+                     GrabModeAsync);
+        for (int i = from; i < from + count && !s->lost; i++)
+            XUngrabKey(s->dpy, codes[i], locks | (shift[i] ? ShiftMask : 0), s->root);
+        if (xtrap_end(&t) != BadAccess)
+            continue;
+        *which = from;
+        if (count == 1)
+            return true;
+        count = 1;
+        from = -1;
+    }
+    return false;
+}
+
+/* ---- who gets an event ----------------------------------------------------------------------------- */
+
+static void on_data(XPointer arg, XRecordInterceptData *d)
+{
+    struct grab_record *r = (struct grab_record *)(void *)arg;
+    const xEvent *v = (const xEvent *)(const void *)d->data;
+    if (d->category == XRecordFromServer && !d->client_swapped && d->data_len * 4 >= sizeof *v) {
+        const xGenericEvent *g = (const xGenericEvent *)(const void *)v;
+        int type = v->u.u.type & 0x7f;
+        bool extended = type == GenericEvent && g->extension == r->xinput &&
+                        (g->evtype == XI_KeyPress || g->evtype == XI_ButtonPress);
+        if ((extended || type == KeyPress || type == ButtonPress) && r->n < GRAB_CLIENTS)
+            r->clients[r->n++] = d->id_base;
+    }
+    XRecordFreeData(d);
+}
+
+static int ask_record(void *arg)
+{
+    int major, minor;
+    return XRecordQueryVersion(((struct screen *)arg)->dpy, &major, &minor);
+}
+
+/* Starts a list of the clients that key and button presses are delivered to.  Returns false if this server
+ * has no RECORD. */
+static bool record_begin(struct screen *s)
+{
+    struct grab_record *r = &s->grab.record;
+    int event, error;
+    *r = (struct grab_record){0};
+    if (xtrap_asking(ask_record, s) <= 0 ||
+        !XQueryExtension(s->dpy, "XInputExtension", &r->xinput, &event, &error))
+        return false;
+    XRecordRange *range = XRecordAllocRange();
+    XRecordClientSpec all = XRecordAllClients;
+    if (range && (r->data = xtrap_open(s->name, &r->lost))) {
+        range->delivered_events.first = KeyPress;
+        range->delivered_events.last = GenericEvent;
+        r->context = XRecordCreateContext(s->dpy, XRecordFromServerTime, &all, 1, &range, 1);
+        XSync(s->dpy, False);
+        r->on = r->context && XRecordEnableContextAsync(r->data, r->context, on_data, (XPointer)r);
+        XSync(s->dpy, False);
+    }
+    if (range)
+        XFree(range);
+    return r->on;
+}
+
+static void record_end(struct screen *s)
+{
+    struct grab_record *r = &s->grab.record;
+    if (r->on && !s->lost) {
+        XRecordDisableContext(s->dpy, r->context);
+        XRecordFreeContext(s->dpy, r->context);
+        XSync(s->dpy, False);
+    }
+    if (r->data)
+        xtrap_close(r->data, &r->lost);
+    r->on = false;
+    r->data = NULL;
+}
+
+/* ---- who may ------------------------------------------------------------------------------------- */
+
+/* Returns whether the client shows a window that no window manager manages: a menu, a launcher, a lock. */
+static bool shows_popup(struct screen *s, XID client)
+{
+    Window root, parent, *list = NULL;
+    unsigned n = 0;
+    bool found = false;
+    struct xtrap t;
+    xtrap_begin(&t, s->dpy);
+    if (XQueryTree(s->dpy, s->root, &root, &parent, &list, &n))
+        for (unsigned i = n; i-- > 0 && !found;) {
+            XWindowAttributes a;
+            found = reader_same_client(s, client, list[i]) && XGetWindowAttributes(s->dpy, list[i], &a) &&
+                    a.override_redirect && a.map_state == IsViewable && a.class == InputOutput &&
+                    a.width > 1 && a.height > 1;
+        }
+    if (list)
+        XFree(list);
+    xtrap_end(&t);
+    return found;
+}
+
+/* Waits until a press was delivered.  Returns whether it went to the client of one of these windows, or to
+ * one that shows a popup.  name: the program that got it instead. */
+static bool delivered(struct screen *s, const Window *to, int n, char *name, size_t size)
+{
+    struct grab_record *r = &s->grab.record;
+    int64_t start = clock_ns();
+    bool right = false;
+    for (int seen = 0; !right && !s->lost && !r->lost && clock_ms_since(start) < DELIVER_MS;) {
+        XRecordProcessReplies(r->data);
+        for (; seen < r->n && !right; seen++) {
+            for (int k = 0; k < n; k++)
+                right = right || reader_same_client(s, r->clients[seen], to[k]);
+            right = right || shows_popup(s, r->clients[seen]);
+        }
+        if (!right)
+            clock_sleep_ms(POLL_MS);
+    }
+    snprintf(name, size, "another program");
+    char path[64], comm[64] = "";
+    int pid = r->n && !right ? reader_client_pid(s, r->clients[0]) : 0;
+    snprintf(path, sizeof path, "/proc/%d/comm", pid);
+    FILE *f = pid ? fopen(path, "re") : NULL;
+    if (f && fscanf(f, "%63[^\n]", comm) == 1)
+        snprintf(name, size, "another program (%s)", comm);
+    if (f)
+        fclose(f);
+    return right;
+}
+
+/* ---- keys ---------------------------------------------------------------------------------------- */
+
+int grab_check_keyboard(struct screen *s, struct err *e)
+{
+    Window chain[HIT_TEST_DEPTH];
+    struct xtrap t;
+    uint8_t code;
+    char name[100];
+    if (held_pressed(&s->held) || !grab_keyboard_taken(s))
+        return screen_alive(s, e);
+    if (!keyboard_free_codes(s, &code, 1) || !record_begin(s)) {
+        record_end(s);
+        return screen_alive(s, e); /* not known: reader.c still asks who reads the keys */
+    }
+    xtrap_begin(&t, s->dpy);
+    int n = hit_test_focus(s, chain);
+    xtrap_end(&t);
+    int rc = key_tap(s, code, e);
+    bool right = rc == 0 && delivered(s, n ? &chain[n - 1] : NULL, n ? 1 : 0, name, sizeof name);
+    record_end(s);
+    if (rc || screen_alive(s, e))
+        return -1;
+    return right || !grab_keyboard_taken(s)
+               ? 0
+               : err_set(e, ERR_FAILED, "%s holds the keyboard, so the keys would go there", name);
+}
+
+/* ---- clicks --------------------------------------------------------------------------------------- */
+
+int grab_before_press(struct screen *s, struct err *e)
+{
+    int x, y, revert;
+    struct xtrap t;
+    Window focus = None;
+    int64_t start = clock_ns();
+    if (held_any_button(&s->held))
+        return 0;
+    while (pointer_taken(s)) {
+        if (clock_ms_since(start) < GRAB_MS && !screen_overlays(s, &(struct screen_window){0}, 1)) {
+            if (screen_wait(s, POLL_MS, e))
+                return -1;
+            continue;
+        }
+        if (!record_begin(s) || screen_pointer(s, &x, &y)) {
+            record_end(s);
+            break;
+        }
+        xtrap_begin(&t, s->dpy);
+        s->grab.n_under = hit_test_chain(s, x, y, s->grab.under);
+        XGetInputFocus(s->dpy, &focus, &revert);
+        if (s->grab.n_under < HIT_TEST_DEPTH && focus > PointerRoot)
+            s->grab.under[s->grab.n_under++] = focus;
+        xtrap_end(&t);
+        break;
+    }
+    return screen_alive(s, e);
+}
+
+int grab_after_release(struct screen *s, struct err *e)
+{
+    char name[100];
+    if (!s->grab.record.on || held_any_button(&s->held))
+        return 0;
+    bool right = delivered(s, s->grab.under, s->grab.n_under, name, sizeof name);
+    record_end(s);
+    return right || screen_alive(s, e)
+               ? screen_alive(s, e)
+               : err_set(e, ERR_FAILED, "%s holds the pointer, so the click did not reach its target", name);
+}
+
+void grab_close(struct screen *s)
+{
+    record_end(s);
+    if (s->grab.window && !s->lost)
+        XDestroyWindow(s->dpy, s->grab.window);
+    s->grab.window = None;
+}

@@ -1,0 +1,171 @@
+/* input_method.c - an input method (ibus, fcitx) that turns keys into other text.
+ *
+ * An input method announces itself as an XIM server on the display, or in the environment of the program that
+ * gets the keys (GTK_IM_MODULE and others).  Its own command reports the active engine; it runs with the
+ * environment of that program, which names the session's bus.  Engines for keyboard layouts change nothing.
+ */
+#include "screen/private.h"
+
+#include "base/clock.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern char **environ;
+
+enum { ANSWER_MS = 1500, ENVIRON_MAX = 64 << 10, NAMED = 9 };
+
+/* ---- the environment of the program -------------------------------------------------------------- */
+
+struct surroundings {
+    char data[ENVIRON_MAX]; /* NUL-terminated words, an empty one at the end */
+    size_t n;
+};
+
+static void read_surroundings(struct screen *s, struct surroundings *out)
+{
+    char path[64];
+    struct xtrap t;
+    out->n = 0;
+    xtrap_begin(&t, s->dpy);
+    int pid = s->reader.focus ? reader_client_pid(s, s->reader.focus) : 0;
+    xtrap_end(&t);
+    snprintf(path, sizeof path, "/proc/%d/environ", pid);
+    int fd = pid > 0 ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+    ssize_t got = 0;
+    while (fd >= 0 && out->n + 2 < sizeof out->data &&
+           (got = read(fd, out->data + out->n, sizeof out->data - 2 - out->n)) > 0)
+        out->n += (size_t)got;
+    if (fd >= 0)
+        close(fd);
+    out->data[out->n] = out->data[out->n + 1] = 0;
+}
+
+/* Returns the word NAME=... of the program, of this process if the program is unknown, or NULL. */
+static const char *variable(const struct surroundings *p, const char *name)
+{
+    size_t len = strlen(name);
+    for (size_t i = 0; i < p->n; i += strlen(p->data + i) + 1)
+        if (!strncmp(p->data + i, name, len) && p->data[i + len] == '=')
+            return p->data + i;
+    for (char **v = p->n ? NULL : environ; v && *v; v++)
+        if (!strncmp(*v, name, len) && (*v)[len] == '=')
+            return *v;
+    return NULL;
+}
+
+static bool is_asked_for(const struct surroundings *p, const char *method)
+{
+    static const char *const names[] = {"GTK_IM_MODULE", "QT_IM_MODULE", "XMODIFIERS"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const char *word = variable(p, names[i]);
+        if (word && strstr(word, method))
+            return true;
+    }
+    return false;
+}
+
+static bool is_announced(struct screen *s, const char *method)
+{
+    char name[32];
+    snprintf(name, sizeof name, "@server=%s", method);
+    Atom a = XInternAtom(s->dpy, name, True);
+    return a != None && !s->lost && XGetSelectionOwner(s->dpy, a) != None;
+}
+
+/* ---- the command of the input method -------------------------------------------------------------- */
+
+static pid_t start(const struct surroundings *p, char *const *argv, int out)
+{
+    static const char *const names[NAMED] = {"HOME",    "XDG_CONFIG_HOME", "XDG_RUNTIME_DIR",
+                                             "DISPLAY", "XAUTHORITY",      "DBUS_SESSION_BUS_ADDRESS",
+                                             "LANG",    "IBUS_ADDRESS",    NULL};
+    char *words[NAMED + 2], *path = getenv("PATH"), *own = xasprintf("PATH=%s", path ? path : "/usr/bin");
+    posix_spawn_file_actions_t files;
+    posix_spawnattr_t attributes;
+    sigset_t all, none;
+    pid_t pid;
+    int n = 0;
+    for (int i = 0; names[i]; i++)
+        if (variable(p, names[i]))
+            words[n++] = (char *)(uintptr_t)variable(p, names[i]);
+    words[n++] = own;
+    words[n] = NULL;
+    sigfillset(&all);
+    sigemptyset(&none);
+    posix_spawn_file_actions_init(&files);
+    posix_spawnattr_init(&attributes);
+    posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
+    posix_spawn_file_actions_adddup2(&files, out, 1);
+    posix_spawn_file_actions_addopen(&files, 2, "/dev/null", O_WRONLY, 0);
+    posix_spawnattr_setsigdefault(&attributes, &all);
+    posix_spawnattr_setsigmask(&attributes, &none);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
+    if (posix_spawnp(&pid, argv[0], &files, &attributes, argv, words))
+        pid = -1;
+    posix_spawn_file_actions_destroy(&files);
+    posix_spawnattr_destroy(&attributes);
+    free(own);
+    return pid;
+}
+
+/* The first line that a command writes, "" without an answer within ANSWER_MS. */
+static void ask(const struct surroundings *p, char *const *argv, char *line, size_t size)
+{
+    int ends[2], status;
+    size_t n = 0;
+    int64_t begin = clock_ns();
+    line[0] = 0;
+    if (pipe2(ends, O_CLOEXEC))
+        return;
+    pid_t pid = start(p, argv, ends[1]);
+    close(ends[1]);
+    while (pid > 0 && n + 1 < size && clock_ms_since(begin) < ANSWER_MS) {
+        struct pollfd f = {ends[0], POLLIN, 0};
+        ssize_t got = poll(&f, 1, 50) > 0 ? read(ends[0], line + n, size - 1 - n) : -2;
+        if (got == 0 || got == -1)
+            break;
+        n += got > 0 ? (size_t)got : 0;
+    }
+    close(ends[0]);
+    if (pid > 0) {
+        kill(pid, SIGKILL);
+        waitpid(pid, &status, 0);
+    }
+    line[n] = 0;
+    line[strcspn(line, "\n")] = 0;
+}
+
+/* ---- the whole ------------------------------------------------------------------------------------ */
+
+bool input_method_active(struct screen *s, char *name, size_t size)
+{
+    static char ibus_command[] = "ibus", engine[] = "engine", fcitx_command[] = "fcitx5-remote",
+                by_name[] = "-n";
+    char *const ibus[] = {ibus_command, engine, NULL}, *const fcitx[] = {fcitx_command, NULL},
+                *const fcitx_name[] = {fcitx_command, by_name, NULL};
+    struct surroundings *p = xcalloc(1, sizeof *p);
+    bool active = false;
+    name[0] = 0;
+    read_surroundings(s, p);
+    if (is_announced(s, "ibus") || is_asked_for(p, "ibus")) {
+        ask(p, ibus, name, size);
+        active = *name && strncmp(name, "xkb:", 4) != 0 && !strchr(name, ' '); /* "No engine is set." */
+    }
+    if (!active && (is_announced(s, "fcitx") || is_asked_for(p, "fcitx"))) {
+        ask(p, fcitx, name, size);
+        if (!strcmp(name, "2")) { /* 1: keys pass as they are */
+            ask(p, fcitx_name, name, size);
+            active = strncmp(name, "keyboard-", 9) != 0;
+        }
+    }
+    free(p);
+    return active;
+}

@@ -1,0 +1,35 @@
+#!/usr/bin/env bash
+# Replaces the text of a field in real programs on ten keyboard layouts, and writes tests/results/overwrite.md.
+#
+#   overwrite.sh [LAYOUTS]      LAYOUTS: the first so many of the ten (default 10)
+#
+# Programs that are not installed are named as skipped.  T=PROGRAM: this t_overwrite instead of the one that was built.
+set -uo pipefail
+cd "$(dirname "$0")/../.."
+layouts=${1:-10} program=${T:-${B:-build/release}/tests/t_overwrite}
+rows=$(mktemp)
+trap 'rm -f "$rows" "$rows.log"' EXIT
+HOLORUN_OVERWRITE_LAYOUTS=$layouts HOLORUN_OVERWRITE_RESULT=$rows "$program" 'overwrite' >"$rows.log" 2>&1
+failed=$?
+cat "$rows.log" >&2
+{
+    echo "# overwrite in real programs"
+    echo
+    echo "$(date -u '+%e %B %Y' | sed 's/^ //'), \`tests/scripts/overwrite.sh $layouts\`, $(nproc) cores" \
+        "($(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -1)), $(sed -n 's/^PRETTY_NAME="\(.*\)"/\1/p' /etc/os-release), Xvfb, openbox."
+    echo
+    echo "Each action writes one of seven texts (three scripts, an empty text, several lines in fields that hold them) over the"
+    echo "text of the action before, with the cursor at a random place, on the layouts us, ru, us(dvorak), de, fr, gr, il, ara,"
+    echo "jp, tr. The program itself reports the content of its field (tests/t_overwrite.c). \"unsure\": the action said that the"
+    echo "field could not be read back. \"failed\": the action failed and named the content of the field."
+    echo
+    echo "| field | actions | right | unsure | failed | wrong and reported as done | ms each |"
+    echo "|---|---|---|---|---|---|---|"
+    sort "$rows"
+    echo
+    echo "A password field shows one sign for each character, so it stays unsure. Writer capitalizes the first letter of a"
+    echo "sentence; these actions fail with the text that the document has. In xterm with bash or vim, also under another class,"
+    echo "overwrite is refused and no event is sent."
+    sed -n 's/^ *\(.* is not installed\)$/\nSkipped: \1./p' "$rows.log"
+} >tests/results/overwrite.md
+[ "$failed" -eq 0 ]
