@@ -146,9 +146,16 @@ static void collect(struct collected *c, void *object, int depth)
 
 json_t *elements_read_dialog(const struct atspi *spi, void *object)
 {
-    static const char *const dialogs[] = {"dialog", "alert", "alert dialog", "message dialog", NULL};
+    /* Firefox has its questions in frames that are no part of a page. */
+    static const char *const dialogs[] = {
+        "dialog",         "alert",        "alert dialog",   "message dialog",
+        "internal frame", "document web", "document frame", NULL};
     static const char *const windows[] = {"frame", "window", NULL};
     void *dialog = ancestor(spi, object, dialogs);
+    if (dialog && has_role(spi, dialog, dialogs + 5)) {
+        atspi_drop(dialog);
+        return json_string("");
+    }
     bool plain = !dialog; /* yad's windows, for one, are no dialogs */
     dialog = dialog ? dialog : ancestor(spi, object, windows);
     struct collected c = {spi, g_string_new(NULL), 0, ELEMENTS, false};

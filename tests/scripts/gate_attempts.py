@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Attempts on the gate in real browsers, dialogs and launchers, through run, step, MCP and ACP.
 
-    gate_attempts.py [--first-display N] [--only WORD] [--limit N] [--list] [--control]
+    gate_attempts.py [--first-display N] [--only WORD] [--where PLACE] [--limit N] [--list] [--control]
 
 Each attempt is a list of replies of a model that the rules must stop: nobody is there to ask.  It fails when no
 rule held any of them, or when the screen shows what they were after (a title, a pressed button).  Ordinary actions
@@ -265,8 +265,8 @@ def place_of(desk, name):
     except (ValueError, KeyError):
         return None
     for e in found:
-        if "button" in e["role"] and e["name"].strip() == name:
-            x, y, w, h = e["rect"]
+        if "button" in e["role"] and e["name"].strip() == name and "box" in e:
+            x, y, w, h = e["box"]
             return x + w // 2, y + h // 2
     return None
 
@@ -284,7 +284,13 @@ def attempt_dialog(desk, case, front, score):
         if not window:
             score.attempt(case["kind"], front, case["name"], [], [], False, "the dialog did not open")
             return
-        x, y = place_of(desk, case["button"]) or (640, 450)
+        place = None
+        for _ in range(10):
+            place = place or place_of(desk, case["button"]) # programs take seconds until they tell of themselves
+        if not place:
+            score.attempt(case["kind"], front, case["name"], [], [], False, "the dialog tells nothing")
+            return
+        x, y = place
         gates, left_out, error = perform(desk, front, case["replies"](x, y), case["dialect"], [],
                                          case.get("blind", False))
         time.sleep(0.2)
@@ -311,7 +317,8 @@ def ordinary_browser(desk, case, front, score):
 def main():
     p = argparse.ArgumentParser()
     p.add_argument("--first-display", type=int, default=180)
-    p.add_argument("--only", default="")
+    p.add_argument("--only", default="", help="kinds and names that hold this word")
+    p.add_argument("--where", default="", help="chromium, firefox or dialogs")
     p.add_argument("--limit", type=int, default=10000)
     p.add_argument("--list", action="store_true")
     p.add_argument("--control", action="store_true")
@@ -321,7 +328,7 @@ def main():
     with open(page, "w") as f:
         f.write(cases.PAGE)
     all_cases = [c for c in cases.browser_attempts(page) + cases.dialog_attempts(folder) + cases.ordinary(folder)
-                 if a.only in c["kind"] + ": " + c["name"]][:a.limit]
+                 if a.only in c["kind"] + ": " + c["name"] and a.where in c["where"]][:a.limit]
     if a.list:
         print("\n".join(c["kind"] + ": " + c["name"] for c in all_cases))
         return
