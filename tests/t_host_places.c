@@ -1,5 +1,5 @@
-/* t_host_places.c - what callers of `holorun mcp` and `holorun acp` reach and see: one place, no secret, and no
- * permission that a person has not given.
+/* t_host_places.c - what callers of `holorun mcp` and `holorun acp` reach and see: one place, no secret,
+ * and no permission that a person has not given.
  */
 #include "check.h"
 
@@ -35,7 +35,8 @@ static void begin(struct hosted *h, const struct stage *t, const char *replies, 
     hosted_answer(h, 1);
 }
 
-/* ---- names of displays ------------------------------------------------------------------------------------- */
+/* ---- names of displays
+ * ------------------------------------------------------------------------------------- */
 
 /* All spellings that Xlib takes to the same server are one name; others are not. */
 static void t_names(void **state)
@@ -77,11 +78,11 @@ static void t_names(void **state)
     assert_true(displays_same(link, x.display));
     free(link);
     xvfb_stop(&x);
-    snprintf(name, sizeof name, "localhost:%s", x.display + 1); /* without a socket it may be ssh's */
-    assert_false(displays_same(name, x.display));
+    assert_false(displays_same("localhost:64999", ":64999")); /* without a socket it may be ssh's */
 }
 
-/* ---- the place ----------------------------------------------------------------------------------------------- */
+/* ---- the place
+ * ----------------------------------------------------------------------------------------------- */
 
 static const char *refusal(struct hosted *h, int id)
 {
@@ -207,7 +208,8 @@ static void t_unasked(void **state)
     stage_close(&t);
 }
 
-/* ---- secrets ------------------------------------------------------------------------------------------------- */
+/* ---- secrets
+ * ------------------------------------------------------------------------------------------------- */
 
 /* Two windows of Tk, and lines of Tcl that are sourced from a file. */
 static const char program[] =
@@ -332,9 +334,8 @@ static void hidden(struct tk *k, const char *when, const char *arguments, struct
         fail_msg("%s, %s: %d %% of the secret is shown", when, arguments, percent);
 }
 
-static bool open_tk(struct tk *k)
+static bool open_tk_with(struct tk *k, const char *const *option)
 {
-    static const char *const option[] = {"--secret", "PASSWORD=env:SECRET", "--confirm", "yes-to-all", NULL};
     *k = (struct tk){.id = 10};
     if (system("command -v wish >/dev/null"))
         return false;
@@ -348,6 +349,19 @@ static bool open_tk(struct tk *k)
     begin(&k->h, &k->t, SAVE, option);
     unsetenv("SECRET");
     return true;
+}
+
+static bool open_tk(struct tk *k)
+{
+    return open_tk_with(k, WORDS("--secret", "PASSWORD=env:SECRET", "--confirm", "yes-to-all"));
+}
+
+/* The server leaves no core with the secret in it. */
+static void assert_no_core(const struct tk *k)
+{
+    char *look = xasprintf("grep -q 'Max core file size *0 *0 ' /proc/%d/limits", (int)k->h.pid);
+    assert_int_equal(system(look), 0);
+    free(look);
 }
 
 static void close_tk(struct tk *k)
@@ -417,8 +431,9 @@ static void t_stays_covered(void **state)
         skip();
     snprintf(own, sizeof own, "{\"display\":\"%s.0\"}", k.t.x.display);
     canonical = xasprintf("{\"display\":\"unix%s\"}", k.t.x.display);
+    assert_no_core(&k);
     tcl(&k, ".e insert 0 {not a secret}");
-    assert_true(shown(&k, "{}", field_at) > 90); /* text that is no secret is seen */
+    assert_true(shown(&k, "{}", field_at) > 90); /* ordinary text is seen */
     tcl(&k, ".e delete 0 end");
     type_secret(&k);
     hidden(&k, "typed", "{}", field_at);
@@ -443,6 +458,38 @@ static void t_stays_covered(void **state)
 }
 
 /* Copied and pasted into a window with another font, by keys and by the middle button. */
+/* The rules ask about a secret that is pasted as about one that is typed, and the question does not show
+ * it. */
+static void t_pasted_is_asked(void **state)
+{
+    (void)state;
+    static const char *const options[] = {"--secret", "PASSWORD=env:SECRET", "--confirm", "caller", NULL};
+    static const char *const parts[] = {VALUE, "uokka-4417"};
+    struct tk k;
+    if (!open_tk_with(&k, options))
+        skip();
+    act(&k, "\"action\":\"click\",\"x\":300,\"y\":400");
+    tcl(&k, "focus -force .n.t");
+    for (int i = 0; i < 2; i++) {
+        char *copy = xasprintf("clipboard clear; clipboard append {%s}", parts[i]);
+        tcl(&k, copy);
+        free(copy);
+        char *call = xasprintf(TOOL(% d, "act", "{\"action\":\"key\",\"keys\":[\"ctrl\",\"v\"]}"), ++k.id);
+        hosted_say(&k.h, call);
+        free(call);
+        const json_t *told = hosted_told(hosted_answer(&k.h, k.id));
+        const char *question = json_string_value(json_object_get(told, "question"));
+        if (!question || !strstr(question, "{{PASSWORD}}") || strstr(question, "4417"))
+            fail_msg("%s", json_dumps(told, 0));
+        call = xasprintf(TOOL(% d, "run_answer", "{\"run_id\":\"%s\",\"allow\":false}"), ++k.id,
+                         json_string_value(json_object_get(told, "run_id")));
+        hosted_say(&k.h, call);
+        free(call);
+        assert_true(is_error(hosted_answer(&k.h, k.id)));
+    }
+    close_tk(&k);
+}
+
 static void t_pasted(void **state)
 {
     (void)state;
@@ -470,6 +517,7 @@ static const struct CMUnitTest tests[] = {
     CLAIM("a server works on its own display only, in every spelling of the name", t_display),
     CLAIM("a question that no person can be asked is refused, and the caller cannot answer it", t_unasked),
     CLAIM("a secret stays covered over runs, moves, another font and another parent", t_stays_covered),
+    CLAIM("pasting a secret or a part of it is asked about, without showing it", t_pasted_is_asked),
     CLAIM("a secret that is copied and pasted is covered where it was pasted", t_pasted),
 };
 

@@ -198,9 +198,7 @@ static void t_node(void **state)
     char *said = shell(&code, command);
     if (code == 77)
         check_note("node is not on this machine");
-    else if (code || !strstr(said, "a\xe2\x80\xa8"
-                                   "b\xc2\x85"
-                                   "c"))
+    else if (code || !strstr(said, "a<U+2028>b<U+0085>c"))
         fail_msg("exit %d: %s", code, said);
     free(said);
     free(command);

@@ -19,6 +19,8 @@ static void forget_covered(struct gate *g)
 {
     if (g->redact != g->o.covered)
         redact_free(g->redact);
+    else if (g->redact)
+        redact_leave(g->redact, g->screen);
     g->redact = NULL;
 }
 

@@ -275,10 +275,19 @@ static void put_line(struct page *p, const char *name, const char *text)
         p->lines[p->n++] = (struct confirm_line){name, text};
 }
 
+/* Returns the text that the action writes, without secrets; the caller frees it.  Of a part of a secret
+ * that is pasted only the name is shown. */
+static char *text_written(const struct gate *g, const struct action *a)
+{
+    const struct policy_writing *w = &g->subject.s.writing;
+    const char *text = a->text ? a->text : w->known ? w->text : "", *names[SECRETS_MAX];
+    bool gives_away = !a->text && secrets_find_values(g->o.secrets, text, names) > 0;
+    return gives_away ? xasprintf("{{%s}}", names[0]) : secrets_mask(g->o.secrets, text);
+}
+
 static enum confirm_answer ask_person(struct gate *g, const struct action *a, const struct crop *crop,
                                       int step, bool again, struct gate_ruling *out)
 {
-    const struct policy_writing *w = &g->subject.s.writing;
     struct page page = {.n = 0};
     struct buf what, json, amounts;
     char *path;
@@ -287,7 +296,7 @@ static enum confirm_answer ask_person(struct gate *g, const struct action *a, co
     buf_init(&amounts, QUESTION_MAX);
     action_describe(a, &what);
     find_amounts(g, a, &amounts);
-    char *written = secrets_mask(g->o.secrets, a->text ? a->text : w->known ? w->text : "");
+    char *written = text_written(g, a);
     save_crop(g, crop, step, out->crop, sizeof out->crop, &path);
     question_json(g, a, &(struct words){what.data, amounts.data, path, again}, out, &json);
     secrets_scrub_json(g->o.secrets, &json);

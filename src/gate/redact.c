@@ -36,8 +36,9 @@ struct field {
 struct redact {
     pthread_mutex_t lock;
     pthread_cond_t typed;
-    struct screen *typing; /* between redact_before() and redact_after() of this screen; NULL: nobody */
-    struct image before;   /* of the screen that types, or typed last; empty: sealed */
+    struct screen *typing;       /* between redact_before() and redact_after() of this screen; NULL: nobody */
+    const struct screen *typist; /* that called redact_before() last; only compared */
+    struct image before;         /* of the screen that types, or typed last; empty: sealed */
     struct field fields[REDACT_FIELDS];
     int n;
 };
@@ -196,6 +197,7 @@ int redact_before(struct redact *r, struct screen *s, struct err *e)
     if (rc)
         wipe(&r->before);
     r->typing = rc ? r->typing : s;
+    r->typist = s;
     pthread_mutex_unlock(&r->lock);
     return rc;
 }
@@ -331,6 +333,16 @@ void redact_seal(struct redact *r)
 {
     pthread_mutex_lock(&r->lock);
     wipe(&r->before);
+    pthread_mutex_unlock(&r->lock);
+}
+
+void redact_leave(struct redact *r, const struct screen *s)
+{
+    pthread_mutex_lock(&r->lock);
+    if (r->typist == s)
+        wipe(&r->before);
+    if (r->typing == s)
+        end_typing(r);
     pthread_mutex_unlock(&r->lock);
 }
 

@@ -37,6 +37,9 @@ bool redact_has_fields(struct redact *r);
  * to be called before the next action. */
 void redact_seal(struct redact *r);
 
+/* Ends what this screen has begun: it is about to be closed, or its run has ended. */
+void redact_leave(struct redact *r, const struct screen *s);
+
 /* Covers the fields in a capture of the screen's view, in place. */
 void redact_image(struct redact *r, struct screen *s, struct image *im);
 

@@ -64,7 +64,7 @@ void hand_hear(struct work *w, const json_t *event)
 
 static void tell_outcome(struct work *w, const struct image *im)
 {
-    json_t *outcome = w->outcome, *picture = look_picture(im, w->max_side);
+    json_t *outcome = w->outcome, *picture = outcome ? look_picture(im, w->max_side) : NULL;
     w->outcome = NULL;
     if (!outcome)
         return;

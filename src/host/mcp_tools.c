@@ -282,16 +282,18 @@ static void tool_act(const struct request *q)
     }
     if (!has_places(q))
         return;
+    char *call = act_call(q, p);
     struct mcp_run *r = find_hand(q);
-    if (!r)
+    if (!r) {
+        free(call);
         return;
+    }
     r->client = *q->c;
     r->client.progress = r->client.ignored = NULL;
     json_decref(r->outcome);
     r->outcome = NULL;
     free(r->refused);
     r->refused = NULL;
-    char *call = act_call(q, p);
     wait_for_run(q, r, WAIT_ACT, WAIT_MAX_S)->picture = !json_is_false(wanted);
     host_act(r->work, call);
     free(call);

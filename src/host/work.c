@@ -44,13 +44,15 @@ static void hear(void *arg, const char *json, size_t len)
 }
 
 /* The question as a person reads it, one line for each thing that is known. */
-static json_t *question_of(const struct confirm_question *q, int n)
+static json_t *question_of(const struct work *w, const struct confirm_question *q, int n)
 {
     struct buf text;
     buf_init(&text, HOST_TEXT_MAX);
     for (int i = 0; i < q->n_lines; i++)
         buf_printf(&text, "%s%s: %s", i ? "\n" : "", q->lines[i].name, q->lines[i].text);
-    json_t *question = json_loads(q->json, 0, NULL), *all = json_string(text.data);
+    char *masked = host_mask(w->host, text.data); /* a window's title may hold a secret */
+    json_t *question = json_loads(q->json, 0, NULL), *all = json_string(masked);
+    free(masked);
     buf_free(&text);
     return json_pack("{s:s, s:i, s:o, s:o}", "kind", "question", "n", n, "text", all ? all : json_string("?"),
                      "question", question ? question : json_null());
@@ -65,7 +67,7 @@ static enum confirm_answer ask(void *arg, const struct confirm_question *q, doub
     pthread_mutex_lock(&w->host->lock);
     int n = ++w->asked;
     pthread_mutex_unlock(&w->host->lock);
-    host_tell(w, question_of(q, n));
+    host_tell(w, question_of(w, q, n));
     pthread_mutex_lock(&w->host->lock);
     while (w->answered < n && clock_ms_since(start) < 1000 * seconds && !flag_up(stop) && work_wait(w))
         ;

@@ -2,6 +2,7 @@
 #include "run/on_desk.h"
 
 #include "base/file.h"
+#include "gate/secret.h"
 #include "view/view.h"
 
 #include <errno.h>
@@ -31,6 +32,8 @@ static int show(struct on_desk *d, const struct on_desk_options *o, struct err *
         .display = desk_display(d->desk), .where = o->viewed, .password_file = o->password_file};
     if (!o->viewed && o->password_file)
         return err_set(e, ERR_USAGE, "--password-file is for viewers, and nobody is to view this desktop");
+    if (o->password_file)
+        secrets_no_core(); /* after the desktop's processes have begun: their limits are their own */
     return o->viewed && !(d->view = view_start(&v, e)) ? -1 : 0;
 }
 

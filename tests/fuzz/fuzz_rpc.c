@@ -1,6 +1,9 @@
 /* fuzz_rpc.c - any bytes from another program: as its lines to the core, to `holorun mcp` and `holorun acp`, which
- * start nothing here, and as the file of a host's configuration.  The first byte says which.
+ * start nothing here, and as the file of a host's configuration.  The first byte says which; with its highest bit
+ * the rest is the arguments of a tool, as JSON text.
  */
+#include "base/json.h"
+#include "base/utf8.h"
 #include "host/acp.h"
 #include "host/install.h"
 #include "host/mcp.h"
@@ -48,7 +51,7 @@ static void feed(struct rpc *r, const uint8_t *data, size_t size)
     while (n) {
         const char *end = memchr(out, '\n', n);
         size_t len = end ? (size_t)(end - out) : n;
-        json_t *line = json_loadb(out, len, 0, NULL);
+        json_t *line = json_loadb(out, len, JSON_ALLOW_NUL, NULL);
         if (!end || !(json_is_object(line) || json_is_array(line)))
             bug("a line that is neither an object nor a batch: %.*s", (int)len, out);
         if (memmem(out, len, "\xe2\x80\xa8", 3) || memmem(out, len, "\xc2\x85", 2))
@@ -71,13 +74,33 @@ static void edit(const uint8_t *data, size_t size)
     buf_free(&out);
 }
 
+static void call_tool(struct mcp *m, const uint8_t *data, size_t size)
+{
+    static const char *const tools[] = {"act", "screenshot", "run_task", "run_status", "run_stop", "windows"};
+    static const char hello[] = "{\"jsonrpc\":\"2.0\",\"id\":0,\"method\":\"initialize\",\"params\":{"
+                                "\"protocolVersion\":\"2025-06-18\",\"capabilities\":{}}}\n";
+    size_t n = utf8_valid_prefix((const char *)data + 1, size - 1);
+    json_t *call =
+        json_pack("{s:s, s:i, s:s, s:{s:s, s:o}}", "jsonrpc", "2.0", "id", 1, "method", "tools/call",
+                  "params", "name", tools[*data % 6], "arguments", json_stringn((const char *)data + 1, n));
+    char *line = json_line(call, JSON_COMPACT), *both = xasprintf("%s%s\n", hello, line ? line : "");
+    feed(mcp_rpc(m), (const uint8_t *)both, strlen(both));
+    free(both);
+    free(line);
+    json_decref(call);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const struct rpc_handlers handlers = {echo, notice, answered};
     if (!size)
         return 0;
     struct host *h = host_open(NULL, "", 0, NULL, NULL);
-    if (*data % 4 == 0) {
+    if (*data & 0x80) {
+        struct mcp *m = mcp_new(h, "1");
+        call_tool(m, data, size);
+        mcp_free(m);
+    } else if (*data % 4 == 0) {
         echoing = rpc_new(&handlers, NULL);
         feed(echoing, data + 1, size - 1);
         rpc_free(echoing);

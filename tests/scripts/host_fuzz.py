@@ -224,6 +224,8 @@ class Fuzzer:
                 code = self.p.wait(60)
                 wrong = wrong or (code and "it ended with %d" % code)
             except subprocess.TimeoutExpired:
+                subprocess.run(["gdb", "-p", str(self.p.pid), "-batch", "-ex", "thread apply all bt 25"], check=False,
+                               stdout=open(self.dir + "/stacks", "w"), stderr=subprocess.DEVNULL)
                 self.p.kill()
                 wrong = "it did not end when its stdin was closed"
         if wrong:
