@@ -11,6 +11,8 @@
 #include "base/file.h"
 #include "screen/displays.h"
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
 #include <rfb/rfbclient.h>
 #include <signal.h>
 #include <unistd.h>
@@ -311,6 +313,80 @@ static void t_killed(void **state)
     end(&k);
 }
 
+/* Connections that say nothing; the caller closes them. */
+static void connect_silently(const struct kept *k, int *fds, int n)
+{
+    struct sockaddr_in a = {.sin_family = AF_INET, .sin_port = htons((uint16_t)atoi(k->address))};
+    a.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    for (int i = 0; i < n; i++) {
+        fds[i] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        assert_int_equal(connect(fds[i], (struct sockaddr *)&a, sizeof a), 0);
+    }
+}
+
+static void t_silent(void **state)
+{
+    (void)state;
+    struct kept k;
+    int fds[60];
+    keep(&k);
+    rfbClient *first = viewer(&k, "letmein1");
+    assert_non_null(first);
+    connect_silently(&k, fds, 60);
+    for (int i = 0; i < 3; i++) {
+        rfbClient *c = viewer(&k, "letmein1");
+        assert_non_null(c);
+        leave(c);
+    }
+    assert_true(SendPointerEvent(first, 60, 70, 0)); /* it was not the one that made room */
+    for (int x, y, ms = 0; pointer_at(k.t.other, &x, &y), x != 60 || y != 70; ms += 10) {
+        assert_true(ms < PATIENCE_MS);
+        clock_sleep_ms(10);
+    }
+    for (int i = 0; i < 60; i++)
+        close(fds[i]);
+    leave(first);
+    end(&k);
+}
+
+/* Reads the greeting and leaves. */
+static void greet(const struct kept *k)
+{
+    char greeting[12];
+    int fd;
+    connect_silently(k, &fd, 1);
+    (void)!read(fd, greeting, sizeof greeting);
+    close(fd);
+}
+
+static void t_lockout(void **state)
+{
+    (void)state;
+    struct kept k;
+    keep(&k);
+    int64_t start = clock_ns();
+    for (int i = 0; i < 3; i++) {
+        assert_null(viewer(&k, "wrong"));
+        greet(&k);
+        clock_sleep_ms(50);
+    }
+    assert_null(viewer(&k, "letmein1")); /* no password is read for a second */
+    clock_sleep_ms(1100);
+    assert_null(viewer(&k, "wrong"));
+    greet(&k);
+    clock_sleep_ms(1100);
+    assert_null(viewer(&k, "letmein1")); /* nor for two after the fourth */
+    check_note("%.1f s", clock_ms_since(start) / 1000);
+    clock_sleep_ms(1100);
+    rfbClient *c = viewer(&k, "letmein1");
+    assert_non_null(c);
+    leave(c);
+    assert_null(viewer(&k, "wrong")); /* it began again */
+    assert_non_null(c = viewer(&k, "letmein1"));
+    leave(c);
+    end(&k);
+}
+
 static void t_password(void **state)
 {
     (void)state;
@@ -440,6 +516,8 @@ static const struct CMUnitTest tests[] = {
     CLAIM("a viewer types what its keys say, and leaves nothing pressed and no key borrowed", t_hand),
     CLAIM("what a killed viewer held is released, and the next one gets in", t_killed),
     CLAIM("a wrong password does not get in; three in a row close the door for a while", t_password),
+    CLAIM("60 silent connections keep no viewer out", t_silent),
+    CLAIM("connections that leave after the greeting do not reset the count of wrong passwords", t_lockout),
     CLAIM("a viewer's mouse breaks off what the agent does, and its Pause key hands the desk back",
           t_hand_back),
     CLAIM("a run on a desk of its own has its program, and leaves nothing", t_on_desk),

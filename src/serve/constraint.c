@@ -15,7 +15,7 @@
 enum {
     KEPT = 16,
     GRAMMAR_BYTES = 64 << 20,         /* of one reply */
-    KEPT_BYTES = 128 << 20,           /* of all idle ones */
+    KEPT_BYTES = 64 << 20,            /* of all idle ones */
     REUSED_BYTES = GRAMMAR_BYTES / 2, /* a larger one is not kept: it could fail the next request */
     TOOL_PROPERTIES = 256,
 };

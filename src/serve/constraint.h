@@ -1,7 +1,7 @@
 /* constraint.h - the grammar of a reply that a request asks for: a schema, a call of a tool, a dialect.
  *
  * Compiled grammars are kept, each used by one request at a time, because the masks that they have computed
- * are worth more than the automaton: up to 16, and 128 MiB.  The grammar of one reply has 64 MiB at most.
+ * are worth more than the automaton: up to 16, and 64 MiB.  The grammar of one reply has 64 MiB at most.
  */
 #ifndef HOLORUN_SERVE_CONSTRAINT_H
 #define HOLORUN_SERVE_CONSTRAINT_H

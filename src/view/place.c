@@ -19,7 +19,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-enum { BACKLOG = 4, PASSWORD_FILE = 4096 };
+enum { BACKLOG = 64, PASSWORD_FILE = 4096 };
 
 int place_parse(const char *where, bool *six, int *port, struct err *e)
 {

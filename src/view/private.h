@@ -2,6 +2,7 @@
  *
  *     place.c     where to listen; the password
  *     view.c      the process that listens, and how it is started and ended
+ *     lockout.c   wrong passwords
  *     viewer.c    one viewer: its process, and libvncserver
  *     picture.c   the desktop as libvncserver's framebuffer
  *     input.c      the viewer's keys and buttons on the desktop
@@ -16,9 +17,11 @@
 
 #include <X11/Xlib.h>
 #include <X11/extensions/XShm.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 enum { PASSWORD = 8 }; /* of the protocol: more characters do not count */
 
@@ -79,10 +82,44 @@ int picture_open(struct picture *p, Display *dpy, struct err *e);
 int picture_update(struct picture *p, void (*changed)(void *arg, struct rect r), void *arg);
 void picture_close(struct picture *p);
 
+/* ---- lockout.c --------------------------------------------------------------------------------- */
+
+#define LOCKOUT_UNKNOWN ((uid_t)-1)
+enum { LOCKOUT_USERS = 16 };
+
+struct lockout { /* in memory that the listener and all viewers share */
+    pthread_mutex_t lock;
+    struct lockout_count {
+        uid_t user;
+        int wrong;    /* passwords in a row */
+        int reported; /* of these */
+        int64_t last; /* clock_ns() of the last one; 0: none */
+    } users[LOCKOUT_USERS], total;
+};
+void lockout_init(struct lockout *l);
+/* Returns whether no password of this user is read at present. */
+bool lockout_locked(struct lockout *l, uid_t user);
+/* Counts a wrong password, before it is compared.  Returns false when none is read at present. */
+bool lockout_try(struct lockout *l, uid_t user);
+/* The password was right: forgets the wrong ones of this user. */
+void lockout_right(struct lockout *l, uid_t user);
+/* Warns once when the user is locked out. */
+void lockout_report(struct lockout *l, uid_t user);
+/* Returns the user at the other end of a connection from this machine, or LOCKOUT_UNKNOWN. */
+uid_t lockout_user(int fd);
+
 /* ---- viewer.c ---------------------------------------------------------------------------------- */
 
-enum viewer_end { VIEWER_LEFT, VIEWER_WRONG_PASSWORD, VIEWER_LOST };
+/* Up to VIEWERS_MAX viewers that have got in, and as many that have not yet: these make room for others. */
+enum { VIEWER_SLOTS = 2 * VIEWERS_MAX };
+
+struct viewer_shared { /* by the listener and its viewers */
+    struct viewer_down down[VIEWER_SLOTS];
+    volatile unsigned char known[VIEWER_SLOTS]; /* it has got in */
+    struct lockout lockout;
+};
+
 /* Serves the viewer at this socket to its end, in a process of its own. */
-enum viewer_end viewer_serve(int fd, const char *display, const char *password, struct viewer_down *down);
+void viewer_serve(int fd, const char *display, const char *password, struct viewer_shared *shared, int slot);
 
 #endif

@@ -2,8 +2,8 @@
  *
  * It is forked before there are threads, keeps no connection to the display, and forks a process for each
  * viewer; when one has ended, it lets another release what that viewer had down.  A pipe tells it that its
- * parent has ended.  After WRONG_FREE wrong passwords nobody gets in for a second, after each further one
- * twice as long.
+ * parent has ended.  A viewer that has not got in yet makes room for a new one: the oldest of the user who
+ * has the most of them.
  */
 #include "view/private.h"
 
@@ -26,7 +26,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { FD_LISTEN = 3, FD_PARENT = 4, WRONG_FREE = 3, LOCKED_MAX_S = 64, END_MS = 3000 };
+enum { FD_LISTEN = 3, FD_PARENT = 4, END_MS = 3000 };
 
 struct view {
     struct place place;
@@ -35,16 +35,15 @@ struct view {
     char display[64];
 };
 
-struct shared { /* by the listener and its viewers */
-    struct viewer_down down[VIEWERS_MAX];
-};
-
 struct listener {
     char display[64], password[PASSWORD + 1];
-    struct shared *shared;
-    pid_t viewers[VIEWERS_MAX]; /* 0: none */
-    int signals, wrong;
-    int64_t locked_until;
+    struct viewer_shared *shared;
+    struct slot {
+        pid_t pid; /* 0: free */
+        uid_t user;
+        int64_t since;
+    } slots[VIEWER_SLOTS];
+    int signals;
 };
 
 /* ---- the listener ----------------------------------------------------------------------------------- */
@@ -87,51 +86,83 @@ static void release(struct listener *l, int slot)
     _exit(0);
 }
 
-static void count_password(struct listener *l, bool wrong)
+/* A viewer's process has ended. */
+static void free_slot(struct listener *l, int slot)
 {
-    l->wrong = wrong ? l->wrong + 1 : 0;
-    if (l->wrong < WRONG_FREE)
-        return;
-    int64_t seconds = 1 << (l->wrong - WRONG_FREE < 6 ? l->wrong - WRONG_FREE : 6);
-    l->locked_until = clock_ns() + (seconds < LOCKED_MAX_S ? seconds : LOCKED_MAX_S) * 1000000000;
-    warn("%d wrong passwords of viewers in a row: nobody gets in for %d s", l->wrong, (int)seconds);
+    l->slots[slot].pid = 0;
+    l->shared->known[slot] = 0;
+    lockout_report(&l->shared->lockout, l->slots[slot].user);
+    release(l, slot);
 }
 
 static void reap(struct listener *l)
 {
     struct signalfd_siginfo infos[16];
-    int status;
     while (read(l->signals, infos, sizeof infos) > 0)
         ;
-    for (pid_t pid; (pid = waitpid(-1, &status, WNOHANG)) > 0;)
-        for (int i = 0; i < VIEWERS_MAX; i++)
-            if (l->viewers[i] == pid) {
-                l->viewers[i] = 0;
-                release(l, i);
-                if (*l->password && WIFEXITED(status) && WEXITSTATUS(status) != VIEWER_LOST)
-                    count_password(l, WEXITSTATUS(status) == VIEWER_WRONG_PASSWORD);
-            }
+    for (pid_t pid; (pid = waitpid(-1, NULL, WNOHANG)) > 0;)
+        for (int i = 0; i < VIEWER_SLOTS; i++)
+            if (l->slots[i].pid == pid)
+                free_slot(l, i);
+}
+
+static int strangers_of(const struct listener *l, uid_t user)
+{
+    int n = 0;
+    for (int i = 0; i < VIEWER_SLOTS; i++)
+        n += l->slots[i].pid && !l->shared->known[i] && l->slots[i].user == user;
+    return n;
+}
+
+/* Ends the oldest viewer that has not got in, of the user who has the most.  Returns its slot; -1: all have
+ * got in. */
+static int make_room(struct listener *l)
+{
+    int found = -1, most = 0;
+    for (int i = 0; i < VIEWER_SLOTS; i++) {
+        const struct slot *s = &l->slots[i];
+        int n = s->pid && !l->shared->known[i] ? strangers_of(l, s->user) : 0;
+        if (n > most || (n && n == most && s->since < l->slots[found].since)) {
+            most = n;
+            found = i;
+        }
+    }
+    if (found < 0)
+        return -1;
+    kill(l->slots[found].pid, SIGKILL);
+    waitpid(l->slots[found].pid, NULL, 0);
+    free_slot(l, found);
+    return found;
+}
+
+static void start_viewer(struct listener *l, int fd, uid_t user)
+{
+    int slot = 0;
+    while (slot < VIEWER_SLOTS && l->slots[slot].pid)
+        slot++;
+    slot = slot < VIEWER_SLOTS ? slot : make_room(l);
+    if (slot < 0)
+        return;
+    pid_t pid = fork();
+    if (pid == 0) {
+        close(FD_LISTEN);
+        close(FD_PARENT);
+        close(l->signals);
+        default_signals();
+        prctl(PR_SET_NAME, "holorun-viewer");
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        viewer_serve(fd, l->display, l->password, l->shared, slot);
+        _exit(0);
+    }
+    l->slots[slot] = (struct slot){pid > 0 ? pid : 0, user, clock_ns()};
 }
 
 static void new_viewer(struct listener *l)
 {
-    int slot = 0, fd = accept4(FD_LISTEN, NULL, NULL, SOCK_CLOEXEC);
-    while (slot < VIEWERS_MAX && l->viewers[slot])
-        slot++;
-    if (fd >= 0 && slot < VIEWERS_MAX && clock_ns() >= l->locked_until) {
-        l->viewers[slot] = fork();
-        if (l->viewers[slot] == 0) {
-            close(FD_LISTEN);
-            close(FD_PARENT);
-            close(l->signals);
-            default_signals();
-            prctl(PR_SET_NAME, "holorun-viewer");
-            prctl(PR_SET_PDEATHSIG, SIGKILL);
-            _exit((int)viewer_serve(fd, l->display, l->password, &l->shared->down[slot]));
-        }
-        if (l->viewers[slot] < 0)
-            l->viewers[slot] = 0;
-    }
+    int fd = accept4(FD_LISTEN, NULL, NULL, SOCK_CLOEXEC);
+    uid_t user = fd >= 0 ? lockout_user(fd) : LOCKOUT_UNKNOWN;
+    if (fd >= 0 && !lockout_locked(&l->shared->lockout, user))
+        start_viewer(l, fd, user);
     if (fd >= 0)
         close(fd);
 }
@@ -139,12 +170,12 @@ static void new_viewer(struct listener *l)
 static _Noreturn void end_listener(struct listener *l, const char *path)
 {
     leave_stderr();
-    for (int i = 0; i < VIEWERS_MAX; i++)
-        if (l->viewers[i])
-            kill(l->viewers[i], SIGTERM);
-    for (int i = 0; i < VIEWERS_MAX; i++)
-        if (l->viewers[i])
-            waitpid(l->viewers[i], NULL, 0);
+    for (int i = 0; i < VIEWER_SLOTS; i++)
+        if (l->slots[i].pid)
+            kill(l->slots[i].pid, SIGTERM);
+    for (int i = 0; i < VIEWER_SLOTS; i++)
+        if (l->slots[i].pid)
+            waitpid(l->slots[i].pid, NULL, 0);
     if (*path)
         unlink(path);
     _exit(0);
@@ -237,6 +268,8 @@ struct view *view_start(const struct view_options *o, struct err *e)
     snprintf(l->display, sizeof l->display, "%s", o->display);
     l->shared = mmap(NULL, sizeof *l->shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     int rc = l->shared == MAP_FAILED ? err_set(e, ERR_ENV, "out of memory") : 0;
+    if (rc == 0)
+        lockout_init(&l->shared->lockout);
     if (rc || password_read(o->password_file, l->password, e) ||
         place_open(&v->place, o->where, *l->password != 0, e) || mark_display(v->display, true, e) ||
         fork_listener(v, l, e)) {

@@ -18,7 +18,16 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-enum { FRAME_MS = 30, GREETING_MS = 30000, STALLED_MS = 5000, BITS = 8, SAMPLES = 3, BYTES = 4 };
+/* GREETING_MS: for the protocol's version and the kind of password; PASSWORD_MS: for typing it. */
+enum {
+    FRAME_MS = 30,
+    GREETING_MS = 5000,
+    PASSWORD_MS = 30000,
+    STALLED_MS = 5000,
+    BITS = 8,
+    SAMPLES = 3,
+    BYTES = 4
+};
 
 struct viewer {
     rfbScreenInfoPtr rfb;
@@ -26,8 +35,10 @@ struct viewer {
     struct picture picture;
     struct viewer_input input;
     const char *password; /* NULL: none */
+    struct viewer_shared *shared;
+    int slot;
+    uid_t user; /* at the other end */
     atomic_bool lost;
-    bool wrong_password;
 };
 
 static struct viewer *of(rfbClientPtr client)
@@ -62,13 +73,16 @@ static rfbBool on_password(rfbClientPtr client, const char *response, int n)
     struct viewer *v = of(client);
     unsigned char expected[CHALLENGESIZE];
     char password[PASSWORD + 1];
+    if (!lockout_try(&v->shared->lockout, v->user))
+        return FALSE;
     snprintf(password, sizeof password, "%s", v->password);
     memcpy(expected, client->authChallenge, CHALLENGESIZE);
     rfbEncryptBytes(expected, password);
     unsigned differs = n != CHALLENGESIZE;
     for (int i = 0; i < CHALLENGESIZE && i < n; i++)
         differs |= expected[i] ^ (unsigned char)response[i];
-    v->wrong_password = differs != 0;
+    if (!differs)
+        lockout_right(&v->shared->lockout, v->user);
     return !differs;
 }
 
@@ -146,7 +160,23 @@ static int show(struct viewer *v)
     return what < 0 ? -1 : 0;
 }
 
-static enum viewer_end serve(struct viewer *v)
+/* Returns whether the viewer has taken too long to get in. */
+static bool is_slow(const struct viewer *v, int64_t start)
+{
+    bool asked = v->client->state == RFB_AUTHENTICATION || v->client->state == RFB_INITIALISATION;
+    return clock_ms_since(start) > (asked ? PASSWORD_MS : GREETING_MS);
+}
+
+/* Returns whether there are as many viewers as there may be, without this one. */
+static bool is_full(const struct viewer *v)
+{
+    int n = 0;
+    for (int i = 0; i < VIEWER_SLOTS; i++)
+        n += i != v->slot && v->shared->known[i];
+    return n >= VIEWERS_MAX;
+}
+
+static void serve(struct viewer *v)
 {
     int64_t start = clock_ns(), frame = 0;
     while (v->client && !v->lost) {
@@ -155,39 +185,42 @@ static enum viewer_end serve(struct viewer *v)
         if (left > 0)
             poll(&p, 1, (int)left + 1);
         bool known = v->client->state == RFB_NORMAL;
-        if (!known && clock_ms_since(start) > GREETING_MS)
+        if (known ? is_full(v) && !v->shared->known[v->slot] : is_slow(v, start))
             rfbCloseClient(v->client);
+        else
+            v->shared->known[v->slot] = known;
         if (clock_ms_since(frame) >= FRAME_MS) {
             if (known && show(v))
-                return VIEWER_LOST;
+                return;
             frame = clock_ns();
         }
         rfbProcessEvents(v->rfb, 0);
     }
-    return v->wrong_password ? VIEWER_WRONG_PASSWORD : v->lost ? VIEWER_LOST : VIEWER_LEFT;
 }
 
-enum viewer_end viewer_serve(int fd, const char *display, const char *password, struct viewer_down *down)
+void viewer_serve(int fd, const char *display, const char *password, struct viewer_shared *shared, int slot)
 {
     static struct viewer v;
     struct err e = ERR_INIT;
     char name[64];
     v.password = password && *password ? password : NULL;
+    v.shared = shared;
+    v.slot = slot;
+    v.user = lockout_user(fd);
     Display *dpy = xtrap_open(display, &v.lost);
     if (!dpy || picture_open(&v.picture, dpy, &e)) {
         warn("a viewer sees nothing: %s", dpy ? e.text : "the display is gone");
-        return VIEWER_LOST;
+        return;
     }
-    viewer_input_open(&v.input, dpy, down);
+    viewer_input_open(&v.input, dpy, &shared->down[slot]);
     give_up_rights();
     snprintf(name, sizeof name, "holorun desk %s", display);
     if (open_protocol(&v, fd, name))
-        return VIEWER_LOST;
-    enum viewer_end end = serve(&v);
+        return;
+    serve(&v);
     if (!v.lost) {
         viewer_input_close(&v.input);
         picture_close(&v.picture);
         XSync(dpy, False);
     }
-    return end;
 }

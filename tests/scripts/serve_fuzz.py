@@ -26,7 +26,7 @@ import zlib
 PATHS = ["/v1/chat/completions", "/v1/responses", "/v1/messages", "/v1/messages/count_tokens",
          "/v1/responses/input_tokens"]
 OTHERS = ["/health", "/metrics", "/v1/models", "/v1/models/x", "/", "/pause", "/v1/chat/completions?x=1", "/%00"]
-GROWTH = 48  # MiB that caches of conversations and grammars may keep
+GROWTH = 96  # MiB that caches of conversations and grammars may keep
 
 
 def chunk(kind, data):
@@ -193,6 +193,8 @@ class Fuzzer(threading.Thread):
                  "Content-Type: application/json"]
         if size is not None:
             lines.append(f"Content-Length: {size}")
+        if rng.random() < 0.9:
+            lines.append("Connection: close")
         if rng.random() < 0.1:
             lines.append(rng.choice(["Content-Length: 5", "Transfer-Encoding: chunked", "Host: y", "X: y\r\n folded",
                                      "Expect: 100-continue", "Connection: close", ": empty", "Content-Encoding: gzip"]))
@@ -207,7 +209,7 @@ class Fuzzer(threading.Thread):
             data += more
         status = data.split(b" ")[1].decode("latin-1") if data.startswith(b"HTTP/") else "closed"
         if status == "200" and self.rng.random() < 0.7:
-            s.settimeout(5)
+            s.settimeout(2)
             try:
                 while self.rng.random() < 0.95 and s.recv(65536):
                     pass
@@ -230,7 +232,7 @@ class Fuzzer(threading.Thread):
             s.sendall(self.head("POST", path, None).replace(b"\r\n\r\n", b"\r\nTransfer-Encoding: chunked\r\n\r\n") +
                       out + b"0\r\n\r\n")
         elif kind < 0.76:
-            s.sendall(self.head(rng.choice(["GET", "HEAD", "PUT", "get"]), rng.choice(OTHERS + PATHS), None))
+            s.sendall(self.head(rng.choice(["GET", "GET", "HEAD", "PUT", "get"]), rng.choice(OTHERS + PATHS), None))
         elif kind < 0.84:  # a slow or cut body
             body = request(rng, PATHS[0])
             s.sendall(self.head("POST", PATHS[0], len(body)) + body[:len(body) // 2])
@@ -257,7 +259,7 @@ class Fuzzer(threading.Thread):
         while time.time() < self.end:
             begun = time.time()
             try:
-                with socket.create_connection(self.address, timeout=120) as s:
+                with socket.create_connection(self.address, timeout=20) as s:
                     what = self.one(s)
             except socket.timeout:
                 what = "timeout"
@@ -303,7 +305,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         token_file, log = os.path.join(folder, "token"), open(os.path.join(folder, "log"), "w+b")
         server = subprocess.Popen([o.program, "serve", "--listen", "127.0.0.1:0", "--token-file", token_file,
-                                   "--request-memory", "256M"] + (["-m", o.model] if o.model else []),
+                                   "--request-memory", "256M", "--idle", "5", "--conversations", "8"] + (["-m", o.model] if o.model else []),
                                   stdout=subprocess.PIPE, stderr=log)
         port = int(re.search(rb":(\d+)/", server.stdout.readline()).group(1))
         address, token = ("127.0.0.1", port), open(token_file).read().strip()
