@@ -495,7 +495,7 @@ static void t_after(void **state)
     }
     struct buf b;
     buf_init(&b, 1 << 16);
-    policy_print(p, &b);
+    policy_print(p, false, &b);
     assert_non_null(strstr(b.data, "after: 50 steps, 1000 characters\n"));
     buf_free(&b);
     free(s);

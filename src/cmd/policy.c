@@ -15,7 +15,7 @@ struct settings {
     const char *explain, *title, *class, *program, *task, *thought, *name, *paste,
         *spent[OPTION_LIST_MAX + 1];
     int width, height;
-    bool json;
+    bool patterns, json;
 };
 
 #define AT(member) offsetof(struct settings, member)
@@ -41,6 +41,7 @@ static const struct option_spec options[] = {
     {"width", 0, OPTION_INT, AT(width), "PIXELS", 1, 32767, "1920",
      "with --explain: the width of the root window", NULL},
     {"height", 0, OPTION_INT, AT(height), "PIXELS", 1, 32767, "1080", "with --explain: its height", NULL},
+    {"patterns", 0, OPTION_FLAG, AT(patterns), .help = "print what each built-in rule matches, too"},
     JSON_OPTION(struct settings),
     {0},
 };
@@ -52,7 +53,7 @@ const struct command policy_command = {
     .details =
         "Prints the rules in force in the order in which they are tried: those of the file "
         "(default: policy.yaml in the user's configuration folder, if there is one), then the "
-        "built-in rules. A wrong file is refused with its line, the key, and what was expected.\n\n"
+        "built-in rules, whose conditions --patterns adds. A wrong file is refused with its line, the key, and what was expected.\n\n"
         "A rule has a verdict (deny, confirm, allow) and conditions; the first rule that matches an "
         "action decides:\n\n"
         "  builtin: yes              # no: leave the built-in rules out\n"
@@ -76,6 +77,7 @@ const struct command policy_command = {
         "that the task does not mention), after (what the run has used up: 50 steps, 600 seconds, "
         "or tokens, actions, characters, errors). In doubt a rule denies rather than allows.",
     .examples = "holorun policy\n"
+                "holorun policy --patterns\n"
                 "holorun policy mine.yaml --explain '{\"kind\": \"click\", \"x\": 3, \"y\": 5, "
                 "\"element\": \"Buy\"}'\n",
     .options = options,
@@ -112,7 +114,7 @@ static void print_sight(struct buf *b)
                 "not seen\n");
 }
 
-static void print_rules(const struct policy *p, bool json)
+static void print_rules(const struct policy *p, bool full, bool json)
 {
     struct buf b;
     buf_init(&b, 4 << 20);
@@ -125,8 +127,13 @@ static void print_rules(const struct policy *p, bool json)
         list_dialects(&b, false, true);
         buf_puts(&b, "]}\n");
     } else {
-        policy_print(p, &b);
-        print_sight(&b);
+        policy_print(p, full, &b);
+        if (full)
+            print_sight(&b);
+        else
+            buf_puts(
+                &b,
+                "--patterns prints what each built-in rule matches; --explain ACTION says which rule decides\n");
     }
     fputs(b.data, stdout);
     buf_free(&b);
@@ -217,7 +224,7 @@ int cmd_policy(int argc, char **argv)
     if (p && s.explain)
         rc = explain(p, &s, &e);
     else if (p)
-        print_rules(p, s.json);
+        print_rules(p, s.patterns, s.json);
     policy_free(p);
     return rc ? options_failed(&e) : 0;
 }

@@ -11,6 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define BUILTIN "built in" /* name of the file of the built-in rules */
+
 EMBED(gate_builtin, "src/gate/builtin.yaml");
 
 /* Terminals and launchers run the text that is written into them. */
@@ -77,7 +79,7 @@ static void read_builtin(struct policy *p)
 {
     struct err e = ERR_INIT;
     bool unused;
-    p->builtin = doc_parse(gate_builtin, strlen(gate_builtin), "built in", &e);
+    p->builtin = doc_parse(gate_builtin, strlen(gate_builtin), BUILTIN, &e);
     if (!p->builtin || read_file(p, p->builtin, &unused, &e))
         bug("%s", e.text);
 }
@@ -189,14 +191,23 @@ const char *policy_sha256(const struct policy *p)
     return p->sha256;
 }
 
-void policy_print(const struct policy *p, struct buf *out)
+void policy_print(const struct policy *p, bool full, struct buf *out)
 {
+    int counts[3] = {0};
+    for (int i = 0; i < p->n; i++)
+        counts[p->rules[i].verdict]++;
+    buf_printf(out,
+               "%d rules: %d deny, %d ask a person, %d allow; the first that matches an action decides\n",
+               p->n, counts[POLICY_DENY], counts[POLICY_CONFIRM], counts[POLICY_ALLOW]);
     const char *file = "";
     for (int i = 0; i < p->n; i++) {
         const struct rule *r = &p->rules[i];
         if (strcmp(file, r->file) != 0)
             buf_printf(out, "%s:\n", file = r->file);
-        buf_printf(out, "  %4d  %-7s  %s\n%16s", r->line, policy_verdict_name(r->verdict), r->name, "");
+        buf_printf(out, "  %4d  %-7s  %s\n", r->line, policy_verdict_name(r->verdict), r->name);
+        if (!full && !strcmp(r->file, BUILTIN))
+            continue;
+        buf_printf(out, "%16s", "");
         rule_print(r, out);
         buf_puts(out, "\n");
     }
