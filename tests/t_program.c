@@ -225,6 +225,15 @@ static void t_quotes(void **state)
     program_run(&x, &o, WORDS("book", "a", "flight", "--dry-run"));
     assert_int_equal(o.code, ERR_USAGE);
     assert_non_null(strstr(o.err, "holorun run \"book a flight\" --dry-run\n"));
+    program_run(&x, &o, WORDS("help", "dialcts"));
+    assert_non_null(strstr(o.err, "did you mean 'dialects'?"));
+    program_run(&x, &o, WORDS("wait", "--window", "("));
+    assert_int_equal(o.code, ERR_USAGE);
+    assert_non_null(strstr(o.err, "--window: missing closing parenthesis"));
+    program_run(&x, &o, WORDS("run", "Press Save", "--on", "desk:99"));
+    ONE_LINE(&o, ERR_USAGE, "--on 'desk:99'", "1280x800");
+    program_run(&x, &o, WORDS("run", "Press Save", "--dialect", "holo32", "--fake", "/dev/null"));
+    assert_non_null(strstr(o.err, "no dialect 'holo32'; did you mean 'holo3'?"));
     program_run(&x, &o, WORDS("help", "nonsense"));
     assert_int_equal(o.code, ERR_USAGE);
     assert_null(strstr(o.err, "holorun run"));

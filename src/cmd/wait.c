@@ -3,6 +3,7 @@
  */
 #include "cmd/commands.h"
 
+#include "base/regex.h"
 #include "qa/run/check.h"
 
 #include <stdio.h>
@@ -50,6 +51,15 @@ const struct command wait_command = {
     options,
     cmd_wait};
 
+/* Whether a pattern can be compiled; NULL is none. */
+static int check_pattern(const char *option, const char *pattern, struct err *e)
+{
+    struct err why = ERR_INIT;
+    struct regex *r = pattern ? regex_new(pattern, true, &why) : NULL;
+    regex_free(r);
+    return !pattern || r ? 0 : err_set(e, ERR_USAGE, "%s: %s", option, why.text);
+}
+
 /* The checks that are asked for; returns how many, or -1. */
 static int fill_checks(const struct settings *s, struct check c[3], struct err *e)
 {
@@ -61,6 +71,8 @@ static int fill_checks(const struct settings *s, struct check c[3], struct err *
         return err_set(e, ERR_USAGE, "--area: expected X,Y,W,H in pixels, as 0,0,200,60");
     if (s->absent && (s->region || s->text))
         return err_set(e, ERR_USAGE, "--absent goes with --window and --class only");
+    if (check_pattern("--window", s->window, e) || check_pattern("--class", s->class, e))
+        return -1;
     if (s->window || s->class) {
         c[n] = base;
         c[n].kind = CHECK_WINDOW;
