@@ -344,12 +344,14 @@ static bool is_path(const char *name)
 
 static int unknown_name(const char *name, struct err *e)
 {
-    char known[256] = "";
-    for (const char *const *n = dialect_names(); *n; n++) {
+    char known[256] = "", hint[NAME_HINT];
+    int n = 0;
+    for (; dialect_names()[n]; n++) {
         size_t at = strlen(known);
-        snprintf(known + at, sizeof known - at, " %s", *n);
+        snprintf(known + at, sizeof known - at, " %s", dialect_names()[n]);
     }
-    return err_set(e, ERR_USAGE, "no dialect '%s'; a path ending in .json, or one of:%s", name, known);
+    return err_set(e, ERR_USAGE, "no dialect '%s'%s; a path ending in .json, or one of:%s", name,
+                   name_hint(hint, name, dialect_names(), n), known);
 }
 
 struct dialect *dialect_load(const char *name, struct err *e)

@@ -62,12 +62,15 @@ static const struct command *find_command(const char *name)
     return NULL;
 }
 
-static void refuse_name(const char *word)
+/* help: the topics of `holorun help` could be meant, too. */
+static void refuse_name(const char *word, bool help)
 {
-    const char *names[32];
+    const char *names[64];
     int n = 0;
-    for (const struct command *const *c = commands; *c && n < 32; c++)
+    for (const struct command *const *c = commands; *c && n < 64; c++)
         names[n++] = (*c)->name;
+    for (const struct topic *t = topics; help && t->name && n < 64; t++)
+        names[n++] = t->name;
     const char *near = nearest_word(word, names, n);
     if (near)
         fprintf(stderr, "holorun: there is no command '%s'; did you mean '%s'?\n", word, near);
@@ -83,7 +86,7 @@ static int refuse_words(char *const *words, int count)
         fputs("holorun: the task is empty\n", stderr);
         return ERR_USAGE;
     }
-    refuse_name(words[0]);
+    refuse_name(words[0], false);
     while (task < count && words[task][0] != '-')
         task++;
     char *quoted = options_quoted(words, task);
@@ -172,7 +175,7 @@ int cmd_help(int argc, char **argv)
     }
     const struct command *c = find_command(argv[0]);
     if (!c) {
-        refuse_name(argv[0]);
+        refuse_name(argv[0], true);
         fputs("holorun: 'holorun help' lists them all\n", stderr);
         return ERR_USAGE;
     }

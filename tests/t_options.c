@@ -99,6 +99,7 @@ static void t_refusals(void **state)
         {"--seconds 1e999", "wants a number"},
         {"--seed -1", "--seed wants a whole number from 0"},
         {"--window loose", "--window is one of strict|sawtooth, not 'loose'"},
+        {"--window sawtoth", "not 'sawtoth'; did you mean 'sawtooth'?"},
         {"--name 123456789", "--name is longer than 8 bytes"},
         {"word --steps", "--steps needs a value: N"},
         {"word --step", "unknown option '--step'; did you mean '--steps'?"},

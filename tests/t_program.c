@@ -168,6 +168,9 @@ static void t_pictures(void **state)
     assert_non_null(strstr(o.err, "no picture 'Search'; the picture comes first"));
     program_run(&x, &o, WORDS("ground", plain, ""));
     assert_int_equal(o.code, ERR_USAGE);
+    program_run(&x, &o, WORDS("ask", "What", "is", "this"));
+    assert_int_equal(o.code, ERR_USAGE);
+    assert_non_null(strstr(o.err, "'is' is not a picture; put the question in quotes"));
     program_run(&x, &o, WORDS("ask", "", plain));
     assert_int_equal(o.code, ERR_USAGE);
     program_run(&x, &o, WORDS("ask", "What is the capital of France?", "--model", POCKET));
@@ -193,6 +196,18 @@ static void t_facts(void **state)
         if (!strstr(o.out, lines[i]))
             fail_msg("version lacks '%s': %s", lines[i], o.out);
     assert_null(strstr(o.out, ".."));
+    char *nowhere = xvfb_place(&x, "nowhere");
+    program_run(&x, &o, WORDS("report", "--runs", nowhere));
+    ONE_LINE(&o, ERR_USAGE, "there is no run in", nowhere, "yet");
+    free(nowhere);
+    program_run(&x, &o, WORDS("policy"));
+    assert_non_null(strstr(o.out, "confirm  sending, paying, deleting, granting\n"));
+    for (const char *line = o.out; *line; line += strcspn(line, "\n"), line += *line == '\n')
+        assert_true(strcspn(line, "\n") < 100); /* no patterns */
+    program_run(&x, &o, WORDS("policy", "--patterns"));
+    assert_non_null(strstr(o.out, "element: "));
+    program_run(&x, &o, WORDS("models", "--json"));
+    assert_null(strstr(o.out, "00000000"));
     program_run(&x, &o, WORDS("report", "nonsense", "--runs", x.dir));
     ONE_LINE(&o, ERR_USAGE, "there is no run 'nonsense'", x.dir);
     program_run(&x, &o, WORDS("report", x.dir));
@@ -210,6 +225,15 @@ static void t_quotes(void **state)
     program_run(&x, &o, WORDS("book", "a", "flight", "--dry-run"));
     assert_int_equal(o.code, ERR_USAGE);
     assert_non_null(strstr(o.err, "holorun run \"book a flight\" --dry-run\n"));
+    program_run(&x, &o, WORDS("help", "dialcts"));
+    assert_non_null(strstr(o.err, "did you mean 'dialects'?"));
+    program_run(&x, &o, WORDS("wait", "--window", "("));
+    assert_int_equal(o.code, ERR_USAGE);
+    assert_non_null(strstr(o.err, "--window: missing closing parenthesis"));
+    program_run(&x, &o, WORDS("run", "Press Save", "--on", "desk:99"));
+    ONE_LINE(&o, ERR_USAGE, "--on 'desk:99'", "1280x800");
+    program_run(&x, &o, WORDS("run", "Press Save", "--dialect", "holo32", "--fake", "/dev/null"));
+    assert_non_null(strstr(o.err, "no dialect 'holo32'; did you mean 'holo3'?"));
     program_run(&x, &o, WORDS("help", "nonsense"));
     assert_int_equal(o.code, ERR_USAGE);
     assert_null(strstr(o.err, "holorun run"));

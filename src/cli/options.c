@@ -110,6 +110,24 @@ static int set_list(const struct option_spec *o, const char **list, const char *
     return set_text(o, &list[n], from, text, e);
 }
 
+static int refuse_choice(const struct option_spec *o, const char *from, const char *text, struct err *e)
+{
+    enum { CHOICES = 32, CHOICE = 32 };
+    char words[CHOICES][CHOICE], hint[NAME_HINT];
+    const char *names[CHOICES];
+    int n = 0;
+    for (const char *p = o->unit; n < CHOICES; p++) {
+        options_choice(o, n, words[n], CHOICE);
+        names[n] = words[n];
+        n++;
+        p += strcspn(p, "|");
+        if (!*p)
+            break;
+    }
+    return err_set(e, ERR_USAGE, "%s is one of %s, not '%.100s'%s", from, o->unit, text,
+                   name_hint(hint, text, names, n));
+}
+
 /* `from` names the place in messages: "--max-steps" or "$HOLORUN_MODEL". */
 static int set_value(const struct option_spec *o, void *settings, const char *from, const char *text,
                      struct err *e)
@@ -131,10 +149,9 @@ static int set_value(const struct option_spec *o, void *settings, const char *fr
         return set_list(o, at, from, text, e);
     case OPTION_CHOICE: {
         int i = options_choice_index(o->unit, text);
-        if (i < 0)
-            return err_set(e, ERR_USAGE, "%s is one of %s, not '%.100s'", from, o->unit, text);
-        *(int *)at = i;
-        return 0;
+        if (i >= 0)
+            *(int *)at = i;
+        return i < 0 ? refuse_choice(o, from, text, e) : 0;
     }
     case OPTION_SIZE:
         return options_size(at, from, text, e);

@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { MAX_IMAGES = 6 };
 
@@ -209,6 +210,8 @@ int cmd_ask(int argc, char **argv)
     for (int i = 0; i < n; i++) {
         if (!is_picture(argv[i]) && !question)
             question = argv[i];
+        else if (question && !is_picture(argv[i]) && access(argv[i], F_OK))
+            n = err_set(&e, ERR_USAGE, "'%s' is not a picture; put the question in quotes", argv[i]);
         else if (nfiles < MAX_IMAGES)
             files[nfiles++] = argv[i];
         else

@@ -85,7 +85,7 @@ int cmd_models(int argc, char **argv)
         free(folder);
     }
     if (s.json) {
-        json_print(list, stdout, JSON_COMPACT);
+        json_print(list, stdout, JSON_COMPACT | JSON_REAL_PRECISION(6));
         putchar('\n');
     }
     json_decref(list);

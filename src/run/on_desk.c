@@ -22,7 +22,10 @@ int on_desk_parse(const char *on, const char **size, struct err *e)
         return 0;
     if (strncmp(on, "desk:", 5) != 0)
         return err_set(e, ERR_USAGE, "--on '%s': expected 'desk' or, with its size, 'desk:1280x800'", on);
+    int w = 0, h = 0, end = 0;
     *size = on + 5;
+    if (sscanf(*size, "%5dx%5d%n", &w, &h, &end) != 2 || !end || (*size)[end])
+        return err_set(e, ERR_USAGE, "--on '%s': '%s' is not a size, as 1280x800", on, *size);
     return 0;
 }
 
