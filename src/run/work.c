@@ -50,6 +50,7 @@ static void fill_options(struct job *j, struct agent_options *o)
         .force_answer = s->force_answer,
         .answer_seconds = ANSWER_SECONDS,
         .dry_run = s->dry_run,
+        .recorded = j->playback,
         .log_tokens = s->log_tokens,
         .human_quiet_ms = 1000 * s->human_quiet,
         .settle = {s->settle_min, s->settle_quiet, s->settle_max},
@@ -143,6 +144,6 @@ int job_run(struct job *j)
     progress_open(&j->progress, stderr, j->s.quiet, j->s.verbose);
     int code = open_place(j, &e) ? (int)e.kind : work_guarded(j, &r, &e);
     job_outcome(j, &r, &e, code);
-    free(r.answer);
+    agent_result_free(&r);
     return code;
 }
