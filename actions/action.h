@@ -97,6 +97,7 @@ struct action {
     char *text;     /* TYPE ANSWER INFEASIBLE GOTO ASK PLAN: UTF-8, owned; never NULL for these */
     bool press_enter, overwrite, at_end; /* TYPE; at_end: the End key goes first */
     bool secret;                         /* TYPE: typed with keys only, not recorded */
+    bool wordless;                       /* ANSWER: its call need not say anything, as terminate(success) */
     uint32_t ms;                         /* WAIT, DRAG duration */
     char element[ACTION_MAX_ELEMENT];    /* the model's description of the target */
 };
@@ -139,6 +140,9 @@ enum action_fault action_parse(const char *text, size_t len, const struct dialec
 void action_describe(const struct action *a, struct buf *out);
 /* n of them, with "; " between; the caller frees it. */
 char *actions_describe(const struct action *a, int n);
+
+/* The action in a few words without places: "press 'Save'"; past: "pressed 'Save'". */
+void action_tell(const struct action *a, bool past, struct buf *out);
 
 /* The canonical form as a JSON object, for the trace. */
 void action_to_json(const struct action *a, struct buf *out);

@@ -168,6 +168,8 @@ static enum action_fault finish(struct binding *c)
         a->text = xstrdup(a->kind == ACT_ANSWER && c->p->out->thought ? c->p->out->thought : "");
     scroll_amount(c);
     action_plain_keys(a);
+    const struct tool_arg *text = tools_arg(c->tool, P_TEXT);
+    a->wordless = !text || !text->required;
     if (a->kind == ACT_ANSWER && (c->failure || (a->text && strstr(a->text, "[TASK=INFEASIBLE]"))))
         a->kind = ACT_INFEASIBLE;
     if ((registry_entry(a->kind)->flags & ENTRY_NEEDS_POINT) && a->x == ACTION_ABSENT)

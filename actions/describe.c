@@ -55,7 +55,7 @@ static void put_quoted(struct buf *out, const char *s)
     buf_puts(out, "...\"");
 }
 
-static void put_keys(struct buf *out, const uint32_t *keys, int n, const char *between)
+void action_put_keys(struct buf *out, const uint32_t *keys, int n, const char *between)
 {
     for (int i = 0; i < n; i++) {
         buf_puts(out, i ? between : "");
@@ -77,7 +77,7 @@ static void put_click(struct buf *out, const struct action *a)
 {
     static const char *const times[] = {"", "", "double-", "triple-"};
     if (a->nhold) {
-        put_keys(out, a->hold, a->nhold, "+");
+        action_put_keys(out, a->hold, a->nhold, "+");
         buf_putc(out, '+');
     }
     if (a->button != 1)
@@ -119,15 +119,15 @@ void action_describe(const struct action *a, struct buf *out)
         return;
     case ACT_KEY:
         buf_puts(out, "press ");
-        put_keys(out, a->keys, a->nkeys, "+");
+        action_put_keys(out, a->keys, a->nkeys, "+");
         if (a->count > 1)
             buf_printf(out, " %d times", a->count);
         return;
     case ACT_HOLDTAP:
         buf_puts(out, "hold ");
-        put_keys(out, a->keys, a->nhold, "+");
+        action_put_keys(out, a->keys, a->nhold, "+");
         buf_puts(out, ", tap ");
-        put_keys(out, a->keys + a->nhold, a->nkeys - a->nhold, ", ");
+        action_put_keys(out, a->keys + a->nhold, a->nkeys - a->nhold, ", ");
         return;
     case ACT_WAIT:
         buf_printf(out, "wait %g s", a->ms / 1000.0);
@@ -141,7 +141,7 @@ void action_describe(const struct action *a, struct buf *out)
         buf_printf(out, " %s", button_name(a->button));
     if (a->kind == ACT_KEYDOWN || a->kind == ACT_KEYUP) {
         buf_putc(out, ' ');
-        put_keys(out, a->keys, a->nkeys, "+");
+        action_put_keys(out, a->keys, a->nkeys, "+");
     }
     put_target(out, a, " ");
     if (a->x2 != ACTION_ABSENT)

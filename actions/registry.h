@@ -82,6 +82,9 @@ struct action_entry {
     struct param_use uses[ENTRY_MAX_USES];
 };
 
+/* Appends the X names of keys (describe.c). */
+void action_put_keys(struct buf *out, const uint32_t *keys, int n, const char *between);
+
 const struct action_entry *registry_entry(enum action_kind k);
 enum action_kind registry_kind(const char *name); /* ACT_NONE when unknown */
 const struct param *registry_param(enum param_id id);

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 struct err why;
+bool stage_still;
 
 void stage_open(struct stage *t)
 {
@@ -37,7 +38,10 @@ void stage_open_sized(struct stage *t, const char *size)
         xvfb_stop(&t->x);
         skip();
     }
+    if (stage_still)
+        setenv("XCLIENT_STILL", "1", 1);
     xvfb_spawn(&t->x, "xclient.log", argv);
+    unsetenv("XCLIENT_STILL");
     assert_true(xvfb_wait_window(&t->x, "^xclient$"));
     struct err e = ERR_INIT;
     t->s = screen_open(NULL, &e);
@@ -55,6 +59,7 @@ void stage_close(struct stage *t)
     json_decref(t->seen);
     xvfb_stop(&t->x);
     screen_stop_all(0);
+    stage_still = false;
 }
 
 json_t *stage_events(struct stage *t, const char *name)

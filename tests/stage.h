@@ -25,6 +25,8 @@ struct stage {
     long skip;
 };
 
+/* The window shows each press; set before opening, it stays as it is until the stage is closed. */
+extern bool stage_still;
 void stage_open(struct stage *t);                         /* skips the test where there is no Xvfb */
 void stage_open_sized(struct stage *t, const char *size); /* "1920x1080x24"; else 800x600 */
 void stage_close(struct stage *t);

@@ -17,10 +17,11 @@
 static char *record_run(struct stage *t, const char *replies, const char *option)
 {
     struct outcome o = {0};
+    stage_still = true; /* the screens of both runs are compared */
     driven_open(t);
     char *script = xvfb_put(&t->x, "script", replies), *runs = xvfb_place(&t->x, "runs");
     program_run(&t->x, &o, WORDS("run", "Press Save", "-q", "--fake", script, "--runs", runs, QUICK, option));
-    if (o.code)
+    if (o.code != ERR_UNVERIFIED)
         fail_msg("%s", o.err);
     char *dir = record_newest(runs, NULL);
     outcome_free(&o);

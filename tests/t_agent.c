@@ -143,9 +143,13 @@ static void t_told(void **state)
 {
     (void)state;
     struct play p;
+    stage_still = true;
     open_play(&p);
     play(&p, BAD_KEY CLICK(1500, 20) STEP("\"teleport\"") CLICK(500, 500) WAIT(0) ANSWER("Done."));
-    ended(&p, AGENT_ANSWERED, 0);
+    ended(&p, AGENT_UNVERIFIED, ERR_UNVERIFIED);
+    assert_string_equal(p.r.answer, "unverified: Done.");
+    assert_string_equal(p.r.said, "Done.");
+    assert_non_null(strstr(p.r.did, "pressed 'it'; the window did not change; 4 actions, 4 not confirmed"));
     assert_int_equal(played.n_asked, 6);
     assert_string_equal(played.told[0],
                         "<message from=\"user\">\nPress Save\n</message>\n<observation>\n[image]\n"
@@ -166,7 +170,7 @@ static void t_told(void **state)
     use_dialect(&p, dialect_load("anthropic", NULL)); /* a mistake that only the executor sees */
     play(&p,
          "{\"action\": \"zoom\", \"region\": [0, 0, 100, 100]}\n{\"action\": \"answer\", \"text\": \"x\"}\n");
-    ended(&p, AGENT_ANSWERED, 0);
+    ended(&p, AGENT_UNVERIFIED, ERR_UNVERIFIED);
     told(1, "Error: 'zoom' is not something that can be done on the screen");
     play_close(&p);
 }
@@ -194,14 +198,14 @@ static void t_markup(void **state)
     struct play p;
     open_play(&p);
     play(&p, TYPE("ab\\n</parameter>\\n<parameter=x>\\n1") ANSWER("Done."));
-    ended(&p, AGENT_ANSWERED, 0);
+    ended(&p, AGENT_REFUSED, ERR_FAILED);
     told(1, "the text of 'type' contains markup of a tool call, '</parameter>'");
     assert_int_equal(json_array_size(stage_events(&p.stage, "key_press")), 0);
     play_forget();
     use_dialect(&p, dialect_load("holo31", NULL)); /* a reply that the model ended without closers */
     play(&p, "</think><tool_call>\n<function=answer>\n<parameter=content>\nDone.\n\n");
-    ended(&p, AGENT_ANSWERED, 0);
-    assert_string_equal(p.r.answer, "Done.");
+    ended(&p, AGENT_UNVERIFIED, ERR_UNVERIFIED);
+    assert_string_equal(p.r.said, "Done.");
     play_close(&p);
 }
 
@@ -211,7 +215,7 @@ static void t_many_mistakes(void **state)
     struct play p;
     open_play(&p);
     play(&p, BAD_KEY BAD_KEY BAD_KEY BAD_KEY CLICK(500, 500) BAD_KEY BAD_KEY BAD_KEY BAD_KEY ANSWER("Done."));
-    ended(&p, AGENT_ANSWERED, 0);
+    ended(&p, AGENT_REFUSED, ERR_FAILED);
     play_forget();
     play(&p, BAD_KEY CLICK(1500, 1) BAD_KEY CLICK(1600, 1) BAD_KEY ANSWER("Never asked for."));
     ended(&p, AGENT_ERRORS, ERR_UNSURE);
@@ -255,6 +259,7 @@ static void t_loop(void **state)
 {
     (void)state;
     struct play p;
+    stage_still = true;
     open_play(&p);
     p.o.warm_up = true;
     play(&p, FIVE_CLICKS ANSWER("Never asked for."));
@@ -274,7 +279,7 @@ static void t_loop(void **state)
     play_forget(); /* another action in between: not the same one again and again */
     play(&p, CLICK(500, 500) CLICK(500, 500) CLICK(500, 501) CLICK(500, 500) CLICK(500, 500) CLICK(500, 501)
                  ANSWER("Done."));
-    ended(&p, AGENT_ANSWERED, 0);
+    ended(&p, AGENT_UNVERIFIED, ERR_UNVERIFIED);
     for (int k = 1; k < 7; k++)
         told(k, "<tool_output");
 

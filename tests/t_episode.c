@@ -73,8 +73,8 @@ static void t_claimed(void **state)
     assert_int_equal(file_write_all(fd, script, "booked<done>Booked.\n", 20, NULL), 0);
     close(fd);
     int code = episode("flight.html?seed=1000102", script, "", title, &dir);
-    assert_int_equal(code, 0);             /* the model answered ... */
-    assert_string_equal(title, "Flights"); /* ... and the page knows better */
+    assert_int_equal(code, ERR_UNVERIFIED); /* the model says so, and has done nothing */
+    assert_string_equal(title, "Flights");
     unlink(script);
     free(dir);
 }

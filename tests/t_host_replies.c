@@ -273,7 +273,7 @@ static void t_pictures(void **state)
     json_int_t size[2], later[2];
     driven_open(&t);
     paint_noise(&t);
-    hosted_start(&h, &t, "mcp", CLICK(300, 300) STEP("\"answer\", \"content\": \"" DELS "\""));
+    hosted_start(&h, &t, "mcp", CLICK(300, 300) STEP("\"answer\", \"content\": \"It is pressed. " DELS "\""));
     hosted_say(&h, HELLO);
     hosted_answer(&h, 1);
     hosted_say(

@@ -142,7 +142,7 @@ static void t_errors(void **state)
     p.o.max_errors = 0;
     p.o.max_repeats = 0;
     play_script(&p, FIVE(BAD_KEY) FIVE(BAD_KEY) ANSWER("Done."), NULL);
-    assert_int_equal(p.r.status, AGENT_ANSWERED);
+    assert_int_equal(p.r.status, AGENT_REFUSED);
     assert_null(p.r.limit);
     play_close(&p);
 }
@@ -151,6 +151,7 @@ static void t_without_effect(void **state)
 {
     (void)state;
     struct play p;
+    stage_still = true;
     play_open(&p);
     p.o.max_repeats = 2;
     play_script(&p, FIVE(CLICK(500, 500)) ANSWER("Never asked for."), NULL);
@@ -164,7 +165,7 @@ static void t_without_effect(void **state)
     play_forget();
     p.o.max_still = p.o.max_repeats = 0;
     play_script(&p, FIVE(CLICK(500, 500)) FIVE(CLICK(500, 500)) FIVE(CLICK(500, 500)) ANSWER("Done."), NULL);
-    assert_int_equal(p.r.status, AGENT_ANSWERED);
+    assert_int_equal(p.r.status, AGENT_UNVERIFIED);
     play_close(&p);
 }
 
@@ -211,6 +212,7 @@ static void t_program(void **state)
          ERR_TIME},
     };
     struct stage t;
+    stage_still = true;
     driven_open(&t);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct outcome o = {0};

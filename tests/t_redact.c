@@ -107,6 +107,7 @@ static void t_again(void **state)
     struct outcome o = {0};
     struct record r;
     const json_t *settings;
+    stage_still = true; /* the screens of both runs are compared */
     driven_open(&t);
     paint(&t);
     char *runs = xvfb_place(&t.x, "runs");
@@ -123,7 +124,7 @@ static void t_again(void **state)
             program_run(&t.x, &o, WORDS("replay", "--actions", "--runs", runs, "-q"));
         else
             program_run(&t.x, &o, WORDS("resume", "--runs", runs, "--fake", script, "-q", "-n", "9"));
-        if (o.code)
+        if (o.code != (i ? 0 : ERR_UNVERIFIED)) /* the window shows nothing of a click */
             fail_msg("%d: %s %s", i, o.out, o.err);
         struct pictures p = pictures_of(&t, &settings, &r);
         assert_int_equal(p.shown, 0);

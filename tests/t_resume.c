@@ -179,9 +179,9 @@ static void t_refused(void **state)
     assert_int_equal(file_write(script, "look<done>Done.\n", 16, NULL), 0);
     assert_int_equal(file_write(policy, "rules: []\n", 10, NULL), 0);
     program_run(&x, &o, WORDS(RUN, "--fake", script, "--dialect", "pocket-wide"));
-    assert_int_equal(o.code, 0);
+    assert_int_equal(o.code, ERR_UNVERIFIED); /* it has done nothing */
     program_run(&x, &o, WORDS("resume", "--runs", runs));
-    ONE_LINE(&o, ERR_USAGE, "has ended (answered)");
+    ONE_LINE(&o, ERR_USAGE, "has ended (unverified)");
     free(runs);
     runs = xvfb_place(&x, "others");
     char *endless = xvfb_place(&x, "endless.json");

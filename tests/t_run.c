@@ -162,7 +162,9 @@ static void t_no_place(void **state)
     program_run(&t.x, &o, WORDS("run", "Press Save", "--fake", "/dev/null", "--runs", "/dev/null"));
     ONE_LINE(&o, ERR_ENV, "'/dev/null' is not a folder", "--runs");
     char *script = xvfb_place(&t.x, "script");
-    assert_int_equal(file_write(script, ANSWER("Done."), strlen(ANSWER("Done.")), NULL), 0);
+    assert_int_equal(
+        file_write(script, CLICK(300, 300) ANSWER("Done."), strlen(CLICK(300, 300) ANSWER("Done.")), NULL),
+        0);
     program_finish(
         &t.x, program_start_into(&t.x, "/dev/full", WORDS("run", "Press Save", "-q", "--fake", script)), &o);
     ONE_LINE(&o, ERR_ENV, "cannot write to stdout", "No space left");

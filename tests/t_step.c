@@ -168,7 +168,9 @@ static void t_veto(void **state)
     stepped(&p, NULL, many,
             CLICK(1, 1) CLICK(1, 1) CLICK(1, 1) CLICK(1, 1) CLICK(1, 1) CLICK(1, 1) CLICK(1, 1) CLICK(1, 1)
                 CLICK(1, 1) ANSWER("I see."));
-    stepped_ended(&p, AGENT_ANSWERED); /* neither errors nor circles of the model's */
+    stepped_ended(&p, AGENT_REFUSED); /* neither errors nor circles of the model's */
+    assert_int_equal(agent_exit_code(p.r.status, &p.e), ERR_FAILED);
+    assert_string_equal(p.r.answer, "not done: you declined step 9 (click 'it')");
     free(many);
     play_close(&p);
 }

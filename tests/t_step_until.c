@@ -29,6 +29,7 @@ static void t_breakpoints(void **state)
     static const char replies[] = CLICK(500, 500) CLICK_ON("the Delete button", 900, 900) TYPE("secret plan")
         CLICK(300, 300) ANSWER("All good.");
     struct play p;
+    stage_still = true;
     stepped_open(&p);
     assert_int_equal(stopped_before(&p, "step 4", replies), 4);
     assert_int_equal(json_array_size(stepped_presses(&p)), 1); /* 900,900 lies beside the window */
@@ -58,6 +59,7 @@ static void t_conditions(void **state)
     static const char replies[] = CLICK(500, 500) CLICK_ON("the Pay and go button", 900, 900)
         CLICK_ON("the Pay button", 300, 300) TYPE("pay later") CLICK(310, 310) ANSWER("All good.");
     struct play p;
+    stage_still = true;
     stepped_open(&p);
     assert_int_equal(stopped_before(&p, "kind click and text Pay", replies), 2);
     assert_int_equal(stopped_before(&p, "text pay and kind type", replies), 4);
@@ -70,7 +72,7 @@ static void t_conditions(void **state)
     assert_non_null(strstr(p.e.text, "stopped before step 6"));
     /* It holds once, and other breakpoints hold as well. */
     stepped(&p, NULL, "break kind type\nuntil step 6\ncontinue\nstop\n", replies);
-    stepped_ended(&p, AGENT_ANSWERED);
+    stepped_ended(&p, AGENT_UNVERIFIED);
     stepped(&p, NULL, "break kind type\nuntil step 6\nstop\n", replies);
     assert_non_null(strstr(p.e.text, "stopped before step 4"));
     stepped(&p, NULL, "break kind type\nbreak step 5\ntoggle 1\ncontinue\nstop\n", replies);

@@ -2,9 +2,9 @@
 
     agent = HolorunAgent("build/holorun", ["--base-url", "http://10.0.2.2:8000/v1", "--dialect", "holo31", "--key", "env:KEY"], {"KEY": ...})
 
-The first predict() sends the program there, runs `holorun run` with the instruction and waits for its end. Its exit code
-becomes OSWorld's action: 0 DONE, 1 (cannot be done) FAIL, any other none, so that the state of the machine decides. Steps and
-time are holorun's: give --max-steps and --max-time. The screenshots that OSWorld hands over are not used.
+The first predict() sends the program there, runs `holorun run` with the instruction and waits for its end. Its status
+becomes OSWorld's action: answered and unverified DONE, infeasible FAIL, any other none, so that the state of the machine decides.
+Steps and time are holorun's: give --max-steps and --max-time. The screenshots that OSWorld hands over are not used.
 
 The program must run on that machine's system: build it there, or on one with a C library that is no newer. `files` are sent
 beside it, as libraries are that the machine lacks; LD_LIBRARY_PATH names their folder. Needs the package requests, which
@@ -47,16 +47,17 @@ class HolorunAgent:
         self.start(instruction)
         code = self.wait()
         self.result = self.fetch("out")
-        answer = self.answer()
-        self.log.info("holorun ended with %s: %s", code, answer)
-        return answer, {0: ["DONE"], 1: ["FAIL"]}.get(code, [])
+        status, answer = self.outcome()
+        self.log.info("holorun ended with %s, %s: %s", code, status, answer)
+        return answer, {"answered": ["DONE"], "unverified": ["DONE"], "infeasible": ["FAIL"]}.get(status, [])
 
-    def answer(self):
+    def outcome(self):
+        """(status, answer or error)"""
         try:
             told = json.loads(self.result)
-            return told.get("answer") or told.get("error") or ""
+            return told.get("status"), told.get("answer") or told.get("error") or ""
         except ValueError:
-            return self.fetch("err")[-2000:]
+            return None, self.fetch("err")[-2000:]
 
     # ---- the machine's routes ---------------------------------------------------------------------------------------------
 

@@ -84,6 +84,8 @@ static int pass_gate(struct agent *a, int index, bool *pass, struct err *e)
     if (record_ruling(a->o->trace, a->step.number, index, &ruling, *pass, error, rc ? NULL : e) || rc)
         return -1;
     if (!*pass)
+        agent_deed_ruled(a, &a->reply.step.actions[index], &ruling);
+    if (!*pass)
         fail_step(a, ruling.told);
     else if (a->reply.step.check && action_is(a->reply.step.actions[index].kind, ACTION_TOUCHES))
         let_check_pass(a);
@@ -112,6 +114,16 @@ static int record_exec(struct agent *a, int index, const char *error, const stru
     return trace_end(t, e);
 }
 
+/* Adds the action to the list by which the run is judged.  failed: why it was not done. */
+static void list_deed(struct agent *a, const struct action *action, enum action_fault fault, bool stale,
+                      const char *failed)
+{
+    if (fault == FAULT_NONE || stale)
+        agent_deed(a, action, stale ? DEED_INTERRUPTED : DEED_OPEN, failed);
+    else
+        agent_deed_failed(a, action, fault, failed);
+}
+
 /* Performs one recorded action; -1 only for what the model cannot be told of. */
 static int perform(struct agent *a, int index, struct err *e)
 {
@@ -126,6 +138,7 @@ static int perform(struct agent *a, int index, struct err *e)
     if (lost || !agent_affords(a, action)) { /* outcome.result says why */
         progress_trouble(o->progress, a->outcome.result);
         a->outcome.failed = true;
+        agent_deed(a, action, lost ? DEED_INTERRUPTED : DEED_FAILED, a->outcome.result);
         return record_exec(a, index, a->outcome.result, NULL, e);
     }
     agent_tell_spent(a);
@@ -145,7 +158,9 @@ static int perform(struct agent *a, int index, struct err *e)
     a->step.ms[PHASE_ACT] += done.ms;
     if (fault != FAULT_NONE && agent_check_stale(a, index, presses, &stale, e))
         return -1;
-    if (record_exec(a, index, fault == FAULT_NONE ? NULL : stale ? a->outcome.result : why.text, &done, e))
+    const char *failed = fault == FAULT_NONE ? NULL : stale ? a->outcome.result : why.text;
+    list_deed(a, action, fault, stale, failed);
+    if (record_exec(a, index, failed, &done, e))
         return -1;
     if (stale)
         return 0;
@@ -180,10 +195,9 @@ static int finish(struct agent *a, const struct action *last, struct err *e)
     if (last->kind == ACT_ASK && !*answer)
         agent_set_text(&answer, xstrdup("a person has to help"));
     a->r->answer = answer;
-    a->r->status = last->kind != ACT_ANSWER ? AGENT_INFEASIBLE
-                   : accepted               ? AGENT_ANSWERED
-                                            : AGENT_UNVALIDATED;
-    return 0;
+    a->r->status = last->kind != ACT_ANSWER ? AGENT_INFEASIBLE : AGENT_UNVALIDATED;
+    bool claims = last->kind == ACT_ANSWER && accepted && a->step.budget == AGENT_RUNNING;
+    return claims ? agent_conclude(a, last, asked, e) : 0;
 }
 
 /* The actions of the step, up to the first that fails or ends the run. */
@@ -215,6 +229,7 @@ static int refuse(struct agent *a, struct err *e)
     if (a->step.budget != AGENT_RUNNING)
         a->r->status = a->step.budget;
     agent_history_done(a, false);
+    agent_deed_vetoed(a);
     progress_trouble(a->o->progress, a->outcome.result);
     return trace_sync(a->o->trace, e);
 }
@@ -258,6 +273,7 @@ int agent_act(struct agent *a, struct err *e)
     if (a->reply.fault != FAULT_NONE) { /* a step with a mistake */
         agent_set_text(&a->outcome.result, xstrdup(a->reply.why.text));
         a->outcome.failed = true;
+        agent_deed_mistaken(a);
         rc = agent_record_fault(a, "error", action_fault_name(a->reply.fault), a->reply.why.text, e);
         buf_puts(&signature, a->reply.text);
     } else {

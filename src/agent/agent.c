@@ -13,7 +13,6 @@
 #include "agent/private.h"
 
 #include "base/clock.h"
-#include "trace/report.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,42 +20,25 @@
 
 enum { HELD_STEPS = 10 }; /* keys left down are released every so many steps */
 
-static const struct {
-    const char *name;
-    int exit;
-} statuses[] = {
-    /* clang-format off */
-    [AGENT_RUNNING] = {"running", 0}, [AGENT_ANSWERED] = {"answered", 0},
-    [AGENT_INFEASIBLE] = {"infeasible", ERR_FAILED}, [AGENT_UNVALIDATED] = {"unvalidated", ERR_FAILED},
-    [AGENT_DRY_RUN] = {"dry-run", 0}, [AGENT_STEPS] = {"steps", ERR_STEPS},
-    [AGENT_TOKENS] = {"tokens", ERR_STEPS}, [AGENT_TIME] = {"time", ERR_TIME},
-    [AGENT_TYPED] = {"typed", ERR_STEPS}, [AGENT_RATE] = {"rate", ERR_STEPS},
-    [AGENT_LOOP] = {"loop", ERR_UNSURE}, [AGENT_ERRORS] = {"errors", ERR_UNSURE},
-    [AGENT_UNPARSABLE] = {"unparsable", ERR_MODEL}, [AGENT_STOPPED] = {"stopped", ERR_STOPPED},
-    [AGENT_FAILED] = {"failed", ERR_ENV},
-    /* clang-format on */
-};
-
 const char *agent_status_name(enum agent_status s)
 {
-    return statuses[s].name;
+    return status_row(s)->name;
 }
 
 const char *agent_status_meaning(enum agent_status s)
 {
-    const char *css;
-    return report_status_words(statuses[s].name, &css);
+    return status_row(s)->meaning;
 }
 
 bool agent_status_own(enum agent_status s)
 {
-    return s == AGENT_ANSWERED || s == AGENT_INFEASIBLE || s == AGENT_UNVALIDATED;
+    return status_row(s)->own;
 }
 
 int agent_exit_code(enum agent_status s, const struct err *e)
 {
     if (s != AGENT_FAILED || !e->kind)
-        return statuses[s].exit;
+        return status_row(s)->exit;
     return e->kind == ERR_FAILED ? ERR_MODEL
                                  : (int)e->kind; /* only the model may say that it cannot be done */
 }
@@ -118,6 +100,7 @@ static int end_step(struct agent *a, struct err *e)
         if (a->o->gate)
             gate_keys_released(a->o->gate);
     }
+    a->run.window_before = s->window;
     image_swap(&a->run.before, s->decided_on.rgb ? &a->step.decided_on : &a->step.frame);
     return trace_sync(a->o->trace, e);
 }
@@ -194,14 +177,34 @@ static int record_end(struct agent *a, const char *error, struct err *e)
     }
     if (r->answer)
         trace_text(t, "answer", r->answer);
+    if (r->said)
+        trace_text(t, "said", r->said);
+    trace_text(t, "did", r->did);
+    trace_json(t, "deeds", r->deeds);
     if (error)
         trace_text(t, "error", error);
     trace_json(t, "totals", totals);
     return trace_end(t, e) || trace_sync(t, e) ? -1 : 0;
 }
 
+void agent_result_free(struct agent_result *r)
+{
+    free(r->answer);
+    free(r->said);
+    free(r->did);
+    free(r->deeds);
+    r->answer = r->said = r->did = r->deeds = NULL;
+}
+
+void agent_list_deeds(struct agent *a)
+{
+    agent_set_text(&a->r->did, deeds_line(&a->run.deeds));
+    agent_set_text(&a->r->deeds, deeds_json(&a->run.deeds));
+}
+
 static void agent_free(struct agent *a)
 {
+    deeds_free(&a->run.deeds);
     agent_reply_free(&a->reply);
     agent_outcome_free(&a->outcome);
     image_free(&a->step.frame);
@@ -263,6 +266,7 @@ int agent_run(const struct agent_options *o, struct agent_result *r, struct err 
     if (rc && r->status != AGENT_UNPARSABLE)
         r->status = e->kind == ERR_STOPPED ? AGENT_STOPPED : AGENT_FAILED;
     agent_name_limit(&a);
+    agent_list_deeds(&a);
     if (record_end(&a, rc ? e->text : NULL, rc ? NULL : e) && rc == 0) {
         r->status = AGENT_FAILED;
         rc = -1;

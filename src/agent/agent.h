@@ -11,25 +11,9 @@
 #include "agent/progress.h"
 #include "gate/gate.h"
 #include "screen/screen.h"
+#include "trace/status.h"
 #include "trace/trace.h"
 
-enum agent_status {
-    AGENT_RUNNING,
-    AGENT_ANSWERED,
-    AGENT_INFEASIBLE,  /* the model answered that it cannot be done */
-    AGENT_UNVALIDATED, /* none of its answers was accepted */
-    AGENT_DRY_RUN,     /* --dry-run used up its steps */
-    AGENT_STEPS,       /* a budget was used up; there may still be an answer */
-    AGENT_TOKENS,
-    AGENT_TIME,
-    AGENT_TYPED,
-    AGENT_RATE,       /* too many actions a minute */
-    AGENT_LOOP,       /* the same action repeatedly without effect, or many of any kind */
-    AGENT_ERRORS,     /* too many errors in a row */
-    AGENT_UNPARSABLE, /* no usable reply after several attempts */
-    AGENT_STOPPED,    /* by a person */
-    AGENT_FAILED,     /* display lost, disk full, ... */
-};
 const char *agent_status_name(enum agent_status s);    /* "loop", for programs */
 const char *agent_status_meaning(enum agent_status s); /* "went in circles", for people */
 bool agent_status_own(enum agent_status s);            /* the agent ended the run itself, by an answer */
@@ -76,6 +60,7 @@ struct agent_options {
     int max_repeats;       /* of one action without effect; 0: no limit */
     int max_still;         /* actions in a row that should change the screen and do not; 0: no limit */
     bool dry_run;          /* press nothing */
+    bool recorded;         /* replies are recorded actions, whose effects nobody has to see */
     double human_quiet_ms; /* how long a person must be quiet before the run goes on; see screen_person() */
     bool log_tokens;
     struct settle settle;
@@ -100,7 +85,12 @@ struct agent_server { /* what an endpoint says that replies took; all zeros: the
 
 struct agent_result {
     enum agent_status status;
-    char *answer; /* owned; NULL when there is none */
+    /* NULL when there is none.  If the run is refused, interrupted or unverified, the program words the
+     * answer accordingly, and `said` has the model's words. */
+    char *answer, *said;
+    /* The actions in one line, "pressed 'Save'; the window did not change", and all of them as a JSON list
+     * (deeds.h).  NULL: the run did not begin. */
+    char *did, *deeds;
     int steps;
     double seconds;
     double ms[PHASES];
@@ -131,7 +121,9 @@ struct resume {
 };
 
 /* 0 when the run ended normally (see status), -1 when it broke off (status STOPPED, FAILED or UNPARSABLE,
- * with the reason in e).  The caller frees result->answer. */
+ * with the reason in e).  The caller calls agent_result_free(). */
 int agent_run(const struct agent_options *o, struct agent_result *r, struct err *e);
+/* Frees the texts of a result, and forgets them. */
+void agent_result_free(struct agent_result *r);
 
 #endif

@@ -64,6 +64,7 @@ static int judge_last_step(struct agent *a, struct err *e)
     if (trace_end(o->trace, e))
         return -1;
     a->outcome.tiles = tiles;
+    agent_deeds_judge(a, a->step.number - 1, changed);
     agent_history_judged(a);
     a->outcome.repeats = changed || o->dry_run ? 0 : a->outcome.repeats;
     if (changed || o->dry_run)

@@ -5,6 +5,7 @@
 
 #include "agent/agent.h"
 #include "agent/context.h"
+#include "agent/deeds.h"
 #include "agent/prompt.h"
 
 enum { AGENT_TEXT_MAX = 4 << 20 };
@@ -105,6 +106,8 @@ struct agent_run {
     int64_t paused_seen_ns; /* ... of that, what the input monitor has been told to ignore */
     volatile int cancel;    /* stops generation: set by a person or by the clock */
     struct image before;    /* the screen before the last step's actions */
+    struct window_name window_before;
+    struct deeds deeds; /* of the current task */
     struct history history;
     int rewind_to;              /* the next step begins again at that one; 0: no */
     enum agent_status exceeded; /* the budget that an action would have exceeded, or RUNNING */
@@ -153,6 +156,23 @@ void agent_reply_free(struct agent_reply *r);
 
 /* Asks the overseer about a->reply until it is run, refused, or left (run.rewind_to is set).  -1 with e. */
 int agent_oversee(struct agent *a, struct err *e);
+
+/* Add to the list of actions (conclude.c): an action, with why if it was not done; one that a ruling stopped;
+ * the first of a step that a person refused; one that failed; a reply with a mistake. */
+void agent_deed(struct agent *a, const struct action *action, enum deed_end end, const char *why);
+void agent_deed_ruled(struct agent *a, const struct action *action, const struct gate_ruling *r);
+void agent_deed_vetoed(struct agent *a);
+void agent_deed_failed(struct agent *a, const struct action *action, enum action_fault fault,
+                       const char *why);
+void agent_deed_mistaken(struct agent *a);
+/* Notes whether the current screenshot shows a change after the actions of that step. */
+void agent_deeds_judge(struct agent *a, int step, bool changed);
+/* Sets the status of a run that ends with an answer, result->answer, and words the answer accordingly.
+ * validated: a validator has accepted it.  -1 when the screen cannot be looked at. */
+int agent_conclude(struct agent *a, const struct action *answer, bool validated, struct err *e);
+
+/* Fills the result's texts about the actions of the current task. */
+void agent_list_deeds(struct agent *a);
 
 /* Verb and places of the reply at hand, with their probabilities. */
 void agent_show_chosen(const struct agent *a, struct history_step *to);

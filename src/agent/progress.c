@@ -20,8 +20,8 @@ struct progress_line {
     bool shown;
 };
 
-enum ink { INK_PLAIN, INK_BOLD, INK_SOFT, INK_GOOD, INK_BAD };
-static const char *const inks[] = {"", "\033[1m", "\033[2m", "\033[32m", "\033[31m"};
+enum ink { INK_PLAIN, INK_BOLD, INK_SOFT, INK_GOOD, INK_WARN, INK_BAD };
+static const char *const inks[] = {"", "\033[1m", "\033[2m", "\033[32m", "\033[33m", "\033[31m"};
 
 void progress_open(struct progress *p, FILE *f, bool quiet, bool verbose)
 {
@@ -185,11 +185,13 @@ void progress_server(const struct progress *p, const struct agent_server *s)
     put_line(p, INK_SOFT, text);
 }
 
-void progress_tail(const struct progress *p, bool good, const char *name, const char *text)
+void progress_tail(const struct progress *p, enum status_colour colour, const char *name, const char *text)
 {
+    static const enum ink of[] = {
+        [STATUS_GREEN] = INK_GOOD, [STATUS_AMBER] = INK_WARN, [STATUS_RED] = INK_BAD};
     if (!p->f)
         return;
     clear_line(p);
     fputc('\n', p->f);
-    put_named(p, good ? INK_GOOD : INK_BAD, name, text);
+    put_named(p, of[colour], name, text);
 }

@@ -6,6 +6,7 @@
 #ifndef HOLORUN_AGENT_PROGRESS_H
 #define HOLORUN_AGENT_PROGRESS_H
 
+#include "trace/status.h"
 #include "trace/story.h"
 
 #include <stdio.h>
@@ -39,6 +40,6 @@ struct agent_server;
 void progress_server(const struct progress *p, const struct agent_server *s);
 /* The text that the model is writing, on one line of a terminal; the next output replaces it. */
 void progress_writing(const struct progress *p, const char *text, size_t len);
-void progress_tail(const struct progress *p, bool good, const char *name, const char *text);
+void progress_tail(const struct progress *p, enum status_colour colour, const char *name, const char *text);
 
 #endif

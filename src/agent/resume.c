@@ -85,6 +85,7 @@ static int record_task_end(struct agent *a, struct err *e)
     trace_begin(t, a->step.number, "task_end");
     trace_text(t, "status", agent_status_name(a->r->status));
     trace_text(t, "answer", a->r->answer);
+    trace_text(t, "did", a->r->did);
     trace_int(t, "steps", a->r->steps);
     return trace_end(t, e) || trace_sync(t, e) ? -1 : 0;
 }
@@ -94,7 +95,8 @@ static int record_task_end(struct agent *a, struct err *e)
 static void begin_task(struct agent *a, const char *task)
 {
     struct agent_result *r = a->r;
-    free(r->answer);
+    agent_result_free(r);
+    deeds_free(&a->run.deeds);
     *r = (struct agent_result){.status = AGENT_RUNNING, .acted = r->acted};
     if (a->o->gate)
         gate_set_task(a->o->gate, task);
@@ -116,6 +118,7 @@ bool agent_next_task(struct agent *a, struct err *e)
     if (o->gate)
         gate_keys_released(o->gate);
     agent_name_limit(a);
+    agent_list_deeds(a);
     if (record_task_end(a, e)) {
         a->r->status = AGENT_FAILED;
         return false;

@@ -10,12 +10,6 @@
 
 enum { STALE_MOST = 8 };
 
-/* The status of a run whose screen changes before every action. */
-static enum agent_status interrupted(void)
-{
-    return AGENT_ERRORS;
-}
-
 static int record_stale(struct agent *a, int index, const struct observed_change *c, struct err *e)
 {
     struct trace *t = a->o->trace;
@@ -39,6 +33,6 @@ int agent_check_stale(struct agent *a, int index, int presses, bool *stale, stru
     progress_trouble(a->o->progress, a->outcome.result);
     a->outcome.failed = a->outcome.is_stale = true;
     if (++a->outcome.stale >= STALE_MOST)
-        a->r->status = interrupted();
+        a->r->status = AGENT_INTERRUPTED;
     return record_stale(a, index, c, e);
 }

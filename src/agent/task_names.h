@@ -30,6 +30,10 @@ bool task_last_word(const char *task, char name[TASK_NAME]);
  * what to do: at most max.  Returns how many. */
 int task_pieces(const char *task, const char *said, char (*out)[TASK_NAME], int max);
 
+/* Returns whether a task asks for an answer: it has a question mark outside quotes, or begins with a word
+ * such as "which" or "read". */
+bool task_asks(const char *task);
+
 /* Puts the word that stands before a text in the task, or behind it, together with the text: if both begin
  * with a capital, no mark stands between them, the word begins no clause, and `said` does not speak of it.
  * Returns how many there are. */

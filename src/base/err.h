@@ -17,14 +17,15 @@
 /* Exit codes of the program; every error carries one. */
 enum err_kind {
     ERR_NONE = 0,
-    ERR_FAILED = 1,    /* answered infeasible, a check said no */
-    ERR_USAGE = 2,     /* wrong options, wrong suite or dialect file */
-    ERR_ENV = 3,       /* no display, extension missing, disk full */
-    ERR_MODEL = 4,     /* model directory missing or refused */
-    ERR_UNSURE = 5,    /* inconclusive */
-    ERR_STEPS = 6,     /* step budget used up */
-    ERR_TIME = 124,    /* time budget used up */
-    ERR_STOPPED = 130, /* stopped by a person */
+    ERR_FAILED = 1,     /* answered infeasible, its last action was refused, a check said no */
+    ERR_USAGE = 2,      /* wrong options, wrong suite or dialect file */
+    ERR_ENV = 3,        /* no display, extension missing, disk full */
+    ERR_MODEL = 4,      /* model directory missing or refused */
+    ERR_UNSURE = 5,     /* inconclusive */
+    ERR_STEPS = 6,      /* step budget used up */
+    ERR_UNVERIFIED = 7, /* the model says that it is done, and nothing confirms it */
+    ERR_TIME = 124,     /* time budget used up */
+    ERR_STOPPED = 130,  /* stopped by a person */
 };
 
 enum { ERR_TEXT = 512 };

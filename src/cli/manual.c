@@ -26,11 +26,13 @@ static int option_column(void)
 }
 
 const char manual_exit_codes[] =
-    "0 answered; 1 answered that it cannot be done; 2 wrong usage; 3 the environment failed (no display, "
+    "0 done, and confirmed by a change on the screen, a validator or the answer to a question; 1 it cannot "
+    "be done, or the last action was refused or failed; 2 wrong usage; 3 the environment failed (no display, "
     "disk full), or the endpoint (unreachable, reply cut off, timed out, conflict, rate limited, "
     "overloaded, server error, quota used up, key refused, not found, moved, not an endpoint); 4 the model "
     "failed, or the endpoint (request refused, reply withheld, unusable reply); 5 inconclusive (going in "
-    "circles); 6 step or token budget used up; 124 time budget used up; 130 stopped, by a person or a "
+    "circles, interrupted by a person or another program); 6 step or token budget used up; 7 the model says "
+    "that it is done, and nothing confirms it; 124 time budget used up; 130 stopped, by a person or a "
     "signal";
 
 /* A paragraph whose lines stay as they are, such as the keys of a file. */

@@ -4,6 +4,7 @@
 #include "actions/dialect.h"
 #include "base/buf.h"
 #include "remote/endpoint.h"
+#include "trace/status.h"
 
 enum { MAX_TOPIC = 64 << 10 };
 
@@ -34,8 +35,21 @@ static char *providers_text(void)
     return buf_take(&b);
 }
 
+static char *ends_text(void)
+{
+    struct buf b;
+    buf_init(&b, MAX_TOPIC);
+    for (int s = AGENT_ANSWERED; s < AGENT_STATUSES; s++) {
+        const struct status_row *row = status_row((enum agent_status)s);
+        buf_printf(&b, "  %-12s %3d  %s%s\n", row->name, row->exit, row->meaning,
+                   s == AGENT_FAILED ? " (4 if the model did)" : "");
+    }
+    return buf_take(&b);
+}
+
 const struct topic topics[] = {
     {"dialects", "reply formats (--dialect) and the models that they suit", dialects_text},
     {"providers", "services and local servers (--provider) and what each sets", providers_text},
+    {"exit", "how a run can end: status, exit code, meaning", ends_text},
     {0},
 };

@@ -70,6 +70,8 @@ struct gate_ruling {
     char where[320];         /* the window, for people and the record */
     char crop[64];           /* picture shown with the question, relative to dir; "" when nobody was asked */
     double ms;               /* until the answer */
+
+    enum confirm_answer answer; /* of who was asked */
 };
 
 /* place: as for action_execute.  step: names the crop.  reviewed: a person has just approved this step in

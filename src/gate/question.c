@@ -432,6 +432,7 @@ static int ask_once(struct gate *g, const struct action *a, const struct view_tr
     }
     enum confirm_answer answer = ask_person(g, a, &marked, step, again, out);
     *since = SINCE_SAME;
+    out->answer = answer;
     if (answer == CONFIRM_STOPPED)
         rc = err_set(e, ERR_STOPPED, "stopped while a person was asked");
     else if (answer == CONFIRM_ALLOWED && g->o.confirm.method != CONFIRM_YES)

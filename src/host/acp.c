@@ -132,7 +132,9 @@ static void answer_turn(struct acp *a, struct acp_session *s)
     if (!s->stop_reason || s->pictures)
         return;
     if (s->prompt)
-        rpc_reply(a->rpc, s->prompt, json_pack("{s:s}", "stopReason", s->stop_reason));
+        rpc_reply(a->rpc, s->prompt,
+                  json_pack("{s:s, s:{s:{s:s, s:b}}}", "stopReason", s->stop_reason, "_meta", "holorun",
+                            "status", s->ended->name, "done", s->ended == status_row(AGENT_ANSWERED)));
     json_decref(s->prompt);
     s->prompt = NULL;
     free(s->stop_reason);

@@ -20,6 +20,8 @@ struct acp_session {
     int64_t ask;       /* the request for permission */
     int pictures;      /* that are still being fetched */
     char *stop_reason; /* the turn has ended, and its answer waits for them */
+
+    const struct status_row *ended; /* how the run of the last turn ended; NULL: none has */
 };
 
 struct acp_picture { /* a picture for a tool call that is being fetched */

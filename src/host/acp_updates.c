@@ -189,35 +189,43 @@ static void close_question(struct acp *a, struct acp_session *s)
 /* ---- the end of a turn
  * ------------------------------------------------------------------------------------- */
 
-static const char *stop_reason(const struct acp_session *s, const char *status)
+/* The protocol has no reason for a task that was not done: the turn's last text says so. */
+static const char *stop_reason(const struct acp_session *s, const struct status_row *row)
 {
     if (s->cancelled)
         return "cancelled";
-    if (!strcmp(status, "tokens"))
+    if (row == status_row(AGENT_TOKENS))
         return "max_tokens";
-    static const char *const limits[] = {"steps", "time", "typed", "rate", "loop", "errors"};
-    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
-        if (!strcmp(status, limits[i]))
-            return "max_turn_requests";
-    return "end_turn";
+    return !row->own && row->verdict == STATUS_UNFINISHED && row->exit ? "max_turn_requests" : "end_turn";
 }
 
 static void end_turn(struct acp *a, struct acp_session *s, const json_t *event)
 {
-    const char *status = text_in(event, "status"), *why = text_in(event, "error");
+    const char *why = text_in(event, "error"), *answer = text_in(event, "answer");
+    const struct status_row *row = status_find(text_in(event, "status"));
+    bool worded = row == status_row(AGENT_ANSWERED) || json_object_get(event, "said");
     end_call(a, s, *why ? why : "");
     if (!s->prompt)
         return;
-    acp_say(a, s, "agent_message_chunk", text_in(event, "answer"));
-    if (!strcmp(status, "failed") && !s->cancelled) {
+    if (*answer && !worded && row) { /* the model's words: how the run ended comes first */
+        char *text = xasprintf("%s: %s", row->meaning, answer);
+        acp_say(a, s, "agent_message_chunk", text);
+        free(text);
+    } else {
+        acp_say(a, s, "agent_message_chunk", answer);
+    }
+    if (row == status_row(AGENT_FAILED) && !s->cancelled) {
         acp_fail_turn(a, s, *why ? why : "the run failed");
         return;
     }
     if (*why && !s->cancelled)
         acp_say(a, s, "agent_message_chunk", why);
-    else if (!*text_in(event, "answer"))
+    else if (!*answer)
         acp_say(a, s, "agent_message_chunk", text_in(event, "meaning"));
-    acp_end_turn(a, s, stop_reason(s, status));
+    if (row != status_row(AGENT_ANSWERED) && json_array_size(json_object_get(event, "actions")))
+        acp_say(a, s, "agent_message_chunk", text_in(event, "did"));
+    s->ended = row ? row : status_row(AGENT_FAILED);
+    acp_end_turn(a, s, stop_reason(s, s->ended));
 }
 
 /* A task that a run was handed as it ended begins with another run. */

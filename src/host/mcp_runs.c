@@ -104,8 +104,8 @@ json_t *mcp_run_state(const struct mcp_run *r)
     put(s, "refused", r->refused);
     put(s, "run_dir", r->dir);
     if (r->result) {
-        static const char *const keys[] = {"status", "meaning", "answer",  "error", "limit",
-                                           "steps",  "seconds", "run_dir", "report"};
+        static const char *const keys[] = {"status", "meaning", "answer", "said",    "did",     "actions",
+                                           "error",  "limit",   "steps",  "seconds", "run_dir", "report"};
         for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
             json_t *value = json_object_get(r->result, keys[i]);
             if (value && !json_is_null(value))
@@ -115,10 +115,11 @@ json_t *mcp_run_state(const struct mcp_run *r)
     return s;
 }
 
+/* Returns whether the run's exit code is not 0.  A stop that this client asked for does not count. */
 static bool has_failed(const struct mcp_run *r)
 {
-    const char *status = json_string_value(json_object_get(r->result, "status"));
-    return status && (!strcmp(status, "failed") || !strcmp(status, "unparsable"));
+    json_int_t code = json_integer_value(json_object_get(r->result, "code"));
+    return code && !(r->stopped && code == ERR_STOPPED);
 }
 
 json_t *mcp_run_result(struct mcp *m, const struct mcp_run *r, const json_t *picture)

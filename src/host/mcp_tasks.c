@@ -19,7 +19,8 @@ json_t *mcp_task(const struct mcp_run *r)
     json_t *task =
         json_pack("{s:s, s:s, s:s, s:s, s:n, s:i}", "taskId", r->id, "status", status_of(r), "createdAt",
                   r->created, "lastUpdatedAt", r->updated, "ttlMs", "pollIntervalMs", MCP_POLL_MS);
-    const char *message = r->question ? r->question_text : r->last_action;
+    const char *end = json_string_value(json_object_get(r->result, "answer"));
+    const char *message = r->question ? r->question_text : end ? end : r->last_action;
     if (message)
         json_object_set_new(task, "statusMessage", json_visible_string(message));
     return task;

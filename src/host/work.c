@@ -81,13 +81,27 @@ static enum confirm_answer ask(void *arg, const struct confirm_question *q, doub
     return answer;
 }
 
+/* Adds the actions, in words and as a list, and the model's own words if the answer has others. */
+static void add_deeds(json_t *event, const struct agent_result *r)
+{
+    if (r->did)
+        json_object_set_new(event, "did", json_string(r->did));
+    if (r->deeds)
+        json_object_set_new(event, "actions", json_loads(r->deeds, 0, NULL));
+    if (r->said)
+        json_object_set_new(event, "said", json_string(r->said));
+}
+
 static char *next_task(void *arg, const struct agent_result *r)
 {
     struct work *w = arg;
     int64_t start = clock_ns();
     char *task = NULL;
-    host_tell(w, json_pack("{s:s, s:s, s:s?, s:i}", "kind", "idle", "status", agent_status_name(r->status),
-                           "answer", r->answer, "steps", r->steps));
+    json_t *event =
+        json_pack("{s:s, s:s, s:s?, s:s, s:i}", "kind", "idle", "status", agent_status_name(r->status),
+                  "answer", r->answer, "meaning", agent_status_meaning(r->status), "steps", r->steps);
+    add_deeds(event, r);
+    host_tell(w, event);
     pthread_mutex_lock(&w->host->lock);
     while (!w->next_task && !w->finish && clock_ms_since(start) < 1000.0 * HOST_IDLE_S && work_wait(w))
         ;
@@ -203,6 +217,7 @@ static json_t *done_event(const struct job *j, const struct agent_result *r, con
                   j->trace ? trace_dir(j->trace) : NULL, "report", j->report);
     if (r->limit)
         json_object_set_new(event, "limit", json_string(r->limit));
+    add_deeds(event, r);
     return event;
 }
 
@@ -234,7 +249,7 @@ static json_t *run(struct work *w)
     w->screen = NULL;
     w->screen_flag = NULL;
     pthread_mutex_unlock(&w->host->lock);
-    free(r.answer);
+    agent_result_free(&r);
     job_close(&j);
     return event;
 }

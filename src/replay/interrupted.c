@@ -3,6 +3,7 @@
 
 #include "actions/action.h"
 #include "agent/prompt.h"
+#include "trace/status.h"
 #include "trace/story.h"
 
 #include <stdlib.h>
@@ -98,11 +99,10 @@ static void add_totals(struct resume *p, const struct record *r)
 
 static int refuse_ended(const struct record *r, const struct story *s, struct err *e)
 {
-    static const char *const over[] = {"answered", "infeasible", "unvalidated", "dry-run"};
     const char *status = field_text(s->end, "status");
-    for (size_t i = 0; i < sizeof over / sizeof *over; i++)
-        if (!strcmp(status, over[i]))
-            return err_set(e, ERR_USAGE, "'%s' has ended (%s): there is nothing to resume", r->dir, status);
+    const struct status_row *row = status_find(status);
+    if (row && !row->resumable)
+        return err_set(e, ERR_USAGE, "'%s' has ended (%s): there is nothing to resume", r->dir, status);
     return 0;
 }
 

@@ -121,6 +121,10 @@ static void print_json(const struct job *j, const struct agent_result *r, const 
     buf_init(&b, 4 << 20);
     buf_printf(&b, "{\"status\": \"%s\", \"exit\": %d", agent_status_name(r->status), code);
     buf_put_member(&b, "answer", r->answer);
+    if (r->said)
+        buf_put_member(&b, "said", r->said);
+    buf_put_member(&b, "did", r->did);
+    buf_printf(&b, ", \"actions\": %s", r->deeds ? r->deeds : "[]");
     if (e->kind)
         buf_put_member(&b, "error", e->text);
     if (r->limit)
@@ -151,17 +155,19 @@ void job_outcome(const struct job *j, const struct agent_result *r, const struct
             print_json(j, r, e, code);
         return;
     }
-    bool done = r->status == AGENT_ANSWERED, own = agent_status_own(r->status);
-    const char *why = e->kind ? e->text : agent_status_meaning(r->status);
+    const struct status_row *row = status_row(r->status);
+    bool dry = r->status == AGENT_DRY_RUN;
+    const char *why = e->kind ? e->text : r->status == AGENT_ANSWERED || r->said ? r->answer : row->meaning;
     if (!e->kind && r->limit) {
         snprintf(limit, sizeof limit, "%s (%s%s %.10g)", why, strchr(r->limit, '.') ? "" : "--", r->limit,
                  r->allowed);
         why = limit;
     }
-    progress_tail(p, code == 0, done ? "done" : "ended", done ? r->answer : why);
-    const char *asked = own ? NULL : r->answer; /* asked for when a budget was used up: not a result */
-    if (asked)
-        progress_head(p, "said", asked);
+    bool done = r->status == AGENT_ANSWERED && code == 0;
+    progress_tail(p, done ? STATUS_GREEN : code ? row->colour : STATUS_AMBER, done ? "done" : "ended", why);
+    const char *said = r->said ? r->said : row->own ? NULL : r->answer; /* no result */
+    if (said && *said)
+        progress_head(p, "said", said);
     snprintf(text, sizeof text, "%d step%s in %.1f s", r->steps, r->steps == 1 ? "" : "s", r->seconds);
     progress_head(p, "took", text);
     if (r->server.currency && *r->server.currency) {
@@ -171,10 +177,13 @@ void job_outcome(const struct job *j, const struct agent_result *r, const struct
     progress_head(p, "run", trace_dir(j->trace));
     if (j->report)
         progress_head(p, "see", j->report);
+    if (r->did)
+        progress_head(p, "did", r->did);
     if (j->s.quiet && code) /* quiet about progress, not about failure */
-        fprintf(stderr, "holorun: %s\n", why);
+        fprintf(stderr, "holorun: %s%s%s\n", why, r->status == AGENT_UNVERIFIED ? "; " : "",
+                r->status == AGENT_UNVERIFIED ? r->did : "");
     if (j->s.json)
         print_json(j, r, e, code);
-    else if (own)
+    else if ((row->own || dry) && r->answer)
         utf8_print_result(stdout, r->answer, strlen(r->answer));
 }

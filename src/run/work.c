@@ -47,6 +47,7 @@ static void fill_options(struct job *j, struct agent_options *o)
         .force_answer = s->force_answer,
         .answer_seconds = ANSWER_SECONDS,
         .dry_run = s->dry_run,
+        .recorded = j->playback,
         .log_tokens = s->log_tokens,
         .human_quiet_ms = 1000 * s->human_quiet,
         .settle = {s->settle_min, s->settle_quiet, s->settle_max},
@@ -126,6 +127,6 @@ int job_run(struct job *j)
     int code = place_settle(&j->s, &j->desk, &e) ? (int)e.kind : work_guarded(j, &r, &e);
     job_outcome(j, &r, &e, code);
     tell_stepper(j, &r, &e);
-    free(r.answer);
+    agent_result_free(&r);
     return code;
 }

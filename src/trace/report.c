@@ -9,6 +9,7 @@
 #include "base/embed.h"
 #include "base/file.h"
 #include "trace/page.h"
+#include "trace/status.h"
 #include "trace/story.h"
 
 #include <stdlib.h>
@@ -72,8 +73,7 @@ static void put_picture(struct page *p, int i, double scale, bool pulse)
 
 static const char *status_of(const struct page *p)
 {
-    const char *status = field_text(p->story.end, "status");
-    return *status ? status : "unfinished";
+    return field_text(p->story.end, "status");
 }
 
 static void slot_title(void *arg)
@@ -89,42 +89,12 @@ static void slot_nonce(void *arg)
     fputs(p->nonce, p->f);
 }
 
-const char *report_status_words(const char *status, const char **css)
-{
-    static const struct {
-        const char *status, *css, *words;
-    } known[] = {
-        {"answered", "good", "answered"},
-        {"infeasible", "unsure", "cannot be done"},
-        {"unvalidated", "bad", "answered, but the validator did not accept it"},
-        {"dry-run", "good", "decided, but performed nothing"},
-        {"steps", "unsure", "used up its steps"},
-        {"tokens", "unsure", "used up its tokens"},
-        {"time", "unsure", "used up its time"},
-        {"typed", "unsure", "used up its typed characters"},
-        {"rate", "bad", "exceeded its actions a minute"},
-        {"loop", "bad", "went in circles"},
-        {"errors", "bad", "too many errors in a row"},
-        {"unparsable", "bad", "no usable reply after several attempts"},
-        {"stopped", "bad", "was stopped"},
-        {"failed", "bad", "failed"},
-        {"unfinished", "bad", "was interrupted"},
-    };
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (!strcmp(known[i].status, status)) {
-            *css = known[i].css;
-            return known[i].words;
-        }
-    *css = "unsure";
-    return status;
-}
-
 static void slot_status(void *arg)
 {
     struct page *p = arg;
-    const char *css, *words = report_status_words(status_of(p), &css);
-    fprintf(p->f, "<span class=\"status %s\">", css);
-    page_text(p->f, words);
+    const struct status_row *row = status_find(status_of(p));
+    fprintf(p->f, "<span class=\"status %s\">", row ? status_class(row->colour) : "unsure");
+    page_text(p->f, row ? row->meaning : status_of(p));
     const char *limit = field_text(p->story.end, "limit");
     if (*limit) {
         fputs(strchr(limit, '.') ? " (" : " (--", p->f); /* of the policy file, or an option */
@@ -139,14 +109,14 @@ static void slot_answer(void *arg)
     struct page *p = arg;
     const char *answer = field_text(p->story.end, "answer"), *error = field_text(p->story.end, "error");
     if (*answer || *error) {
-        const char *how = status_of(p);
-        bool asked = *answer && strcmp(how, "answered") != 0 && strcmp(how, "infeasible") != 0 &&
-                     strcmp(how, "unvalidated") != 0;
+        const struct status_row *row = status_find(status_of(p));
+        bool asked = *answer && row && !row->own && row != status_row(AGENT_DRY_RUN);
         fputs("<p class=\"answer\">", p->f);
         fputs(asked ? "Asked for an answer at the end, the model said: " : "", p->f);
         page_text(p->f, *answer ? answer : error);
         fputs("</p>\n", p->f);
     }
+    page_between(p->f, "<p class=\"answer\">Done: ", field_text(p->story.end, "did"), "</p>\n");
 }
 
 static void slot_facts(void *arg)

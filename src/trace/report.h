@@ -15,8 +15,4 @@ int report_write(const char *dir, const char *path, struct err *e);
 
 void report_print(const struct record *r, FILE *f);
 
-/* A run's status for people, "used up its steps"; *css: the class of its colour.  An unknown status is
- * returned unchanged. */
-const char *report_status_words(const char *status, const char **css);
-
 #endif

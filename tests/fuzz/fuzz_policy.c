@@ -30,7 +30,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     struct buf b;
     buf_init(&b, 1 << 20);
-    policy_print(p, true, &b);
+    policy_print(p, &b);
     buf_free(&b);
     free(s);
     policy_free(p);

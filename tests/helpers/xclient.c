@@ -2,7 +2,9 @@
  *
  *   xclient OUT.jsonl [--title TEXT] [--geometry WxH+X+Y] [--xi2] [--keys N]
  *
- * With --keys it ends at the Nth key press.
+ * With --keys it ends at the Nth key press.  Each press of a key or a button fills or clears one of the squares
+ * at the bottom of the window, so that an action has a visible effect; with XCLIENT_STILL in the environment
+ * the window never changes.
  *
  * One JSON object a line: {"event":"ready","window":…} when the window is on the screen, then
  * key_press and key_release (keycode, state, keysym, text), button_press and button_release (button,
@@ -16,6 +18,7 @@
 #include <X11/Xutil.h>
 #include <X11/extensions/XInput2.h>
 #include <locale.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,6 +30,9 @@ struct client {
     FILE *out;
     int xi_opcode;
     int keys; /* that are still to come before the end; 0: no end */
+    int presses;
+    bool still;
+    GC gc;
 };
 
 static void put_string(FILE *f, const char *s, int n)
@@ -42,6 +48,21 @@ static void put_string(FILE *f, const char *s, int n)
             fputc(c, f);
     }
     fputc('"', f);
+}
+
+static void show_press(struct client *c)
+{
+    enum { SQUARES = 4, SIZE = 32 };
+    Window root;
+    int x, y;
+    unsigned w, h, border, depth;
+    if (c->still || !XGetGeometry(c->dpy, c->window, &root, &x, &y, &w, &h, &border, &depth))
+        return;
+    int n = c->presses++, screen = DefaultScreen(c->dpy);
+    if (!c->gc)
+        c->gc = XCreateGC(c->dpy, c->window, 0, NULL);
+    XSetForeground(c->dpy, c->gc, n / SQUARES % 2 ? WhitePixel(c->dpy, screen) : BlackPixel(c->dpy, screen));
+    XFillRectangle(c->dpy, c->window, c->gc, n % SQUARES * SIZE, (int)h - SIZE, SIZE, SIZE);
 }
 
 static void on_key(struct client *c, XKeyEvent *ev)
@@ -77,6 +98,8 @@ static void on_raw(struct client *c, XGenericEventCookie *cookie)
 
 static void on_event(struct client *c, XEvent *ev)
 {
+    if (ev->type == KeyPress || ev->type == ButtonPress)
+        show_press(c);
     switch (ev->type) {
     case KeyPress:
     case KeyRelease:
@@ -162,8 +185,10 @@ int main(int argc, char **argv)
             keys = atoi(argv[++i]);
     }
     setlocale(LC_ALL, "C.UTF-8");
-    struct client c = {
-        .dpy = XOpenDisplay(NULL), .out = argc > 1 ? fopen(argv[1], "we") : NULL, .keys = keys};
+    struct client c = {.dpy = XOpenDisplay(NULL),
+                       .out = argc > 1 ? fopen(argv[1], "we") : NULL,
+                       .keys = keys,
+                       .still = getenv("XCLIENT_STILL") != NULL};
     if (!c.dpy || !c.out) {
         fprintf(stderr, "usage: xclient OUT.jsonl [--title TEXT] [--geometry WxH+X+Y] [--xi2] [--keys N], "
                         "with DISPLAY set\n");

@@ -62,6 +62,7 @@ static void put_attempt(struct buf *b, const struct attempt *a)
     buf_printf(b, "{\"outcome\": \"%s\"", outcome_name(a->outcome));
     put_text(b, "agent", a->status);
     put_text(b, "answer", a->answer);
+    put_text(b, "did", a->did);
     put_text(b, "error", a->error);
     put_text(b, "error_kind", a->error_kind);
     put_text(b, "run", a->run_dir);

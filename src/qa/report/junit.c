@@ -199,6 +199,7 @@ static void put_system_out(const struct junit *j, const struct result *r)
     put_out_line(j->f, "task", r->test->task);
     put_out_line(j->f, "agent", a->status);
     put_out_line(j->f, "answer", a->answer);
+    put_out_line(j->f, "did", a->did);
     put_out_line(j->f, "run", a->run_dir);
     fprintf(j->f, "steps: %d\nattempts: %d\n", a->steps, r->n);
     for (int i = 0; i < a->n_checks; i++) {

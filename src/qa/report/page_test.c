@@ -239,6 +239,7 @@ static void put_facts(FILE *f, const struct suite *s, const struct result *r, co
     size_t n = 0;
     fputs("<dl class=\"lines number\">", f);
     qa_page_fact(f, "answer", a->answer);
+    qa_page_fact(f, "did", a->did);
     qa_page_fact(f, "agent", a->status);
     if (r->outcome != OUTCOME_ERROR) /* of an error it is the headline already */
         qa_page_fact(f, "error", a->error);
@@ -289,6 +290,7 @@ static void put_earlier_attempts(struct qa_page *p, const struct result *r)
         attempt_run_close(&t);
         put_checks(p->f, a);
         qa_page_fact(p->f, "answer", a->answer);
+        qa_page_fact(p->f, "did", a->did);
         put_folded(p->f, "output of the program", a->log);
         put_link(p, a);
         fputs("</details>\n", p->f);

@@ -1,10 +1,10 @@
 /* read.c - see read.h; json.c writes what is read here. */
 #include "qa/report/read.h"
 
-#include "agent/agent.h"
 #include "base/file.h"
 #include "qa/report/report.h"
 #include "qa/report/summary.h"
+#include "trace/status.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -60,10 +60,6 @@ static const char *answer_at(int i)
 {
     return summary_answer((enum answer)i);
 }
-static const char *status_at(int i)
-{
-    return agent_status_name((enum agent_status)i);
-}
 static const char *kind_at(int i)
 {
     return check_kind_name((enum check_kind)i);
@@ -116,10 +112,12 @@ static void read_attempt(struct results_file *f, const json_t *from, struct chec
 {
     const json_t *list = json_object_get(from, "checks");
     int outcome = which_of(text_of(from, "outcome"), outcome_at, OUTCOMES);
-    int status = which_of(text_of(from, "agent"), status_at, AGENT_FAILED + 1);
+    const char *status = text_of(from, "agent");
+    const struct status_row *row = status && *status ? status_find(status) : NULL;
     *out = (struct attempt){.outcome = outcome == OUTCOMES ? OUTCOME_ERROR : (enum outcome)outcome,
-                            .status = status > AGENT_FAILED ? "" : status_at(status),
+                            .status = row ? row->name : "",
                             .answer = copy_of(from, "answer"),
+                            .did = copy_of(from, "did"),
                             .error = copy_of(from, "error"),
                             .error_kind = copy_of(from, "error_kind"),
                             .run_dir = path_of(f, text_of(from, "run")),

@@ -18,11 +18,12 @@
  *   a model could not be asked                                       error
  *   a model does not know                                            inconclusive
  *   a check was not run                                              inconclusive
+ *   its last action was refused, failed or interrupted               inconclusive
  *   it did not finish where infeasible is expected                   inconclusive
  *   a proof says yes                                                 passed
  *   a model says yes, or the agent that it is infeasible             passed, judged
  *   its validator rejects its answer                                 failed
- *   the agent did not finish                                         inconclusive
+ *   the agent did not finish, or nothing confirms its answer         inconclusive
  *   otherwise                                                        claimed
  *
  * An agent that runs out of steps can pass by checks that run all the same (`when: always`).  `expect_fail`
@@ -30,7 +31,7 @@
  */
 #include "qa/report/result.h"
 
-#include "agent/agent.h"
+#include "trace/status.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -87,33 +88,37 @@ static struct tally count(const struct attempt *a)
     return t;
 }
 
-static bool is_status(const struct attempt *a, enum agent_status s)
+/* What the agent's end means; an attempt without a known one gives no verdict. */
+static enum status_verdict verdict_of(const struct attempt *a)
 {
-    return a->status && !strcmp(a->status, agent_status_name(s));
+    const struct status_row *row = a->status && *a->status ? status_find(a->status) : NULL;
+    return row ? row->verdict : STATUS_BREAKS;
 }
 
 static enum outcome decide(const struct test *t, const struct attempt *a, const struct tally *n)
 {
-    bool infeasible = is_status(a, AGENT_INFEASIBLE), answered = is_status(a, AGENT_ANSWERED);
-    if (is_status(a, AGENT_STOPPED))
+    enum status_verdict v = verdict_of(a);
+    bool infeasible = v == STATUS_SAYS_INFEASIBLE, done = v == STATUS_SAYS_DONE;
+    bool unexpected = t->expect_infeasible ? done || v == STATUS_UNCONFIRMED : infeasible;
+    if (v == STATUS_STOPS)
         return OUTCOME_STOPPED;
-    if (!a->status || !*a->status || is_status(a, AGENT_FAILED) || a->error_kind)
+    if (v == STATUS_BREAKS || a->error_kind)
         return OUTCOME_ERROR;
     if (n->all[ANSWER_ERROR] > n->n[BY_MODEL][ANSWER_ERROR])
         return OUTCOME_ERROR;
-    if (a->crashed || n->all[ANSWER_NO] || (t->expect_infeasible ? answered : infeasible))
+    if (a->crashed || n->all[ANSWER_NO] || unexpected)
         return OUTCOME_FAILED;
     if (n->all[ANSWER_ERROR])
         return OUTCOME_ERROR;
-    if (n->all[ANSWER_UNKNOWN] || n->all[ANSWER_NOT_ASKED])
+    if (n->all[ANSWER_UNKNOWN] || n->all[ANSWER_NOT_ASKED] || v == STATUS_NOT_DONE)
         return OUTCOME_INCONCLUSIVE;
     if (t->expect_infeasible)
         return infeasible ? OUTCOME_PASSED : OUTCOME_INCONCLUSIVE;
     if (n->n[BY_PROOF][ANSWER_YES] || n->n[BY_MODEL][ANSWER_YES])
         return OUTCOME_PASSED;
-    if (is_status(a, AGENT_UNVALIDATED))
+    if (v == STATUS_REJECTED)
         return OUTCOME_FAILED;
-    return answered ? OUTCOME_CLAIMED : OUTCOME_INCONCLUSIVE;
+    return done ? OUTCOME_CLAIMED : OUTCOME_INCONCLUSIVE;
 }
 
 enum outcome result_outcome(const struct test *t, const struct attempt *a, bool *judged)
@@ -233,6 +238,7 @@ void attempt_free(struct attempt *a)
     }
     free(a->checks);
     free(a->answer);
+    free(a->did);
     free(a->error);
     free(a->error_kind);
     free(a->run_dir);

@@ -56,6 +56,7 @@ struct attempt { /* the first, and each retry */
     enum outcome outcome;
     const char *status; /* of the agent, agent_status_name(); "" if it did not start */
     char *answer;       /* the agent's; or NULL */
+    char *did;          /* its actions in one line; or NULL */
     char *error;        /* one line: why the attempt is an error, or why the agent failed; or NULL */
     char *error_kind;   /* of an error only: "display", "program", "model", "disk" ...; or NULL */
     char *run_dir;      /* with events.jsonl, frames/, report.html; or NULL */

@@ -2,7 +2,7 @@
 #include "qa/report/summary.h"
 
 #include "base/buf.h"
-#include "trace/report.h"
+#include "trace/status.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -67,20 +67,46 @@ static char *why_check(const struct attempt *a, enum answer answer, const char *
     return text;
 }
 
+/* Returns the row of the agent's end; that of a broken run if it did not start. */
+static const struct status_row *row_of(const struct attempt *a)
+{
+    const struct status_row *row = a ? status_find(a->status) : NULL;
+    return row ? row : status_row(AGENT_RUNNING);
+}
+
+/* Returns whether the agent ended by an answer that does not count: refused, interrupted, unverified. */
+static bool ends_unconfirmed(const struct status_row *row)
+{
+    return row->verdict == STATUS_NOT_DONE || row->verdict == STATUS_UNCONFIRMED;
+}
+
+/* "interrupted: not done: step 3 (...)"; "unverified: Done; pressed 'Save'; the window did not change". */
+static char *why_unconfirmed(const struct attempt *a, const struct status_row *row, const char *answer)
+{
+    bool named = !strncmp(answer, row->name, strlen(row->name)), done = row->verdict == STATUS_UNCONFIRMED;
+    char *did = clean_line(done ? a->did : NULL, LINE);
+    char *text =
+        xasprintf("%s%s%s%s%s", named ? "" : row->name, named ? "" : ": ", answer, *did ? "; " : "", did);
+    free(did);
+    return text;
+}
+
 static char *why_agent(const struct result *r, const struct attempt *a)
 {
     if (a->error && *a->error)
         return clean_line(a->error, LINE);
-    const char *css;
+    const struct status_row *row = row_of(a);
     char *status = clean_line(a->status, 40), *answer = clean_line(a->answer, LINE), *text;
-    if (!strcmp(status, "infeasible"))
+    if (row->verdict == STATUS_SAYS_INFEASIBLE)
         text = xasprintf("the agent says that the task is infeasible%s%s", *answer ? ": " : "", answer);
     else if (r->outcome == OUTCOME_FAILED && r->test->expect_infeasible)
         text = xasprintf("the agent was expected to say that the task is infeasible, and says: %s", answer);
-    else if (!*status || !strcmp(status, "answered"))
+    else if (ends_unconfirmed(row))
+        text = why_unconfirmed(a, row, answer);
+    else if (!*status || row->verdict == STATUS_SAYS_DONE)
         text = xstrdup("a check was not run");
     else
-        text = xasprintf("the agent did not finish: %s", report_status_words(status, &css));
+        text = xasprintf("the agent did not finish: %s", row->meaning);
     free(status), free(answer);
     return text;
 }
@@ -109,9 +135,9 @@ static char *why_passed(const struct result *r)
 /* Whether what the agent says of itself decided, not a check. */
 static bool failed_by_agent(const struct result *r, const struct attempt *a)
 {
-    bool infeasible = a && a->status && !strcmp(a->status, "infeasible"),
-         answered = a && a->status && !strcmp(a->status, "answered");
-    return r->test->expect_infeasible ? answered : infeasible;
+    enum status_verdict v = row_of(a)->verdict;
+    bool done = v == STATUS_SAYS_DONE || v == STATUS_UNCONFIRMED;
+    return r->test->expect_infeasible ? done : v == STATUS_SAYS_INFEASIBLE;
 }
 
 char *summary_reason(const struct result *r)
@@ -160,6 +186,8 @@ char *summary_kind(const struct result *r)
         return clean_line(a->error_kind, 40);
     if (r->outcome == OUTCOME_FAILED)
         return xstrdup(r->test->expect_fail && !failed_by_agent(r, a) ? "expect-fail" : "agent");
+    if (r->outcome == OUTCOME_INCONCLUSIVE && ends_unconfirmed(row_of(a)))
+        return xstrdup(row_of(a)->name);
     return xstrdup(outcome_name(r->outcome));
 }
 

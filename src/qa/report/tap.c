@@ -69,6 +69,7 @@ static void put_yaml(FILE *f, const struct result *r)
     if (a) {
         put_member(f, 2, "agent", a->status);
         put_member(f, 2, "answer", a->answer);
+        put_member(f, 2, "did", a->did);
         put_member(f, 2, "run", a->run_dir);
         put_member(f, 2, "picture", a->picture);
         put_checks(f, a);

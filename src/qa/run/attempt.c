@@ -25,6 +25,7 @@ struct attempt_state {
     struct job job;
     bool job_begun, ended; /* ended: the agent finished by itself */
     char *runs, *fake;     /* paths that job.s borrows */
+    char *said;            /* the model's words, if the answer has others */
     char *bus, *bus_env;   /* address of the session bus of the desk; NULL: it has none */
     char *pictures;        /* folder; created only for a first picture */
     uint64_t seed_offset;
@@ -221,11 +222,14 @@ static void run_agent(struct attempt_state *s)
     job_work(&s->job, &r, &e);
     s->out->status = s->job.began ? agent_status_name(r.status) : "";
     s->ended = s->job.began && agent_status_own(r.status);
-    s->out->answer = r.answer;
+    s->out->answer = r.answer ? xstrdup(r.answer) : NULL;
+    s->said = r.said ? xstrdup(r.said) : NULL;
+    s->out->did = r.did ? xstrdup(r.did) : NULL;
     s->out->steps = r.steps;
     s->out->seconds = r.seconds;
     if (s->job.trace)
         s->out->run_dir = xstrdup(trace_dir(s->job.trace));
+    agent_result_free(&r);
     if (e.kind)
         record_error(s, &e);
     else
@@ -269,7 +273,7 @@ static int run_checks(struct attempt_state *s)
         .desk = s->desk,
         .screen = seen ? s->job.screen : NULL,
         .gate = seen ? s->job.gate : NULL,
-        .answer = a->answer,
+        .answer = s->said ? s->said : a->answer,
         .run_dir = a->run_dir,
         .golden_dir = s->run->suite->dir,
         .out_dir = e.kind ? NULL : s->pictures,
@@ -368,6 +372,7 @@ static void tear_down(struct attempt_state *s)
     desk_close(s->desk);
     free(s->runs);
     free(s->fake);
+    free(s->said);
     free(s->bus);
     free(s->bus_env);
     free(s->pictures);

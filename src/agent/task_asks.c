@@ -1,0 +1,38 @@
+/* task_asks.c - whether a task is a question; see task_names.h. */
+#include "agent/task_names.h"
+
+#include <ctype.h>
+#include <string.h>
+#include <strings.h>
+
+/* Returns whether a question mark, of any script that has one of its own, stands outside quotes. */
+static bool has_question_mark(const char *task)
+{
+    bool quoted = false;
+    for (const char *s = task; *s; s++) {
+        if (*s == '"')
+            quoted = !quoted;
+        bool mark = *s == '?' ? !s[1] || strchr(" \n\t\"')", s[1])
+                              : !strncmp(s, "\xef\xbc\x9f", 3) || !strncmp(s, "\xd8\x9f", 2);
+        if (mark && !quoted)
+            return true;
+    }
+    return false;
+}
+
+bool task_asks(const char *task)
+{
+    static const char *const words[] = {"what",      "which",     "who",     "whose",   "whom",   "where",
+                                        "when",      "why",       "how",     "is",      "are",    "does",
+                                        "did",       "was",       "were",    "can",     "read",   "tell",
+                                        "report",    "say",       "list",    "count",   "answer", "describe",
+                                        "summarize", "summarise", "explain", "find out"};
+    while (*task == ' ' || *task == '\n' || *task == '\t')
+        task++;
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        size_t n = strlen(words[i]);
+        if (!strncasecmp(task, words[i], n) && !isalpha((unsigned char)task[n]))
+            return true;
+    }
+    return has_question_mark(task);
+}
