@@ -447,7 +447,7 @@ static void t_endless(void **state)
     played.always = window_moves_on;
     play(CLICK_SAVE CLICK_SAVE CLICK_SAVE CLICK_SAVE CLICK_SAVE CLICK_SAVE CLICK_SAVE CLICK_SAVE CLICK_SAVE
              ANSWER("Never reached."));
-    assert_int_equal(app.p.r.status, AGENT_ERRORS);
+    assert_int_equal(app.p.r.status, AGENT_INTERRUPTED);
     assert_int_equal(got(app.main).presses, 0);
     close_app();
 }
