@@ -17,7 +17,7 @@ static const char environment_and_files[] =
     "may be deleted.\n"
     ".TP\n.I $XDG_RUNTIME_DIR/holorun/held\\-DISPLAY.json\nwhat is pressed on a display, "
     "and a lock beside the server's own "
-    "(without XDG_RUNTIME_DIR in /tmp/holorun\\-UID).\n"
+    "(in /tmp/holorun\\-UID without a private XDG_RUNTIME_DIR).\n"
     ".TP\n.I $XDG_RUNTIME_DIR/holorun/stop\na number of seconds since 1970 in it, later than a run began, "
     "stops that run; nothing in it, and the time of the file counts.\n"
     ".TP\n.I $XDG_RUNTIME_DIR/holorun/stop\\-PID\nthe same for the run of one process.\n"
