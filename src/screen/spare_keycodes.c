@@ -67,8 +67,8 @@ int spare_code(struct screen *s, const struct spare *want)
     return 0;
 }
 
-/* Writes the changed keycodes into one device's map with a single request.  The request names a range of keys,
- * so it repeats the keys in between as this device has them. */
+/* Writes the changed keycodes into one device's map with a single request.  The request names a range of
+ * keys, so it repeats the keys in between as this device has them. */
 static void write_device(struct screen *s, unsigned device, const bool *changed)
 {
     XkbDescPtr m = XkbGetMap(s->dpy, XkbAllClientInfoMask, device);
