@@ -191,6 +191,28 @@ static void t_dropped(void **state)
     play_close(&p);
 }
 
+/* The window of the test publishes no selection, so its field cannot be read back. */
+static void t_unsure(void **state)
+{
+    (void)state;
+    struct play p;
+    open_play(&p);
+    play(&p, STEP("\"write_desktop\", \"content\": \"ab\", \"overwrite\": true")
+                 STEP("\"write_desktop\", \"content\": \"cd\", \"overwrite\": true, \"press_enter\": true")
+                     ANSWER("Done."));
+    ended(&p, AGENT_ANSWERED, 0);
+    told(1, "unsure: the text was typed, but the field could not be read back");
+    told(2, "so Enter was not pressed");
+    int noted = 0;
+    for (int i = 0; i < p.record.n; i++)
+        noted += json_object_get(p.record.events[i].fields, "unsure") != NULL;
+    assert_int_equal(noted, 1);
+    json_t *keys = stage_events(&p.stage, "key_press");
+    for (size_t i = 0; i < json_array_size(keys); i++)
+        assert_int_not_equal(field(keys, i, "keysym"), XK_Return);
+    play_close(&p);
+}
+
 /* Markup of a call in a text does not reach the window. */
 static void t_markup(void **state)
 {
@@ -573,6 +595,7 @@ static const struct CMUnitTest tests[] = {
     CLAIM("reasoning is on record but does not stay in view", t_reasoning),
     CLAIM("a mistake in a step, or of the executor, is told in the next turn", t_told),
     CLAIM("a second action in a reply is not executed, and the model reads that", t_dropped),
+    CLAIM("an overwrite that is not read back is unsure to the model and in the record", t_unsure),
     CLAIM("call markup in a text is reported to the model and not typed", t_markup),
     CLAIM("five mistakes in a row end the run", t_many_mistakes),
     CLAIM("a batch of actions ends at its first failure and at its answer", t_batch),

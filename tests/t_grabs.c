@@ -11,6 +11,7 @@
 
 #include <pthread.h>
 #include <string.h>
+#include <xcb/xcb.h>
 
 static int grab_keyboard(Display *dpy)
 {
@@ -159,6 +160,9 @@ static void menus_of(const char *name)
         clock_sleep_ms(300);
         must(screen_chord(f.s, &escape, 1, &why));
     }
+    clock_sleep_ms(1500); /* a menu that opens late */
+    must(screen_chord(f.s, &escape, 1, &why));
+    must(screen_click(f.s, x, y, 1, 1, &why));
     must(screen_type(f.s, "then", 4, &why));
     char *got = typed_wait(&f, "then");
     bool right = strstr(got, "then") != NULL;
@@ -179,6 +183,50 @@ MENUS(t_gtk4, "GTK 4")
 MENUS(t_qt, "Qt")
 MENUS(t_chromium, "Chromium line")
 MENUS(t_firefox, "Firefox line")
+
+/* ---- borrowed keycodes ---------------------------------------------------------------------------- */
+
+static int mappings(xcb_connection_t *c)
+{
+    int n = 0;
+    free(xcb_get_input_focus_reply(c, xcb_get_input_focus(c), NULL));
+    for (xcb_generic_event_t *ev; (ev = xcb_poll_for_event(c)); free(ev))
+        n += (ev->response_type & 0x7f) == XCB_MAPPING_NOTIFY;
+    return n;
+}
+
+/* A window manager grabs its keys again at each new mapping, and holds clicks meanwhile. */
+static void t_mappings(void **state)
+{
+    (void)state;
+    struct stage t;
+    static const char kanji[] = "日本語漢字東京大阪名古屋";
+    stage_open(&t);
+    if (xvfb_window_manager(&t.x)) {
+        check_note("no window manager here (openbox)");
+        skip();
+    }
+    clock_sleep_ms(1000);
+    struct screen_window w;
+    assert_int_equal(screen_window_at(t.s, 300, 300, &w), 0);
+    must(screen_click(t.s, 300, 300, 1, 1, &why));
+    xcb_connection_t *c = xcb_connect(NULL, NULL);
+    mappings(c);
+    must(screen_type(t.s, kanji, sizeof kanji - 1, &why));
+    stage_clear(&t);
+    must(screen_click(t.s, 300, 300, 1, 1, &why));
+    size_t clicks = json_array_size(stage_events(&t, "button_press"));
+    int bound = mappings(c);
+    screen_close(t.s);
+    int freed = mappings(c);
+    t.s = screen_open(NULL, NULL);
+    xcb_disconnect(c);
+    check_note("%d mappings for the text, %d at the end", bound, freed);
+    stage_close(&t);
+    assert_int_equal(clicks, 1);
+    assert_in_range(bound, 1, 2);
+    assert_in_range(freed, 1, 2);
+}
 
 /* ---- input methods -------------------------------------------------------------------------------- */
 
@@ -272,6 +320,8 @@ static void t_ibus_tk(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
+    CLAIM("twelve characters that are on no key take one or two mappings, and the next click arrives",
+          t_mappings),
     CLAIM("text reaches a GTK program unchanged through ibus, and a secret is refused", t_ibus_gtk),
     CLAIM("text reaches a Qt program unchanged through ibus, and a secret is refused", t_ibus_qt),
     CLAIM("text reaches a Tk program unchanged through ibus (XIM), and a secret is refused", t_ibus_tk),

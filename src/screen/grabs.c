@@ -24,8 +24,8 @@
 #include <unistd.h>
 
 enum {
-    GRAB_MS = 700,    /* for a window manager to let go of a click */
-    DELIVER_MS = 400, /* from an event to the record of its delivery */
+    GRAB_MS = 2000,    /* for a window manager to let go of a click */
+    DELIVER_MS = 2000, /* from an event to the record of its delivery */
     POLL_MS = 10,
 };
 
@@ -215,40 +215,49 @@ int grab_check_keyboard(struct screen *s, struct err *e)
 
 /* ---- clicks --------------------------------------------------------------------------------------- */
 
+/* Waits until no client holds the pointer, or a popup does.  A window manager holds each click until it has
+ * decided on it, for a second when it is busy. */
+static int wait_for_pointer(struct screen *s, struct err *e)
+{
+    int64_t start = clock_ns();
+    while (pointer_taken(s) && clock_ms_since(start) < GRAB_MS &&
+           !screen_overlays(s, &(struct screen_window){0}, 1))
+        if (screen_wait(s, POLL_MS, e))
+            return -1;
+    return screen_alive(s, e);
+}
+
 int grab_before_press(struct screen *s, struct err *e)
 {
     int x, y, revert;
     struct xtrap t;
     Window focus = None;
-    int64_t start = clock_ns();
     if (held_any_button(&s->held))
         return 0;
-    while (pointer_taken(s)) {
-        if (clock_ms_since(start) < GRAB_MS && !screen_overlays(s, &(struct screen_window){0}, 1)) {
-            if (screen_wait(s, POLL_MS, e))
-                return -1;
-            continue;
-        }
-        if (!record_begin(s) || screen_pointer(s, &x, &y)) {
-            record_end(s);
-            break;
-        }
-        xtrap_begin(&t, s->dpy);
-        s->grab.n_under = hit_test_chain(s, x, y, s->grab.under);
-        XGetInputFocus(s->dpy, &focus, &revert);
-        if (s->grab.n_under < HIT_TEST_DEPTH && focus > PointerRoot)
-            s->grab.under[s->grab.n_under++] = focus;
-        xtrap_end(&t);
-        break;
+    if (wait_for_pointer(s, e))
+        return -1;
+    if (!pointer_taken(s))
+        return screen_alive(s, e);
+    if (!record_begin(s) || screen_pointer(s, &x, &y)) {
+        record_end(s);
+        return screen_alive(s, e);
     }
+    xtrap_begin(&t, s->dpy);
+    s->grab.n_under = hit_test_chain(s, x, y, s->grab.under);
+    XGetInputFocus(s->dpy, &focus, &revert);
+    if (s->grab.n_under < HIT_TEST_DEPTH && focus > PointerRoot)
+        s->grab.under[s->grab.n_under++] = focus;
+    xtrap_end(&t);
     return screen_alive(s, e);
 }
 
 int grab_after_release(struct screen *s, struct err *e)
 {
     char name[100];
-    if (!s->grab.record.on || held_any_button(&s->held))
+    if (held_any_button(&s->held))
         return 0;
+    if (!s->grab.record.on)
+        return wait_for_pointer(s, e);
     bool right = delivered(s, s->grab.under, s->grab.n_under, name, sizeof name);
     record_end(s);
     return right || screen_alive(s, e)

@@ -29,9 +29,9 @@
 #include <string.h>
 
 enum {
-    PUBLISH_MS = 700, /* from the keys that select to the program's taking PRIMARY */
-    STEADY_MS = 60,   /* between two readings that must agree */
-    CHANGE_MS = 900,  /* within which a reading may become the text: completions close, pages react */
+    PUBLISH_MS = 1500, /* from the keys that select to the program's taking PRIMARY */
+    STEADY_MS = 60,    /* between two readings that must agree */
+    CHANGE_MS = 900,   /* within which a reading may become the text: completions close, pages react */
     SHOWN_BYTES = 120
 };
 
@@ -189,12 +189,29 @@ static int read_selected(struct screen *s, const char *want, char **out, struct 
     return screen_alive(s, e);
 }
 
+/* Returns whether the field hides its text: it has one sign for each character. */
+static bool is_hidden(const char *got, const char *text)
+{
+    static const char *const signs[] = {"\xe2\x80\xa2", "\xe2\x97\x8f", "*"}; /* bullet, black circle */
+    size_t n = 0;
+    for (const char *p = text; *p; p++)
+        n += (*p & 0xc0) != 0x80;
+    for (size_t i = 0; n && i < sizeof signs / sizeof *signs; i++) {
+        size_t len = strlen(signs[i]), at = 0;
+        while (!strncmp(got + at, signs[i], len))
+            at += len;
+        if (!got[at] && at == n * len)
+            return true;
+    }
+    return false;
+}
+
 /* Reads the selection again after it was made smaller and larger by one character: Firefox does not publish a
  * selection made with ctrl+shift+End.  In text from right to left the order of the two keys is the other. */
 static int read_extended(struct screen *s, const char *want, char **out, struct err *e)
 {
     static const uint32_t left[] = {XK_Shift_L, XK_Left}, right[] = {XK_Shift_L, XK_Right};
-    for (int i = 0; i < 2 && *want && *out && !same_content(*out, want); i++) {
+    for (int i = 0; i < 2 && *want && *out && !same_content(*out, want) && !is_hidden(*out, want); i++) {
         free(*out);
         *out = NULL;
         if (screen_chord(s, left, 2, e) || (!i && screen_chord(s, right, 2, e)) ||
@@ -258,23 +275,6 @@ static int empty_field(struct screen *s, bool *confirmed, struct err *e)
     *confirmed = rc == 0;
     free(left);
     return rc;
-}
-
-/* Returns whether the field hides its text: it has one sign for each character. */
-static bool is_hidden(const char *got, const char *text)
-{
-    static const char *const signs[] = {"\xe2\x80\xa2", "\xe2\x97\x8f", "*"}; /* bullet, black circle */
-    size_t n = 0;
-    for (const char *p = text; *p; p++)
-        n += (*p & 0xc0) != 0x80;
-    for (size_t i = 0; n && i < sizeof signs / sizeof *signs; i++) {
-        size_t len = strlen(signs[i]), at = 0;
-        while (!strncmp(got + at, signs[i], len))
-            at += len;
-        if (!got[at] && at == n * len)
-            return true;
-    }
-    return false;
 }
 
 static int write_line(struct screen *s, const char *text, bool *confirmed, struct err *e)

@@ -385,7 +385,7 @@ bool grab_keyboard_taken(struct screen *s);
 /* Returns whether another client has grabbed one of these keys on the root window; *which: its index. */
 bool grab_key_taken(struct screen *s, const uint8_t *codes, const bool *shift, int n, int *which);
 /* Around a button's press and release: -1 when another program has grabbed the pointer and took the click.
- * Waits up to 0.7 s for a window manager that holds the pointer. */
+ * Waits up to 2 s for a window manager that holds the pointer, before and after. */
 int grab_before_press(struct screen *s, struct err *e);
 int grab_after_release(struct screen *s, struct err *e);
 void grab_close(struct screen *s);

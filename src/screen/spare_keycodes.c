@@ -4,8 +4,8 @@
  * event, not with the one that was valid when the key was pressed, so:
  *   - a keycode keeps its keysym until it is needed for another one or the run ends;
  *   - before it gets another one, the program must have read its keys (reader.c);
- *   - both columns get the same keysym: with one column the server treats a capital as the shifted half of a
- *     letter key, and O-acute arrives as o-acute;
+ *   - both levels get the same keysym: with one level a capital would be the shifted half of a letter key,
+ *     and O-acute would arrive as o-acute;
  *   - many keysyms are bound together: each change makes every client read the whole map again; then the
  *     program gets time for that.
  * Bindings are recorded in the held file first, so that the next start can undo them.  Somebody who loads
@@ -13,6 +13,7 @@
  */
 #include "screen/private.h"
 
+#include <X11/extensions/XInput2.h>
 #include <stdlib.h>
 
 struct spare spare_of(uint32_t keysym)
@@ -66,23 +67,52 @@ int spare_code(struct screen *s, const struct spare *want)
     return 0;
 }
 
-/* One request for each run of consecutive keycodes. */
+/* Writes the changed keycodes into one device's map with a single request.  The request names a range of
+ * keys, so it repeats the keys in between as this device has them. */
+static void write_device(struct screen *s, unsigned device, const bool *changed)
+{
+    XkbDescPtr m = XkbGetMap(s->dpy, XkbAllClientInfoMask, device);
+    XkbMapChangesRec range = {.changed = XkbKeySymsMask};
+    int two_levels[XkbNumKbdGroups] = {XkbTwoLevelIndex}, last = 0;
+    for (int i = 0; m && m->map && m->map->syms && i < s->n_spare; i++) {
+        const struct spare *p = &s->spare[i];
+        if (!changed[i] || p->code < m->min_key_code || p->code > m->max_key_code ||
+            XkbChangeTypesOfKey(m, p->code, p->keysym ? 1 : 0, XkbGroup1Mask, two_levels, NULL) != Success)
+            continue;
+        if (p->keysym) {
+            XkbKeySymsPtr(m, p->code)[0] = p->keysym;
+            XkbKeySymsPtr(m, p->code)[1] = p->shifted;
+        }
+        range.first_key_sym = last ? range.first_key_sym : p->code;
+        last = p->code;
+    }
+    range.num_key_syms = (unsigned char)(last ? last - range.first_key_sym + 1 : 0);
+    if (last)
+        XkbChangeMap(s->dpy, m, &range);
+    if (m)
+        XkbFreeKeyboard(m, XkbAllComponentsMask, True);
+}
+
+/* All keyboards get the keysyms, as a person may use another one meanwhile.  The server copies the map of
+ * the keyboard used last to clients.  With a request for each keycode it would announce as many new mappings,
+ * and window managers would grab all their keys again after each.  The server is grabbed because nobody may
+ * load another layout between reading a map and writing it. */
 static int write_map(struct screen *s, const bool *changed, struct err *e)
 {
-    held_store(&s->held);
+    int n = 0;
     struct xtrap t;
+    held_store(&s->held);
     xtrap_begin(&t, s->dpy);
-    for (int i = 0; i < s->n_spare;) {
-        KeySym syms[2 * MAX_SPARE];
-        int n = 0;
-        for (; i + n < s->n_spare && changed[i + n] && s->spare[i + n].code == s->spare[i].code + n; n++) {
-            syms[2 * n] = s->spare[i + n].keysym;
-            syms[2 * n + 1] = s->spare[i + n].shifted;
-        }
-        if (n)
-            XChangeKeyboardMapping(s->dpy, s->spare[i].code, 2, syms, n);
-        i += n ? n : 1;
-    }
+    XGrabServer(s->dpy);
+    XIDeviceInfo *list = s->xinput && !s->lost ? XIQueryDevice(s->dpy, XIAllDevices, &n) : NULL;
+    for (int i = 0; i < n && list; i++)
+        if (list[i].use == XISlaveKeyboard)
+            write_device(s, (unsigned)list[i].deviceid, changed);
+    if (!list && !s->lost)
+        write_device(s, XkbUseCoreKbd, changed);
+    if (list)
+        XIFreeDeviceInfo(list);
+    XUngrabServer(s->dpy);
     int code = xtrap_end(&t);
     s->map_stale = true;
     if (screen_alive(s, e))

@@ -18,7 +18,7 @@ cat "$rows.log" >&2
     echo "$(date -u '+%e %B %Y' | sed 's/^ //'), \`tests/scripts/overwrite.sh $layouts\`, $(nproc) cores" \
         "($(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -1)), $(sed -n 's/^PRETTY_NAME="\(.*\)"/\1/p' /etc/os-release), Xvfb, openbox."
     echo
-    echo "Each action writes one of seven texts (three scripts, an empty text, several lines in fields that hold them) over the"
+    echo "Each action writes one of seven texts (four scripts, an empty text, several lines in fields that hold them) over the"
     echo "text of the action before, with the cursor at a random place, on the layouts us, ru, us(dvorak), de, fr, gr, il, ara,"
     echo "jp, tr. The program itself reports the content of its field (tests/t_overwrite.c). \"unsure\": the action said that the"
     echo "field could not be read back. \"failed\": the action failed and named the content of the field."
