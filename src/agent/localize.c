@@ -144,8 +144,8 @@ static int locate_by_name(struct agent *a, int index, struct err *e)
     return record_localized(a, index, &was, action, found == LOCATED_NEAR, ms, e);
 }
 
-/* A place in what the view paints over is the model's mistake, which it is told of.  A recorded screen has no
- * view. */
+/* Refuses a place in the padding of the view with a message to the model.  A recorded screen has all of its
+ * pixels. */
 static void refuse_hidden_places(struct agent *a)
 {
     for (int i = 0; !a->step.from && a->reply.fault == FAULT_NONE && i < a->reply.step.nactions; i++) {

@@ -132,7 +132,7 @@ int host_command(const struct command *c, host_serve *serve, int argc, char **ar
     if (isatty(STDIN_FILENO))
         fprintf(stderr,
                 "holorun %s: waiting for a host's messages (JSON-RPC) on stdin, which is a terminal; "
-                "'holorun %s --help' tells how hosts start it, Ctrl-D ends it\n",
+                "see 'holorun %s --help'; Ctrl-D ends it\n",
                 c->name, c->name);
     if (!shell.s.dry_run && screen_guard(&unguarded)) /* before there are threads */
         warn("%s", unguarded.text);

@@ -41,7 +41,7 @@ static const struct option_spec options[] = {
     {"width", 0, OPTION_INT, AT(width), "PIXELS", 1, 32767, "1920",
      "with --explain: the width of the root window", NULL},
     {"height", 0, OPTION_INT, AT(height), "PIXELS", 1, 32767, "1080", "with --explain: its height", NULL},
-    {"patterns", 0, OPTION_FLAG, AT(patterns), .help = "print what each built-in rule matches, too"},
+    {"patterns", 0, OPTION_FLAG, AT(patterns), .help = "also print the conditions of the built-in rules"},
     JSON_OPTION(struct settings),
     {0},
 };
@@ -53,7 +53,8 @@ const struct command policy_command = {
     .details =
         "Prints the rules in force in the order in which they are tried: those of the file "
         "(default: policy.yaml in the user's configuration folder, if there is one), then the "
-        "built-in rules, whose conditions --patterns adds. A wrong file is refused with its line, the key, and what was expected.\n\n"
+        "built-in rules, whose conditions --patterns adds. A wrong file is refused with its line, the key, "
+        "and the expected value.\n\n"
         "A rule has a verdict (deny, confirm, allow) and conditions; the first rule that matches an "
         "action decides:\n\n"
         "  builtin: yes              # no: leave the built-in rules out\n"
@@ -131,9 +132,8 @@ static void print_rules(const struct policy *p, bool full, bool json)
         if (full)
             print_sight(&b);
         else
-            buf_puts(
-                &b,
-                "--patterns prints what each built-in rule matches; --explain ACTION says which rule decides\n");
+            buf_puts(&b, "--patterns adds the conditions of the built-in rules; --explain ACTION names the "
+                         "rule that decides\n");
     }
     fputs(b.data, stdout);
     buf_free(&b);

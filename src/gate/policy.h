@@ -145,8 +145,8 @@ struct buf;
 void policy_put_limits(const struct policy *p, struct buf *out); /* as one member of a JSON object */
 const char *policy_name(const struct policy *p);                 /* its file, or "built in" */
 const char *policy_sha256(const struct policy *p); /* of the source text of all rules in force */
-/* Appends the rules in force, a line each, then limits.  full: with the conditions of the built-in rules, whose
- * patterns are in many languages; those of a file are always there. */
+/* Appends the rules in force, a line each, then limits.  full: with the conditions of the built-in rules;
+ * those of a file are always printed. */
 void policy_print(const struct policy *p, bool full, struct buf *out);
 
 /* The canonical keysym: the same for left and right, keypad and main block, lower and upper case. */

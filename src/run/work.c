@@ -129,7 +129,7 @@ static int open_place(struct job *j, struct err *e)
     return 0;
 }
 
-/* Tells the person who steps through the run how it ended; who stopped it knows. */
+/* Shows the outcome in the step window, unless the person stopped the run. */
 static void tell_stepper(const struct job *j, const struct agent_result *r, const struct err *e)
 {
     bool done = r->status == AGENT_ANSWERED;
