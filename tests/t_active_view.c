@@ -130,7 +130,7 @@ static void t_padding(void **state)
     canvas_close(&t);
 }
 
-/* The window ends above the last rows of the picture, which are there to make their number a multiple of 32. */
+/* The window ends above the last rows of the picture, whose number is a multiple of 32. */
 static void t_outside(void **state)
 {
     (void)state;
@@ -160,7 +160,7 @@ static void t_outside(void **state)
 
 static const struct CMUnitTest tests[] = {
     CLAIM("beside the active window and its popups the view shows one colour", t_padding),
-    CLAIM("a place beside the active window is refused, and the model is told", t_outside),
+    CLAIM("a place beside the active window is refused with a message to the model", t_outside),
     CLAIM("the active window is the view, with its menus; it is followed, and picked anew", t_active),
 };
 

@@ -80,7 +80,7 @@ static void t_kept_home(void **state)
     free(home);
 }
 
-/* The option makes the folder, and says what is wrong with one that cannot be used. */
+/* The option makes the folder, and names the fault of one that cannot be used. */
 static void t_home_option(void **state)
 {
     (void)state;
@@ -296,7 +296,7 @@ static const struct CMUnitTest tests[] = {
         "a desk is a screen of the size asked for, a home, an environment, and nothing of the user's session",
         t_place),
     CLAIM("a folder as HOME stays, and belongs to one desk at a time", t_kept_home),
-    CLAIM("--home makes the folder, and refuses what cannot be one in one line", t_home_option),
+    CLAIM("--home makes the folder, and refuses a file in one line", t_home_option),
     CLAIM("a command gives its exit code and the end of its output, and ends with its children when it must",
           t_commands),
     CLAIM("a window is waited for; a program that has ended says so at once, and why", t_windows),

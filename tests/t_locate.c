@@ -19,8 +19,7 @@ static struct at {
 } found(struct patch_map *m, enum locate_for what, const char *name, double x, double y)
 {
     struct at at = {x, y, false};
-    enum located how = locate(m, name, what, &at.x, &at.y);
-    at.moved = how == LOCATED_ELSEWHERE || how == LOCATED_NEAR;
+    at.moved = locate(m, name, what, &at.x, &at.y) == LOCATED_ELSEWHERE;
     check_note("\"%s\" said %.0f,%.0f found %.0f,%.0f", name, x, y, at.x, at.y);
     patch_map_free(m);
     return at;
@@ -270,7 +269,8 @@ static void t_field_meant(void **state)
     }
 }
 
-/* A field that looks like none is where its name points, and one of which no name is read where it is near. */
+/* A field of unknown look is where its name points.  A place without a name moves into a near field; one with a
+ * name that is not written stays. */
 static void t_field_unknown(void **state)
 {
     (void)state;
@@ -286,7 +286,8 @@ static void t_field_unknown(void **state)
     assert_false(found(&m, LOCATE_CLICK, "Character", 50, 84).moved);
     m = empty_map(12, 40);
     put_element(&m, ELEMENT_FIELD, 0.8f, 2, 12, 1, 8);
-    assert_true(within(found(&m, LOCATE_TYPE, "Town", 240, 60), 232, 40, 9));
+    assert_true(within(found(&m, LOCATE_TYPE, "", 240, 60), 232, 40, 9));
+    assert_false(found(&m, LOCATE_TYPE, "Town", 240, 60).moved);
     m = empty_map(6, 20);
     assert_false(found(&m, LOCATE_TYPE, "City", 50, 50).moved);
 }
@@ -453,7 +454,8 @@ static const struct CMUnitTest tests[] = {
     CLAIM("a name is found in other case, without blanks, with one letter in four read wrongly", t_names),
     CLAIM("of two names that differ by a letter the right one is clicked", t_twin),
     CLAIM("a tick is where its name points, between patches too; its name is good as well", t_tick),
-    CLAIM("a place stays whose name is read nowhere; from bare ground it moves onto what is near", t_stays),
+    CLAIM("a place whose name is not written stays; one without a name moves to the nearest element",
+          t_stays),
     CLAIM("plain text and what was typed are no things", t_plain),
     CLAIM("of two things of one name the nearer is meant, unless it is far less sure", t_nearer),
     CLAIM("a button that says something else is known, if its name is read and the one asked for is nowhere",
@@ -469,7 +471,7 @@ static const struct CMUnitTest tests[] = {
     CLAIM("a question has a name that is written nowhere, even nearly", t_absent),
     CLAIM("a name is misspelt if other letters are clearly read where it nearly is, and nowhere it itself",
           t_misspelt),
-    CLAIM("a field of any look is where its name points; without a name a place moves into one that is near",
+    CLAIM("a field of any look is where its name points; a place without a name moves into a near one",
           t_field_unknown),
 };
 

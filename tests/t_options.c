@@ -121,7 +121,7 @@ static void t_refusals(void **state)
     }
 }
 
-/* What is suggested for a name that does not exist; NULL: nothing, since no candidate is close. */
+/* Names that do not exist and their suggestions; NULL: no candidate is close. */
 static void t_suggested(void **state)
 {
     (void)state;

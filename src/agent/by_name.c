@@ -22,7 +22,7 @@ int llm_locate(struct llm *m, const struct image *im, const char *name, enum loc
     double seen_x = *x * map.scale, seen_y = *y * map.scale;
     if (map.patches)
         *out = locate(&map, name, what, &seen_x, &seen_y);
-    if (*out == LOCATED_ELSEWHERE || *out == LOCATED_NEAR) {
+    if (*out == LOCATED_ELSEWHERE) {
         *x = fmin(seen_x / map.scale, im->w - 1);
         *y = fmin(seen_y / map.scale, im->h - 1);
     }

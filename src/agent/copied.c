@@ -2,8 +2,8 @@
  *
  * A model that spells words letter by letter slips now and then, and goes on with a more usual ending.  What
  * it types and is nearly, but not quite, a piece of the task is taken for that piece; a text that ends in the
- * middle of a word with a mark in it ("notes" of "notes.txt") gets all of that word.  Short texts, numbers and
- * what differs only in case may be meant as they are.
+ * middle of a word with a mark in it ("notes" of "notes.txt") gets all of that word.  Short texts, numbers
+ * and what differs only in case may be meant as they are.
  */
 #include "agent/private.h"
 
@@ -58,15 +58,15 @@ static bool same_digits(const char *a, const char *b)
     }
 }
 
-/* Whether a word goes on at p: "notes|.txt", "ana|@example.org", "Don|'t"; not "13|:05". */
+/* Returns whether a word continues at p: "notes|.txt", "ana|@example.org", "Don|'t"; not "13|:05". */
 static bool goes_on(const char *begin, const char *p)
 {
     return p > begin && isalpha((unsigned char)p[-1]) && *p && strchr(".@_-'", *p) &&
            isalpha((unsigned char)p[1]);
 }
 
-/* The text with the rest of its last word, if each time that the task says it the word goes on; NULL: it does
- * not, or the task does not say the text. */
+/* The text with the rest of its last word, if the word continues at each place of the task; NULL: it ends
+ * at one, or the task does not have the text. */
 static char *whole_word(const char *text, const char *task)
 {
     size_t n = strlen(text), whole = 0;

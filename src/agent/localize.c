@@ -43,9 +43,8 @@ static int ask_localizer(struct agent *a, const char *element, struct generated 
     return rc;
 }
 
-/* is: NULL when the element is not there.  near: its name was not read there; it is the nearest element. */
 static int record_localized(struct agent *a, int index, const struct action *was, const struct action *is,
-                            bool near, double ms, struct err *e)
+                            double ms, struct err *e)
 {
     struct trace *t = a->o->trace;
     trace_begin(t, a->step.number, "localize");
@@ -60,8 +59,6 @@ static int record_localized(struct agent *a, int index, const struct action *was
         trace_int(t, "x", is->x);
         trace_int(t, "y", is->y);
     }
-    if (near)
-        trace_bool(t, "near", true);
     trace_number(t, "ms", ms);
     return trace_end(t, e);
 }
@@ -90,7 +87,7 @@ static int localize(struct agent *a, int index, struct err *e)
     generated_free(&g);
     double ms = clock_ms_since(start);
     a->step.ms[PHASE_WRITE] += ms;
-    return record_localized(a, index, &was, found ? action : NULL, false, ms, e);
+    return record_localized(a, index, &was, found ? action : NULL, ms, e);
 }
 
 /* In place of a press of a button that says something else: what was to be pressed is not there. */
@@ -102,7 +99,7 @@ static int say_missing(struct agent *a, struct action *action, double ms, struct
                              .x2 = ACTION_ABSENT,
                              .y2 = ACTION_ABSENT,
                              .text = xstrdup(action->element)};
-    int rc = record_localized(a, (int)(action - a->reply.step.actions), action, NULL, false, ms, e);
+    int rc = record_localized(a, (int)(action - a->reply.step.actions), action, NULL, ms, e);
     action_free(action);
     *action = missing;
     return rc;
@@ -141,11 +138,11 @@ static int locate_by_name(struct agent *a, int index, struct err *e)
         return say_missing(a, action, ms, e);
     action->x = (int32_t)floor(x);
     action->y = (int32_t)floor(y);
-    return record_localized(a, index, &was, action, found == LOCATED_NEAR, ms, e);
+    return record_localized(a, index, &was, action, ms, e);
 }
 
-/* A place in what the view paints over is the model's mistake, which it is told of.  A recorded screen has no
- * view. */
+/* Refuses a place in the padding of the view with a message to the model.  A recorded screen has all of its
+ * pixels. */
 static void refuse_hidden_places(struct agent *a)
 {
     for (int i = 0; !a->step.from && a->reply.fault == FAULT_NONE && i < a->reply.step.nactions; i++) {

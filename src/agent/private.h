@@ -87,17 +87,17 @@ struct history { /* [n] side by side; the last is the step at hand */
 /* Words that stand for secrets in the task of the embedded model (stand_ins.c). */
 struct stand_ins {
     const struct secrets *secrets; /* NULL: none */
-    const char *town[SECRETS_MAX]; /* of secret i; NULL: the task does not speak of it */
+    const char *town[SECRETS_MAX]; /* of secret i; NULL: the task does not mention it */
 };
-/* Returns a task with such words, which the caller frees.  *unused: a secret that the task does not speak of;
+/* Returns a task with such words, which the caller frees.  *unused: a secret that the task does not mention;
  * unchanged without one. */
 char *stand_ins_task(struct stand_ins *x, const char *task, const struct secrets *s, const char **unused);
-/* Puts {{NAME}} in place of these words into what is typed. */
+/* Replaces these words by {{NAME}} in the texts that the step types. */
 void stand_ins_resolve(const struct stand_ins *x, struct step *step);
 
 struct agent_run {
     struct context *context;
-    char *task; /* the task at hand as the model reads it, owned */
+    char *task; /* the current task as the model reads it, owned */
     struct stand_ins stand_ins;
     int steps_before; /* number of the last step of the tasks before it */
     int turns_before; /* of the conversation, likewise */
@@ -119,7 +119,7 @@ struct agent_run {
 
     struct image recent[VALIDATOR_FRAMES]; /* the last screenshots, newest at the end; empty: none yet */
     int validations;
-    bool told_large; /* a picture was larger than the model reads, and the person was told */
+    bool told_large; /* a picture was larger than the model reads, and the person got the warning */
 };
 
 struct agent {

@@ -1,6 +1,6 @@
-/* stand_ins.c - words that stand for secrets in what the embedded model reads and writes.
+/* stand_ins.c - words that stand for secrets in the texts that the embedded model reads and writes.
  *
- * That model copies words of its task letter by letter and has never seen {{NAME}}.  Its task says an ordinary
+ * That model copies words of its task and has never seen {{NAME}}.  Its task says an ordinary
  * name of a town in place of "{{PASSWORD}}" or "the password", and where it types that name, the action gets
  * {{PASSWORD}}, as other models write it.
  */
@@ -61,14 +61,14 @@ static bool is_typed(const char *text, const char *at)
     return false;
 }
 
-/* Whether the name of a secret that stands here (n bytes) means its value: "the password", "type password", but not
- * "the password field".  *from: where the phrase begins. */
+/* Returns whether the name of a secret at `at` (n bytes) means its value, as "the password" does and "the
+ * password field" does not.  *from: the beginning of the phrase. */
 static bool means_value(const char *text, const char *at, size_t n, const char **from)
 {
     static const char *const determiners[] = {"the", "my", "our", "your", "his", "her", "their", "its", NULL};
     static const char *const verbs[] = {"type", "enter", "write", "put", "insert", "paste", "use", NULL};
     static const char *const things[] = {"field",  "box",  "input", "entry",  "area",   "line", "label",
-                                         "button", "link", "page",  "dialog", "window",   NULL};
+                                         "button", "link", "page",  "dialog", "window", NULL};
     size_t before_n, after_n = 0;
     const char *before = word_before(text, at, &before_n), *after = at + n + strspn(at + n, " ");
     while (is_letter(after[after_n]))
@@ -100,7 +100,7 @@ static size_t named(const char *p, const char *name)
     return n;
 }
 
-/* A task with `town` in place of a secret; *found: the task speaks of it. */
+/* A task with `town` in place of a secret; *found: the task mentions it. */
 static char *with_town(const char *task, const char *name, const char *town, bool *found)
 {
     struct buf out;

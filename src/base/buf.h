@@ -37,8 +37,8 @@ int buf_put_member(struct buf *b, const char *key, const char *value);
 /* The last non-blank line of text[n] without trailing blanks, and its length; 0: there is none. */
 const char *text_last_line(const char *text, size_t n, size_t *len);
 
-/* Returns the one of n candidates that is closest to a misspelt word: one edit away, two for a word of more than
- * five letters; NULL: none is. */
+/* Returns the candidate that is closest to a misspelt word: one edit away, two for a word of more than five
+ * letters; NULL: none is. */
 const char *nearest_word(const char *word, const char *const *candidates, int n);
 
 /* Returns the candidate that an unknown name may mean: the nearest one, the one that other programs call so

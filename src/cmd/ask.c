@@ -60,9 +60,10 @@ const struct command ask_command = {
     "answer a question about pictures",
     "A question without a picture is for models that know more than screens; the embedded model needs one. "
     "Pictures are PNG files, in order, after the question; --image FILE may be written before each of "
-    "them; --screen takes a screenshot. A conversation is {\"messages\": [...], \"tools\": [...]} with the roles system, user, "
-    "assistant and tool; pictures stand in a user's content as {\"type\": \"image\", \"image\": \"FILE\"}.",
-    "holorun ask --screen \"What does the line with Total say?\"\n"
+    "them; --screen takes a screenshot. A conversation is {\"messages\": [...], \"tools\": [...]} with the "
+    "roles system, user, assistant and tool; pictures stand in a user's content as {\"type\": \"image\", "
+    "\"image\": \"FILE\"}.",
+    "holorun ask --screen \"Is there a Save button?\"\n"
     "holorun ask \"Read the line that begins with Total\" screen.png\n"
     "holorun ask --json \"What does the line with Total say?\" --image a.png\n"
     "holorun ask --chat conversation.json\n",

@@ -24,8 +24,8 @@ struct settings {
 static const struct option_spec options[] = {
     {"size", 's', OPTION_TEXT, AT(size), "WIDTHxHEIGHT", 0, 32, ON_DESK_SIZE, "size of the desktop", NULL},
     {"home", 0, OPTION_TEXT, AT(home), "DIR", 0, 1000, NULL,
-     "home folder of programs there, made when missing; it stays, and one desktop at a time uses it; default: "
-     "an empty one that is deleted",
+     "home folder of programs there, made when missing; it stays, and one desktop at a time uses it; "
+     "default: an empty one that is deleted",
      NULL},
     {"view", 'v', OPTION_MAYBE, AT(view), "127.0.0.1:PORT|unix:PATH", 0, 256, NULL,
      "let VNC viewers look at the desktop and take it over; without a place: a socket in the user's runtime "

@@ -41,9 +41,8 @@ const struct command export_command = {
         "(assets/fleet/verl_outputs.py loads them). atif: a trajectory in the interchange format that Harbor "
         "reads.\n\n"
         "The screenshots are those of the run: they show whatever was on the screen. The path is printed.",
-    .examples =
-        "holorun export\nholorun export --format rl\nholorun export 20261121T054500Z-9f3c01ab -f osworld -o traj "
-        "--reward 1\n",
+    .examples = "holorun export\nholorun export --format rl\n"
+                "holorun export 20261121T054500Z-9f3c01ab -f osworld -o traj --reward 1\n",
     .options = options,
     .run = cmd_export,
 };

@@ -136,7 +136,7 @@ int host_command(const struct command *c, host_serve *serve, int argc, char **ar
     if (isatty(STDIN_FILENO))
         fprintf(stderr,
                 "holorun %s: waiting for a host's messages (JSON-RPC) on stdin, which is a terminal; "
-                "'holorun %s --help' tells how hosts start it, Ctrl-D ends it\n",
+                "see 'holorun %s --help'; Ctrl-D ends it\n",
                 c->name, c->name);
     struct host *h = NULL;
     code = place_settle(&shell.s, &shell.desk, &e); /* this and the guard: before there are threads */

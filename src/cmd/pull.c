@@ -37,8 +37,8 @@ const struct command pull_command = {
     "that it redirects to; only the hub gets the token. Sizes and hashes are checked, what was cut off goes "
     "on where it ended, and the files lie where other tools for such models look for theirs ($HF_HOME, "
     "$HF_HUB_CACHE). HF_ENDPOINT names another hub, as a mirror in a closed network; without any, copy the "
-    "files from another machine and give their folder to --model. The result is the model's folder; --model NAME finds "
-    "it.",
+    "files from another machine and give their folder to --model. The result is the model's folder; --model "
+    "NAME finds it.",
     "holorun pull holo3.1-0.8b && holorun run --model holo3.1-0.8b 'Open the report.'\n"
     "holorun pull Hcompany/Holotron-12B --list\nholorun pull ORG/NAME --revision COMMIT --key file:token\n",
     options,

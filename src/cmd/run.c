@@ -37,9 +37,9 @@ const struct command step_command = {
         "with a reason that the model reads, sample another reply, or rewind to an earlier step, which is "
         "decided again from its recorded state and screen. Breakpoints let it run until something "
         "happens.\n\n"
-        "In a terminal, 'help' lists the commands and quit (or Ctrl-D) ends the run; --step=script:FILE reads them from a file or a pipe, "
-        "one a line, and stops at its end. The record and the report say what a person did. The clock of "
-        "--max-time stands still while a step is shown.",
+        "In a terminal, 'help' lists the commands, quit (or Ctrl-D) ends the run; --step=script:FILE reads "
+        "them from a file or a pipe, one a line, and stops at its end. The record and the report name the "
+        "decisions of a person. The clock of --max-time stands still while a step is shown.",
     .examples = "holorun step \"Press Save\"\n"
                 "holorun step --break \"kind type\" --break irreversible \"Fill in the form and send it\"\n"
                 "holorun run --step=script:commands.txt \"Press Save\"\n",

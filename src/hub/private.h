@@ -22,8 +22,8 @@ struct hub {
 /* GET, following up to 5 redirects; the token goes to the host of the endpoint only.  0 with status 200
  * or 206. */
 int hub_get(struct hub *h, const char *url, struct http_request *q, struct http_reply *out, struct err *e);
-/* Returns whether a request that failed so may be sent again, after a warning and a pause.  try: from 0.  A hub
- * that was never reached is tried twice: it is offline or behind a closed network. */
+/* Returns whether a request that failed so may be sent again, after a warning and a pause.  try: from 0.  A
+ * hub that was never reached is tried twice: this machine is offline or its network is closed. */
 bool hub_again(const struct hub *h, const struct http_reply *r, int try, const struct err *why);
 
 /* One file into blobs/HASH. */

@@ -59,7 +59,7 @@ static int set_folders(struct hub *h, struct err *e)
     return 0;
 }
 
-/* What a person does whose network does not reach the hub. */
+/* Adds the remedy to the error of a hub that cannot be reached. */
 static void tell_remedy(struct err *e)
 {
     struct err why = *e;

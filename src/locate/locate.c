@@ -2,7 +2,8 @@
  *
  * The pointer (pointer.c) says for each place where a name is written what is named there, or that it is
  * plain text, as in what a page says is to be done.  The surest and nearest thing counts.  A place that is
- * on it already stays; so does one whose name is not read, but from bare ground it moves onto what is near.
+ * on it already stays; so does one whose name is not read.  A place without a name moves from bare ground
+ * onto the nearest element.
  */
 #include "locate/locate.h"
 
@@ -209,15 +210,16 @@ static bool same_field(const struct ground *g, int patch, const double *own)
     return false;
 }
 
-static enum located locate_named(const struct ground *g, const struct written *w, int n, enum locate_for what,
-                                 double *own)
+static enum located locate_named(const struct ground *g, const struct written *w, int n, const char *name,
+                                 enum locate_for what, double *own)
 {
     struct named to = thing_named(g, w, n, what, own);
     if (what == LOCATE_CLICK && to.there)
         return LOCATED_THERE;
-    if (!to.known)
-        return onto_element(g, what == LOCATE_TYPE ? g->field : g->any, 40, own) ? LOCATED_NEAR
-                                                                                 : LOCATED_THERE;
+    if (!to.known) {
+        bool near = !*name && onto_element(g, what == LOCATE_TYPE ? g->field : g->any, 40, own);
+        return near ? LOCATED_ELSEWHERE : LOCATED_THERE;
+    }
     bool near = near_of(to.at.x, to.at.y, own) < onto;
     if (what == LOCATE_TYPE && (near || same_field(g, patch_at(g, to.at.x, to.at.y), own)))
         return LOCATED_THERE;
@@ -283,7 +285,7 @@ enum located locate(const struct patch_map *m, const char *name, enum locate_for
     struct ground g = ground_of(m);
     bool hardly = what == LOCATE_TYPE && strlen(name) > SHORT_NAME;
     int n = text_find(&t, name, hardly ? hardly_read : misread, w);
-    enum located at = locate_named(&g, w, n, what, own);
+    enum located at = locate_named(&g, w, n, name, what, own);
     bool nowhere = what == LOCATE_CLICK && strlen(name) > 1 && !is_written(name, w, n) &&
                    says_otherwise(&g, &t, name, own);
     ground_free(&g);

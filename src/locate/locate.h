@@ -79,12 +79,11 @@ enum locate_for { LOCATE_CLICK, LOCATE_TYPE };
 enum located {
     LOCATED_THERE,     /* the place is good as it is, as far as can be told */
     LOCATED_ELSEWHERE, /* it was moved onto what the name names */
-    LOCATED_NEAR,      /* what the name names is not known; it was moved onto the nearest element */
     LOCATED_NOWHERE,   /* the name is not written, and the button there says something else */
 };
 
 /* Puts right the place at which the thing with this name is said to be.  The name may be empty; then the
- * place is only moved onto an element that is near. */
+ * place is only moved onto an element that is near.  A place with a name only moves onto the named thing. */
 enum located locate(const struct patch_map *m, const char *name, enum locate_for what, double *x, double *y);
 
 /* Whether anything of this name, or nearly, is written there: so that it could be meant. */

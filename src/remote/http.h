@@ -43,7 +43,7 @@ struct http_reply {
     char location[4096]; /* of a redirect; "" */
     struct buf body;
     bool broken;    /* -1 because the connection failed or timed out: the request may be sent again */
-    bool unreached; /* -1 because there was no connection: an unknown name, a refusal */
+    bool unreached; /* -1 because the connection failed: an unknown name, a refusal */
     bool received;  /* some of a body of status 200 had arrived */
     size_t headers; /* bytes of them */
 };

@@ -155,8 +155,8 @@ static void probe_kind(struct probe *p)
     json_object_set_new(p->found, "api", json_string(p->endpoint->protocol->name));
 }
 
-/* Adds what was measured: without a stream there is no time of a first text, and a reply of one piece has no
- * rate. */
+/* Adds the measured times.  A reply without a stream lacks the time of its first text, and a reply of one
+ * piece lacks a rate. */
 static void add_speed(struct probe *p, const struct answer *a)
 {
     double rest = a->ms - a->first_ms;

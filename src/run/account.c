@@ -99,7 +99,7 @@ static void put_server(struct buf *b, const struct agent_server *s)
     buf_puts(b, "}");
 }
 
-/* Says of a model behind an endpoint what it cannot give. */
+/* Prints the limits of a model behind an endpoint. */
 void job_tell_model(const struct job *j)
 {
     const struct endpoint *far = j->model->endpoint;

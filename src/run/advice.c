@@ -1,5 +1,5 @@
-/* advice.c - what a person reads before a run of the embedded model: once, that a better one can be fetched; and
- * that a question is not a task for it.  See job.h. */
+/* advice.c - advice before a run of the embedded model: once, that a better model can be fetched; and the
+ * refusal of a question, which it cannot answer.  See job.h. */
 #include "run/job.h"
 
 #include "base/file.h"
@@ -14,8 +14,8 @@
 
 /* ---- a better model ----------------------------------------------------------------------------- */
 
-/* Returns whether this version has given the advice to this user before, and notes that it has.  Where the note
- * cannot be written the advice is given again. */
+/* Returns whether this version has given the advice to this user before, and notes that it has.  If the note
+ * cannot be written, the advice is given again. */
 static bool advised_before(void)
 {
     char *folder = file_place(PLACE_STATE, NULL), *text = NULL;
@@ -66,8 +66,8 @@ bool job_task_is_question(const char *task)
                                          "how",    "is",      "are",   "was",   "were",   "does",    "do",
                                          "did",    "has",     "have",  "isn't", "aren't", "doesn't", "can i",
                                          "what's", "where's", "who's", NULL};
-    static const char *const without_mark[] = {"what is",  "what's",   "what are", "what does",
-                                               "how many", "how much", NULL};
+    static const char *const first[] = {"what", "how", NULL};
+    static const char *const second[] = {"is", "are", "does", "many", "much", NULL};
     const char *text = task + strspn(task, " \t\n\"'");
     size_t n = strlen(text);
     while (n && strchr(" \t\n\"'", text[n - 1]))
@@ -76,7 +76,8 @@ bool job_task_is_question(const char *task)
     if (end) /* nothing is to be done after it */
         return end + 1 == text + n && !memchr(text, '\n', n) && begins_with_one_of(text, asking);
     bool one = !memchr(text, '\n', n) && !strstr(text, ". ") && !strchr(text, ',') && !strstr(text, " and ");
-    return one && begins_with_one_of(text, without_mark);
+    const char *next = text + strcspn(text, " ");
+    return one && begins_with_one_of(text, first) && begins_with_one_of(next + strspn(next, " "), second);
 }
 
 int job_check_task(const struct job *j, struct err *e)

@@ -162,7 +162,7 @@ void job_tell_model(const struct job *j);
 
 /* Says once for each user and version that a better model than the embedded one can be fetched. */
 void job_advise_model(const struct job *j);
-/* Returns whether a task is a question only, with nothing to be done: "What is on the screen?". */
+/* Returns whether a task is only a question, without an action to do. */
 bool job_task_is_question(const char *task);
 /* Refuses a question to the embedded model at a terminal, with the command that answers it; else 0. */
 int job_check_task(const struct job *j, struct err *e);

@@ -67,8 +67,8 @@ const struct option_spec job_options[] = {
     {"observe-only", 0, OPTION_FLAG, AT(observe_only),
      .help = "allow only moving the pointer, scrolling, waiting, looking, planning and answering"},
     {"secret", 0, OPTION_LIST, AT(secrets), "NAME=env:VARIABLE|NAME=file:PATH", 0, 0, NULL,
-     "a value that may be typed but not seen: the model writes {{NAME}}, and the task may say \"the password\" for "
-     "PASSWORD; may be repeated", NULL},
+     "a value that may be typed but not seen: the model writes {{NAME}}, and a task for the embedded model "
+     "may say \"the password\" for PASSWORD; may be repeated", NULL},
     {"redact-frames", 0, OPTION_FLAG, AT(redact_frames), NULL, 0, 0, "yes",
      "paint over fields that a secret was typed into, in screenshots and in the record", NULL},
     HIDE_OPTION(struct run_settings, ""),

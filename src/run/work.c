@@ -101,7 +101,7 @@ int job_work(struct job *j, struct agent_result *r, struct err *e)
     return finish(j, agent_exit_code(r->status, e), r, e);
 }
 
-/* Tells the person who steps through the run how it ended; who stopped it knows. */
+/* Shows the outcome in the step window, unless the person stopped the run. */
 static void tell_stepper(const struct job *j, const struct agent_result *r, const struct err *e)
 {
     bool done = r->status == AGENT_ANSWERED;

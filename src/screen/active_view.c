@@ -2,10 +2,10 @@
  *
  * A small model sees a picture at its own pixels, so it is shown the window it works on and not the whole
  * desktop.  The view is the window's inside, grown to whole multiples of 32 pixels where the screen has room
- * (what such models see without stretching), together with menus and popups that lie over its edge.  What
- * the view has beside them (the desktop, other windows) is painted over with one colour, and no place there
- * is accepted (screen_shows).  Between two screenshots the view follows that one window: what was decided on
- * it still belongs to it, wherever it is now.
+ * (what such models see without stretching), together with menus and popups that lie over its edge.  The
+ * other pixels of the view (the desktop, other windows) are painted over with one colour, and places there
+ * are refused (screen_shows).  Between two screenshots the view follows that one window: the decision belongs
+ * to it, wherever it is now.
  */
 #include "screen/private.h"
 
@@ -40,7 +40,7 @@ static void grow(int *at, int *size, int limit)
     *size = wanted;
 }
 
-/* Adds an area to those that are shown; the last entry covers all for which there is no entry left. */
+/* Adds an area to those that are shown; the last entry covers all further ones. */
 static void show_area(struct active_view *a, struct screen_rect r)
 {
     if (a->n_shown < ACTIVE_SHOWN)

@@ -206,7 +206,7 @@ int computer_type(struct screen *s, const char *utf8, size_t len, struct err *e)
 bool view_is_active(const struct screen *s); /* view "active" */
 void active_view_pick(struct screen *s);     /* the window that has the keyboard becomes the view */
 void active_view_follow(struct screen *s);   /* where that window is now */
-/* Paints over what a capture shows beside that window and its popups. */
+/* Paints over the pixels of a capture outside that window and its popups. */
 void active_view_pad(const struct screen *s, struct image *im);
 int monitors_update(struct screen *s, struct err *e); /* re-reads root size, monitors, view */
 

@@ -45,8 +45,8 @@ struct screen_rect screen_rect_intersect(struct screen_rect a, struct screen_rec
 struct screen_rect screen_view(const struct screen *s); /* what captures show, in root pixels */
 /* The same, read again: windows move, monitors come and go.  -1: it is gone. */
 int screen_view_now(struct screen *s, struct screen_rect *out, struct err *e);
-/* Returns whether the last capture shows the screen at this pixel of it; with the view "active" what is neither
- * the window nor one of its popups is painted over. */
+/* Returns whether the last capture shows the screen at its pixel x, y; the view "active"
+ * paints over all pixels outside the window and its popups. */
 bool screen_shows(const struct screen *s, int x, int y);
 struct screen_rect screen_root(const struct screen *s);    /* the whole root window */
 bool screen_is_remote(const struct screen *s);             /* a machine behind an address */

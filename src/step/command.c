@@ -36,7 +36,8 @@ static const struct {
                     "until WHEN           run to here: until WHEN, or another breakpoint"},
     [STEP_TOGGLE] = {"toggle", 'd', ARGS_NUMBER, "toggle N             switch a breakpoint off or on"},
     [STEP_CLEAR] = {"clear", 'x', ARGS_MAYBE_NUMBER, "clear [N]            delete a breakpoint, or all"},
-    [STEP_STOP] = {"stop", 's', ARGS_MAYBE_TEXT, "stop [REASON]        end the run; also quit, exit, q, Ctrl-D"},
+    [STEP_STOP] = {"stop", 's', ARGS_MAYBE_TEXT,
+                   "stop [REASON]        end the run (also quit, exit, q, Ctrl-D)"},
     [STEP_SHOW] = {"show", 'l', ARGS_MAYBE_TEXT, "show                 show this step again"},
     /* clang-format on */
 };

@@ -23,7 +23,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { WAIT_MS = 20, HIDE_MS = 120, GONE_MS = 2000, LAST_S = 60, UNREAD_MS = 600 };
+enum { WAIT_MS = 20, HIDE_MS = 120, GONE_MS = 2000, LAST_S = 60 };
 
 struct window {
     struct step_front front;
@@ -38,10 +38,8 @@ struct window {
     bool fresh;                   /* the view is not drawn yet */
     bool answered, end, ready;
     int questions;
-    const char *last[2]; /* head and text of the outcome; NULL: the run goes on */
-    bool pressed, seen;  /* a key or button went down in the window since, and up again */
-    int64_t last_shown;  /* clock_ns() */
-    struct focus *focus; /* NULL: the agent works on another display */
+    struct outcome_box last; /* head NULL: the run has not ended */
+    struct focus *focus;     /* NULL: the agent works on another display */
     struct step_command command;
     struct err err;
 
@@ -76,24 +74,6 @@ static void draw_view(struct window *w)
     }
     if (w->view)
         scene_draw(&w->scene, w->view, w->drawn);
-}
-
-/* The outcome over the last view, which is no longer valid. */
-static void draw_last(struct window *w)
-{
-    struct paint p;
-    double scale = scene_scale(&w->scene), width = w->scene.w / scale, height = w->scene.h / scale;
-    struct box b = {width * 0.12, height / 2 - 90, width * 0.76, 180};
-    bool done = !strcmp(w->last[0], "Done");
-    paint_begin(&p, w->drawn, scale, NULL);
-    paint_box(&p, (struct box){0, 0, width, height}, 0, INK_GROUND, 0.6);
-    paint_box(&p, b, 8, INK_RAISED, 1);
-    paint_frame(&p, b, 8, 1.5, done ? INK_ACCENT : INK_WARN, 1);
-    paint_text(&p, b.x + 20, b.y + 16, b.w - 40, (struct text){FACE_BOLD, 20, 1, 0, INK_TEXT}, w->last[0]);
-    paint_text(&p, b.x + 20, b.y + 50, b.w - 40, (struct text){FACE_PLAIN, 15, 4, 0, INK_TEXT}, w->last[1]);
-    paint_text(&p, b.x + 20, b.y + b.h - 30, b.w - 40, (struct text){FACE_PLAIN, 13, 1, 0, INK_DIM},
-               "Press a key or click here to close this window; it closes by itself after a minute.");
-    paint_end(&p);
 }
 
 static void dim_surface(cairo_surface_t *s)
@@ -215,26 +195,13 @@ static bool wants_stop(const struct window *w, const SDL_Event *ev)
     return false;
 }
 
-/* Waits for a press and its release, so that no key goes on to the next window.  What is pressed before the
- * outcome can have been read was meant for another step. */
-static void on_last_event(struct window *w, const SDL_Event *ev)
-{
-    bool read = clock_ms_since(w->last_shown) > UNREAD_MS;
-    if (ev->type == SDL_KEYDOWN || ev->type == SDL_MOUSEBUTTONDOWN)
-        w->pressed = w->pressed || (read && (ev->type != SDL_KEYDOWN || !ev->key.repeat));
-    else if (ev->type == SDL_KEYUP || ev->type == SDL_MOUSEBUTTONUP)
-        w->seen = w->seen || w->pressed;
-    else if (ev->type == SDL_QUIT)
-        w->seen = true;
-    pthread_cond_broadcast(&w->changed);
-}
-
 static void handle_event(struct window *w, const SDL_Event *ev)
 {
     struct step_command c;
     bool closed = ev->type == SDL_QUIT;
-    if (w->last[0]) {
-        on_last_event(w, ev);
+    if (w->last.head) {
+        outcome_event(&w->last, ev);
+        pthread_cond_broadcast(&w->changed);
         w->dirty = w->dirty || ev->type == SDL_WINDOWEVENT;
         return;
     }
@@ -334,11 +301,11 @@ static void handle_events(struct window *w)
     SDL_Event ev;
     SDL_WaitEventTimeout(NULL, WAIT_MS);
     pthread_mutex_lock(&w->lock);
-    if (w->last[0] && w->fresh) {
+    if (w->last.head && w->fresh) {
         SDL_SetWindowTitle(w->sdl, "holorun step: the run has ended");
-        draw_last(w);
+        outcome_draw(&w->last, &w->scene, w->drawn);
         show_window(w);
-        w->last_shown = clock_ns();
+        w->last.shown = clock_ns();
     } else if (w->view && w->fresh) {
         w->scene.status = w->answered ? "running to a breakpoint" : NULL;
         scene_show(&w->scene, w->view);
@@ -347,7 +314,7 @@ static void handle_events(struct window *w)
     }
     while (SDL_PollEvent(&ev))
         handle_event(w, &ev);
-    if (w->covers && w->shown && !w->last[0] && (!w->view || w->answered))
+    if (w->covers && w->shown && !w->last.head && (!w->view || w->answered))
         hide(w);
     if (w->view && (w->dirty || w->fresh)) {
         draw_view(w);
@@ -453,13 +420,12 @@ static void window_ended(struct step_front *f, const char *head, const char *tex
     SDL_Event ev = {.type = w->wake};
     pthread_mutex_lock(&w->lock);
     if (w->drawn) {
-        w->last[1] = text;
-        w->last[0] = head;
+        w->last = (struct outcome_box){.head = head, .text = text};
         w->answered = false;
         w->fresh = true;
         SDL_PushEvent(&ev);
         for (int64_t since = clock_ns();
-             !w->seen && !flag_up(screen_stop_flag(NULL)) && clock_ms_since(since) < 1000.0 * LAST_S;)
+             !w->last.seen && !flag_up(screen_stop_flag(NULL)) && clock_ms_since(since) < 1000.0 * LAST_S;)
             wait_briefly(w);
     }
     pthread_mutex_unlock(&w->lock);

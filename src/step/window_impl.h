@@ -11,12 +11,25 @@
 #include "step/step.h"
 
 #include <SDL.h>
+#include <cairo.h>
 
 enum { WIDTH = 1280, HEIGHT = 820, WIDTH_MIN = 640, HEIGHT_MIN = 400 };
 
 /* The rectangle to open in: on the captured display (same_display) the largest free side of a monitor,
  * else a monitor. *covers: there is no such side, and the window lies over the view. */
 SDL_Rect window_place(const struct window_options *o, bool same_display, bool *covers);
+
+/* The outcome of the run, shown over the last view. */
+struct outcome_box {
+    const char *head, *text;
+    bool pressed, seen; /* a key or button went down in the window, and up again */
+    int64_t shown;      /* clock_ns() */
+};
+struct scene;
+void outcome_draw(const struct outcome_box *o, const struct scene *s, cairo_surface_t *on);
+/* Handles an event: the person has seen the outcome after a press and its release, so that no key reaches the
+ * next window. */
+void outcome_event(struct outcome_box *o, const SDL_Event *ev);
 
 /* Opens its own connection to `display`; NULL when it cannot, which the other functions accept. */
 struct focus *focus_open(const char *display);

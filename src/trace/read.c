@@ -168,7 +168,7 @@ char *record_newest(const char *runs, struct err *e)
 {
     DIR *d = opendir(runs);
     if (!d && errno == ENOENT)
-        return err_set(e, ERR_USAGE, "there is no run in '%s' yet; --runs names another folder", runs), NULL;
+        return err_set(e, ERR_USAGE, "no runs yet in '%s'; --runs names another folder", runs), NULL;
     if (!d)
         return err_set(e, ERR_USAGE, "cannot list runs in '%s': %s", runs, strerror(errno)), NULL;
     char newest[32] = "";

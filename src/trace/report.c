@@ -241,10 +241,7 @@ static void put_corrections(FILE *f, const struct story_step *s)
         else if (!field_bool(c, "found"))
             page_pairf(f, "guess", "\"%.80s\" is not there", field_text(c, "element"));
         else if (json_object_get(c, "said_x"))
-            page_pairf(f, "guess",
-                       field_bool(c, "near")
-                           ? "\"%.80s\" was not read; %d, %d is the nearest element to %d, %d"
-                           : "\"%.80s\" is probably at %d, %d; the model said %d, %d",
+            page_pairf(f, "guess", "\"%.80s\" is probably at %d, %d; the model said %d, %d",
                        field_text(c, "element"), (int)field_int(c, "x"), (int)field_int(c, "y"),
                        (int)field_int(c, "said_x"), (int)field_int(c, "said_y"));
     }
