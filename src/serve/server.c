@@ -141,6 +141,12 @@ static int read_pem(const char *path, char **out, struct err *e)
     return path ? file_read(path, MAX_PEM, out, &n, e) : 0;
 }
 
+/* In place of abort(): the library cannot go on, for example when its own pipe fails. */
+static void on_panic(void *arg, const char *file, unsigned line, const char *why)
+{
+    die(ERR_ENV, "libmicrohttpd cannot go on: %s", why ? why : "unknown reason");
+}
+
 static int start_daemon(struct server *v, struct err *e)
 {
     char *cert, *key = NULL;
@@ -165,6 +171,7 @@ static int start_daemon(struct server *v, struct err *e)
         items[n++] = (struct MHD_OptionItem){MHD_OPTION_HTTPS_MEM_KEY, 0, key};
     }
     items[n] = (struct MHD_OptionItem){MHD_OPTION_END, 0, NULL};
+    MHD_set_panic_func(on_panic, NULL);
     v->daemon =
         MHD_start_daemon(flags, 0, NULL, NULL, exchange_step, v, MHD_OPTION_ARRAY, items, MHD_OPTION_END);
     if (key)
