@@ -360,3 +360,17 @@ int XGetWindowProperty(Display *d, Window w, Atom name, long from, long n, Bool 
     *out_type = None;
     return BadAlloc;
 }
+
+/* Threads of the program block all signals; a crash must still reach on_crash(). */
+int pthread_sigmask(int how, const sigset_t *set, sigset_t *old)
+{
+    sigset_t own;
+    if (set && how != SIG_UNBLOCK) {
+        own = *set;
+        sigdelset(&own, SIGSEGV);
+        sigdelset(&own, SIGBUS);
+        sigdelset(&own, SIGABRT);
+        set = &own;
+    }
+    return REAL(pthread_sigmask)(how, set, old);
+}

@@ -9,6 +9,7 @@ lost or said) of more commands, but has no clients.  Exit code 1: a crash whose 
 crash inside a library is listed.  Needs `make all build/release/helpers/inject.so build/release/helpers/xclient`.
 """
 import ctypes
+import http.client
 import json
 import mmap
 import os
@@ -41,7 +42,7 @@ def call(name, **args):
     return json.dumps({"note": None, "thought": "as planned", "tool_call": {"tool_name": name, **args}}) + "\n"
 
 
-SCRIPT = (call("click_desktop", element="it", x=300, y=300) + call("write_desktop", content="ab\u03a9 Cd") +
+SCRIPT = (call("key_down_desktop", key="shift") + call("click_desktop", element="it", x=300, y=300) + call("write_desktop", content="ab\u03a9 Cd") +
           call("drag_and_drop", description="it", x1=200, y1=200, x2=600, y2=600) + call("answer", content="Done."))
 SUITE = ('suite: { name: x, display: "xvfb:320x240" }\ntests:\n  - id: a\n    task: Type.\n'
          '    checks: [{ kind: shell, run: "true" }, { kind: window, title: "^$", absent: true }]\n')
@@ -131,13 +132,13 @@ class Bench:
                 try:
                     ask("/v1/models")
                     break
-                except OSError:
+                except (OSError, http.client.HTTPException):
                     time.sleep(0.05)
             message = {"messages": [{"role": "user", "content": "Press OK"}], "max_tokens": 8}
             for body in (message, dict(message, stream=True)):
                 try:
                     ask("/v1/chat/completions", body)
-                except OSError:
+                except (OSError, http.client.HTTPException):
                     pass
             p.terminate()
         threading.Thread(target=talk, daemon=True).start()
@@ -176,7 +177,8 @@ def main():
     seed = int(sys.argv[2]) if len(sys.argv) > 2 else 1
     rng, bench, ours = random.Random(seed), Bench(), 0
     if len(sys.argv) > 5:
-        print(bench.session(sys.argv[3], sys.argv[4], int(sys.argv[5])), bench.shared.failed)
+        code, text = bench.session(sys.argv[3], sys.argv[4], int(sys.argv[5]))
+        print("exit code %s, failed: %s\n%s" % (code, bench.shared.failed.decode() or "nothing", text))
         return bench.close()
     cases, counts, table, failures = ["run", "qa", "serve", "mcp"], {}, {}, 0
     for case in cases:
