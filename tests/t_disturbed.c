@@ -1,8 +1,8 @@
-/* t_disturbed.c - a person uses the mouse while an action uses it.
+/* t_disturbed.c - a person uses the mouse or the keyboard during an action.
  *
- * The window (helpers/xclient) writes down which presses and releases reached it, and where.  The person is a
- * thread with a connection of its own: it moves the pointer through XTEST, by warping it, or with the server's
- * own mouse, and holds buttons of that mouse.
+ * The window (helpers/xclient) records the presses and releases that reach it, and their places.  The person
+ * is a thread with its own connection: it moves the pointer through XTEST, by warping it, or with the server's
+ * mouse, and holds buttons of that mouse.
  */
 #include "check.h"
 #include "driven.h"
@@ -313,7 +313,7 @@ static void t_pause(void **state)
         driven_wait(&t, event[i], n[i]);
         int64_t quiet_since = clock_ns();
         hand_does(&t, person, i);
-        clock_sleep_ms(300); /* nothing is done, and nothing is down, while she may go on */
+        clock_sleep_ms(300); /* nothing is done, and nothing is down, until she rests */
         assert_int_equal(pressed(t.other), 0);
         long before = (long)json_array_size(stage_events(&t, NULL));
         clock_sleep_ms(100);
@@ -390,12 +390,12 @@ static void t_corner(void **state)
 
 static const struct CMUnitTest tests[] = {
     CLAIM("a drag during which a person moves the mouse fails and ends where it began", t_drag),
-    CLAIM("a drag is taken back although the person goes on moving the mouse", t_restless),
+    CLAIM("a drag is taken back although the person keeps moving the mouse", t_restless),
     CLAIM("a click in place and the wheel fail once when a person has moved the mouse", t_click),
     CLAIM("a button held across actions is taken back when a person has moved the mouse", t_across_actions),
     CLAIM("a button that a person holds is waited for, and neither pressed nor moved through", t_button),
     CLAIM("a person who presses a button during a drag ends it, also the same button", t_button_during),
-    CLAIM("a person's key, button or motion breaks off what is done, and the run goes on after quiet",
+    CLAIM("a person's key, button or motion interrupts an action, and the run continues after quiet",
           t_pause),
     CLAIM("what the agent does is not taken for a person's doing", t_nobody),
     CLAIM("a person who rests the pointer in the corner stops the run, the agent does not", t_corner),

@@ -141,10 +141,10 @@ static int read_pem(const char *path, char **out, struct err *e)
     return path ? file_read(path, MAX_PEM, out, &n, e) : 0;
 }
 
-/* In place of abort(): the library cannot go on, for example when its own pipe fails. */
+/* Replaces the library's abort(), which it calls for example when a write to its own pipe fails. */
 static void on_panic(void *arg, const char *file, unsigned line, const char *why)
 {
-    die(ERR_ENV, "libmicrohttpd cannot go on: %s", why ? why : "unknown reason");
+    die(ERR_ENV, "libmicrohttpd failed: %s", why ? why : "unknown reason");
 }
 
 static int start_daemon(struct server *v, struct err *e)

@@ -65,7 +65,7 @@ __attribute__((constructor)) static void begin(void)
     syscall(SYS_close, fd);
     shared = p == MAP_FAILED ? NULL : p;
     void *frame[1];
-    backtrace(frame, 1); /* loads what it needs */
+    backtrace(frame, 1); /* the first call loads a library */
     static const int crashes[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
     for (size_t i = 0; i < sizeof crashes / sizeof *crashes; i++)
         signal(crashes[i], on_crash);

@@ -4,8 +4,8 @@
     failsweep.py [N] [SEED] [CASE FUNCTION AT]      default: 300 1; with a case: that one, with its output
 
 A session is a run, a suite, `holorun serve` with a client, or `holorun mcp` with a client.  The call that fails is
-one of a function that the undisturbed session calls, all functions being as likely.  tests/t_injections.c judges more of each end (what is pressed,
-lost or said) of more commands, but has no clients.  Exit code 1: a crash whose innermost frame is the program's; a
+one of a function that the undisturbed session calls, all functions being as likely.  tests/t_injections.c covers more commands, without clients, and
+checks keys, files and messages after each.  Exit code 1: a crash whose innermost frame is the program's; a
 crash inside a library is listed.  Needs `make all build/release/helpers/inject.so build/release/helpers/xclient`.
 """
 import ctypes
@@ -145,7 +145,7 @@ class Bench:
         return p
 
     def session(self, case, function="", at=0):
-        """Returns the exit code, or None if the session had to be ended, and what was written to stderr."""
+        """Returns the exit code, or None if the session had to be ended, and the text of stderr."""
         shutil.rmtree(self.dir + "/out", ignore_errors=True)
         ctypes.memset(ctypes.addressof(self.shared), 0, ctypes.sizeof(Injection))
         self.shared.only, self.shared.at = function.encode(), at
