@@ -26,7 +26,7 @@ import urllib.request
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 PROGRAM = os.environ.get("HOLORUN", ROOT + "/holorun")
 HELPERS = ROOT + "/build/release/helpers/"
-PATIENCE = 40
+PATIENCE = 120  # seconds; machines are loaded
 
 
 class Name(ctypes.Structure):
