@@ -368,7 +368,7 @@ static void t_last_writes(void **state)
             continue;
         }
         if (!strcmp(field_text(r.run, "status"), "running"))
-            fail_msg("%s %lu: run.json goes on saying 'running'; %s", x.shared->failed, at, o.err);
+            fail_msg("%s %lu: run.json still says 'running'; %s", x.shared->failed, at, o.err);
         if (o.code && !strstr(o.err, "No space left") && !strstr(o.err, "Input/output") &&
             !strstr(o.err, "Too many open"))
             fail_msg("%s %lu: exit code %d without the reason: %s", x.shared->failed, at, o.code, o.err);

@@ -11,10 +11,22 @@
 
 enum { CHORD_MS = 20 }; /* all keys down, then up */
 
+/* libxdo reads the keymap, and crashes when the display is lost meanwhile. */
+static int open_xdo(void *arg)
+{
+    struct screen *s = arg;
+    s->xdo = xdo_new_with_opened_display(s->dpy, s->name, 0);
+    return s->xdo ? 0 : -1;
+}
+
 /* key_event() through libxdo. */
 static int chord_event(struct screen *s, int code, int group, bool down, struct err *e)
 {
-    if (!s->xdo && !(s->xdo = xdo_new_with_opened_display(s->dpy, s->name, 0)))
+    int rc = s->xdo ? 0 : xtrap_asking(open_xdo, s);
+    s->lost = s->lost || rc == XTRAP_LOST;
+    if (screen_alive(s, e))
+        return -1;
+    if (rc)
         return key_event(s, code, down, e);
     s->xdo->quiet = 1;
     if (key_begin(s, code, down, e))

@@ -112,9 +112,9 @@ static void take_back_to(Display *dpy, int x, int y, struct event_origin *origin
     clock_sleep_ms(wait_ms);
 }
 
-/* Moves to where the button went down, so that what was dragged is dropped on itself.  It waits, since toolkits
- * drop at the last place that the drop site has answered.  The last motion is sent together with the release:
- * somebody else may move the pointer during the waits. */
+/* Moves to where the button went down, so that a dragged object is dropped on itself.  Waits, since toolkits
+ * drop at the last place that the drop site has answered.  The last motion is sent together with the
+ * release: somebody else may move the pointer during the waits. */
 static void take_back(Display *dpy, const struct pressed *p, struct event_origin *origin, int wait_ms)
 {
     bool any = false;

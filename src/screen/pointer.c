@@ -1,8 +1,8 @@
 /* pointer.c - motion, buttons, drags, wheel.
  *
- * A person may use the mouse at any time.  Before each press, each turn of the wheel and each motion of a drag
- * the pointer must be where this program put it, and nobody else may hold a button.  Otherwise the action
- * fails, and what it holds is released where it was pressed (held.h).
+ * A person may use the mouse at any time.  Before each press, turn of the wheel and motion of a drag the
+ * pointer must be where this program put it, and nobody else may hold a button.  Otherwise the action fails,
+ * and its button is released where it was pressed (held.h).
  *
  * The delays are what toolkits need: hover effects between arriving and pressing, presses apart but within
  * the double-click time, a drag that crosses the threshold in small steps and rests at the target so that

@@ -330,8 +330,8 @@ void pointer_forget_place(struct screen *s); /* the pointer may be anywhere: a p
 unsigned keyboard_our_modifiers(const struct screen *s);
 unsigned
 keyboard_foreign_modifiers(const struct screen *s); /* that somebody else holds, as of keyboard_read() */
-/* Before the first key: waits until nobody else holds a modifier or a mouse button, takes off what would change our keys but
- * the locks in `leave`, and makes clients use the XTEST keyboard's map. */
+/* Before the first key: waits until nobody else holds a modifier or a mouse button, takes off what would
+ * change our keys but the locks in `leave`, and makes clients use the XTEST keyboard's map. */
 int keyboard_begin(struct screen *s, unsigned leave, struct err *e);
 int keyboard_begin_pointer(struct screen *s, unsigned leave, struct err *e); /* all but the last */
 void keyboard_end(struct screen *s); /* puts back what was taken off, once nothing of ours is down */

@@ -157,6 +157,12 @@ static int read_pem(const char *path, char **out, struct err *e)
     return path ? file_read(path, MAX_PEM, out, &n, e) : 0;
 }
 
+/* Replaces the library's abort(), which it calls for example when a write to its own pipe fails. */
+static void on_panic(void *arg, const char *file, unsigned line, const char *why)
+{
+    die(ERR_ENV, "libmicrohttpd failed: %s", why ? why : "unknown reason");
+}
+
 static int start_daemon(struct server *v, struct err *e)
 {
     char *cert, *key = NULL;
@@ -183,6 +189,7 @@ static int start_daemon(struct server *v, struct err *e)
         items[n++] = (struct MHD_OptionItem){MHD_OPTION_HTTPS_MEM_KEY, 0, key};
     }
     items[n] = (struct MHD_OptionItem){MHD_OPTION_END, 0, NULL};
+    MHD_set_panic_func(on_panic, NULL);
     v->daemon =
         MHD_start_daemon(flags, 0, NULL, NULL, exchange_step, v, MHD_OPTION_ARRAY, items, MHD_OPTION_END);
     if (key)

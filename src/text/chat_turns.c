@@ -286,8 +286,8 @@ static int check_turns(const struct chat_template *c, const struct chat_turns *t
 {
     static const char *const texts[] = {" Be brief.\n",
                                         "One.\n\nTwo ",
-                                        " \xc2\xa0"
-                                        "click(1)\n",
+                                        (" \xc2\xa0"
+                                         "click(1)\n"),
                                         "{\"x\": [1]}",
                                         "done",
                                         "\tMore\xe3\x80\x80"};

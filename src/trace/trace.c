@@ -169,7 +169,7 @@ int trace_run_json(struct trace *t, const char *json, size_t len, struct err *e)
     if (t->scrub)
         t->scrub(t->scrub_arg, &text);
     char *path = xasprintf("%s/run.json", t->dir);
-    /* Also after an earlier failure, and twice: a file that goes on saying "running" is wrong. */
+    /* Also after an earlier failure, and twice: else the file would say "running" forever. */
     int rc = file_write(path, text.data, text.len, &cause);
     if (rc)
         rc = file_write(path, text.data, text.len, NULL);

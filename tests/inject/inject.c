@@ -65,7 +65,7 @@ __attribute__((constructor)) static void begin(void)
     syscall(SYS_close, fd);
     shared = p == MAP_FAILED ? NULL : p;
     void *frame[1];
-    backtrace(frame, 1); /* loads what it needs */
+    backtrace(frame, 1); /* the first call loads a library */
     static const int crashes[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
     for (size_t i = 0; i < sizeof crashes / sizeof *crashes; i++)
         signal(crashes[i], on_crash);
@@ -359,4 +359,18 @@ int XGetWindowProperty(Display *d, Window w, Atom name, long from, long n, Bool 
     *count = *left = 0;
     *out_type = None;
     return BadAlloc;
+}
+
+/* Threads of the program block all signals; a crash must still reach on_crash(). */
+int pthread_sigmask(int how, const sigset_t *set, sigset_t *old)
+{
+    sigset_t own;
+    if (set && how != SIG_UNBLOCK) {
+        own = *set;
+        sigdelset(&own, SIGSEGV);
+        sigdelset(&own, SIGBUS);
+        sigdelset(&own, SIGABRT);
+        set = &own;
+    }
+    return REAL(pthread_sigmask)(how, set, old);
 }

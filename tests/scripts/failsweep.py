@@ -4,11 +4,12 @@
     failsweep.py [N] [SEED] [CASE FUNCTION AT]      default: 300 1; with a case: that one, with its output
 
 A session is a run, a suite, `holorun serve` with a client, or `holorun mcp` with a client.  The call that fails is
-one of a function that the undisturbed session calls, all functions being as likely.  tests/t_injections.c judges more of each end (what is pressed,
-lost or said) of more commands, but has no clients.  Exit code 1: a crash whose innermost frame is the program's; a
+one of a function that the undisturbed session calls, all functions being as likely.  tests/t_injections.c covers more commands, without clients, and
+checks keys, files and messages after each.  Exit code 1: a crash whose innermost frame is the program's; a
 crash inside a library is listed.  Needs `make all build/release/helpers/inject.so build/release/helpers/xclient`.
 """
 import ctypes
+import http.client
 import json
 import mmap
 import os
@@ -25,7 +26,7 @@ import urllib.request
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 PROGRAM = os.environ.get("HOLORUN", ROOT + "/holorun")
 HELPERS = ROOT + "/build/release/helpers/"
-PATIENCE = 40
+PATIENCE = 120  # seconds; machines are loaded
 
 
 class Name(ctypes.Structure):
@@ -41,7 +42,7 @@ def call(name, **args):
     return json.dumps({"note": None, "thought": "as planned", "tool_call": {"tool_name": name, **args}}) + "\n"
 
 
-SCRIPT = (call("click_desktop", element="it", x=300, y=300) + call("write_desktop", content="ab\u03a9 Cd") +
+SCRIPT = (call("key_down_desktop", key="shift") + call("click_desktop", element="it", x=300, y=300) + call("write_desktop", content="ab\u03a9 Cd") +
           call("drag_and_drop", description="it", x1=200, y1=200, x2=600, y2=600) + call("answer", content="Done."))
 SUITE = ('suite: { name: x, display: "xvfb:320x240" }\ntests:\n  - id: a\n    task: Type.\n'
          '    checks: [{ kind: shell, run: "true" }, { kind: window, title: "^$", absent: true }]\n')
@@ -131,20 +132,20 @@ class Bench:
                 try:
                     ask("/v1/models")
                     break
-                except OSError:
+                except (OSError, http.client.HTTPException):
                     time.sleep(0.05)
             message = {"messages": [{"role": "user", "content": "Press OK"}], "max_tokens": 8}
             for body in (message, dict(message, stream=True)):
                 try:
                     ask("/v1/chat/completions", body)
-                except OSError:
+                except (OSError, http.client.HTTPException):
                     pass
             p.terminate()
         threading.Thread(target=talk, daemon=True).start()
         return p
 
     def session(self, case, function="", at=0):
-        """Returns the exit code, or None if the session had to be ended, and what was written to stderr."""
+        """Returns the exit code, or None if the session had to be ended, and the text of stderr."""
         shutil.rmtree(self.dir + "/out", ignore_errors=True)
         ctypes.memset(ctypes.addressof(self.shared), 0, ctypes.sizeof(Injection))
         self.shared.only, self.shared.at = function.encode(), at
@@ -176,7 +177,8 @@ def main():
     seed = int(sys.argv[2]) if len(sys.argv) > 2 else 1
     rng, bench, ours = random.Random(seed), Bench(), 0
     if len(sys.argv) > 5:
-        print(bench.session(sys.argv[3], sys.argv[4], int(sys.argv[5])), bench.shared.failed)
+        code, text = bench.session(sys.argv[3], sys.argv[4], int(sys.argv[5]))
+        print("exit code %s, failed: %s\n%s" % (code, bench.shared.failed.decode() or "nothing", text))
         return bench.close()
     cases, counts, table, failures = ["run", "qa", "serve", "mcp"], {}, {}, 0
     for case in cases:
