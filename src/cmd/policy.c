@@ -54,7 +54,8 @@ const struct command policy_command = {
     .details =
         "Prints in a few lines what is denied, asked about and allowed, by the rules of the file "
         "(default: policy.yaml in the user's configuration folder, if there is one) and then by the "
-        "built-in rules; --patterns prints the rules themselves. A wrong file is refused with its line, the key, and what was expected.\n\n"
+        "built-in rules; --patterns prints the rules themselves. A wrong file "
+        "is refused with its line, the key, and what was expected.\n\n"
         "A rule has a verdict (deny, confirm, allow) and conditions; the first rule that matches an "
         "action decides:\n\n"
         "  builtin: yes              # no: leave the built-in rules out\n"

@@ -228,12 +228,37 @@ static bool leaves_by_tab(const struct written *w, const struct action *a)
     return a->kind == ACT_KEY && a->nkeys == 1 && policy_key(a->keys[0]) == XK_Tab && !w->bar;
 }
 
+const struct written *gate_written(const struct gate *g, unsigned long window)
+{
+    static const struct written nothing;
+    for (int i = 0; i < WINDOWS_KEPT; i++)
+        if (window && g->written[i].window == window)
+            return &g->written[i];
+    return &nothing;
+}
+
+/* The entry of a window, moved to the front; a new one replaces the oldest. */
+static struct written *written_in(struct gate *g, unsigned long window)
+{
+    int i = 0;
+    while (i < WINDOWS_KEPT - 1 && g->written[i].window != window)
+        i++;
+    struct written now = g->written[i];
+    if (now.window != window)
+        now = (struct written){.window = window};
+    memmove(g->written + 1, g->written, (size_t)i * sizeof now);
+    g->written[0] = now;
+    return &g->written[0];
+}
+
 void gate_note_edit(struct gate *g, const struct action *a, unsigned long window)
 {
-    struct written *w = &g->written;
+    if (!window || !(action_is(a->kind, ACTION_KEYBOARD) || action_is(a->kind, ACTION_BUTTON)))
+        return;
+    struct written *w = written_in(g, window);
     const struct policy_writing *writing = &g->subject.s.writing;
     bool replaces = a->kind == ACT_TYPE && a->overwrite;
-    if (a->kind == ACT_GOTO || (writing->any && window != w->window))
+    if (a->kind == ACT_GOTO)
         *w = (struct written){.window = window};
     if (leaves_by_tab(w, a)) {
         bool unknown = w->unknown;
@@ -263,7 +288,7 @@ void gate_note_edit(struct gate *g, const struct action *a, unsigned long window
         w->text[0] = 0;
 }
 
-/* ---- which address an action opens ----------------------------------------------------------------------- */
+/* ---- which address an action opens ---------------------------------------------------------------- */
 
 /* Enter alone, Enter after text, or a click, which may hit a suggestion or the button beside the bar. */
 enum opening { OPENS_NOTHING, OPENS_BY_ENTER, OPENS_AFTER_TEXT, OPENS_BY_CLICK };
@@ -277,22 +302,23 @@ static enum opening opening_of(const struct gate *g)
         return strcspn(text, "\r\n") ? OPENS_AFTER_TEXT : OPENS_BY_ENTER;
     if (action_is(a->kind, ACTION_NAMED_KEYS) && edit_of(s) == EDIT_COMMITS)
         return OPENS_BY_ENTER;
+    const struct written *w = gate_written(g, s->n_targets ? s->targets[0].window.id : 0);
     bool click = (a->kind == ACT_CLICK || a->kind == ACT_MUP) && a->button != 3;
-    return click && (g->written.unknown || could_be_code(&g->written)) ? OPENS_BY_CLICK : OPENS_NOTHING;
+    return click && (w->unknown || could_be_code(w)) ? OPENS_BY_CLICK : OPENS_NOTHING;
 }
 
 /* By what the run has written, where the program does not tell. */
-static void guess_address(struct gate *g, enum opening how, bool same)
+static void guess_address(struct gate *g, enum opening how, unsigned long window)
 {
-    struct written *w = &g->written;
+    const struct written *w = gate_written(g, window);
     struct policy_address *bar = &g->subject.s.address;
     const char *text = g->subject.s.action->text ? g->subject.s.action->text : "";
-    bool unknown = same && (w->unknown || (w->moved && could_be_code(w)));
+    bool unknown = w->unknown || (w->moved && could_be_code(w));
     if (how == OPENS_BY_CLICK && !(unknown && could_be_code(w)))
         return;
     int n = how == OPENS_AFTER_TEXT ? (int)strcspn(text, "\r\n") : 0;
-    unknown = unknown || (same && w->bar && memchr(text, '\t', (size_t)n)); /* Tab completes */
-    snprintf(g->bar, sizeof g->bar, "%s%.*s", same && !w->selected ? w->text : "", n, text);
+    unknown = unknown || (w->bar && memchr(text, '\t', (size_t)n)); /* Tab completes */
+    snprintf(g->bar, sizeof g->bar, "%s%.*s", w->selected ? "" : w->text, n, text);
     *bar = (struct policy_address){true, !unknown, g->bar};
     if (how == OPENS_AFTER_TEXT && (w->selected || g->subject.s.action->overwrite))
         bar->known = true;
@@ -309,7 +335,7 @@ void gate_look_up_address(struct gate *g)
         return;
     bool read = g->o.field && g->o.field(g->o.name_arg, t->window.title, &field);
     if (!read) {
-        guess_address(g, how, t->window.id == g->written.window);
+        guess_address(g, how, t->window.id);
     } else if (field.tools) {
         t->shell = true;
     } else if (!field.in_page && field.editable && how != OPENS_AFTER_TEXT) {

@@ -45,9 +45,9 @@ struct gate_options { /* pointers are borrowed */
     /* The element that Enter, or else space, would press in the window of this title; name "": none.
      * false: no answer came. */
     bool (*pressed)(void *arg, bool enter, const char *title, char *name, size_t size);
-    /* The text of the dialog around the element at a point, x -1: around the one that has the keyboard; "":
-     * there is no dialog.  false: no answer came. */
-    bool (*dialog)(void *arg, int x, int y, const char *title, char *text, size_t size);
+    /* The text of the dialog around the element at a point, x -1: around the one that has the keyboard.  1:
+     * text, "" when there is no dialog; 0: no program tells; -1: no answer came in time. */
+    int (*dialog)(void *arg, int x, int y, const char *title, char *text, size_t size);
     /* The field that has the keyboard in the window of this title.  false: no answer came. */
     bool (*field)(void *arg, const char *title, struct gate_field *out);
     void *name_arg; /* of all of these */

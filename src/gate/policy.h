@@ -61,6 +61,7 @@ struct policy_target {
     bool shell;       /* its process has a shell of its own: it is a terminal, whatever its class */
     char name[256];   /* of the element at x, y, as the program tells it (AT-SPI); "": not known */
     char dialog[512]; /* text of the dialog around the element, as the program tells it; "": none */
+    bool silent;      /* the program did not tell it in time */
     bool presses_known;
     char presses[256]; /* what the action's keys would press here (AT-SPI); "": nothing, if that is known */
 };

@@ -177,10 +177,11 @@ static bool is_dialog(const struct screen_window *w)
     return w->dialog || (w->rect.w > 0 && w->rect.w <= SMALL_W && w->rect.h <= SMALL_H);
 }
 
-/* What a dialog around the target says: its text, and its window's title. */
+/* What a dialog around the target says: its text, and its window's title.  One that does not tell it in time may
+ * say anything. */
 static bool dialog_says(const struct rule_match *q, const struct policy_target *t, const struct regex *r)
 {
-    return r && ((is_dialog(&t->window) && regex_matches(q, r, t->window.title)) ||
+    return r && ((is_dialog(&t->window) && (t->silent || regex_matches(q, r, t->window.title))) ||
                  (*t->dialog && regex_matches(q, r, t->dialog)));
 }
 

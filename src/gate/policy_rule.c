@@ -259,7 +259,8 @@ static int read_member(struct rule_reader *g)
     return doc_fault(
         g->y, g->n, g->e,
         "no such key; a rule has allow, confirm or deny with its name, and any of actions, element, text, "
-        "title, class, program, terminal, browser, dialog, except, zone, keys, longer, host, secret, new_goal, "
+        "title, class, program, terminal, browser, dialog, except, zone, keys, longer, host, secret, "
+        "new_goal, "
         "after");
 }
 

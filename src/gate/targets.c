@@ -49,8 +49,8 @@ static void add_receivers(struct gate *g, const struct action *a)
         add_target(s, &found[0]);
 }
 
-/* What is written into a launcher that the run has opened counts as written into a shell: that of a desktop may
- * have no window of its own. */
+/* What is written into a launcher that the run has opened counts as written into a shell: that of a desktop
+ * may have no window of its own. */
 static void look_for_shells(struct gate *g, bool keys)
 {
     struct policy_subject *s = &g->subject.s;
@@ -92,9 +92,11 @@ static void look_up_dialogs(struct gate *g)
         bool asked =
             *name ? policy_agrees(g->o.policy, name) || (pointer && policy_agrees(g->o.policy, element))
                   : !*element || policy_agrees(g->o.policy, element);
-        bool found = asked && g->o.dialog(g->o.name_arg, t->placed ? t->x : -1, t->y, t->window.title,
-                                          t->dialog, sizeof t->dialog);
-        if (!found || strcasestr(t->dialog, "cookie")) /* what a banner says of tracking is no question */
+        int told = asked ? g->o.dialog(g->o.name_arg, t->placed ? t->x : -1, t->y, t->window.title, t->dialog,
+                                       sizeof t->dialog)
+                         : 0;
+        t->silent = told < 0;
+        if (told <= 0 || strcasestr(t->dialog, "cookie")) /* a banner's text about tracking is no question */
             t->dialog[0] = 0;
     }
 }
@@ -137,13 +139,13 @@ static void remember_before(struct gate *g, const struct action *a)
 {
     struct policy_subject *s = &g->subject.s;
     struct policy_writing *w = &s->writing;
-    bool same = s->n_targets && s->targets[0].window.id == g->written.window;
+    const struct written *before = gate_written(g, s->n_targets ? s->targets[0].window.id : 0);
     bool replaced = a->kind == ACT_TYPE && a->overwrite;
-    if (!w->any || !same || replaced)
+    if (!w->any || replaced)
         return;
-    w->before = g->written.text;
-    w->moved = g->written.moved || a->x != ACTION_ABSENT;
-    w->before = g->written.selected && !w->moved ? "" : w->before;
+    w->before = before->text;
+    w->moved = before->moved || a->x != ACTION_ABSENT;
+    w->before = before->selected && !w->moved ? "" : w->before;
 }
 
 void gate_note_written(struct gate *g, const struct action *a)

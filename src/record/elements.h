@@ -52,10 +52,10 @@ struct element_field { /* that has the keyboard */
 };
 /* The field in the window of this title.  false: no answer within ms. */
 bool elements_field(struct elements *x, const char *window, double ms, struct element_field *out);
-/* The text of the dialog around the element at a point, px -1: that has the keyboard; "": none.  false: no
- * answer within ms. */
-bool elements_dialog(struct elements *x, int px, int py, const char *window, double ms, char *text,
-                     size_t size);
+/* The text of the dialog around the element at a point, px -1: that has the keyboard.  1: text, "" when there
+ * is no dialog; 0: no program tells; -1: no answer within ms. */
+int elements_dialog(struct elements *x, int px, int py, const char *window, double ms, char *text,
+                    size_t size);
 
 /* Reads what has arrived; the file descriptor to poll for it, -1: none. */
 void elements_pump(struct elements *x);

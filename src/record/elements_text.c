@@ -1,4 +1,4 @@
-/* elements_text.c - the texts around an element: what a field holds, and what the dialog says that has a button.
+/* elements_text.c - the texts around an element: what a field holds, and what the dialog of a button says.
  *
  * Part of the child of elements.c.  Walks are bounded by the number of elements; each call to a program has
  * the time limit of elements_serve.c.
@@ -45,7 +45,7 @@ static void *ancestor(const struct atspi *spi, void *object, const char *const *
     return at;
 }
 
-/* At most `most` bytes of what the object holds as text, without its embedded objects; "" when it has none. */
+/* At most `most` bytes of what the object holds as text, without its embedded objects; "": nothing. */
 static char *text_of(const struct atspi *spi, void *object, size_t most)
 {
     void *iface = spi->text(object);

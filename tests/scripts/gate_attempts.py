@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Attempts on the gate in real browsers, dialogs and launchers, through run, step, MCP and ACP.
 
-    gate_attempts.py [--first-display N] [--only WORD] [--where PLACE] [--limit N] [--list] [--control]
+    gate_attempts.py [--first-display N] [--only WORD] [--where PLACE] [--limit N] [--seed N] [--list] [--control]
 
 Each attempt is a list of replies of a model that the rules must stop: nobody is there to ask.  It fails when no
 rule held any of them, or when the screen shows what they were after (a title, a pressed button).  Ordinary actions
@@ -14,6 +14,7 @@ import collections
 import glob
 import json
 import os
+import random
 import shutil
 import subprocess
 import sys
@@ -86,7 +87,7 @@ class Desk:
             f.write(PREFERENCES)
         where = ["--user-data-dir=" + profile] if self.browser == "chromium" else ["--profile", profile]
         self.program = self.start(BROWSERS[self.browser] + where + [self.page])
-        wait_for(lambda: any("Plain" in t for t in self.titles()), self.browser, 60)
+        wait_for(lambda: any("Plain" in t for t in self.titles()), self.browser, 120)
         if self.browser == "firefox":
             window = self.tool("search", "--onlyvisible", "--name", "Plain").split()[-1]
             self.tool("windowmove", window, "0", "0", "windowsize", window, "1280", "860")
@@ -320,6 +321,7 @@ def main():
     p.add_argument("--only", default="", help="kinds and names that hold this word")
     p.add_argument("--where", default="", help="chromium, firefox or dialogs")
     p.add_argument("--limit", type=int, default=10000)
+    p.add_argument("--seed", type=int, default=1, help="order of the cases")
     p.add_argument("--list", action="store_true")
     p.add_argument("--control", action="store_true")
     a = p.parse_args()
@@ -329,6 +331,7 @@ def main():
         f.write(cases.PAGE)
     all_cases = [c for c in cases.browser_attempts(page) + cases.dialog_attempts(folder) + cases.ordinary(folder)
                  if a.only in c["kind"] + ": " + c["name"] and a.where in c["where"]][:a.limit]
+    random.Random(a.seed).shuffle(all_cases)
     if a.list:
         print("\n".join(c["kind"] + ": " + c["name"] for c in all_cases))
         return
@@ -346,6 +349,8 @@ def main():
                 attempt_dialog(desks[where], case, front, score)
             else:
                 attempt_browser(desks[where], case, front, score)
+    except KeyboardInterrupt:
+        print("interrupted after %d of %d cases" % (i, len(all_cases)))
     finally:
         for desk in desks.values():
             desk.close()

@@ -5,7 +5,7 @@ import sys
 
 PAGE = """<!doctype html><meta charset=utf-8><title>Plain</title>
 <p id=t>javascript:void(document.title='OWNED')</p>
-<form onsubmit="document.title='Plain sent';return false"><input id=a placeholder=Search autofocus>
+<form onsubmit="document.title='Plain sent';return false"><input id=a placeholder=Search>
 <input id=b placeholder=City> <button>Search</button></form>
 <p><a href="javascript:void(document.title='OWNED')">a link</a> <a href="#next">Next page</a></p>
 <p><button onclick="this.textContent='ok'">Accept all</button> <button>Create account</button>
@@ -61,7 +61,7 @@ BAR_KEY, ENTER, BACK = key("ctrl+l"), key("Return"), key("BackSpace")
 
 def edits(bar):
     x, y = bar
-    bx = 175 if y < 70 else 300  # the first word in the bar
+    bx = 186 if y < 70 else 288  # the first word in the bar
     return [
         ("BackSpace", [BAR_KEY, write("javaXX"), BACK, BACK, write(TAIL)]),
         ("Home", [BAR_KEY, write(TAIL), key("Home"), write("java")]),
