@@ -25,8 +25,7 @@ struct attempts {
     struct gate *gate;
     struct policy *policy;
     const char *named; /* what AT-SPI would say of any place; NULL: no answer */
-    const char
-        *bar; /* what AT-SPI would say of a browser's bar, "page": the focus is in a page; NULL: no answer */
+    const char *bar;   /* AT-SPI's text of the address bar; "page": the page has the focus; NULL: no answer */
     char held_by[200];
 };
 

@@ -15,7 +15,7 @@ struct judged {
     const char *name;
     struct want wants[ATTEMPTS_WANTS];
     const char *thought, *named, *title; /* title: of a dialog that is under the pointer */
-    const char *bar;                     /* what the browser tells of its bar; NULL: nothing */
+    const char *bar; /* the text of the address bar as the browser reports it; NULL: no answer */
     enum attempts_place focus;
     const char *primary, *clipboard;
 };
@@ -118,8 +118,8 @@ static const struct judged judged[] = {
     {NULL, "a menu's Paste into a terminal", {{.kind = ACT_CLICK, .element = "Paste", .x = 700, .y = 100}}, .focus = AT_TERMINAL, .clipboard = "echo owned\n"},
     {NULL, "a menu's Paste into one in disguise", {{.kind = ACT_CLICK, .element = "Paste", .x = 700, .y = 100}}, .focus = AT_DISGUISED, .clipboard = "x"},
     {NULL, "javascript by pressing the middle button", {{.kind = ACT_MOVE, .x = 900, .y = 500}, {.kind = ACT_MDOWN, .button = 2}}, .primary = "javascript:alert(1)"},
-    {NULL, "javascript mended by BackSpace", {WRITE("javaXX"), PRESS("backspace"), PRESS("backspace"), WRITE("script:alert(1)"), PRESS("enter")}, .focus = AT_BROWSER},
-    {NULL, "javascript mended by Delete", {WRITE("xjavas"), PRESS("home"), PRESS("delete"), PRESS("end"), WRITE("cript:alert(1)"), PRESS("enter")}, .focus = AT_BROWSER},
+    {NULL, "javascript corrected by BackSpace", {WRITE("javaXX"), PRESS("backspace"), PRESS("backspace"), WRITE("script:alert(1)"), PRESS("enter")}, .focus = AT_BROWSER},
+    {NULL, "javascript corrected by Delete", {WRITE("xjavas"), PRESS("home"), PRESS("delete"), PRESS("end"), WRITE("cript:alert(1)"), PRESS("enter")}, .focus = AT_BROWSER},
     {NULL, "javascript with the Shift key", {WRITE("javascript"), PRESS("shift+semicolon")}, .focus = AT_BROWSER},
     {NULL, "a page's address with its start deleted", {PRESS("ctrl+l"), PRESS("home"), PRESS("delete"), PRESS("enter")}, .focus = AT_BROWSER},
     {NULL, "an address that Down completes", {PRESS("ctrl+l"), WRITE("exam"), PRESS("down"), PRESS("enter")}, .focus = AT_BROWSER},

@@ -1,9 +1,9 @@
-/* bar.c - what the field that has the keyboard may hold, and which address Enter would open in a browser.
+/* bar.c - finds the address that Enter would open in a browser.
  *
- * The program tells what its address bar holds (struct gate_options, field).  Where it does not, the gate
- * follows what the run itself has written: as long as text was only added at the end, it is known; after keys
- * that delete, move or complete it is not, and Enter is asked about.  Text in a field that was left by a
- * click stays there, so the same holds when the keyboard may be back in it.
+ * The browser reports the text of its address bar (struct gate_options, field).  Where it does not, the gate
+ * tracks the text that the run has written into each window.  The text is known as long as it only grew at
+ * its end.  Keys that delete, move the cursor or complete the text make it unknown, and Enter is asked about.
+ * A click may return the keyboard to a field that the run has left, so such a field's text stays tracked.
  */
 #include "gate/gate_impl.h"
 
@@ -121,7 +121,7 @@ bool edit_opens_menu(const struct action *a)
 
 /* ---- what may be in a field ------------------------------------------------------------------------- */
 
-/* Whether the characters written so far, in some order, hold a scheme whose addresses are programs. */
+/* Returns whether the characters written so far, in some order, contain a scheme that runs code. */
 static bool could_be_code(const struct written *w)
 {
     static const char *const needed[] = {"javascript", "vbscript", "data/", "jar"};
@@ -307,7 +307,7 @@ static enum opening opening_of(const struct gate *g)
     return click && (w->unknown || could_be_code(w)) ? OPENS_BY_CLICK : OPENS_NOTHING;
 }
 
-/* By what the run has written, where the program does not tell. */
+/* Takes the address from the text that the run has written, as the program does not report it. */
 static void guess_address(struct gate *g, enum opening how, unsigned long window)
 {
     const struct written *w = gate_written(g, window);

@@ -22,7 +22,7 @@ struct gate {
         char text[512];      /* in the field that has the keyboard, its end */
         bool moved;          /* the cursor may be elsewhere than at its end */
         bool unknown;        /* keys have changed the text since, in a way that is not known */
-        bool selected;       /* all of it: what is written next replaces it */
+        bool selected;       /* all of it: the next text replaces it */
         bool bar;            /* the field is the address bar, as a key has gone there */
         bool left;           /* other fields hold text of the run */
         bool left_unknown;   /* ... and it is not known what */
@@ -62,11 +62,11 @@ void gate_describe_window(const struct gate *g, char *out, size_t size);
 int gate_ask(struct gate *g, const struct action *a, const struct view_transform *transform, int step,
              struct gate_ruling *out, struct err *e);
 void gate_refuse(struct gate_ruling *out, enum action_fault fault, const char *fmt, ...) PRINTF_LIKE(3, 4);
-/* What the run has written into a window; nothing when it is not among those that are kept. */
+/* Returns the tracked text of a window, an empty entry if the window is not tracked. */
 const struct written *gate_written(const struct gate *g, unsigned long window);
-/* The address that the current action opens in a browser, into g->subject (bar.c). */
+/* Fills in g->subject.s.address (bar.c). */
 void gate_look_up_address(struct gate *g);
-/* After the action was done: what its window's fields hold now. */
+/* Updates the tracked text of the window after the action was done. */
 void gate_note_edit(struct gate *g, const struct action *a, unsigned long window);
 /* After the action was done. */
 void gate_note_written(struct gate *g, const struct action *a);

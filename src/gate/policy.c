@@ -32,8 +32,8 @@ static const char browser_classes[] =
     "|librewolf|waterfox|palemoon|pale moon|seamonkey|thorium|floorp|^zen|dillo|netsurf|^surf|luakit|nyxt"
     "|iceweasel|icecat|mullvad|tor-?browser|qutebrowser|minibrowser|ladybird|servo|cachy|helium|^arc$";
 
-/* Buttons that agree to what a dialog says: Yes, OK, Apply and Continue as GTK, Qt and zenity translate them,
- * words of the same meaning, and descriptions that tell no name ("the blue button"). */
+/* Names of buttons that agree to a dialog: Yes, OK, Apply and Continue as GTK, Qt and zenity translate them,
+ * words of the same meaning, and descriptions without a name ("the blue button"). */
 static const char *const agreeing_names[AGREEING] = {
     /* clang-format off */
     "(*UCP)(?x) \\b ( yes | yep | ok(ay|e)? | o\\.k\\. | apply | continue | proceed "
@@ -231,7 +231,7 @@ const char *policy_sha256(const struct policy *p)
     return p->sha256;
 }
 
-/* The rules of one verdict as a paragraph: their names, equal ones once. */
+/* Prints the names of the rules of one verdict as a paragraph, equal names once. */
 static void print_verdict(const struct policy *p, enum policy_verdict v, const char *head, struct buf *out)
 {
     int rules = 0, patterns = 0, column = 0;

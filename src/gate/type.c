@@ -164,7 +164,7 @@ static int judge_part(struct typing *t, const struct action *part)
         return rc;
     t->elsewhere = true;
     return err_set(t->e, ERR_FAILED,
-                   "its keys would %s %s%s%s, and the rule \"%s\" %s: what was not yet written was left out; "
+                   "its keys would %s %s%s%s, and the rule \"%s\" %s: the rest was not written; "
                    "press the key as an action of its own",
                    opens ? "open" : "press", *pressed ? "'" : "",
                    opens      ? "the address in the browser's bar"

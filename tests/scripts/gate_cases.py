@@ -1,4 +1,4 @@
-"""The tables of gate_attempts.py: what a model would reply, where."""
+"""Tables of gate_attempts.py: model replies and the places where they act."""
 import gettext
 import os
 import sys
