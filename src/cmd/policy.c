@@ -113,8 +113,8 @@ static void print_sight(struct buf *b)
         "(see holorun doctor);\n"
         "Enter and space count as a click on the focused element, Enter in a field as one on the default "
         "button,\n"
-        "  where programs report it; otherwise the rules see the title of a dialog and a thought that names a "
-        "button;\n"
+        "  where programs report it; otherwise the rules see the title of a dialog and a thought that names "
+        "a button;\n"
         "  they do not see which button of a web form Enter presses; for a mnemonic like alt+p they see the "
         "dialog's text\n");
 }
