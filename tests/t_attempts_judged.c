@@ -151,6 +151,7 @@ static const struct judged judged[] = {
     {TEXT, "a forbidden text, dropped", {{.kind = ACT_DRAG, .x = 100, .y = 100, .x2 = 700, .y2 = 100}}, .primary = "invoice 7"},
     {NULL, "a password field", {{.kind = ACT_TYPE, .text = "x", .element = "the Password field", .x = 700, .y = 100}}},
     {NULL, "a field for a card", {{.kind = ACT_TYPE, .text = "4111", .element = "Kartennummer", .x = 700, .y = 100}}},
+    {NULL, "a link dragged to the address bar", {{.kind = ACT_DRAG, .x = 900, .y = 550, .x2 = 900, .y2 = 430}}, .primary = "notes"},
 };
 /* clang-format on */
 enum { JUDGED = sizeof judged / sizeof *judged };

@@ -288,6 +288,8 @@ void gate_note_edit(struct gate *g, const struct action *a, unsigned long window
         w->text[0] = 0;
 }
 
+enum { BAR_H = 110 }; /* pixels of a browser's window above its page */
+
 /* ---- which address an action opens ---------------------------------------------------------------- */
 
 /* Enter alone, Enter after text, or a click, which may hit a suggestion or the button beside the bar. */
@@ -324,6 +326,18 @@ static void guess_address(struct gate *g, enum opening how, unsigned long window
         bar->known = true;
 }
 
+/* Returns whether a drag goes from the lower part of a window to its upper part: a browser opens a link or a
+ * text that is dropped on its address bar or tabs. */
+static bool drops_on_bar(const struct policy_subject *s)
+{
+    const struct policy_target *t = &s->targets[0];
+    bool drag = s->action->kind == ACT_DRAG || (s->action->kind == ACT_MUP && s->drags);
+    if (!drag || s->n_corners < 2)
+        return false;
+    int from = s->corners[1] - t->window.rect.y, to = s->corners[2 * s->n_corners - 1] - t->window.rect.y;
+    return from >= BAR_H && to >= 0 && to < BAR_H;
+}
+
 void gate_look_up_address(struct gate *g)
 {
     struct policy_subject *s = &g->subject.s;
@@ -331,7 +345,13 @@ void gate_look_up_address(struct gate *g)
     struct gate_field field = {.in_page = false};
     enum opening how = opening_of(g);
     s->address = (struct policy_address){false, false, ""};
-    if (!s->n_targets || how == OPENS_NOTHING || !policy_is_browser(g->o.policy, &t->window))
+    if (!s->n_targets || !policy_is_browser(g->o.policy, &t->window))
+        return;
+    if (drops_on_bar(s)) {
+        s->address.goes = t->writes = true;
+        return;
+    }
+    if (how == OPENS_NOTHING)
         return;
     bool read = g->o.field && g->o.field(g->o.name_arg, t->window.title, &field);
     if (!read) {
