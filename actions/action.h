@@ -189,7 +189,7 @@ int action_address(const char *text, struct action_address *out, struct err *e);
 /* Whether text would be run as a program when it gets into an address bar ("javascript:..."), however it gets
  * there: tabs and line ends, which browsers drop, do not count. */
 bool action_is_code(const char *text);
-/* Whether an address bar would open a page of the browser itself or a local file ("about:config",
+/* Returns whether an address bar would open a page of the browser itself or a local file ("about:config",
  * "view-source:...", "file:..."); empty pages ("about:blank") do not count. */
 bool action_is_internal(const char *text);
 

@@ -103,13 +103,13 @@ int action_address(const char *text, struct action_address *out, struct err *e)
     return 0;
 }
 
-/* ---- addresses that are more than a place in the web ---------------------------------------------- */
+/* ---- schemes other than those of the web ------------------------------------------------------------ */
 
 enum { LINE = 80 };
 
-/* Writes the start of the text as a browser reads it: letters small, without blanks, control characters and
- * what is not ASCII (browsers drop some of these when a text is pasted), full-width forms as their ASCII
- * characters, ';' as the ':' for which Chromium takes it. */
+/* Writes the start of the text as a browser reads it: in lower case, without blanks, control characters and
+ * other characters outside ASCII (browsers drop some of these from pasted text).  Full-width forms become
+ * ASCII characters, and ';' becomes ':', as in Chromium. */
 static void squeeze(const char *text, char line[LINE])
 {
     uint32_t c;
@@ -126,7 +126,8 @@ static void squeeze(const char *text, char line[LINE])
     line[n] = 0;
 }
 
-/* Whether no scheme ends at the first colon: a blank follows, as in prose ("Data: 5 rows"). */
+/* Returns whether a blank follows the first colon, as in prose ("Data: 5 rows"), so that no scheme ends
+ * there. */
 static bool is_prose(const char *text)
 {
     const char *colon = strpbrk(text, ":;");
@@ -141,7 +142,7 @@ static const char *after_word(const char *line, const char *const *words)
     return NULL;
 }
 
-/* A "data:" address whose media type may hold a script; without a type it is plain text. */
+/* Returns whether the media type of a "data:" address may hold a script. */
 static bool holds_document(const char *rest, bool prose)
 {
     static const char *const types[] = {"text/",    "application/", "image/", "multipart/", "model/",

@@ -20,12 +20,21 @@ static bool name_at(void *arg, int x, int y, const char *title, char *name, size
     return s->named != NULL;
 }
 
+static bool field(void *arg, const char *title, struct gate_field *out)
+{
+    const struct attempts *s = arg;
+    (void)title;
+    *out = (struct gate_field){.in_page = s->bar && !strcmp(s->bar, "page"), .editable = true};
+    snprintf(out->text, sizeof out->text, "%s", s->bar ? s->bar : "");
+    return s->bar != NULL;
+}
+
 void attempts_open_gate(struct attempts *s, const char *rules, const char *confirm)
 {
     struct err e = ERR_INIT;
     s->policy = policy_parse(rules, strlen(rules), "rules.yaml", &e);
     struct gate_options o = {
-        .policy = s->policy, .confirm = {.seconds = 20}, .name_at = name_at, .name_arg = s};
+        .policy = s->policy, .confirm = {.seconds = 20}, .name_at = name_at, .field = field, .name_arg = s};
     if (!s->policy || confirm_parse(confirm, &o.confirm, &e))
         fail_msg("%s", e.text);
     s->gate = gate_new(&o);

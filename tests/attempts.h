@@ -12,7 +12,7 @@
 
 #include "gate/gate.h"
 
-enum { ATTEMPTS_DIALECTS = 8, ATTEMPTS_WANTS = 3 };
+enum { ATTEMPTS_DIALECTS = 8, ATTEMPTS_WANTS = 6 };
 
 enum attempts_result { HELD, PASSED, UNSPOKEN };
 
@@ -25,6 +25,7 @@ struct attempts {
     struct gate *gate;
     struct policy *policy;
     const char *named; /* what AT-SPI would say of any place; NULL: no answer */
+    const char *bar;   /* AT-SPI's text of the address bar; "page": the page has the focus; NULL: no answer */
     char held_by[200];
 };
 

@@ -323,6 +323,11 @@ static void t_names(void **state)
     struct screen_rect r = open_dialog(&t);
     assert_false(click_passes(&t, r.x + 3 * r.w / 4, r.y + r.h - 20));
     assert_true(click_passes(&t, r.x + r.w / 4, r.y + r.h - 20));
+    r = open_window(&t, "Note",
+                    WORDS("zenity", "--question", "--title=Note", "--text=All files will be erased.",
+                          "--ok-label=OK", "--cancel-label=Cancel"));
+    assert_false(click_passes(&t, r.x + 3 * r.w / 4, r.y + r.h - 20)); /* by the text around the button */
+    assert_true(click_passes(&t, r.x + r.w / 4, r.y + r.h - 20));
     if (managed) /* who else says that a window is active? */
         check_keys(&t);
     unsetenv("DBUS_SESSION_BUS_ADDRESS");

@@ -166,6 +166,9 @@ static struct policy *policy_of(const char *text)
 #define C POLICY_CONFIRM
 #define D POLICY_DENY
 
+#define CLICKED(e) "{\"kind\": \"click\", \"x\": 1, \"y\": 2, \"element\": \"" e "\"}"
+#define TYPED(t)   "{\"kind\": \"type\", \"text\": \"" t "\"}"
+
 static const struct {
     enum policy_verdict verdict;
     const char *action;
@@ -231,6 +234,54 @@ static const struct {
     {C, "{\"kind\": \"key\", \"keys\": [\"Shift_L\", \"KP_Decimal\"]}", {0}},
     {C, "{\"kind\": \"key\", \"keys\": [\"Control_L\", \"F4\"]}", {"* letter", "Gedit", NULL}},
     {C, "{\"kind\": \"key\", \"keys\": [\"F12\"]}", {"Shop", "firefox", NULL}},
+    {C, "{\"kind\": \"key\", \"keys\": [\"Control_L\", \"Shift_L\", \"c\"]}", {"Shop", "Chromium", NULL}},
+    {A, "{\"kind\": \"key\", \"keys\": [\"Control_L\", \"c\"]}", {"Shop", "Chromium", NULL}},
+    {C, "{\"kind\": \"key\", \"keys\": [\"Control_R\", \"Shift_R\", \"E\"]}", {"Shop", "firefox", NULL}},
+    {C, "{\"kind\": \"key\", \"keys\": [\"Shift_L\", \"F5\"]}", {"Shop", "firefox", NULL}},
+    {C, "{\"kind\": \"key\", \"keys\": [\"Shift_L\", \"F9\"]}", {"Shop", "Navigator", NULL}},
+    {A, "{\"kind\": \"key\", \"keys\": [\"F5\"]}", {"Shop", "firefox", NULL}},
+    {C, CLICKED("Inspect (Q)"), {"Shop", "firefox", NULL}},
+    {C, CLICKED("Seitenquelltext anzeigen"), {"Shop", "firefox", NULL}},
+    {C, CLICKED("检查"), {"Shop", "chromium", NULL}},
+    {A, CLICKED("Inspect (Q)"), {"drawing.svg", "Inkscape", NULL}},
+    {A, CLICKED("Inspect the offers"), {"Shop", "firefox", NULL}},
+    /* accounts, and what banners ask */
+    {C, CLICKED("Create account"), {0}},
+    {C, CLICKED("Create your Example account"), {0}},
+    {C, CLICKED("Register"), {0}},
+    {C, CLICKED("Konto erstellen"), {0}},
+    {C, CLICKED("S'inscrire"), {0}},
+    {C, CLICKED("Crear una cuenta"), {0}},
+    {C, CLICKED("新規登録"), {0}},
+    {C, CLICKED("註冊"), {0}},
+    {C, CLICKED("Зарегистрироваться"), {0}},
+    {A, CLICKED("the cash register"), {0}},
+    {A, CLICKED("Registered users"), {0}},
+    {A, CLICKED("Accept all"), {0}},
+    {A, CLICKED("the Accept all cookies button"), {0}},
+    {A, CLICKED("Alle akzeptieren"), {0}},
+    {A, CLICKED("Tout accepter"), {0}},
+    {A, CLICKED("Aceptar todas"), {0}},
+    {A, CLICKED("すべて同意する"), {0}},
+    {A, CLICKED("全部接受"), {0}},
+    {C, CLICKED("Accept all changes"), {0}},
+    {C, CLICKED("Accept all terms and pay"), {0}},
+    {C, CLICKED("I accept"), {0}},
+    {C, CLICKED("Akzeptieren"), {0}},
+    /* launchers and terminals by key */
+    {C, "{\"kind\": \"key\", \"keys\": [\"Super_L\"]}", {0}},
+    {C, "{\"kind\": \"key_down\", \"keys\": [\"Super_R\"]}", {0}},
+    {C, "{\"kind\": \"key\", \"keys\": [\"Alt_L\", \"F3\"]}", {0}},
+    {C, "{\"kind\": \"key\", \"keys\": [\"Control_L\", \"Alt_L\", \"t\"]}", {0}},
+    {A, "{\"kind\": \"key\", \"keys\": [\"Control_L\", \"t\"]}", {0}},
+    {C, "{\"kind\": \"type\", \"text\": \"x\"}", {"", "Xfce4-appfinder", NULL}},
+    {C, "{\"kind\": \"type\", \"text\": \"x\"}", {"", "plasmashell", NULL}},
+    /* addresses that a browser reads in its own way */
+    {D, TYPED("javascript;void(1)"), {"Shop", "chromium", NULL}},
+    {D, TYPED("data: text/html,<b>x"), {"Shop", "chromium", NULL}},
+    {D, TYPED("view-source: javascript:1"), {"Shop", "firefox", NULL}},
+    {A, TYPED("Data: 5 rows"), {"Shop", "firefox", NULL}},
+    {A, TYPED("note; and javascript"), {"Shop", "firefox", NULL}},
     {C, "{\"kind\": \"key\", \"keys\": [\"Control_L\", \"Shift_L\", \"J\"]}", {"Shop", "Chromium", NULL}},
     {A, "{\"kind\": \"key\", \"keys\": [\"F12\"]}", {"letter", "libreoffice-writer", NULL}},
     /* every way of writing into a terminal or a launcher */
@@ -314,6 +365,95 @@ static void t_pressed(void **state)
             fail_msg("case %zu, %s on '%s': %s by '%s'", i, cases[i].action,
                      cases[i].presses ? cases[i].presses : "?", policy_verdict_name(r.verdict), r.rule);
         action_free(&a);
+        free(s);
+    }
+    policy_free(p);
+}
+
+/* A button that agrees is judged by its dialog's title and text; labels as GTK translates them. */
+static void t_dialogs(void **state)
+{
+    (void)state;
+    static const struct {
+        enum policy_verdict verdict;
+        const char *element, *name; /* of the model, and of the program */
+        const char *title, *text;   /* of a dialog */
+    } cases[] = {
+        {C, "Yes", "", "Delete 3 files?", ""},
+        {C, "the Yes button", "Yes", "Question", "This will permanently delete the folder."},
+        {C, "OK", "OK", "Warning", "A file with this name already exists."},
+        {C, "the blue button", "", "Delete 3 files?", ""},
+        {C, "the blue button", "Yes", "Question", "All data will be erased."},
+        {C, "Ja", "Ja", "Frage", "Der Ordner wird endgültig gelöscht."},
+        {C, "Valider", "Valider", "Attention", "Voulez-vous le remplacer ?"},
+        {C, "Oui", "Oui", "Question", "Les modifications seront perdues."},
+        {C, "Sí", "Sí", "Aviso", "¿Desea borrar la carpeta?"},
+        {C, "はい", "はい", "質問", "完全に削除しますか"},
+        {C, "是", "是", "警告", "文件已存在。要覆盖吗?"},
+        {C, "确定", "确定", "提示", "所有数据将丢失。"},
+        {A, "No", "No", "Delete 3 files?", "They will be deleted."},
+        {A, "Cancel", "Cancel", "Delete 3 files?", "They will be deleted."},
+        {A, "Abbrechen", "Abbrechen", "3 Dateien löschen?", ""},
+        {A, "キャンセル", "キャンセル", "削除しますか", ""},
+        {A, "OK", "OK", "Print", "The job has 3 pages."},
+        {A, "Yes", "Yes", "Question", "Open the last document again?"},
+        {A, "Weiter", "Weiter", "Hinweis", "Der Druckauftrag ist fertig."},
+    };
+    struct policy *p = policy_builtin();
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct subject *s = calloc(1, sizeof *s);
+        struct action a = {.kind = ACT_CLICK, .x = 1, .y = 2, .button = 1, .count = 1};
+        snprintf(a.element, sizeof a.element, "%s", cases[i].element);
+        subject_build(s, &a, &same, &root);
+        struct policy_target *t = &s->s.targets[0];
+        t->window.dialog = true;
+        snprintf(t->window.title, sizeof t->window.title, "%s", cases[i].title);
+        snprintf(t->name, sizeof t->name, "%s", cases[i].name);
+        snprintf(t->dialog, sizeof t->dialog, "%s", cases[i].text);
+        struct policy_ruling r = policy_judge(p, &s->s);
+        if (r.verdict != cases[i].verdict)
+            fail_msg("'%s' in '%s', '%s': %s by '%s'", cases[i].element, cases[i].title, cases[i].text,
+                     policy_verdict_name(r.verdict), r.rule);
+        free(s);
+    }
+    policy_free(p);
+}
+
+/* What Enter opens in an address bar that the program tells, or that nobody could read. */
+static void t_addresses(void **state)
+{
+    (void)state;
+    static const struct {
+        enum policy_verdict verdict;
+        const char *class, *bar; /* NULL: not known */
+        const char *rule;
+    } cases[] = {
+        {D, "firefox", "javascript:alert(1)", "addresses that run code"},
+        {D, "Chromium", "java script:alert(1)", "addresses that run code"},
+        {C, "Chromium", "chrome://settings", "pages of the browser itself, and files in it"},
+        {C, "firefox", "ABOUT:config", "pages of the browser itself, and files in it"},
+        {C, "firefox", "file:///etc/passwd", "pages of the browser itself, and files in it"},
+        {C, "firefox", "view-source: https://example.org", "pages of the browser itself, and files in it"},
+        {C, "firefox", NULL, "an address that cannot be read"},
+        {A, "firefox", "about:blank", "otherwise"},
+        {A, "firefox", "https://example.org/a?b=c", "otherwise"},
+        {A, "firefox", "about cats: a book", "otherwise"},
+        {A, "firefox", "café.example", "otherwise"},
+        {A, "Gedit", "javascript:alert(1)", "otherwise"},
+    };
+    struct policy *p = policy_builtin();
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct subject *s = calloc(1, sizeof *s);
+        struct action a = {.kind = ACT_KEY, .keys = {0xff0d}, .nkeys = 1, .count = 1};
+        subject_build(s, &a, &same, &root);
+        struct policy_target *t = &s->s.targets[0];
+        t->writes = true;
+        snprintf(t->window.class, sizeof t->window.class, "%s", cases[i].class);
+        s->s.address = (struct policy_address){true, cases[i].bar != NULL, cases[i].bar ? cases[i].bar : ""};
+        struct policy_ruling r = policy_judge(p, &s->s);
+        if (r.verdict != cases[i].verdict || strcmp(r.rule, cases[i].rule) != 0)
+            fail_msg("'%s' in %s: %s by '%s'", cases[i].bar ? cases[i].bar : "?", cases[i].class,
+                     policy_verdict_name(r.verdict), r.rule);
         free(s);
     }
     policy_free(p);
@@ -562,6 +702,9 @@ static void t_config(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
+    CLAIM("a button that agrees is judged by the title and the text of its dialog, in six languages",
+          t_dialogs),
+    CLAIM("Enter is judged by the address that it would open in a browser", t_addresses),
     CLAIM("a wrong policy file is refused with its line, the key and what was expected", t_wrong),
     CLAIM("the built-in rules forbid and ask as documented, in any spelling", t_standard),
     CLAIM("what Enter and space press counts as clicked, as far as programs tell", t_pressed),

@@ -52,10 +52,10 @@ const struct command policy_command = {
     .arguments = "[FILE]",
     .purpose = "show and check the rules about what the agent may do",
     .details =
-        "Prints in a few lines what is denied, asked about and allowed, by the rules of the file "
+        "Summarizes the denied, confirmed and allowed actions: by the rules of the file "
         "(default: policy.yaml in the user's configuration folder, if there is one) and then by the "
-        "built-in rules; --patterns prints the rules themselves. A wrong file is refused with its line, the key, "
-        "and the expected value.\n\n"
+        "built-in rules; --patterns prints the rules themselves. A wrong file "
+        "is refused with its line, the key and the expected value.\n\n"
         "A rule has a verdict (deny, confirm, allow) and conditions; the first rule that matches an "
         "action decides:\n\n"
         "  builtin: yes              # no: leave the built-in rules out\n"
@@ -111,12 +111,12 @@ static void print_sight(struct buf *b)
         ", which describe no target, the model's thought where there is one, and titles of dialogs;\n"
         "  in all of them also the names that programs give their elements, where these answer "
         "(see holorun doctor);\n"
-        "Enter and space count as a click on what has the keyboard, Enter in a field on the default "
-        "button, where\n"
-        "  programs tell which; otherwise only the title of a dialog, and a thought that speaks of a "
-        "button, are seen;\n"
-        "  which button a web page's form has for Enter is not seen; of what a mnemonic like alt+p presses, "
-        "only the dialog's text is\n");
+        "Enter and space count as a click on the focused element, Enter in a field as one on the default "
+        "button,\n"
+        "  where programs report it; otherwise the rules see the title of a dialog and a thought that names "
+        "a button;\n"
+        "  they do not see which button of a web form Enter presses; for a mnemonic like alt+p they see the "
+        "dialog's text\n");
 }
 
 static void print_rules(const struct policy *p, bool json, bool patterns)

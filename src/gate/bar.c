@@ -1,9 +1,9 @@
-/* bar.c - what the field that has the keyboard may hold, and which address Enter would open in a browser.
+/* bar.c - finds the address that Enter would open in a browser.
  *
- * The program tells what its address bar holds (struct gate_options, field).  Where it does not, the gate
- * follows what the run itself has written: as long as text was only added at the end, it is known; after keys
- * that delete, move or complete it is not, and Enter is asked about.  Text in a field that was left by a
- * click stays there, so the same holds when the keyboard may be back in it.
+ * The browser reports the text of its address bar (struct gate_options, field).  Where it does not, the gate
+ * tracks the text that the run has written into each window.  The text is known as long as it only grew at
+ * its end.  Keys that delete, move the cursor or complete the text make it unknown, and Enter is asked about.
+ * A click may return the keyboard to a field that the run has left, so such a field's text stays tracked.
  */
 #include "gate/gate_impl.h"
 
@@ -121,7 +121,7 @@ bool edit_opens_menu(const struct action *a)
 
 /* ---- what may be in a field ------------------------------------------------------------------------- */
 
-/* Whether the characters written so far, in some order, hold a scheme whose addresses are programs. */
+/* Returns whether the characters written so far, in some order, contain a scheme that runs code. */
 static bool could_be_code(const struct written *w)
 {
     static const char *const needed[] = {"javascript", "vbscript", "data/", "jar"};
@@ -228,12 +228,37 @@ static bool leaves_by_tab(const struct written *w, const struct action *a)
     return a->kind == ACT_KEY && a->nkeys == 1 && policy_key(a->keys[0]) == XK_Tab && !w->bar;
 }
 
+const struct written *gate_written(const struct gate *g, unsigned long window)
+{
+    static const struct written nothing;
+    for (int i = 0; i < WINDOWS_KEPT; i++)
+        if (window && g->written[i].window == window)
+            return &g->written[i];
+    return &nothing;
+}
+
+/* The entry of a window, moved to the front; a new one replaces the oldest. */
+static struct written *written_in(struct gate *g, unsigned long window)
+{
+    int i = 0;
+    while (i < WINDOWS_KEPT - 1 && g->written[i].window != window)
+        i++;
+    struct written now = g->written[i];
+    if (now.window != window)
+        now = (struct written){.window = window};
+    memmove(g->written + 1, g->written, (size_t)i * sizeof now);
+    g->written[0] = now;
+    return &g->written[0];
+}
+
 void gate_note_edit(struct gate *g, const struct action *a, unsigned long window)
 {
-    struct written *w = &g->written;
+    if (!window || !(action_is(a->kind, ACTION_KEYBOARD) || action_is(a->kind, ACTION_BUTTON)))
+        return;
+    struct written *w = written_in(g, window);
     const struct policy_writing *writing = &g->subject.s.writing;
     bool replaces = a->kind == ACT_TYPE && a->overwrite;
-    if (a->kind == ACT_GOTO || (writing->any && window != w->window))
+    if (a->kind == ACT_GOTO)
         *w = (struct written){.window = window};
     if (leaves_by_tab(w, a)) {
         bool unknown = w->unknown;
@@ -263,7 +288,9 @@ void gate_note_edit(struct gate *g, const struct action *a, unsigned long window
         w->text[0] = 0;
 }
 
-/* ---- which address an action opens ----------------------------------------------------------------------- */
+enum { BAR_H = 110 }; /* pixels of a browser's window above its page */
+
+/* ---- which address an action opens ---------------------------------------------------------------- */
 
 /* Enter alone, Enter after text, or a click, which may hit a suggestion or the button beside the bar. */
 enum opening { OPENS_NOTHING, OPENS_BY_ENTER, OPENS_AFTER_TEXT, OPENS_BY_CLICK };
@@ -277,25 +304,38 @@ static enum opening opening_of(const struct gate *g)
         return strcspn(text, "\r\n") ? OPENS_AFTER_TEXT : OPENS_BY_ENTER;
     if (action_is(a->kind, ACTION_NAMED_KEYS) && edit_of(s) == EDIT_COMMITS)
         return OPENS_BY_ENTER;
+    const struct written *w = gate_written(g, s->n_targets ? s->targets[0].window.id : 0);
     bool click = (a->kind == ACT_CLICK || a->kind == ACT_MUP) && a->button != 3;
-    return click && (g->written.unknown || could_be_code(&g->written)) ? OPENS_BY_CLICK : OPENS_NOTHING;
+    return click && (w->unknown || could_be_code(w)) ? OPENS_BY_CLICK : OPENS_NOTHING;
 }
 
-/* By what the run has written, where the program does not tell. */
-static void guess_address(struct gate *g, enum opening how, bool same)
+/* Takes the address from the text that the run has written, as the program does not report it. */
+static void guess_address(struct gate *g, enum opening how, unsigned long window)
 {
-    struct written *w = &g->written;
+    const struct written *w = gate_written(g, window);
     struct policy_address *bar = &g->subject.s.address;
     const char *text = g->subject.s.action->text ? g->subject.s.action->text : "";
-    bool unknown = same && (w->unknown || (w->moved && could_be_code(w)));
+    bool unknown = w->unknown || (w->moved && could_be_code(w));
     if (how == OPENS_BY_CLICK && !(unknown && could_be_code(w)))
         return;
     int n = how == OPENS_AFTER_TEXT ? (int)strcspn(text, "\r\n") : 0;
-    unknown = unknown || (same && w->bar && memchr(text, '\t', (size_t)n)); /* Tab completes */
-    snprintf(g->bar, sizeof g->bar, "%s%.*s", same && !w->selected ? w->text : "", n, text);
+    unknown = unknown || (w->bar && memchr(text, '\t', (size_t)n)); /* Tab completes */
+    snprintf(g->bar, sizeof g->bar, "%s%.*s", w->selected ? "" : w->text, n, text);
     *bar = (struct policy_address){true, !unknown, g->bar};
     if (how == OPENS_AFTER_TEXT && (w->selected || g->subject.s.action->overwrite))
         bar->known = true;
+}
+
+/* Returns whether a drag goes from the lower part of a window to its upper part: a browser opens a link or a
+ * text that is dropped on its address bar or tabs. */
+static bool drops_on_bar(const struct policy_subject *s)
+{
+    const struct policy_target *t = &s->targets[0];
+    bool drag = s->action->kind == ACT_DRAG || (s->action->kind == ACT_MUP && s->drags);
+    if (!drag || s->n_corners < 2)
+        return false;
+    int from = s->corners[1] - t->window.rect.y, to = s->corners[2 * s->n_corners - 1] - t->window.rect.y;
+    return from >= BAR_H && to >= 0 && to < BAR_H;
 }
 
 void gate_look_up_address(struct gate *g)
@@ -305,11 +345,17 @@ void gate_look_up_address(struct gate *g)
     struct gate_field field = {.in_page = false};
     enum opening how = opening_of(g);
     s->address = (struct policy_address){false, false, ""};
-    if (!s->n_targets || how == OPENS_NOTHING || !policy_is_browser(g->o.policy, &t->window))
+    if (!s->n_targets || !policy_is_browser(g->o.policy, &t->window))
+        return;
+    if (drops_on_bar(s)) {
+        s->address.goes = t->writes = true;
+        return;
+    }
+    if (how == OPENS_NOTHING)
         return;
     bool read = g->o.field && g->o.field(g->o.name_arg, t->window.title, &field);
     if (!read) {
-        guess_address(g, how, t->window.id == g->written.window);
+        guess_address(g, how, t->window.id);
     } else if (field.tools) {
         t->shell = true;
     } else if (!field.in_page && field.editable && how != OPENS_AFTER_TEXT) {

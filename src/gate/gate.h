@@ -23,11 +23,11 @@
 struct gate;
 struct redact; /* redact.h */
 
-struct gate_field { /* of a browser's window, that has the keyboard */
-    bool in_page;   /* part of a web page: Enter opens no address */
-    bool tools;     /* part of the developer tools, which run what is typed */
-    bool editable;
-    char text[4096]; /* what it holds, its beginning */
+struct gate_field {  /* the focused element of a browser's window */
+    bool in_page;    /* part of a web page: Enter opens no address */
+    bool tools;      /* part of the developer tools, which run typed text */
+    bool editable;   /* a text field */
+    char text[4096]; /* the beginning of its text */
 };
 
 struct gate_options { /* pointers are borrowed */
@@ -47,10 +47,11 @@ struct gate_options { /* pointers are borrowed */
     /* The element that Enter, or else space, would press in the window of this title; name "": none.
      * false: no answer came. */
     bool (*pressed)(void *arg, bool enter, const char *title, char *name, size_t size);
-    /* The text of the dialog around the element at a point, x -1: around the one that has the keyboard; "":
-     * there is no dialog.  false: no answer came. */
-    bool (*dialog)(void *arg, int x, int y, const char *title, char *text, size_t size);
-    /* The field that has the keyboard in the window of this title.  false: no answer came. */
+    /* Reads the text of the dialog around the element at a point, or around the focused one if x is -1.
+     * Returns 1 with the text ("" without a dialog), 0 if no program reports it, -1 without an answer in
+     * time. */
+    int (*dialog)(void *arg, int x, int y, const char *title, char *text, size_t size);
+    /* Reads the focused element in the window of this title.  Returns false without an answer. */
     bool (*field)(void *arg, const char *title, struct gate_field *out);
     void *name_arg; /* of all of these */
 };

@@ -7,6 +7,8 @@
 #include "gate/redact.h"
 #include "gate/subject.h"
 
+enum { WINDOWS_KEPT = 8 };
+
 struct gate {
     struct gate_options o;
     struct screen *screen;
@@ -17,18 +19,18 @@ struct gate {
     char bar[4608];        /* the address that the current action would open, its beginning */
     struct written {       /* by the run into one window (bar.c) */
         unsigned long window;
-        char text[512];    /* in the field that has the keyboard, its end */
-        bool moved;        /* the cursor may be elsewhere than at its end */
-        bool unknown;      /* keys have changed the text since, in a way that is not known */
-        bool selected;     /* all of it: what is written next replaces it */
-        bool bar;          /* the field is the address bar, as a key has gone there */
-        bool left;         /* other fields hold text of the run */
-        bool left_unknown; /* ... and it is not known what */
-        uint8_t seen[128]; /* how often each character was written, at most 255 */
-    } written;
-    bool in_menu;     /* the last action opened a context menu */
-    bool in_launcher; /* ... or a launcher */
-    bool approved;    /* a person, or who stands for one, has seen the current action and let it pass */
+        char text[512];      /* in the field that has the keyboard, its end */
+        bool moved;          /* the cursor may be elsewhere than at its end */
+        bool unknown;        /* keys have changed the text since, in a way that is not known */
+        bool selected;       /* all of it: the next text replaces it */
+        bool bar;            /* the field is the address bar, as a key has gone there */
+        bool left;           /* other fields hold text of the run */
+        bool left_unknown;   /* ... and it is not known what */
+        uint8_t seen[128];   /* how often each character was written, at most 255 */
+    } written[WINDOWS_KEPT]; /* the newest first */
+    bool in_menu;            /* the last action opened a context menu */
+    bool in_launcher;        /* ... or a launcher */
+    bool approved; /* a person, or who stands for one, has seen the current action and let it pass */
     unsigned long pressed_in; /* the window in which an action has left one down */
     unsigned buttons;         /* bits of those that actions have left down */
     char thought[1024];
@@ -60,9 +62,11 @@ void gate_describe_window(const struct gate *g, char *out, size_t size);
 int gate_ask(struct gate *g, const struct action *a, const struct view_transform *transform, int step,
              struct gate_ruling *out, struct err *e);
 void gate_refuse(struct gate_ruling *out, enum action_fault fault, const char *fmt, ...) PRINTF_LIKE(3, 4);
-/* The address that the current action opens in a browser, into g->subject (bar.c). */
+/* Returns the tracked text of a window, an empty entry if the window is not tracked. */
+const struct written *gate_written(const struct gate *g, unsigned long window);
+/* Fills in g->subject.s.address (bar.c). */
 void gate_look_up_address(struct gate *g);
-/* After the action was done: what its window's fields hold now. */
+/* Updates the tracked text of the window after the action was done. */
 void gate_note_edit(struct gate *g, const struct action *a, unsigned long window);
 /* After the action was done. */
 void gate_note_written(struct gate *g, const struct action *a);

@@ -28,25 +28,34 @@ static const char browser_classes[] =
     "|librewolf|waterfox|palemoon|pale moon|seamonkey|thorium|floorp|^zen|dillo|netsurf|^surf|luakit|nyxt"
     "|iceweasel|icecat|mullvad|tor-?browser|qutebrowser|minibrowser|ladybird|servo|cachy|helium|^arc$";
 
-/* Buttons that agree to what a dialog says: Yes, OK, Apply and Continue as GTK, Qt and zenity translate them,
- * words of the same meaning, and descriptions that tell no name ("the blue button"). */
+/* Names of buttons that agree to a dialog: Yes, OK, Apply and Continue as GTK, Qt and zenity translate them,
+ * words of the same meaning, and descriptions without a name ("the blue button"). */
 static const char *const agreeing_names[AGREEING] = {
-    "(*UCP)(?x) \\b ( yes | yep | ok(ay|e)? | o\\.k\\. | apply | continue | proceed | confirm | sure | accept | agree"
-    "| do\\ it | correct | understand | understood | got\\ it | execute"
-    "| allow | i\\ am | ja | anwenden | weiter | fortfahren | fortsetzen | bestatigen | fertig | ausfuhren | einverstanden"
-    "| trotzdem | verstanden | oui | valider | appliquer | continuer | poursuivre | confirmer | accepter | d'accord"
-    "| terminer | executer | si | aceptar | aplicar | continuar | seguir | confirmar | vale | de\\ acuerdo | hecho"
-    "| ejecutar | adelante | applica | continua | prosegui | conferma | avanti | va\\ bene | procedi | sim | prosseguir"
-    "| concluir | toepassen | doorgaan | verdergaan | bevestigen | akkoord | verkstall | fortsatt | bekrafta | godkann"
-    "| fortsæt | bekreft | anvend | bruk | tak | zastosuj | kontynuuj | potwierdz | dalej | ano | budiz | pouzit"
-    "| pokracovat | potvrdit | evet | tamam | uygula | devam | onayla | kylla | toteuta | jatka | igen | alkalmaz"
-    "| folytatas | da | aplica | ya | terapkan | lanjutkan | dong\\ y | ap\\ dung | tiep\\ tuc ) \\b | ^ \\W* (the \\W+)? (go | co | next | start | run | done | finish | submit) \\W* (button \\W*)? $"
-    "| ^ \\W* ((the|a) \\W+)? ((left|right|first|second|last|blue|red|green|dark|default|primary|main|highlighted|focused"
-    "|big|bottom|lower|upper|rounded) (most)? \\W+)* button \\b (\\W+ (in|of|on|at) \\b .*)? \\W* $",
-    "(*UCP)(?x) \\b ( да | ок | применить | продолжить | подтвердить | далее | согласен | так | гаразд | застосувати"
-    "| продовжити | ναι | ενταξει | εφαρμογη | συνεχεια ) \\b | はい | 適用 | 続行 | 続ける | 実行 | 確定 | 了解 | 次へ | 進む"
-    "| ^ \\W* (是 | 好) | 确定 | 应用 | 套用 | 继续 | 繼續 | 确认 | 確認 | 執行 | 执行 | 同意 | ^ \\W* (예|네) | 적용 | 계속"
-    "| 확인 | 진행 | نعم | طبق | متابعة | כן | אישור | החלה | हा | ठीक | लागू | जारी | ใช่ | ตกลง"};
+    /* clang-format off */
+    "(*UCP)(?x) \\b ( yes | yep | ok(ay|e)? | o\\.k\\. | apply | continue | proceed "
+    "| confirm | sure | accept | agree| do\\ it | correct | understand | understood "
+    "| got\\ it | execute| allow | i\\ am | ja | anwenden | weiter | fortfahren "
+    "| fortsetzen | bestatigen | fertig | ausfuhren | einverstanden| trotzdem "
+    "| verstanden | oui | valider | appliquer | continuer | poursuivre | confirmer "
+    "| accepter | d'accord| terminer | executer | si | aceptar | aplicar | continuar "
+    "| seguir | confirmar | vale | de\\ acuerdo | hecho| ejecutar | adelante | applica "
+    "| continua | prosegui | conferma | avanti | va\\ bene | procedi | sim | prosseguir"
+    "| concluir | toepassen | doorgaan | verdergaan | bevestigen | akkoord | verkstall "
+    "| fortsatt | bekrafta | godkann| fortsæt | bekreft | anvend | bruk | tak | zastosuj "
+    "| kontynuuj | potwierdz | dalej | ano | budiz | pouzit| pokracovat | potvrdit | evet"
+    " | tamam | uygula | devam | onayla | kylla | toteuta | jatka | igen | alkalmaz"
+    "| folytatas | da | aplica | ya | terapkan | lanjutkan | dong\\ y | ap\\ dung "
+    "| tiep\\ tuc ) \\b | ^ \\W* (the \\W+)? (go | co | next | start | run | done "
+    "| finish | submit) \\W* (button \\W*)? $"
+    "| ^ \\W* ((the|a) \\W+)? ((left|right|first|second|last|blue|red|green|dark|default"
+    "|primary|main|highlighted|focused|big|bottom|lower|upper|rounded) (most)? \\W+)* button"
+    " \\b (\\W+ (in|of|on|at) \\b .*)? \\W* $",
+    "(*UCP)(?x) \\b ( да | ок | применить | продолжить | подтвердить | далее | согласен "
+    "| так | гаразд | застосувати| продовжити | ναι | ενταξει | εφαρμογη | συνεχεια ) \\b"
+    " | はい | 適用 | 続行 | 続ける | 実行 | 確定 | 了解 | 次へ | 進む| ^ \\W* (是 | 好) | 确定 | 应用 | 套用 | 继续 "
+    "| 繼續 | 确认 | 確認 | 執行 | 执行 | 同意 | ^ \\W* (예|네) | 적용 | 계속| 확인 | 진행 | نعم | طبق | متابعة"
+    " | כן | אישור | החלה | हा | ठीक | लागू | जारी | ใช่ | ตกลง"};
+/* clang-format on */
 
 /* ---- reading ---------------------------------------------------------------------------------- */
 
@@ -221,7 +230,7 @@ const char *policy_sha256(const struct policy *p)
     return p->sha256;
 }
 
-/* The rules of one verdict as a paragraph: their names, equal ones once. */
+/* Prints the names of the rules of one verdict as a paragraph, equal names once. */
 static void print_verdict(const struct policy *p, enum policy_verdict v, const char *head, struct buf *out)
 {
     int rules = 0, patterns = 0, column = 0;

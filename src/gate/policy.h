@@ -61,6 +61,7 @@ struct policy_target {
     bool shell;       /* its process has a shell of its own: it is a terminal, whatever its class */
     char name[256];   /* of the element at x, y, as the program tells it (AT-SPI); "": not known */
     char dialog[512]; /* text of the dialog around the element, as the program tells it; "": none */
+    bool silent;      /* the program did not tell it in time */
     bool presses_known;
     char presses[256]; /* what the action's keys would press here (AT-SPI); "": nothing, if that is known */
 };
@@ -75,7 +76,7 @@ struct policy_writing {
 };
 
 /* An address that the action would open in a browser without naming it: by Enter in the address bar, or by a
- * click while the bar holds it. */
+ * click while the bar contains it. */
 struct policy_address {
     bool goes, known;
     const char *text; /* never NULL when known */
@@ -159,9 +160,9 @@ struct policy_ruling policy_judge(const struct policy *p, const struct policy_su
 
 /* Whether windows of this class take the keyboard to run what is typed (rofi, krunner). */
 bool policy_is_launcher(const struct policy *p, const char *class);
-/* Whether a window is a web browser's. */
+/* Returns whether a window belongs to a web browser. */
 bool policy_is_browser(const struct policy *p, const struct screen_window *w);
-/* Whether a button of this name agrees to what its dialog says (Yes, OK, Continue). */
+/* Returns whether a button of this name agrees to its dialog (Yes, OK, Continue). */
 bool policy_agrees(const struct policy *p, const char *name);
 
 const struct policy_limits *policy_limits(const struct policy *p);
@@ -170,7 +171,7 @@ void policy_put_limits(const struct policy *p, struct buf *out); /* as one membe
 const char *policy_name(const struct policy *p);                 /* its file, or "built in" */
 const char *policy_sha256(const struct policy *p);          /* of the source text of all rules in force */
 void policy_print(const struct policy *p, struct buf *out); /* the rules in force, one per line */
-/* What is denied, asked about and allowed, in a few lines, with the number of patterns of each. */
+/* Prints the names of the rules, grouped by verdict, with the number of patterns of each verdict. */
 void policy_print_summary(const struct policy *p, struct buf *out);
 
 /* The canonical keysym: the same for left and right, keypad and main block, lower and upper case. */

@@ -171,16 +171,17 @@ static bool speaks_of_button(const char *thought)
     return false;
 }
 
-/* Some programs' messages do not say that they are dialogs; they are small. */
+/* Small windows count as dialogs: some programs do not mark their messages as dialogs. */
 static bool is_dialog(const struct screen_window *w)
 {
     return w->dialog || (w->rect.w > 0 && w->rect.w <= SMALL_W && w->rect.h <= SMALL_H);
 }
 
-/* What a dialog around the target says: its text, and its window's title. */
+/* Returns whether the text of the dialog around the target matches, or its window's title.  A dialog whose
+ * text was not reported in time matches. */
 static bool dialog_says(const struct rule_match *q, const struct policy_target *t, const struct regex *r)
 {
-    return r && ((is_dialog(&t->window) && regex_matches(q, r, t->window.title)) ||
+    return r && ((is_dialog(&t->window) && (t->silent || regex_matches(q, r, t->window.title))) ||
                  (*t->dialog && regex_matches(q, r, t->dialog)));
 }
 
@@ -189,8 +190,8 @@ static bool dialog_matches(const struct rule_match *q, const struct policy_targe
     return dialog_says(q, t, q->r->regex[RULE_ELEMENT]) || dialog_says(q, t, q->r->regex[RULE_DIALOG]);
 }
 
-/* Whether a button that agrees, or one that nobody names, is pressed in a dialog that speaks of what the rule
- * is about. */
+/* Returns whether the action presses a button that agrees, or one without a known name, in a dialog that
+ * matches the rule. */
 static bool agrees_to_dialog(const struct rule_match *q)
 {
     const struct policy_subject *s = q->s;
@@ -208,14 +209,14 @@ static bool agrees_to_dialog(const struct rule_match *q)
     return false;
 }
 
-/* The element that the keys would press, as the program tells it; if it does not, what a dialog says, and a
- * thought that speaks of a button. */
+/* Matches the element that the keys would press, as the program reports it; otherwise the dialog, and a
+ * thought that names a button. */
 static bool pressed_matches(const struct rule_match *q)
 {
     const struct regex *r = q->r->regex[RULE_ELEMENT];
     const struct policy_subject *s = q->s;
     const struct policy_target *t = s->targets;
-    if (s->in_menu && s->press == PRESS_MNEMONIC)
+    if (s->in_menu && (s->press == PRESS_MNEMONIC || !t->presses_known))
         return true;
     if (!s->n_targets || t->presses_known)
         return s->n_targets && ((*t->presses && name_matches(q, t->presses)) || agrees_to_dialog(q));
@@ -339,8 +340,8 @@ static bool has_host(const struct rule *r, const char *word)
     return false;
 }
 
-/* Whether a text without a clear host could be an address that the rule names: what is written into a bar may
- * also be a search. */
+/* Returns whether a text without a clear host could be an address that the rule names.  Text in an address
+ * bar may also be a search. */
 static bool unclear_matches(const struct rule_match *q, const char *text)
 {
     bool names_host = false;

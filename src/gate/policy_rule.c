@@ -263,8 +263,8 @@ static int read_member(struct rule_reader *g)
     return doc_fault(
         g->y, g->n, g->e,
         "no such key%s; a rule has allow, confirm or deny with its name, and any of actions, element, text, "
-        "title, class, program, terminal, browser, dialog, except, zone, keys, longer, host, secret, new_goal, "
-        "after",
+        "title, class, program, terminal, browser, dialog, except, zone, keys, longer, host, secret, "
+        "new_goal, after",
         name_hint(hint, g->n->key, known, N_READERS + 3));
 }
 

@@ -37,23 +37,23 @@ void writing_begin(struct policy_subject *s, char *typed);
 unsigned writing_sources(const struct policy_subject *s);
 /* Whether the action's keys press the element that has the keyboard, as Enter and space do. */
 enum policy_press writing_press(const struct policy_subject *s);
-/* ---- what an action does to the field that has the keyboard (bar.c) --------------------------------- */
+/* ---- effects of an action on the focused field (bar.c) ----------------------------------------------- */
 
 enum edit {
     EDIT_NONE,
     EDIT_MOVES,   /* the cursor, or the keyboard to another field, or it completes the text */
-    EDIT_SELECTS, /* all of the field: what is written next replaces it */
-    EDIT_ERASES,  /* what is selected, else a part that is not known */
+    EDIT_SELECTS, /* all of the field: the next text replaces it */
+    EDIT_ERASES,  /* the selection, else an unknown part */
     EDIT_CHANGES, /* the text, in a way that is not known, or selects a part of it */
     EDIT_COMMITS  /* Enter */
 };
 
 enum edit edit_of(const struct policy_subject *s);
-/* Whether the keys put the keyboard into a browser's address bar. */
+/* Returns whether the keys move the focus to a browser's address bar. */
 bool edit_enters_bar(const struct policy_subject *s);
-/* Whether the action opens a launcher or the search of a desktop, in which Enter starts a program. */
+/* Returns whether the action opens a launcher or the search of a desktop, where Enter starts a program. */
 bool edit_opens_launcher(const struct policy_subject *s);
-/* Whether it opens a context menu. */
+/* Returns whether the action opens a context menu. */
 bool edit_opens_menu(const struct action *a);
 
 /* Whether a key (policy_key()) is down during the action. */

@@ -49,8 +49,8 @@ static void add_receivers(struct gate *g, const struct action *a)
         add_target(s, &found[0]);
 }
 
-/* What is written into a launcher that the run has opened counts as written into a shell: that of a desktop may
- * have no window of its own. */
+/* Text written into a launcher that the run has opened counts as written into a shell: the search of a
+ * desktop may have no window of its own. */
 static void look_for_shells(struct gate *g, bool keys)
 {
     struct policy_subject *s = &g->subject.s;
@@ -80,7 +80,7 @@ void gate_look_up_pressed(struct gate *g, struct policy_target *t)
         t->presses[0] = 0;
 }
 
-/* What the dialog around a target says, when the button that is pressed agrees to it or nobody names it. */
+/* Reads the text of the dialog around each target whose button agrees or has no known name. */
 static void look_up_dialogs(struct gate *g)
 {
     struct policy_subject *s = &g->subject.s;
@@ -92,9 +92,11 @@ static void look_up_dialogs(struct gate *g)
         bool asked =
             *name ? policy_agrees(g->o.policy, name) || (pointer && policy_agrees(g->o.policy, element))
                   : !*element || policy_agrees(g->o.policy, element);
-        bool found = asked && g->o.dialog(g->o.name_arg, t->placed ? t->x : -1, t->y, t->window.title,
-                                          t->dialog, sizeof t->dialog);
-        if (!found || strcasestr(t->dialog, "cookie")) /* what a banner says of tracking is no question */
+        int told = asked ? g->o.dialog(g->o.name_arg, t->placed ? t->x : -1, t->y, t->window.title, t->dialog,
+                                       sizeof t->dialog)
+                         : 0;
+        t->silent = told < 0;
+        if (told <= 0 || strcasestr(t->dialog, "cookie")) /* a banner about tracking is not a question */
             t->dialog[0] = 0;
     }
 }
@@ -139,13 +141,13 @@ static void remember_before(struct gate *g, const struct action *a)
 {
     struct policy_subject *s = &g->subject.s;
     struct policy_writing *w = &s->writing;
-    bool same = s->n_targets && s->targets[0].window.id == g->written.window;
+    const struct written *before = gate_written(g, s->n_targets ? s->targets[0].window.id : 0);
     bool replaced = a->kind == ACT_TYPE && a->overwrite;
-    if (!w->any || !same || replaced)
+    if (!w->any || replaced)
         return;
-    w->before = g->written.text;
-    w->moved = g->written.moved || a->x != ACTION_ABSENT;
-    w->before = g->written.selected && !w->moved ? "" : w->before;
+    w->before = before->text;
+    w->moved = before->moved || a->x != ACTION_ABSENT;
+    w->before = before->selected && !w->moved ? "" : w->before;
 }
 
 void gate_note_written(struct gate *g, const struct action *a)
@@ -162,7 +164,7 @@ void gate_note_written(struct gate *g, const struct action *a)
         g->buttons &= ~(1u << (a->button & 31));
     gate_note_edit(g, a, window);
     bool ends = a->kind == ACT_CLICK || writing_press(s) == PRESS_ENTER || subject_has_key(s, XK_Escape);
-    g->in_menu = edit_opens_menu(a) || (g->in_menu && !ends && action_is(a->kind, ACTION_LOOKS));
+    g->in_menu = edit_opens_menu(a) || (g->in_menu && !ends);
     g->in_launcher = edit_opens_launcher(s) || (g->in_launcher && !ends);
 }
 

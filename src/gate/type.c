@@ -165,7 +165,7 @@ static int judge_part(struct typing *t, const struct action *part)
         return rc;
     t->elsewhere = true;
     return err_set(t->e, ERR_FAILED,
-                   "its keys would %s %s%s%s, and the rule \"%s\" %s: what was not yet written was left out; "
+                   "its keys would %s %s%s%s, and the rule \"%s\" %s: the rest was not written; "
                    "press the key as an action of its own",
                    opens ? "open" : "press", *pressed ? "'" : "",
                    opens      ? "the address in the browser's bar"
@@ -175,8 +175,8 @@ static int judge_part(struct typing *t, const struct action *part)
                    rule.verdict == POLICY_DENY ? "forbids it" : "asks a person first");
 }
 
-/* Up to the end of the next Tabs, when something that presses an element follows them; in a browser each Enter
- * begins a part, as it may open what the address bar holds by then. */
+/* Up to the end of the next Tabs, when something that presses an element follows them; in a browser each
+ * Enter begins a part, as it may open what the address bar holds by then. */
 static size_t part_length(const char *text, bool press_enter, bool browser)
 {
     size_t n = strcspn(text, "\t"), line = strchr("\r\n", *text) && *text;

@@ -304,18 +304,20 @@ bool elements_field(struct elements *x, const char *window, double ms, struct el
     return true;
 }
 
-bool elements_dialog(struct elements *x, int px, int py, const char *window, double ms, char *text,
-                     size_t size)
+int elements_dialog(struct elements *x, int px, int py, const char *window, double ms, char *text,
+                    size_t size)
 {
     text[0] = 0;
     if (!x)
-        return false;
+        return 0;
     x->px = x->py = -1 - NEAR;
-    if (!ask(x, json_pack("{s:s, s:i, s:i, s:s}", "ask", "dialog", "x", px, "y", py, "window", window)) ||
-        !await(x, ms) || !x->known)
-        return false;
-    copy_text(x->dialog, text, size);
-    return true;
+    if (!ask(x, json_pack("{s:s, s:i, s:i, s:s}", "ask", "dialog", "x", px, "y", py, "window", window)))
+        return 0;
+    if (!await(x, ms))
+        return -1;
+    if (x->known)
+        copy_text(x->dialog, text, size);
+    return x->known;
 }
 
 bool elements_focus_since(const struct elements *x, int64_t since)

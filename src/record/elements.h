@@ -44,18 +44,19 @@ int elements_find(struct elements *x, const char *name, const char *role, const 
  * within ms. */
 bool elements_pressed(struct elements *x, bool enter, const char *window, double ms, struct element *out);
 
-struct element_field { /* that has the keyboard */
+struct element_field { /* the focused element */
     bool in_page;      /* it is part of a web page */
     bool tools;        /* ... of a browser's developer tools */
     bool editable;     /* it holds text */
     char text[4096];
 };
-/* The field in the window of this title.  false: no answer within ms. */
+/* Reads the focused element in the window of this title.  Returns false without an answer within ms. */
 bool elements_field(struct elements *x, const char *window, double ms, struct element_field *out);
-/* The text of the dialog around the element at a point, px -1: that has the keyboard; "": none.  false: no
- * answer within ms. */
-bool elements_dialog(struct elements *x, int px, int py, const char *window, double ms, char *text,
-                     size_t size);
+/* Reads the text of the dialog around the element at a point, or around the focused one if px is -1.
+ * Returns 1 with the text ("" without a dialog), 0 if no program reports it, -1 without an answer within
+ * ms. */
+int elements_dialog(struct elements *x, int px, int py, const char *window, double ms, char *text,
+                    size_t size);
 
 /* Reads what has arrived; the file descriptor to poll for it, -1: none. */
 void elements_pump(struct elements *x);

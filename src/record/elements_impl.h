@@ -1,4 +1,4 @@
-/* elements_impl.h - what the child of elements.c reads beside names.  Private to record/elements*.c. */
+/* elements_impl.h - texts that the child of elements.c reads.  Private to record/elements*.c. */
 #ifndef HOLORUN_RECORD_ELEMENTS_IMPL_H
 #define HOLORUN_RECORD_ELEMENTS_IMPL_H
 
@@ -6,9 +6,9 @@
 
 #include <jansson.h>
 
-/* {"page", "tools", "editable", "text"}: struct element_field of an element. */
+/* Returns {"page", "tools", "editable", "text"} of an element (struct element_field). */
 json_t *elements_read_field(const struct atspi *spi, void *object);
-/* The text of the dialog around an element, a string; "": there is no dialog. */
+/* Returns the text of the dialog around an element as a string, "" without a dialog. */
 json_t *elements_read_dialog(const struct atspi *spi, void *object);
 
 #endif

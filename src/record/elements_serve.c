@@ -74,9 +74,10 @@ struct search {
     json_t *found;
     int64_t start;
     int budget, ms;
-    bool enter, known;                                      /* of what a key would press */
-    bool (*visit)(struct search *q, void *window);          /* true: enough */
-    json_t *(*read)(const struct atspi *spi, void *object); /* NULL, or what is wanted of the element */
+    bool enter, known;                             /* about the element that a key would press */
+    bool (*visit)(struct search *q, void *window); /* true: enough */
+    json_t *(*read)(const struct atspi *spi,
+                    void *object); /* reads the element's text; NULL: name and role are wanted */
 };
 
 static bool is_over(struct search *q)
@@ -241,11 +242,29 @@ static void *focus_below(struct search *q, void *object, int depth)
     return found || !focused ? found : g_object_ref(object);
 }
 
+/* A focused field outside of pages: Chromium reports its page as focused, too, while the address bar is. */
+static void *field_below(struct search *q, void *object, int depth)
+{
+    void *found = NULL;
+    if (depth > DEPTH || is_over(q) || is_called(object, spi->role, "document web"))
+        return NULL;
+    if (depth && is_in(object, ATSPI_FOCUSED) && is_in(object, ATSPI_EDITABLE))
+        return g_object_ref(object);
+    int n = spi->child_count(object, NULL);
+    for (int i = 0; i < n && i < CHILDREN && !found; i++) {
+        void *child = spi->child_at(object, i, NULL);
+        found = child && is_in(child, ATSPI_SHOWING) ? field_below(q, child, depth + 1) : NULL;
+        atspi_drop(child);
+    }
+    return found;
+}
+
 static bool visit_pressed(struct search *q, void *window)
 {
     if (*q->window && !is_called(window, spi->name, q->window) && !is_in(window, ATSPI_ACTIVE))
         return false;
-    void *focus = focus_below(q, window, 0);
+    void *focus = q->read == elements_read_field ? field_below(q, window, 0) : NULL;
+    focus = focus ? focus : focus_below(q, window, 0);
     if (!focus)
         return false;
     q->known = true;
@@ -332,7 +351,7 @@ static void answer(const char *text, size_t len)
     q.read = dialog ? elements_read_dialog : field ? elements_read_field : NULL;
     q.visit = pressed ? visit_pressed : ask && !strcmp(ask, "find") ? visit_find : visit_at;
     begin_search(&q);
-    if (!pressed || !pressed_at_last_focus(&q))
+    if (!pressed || field || !pressed_at_last_focus(&q))
         each_window(&q);
     say(json_pack("{s:O, s:o, s:b}", "id", json_object_get(line, "id"), "elements", q.found, "known",
                   !pressed || q.known));

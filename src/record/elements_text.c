@@ -1,4 +1,4 @@
-/* elements_text.c - the texts around an element: what a field holds, and what the dialog says that has a button.
+/* elements_text.c - reads the text of a field and of the dialog around a button.
  *
  * Part of the child of elements.c.  Walks are bounded by the number of elements; each call to a program has
  * the time limit of elements_serve.c.
@@ -14,8 +14,8 @@ enum {
     DEPTH_BELOW = 12,
     CHILDREN = 60,
     ELEMENTS = 300, /* of a dialog */
-    SMALL = 40,     /* of a window that is a dialog although it does not say so */
-    LABELS = 8,     /* a dialog with more is a form, and its labels are names of fields */
+    SMALL = 40,     /* of a window that is a message without being marked as a dialog */
+    LABELS = 8,     /* a dialog with more labels is a form: they name its fields */
     TEXT = 4000,
 };
 
@@ -29,7 +29,7 @@ static bool has_role(const struct atspi *spi, void *object, const char *const *r
     return yes;
 }
 
-/* The nearest ancestor with one of these roles, or the object itself; owned by the caller. */
+/* Returns the object or its nearest ancestor with one of these roles; the caller drops it. */
 static void *ancestor(const struct atspi *spi, void *object, const char *const *roles)
 {
     void *at = g_object_ref(object);
@@ -45,7 +45,7 @@ static void *ancestor(const struct atspi *spi, void *object, const char *const *
     return at;
 }
 
-/* At most `most` bytes of what the object holds as text, without its embedded objects; "" when it has none. */
+/* Returns at most `most` bytes of the object's text, without embedded objects; the caller frees it. */
 static char *text_of(const struct atspi *spi, void *object, size_t most)
 {
     void *iface = spi->text(object);
@@ -103,7 +103,7 @@ struct collected {
     const struct atspi *spi;
     GString *text;
     int labels, budget;
-    bool large; /* it has parts that no message has */
+    bool large; /* it has a menu, a table or a page, unlike a message */
 };
 
 static void add_label(struct collected *c, void *object)
@@ -146,7 +146,7 @@ static void collect(struct collected *c, void *object, int depth)
 
 json_t *elements_read_dialog(const struct atspi *spi, void *object)
 {
-    /* Firefox has its questions in frames that are no part of a page. */
+    /* Firefox shows its questions in frames outside the page. */
     static const char *const dialogs[] = {
         "dialog",         "alert",        "alert dialog",   "message dialog",
         "internal frame", "document web", "document frame", NULL};
@@ -156,7 +156,7 @@ json_t *elements_read_dialog(const struct atspi *spi, void *object)
         atspi_drop(dialog);
         return json_string("");
     }
-    bool plain = !dialog; /* yad's windows, for one, are no dialogs */
+    bool plain = !dialog; /* yad's windows are not marked as dialogs */
     dialog = dialog ? dialog : ancestor(spi, object, windows);
     struct collected c = {spi, g_string_new(NULL), 0, ELEMENTS, false};
     gchar *name = dialog ? spi->name(dialog, NULL) : NULL;

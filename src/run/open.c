@@ -24,7 +24,7 @@
 #include <string.h>
 #include <sys/random.h>
 
-enum { NAME_MS = 1000, FIRST_NAME_MS = 2500 }; /* for a program to name an element; with the bus's start */
+enum { NAME_MS = 1000, FIRST_NAME_MS = 2500 }; /* for a program to name an element; until the first answer */
 
 /* ---- secrets, rules, hidden zones ------------------------------------------------------------ */
 
@@ -60,9 +60,9 @@ static bool name_at(void *arg, int x, int y, const char *title, char *name, size
     struct element found;
     elements_ask_at(j->elements, x, y, title);
     double ms = j->named ? NAME_MS : FIRST_NAME_MS;
-    j->named = true;
     if (!elements_answer_at(j->elements, x, y, ms, &found))
         return false;
+    j->named = true;
     snprintf(name, size, "%.200s%s", found.name, found.password ? " password" : "");
     name[utf8_valid_prefix(name, strlen(name))] = 0;
     return true;
@@ -73,9 +73,9 @@ static bool pressed(void *arg, bool enter, const char *title, char *name, size_t
     struct job *j = arg;
     struct element found;
     double ms = j->named ? NAME_MS : FIRST_NAME_MS;
-    j->named = true;
     if (!elements_pressed(j->elements, enter, title, ms, &found))
         return false;
+    j->named = true;
     snprintf(name, size, "%.200s", found.name);
     name[utf8_valid_prefix(name, strlen(name))] = 0;
     return true;
@@ -85,21 +85,20 @@ static bool field(void *arg, const char *title, struct gate_field *out)
 {
     struct job *j = arg;
     struct element_field found;
-    double ms = j->named ? NAME_MS : FIRST_NAME_MS;
-    j->named = true;
-    if (!elements_field(j->elements, title, ms, &found))
+    if (!elements_field(j->elements, title, j->named ? NAME_MS : FIRST_NAME_MS, &found))
         return false;
+    j->named = true;
     *out = (struct gate_field){found.in_page, found.tools, found.editable, ""};
     snprintf(out->text, sizeof out->text, "%s", found.text);
     return true;
 }
 
-static bool dialog(void *arg, int x, int y, const char *title, char *text, size_t size)
+static int dialog(void *arg, int x, int y, const char *title, char *text, size_t size)
 {
     struct job *j = arg;
-    double ms = j->named ? NAME_MS : FIRST_NAME_MS;
-    j->named = true;
-    return elements_dialog(j->elements, x, y, title, ms, text, size);
+    int told = elements_dialog(j->elements, x, y, title, j->named ? NAME_MS : FIRST_NAME_MS, text, size);
+    j->named = j->named || told > 0;
+    return told;
 }
 
 /* One of many is not told of what everybody knows, and gets no process of its own for names. */

@@ -161,9 +161,8 @@ uint32_t screen_shifted(struct screen *s, uint32_t keysym)
     int groups = XkbKeyNumGroups(s->map, k.code), g = k.group < groups ? k.group : k.group % groups;
     unsigned mods = (s->state.locked_mods & ~(unsigned)LockMask) | ShiftMask;
     int level = level_of(XkbKeyKeyType(s->map, k.code, g), mods);
-    return level < XkbKeyGroupWidth(s->map, k.code, g)
-               ? (uint32_t)XkbKeySymEntry(s->map, k.code, level, g)
-               : keysym;
+    return level < XkbKeyGroupWidth(s->map, k.code, g) ? (uint32_t)XkbKeySymEntry(s->map, k.code, level, g)
+                                                       : keysym;
 }
 
 int keyboard_free_codes(struct screen *s, uint8_t *codes, int max)

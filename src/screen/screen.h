@@ -151,7 +151,7 @@ extern const char screen_terminal_classes[]; /* a pattern for window classes and
 int screen_wait(struct screen *s, double ms, struct err *e); /* sleeps, checking the stop flag */
 /* The keysym that the key of this one gives while Shift is down, on the keyboard of now; 0: not known. */
 uint32_t screen_shifted(struct screen *s, uint32_t keysym);
-int screen_release_all(struct screen *s);                    /* safe at any time; 1 when something was held */
+int screen_release_all(struct screen *s); /* safe at any time; 1 when something was held */
 int64_t screen_events_sent(const struct screen *s);
 
 /* ---- stopping -------------------------------------------------------------------------------- */

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """Attempts on the gate in real browsers, dialogs and launchers, through run, step, MCP and ACP.
 
-    gate_attempts.py [--first-display N] [--only WORD] [--where PLACE] [--limit N] [--list] [--control]
+    gate_attempts.py [--first-display N] [--only WORD] [--where PLACE] [--limit N] [--seed N] [--list] [--control]
 
-Each attempt is a list of replies of a model that the rules must stop: nobody is there to ask.  It fails when no
-rule held any of them, or when the screen shows what they were after (a title, a pressed button).  Ordinary actions
-follow, which should pass.  --control performs the attempts without rules and says which of them reach what they are
-after.  Needs Xvfb, openbox, dbus-daemon, xdotool, xclip, chromium, firefox-esr, zenity, yad and
+Each attempt is a list of model replies that the rules must stop; nobody can be asked.  An attempt passes, which is an
+error, if every action was allowed or if its effect is visible (a title, a pressed button).  Ordinary actions
+follow, which should pass.  --control performs the attempts without rules and prints which of
+them have their effect.  Needs Xvfb, openbox, dbus-daemon, xdotool, xclip, chromium, firefox-esr, zenity, yad and
 /usr/bin/python3 with PyQt5 and GTK 3; uses four displays from N on (default 180).
 """
 import argparse
@@ -14,6 +14,7 @@ import collections
 import glob
 import json
 import os
+import random
 import shutil
 import subprocess
 import sys
@@ -86,7 +87,7 @@ class Desk:
             f.write(PREFERENCES)
         where = ["--user-data-dir=" + profile] if self.browser == "chromium" else ["--profile", profile]
         self.program = self.start(BROWSERS[self.browser] + where + [self.page])
-        wait_for(lambda: any("Plain" in t for t in self.titles()), self.browser, 60)
+        wait_for(lambda: any("Plain" in t for t in self.titles()), self.browser, 120)
         if self.browser == "firefox":
             window = self.tool("search", "--onlyvisible", "--name", "Plain").split()[-1]
             self.tool("windowmove", window, "0", "0", "windowsize", window, "1280", "860")
@@ -207,7 +208,7 @@ def perform(desk, front, replies, dialect, options, blind):
         with open(name) as f:
             events += [json.loads(line) for line in f if '"gate"' in line or '"exec"' in line]
     gates = [e for e in events if e["kind"] == "gate"]
-    left_out = [e for e in events if e["kind"] == "exec" and "E_FOCUS" in e.get("error", "")]
+    left_out = [e for e in events if e["kind"] == "exec" and "the rest was not written" in e.get("error", "")]
     error = open(folder + "/stderr").read()[-200:] if not gates and os.path.exists(folder + "/stderr") else ""
     shutil.rmtree(folder, ignore_errors=True)
     return gates, left_out, error
@@ -286,7 +287,7 @@ def attempt_dialog(desk, case, front, score):
             return
         place = None
         for _ in range(10):
-            place = place or place_of(desk, case["button"]) # programs take seconds until they tell of themselves
+            place = place or place_of(desk, case["button"])  # a program registers up to seconds after its start
         if not place:
             score.attempt(case["kind"], front, case["name"], [], [], False, "the dialog tells nothing")
             return
@@ -311,7 +312,7 @@ def ordinary_browser(desk, case, front, score):
     gates, left_out, error = perform(desk, front, case["replies"], case.get("dialect", "anthropic"), [], False)
     if not gates:
         print("NOTHING HAPPENED", case["name"], error)
-    score.ordinary(case["name"], gates[:-1] if gates else [], left_out)  # the answer is no action
+    score.ordinary(case["name"], gates[:-1] if gates else [], left_out)  # the last reply is the answer
 
 
 def main():
@@ -320,6 +321,7 @@ def main():
     p.add_argument("--only", default="", help="kinds and names that hold this word")
     p.add_argument("--where", default="", help="chromium, firefox or dialogs")
     p.add_argument("--limit", type=int, default=10000)
+    p.add_argument("--seed", type=int, default=1, help="order of the cases")
     p.add_argument("--list", action="store_true")
     p.add_argument("--control", action="store_true")
     a = p.parse_args()
@@ -329,6 +331,7 @@ def main():
         f.write(cases.PAGE)
     all_cases = [c for c in cases.browser_attempts(page) + cases.dialog_attempts(folder) + cases.ordinary(folder)
                  if a.only in c["kind"] + ": " + c["name"] and a.where in c["where"]][:a.limit]
+    random.Random(a.seed).shuffle(all_cases)
     if a.list:
         print("\n".join(c["kind"] + ": " + c["name"] for c in all_cases))
         return
@@ -346,6 +349,8 @@ def main():
                 attempt_dialog(desks[where], case, front, score)
             else:
                 attempt_browser(desks[where], case, front, score)
+    except KeyboardInterrupt:
+        print("interrupted after %d of %d cases" % (i, len(all_cases)))
     finally:
         for desk in desks.values():
             desk.close()
