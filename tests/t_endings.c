@@ -352,6 +352,46 @@ static void t_confirmed(void **state)
     play_close(&p);
 }
 
+/* Builds a list of actions and checks its line, its JSON and the decisive action. */
+static void t_list(void **state)
+{
+    (void)state;
+    struct deeds d = {0};
+    char *line = deeds_line(&d);
+    assert_string_equal(line, "nothing was done");
+    free(line);
+    deeds_add(&d, 1, ACT_CLICK, DEED_OPEN, "click 'File'", "pressed 'File'", NULL);
+    deeds_judge(&d, 1, true);
+    deeds_add(&d, 2, ACT_CLICK, DEED_OPEN, "click 'Save'", "pressed 'Save'", NULL);
+    deeds_judge(&d, 2, false);
+    assert_int_equal(deeds_decisive(&d)->end, DEED_UNCHANGED);
+    deeds_judge(&d, 3, true); /* the effect comes late, while the agent waits */
+    assert_int_equal(deeds_decisive(&d)->end, DEED_CHANGED);
+    deeds_add(&d, 4, ACT_CLICK, DEED_REFUSED, "click 'Pay'", "pressed 'Pay'", "you declined");
+    deeds_add(&d, 5, ACT_SCROLL, DEED_OPEN, "scroll", "scrolled", NULL);
+    deeds_judge(&d, 5, true); /* a look elsewhere makes up for nothing */
+    assert_int_equal(deeds_decisive(&d)->step, 4);
+    line = deeds_line(&d);
+    assert_string_equal(line, "pressed 'Save', did not click 'Pay' (refused), scrolled; 4 actions in all");
+    free(line);
+    deeds_add(&d, 6, ACT_KEY, DEED_OPEN, "press Return", "pressed Return", NULL);
+    deeds_judge(&d, 6, false);
+    assert_int_equal(deeds_decisive(&d)->step, 6);
+    line = deeds_line(&d);
+    assert_string_equal(line, "did not click 'Pay' (refused), scrolled, pressed Return; the window did not "
+                              "change; 5 actions in all; 2 not confirmed");
+    free(line);
+    char *json = deeds_json(&d);
+    json_t *list = json_loads(json, 0, NULL);
+    assert_int_equal(json_array_size(list), 5);
+    assert_string_equal(field_text(json_array_get(list, 2), "end"), "refused");
+    assert_string_equal(field_text(json_array_get(list, 2), "why"), "you declined");
+    assert_string_equal(field_text(json_array_get(list, 2), "what"), "click 'Pay'");
+    json_decref(list);
+    free(json);
+    deeds_free(&d);
+}
+
 static void t_told(void **state)
 {
     (void)state;
@@ -420,6 +460,7 @@ static const struct CMUnitTest tests[] = {
     CLAIM("such ends are errors to a client of mcp", t_mcp),
     CLAIM("such ends are named in the last text and the answer of an acp turn", t_acp),
     CLAIM("a change on the screen or the answer to a question confirms an end", t_confirmed),
+    CLAIM("a late effect counts, and scrolling does not make up for a refused click", t_list),
     CLAIM("the last line names the actions and those that changed nothing", t_told),
     CLAIM("text that a window of another program may have got is not done", t_interrupted),
 };

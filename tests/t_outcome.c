@@ -93,6 +93,22 @@ static const struct row {
     {"unvalidated", "A+", FAILED},
     {"unvalidated", "S+", PASSED},
     {"unvalidated", "J?", UNSURE},
+    /* it says that it is done, and nothing confirms it: checks alone decide */
+    {"unverified", "", UNSURE},
+    {"unverified", "A+", UNSURE},
+    {"unverified", "A-", FAILED},
+    {"unverified", "S+", PASSED},
+    {"unverified", "J+", JUDGED},
+    {"unverified", "S-", FAILED},
+    /* its last action was not done: no check makes a success of that */
+    {"refused", "", UNSURE},
+    {"refused", "S+", UNSURE},
+    {"refused", "J+", UNSURE},
+    {"refused", "S-", FAILED},
+    {"refused", "S!", ERRED},
+    {"interrupted", "", UNSURE},
+    {"interrupted", "S+ J+", UNSURE},
+    {"interrupted", "S-", FAILED},
     /* the agent did not finish */
     {"steps", "", UNSURE},
     {"steps", "S.", UNSURE},
@@ -149,7 +165,7 @@ static const struct row expected_infeasible[] = {
     {"answered", "S+", FAILED},    {"answered", "J?", FAILED},   {"answered", "S!", ERRED},
     {"steps", "", UNSURE},         {"steps", "S+", UNSURE},      {"time", "S.", UNSURE},
     {"unvalidated", "S+", UNSURE}, {"steps", "S-", FAILED},      {"failed", "", ERRED},
-    {"stopped", "", STOPPED},
+    {"stopped", "", STOPPED},      {"unverified", "", FAILED},   {"refused", "S+", UNSURE},
 };
 
 static void t_infeasible(void **state)
