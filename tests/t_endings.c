@@ -452,6 +452,34 @@ static void t_interrupted(void **state)
     play_close(&p);
 }
 
+/* A person types in the middle of a text, and the model says that it is done. */
+static void t_person(void **state)
+{
+    (void)state;
+    struct stage t;
+    struct outcome o = {0};
+    struct record r;
+    driven_open(&t);
+    XDevice *person = persons_keyboard(t.other);
+    pid_t pid = driven_start_with(&t, TYPE_LONG ANSWER("Done."),
+                                  WORDS("--pause-on-human", "--human-quiet", "0.3", "--no-report"));
+    driven_wait(&t, "key_press", 10);
+    KeyCode key = XKeysymToKeycode(t.other, XK_x);
+    XTestFakeDeviceKeyEvent(t.other, person, key, True, NULL, 0, CurrentTime);
+    XTestFakeDeviceKeyEvent(t.other, person, key, False, NULL, 0, CurrentTime);
+    XSync(t.other, False);
+    program_finish(&t.x, pid, &o);
+    assert_int_equal(o.code, ERR_UNSURE);
+    if (strncmp(o.out, "not done: step 1 (type '", 24) != 0 || !strstr(o.out, "a person uses the keyboard"))
+        fail_msg("%s%s", o.out, o.err);
+    driven_read(&t, &r);
+    assert_string_equal(field_text(r.run, "status"), "interrupted");
+    record_free(&r);
+    outcome_free(&o);
+    XCloseDevice(t.other, person);
+    stage_close(&t);
+}
+
 static const struct CMUnitTest tests[] = {
     CLAIM(
         "no run that was refused, impossible, unconfirmed or out of steps exits with 0 or has a green report",
@@ -462,6 +490,7 @@ static const struct CMUnitTest tests[] = {
     CLAIM("a change on the screen or the answer to a question confirms an end", t_confirmed),
     CLAIM("a late effect counts, and scrolling does not make up for a refused click", t_list),
     CLAIM("the last line names the actions and those that changed nothing", t_told),
+    CLAIM("an action that a person interrupted is not done", t_person),
     CLAIM("text that a window of another program may have got is not done", t_interrupted),
 };
 
