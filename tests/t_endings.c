@@ -9,7 +9,7 @@
 #include "play.h"
 #include "qa_program.h"
 
-#include "agent/deeds.h"
+#include "base/clock.h"
 #include "base/file.h"
 
 #include <X11/Xatom.h>
@@ -352,46 +352,6 @@ static void t_confirmed(void **state)
     play_close(&p);
 }
 
-/* Builds a list of actions and checks its line, its JSON and the decisive action. */
-static void t_list(void **state)
-{
-    (void)state;
-    struct deeds d = {0};
-    char *line = deeds_line(&d);
-    assert_string_equal(line, "nothing was done");
-    free(line);
-    deeds_add(&d, 1, ACT_CLICK, DEED_OPEN, "click 'File'", "pressed 'File'", NULL);
-    deeds_judge(&d, 1, true);
-    deeds_add(&d, 2, ACT_CLICK, DEED_OPEN, "click 'Save'", "pressed 'Save'", NULL);
-    deeds_judge(&d, 2, false);
-    assert_int_equal(deeds_decisive(&d)->end, DEED_UNCHANGED);
-    deeds_judge(&d, 3, true); /* the effect comes late, while the agent waits */
-    assert_int_equal(deeds_decisive(&d)->end, DEED_CHANGED);
-    deeds_add(&d, 4, ACT_CLICK, DEED_REFUSED, "click 'Pay'", "pressed 'Pay'", "you declined");
-    deeds_add(&d, 5, ACT_SCROLL, DEED_OPEN, "scroll", "scrolled", NULL);
-    deeds_judge(&d, 5, true); /* a look elsewhere makes up for nothing */
-    assert_int_equal(deeds_decisive(&d)->step, 4);
-    line = deeds_line(&d);
-    assert_string_equal(line, "pressed 'Save', did not click 'Pay' (refused), scrolled; 4 actions in all");
-    free(line);
-    deeds_add(&d, 6, ACT_KEY, DEED_OPEN, "press Return", "pressed Return", NULL);
-    deeds_judge(&d, 6, false);
-    assert_int_equal(deeds_decisive(&d)->step, 6);
-    line = deeds_line(&d);
-    assert_string_equal(line, "did not click 'Pay' (refused), scrolled, pressed Return; the window did not "
-                              "change; 5 actions in all; 2 not confirmed");
-    free(line);
-    char *json = deeds_json(&d);
-    json_t *list = json_loads(json, 0, NULL);
-    assert_int_equal(json_array_size(list), 5);
-    assert_string_equal(field_text(json_array_get(list, 2), "end"), "refused");
-    assert_string_equal(field_text(json_array_get(list, 2), "why"), "you declined");
-    assert_string_equal(field_text(json_array_get(list, 2), "what"), "click 'Pay'");
-    json_decref(list);
-    free(json);
-    deeds_free(&d);
-}
-
 static void t_told(void **state)
 {
     (void)state;
@@ -480,6 +440,32 @@ static void t_person(void **state)
     stage_close(&t);
 }
 
+/* ---- the embedded model ---------------------------------------------------------------------------------- */
+
+static void t_embedded(void **state)
+{
+    (void)state;
+    struct xvfb x;
+    struct outcome o = {0};
+    if (!program_exists("zenity") || xvfb_start(&x, "640x480x24", NULL))
+        skip();
+    char *runs = xvfb_place(&x, "runs");
+    xvfb_spawn(&x, "zenity.log",
+               WORDS("zenity", "--question", "--title=Cookies", "--text=We use cookies.",
+                     "--ok-label=Accept all", "--cancel-label=Reject"));
+    assert_true(xvfb_wait_window(&x, "^Cookies$"));
+    clock_sleep_ms(2000);
+    program_run(&x, &o, WORDS("run", "Press Accept all", "-q", "--confirm", "never", "--runs", runs));
+    assert_int_equal(o.code, ERR_FAILED);
+    assert_non_null(strstr(o.out, "not done: step 1 (click 'Accept all')"));
+    program_run(&x, &o, WORDS("run", "Press Accept all", "-q", "--confirm", "yes-to-all", "--runs", runs));
+    if (o.code || strcmp(o.out, "pressed 'Accept all'\n") != 0)
+        fail_msg("exit %d: %s%s", o.code, o.out, o.err);
+    free(runs);
+    outcome_free(&o);
+    xvfb_stop(&x);
+}
+
 static const struct CMUnitTest tests[] = {
     CLAIM(
         "no run that was refused, impossible, unconfirmed or out of steps exits with 0 or has a green report",
@@ -488,8 +474,8 @@ static const struct CMUnitTest tests[] = {
     CLAIM("such ends are errors to a client of mcp", t_mcp),
     CLAIM("such ends are named in the last text and the answer of an acp turn", t_acp),
     CLAIM("a change on the screen or the answer to a question confirms an end", t_confirmed),
-    CLAIM("a late effect counts, and scrolling does not make up for a refused click", t_list),
     CLAIM("the last line names the actions and those that changed nothing", t_told),
+    CLAIM("the embedded model's end is done after a visible effect, and only then", t_embedded),
     CLAIM("an action that a person interrupted is not done", t_person),
     CLAIM("text that a window of another program may have got is not done", t_interrupted),
 };
