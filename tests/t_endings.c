@@ -9,7 +9,7 @@
 #include "play.h"
 #include "qa_program.h"
 
-#include "agent/deeds.h"
+#include "base/clock.h"
 #include "base/file.h"
 
 #include <X11/Xatom.h>
@@ -412,6 +412,60 @@ static void t_interrupted(void **state)
     play_close(&p);
 }
 
+/* A person types in the middle of a text, and the model says that it is done. */
+static void t_person(void **state)
+{
+    (void)state;
+    struct stage t;
+    struct outcome o = {0};
+    struct record r;
+    driven_open(&t);
+    XDevice *person = persons_keyboard(t.other);
+    pid_t pid = driven_start_with(&t, TYPE_LONG ANSWER("Done."),
+                                  WORDS("--pause-on-human", "--human-quiet", "0.3", "--no-report"));
+    driven_wait(&t, "key_press", 10);
+    KeyCode key = XKeysymToKeycode(t.other, XK_x);
+    XTestFakeDeviceKeyEvent(t.other, person, key, True, NULL, 0, CurrentTime);
+    XTestFakeDeviceKeyEvent(t.other, person, key, False, NULL, 0, CurrentTime);
+    XSync(t.other, False);
+    program_finish(&t.x, pid, &o);
+    assert_int_equal(o.code, ERR_UNSURE);
+    if (strncmp(o.out, "not done: step 1 (type '", 24) != 0 || !strstr(o.out, "a person uses the keyboard"))
+        fail_msg("%s%s", o.out, o.err);
+    driven_read(&t, &r);
+    assert_string_equal(field_text(r.run, "status"), "interrupted");
+    record_free(&r);
+    outcome_free(&o);
+    XCloseDevice(t.other, person);
+    stage_close(&t);
+}
+
+/* ---- the embedded model ---------------------------------------------------------------------------------- */
+
+static void t_embedded(void **state)
+{
+    (void)state;
+    struct xvfb x;
+    struct outcome o = {0};
+    if (!program_exists("zenity") || xvfb_start(&x, "640x480x24", NULL))
+        skip();
+    char *runs = xvfb_place(&x, "runs");
+    xvfb_spawn(&x, "zenity.log",
+               WORDS("zenity", "--question", "--title=Cookies", "--text=We use cookies.",
+                     "--ok-label=Accept all", "--cancel-label=Reject"));
+    assert_true(xvfb_wait_window(&x, "^Cookies$"));
+    clock_sleep_ms(2000);
+    program_run(&x, &o, WORDS("run", "Press Accept all", "-q", "--confirm", "never", "--runs", runs));
+    assert_int_equal(o.code, ERR_FAILED);
+    assert_non_null(strstr(o.out, "not done: step 1 (click 'Accept all')"));
+    program_run(&x, &o, WORDS("run", "Press Accept all", "-q", "--confirm", "yes-to-all", "--runs", runs));
+    if (o.code || strcmp(o.out, "pressed 'Accept all'\n") != 0)
+        fail_msg("exit %d: %s%s", o.code, o.out, o.err);
+    free(runs);
+    outcome_free(&o);
+    xvfb_stop(&x);
+}
+
 static const struct CMUnitTest tests[] = {
     CLAIM(
         "no run that was refused, impossible, unconfirmed or out of steps exits with 0 or has a green report",
@@ -421,6 +475,8 @@ static const struct CMUnitTest tests[] = {
     CLAIM("such ends are named in the last text and the answer of an acp turn", t_acp),
     CLAIM("a change on the screen or the answer to a question confirms an end", t_confirmed),
     CLAIM("the last line names the actions and those that changed nothing", t_told),
+    CLAIM("the embedded model's end is done after a visible effect, and only then", t_embedded),
+    CLAIM("an action that a person interrupted is not done", t_person),
     CLAIM("text that a window of another program may have got is not done", t_interrupted),
 };
 

@@ -7,8 +7,10 @@
 #include "check.h"
 
 #include "agent/agent.h"
+#include "agent/deeds.h"
 #include "base/buf.h"
 #include "qa/report/result.h"
+#include "trace/read.h"
 
 static const char kinds[] = "SJA", answers[] = "+-?!.";
 
@@ -93,6 +95,22 @@ static const struct row {
     {"unvalidated", "A+", FAILED},
     {"unvalidated", "S+", PASSED},
     {"unvalidated", "J?", UNSURE},
+    /* it says that it is done, and nothing confirms it: checks alone decide */
+    {"unverified", "", UNSURE},
+    {"unverified", "A+", UNSURE},
+    {"unverified", "A-", FAILED},
+    {"unverified", "S+", PASSED},
+    {"unverified", "J+", JUDGED},
+    {"unverified", "S-", FAILED},
+    /* its last action was not done: no check makes a success of that */
+    {"refused", "", UNSURE},
+    {"refused", "S+", UNSURE},
+    {"refused", "J+", UNSURE},
+    {"refused", "S-", FAILED},
+    {"refused", "S!", ERRED},
+    {"interrupted", "", UNSURE},
+    {"interrupted", "S+ J+", UNSURE},
+    {"interrupted", "S-", FAILED},
     /* the agent did not finish */
     {"steps", "", UNSURE},
     {"steps", "S.", UNSURE},
@@ -149,7 +167,7 @@ static const struct row expected_infeasible[] = {
     {"answered", "S+", FAILED},    {"answered", "J?", FAILED},   {"answered", "S!", ERRED},
     {"steps", "", UNSURE},         {"steps", "S+", UNSURE},      {"time", "S.", UNSURE},
     {"unvalidated", "S+", UNSURE}, {"steps", "S-", FAILED},      {"failed", "", ERRED},
-    {"stopped", "", STOPPED},
+    {"stopped", "", STOPPED},      {"unverified", "", FAILED},   {"refused", "S+", UNSURE},
 };
 
 static void t_infeasible(void **state)
@@ -254,6 +272,48 @@ static void t_expected(void **state)
         assert_int_equal(verdict(rows[i].status, rows[i].said, NULL, FAIL, &judged), rows[i].is);
         assert_int_equal(judged, rows[i].judged);
     }
+}
+
+/* ---- the actions of a run --------------------------------------------------------------------------- */
+
+/* Builds a list of actions and checks its line, its JSON and the decisive action. */
+static void t_list(void **state)
+{
+    (void)state;
+    struct deeds d = {0};
+    char *line = deeds_line(&d);
+    assert_string_equal(line, "nothing was done");
+    free(line);
+    deeds_add(&d, 1, ACT_CLICK, DEED_OPEN, "click 'File'", "pressed 'File'", NULL);
+    deeds_judge(&d, 1, true);
+    deeds_add(&d, 2, ACT_CLICK, DEED_OPEN, "click 'Save'", "pressed 'Save'", NULL);
+    deeds_judge(&d, 2, false);
+    assert_int_equal(deeds_decisive(&d)->end, DEED_UNCHANGED);
+    deeds_judge(&d, 3, true); /* the effect comes late, while the agent waits */
+    assert_int_equal(deeds_decisive(&d)->end, DEED_CHANGED);
+    deeds_add(&d, 4, ACT_CLICK, DEED_REFUSED, "click 'Pay'", "pressed 'Pay'", "you declined");
+    deeds_add(&d, 5, ACT_SCROLL, DEED_OPEN, "scroll", "scrolled", NULL);
+    deeds_judge(&d, 5, true); /* a look elsewhere makes up for nothing */
+    assert_int_equal(deeds_decisive(&d)->step, 4);
+    line = deeds_line(&d);
+    assert_string_equal(line, "pressed 'Save', did not click 'Pay' (refused), scrolled; 4 actions in all");
+    free(line);
+    deeds_add(&d, 6, ACT_KEY, DEED_OPEN, "press Return", "pressed Return", NULL);
+    deeds_judge(&d, 6, false);
+    assert_int_equal(deeds_decisive(&d)->step, 6);
+    line = deeds_line(&d);
+    assert_string_equal(line, "did not click 'Pay' (refused), scrolled, pressed Return; the window did not "
+                              "change; 5 actions in all; 2 not confirmed");
+    free(line);
+    char *json = deeds_json(&d);
+    json_t *list = json_loads(json, 0, NULL);
+    assert_int_equal(json_array_size(list), 5);
+    assert_string_equal(field_text(json_array_get(list, 2), "end"), "refused");
+    assert_string_equal(field_text(json_array_get(list, 2), "why"), "you declined");
+    assert_string_equal(field_text(json_array_get(list, 2), "what"), "click 'Pay'");
+    json_decref(list);
+    free(json);
+    deeds_free(&d);
 }
 
 /* ---- a suite ------------------------------------------------------------------------------------- */
@@ -400,6 +460,7 @@ static const struct CMUnitTest tests[] = {
           t_all),
     CLAIM("expect_fail swaps passed and failed, and nothing else", t_expected),
     CLAIM("the exit code is that of the worst outcome", t_exit_code),
+    CLAIM("a late effect counts, and scrolling does not make up for a refused click", t_list),
     CLAIM("every outcome has its name", t_names),
     CLAIM("results are freed completely", t_free),
 };

@@ -9,10 +9,8 @@
 #include "actions/tools.h"
 #include "agent/task_names.h"
 
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 static const char declined[] = "you declined";
 
@@ -147,48 +145,31 @@ static int look_once_more(struct agent *a, struct err *e)
     return trace_end(o->trace, e);
 }
 
-/* ---- texts ----------------------------------------------------------------------------------------- */
-
-/* Returns whether a text, without case, white space, quotes, brackets and points, is one of these words. */
-static bool says_only(const char *text, const char *const *words, int n)
-{
-    char bare[16] = "";
-    size_t len = 0;
-    for (const char *s = text; *s; s++) {
-        unsigned char c = (unsigned char)*s;
-        if (c <= ' ' || c == 0x7f || strchr("\"'`()[]{}<>.,;!-_", c))
-            continue;
-        if (len == sizeof bare - 1)
-            return false;
-        bare[len++] = (char)tolower(c);
-    }
-    for (int i = 0; i < n; i++)
-        if (!strcmp(bare, words[i]))
-            return true;
-    return false;
-}
-
-static bool is_blank(const char *answer)
-{
-    static const char *const words[] = {"", "null", "undefined", "nil", "nan"};
-    return says_only(answer, words, (int)(sizeof words / sizeof *words)) || !strcmp(answer, "None");
-}
-
-static bool is_bare_claim(const char *answer)
-{
-    static const char *const words[] = {"done",     "ok",      "okay",         "finished", "completed",
-                                        "complete", "success", "taskcomplete", "yes",      "alldone"};
-    return says_only(answer, words, (int)(sizeof words / sizeof *words));
-}
-
 /* ---- the verdict ------------------------------------------------------------------------------------ */
+
+/* Returns whether a small model's answer is written on the screenshot, as far as its tower can read it.
+ * Returns true for other models. */
+static bool is_written(const struct agent *a, const char *answer)
+{
+    struct patch_map map;
+    struct picture_text text;
+    struct err none = ERR_INIT;
+    if (!llm_is_located(a->o->llm))
+        return true;
+    if (llm_read_picture(a->o->llm, &a->step.frame, &map, &text, &none))
+        return false;
+    bool written = !map.patches || text_is_written(&text, answer);
+    text_free(&text);
+    patch_map_free(&map);
+    return written;
+}
 
 static bool is_confirmed(const struct agent *a, const struct deed *last, const char *answer)
 {
     if (a->o->recorded)
         return true;
     if (!last)
-        return task_asks(a->run.task) && !is_bare_claim(answer);
+        return task_asks(a->run.task) && !answer_is_bare_claim(answer) && is_written(a, answer);
     return last->end == DEED_CHANGED || (last->end == DEED_DONE && deeds_had_effect(&a->run.deeds));
 }
 
@@ -215,7 +196,7 @@ static void end_with(struct agent *a, enum agent_status status, char *text)
 int agent_conclude(struct agent *a, const struct action *answer, bool validated, struct err *e)
 {
     const char *text = a->r->answer;
-    bool asks = task_asks(a->run.task), blank = is_blank(text);
+    bool asks = task_asks(a->run.task), blank = answer_is_blank(text) || (!asks && !strcmp(text, "None"));
     if (a->o->dry_run) {
         end_with(a, AGENT_DRY_RUN, NULL);
         return 0;

@@ -130,8 +130,10 @@ char *deeds_line(const struct deeds *d)
         buf_printf(&b, ": %.200s", last->why);
     for (int i = 0; i < d->n; i++)
         bad += !is_confirmed(&d->list[i]);
-    if (d->n > TOLD || bad > 1)
-        buf_printf(&b, "; %d actions, %d not confirmed", d->n, bad);
+    if (d->n > TOLD)
+        buf_printf(&b, "; %d actions in all", d->n);
+    if (bad > 1)
+        buf_printf(&b, "; %d not confirmed", bad);
     return buf_take(&b);
 }
 

@@ -1,5 +1,5 @@
-/* deeds.h - the actions of a run and what became of each: what its last line tells, and what decides whether
- * its answer is confirmed.
+/* deeds.h - the actions of a run, each with its result.  The last line of a run lists them, and they decide
+ * whether its answer is confirmed.
  *
  * An action is open until a later screenshot shows whether the screen changed.  Actions that only look (wait,
  * zoom, plan) are not listed.

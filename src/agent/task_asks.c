@@ -1,4 +1,4 @@
-/* task_asks.c - whether a task is a question; see task_names.h. */
+/* task_asks.c - whether a task is a question, and whether a text answers anything; see task_names.h. */
 #include "agent/task_names.h"
 
 #include <ctype.h>
@@ -35,4 +35,36 @@ bool task_asks(const char *task)
             return true;
     }
     return has_question_mark(task);
+}
+
+/* Returns whether a text, without case, white space, quotes, brackets and points, is one of these words. */
+static bool says_only(const char *text, const char *const *words, int n)
+{
+    char bare[16] = "";
+    size_t len = 0;
+    for (const char *s = text; *s; s++) {
+        unsigned char c = (unsigned char)*s;
+        if (c <= ' ' || c == 0x7f || strchr("\"'`()[]{}<>.,;!-_", c))
+            continue;
+        if (len == sizeof bare - 1)
+            return false;
+        bare[len++] = (char)tolower(c);
+    }
+    for (int i = 0; i < n; i++)
+        if (!strcmp(bare, words[i]))
+            return true;
+    return false;
+}
+
+bool answer_is_blank(const char *answer)
+{
+    static const char *const words[] = {"", "null", "undefined", "nil", "nan"};
+    return says_only(answer, words, (int)(sizeof words / sizeof *words));
+}
+
+bool answer_is_bare_claim(const char *answer)
+{
+    static const char *const words[] = {"done",     "ok",      "okay",         "finished", "completed",
+                                        "complete", "success", "taskcomplete", "yes",      "alldone"};
+    return says_only(answer, words, (int)(sizeof words / sizeof *words));
 }

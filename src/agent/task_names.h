@@ -34,6 +34,10 @@ int task_pieces(const char *task, const char *said, char (*out)[TASK_NAME], int 
  * such as "which" or "read". */
 bool task_asks(const char *task);
 
+/* Returns whether an answer is empty, or a word such as "null"; whether it is a word such as "Done.". */
+bool answer_is_blank(const char *answer);
+bool answer_is_bare_claim(const char *answer);
+
 /* Puts the word that stands before a text in the task, or behind it, together with the text: if both begin
  * with a capital, no mark stands between them, the word begins no clause, and `said` does not speak of it.
  * Returns how many there are. */

@@ -5,6 +5,7 @@
  */
 #include "cmd/commands.h"
 
+#include "agent/task_names.h"
 #include "base/image.h"
 #include "base/utf8.h"
 #include "remote/vqa_remote.h"
@@ -148,11 +149,7 @@ static int hold_answer(struct vqa *l, const char *question, const struct image *
 /* An empty answer is a failure; a truncated one gets a warning. */
 static int check_answer(const struct vqa *l, const struct settings *s, struct err *e)
 {
-    const struct buf *text = &l->reply.text;
-    size_t i = 0;
-    while (i < text->len && strchr(" \t\r\n", text->data[i]))
-        i++;
-    if (i == text->len)
+    if (!l->reply.text.data || answer_is_blank(l->reply.text.data))
         return err_set(e, ERR_UNSURE, "the model said nothing");
     if (l->reply.finish == FINISH_LENGTH)
         warn("the answer was cut off after %d tokens; raise --max-tokens", s->max_tokens);

@@ -111,12 +111,15 @@ static void slot_answer(void *arg)
     if (*answer || *error) {
         const struct status_row *row = status_find(status_of(p));
         bool asked = *answer && row && !row->own && row != status_row(AGENT_DRY_RUN);
-        fputs("<p class=\"answer\">", p->f);
+        bool green = row && row->colour == STATUS_GREEN;
+        fputs(green ? "<p class=\"answer\">" : "<p class=\"answer open\">", p->f);
         fputs(asked ? "Asked for an answer at the end, the model said: " : "", p->f);
         page_text(p->f, *answer ? answer : error);
         fputs("</p>\n", p->f);
     }
-    page_between(p->f, "<p class=\"answer\">Done: ", field_text(p->story.end, "did"), "</p>\n");
+    const char *did = field_text(p->story.end, "did");
+    if (*did)
+        page_between(p->f, "<p class=\"did\">Actions: ", did, "</p>\n");
 }
 
 static void slot_facts(void *arg)

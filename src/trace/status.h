@@ -51,7 +51,7 @@ struct status_row {
     enum status_colour colour;
     enum status_verdict verdict;
     bool own;       /* the agent ended the run itself, by an answer: checks are run */
-    bool resumable; /* `holorun resume` can go on with its task */
+    bool resumable; /* `holorun resume` can continue its task */
 };
 
 const struct status_row *status_row(enum agent_status s);

@@ -117,7 +117,7 @@ check_runs() {
     until [ -s "$place/display" ]; do sleep 0.1; done
     DISPLAY=:$(cat "$place/display")
     export DISPLAY
-    check "$peer: run" "0 4 5 6" "$holorun" run "Press Save" "$@" --max-steps 3 --reply-tokens 150 --runs "$place/runs" --no-report
+    check "$peer: run" "0 1 4 5 6 7" "$holorun" run "Press Save" "$@" --max-steps 3 --reply-tokens 150 --runs "$place/runs" --no-report
     cp "$place/err" "$said"
     first=$code run=$(newest "$place/runs")
     check_constraint "$peer" "$run" "$said"
