@@ -191,7 +191,7 @@ static enum MHD_Result run_completion(struct server *v, struct MHD_Connection *c
     if (rc == 0 && !api->counts)
         rc = completion_generate(of, &e);
     flights_remove(v->flights, flight);
-    buf_init(&out, (size_t)64 << 20);
+    out = (struct buf){.max = (size_t)64 << 20};
     if (rc == 0)
         api->whole(of, &out);
     struct notes notes = of->body.notes;

@@ -15,11 +15,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* NEWCOMERS: connections that are accepted beyond the limit, each of which cuts another one off. */
+/* NEWCOMERS: connections beyond the limit, each of which cuts another one off; libmicrohttpd resets more. */
 enum {
     BACKLOG = 128,
     SPARE_CONNECTIONS = 64,
-    NEWCOMERS = 16,
+    NEWCOMERS = 1024,
     HEADER_BYTES = 64 << 10,
     MAX_PEM = 1 << 20,
     DEFAULT_MEMORY = 1 << 30
