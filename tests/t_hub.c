@@ -413,7 +413,7 @@ static void t_moved(void **state)
     hub_end(&s);
 }
 
-/* What no second try mends is not tried again. */
+/* A second try would fail in the same way. */
 static void t_address(void **state)
 {
     (void)state;

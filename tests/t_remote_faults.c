@@ -338,7 +338,7 @@ static void t_certificate(void **state)
 static const struct CMUnitTest tests[] = {
     CLAIM("each fault is one line with its exit code; nothing is done twice, the run goes on", t_faults),
     CLAIM("a reply that never ends is given up, within memory", t_endless),
-    CLAIM("--max-time ends a run whose endpoint begins a reply and does not go on", t_late),
+    CLAIM("--max-time ends a run whose endpoint begins a reply and then stalls", t_late),
     CLAIM("a redirect is told and not followed", t_redirect),
     CLAIM("a run goes on when its server was gone", t_gone),
     CLAIM("a certificate that nobody signed is refused, and one of another host", t_certificate),

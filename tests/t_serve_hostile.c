@@ -414,7 +414,7 @@ int main(int argc, char **argv)
         CLAIM("requests whose end or host is ambiguous are refused", t_framing),
         CLAIM("300 silent connections keep no request out, and are closed", t_silent),
         CLAIM("TLS before 1.2 is refused", t_tls),
-        CLAIM("bodies that unpack are refused, and those beyond the memory are told to come again", t_bodies),
+        CLAIM("bodies that unpack are refused; bodies beyond the memory get 503 and Retry-After", t_bodies),
         CLAIM("a budget admits what fits, and one that is alone", t_budget),
         CLAIM("profiles and texts in pictures are not unpacked", t_pictures),
         CLAIM("a small schema that stands for a huge grammar fails its request with 400", t_schemas),

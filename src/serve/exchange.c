@@ -20,7 +20,7 @@ struct exchange {
     struct buf body;
     size_t reserved; /* of server.bodies */
     int64_t begun;
-    bool post, crowded; /* crowded: there was no memory for the rest of the body */
+    bool post, crowded; /* crowded: memory for the rest of the body was missing */
 };
 
 /* ---- replies ------------------------------------------------------------------------------------------- */

@@ -15,7 +15,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* NEWCOMERS: connections beyond the limit, each of which cuts another one off; libmicrohttpd resets more. */
+/* NEWCOMERS: connections beyond the limit.  Each cuts another one off; libmicrohttpd resets more. */
 enum {
     BACKLOG = 128,
     SPARE_CONNECTIONS = 64,
@@ -24,6 +24,12 @@ enum {
     MAX_PEM = 1 << 20,
     DEFAULT_MEMORY = 1 << 30
 };
+
+#if MHD_VERSION >= 0x00097601
+#define STRICT MHD_OPTION_CLIENT_DISCIPLINE_LVL
+#else
+#define STRICT MHD_OPTION_STRICT_FOR_CLIENT
+#endif
 
 /* TLS 1.2 and later. */
 static char tls_versions[] = "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2";
@@ -170,7 +176,7 @@ static int start_daemon(struct server *v, struct err *e)
         {MHD_OPTION_CONNECTION_LIMIT, v->o.max_requests + SPARE_CONNECTIONS + NEWCOMERS, NULL},
         {MHD_OPTION_CONNECTION_TIMEOUT, (intptr_t)v->o.idle_s, NULL},
         {MHD_OPTION_CONNECTION_MEMORY_LIMIT, HEADER_BYTES, NULL},
-        {MHD_OPTION_STRICT_FOR_CLIENT, 1, NULL},
+        {STRICT, 1, NULL},
         {MHD_OPTION_NOTIFY_COMPLETED, (intptr_t)exchange_end, v},
         {MHD_OPTION_NOTIFY_CONNECTION, (intptr_t)on_connection, v}};
     int n = 8;
