@@ -140,12 +140,10 @@ static size_t memory_of(size_t body)
 /* Changes the reservation to what the request needs from now on. */
 static bool keep_memory(struct server *v, struct exchange *x, size_t need)
 {
-    if (need > x->reserved && !budget_try(v->bodies, need - x->reserved))
-        return false;
-    if (need < x->reserved)
-        budget_give(v->bodies, x->reserved - need);
-    x->reserved = need;
-    return true;
+    budget_give(v->bodies, x->reserved); /* first, so that a request that is alone may have all it needs */
+    bool fits = budget_try(v->bodies, need);
+    x->reserved = fits ? need : 0;
+    return fits;
 }
 
 /* Reserves memory for a body of this size in all. */
