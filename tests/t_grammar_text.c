@@ -326,7 +326,7 @@ static void t_limited(void **unused)
     assert_int_equal(e.kind, ERR_USAGE);
     assert_non_null(strstr(e.text, "more than 4 MiB"));
     assert_true(grammar_bytes(g) <= limits.bytes);
-    /* it goes on answering: nothing may come */
+    /* it still answers: nothing is allowed */
     int after;
     struct tokens forced = {0};
     assert_int_equal(grammar_advance(g, 0, 'a'), GRAMMAR_DEAD);

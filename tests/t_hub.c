@@ -435,6 +435,25 @@ static void t_moved(void **state)
     hub_end(&s);
 }
 
+/* A second try would fail in the same way. */
+static void t_address(void **state)
+{
+    (void)state;
+    static const char *const addresses[] = {"file:///tmp/hub", "ftp://127.0.0.1", "127.0.0.1:80", "https:/x"};
+    char *before = getenv("HF_ENDPOINT") ? xstrdup(getenv("HF_ENDPOINT")) : NULL;
+    for (size_t i = 0; i < sizeof addresses / sizeof *addresses; i++) {
+        struct err e;
+        int64_t start = clock_ns();
+        setenv("HF_ENDPOINT", addresses[i], 1);
+        assert_null(pull(NULL, &e));
+        assert_true(clock_ms_since(start) < 800);
+        if (e.kind != ERR_USAGE || !strstr(e.text, "is not an address"))
+            fail_msg("%s: %d %s", addresses[i], e.kind, e.text);
+    }
+    before ? setenv("HF_ENDPOINT", before, 1) : unsetenv("HF_ENDPOINT");
+    free(before);
+}
+
 int main(int argc, char **argv)
 {
     static const struct CMUnitTest tests[] = {
@@ -445,6 +464,7 @@ int main(int argc, char **argv)
         CLAIM("an older part is continued, or fetched anew when it does not fit", t_resume),
         CLAIM("a wrong hash, wrong names, no space, no such repository: one line, and no model", t_refused),
         CLAIM("a hub that cannot be reached is tried twice, and the message has the remedy", t_closed),
+        CLAIM("an address that is not HTTP is refused at once", t_address),
         CLAIM("a disk that becomes full loses nothing", t_full),
         CLAIM("a branch that moved is said to have moved, and the older snapshot stays", t_moved),
     };

@@ -6,6 +6,7 @@
  */
 #include "check.h"
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "far_run.h"
 
@@ -187,6 +188,36 @@ static void t_endless(void **state)
     far_run_close(&f);
 }
 
+/* The time of the run is the model's, too: while it writes, while it lists its models, and for a last answer. */
+static void t_late(void **state)
+{
+    (void)state;
+    static const char *const replies[] = {FAR_OK "STALL", FAR_OK FAR_SAYS("half") "STALL",
+                                          "HTTP/1.1 200 OK\r\nX-More: STALL"};
+    struct far_run f;
+    far_run_open(&f);
+    for (int lists = 0; lists < 2; lists++)
+        for (size_t i = 0; i < sizeof replies / sizeof *replies; i++) {
+            struct far_turn turns[4];
+            struct far_server s;
+            for (int k = 0; k < 4; k++)
+                turns[k] = (struct far_turn){replies[i], 0};
+            far_open(&s, turns, 4);
+            char *url = far_address(&s);
+            int64_t start = clock_ns();
+            program_run(&f.stage.x, &f.o,
+                        WORDS("run", "Press Save", "--quiet", "--base-url", url, "--runs", f.runs,
+                              "--no-report", "--max-time", "2", lists ? NULL : "-m", "tiny"));
+            double seconds = clock_ms_since(start) / 1000;
+            if (f.o.code != ERR_TIME || seconds > 12)
+                fail_msg("%zu: %d after %.1f s: %s", i, f.o.code, seconds, f.o.err);
+            check_note("%.1f s: %.100s", seconds, f.o.err);
+            free(url);
+            far_close(&s);
+        }
+    far_run_close(&f);
+}
+
 /* ---- other servers --------------------------------------------------------------------------------------- */
 
 static char *any_reply(void *arg, int n, const char *request)
@@ -307,6 +338,7 @@ static void t_certificate(void **state)
 static const struct CMUnitTest tests[] = {
     CLAIM("each fault is one line with its exit code; nothing is done twice, the run goes on", t_faults),
     CLAIM("a reply that never ends is given up, within memory", t_endless),
+    CLAIM("--max-time ends a run whose endpoint begins a reply and then stalls", t_late),
     CLAIM("a redirect is told and not followed", t_redirect),
     CLAIM("a run goes on when its server was gone", t_gone),
     CLAIM("a certificate that nobody signed is refused, and one of another host", t_certificate),

@@ -146,7 +146,7 @@ static bool table_grow(struct grammar *g)
     return true;
 }
 
-/* GRAMMAR_DEAD past the limit.  Twice what is stored: the arrays have room to grow. */
+/* GRAMMAR_DEAD past the limit.  It reserves twice the stored size, because the arrays have room to grow. */
 static int32_t add_state(struct grammar *g)
 {
     if (!reserve(g, 2 * (sizeof *g->states + (size_t)g->nset * sizeof *g->members)))

@@ -32,14 +32,15 @@ static bool is_endpoint(const struct hub *h, const char *url)
     return same;
 }
 
-/* The address that a redirect names, which may be relative; NULL: none, or from https to http. */
+/* The address that a redirect names, which may be relative; NULL: none, from https to http, or to neither. */
 static char *next_address(const char *url, const char *location)
 {
     CURLU *u = curl_url();
     char *full = NULL, *out = NULL;
     if (u && *location && !curl_url_set(u, CURLUPART_URL, url, 0) &&
         !curl_url_set(u, CURLUPART_URL, location, 0) && !curl_url_get(u, CURLUPART_URL, &full, 0) &&
-        (strncasecmp(url, "https:", 6) != 0 || !strncasecmp(full, "https:", 6)))
+        (!strncasecmp(full, "https:", 6) ||
+         (!strncasecmp(full, "http:", 5) && strncasecmp(url, "https:", 6) != 0)))
         out = xstrdup(full);
     curl_free(full);
     curl_url_cleanup(u);

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -50,6 +51,9 @@ static int set_folders(struct hub *h, struct err *e)
     h->endpoint = xstrdup(endpoint && *endpoint ? endpoint : HUB_ADDRESS);
     for (size_t n = strlen(h->endpoint); n && h->endpoint[n - 1] == '/';)
         h->endpoint[--n] = 0;
+    if (strncasecmp(h->endpoint, "http://", 7) != 0 && strncasecmp(h->endpoint, "https://", 8) != 0)
+        return err_set(e, ERR_USAGE, "HF_ENDPOINT '%.200s' is not an address; one is " HUB_ADDRESS,
+                       h->endpoint);
     char *cache = known_cache(e);
     if (!cache)
         return -1;

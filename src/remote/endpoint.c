@@ -2,13 +2,17 @@
 #include "remote/endpoint.h"
 
 #include "actions/dialect.h"
+#include "base/clock.h"
 #include "base/file.h"
+#include "base/flag.h"
 #include "remote/protocol.h"
 #include "remote/tape.h"
 
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
+
+enum { LIST_S = 60 }; /* for one list of models */
 
 /* ---- what is found out ----------------------------------------------------------------------------- */
 
@@ -138,11 +142,32 @@ static int check_list(void *arg, struct http_reply *r, struct failure *f)
     return failed ? -1 : 0;
 }
 
+struct opening {
+    const volatile int *stop;
+    int64_t start; /* clock_ns() */
+    double most_s; /* 0: no limit */
+    volatile int over;
+};
+
+static bool is_late(const struct opening *o)
+{
+    return o->most_s > 0 && clock_ms_since(o->start) > 1000 * o->most_s;
+}
+
+static void check_opening(void *arg)
+{
+    struct opening *o = arg;
+    if (flag_up(o->stop) || is_late(o))
+        flag_set(&o->over, 1);
+}
+
 /* The only model of the server; the list of them when there are several. */
-static int find_model(struct endpoint *p, const volatile int *stop, struct err *e)
+static int find_model(struct endpoint *p, double most_s, const volatile int *stop, struct err *e)
 {
     struct http_client *c = http_open();
-    struct http_request q = {.stop = stop, .max_bytes = 4 << 20};
+    struct opening o = {.stop = stop, .start = clock_ns(), .most_s = most_s};
+    struct http_request q = {
+        .stop = &o.over, .on_turn = check_opening, .arg = &o, .whole_s = LIST_S, .max_bytes = 4 << 20};
     const struct endpoint_call call = {.path = "models", .q = &q, .end = check_list};
     struct http_reply r;
     json_t *root = NULL;
@@ -159,6 +184,8 @@ static int find_model(struct endpoint *p, const volatile int *stop, struct err *
         else
             p->model = xstrdup(first);
     }
+    if (rc && !flag_up(stop) && is_late(&o))
+        rc = err_set(e, ERR_TIME, "%s: no list of models within %.3g s", p->base, most_s);
     json_decref(root);
     http_reply_free(&r);
     http_close(c);
@@ -278,7 +305,7 @@ struct endpoint *endpoint_open(const struct endpoint_options *o, const volatile 
     if (rc == 0 && o->profile)
         rc = open_profile(p, o->profile, e);
     if (rc == 0 && !p->model)
-        rc = find_model(p, stop, e);
+        rc = find_model(p, o->open_s, stop, e);
     if (rc == 0 && !o->profile && !p->tape)
         rc = open_profile(p, NULL, e);
     p->refused = json_incref(p->profile.leave_out);

@@ -158,6 +158,7 @@ static struct curl_slist *set_options(struct exchange *x, char why[CURL_ERROR_SI
     curl_easy_reset(h);
     curl_easy_setopt(h, CURLOPT_URL, q->url);
     curl_easy_setopt(h, CURLOPT_PROTOCOLS_STR, "http,https");
+    curl_easy_setopt(h, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2); /* or later */
     curl_easy_setopt(h, CURLOPT_FOLLOWLOCATION, 0L);
     curl_easy_setopt(h, CURLOPT_NOSIGNAL, 1L);
     curl_easy_setopt(h, CURLOPT_QUICK_EXIT, 1L); /* a stop does not wait until a name is found */

@@ -172,7 +172,8 @@ int job_model_open(struct job_model *m, const struct run_settings *s, const vola
                    struct err *e)
 {
     if (ENDPOINT_GIVEN(*s)) {
-        const struct endpoint_options at = ENDPOINT_AT(*s);
+        struct endpoint_options at = ENDPOINT_AT(*s);
+        at.open_s = s->max_time;
         return (m->endpoint = endpoint_open(&at, stop, e)) ? 0 : -1;
     }
     struct engine_options o = MODEL_ENGINE(*s);

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ANSWER_SECONDS = 120 }; /* for the last answer, when a budget is used up */
+enum { ANSWER_SECONDS = 120 }; /* for the last answer, when a budget is used up; --max-time if that is less */
 
 static void fill_options(struct job *j, struct agent_options *o)
 {
@@ -45,7 +45,7 @@ static void fill_options(struct job *j, struct agent_options *o)
         .max_repeats = j->playback ? 0 : limits->repeats, /* a person did so, too */
         .max_still = j->playback ? 0 : limits->no_effect,
         .force_answer = s->force_answer,
-        .answer_seconds = ANSWER_SECONDS,
+        .answer_seconds = s->max_time < ANSWER_SECONDS ? s->max_time : ANSWER_SECONDS,
         .dry_run = s->dry_run,
         .recorded = j->playback,
         .log_tokens = s->log_tokens,

@@ -1,4 +1,4 @@
-/* budget.h - memory that all requests share: each reserves what it may need, and gives it back. */
+/* budget.h - memory that all requests share: each reserves its largest need, and gives it back. */
 #ifndef HOLORUN_SERVE_BUDGET_H
 #define HOLORUN_SERVE_BUDGET_H
 

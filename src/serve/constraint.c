@@ -261,11 +261,12 @@ static void hash_json(XXH3_state_t *x, const json_t *v)
     free(text);
 }
 
+/* Returns 0 without memory: then no kept grammar is found, and the new one is not kept. */
 static uint64_t hash_of(const struct chat_body *b)
 {
     XXH3_state_t *x = XXH3_createState();
     if (!x)
-        die(ERR_ENV, "out of memory");
+        return 0;
     XXH3_64bits_reset(x);
     int kind[2] = {b->any_object, b->schema ? 0 : (int)b->tools};
     XXH3_64bits_update(x, kind, sizeof kind);
@@ -290,7 +291,7 @@ static bool take_kept(struct constraints *c, struct constraint *want)
 {
     bool found = false;
     pthread_mutex_lock(&c->lock);
-    for (int i = 0; i < c->n && !found; i++)
+    for (int i = 0; i < c->n && !found && want->hash; i++)
         if (c->kept[i].hash == want->hash && c->kept[i].tokenizer == want->tokenizer) {
             *want = c->kept[i];
             c->bytes -= grammar_bytes(want->grammar);
@@ -341,7 +342,7 @@ void constraint_give(struct constraints *c, struct constraint *used)
         return;
     grammar_set_effort(g, NULL);
     size_t bytes = grammar_bytes(g);
-    bool reusable = bytes <= REUSED_BYTES && !grammar_failed(g, NULL);
+    bool reusable = used->hash && bytes <= REUSED_BYTES && !grammar_failed(g, NULL);
     pthread_mutex_lock(&c->lock);
     if (reusable && used->tokenizer == c->tokenizer) {
         evict(c, bytes);

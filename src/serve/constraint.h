@@ -22,7 +22,7 @@ struct constraint {          /* one that is in use */
     const struct tokenizer *tokenizer;
 };
 
-/* ERR_USAGE for what a regular grammar cannot do, or not within its limits; ERR_ENV when the grammars of all
+/* Fails with ERR_USAGE for a request beyond a regular grammar or its limits; ERR_ENV when the grammars of all
  * requests are too large; ERR_STOPPED when the client has gone. */
 int constraint_take(struct constraints *c, const struct chat_body *b, const struct chat_template *template,
                     const struct tokenizer *t, struct constraint *out, struct err *e);

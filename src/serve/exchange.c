@@ -20,7 +20,7 @@ struct exchange {
     struct buf body;
     size_t reserved; /* of server.bodies */
     int64_t begun;
-    bool post, crowded; /* crowded: there was no memory for the rest of the body */
+    bool post, crowded; /* crowded: memory for the rest of the body was missing */
 };
 
 /* ---- replies ------------------------------------------------------------------------------------------- */
@@ -140,12 +140,10 @@ static size_t memory_of(size_t body)
 /* Changes the reservation to what the request needs from now on. */
 static bool keep_memory(struct server *v, struct exchange *x, size_t need)
 {
-    if (need > x->reserved && !budget_try(v->bodies, need - x->reserved))
-        return false;
-    if (need < x->reserved)
-        budget_give(v->bodies, x->reserved - need);
-    x->reserved = need;
-    return true;
+    budget_give(v->bodies, x->reserved); /* first, so that a request that is alone may have all it needs */
+    bool fits = budget_try(v->bodies, need);
+    x->reserved = fits ? need : 0;
+    return fits;
 }
 
 /* Reserves memory for a body of this size in all. */
@@ -191,7 +189,7 @@ static enum MHD_Result run_completion(struct server *v, struct MHD_Connection *c
     if (rc == 0 && !api->counts)
         rc = completion_generate(of, &e);
     flights_remove(v->flights, flight);
-    buf_init(&out, (size_t)64 << 20);
+    out = (struct buf){.max = (size_t)64 << 20};
     if (rc == 0)
         api->whole(of, &out);
     struct notes notes = of->body.notes;

@@ -11,13 +11,15 @@ enum { LENGTH_DIGITS = 15 };
 struct framing {
     int lengths, hosts, codings;
     const char *length, *coding;
-    bool blank; /* in the name of a header */
+    bool odd; /* a header has a blank in its name, or a zero byte */
 };
 
-static enum MHD_Result on_header(void *arg, enum MHD_ValueKind kind, const char *name, const char *value)
+static enum MHD_Result on_header(void *arg, enum MHD_ValueKind kind, const char *name, size_t name_size,
+                                 const char *value, size_t size)
 {
     struct framing *f = arg;
-    f->blank = f->blank || !*name || name[strcspn(name, " \t")];
+    f->odd = f->odd || !*name || name[strcspn(name, " \t")] || strlen(name) != name_size ||
+             (value && strlen(value) != size);
     if (!strcasecmp(name, "Content-Length")) {
         f->lengths++;
         f->length = value;
@@ -40,9 +42,9 @@ const char *framing_fault(struct MHD_Connection *c, const char *version, size_t 
 {
     struct framing f = {0};
     *size = 0;
-    MHD_get_connection_values(c, MHD_HEADER_KIND, on_header, &f);
-    if (f.blank)
-        return "a header's name is empty or contains a blank";
+    MHD_get_connection_values_n(c, MHD_HEADER_KIND, on_header, &f);
+    if (f.odd)
+        return "a header has a blank in its name, no name, or a zero byte";
     if (f.lengths > 1)
         return "more than one Content-Length header";
     if (f.length && !is_length(f.length))

@@ -213,7 +213,7 @@ int64_t picture_pixels(const char *url)
         long len = 0;
         size_t n = strnlen(url, begins[i]);
         unsigned char *file = read_url(url, n, &len, NULL);
-        if (!file) /* a single digit of base64 at the end is no byte */
+        if (!file) /* a single digit of base64 at the end is less than a byte */
             file = read_url(url, n - (n > 0), &len, NULL);
         if (file)
             image_size(file, (size_t)len, &w, &h, NULL);

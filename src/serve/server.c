@@ -15,15 +15,21 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* NEWCOMERS: connections that are accepted beyond the limit, each of which cuts another one off. */
+/* NEWCOMERS: connections beyond the limit.  Each cuts another one off; libmicrohttpd resets more. */
 enum {
     BACKLOG = 128,
     SPARE_CONNECTIONS = 64,
-    NEWCOMERS = 16,
+    NEWCOMERS = 1024,
     HEADER_BYTES = 64 << 10,
     MAX_PEM = 1 << 20,
     DEFAULT_MEMORY = 1 << 30
 };
+
+#if MHD_VERSION >= 0x00097601
+#define STRICT MHD_OPTION_CLIENT_DISCIPLINE_LVL
+#else
+#define STRICT MHD_OPTION_STRICT_FOR_CLIENT
+#endif
 
 /* TLS 1.2 and later. */
 static char tls_versions[] = "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2";
@@ -178,7 +184,7 @@ static int start_daemon(struct server *v, struct err *e)
         {MHD_OPTION_CONNECTION_LIMIT, v->o.max_requests + SPARE_CONNECTIONS + NEWCOMERS, NULL},
         {MHD_OPTION_CONNECTION_TIMEOUT, (intptr_t)v->o.idle_s, NULL},
         {MHD_OPTION_CONNECTION_MEMORY_LIMIT, HEADER_BYTES, NULL},
-        {MHD_OPTION_STRICT_FOR_CLIENT, 1, NULL},
+        {STRICT, 1, NULL},
         {MHD_OPTION_NOTIFY_COMPLETED, (intptr_t)exchange_end, v},
         {MHD_OPTION_NOTIFY_CONNECTION, (intptr_t)on_connection, v}};
     int n = 8;

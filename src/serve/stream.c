@@ -96,6 +96,16 @@ static ssize_t read_stream(void *arg, uint64_t at, char *to, size_t most)
     return n ? (ssize_t)n : MHD_CONTENT_READER_END_OF_STREAM;
 }
 
+static void discard_stream(struct stream *s)
+{
+    pthread_cond_destroy(&s->more);
+    pthread_mutex_destroy(&s->lock);
+    buf_free(&s->out);
+    buf_free(&s->events.text);
+    json_decref(s->events.items);
+    free(s);
+}
+
 static void free_stream(void *arg)
 {
     struct stream *s = arg;
@@ -104,12 +114,7 @@ static void free_stream(void *arg)
     pthread_join(s->thread, NULL);
     flights_remove(s->server->flights, &s->flight);
     completion_free(s->c);
-    pthread_cond_destroy(&s->more);
-    pthread_mutex_destroy(&s->lock);
-    buf_free(&s->out);
-    buf_free(&s->events.text);
-    json_decref(s->events.items);
-    free(s);
+    discard_stream(s);
 }
 
 static enum MHD_Result send_stream(struct stream *s, struct MHD_Connection *c)
@@ -149,8 +154,12 @@ enum MHD_Result stream_start(struct server *v, struct MHD_Connection *c, struct 
                              struct flight *flight)
 {
     struct stream *s = stream_new(v, c, of, flight);
+    const struct api *api = of->api;
     of->api->begin(&s->events);
-    if (pthread_create(&s->thread, NULL, generate_stream, s))
-        die(ERR_ENV, "cannot start a thread");
-    return send_stream(s, c);
+    if (pthread_create(&s->thread, NULL, generate_stream, s) == 0)
+        return send_stream(s, c);
+    flights_remove(v->flights, &s->flight);
+    completion_free(of);
+    discard_stream(s);
+    return reply_refuse(v, c, api, 503, "no thread can be started for the reply; try again later");
 }

@@ -1,8 +1,8 @@
 /* lockout.c - wrong passwords of viewers, counted for each user of the machine and in total.
  *
  * A viewer's process counts a try before it compares the password, in memory that all viewers share, so
- * tries at the same time and connections that leave at once do not help to guess it.  After FREE wrong ones in
- * a row no password of that user is read for 1 s, after each further one twice as long, up to 64 s; after
+ * tries at the same time and connections that leave at once do not help to guess it.  After FREE wrong ones
+ * in a row no password of that user is read for 1 s, after each further one twice as long, up to 64 s; after
  * FREE_TOTAL of all users none but the owner's.  Only a right password, and 15 minutes without a wrong one,
  * begin the count again.
  */
@@ -113,7 +113,7 @@ void lockout_report(struct lockout *l, uid_t user)
         warn("%d wrong passwords of viewers in a row: none is read for %d s", wrong, seconds);
 }
 
-/* ---- who connects --------------------------------------------------------------------------------------- */
+/* ---- who connects ------------------------------------------------------------------------------ */
 
 static int port_of(const struct sockaddr_storage *a)
 {
@@ -129,9 +129,9 @@ static uid_t owner_of(const char *list, int port, int to)
     uid_t found = LOCKOUT_UNKNOWN;
     while (f && found == LOCKOUT_UNKNOWN && fgets(line, sizeof line, f)) {
         unsigned from, peer, uid;
-        if (sscanf(line, " %*d: %*32[0-9A-F]:%x %*32[0-9A-F]:%x %*x %*s %*s %*s %u", &from, &peer, &uid) ==
-                3 &&
-            from == (unsigned)port && peer == (unsigned)to)
+        static const char row[] = " %*d: %*32[0-9A-F]:%x %*32[0-9A-F]:%x %*x %*s %*s %*s %u";
+        int n = sscanf(line, row, &from, &peer, &uid);
+        if (n == 3 && from == (unsigned)port && peer == (unsigned)to)
             found = uid;
     }
     if (f)

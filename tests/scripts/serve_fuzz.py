@@ -309,7 +309,7 @@ def main():
                                   stdout=subprocess.PIPE, stderr=log)
         port = int(re.search(rb":(\d+)/", server.stdout.readline()).group(1))
         address, token = ("127.0.0.1", port), open(token_file).read().strip()
-        run_threads(address, token, f"{o.seed}/warm", o.threads, o.seconds / 5)
+        run_threads(address, token, f"{o.seed}/warm", o.threads, min(o.seconds / 5, 120))
         time.sleep(o.rest)
         before = memory(server.pid) if server.poll() is None else 0
         threads = run_threads(address, token, o.seed, o.threads, o.seconds)
@@ -336,7 +336,8 @@ def main():
               f"{o.rest:.0f} s; answers {answers}; exit code {code}")
         good = answers and code == 0 and not bad and after - before <= o.growth
         if not good:
-            print("\n".join(bad[:5]) or said[-2000:])
+            at = said.find(bad[0]) if bad else max(0, len(said) - 2000)
+            print(said[at:at + 4000])
         return 0 if good else 1
 
 
