@@ -312,6 +312,9 @@ def quiet_run(models, number, name, steps, seed):
     rnd = random.Random(seed)
     place = Place(number)
     os.makedirs(place.dir + "/ff", exist_ok=True)
+    with open(place.dir + "/ff/user.js", "w") as f: # no bar that moves the page after some seconds
+        f.write('user_pref("datareporting.policy.dataSubmissionEnabled", false);\n'
+                'user_pref("browser.aboutwelcome.enabled", false);\nuser_pref("termsofuse.bypassNotification", true);\n')
     try:
         argv, seconds, top = programs(place.dir)[name]
         place.start(argv, stdin=subprocess.PIPE if "observed_app" in " ".join(argv) else subprocess.DEVNULL)
