@@ -161,6 +161,9 @@ static void was_stopped(const char *reason, const char *told)
         fail_msg("nothing was noticed");
     assert_string_equal(field_text(stale, "reason"), reason);
     assert_true(field_number(stale, "ms") >= 60);
+    const struct story_step *step = &app.p.story.steps[0];
+    assert_ptr_equal(step->stale, stale);
+    assert_non_null(strstr(step->actions[0].failure, "nothing was pressed"));
     assert_true(played.n_told >= 2);
     if (!strstr(played.told[1], told) || !strstr(played.told[1], "look again"))
         fail_msg("told was '%s', not '%s'", played.told[1], told);
@@ -323,7 +326,7 @@ static void t_popups(void **state)
     int stopped = 0, done = 0, wrong = 0;
     uint64_t seed = check_seed();
     open_app();
-    for (int i = 0; i < 16; i++) {
+    for (int i = 0; i < 10; i++) {
         reset();
         popup = (struct popup){.after_ms = check_within(&seed, 0, 160)};
         played.meanwhile = popup_comes;
@@ -333,10 +336,10 @@ static void t_popups(void **state)
         wrong += popup.presses;
         stopped += stale_event() != NULL;
     }
-    check_note("16 clicks, each with a popup of 50 ms: %d done, %d stopped, %d on the popup", done, stopped,
+    check_note("10 clicks, each with a popup of 50 ms: %d done, %d stopped, %d on the popup", done, stopped,
                wrong);
     assert_int_equal(wrong, 0);
-    assert_int_equal(done + stopped, 16);
+    assert_int_equal(done + stopped, 10);
     close_app();
 }
 
@@ -499,36 +502,68 @@ static void t_workspace(void **state)
 
 /* ---- costs --------------------------------------------------------------------------------------- */
 
+static int by_size(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+enum { TIMES = 150 };
+struct costs {
+    double take[TIMES], aim[TIMES], press[TIMES], key[TIMES];
+};
+
+/* The times of a motion, a press and a key. */
+static void measure(struct stage *t, int i, bool observe, struct costs *c)
+{
+    static struct image im;
+    must(screen_capture(t->s, &im, &why));
+    int64_t start = clock_ns();
+    if (observe)
+        observed_take(t->s, &im);
+    c->take[i] = clock_ms_since(start);
+    start = clock_ns();
+    must(screen_move(t->s, 300 + i % 2, 230, &why));
+    c->aim[i] = clock_ms_since(start);
+    start = clock_ns();
+    must(screen_button(t->s, 1, true, &why));
+    c->press[i] = clock_ms_since(start);
+    must(screen_button(t->s, 1, false, &why));
+    start = clock_ns();
+    must(screen_key(t->s, XK_Escape, true, &why));
+    c->key[i] = clock_ms_since(start);
+    must(screen_key(t->s, XK_Escape, false, &why));
+    assert_null(observed_changed(t->s));
+    if (observe)
+        observed_drop(t->s);
+    if (i == TIMES - 1)
+        image_free(&im);
+}
+
+/* At this share of the sorted values: the difference that an observation makes. */
+static double added(double *with, double *without, double share)
+{
+    qsort(with, TIMES, sizeof *with, by_size);
+    qsort(without, TIMES, sizeof *without, by_size);
+    return with[(int)(share * TIMES)] - without[(int)(share * TIMES)];
+}
+
 static void t_cost(void **state)
 {
     (void)state;
-    enum { TIMES = 200 };
-    double ms[TIMES], take = 0;
-    struct image im = {0};
-    open_app();
-    reset();
+    struct stage t;
+    struct costs with, without;
+    stage_open_sized(&t, "1920x1080x24");
     for (int i = 0; i < TIMES; i++) {
-        must(screen_capture(app.p.stage.s, &im, &why));
-        int64_t start = clock_ns();
-        observed_take(app.p.stage.s, &im);
-        take += clock_ms_since(start) / TIMES;
-        start = clock_ns();
-        must(screen_move(app.p.stage.s, 200 + i % 2, 130, &why));
-        ms[i] = clock_ms_since(start);
-        assert_null(observed_changed(app.p.stage.s));
+        measure(&t, i, false, &without);
+        measure(&t, i, true, &with);
     }
-    for (int i = 1; i < TIMES; i++)
-        for (int k = i; k > 0 && ms[k - 1] > ms[k]; k--) {
-            double t = ms[k];
-            ms[k] = ms[k - 1];
-            ms[k - 1] = t;
-        }
-    check_note("observing %.2f ms; aiming, with the motion: median %.2f ms, 95 %% %.2f ms", take,
-               ms[TIMES / 2], ms[TIMES * 95 / 100]);
-    if (!CHECK_SANITIZED)
-        assert_true(ms[TIMES / 2] < 3);
-    image_free(&im);
-    close_app();
+    check_note("1920x1080: medians: observing %.2f ms; checks of a motion %.2f, a press %.2f, a key %.2f ms",
+               added(with.take, without.take, 0.5), added(with.aim, without.aim, 0.5),
+               added(with.press, without.press, 0.5), added(with.key, without.key, 0.5));
+    if (!CHECK_SANITIZED) /* on a busy machine the median is others' */
+        assert_true(added(with.aim, without.aim, 0.2) < 3 && added(with.press, without.press, 0.2) < 3);
+    stage_close(&t);
 }
 
 int main(int argc, char **argv)

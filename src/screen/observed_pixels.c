@@ -5,7 +5,8 @@
  *
  *   near    72x20 pixels to each side of the target: a changed letter counts, a caret and a frame do not
  *   line    the window's width, 12 rows up and down: counts when more than half of its shapes are others
- *   under   28x12 pixels, just before the press, when hovering may have drawn something: a third of them
+ *   under   28x12 pixels, just before the press, when hovering may have added something: counts when 40 % of
+ *           the shapes are gone
  *   scroll  columns of 64 pixels whose rows near the target have changed, and are found higher or lower in
  *           the old picture
  */
@@ -176,11 +177,14 @@ static bool near_changed(const struct maps *m)
 static bool under_changed(const struct maps *m)
 {
     struct screen_rect r = near_target(m->a, UNDER_X, UNDER_Y);
-    int shapes = 0, w = m->a->w;
+    int shown = 0, gone = 0, w = m->a->w;
     for (int y = r.y; y < r.y + r.h; y++)
-        for (int x = r.x; x < r.x + r.w; x++)
-            shapes += !m->a->skip[y * w + x] && (m->was[y * w + x] || m->is[y * w + x]);
-    return count_other(m, r) >= most(ANY_SHIFTED, shapes * 35 / 100);
+        for (int x = r.x; x < r.x + r.w; x++) {
+            int i = y * w + x;
+            shown += !m->a->skip[i] && m->was[i];
+            gone += !m->a->skip[i] && m->was[i] && !m->is[i];
+        }
+    return gone >= LETTER && gone * 100 >= shown * 40;
 }
 
 /* ---- the line of the target ------------------------------------------------------------------------ */

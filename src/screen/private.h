@@ -249,7 +249,7 @@ struct observed_area {
     int w, h, x, y;          /* x, y: the target */
     const struct image *frame;
     int x0, y0;   /* where `was` lies in it */
-    bool hovered; /* the pointer is there now: only another shape under it, or scrolling, counts */
+    bool hovered; /* the pointer is there now: only lost shapes and scrolling count */
 };
 /* observed_pixels.c: whether it shows something else; where [h][w]: pixels that differ. */
 bool observed_area_changed(const struct observed_area *a, uint8_t *where);

@@ -51,6 +51,9 @@ class Models(http.server.ThreadingHTTPServer):
     """/NAME/...: asks the function registered under NAME for each reply."""
     daemon_threads = True
 
+    def handle_error(self, *_):
+        """Ignores runs that ended while their model was asked."""
+
     def __init__(self):
         self.of = {}
         super().__init__(("127.0.0.1", 0), Handler)
@@ -309,6 +312,9 @@ def quiet_run(models, number, name, steps, seed):
     rnd = random.Random(seed)
     place = Place(number)
     os.makedirs(place.dir + "/ff", exist_ok=True)
+    with open(place.dir + "/ff/user.js", "w") as f: # no bar that moves the page after some seconds
+        f.write('user_pref("datareporting.policy.dataSubmissionEnabled", false);\n'
+                'user_pref("browser.aboutwelcome.enabled", false);\nuser_pref("termsofuse.bypassNotification", true);\n')
     try:
         argv, seconds, top = programs(place.dir)[name]
         place.start(argv, stdin=subprocess.PIPE if "observed_app" in " ".join(argv) else subprocess.DEVNULL)
@@ -328,7 +334,7 @@ def quiet_run(models, number, name, steps, seed):
 
         key = f"q{number}-{seed}"
         models.of[key] = model
-        events = place.run(f"http://127.0.0.1:{models.server_address[1]}/{key}/v1", steps + 20, 6 * steps + 60)
+        events = place.run(f"http://127.0.0.1:{models.server_address[1]}/{key}/v1", steps + 20, 20 * steps + 60)
         acted = [e for e in events if e.get("kind") == "exec"]
         return name, len(acted), [e for e in events if e.get("kind") == "stale"], [e for e in events if e["kind"] == "end"]
     finally:
@@ -357,8 +363,7 @@ def quiet(models, n, displays, first, seed, only):
         for name, acted, stale, end in pool.map(one, jobs):
             steps[name] += acted
             stops[name] += stale
-            if acted < part:
-                print(f"  {name}: {acted} of {part} steps: {end}", file=sys.stderr)
+            print(f"  {name}: {acted} of {part} steps{'' if acted == part else f': {end}'}", file=sys.stderr, flush=True)
             for s in stale:
                 print(f"  {name}, step {s.get('step')}: {s['reason']}: {s['text']}", file=sys.stderr)
     print("| program | steps | false stops |\n|---|---|---|")
