@@ -200,7 +200,7 @@ static void t_unsure(void **state)
     play(&p, STEP("\"write_desktop\", \"content\": \"ab\", \"overwrite\": true")
                  STEP("\"write_desktop\", \"content\": \"cd\", \"overwrite\": true, \"press_enter\": true")
                      ANSWER("Done."));
-    ended(&p, AGENT_ANSWERED, 0);
+    ended(&p, AGENT_REFUSED, ERR_FAILED);
     told(1, "unsure: the text was typed, but the field could not be read back");
     told(2, "so Enter was not pressed");
     int noted = 0;

@@ -451,15 +451,15 @@ static void t_embedded(void **state)
         skip();
     char *runs = xvfb_place(&x, "runs");
     xvfb_spawn(&x, "zenity.log",
-               WORDS("zenity", "--question", "--title=Cookies", "--text=We use cookies.",
-                     "--ok-label=Accept all", "--cancel-label=Reject"));
-    assert_true(xvfb_wait_window(&x, "^Cookies$"));
+               WORDS("zenity", "--question", "--title=Files", "--text=Three files are selected.",
+                     "--ok-label=Delete all", "--cancel-label=Keep"));
+    assert_true(xvfb_wait_window(&x, "^Files$"));
     clock_sleep_ms(2000);
-    program_run(&x, &o, WORDS("run", "Press Accept all", "-q", "--confirm", "never", "--runs", runs));
+    program_run(&x, &o, WORDS("run", "Press Delete all", "-q", "--confirm", "never", "--runs", runs));
     assert_int_equal(o.code, ERR_FAILED);
-    assert_non_null(strstr(o.out, "not done: step 1 (click 'Accept all')"));
-    program_run(&x, &o, WORDS("run", "Press Accept all", "-q", "--confirm", "yes-to-all", "--runs", runs));
-    if (o.code || strcmp(o.out, "pressed 'Accept all'\n") != 0)
+    assert_non_null(strstr(o.out, "not done: step 1 (click 'Delete all')"));
+    program_run(&x, &o, WORDS("run", "Press Delete all", "-q", "--confirm", "yes-to-all", "--runs", runs));
+    if (o.code || strcmp(o.out, "pressed 'Delete all'\n") != 0)
         fail_msg("exit %d: %s%s", o.code, o.out, o.err);
     free(runs);
     outcome_free(&o);

@@ -250,7 +250,7 @@ static void t_left_files(void **state)
         assert_int_equal(count_left(runtime), 3);
         assert_int_equal(count_left(t.x.dir), on_desk);
         program_finish(&t.x, driven_start(&t, ANSWER("Done.")), &o);
-        assert_int_equal(o.code, 0);
+        assert_int_equal(o.code, ERR_UNVERIFIED);
         assert_int_equal(count_left(runtime), 0);
         assert_int_equal(count_left(t.x.dir), 0);
         if (*before)

@@ -246,16 +246,6 @@ static void tcl(const struct tk *k, const char *line)
     clock_sleep_ms(300); /* drawn */
 }
 
-static void act(struct tk *k, const char *arguments)
-{
-    char *call = xasprintf(TOOL(% d, "act", "{\"picture\":false,%s}"), ++k->id, arguments);
-    hosted_say(&k->h, call);
-    const json_t *answer = hosted_answer(&k->h, k->id);
-    if (is_error(answer))
-        fail_msg("%s: %s", arguments, json_dumps(answer, 0));
-    free(call);
-}
-
 /* The picture that a caller gets of the screen. */
 static void look(struct tk *k, const char *arguments, struct image *out)
 {
@@ -274,6 +264,20 @@ static void look(struct tk *k, const char *arguments, struct image *out)
     free(call);
     free(path);
     free(shell);
+}
+
+/* An act is compared with the last screenshot, so the caller looks first. */
+static void act(struct tk *k, const char *arguments)
+{
+    struct image seen = {0};
+    look(k, "{}", &seen);
+    image_free(&seen);
+    char *call = xasprintf(TOOL(% d, "act", "{\"picture\":false,%s}"), ++k->id, arguments);
+    hosted_say(&k->h, call);
+    const json_t *answer = hosted_answer(&k->h, k->id);
+    if (is_error(answer))
+        fail_msg("%s: %s", arguments, json_dumps(answer, 0));
+    free(call);
 }
 
 /* The text within a part of the screen: its bounding box on the display, w 0: nothing is dark there. */
