@@ -184,7 +184,7 @@ static bool under_changed(const struct maps *m)
             shown += !m->a->skip[i] && m->was[i];
             gone += !m->a->skip[i] && m->was[i] && !m->is[i];
         }
-    return gone >= LETTER && gone * 100 >= shown * 40;
+    return gone >= LETTER && gone * 100 >= shown * 40 && count_other(m, r) >= ANY_SHIFTED;
 }
 
 /* ---- the line of the target ------------------------------------------------------------------------ */
