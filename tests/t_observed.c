@@ -156,7 +156,7 @@ static const json_t *stale_event(void)
 static void was_stopped(const char *reason, const char *told)
 {
     const json_t *stale = stale_event();
-    assert_int_equal(app.p.r.status, AGENT_ANSWERED);
+    assert_int_equal(app.p.r.status, AGENT_INTERRUPTED);
     if (!stale)
         fail_msg("nothing was noticed");
     assert_string_equal(field_text(stale, "reason"), reason);

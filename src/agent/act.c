@@ -46,6 +46,13 @@ static int follow_view(struct agent *a, const struct action *action, bool *lost,
     return 0;
 }
 
+/* Returns whether the model reads messages.  The embedded model knows only fixed words, and would copy others
+ * into its next action. */
+static bool reads_messages(const struct dialect *d)
+{
+    return strstr(d->tool_error, "{message}") != NULL;
+}
+
 /* The step has failed, and the next prompt says why. */
 static void fail_step(struct agent *a, const char *why)
 {
@@ -172,7 +179,7 @@ static int perform(struct agent *a, int index, struct err *e)
     }
     if (fault != FAULT_NONE)
         fail_step(a, why.text);
-    else if (done.unsure)
+    else if (done.unsure && reads_messages(o->dialect))
         agent_set_text(&a->outcome.result, xasprintf("unsure: %s", done.unsure));
     else
         agent_set_text(&a->outcome.result, xstrdup(result_of(action)));

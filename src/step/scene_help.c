@@ -28,6 +28,7 @@ static const struct row keys[] = {
     {"H", "show or hide the heat map of the candidates"},
     {"L", "show the step again"},
     {"S", "stop the run"},
+    {"Q", "quit: the same"},
     {"? F1", "this page"},
     {"Esc", "close the line or the page"},
     {"\u2190 \u2192", "an earlier step, a later one"},
