@@ -149,7 +149,8 @@ static void t_told(void **state)
     ended(&p, AGENT_UNVERIFIED, ERR_UNVERIFIED);
     assert_string_equal(p.r.answer, "unverified: Done.");
     assert_string_equal(p.r.said, "Done.");
-    assert_non_null(strstr(p.r.did, "pressed 'it'; the window did not change; 4 actions in all; 4 not confirmed"));
+    assert_non_null(
+        strstr(p.r.did, "pressed 'it'; the window did not change; 4 actions in all; 4 not confirmed"));
     assert_int_equal(played.n_asked, 6);
     assert_string_equal(played.told[0],
                         "<message from=\"user\">\nPress Save\n</message>\n<observation>\n[image]\n"

@@ -94,7 +94,7 @@ static void t_home_option(void **state)
                 WORDS("run", "Press Save", "--on", "desk", "--home", home, "--start",
                       "touch ~/made; exec xmessage -title one hello", "--fake", replies, "--runs", runs));
     if (o.code == ERR_ENV)
-        skip(); /* no Xvfb or no xmessage */
+        skip();                               /* no Xvfb or no xmessage */
     assert_int_equal(o.code, ERR_UNVERIFIED); /* it did nothing */
     assert_int_equal(stat(home, &st), 0);
     assert_int_equal(st.st_mode & 0777, 0700);

@@ -23,7 +23,7 @@ struct endpoint_options {
     const char *key;      /* "env:VAR" or "file:PATH"; NULL: none */
     const char *profile;  /* a JSON file (profile.h); NULL: what `doctor` kept of it, if anything */
     const char *api;      /* chat, responses, messages; NULL: the profile's, the provider's, else chat */
-    double open_s;                   /* for opening, all tries together; 0: no limit */
+    double open_s;        /* for opening, all tries together; 0: no limit */
     const struct provider *provider; /* its values replace members that are NULL; may be NULL */
 };
 
