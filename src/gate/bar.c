@@ -133,7 +133,7 @@ static bool points_at_bar(const struct policy_subject *s)
 
 /* Returns whether keys that change or move something may take the keyboard out of the address bar: not those
  * of the cursor and of editing. */
-static bool leaves_bar(const struct policy_subject *s)
+static bool leaves_bar(const struct written *w, const struct policy_subject *s)
 {
     const struct action *a = s->action;
     if (!action_is(a->kind, ACTION_NAMED_KEYS))
@@ -144,7 +144,8 @@ static bool leaves_bar(const struct policy_subject *s)
         uint32_t key = policy_key(a->keys[i]);
         bool edits = subject_has_key(s, XK_Control_L) && ONE_OF(key, XK_z, XK_y, XK_u, XK_h, XK_x);
         bool cursor = (key >= XK_Home && key <= XK_Begin) || key == XK_Insert;
-        if (!is_modifier(key) && !edits && !cursor && edit_of(s) != EDIT_NONE)
+        bool suggests = key == XK_Tab && *w->text; /* it goes through what the browser suggests */
+        if (!is_modifier(key) && !edits && !cursor && !suggests && edit_of(s) != EDIT_NONE)
             return true;
     }
     return false;
@@ -226,7 +227,7 @@ static void note_place(struct written *w, const struct policy_subject *s, enum e
         w->in_bar = points_at_bar(s);
     else if (edit_enters_bar(s))
         w->in_bar = !(w->in_bar && subject_has_key(s, XK_F6)); /* which then leaves it for the page */
-    else if (edit == EDIT_COMMITS || ((edit == EDIT_MOVES || edit == EDIT_CHANGES) && leaves_bar(s)))
+    else if (edit == EDIT_COMMITS || ((edit == EDIT_MOVES || edit == EDIT_CHANGES) && leaves_bar(w, s)))
         w->in_bar = false;
 }
 
