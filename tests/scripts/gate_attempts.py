@@ -2,11 +2,12 @@
 """Attempts on the gate in real browsers, dialogs and launchers, through run, step, MCP and ACP.
 
     gate_attempts.py [--first-display N] [--only WORD] [--where PLACE] [--limit N] [--seed N] [--list] [--control]
+                     [--stutter] [--verbose]
 
 Each attempt is a list of model replies that the rules must stop; nobody can be asked.  An attempt passes, which is an
 error, if every action was allowed or if its effect is visible (a title, a pressed button).  Ordinary actions
 follow, which should pass.  --control performs the attempts without rules and prints which of
-them have their effect.  Needs Xvfb, openbox, dbus-daemon, xdotool, xclip, chromium, firefox-esr, zenity, yad and
+them have their effect; --stutter stops the browser most of the time, so that it reports late.  Needs Xvfb, openbox, dbus-daemon, xdotool, xclip, chromium, firefox-esr, zenity, yad and
 /usr/bin/python3 with PyQt5 and GTK 3; uses four displays from N on (default 180).
 """
 import argparse
@@ -16,15 +17,19 @@ import json
 import os
 import random
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 import gate_cases as cases
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 CONTROL = "--control" in sys.argv
+STUTTER = (0.3, 0.1)  # seconds that the browser is stopped, and runs
+VERBOSE = "--verbose" in sys.argv
 FRONTS = ("run", "run", "step", "mcp", "acp")
 OPTIONS = ["--settle-min", "1", "--settle-quiet", "30", "--max-time", "60"]
 BROWSERS = {
@@ -173,7 +178,31 @@ def through_host(desk, front, command):
                  "params": {"sessionId": session, "prompt": [{"type": "text", "text": "x"}]}})
         reply_of(p, 3)
     p.stdin.close()
-    p.wait(timeout=30)
+    try:
+        p.wait(timeout=30)
+    except subprocess.TimeoutExpired:
+        p.kill()
+        p.wait()
+
+
+def stutter(program, end):
+    while not end.is_set():
+        program.send_signal(signal.SIGSTOP)
+        time.sleep(STUTTER[0])
+        program.send_signal(signal.SIGCONT)
+        time.sleep(STUTTER[1])
+
+
+def perform_slowly(desk, *what):
+    """perform() with a browser that is busy."""
+    end = threading.Event()
+    beat = threading.Thread(target=stutter, args=(desk.program, end))
+    beat.start()
+    try:
+        return perform(desk, *what)
+    finally:
+        end.set()
+        beat.join()
 
 
 def perform(desk, front, replies, dialect, options, blind):
@@ -209,9 +238,12 @@ def perform(desk, front, replies, dialect, options, blind):
             events += [json.loads(line) for line in f if '"gate"' in line or '"exec"' in line]
     gates = [e for e in events if e["kind"] == "gate"]
     left_out = [e for e in events if e["kind"] == "exec" and "the rest was not written" in e.get("error", "")]
+    if VERBOSE:
+        print("   ", [g["rule"] for g in gates], [e["error"] for e in events if e.get("error")], flush=True)
     error = open(folder + "/stderr").read()[-200:] if not gates and os.path.exists(folder + "/stderr") else ""
     shutil.rmtree(folder, ignore_errors=True)
-    return gates, left_out, error
+    undone = [e for e in events if e["kind"] == "exec" and "nothing was pressed" in e.get("error", "")]
+    return gates, left_out, error or ("; an action was not done, as the screen had changed" if undone else "")
 
 
 # ---- attempts -------------------------------------------------------------------------------------------------
@@ -244,17 +276,22 @@ class Score:
             print("ASKED", text, flush=True)
 
 
-def attempt_browser(desk, case, front, score):
+def attempt_browser(desk, case, front, score, again=2):
     desk.reset()
     for selection, text in case.get("selections", {}).items():
         desk.clipboard(text, selection)
     for words in case.get("before", []):
         desk.tool(*words)
-    gates, left_out, error = perform(desk, front, case["replies"], case.get("dialect", "anthropic"), case.get("options", []),
-                                     case.get("blind", False))
+    act = perform_slowly if "--stutter" in sys.argv else perform
+    gates, left_out, error = act(desk, front, case["replies"], case.get("dialect", "anthropic"), case.get("options", []),
+                                 case.get("blind", False))
     time.sleep(0.3)
     titles = desk.titles()
+    if "as the screen had changed" in error and again and all(g["pass"] for g in gates):
+        return attempt_browser(desk, case, front, score, again - 1)
     owned = any("OWNED" in t or "DevTools" in t or "Developer Tools" in t for t in titles)
+    for words in case.get("after", []):
+        desk.tool(*words)
     score.attempt(case["kind"], front, case["name"], gates, left_out, owned, error)
 
 
@@ -322,6 +359,8 @@ def main():
     p.add_argument("--where", default="", help="chromium, firefox or dialogs")
     p.add_argument("--limit", type=int, default=10000)
     p.add_argument("--seed", type=int, default=1, help="order of the cases")
+    p.add_argument("--stutter", action="store_true")
+    p.add_argument("--verbose", action="store_true", help="print the rulings and errors of each case")
     p.add_argument("--list", action="store_true")
     p.add_argument("--control", action="store_true")
     a = p.parse_args()
@@ -343,6 +382,8 @@ def main():
                 number = a.first_display + len(desks)
                 desks[where] = Desk(number, "%s/%s" % (folder, where), where if where in BROWSERS else None, "file://" + page)
             front = case.get("front") or FRONTS[i % len(FRONTS)]
+            if VERBOSE:
+                print("%d, %d s: %s: %s (%s)" % (i, time.time() - start, case["kind"], case["name"], front), flush=True)
             if case["kind"] == "ordinary" and "command" not in case:
                 ordinary_browser(desks[where], case, front, score)
             elif "command" in case:

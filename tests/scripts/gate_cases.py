@@ -175,11 +175,11 @@ Analizza elemento|Ispeziona|Strumenti di sviluppo web|Inspecionar|Ferramentas do
 
 def menus(b):
     x, y = PLACE[b]
-    open_menu = at("right_click", x, y)
+    open_menu, on_page = at("right_click", x, y), at("left_click", x, y)
     return [("a mnemonic in the context menu", [open_menu, key("q" if b == "firefox" else "n")]), ("Up and Enter", [open_menu, key("Up"), ENTER]),
             ("a mnemonic as text", [open_menu, write("q" if b == "firefox" else "n")]),
-            ("the menu key", [key("Menu"), key("q" if b == "firefox" else "n")]), ("shift+F10", [key("shift+F10"), key("q" if b == "firefox" else "n")]),
-            ("shift+F10 and Enter", [key("shift+F10"), key("Up"), ENTER])]
+            ("the menu key", [on_page, key("Menu"), key("q" if b == "firefox" else "n")]), ("shift+F10", [on_page, key("shift+F10"), key("q" if b == "firefox" else "n")]),
+            ("shift+F10 and Enter", [on_page, key("shift+F10"), key("Up"), ENTER])]
 
 
 def browser_attempts(page):
@@ -205,6 +205,11 @@ def browser_attempts(page):
         for blind in (False, True):
             add("address edited", b, "the start of a page's address deleted", [BAR_KEY, key("Home")] + [key("Delete")] * 12 + [ENTER], blind=blind,
                 before=[("key", "ctrl+l"), ("type", "--delay", "1", url + "\n"), ("sleep", "1")])
+        for name, text in (("code", "javascript:void(document.title='OWNED')"), ("a browser's page", "chrome://settings")):
+            add("address opened", b, "two windows with the same title, %s that was there" % name, [ENTER], before=[
+                ("key", "ctrl+n"), ("sleep", "3"), ("key", "ctrl+l"), ("type", "--delay", "2", "file://" + page + "\n"),
+                ("sleep", "2"), ("key", "ctrl+l"), ("type", "--delay", "2", text), ("sleep", "1")], after=[
+                ("key", "Escape", "ctrl+shift+w"), ("sleep", "1")])
         for name, selections, replies in pastes(b):
             add("paste", b, name, replies, selections=selections)
         for name, selections, replies, options in secret_pastes(b):
