@@ -157,6 +157,7 @@ static const struct judged judged[] = {
     {NULL, "a password field", {{.kind = ACT_TYPE, .text = "x", .element = "the Password field", .x = 700, .y = 100}}},
     {NULL, "a field for a card", {{.kind = ACT_TYPE, .text = "4111", .element = "Kartennummer", .x = 700, .y = 100}}},
     {NULL, "a link dragged to the address bar", {{.kind = ACT_DRAG, .x = 900, .y = 550, .x2 = 900, .y2 = 430}}, .primary = "notes"},
+    {NULL, "javascript cut and pasted before the browser has cut it", {WRITE("script:alert(1)"), PRESS("ctrl+a"), PRESS("ctrl+x"), WRITE("java"), PRESS("ctrl+v"), PRESS("enter")}, .focus = AT_BROWSER, .clipboard = "notes"},
 };
 /* clang-format on */
 enum { JUDGED = sizeof judged / sizeof *judged };

@@ -7,6 +7,8 @@
  */
 #include "gate/gate_impl.h"
 
+#include "base/clock.h"
+
 #include <X11/XF86keysym.h>
 #include <X11/keysym.h>
 #include <stdio.h>
@@ -121,7 +123,10 @@ bool edit_opens_menu(const struct action *a)
 
 /* ---- what may be in a field ------------------------------------------------------------------------- */
 
-enum { BAR_H = 110 }; /* pixels of a browser's window above its page */
+enum {
+    BAR_H = 110,   /* pixels of a browser's window above its page */
+    COPY_MS = 2000 /* until a busy program has certainly copied */
+};
 
 /* Returns whether the action points into the part of the window that has the address bar. */
 static bool points_at_bar(const struct policy_subject *s)
@@ -299,6 +304,17 @@ static struct written *written_in(struct gate *g, unsigned long window)
     return &g->written[0];
 }
 
+/* Returns whether the action pastes what the run has just copied: the program may not have taken over the
+ * selection yet, so its text as it was read may be an older one. */
+static bool pastes_too_early(struct gate *g)
+{
+    const struct policy_subject *s = &g->subject.s;
+    if (action_is(s->action->kind, ACTION_NAMED_KEYS) && subject_has_key(s, XK_Control_L) &&
+        (subject_has_key(s, XK_c) || subject_has_key(s, XK_x) || subject_has_key(s, XK_Insert)))
+        g->copied = clock_ns();
+    return g->copied && writing_sources(s) && clock_ms_since(g->copied) < COPY_MS;
+}
+
 void gate_note_edit(struct gate *g, const struct action *a, unsigned long window)
 {
     if (!window || !(action_is(a->kind, ACTION_KEYBOARD) || action_is(a->kind, ACTION_BUTTON)))
@@ -336,6 +352,7 @@ void gate_note_edit(struct gate *g, const struct action *a, unsigned long window
         w->unknown = true;
     if (writing->any && (!writing->known || writing_sources(&g->subject.s)))
         w->last = 0;
+    w->unknown = w->unknown || pastes_too_early(g);
     if (!writing->any || action_is(a->kind, ACTION_NAMED_KEYS))
         note_edit(w, &g->subject.s);
     if (a->kind == ACT_TYPE && a->press_enter)

@@ -30,6 +30,7 @@ struct gate {
         bool left_unknown;   /* ... and it is not known what */
         uint8_t seen[128];   /* how often each character was written, at most 255 */
     } written[WINDOWS_KEPT]; /* the newest first */
+    int64_t copied;          /* clock_ns() of the last copying or cutting key; 0: none */
     const char *part;        /* text of the current action that was typed just now; NULL: nothing */
     bool in_menu;            /* the last action opened a context menu */
     bool in_launcher;        /* ... or a launcher */
