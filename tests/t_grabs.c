@@ -116,6 +116,41 @@ static void t_pointer(void **state)
     stage_close(&t);
 }
 
+/* Shows a window of the other program and waits until it is there. */
+static void show_window(Display *dpy, int x, int y)
+{
+    XEvent ev;
+    Window w = XCreateSimpleWindow(dpy, DefaultRootWindow(dpy), x, y, 100, 100, 0, 0, 0);
+    XSelectInput(dpy, w, ButtonPressMask | ExposureMask);
+    XMapRaised(dpy, w);
+    XMoveWindow(dpy, w, x, y);
+    XWindowEvent(dpy, w, ExposureMask, &ev);
+    XSync(dpy, False);
+}
+
+static void t_refused(void **state)
+{
+    (void)state;
+    struct stage t;
+    XEvent ev;
+    struct err e = ERR_INIT;
+    stage_open(&t);
+    must(screen_move(t.s, 100, 100, &why));
+    XGrabPointer(t.other, DefaultRootWindow(t.other), False, ButtonPressMask, GrabModeAsync, GrabModeAsync,
+                 None, None, CurrentTime);
+    XSync(t.other, False);
+    XWarpPointer(t.other, None, DefaultRootWindow(t.other), 0, 0, 0, 0, 120, 130);
+    XSync(t.other, False);
+    assert_int_equal(screen_button(t.s, 1, true, &e), -1);
+    assert_non_null(strstr(e.text, "somebody else moved the pointer"));
+    let_go(t.other);
+    show_window(t.other, 300, 300);
+    must(screen_click(t.s, 350, 350, 1, 1, &why));
+    XSync(t.other, False);
+    assert_true(XCheckTypedEvent(t.other, ButtonPress, &ev));
+    stage_close(&t);
+}
+
 /* A launcher grabs the keyboard for a window of its own that no window manager manages. */
 static void t_launcher(void **state)
 {
@@ -329,6 +364,7 @@ static const struct CMUnitTest tests[] = {
     CLAIM("a text is unsure when another program takes the keyboard in the middle of it", t_middle),
     CLAIM("a text with a key that is another program's hotkey is not typed", t_hotkey),
     CLAIM("a click fails with the program's name when another program's grab takes it", t_pointer),
+    CLAIM("a click reaches its window after one that was refused while the pointer was grabbed", t_refused),
     CLAIM("a launcher that grabs the keyboard for its window receives a text", t_launcher),
     CLAIM("keys and clicks work in a menu of GTK 3", t_gtk3),
     CLAIM("keys and clicks work in a menu of GTK 4", t_gtk4),
