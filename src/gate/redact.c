@@ -320,7 +320,7 @@ int redact_after(struct redact *r, struct screen *s, const struct screen_window 
     int rc = capture_settled(s, translated(whole, -view.x, -view.y), &now, e);
     pthread_mutex_lock(&r->lock);
     if (rc)
-        now = (struct image){0}; /* all of the window is covered */
+        wipe(&now); /* all of the window is covered */
     struct screen_rect at = find_field(r, s, &now, whole, rc ? -1 : x, y, &box);
     add_field(r, s, w, whole, at, box, &now);
     end_typing(r);
