@@ -316,8 +316,20 @@ static void t_guard_hangs(void **state)
     stage_close(&t);
 }
 
-/* Types in an action; its exit status tells whether that was possible. */
-static pid_t child_that_types(void)
+/* As a gate that asks a slow program what the keys would press. */
+static int check_slowly(void *arg, struct err *e)
+{
+    bool *done = arg;
+    (void)e;
+    if (!*done)
+        clock_sleep_ms(3000);
+    *done = true;
+    return 0;
+}
+
+/* Types in an action, with a slow check before its first key; its exit status tells whether that was
+ * possible. */
+static pid_t child_that_types(bool slow)
 {
     fflush(stdout);
     pid_t pid = fork();
@@ -330,8 +342,13 @@ static pid_t child_that_types(void)
     struct screen *s = screen_open(NULL, NULL);
     if (!s || screen_watch(s, NULL))
         _exit(99);
+    bool done = !slow;
     screen_set_acting(s, true);
+    if (slow && screen_key(s, XK_Shift_L, true, &e))
+        _exit(98);
+    screen_set_check(s, check_slowly, &done);
     int rc = screen_type(s, "abc", 3, &e);
+    screen_set_check(s, NULL, NULL);
     if (rc)
         fprintf(stderr, "%s\n", e.text);
     screen_set_acting(s, false);
@@ -364,7 +381,7 @@ static void t_guard_waits(void **state)
     XkbLockModifiers(t.other, XkbUseCoreKbd, LockMask, LockMask); /* the run takes it off */
     XSync(t.other, False);
     int64_t start = clock_ns();
-    pid_t pid = child_that_types();
+    pid_t pid = child_that_types(false);
     assert_int_equal(waitpid(pid, &status, 0), pid);
     check_note("typed after %.0f ms", clock_ms_since(start));
     setenv("PATH", path, 1);
@@ -377,6 +394,18 @@ static void t_guard_waits(void **state)
     XSync(t.other, False);
     free(path);
     free(with);
+    stage_close(&t);
+}
+
+static void t_guard_asks(void **state)
+{
+    (void)state;
+    struct stage t;
+    int status;
+    driven_open(&t);
+    pid_t pid = child_that_types(true);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(WEXITSTATUS(status), 42);
     stage_close(&t);
 }
 
@@ -457,6 +486,7 @@ static const struct CMUnitTest tests[] = {
           t_guard_killed),
     CLAIM("the output of a run ends with it, even if its watchdog waits for a server that hangs",
           t_output_ends),
+    CLAIM("a run whose rules ask a slow program before a key is not taken for one that hangs", t_guard_asks),
     CLAIM("a run that waits for an input method's command is not taken for one that hangs", t_guard_waits),
     CLAIM("files of a run that is killed with its watchdog are removed by the next run", t_left_files),
     CLAIM("a run that is killed while it types: the locks that it took off are on again", t_guard_locks),
