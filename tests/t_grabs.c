@@ -53,6 +53,27 @@ static void t_keyboard(void **state)
     stage_close(&t);
 }
 
+static void t_held_key(void **state)
+{
+    (void)state;
+    struct stage t;
+    const uint32_t keys[] = {XK_Shift_L, XK_a};
+    stage_open(&t);
+    must(screen_key(t.s, XK_Shift_L, true, &why));
+    assert_int_equal(pressed(t.other), 1);
+    XDevice *mouse = persons_mouse(t.other);
+    XTestFakeDeviceButtonEvent(t.other, mouse, 1, True, NULL, 0, CurrentTime);
+    XSync(t.other, False);
+    assert_int_equal(screen_chord(t.s, keys, 2, NULL), -1); /* a person holds a button */
+    XTestFakeDeviceButtonEvent(t.other, mouse, 1, False, NULL, 0, CurrentTime);
+    XSync(t.other, False);
+    assert_int_equal(pressed(t.other), 1); /* for later actions */
+    must(screen_key(t.s, XK_Shift_L, false, &why));
+    assert_int_equal(pressed(t.other), 0);
+    XCloseDevice(t.other, mouse);
+    stage_close(&t);
+}
+
 static void *grab_later(void *arg)
 {
     clock_sleep_ms(150);
@@ -361,6 +382,7 @@ static const struct CMUnitTest tests[] = {
     CLAIM("text reaches a Qt program unchanged through ibus, and a secret is refused", t_ibus_qt),
     CLAIM("text reaches a Tk program unchanged through ibus (XIM), and a secret is refused", t_ibus_tk),
     CLAIM("keys fail with the program's name while another program holds the keyboard", t_keyboard),
+    CLAIM("a key that an earlier action holds stays down when a chord with it is refused", t_held_key),
     CLAIM("a text is unsure when another program takes the keyboard in the middle of it", t_middle),
     CLAIM("a text with a key that is another program's hotkey is not typed", t_hotkey),
     CLAIM("a click fails with the program's name when another program's grab takes it", t_pointer),
