@@ -172,6 +172,27 @@ static void t_refused(void **state)
     stage_close(&t);
 }
 
+/* As a viewer of another machine, or a game. */
+static void t_own_pointer(void **state)
+{
+    (void)state;
+    struct stage t;
+    stage_open(&t);
+    show_window(t.other, 300, 300);
+    must(screen_move(t.s, 350, 350, &why));
+    XGrabPointer(t.other, DefaultRootWindow(t.other), False, ButtonPressMask, GrabModeAsync, GrabModeAsync,
+                 None, None, CurrentTime);
+    XSync(t.other, False);
+    int64_t start = clock_ns();
+    must(screen_scroll(t.s, 0, 5, &why));
+    must(screen_click(t.s, 350, 350, 1, 1, &why));
+    double ms = clock_ms_since(start);
+    check_note("5 steps of the wheel and a click took %.0f ms", ms);
+    assert_true(ms < 8000); /* one wait of 2 s */
+    let_go(t.other);
+    stage_close(&t);
+}
+
 /* A launcher grabs the keyboard for a window of its own that no window manager manages. */
 static void t_launcher(void **state)
 {
@@ -387,6 +408,7 @@ static const struct CMUnitTest tests[] = {
     CLAIM("a text with a key that is another program's hotkey is not typed", t_hotkey),
     CLAIM("a click fails with the program's name when another program's grab takes it", t_pointer),
     CLAIM("a click reaches its window after one that was refused while the pointer was grabbed", t_refused),
+    CLAIM("a program that grabs the pointer for itself is waited for once", t_own_pointer),
     CLAIM("a launcher that grabs the keyboard for its window receives a text", t_launcher),
     CLAIM("keys and clicks work in a menu of GTK 3", t_gtk3),
     CLAIM("keys and clicks work in a menu of GTK 4", t_gtk4),

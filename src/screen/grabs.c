@@ -235,10 +235,12 @@ int grab_before_press(struct screen *s, struct err *e)
     if (held_any_button(&s->held))
         return 0;
     record_end(s); /* of a press that was refused, or released otherwise than by grab_after_release() */
-    if (wait_for_pointer(s, e))
+    if (!s->grab.granted && wait_for_pointer(s, e))
         return -1;
-    if (!pointer_taken(s))
+    if (!pointer_taken(s)) {
+        s->grab.granted = false;
         return screen_alive(s, e);
+    }
     if (!record_begin(s) || screen_pointer(s, &x, &y)) {
         record_end(s);
         return screen_alive(s, e);
@@ -261,6 +263,7 @@ int grab_after_release(struct screen *s, struct err *e)
         return wait_for_pointer(s, e);
     bool right = delivered(s, s->grab.under, s->grab.n_under, name, sizeof name);
     record_end(s);
+    s->grab.granted = right;
     if (right)
         return screen_alive(s, e);
     if (screen_wait(s, 0, e)) /* stopped meanwhile */

@@ -287,8 +287,8 @@ static int acquire(struct screen *s, struct err *e)
     return held_acquire(&s->held, s->dpy, e) || driver_take(s->dpy, s->name, &s->driver, e) ? -1 : 0;
 }
 
-/* Calls the check of this event.  It may ask other programs for several seconds and has its own time limits, so
- * that the watchdog must not count that time as an action that hangs. */
+/* Calls the check of this event.  It may ask other programs for several seconds and has its own time limits:
+ * the watchdog must not count that time as an action that hangs. */
 static int ask_check(struct screen *s, struct err *e)
 {
     screen_set_acting(s, false);
