@@ -370,6 +370,32 @@ static void t_pressed(void **state)
     policy_free(p);
 }
 
+/* A program may report late that its menu is open: then no element is named that Enter would press. */
+static void t_menus(void **state)
+{
+    (void)state;
+    static const char *const presses[] = {NULL, "", "Reload", "Delete"};
+    static const enum policy_verdict verdicts[] = {C, C, A, C};
+    static const char enter[] = "{\"kind\": \"key\", \"keys\": [\"Return\"]}";
+    struct policy *p = policy_builtin();
+    for (size_t i = 0; i < sizeof presses / sizeof *presses; i++) {
+        struct subject *s = calloc(1, sizeof *s);
+        struct action a;
+        struct err e = ERR_INIT;
+        assert_int_equal(action_from_json(enter, strlen(enter), &a, &e), 0);
+        subject_build(s, &a, &same, &root);
+        struct policy_target *t = &s->s.targets[0];
+        t->presses_known = presses[i] != NULL;
+        snprintf(t->presses, sizeof t->presses, "%s", presses[i] ? presses[i] : "");
+        s->s.in_menu = true;
+        s->s.press = writing_press(&s->s);
+        assert_int_equal(policy_judge(p, &s->s).verdict, verdicts[i]);
+        action_free(&a);
+        free(s);
+    }
+    policy_free(p);
+}
+
 /* A button that agrees is judged by its dialog's title and text; labels as GTK translates them. */
 static void t_dialogs(void **state)
 {
@@ -704,6 +730,7 @@ static void t_config(void **state)
 static const struct CMUnitTest tests[] = {
     CLAIM("a button that agrees is judged by the title and the text of its dialog, in six languages",
           t_dialogs),
+    CLAIM("Enter is asked about in a context menu without a known entry", t_menus),
     CLAIM("Enter is judged by the address that it would open in a browser", t_addresses),
     CLAIM("a wrong policy file is refused with its line, the key and what was expected", t_wrong),
     CLAIM("the built-in rules forbid and ask as documented, in any spelling", t_standard),

@@ -121,6 +121,35 @@ bool edit_opens_menu(const struct action *a)
 
 /* ---- what may be in a field ------------------------------------------------------------------------- */
 
+enum { BAR_H = 110 }; /* pixels of a browser's window above its page */
+
+/* Returns whether the action points into the part of the window that has the address bar. */
+static bool points_at_bar(const struct policy_subject *s)
+{
+    const struct policy_target *t = &s->targets[0];
+    int y = s->n_targets && t->placed ? t->y - t->window.rect.y : BAR_H;
+    return y >= 0 && y < BAR_H;
+}
+
+/* Returns whether keys that change or move something may take the keyboard out of the address bar: not those
+ * of the cursor and of editing. */
+static bool leaves_bar(const struct policy_subject *s)
+{
+    const struct action *a = s->action;
+    if (!action_is(a->kind, ACTION_NAMED_KEYS))
+        return !points_at_bar(s);
+    if (subject_has_key(s, XK_Alt_L) || subject_has_key(s, XK_Super_L))
+        return true;
+    for (int i = 0; i < a->nkeys; i++) {
+        uint32_t key = policy_key(a->keys[i]);
+        bool edits = subject_has_key(s, XK_Control_L) && ONE_OF(key, XK_z, XK_y, XK_u, XK_h, XK_x);
+        bool cursor = (key >= XK_Home && key <= XK_Begin) || key == XK_Insert;
+        if (!is_modifier(key) && !edits && !cursor && edit_of(s) != EDIT_NONE)
+            return true;
+    }
+    return false;
+}
+
 /* Returns whether the characters written so far, in some order, contain a scheme that runs code. */
 static bool could_be_code(const struct written *w)
 {
@@ -166,6 +195,7 @@ static void append(struct written *w, const char *text)
     }
     memcpy(w->text + have, text, n);
     w->text[have + n] = 0;
+    w->last += n;
     count_characters(w, text);
 }
 
@@ -173,6 +203,7 @@ static void begin_field(struct written *w)
 {
     w->text[0] = 0;
     w->moved = w->unknown = w->selected = w->bar = false;
+    w->last = 0;
 }
 
 /* The keyboard goes to another field, or back to one that was written into before. */
@@ -183,6 +214,20 @@ static void leave_field(struct written *w)
     w->moved = w->moved || w->left;
     w->unknown = w->left_unknown;
     w->selected = w->bar = false;
+    w->last = 0;
+}
+
+/* Tracks whether the keyboard is in the address bar. */
+static void note_place(struct written *w, const struct policy_subject *s, enum edit edit)
+{
+    const struct action *a = s->action;
+    bool placed = action_is(a->kind, ACTION_BUTTON) || (a->kind == ACT_TYPE && a->x != ACTION_ABSENT);
+    if (placed && a->button != 3)
+        w->in_bar = points_at_bar(s);
+    else if (edit_enters_bar(s))
+        w->in_bar = !(w->in_bar && subject_has_key(s, XK_F6)); /* which then leaves it for the page */
+    else if (edit == EDIT_COMMITS || ((edit == EDIT_MOVES || edit == EDIT_CHANGES) && leaves_bar(s)))
+        w->in_bar = false;
 }
 
 static void note_edit(struct written *w, const struct policy_subject *s)
@@ -191,6 +236,8 @@ static void note_edit(struct written *w, const struct policy_subject *s)
     enum edit edit = edit_of(s);
     if (a->kind == ACT_CLICK && a->button != 3 && edit == EDIT_NONE)
         leave_field(w);
+    note_place(w, s, edit);
+    w->last = edit == EDIT_NONE || edit == EDIT_MOVES ? w->last : 0;
     switch (edit) {
     case EDIT_NONE:
         break;
@@ -263,12 +310,15 @@ void gate_note_edit(struct gate *g, const struct action *a, unsigned long window
     if (leaves_by_tab(w, a)) {
         bool unknown = w->unknown;
         begin_field(w);
+        w->in_bar = false;
         w->left_unknown = w->left_unknown || unknown;
         w->left = true;
         return;
     }
-    if (a->kind == ACT_TYPE && a->x != ACTION_ABSENT)
+    if (a->kind == ACT_TYPE && a->x != ACTION_ABSENT) {
         leave_field(w);
+        note_place(w, &g->subject.s, EDIT_NONE);
+    }
     if (writing->any && (w->selected || replaces)) {
         bool bar = w->bar;
         if (bar) {
@@ -278,17 +328,18 @@ void gate_note_edit(struct gate *g, const struct action *a, unsigned long window
         begin_field(w);
         w->bar = bar;
     }
+    w->last = writing->any && w->moved ? 0 : w->last;
     if (writing->any && writing->known)
         append(w, writing->text), w->unknown = w->unknown || (w->bar && strchr(writing->text, '\t'));
     else if (writing->any)
         w->unknown = true;
+    if (writing->any && (!writing->known || writing_sources(&g->subject.s)))
+        w->last = 0;
     if (!writing->any || action_is(a->kind, ACTION_NAMED_KEYS))
         note_edit(w, &g->subject.s);
     if (a->kind == ACT_TYPE && a->press_enter)
         w->text[0] = 0;
 }
-
-enum { BAR_H = 110 }; /* pixels of a browser's window above its page */
 
 /* ---- which address an action opens ---------------------------------------------------------------- */
 
@@ -343,6 +394,7 @@ void gate_look_up_address(struct gate *g)
     struct policy_subject *s = &g->subject.s;
     struct policy_target *t = &s->targets[0];
     struct gate_field field = {.in_page = false};
+    bool differs = false;
     enum opening how = opening_of(g);
     s->address = (struct policy_address){false, false, ""};
     if (!s->n_targets || !policy_is_browser(g->o.policy, &t->window))
@@ -353,9 +405,10 @@ void gate_look_up_address(struct gate *g)
     }
     if (how == OPENS_NOTHING)
         return;
-    bool read = g->o.field && g->o.field(g->o.name_arg, t->window.title, &field);
-    if (!read) {
+    bool read = gate_read_field(g, t, &field, &differs);
+    if (!read || (differs && !field.tools)) {
         guess_address(g, how, t->window.id);
+        s->address.known = s->address.known && !(differs && g->part);
     } else if (field.tools) {
         t->shell = true;
     } else if (!field.in_page && field.editable && how != OPENS_AFTER_TEXT) {

@@ -1,4 +1,4 @@
-/* gate_impl.h - struct gate.  Private to gate/bar.c, gate.c, question.c, targets.c and type.c. */
+/* gate_impl.h - struct gate.  Private to gate/bar.c, field.c, gate.c, question.c, targets.c and type.c. */
 #ifndef HOLORUN_GATE_GATE_IMPL_H
 #define HOLORUN_GATE_GATE_IMPL_H
 
@@ -24,10 +24,13 @@ struct gate {
         bool unknown;        /* keys have changed the text since, in a way that is not known */
         bool selected;       /* all of it: the next text replaces it */
         bool bar;            /* the field is the address bar, as a key has gone there */
+        bool in_bar;         /* a key or a click has gone to the bar, and none has left it since */
+        size_t last;         /* bytes at the end of text that were written last and not changed since */
         bool left;           /* other fields hold text of the run */
         bool left_unknown;   /* ... and it is not known what */
         uint8_t seen[128];   /* how often each character was written, at most 255 */
     } written[WINDOWS_KEPT]; /* the newest first */
+    const char *part;        /* text of the current action that was typed just now; NULL: nothing */
     bool in_menu;            /* the last action opened a context menu */
     bool in_launcher;        /* ... or a launcher */
     bool approved; /* a person, or who stands for one, has seen the current action and let it pass */
@@ -68,6 +71,9 @@ const struct written *gate_written(const struct gate *g, unsigned long window);
 void gate_look_up_address(struct gate *g);
 /* Updates the tracked text of the window after the action was done. */
 void gate_note_edit(struct gate *g, const struct action *a, unsigned long window);
+/* Reads the focused element, again until it agrees with what the run has done in this window, within about a
+ * second.  differs: it does not agree.  Returns false without an answer. */
+bool gate_read_field(struct gate *g, const struct policy_target *t, struct gate_field *out, bool *differs);
 /* After the action was done. */
 void gate_note_written(struct gate *g, const struct action *a);
 

@@ -216,7 +216,7 @@ static bool pressed_matches(const struct rule_match *q)
     const struct regex *r = q->r->regex[RULE_ELEMENT];
     const struct policy_subject *s = q->s;
     const struct policy_target *t = s->targets;
-    if (s->in_menu && (s->press == PRESS_MNEMONIC || !t->presses_known))
+    if (s->in_menu && (s->press == PRESS_MNEMONIC || !t->presses_known || !*t->presses))
         return true;
     if (!s->n_targets || t->presses_known)
         return s->n_targets && ((*t->presses && name_matches(q, t->presses)) || agrees_to_dialog(q));

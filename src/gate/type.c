@@ -189,6 +189,7 @@ static size_t part_length(const char *text, bool press_enter, bool browser)
 static enum action_fault type_in_parts(struct typing *t)
 {
     const char *rest = t->a->text ? t->a->text : "";
+    char *typed = NULL;
     bool clicked = t->a->x != ACTION_ABSENT && t->a->y != ACTION_ABSENT, first = true, last = false;
     bool browser = policy_is_browser(t->g->o.policy, &t->g->subject.s.targets[0].window);
     enum action_fault f = focus_target(t);
@@ -209,9 +210,13 @@ static enum action_fault type_in_parts(struct typing *t)
             f = FAULT_X11;
         }
         f = f ? f : press(t, &part);
-        free(part.text);
+        free(typed);
+        typed = part.text;
+        t->g->part = n ? typed : NULL;
         rest += n;
     }
+    t->g->part = NULL;
+    free(typed);
     return f;
 }
 

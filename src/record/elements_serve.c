@@ -72,8 +72,9 @@ struct search {
     const char *name, *role, *window;
     int x, y;
     json_t *found;
-    int64_t start;
+    int64_t start, step; /* step: when the last element was begun */
     int budget, ms;
+    bool torn;                                     /* an element did not answer in time */
     bool enter, known;                             /* about the element that a key would press */
     bool (*visit)(struct search *q, void *window); /* true: enough */
     json_t *(*read)(const struct atspi *spi,
@@ -82,7 +83,20 @@ struct search {
 
 static bool is_over(struct search *q)
 {
-    return --q->budget < 0 || clock_ms_since(q->start) > q->ms;
+    bool over = --q->budget < 0 || clock_ms_since(q->start) > q->ms;
+    q->torn = q->torn || over || clock_ms_since(q->step) > CALL_MS * 0.9;
+    q->step = clock_ns();
+    return over;
+}
+
+/* Of two windows with the same title the active one is meant. */
+enum { TITLED_AND_ACTIVE, TITLED, OTHERS };
+
+static int class_of(const struct search *q, void *window)
+{
+    if (!*q->window || !is_called(window, spi->name, q->window))
+        return OTHERS;
+    return is_in(window, ATSPI_ACTIVE) ? TITLED_AND_ACTIVE : TITLED;
 }
 
 /* Visits windows that show: those of the right title, then the others. */
@@ -91,13 +105,13 @@ static void each_window(struct search *q)
     void *desktop = spi->desktop(0);
     int n = desktop ? spi->child_count(desktop, NULL) : 0;
     bool enough = false;
-    for (int pass = *q->window ? 0 : 1; pass < 2 && !enough; pass++)
+    for (int pass = *q->window ? TITLED_AND_ACTIVE : OTHERS; pass <= OTHERS && !enough; pass++)
         for (int i = n - 1; i >= 0 && !enough && !is_over(q); i--) {
             void *program = spi->child_at(desktop, i, NULL);
             int windows = program ? spi->child_count(program, NULL) : 0;
             for (int k = 0; k < windows && k < CHILDREN && !enough && !is_over(q); k++) {
                 void *w = spi->child_at(program, k, NULL);
-                if (w && is_called(w, spi->name, q->window) == (pass == 0) && is_in(w, ATSPI_SHOWING))
+                if (w && class_of(q, w) == pass && is_in(w, ATSPI_SHOWING))
                     enough = q->visit(q, w);
                 atspi_drop(w);
             }
@@ -222,6 +236,7 @@ static void keep_pressed(struct search *q, void *window, void *focus)
     else if (q->enter && !is_in(focus, ATSPI_MULTI_LINE)) {
         q->ms = (int)clock_ms_since(q->start) + DEFAULT_MS;
         find_default(q, window, 0);
+        q->known = q->known && (json_array_size(q->found) || !q->torn);
     }
 }
 
@@ -259,18 +274,28 @@ static void *field_below(struct search *q, void *object, int depth)
     return found;
 }
 
-static bool visit_pressed(struct search *q, void *window)
+/* The focus is not known if an element did not answer in time: the focus may be below that one. */
+static bool read_pressed(struct search *q, void *window)
 {
-    if (*q->window && !is_called(window, spi->name, q->window) && !is_in(window, ATSPI_ACTIVE))
-        return false;
+    q->step = clock_ns();
+    q->torn = false;
     void *focus = q->read == elements_read_field ? field_below(q, window, 0) : NULL;
     focus = focus ? focus : focus_below(q, window, 0);
-    if (!focus)
-        return false;
+    is_over(q);
+    if (!focus || q->torn) {
+        atspi_drop(focus);
+        return q->torn;
+    }
     q->known = true;
     keep_pressed(q, window, focus);
     atspi_drop(focus);
     return true;
+}
+
+static bool visit_pressed(struct search *q, void *window)
+{
+    bool meant = !*q->window || class_of(q, window) != OTHERS || is_in(window, ATSPI_ACTIVE);
+    return meant && read_pressed(q, window);
 }
 
 /* The element that told last that it has the keyboard is the usual answer, and saves a walk. */
@@ -289,7 +314,7 @@ static bool pressed_at_last_focus(struct search *q)
 
 static void begin_search(struct search *q)
 {
-    q->start = clock_ns();
+    q->start = q->step = clock_ns();
     q->budget = ELEMENTS_MOST;
     q->ms = SEARCH_MS;
     q->found = json_array();
