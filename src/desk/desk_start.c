@@ -155,7 +155,7 @@ int supervisor_open(struct supervisor *k, const struct msg *o, struct err *e)
     const char *display = msg_next(o, &at), *wm = msg_next(o, &at), *home = msg_next(o, &at),
                *dir = msg_next(o, &at);
     struct stat st;
-    if (!dir)
+    if (!dir || !home)
         return err_set(e, ERR_ENV, "no desktop was asked for");
     if (o->flags & OPEN_DIR && (stat(dir, &st) || !S_ISDIR(st.st_mode)))
         return err_set(e, ERR_ENV, "'%s' is not a folder to run commands in", dir);
