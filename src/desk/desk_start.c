@@ -54,7 +54,7 @@ static int make_folders(struct supervisor *k, const char *home, bool kept, struc
         log_open(&k->wm_log, k->context.dir, "wm.log") ||
         log_open(&k->programs_log, k->context.dir, "programs.log"))
         return err_set(e, ERR_ENV, "cannot write into '%s': %s", k->context.dir, strerror(errno));
-    if (kept)
+    if (home && kept)
         return keep_home(k, home, e);
     snprintf(k->context.home, sizeof k->context.home, "%s/home", k->context.dir);
     return home ? folder_copy(home, k->context.home, e) : 0;
@@ -155,7 +155,7 @@ int supervisor_open(struct supervisor *k, const struct msg *o, struct err *e)
     const char *display = msg_next(o, &at), *wm = msg_next(o, &at), *home = msg_next(o, &at),
                *dir = msg_next(o, &at);
     struct stat st;
-    if (!dir || !home)
+    if (!dir)
         return err_set(e, ERR_ENV, "no desktop was asked for");
     if (o->flags & OPEN_DIR && (stat(dir, &st) || !S_ISDIR(st.st_mode)))
         return err_set(e, ERR_ENV, "'%s' is not a folder to run commands in", dir);
