@@ -173,7 +173,7 @@ bool action_is_internal(const char *text)
         "devtools:",    "edge:", "brave:",      "opera:",   "vivaldi:",      "resource:", "moz-extension:",
         "moz-icon:",    "ms-",   "intent:",     "content:", "isolated-app:", "wyciwyg:",  NULL};
     static const char *const empty[] = {"about:blank", "about:newtab", "about:home", "chrome://newtab", NULL};
-    char line[LINE];
+    char line[LINE] = "";
     squeeze(text, line);
     const char *rest = after_word(line, empty);
     if ((rest && (!*rest || !strcmp(rest, "/"))) || !after_word(line, schemes) || !strchr(line, ':'))

@@ -250,6 +250,38 @@ static void t_button(void **state)
     stage_close(&t);
 }
 
+static void t_button_across_actions(void **state)
+{
+    (void)state;
+    static const enum action_kind next[] = {ACT_MOVE, ACT_CLICK, ACT_MDOWN, ACT_TYPE};
+    static const struct view_transform plain = {0, 0, 1, 1};
+    char text[] = "a";
+    struct stage t;
+    stage_open(&t);
+    for (size_t i = 0; i < sizeof next / sizeof *next; i++) {
+        struct person p = {.x = -1, .button = 3, .down = true};
+        struct err e = ERR_INIT;
+        struct action a = action_of(ACT_MDOWN), then = action_of(next[i]);
+        a.x = 100, a.y = 120;
+        then.button = next[i] == ACT_MDOWN ? 2 : 0;
+        then.text = next[i] == ACT_TYPE ? text : NULL;
+        if (next[i] == ACT_MOVE)
+            then.x = then.y = 300;
+        stage_clear(&t);
+        assert_int_equal(action_execute(t.s, &a, &plain, NULL, &e), FAULT_NONE);
+        act(t.other, &p);
+        assert_int_equal(action_execute(t.s, &then, &plain, NULL, &e), FAULT_X11);
+        if (!strstr(e.text, "somebody else holds mouse button 3; the button was released"))
+            fail_msg("the reason is '%s'", e.text);
+        json_t *ev = await_events(&t, 3);
+        expect_button(ev, 2, "button_release", 1, 100, 120);
+        p.down = false;
+        act(t.other, &p);
+        assert_int_equal(pressed(t.other), 0);
+    }
+    stage_close(&t);
+}
+
 static void t_button_during(void **state)
 {
     (void)state;
@@ -401,6 +433,8 @@ static const struct CMUnitTest tests[] = {
     CLAIM("a click in place and the wheel fail once when a person has moved the mouse", t_click),
     CLAIM("a button held across actions is taken back when a person has moved the mouse", t_across_actions),
     CLAIM("a button that a person holds is waited for, and neither pressed nor moved through", t_button),
+    CLAIM("a button held across actions is released when a person holds another one",
+          t_button_across_actions),
     CLAIM("a person who presses a button during a drag ends it, also the same button", t_button_during),
     CLAIM("a person's key, button or motion interrupts an action, and the run continues after quiet",
           t_pause),

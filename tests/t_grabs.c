@@ -53,6 +53,27 @@ static void t_keyboard(void **state)
     stage_close(&t);
 }
 
+static void t_held_key(void **state)
+{
+    (void)state;
+    struct stage t;
+    const uint32_t keys[] = {XK_Shift_L, XK_a};
+    stage_open(&t);
+    must(screen_key(t.s, XK_Shift_L, true, &why));
+    assert_int_equal(pressed(t.other), 1);
+    XDevice *mouse = persons_mouse(t.other);
+    XTestFakeDeviceButtonEvent(t.other, mouse, 1, True, NULL, 0, CurrentTime);
+    XSync(t.other, False);
+    assert_int_equal(screen_chord(t.s, keys, 2, NULL), -1); /* a person holds a button */
+    XTestFakeDeviceButtonEvent(t.other, mouse, 1, False, NULL, 0, CurrentTime);
+    XSync(t.other, False);
+    assert_int_equal(pressed(t.other), 1); /* for later actions */
+    must(screen_key(t.s, XK_Shift_L, false, &why));
+    assert_int_equal(pressed(t.other), 0);
+    XCloseDevice(t.other, mouse);
+    stage_close(&t);
+}
+
 static void *grab_later(void *arg)
 {
     clock_sleep_ms(150);
@@ -113,6 +134,62 @@ static void t_pointer(void **state)
     let_go(t.other);
     must(screen_click(t.s, 100, 100, 1, 1, &why));
     assert_int_equal(json_array_size(stage_events(&t, "button_press")), 1);
+    stage_close(&t);
+}
+
+/* Shows a window of the other program and waits until it is there. */
+static void show_window(Display *dpy, int x, int y)
+{
+    XEvent ev;
+    Window w = XCreateSimpleWindow(dpy, DefaultRootWindow(dpy), x, y, 100, 100, 0, 0, 0);
+    XSelectInput(dpy, w, ButtonPressMask | ExposureMask);
+    XMapRaised(dpy, w);
+    XMoveWindow(dpy, w, x, y);
+    XWindowEvent(dpy, w, ExposureMask, &ev);
+    XSync(dpy, False);
+}
+
+static void t_refused(void **state)
+{
+    (void)state;
+    struct stage t;
+    XEvent ev;
+    struct err e = ERR_INIT;
+    stage_open(&t);
+    must(screen_move(t.s, 100, 100, &why));
+    XGrabPointer(t.other, DefaultRootWindow(t.other), False, ButtonPressMask, GrabModeAsync, GrabModeAsync,
+                 None, None, CurrentTime);
+    XSync(t.other, False);
+    XWarpPointer(t.other, None, DefaultRootWindow(t.other), 0, 0, 0, 0, 120, 130);
+    XSync(t.other, False);
+    assert_int_equal(screen_button(t.s, 1, true, &e), -1);
+    assert_non_null(strstr(e.text, "somebody else moved the pointer"));
+    let_go(t.other);
+    show_window(t.other, 300, 300);
+    must(screen_click(t.s, 350, 350, 1, 1, &why));
+    XSync(t.other, False);
+    assert_true(XCheckTypedEvent(t.other, ButtonPress, &ev));
+    stage_close(&t);
+}
+
+/* As a viewer of another machine, or a game. */
+static void t_own_pointer(void **state)
+{
+    (void)state;
+    struct stage t;
+    stage_open(&t);
+    show_window(t.other, 300, 300);
+    must(screen_move(t.s, 350, 350, &why));
+    XGrabPointer(t.other, DefaultRootWindow(t.other), False, ButtonPressMask, GrabModeAsync, GrabModeAsync,
+                 None, None, CurrentTime);
+    XSync(t.other, False);
+    int64_t start = clock_ns();
+    must(screen_scroll(t.s, 0, 5, &why));
+    must(screen_click(t.s, 350, 350, 1, 1, &why));
+    double ms = clock_ms_since(start);
+    check_note("5 steps of the wheel and a click took %.0f ms", ms);
+    assert_true(ms < 8000); /* one wait of 2 s */
+    let_go(t.other);
     stage_close(&t);
 }
 
@@ -326,9 +403,12 @@ static const struct CMUnitTest tests[] = {
     CLAIM("text reaches a Qt program unchanged through ibus, and a secret is refused", t_ibus_qt),
     CLAIM("text reaches a Tk program unchanged through ibus (XIM), and a secret is refused", t_ibus_tk),
     CLAIM("keys fail with the program's name while another program holds the keyboard", t_keyboard),
+    CLAIM("a key that an earlier action holds stays down when a chord with it is refused", t_held_key),
     CLAIM("a text is unsure when another program takes the keyboard in the middle of it", t_middle),
     CLAIM("a text with a key that is another program's hotkey is not typed", t_hotkey),
     CLAIM("a click fails with the program's name when another program's grab takes it", t_pointer),
+    CLAIM("a click reaches its window after one that was refused while the pointer was grabbed", t_refused),
+    CLAIM("a program that grabs the pointer for itself is waited for once", t_own_pointer),
     CLAIM("a launcher that grabs the keyboard for its window receives a text", t_launcher),
     CLAIM("keys and clicks work in a menu of GTK 3", t_gtk3),
     CLAIM("keys and clicks work in a menu of GTK 4", t_gtk4),

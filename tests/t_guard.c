@@ -11,6 +11,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -244,7 +245,7 @@ static void t_left_files(void **state)
         clock_sleep_ms(1000);
         kill_tree(pid);
         char *stop = xasprintf("%s/stop-%d-1", runtime, (int)pid),
-             *tmp = xasprintf("%s/run-%d.json.%d.tmp", runtime, (int)pid, (int)pid);
+             *entry = xasprintf("%s/run-%d.json", runtime, (int)pid), *tmp = file_temp_name(entry);
         assert_int_equal(file_write(stop, "", 0, NULL), 0);
         assert_int_equal(file_write(tmp, "{", 1, NULL), 0);
         assert_int_equal(count_left(runtime), 3);
@@ -260,6 +261,7 @@ static void t_left_files(void **state)
         outcome_free(&o);
         free(stop);
         free(tmp);
+        free(entry);
         free(runtime);
         free(before);
         stage_close(&t);
@@ -311,6 +313,99 @@ static void t_guard_hangs(void **state)
         close(fds[i]);
         close(go[i]);
     }
+    stage_close(&t);
+}
+
+/* As a gate that asks a slow program what the keys would press. */
+static int check_slowly(void *arg, struct err *e)
+{
+    bool *done = arg;
+    (void)e;
+    if (!*done)
+        clock_sleep_ms(3000);
+    *done = true;
+    return 0;
+}
+
+/* Types in an action, with a slow check before its first key; its exit status tells whether that was
+ * possible. */
+static pid_t child_that_types(bool slow)
+{
+    fflush(stdout);
+    pid_t pid = fork();
+    if (pid)
+        return pid;
+    struct err e = ERR_INIT;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (screen_guard(NULL))
+        _exit(97);
+    struct screen *s = screen_open(NULL, NULL);
+    if (!s || screen_watch(s, NULL))
+        _exit(99);
+    bool done = !slow;
+    screen_set_acting(s, true);
+    if (slow && screen_key(s, XK_Shift_L, true, &e))
+        _exit(98);
+    screen_set_check(s, check_slowly, &done);
+    int rc = screen_type(s, "abc", 3, &e);
+    screen_set_check(s, NULL, NULL);
+    if (rc)
+        fprintf(stderr, "%s\n", e.text);
+    screen_set_acting(s, false);
+    screen_close(s);
+    _exit(rc ? 43 : 42);
+}
+
+static void add_command(const char *dir, const char *name, const char *script)
+{
+    char *path = xasprintf("%s/%s", dir, name);
+    assert_int_equal(file_write(path, script, strlen(script), NULL), 0);
+    assert_int_equal(chmod(path, 0700), 0);
+    free(path);
+}
+
+static void t_guard_waits(void **state)
+{
+    (void)state;
+    static const char slow[] = "#!/bin/sh\nexec sleep 20\n";
+    struct stage t;
+    int status;
+    char *path = xstrdup(getenv("PATH"));
+    setenv("GTK_IM_MODULE", "ibus", 1); /* of the window's program */
+    setenv("XMODIFIERS", "@im=fcitx", 1);
+    driven_open(&t);
+    char *with = xasprintf("%s:%s", t.x.dir, path);
+    add_command(t.x.dir, "ibus", slow);
+    add_command(t.x.dir, "fcitx5-remote", slow);
+    setenv("PATH", with, 1);
+    XkbLockModifiers(t.other, XkbUseCoreKbd, LockMask, LockMask); /* the run takes it off */
+    XSync(t.other, False);
+    int64_t start = clock_ns();
+    pid_t pid = child_that_types(false);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    check_note("typed after %.0f ms", clock_ms_since(start));
+    setenv("PATH", path, 1);
+    unsetenv("GTK_IM_MODULE");
+    unsetenv("XMODIFIERS");
+    assert_true(clock_ms_since(start) > 2500); /* longer than the watchdog allows without a sign of life */
+    assert_int_equal(WEXITSTATUS(status), 42);
+    assert_int_equal(json_array_size(stage_events(&t, "key_press")), 3);
+    XkbLockModifiers(t.other, XkbUseCoreKbd, LockMask, 0);
+    XSync(t.other, False);
+    free(path);
+    free(with);
+    stage_close(&t);
+}
+
+static void t_guard_asks(void **state)
+{
+    (void)state;
+    struct stage t;
+    int status;
+    driven_open(&t);
+    pid_t pid = child_that_types(true);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(WEXITSTATUS(status), 42);
     stage_close(&t);
 }
 
@@ -391,6 +486,8 @@ static const struct CMUnitTest tests[] = {
           t_guard_killed),
     CLAIM("the output of a run ends with it, even if its watchdog waits for a server that hangs",
           t_output_ends),
+    CLAIM("a run whose rules ask a slow program before a key is not taken for one that hangs", t_guard_asks),
+    CLAIM("a run that waits for an input method's command is not taken for one that hangs", t_guard_waits),
     CLAIM("files of a run that is killed with its watchdog are removed by the next run", t_left_files),
     CLAIM("a run that is killed while it types: the locks that it took off are on again", t_guard_locks),
     CLAIM("a run that is suspended in the middle of a drag: all goes up, and it ends when it goes on",

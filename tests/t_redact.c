@@ -3,9 +3,11 @@
  */
 #include "check.h"
 #include "qa_program.h"
+#include "stage.h"
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "gate/redact.h"
 
 #include <dirent.h>
 
@@ -206,7 +208,47 @@ static void t_suite(void **state)
     qa_program_close(&q);
 }
 
+/* ---- more fields than can be told apart --------------------------------------------------------- */
+
+static Window show_field(struct stage *t, int i)
+{
+    Window w = XCreateSimpleWindow(t->other, DefaultRootWindow(t->other), 20 + i % 8 * 90, 20 + i / 8 * 60,
+                                   60, 30, 0, 0, 0xc01090); /* the canary */
+    XMapRaised(t->other, w);
+    XMoveWindow(t->other, w, 20 + i % 8 * 90, 20 + i / 8 * 60);
+    XSync(t->other, False);
+    clock_sleep_ms(50);
+    return w;
+}
+
+static void t_many_fields(void **state)
+{
+    (void)state;
+    struct stage t;
+    struct image im = {0};
+    int shown = 0;
+    stage_open(&t);
+    struct redact *r = redact_new();
+    for (int i = 0; i <= REDACT_FIELDS; i++) {
+        struct screen_window w = {.id = show_field(&t, i)};
+        must(screen_window_rect(t.s, w.id, &w.rect));
+        int rc = redact_before(r, t.s, NULL); /* the recorder has seen the keys all the same */
+        assert_int_equal(rc, i == REDACT_FIELDS ? -1 : 0);
+        must(redact_after(r, t.s, &w, -1, -1, &why));
+        redact_seal(r);
+    }
+    must(screen_capture(t.s, &im, &why));
+    redact_image(r, t.s, &im);
+    for (int i = 0; i < im.w * im.h; i++)
+        shown += !memcmp(im.rgb + 3 * (size_t)i, canary, 3);
+    assert_int_equal(shown, 0);
+    image_free(&im);
+    redact_free(r);
+    stage_close(&t);
+}
+
 static const struct CMUnitTest tests[] = {
+    CLAIM("secrets in more fields than can be told apart are all hidden", t_many_fields),
     CLAIM("what is hidden is in no picture of a run, and what is beside it is", t_run),
     CLAIM("a run that goes on, and one that is done again, hide the same", t_again),
     CLAIM("checks of a suite neither show nor keep nor compare what is hidden", t_suite),

@@ -217,12 +217,14 @@ static void t_spellings(void **state)
                                          "p\\u00e4ss/\\\"7\\\\x\\ud83d\\ude01",
                                          "p\\u00e4ss/\\\"7x\\ud83d\\ude00", "p\\u00e"};
     struct secrets *s = secrets_new();
+    const char *names[SECRETS_MAX];
     setenv("ODD", spellings[0], 1);
     assert_int_equal(secrets_add(s, "ODD=env:ODD", NULL), 0);
     for (size_t i = 0; i < sizeof spellings / sizeof *spellings; i++) {
         char *text = xasprintf("it is %s, yes", spellings[i]), *masked = secrets_mask(s, text);
         struct buf json;
-        if (strcmp(masked, "it is {{ODD}}, yes") || !secrets_contained_in(s, text))
+        if (strcmp(masked, "it is {{ODD}}, yes") || !secrets_contained_in(s, text) ||
+            secrets_find_values(s, text, names) != 1)
             fail_msg("%s: %s", text, masked);
         buf_init(&json, 1 << 16);
         buf_printf(&json, "{\"a\": \"it is %s, yes\"}", spellings[i]);
@@ -237,6 +239,7 @@ static void t_spellings(void **state)
         char *masked = secrets_mask(s, others[i]);
         assert_string_equal(masked, others[i]);
         assert_false(secrets_contained_in(s, others[i]));
+        assert_int_equal(secrets_find_values(s, others[i], names), 0);
         free(masked);
     }
     secrets_free(s);

@@ -243,7 +243,7 @@ const char *suggested_name(const char *name, const char *const *candidates, int 
     const char *found = nearest_word(name, candidates, n);
     for (size_t k = 0; !found && k < sizeof elsewhere / sizeof *elsewhere; k++)
         for (int i = 0; !found && i < n && !strcmp(elsewhere[k][0], name); i++)
-            if (!strcmp(candidates[i], elsewhere[k][1]))
+            if (candidates[i] && !strcmp(candidates[i], elsewhere[k][1]))
                 found = candidates[i];
     return found ? found : name_begun_alike(name, candidates, n);
 }

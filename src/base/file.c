@@ -127,9 +127,10 @@ char *file_temp_name(const char *path)
 int file_temp(const char *path, char **tmp, struct err *e)
 {
     int fd = -1;
+    *tmp = NULL;
     errno = EEXIST;
     for (int i = 0; i < TEMP_TRIES && fd < 0 && errno == EEXIST; i++) {
-        free(i ? *tmp : NULL);
+        free(*tmp);
         *tmp = file_temp_name(path);
         fd = open(*tmp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
     }
@@ -138,7 +139,7 @@ int file_temp(const char *path, char **tmp, struct err *e)
 
 int file_write(const char *path, const void *data, size_t len, struct err *e)
 {
-    char *tmp;
+    char *tmp = NULL;
     int fd = file_temp(path, &tmp, e), rc = fd < 0 ? -1 : file_write_all(fd, path, data, len, e);
     if (fd >= 0 && close(fd) && rc == 0)
         rc = err_set(e, ERR_ENV, "cannot write '%s': %s", path, strerror(errno));
@@ -152,7 +153,7 @@ int file_write(const char *path, const void *data, size_t len, struct err *e)
 
 int file_stream_open(struct file_stream *s, const char *path, struct err *e)
 {
-    char *tmp;
+    char *tmp = NULL;
     int fd = file_temp(path, &tmp, e);
     FILE *f = fd >= 0 ? fdopen(fd, "w") : NULL;
     *s = (struct file_stream){f, f ? xstrdup(path) : NULL, tmp};

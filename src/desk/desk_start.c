@@ -54,7 +54,7 @@ static int make_folders(struct supervisor *k, const char *home, bool kept, struc
         log_open(&k->wm_log, k->context.dir, "wm.log") ||
         log_open(&k->programs_log, k->context.dir, "programs.log"))
         return err_set(e, ERR_ENV, "cannot write into '%s': %s", k->context.dir, strerror(errno));
-    if (kept)
+    if (home && kept)
         return keep_home(k, home, e);
     snprintf(k->context.home, sizeof k->context.home, "%s/home", k->context.dir);
     return home ? folder_copy(home, k->context.home, e) : 0;

@@ -312,6 +312,16 @@ static void add_field(struct redact *r, struct screen *s, const struct screen_wi
         keep_glyphs(f, now, box, view);
 }
 
+/* Covers the whole screen from now on: a recorder sees secrets in more fields than can be told apart. */
+static void cover_screen(struct redact *r, struct screen *s)
+{
+    struct screen_rect root = screen_root(s);
+    while (r->n)
+        remove_field(r, r->n - 1);
+    r->fields[r->n++] = (struct field){
+        .at = {0, 0, root.w, root.h}, .window_at = root, .outer_at = root, .colour = {128, 128, 128}};
+}
+
 int redact_after(struct redact *r, struct screen *s, const struct screen_window *w, int x, int y,
                  struct err *e)
 {
@@ -320,9 +330,12 @@ int redact_after(struct redact *r, struct screen *s, const struct screen_window 
     int rc = capture_settled(s, translated(whole, -view.x, -view.y), &now, e);
     pthread_mutex_lock(&r->lock);
     if (rc)
-        now = (struct image){0}; /* all of the window is covered */
+        wipe(&now); /* all of the window is covered */
     struct screen_rect at = find_field(r, s, &now, whole, rc ? -1 : x, y, &box);
-    add_field(r, s, w, whole, at, box, &now);
+    if (r->n < REDACT_FIELDS)
+        add_field(r, s, w, whole, at, box, &now);
+    else
+        cover_screen(r, s);
     end_typing(r);
     pthread_mutex_unlock(&r->lock);
     wipe(&now);

@@ -38,8 +38,8 @@ const char *secrets_name(const struct secrets *s, int i);
 /* Names of the secrets that text refers to, each once; returns how many. */
 int secrets_find_names(const struct secrets *s, const char *text, const char *names[SECRETS_MAX]);
 
-/* Finds the secrets that a pasted text gives away: it contains the value, or it is (without blanks at its
- * ends) a part of the value of at least SECRET_MIN bytes.  Returns their number. */
+/* Finds the secrets that a pasted text gives away: it contains the value, also as JSON spells it, or it is
+ * (without blanks at its ends) a part of the value of at least SECRET_MIN bytes.  Returns their number. */
 int secrets_find_values(const struct secrets *s, const char *text, const char *names[SECRETS_MAX]);
 
 /* text with the values substituted, in locked memory; wiped and freed by secrets_free_filled. */

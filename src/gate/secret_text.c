@@ -112,12 +112,20 @@ char *secrets_mask(const struct secrets *s, const char *text)
     return result;
 }
 
-bool secrets_contained_in(const struct secrets *s, const char *text)
+/* Returns whether a text has the value in one of its spellings. */
+static bool has_value(const char *text, const char *value)
 {
     const char *end = text + strlen(text);
-    size_t len;
     for (const char *p = text; p < end; p++)
-        if (value_at(s, p, end, &len) >= 0)
+        if (value_length(value, p, end))
+            return true;
+    return false;
+}
+
+bool secrets_contained_in(const struct secrets *s, const char *text)
+{
+    for (int i = 0; i < secrets_count(s); i++)
+        if (has_value(text, s->list[i].value))
             return true;
     return false;
 }
@@ -132,7 +140,7 @@ int secrets_find_values(const struct secrets *s, const char *text, const char *n
     for (int i = 0; i < secrets_count(s); i++) {
         const char *value = s->list[i].value;
         bool part = left >= SECRET_MIN && memmem(value, strlen(value), from, left);
-        if (part || strstr(text, value))
+        if (part || has_value(text, value))
             names[n++] = s->list[i].name;
     }
     return n;

@@ -125,18 +125,6 @@ static void read_selections(struct gate *g)
         g->subject.s.n_secrets = secrets_find_values(g->o.secrets, g->pasted, g->named);
 }
 
-/* A text that holds a secret's value is that secret, however it gets there. */
-static void find_pasted_secrets(struct gate *g)
-{
-    struct policy_subject *s = &g->subject.s;
-    if (!g->pasted || !g->o.secrets)
-        return;
-    char *masked = secrets_mask(g->o.secrets, g->pasted);
-    int n = strcmp(masked, g->pasted) ? secrets_find_names(g->o.secrets, masked, g->named) : 0;
-    s->n_secrets = n ? n : s->n_secrets;
-    free(masked);
-}
-
 static void remember_before(struct gate *g, const struct action *a)
 {
     struct policy_subject *s = &g->subject.s;
@@ -209,7 +197,6 @@ int gate_look(struct gate *g, const struct action *a, const struct view_transfor
     add_receivers(g, a);
     look_for_shells(g, action_is(a->kind, ACTION_CHARACTERS));
     read_selections(g);
-    find_pasted_secrets(g);
     remember_before(g, a);
     return 0;
 }

@@ -20,7 +20,6 @@ enum {
     NFA_STATE_BYTES = 40,   /* with its places in `seen`, `stack` and `set`, and room to grow */
     DEFAULT_BYTES = 512 << 20,
     ALL_BYTES = 1 << 30, /* of the grammars of all threads */
-    MAX_FORCED = 4096,   /* bytes */
     MAX_NFA = 1 << 21,   /* states */
 };
 

@@ -8,7 +8,6 @@
 #include "screen/driver.h"
 #include "screen/guard.h"
 
-#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <jansson.h>
@@ -186,22 +185,25 @@ static bool read_name(const char *name, int *pid, int *session)
     return sscanf(name, "run-%d-%d.json%n", pid, session, &end) == 2 && end && !name[end] && *session > 0;
 }
 
-/* The process of "stop-4711", "stop-4711-3", "run-4711.json.4711.tmp" and of a run-4711.json that cannot be
- * read; 0: another file, or "stop", which stops all runs. */
+/* The process of "stop-4711", "stop-4711-3", a run-4711.json that cannot be read, and temporary files of
+ * these (file_temp_name()); 0: another file, or "stop", which stops all runs. */
 static int owner_of(const char *name)
 {
+    char base[64];
     int pid = 0, session, end = 0;
-    const char *tmp = strstr(name, ".tmp");
-    if (tmp && !tmp[4]) {
-        while (tmp > name && isdigit((unsigned char)tmp[-1]))
-            tmp--;
-        return tmp > name && tmp[-1] == '.' ? atoi(tmp) : 0;
+    size_t n = strlen(name);
+    if (n > 4 && !strcmp(name + n - 4, ".tmp")) {
+        const char *dot = memrchr(name, '.', n - 4);
+        n = dot ? (size_t)(dot - name) : n;
     }
-    if (read_name(name, &pid, &session))
-        return pid;
-    if (sscanf(name, "stop-%d%n", &pid, &end) != 1)
+    if (n >= sizeof base)
         return 0;
-    return !name[end] || (sscanf(name + end, "-%d%n", &session, &end) == 1 && session > 0) ? pid : 0;
+    snprintf(base, sizeof base, "%.*s", (int)n, name);
+    if (read_name(base, &pid, &session))
+        return pid;
+    if (sscanf(base, "stop-%d%n", &pid, &end) != 1)
+        return 0;
+    return !base[end] || (sscanf(base + end, "-%d%n", &session, &end) == 1 && session > 0) ? pid : 0;
 }
 
 /* Removes what processes left that were killed together with their watchdog. */

@@ -105,9 +105,11 @@ static int key(struct screen *s, uint32_t keysym, bool down, unsigned leave, str
         return err_set(e, ERR_USAGE, "no such key");
     if (!down)
         return release(s, keysym, e);
+    bool before = down_entry(s, keysym) != NULL;
     if (keyboard_begin(s, leave, e) == 0 && press(s, keysym, e) == 0)
         return 0;
-    release(s, keysym, NULL);
+    if (!before) /* a key that was held stays held */
+        release(s, keysym, NULL);
     keyboard_end(s);
     return -1;
 }

@@ -171,8 +171,8 @@ static bool delivered(struct screen *s, const Window *to, int n, char *name, siz
                 right = right || reader_same_client(s, r->clients[seen], to[k]);
             right = right || shows_popup(s, r->clients[seen]);
         }
-        if (!right)
-            clock_sleep_ms(POLL_MS);
+        if (!right && screen_wait(s, POLL_MS, NULL)) /* the caller finds out why */
+            break;
     }
     snprintf(name, size, "another program");
     char path[64], comm[64] = "";
@@ -206,7 +206,7 @@ int grab_check_keyboard(struct screen *s, struct err *e)
     int rc = key_tap(s, code, e);
     bool right = rc == 0 && delivered(s, n ? &chain[n - 1] : NULL, n ? 1 : 0, name, sizeof name);
     record_end(s);
-    if (rc || screen_alive(s, e))
+    if (rc || screen_wait(s, 0, e))
         return -1;
     return right || !grab_keyboard_taken(s)
                ? 0
@@ -234,10 +234,13 @@ int grab_before_press(struct screen *s, struct err *e)
     Window focus = None;
     if (held_any_button(&s->held))
         return 0;
-    if (wait_for_pointer(s, e))
+    record_end(s); /* of a press that was refused, or released otherwise than by grab_after_release() */
+    if (!s->grab.granted && wait_for_pointer(s, e))
         return -1;
-    if (!pointer_taken(s))
+    if (!pointer_taken(s)) {
+        s->grab.granted = false;
         return screen_alive(s, e);
+    }
     if (!record_begin(s) || screen_pointer(s, &x, &y)) {
         record_end(s);
         return screen_alive(s, e);
@@ -260,9 +263,12 @@ int grab_after_release(struct screen *s, struct err *e)
         return wait_for_pointer(s, e);
     bool right = delivered(s, s->grab.under, s->grab.n_under, name, sizeof name);
     record_end(s);
-    return right || screen_alive(s, e)
-               ? screen_alive(s, e)
-               : err_set(e, ERR_FAILED, "%s holds the pointer, so the click did not reach its target", name);
+    s->grab.granted = right;
+    if (right)
+        return screen_alive(s, e);
+    if (screen_wait(s, 0, e)) /* stopped meanwhile */
+        return -1;
+    return err_set(e, ERR_FAILED, "%s holds the pointer, so the click did not reach its target", name);
 }
 
 void grab_close(struct screen *s)

@@ -116,8 +116,8 @@ static pid_t start(const struct surroundings *p, char *const *argv, int out)
     return pid;
 }
 
-/* The first line that a command writes, "" without an answer within ANSWER_MS. */
-static void ask(const struct surroundings *p, char *const *argv, char *line, size_t size)
+/* The first line that a command writes, "" without an answer within ANSWER_MS, or before a stop. */
+static void ask(struct screen *s, const struct surroundings *p, char *const *argv, char *line, size_t size)
 {
     int ends[2], status;
     size_t n = 0;
@@ -127,7 +127,7 @@ static void ask(const struct surroundings *p, char *const *argv, char *line, siz
         return;
     pid_t pid = start(p, argv, ends[1]);
     close(ends[1]);
-    while (pid > 0 && n + 1 < size && clock_ms_since(begin) < ANSWER_MS) {
+    while (pid > 0 && n + 1 < size && clock_ms_since(begin) < ANSWER_MS && screen_wait(s, 0, NULL) == 0) {
         struct pollfd f = {ends[0], POLLIN, 0};
         ssize_t got = poll(&f, 1, 50) > 0 ? read(ends[0], line + n, size - 1 - n) : -2;
         if (got == 0 || got == -1)
@@ -156,13 +156,13 @@ bool input_method_active(struct screen *s, char *name, size_t size)
     name[0] = 0;
     read_surroundings(s, p);
     if (is_announced(s, "ibus") || is_asked_for(p, "ibus")) {
-        ask(p, ibus, name, size);
+        ask(s, p, ibus, name, size);
         active = *name && strncmp(name, "xkb:", 4) != 0 && !strchr(name, ' '); /* "No engine is set." */
     }
     if (!active && (is_announced(s, "fcitx") || is_asked_for(p, "fcitx"))) {
-        ask(p, fcitx, name, size);
+        ask(s, p, fcitx, name, size);
         if (!strcmp(name, "2")) { /* 1: keys pass as they are */
-            ask(p, fcitx_name, name, size);
+            ask(s, p, fcitx_name, name, size);
             active = strncmp(name, "keyboard-", 9) != 0;
         }
     }

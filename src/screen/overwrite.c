@@ -118,7 +118,6 @@ static int press(struct screen *s, uint32_t key, struct err *e)
 static int wait_for_owner(struct screen *s, Window w, bool *taken, struct err *e)
 {
     enum reading r;
-    int64_t start = clock_ns();
     *taken = false;
     if (reader_wait(s, READ_MS, &r, e))
         return -1;
@@ -128,7 +127,7 @@ static int wait_for_owner(struct screen *s, Window w, bool *taken, struct err *e
             "unsure whether the text arrived as meant: the program has not read its keys for %d s; "
             "look at it",
             READ_MS / 1000);
-    for (start = clock_ns(); !*taken && clock_ms_since(start) < PUBLISH_MS;) {
+    for (int64_t start = clock_ns(); !*taken && clock_ms_since(start) < PUBLISH_MS;) {
         Window owner = s->lost ? None : XGetSelectionOwner(s->dpy, XA_PRIMARY);
         *taken = owner && owner != w;
         if (!*taken && screen_wait(s, 10, e))
@@ -286,6 +285,7 @@ static int write_line(struct screen *s, const char *text, bool *confirmed, struc
     }
     if (got && strlen(got) > strlen(text) && !strncmp(got, text, strlen(text))) { /* it is selected */
         free(got);
+        got = NULL;
         if (type_without_completion(s, text, e) || read_field(s, text, &got, e)) {
             free(got);
             return -1;

@@ -89,13 +89,23 @@ static int refuse_button(const struct screen *s, unsigned buttons, struct err *e
                    consequence(s));
 }
 
+/* Releases a button that an earlier action has left down, as consequence() says. */
+static void take_back(struct screen *s)
+{
+    if (held_any_button(&s->held))
+        screen_release_all(s);
+}
+
 int pointer_wait_for_buttons(struct screen *s, struct err *e)
 {
     int x, y;
     unsigned buttons = 0;
     for (int ms = 0; query(s, &x, &y, &buttons, NULL), buttons; ms += 20) {
-        if (ms >= BUTTON_WAIT_MS)
-            return refuse_button(s, buttons, e);
+        if (ms >= BUTTON_WAIT_MS) {
+            refuse_button(s, buttons, e);
+            take_back(s);
+            return -1;
+        }
         if (screen_wait(s, 20, e))
             return -1;
     }
@@ -226,6 +236,7 @@ static int button_event(struct screen *s, int physical, bool down, struct err *e
         return -1;
     if (down && check_undisturbed(s, e)) {
         held_unlock(&s->held);
+        take_back(s);
         return -1;
     }
     if (down) {

@@ -151,6 +151,7 @@ struct screen {
         } record;
         Window under[HIT_TEST_DEPTH]; /* windows that a click may go to */
         int n_under;
+        bool granted; /* the last click went to its target although the pointer was grabbed */
     } grab;
 
     /* paste.c */

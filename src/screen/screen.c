@@ -287,13 +287,23 @@ static int acquire(struct screen *s, struct err *e)
     return held_acquire(&s->held, s->dpy, e) || driver_take(s->dpy, s->name, &s->driver, e) ? -1 : 0;
 }
 
+/* Calls the check of this event.  It may ask other programs for several seconds and has its own time limits:
+ * the watchdog must not count that time as an action that hangs. */
+static int ask_check(struct screen *s, struct err *e)
+{
+    screen_set_acting(s, false);
+    int rc = s->check(s->check_arg, e);
+    screen_set_acting(s, true);
+    return rc;
+}
+
 int screen_may_act(struct screen *s, struct err *e)
 {
     if (screen_alive(s, e) || stop_check(s->stop, e))
         return -1;
     if (screen_person(s))
         return err_set(e, ERR_FAILED, "a person uses the %s: nothing more was done", screen_person(s));
-    if (s->check && s->check(s->check_arg, e))
+    if (s->check && ask_check(s, e))
         return -1;
     return acquire(s, e);
 }

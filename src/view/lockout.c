@@ -12,6 +12,7 @@
 
 #include <errno.h>
 #include <netinet/in.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -115,10 +116,12 @@ void lockout_report(struct lockout *l, uid_t user)
 
 /* ---- who connects ------------------------------------------------------------------------------ */
 
+/* The port of an IPv4 or IPv6 address, which both have at the same place. */
 static int port_of(const struct sockaddr_storage *a)
 {
-    return ntohs(a->ss_family == AF_INET6 ? ((const struct sockaddr_in6 *)(const void *)a)->sin6_port
-                                          : ((const struct sockaddr_in *)(const void *)a)->sin_port);
+    in_port_t port = 0;
+    memcpy(&port, (const char *)a + offsetof(struct sockaddr_in, sin_port), sizeof port);
+    return ntohs(port);
 }
 
 /* The owner of the socket of this machine that is bound to `port` and connected to `to`. */
