@@ -56,7 +56,7 @@ static bool longer_token_allowed(struct grammar *g, const char *text, size_t n, 
 }
 
 /* Appends the forced text up to the first token for which a longer one could cover the end; returns the state
- * after what was appended. */
+ * after the last appended token. */
 static int32_t put_forced_text(struct grammar *g, int32_t from, const char *text, size_t n, bool open,
                                int32_t end, struct tokens *out)
 {
