@@ -369,13 +369,36 @@ static void *motion(void *arg)
     return NULL;
 }
 
+/* A progress bar without an end: a block that goes to and fro in steps. */
+static void *pulse(void *arg)
+{
+    Display *d = XOpenDisplay(NULL);
+    Window w = *(Window *)arg;
+    GC gc = XCreateGC(d, w, 0, NULL);
+    for (int i = 0; !motion_ends; i++) {
+        int step = i % 16 < 8 ? i % 16 : 16 - i % 16;
+        XSetForeground(d, gc, 0xd0d0d0);
+        XFillRectangle(d, w, gc, motion_x, motion_y, (unsigned)motion_w, (unsigned)motion_h);
+        XSetForeground(d, gc, 0x3060d0);
+        XFillRectangle(d, w, gc, motion_x + step * motion_w / 10, motion_y, (unsigned)motion_w / 5,
+                       (unsigned)motion_h);
+        XSync(d, False);
+        clock_sleep_ms(motion_ms);
+    }
+    XFreeGC(d, gc);
+    XCloseDisplay(d);
+    return NULL;
+}
+
+static void *(*moves)(void *) = motion;
+
 static void quiet_with(const char *name, int x, int y, int w, int h, int ms)
 {
     pthread_t thread;
     reset();
     motion_x = x, motion_y = y, motion_w = w, motion_h = h, motion_ms = ms;
     motion_ends = false;
-    assert_int_equal(pthread_create(&thread, NULL, motion, &app.main), 0);
+    assert_int_equal(pthread_create(&thread, NULL, moves, &app.main), 0);
     played.slow_ms = 300;
     app.p.o.settle = (struct settle){1, 100, 600};
     play(CLICK_SAVE CLICK_SAVE CLICK_SAVE CLICK_SAVE ANSWER("Done."));
@@ -410,6 +433,10 @@ static void t_tolerated(void **state)
     open_app();
     quiet_with("a caret in the target", SAVE_X + 60, SAVE_Y + 4, 2, 16, 250);
     quiet_with("a spinner beside the target", SAVE_X + 70, SAVE_Y + 2, 24, 24, 50);
+    moves = pulse;
+    quiet_with("a progress bar below the target", 20, SAVE_Y + 26, 360, 8, 250);
+    quiet_with("a progress bar across the target", 20, SAVE_Y + 8, 360, 8, 250);
+    moves = motion;
     reset();
     played.meanwhile = highlight;
     play(CLICK_SAVE ANSWER("Done."));

@@ -8,6 +8,8 @@
 #include "screen/screen.h"
 
 #include <X11/Xlib.h>
+#include <X11/Xutil.h>
+#include <X11/extensions/XTest.h>
 #include <pthread.h>
 #include <stdatomic.h>
 
@@ -129,11 +131,87 @@ static void t_settle_stop(void **state)
     canvas_close(&t);
 }
 
+/* ---- a program that is busy -------------------------------------------------------------------- */
+
+enum { BUSY_MS = 900 };
+
+static struct {
+    char display[16];
+    Window window;
+    atomic_bool ready, end, drawn;
+} busy;
+
+/* A window that answers pings.  After a click its program is busy for BUSY_MS before it draws. */
+static void *work(void *arg)
+{
+    (void)arg;
+    Display *d = XOpenDisplay(busy.display);
+    Window root = DefaultRootWindow(d), w = XCreateSimpleWindow(d, root, 50, 50, 200, 150, 0, 0, 0xffffff);
+    Atom protocols = XInternAtom(d, "WM_PROTOCOLS", False), ping = XInternAtom(d, "_NET_WM_PING", False);
+    GC gc = XCreateGC(d, w, 0, NULL);
+    XSetWMProtocols(d, w, &ping, 1);
+    XSelectInput(d, w, ButtonPressMask | KeyPressMask | ExposureMask);
+    XMapRaised(d, w);
+    XSync(d, False);
+    clock_sleep_ms(100);
+    XSetInputFocus(d, w, RevertToParent, CurrentTime);
+    XSync(d, False);
+    busy.window = w;
+    for (busy.ready = true; !busy.end; clock_sleep_ms(5))
+        while (XPending(d)) {
+            XEvent e;
+            XNextEvent(d, &e);
+            if (e.type == ButtonPress) {
+                clock_sleep_ms(BUSY_MS);
+                XFillRectangle(d, w, gc, 20, 20, 100, 80);
+                XSync(d, False);
+                busy.drawn = true;
+            } else if (e.type == ClientMessage && e.xclient.message_type == protocols) {
+                e.xclient.window = root;
+                XSendEvent(d, root, False, SubstructureNotifyMask | SubstructureRedirectMask, &e);
+                XFlush(d);
+            }
+        }
+    XCloseDisplay(d);
+    return NULL;
+}
+
+static void t_settle_busy(void **state)
+{
+    (void)state;
+    struct canvas t;
+    canvas_open(&t, "640x400x24", NULL);
+    snprintf(busy.display, sizeof busy.display, "%s", t.x.display);
+    pthread_t thread;
+    pthread_create(&thread, NULL, work, NULL);
+    while (!busy.ready)
+        clock_sleep_ms(10);
+    struct screen *s = canvas_view(NULL, false, false);
+    struct settled out;
+    Display *d = XOpenDisplay(t.x.display);
+    XTestFakeMotionEvent(d, -1, 100, 100, 0);
+    XTestFakeButtonEvent(d, 1, True, 0);
+    XTestFakeButtonEvent(d, 1, False, 0);
+    XSync(d, False);
+    assert_int_equal(screen_settle(s, NULL, &out, &canvas_why), 0);
+    check_note("a program busy for %d ms: %s after %.0f ms", BUSY_MS, out.why, out.ms);
+    assert_true(busy.drawn);
+    assert_int_equal(screen_settle(s, NULL, &out, &canvas_why), 0);
+    check_note("then: %s after %.0f ms", out.why, out.ms);
+    assert_string_equal(out.why, "quiet");
+    busy.end = true;
+    pthread_join(thread, NULL);
+    XCloseDisplay(d);
+    screen_close(s);
+    canvas_close(&t);
+}
+
 static const struct CMUnitTest tests[] = {
     CLAIM("settling: quiet, stable under a caret, timeout under an animation", t_settle),
     CLAIM("settling without XDAMAGE comes to the same", t_settle_polling),
     CLAIM("a blinker is learnt, something larger is not one", t_settle_blinker),
     CLAIM("a stop ends the wait", t_settle_stop),
+    CLAIM("a program that is busy after a click is waited for", t_settle_busy),
 };
 
 int main(int argc, char **argv)

@@ -212,21 +212,98 @@ static bool look_changed(struct look *k, const struct screen *s, const struct ob
 
 /* ---- watching a difference -------------------------------------------------------------------------- */
 
+enum {
+    SWAPS = 8,
+    SOLID = 12 /* pixels of a row that change alike: a letter has fewer */
+};
+
+/* Colours that replaced each other in solid parts of a row of pixels: those of something that moves along it,
+ * and of what it uncovers. */
+struct swaps {
+    uint8_t from[SWAPS][3], to[SWAPS][3];
+    int n;
+    bool early, late;
+};
+
 struct watched { /* [h][w] counts of a neighbourhood */
     uint8_t *early, *late;
-    uint8_t *last; /* RGB */
+    uint8_t *last;      /* RGB */
+    struct swaps *rows; /* [h] */
 };
+
+static bool same_colour(const uint8_t *p, const uint8_t *q)
+{
+    return abs(p[0] - q[0]) <= TOLERANCE && abs(p[1] - q[1]) <= TOLERANCE && abs(p[2] - q[2]) <= TOLERANCE;
+}
+
+static bool is_swap(const struct swaps *s, const uint8_t *p, const uint8_t *q)
+{
+    for (int i = 0; i < s->n; i++)
+        if ((same_colour(s->from[i], p) && same_colour(s->to[i], q)) ||
+            (same_colour(s->from[i], q) && same_colour(s->to[i], p)))
+            return true;
+    return false;
+}
+
+/* Returns how many pixels from p and q on, of at most n, differ with the same two colours. */
+static int solid_run(const uint8_t *p, const uint8_t *q, int n)
+{
+    int i = 0;
+    if (same_colour(p, q))
+        return 0;
+    while (i < n && same_colour(p + 3 * i, p) && same_colour(q + 3 * i, q))
+        i++;
+    return i;
+}
+
+static void note_swaps(struct swaps *s, const uint8_t *p, const uint8_t *q, int n, bool late)
+{
+    for (int x = 0, run; x < n; x += run ? run : 1) {
+        run = solid_run(p + 3 * x, q + 3 * x, n - x);
+        if (run < SOLID)
+            continue;
+        *(late ? &s->late : &s->early) = true;
+        if (s->n < SWAPS && !is_swap(s, p + 3 * x, q + 3 * x)) {
+            memcpy(s->from[s->n], p + 3 * x, 3);
+            memcpy(s->to[s->n++], q + 3 * x, 3);
+        }
+    }
+}
 
 static void count_changes(const struct look *k, struct watched *w, bool late)
 {
+    size_t row = 3 * (size_t)k->r.w;
     for (int i = 0; i < k->r.w * k->r.h; i++) {
-        const uint8_t *p = w->last + 3 * i, *q = k->is + 3 * i;
-        bool changed =
-            abs(p[0] - q[0]) > TOLERANCE || abs(p[1] - q[1]) > TOLERANCE || abs(p[2] - q[2]) > TOLERANCE;
         uint8_t *n = late ? w->late : w->early;
-        n[i] += changed && n[i] < 255;
+        n[i] += !same_colour(w->last + 3 * i, k->is + 3 * i) && n[i] < 255;
     }
-    memcpy(w->last, k->is, 3 * (size_t)k->r.w * (size_t)k->r.h);
+    for (int y = 0; y < k->r.h; y++)
+        note_swaps(&w->rows[y], w->last + row * (size_t)y, k->is + row * (size_t)y, k->r.w, late);
+    memcpy(w->last, k->is, row * (size_t)k->r.h);
+}
+
+static void mark_cells(const struct look *k, const struct screen *s, int x, int y, int n, int64_t until)
+{
+    for (int i = 0; i < n; i++) {
+        struct observed_cell *c = cell_at(s->observed, k->r.x + x + i, k->r.y + y);
+        if (c)
+            c->busy = until;
+    }
+}
+
+/* Marks cells as busy where something has passed that still moves along their rows, like a progress bar. */
+static void mark_passed(const struct look *k, const struct screen *s, const struct watched *w, int64_t until)
+{
+    for (int y = 0; y < k->r.h; y++) {
+        const uint8_t *p = k->was + 3 * y * k->r.w, *q = k->is + 3 * y * k->r.w;
+        if (!w->rows[y].early || !w->rows[y].late)
+            continue;
+        for (int x = 0, run; x < k->r.w; x += run ? run : 1) {
+            run = solid_run(p + 3 * x, q + 3 * x, k->r.w - x);
+            if (run >= SOLID && is_swap(&w->rows[y], p + 3 * x, q + 3 * x))
+                mark_cells(k, s, x, y, run, until);
+        }
+    }
 }
 
 /* Marks cells as busy: those that changed all the time, and small places away from the target that changed at
@@ -269,6 +346,7 @@ static int watch(struct look *k, struct screen *s, const struct observed_now *no
     w.late = w.early + n;
     w.last = w.late + n;
     memcpy(w.last, k->is, 3 * n);
+    w.rows = xcalloc((unsigned long)k->r.h, sizeof *w.rows);
     while (*changed && rc == 0 && clock_ms_since(start) < WATCH_MS) {
         rc = screen_wait(s, WATCH_POLL_MS, e) || capture_area(s, k->r, k->is, e) ? -1 : 0;
         if (rc == 0) {
@@ -278,9 +356,11 @@ static int watch(struct look *k, struct screen *s, const struct observed_now *no
     }
     if (*changed && rc == 0) {
         mark_busy(k, s, &w);
+        mark_passed(k, s, &w, clock_ns() + BUSY_MS * 1000000LL);
         *changed = look_changed(k, s, now);
     }
     free(w.early);
+    free(w.rows);
     return rc;
 }
 

@@ -364,6 +364,9 @@ bool reader_changed(struct screen *s);
 int reader_wait(struct screen *s, double max_ms, enum reading *out, struct err *e);
 /* The same after a change of the map, then a pause in which it fetches the new one. */
 int reader_settle(struct screen *s, struct err *e);
+/* Asks the program that has the keyboard whether it reads its events; waits up to max_ms.  late: it was busy.
+ * A program that answers no pings is taken for idle. */
+int reader_answers(struct screen *s, double max_ms, bool *late, struct err *e);
 void reader_note_pong(struct screen *s, const XClientMessageEvent *ev);
 
 /* The local process of a client, by any resource of it; 0: unknown. */

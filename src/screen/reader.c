@@ -44,6 +44,7 @@ enum {
     SEARCH_WINDOWS = 300,
     SEARCH_DEPTH = 4,
     LOOK_MS = 10,
+    LATE_MS = 60, /* a program that does nothing answers a ping sooner */
     EXISTS_MS = 200,
     FOCUS_MS = 1000,   /* within which a window takes the keyboard after a click, on a busy machine */
     MAX_SOCKETS = 256, /* of one process, or to one display */
@@ -414,4 +415,21 @@ int reader_settle(struct screen *s, struct err *e)
 {
     enum reading unused;
     return reader_wait(s, READ_MS, &unused, e) || screen_wait(s, s->options.keymap_settle_ms, e) ? -1 : 0;
+}
+
+int reader_answers(struct screen *s, double max_ms, bool *late, struct err *e)
+{
+    enum reading now = READING_DONE;
+    int64_t start = clock_ns();
+    struct reader r;
+    *late = false;
+    if (s->remote)
+        return 0;
+    find_reader(s, &r);
+    if (!r.ping)
+        return screen_alive(s, e);
+    if (wait_for_pong(s, r.ping, max_ms, &now, e))
+        return -1;
+    *late = now == READING_BEHIND || clock_ms_since(start) > LATE_MS;
+    return screen_alive(s, e);
 }

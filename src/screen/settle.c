@@ -4,6 +4,9 @@
  * ms apart have the same tiles ("stable": an animation too small to matter), at most `max` ("timeout").
  * XDamage tells what is redrawn; without it frames are compared at 10 Hz.
  *
+ * Before a wait ends so, the active program must answer a ping.  A late answer shows that it was busy,
+ * perhaps with what the action asked for, and counts as a change.
+ *
  * Time in which a program that would draw waited for a CPU counts for `max` only (cpu_wait.c).
  *
  * A text caret blinks forever: a small area redrawn several times at the same place is a blinker and does
@@ -135,26 +138,49 @@ static double poll_changes(struct screen *s, struct settle_run *w, struct err *e
     return HASH_MS;
 }
 
+/* Returns why the screen rests, NULL while it does not: redrawn last quiet_ms ago, or two equal frames.
+ * rc: -1 after an error. */
+static const char *at_rest(struct screen *s, struct settle_run *w, const struct settle *p, double now,
+                           int *rc, struct err *e)
+{
+    *rc = 0;
+    if (now < p->min_ms)
+        return NULL;
+    if (now - w->last_change >= p->quiet_ms)
+        return "quiet";
+    int same = frames_agree(s, w, now, e);
+    *rc = same < 0 ? -1 : 0;
+    return same > 0 ? "stable" : NULL;
+}
+
+/* Returns whether the active program reads its events.  One that was busy may be about to draw, so that its
+ * answer counts as a change. */
+static bool program_idle(struct screen *s, struct settle_run *w, const struct settle *p, int *rc,
+                         struct err *e)
+{
+    bool late = false;
+    double left = p->max_ms - elapsed(w) - w->cpu_wait_ms;
+    *rc = reader_answers(s, left > 0 ? left : 0, &late, e);
+    if (*rc == 0 && late) {
+        w->last_change = elapsed(w);
+        w->have_frame = false;
+    }
+    return !late;
+}
+
 static int settle_run(struct screen *s, struct settle_run *w, const struct settle *p, struct settled *out,
                       struct err *e)
 {
+    int rc = 0;
     for (;;) {
         double sleep = poll_changes(s, w, e), now = elapsed(w);
         if (sleep < 0 || screen_alive(s, e))
             return -1;
-        if (now >= p->min_ms) {
-            if (now - w->last_change >= p->quiet_ms) {
-                out->why = "quiet";
-                return 0;
-            }
-            int same = frames_agree(s, w, now, e);
-            if (same < 0)
-                return -1;
-            if (same) {
-                out->why = "stable";
-                return 0;
-            }
-        }
+        const char *why = at_rest(s, w, p, now, &rc, e);
+        if (why && program_idle(s, w, p, &rc, e) && rc == 0)
+            return out->why = why, 0;
+        if (rc)
+            return -1;
         if (now + w->cpu_wait_ms >= p->max_ms) {
             out->why = "timeout";
             return 0;

@@ -4,7 +4,7 @@ quiet runs work on programs with carets, animations and clocks.
 
     observed.py interfere [N]      N interferences of ten kinds (200); exit code 1 when one acted on the wrong thing
     observed.py quiet [N]          N steps in all on ten programs (1,000); exit code 1 at more than 2 in 1,000 false stops
-    observed.py ... --displays 3   that many at once     --first 9400: number of the first display
+    observed.py ... --displays 3   that many at once     --first 9400: number of the first display     --keep DIR: records of stops
 
 The model is an HTTP server of this script, the display is Xvfb with openbox, and what happened is read from the log of
 the window that got it.  Runs from the root of the source tree.
@@ -24,6 +24,7 @@ import sys
 import tempfile
 import threading
 import time
+import zlib
 
 W, H = 1000, 800
 APP = ["/usr/bin/python3", "tests/scripts/observed_app.py"]
@@ -308,7 +309,7 @@ def windows(place):
     return best
 
 
-def quiet_run(models, number, name, steps, seed):
+def quiet_run(models, number, name, steps, seed, keep):
     rnd = random.Random(seed)
     place = Place(number)
     os.makedirs(place.dir + "/ff", exist_ok=True)
@@ -336,12 +337,14 @@ def quiet_run(models, number, name, steps, seed):
         models.of[key] = model
         events = place.run(f"http://127.0.0.1:{models.server_address[1]}/{key}/v1", steps + 20, 20 * steps + 60)
         acted = [e for e in events if e.get("kind") == "exec"]
+        if keep and any(e.get("kind") == "stale" for e in events):
+            shutil.copytree(f"{place.dir}/runs", f"{keep}/{key}", dirs_exist_ok=True)
         return name, len(acted), [e for e in events if e.get("kind") == "stale"], [e for e in events if e["kind"] == "end"]
     finally:
         place.close()
 
 
-def quiet(models, n, displays, first, seed, only):
+def quiet(models, n, displays, first, seed, only, keep):
     names = [k for k in programs(tempfile.gettempdir()) if not only or only in k]
     part = 25  # steps of one run
     jobs = [(name, k) for k in range((n // len(names) + part - 1) // part) for name in names]
@@ -353,7 +356,7 @@ def quiet(models, n, displays, first, seed, only):
     def one(job):
         number = free.get()
         try:
-            return quiet_run(models, number, job[0], part, seed + hash(job) % 100000)
+            return quiet_run(models, number, job[0], part, seed + zlib.crc32(repr(job).encode()) % 100000, keep)
         except Exception as e:
             return job[0], 0, [], [str(e)]
         finally:
@@ -382,11 +385,12 @@ def main():
     p.add_argument("--first", type=int, default=9400)
     p.add_argument("--seed", type=int, default=1)
     p.add_argument("--only", help="of the quiet programs: those with this in their name")
+    p.add_argument("--keep", metavar="DIR", help="copies the records of quiet runs with a stop there")
     o = p.parse_args()
     models = Models()
     if o.what == "interfere":
         return interfere(models, o.n or 200, o.displays, o.first, o.seed) > 0
-    return quiet(models, o.n or 1000, o.displays, o.first, o.seed, o.only)
+    return quiet(models, o.n or 1000, o.displays, o.first, o.seed, o.only, o.keep)
 
 
 if __name__ == "__main__":
