@@ -390,6 +390,32 @@ static void *pulse(void *arg)
     return NULL;
 }
 
+/* A clock, and an animation far away that never lets the screen rest. */
+static void *tick(void *arg)
+{
+    static const char digits[] = "2468357";
+    Display *d = XOpenDisplay(NULL);
+    Window w = *(Window *)arg;
+    GC gc = XCreateGC(d, w, 0, NULL);
+    for (int i = 0; !motion_ends; i++) {
+        XSetForeground(d, gc, 0xf0f0e0);
+        XFillRectangle(d, w, gc, motion_x, motion_y, (unsigned)motion_w, (unsigned)motion_h);
+        XSetForeground(d, gc, 0);
+        for (int k = 0; k < motion_w / 8; k++)
+            XDrawString(d, w, gc, motion_x + 8 * k, motion_y + motion_h - 2, digits + (i + 2 * k) % 7, 1);
+        XSync(d, False);
+        for (int ms = 0; ms < motion_ms && !motion_ends; ms += 20) {
+            XSetForeground(d, gc, ms % 40 ? 0x40a040 : 0xffffff);
+            XFillRectangle(d, w, gc, 200, 180, 120, 60);
+            XSync(d, False);
+            clock_sleep_ms(20);
+        }
+    }
+    XFreeGC(d, gc);
+    XCloseDisplay(d);
+    return NULL;
+}
+
 static void *(*moves)(void *) = motion;
 
 static void quiet_with(const char *name, int x, int y, int w, int h, int ms)
@@ -399,7 +425,7 @@ static void quiet_with(const char *name, int x, int y, int w, int h, int ms)
     motion_x = x, motion_y = y, motion_w = w, motion_h = h, motion_ms = ms;
     motion_ends = false;
     assert_int_equal(pthread_create(&thread, NULL, moves, &app.main), 0);
-    played.slow_ms = 300;
+    played.slow_ms = moves == tick ? 1300 : 300;
     app.p.o.settle = (struct settle){1, 100, 600};
     play(CLICK_SAVE CLICK_SAVE CLICK_SAVE CLICK_SAVE ANSWER("Done."));
     motion_ends = true;
@@ -436,6 +462,8 @@ static void t_tolerated(void **state)
     moves = pulse;
     quiet_with("a progress bar below the target", 20, SAVE_Y + 26, 360, 8, 250);
     quiet_with("a progress bar across the target", 20, SAVE_Y + 8, 360, 8, 250);
+    moves = tick;
+    quiet_with("a clock in the target", SAVE_X + 38, SAVE_Y + 4, 24, 16, 1000);
     moves = motion;
     reset();
     played.meanwhile = highlight;

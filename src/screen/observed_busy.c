@@ -19,6 +19,7 @@ enum {
     AGAIN_MS = 700, /* changes further apart are not one animation */
     STOPS_MS = 60000,
     WATCH_MS = 1200,
+    CLOCK_MS = 2200, /* longer, when something at the target changes once a second */
     WATCH_POLL_MS = 100,
     SMALL = 60 * 24, /* pixels of a place that may change once a second: a clock */
     BESIDE = 5,      /* cells that something moving may reach next */
@@ -336,23 +337,50 @@ static void note_differences(const struct look *k, struct observed *o)
     }
 }
 
+static bool core_changes(const struct look *k, const struct watched *w)
+{
+    for (int y = -CORE_Y; y <= CORE_Y; y++)
+        for (int x = -CORE_X; x <= CORE_X; x++) {
+            int i = (k->a.y + y) * k->r.w + k->a.x + x;
+            bool inside = k->a.x + x >= 0 && k->a.x + x < k->r.w && k->a.y + y >= 0 && k->a.y + y < k->r.h;
+            if (inside && k->differs[i] && w->early[i] + w->late[i])
+                return true;
+        }
+    return false;
+}
+
+/* Captures for ms and counts the changes; those after `late_ms` are late ones. */
+static int watch_for(struct look *k, struct watched *w, struct screen *s, const struct observed_now *now,
+                     double ms, double late_ms, bool *changed, struct err *e)
+{
+    int64_t start = clock_ns();
+    int rc = 0;
+    while (*changed && rc == 0 && clock_ms_since(start) < ms) {
+        rc = screen_wait(s, WATCH_POLL_MS, e) || capture_area(s, k->r, k->is, e) ? -1 : 0;
+        if (rc == 0) {
+            count_changes(k, w, clock_ms_since(start) > late_ms);
+            *changed = look_changed(k, s, now); /* a flash is over */
+        }
+    }
+    return rc;
+}
+
 static int watch(struct look *k, struct screen *s, const struct observed_now *now, bool *changed,
                  struct err *e)
 {
     size_t n = (size_t)k->r.w * (size_t)k->r.h;
     struct watched w = {.early = xcalloc(5 * n + 1, 1)};
-    int64_t start = clock_ns();
-    int rc = 0;
     w.late = w.early + n;
     w.last = w.late + n;
     memcpy(w.last, k->is, 3 * n);
     w.rows = xcalloc((unsigned long)k->r.h, sizeof *w.rows);
-    while (*changed && rc == 0 && clock_ms_since(start) < WATCH_MS) {
-        rc = screen_wait(s, WATCH_POLL_MS, e) || capture_area(s, k->r, k->is, e) ? -1 : 0;
-        if (rc == 0) {
-            count_changes(k, &w, clock_ms_since(start) > WATCH_MS / 2.0);
-            *changed = look_changed(k, s, now); /* a flash is over */
+    int rc = watch_for(k, &w, s, now, WATCH_MS, WATCH_MS / 2.0, changed, e);
+    if (*changed && rc == 0 && core_changes(k, &w)) { /* a clock? */
+        for (size_t i = 0; i < n; i++) {
+            w.early[i] += w.late[i];
+            w.late[i] = 0;
         }
+        rc = watch_for(k, &w, s, now, CLOCK_MS, 0, changed, e);
     }
     if (*changed && rc == 0) {
         mark_busy(k, s, &w);

@@ -6,7 +6,7 @@
  *   near    72x20 pixels to each side of the target: a changed letter counts, a caret and a frame do not
  *   line    the window's width, 12 rows up and down: counts when more than half of its shapes are others
  *   under   28x12 pixels, just before the press, when hovering may have added something: counts when 40 % of
- *           the shapes are gone
+ *           the edges are gone
  *   scroll  columns of 64 pixels whose rows near the target have changed, and are found higher or lower in
  *           the old picture
  */
@@ -25,6 +25,7 @@ enum {
     UNDER_X = 28, /* under the pointer */
     UNDER_Y = 12,
     DOT = 3,         /* a smaller difference is a rounded edge */
+    STRAIGHT = 16,   /* pixels of a horizontal border */
     LETTER = 8,      /* pixels of shapes that must differ */
     ANY_SHIFTED = 24 /* ... on another background, where edges are rounded differently */
 };
@@ -174,17 +175,48 @@ static bool near_changed(const struct maps *m)
     return count_other(m, r) >= (shifted ? most(ANY_SHIFTED, shapes * 35 / 100) : LETTER);
 }
 
+/* Sets out where a pixel differs in brightness from the one to its left or above it.  Straight horizontal parts
+ * do not count: they are the borders of what is highlighted. */
+static void find_edges(const uint8_t *rgb, int w, struct screen_rect r, uint8_t *out)
+{
+    for (int y = r.y; y < r.y + r.h; y++) {
+        int run = 0;
+        for (int x = r.x; x < r.x + r.w; x++) {
+            const uint8_t *p = rgb + 3 * (y * w + x);
+            int b = brightness(p);
+            bool left = x > r.x && abs(b - brightness(p - 3)) > CONTRAST;
+            bool above = y > r.y && abs(b - brightness(p - 3 * w)) > CONTRAST;
+            out[y * w + x] = left || above;
+            run = above && !left ? run + 1 : 0;
+            if (run >= STRAIGHT)
+                memset(out + y * w + x - run + 1, 0, (size_t)run);
+        }
+    }
+}
+
+static bool edge_beside(const uint8_t *edges, int w, struct screen_rect r, int x, int y)
+{
+    for (int ny = most(r.y, y - 1); ny <= y + 1 && ny < r.y + r.h; ny++)
+        for (int nx = most(r.x, x - 1); nx <= x + 1 && nx < r.x + r.w; nx++)
+            if (edges[ny * w + nx])
+                return true;
+    return false;
+}
+
+/* Whether edges under the pointer are gone.  Hovering changes colours and adds frames. */
 static bool under_changed(const struct maps *m)
 {
     struct screen_rect r = near_target(m->a, UNDER_X, UNDER_Y);
     int shown = 0, gone = 0, w = m->a->w;
+    find_edges(m->a->was, w, r, m->was);
+    find_edges(m->a->is, w, r, m->is);
     for (int y = r.y; y < r.y + r.h; y++)
         for (int x = r.x; x < r.x + r.w; x++) {
-            int i = y * w + x;
-            shown += !m->a->skip[i] && m->was[i];
-            gone += !m->a->skip[i] && m->was[i] && !m->is[i];
+            bool edge = !m->a->skip[y * w + x] && m->was[y * w + x];
+            shown += edge;
+            gone += edge && !edge_beside(m->is, w, r, x, y);
         }
-    return gone >= LETTER && gone * 100 >= shown * 40 && count_other(m, r) >= ANY_SHIFTED;
+    return gone >= ANY_SHIFTED && gone * 100 >= shown * 40;
 }
 
 /* ---- the line of the target ------------------------------------------------------------------------ */
@@ -285,7 +317,8 @@ bool observed_area_changed(const struct observed_area *a, uint8_t *where)
         find_shapes(a->is, a->w, a->h, m.is);
         for (size_t i = 0; i < size; i++)
             m.other[i] = m.was[i] != m.is[i] && !a->skip[i];
-        changed = (a->hovered ? under_changed(&m) : near_changed(&m) || line_changed(&m)) || scrolled(&m);
+        changed = a->hovered ? under_changed(&m) || scrolled(&m)
+                             : near_changed(&m) || line_changed(&m) || scrolled(&m);
     }
     free(room);
     return changed;

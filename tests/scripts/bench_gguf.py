@@ -240,7 +240,9 @@ class Ours:
 class Theirs:
     def __init__(self, place, threads):
         p = xllamacpp.CommonParams()
-        p.model.path, p.mmproj.path = place.split(",")
+        p.model.path, _, eyes = place.partition(",")
+        if eyes:
+            p.mmproj.path = eyes
         p.n_ctx, p.n_parallel, p.n_gpu_layers, p.mmproj_use_gpu = 4096 * SESSIONS, SESSIONS, 0, False
         p.cpuparams.n_threads = p.cpuparams_batch.n_threads = threads
         self.s = xllamacpp.Server(p)
