@@ -175,8 +175,8 @@ static bool near_changed(const struct maps *m)
     return count_other(m, r) >= (shifted ? most(ANY_SHIFTED, shapes * 35 / 100) : LETTER);
 }
 
-/* Sets out where a pixel differs in brightness from the one to its left or above it.  Straight horizontal parts
- * do not count: they are the borders of what is highlighted. */
+/* Sets out where a pixel differs in brightness from the one to its left or above it.  Straight horizontal
+ * parts do not count: they are the borders of what is highlighted. */
 static void find_edges(const uint8_t *rgb, int w, struct screen_rect r, uint8_t *out)
 {
     for (int y = r.y; y < r.y + r.h; y++) {
