@@ -13,7 +13,9 @@ WARN   := -Wall -Wextra $(if $(WERROR),-Werror) -Wshadow -Wstrict-prototypes -Wm
 accepts = $(shell echo 'int main(void){return 0;}' | $(CC) -Werror $(1) -x c -o /dev/null - 2>/dev/null && echo '$(1)')
 # Warnings of gcc that are wrong with sanitizers or without inlining; clang does not know their names.
 UNSURE := $(call accepts,-Wno-format-truncation) $(call accepts,-Wno-maybe-uninitialized)
-SAN    := $(if $(ASAN),-fsanitize=address -fsanitize=undefined -fno-sanitize-recover=all $(UNSURE))
+# clang before 22 does not define the macro by which our sources know AddressSanitizer.
+TOLD   := $(if $(ASAN),$(shell $(CC) -fsanitize=address -dM -E -x c /dev/null 2>/dev/null | grep -q __SANITIZE_ADDRESS__ || echo -D__SANITIZE_ADDRESS__))
+SAN    := $(if $(ASAN),-fsanitize=address -fsanitize=undefined -fno-sanitize-recover=all $(UNSURE) $(TOLD))
 CFLAGS ?= $(if $(ASAN),-O1 -fno-omit-frame-pointer,-O3) -g
 # Against what a hostile client or file could do with a mistake of ours.  Sanitizers have checks of their own.
 comma  := ,
