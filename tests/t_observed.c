@@ -404,8 +404,9 @@ static void *tick(void *arg)
         for (int k = 0; k < motion_w / 8; k++)
             XDrawString(d, w, gc, motion_x + 8 * k, motion_y + motion_h - 2, digits + (i + 2 * k) % 7, 1);
         XSync(d, False);
-        for (int ms = 0; ms < motion_ms && !motion_ends; ms += 20) {
-            XSetForeground(d, gc, ms % 40 ? 0x40a040 : 0xffffff);
+        int64_t start = clock_ns();
+        for (int k = 0; clock_ms_since(start) < motion_ms && !motion_ends; k++) {
+            XSetForeground(d, gc, k % 2 ? 0x40a040 : 0xffffff);
             XFillRectangle(d, w, gc, 200, 180, 120, 60);
             XSync(d, False);
             clock_sleep_ms(20);

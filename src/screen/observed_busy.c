@@ -19,7 +19,7 @@ enum {
     AGAIN_MS = 700, /* changes further apart are not one animation */
     STOPS_MS = 60000,
     WATCH_MS = 1200,
-    CLOCK_MS = 2200, /* longer, when something at the target changes once a second */
+    CLOCK_MS = 2800, /* longer, when something at the target changes once a second */
     WATCH_POLL_MS = 100,
     SMALL = 60 * 24, /* pixels of a place that may change once a second: a clock */
     BESIDE = 5,      /* cells that something moving may reach next */
@@ -230,7 +230,22 @@ struct watched { /* [h][w] counts of a neighbourhood */
     uint8_t *early, *late;
     uint8_t *last;      /* RGB */
     struct swaps *rows; /* [h] */
+    bool clock;         /* something at the target changed: watched for longer */
+    uint8_t *times;     /* [h / CELL + 2][w / CELL + 2]: captures in which a cell had changed */
 };
+
+/* The index in watched.times of a pixel. */
+static int cell_of(const struct look *k, int i)
+{
+    int column = (k->r.x + i % k->r.w) / CELL - k->r.x / CELL,
+        row = (k->r.y + i / k->r.w) / CELL - k->r.y / CELL;
+    return row * (k->r.w / CELL + 2) + column;
+}
+
+static int cells_of(const struct look *k)
+{
+    return (k->r.w / CELL + 2) * (k->r.h / CELL + 2);
+}
 
 static bool same_colour(const uint8_t *p, const uint8_t *q)
 {
@@ -274,10 +289,17 @@ static void note_swaps(struct swaps *s, const uint8_t *p, const uint8_t *q, int 
 static void count_changes(const struct look *k, struct watched *w, bool late)
 {
     size_t row = 3 * (size_t)k->r.w;
+    bool *changed = xcalloc((unsigned long)cells_of(k), sizeof *changed);
     for (int i = 0; i < k->r.w * k->r.h; i++) {
         uint8_t *n = late ? w->late : w->early;
-        n[i] += !same_colour(w->last + 3 * i, k->is + 3 * i) && n[i] < 255;
+        if (same_colour(w->last + 3 * i, k->is + 3 * i))
+            continue;
+        n[i] += n[i] < 255;
+        changed[cell_of(k, i)] = true;
     }
+    for (int i = 0; i < cells_of(k); i++)
+        w->times[i] += changed[i];
+    free(changed);
     for (int y = 0; y < k->r.h; y++)
         note_swaps(&w->rows[y], w->last + row * (size_t)y, k->is + row * (size_t)y, k->r.w, late);
     memcpy(w->last, k->is, row * (size_t)k->r.h);
@@ -321,6 +343,7 @@ static void mark_busy(const struct look *k, const struct screen *s, const struct
             struct observed_cell *c = cell_at(s->observed, k->r.x + x, k->r.y + y);
             bool core = abs(x - k->a.x) <= CORE_X && abs(y - k->a.y) <= CORE_Y;
             bool always = w->early[i] && w->late[i] && w->early[i] + w->late[i] >= 3;
+            always = always || (w->clock && k->differs[i] && w->times[cell_of(k, i)] >= 3);
             if (c && (always || (n <= SMALL && !core && w->early[i] + w->late[i])))
                 c->busy = until;
         }
@@ -374,12 +397,10 @@ static int watch(struct look *k, struct screen *s, const struct observed_now *no
     w.last = w.late + n;
     memcpy(w.last, k->is, 3 * n);
     w.rows = xcalloc((unsigned long)k->r.h, sizeof *w.rows);
+    w.times = xcalloc((unsigned long)cells_of(k), 1);
     int rc = watch_for(k, &w, s, now, WATCH_MS, WATCH_MS / 2.0, changed, e);
-    if (*changed && rc == 0 && core_changes(k, &w)) { /* a clock? */
-        for (size_t i = 0; i < n; i++) {
-            w.early[i] += w.late[i];
-            w.late[i] = 0;
-        }
+    if (*changed && rc == 0 && core_changes(k, &w)) {
+        w.clock = true;
         rc = watch_for(k, &w, s, now, CLOCK_MS, 0, changed, e);
     }
     if (*changed && rc == 0) {
@@ -389,6 +410,7 @@ static int watch(struct look *k, struct screen *s, const struct observed_now *no
     }
     free(w.early);
     free(w.rows);
+    free(w.times);
     return rc;
 }
 

@@ -248,14 +248,16 @@ struct row {
     bool flat;
 };
 
+/* Of edges, which stay when a row is highlighted. */
 static void hash_rows(const uint8_t *rgb, int stride, int w, int h, struct row *out)
 {
     for (int y = 0; y < h; y++) {
         const uint8_t *p = rgb + 3 * (size_t)y * (size_t)stride;
         out[y] = (struct row){2166136261u, true};
-        for (int i = 0; i < 3 * w; i++) {
-            out[y].hash = (out[y].hash ^ p[i]) * 16777619u;
-            out[y].flat = out[y].flat && (i < 3 || p[i] == p[i - 3]);
+        for (int x = 1; x < w; x++) {
+            bool edge = abs(brightness(p + 3 * x) - brightness(p + 3 * (x - 1))) > CONTRAST;
+            out[y].hash = (out[y].hash ^ edge) * 16777619u;
+            out[y].flat = out[y].flat && !edge;
         }
     }
 }
