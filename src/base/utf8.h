@@ -17,6 +17,10 @@ int utf8_encode(uint32_t cp, char out[4]);
 /* Length of the longest valid prefix of s[0..n). */
 size_t utf8_valid_prefix(const char *s, size_t n);
 
+/* Returns the length of s[0..n) without an incomplete last character. A reader of a text in pieces can pass
+ * on that many bytes. */
+size_t utf8_complete(const char *s, size_t n);
+
 /* Length of the byte order mark that some editors put before a text: 3 or 0. */
 size_t utf8_bom(const char *s, size_t n);
 

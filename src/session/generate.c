@@ -66,9 +66,7 @@ uint64_t *generate_known(const struct engine *g)
 static void emit_text(struct run *r, bool all)
 {
     const struct buf *text = &r->out->text;
-    size_t n = text->len - r->shown, whole = utf8_valid_prefix(text->data + r->shown, n);
-    if (all || n - whole > 3) /* four bytes that are not a character never become one */
-        whole = n;
+    size_t n = text->len - r->shown, whole = all ? n : utf8_complete(text->data + r->shown, n);
     if (r->on_text && whole)
         r->on_text(r->arg, text->data + r->shown, whole);
     r->shown += whole;

@@ -47,11 +47,44 @@ static void read_special(const json_t *config, struct chat_template *c)
     }
 }
 
+enum { TOKEN_MAX = 1024 }; /* bytes; the tokenizer has no longer ones */
+
+/* Returns the text of the token whose id a key of the file has, or NULL; the caller frees it. */
+static char *token_of(const struct gguf_file *f, const char *key)
+{
+    struct gguf_value words;
+    double id = gguf_number_of(f, key, -1);
+    const char *word = "";
+    size_t len = 0;
+    if (!(id >= 0) || !gguf_value(f, "tokenizer.ggml.tokens", &words))
+        return NULL;
+    for (double at = 0; gguf_next_text(&words, &word, &len); at++)
+        if (at == id)
+            return len <= TOKEN_MAX ? xasprintf("%.*s", (int)len, word) : NULL;
+    return NULL;
+}
+
+/* The variables bos_token and eos_token, as llama.cpp sets them. */
+static void read_gguf_special(const struct gguf_file *f, struct chat_template *c)
+{
+    static const char *const keys[][2] = {{"bos_token", "tokenizer.ggml.bos_token_id"},
+                                          {"eos_token", "tokenizer.ggml.eos_token_id"}};
+    int n = 0;
+    for (int i = 0; i < 2; i++) {
+        char *word = token_of(f, keys[i][1]);
+        if (!word)
+            continue;
+        c->special[n][0] = xstrdup(keys[i][0]);
+        c->special[n++][1] = word;
+    }
+}
+
 char *template_read(const char *dir, struct chat_template *c)
 {
     struct gguf_file *f = gguf_is_place(dir) ? gguf_open_text(dir, NULL) : NULL;
     if (f) {
         char *text = gguf_text_of(f, "tokenizer.chat_template");
+        read_gguf_special(f, c);
         gguf_close(f);
         return text;
     }
