@@ -236,7 +236,7 @@ static void store_half(struct writer *w, const struct values *both, int half, co
         memcpy(t.v + e * each, both->v + (2 * e + half) * each, (size_t)each * sizeof *t.v);
     snprintf(t.name, sizeof t.name, "%.*s%s", (int)(strstr(both->name, "gate_up_proj") - both->name),
              both->name, part);
-    gguf_spelling(t.name, name);
+    gguf_spelling(t.name, false, name);
     store(w, &t, name);
     free(t.v);
 }
@@ -260,7 +260,7 @@ static void store_frame(struct writer *w, const struct values *all, const int64_
 static void store_parts(struct writer *w, const struct values *t, const int64_t shape[5])
 {
     char spelled[256];
-    gguf_spelling(t->name, spelled);
+    gguf_spelling(t->name, false, spelled);
     if (has(t, "experts.gate_up_proj")) {
         store_half(w, t, 0, "gate_proj");
         store_half(w, t, 1, "up_proj");
