@@ -148,6 +148,29 @@ static json_t *language(struct source *s, bool moe)
 
 /* ---- text models --------------------------------------------------------------------------------------- */
 
+/* Fails if positions are scaled.  Without a type a factor is that of linear scaling, as in llama.cpp. */
+static void check_scaling(struct source *s)
+{
+    char *key = xasprintf("%srope.scaling.type", s->front), *type = gguf_text_of(s->f, key);
+    double factor = number_of(s, "rope.scaling.factor");
+    if (isnan(factor))
+        factor = number_of(s, "rope.scale_linear");
+    bool linear = !type || !strcmp(type, "linear");
+    if (!s->failed && linear && !isnan(factor) && factor != 0 && factor != 1)
+        s->failed = err_set(s->e, ERR_MODEL,
+                            "%s: '%srope.scaling.factor' is %g: scaled positions are not implemented; use a "
+                            "file of this model without scaling",
+                            gguf_name(s->f), s->front, factor);
+    if (!s->failed && !linear && strcmp(type, "none") != 0)
+        s->failed =
+            err_set(s->e, ERR_MODEL,
+                    "%s: '%s' is '%s': scaled positions are not implemented; use a file of this model "
+                    "without scaling",
+                    gguf_name(s->f), key, type);
+    free(key);
+    free(type);
+}
+
 /* Fails if a key that changes the computation, or the use, of a text model has a value not implemented. */
 static void check_text(struct source *s)
 {
@@ -155,10 +178,10 @@ static void check_text(struct source *s)
         const char *key, *remedy;
         double allowed;
     } only[] = {
-        {"attention.sliding_window", "sliding-window attention is not implemented; use a file without it", 0},
+        {"attention.sliding_window",
+         "sliding-window attention is not implemented; use a file of this model without it", 0},
         {"attention.causal", "it attends in both directions; use a model that generates text", 1},
         {"pooling_type", "it computes embeddings or ranks; use a model that generates text", 0},
-        {"rope.scale_linear", "scaled positions are not implemented; use a file without scaling", 1},
     };
     for (size_t i = 0; i < sizeof only / sizeof *only && !s->failed; i++) {
         double x = number_of(s, only[i].key);
@@ -166,6 +189,7 @@ static void check_text(struct source *s)
             s->failed = err_set(s->e, ERR_MODEL, "%s: '%s%s' is %g: %s", gguf_name(s->f), s->front,
                                 only[i].key, x, only[i].remedy);
     }
+    check_scaling(s);
 }
 
 /* A text model without a tower: its keys are those of the top of config.json.  Keys that its converter leaves
