@@ -1,8 +1,8 @@
 /* known.c - see known.h.
  *
  * Sizes are those of the publishers' files; a step's cost follows from the parameters (cmd/models.c).  Sizes
- * of the text models follow from their published configurations, 2 bytes for each parameter; Qwen3's two small
- * ones have the embedding twice, once as lm_head.
+ * of the text models follow from their published configurations, 2 bytes for each parameter; the two small
+ * ones of Qwen3 have the embedding twice, once as lm_head.
  */
 #include "checkpoint/known.h"
 
