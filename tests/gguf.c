@@ -75,6 +75,12 @@ void gguf_flag(struct gguf *g, const char *key)
     buf_putc(&g->keys, 1);
 }
 
+void gguf_false(struct gguf *g, const char *key)
+{
+    put_key(g, key, K_BOOL);
+    buf_putc(&g->keys, 0);
+}
+
 void gguf_ints(struct gguf *g, const char *key, const uint32_t *v, uint64_t n)
 {
     put_array(g, key, K_I32, n);

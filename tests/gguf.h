@@ -32,7 +32,8 @@ void gguf_free(struct gguf *g);
 void gguf_int(struct gguf *g, const char *key, uint32_t v);
 void gguf_float(struct gguf *g, const char *key, float v);
 void gguf_text(struct gguf *g, const char *key, const char *v);
-void gguf_flag(struct gguf *g, const char *key);
+void gguf_flag(struct gguf *g, const char *key); /* true */
+void gguf_false(struct gguf *g, const char *key);
 void gguf_ints(struct gguf *g, const char *key, const uint32_t *v, uint64_t n);
 void gguf_floats(struct gguf *g, const char *key, const float *v, uint64_t n);
 void gguf_texts(struct gguf *g, const char *key, uint64_t n); /* n calls of gguf_item follow */

@@ -39,6 +39,20 @@ static int64_t number(const json_t *o, const char *key)
     return json_integer_value(json_object_get(o, key));
 }
 
+/* The model's architecture in such a file. */
+static const char *arch_of(const struct writer *w)
+{
+    const char *type = json_string_value(json_object_get(w->config, "model_type"));
+    if (type && (!strcmp(type, "qwen2") || !strcmp(type, "qwen3")))
+        return type;
+    return json_object_get(w->text, "num_experts") ? "qwen35moe" : "qwen35";
+}
+
+static bool is_text(const struct writer *w)
+{
+    return strncmp(arch_of(w), "qwen35", 6) != 0;
+}
+
 static bool has(const struct values *t, const char *part)
 {
     return strstr(t->name, part);
@@ -79,7 +93,7 @@ static void reorder(const struct writer *w, struct values *t)
 static void change(const struct writer *w, struct values *t)
 {
     bool eyes = has(t, "model.visual."), norm = has(t, "norm.weight") && !has(t, "linear_attn.norm");
-    for (int64_t i = 0; norm && !eyes && i < t->n; i++)
+    for (int64_t i = 0; norm && !eyes && !is_text(w) && i < t->n; i++)
         t->v[i] += 1;
     for (int64_t i = 0; has(t, "A_log") && i < t->n; i++)
         t->v[i] = -expf(t->v[i]);
@@ -236,7 +250,7 @@ static void store_half(struct writer *w, const struct values *both, int half, co
         memcpy(t.v + e * each, both->v + (2 * e + half) * each, (size_t)each * sizeof *t.v);
     snprintf(t.name, sizeof t.name, "%.*s%s", (int)(strstr(both->name, "gate_up_proj") - both->name),
              both->name, part);
-    gguf_spelling(t.name, name);
+    gguf_spelling(t.name, false, name);
     store(w, &t, name);
     free(t.v);
 }
@@ -260,7 +274,7 @@ static void store_frame(struct writer *w, const struct values *all, const int64_
 static void store_parts(struct writer *w, const struct values *t, const int64_t shape[5])
 {
     char spelled[256];
-    gguf_spelling(t->name, spelled);
+    gguf_spelling(t->name, is_text(w), spelled);
     if (has(t, "experts.gate_up_proj")) {
         store_half(w, t, 0, "gate_proj");
         store_half(w, t, 1, "up_proj");
@@ -331,6 +345,24 @@ static void put_float(struct gguf *g, const char *front, const char *key, double
     gguf_float(g, name, (float)v);
 }
 
+/* Keys of Qwen3.5 alone. */
+static void put_hybrid(struct writer *w, const char *front, const json_t *rope)
+{
+    struct gguf *g = &w->file[0];
+    uint32_t section[4] = {0};
+    char name[64];
+    put_int(g, front, "ssm.inner_size",
+            number(w->text, "linear_num_value_heads") * number(w->text, "linear_value_head_dim"));
+    put_int(g, front, "full_attention_interval", 4);
+    put_int(g, front, "rope.dimension_count",
+            (int64_t)((double)number(w->text, "head_dim") *
+                      json_number_value(json_object_get(rope, "partial_rotary_factor"))));
+    for (size_t i = 0; i < 3; i++)
+        section[i] = (uint32_t)json_integer_value(json_array_get(json_object_get(rope, "mrope_section"), i));
+    snprintf(name, sizeof name, "%srope.dimension_sections", front);
+    gguf_ints(g, name, section, 4);
+}
+
 static void put_language(struct writer *w)
 {
     static const char *const same[][2] = {
@@ -351,27 +383,19 @@ static void put_language(struct writer *w)
         {"moe_intermediate_size", "expert_feed_forward_length"},
         {"shared_expert_intermediate_size", "expert_shared_feed_forward_length"}};
     struct gguf *g = &w->file[0];
-    const json_t *rope = json_object_get(w->text, "rope_parameters");
-    const char *front = json_object_get(w->text, "num_experts") ? "qwen35moe." : "qwen35.";
-    uint32_t section[4] = {0};
-    gguf_text(g, "general.architecture", json_object_get(w->text, "num_experts") ? "qwen35moe" : "qwen35");
+    const json_t *rope = json_object_get(w->text, "rope_parameters"),
+                 *theta = json_object_get(rope ? rope : w->text, "rope_theta");
+    char front[32];
+    snprintf(front, sizeof front, "%s.", arch_of(w));
+    gguf_text(g, "general.architecture", arch_of(w));
     for (size_t i = 0; i < sizeof same / sizeof *same; i++)
         if (json_object_get(w->text, same[i][0]))
             put_int(g, front, same[i][1], number(w->text, same[i][0]));
-    put_int(g, front, "ssm.inner_size",
-            number(w->text, "linear_num_value_heads") * number(w->text, "linear_value_head_dim"));
-    put_int(g, front, "full_attention_interval", 4);
     put_float(g, front, "attention.layer_norm_rms_epsilon",
               json_number_value(json_object_get(w->text, "rms_norm_eps")));
-    put_float(g, front, "rope.freq_base", json_number_value(json_object_get(rope, "rope_theta")));
-    put_int(g, front, "rope.dimension_count",
-            (int64_t)((double)number(w->text, "head_dim") *
-                      json_number_value(json_object_get(rope, "partial_rotary_factor"))));
-    for (size_t i = 0; i < 3; i++)
-        section[i] = (uint32_t)json_integer_value(json_array_get(json_object_get(rope, "mrope_section"), i));
-    char name[64];
-    snprintf(name, sizeof name, "%srope.dimension_sections", front);
-    gguf_ints(g, name, section, 4);
+    put_float(g, front, "rope.freq_base", json_number_value(theta));
+    if (!is_text(w))
+        put_hybrid(w, front, rope);
 }
 
 static void put_tower(struct writer *w)
@@ -437,7 +461,7 @@ static void put_tokenizer(struct writer *w)
         }
     if (root) {
         gguf_text(g, "tokenizer.ggml.model", "gpt2");
-        gguf_text(g, "tokenizer.ggml.pre", "qwen35");
+        gguf_text(g, "tokenizer.ggml.pre", is_text(w) ? "qwen2" : "qwen35");
         gguf_texts(g, "tokenizer.ggml.tokens", n);
         for (i = 0; i < n; i++)
             gguf_item(g, words[i], strlen(words[i]));

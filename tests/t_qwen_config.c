@@ -1,5 +1,5 @@
-/* t_qwen_config.c - config files of Qwen3.5, Qwen3-VL and Qwen2.5-VL: what is read from published spellings,
- * what is refused.
+/* t_qwen_config.c - config files of Qwen3.5, Qwen3-VL, Qwen2.5-VL, Qwen2 and Qwen3: numbers read from published
+ * spellings, and refusals.
  *
  * The texts have the keys of published files of 0.8B and 35B-A3B, of Qwen3-VL-4B and Qwen2.5-VL-7B, and of what
  * transformers 5 saves.
@@ -89,6 +89,25 @@ static const char vl25[] =
     "\"window_size\":112,\"fullatt_block_indexes\":[7,15,23,31],\"tokens_per_second\":2,"
     "\"temporal_patch_size\":2},"
     "\"rope_scaling\":{\"type\":\"mrope\",\"mrope_section\":[16,24,24]},\"vocab_size\":152064}";
+
+/* Qwen2.5-0.5B-Instruct and Qwen3-0.6B as published. */
+static const char text2[] =
+    "{\"architectures\":[\"Qwen2ForCausalLM\"],\"attention_dropout\":0.0,\"bos_token_id\":151643,"
+    "\"eos_token_id\":151645,\"hidden_act\":\"silu\",\"hidden_size\":896,\"initializer_range\":0.02,"
+    "\"intermediate_size\":4864,\"max_position_embeddings\":32768,\"max_window_layers\":21,"
+    "\"model_type\":\"qwen2\",\"num_attention_heads\":14,\"num_hidden_layers\":24,"
+    "\"num_key_value_heads\":2,\"rms_norm_eps\":1e-06,\"rope_theta\":1000000.0,\"sliding_window\":32768,"
+    "\"tie_word_embeddings\":true,\"torch_dtype\":\"bfloat16\",\"use_cache\":true,"
+    "\"use_sliding_window\":false,\"vocab_size\":151936}";
+
+static const char text3[] =
+    "{\"architectures\":[\"Qwen3ForCausalLM\"],\"attention_bias\":false,\"attention_dropout\":0.0,"
+    "\"bos_token_id\":151643,\"eos_token_id\":151645,\"head_dim\":128,\"hidden_act\":\"silu\","
+    "\"hidden_size\":1024,\"initializer_range\":0.02,\"intermediate_size\":3072,"
+    "\"max_position_embeddings\":40960,\"max_window_layers\":28,\"model_type\":\"qwen3\","
+    "\"num_attention_heads\":16,\"num_hidden_layers\":28,\"num_key_value_heads\":8,\"rms_norm_eps\":1e-06,"
+    "\"rope_scaling\":null,\"rope_theta\":1000000,\"sliding_window\":null,\"tie_word_embeddings\":true,"
+    "\"torch_dtype\":\"bfloat16\",\"use_cache\":true,\"use_sliding_window\":false,\"vocab_size\":151936}";
 
 /* `text` with its first `from` replaced; the caller frees it. */
 static char *edited(const char *text, const char *from, const char *to)
@@ -195,6 +214,44 @@ static void t_vl25(void **state)
     assert_true(c.lm.hidden == 3584 && c.lm.rope.section[1] == 24 && c.vit.window == 4);
     free(nested);
     free(text);
+}
+
+static void check_text(const char *config, enum model_family family)
+{
+    struct model_config c;
+    struct err e = ERR_INIT;
+    struct config_text t = {.config = config, .generation = "{\"eos_token_id\":[151645,151643]}"};
+    if (config_parse(&c, &t, &e))
+        fail_msg("%s", e.text);
+    assert_int_equal(c.family, family);
+    assert_true(!c.vision && c.image_token == -1 && c.lm.tied && c.lm.vocab == 151936 && c.lm.eps == 1e-6f);
+    assert_true(c.lm.rope.theta == 1e6f && c.lm.rope.dims == c.lm.head_dim);
+    assert_true(c.lm.rope.section[0] == c.lm.head_dim / 2 && !c.lm.rope.section[1] && !c.lm.rope.section[2]);
+    assert_true(c.n_eos == 2 && c.eos[0] == 151645 && c.eos[1] == 151643);
+    if (family == FAMILY_QWEN25VL)
+        assert_true(c.lm.layers == 48 && c.lm.q_heads == 14 && c.lm.kv_heads == 2 && c.lm.head_dim == 64 &&
+                    c.lm.mlp[1] == 4864 && c.lm.hidden == 896 && c.lm.max_tokens == 32768);
+    else
+        assert_true(c.lm.layers == 56 && c.lm.q_heads == 16 && c.lm.kv_heads == 8 && c.lm.head_dim == 128 &&
+                    c.lm.mlp[55] == 3072 && c.lm.hidden == 1024 && c.lm.max_tokens == 40960);
+}
+
+/* As transformers 5 saves them: rope_parameters, and a kind for each layer. */
+static void t_text(void **state)
+{
+    (void)state;
+    static const char rope[] = "\"rope_parameters\":{\"rope_theta\":1000000.0,\"rope_type\":\"default\"}";
+    check_text(text2, FAMILY_QWEN25VL);
+    check_text(text3, FAMILY_QWEN3VL);
+    char *a = edited(text2, "\"rope_theta\":1000000.0", rope);
+    char *b = edited(text3, "\"rope_scaling\":null,\"rope_theta\":1000000", rope);
+    char *c = edited(b, "\"sliding_window\":null", "\"sliding_window\":4096");
+    check_text(a, FAMILY_QWEN25VL);
+    check_text(b, FAMILY_QWEN3VL);
+    check_text(c, FAMILY_QWEN3VL); /* not used, says the word beside it */
+    free(a);
+    free(b);
+    free(c);
 }
 
 /* A text model has its keys at the top; a rule alone names the layers; the outer word on tying counts. */
@@ -325,9 +382,30 @@ static const struct wrong wrong_vl25[] = {
     {"\"image_token_id\":151655", "\"image_token_id\":152064", "below 'vocab_size'"},
 };
 
+static const struct wrong wrong_text2[] = {
+    {"Qwen2ForCausalLM", "Qwen2ForRewardModel", "'Qwen2ForRewardModel'"},
+    {"\"use_sliding_window\":false", "\"use_sliding_window\":true", "'use_sliding_window'"},
+    {"\"num_hidden_layers\":24", "\"num_hidden_layers\":1,\"layer_types\":[\"sliding_attention\"]",
+     "'sliding_attention' for layer 0"},
+    {"\"rope_theta\":1000000.0,", "", "'rope_theta'"},
+    {"\"num_key_value_heads\":2", "\"num_key_value_heads\":4", "14 query heads cannot share 4"},
+    {"\"hidden_act\":\"silu\"", "\"hidden_act\":\"gelu\"", "'hidden_act' is 'gelu'"},
+};
+
+static const struct wrong wrong_text3[] = {
+    {"\"attention_bias\":false", "\"attention_bias\":true", "'attention_bias'"},
+    {"\"head_dim\":128,", "", "'head_dim' is missing"},
+    {"Qwen3ForCausalLM", "Qwen2ForCausalLM", "'qwen3'"},
+    {"\"use_sliding_window\":false", "\"use_sliding_window\":true", "'use_sliding_window'"},
+};
+
 static void t_wrong(void **state)
 {
     (void)state;
+    for (size_t i = 0; i < sizeof wrong_text2 / sizeof *wrong_text2; i++)
+        refused(text2, &wrong_text2[i], NULL);
+    for (size_t i = 0; i < sizeof wrong_text3 / sizeof *wrong_text3; i++)
+        refused(text3, &wrong_text3[i], NULL);
     for (size_t i = 0; i < sizeof wrong_vl3 / sizeof *wrong_vl3; i++)
         refused(vl3, &wrong_vl3[i], pre);
     for (size_t i = 0; i < sizeof wrong_vl25 / sizeof *wrong_vl25; i++)
@@ -343,6 +421,8 @@ static const struct CMUnitTest tests[] = {
     CLAIM("and of one with experts, as transformers saves it", t_moe),
     CLAIM("every number of Qwen3-VL, with the blocks whose rows go to the first layers", t_vl3),
     CLAIM("every number of Qwen2.5-VL, flat as published and nested, with its windows", t_vl25),
+    CLAIM("every number of the text models Qwen2 and Qwen3, as published and as transformers saves them",
+          t_text),
     CLAIM("text models, layers by rule, the outer word on tied embeddings", t_spellings),
     CLAIM("a value that is not implemented is refused by its name", t_wrong),
 };

@@ -1,4 +1,4 @@
-/* t_qwen_gguf.c - GGUF files of the Qwen3.5 family: models of the golden data, which transformers computed,
+/* t_qwen_gguf.c - GGUF files of the Qwen3.5 family, of Qwen2 and Qwen3: models of the golden data, which transformers computed,
  * in the names, orders and forms of such files (gguf_model.h). */
 #include "check.h"
 #include "gguf_model.h"
@@ -140,14 +140,18 @@ static void t_prompt(void **state)
     for (int i = 0; i < n; i++) {
         check_prompt("qwen/dense", names[i], half);
         check_prompt("qwen/moe", names[i], i % 2 ? half : full);
+        check_prompt("qwen/text2", names[i], i % 2 ? half : full);
+        check_prompt("qwen/text2tied", names[i], i % 2 ? full : half);
+        check_prompt("qwen/text3", names[i], half);
     }
 }
 
 static void t_greedy(void **state)
 {
     (void)state;
-    static const char *const models[] = {"qwen/dense", "qwen/moe"};
-    for (int k = 0; k < 2; k++) {
+    static const char *const models[] = {"qwen/dense", "qwen/moe", "qwen/text2", "qwen/text2tied",
+                                         "qwen/text3"};
+    for (size_t k = 0; k < sizeof models / sizeof *models; k++) {
         struct folder f;
         struct run r;
         float logits[512];
@@ -220,10 +224,10 @@ static void check_tensor(const struct gguf_file *f, const json_t *want)
 static void t_as_package(void **state)
 {
     (void)state;
-    static const char *const cases[] = {"dense", "moe", "whole"};
+    static const char *const cases[] = {"dense", "moe", "whole", "text2", "text2tied", "text3"};
     json_t *root = json_load_file("tests/golden/gguf/reference.json", 0, NULL), *want;
     assert_non_null(root);
-    for (size_t k = 0; k < 3; k++) {
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
         struct folder f;
         struct err e = ERR_INIT;
         size_t i;
@@ -233,7 +237,7 @@ static void t_as_package(void **state)
         char *place = place_of(&f);
         struct gguf_file *text = gguf_open_text(place, &e), *eyes = gguf_open_eyes(place, &e);
         const json_t *list = json_object_get(root, cases[k]);
-        assert_true(text && (eyes || k < 2));
+        assert_true(text && (eyes || k != 2));
         assert_int_equal(json_array_size(list), gguf_count(text) + (eyes ? gguf_count(eyes) : 0));
         json_array_foreach(list, i, want)
         {

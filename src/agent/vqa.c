@@ -2,6 +2,7 @@
 #include "agent/vqa.h"
 
 #include "checkpoint/find.h"
+#include "model/config.h"
 #include "screen/screen.h"
 
 #include <math.h>
@@ -29,6 +30,17 @@ int vqa_open(struct vqa *l, const char *dialect, const struct engine_options *mo
     llm_fit_dialect(l->dialect, l->engine);
     l->llm = vqa_conversation(l, l->dialect, seed);
     return 0;
+}
+
+int vqa_check_vision(const struct engine_options *model, struct err *e)
+{
+    struct model_config c;
+    char *dir = model_find(model->dir, e);
+    int rc = dir ? config_load(&c, dir, e) : -1;
+    if (rc == 0)
+        rc = config_check_vision(&c, dir, e);
+    free(dir);
+    return rc;
 }
 
 int vqa_open_far(struct vqa *l, const char *dialect, char *name, const struct vqa_far *far, uint64_t seed,

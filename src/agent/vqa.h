@@ -30,6 +30,9 @@ int vqa_open(struct vqa *l, const char *dialect, const struct engine_options *mo
 int vqa_open_far(struct vqa *l, const char *dialect, char *name, const struct vqa_far *far, uint64_t seed,
                  struct err *e);
 
+/* Fails with ERR_USAGE if the model that vqa_open would open has no vision tower; opens nothing. */
+int vqa_check_vision(const struct engine_options *model, struct err *e);
+
 /* A further conversation with the model. */
 struct llm *vqa_conversation(const struct vqa *l, const struct dialect *d, uint64_t seed);
 /* Whether replies about places can be held to the dialect's grammar; -1 with e. */

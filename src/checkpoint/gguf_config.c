@@ -114,9 +114,9 @@ static void put_attention(struct source *s, json_t *o)
     json_object_set_new(o, "rope_parameters", rope);
 }
 
-static json_t *language(struct source *s, bool moe)
+/* Puts the sizes that all architectures have. */
+static void put_sizes(struct source *s, json_t *o)
 {
-    json_t *o = json_object();
     const struct gguf_entry *embed = gguf_find(s->f, "token_embd.weight");
     if (!embed && !s->failed)
         s->failed = err_set(s->e, ERR_MODEL, "%s: tensor 'token_embd.weight' is missing", gguf_name(s->f));
@@ -125,6 +125,12 @@ static json_t *language(struct source *s, bool moe)
     put(s, o, "num_hidden_layers", "block_count");
     json_object_set_new(o, "num_hidden_layers", json_integer(gguf_layers(s->f)));
     json_object_set_new(o, "vocab_size", json_integer(embed ? embed->shape[0] : 0));
+}
+
+static json_t *language(struct source *s, bool moe)
+{
+    json_t *o = json_object();
+    put_sizes(s, o);
     double interval = number_of(s, "full_attention_interval");
     json_object_set_new(o, "full_attention_interval", number(isnan(interval) ? 4 : interval));
     put_delta(s, o);
@@ -137,6 +143,76 @@ static json_t *language(struct source *s, bool moe)
     } else {
         put(s, o, "intermediate_size", "feed_forward_length");
     }
+    return o;
+}
+
+/* ---- text models --------------------------------------------------------------------------------------- */
+
+/* Fails if positions are scaled.  Without a type a factor is that of linear scaling, as in llama.cpp. */
+static void check_scaling(struct source *s)
+{
+    char *key = xasprintf("%srope.scaling.type", s->front), *type = gguf_text_of(s->f, key);
+    double factor = number_of(s, "rope.scaling.factor");
+    if (isnan(factor))
+        factor = number_of(s, "rope.scale_linear");
+    bool linear = !type || !strcmp(type, "linear");
+    if (!s->failed && linear && !isnan(factor) && factor != 0 && factor != 1)
+        s->failed = err_set(s->e, ERR_MODEL,
+                            "%s: '%srope.scaling.factor' is %g: scaled positions are not implemented; use a "
+                            "file of this model without scaling",
+                            gguf_name(s->f), s->front, factor);
+    if (!s->failed && !linear && strcmp(type, "none") != 0)
+        s->failed =
+            err_set(s->e, ERR_MODEL,
+                    "%s: '%s' is '%s': scaled positions are not implemented; use a file of this model "
+                    "without scaling",
+                    gguf_name(s->f), key, type);
+    free(key);
+    free(type);
+}
+
+/* Fails if a key that changes the computation, or the use, of a text model has a value not implemented. */
+static void check_text(struct source *s)
+{
+    static const struct {
+        const char *key, *remedy;
+        double allowed;
+    } only[] = {
+        {"attention.sliding_window",
+         "sliding-window attention is not implemented; use a file of this model without it", 0},
+        {"attention.causal", "it attends in both directions; use a model that generates text", 1},
+        {"pooling_type", "it computes embeddings or ranks; use a model that generates text", 0},
+    };
+    for (size_t i = 0; i < sizeof only / sizeof *only && !s->failed; i++) {
+        double x = number_of(s, only[i].key);
+        if (!isnan(x) && x != only[i].allowed)
+            s->failed = err_set(s->e, ERR_MODEL, "%s: '%s%s' is %g: %s", gguf_name(s->f), s->front,
+                                only[i].key, x, only[i].remedy);
+    }
+    check_scaling(s);
+}
+
+/* A text model without a tower: its keys are those of the top of config.json.  Keys that its converter leaves
+ * out follow from others, as in llama.cpp. */
+static json_t *text_model(struct source *s)
+{
+    json_t *o = json_object(), *rope = json_object();
+    double heads, dim = number_of(s, "attention.key_length"), turned = number_of(s, "rope.dimension_count");
+    put_sizes(s, o);
+    put(s, o, "intermediate_size", "feed_forward_length");
+    heads = put(s, o, "num_attention_heads", "attention.head_count");
+    if (!isnan(number_of(s, "attention.head_count_kv")))
+        put(s, o, "num_key_value_heads", "attention.head_count_kv");
+    if (isnan(dim))
+        dim = number_of(s, "embedding_length") / heads;
+    json_object_set_new(o, "head_dim", number(dim));
+    put(s, o, "rms_norm_eps", "attention.layer_norm_rms_epsilon");
+    put(s, rope, "rope_theta", "rope.freq_base");
+    json_object_set_new(rope, "rope_type", json_string("default"));
+    if (!isnan(turned))
+        json_object_set_new(rope, "partial_rotary_factor", number(turned / dim));
+    json_object_set_new(o, "rope_parameters", rope);
+    check_text(s);
     return o;
 }
 
@@ -236,21 +312,70 @@ static void put_ends(const struct gguf_file *text, json_t *o)
     json_object_set_new(o, "eos_token_id", list);
 }
 
-static json_t *whole(const struct gguf_file *text, const struct gguf_file *eyes, bool moe, json_t **pre,
+/* The architectures that are read, with the model_type of the published config.json. */
+static const struct {
+    const char *name, *type;
+    bool moe, text; /* text: a model without a tower, its keys at the top */
+} known[] = {
+    {"qwen35", "qwen3_5", false, false},
+    {"qwen35moe", "qwen3_5_moe", true, false},
+    {"qwen2", "qwen2", false, true},
+    {"qwen3", "qwen3", false, true},
+};
+enum { KNOWN = sizeof known / sizeof *known };
+
+/* Returns the row of `known`, or -1 with e. */
+static int find_kind(const struct gguf_file *text, struct err *e)
+{
+    char *arch = gguf_text_of(text, "general.architecture");
+    int kind = KNOWN - 1;
+    while (kind >= 0 && (!arch || strcmp(arch, known[kind].name) != 0))
+        kind--;
+    if (kind < 0)
+        err_set(
+            e, ERR_MODEL,
+            "%s holds a model of the architecture '%s', which is not implemented; implemented are qwen35, "
+            "qwen35moe, qwen2 and qwen3",
+            gguf_name(text), arch ? arch : "");
+    free(arch);
+    return kind;
+}
+
+bool gguf_is_text_model(const struct gguf_file *text)
+{
+    int kind = find_kind(text, NULL);
+    return kind >= 0 && known[kind].text;
+}
+
+/* Returns -1 with e unless the vision file belongs to the language model; none always does. */
+static int check_pair(const struct gguf_file *text, const struct gguf_file *eyes, int kind, struct err *e)
+{
+    if (eyes && known[kind].text)
+        return err_set(e, ERR_MODEL,
+                       "%s is a text model (architecture '%s') and cannot use the tower of %s; "
+                       "leave that file out",
+                       gguf_name(text), known[kind].name, gguf_name(eyes));
+    return eyes ? check_tower(eyes, e) : 0;
+}
+
+static json_t *whole(const struct gguf_file *text, const struct gguf_file *eyes, int kind, json_t **pre,
                      struct err *e)
 {
-    struct source s = {.f = text, .front = moe ? "qwen35moe." : "qwen35.", .e = e};
+    char *front = xasprintf("%s.", known[kind].name);
+    struct source s = {.f = text, .front = front, .e = e};
     struct source v = {.f = eyes, .front = EYES, .e = e};
-    json_t *o = json_object();
-    json_object_set_new(o, "model_type", json_string(moe ? "qwen3_5_moe" : "qwen3_5"));
+    json_t *o = known[kind].text ? text_model(&s) : json_object();
+    json_object_set_new(o, "model_type", json_string(known[kind].type));
     json_object_set_new(o, "tie_word_embeddings", json_boolean(!gguf_find(text, "output.weight")));
-    json_object_set_new(o, "text_config", language(&s, moe));
+    if (!known[kind].text)
+        json_object_set_new(o, "text_config", language(&s, known[kind].moe));
     put_ends(text, o);
     if (eyes && !s.failed) {
         json_object_set_new(o, "vision_config", tower(&v));
         *pre = preprocessing(&v);
         put_marks(text, o);
     }
+    free(front);
     if (s.failed || v.failed) {
         json_decref(o);
         return NULL;
@@ -261,21 +386,16 @@ static json_t *whole(const struct gguf_file *text, const struct gguf_file *eyes,
 int gguf_config(const struct gguf_file *text, const struct gguf_file *eyes, char **config,
                 char **preprocessor, struct err *e)
 {
-    char *arch = gguf_text_of(text, "general.architecture");
-    bool moe = arch && !strcmp(arch, "qwen35moe");
     json_t *pre = NULL, *o = NULL;
     *config = *preprocessor = NULL;
-    if (!moe && (!arch || strcmp(arch, "qwen35") != 0))
-        err_set(e, ERR_MODEL, "%s holds a model of the architecture '%s'; read are qwen35 and qwen35moe",
-                gguf_name(text), arch ? arch : "");
-    else if (!eyes || check_tower(eyes, e) == 0)
-        o = whole(text, eyes, moe, &pre, e);
+    int kind = find_kind(text, e);
+    if (kind >= 0 && check_pair(text, eyes, kind, e) == 0)
+        o = whole(text, eyes, kind, &pre, e);
     if (o)
         *config = json_dumps(o, JSON_COMPACT);
     if (o && pre)
         *preprocessor = json_dumps(pre, JSON_COMPACT);
     json_decref(pre);
     json_decref(o);
-    free(arch);
     return *config ? 0 : -1;
 }

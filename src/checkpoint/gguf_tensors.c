@@ -15,6 +15,7 @@
 
 struct name {
     const char *file, *published;
+    enum { ANY, WITH_TOWER, TEXT } of; /* kind of model, where the two call a tensor differently */
 };
 
 static const struct name ends[] = {
@@ -35,7 +36,8 @@ static const struct name ends[] = {
 
 static const struct name of_layer[] = {
     {"attn_norm.weight", "input_layernorm.weight"},
-    {"post_attention_norm.weight", "post_attention_layernorm.weight"},
+    {"post_attention_norm.weight", "post_attention_layernorm.weight", WITH_TOWER},
+    {"ffn_norm.weight", "post_attention_layernorm.weight", TEXT},
     {"attn_qkv.weight", "linear_attn.in_proj_qkv.weight"},
     {"attn_gate.weight", "linear_attn.in_proj_z.weight"},
     {"ssm_alpha.weight", "linear_attn.in_proj_a.weight"},
@@ -49,6 +51,9 @@ static const struct name of_layer[] = {
     {"attn_k.weight", "self_attn.k_proj.weight"},
     {"attn_v.weight", "self_attn.v_proj.weight"},
     {"attn_output.weight", "self_attn.o_proj.weight"},
+    {"attn_q.bias", "self_attn.q_proj.bias"},
+    {"attn_k.bias", "self_attn.k_proj.bias"},
+    {"attn_v.bias", "self_attn.v_proj.bias"},
     {"attn_q_norm.weight", "self_attn.q_norm.weight"},
     {"attn_k_norm.weight", "self_attn.k_norm.weight"},
     {"ffn_gate.weight", "mlp.gate_proj.weight"},
@@ -104,8 +109,9 @@ static const char *after_number(const char *name, const char *front, long *numbe
     return *end == '.' ? end + 1 : NULL;
 }
 
-/* The other spelling of a name, by the tables' first or second column. */
-static bool translate(const char *name, bool from_file, char out[256])
+/* Writes the other spelling of a name, found in the tables' first or second column, to out.  text: whether it
+ * belongs to a text model.  Returns false if no table has it. */
+static bool translate(const char *name, bool from_file, bool text, char out[256])
 {
     for (size_t t = 0; t < COUNT(tables); t++) {
         const char *from = from_file ? tables[t].file : tables[t].published;
@@ -114,7 +120,7 @@ static bool translate(const char *name, bool from_file, char out[256])
         const char *rest = from ? after_number(name, from, &number) : name;
         for (size_t i = 0; rest && i < tables[t].n; i++) {
             const struct name *k = &tables[t].names[i];
-            if (strcmp(rest, from_file ? k->file : k->published) != 0)
+            if (strcmp(rest, from_file ? k->file : k->published) != 0 || k->of == (text ? WITH_TOWER : TEXT))
                 continue;
             if (to)
                 snprintf(out, 256, "%s%ld.%s", to, number, from_file ? k->published : k->file);
@@ -133,7 +139,7 @@ static bool ends_with(const char *name, const char *end)
 }
 
 /* X.scale and X.input_scale beside X.weight, as llama.cpp has them of NVFP4. */
-static bool translate_scale(const char *name, char out[256])
+static bool translate_scale(const char *name, bool text, char out[256])
 {
     static const char *const scales[] = {".input_scale", ".scale"};
     char weight[256], published[256];
@@ -141,7 +147,7 @@ static bool translate_scale(const char *name, char out[256])
         if (!ends_with(name, scales[i]) || strlen(name) > 200)
             continue;
         snprintf(weight, sizeof weight, "%.*s.weight", (int)(strlen(name) - strlen(scales[i])), name);
-        if (!translate(weight, true, published))
+        if (!translate(weight, true, text, published))
             return false;
         size_t n = strlen(published) - (ends_with(published, ".weight") ? strlen(".weight") : 0);
         snprintf(out, 256, "%.*s%s", (int)(n < 200 ? n : 200), published, scales[i]);
@@ -150,18 +156,18 @@ static bool translate_scale(const char *name, char out[256])
     return false;
 }
 
-void gguf_published(const char *name, int layers, char out[256])
+void gguf_published(const char *name, bool text, int layers, char out[256])
 {
     long number = 0;
     if (after_number(name, "blk.", &number) && number >= layers) /* predicts further tokens */
         snprintf(out, 256, "mtp.%s", name);
-    else if (!translate(name, true, out) && !translate_scale(name, out))
+    else if (!translate(name, true, text, out) && !translate_scale(name, text, out))
         snprintf(out, 256, "%s", name);
 }
 
-void gguf_spelling(const char *published, char out[256])
+void gguf_spelling(const char *published, bool text, char out[256])
 {
-    if (!translate(published, false, out))
+    if (!translate(published, false, text, out))
         snprintf(out, 256, "%s", published);
 }
 
@@ -184,11 +190,11 @@ static void set_shape(struct st_tensor *t, const struct gguf_entry *from)
 }
 
 static int add(struct safetensors *s, const struct gguf_file *f, const char *file,
-               const struct gguf_entry *from, int layers, struct err *e)
+               const struct gguf_entry *from, bool text, int layers, struct err *e)
 {
     char name[256];
     bool f16 = from->type == GGML_F16, bf16 = from->type == GGML_BF16, coded = gguf_is_coded(from->type);
-    gguf_published(from->name, layers, name);
+    gguf_published(from->name, text, layers, name);
     if (from->type != GGML_F32 && !f16 && !bf16 && !coded && strncmp(name, "mtp.", 4) != 0)
         return err_set(e, ERR_MODEL,
                        "%s: tensor '%s' is stored as %s, which is not supported; use another quantization of "
@@ -239,9 +245,10 @@ static int open_files(struct safetensors *s, const char *place, struct err *e)
 struct safetensors *safetensors_of_gguf(struct safetensors *s, const char *place, struct err *e)
 {
     int rc = open_files(s, place, e), layers = rc == 0 ? gguf_layers(s->gguf[0]) : 0;
+    bool text = rc == 0 && gguf_is_text_model(s->gguf[0]);
     for (int i = 0; i < s->n_gguf; i++)
         for (int k = 0; k < gguf_count(s->gguf[i]) && rc == 0; k++)
-            rc = add(s, s->gguf[i], s->files[i], gguf_at(s->gguf[i], k), layers, e);
+            rc = add(s, s->gguf[i], s->files[i], gguf_at(s->gguf[i], k), text, layers, e);
     if (rc == 0)
         rc = safetensors_sort(s, e);
     if (rc == 0)
@@ -263,7 +270,7 @@ const char *safetensors_spelling(const struct safetensors *s, const char *name)
     static _Thread_local char out[256];
     if (!name || !safetensors_is_gguf(s))
         return name;
-    gguf_spelling(name, out);
+    gguf_spelling(name, gguf_is_text_model(s->gguf[0]), out);
     return out;
 }
 

@@ -1,6 +1,8 @@
 /* known.c - see known.h.
  *
- * Sizes are those of the publishers' files; a step's cost follows from the parameters (cmd/models.c).
+ * Sizes are those of the publishers' files; a step's cost follows from the parameters (cmd/models.c).  Sizes
+ * of the text models follow from their published configurations, 2 bytes for each parameter; the two small
+ * ones of Qwen3 have the embedding twice, once as lm_head.
  */
 #include "checkpoint/known.h"
 
@@ -35,6 +37,30 @@ const struct known_model known_models[] = {
      16.6, 7616, 7616, 677, 2691, 10764},
     {"holotron-12b", "Hcompany/Holotron-12B", "many sessions on one large card", NVIDIA,
      26.4, 12310, 12310, 653, 3328, 13312},
+    {"qwen2.5-0.5b", "Qwen/Qwen2.5-0.5B-Instruct", "text only; any machine", APACHE,
+     1.0, 494, 494, 0, 0, 0},
+    {"qwen2.5-1.5b", "Qwen/Qwen2.5-1.5B-Instruct", "text only", APACHE,
+     3.1, 1544, 1544, 0, 0, 0},
+    {"qwen2.5-3b", "Qwen/Qwen2.5-3B-Instruct", "text only", "see its card",
+     6.2, 3086, 3086, 0, 0, 0},
+    {"qwen2.5-7b", "Qwen/Qwen2.5-7B-Instruct", "text only", APACHE,
+     15.2, 7616, 7616, 0, 0, 0},
+    {"qwen2.5-coder-0.5b", "Qwen/Qwen2.5-Coder-0.5B-Instruct", "text only: code; any machine", APACHE,
+     1.0, 494, 494, 0, 0, 0},
+    {"qwen2.5-coder-1.5b", "Qwen/Qwen2.5-Coder-1.5B-Instruct", "text only: code", APACHE,
+     3.1, 1544, 1544, 0, 0, 0},
+    {"qwen2.5-coder-3b", "Qwen/Qwen2.5-Coder-3B-Instruct", "text only: code", "see its card",
+     6.2, 3086, 3086, 0, 0, 0},
+    {"qwen2.5-coder-7b", "Qwen/Qwen2.5-Coder-7B-Instruct", "text only: code", APACHE,
+     15.2, 7616, 7616, 0, 0, 0},
+    {"qwen3-0.6b", "Qwen/Qwen3-0.6B", "text only; any machine", APACHE,
+     1.5, 596, 596, 0, 0, 0},
+    {"qwen3-1.7b", "Qwen/Qwen3-1.7B", "text only", APACHE,
+     4.1, 1721, 1721, 0, 0, 0},
+    {"qwen3-4b", "Qwen/Qwen3-4B", "text only", APACHE,
+     8.0, 4022, 4022, 0, 0, 0},
+    {"qwen3-8b", "Qwen/Qwen3-8B", "text only", APACHE,
+     16.4, 8191, 8191, 0, 0, 0},
     {0},
 };
 /* clang-format on */
@@ -45,6 +71,11 @@ const struct known_model *known_find(const char *name)
         if (!strcasecmp(m->name, name) || !strcasecmp(m->repo, name))
             return m;
     return NULL;
+}
+
+bool known_is_text(const struct known_model *m)
+{
+    return m->vision <= 0;
 }
 
 const char *known_fits(const struct known_model *m, double room, double *bits)
@@ -69,7 +100,7 @@ const struct known_model *known_better(double room, bool *pulled)
     double bits;
     *pulled = false;
     for (const struct known_model *m = known_models; m->name; m++) {
-        if (!known_fits(m, room, &bits))
+        if (known_is_text(m) || !known_fits(m, room, &bits))
             continue;
         char *here = known_pulled(m->name, NULL);
         if (here || !best)

@@ -21,7 +21,7 @@ struct known_model {
     const char *purpose, *licence;
     double gb;                       /* 1e9 bytes of the files */
     double language, active, vision; /* 1e6 parameters: of the language model, of one token, of the tower */
-    int tokens, patches;             /* of a screenshot of 1920x1080 */
+    int tokens, patches;             /* of a screenshot of 1920x1080; 0: a text model */
 };
 
 extern const struct known_model known_models[]; /* ends with {0}; the smallest of a family first */
@@ -29,12 +29,15 @@ extern const struct known_model known_models[]; /* ends with {0}; the smallest o
 /* By name or repository, capitals or not; NULL: not known. */
 const struct known_model *known_find(const char *name);
 
+/* Returns whether the model has no vision tower: it answers in text and cannot see a screen. */
+bool known_is_text(const struct known_model *m);
+
 /* The widest storage type of weights that leaves a quarter of `room` bytes free; NULL: none.  bits: of a
  * weight. */
 const char *known_fits(const struct known_model *m, double room, double *bits);
 
-/* A model to use instead of the embedded one in `room` bytes: the largest one that was pulled, else the
- * smallest of all.  NULL: none. */
+/* A model to use instead of the embedded one in `room` bytes: the largest one with a tower that was pulled,
+ * else the smallest of all.  NULL: none. */
 const struct known_model *known_better(double room, bool *pulled);
 
 /* Whether a text is a repository, ORG/NAME as the hub allows it. */

@@ -20,9 +20,10 @@
 /* MODEL_SETTINGS; */
 #define MODEL_OPTIONS(T)                                                                                     \
     {"model", 'm', OPTION_TEXT, offsetof(T, model), "DIR", 0, 4096, NULL,                                    \
-     "model directory (Hugging Face layout), ORG/NAME in the hub's cache, or a GGUF file of the Qwen3.5 "    \
-     "family; its vision encoder is a file with \"mmproj\" in its name in the same directory, or give "      \
-     "both: TEXT.gguf,VISION.gguf; ollama:NAME:TAG or a blob of Ollama; default: the embedded model",        \
+     "model directory (Hugging Face layout), ORG/NAME in the hub's cache, or a GGUF file: of the Qwen3.5 "   \
+     "family, whose vision encoder is a file with \"mmproj\" in its name in the same directory, or give "    \
+     "both: TEXT.gguf,VISION.gguf; of a text model, Qwen2 or Qwen3 (for ask, serve and bench, without "      \
+     "pictures); ollama:NAME:TAG or a blob of Ollama; default: the embedded model",                          \
      "HOLORUN_MODEL", .group = "model"},                                                                     \
     {"device", 0, OPTION_TEXT, offsetof(T, device), "auto|cpu|cuda[:N]", 0, 32, "auto",                      \
      "where to run the model; auto takes a GPU with enough free memory, else the CPU", "HOLORUN_DEVICE"},    \

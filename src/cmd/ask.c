@@ -232,6 +232,8 @@ int cmd_ask(int argc, char **argv)
     for (int i = 0; i < nfiles && rc == 0; i++)
         rc = image_read_png(&images[i], files[i], &e);
     const struct endpoint_options at = ENDPOINT_AT(s);
+    if (rc == 0 && (nfiles || s.screen) && !ENDPOINT_GIVEN(s))
+        rc = vqa_check_vision(&model, &e);
     if (rc == 0)
         rc = ENDPOINT_GIVEN(s) ? vqa_open_remote(&l, &at, s.dialect, s.seed, &e)
                                : vqa_open(&l, s.dialect, &model, s.seed, &e);

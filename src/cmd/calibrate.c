@@ -270,6 +270,8 @@ static int calibrate(struct calibration *k, int w, int h, struct err *e)
     struct engine_options model = MODEL_ENGINE(*s);
     const struct endpoint_options at = ENDPOINT_AT(*s);
     const char *first = s->dialect ? s->dialect : "holo3";
+    if (!ENDPOINT_GIVEN(*s) && vqa_check_vision(&model, e))
+        return -1;
     if ((ENDPOINT_GIVEN(*s) ? vqa_open_remote(&k->l, &at, first, 1, e)
                             : vqa_open(&k->l, first, &model, 1, e)) ||
         choose_candidates(k, e) || ask(k, w, h, e))

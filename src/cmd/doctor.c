@@ -12,6 +12,7 @@
 #include "base/image.h"
 #include "checkpoint/find.h"
 #include "eval/calibrate.h"
+#include "model/config.h"
 #include "ops/ops.h"
 #include "record/elements.h"
 #include "remote/probe.h"
@@ -211,8 +212,14 @@ static void check_display(struct report *r, const struct settings *set)
 static void check_model(struct report *r, const char *option)
 {
     struct err e = ERR_INIT;
+    struct model_config c;
     char *dir = model_find(option, &e);
-    if (dir)
+    bool blind = dir && config_load(&c, dir, NULL) == 0 && !c.vision;
+    if (blind)
+        add(r, "model", WARNING, dir,
+            "it is a text model without a vision tower: ask and serve take it without pictures; to work on a "
+            "screen, give a model with a tower ('holorun models' lists some)");
+    else if (dir)
         add(r, "model", OK, dir, NULL);
     else
         fail(r, "model", ERR_MODEL, e.text, NULL);

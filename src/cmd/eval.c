@@ -345,7 +345,8 @@ static int evaluate(struct evaluation *v, const char *file, struct err *e)
 {
     const struct settings *s = v->s;
     struct engine_options model = MODEL_ENGINE(*s);
-    if (eval_set_read(&v->set, file, e) || select_items(&v->set, s, e))
+    if ((!ENDPOINT_GIVEN(*s) && vqa_check_vision(&model, e)) || eval_set_read(&v->set, file, e) ||
+        select_items(&v->set, s, e))
         return -1;
     tell_unknown(&v->set);
     const struct endpoint_options at = ENDPOINT_AT(*s);

@@ -127,6 +127,8 @@ int cmd_ground(int argc, char **argv)
     struct engine_options model = MODEL_ENGINE(s);
     const struct endpoint_options at = ENDPOINT_AT(s);
     int rc = image_read_png(&im, argv[0], &e);
+    if (rc == 0 && !ENDPOINT_GIVEN(s))
+        rc = vqa_check_vision(&model, &e);
     if (rc == 0)
         rc = ENDPOINT_GIVEN(s) ? vqa_open_remote(&l, &at, s.dialect, 1, &e)
                                : vqa_open(&l, s.dialect, &model, 1, &e);

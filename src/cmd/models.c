@@ -41,7 +41,8 @@ const struct command models_command = {
     "list the models that 'pull' knows by name, and what fits this machine",
     "The time of a step (a screenshot of 1920x1080 read, 100 tokens written) follows from the model's size "
     "and this machine's rates, measured now: an upper limit of speed. 'fits' names the storage type of the "
-    "weights that this machine's free memory has room for. 'holorun help dialects' lists which dialect suits "
+    "weights that this machine's free memory has room for. Text models take no steps: they answer with 'ask' "
+    "and 'serve' without pictures. 'holorun help dialects' lists which dialect suits "
     "which model.",
     "holorun models\nholorun models --json | jq -r '.[] | select(.fits) | .name'\n",
     options,
@@ -67,20 +68,20 @@ int cmd_models(int argc, char **argv)
     double room = (double)memory_available(NULL);
     json_t *list = json_array();
     if (!s.json)
-        printf("%-16s %7s  %-5s %-11s %-6s  %-18s %s\n", "name", "GB", "fits", "a step", "here", "licence",
+        printf("%-19s %7s  %-5s %-11s %-6s  %-18s %s\n", "name", "GB", "fits", "a step", "here", "licence",
                "for");
     for (const struct known_model *m = known_models; m->name; m++) {
         char *folder = known_pulled(m->name, NULL), step[32] = "-";
         double bits = 0, seconds = 0;
         const char *form = known_fits(m, room, &bits);
-        if (form)
+        if (form && !known_is_text(m))
             bar_time(seconds = step_seconds(m, bandwidth, flops, bits), step);
-        json_array_append_new(list,
-                              json_pack("{s:s, s:s, s:s, s:s, s:f, s:s?, s:f, s:s?}", "name", m->name,
-                                        "repository", m->repo, "for", m->purpose, "licence", m->licence, "gb",
-                                        m->gb, "fits", form, "step_seconds", seconds, "folder", folder));
+        json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:s, s:f, s:s?, s:b, s:f, s:s?}", "name",
+                                              m->name, "repository", m->repo, "for", m->purpose, "licence",
+                                              m->licence, "gb", m->gb, "fits", form, "text_only",
+                                              known_is_text(m), "step_seconds", seconds, "folder", folder));
         if (!s.json)
-            printf("%-16s %7.1f  %-5s %-11s %-6s  %-18s %s\n", m->name, m->gb, form ? form : "no", step,
+            printf("%-19s %7.1f  %-5s %-11s %-6s  %-18s %s\n", m->name, m->gb, form ? form : "no", step,
                    folder ? "pulled" : "-", m->licence, m->purpose);
         free(folder);
     }

@@ -151,6 +151,17 @@ int config_load(struct model_config *c, const char *dir, struct err *e)
     return rc;
 }
 
+int config_check_vision(const struct model_config *c, const char *dir, struct err *e)
+{
+    if (c->vision)
+        return 0;
+    return err_set(e, ERR_USAGE,
+                   "'%s' is a text model without a vision tower and cannot see a screen or a picture: use it "
+                   "with ask, serve or bench and without pictures, or give -m a model with a tower ('holorun "
+                   "models' lists some)",
+                   dir);
+}
+
 /* ---- derived sizes ------------------------------------------------------------------------------------- */
 
 int config_inner(const struct lm_config *c)

@@ -138,6 +138,10 @@ struct model_config {
 /* Reads these files, of which only config.json is required, or the keys of a GGUF file (gguf_model.h). */
 int config_load(struct model_config *c, const char *dir, struct err *e);
 
+/* Fails with ERR_USAGE and a remedy if the model has no vision tower: call it where pictures are needed,
+ * before a display is opened. */
+int config_check_vision(const struct model_config *c, const char *dir, struct err *e);
+
 /* What identifies a configuration: the text of config.json, or one of the same meaning; NULL when it
  * cannot be
  * read.  The caller frees it. */

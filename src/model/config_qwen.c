@@ -1,5 +1,6 @@
 /* config_qwen.c - hyperparameters of Qwen's language models: Qwen3.5's Gated DeltaNet hybrids, and Qwen3-VL
- * and Qwen2.5-VL, which have attention alone; their towers are read in config_qwen_vision.c.
+ * and Qwen2.5-VL, which have attention alone; their towers are read in config_qwen_vision.c.  The text models
+ * Qwen2 (also published as Qwen2.5) and Qwen3 are the language models of Qwen2.5-VL and Qwen3-VL.
  *
  * One reader serves Qwen3.5, 3.6, 3.8 and what is trained from them.  A layer of the file is two of ours:
  * a mixer, Gated DeltaNet or attention, and a SwiGLU MLP or a mixture of such experts.  What the
@@ -25,6 +26,8 @@ static const struct {
     {"qwen3_vl", "Qwen3VLForConditionalGeneration", FAMILY_QWEN3VL, false, false},
     {"qwen3_vl_moe", "Qwen3VLMoeForConditionalGeneration", FAMILY_QWEN3VL, true, false},
     {"qwen2_5_vl", "Qwen2_5_VLForConditionalGeneration", FAMILY_QWEN25VL, false, false},
+    {"qwen2", "Qwen2ForCausalLM", FAMILY_QWEN25VL, false, true},
+    {"qwen3", "Qwen3ForCausalLM", FAMILY_QWEN3VL, false, true},
 };
 enum { KNOWN = sizeof known / sizeof *known };
 
@@ -49,7 +52,7 @@ static int find_kind(struct reader *config)
     reader_refuse(
         config,
         "'model_type' is '%s' and 'architectures' names '%s'; of Qwen's models qwen3_5, qwen3_5_moe, "
-        "qwen3_vl, qwen3_vl_moe and qwen2_5_vl are implemented",
+        "qwen3_vl, qwen3_vl_moe, qwen2_5_vl and the text models qwen2 and qwen3 are implemented",
         type ? type : "", named ? named : "");
     return -1;
 }
@@ -107,25 +110,25 @@ static void read_delta(struct reader *r, struct lm_config *c)
     reader_only_text(r, "mamba_ssm_dtype", "float32");
 }
 
-/* Qwen2.5-VL names a window beside the word that it is not used. */
-static void check_attention(struct reader *r, enum model_family family)
+/* Qwen2.5-VL and the text models name a window beside the word that it is not used. */
+static void check_attention(struct reader *r, enum model_family family, bool text)
 {
     reader_only_bool(r, "attention_bias", false);
     reader_only_bool(r, "use_sliding_window", false);
     if (family == FAMILY_QWEN35)
         reader_only_bool(r, "attn_output_gate", true);
-    if (family != FAMILY_QWEN25VL && reader_get(r, "sliding_window"))
+    if (family != FAMILY_QWEN25VL && !(text && family == FAMILY_QWEN3VL) && reader_get(r, "sliding_window"))
         reader_refuse(r, "'sliding_window' is set, which is not implemented");
 }
 
-static void read_attention(struct reader *r, struct lm_config *c, enum model_family family)
+static void read_attention(struct reader *r, struct lm_config *c, enum model_family family, bool text)
 {
     c->q_heads = reader_int(r, "num_attention_heads", 1, CONFIG_MAX_HEADS, -1);
     c->kv_heads = reader_int(r, "num_key_value_heads", 1, CONFIG_MAX_HEADS, c->q_heads);
     c->head_dim = reader_int(r, "head_dim", 2, 1024, family == FAMILY_QWEN3VL ? -1 : c->hidden / c->q_heads);
     if (c->q_heads % c->kv_heads)
         reader_refuse(r, "%d query heads cannot share %d key heads", c->q_heads, c->kv_heads);
-    check_attention(r, family);
+    check_attention(r, family, text);
 }
 
 static void read_moe(struct reader *r, struct moe_config *m, enum model_family family)
@@ -149,8 +152,9 @@ static void read_moe(struct reader *r, struct moe_config *m, enum model_family f
 
 /* ---- positions ----------------------------------------------------------------------------------------- */
 
-/* Frequencies of time, height and width; without the key those of the published models of Qwen3.5. */
-static void read_section(struct reader *r, struct rope_shape *p, bool vision)
+/* Frequencies of time, height and width; without the key those of the published models of Qwen3.5, and all of
+ * time in other text models. */
+static void read_section(struct reader *r, struct rope_shape *p, bool published_split, bool vision)
 {
     static const int published[3] = {11, 11, 10};
     const json_t *v = reader_get(r, "mrope_section");
@@ -158,7 +162,7 @@ static void read_section(struct reader *r, struct rope_shape *p, bool vision)
     if (v && json_array_size(v) != 3)
         reader_refuse(r, "'mrope_section' is not three numbers");
     for (size_t i = 0; i < 3; i++) {
-        double x = v ? reader_number(json_array_get(v, i)) : half == 32 ? published[i] : i ? 0 : half;
+        double x = v ? reader_number(json_array_get(v, i)) : published_split ? published[i] : i ? 0 : half;
         if (!(x >= 0 && x <= half) || x != floor(x)) {
             reader_refuse(r, "'mrope_section' has an entry that is not a whole number from 0 to %d", half);
             return;
@@ -168,13 +172,14 @@ static void read_section(struct reader *r, struct rope_shape *p, bool vision)
     }
     if (sum != half)
         reader_refuse(r, "'mrope_section' has %d frequencies; the rotated dimensions have %d", sum, half);
-    if (vision && !v && half != 32)
+    if (vision && !v && !published_split)
         reader_refuse(r, "'mrope_section' is missing");
 }
 
 /* In rope_parameters, or in older files some of it beside it. */
-static void read_rope(struct reader *r, struct lm_config *c, enum model_family family, bool vision)
+static void read_rope(struct reader *r, struct lm_config *c, int kind, bool vision)
 {
+    enum model_family family = known[kind].family;
     struct reader in = reader_inside(r, "rope_parameters|rope_scaling");
     struct reader *where = in.object ? &in : r;
     const char *type = json_string_value(reader_get(where, "rope_type|type"));
@@ -192,9 +197,9 @@ static void read_rope(struct reader *r, struct lm_config *c, enum model_family f
         reader_refuse(where, "'partial_rotary_factor' leaves %g of %d dimensions, not an even number of them",
                       dims, c->head_dim);
     reader_only_bool(where, "mrope_interleaved", !c->rope.apart);
-    if (old && !reader_get(where, "mrope_section"))
+    if (old && !known[kind].text && !reader_get(where, "mrope_section"))
         reader_refuse(where, "'mrope_section' is missing");
-    read_section(where, &c->rope, vision);
+    read_section(where, &c->rope, !old && c->rope.dims == 64, vision);
 }
 
 /* ---- the whole ----------------------------------------------------------------------------------------- */
@@ -206,7 +211,7 @@ static void read_language(struct reader *config, struct reader *r, struct lm_con
     read_layers(r, c, family, known[kind].moe);
     if (family == FAMILY_QWEN35)
         read_delta(r, c);
-    read_attention(r, c, family);
+    read_attention(r, c, family, known[kind].text);
     if (known[kind].moe)
         read_moe(r, &c->moe, family);
     reader_only_text(r, "hidden_act", "silu");
@@ -232,7 +237,7 @@ void config_read_qwen(struct reader *config, struct reader *pre, struct model_co
         return;
     }
     read_language(config, r, &c->lm, kind);
-    read_rope(r, &c->lm, c->family, c->vision);
+    read_rope(r, &c->lm, kind, c->vision);
     c->image_token = c->image_open = c->image_close = -1;
     if (!c->vision)
         return;

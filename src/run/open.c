@@ -9,6 +9,7 @@
 #include "base/utf8.h"
 #include "checkpoint/find.h"
 #include "cli/shared_options.h"
+#include "model/config.h"
 #include "record/elements.h"
 #include "record/playback.h"
 #include "run/place.h"
@@ -165,7 +166,12 @@ static int open_playback(struct job *j, struct err *e)
 
 int job_model_find(struct job_model *m, const struct run_settings *s, struct err *e)
 {
-    return ENDPOINT_GIVEN(*s) || (m->dir = model_find(s->model, e)) ? 0 : -1;
+    struct model_config c;
+    if (ENDPOINT_GIVEN(*s))
+        return 0;
+    if (!(m->dir = model_find(s->model, e)))
+        return -1;
+    return config_load(&c, m->dir, e) || config_check_vision(&c, m->dir, e) ? -1 : 0;
 }
 
 int job_model_open(struct job_model *m, const struct run_settings *s, const volatile int *stop, bool share,

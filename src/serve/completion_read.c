@@ -208,6 +208,8 @@ int completion_render(struct completion *c, struct err *e)
     if ((int64_t)(text / LONGEST_TOKEN) > engine_config(c->weights->engine)->lm.max_tokens)
         return err_set(e, ERR_MODEL, "the conversation fills the model's context: it has %zu bytes of text",
                        text);
+    if (c->body.talk.n_images && config_check_vision(engine_config(c->weights->engine), c->service->model, e))
+        return -1;
     prompt_free(&c->layout);
     drop_tools(c, t);
     return prompt_build(&c->layout, t, &c->body.talk, e);

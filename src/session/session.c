@@ -268,7 +268,7 @@ int session_append_image(struct session *s, const struct image *im, struct err *
 {
     struct engine *g = s->engine;
     if (!g->config.vision)
-        return err_set(e, ERR_MODEL, "this model has no vision tower");
+        return config_check_vision(&g->config, g->dir, e);
     if (!im->rgb || im->w < 1 || im->h < 1)
         return err_set(e, ERR_MODEL, "the image is empty");
     enum { MOST_ASPECT = 200 }; /* of Qwen's processor */

@@ -13,9 +13,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 /* Keys that readers ask for, and some that seeds have. */
 static unsigned read_values(const struct gguf_file *f)
 {
-    static const char *const keys[] = {"general.architecture",  "general.alignment",
-                                       "tokenizer.ggml.tokens", "tokenizer.ggml.token_type",
-                                       "tokenizer.ggml.merges", "qwen35.rope.dimension_sections"};
+    static const char *const keys[] = {"general.architecture",   "general.alignment",
+                                       "tokenizer.ggml.tokens",  "tokenizer.ggml.token_type",
+                                       "tokenizer.ggml.merges",  "qwen35.rope.dimension_sections",
+                                       "qwen3.rope.scaling.type"};
     unsigned sum = 0;
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
         struct gguf_value v;

@@ -3,12 +3,14 @@
     python make_gguf.py            hashes of the tensors into ../golden/gguf/reference.json
     python make_gguf.py FOLDER     also leaves the files there
 
-The weights are those of ../golden/qwen/{dense,moe,whole}, drawn again.  Names come from the package's own table; what
-the converter of llama.cpp does to values is written down here once more: 1 added to the norms but that of the
-delta rule, -exp(A_log), value heads from grouped to tiled order, experts and the frames of a patch in tensors of their
-own.  llama.cpp (the wheel xllamacpp) then reads each file and goes on from prompts of the golden data: its tokens must
-begin like those of transformers.  That is done with matrices in F32; it sums in other orders, so they may part later; how
-many agree is printed and kept.  The hashes are of the files in BF16.  Made with gguf 0.19.0, xllamacpp 2026.10.11549 and numpy 2.4.6.
+The weights are those of ../golden/qwen/{dense,moe,whole,text2,text2tied,text3}, drawn again.  Names come from the
+package's own table.  The changes that llama.cpp's converter makes to values are repeated here: 1 added to the norms
+but that of the delta rule, -exp(A_log), value heads from grouped to tiled order, experts and the frames of a patch in
+tensors of their own; nothing in the text models.  llama.cpp (the wheel xllamacpp) then reads each file and continues
+prompts of the golden data: its tokens must begin like those of transformers.  That is done with matrices in F32; it sums
+in other orders, so they may part later, and do at a token that ends a text, because the request forbids it (ignore_eos);
+the number of equal tokens is printed and kept.  The hashes are of the files in BF16.  Made with gguf 0.19.0, xllamacpp 2026.10.11549 and
+numpy 2.4.6.
 """
 import hashlib
 import json
@@ -43,8 +45,13 @@ def tiled(x, heads, keys, axis):
     return np.moveaxis(x, 0, axis)
 
 
+TEXT = {"text2": "qwen2", "text2tied": "qwen2", "text3": "qwen3"}  # models without a tower: only names change
+
+
 def changed(name, x, c):
     """Pairs (rest of a name, values) as a GGUF file has them."""
+    if "linear_num_key_heads" not in c:
+        return [(name, x)]
     keys, heads = c["linear_num_key_heads"], c["linear_num_value_heads"]
     before = 2 * keys * c["linear_key_head_dim"]
     if name.endswith("norm.weight") and "linear_attn.norm" not in name and not name.startswith("visual."):
@@ -120,18 +127,20 @@ def language(w, arch, c, folder):
     for key, own in SAME.items():
         if key in c:
             w.add_uint32(f"{arch}.{own}", c[key])
-    rope = c["rope_parameters"]
-    w.add_key_length(c["head_dim"])
-    w.add_value_length(c["head_dim"])
-    w.add_uint32(f"{arch}.ssm.inner_size", c["linear_num_value_heads"] * c["linear_value_head_dim"])
-    w.add_uint32(f"{arch}.full_attention_interval", 4)
+    rope = c.get("rope_parameters", c)
+    if "head_dim" in c:
+        w.add_key_length(c["head_dim"])
+        w.add_value_length(c["head_dim"])
     w.add_layer_norm_rms_eps(c["rms_norm_eps"])
     w.add_rope_freq_base(rope["rope_theta"])
-    w.add_rope_dimension_count(int(c["head_dim"] * rope["partial_rotary_factor"]))
-    w.add_rope_dimension_sections([*rope["mrope_section"], 0])
+    if arch not in TEXT.values():
+        w.add_uint32(f"{arch}.ssm.inner_size", c["linear_num_value_heads"] * c["linear_value_head_dim"])
+        w.add_uint32(f"{arch}.full_attention_interval", 4)
+        w.add_rope_dimension_count(int(c["head_dim"] * rope["partial_rotary_factor"]))
+        w.add_rope_dimension_sections([*rope["mrope_section"], 0])
     list_, types = words(folder, c["vocab_size"])
     w.add_tokenizer_model("gpt2")
-    w.add_tokenizer_pre("qwen35")
+    w.add_tokenizer_pre("qwen2" if arch in TEXT.values() else "qwen35")
     w.add_token_list(list_)
     w.add_token_types(types)
     w.add_token_merges(["! \""])  # llama.cpp wants one
@@ -145,14 +154,14 @@ def build(case, folder, full):
     with open(os.path.join(source, "config.json")) as f:
         config = json.load(f)
     c = config.get("text_config", config)
-    arch = "qwen35moe" if "num_experts" in c else "qwen35"
+    arch = TEXT.get(case) or ("qwen35moe" if "num_experts" in c else "qwen35")
     text, eyes = [], []
     for t in root["weights"]:
         x = drawn.draw(root["seed"], t["name"], t["shape"], t["offset"], t["unit"]).numpy()
         name = t["name"].replace(LM, "model.").replace(VISUAL, "visual.")
         (eyes if name.startswith("visual.") else text).extend(changed(name, x, c))
     kept = []
-    table = gguf.get_tensor_name_map(gguf.MODEL_ARCH.QWEN35MOE if arch[6:] else gguf.MODEL_ARCH.QWEN35, c["num_hidden_layers"])
+    table = gguf.get_tensor_name_map(gguf.MODEL_ARCH[arch.upper()], c["num_hidden_layers"])
     path = os.path.join(folder, f"{case}.gguf")
     w = writer(path, arch, text, table, kept, full)
     language(w, arch, c, source)
@@ -214,7 +223,7 @@ def follow(path, root, source):
 
 def main(folder):
     out, agree = {}, {}
-    for case in ("dense", "moe", "whole"):
+    for case in ("dense", "moe", "whole", *TEXT):
         out[case] = build(case, folder, False)[3]
         path, root, source, _ = build(case, folder, True)
         agree[case] = follow(path, root, source)
