@@ -127,13 +127,23 @@ static json_t *unescape(const char *s, size_t n)
     return v;
 }
 
+/* Returns whether an odd number of backslashes stands before `at`. */
+static bool escaped(const struct span *s, const char *at)
+{
+    const char *from = at;
+    while (from > s->at && from[-1] == '\\')
+        from--;
+    return (at - from) % 2;
+}
+
 /* The end of a quoted value: the first unescaped quote; for free text the last one before a parenthesis,
- * or without a parenthesis the last one. */
+ * or without a parenthesis the last one.  A quote behind that parenthesis means that both belong to the text,
+ * and NULL is returned. */
 static const char *closing_quote(const struct span *s, char quote, bool free_text)
 {
     for (const char *at = s->end; free_text && at > s->at; at--)
         if (at[-1] == quote && at < s->end && *at == ')')
-            return at - 1;
+            return (at + 1 < s->end && at[1] == quote) || escaped(s, at - 1) ? NULL : at - 1;
     if (free_text) {
         const char *last = memrchr(s->at, quote, span_len(s));
         struct span rest = {last ? last + 1 : s->end, s->end};
@@ -302,14 +312,31 @@ static enum action_fault read_key(struct parse *p, struct span *s, const char *t
     return FAULT_NONE;
 }
 
+/* Handles the end of the text in place of a closing parenthesis, which models forget.  It is refused where an
+ * argument may be missing: behind a comma, or where a tool that takes some has none. */
+static enum action_fault without_parenthesis(struct parse *p, const char *tool, int nargs, bool comma)
+{
+    bool alias, takes = false;
+    const struct tool *t = tools_find(p->d->tools, tool, &alias);
+    for (int i = 0; t && i < t->nargs; i++)
+        takes = takes || !t->args[i].hidden;
+    if (comma)
+        return parse_fault(p, FAULT_PARSE, "the call of '%s' is cut off: an argument must follow the comma",
+                           tool);
+    if (takes && !nargs)
+        return parse_fault(p, FAULT_PARSE, "the call of '%s' is cut off: ')' is missing", tool);
+    return FAULT_NONE;
+}
+
 static enum action_fault read_args(struct parse *p, struct span *s, const char *tool, json_t *args)
 {
     for (int i = 0;; i++) {
         char key[MAX_KEY];
-        while (s->at < s->end && (isspace((unsigned char)*s->at) || *s->at == ','))
-            s->at++;
+        bool comma = false;
+        for (; s->at < s->end && (isspace((unsigned char)*s->at) || *s->at == ','); s->at++)
+            comma = comma || *s->at == ',';
         if (s->at == s->end)
-            return FAULT_NONE; /* the closing parenthesis was forgotten */
+            return without_parenthesis(p, tool, i, comma);
         if (*s->at == ')') {
             s->at++;
             span_trim(s);
