@@ -138,6 +138,8 @@ static enum action_fault read_rest(struct parse *p, struct cursor *c, const stru
         return read_wheel(p, c, args, tools_arg(t, P_DIRECTION), tools_arg(t, P_AMOUNT));
     if (!text && (!keys || !n))
         return n ? parse_fault(p, FAULT_PARSE, "text after the end of the step") : FAULT_NONE;
+    if (n && memchr(s, '\n', n))
+        return parse_fault(p, FAULT_PARSE, "text after the end of the step");
     c->at = c->end;
     if (text)
         return add_text(p, args, text, s, n);

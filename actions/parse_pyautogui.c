@@ -238,6 +238,10 @@ enum action_fault parse_pyautogui(struct parse *p, const char *text, size_t len)
     while (!f && (r = python_next(&s.in, &call)) > 0) {
         f = run_call(&s, &call);
         python_call_free(&call);
+        if (p->out->repairs & REPAIR_EXTRA_CALLS) { /* the script is at its end, whatever follows */
+            parse_dropped(p, s.in.at, (size_t)(s.in.end - s.in.at));
+            break;
+        }
     }
     if (!f && r < 0)
         f = parse_fault(p, s.in.cut ? FAULT_PARSE : FAULT_UNSUPPORTED,
