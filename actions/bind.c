@@ -230,7 +230,7 @@ static enum action_fault set_given(struct binding *c, json_t *args, const char *
             return parse_fault(c->p, FAULT_SCHEMA, "tool '%s' takes no '%s'", c->tool->name, key);
         bool keys = registry_param(arg->id)->type == PARAM_KEYS;
         if (!arg->required && (json_is_null(v) || (keys && json_is_array(v) && !json_array_size(v))))
-            continue; /* servers send what is absent as null, and no keys as an empty list */
+            continue; /* servers send null for an absent value, and an empty list for no keys */
         c->p->out->repairs |= alias ? REPAIR_ALIAS : 0;
         unsigned bit = 1u << (arg - c->tool->args);
         if (*given & bit)

@@ -3,6 +3,7 @@
 
     real_replies.py store RAW.jsonl...      writes tests/cases/replies/DIALECT.jsonl from the output of make_replies.py
     real_replies.py check                   compares both readings of the stored replies; exit 1 when they disagree
+    real_replies.py cuts                    the same for every beginning of each reply, as a limit of tokens leaves it
     real_replies.py table                   prints the table of tests/results/real-weights.md
     real_replies.py seeds                   writes one seed of tests/fuzz for each dialect and verdict
 
@@ -93,6 +94,19 @@ def check():
     return bad != 0
 
 
+def cuts():
+    """Prints the disagreements about beginnings of the stored replies; returns the exit code."""
+    seen = sorted({(name, o["reply"][:n]) for name, o in stored() for n in range(1, len(o["reply"]))})
+    bad = 0
+    for (name, text), have in zip(seen, ours(seen)):
+        verdict, actions, why = expected(name, text)
+        if not agree(verdict, actions, have):
+            print(f"--- {name} ({verdict} {why})\n{text}\nexpected {actions}\ngot      {have}")
+            bad += 1
+    print(f"{len(seen)} beginnings; {bad} disagreements")
+    return bad != 0
+
+
 def table():
     """Prints counts by dialect, model and temperature."""
     lines = list(stored())
@@ -131,12 +145,12 @@ def seeds():
 
 
 def main():
-    """Runs one of the four commands."""
+    """Runs one of the commands."""
     what = sys.argv[1] if len(sys.argv) > 1 else ""
     if what == "store" and len(sys.argv) > 2:
         return store(sys.argv[2:])
-    if what in ("check", "table", "seeds"):
-        return {"check": check, "table": table, "seeds": seeds}[what]()
+    if what in ("check", "cuts", "table", "seeds"):
+        return {"check": check, "cuts": cuts, "table": table, "seeds": seeds}[what]()
     sys.exit(__doc__)
 
 

@@ -425,14 +425,11 @@ def uitars_calls(d, text):
     body = re.sub(r"\A\s*```\w*\n|\n```\s*\Z", "", parts[1] if len(parts) > 1 else text)
     call, rest, ok = uitars_call(d, body)
     name, args = call
-    places = {"start_box", "end_box", "point", "start_point", "end_point"}
-    args = {k: v if k not in places or not isinstance(v, tuple) else list(v) for k, v in args.items()}
-    exact = (
-        exact
-        and ok
-        and not rest.strip()
-        and all(re.fullmatch(r"\(\d+, ?\d+\)", args[k]) for k in places & set(args) if isinstance(args[k], str))
-    )
+    exact = exact and ok and not rest.strip()
+    for k in {"start_box", "end_box", "point", "start_point", "end_point"} & set(args):
+        plain = isinstance(args[k], str) and re.fullmatch(r"\((\d+), ?(\d+)\)", args[k])
+        exact = exact and bool(plain)
+        args[k] = [int(plain[1]), int(plain[2])] if plain else list(args[k]) if isinstance(args[k], tuple) else args[k]
     return [(name, args)], exact
 
 
