@@ -412,16 +412,23 @@ def uitars_call(d, text):
             "",
             False,
         )
-    m = re.fullmatch(r"\s*(\w+)\((\w+)=(['\"])([^'\"]*)\3?\s*", text)  # only its end is missing
-    if m and (m[4].rstrip().endswith((")", "]", ">")) or text.rstrip().endswith(m[3])):
-        return (m[1], {m[2]: m[4]}), "", False
+    last = text.strip()  # only the end of the call is missing, behind a value that has its own
+    box = re.search(r"(box|point)=['\"][^'\"]*[)\]>]$", last)
+    ends = [")"] if last.endswith(("'", '"')) else ["')", '")'] if box else []
+    for end in ends:
+        try:
+            node = ast.parse(last + end, mode="eval").body
+            if isinstance(node, ast.Call) and node.keywords and not node.args:
+                return (ast.unparse(node.func), {k.arg: literal(k.value) for k in node.keywords}), "", False
+        except (SyntaxError, ValueError):
+            pass
     raise Unclear("a call that cannot be read")
 
 
 def uitars_calls(d, text):
     """Reads the action behind "Action:"; text that follows it makes the reading doubtful, never another one."""
     parts = re.split(r"(?<!\S)Action\s*[:：]", text)
-    exact = len(parts) == 2 and parts[0].startswith("Thought:")
+    exact = len(parts) == 2 and (parts[0].startswith("Thought:") or not parts[0].strip())
     body = re.sub(r"\A\s*```\w*\n|\n```\s*\Z", "", parts[1] if len(parts) > 1 else text)
     call, rest, ok = uitars_call(d, body)
     name, args = call
