@@ -379,6 +379,17 @@ def python_calls(d, text):
     return calls, exact
 
 
+def uitars_args(d, name, node):
+    """Returns the arguments of a call; values without a name are the first ones of the tool."""
+    names = [a if isinstance(a, str) else a["name"] for a in d.tool(name)[0].get("args", [])] if node.args else []
+    if len(node.args) > len(names) or len({k.arg for k in node.keywords}) < len(node.keywords):
+        raise Unclear("arguments without names, or one given twice")
+    args = {n: literal(v) for n, v in zip(names, node.args)}
+    if any(k.arg in args for k in node.keywords):
+        raise Unclear("an argument is given twice")
+    return {**args, **{k.arg: literal(k.value) for k in node.keywords}}
+
+
 def uitars_call(d, text):
     """Returns ((name, arguments), rest, exact) of the call at the beginning of a text."""
     m = re.match(r"\s*(\w+)\s*(\(|\Z|\n)", text)
@@ -394,21 +405,20 @@ def uitars_call(d, text):
             node = ast.parse(flat[:end], mode="eval").body
         except (SyntaxError, ValueError, MemoryError, RecursionError):
             continue
-        if not isinstance(node, ast.Call) or node.args or any(k.arg is None for k in node.keywords):
-            raise Unclear("arguments without names")
-        args = {k.arg: literal(k.value) for k in node.keywords}
-        if len(args) != len(node.keywords):
-            raise Unclear("an argument is given twice")
+        if not isinstance(node, ast.Call) or any(k.arg is None for k in node.keywords):
+            raise Unclear("no call")
+        args = uitars_args(d, m[1], node)
         exact = (
-            all(isinstance(v, str) for v in args.values())
+            not node.args
+            and all(isinstance(v, str) for v in args.values())
             and "\n" not in text.lstrip()[:end]
             and not re.search(r"\\(?![n'\"\\])", flat[:end])
         )
         return (m[1], args), flat[end:].replace("\\n", "\n"), exact
-    m = re.fullmatch(r"\s*(type|finished)\(content='(.*)'\)?\s*", text, re.S)  # a quote that is not escaped
-    if m and not re.search(r"'\s*\)\s*\S", m[2]):
+    odd = re.fullmatch(r"\s*(type|finished)\(content='(.*)'\)?\s*", text, re.S)  # a quote that is not escaped
+    if odd and not re.search(r"'\s*\)\s*\S", odd[2]):
         return (
-            (m[1], {"content": re.sub(r"\\([nt'\"\\])", lambda e: {"n": "\n", "t": "\t"}.get(e[1], e[1]), m[2])}),
+            (m[1], {"content": re.sub(r"\\([nt'\"\\])", lambda e: {"n": "\n", "t": "\t"}.get(e[1], e[1]), odd[2])}),
             "",
             False,
         )
@@ -418,8 +428,8 @@ def uitars_call(d, text):
     for end in ends:
         try:
             node = ast.parse(last + end, mode="eval").body
-            if isinstance(node, ast.Call) and node.keywords and not node.args:
-                return (ast.unparse(node.func), {k.arg: literal(k.value) for k in node.keywords}), "", False
+            if isinstance(node, ast.Call) and (node.keywords or node.args):
+                return (m[1], uitars_args(d, m[1], node)), "", False
         except (SyntaxError, ValueError):
             pass
     raise Unclear("a call that cannot be read")
