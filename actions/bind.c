@@ -228,8 +228,9 @@ static enum action_fault set_given(struct binding *c, json_t *args, const char *
         const struct tool_arg *arg = find_arg(c->tool, key, &alias);
         if (!arg)
             return parse_fault(c->p, FAULT_SCHEMA, "tool '%s' takes no '%s'", c->tool->name, key);
-        if (!arg->required && (json_is_null(v) || (json_is_array(v) && !json_array_size(v))))
-            continue; /* servers send what is absent as null or as an empty list */
+        bool keys = registry_param(arg->id)->type == PARAM_KEYS;
+        if (!arg->required && (json_is_null(v) || (keys && json_is_array(v) && !json_array_size(v))))
+            continue; /* servers send null for an absent value, and an empty list for no keys */
         c->p->out->repairs |= alias ? REPAIR_ALIAS : 0;
         unsigned bit = 1u << (arg - c->tool->args);
         if (*given & bit)

@@ -351,6 +351,12 @@ static bool read_bare(struct scan *s)
         r->at = got > 0 ? r->end > at ? at + 1 : at : r->at;
         return got == 0 && r->at > at;
     }
+    if (!from && s->aside.n && line) { /* an earlier call cannot be read: this one was to come after it */
+        while (r->out->n)
+            calls_drop_last(r);
+        r->at = r->end;
+        return true;
+    }
     unsigned repairs = (fenced ? REPAIR_FENCE : 0u) | (first ? 0u : REPAIR_CALL);
     repairs |= skip_closers(r, fenced) ? REPAIR_CALL : 0u;
     finish(r, from, repairs);

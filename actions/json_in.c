@@ -343,7 +343,7 @@ json_t *json_in(const char *text, size_t len, struct json_in *in, struct err *e)
     if (!bad && r.depth)
         bad = in->may_end ? close_at_end(&r) : cut_off(&r);
     if (!bad) {
-        value = json_loadb(r.out.data, r.out.len, 0, &je);
+        value = json_loadb(r.out.data, r.out.len, JSON_REJECT_DUPLICATES, &je);
         if (!value)
             err_set(e, ERR_FAILED, "not JSON: %s", je.text);
     }

@@ -3,8 +3,8 @@
  * Accepted, and recorded as repairs: text after the first value, trailing and missing commas, raw control
  * characters in strings (a line break of Windows becomes \n), Python's single quotes and True, False, None,
  * keys without quotes, a doubled opening brace, closing brackets that are doubled, swapped or missing
- * before a closing tag.  Refused: a value that ends with the text (its end may be missing), NaN
- * and infinities.  Of duplicate keys the last wins.
+ * before a closing tag.  Refused: a value that ends with the text (its end may be missing), a
+ * key that an object has twice (nobody knows which value counts), NaN and infinities.
  */
 #ifndef HOLORUN_ACTIONS_JSON_IN_H
 #define HOLORUN_ACTIONS_JSON_IN_H

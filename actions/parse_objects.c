@@ -17,6 +17,7 @@
  */
 #include "actions/parse.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -52,8 +53,23 @@ static bool has_key(const json_t *v, const char *const *keys)
     return first_of(object, keys) != NULL;
 }
 
-/* Finds the first JSON value with one of the keys.  NULL: there is none; *e has the fault of the last one
- * that is not JSON. */
+/* Returns whether s[0..n) begins an object whose first key is one of the keys. */
+static bool begins_with_key(const char *s, size_t n, const char *const *keys)
+{
+    size_t at = 1;
+    while (at < n &&
+           (isspace((unsigned char)s[at]) || s[at] == '{' || s[at] == '[' || s[at] == '"' || s[at] == '\''))
+        at++;
+    for (int i = 0; keys[i]; i++) {
+        size_t len = strlen(keys[i]);
+        if (n - at > len && !memcmp(s + at, keys[i], len) && strchr("\"':", s[at + len]))
+            return true;
+    }
+    return false;
+}
+
+/* Finds the first JSON value with one of the keys.  NULL: there is none, or the first one cannot be read; *e
+ * has the fault of the last one that is not JSON. */
 static json_t *find_json(const char *text, size_t len, const char *const *keys, struct json_in *in,
                          const char **at, struct err *e)
 {
@@ -68,6 +84,8 @@ static json_t *find_json(const char *text, size_t len, const char *const *keys, 
             *at = s;
             return v;
         }
+        if (!v && begins_with_key(s, (size_t)(end - s), keys))
+            return NULL; /* a later one was to come after this one */
         s += v ? in->used - 1 : 0;
         json_decref(v);
     }

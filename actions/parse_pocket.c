@@ -99,15 +99,32 @@ static enum action_fault read_wheel(struct parse *p, struct cursor *c, json_t *a
 {
     const char *gap = memchr(c->at, ' ', (size_t)(c->end - c->at));
     int notches = 0;
-    for (const char *s = gap ? gap + 1 : c->end; s < c->end && *s >= '0' && *s <= '9' && notches < 1000; s++)
+    const char *s = gap ? gap + 1 : c->end;
+    for (; s < c->end && *s >= '0' && *s <= '9' && notches < 1000; s++)
         notches = notches * 10 + (*s - '0');
-    if (!gap || !notches || !amount)
+    if (!gap || !notches || s < c->end || !amount)
         return parse_fault(p, FAULT_PARSE,
                            "a direction and a number, such as 'down 3', must follow the place");
     json_object_set_new(args, direction->name, json_stringn(c->at, (size_t)(gap - c->at)));
     json_object_set_new(args, amount->name, json_integer(notches));
     c->at = c->end;
     return FAULT_NONE;
+}
+
+/* Returns whether s[0..n) is modifiers joined by "+"; any other key held down would be the rest of a word. */
+static bool only_modifiers(const char *s, size_t n)
+{
+    for (const char *end = s + n; s <= end; s++) {
+        const char *plus = memchr(s, '+', (size_t)(end - s));
+        size_t len = (size_t)((plus ? plus : end) - s);
+        bool known = false;
+        for (int i = 0; keys_modifiers[i]; i++)
+            known = known || (strlen(keys_modifiers[i]) == len && !memcmp(keys_modifiers[i], s, len));
+        if (!known)
+            return false;
+        s += len;
+    }
+    return true;
 }
 
 /* The part after the place, or after the verb of a tool without a place. */
@@ -121,12 +138,19 @@ static enum action_fault read_rest(struct parse *p, struct cursor *c, const stru
         return read_wheel(p, c, args, tools_arg(t, P_DIRECTION), tools_arg(t, P_AMOUNT));
     if (!text && (!keys || !n))
         return n ? parse_fault(p, FAULT_PARSE, "text after the end of the step") : FAULT_NONE;
+    if (n && memchr(s, '\n', n))
+        return parse_fault(p, FAULT_PARSE, "text after the end of the step");
     c->at = c->end;
     if (text)
         return add_text(p, args, text, s, n);
     json_t *chord = json_stringn(s, n);
     if (!chord)
         return parse_fault(p, FAULT_TEXT, "the keys are not valid UTF-8");
+    if (keys->id == P_HOLD && !only_modifiers(s, n)) {
+        json_decref(chord);
+        return parse_fault(p, FAULT_KEY, "'%.*s' is not a key to hold down: ctrl, shift, alt or super",
+                           (int)utf8_valid_prefix(s, n < 40 ? n : 40), s);
+    }
     json_object_set_new(args, keys->name, chord);
     return FAULT_NONE;
 }

@@ -187,8 +187,9 @@ static bool find(const char *text, size_t len, const char *mark, const char **at
     return *at != NULL;
 }
 
-/* Finds the thought and the first code block; returns whether text follows it. */
-static bool find_code(const char **code, size_t *len, const char **thought, size_t *nthought)
+/* Finds the thought and the first code block; returns whether text follows it.  fenced: the text begins with
+ * a code block, whose opening fence was stripped. */
+static bool find_code(const char **code, size_t *len, const char **thought, size_t *nthought, bool fenced)
 {
     const char *text = *code, *end = text + *len, *at, *fence;
     *thought = text;
@@ -196,6 +197,9 @@ static bool find_code(const char **code, size_t *len, const char **thought, size
     if (find(text, *len, "## Code:", &at)) {
         *nthought = (size_t)(at - text);
         *code = at + strlen("## Code:");
+    } else if (find(text, *len, "```", &at) && fenced) {
+        *len = (size_t)(at - text);
+        return end - at > 4;
     } else if (find(text, *len, "```", &at)) {
         *nthought = (size_t)(at - text);
         *code = at;
@@ -226,7 +230,7 @@ enum action_fault parse_pyautogui(struct parse *p, const char *text, size_t len)
     int r = 1;
     enum action_fault f = FAULT_NONE;
     const char *end = text + len;
-    if (find_code(&text, &len, &thought, &n))
+    if (find_code(&text, &len, &thought, &n, p->out->repairs & REPAIR_FENCE))
         p->out->repairs |= REPAIR_TRAILING_TEXT;
     parse_beside(p, thought, n);
     parse_beside(p, text + len, (size_t)(end - text) - len);
@@ -238,6 +242,10 @@ enum action_fault parse_pyautogui(struct parse *p, const char *text, size_t len)
     while (!f && (r = python_next(&s.in, &call)) > 0) {
         f = run_call(&s, &call);
         python_call_free(&call);
+        if (p->out->repairs & REPAIR_EXTRA_CALLS) { /* the script is at its end, whatever follows */
+            parse_dropped(p, s.in.at, (size_t)(s.in.end - s.in.at));
+            break;
+        }
     }
     if (!f && r < 0)
         f = parse_fault(p, s.in.cut ? FAULT_PARSE : FAULT_UNSUPPORTED,

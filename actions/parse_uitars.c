@@ -4,9 +4,9 @@
  *   Action: click(start_box='(279,81)')
  *
  * Points may be in any notation of place.h.  The text of type and finished goes up to the last quote,
- * because models do not escape quotes inside it.  A closing quote may be missing where the end of the
- * value is clear.  Of several actions, each on a line of its own and with or without "Action:", the first
- * is executed and the others are reported to the model.
+ * because models do not escape quotes inside it; it is refused where it could end earlier.  A closing quote
+ * may be missing where the end is clear.  Of several actions, each on a line of its own and with or without
+ * "Action:", the first is executed and the others are reported to the model.
  */
 #include "actions/parse.h"
 
@@ -36,8 +36,7 @@ static void span_trim(struct span *s)
 
 static bool starts(const struct span *s, const char *mark)
 {
-    size_t n = strlen(mark);
-    return span_len(s) >= n && !memcmp(s->at, mark, n);
+    return span_len(s) >= strlen(mark) && !memcmp(s->at, mark, strlen(mark));
 }
 
 static bool drop_suffix(struct span *s, const char *mark)
@@ -127,13 +126,23 @@ static json_t *unescape(const char *s, size_t n)
     return v;
 }
 
+/* Returns whether an odd number of backslashes stands before `at`. */
+static bool escaped(const struct span *s, const char *at)
+{
+    const char *from = at;
+    while (from > s->at && from[-1] == '\\')
+        from--;
+    return (at - from) % 2;
+}
+
 /* The end of a quoted value: the first unescaped quote; for free text the last one before a parenthesis,
- * or without a parenthesis the last one. */
+ * or without a parenthesis the last one.  A quote behind that parenthesis means that both belong to the text,
+ * and NULL is returned. */
 static const char *closing_quote(const struct span *s, char quote, bool free_text)
 {
     for (const char *at = s->end; free_text && at > s->at; at--)
         if (at[-1] == quote && at < s->end && *at == ')')
-            return at - 1;
+            return (at + 1 < s->end && at[1] == quote) || escaped(s, at - 1) ? NULL : at - 1;
     if (free_text) {
         const char *last = memrchr(s->at, quote, span_len(s));
         struct span rest = {last ? last + 1 : s->end, s->end};
@@ -235,6 +244,15 @@ static const char *first_of(const char *from, const char *to, const char *charac
     return from;
 }
 
+/* Returns whether a text that is read up to `to` could as well end at an earlier quote. */
+static bool ends_before(const struct span *s, const char *to, char quote)
+{
+    const char *at = s->at;
+    while (at < to && *at != quote)
+        at += *at == '\\' ? 2 : 1;
+    return at < to && at[1] == ')';
+}
+
 static enum action_fault read_value(struct parse *p, struct span *s, const char *key, json_t *args)
 {
     bool free_text = !strcmp(key, "content"), box = strstr(key, "box") || strstr(key, "point");
@@ -251,7 +269,7 @@ static enum action_fault read_value(struct parse *p, struct span *s, const char 
         struct span inside = {from, to};
         if (free_text && find_inside(p, &inside))
             return parse_fault(p, FAULT_PARSE, "'%s' contains another action: write one action", key);
-        if (free_text && odd_quotes(from, to, from[-1]))
+        if (free_text && (odd_quotes(from, to, from[-1]) || ends_before(&rest, to, from[-1])))
             return parse_fault(p, FAULT_PARSE, "the quotes of '%s' do not match: write \\' within a text",
                                key);
         p->out->repairs |= unclosed ? REPAIR_CALL : 0;
@@ -302,14 +320,29 @@ static enum action_fault read_key(struct parse *p, struct span *s, const char *t
     return FAULT_NONE;
 }
 
+/* Handles the end of the text in place of a closing parenthesis, which models forget.  It is refused where
+ * an argument may be missing: behind a comma, or where a tool that takes some has none. */
+static enum action_fault without_parenthesis(struct parse *p, const char *tool, int nargs, bool comma)
+{
+    bool alias, takes = false;
+    const struct tool *t = tools_find(p->d->tools, tool, &alias);
+    for (int i = 0; t && i < t->nargs; i++)
+        takes = takes || !t->args[i].hidden;
+    if (!comma && (!takes || nargs))
+        return FAULT_NONE;
+    return parse_fault(p, FAULT_PARSE, "the call of '%s' is cut off: %s", tool,
+                       comma ? "an argument must follow the comma" : "')' is missing");
+}
+
 static enum action_fault read_args(struct parse *p, struct span *s, const char *tool, json_t *args)
 {
     for (int i = 0;; i++) {
         char key[MAX_KEY];
-        while (s->at < s->end && (isspace((unsigned char)*s->at) || *s->at == ','))
-            s->at++;
+        bool comma = false;
+        for (; s->at < s->end && (isspace((unsigned char)*s->at) || *s->at == ','); s->at++)
+            comma = comma || *s->at == ',';
         if (s->at == s->end)
-            return FAULT_NONE; /* the closing parenthesis was forgotten */
+            return without_parenthesis(p, tool, i, comma);
         if (*s->at == ')') {
             s->at++;
             span_trim(s);
