@@ -2,7 +2,7 @@
  * values beside one that computes in f32 with the weights as stored.
  *
  * The text is cut into windows of equal length.  Each engine evaluates a window teacher forced: row i holds
- * the logits after the first i + 1 tokens, and the next token of the text is what they should predict.  Rows
+ * the logits after the first i + 1 tokens, which should predict the next token of the text.  Rows
  * of one window are correlated, so a window is the unit of all intervals: the mean of W windows is given with
  * its 95 % confidence interval by Student's t.
  *
@@ -56,8 +56,8 @@ static const struct choice choices[] = {
 
 enum { CHOICES = sizeof choices / sizeof *choices };
 
-struct sums { /* over the rows of a window */
-    int rows, same;
+struct sums {                /* over the rows of a window */
+    int rows, same, most_at; /* most_at: the row with the largest divergence */
     double kl, most, nll, nll_exact;
 };
 
@@ -79,7 +79,7 @@ struct rounding {
     int vocab, window;
     float *logits;          /* [GROUP, window - 1, V] of the reference */
     struct row *exact_rows; /* [GROUP, window - 1] */
-    int64_t slot;           /* of the window at hand in the group */
+    int64_t slot;           /* of the current window in the group */
     const int32_t *now;     /* its tokens */
     struct sums sums;
     struct totals totals[CHOICES];
@@ -116,10 +116,11 @@ static void add_row(struct sums *s, const float *p, const struct row *of, const 
         double logp = (double)p[i] - of->log_sum;
         kl += (double)expf((float)logp) * ((double)p[i] - (double)q[i] + shift);
     }
+    s->most_at = kl > s->most ? s->rows : s->most_at;
+    s->most = fmax(s->most, kl);
     s->rows++;
     s->same += best == of->best;
     s->kl += kl;
-    s->most = fmax(s->most, kl);
     s->nll += zq - (double)q[next];
     s->nll_exact += of->log_sum - (double)p[next];
 }
@@ -175,13 +176,15 @@ static void add_window(struct totals *t, const struct sums *s)
 static void print_window(const struct rounding *r, const struct choice *c, int window, double ms)
 {
     const struct sums *s = &r->sums;
-    json_t *row =
-        json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:i, s:i, s:i, s:i, s:f, s:f, "
-                  "s:f, s:f, s:f}",
-                  "section", "rounding", "model", r->k->model, "text", r->k->text, "choice", c->name,
-                  "weights", c->weights, "activations", c->activations, "kv", c->kv, "state", c->state, "isa",
-                  engine_isa(r->exact), "window", window, "tokens", r->window, "rows", s->rows, "same",
-                  s->same, "kl", s->kl, "most", s->most, "nll", s->nll, "nll_exact", s->nll_exact, "ms", ms);
+    json_t *row = json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s}", "section", "rounding", "model",
+                            r->k->model ? r->k->model : r->dir, "text", r->k->text, "choice", c->name,
+                            "weights", c->weights, "activations", c->activations, "kv", c->kv, "state",
+                            c->state, "isa", engine_isa(r->exact));
+    json_t *sums = json_pack("{s:i, s:i, s:i, s:i, s:i, s:f, s:f, s:f, s:f, s:f}", "window", window, "tokens",
+                             r->window, "rows", s->rows, "same", s->same, "most_at", s->most_at, "most",
+                             s->most, "kl", s->kl, "nll", s->nll, "nll_exact", s->nll_exact, "ms", ms);
+    json_object_update(row, sums);
+    json_decref(sums);
     json_print(row, stdout, JSON_COMPACT | JSON_REAL_PRECISION(12));
     putchar('\n');
     fflush(stdout);

@@ -60,7 +60,7 @@ Decoding reads all weights for a token, 0.8 GB in Q8_0; two threads that do noth
 `sixteen` has the prompts in it.""")
     peers(folder)
     print("""
-What rounding costs is measured on trained weights: [real-weights.md](real-weights.md).""")
+The cost of rounding is measured on trained weights: [real-weights.md](real-weights.md).""")
 
 
 main(sys.argv[1])

@@ -31,7 +31,7 @@ DOCS, SOURCES = pathlib.Path("/usr/share/doc"), pathlib.Path("/usr/lib/python3.1
 
 
 def read(path):
-    """Returns the text of a file, also of a compressed one; None: it is no UTF-8."""
+    """Returns the text of a file, also of a compressed one; None: it is not UTF-8."""
     try:
         data = gzip.open(path).read(1 << 20) if path.suffix == ".gz" else path.read_bytes()[:1 << 20]
         return data.decode()
