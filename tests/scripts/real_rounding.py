@@ -2,7 +2,7 @@
 
     python real_rounding.py --make-text TEXT [--characters N]     selects the text from this machine's packages
     ./holorun bench --section drift --model MODEL.gguf --text TEXT --json --from 0 --windows 16 >>FILE.jsonl
-    python real_rounding.py --table FILE.jsonl ...                results of all windows as a table
+    python real_rounding.py --table FILE.jsonl ... [--page FILE.md]  results of all windows as tables, put into the page
     python real_rounding.py --check TEXT FILE.jsonl MODEL-f32.gguf [--windows N]     perplexity by llama.cpp
 
 The text alternates between English documentation (README, .md, .rst and .txt below /usr/share/doc) and Python sources
@@ -126,21 +126,31 @@ def shown(triple, form):
 
 
 def table(files):
-    """Prints a table for each model and size of window."""
+    """Returns a table for each model and size of window."""
+    out = []
     for (model, size), options in sorted(load(files).items()):
-        print(f"\n{model}, windows of {size} tokens\n")
-        print("| option | windows | mean KL, nat | largest KL | same likeliest token, % | perplexity f32 | "
-              "perplexity | rise of perplexity, % |")
-        print("|---|---|---|---|---|---|---|---|")
+        out.append(f"\n**{model}**, windows of {size} tokens\n")
+        out.append("| option | windows | mean KL, nat | largest KL | same likeliest token, % | perplexity f32 | "
+                   "perplexity | rise of perplexity, % |")
+        out.append("|---|---|---|---|---|---|---|---|")
         for choice, windows in options.items():
             rows = [row for _, row in sorted(windows.items())]
             kl = interval([r["kl"] / r["rows"] for r in rows])
-            same = interval([100 * r["same"] / r["rows"] for r in rows])
+            same = [min(v, 100) if math.isfinite(v) else v
+                    for v in interval([100 * r["same"] / r["rows"] for r in rows])]
             rise = [100 * math.expm1(v) for v in interval([(r["nll"] - r["nll_exact"]) / r["rows"] for r in rows])]
             n = sum(r["rows"] for r in rows)
-            print(f"| {choice} | {len(rows)} | {shown(kl, '%.2g')} | {max(r['most'] for r in rows):.2g} | "
-                  f"{shown(same, '%.1f')} | {math.exp(sum(r['nll_exact'] for r in rows) / n):.2f} | "
-                  f"{math.exp(sum(r['nll'] for r in rows) / n):.2f} | {shown(tuple(rise), '%+.2f')} |")
+            out.append(f"| {choice} | {len(rows)} | {shown(kl, '%.2g')} | {max(r['most'] for r in rows):.2g} | "
+                       f"{shown(same, '%.1f')} | {math.exp(sum(r['nll_exact'] for r in rows) / n):.2f} | "
+                       f"{math.exp(sum(r['nll'] for r in rows) / n):.2f} | {shown(rise, '%+.2f')} |")
+    return "\n".join(out) + "\n"
+
+
+def replace(page, text):
+    """Puts the tables into a page, between the comments that mark them."""
+    begin, end = "<!-- real_rounding.py --table -->\n", "\n<!-- end of the tables -->"
+    before, rest = pathlib.Path(page).read_text().split(begin)
+    pathlib.Path(page).write_text(before + begin + text + end + rest.split(end)[1])
 
 
 def check(text, results, model, most):
@@ -181,13 +191,16 @@ def main():
     p.add_argument("--make-text", metavar="TEXT")
     p.add_argument("--characters", type=int, default=400_000)
     p.add_argument("--table", nargs="+", metavar="FILE")
+    p.add_argument("--page", metavar="FILE.md")
     p.add_argument("--check", nargs=3, metavar=("TEXT", "FILE", "MODEL"))
     p.add_argument("--windows", type=int, default=4)
     a = p.parse_args()
     if a.make_text:
         make_text(a.make_text, a.characters)
-    if a.table:
-        table(a.table)
+    if a.table and a.page:
+        replace(a.page, table(a.table))
+    elif a.table:
+        print(table(a.table), end="")
     if a.check:
         check(*a.check, a.windows)
 
