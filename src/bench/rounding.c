@@ -103,7 +103,7 @@ static double log_sum(const float *x, int n, int best)
     double sum = 0;
     for (int i = 0; i < n; i++)
         sum += (double)expf(x[i] - x[best]);
-    return (double)x[best] + log(sum);
+    return (double)x[best] + log(fmax(sum, 1)); /* the largest alone gives 1 */
 }
 
 /* Adds the comparison of one row: p of the reference, whose summary is *of, q of an option, n logits each;
