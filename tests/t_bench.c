@@ -6,6 +6,9 @@
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/file.h"
+#include "session/session.h"
+#include "text/tokenizer.h"
 
 #include <glob.h>
 #include <jansson.h>
@@ -110,6 +113,100 @@ static void t_sections(void **state)
         json_array_foreach(rows, n, row) check_row(row, names[i]);
         check_note("%s: %zu rows", names[i], json_array_size(rows));
         assert_true(json_array_size(rows) > 1);
+    }
+}
+
+/* Rows of a comparison on the text of a file. */
+static json_t *rounding(const char *from, const char *windows)
+{
+    struct xvfb x;
+    struct outcome o = {0};
+    json_t *rows = json_array();
+    open_place(&x);
+    program_run(&x, &o,
+                WORDS("bench", "--json", "--section", "drift", "--model", MODEL, "--text", "README.md",
+                      "--window", "64", "--choices", "stored,int4", "--from", from, "--windows", windows));
+    if (o.code)
+        fail_msg("exit %d, %s", o.code, o.err);
+    for (char *rest = o.out, *line; (line = strsep(&rest, "\n")) && *line;)
+        json_array_append_new(rows, json_loads(line, JSON_REJECT_DUPLICATES, NULL));
+    outcome_free(&o);
+    close_place(&x);
+    return rows;
+}
+
+/* The sum of -log p of each token of the text's first 64 after the ones before, token by token in f32. */
+static double by_decoding(void)
+{
+    struct err e = ERR_INIT;
+    struct engine *g = engine_open(&(struct engine_options){.dir = MODEL, .threads = 1, .f32 = true}, &e);
+    struct session *s = session_new(g, 1);
+    struct tokens ids = {0};
+    char *text = NULL;
+    size_t len = 0;
+    double sum = 0;
+    assert_int_equal(file_read("README.md", 1 << 20, &text, &len, &e), 0);
+    tokenizer_encode(engine_tokenizer(g), text, len, false, &ids);
+    for (int i = 0; i < 63; i++) {
+        double all = 0;
+        assert_int_equal(session_append(s, ids.ids + i, 1, &e), 0);
+        const float *logits = session_logits(s);
+        for (int k = 0; k < engine_vocab(g); k++)
+            all += exp((double)logits[k]);
+        sum += log(all) - (double)logits[ids.ids[i + 1]];
+    }
+    free(text);
+    tokens_free(&ids);
+    session_free(s);
+    engine_close(g);
+    return sum;
+}
+
+static void t_rounding(void **state)
+{
+    (void)state;
+    json_t *rows = rounding("0", "2"), *again = rounding("1", "1");
+    assert_int_equal(json_array_size(rows), 4); /* each option, window by window */
+    assert_int_equal(json_array_size(again), 2);
+    for (size_t i = 0; i < 2; i++) {
+        const json_t *stored = json_array_get(rows, i), *int4 = json_array_get(rows, 2 + i);
+        assert_true(number(stored, "rows") == 63 && number(stored, "same") <= 63);
+        assert_true(number(stored, "window") == (double)i && number(int4, "window") == (double)i);
+        assert_true(number(stored, "kl") >= 0 && number(stored, "kl") < number(int4, "kl"));
+        assert_true(number(stored, "nll_exact") == number(int4, "nll_exact"));
+        assert_true(number(stored, "nll") > 0 && number(stored, "nll") != number(stored, "nll_exact"));
+        const json_t *later = json_array_get(again, i), *same = json_array_get(rows, 2 * i + 1);
+        assert_true(number(later, "kl") == number(same, "kl") && number(later, "nll") == number(same, "nll"));
+    }
+    double want = by_decoding(), have = number(json_array_get(rows, 0), "nll_exact");
+    check_note("%.6f nat by decoding, %.6f in one batch", want, have);
+    assert_true(fabs(want - have) < 1e-4 * want);
+    json_decref(again);
+    json_decref(rows);
+}
+
+static void t_rounding_refusals(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *words[5], *says;
+    } cases[] = {
+        {{"--section", "decode", "--text", "README.md"}, "--section drift"},
+        {{"--section", "drift", "--text", "README.md", "--choices=int4,int3"}, "no 'int3', but stored, bf16"},
+        {{"--section", "drift", "--text", "README.md", "--from=100000"}, "too few for window 100000"},
+        {{"--section", "drift", "--text", "no-such-file"}, "no-such-file"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct xvfb x;
+        struct outcome o = {0};
+        const char *const *w = cases[i].words;
+        open_place(&x);
+        program_run(&x, &o, WORDS("bench", "--model", MODEL, w[0], w[1], w[2], w[3], w[4] ? w[4] : "--json"));
+        assert_true(o.code != 0);
+        if (!strstr(o.err, cases[i].says))
+            fail_msg("'%s' is not in: %s", cases[i].says, o.err);
+        outcome_free(&o);
+        close_place(&x);
     }
 }
 
@@ -238,6 +335,10 @@ static void t_interrupted(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
+    CLAIM("options compared on a text give the sums of decoding it, wherever a measurement begins",
+          t_rounding),
+    CLAIM("a text is refused without its section, with unknown options, and behind its end",
+          t_rounding_refusals),
     CLAIM("a benchmark that is interrupted leaves no file", t_interrupted),
     CLAIM("every section runs, and each line of it is one JSON object with finite numbers", t_sections),
     CLAIM("the parts of a step sum to the step within 2 %", t_step_adds_up),

@@ -221,6 +221,13 @@ static void each_model(enum dtype act, void (*fn)(struct run *r, const char *isa
         }
 }
 
+#define IN_F32(name, check)                                                                                  \
+    static void name(void **state)                                                                           \
+    {                                                                                                        \
+        (void)state;                                                                                         \
+        each_model(DT_F32, check);                                                                           \
+    }
+
 static void check_layers(struct run *r, const char *isa)
 {
     struct talk t = talk_open(r, "prompt");
@@ -241,11 +248,32 @@ static void check_layers(struct run *r, const char *isa)
     state_free(&s, &r->config.lm, r->b);
 }
 
-static void t_layers(void **state)
+IN_F32(t_layers, check_layers)
+
+/* Logits after each token of a prompt that is computed at once, beside decoding token by token: the same bits but
+ * for the delta rule, whose chunks are summed in another order. */
+static void check_rows(struct run *r, const char *isa)
 {
-    (void)state;
-    each_model(DT_F32, check_layers);
+    struct talk t = talk_open(r, "prompt");
+    struct lm_state s = new_state(r), alone = new_state(r);
+    struct golden_array want = part(&r->g, "logits", "");
+    float have[512], *row = have;
+    double worst = 0, steps = 0;
+    assert_int_equal(language_rows(&r->m, &s, t.ids, (int)t.n), 0);
+    for (int i = 0; i < t.n; i++) {
+        language_steps_logits(&r->m, i, 1, &row);
+        worst = check_worse(worst, apart(have, (const float *)want.data + i * want.cols, want.cols));
+        forward(r, &alone, &t, i, 1);
+        steps = check_worse(steps, apart(have, logits_of(r, &alone), want.cols));
+    }
+    check_note("%-10s %-10s transformers %.1e, decoding %.1e of the largest", isa, r->g.dir + 13, worst,
+               steps);
+    assert_true(worst < 1e-4 && steps <= (r->config.lm.delta.value_heads ? 1e-4 : 0));
+    state_free(&s, &r->config.lm, r->b);
+    state_free(&alone, &r->config.lm, r->b);
 }
+
+IN_F32(t_rows, check_rows)
 
 /* A prompt cut in these places: each piece's last logits, and the states at the end. */
 static const struct split {
@@ -297,11 +325,7 @@ static void check_splits(struct run *r, const char *isa)
     check_note("%-10s %-10s logits %.1e, states %.1e", isa, r->g.dir + 13, worst, states);
 }
 
-static void t_splits(void **state)
-{
-    (void)state;
-    each_model(DT_F32, check_splits);
-}
+IN_F32(t_splits, check_splits)
 
 /* ---- positions ----------------------------------------------------------------------------------------- */
 
@@ -370,11 +394,7 @@ static void check_pictures(struct run *r, const char *isa)
     talk_close(r, &t);
 }
 
-static void t_pictures(void **state)
-{
-    (void)state;
-    each_model(DT_F32, check_pictures);
-}
+IN_F32(t_pictures, check_pictures)
 
 /* ---- what comes next ----------------------------------------------------------------------------------- */
 
@@ -416,11 +436,7 @@ static void check_greedy(struct run *r, const char *isa)
                      (int)follow(r, i));
 }
 
-static void t_greedy(void **state)
-{
-    (void)state;
-    each_model(DT_F32, check_greedy);
-}
+IN_F32(t_greedy, check_greedy)
 
 /* ---- against itself ------------------------------------------------------------------------------------ */
 
@@ -464,6 +480,7 @@ static void t_itself(void **state)
 
 static const struct CMUnitTest tests[] = {
     CLAIM("every layer, state, choice of experts and logit of a prompt agrees with transformers", t_layers),
+    CLAIM("logits after every token of a prompt computed at once are those of decoding", t_rows),
     CLAIM("a prompt cut anywhere leaves the same logits and states", t_splits),
     CLAIM("positions of text and pictures are those of transformers, in calls of any size", t_positions),
     CLAIM("pictures in the first call or in a later one give the logits of one call", t_pictures),

@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "session/session_impl.h"
 
+#include <math.h>
 #include <unistd.h>
 
 /* Tokens a, a + 1, ... a + n - 1 as bytes. */
@@ -98,6 +99,56 @@ static void t_cancel_look(void **state)
     same(s, straight);
     image_free(&im);
     session_free(straight);
+    session_free(s);
+}
+
+/* ---- logits after every token ------------------------------------------------------------------------- */
+
+enum { SCORED = 520 }; /* more than a chunk */
+
+struct scores {
+    struct session *alone; /* reads the same text in the same chunks */
+    const int32_t *ids;
+    int64_t n;
+    double worst;
+};
+
+/* Row i follows row i - 1; decoding one token at a time rounds otherwise than a prefill, in bf16. */
+static void check_score(void *arg, int64_t i, const float *logits)
+{
+    struct scores *c = arg;
+    double most = 0, off = 0;
+    assert_int_equal(i, c->n++);
+    assert_int_equal(session_append(c->alone, c->ids + i, 1, NULL), 0);
+    const float *want = session_logits(c->alone);
+    for (int k = 0; k < engine_vocab(engine); k++) {
+        most = fmax(most, fabs((double)want[k]));
+        off = check_worse(off, fabs((double)want[k] - (double)logits[k]));
+    }
+    c->worst = check_worse(c->worst, off / most);
+}
+
+static void t_score(void **state)
+{
+    (void)state;
+    struct session *s = session_new(engine, 1), *whole = session_new(engine, 1);
+    struct scores c = {.alone = session_new(engine, 1)};
+    int32_t ids[SCORED];
+    for (int i = 0; i < SCORED; i++)
+        ids[i] = 16 + (i * i + 3 * i) % 256;
+    c.ids = ids;
+    append(s, 40, 30); /* a text may continue something */
+    append(whole, 40, 30);
+    append(c.alone, 40, 30);
+    assert_int_equal(session_prefill(whole, NULL), 0);
+    assert_int_equal(session_score(s, ids, SCORED, check_score, &c, NULL), 0);
+    assert_int_equal(session_append(whole, ids, SCORED, NULL), 0);
+    assert_int_equal(c.n, SCORED);
+    same(s, whole); /* and the state is that of a prefill */
+    check_note("off by %.1e of the largest logit", c.worst);
+    assert_true(c.worst < 0.06);
+    session_free(c.alone);
+    session_free(whole);
     session_free(s);
 }
 
@@ -351,6 +402,8 @@ static void t_refusals(void **state)
 static const struct CMUnitTest tests[] = {
     WITH_MODEL("reading gives up between two layers, and after a rewind has the same bits", t_cancel),
     WITH_MODEL("looking gives up in the tower, and leaves the session as it was", t_cancel_look),
+    WITH_MODEL("the logits after every token of a text are those of decoding it, and leave a prefill's state",
+               t_score),
     WITH_MODEL("after any number of rewinds a session equals one that never went astray", t_rewind),
     WITH_MODEL("an empty session has no logits and can be gone back to", t_empty),
     WITH_MODEL("a fork is equal and independent", t_fork),

@@ -21,6 +21,9 @@ struct bench {
     size_t state_memory;        /* 0: what the weights leave */
     int threads, repeat;        /* repeat: least number of runs of each figure */
     int min_pixels, max_pixels; /* of a picture; 0: what the files say */
+    /* of a comparison on real text (rounding.c); text NULL: drift on random text */
+    const char *text, *choices;
+    int from, windows, window;
     bool json;
     bool brief; /* measure the limits to some percent, in a quarter of a second */
     /* of an endpoint (endpoint.c) */
@@ -80,6 +83,9 @@ void bench_peak(struct bench *k);
 int bench_rates(int threads, double *bandwidth, double *flops, struct err *e);
 void bench_kernels(const struct bench *k);
 int bench_model(const struct bench *k, struct err *e); /* vision, prefill, decode, session, step, drift */
+
+/* Compares the options of rounding on the text of a file: section drift with --text. */
+int bench_rounding(const struct bench *k, struct err *e);
 
 /* How many agents a model behind an address carries. */
 struct endpoint_options;

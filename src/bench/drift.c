@@ -3,7 +3,8 @@
  * Two engines decode the same text, so that errors accumulate in the state: one computes in f32 with the
  * weights as stored, the other in bf16 with weights, states, or keys and values of the storage type.  Their
  * distributions of the next token are compared after every token: the Kullback-Leibler divergence, whether
- * the likeliest token is the same, and the largest difference of two logits.
+ * the likeliest token is the same, and the largest difference of two logits.  The text is one sentence
+ * repeated; with --text it is a file's, see rounding.c.
  */
 #include "session/drift.h"
 #include "bench/subject.h"

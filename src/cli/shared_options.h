@@ -88,7 +88,8 @@
      "storage type of the vision tower; int8 halves it, for a GPU with little memory", "HOLORUN_TOWER",      \
      .show = OPTION_MORE},                                                                                   \
     {"kv", 0, OPTION_CHOICE, offsetof(T, kv), "auto|fp8", 0, 0, "auto",                                      \
-     "storage type of the KV cache; fp8 is a byte per value and a scale per token and head", "HOLORUN_KV",   \
+     "storage type of the KV cache; fp8 is a byte per value and a scale per token and head; not for models " \
+     "of Qwen2.5, whose large keys it rounds too coarsely", "HOLORUN_KV",                                    \
      .show = OPTION_MORE},                                                                                   \
     {"weights-in", 0, OPTION_CHOICE, offsetof(T, weights_in), "auto|ram|mmap", 0, 0, "auto",                 \
      "copy the weights to memory, or mmap the files and read them in place; auto copies when they fit", \

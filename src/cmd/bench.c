@@ -22,6 +22,18 @@ static const struct option_spec options[] = {
      NULL},
     {"repeat", 'r', OPTION_INT, offsetof(struct bench, repeat), "N", 1, 1000, "5",
      "least number of runs per figure; 1 only checks that everything runs", NULL},
+    {"text", 0, OPTION_TEXT, offsetof(struct bench, text), "FILE", 0, 4096, NULL,
+     "with --section drift: evaluate this text, each option beside f32 with the weights as stored: KL "
+     "divergence, equal likeliest tokens and perplexity, with 95 % intervals over windows",
+     NULL},
+    {"choices", 0, OPTION_TEXT, offsetof(struct bench, choices), "LIST", 0, 1024, NULL,
+     "with --text: these options only, as stored,int4,stored+kv-fp8; an unknown name lists all", NULL},
+    {"window", 0, OPTION_INT, offsetof(struct bench, window), "N", 2, 8192, "512",
+     "with --text: tokens in a window", NULL},
+    {"from", 0, OPTION_INT, offsetof(struct bench, from), "N", 0, 1000000, "0",
+     "with --text: the first window, to continue a measurement", NULL},
+    {"windows", 0, OPTION_INT, offsetof(struct bench, windows), "N", 1, 1000000, "16",
+     "with --text: windows at most", NULL},
     {"json", 'j', OPTION_FLAG, offsetof(struct bench, json), .help = "one JSON object a line on stdout"},
     ENDPOINT_OPTIONS(struct bench),
     DIALECT_OPTION(struct bench),
@@ -47,6 +59,7 @@ const struct command bench_command = {
     "step passes the bound.",
     "holorun bench\nholorun bench --section decode --threads 1 --json\n"
     "holorun bench --device cuda --random holotron-12b --section fleet\n"
+    "holorun bench --section drift --text README.md --windows 4\n"
     "holorun bench --base-url http://127.0.0.1:8000/v1 --agents 256 --bound 4\n",
     options,
     cmd_bench};
@@ -57,6 +70,10 @@ static int check(const struct bench *k, int n, struct err *e)
                                 "threads|peers|peers-prompt|peers-decode|peers-tile";
     if (n == 0 && options_choice_index(names, k->section) < 0)
         return err_set(e, ERR_USAGE, "there is no section '%s', but %s", k->section, names);
+    if (n == 0 && (k->text != NULL) > !strcmp(k->section, "drift"))
+        return err_set(e, ERR_USAGE, "--text '%s' needs --section drift", k->text);
+    if (n == 0 && k->text && k->random)
+        return err_set(e, ERR_USAGE, "--text needs trained weights: leave out --random %s", k->random);
     if (n == 0 && k->random && !random_find(k->random, e))
         return -1;
     return n;
@@ -86,6 +103,8 @@ int cmd_bench(int argc, char **argv)
         const struct endpoint_options far = ENDPOINT_AT(k);
         return bench_endpoint(&k, &far, &e) ? options_failed(&e) : 0;
     }
+    if (k.text)
+        return bench_rounding(&k, &e) ? options_failed(&e) : 0;
     k.pool = pool_new(k.threads);
     int rc = measure(&k, &e);
     backend_free(k.b);

@@ -59,10 +59,11 @@ static void rmsnorm(struct language *m, struct tensor y, struct tensor x, struct
 /* f = RMSNorm(h, norm_f) of the last row of each session, kept in its state: logits are computed from it. */
 static void keep_last(struct language *m, struct language_batch of, struct tensor h)
 {
-    struct tensor f = tensor_rows(m->u, 0, of.sessions), last[LANGUAGE_SESSIONS];
-    rmsnorm(m, f, last_rows(h, of.sessions), m->weights->norm);
-    if (of.in_turn) {
-        m->backend->ops->copy(m->backend, tensor_rows(m->steps, 0, of.sessions), f);
+    int64_t rows = m->every_row ? h.rows : of.sessions;
+    struct tensor f = tensor_rows(m->u, 0, rows), last[LANGUAGE_SESSIONS];
+    rmsnorm(m, f, last_rows(h, rows), m->weights->norm);
+    if (of.in_turn || m->every_row) {
+        m->backend->ops->copy(m->backend, tensor_rows(m->steps, 0, rows), f);
         m->backend->ops->scatter(m->backend, &of.states[0]->now.last, last_rows(f, 1));
         return;
     }
@@ -113,7 +114,7 @@ struct pass {
 static struct pass pass_start(struct language *m, struct language_batch of, struct tensor h, bool want_last)
 {
     struct pass p = {.m = m, .tokens = h.rows / of.sessions, .i = -1, .last_mixer = -1, .h = h};
-    p.wanted = want_last ? of.sessions : 0;
+    p.wanted = want_last ? (m->every_row ? h.rows : of.sessions) : 0;
     for (int i = 0; i < m->config->layers; i++)
         if (layer_mixes(m->config->pattern[i]))
             p.last_mixer = i;
@@ -241,7 +242,6 @@ static void decode_step(struct language *m, struct language_batch of, const int3
 }
 
 static const struct sampling no_sampling;
-
 /* Rows of sessions with a token each. */
 static struct language_batch batch_of(struct lm_state *const *s, int n)
 {
@@ -274,7 +274,7 @@ int language_forward(struct language *m, struct lm_state *s, const int32_t *ids,
                      const struct image_rows *images, int n_images)
 {
     state_reserve(s, m->config, m->backend, s->length + n);
-    if (n == 1 && n_images == 0) {
+    if (n == 1 && n_images == 0 && !m->every_row) {
         decode_step(m, batch_of(&s, 1), ids, &no_sampling);
         return 0;
     }
@@ -387,7 +387,7 @@ void language_decode_sample_batch(struct language *m, struct lm_state *const *s,
     ops->sample_wait(m->backend, how, out);
 }
 
-/* Logits of the first rows of language_steps from row `first` on. */
+/* Logits of n rows of language_steps or language_rows from row `first` on. */
 static struct tensor steps_logits(struct language *m, int first, int n)
 {
     struct tensor y = tensor_rows(m->logits, 0, n);
@@ -395,14 +395,28 @@ static struct tensor steps_logits(struct language *m, int first, int n)
     return y;
 }
 
-void language_steps_logits(struct language *m, int n, float *const *logits)
+void language_steps_logits(struct language *m, int start, int n, float *const *logits)
 {
     for (int first = 0, some = logits_rows(m, n), k; first < n; first += k) {
         k = n - first < some ? n - first : some;
-        struct tensor y = steps_logits(m, first, k);
+        struct tensor y = steps_logits(m, start + first, k);
         for (int i = 0; i < k; i++)
             to_host(m, logits[first + i], tensor_rows(y, i, 1));
     }
+}
+
+int language_rows(struct language *m, struct lm_state *s, const int32_t *ids, int n)
+{
+    if (n > language_chunk(m, s->length, n))
+        bug("%d rows are more than a chunk", n);
+    if (m->steps.rows < n) {
+        m->backend->ops->free(m->backend, &m->steps);
+        m->steps = m->backend->ops->alloc(m->backend, m->act, n, m->config->hidden);
+    }
+    m->every_row = true;
+    int rc = language_forward(m, s, ids, n, NULL, 0);
+    m->every_row = false;
+    return rc;
 }
 
 void language_steps_sample(struct language *m, int n, int ids, const struct sampler *how, struct sampled *out)
@@ -419,11 +433,11 @@ static int64_t greater(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-static int widest_mlp(const struct lm_config *c)
+static int64_t widest_mlp(const struct lm_config *c)
 {
-    int widest = c->moe.shared;
+    int64_t widest = c->moe.shared;
     for (int i = 0; i < c->layers; i++)
-        widest = c->mlp[i] > widest ? c->mlp[i] : widest;
+        widest = greater(widest, c->mlp[i]);
     return widest;
 }
 

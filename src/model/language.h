@@ -74,7 +74,8 @@ struct language { /* one for each engine */
     struct tensor q;      /* [T, Hq * d] */
     struct tensor a;      /* [T, Hq * d] attention output */
     struct tensor m, m2;  /* [T, M] inside the MLP */
-    struct tensor steps;  /* [LANGUAGE_STEPS, D] RMSNorm(h) of the rows of language_steps */
+    struct tensor steps;  /* [LANGUAGE_STEPS or more, D] RMSNorm(h) of the rows of language_steps or _rows */
+    bool every_row;       /* within language_rows */
     struct tensor logits; /* [n, V] f32 for the most sessions asked for together so far */
     struct moe_scratch moe;
     float *angles;                             /* `rope` on the host; NULL: no rotary positions */
@@ -146,9 +147,14 @@ void language_flush(struct language *m, struct lm_state *s);
  * decoding one token at a time would give.  What follows is asked of the n rows of the last call. */
 enum { LANGUAGE_STEPS = 16 };
 void language_steps(struct language *m, struct lm_state *s, const int32_t *ids, int n);
-void language_steps_logits(struct language *m, int n, float *const *logits);
+void language_steps_logits(struct language *m, int start, int n,
+                           float *const *logits); /* rows from start on */
 void language_steps_sample(struct language *m, int n, int ids, const struct sampler *how,
                            struct sampled *out);
+
+/* Prefill of n text tokens, at most language_chunk of them, after which language_steps_logits computes the
+ * logits after each of them.  -1: cancelled, as language_forward. */
+int language_rows(struct language *m, struct lm_state *s, const int32_t *ids, int n);
 
 /* Logits after the last token, [V] each, on the host. */
 void language_logits(struct language *m, struct lm_state *s, float *logits);

@@ -158,6 +158,13 @@ int session_compute_logits(struct session *s, struct err *e);
 /* Logits [V] after the last token, computed when they are not yet; borrowed.  NULL for an empty session. */
 const float *session_logits(const struct session *s);
 
+/* Computes the logits after every token in ids[0..n), which continue the session, in prompt-sized batches: fn
+ * gets row i, the prediction of the token after ids[i], for i = 0 .. n - 1; logits [V] are valid during the
+ * call.  The session must have no pending image. */
+typedef void session_row_fn(void *arg, int64_t i, const float *logits);
+int session_score(struct session *s, const int32_t *ids, int64_t n, session_row_fn *fn, void *arg,
+                  struct err *e);
+
 /* Logits of n different sessions of one engine.  Sessions with one pending token are decoded in one batch,
  * each weight being read once for all of them; the bits are those of one session after the other. */
 void session_decode_batch(struct session *const *s, int n);

@@ -52,7 +52,7 @@ static void sample(struct session *s, struct speculation *p)
     if (!there && !p->logits)
         bug("guesses are compared on the host, without room for logits");
     if (p->logits)
-        language_steps_logits(m, rows, p->logits);
+        language_steps_logits(m, 0, rows, p->logits);
     if (there)
         language_steps_sample(m, rows, ids, p->how, p->out);
     for (int i = 0; i < rows && !there; i++)

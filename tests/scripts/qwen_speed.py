@@ -38,22 +38,6 @@ def peers(folder):
                   f"{statistics.median(ratios):.2f} | {min(ratios):.2f} | {max(ratios):.2f} |")
 
 
-def drift(folder):
-    path = f"{folder}/drift.jsonl"
-    if not os.path.exists(path):
-        return
-    rows = {}
-    for row in lines(path):
-        if row.get("section") == "drift":
-            name, what = row["name"].split(": ", 1)
-            if name == "weights fp8":  # synthetic weights in fp8 are other values, not the same ones rounded
-                continue
-            rows.setdefault(name.replace("weights ", "", 1), {})[what.split(",")[0]] = row["value"]
-    print("\n| weights | mean KL from f32 | same likeliest token, % | largest difference of logits |\n|---|---|---|---|")
-    for name, r in rows.items():
-        print(f"| {name} | {r['mean KL from f32']:.2e} | {r['same likeliest token']:.1f} | {r['largest difference of logits']:.3f} |")
-
-
 def main(folder):
     print("""# Speed of the Qwen3.5 family on a processor
 
@@ -76,11 +60,7 @@ Decoding reads all weights for a token, 0.8 GB in Q8_0; two threads that do noth
 `sixteen` has the prompts in it.""")
     peers(folder)
     print("""
-## What rounding costs
-
-`qwen_speed.sh drift`: 64 tokens of random text, each compared with a model of the same weights in f32. Weights are random, so that these figures only compare
-the choices with each other.""")
-    drift(folder)
+The cost of rounding is measured on trained weights: [real-weights.md](real-weights.md).""")
 
 
 main(sys.argv[1])

@@ -3,7 +3,6 @@
 #
 #   qwen_speed.sh step [ROUNDS]    steps of the 0.8B and 4B with synthetic weights, full screen and 720 tokens, by parts
 #   qwen_speed.sh peer [ROUNDS]    the 0.8B's shape beside llama.cpp (bench_gguf.py), one interleaved round at a time
-#   qwen_speed.sh drift            what int8 and int4, weights and activations, cost
 #   qwen_speed.sh table            the table of what there is
 #
 # Everything measured is kept in DIR (default build/qwen-speed), so that a call can be cut off and repeated; PYTHON
@@ -42,9 +41,8 @@ peers() {
 case ${1:-} in
 step) for ((i = 0; i < ${2:-1}; i++)); do steps; done ;;
 peer) for ((i = 0; i < ${2:-1}; i++)); do peers; done ;;
-drift) ./holorun bench --random qwen3.5-0.8b --section drift --json -r 1 >"$dir/drift.jsonl" ;;
 table) ;;
-*) sed -n '2,11s/^# \{0,1\}//p' "$0" && exit 2 ;;
+*) sed -n '2,10s/^# \{0,1\}//p' "$0" && exit 2 ;;
 esac
 python3 tests/scripts/qwen_speed.py "$dir" >"$dir/table.md"
 cp "$dir/table.md" tests/results/qwen-speed.md
