@@ -241,7 +241,7 @@ static bool line_changed(const struct maps *m)
 
 /* ---- scrolling --------------------------------------------------------------------------------------- */
 
-enum { COLUMN = 64, REACH_ROWS = 400, LEAST_ROWS = 12 };
+enum { COLUMN = 64, REACH_ROWS = 400, LEAST_ROWS = 12, LEAST_UNLIKE = 6 };
 
 struct row {
     uint32_t hash;
@@ -262,17 +262,19 @@ static void hash_rows(const uint8_t *rgb, int stride, int w, int h, struct row *
     }
 }
 
-/* Whether the rows of `is` are those of `was`, `by` rows away. */
+/* Whether the rows of `is` are those of `was`, `by` rows away.  Many equal rows, as of a border, are found
+ * everywhere and prove nothing. */
 static bool found_shifted(const struct row *was, int n_was, const struct row *is, int n_is, int by)
 {
-    int seen = 0, same = 0;
+    int seen = 0, same = 0, unlike = 0;
     for (int y = 0; y < n_is; y++) {
         if (is[y].flat || y + by < 0 || y + by >= n_was)
             continue;
         seen++;
         same += is[y].hash == was[y + by].hash;
+        unlike += y && is[y].hash == was[y + by].hash && is[y].hash != is[y - 1].hash;
     }
-    return seen >= LEAST_ROWS && same * 10 >= seen * 9;
+    return seen >= LEAST_ROWS && same * 10 >= seen * 9 && unlike >= LEAST_UNLIKE;
 }
 
 static bool column_scrolled(const struct observed_area *a, int x0, int w)
