@@ -223,7 +223,7 @@ enum {
 struct swaps {
     uint8_t from[SWAPS][3], to[SWAPS][3];
     int n;
-    bool early, late;
+    int times; /* captures in which such parts had changed */
 };
 
 struct watched { /* [h][w] counts of a neighbourhood */
@@ -272,18 +272,20 @@ static int solid_run(const uint8_t *p, const uint8_t *q, int n)
     return i;
 }
 
-static void note_swaps(struct swaps *s, const uint8_t *p, const uint8_t *q, int n, bool late)
+static void note_swaps(struct swaps *s, const uint8_t *p, const uint8_t *q, int n)
 {
+    bool moved = false;
     for (int x = 0, run; x < n; x += run ? run : 1) {
         run = solid_run(p + 3 * x, q + 3 * x, n - x);
         if (run < SOLID)
             continue;
-        *(late ? &s->late : &s->early) = true;
+        moved = true;
         if (s->n < SWAPS && !is_swap(s, p + 3 * x, q + 3 * x)) {
             memcpy(s->from[s->n], p + 3 * x, 3);
             memcpy(s->to[s->n++], q + 3 * x, 3);
         }
     }
+    s->times += moved;
 }
 
 static void count_changes(const struct look *k, struct watched *w, bool late)
@@ -301,7 +303,7 @@ static void count_changes(const struct look *k, struct watched *w, bool late)
         w->times[i] += changed[i];
     free(changed);
     for (int y = 0; y < k->r.h; y++)
-        note_swaps(&w->rows[y], w->last + row * (size_t)y, k->is + row * (size_t)y, k->r.w, late);
+        note_swaps(&w->rows[y], w->last + row * (size_t)y, k->is + row * (size_t)y, k->r.w);
     memcpy(w->last, k->is, row * (size_t)k->r.h);
 }
 
@@ -319,7 +321,7 @@ static void mark_passed(const struct look *k, const struct screen *s, const stru
 {
     for (int y = 0; y < k->r.h; y++) {
         const uint8_t *p = k->was + 3 * y * k->r.w, *q = k->is + 3 * y * k->r.w;
-        if (!w->rows[y].early || !w->rows[y].late)
+        if (w->rows[y].times < 2)
             continue;
         for (int x = 0, run; x < k->r.w; x += run ? run : 1) {
             run = solid_run(p + 3 * x, q + 3 * x, k->r.w - x);
