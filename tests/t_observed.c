@@ -437,6 +437,79 @@ static void quiet_with(const char *name, int x, int y, int w, int h, int ms)
     assert_int_equal(got(app.main).presses, 4);
 }
 
+static void clear_and_write(Display *d, GC gc, int x, int y, int w, const char *text)
+{
+    XSetForeground(d, gc, 0xf0f0e0);
+    XFillRectangle(d, app.main, gc, x, y - 12, (unsigned)w, 16);
+    XSetForeground(d, gc, 0);
+    XDrawString(d, app.main, gc, x, y, text, (int)strlen(text));
+}
+
+/* A list that is sorted anew every second. */
+static void *sort_rows(void *arg)
+{
+    Display *d = XOpenDisplay(NULL);
+    GC gc = XCreateGC(d, app.main, 0, NULL);
+    for (int n = 0; !motion_ends; n++) {
+        for (int i = 0; i < 8; i++) {
+            char row[40];
+            snprintf(row, sizeof row, "Process %d of %d", (i * 5 + n * 3) % 8 * 1117, 40 + i * n % 5);
+            clear_and_write(d, gc, app.rows_x, 110 + i * ROW, 220, row);
+        }
+        XSync(d, False);
+        int64_t start = clock_ns();
+        while (clock_ms_since(start) < 1000 && !motion_ends)
+            clock_sleep_ms(20);
+    }
+    XFreeGC(d, gc);
+    XCloseDisplay(d);
+    return arg;
+}
+
+/* A button that gets another label when the pointer comes. */
+static void *relabel(void *arg)
+{
+    Display *d = XOpenDisplay(NULL);
+    GC gc = XCreateGC(d, app.main, 0, NULL);
+    XSelectInput(d, app.main, PointerMotionMask | EnterWindowMask);
+    XSync(d, False);
+    for (; !motion_ends; clock_sleep_ms(2))
+        while (XPending(d)) {
+            XEvent e;
+            XNextEvent(d, &e);
+            clear_and_write(d, gc, SAVE_X + 20, SAVE_Y + 16, 75, "Delete");
+            XSync(d, False);
+        }
+    XFreeGC(d, gc);
+    XCloseDisplay(d);
+    return arg;
+}
+
+static void stops_with(void *(*thing)(void *), const char *reply)
+{
+    pthread_t thread;
+    reset();
+    motion_ends = false;
+    assert_int_equal(pthread_create(&thread, NULL, thing, NULL), 0);
+    clock_sleep_ms(100);
+    played.slow_ms = 1300;
+    app.p.o.settle = (struct settle){1, 100, 600};
+    play(reply);
+    motion_ends = true;
+    pthread_join(thread, NULL);
+    assert_non_null(stale_event());
+    assert_int_equal(got(app.main).presses, 0);
+}
+
+static void t_changing(void **state)
+{
+    (void)state;
+    open_app();
+    stops_with(relabel, CLICK_SAVE ANSWER("Done."));
+    stops_with(sort_rows, CLICK_ROW ANSWER("Done."));
+    close_app();
+}
+
 static void highlight(void)
 {
     XSetForeground(app.dpy, app.gc, 0xd0d8ff);
@@ -626,6 +699,7 @@ int main(int argc, char **argv)
 {
     static const struct CMUnitTest tests[] = {
         CLAIM("no click reaches a window that came, went or moved while the model thought", t_windows),
+        CLAIM("no click reaches a button that changes when hovered, or a list that sorts itself", t_changing),
         CLAIM("no click reaches a button that was swapped, a scrolled row, or a rearranged window", t_pixels),
         CLAIM("no key reaches a window that took the keyboard while the model thought", t_keys),
         CLAIM("no click reaches a popup of 50 ms", t_popups),

@@ -14,7 +14,6 @@
 
 enum {
     CELL = 16,
-    TOLERANCE = 24,
     BUSY_MS = 20000,
     AGAIN_MS = 700, /* changes further apart are not one animation */
     STOPS_MS = 60000,
@@ -23,7 +22,9 @@ enum {
     WATCH_POLL_MS = 100,
     SMALL = 60 * 24, /* pixels of a place that may change once a second: a clock */
     BESIDE = 5,      /* cells that something moving may reach next */
-    CORE_X = 24,     /* around the target: only animations do not count */
+    CLOCK_W = 64,
+    CLOCK_H = 24,
+    CORE_X = 24, /* around the target: only animations do not count */
     CORE_Y = 10
 };
 static const double content_share = 0.3;
@@ -247,36 +248,20 @@ static int cells_of(const struct look *k)
     return (k->r.w / CELL + 2) * (k->r.h / CELL + 2);
 }
 
-static bool same_colour(const uint8_t *p, const uint8_t *q)
-{
-    return abs(p[0] - q[0]) <= TOLERANCE && abs(p[1] - q[1]) <= TOLERANCE && abs(p[2] - q[2]) <= TOLERANCE;
-}
-
 static bool is_swap(const struct swaps *s, const uint8_t *p, const uint8_t *q)
 {
     for (int i = 0; i < s->n; i++)
-        if ((same_colour(s->from[i], p) && same_colour(s->to[i], q)) ||
-            (same_colour(s->from[i], q) && same_colour(s->to[i], p)))
+        if ((observed_same_colour(s->from[i], p) && observed_same_colour(s->to[i], q)) ||
+            (observed_same_colour(s->from[i], q) && observed_same_colour(s->to[i], p)))
             return true;
     return false;
-}
-
-/* Returns how many pixels from p and q on, of at most n, differ with the same two colours. */
-static int solid_run(const uint8_t *p, const uint8_t *q, int n)
-{
-    int i = 0;
-    if (same_colour(p, q))
-        return 0;
-    while (i < n && same_colour(p + 3 * i, p) && same_colour(q + 3 * i, q))
-        i++;
-    return i;
 }
 
 static void note_swaps(struct swaps *s, const uint8_t *p, const uint8_t *q, int n)
 {
     bool moved = false;
     for (int x = 0, run; x < n; x += run ? run : 1) {
-        run = solid_run(p + 3 * x, q + 3 * x, n - x);
+        run = observed_solid_run(p + 3 * x, q + 3 * x, n - x);
         if (run < SOLID)
             continue;
         moved = true;
@@ -294,7 +279,7 @@ static void count_changes(const struct look *k, struct watched *w, bool late)
     bool *changed = xcalloc((unsigned long)cells_of(k), sizeof *changed);
     for (int i = 0; i < k->r.w * k->r.h; i++) {
         uint8_t *n = late ? w->late : w->early;
-        if (same_colour(w->last + 3 * i, k->is + 3 * i))
+        if (observed_same_colour(w->last + 3 * i, k->is + 3 * i))
             continue;
         n[i] += n[i] < 255;
         changed[cell_of(k, i)] = true;
@@ -324,11 +309,27 @@ static void mark_passed(const struct look *k, const struct screen *s, const stru
         if (w->rows[y].times < 2)
             continue;
         for (int x = 0, run; x < k->r.w; x += run ? run : 1) {
-            run = solid_run(p + 3 * x, q + 3 * x, k->r.w - x);
+            run = observed_solid_run(p + 3 * x, q + 3 * x, k->r.w - x);
             if (run >= SOLID && is_swap(&w->rows[y], p + 3 * x, q + 3 * x))
                 mark_cells(k, s, x, y, run, until);
         }
     }
+}
+
+/* Returns whether a small place at the target changes, as a clock does, and nothing around it. */
+static bool clock_changes(const struct look *k, const struct watched *w)
+{
+    bool moves = false;
+    int x0 = k->r.w, x1 = 0, y0 = k->r.h, y1 = 0;
+    for (int i = 0; i < k->r.w * k->r.h; i++) {
+        int x = i % k->r.w, y = i / k->r.w, dx = abs(x - k->a.x), dy = abs(y - k->a.y);
+        if (!k->differs[i] || dx > 2 * CLOCK_W)
+            continue;
+        x0 = x < x0 ? x : x0, x1 = x > x1 ? x : x1;
+        y0 = y < y0 ? y : y0, y1 = y > y1 ? y : y1;
+        moves = moves || (w->early[i] + w->late[i] && dx <= CORE_X && dy <= CORE_Y);
+    }
+    return moves && x1 - x0 < CLOCK_W && y1 - y0 < CLOCK_H;
 }
 
 /* Marks cells as busy: those that changed all the time, and small places away from the target that changed at
@@ -336,6 +337,7 @@ static void mark_passed(const struct look *k, const struct screen *s, const stru
 static void mark_busy(const struct look *k, const struct screen *s, const struct watched *w)
 {
     int n = 0;
+    bool clock = w->clock && clock_changes(k, w);
     int64_t until = clock_ns() + BUSY_MS * 1000000LL;
     for (int i = 0; i < k->r.w * k->r.h; i++)
         n += k->differs[i];
@@ -345,7 +347,7 @@ static void mark_busy(const struct look *k, const struct screen *s, const struct
             struct observed_cell *c = cell_at(s->observed, k->r.x + x, k->r.y + y);
             bool core = abs(x - k->a.x) <= CORE_X && abs(y - k->a.y) <= CORE_Y;
             bool always = w->early[i] && w->late[i] && w->early[i] + w->late[i] >= 3;
-            always = always || (w->clock && k->differs[i] && w->times[cell_of(k, i)] >= 3);
+            always = always || (clock && k->differs[i] && w->times[cell_of(k, i)] >= 3);
             if (c && (always || (n <= SMALL && !core && w->early[i] + w->late[i])))
                 c->busy = until;
         }
@@ -360,18 +362,6 @@ static void note_differences(const struct look *k, struct observed *o)
         if (c && k->differs[i])
             c->differs = true;
     }
-}
-
-static bool core_changes(const struct look *k, const struct watched *w)
-{
-    for (int y = -CORE_Y; y <= CORE_Y; y++)
-        for (int x = -CORE_X; x <= CORE_X; x++) {
-            int i = (k->a.y + y) * k->r.w + k->a.x + x;
-            bool inside = k->a.x + x >= 0 && k->a.x + x < k->r.w && k->a.y + y >= 0 && k->a.y + y < k->r.h;
-            if (inside && k->differs[i] && w->early[i] + w->late[i])
-                return true;
-        }
-    return false;
 }
 
 /* Captures for ms and counts the changes; those after `late_ms` are late ones. */
@@ -401,7 +391,7 @@ static int watch(struct look *k, struct screen *s, const struct observed_now *no
     w.rows = xcalloc((unsigned long)k->r.h, sizeof *w.rows);
     w.times = xcalloc((unsigned long)cells_of(k), 1);
     int rc = watch_for(k, &w, s, now, WATCH_MS, WATCH_MS / 2.0, changed, e);
-    if (*changed && rc == 0 && core_changes(k, &w)) {
+    if (*changed && rc == 0 && clock_changes(k, &w)) {
         w.clock = true;
         rc = watch_for(k, &w, s, now, CLOCK_MS, 0, changed, e);
     }

@@ -5,7 +5,7 @@
  *
  *   near    72x20 pixels to each side of the target: a changed letter counts, a caret and a frame do not
  *   line    the window's width, 12 rows up and down: counts when more than half of its shapes are others
- *   under   28x12 pixels, just before the press, when hovering may have added something: counts when 40 % of
+ *   under   28x12 pixels, just before the press, when hovering may have added something: counts when 20 % of
  *           the edges are gone
  *   scroll  columns of 64 pixels whose rows near the target have changed, and are found higher or lower in
  *           the old picture
@@ -26,6 +26,7 @@ enum {
     UNDER_Y = 12,
     DOT = 3,         /* a smaller difference is a rounded edge */
     STRAIGHT = 16,   /* pixels of a horizontal border */
+    GONE = 20,       /* of 100 edges of a text: inverted, at most 16 are gone; of another text, 21 to 53 */
     LETTER = 8,      /* pixels of shapes that must differ */
     ANY_SHIFTED = 24 /* ... on another background, where edges are rounded differently */
 };
@@ -194,15 +195,6 @@ static void find_edges(const uint8_t *rgb, int w, struct screen_rect r, uint8_t 
     }
 }
 
-static bool edge_beside(const uint8_t *edges, int w, struct screen_rect r, int x, int y)
-{
-    for (int ny = most(r.y, y - 1); ny <= y + 1 && ny < r.y + r.h; ny++)
-        for (int nx = most(r.x, x - 1); nx <= x + 1 && nx < r.x + r.w; nx++)
-            if (edges[ny * w + nx])
-                return true;
-    return false;
-}
-
 /* Whether edges under the pointer are gone.  Hovering changes colours and adds frames. */
 static bool under_changed(const struct maps *m)
 {
@@ -214,9 +206,9 @@ static bool under_changed(const struct maps *m)
         for (int x = r.x; x < r.x + r.w; x++) {
             bool edge = !m->a->skip[y * w + x] && m->was[y * w + x];
             shown += edge;
-            gone += edge && !edge_beside(m->is, w, r, x, y);
+            gone += edge && !m->is[y * w + x];
         }
-    return gone >= ANY_SHIFTED && gone * 100 >= shown * 40;
+    return gone >= ANY_SHIFTED && gone * 100 >= shown * GONE;
 }
 
 /* ---- the line of the target ------------------------------------------------------------------------ */
@@ -306,6 +298,23 @@ static bool scrolled(const struct maps *m)
             return true;
     }
     return false;
+}
+
+/* ---- colours ----------------------------------------------------------------------------------------- */
+
+bool observed_same_colour(const uint8_t *p, const uint8_t *q)
+{
+    return abs(p[0] - q[0]) <= TOLERANCE && abs(p[1] - q[1]) <= TOLERANCE && abs(p[2] - q[2]) <= TOLERANCE;
+}
+
+int observed_solid_run(const uint8_t *p, const uint8_t *q, int n)
+{
+    int i = 0;
+    if (observed_same_colour(p, q))
+        return 0;
+    while (i < n && observed_same_colour(p + 3 * i, p) && observed_same_colour(q + 3 * i, q))
+        i++;
+    return i;
 }
 
 /* ---- the whole --------------------------------------------------------------------------------------- */

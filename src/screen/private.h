@@ -254,6 +254,10 @@ struct observed_area {
 };
 /* observed_pixels.c: whether it shows something else; where [h][w]: pixels that differ. */
 bool observed_area_changed(const struct observed_area *a, uint8_t *where);
+/* Whether two RGB pixels look the same. */
+bool observed_same_colour(const uint8_t *p, const uint8_t *q);
+/* Returns how many pixels from p and q on, of at most n, differ with the same two colours. */
+int observed_solid_run(const uint8_t *p, const uint8_t *q, int n);
 
 /* ---- cpu_wait.c --------------------------------------------------------------------------------- */
 

@@ -420,7 +420,6 @@ int reader_settle(struct screen *s, struct err *e)
 int reader_answers(struct screen *s, double max_ms, bool *late, struct err *e)
 {
     enum reading now = READING_DONE;
-    int64_t start = clock_ns();
     struct reader r;
     *late = false;
     if (s->remote)
@@ -428,6 +427,7 @@ int reader_answers(struct screen *s, double max_ms, bool *late, struct err *e)
     find_reader(s, &r);
     if (!r.ping)
         return screen_alive(s, e);
+    int64_t start = clock_ns();
     if (wait_for_pong(s, r.ping, max_ms, &now, e))
         return -1;
     *late = now == READING_BEHIND || clock_ms_since(start) > LATE_MS;
