@@ -25,7 +25,11 @@
 #include <string.h>
 #include <sys/random.h>
 
-enum { NAME_MS = 1000, FIRST_NAME_MS = 2500 }; /* for a program to name an element; until the first answer */
+enum {
+    NAME_MS = 1000,
+    FIRST_NAME_MS = 2500,
+    ASK_AGAIN_MS = 200
+}; /* for a program to name an element; until the first answer */
 
 /* ---- secrets, rules, hidden zones ------------------------------------------------------------ */
 
@@ -54,14 +58,32 @@ static int open_secrets(struct job *j, struct err *e)
     return 0;
 }
 
-/* The program's own name of the element at this point, for rules about elements. */
+/* Whether a role is that of a page or window as a whole. */
+static bool holds_others(const char *role)
+{
+    static const char *const roles[] = {"document web", "document frame", "frame",    "internal frame",
+                                        "panel",        "application",    "embedded", "window"};
+    for (size_t i = 0; i < sizeof roles / sizeof *roles; i++)
+        if (!strcmp(role, roles[i]))
+            return true;
+    return false;
+}
+
+/* The program's own name of the element at this point, for rules about elements.  A browser builds its tree
+ * when it is asked for the first time, and answers with the page as a whole until then. */
 static bool name_at(void *arg, int x, int y, const char *title, char *name, size_t size)
 {
     struct job *j = arg;
     struct element found;
-    elements_ask_at(j->elements, x, y, title);
+    int64_t start = clock_ns();
     double ms = j->named ? NAME_MS : FIRST_NAME_MS;
-    if (!elements_answer_at(j->elements, x, y, ms, &found))
+    bool answered;
+    do {
+        elements_ask_at(j->elements, x, y, title);
+        answered = elements_answer_at(j->elements, x, y, ms - clock_ms_since(start), &found);
+    } while (answered && !j->named && holds_others(found.role) && clock_ms_since(start) < ms - ASK_AGAIN_MS &&
+             screen_wait(j->screen, ASK_AGAIN_MS, NULL) == 0);
+    if (!answered)
         return false;
     j->named = true;
     snprintf(name, size, "%.200s%s", found.name, found.password ? " password" : "");

@@ -3,14 +3,20 @@ import gettext
 import os
 import sys
 
+# Elements stand at fixed places, whatever fonts are installed.
 PAGE = """<!doctype html><meta charset=utf-8><title>Plain</title>
+<style>form *, .at, textarea {position: absolute; box-sizing: border-box; height: 30px; margin: 0}</style>
 <p id=t>javascript:void(document.title='OWNED')</p>
-<form onsubmit="document.title='Plain sent';return false"><input id=a placeholder=Search>
-<input id=b placeholder=City> <button>Search</button></form>
-<p><a href="javascript:void(document.title='OWNED')">a link</a> <a href="#next">Next page</a></p>
-<p><button onclick="this.textContent='ok'">Accept all</button> <button>Create account</button>
-<button onclick="if (confirm('Delete 3 files?')) document.title='OWNED'">Clean up</button></p>
-<textarea id=c rows=4 cols=40></textarea>"""
+<form onsubmit="document.title='Plain sent';return false">
+<input id=a placeholder=Search style="left: 8px; top: 52px; width: 190px">
+<input id=b placeholder=City style="left: 212px; top: 52px; width: 180px">
+<button style="left: 396px; top: 52px; width: 90px">Search</button></form>
+<a class=at style="left: 8px; top: 98px" href="javascript:void(document.title='OWNED')">a link</a>
+<a class=at style="left: 66px; top: 98px" href="#next">Next page</a>
+<button class=at style="left: 4px; top: 131px; width: 84px" onclick="this.textContent='ok'">Accept all</button>
+<button class=at style="left: 92px; top: 131px; width: 108px">Create account</button>
+<button class=at style="left: 204px; top: 131px; width: 90px" onclick="if (confirm('Delete 3 files?')) document.title='OWNED'">Clean up</button>
+<textarea id=c style="left: 8px; top: 170px; width: 340px; height: 76px"></textarea>"""
 TAIL = "script:void(document.title='OWNED')"
 SECRET = "correct-horse-7-battery"
 os.environ["GATE_SECRET"] = SECRET
