@@ -53,19 +53,31 @@ static bool has_key(const json_t *v, const char *const *keys)
     return first_of(object, keys) != NULL;
 }
 
-/* Returns whether s[0..n) begins an object whose first key is one of the keys. */
+/* Returns whether s[0..n) begins an object, or a list of them, whose first key is one of the keys.  Words in
+ * square brackets, "[action: click]", do not. */
 static bool begins_with_key(const char *s, size_t n, const char *const *keys)
 {
-    size_t at = 1;
-    while (at < n &&
-           (isspace((unsigned char)s[at]) || s[at] == '{' || s[at] == '[' || s[at] == '"' || s[at] == '\''))
-        at++;
+    size_t at = 0;
+    bool object = false;
+    for (; at < n && (isspace((unsigned char)s[at]) || (s[at] && strchr("{[\"'", s[at]))); at++)
+        object = object || s[at] == '{';
+    if (!object)
+        return false;
     for (int i = 0; keys[i]; i++) {
         size_t len = strlen(keys[i]);
         if (n - at > len && !memcmp(s + at, keys[i], len) && strchr("\"':", s[at + len]))
             return true;
     }
     return false;
+}
+
+/* Returns whether a reply is JSON from its first byte on; "[thought: ...]" is words. */
+static bool begins_with_json(const char *s, size_t n)
+{
+    size_t at = 1;
+    while (at < n && isspace((unsigned char)s[at]))
+        at++;
+    return n && (*s == '{' || (*s == '[' && !(at < n && isalpha((unsigned char)s[at]))));
 }
 
 /* Finds the first JSON value with one of the keys.  NULL: there is none, or the first one cannot be read; *e
@@ -101,7 +113,7 @@ static enum action_fault read_json(struct parse *p, const char *text, size_t len
     struct json_in in = {0};
     const char *at;
     *out = NULL;
-    if (len && (*text == '{' || *text == '['))
+    if (begins_with_json(text, len))
         return parse_json(p, text, len, out);
     *out = find_json(text, len, keys, &in, &at, &why);
     if (!*out) {
