@@ -311,21 +311,32 @@ static bool read_bare_xml(struct calls_reader *r)
 struct scan {
     struct calls_reader r;
     int tries;
-    struct calls aside; /* a fault, reported if no call was found */
+    struct calls aside; /* a fault before all calls, reported if no call was found */
 };
 
+/* Drops the calls added since `from`, except the first fault.  Before all calls it is put aside; behind a
+ * call it stays, since a further call may depend on the one that cannot be read. */
 static void keep_fault(struct scan *s, int from)
 {
     struct calls *out = s->r.out;
-    struct calls_reader aside = s->r;
-    aside.out = &s->aside;
-    for (int i = from; i < out->n; i++) {
-        struct call *c = &out->list[i];
-        if (c->fault && !s->aside.n)
-            calls_add_fault(&aside, s->r.text + c->begin, c->fault, c->cut, "%s", c->why);
+    struct calls_reader to = s->r;
+    struct call fault = {0}, *kept = NULL;
+    for (int i = from; i < out->n && !fault.fault; i++) {
+        if (!out->list[i].fault)
+            continue;
+        fault = out->list[i];
+        out->list[i] = (struct call){0};
     }
     while (out->n > from)
         calls_drop_last(&s->r);
+    to.out = from ? out : &s->aside;
+    if (fault.fault && (from || !s->aside.n))
+        kept = calls_add(&to, to.text + fault.begin, NULL, 0, NULL);
+    fault.end = (size_t)(to.at - to.text);
+    if (kept)
+        *kept = fault;
+    else
+        free_call(&fault);
 }
 
 /* JSON or Python at s->r.at, which is not wrapped.  Moves behind it, or leaves it. */
@@ -347,11 +358,11 @@ static bool read_bare(struct scan *s)
         got = calls_read_json(r, begin, json && (first || fenced));
     }
     if (got <= 0 || r->out->list[r->out->n - 1].fault) {
+        r->at = got > 0 ? at + 1 : r->at;
         keep_fault(s, from);
-        r->at = got > 0 ? r->end > at ? at + 1 : at : r->at;
         return got == 0 && r->at > at;
     }
-    if (!from && s->aside.n && line) { /* an earlier call cannot be read: this one was to come after it */
+    if (!from && s->aside.n) { /* an earlier call cannot be read: this one was to come after it */
         while (r->out->n)
             calls_drop_last(r);
         r->at = r->end;

@@ -198,13 +198,19 @@ static bool all_like_calls(const struct json_call *c, const json_t *list)
 
 /* ---- in the text ------------------------------------------------------------------------------------- */
 
-/* Whether the text begins as a call in JSON does, even if its end is missing. */
+/* Whether the text begins as a call in JSON does, even if its end is missing; "[name]" does not. */
 static bool begins_like_call(const char *s, const char *end)
 {
-    while (s < end && strchr(" \t\r\n{['\"", *s) && *s)
-        s++;
-    return calls_starts(s, end, "name") || calls_starts(s, end, "tool_name") ||
-           calls_starts(s, end, "tool_calls");
+    static const char *const keys[] = {"name", "tool_name", "tool_calls"};
+    bool object = false;
+    for (; s < end && *s && strchr(" \t\r\n{['\"", *s); s++)
+        object = object || *s == '{';
+    for (size_t i = 0; object && i < sizeof keys / sizeof *keys; i++) {
+        const char *behind = s + strlen(keys[i]);
+        if (calls_starts(s, end, keys[i]) && (behind == end || (*behind && strchr("\"':", *behind))))
+            return true;
+    }
+    return false;
 }
 
 int calls_read_json(struct calls_reader *r, const char *begin, bool sure)
@@ -216,7 +222,7 @@ int calls_read_json(struct calls_reader *r, const char *begin, bool sure)
     json_t *root = json_in(s, (size_t)(r->end - s), &in, &e);
     int n = 0;
     if (!root) {
-        if (!sure && !(in.cut && begins_like_call(s, r->end)))
+        if (!sure && !begins_like_call(s, r->end))
             return 0;
         calls_add_fault(r, begin, FAULT_PARSE, in.cut, "%s", e.text);
         r->at = r->end;

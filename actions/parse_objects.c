@@ -53,13 +53,16 @@ static bool has_key(const json_t *v, const char *const *keys)
     return first_of(object, keys) != NULL;
 }
 
-/* Returns whether s[0..n) begins an object whose first key is one of the keys. */
+/* Returns whether s[0..n) begins an object, or a list of them, whose first key is one of the keys.  Words in
+ * square brackets, "[action: click]", do not. */
 static bool begins_with_key(const char *s, size_t n, const char *const *keys)
 {
-    size_t at = 1;
-    while (at < n &&
-           (isspace((unsigned char)s[at]) || s[at] == '{' || s[at] == '[' || s[at] == '"' || s[at] == '\''))
-        at++;
+    size_t at = 0;
+    bool object = false;
+    for (; at < n && (isspace((unsigned char)s[at]) || (s[at] && strchr("{[\"'", s[at]))); at++)
+        object = object || s[at] == '{';
+    if (!object)
+        return false;
     for (int i = 0; keys[i]; i++) {
         size_t len = strlen(keys[i]);
         if (n - at > len && !memcmp(s + at, keys[i], len) && strchr("\"':", s[at + len]))
@@ -68,12 +71,23 @@ static bool begins_with_key(const char *s, size_t n, const char *const *keys)
     return false;
 }
 
-/* Finds the first JSON value with one of the keys.  NULL: there is none, or the first one cannot be read; *e
- * has the fault of the last one that is not JSON. */
-static json_t *find_json(const char *text, size_t len, const char *const *keys, struct json_in *in,
-                         const char **at, struct err *e)
+/* Returns whether a reply is JSON from its first byte on; "[thought: ...]" is words. */
+static bool begins_with_json(const char *s, size_t n)
 {
+    size_t at = 1;
+    while (at < n && isspace((unsigned char)s[at]))
+        at++;
+    return n && (*s == '{' || (*s == '[' && !(at < n && isalpha((unsigned char)s[at]))));
+}
+
+/* Finds the first JSON value with one of the keys.  NULL: there is none, or the first one, or a call before
+ * it, cannot be read (*broken).  *e has the fault of the last one that is not JSON. */
+static json_t *find_json(const char *text, size_t len, const char *const *keys, struct json_in *in,
+                         const char **at, bool *broken, struct err *e)
+{
+    static const char *const call[] = {"name", NULL};
     int tries = 0;
+    *broken = false;
     for (const char *s = text, *end = text + len; s < end && tries < MAX_TRIES; s++) {
         if (*s != '{' && *s != '[')
             continue;
@@ -84,7 +98,9 @@ static json_t *find_json(const char *text, size_t len, const char *const *keys, 
             *at = s;
             return v;
         }
-        if (!v && begins_with_key(s, (size_t)(end - s), keys))
+        size_t n = (size_t)(end - s);
+        *broken = !v && (begins_with_key(s, n, keys) || (!in->cut && begins_with_key(s, n, call)));
+        if (*broken)
             return NULL; /* a later one was to come after this one */
         s += v ? in->used - 1 : 0;
         json_decref(v);
@@ -99,13 +115,14 @@ static enum action_fault read_json(struct parse *p, const char *text, size_t len
 {
     struct err why = ERR_INIT;
     struct json_in in = {0};
-    const char *at;
+    const char *at = NULL;
+    bool broken;
     *out = NULL;
-    if (len && (*text == '{' || *text == '['))
+    if (begins_with_json(text, len))
         return parse_json(p, text, len, out);
-    *out = find_json(text, len, keys, &in, &at, &why);
+    *out = find_json(text, len, keys, &in, &at, &broken, &why);
     if (!*out) {
-        enum action_fault f = parse_calls(p, text, len);
+        enum action_fault f = broken ? FAULT_NO_ACTION : parse_calls(p, text, len);
         return f != FAULT_NO_ACTION
                    ? f
                    : parse_fault(p, FAULT_PARSE, "%s", *why.text ? why.text : "a JSON object was expected");

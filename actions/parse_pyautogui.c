@@ -75,19 +75,22 @@ static enum action_fault relative_move(struct parse *p, bool drag, const struct 
 
 /* ---- calls ------------------------------------------------------------------------------------ */
 
-/* All arguments by name; the keys of hotkey('ctrl', 'c') become one list. */
+/* Returns all arguments by name; the keys of hotkey('ctrl', 'c') become one list. */
 static json_t *named_args(struct parse *p, const struct tool *t, const struct python_call *call,
                           enum action_fault *f)
 {
-    json_t *args = json_copy(call->keywords), *v;
-    size_t i, n = json_array_size(call->list);
+    json_t *args = json_copy(call->keywords);
+    size_t n = json_array_size(call->list);
     bool gather = t->nargs && t->args[0].id == P_KEYS && n && json_is_string(json_array_get(call->list, 0));
-    if (gather)
-        json_object_set(args, t->args[0].name, call->list);
-    else if (n > (size_t)t->nargs)
+    if (!gather && n > (size_t)t->nargs)
         *f = parse_fault(p, FAULT_SCHEMA, "'%s' takes at most %d arguments", call->name, t->nargs);
-    else
-        json_array_foreach(call->list, i, v) json_object_set(args, t->args[i].name, v);
+    for (size_t i = 0; !*f && i < (gather ? 1 : n); i++) {
+        const char *name = t->args[i].name;
+        json_t *v = gather ? call->list : json_array_get(call->list, i);
+        if (json_object_get(args, name))
+            *f = parse_fault(p, FAULT_SCHEMA, "'%s': '%s' is given twice", call->name, name);
+        json_object_set(args, name, v);
+    }
     return args;
 }
 

@@ -116,8 +116,7 @@ static json_t *unescape(const char *s, size_t n)
     for (size_t i = 0; i < n; i++) {
         char c = s[i];
         if (c == '\\' && i + 1 < n && strchr("'\"nt\\", s[i + 1]) && s[i + 1]) {
-            c = s[++i];
-            c = c == 'n' ? '\n' : c == 't' ? '\t' : c;
+            c = s[++i] == 'n' ? '\n' : s[i] == 't' ? '\t' : s[i];
         }
         buf_putc(&out, c);
     }
@@ -244,13 +243,20 @@ static const char *first_of(const char *from, const char *to, const char *charac
     return from;
 }
 
-/* Returns whether a text that is read up to `to` could as well end at an earlier quote. */
-static bool ends_before(const struct span *s, const char *to, char quote)
+/* Returns whether a text that is read up to `to` could as well end at an earlier quote: at the first one, or
+ * at one with another call behind the parenthesis. */
+static bool ends_before(const struct parse *p, const struct span *s, const char *to, char quote)
 {
-    const char *at = s->at;
-    while (at < to && *at != quote)
-        at += *at == '\\' ? 2 : 1;
-    return at < to && at[1] == ')';
+    int n = 0;
+    for (const char *at = s->at; at < to; at += *at == '\\' ? 2 : 1) {
+        struct span behind = {at + 1, s->end};
+        while (*at == quote && behind.at < to && strchr(" \t;,)", *behind.at))
+            behind.at++;
+        if (*at == quote && at[1] == ')' && (!n || is_call(p, behind)))
+            return true;
+        n += *at == quote;
+    }
+    return false;
 }
 
 static enum action_fault read_value(struct parse *p, struct span *s, const char *key, json_t *args)
@@ -266,10 +272,9 @@ static enum action_fault read_value(struct parse *p, struct span *s, const char 
             to = free_text ? unclosed_text(&rest) : unclosed_value(&rest, box);
         if (!to)
             return parse_fault(p, FAULT_PARSE, "the value of '%s' is cut off", key);
-        struct span inside = {from, to};
-        if (free_text && find_inside(p, &inside))
+        if (free_text && find_inside(p, &(struct span){from, to}))
             return parse_fault(p, FAULT_PARSE, "'%s' contains another action: write one action", key);
-        if (free_text && (odd_quotes(from, to, from[-1]) || ends_before(&rest, to, from[-1])))
+        if (free_text && (odd_quotes(from, to, from[-1]) || ends_before(p, &rest, to, from[-1])))
             return parse_fault(p, FAULT_PARSE, "the quotes of '%s' do not match: write \\' within a text",
                                key);
         p->out->repairs |= unclosed ? REPAIR_CALL : 0;
@@ -278,20 +283,15 @@ static enum action_fault read_value(struct parse *p, struct span *s, const char 
         s->at = to = closing_bare(s);
         bool quotes = free_text && first_of(from, to, "'\"()\n") < to;
         if (quotes || to == s->end)
-            return parse_fault(p, FAULT_PARSE,
-                               quotes ? "the value of '%s' needs quotes" : "the value of '%s' is cut off",
-                               key);
+            return parse_fault(p, FAULT_PARSE, "the value of '%s' %s", key,
+                               quotes ? "needs quotes" : "is cut off");
     } else {
         return parse_fault(p, FAULT_PARSE, "'%s' has no value", key);
     }
-    json_t *v = unescape(from, (size_t)(to - from));
-    if (!v)
-        return parse_fault(p, FAULT_TEXT, "the value of '%s' is not valid UTF-8", key);
-    if (json_object_get(args, key)) {
-        json_decref(v);
+    if (json_object_get(args, key))
         return parse_fault(p, FAULT_SCHEMA, "'%s' is given twice", key);
-    }
-    json_object_set_new(args, key, v);
+    if (json_object_set_new(args, key, unescape(from, (size_t)(to - from))))
+        return parse_fault(p, FAULT_TEXT, "the value of '%s' is not valid UTF-8", key);
     return FAULT_NONE;
 }
 

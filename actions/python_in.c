@@ -254,6 +254,8 @@ static int read_argument(struct python_in *in, struct python_call *call)
     if (keyword) {
         memcpy(key, in->at, n);
         key[n] = 0;
+        if (json_object_get(call->keywords, key))
+            return refuse(in, "an argument is given twice");
         in->at = ahead.at;
     }
     json_t *v = read_value(in, 0);
