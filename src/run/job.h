@@ -100,6 +100,7 @@ struct job {
     struct gate *gate;
     struct elements *elements; /* what programs call what is on the screen; NULL: they are not asked */
     bool named;                /* one name was asked for: the child has started */
+    bool browser_named;        /* the same of an element in a browser */
     struct stepper *stepper;
     struct validator validator;
     char started[28];

@@ -69,20 +69,32 @@ static bool holds_others(const char *role)
     return false;
 }
 
+static bool is_browser(const char *title)
+{
+    static const char *const names[] = {"Firefox", "Chrom", "Edge", "Brave", "Opera", "Vivaldi", "Falkon"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strstr(title, names[i]))
+            return true;
+    return false;
+}
+
 /* The program's own name of the element at this point, for rules about elements.  A browser builds its tree
- * when it is asked for the first time, and answers with the page as a whole until then. */
+ * when it is asked for the first time, and until then knows no element, or only the page as a whole. */
 static bool name_at(void *arg, int x, int y, const char *title, char *name, size_t size)
 {
     struct job *j = arg;
     struct element found;
     int64_t start = clock_ns();
     double ms = j->named ? NAME_MS : FIRST_NAME_MS;
-    bool answered;
-    do {
+    bool answered, waits = !j->browser_named && is_browser(title);
+    elements_ask_at(j->elements, x, y, title);
+    answered = elements_answer_at(j->elements, x, y, ms, &found);
+    while (j->elements && waits && (!answered || holds_others(found.role)) &&
+           clock_ms_since(start) < FIRST_NAME_MS && screen_wait(j->screen, ASK_AGAIN_MS, NULL) == 0) {
         elements_ask_at(j->elements, x, y, title);
-        answered = elements_answer_at(j->elements, x, y, ms - clock_ms_since(start), &found);
-    } while (answered && !j->named && holds_others(found.role) && clock_ms_since(start) < ms - ASK_AGAIN_MS &&
-             screen_wait(j->screen, ASK_AGAIN_MS, NULL) == 0);
+        answered = elements_answer_at(j->elements, x, y, NAME_MS, &found);
+    }
+    j->browser_named = j->browser_named || waits;
     if (!answered)
         return false;
     j->named = true;
