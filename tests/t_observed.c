@@ -445,7 +445,7 @@ static void clear_and_write(Display *d, GC gc, int x, int y, int w, const char *
     XDrawString(d, app.main, gc, x, y, text, (int)strlen(text));
 }
 
-/* A list that is sorted anew every second. */
+/* A list that is sorted again every second. */
 static void *sort_rows(void *arg)
 {
     Display *d = XOpenDisplay(NULL);

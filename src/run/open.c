@@ -79,7 +79,7 @@ static bool is_browser(const char *title)
 }
 
 /* The program's own name of the element at this point, for rules about elements.  A browser builds its tree
- * when it is asked for the first time, and until then knows no element, or only the page as a whole. */
+ * after the first question, and until then knows no element, or only the page as a whole. */
 static bool name_at(void *arg, int x, int y, const char *title, char *name, size_t size)
 {
     struct job *j = arg;

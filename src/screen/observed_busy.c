@@ -220,7 +220,7 @@ enum {
 };
 
 /* Colours that replaced each other in solid parts of a row of pixels: those of something that moves along it,
- * and of what it uncovers. */
+ * and of its background. */
 struct swaps {
     uint8_t from[SWAPS][3], to[SWAPS][3];
     int n;

@@ -80,9 +80,7 @@ static int find_differences(struct maps *m)
     const struct observed_area *a = m->a;
     int n = 0;
     for (int i = 0; i < a->w * a->h; i++) {
-        const uint8_t *p = a->was + 3 * i, *q = a->is + 3 * i;
-        m->raw[i] = !a->skip[i] && (abs(p[0] - q[0]) > TOLERANCE || abs(p[1] - q[1]) > TOLERANCE ||
-                                    abs(p[2] - q[2]) > TOLERANCE);
+        m->raw[i] = !a->skip[i] && !observed_same_colour(a->was + 3 * i, a->is + 3 * i);
         n += m->raw[i];
     }
     return n;
@@ -177,7 +175,7 @@ static bool near_changed(const struct maps *m)
 }
 
 /* Sets out where a pixel differs in brightness from the one to its left or above it.  Straight horizontal
- * parts do not count: they are the borders of what is highlighted. */
+ * parts do not count: they are the borders of a highlight. */
 static void find_edges(const uint8_t *rgb, int w, struct screen_rect r, uint8_t *out)
 {
     for (int y = r.y; y < r.y + r.h; y++) {
@@ -330,8 +328,7 @@ bool observed_area_changed(const struct observed_area *a, uint8_t *where)
         find_shapes(a->is, a->w, a->h, m.is);
         for (size_t i = 0; i < size; i++)
             m.other[i] = m.was[i] != m.is[i] && !a->skip[i];
-        changed = a->hovered ? under_changed(&m) || scrolled(&m)
-                             : near_changed(&m) || line_changed(&m) || scrolled(&m);
+        changed = (a->hovered ? under_changed(&m) : near_changed(&m) || line_changed(&m)) || scrolled(&m);
     }
     free(room);
     return changed;
