@@ -45,6 +45,24 @@ static void t_each(void **state)
     wide_close(&w);
 }
 
+/* The default rounds the activations of blocks alone, the head's included; of other matrices it rounds none. */
+static void t_activations(void **state)
+{
+    (void)state;
+    struct wide w;
+    float rounded[WIDE_VOCAB], exact[WIDE_VOCAB];
+    wide_open(&w, "qwen/dense");
+    for (int blocks = 0; blocks < 2; blocks++) {
+        struct gguf_form form = {GGML_Q8_0, !blocks};
+        free(read_model(&w, form, NULL, (struct bind_options){0}, exact));
+        free(read_model(&w, form, NULL, (struct bind_options){.coarse_blocks = true}, rounded));
+        double off = wide_apart(rounded, exact);
+        check_note("%s: off by %.1e of the largest logit", blocks ? "Q8_0" : "F32 ", off);
+        assert_true(blocks ? off > 1e-5 && off < 0.5 : off == 0);
+    }
+    wide_close(&w);
+}
+
 /* Neighbours in one product, query and key or gate and up, are of different types. */
 static void t_mixed(void **state)
 {
@@ -142,6 +160,7 @@ static void t_plan(void **state)
 
 static const struct CMUnitTest tests[] = {
     CLAIM("a model of each type computes what its numbers compute", t_each),
+    CLAIM("activations are rounded to 8 bits for matrices in blocks and no others", t_activations),
     CLAIM("types may be mixed, dense and with experts", t_mixed),
     CLAIM("matrices in NVFP4 are multiplied by the scales beside them", t_scales),
     CLAIM("bf16, int8, int4, fp8 and synthetic values are made of every type", t_storage),

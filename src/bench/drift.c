@@ -63,17 +63,16 @@ static struct drift measure(const struct subject *m, struct engine *exact, const
 
 void bench_drift(struct subject *m)
 {
-    static const struct choice exactly = {.weights = WEIGHTS_AUTO},
-                               choices[] = {{"as stored", WEIGHTS_AUTO, STATE_FP32, KV_AUTO},
-                                            {"int8", WEIGHTS_INT8, STATE_FP32, KV_AUTO},
-                                            {"int4", WEIGHTS_INT4, STATE_FP32, KV_AUTO},
-                                            {"fp8", WEIGHTS_FP8, STATE_FP32, KV_AUTO},
-                                            {"as stored, state fp16", WEIGHTS_AUTO, STATE_FP16, KV_AUTO},
-                                            {"as stored, kv fp8", WEIGHTS_AUTO, STATE_FP32, KV_FP8},
-                                            {"int8, activations int8", WEIGHTS_INT8, STATE_FP32, KV_AUTO,
-                                             ACTIVATIONS_INT8},
-                                            {"int4, activations int8", WEIGHTS_INT4, STATE_FP32, KV_AUTO,
-                                             ACTIVATIONS_INT8}};
+    static const struct choice
+        exactly = {.weights = WEIGHTS_AUTO},
+        choices[] = {{"as stored", WEIGHTS_AUTO, STATE_FP32, KV_AUTO, ACTIVATIONS_BF16},
+                     {"int8", WEIGHTS_INT8, STATE_FP32, KV_AUTO, ACTIVATIONS_BF16},
+                     {"int4", WEIGHTS_INT4, STATE_FP32, KV_AUTO, ACTIVATIONS_BF16},
+                     {"fp8", WEIGHTS_FP8, STATE_FP32, KV_AUTO, ACTIVATIONS_BF16},
+                     {"as stored, state fp16", WEIGHTS_AUTO, STATE_FP16, KV_AUTO, ACTIVATIONS_BF16},
+                     {"as stored, kv fp8", WEIGHTS_AUTO, STATE_FP32, KV_FP8, ACTIVATIONS_BF16},
+                     {"int8, activations int8", WEIGHTS_INT8, STATE_FP32, KV_AUTO, ACTIVATIONS_INT8},
+                     {"int4, activations int8", WEIGHTS_INT4, STATE_FP32, KV_AUTO, ACTIVATIONS_INT8}};
     struct engine *exact = open_engine(m, true, &exactly);
     for (size_t i = 0; i < sizeof choices / sizeof *choices; i++) {
         bool halves = choices[i].state == STATE_FP16 && family_is_qwen(m->c->family),

@@ -30,13 +30,15 @@ struct choice {
     struct engine_options o;
 };
 
+/* Activations are rounded only where the name says so. */
+#define EXACT .activations = ACTIVATIONS_BF16
 static const struct choice choices[] = {
-    {"stored", "auto", "auto", "auto", "fp32", {.weights = WEIGHTS_AUTO}},
-    {"bf16", "bf16", "auto", "auto", "fp32", {.weights = WEIGHTS_BF16}},
-    {"int8", "int8", "auto", "auto", "fp32", {.weights = WEIGHTS_INT8}},
-    {"int4", "int4", "auto", "auto", "fp32", {.weights = WEIGHTS_INT4}},
-    {"fp8", "fp8", "auto", "auto", "fp32", {.weights = WEIGHTS_FP8}},
-    {"stored+kv-fp8", "auto", "auto", "fp8", "fp32", {.kv = KV_FP8}},
+    {"stored", "auto", "bf16", "auto", "fp32", {EXACT}},
+    {"bf16", "bf16", "bf16", "auto", "fp32", {.weights = WEIGHTS_BF16, EXACT}},
+    {"int8", "int8", "bf16", "auto", "fp32", {.weights = WEIGHTS_INT8, EXACT}},
+    {"int4", "int4", "bf16", "auto", "fp32", {.weights = WEIGHTS_INT4, EXACT}},
+    {"fp8", "fp8", "bf16", "auto", "fp32", {.weights = WEIGHTS_FP8, EXACT}},
+    {"stored+kv-fp8", "auto", "bf16", "fp8", "fp32", {.kv = KV_FP8, EXACT}},
     {"stored+activations-int8", "auto", "int8", "auto", "fp32", {.activations = ACTIVATIONS_INT8}},
     {"int8+activations-int8",
      "int8",
@@ -51,7 +53,7 @@ static const struct choice choices[] = {
      "fp32",
      {.weights = WEIGHTS_INT4, .activations = ACTIVATIONS_INT8}},
     {"fp8+activations-fp8", "fp8", "fp8", "auto", "fp32", {.activations = ACTIVATIONS_FP8}},
-    {"stored+state-fp16", "auto", "auto", "auto", "fp16", {.state = STATE_FP16}},
+    {"stored+state-fp16", "auto", "bf16", "auto", "fp16", {.state = STATE_FP16, EXACT}},
 };
 
 enum { CHOICES = sizeof choices / sizeof *choices };

@@ -337,7 +337,7 @@ static int count_all(struct plan *p, const struct model_config *c, const struct 
                                 .progress = count_part,
                                 .progress_arg = &k,
                                 .storage = options_storage(o),
-                                .coarse = o->activations != ACTIVATIONS_AUTO,
+                                .coarse = activations_rounded(o->activations),
                                 .tower8 = o->tower == TOWER_INT8,
                                 .mapped = hold.mapped,
                                 .resident = hold.resident,

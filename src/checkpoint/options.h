@@ -23,12 +23,19 @@ enum weight_storage {
     WEIGHTS_FP8,  /* at most 8 bits, e4m3, one scale per output */
 };
 
-/* How finely activations enter the products of the layers and of the tower. */
+/* Rounding of the activations that enter matrix products. */
 enum activation_rounding {
-    ACTIVATIONS_AUTO, /* as they are, bf16 */
-    ACTIVATIONS_INT8, /* 8 bits, groups of 128 or fewer; weights that are not quantized become int8 */
+    ACTIVATIONS_AUTO, /* int8 for matrices in blocks of a GGUF file on a CPU (W4A8 to W8A8), else bf16 */
+    ACTIVATIONS_INT8, /* int8 in layers and tower, groups of 128 or fewer; other weights become int8 */
     ACTIVATIONS_FP8,  /* of prompts on a GPU: e4m3, a scale for each row; weights become fp8 */
+    ACTIVATIONS_BF16, /* never rounded below bf16 */
 };
+
+/* Returns whether an option rounds the activations of all layers. */
+static inline bool activations_rounded(enum activation_rounding a)
+{
+    return a == ACTIVATIONS_INT8 || a == ACTIVATIONS_FP8;
+}
 
 /* Storage type of the blocks of the vision tower. */
 enum tower_storage {
@@ -86,7 +93,7 @@ struct engine_options {
 /* What the weights are stored as: activations in int8 are multiplied with integers, in fp8 with fp8. */
 static inline enum weight_storage options_storage(const struct engine_options *o)
 {
-    if (o->weights != WEIGHTS_AUTO || o->activations == ACTIVATIONS_AUTO)
+    if (o->weights != WEIGHTS_AUTO || !activations_rounded(o->activations))
         return o->weights;
     return o->activations == ACTIVATIONS_FP8 ? WEIGHTS_FP8 : WEIGHTS_INT8;
 }

@@ -97,11 +97,11 @@
 
 /* int activations; */
 #define ACTIVATIONS_OPTION(T)                                                                                \
-    {"activations", 0, OPTION_CHOICE, offsetof(T, activations), "auto|int8|fp8", 0, 0, "auto",               \
-     "int8 rounds what enters the products of the layers and of the vision tower to 8 bits, which makes "    \
-     "prompts and pictures faster on a processor; fp8, with weights in fp8, does so for the layers' "        \
-     "products of prompts on a GPU that has them (RTX 40, H100 and later). Neither is exact: see bench "     \
-     "--section drift",                                                                                      \
+    {"activations", 0, OPTION_CHOICE, offsetof(T, activations), "auto|int8|fp8|bf16", 0, 0, "auto",          \
+     "precision of the activations in matrix products; int8: quantize them (W8A8), faster on a CPU; fp8: "   \
+     "the same for prompts on a GPU with such products (RTX 40, H100 and later), with weights in fp8; bf16: "\
+     "do not quantize; auto: int8 for the quantized matrices of a GGUF file on a CPU, as llama.cpp does, "   \
+     "else bf16. bench --section drift measures the error",                                                  \
      "HOLORUN_ACTIVATIONS", .show = OPTION_MORE}
 
 /* int min_pixels, max_pixels; */

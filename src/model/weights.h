@@ -172,6 +172,7 @@ struct bind_options {
     enum weight_storage storage;
     bool
         coarse; /* products of the layers and the tower round activations to 8 bits; in fp8 not the tower's */
+    bool coarse_blocks; /* so do products with matrices in GGUF's blocks, the head's, too */
     bool tower8;                /* the blocks of the vision tower are stored in int8 */
     bool embed_on_host;         /* the embedding stays in pinned memory, where the backend has such */
     struct weight_cache *cache; /* of quantized matrices; NULL: none */

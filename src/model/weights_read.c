@@ -264,10 +264,23 @@ static struct weight *make_weight(struct binder *x, enum role role, const struct
     return w;
 }
 
+/* Returns whether products with a matrix round their activations to 8 bits.  Groups of GPTQ are long (128)
+ * and were not measured. */
+static bool rounds_activations(const struct binder *x, enum role role, const struct stored *m)
+{
+    const bool layer = role == ROLE_LINEAR || role == ROLE_TOWER;
+    if (x->o->coarse && layer)
+        return true;
+    if (!x->o->coarse_blocks || !(layer || role == ROLE_HEAD))
+        return false;
+    enum quant_format format = binder_format(x, role, m);
+    return quant_is_blocks(format) && format != QUANT_GPTQ;
+}
+
 struct weight *binder_weight(struct binder *x, enum role role, const struct stored *m)
 {
     struct weight *w = binder_own_weight(x, make_weight(x, role, m));
-    if (x->o->coarse && !x->o->shapes_only && (role == ROLE_LINEAR || role == ROLE_TOWER))
+    if (!x->o->shapes_only && rounds_activations(x, role, m))
         x->b->ops->round_activations(x->b, w);
     return w;
 }

@@ -33,11 +33,6 @@ static const struct blocks {
     [QUANT_GPTQ] = {QUANT_GPTQ_GROUP, QUANT_GPTQ_GROUP / 2 + 4, 4, 2, QUANT_GPTQ_GROUP},
 };
 
-bool quant_is_blocks(enum quant_format format)
-{
-    return shapes[format].span != 0;
-}
-
 int64_t blocks_span(enum quant_format format)
 {
     return shapes[format].span;

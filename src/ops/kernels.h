@@ -6,7 +6,8 @@
  *   kernels_core.h     vectors, exponentials, packing, the one matrix product everything uses
  *   kernels_linear.h   matrix products
  *   kernels_quant.h    matrix products with quantized weights
- *   kernels_bytes.h    the same by the dot product of bytes
+ *   kernels_bytes.h    the same with integer activations
+ *   kernels_dot.h      dot products of bytes
  *   kernels_groups.h   its innermost part for weights in groups
  *   kernels_rows.h     norms, sums, copies
  *   kernels_ssm.h      convolution and the state space recurrence
@@ -81,11 +82,11 @@ void KERNELS_FILL(struct ops *o)
     o->pack = fast_pack;
     o->embed = fast_embed;
     o->linear = any_linear;
-    o->quant_layout = HAS_BYTES ? "words 1 of 32" : VL == 16 ? "lines 1 of 32" : "lines 1 of 16";
+    o->quant_layout = VL == 16 ? "words 1 of 32" : "words 1 of 16";
     o->quant_bytes = quantized_bytes;
     o->quant_pack = quantized_pack;
     o->quant_weight = quantized_weight;
-    o->round_activations = HAS_BYTES ? cpu_round_activations : NULL;
+    o->round_activations = cpu_round_activations;
     o->rmsnorm = fast_rmsnorm;
     o->layernorm = fast_layernorm;
     o->gated_norm = fast_gated_norm;

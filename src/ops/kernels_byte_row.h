@@ -10,18 +10,15 @@
 #include "ops/kernels_groups.h"
 #include "ops/kernels_quant.h"
 
-#ifdef DOT_BYTES
-
 /* Splits a word of 4-bit codes into two words of four k. */
 ALWAYS_INLINE void split_word(uvec u, uvec out[2], const enum quant_format format)
 {
     out[0] = u & 0x0f0f0f0fu;
     out[1] = u >> 4 & 0x0f0f0f0fu;
     if (format == QUANT_F4) {
-        const __m512i table =
-            _mm512_broadcast_i32x4(_mm_setr_epi8(12, 13, 14, 15, 16, 18, 20, 24, 12, 11, 10, 9, 8, 6, 4, 0));
+        const __m128i table = _mm_setr_epi8(12, 13, 14, 15, 16, 18, 20, 24, 12, 11, 10, 9, 8, 6, 4, 0);
         for (int i = 0; i < 2; i++)
-            out[i] = (uvec)_mm512_shuffle_epi8(table, (__m512i)out[i]);
+            out[i] = SHUFFLE_BYTES(table, out[i]);
     }
 }
 
@@ -36,6 +33,8 @@ static bool in_groups(const struct bytes *p)
 {
     return p->s.shape.groups || p->d.coarse;
 }
+
+#ifdef DOT_BYTES
 
 /* N vectors of 4-bit codes, two for each panel: words [k, end) of eight k. */
 ALWAYS_INLINE void packed4_run(ivec *hi, ivec *lo, const int N, const uint32_t *x, const char *w,
@@ -95,31 +94,41 @@ ALWAYS_INLINE void blocks_vector(const struct bytes *p, int64_t panel, vec *sums
     }
 }
 
-/* One coarse row, words [k, k + n) of four k of group g, and N vectors: sums of products. */
-ALWAYS_INLINE void coarse_group(const struct bytes *p, const char *w, int64_t g, int64_t n, ivec *acc,
-                                const int N, const enum quant_format format)
+#endif
+
+enum { COARSE_STEP = 2 }; /* words of x from one k to the next where x has one row: see bytes_pack_rows */
+
+/* acc [N] += the products of one coarse row, from x on, and a group of a block at w. */
+ALWAYS_INLINE void coarse_block_group(ivec *acc, const uint32_t *x, const char *w, int64_t apart, const int N,
+                                      const enum quant_format format)
 {
-    const int64_t apart = p->s.shape.lines * NR, per = p->d.size / 4;
-    const uint32_t *x = p->d.out + g * per * p->d.step;
-    const bool whole = format == QUANT_I8;
-    if (quant_is_blocks(format))
-        w += g * group_stored(format) * NR * WORD;
-    else
-        w += g * per / (whole ? 1 : 2) * NR * WORD;
-    for (int64_t k = 0; k < n; k += whole ? 1 : 2)
+    UNROLL for (int i = 0; i < group_fours(format) / 2; i++)
+    {
         UNROLL for (int j = 0; j < N; j++)
         {
             uvec word[2];
-            const char *at = w + (j / 2) * apart + j % 2 * VL * WORD;
-            if (quant_is_blocks(format))
-                group_pair(at, (int)k / 2, word, format);
-            else if (whole)
-                word[0] = *(const uvec *)(at + k * NR * WORD);
-            else
-                split_word(*(const uvec *)(at + k / 2 * NR * WORD), word, format);
-            acc[j] = DOT_BYTES(acc[j], word[0], x[k * p->d.step]);
-            if (!whole)
-                acc[j] = DOT_BYTES(acc[j], word[1], x[(k + 1) * p->d.step]);
+            group_pair(w + (j / 2) * apart + j % 2 * VL * WORD, i, word, format);
+            acc[j] = dot_words(acc[j], word, x[2 * i * COARSE_STEP], x[(2 * i + 1) * COARSE_STEP],
+                               !blocks_few_bits(format));
+        }
+    }
+}
+
+/* The same for words of codes of 4 bits (two of x each), and of 8: [0, n). */
+ALWAYS_INLINE void coarse_words(ivec *acc, const uint32_t *x, const char *w, int64_t apart, int64_t n,
+                                const int N, const enum quant_format format)
+{
+    const int each = format == QUANT_I8 ? 1 : 2;
+    for (int64_t k = 0; k < n; k++, x += each * COARSE_STEP, w += NR * WORD)
+        UNROLL for (int j = 0; j < N; j++)
+        {
+            uvec word[2], u = *(const uvec *)(w + (j / 2) * apart + j % 2 * VL * WORD);
+            if (format == QUANT_I8) {
+                acc[j] = dot_word(acc[j], u, x[0], true);
+            } else {
+                split_word(u, word, format);
+                acc[j] = dot_words(acc[j], word, x[0], x[COARSE_STEP], false);
+            }
         }
 }
 
@@ -128,13 +137,22 @@ ALWAYS_INLINE void coarse_vector(const struct bytes *p, int64_t panel, vec *sums
                                  const enum quant_format format)
 {
     const int64_t per = p->d.size / 4, record = (int64_t)block_record(format) * NR;
+    const int64_t apart = p->s.shape.lines * NR;
     const char *w = quantized_lines(&p->s, panel);
+    const uint32_t *x = p->d.out;
     UNROLL for (int j = 0; j < N; j++) sums[j] = (vec){0};
-    for (int64_t g = 0; g < p->d.groups; g++) {
-        const int32_t begin = p->d.begin[g * p->d.step];
+    for (int64_t g = 0; g < p->d.groups; g++, x += per * COARSE_STEP) {
+        const int32_t begin = p->d.begin[g * COARSE_STEP];
         ivec acc[4];
         UNROLL for (int j = 0; j < N; j++) acc[j] = (ivec){0} + (has_minima(format) ? 0 : begin);
-        coarse_group(p, w, g, least(per, p->words - g * per), acc, N, format);
+        if (quant_is_blocks(format)) {
+            coarse_block_group(acc, x, w, apart, N, format);
+            w += group_stored(format) * NR * WORD;
+        } else {
+            int64_t n = least(per, p->words - g * per) / (format == QUANT_I8 ? 1 : 2);
+            coarse_words(acc, x, w, apart, n, N, format);
+            w += n * NR * WORD;
+        }
         UNROLL for (int j = 0; j < N; j++)
         {
             vec v = __builtin_convertvector(acc[j], vec);
@@ -148,10 +166,12 @@ ALWAYS_INLINE void coarse_vector(const struct bytes *p, int64_t panel, vec *sums
             } else if (format != QUANT_I8) {
                 v *= group_scale(quantized_groups(&p->s, panel + j / 2) + g * NR + j % 2 * VL);
             }
-            sums[j] += v * splat(p->d.scale[g * p->d.step]);
+            sums[j] += v * splat(p->d.scale[g * COARSE_STEP]);
         }
     }
 }
+
+#ifdef DOT_BYTES
 
 /* One row of two digits and N vectors. */
 ALWAYS_INLINE void digits_vector(const struct bytes *p, int64_t panel, vec *sums, const int N,
@@ -166,7 +186,7 @@ ALWAYS_INLINE void digits_vector(const struct bytes *p, int64_t panel, vec *sums
         blocks_vector(p, panel, sums, N, format);
     } else if (format == QUANT_I8) {
         UNROLL for (int i = 0; i < 2 * N; i++) acc[i] = (ivec){0} + begin[i / N];
-        bytes_multiply(acc, 2, N, p->d.out, 2, w, apart, p->words);
+        bytes_multiply(acc, 2, N, p->d.out, 2, w, apart, p->words, true);
         UNROLL for (int j = 0; j < N; j++) sums[j] = joined(acc[j], acc[N + j]);
     } else {
         UNROLL for (int j = 0; j < N; j++) sums[j] = (vec){0};
@@ -181,6 +201,16 @@ ALWAYS_INLINE void digits_vector(const struct bytes *p, int64_t panel, vec *sums
     for (int j = 0; j < N; j++)
         sums[j] *= splat(p->d.scale[0]);
 }
+
+#else
+
+/* Never called: without DOT_BYTES every row is coarse. */
+ALWAYS_INLINE void digits_vector(const struct bytes *p, int64_t panel, vec *sums, const int N,
+                                 const enum quant_format format)
+{
+}
+
+#endif
 
 ALWAYS_INLINE void bytes_vectors(const struct bytes *p, int64_t begin, int64_t end,
                                  const enum quant_format format)
@@ -216,7 +246,5 @@ static void bytes_vector_range(void *arg, int64_t begin, int64_t end, int thread
 #undef RUN
     }
 }
-
-#endif
 
 #endif

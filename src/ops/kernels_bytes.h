@@ -1,31 +1,33 @@
-/* kernels_bytes.h - products with integer codes by the dot product of bytes, four multiplications a lane.
+/* kernels_bytes.h - matrix products in integers: codes of weights times quantized activations.
  *
- * A row of x becomes 16-bit integers with one scale, finer than bf16 where it matters: an error of
- * 1/65000 of the row's largest value.  They are split into two signed digits, x = 256 hi + lo, and each
- * digit is a row of its own of the product.  Weights are unsigned bytes with an offset, which is
- * subtracted beforehand: a sum begins at minus the offset times the sum of its digits.  Integer sums are
- * exact, so nothing depends on how the work is split.
+ * Activations of 16 bits, where the CPU has a dot product of bytes (DOT_BYTES): a row of x becomes integers
+ * with one scale, with an error of 1/65000 of the row's largest value, split into two signed digits
+ * x = 256 hi + lo; each digit is a row of its own of the product.  This is the default of matrices that are
+ * not `coarse`.
+ *
+ * Activations of 8 bits (`coarse` weights, W8A8 and W4A8; on every instruction set): one signed byte for each
+ * value and a scale for each group of the weight, of i8 for 128 columns.  Half the work, or less.
+ *
+ * Codes are unsigned bytes with an offset, which is subtracted beforehand: a sum begins at minus the offset
+ * times the sum of the activations.  Integer sums are exact, so nothing depends on how the work is split.
  *
  *   i8   byte: code + 128
  *   i4   half a byte: code + 8
  *   f4   half a byte: the e2m1 code; a table maps it to twice the value + 12, the column's scale halves it
  *   blocks of GGUF: the code, of 8 bits + 128 and of Q6_K + 32; a group's minimum is multiplied with the
- *        sum of its digits
- *
- * For a coarse weight a row of x becomes 8-bit integers with a scale for each group of the weight (of i8
- * for 128 columns), half the work.
+ *        sum of its activations
  *
  * Words hold four neighbouring k of a column, or eight (in_words).  e4m3 spans too many magnitudes for a
- * byte and stays with kernels_quant.h.
+ * byte and stays with kernels_quant.h, as do f32 activations.
  */
 #ifndef HOLORUN_OPS_KERNELS_BYTES_H
 #define HOLORUN_OPS_KERNELS_BYTES_H
 
 #include "ops/kernels_byte_row.h"
 
-#ifdef DOT_BYTES
-
 /* ---- many rows ----------------------------------------------------------------------------------------- */
+
+#ifdef DOT_BYTES
 
 /* Integer tile [M][NR]: starts from `begin`, or (NULL) from what it holds. */
 ALWAYS_INLINE void bytes_rows(int32_t *tile, const int32_t *begin, const uint32_t *x, int64_t step,
@@ -39,7 +41,7 @@ ALWAYS_INLINE void bytes_rows(int32_t *tile, const int32_t *begin, const uint32_
         else
             acc[i] = *(const ivec *)(tile + i / 2 * NR + i % 2 * VL);
     }
-    bytes_multiply(acc, M, 2, x, step, w, 0, words);
+    bytes_multiply(acc, M, 2, x, step, w, 0, words, true);
     UNROLL for (int i = 0; i < 2 * M; i++) * (ivec *)(tile + i / 2 * NR + i % 2 * VL) = acc[i];
 }
 
@@ -64,6 +66,16 @@ static void bytes_block(int rows, int32_t *tile, const int32_t *begin, const uin
                                                       bytes_rows_4, bytes_rows_5, bytes_rows_6};
     each[rows - 1](tile, begin, x, step, w, words);
 }
+
+#else
+
+/* Never called: without DOT_BYTES every sum is one of groups. */
+static void bytes_block(int rows, int32_t *tile, const int32_t *begin, const uint32_t *x, int64_t step,
+                        const char *w, int64_t words)
+{
+}
+
+#endif
 
 enum {
     BYTES_DEPTH = 128,                /* words of a slice */
@@ -116,6 +128,7 @@ static void take_scales(const struct bytes *p, int64_t panel, int64_t k, int64_t
     const int64_t per = p->d.size / 4;
     const uint16_t *groups = quantized_groups(&p->s, panel);
     out->kind = format == QUANT_I8 ? UNSCALED : has_minima(format) ? MINIMA : SCALED;
+    out->wide = quant_is_blocks(format) && !blocks_few_bits(format);
     if (quant_is_blocks(format))
         blocks_scales(format, groups, k / per, ceil_div(n, per), out);
     else if (format != QUANT_I8)
@@ -191,11 +204,15 @@ static void bytes_product_range(void *arg, int64_t begin, int64_t end, int threa
 
 /* ---- the operation ------------------------------------------------------------------------------------- */
 
-/* The offset that is subtracted from a code; for minima the sum of digits itself is kept. */
+/* Returns the offset that is subtracted from a code; for minima the sum of digits itself is kept. */
 static int bytes_offset(enum quant_format format)
 {
     bool eight = format == QUANT_I8 || format == QUANT_Q8_0 || format == QUANT_Q8_16;
-    return eight ? 128 : format == QUANT_I4 ? 8 : format == QUANT_F4 ? 12 : format == QUANT_Q6_K ? 32 : -1;
+    return eight                  ? (BYTES_CENTRED ? 0 : 128)
+           : format == QUANT_I4   ? 8
+           : format == QUANT_F4   ? 12
+           : format == QUANT_Q6_K ? 32
+                                  : -1;
 }
 
 static void bytes_pack_rows(struct bytes *p, struct tensor x)
@@ -224,7 +241,8 @@ static void bytes_pack_rows(struct bytes *p, struct tensor x)
     d->begin = (int32_t *)(void *)(room + words);
     d->scale = (float *)(void *)(room + words + begins);
     p->s.out.rows = x.rows;
-    pool_for(d->b->pool, x.rows, 1 + SMALL_ROWS / (x.cols + 1), d->coarse ? coarse_range : digits_range, d);
+    pool_for(d->b->pool, x.rows, 1 + SMALL_ROWS / (x.cols + 1),
+             d->coarse || !HAS_DIGITS ? coarse_range : digits_range, d);
 }
 
 static void bytes_linear(struct backend *b, struct tensor y, struct tensor x, const struct weight *w,
@@ -239,8 +257,6 @@ static void bytes_linear(struct backend *b, struct tensor y, struct tensor x, co
         spread_chunk(&p.s.out, BYTES_STRIP, QUANTIZED_PANELS, bytes_vector_range, bytes_product_range, &p);
     }
 }
-
-#endif
 
 /* ---- any matrix ---------------------------------------------------------------------------------------- */
 
@@ -283,10 +299,8 @@ static void any_linear(struct backend *b, struct tensor y, struct tensor x, cons
     x = in_order(b, x, w);
     if (w->format == QUANT_NONE)
         fast_linear(b, y, x, w, bias, epi, mode);
-#ifdef DOT_BYTES
-    else if (in_words(w->format) && x.dtype == DT_BF16 && x.cols <= BYTES_MAX)
+    else if (x.dtype == DT_BF16 && (w->coarse || (HAS_DIGITS && in_words(w->format) && x.cols <= BYTES_MAX)))
         bytes_linear(b, y, x, w, bias, epi, mode);
-#endif
     else
         quantized_linear(b, y, x, w, bias, epi, mode);
 }

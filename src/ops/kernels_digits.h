@@ -4,9 +4,8 @@
 #define HOLORUN_OPS_KERNELS_DIGITS_H
 
 #include "ops/kernels_core.h"
+#include "ops/kernels_dot.h"
 #include "ops/kernels_rows.h"
-
-#ifdef DOT_BYTES
 
 enum { DIGIT_MOST = 127 * 256 + 127 };
 
@@ -24,27 +23,6 @@ struct digits {
     int64_t block_rows; /* of x; a coarse row more where that is odd */
 };
 
-/* Splits n values into hi and lo digits; returns the scale. */
-static float make_digits(const float *x, int64_t n, int8_t *hi, int8_t *lo)
-{
-    vec most = {0}, odd = {0};
-    for (int64_t k = 0; k < n; k += VL) {
-        vec v = *(const vec *)(x + k);
-        most = VEC_MAX((vec)((uvec)v & 0x7fffffffu), most);
-        odd += v * 0; /* NaN where v is not finite */
-    }
-    float far = max_lanes(most), scale = far / DIGIT_MOST;
-    vec each = splat(far > 1e-30f ? DIGIT_MOST / far : 0);
-    for (int64_t k = 0; k < n; k += VL) {
-        __m512i v = _mm512_cvtps_epi32((__m512)(*(const vec *)(x + k) * each));
-        __m512i low = _mm512_srai_epi32(_mm512_slli_epi32(v, 24), 24);
-        __m512i high = _mm512_srai_epi32(_mm512_sub_epi32(v, low), 8);
-        _mm_storeu_si128((__m128i *)(void *)(lo + k), _mm512_cvtepi32_epi8(low));
-        _mm_storeu_si128((__m128i *)(void *)(hi + k), _mm512_cvtepi32_epi8(high));
-    }
-    return scale + sum_lanes(odd);
-}
-
 /* Rounds n values, whole vectors, to [-127, 127]; returns the scale. */
 static float make_coarse(const float *x, int64_t n, int8_t *out)
 {
@@ -57,8 +35,7 @@ static float make_coarse(const float *x, int64_t n, int8_t *out)
     float far = max_lanes(most);
     vec each = splat(far > 1e-30f ? 127 / far : 0);
     for (int64_t k = 0; k < n; k += VL)
-        _mm_storeu_si128((__m128i *)(void *)(out + k),
-                         _mm512_cvtepi32_epi8(_mm512_cvtps_epi32((__m512)(*(const vec *)(x + k) * each))));
+        STORE_BYTES(out + k, IVEC_ROUND(*(const vec *)(x + k) * each));
     return far / 127 + sum_lanes(odd);
 }
 
@@ -92,6 +69,27 @@ static void coarse_range(void *arg, int64_t begin, int64_t end, int thread)
     }
 }
 
+#ifdef DOT_BYTES
+
+/* Splits n values into hi and lo digits; returns the scale. */
+static float make_digits(const float *x, int64_t n, int8_t *hi, int8_t *lo)
+{
+    vec most = {0}, odd = {0};
+    for (int64_t k = 0; k < n; k += VL) {
+        vec v = *(const vec *)(x + k);
+        most = VEC_MAX((vec)((uvec)v & 0x7fffffffu), most);
+        odd += v * 0; /* NaN where v is not finite */
+    }
+    float far = max_lanes(most), scale = far / DIGIT_MOST;
+    vec each = splat(far > 1e-30f ? DIGIT_MOST / far : 0);
+    for (int64_t k = 0; k < n; k += VL) {
+        ivec v = IVEC_ROUND(*(const vec *)(x + k) * each), low = v << 24 >> 24;
+        STORE_BYTES(lo + k, low);
+        STORE_BYTES(hi + k, (v - low) >> 8);
+    }
+    return scale + sum_lanes(odd);
+}
+
 static void digits_range(void *arg, int64_t begin, int64_t end, int thread)
 {
     const struct digits *d = arg;
@@ -112,6 +110,13 @@ static void digits_range(void *arg, int64_t begin, int64_t end, int thread)
                 start[g * d->step + i] = -d->offset * digit_sum(digit[i] + g * d->size, d->size);
         }
     }
+}
+
+#else
+
+/* Never called: without DOT_BYTES every row is coarse. */
+static void digits_range(void *arg, int64_t begin, int64_t end, int thread)
+{
 }
 
 #endif

@@ -10,27 +10,41 @@
 
 #include "ops/kernels_blocks.h"
 #include "ops/kernels_core.h"
+#include "ops/kernels_dot.h"
 
 enum {
-    DIGIT_ROWS = 6,          /* rows of x in a block: twice as many of digits */
-    DIGITS = 2 * DIGIT_ROWS, /* as many sums as registers allow */
-    SUMMED = DIGITS / 2,     /* rows of bytes whose sums of two kinds fit there */
-    BYTES_MAX = 1 << 16,     /* columns up to which no sum overflows: 255 * 128 * 2^16 < 2^31 */
+    DIGIT_ROWS = VL == 16 ? 6 : 4, /* rows of x in a block: twice as many of digits */
+    DIGITS = 2 * DIGIT_ROWS,       /* as many sums as registers allow */
+    SUMMED = DIGITS / 2,           /* rows of bytes whose sums of two kinds fit there */
+    BYTES_MAX = 1 << 16,           /* columns up to which no sum overflows: 255 * 128 * 2^16 < 2^31 */
 };
 
-#ifdef DOT_BYTES
-
-/* acc[m][j] += digit row m times the columns; pairs of vectors are `apart` bytes apart. */
+/* acc[m][j] += digit row m times the columns; pairs of vectors are `apart` bytes apart.  wide: codes of 8
+ * bits. */
 ALWAYS_INLINE void bytes_multiply(ivec *acc, const int M, const int N, const uint32_t *x, int64_t step,
-                                  const char *w, int64_t apart, int64_t words)
+                                  const char *w, int64_t apart, int64_t words, const bool wide)
 {
-    for (int64_t k = 0; k < words; k++, x += step, w += NR * WORD) {
+    int64_t k = 0;
+#ifndef DOT_BYTES
+    for (; k + 2 <= words; k += 2, x += 2 * step, w += 2 * NR * WORD) {
+        uvec right[4][2];
+        UNROLL for (int j = 0; j < 2 * N; j++) right[j / 2][j % 2] =
+            *(const uvec *)(w + j % 2 * NR * WORD + (j / 4) * apart + j / 2 % 2 * VL * WORD);
+        UNROLL for (int m = 0; m < M; m++)
+        {
+            UNROLL for (int j = 0; j < N; j++) acc[m * N + j] =
+                dot_words(acc[m * N + j], right[j], x[m], x[step + m], wide);
+        }
+    }
+#endif
+    for (; k < words; k++, x += step, w += NR * WORD) {
         uvec right[4];
         UNROLL for (int j = 0; j < N; j++) right[j] =
             *(const uvec *)(w + (j / 2) * apart + j % 2 * VL * WORD);
         UNROLL for (int m = 0; m < M; m++)
         {
-            UNROLL for (int j = 0; j < N; j++) acc[m * N + j] = DOT_BYTES(acc[m * N + j], right[j], x[m]);
+            UNROLL for (int j = 0; j < N; j++) acc[m * N + j] =
+                dot_word(acc[m * N + j], right[j], x[m], wide);
         }
     }
 }
@@ -49,6 +63,7 @@ enum scaling {
 
 struct scales {
     enum scaling kind;
+    bool wide;          /* codes of 8 bits */
     float *scale, *low; /* [groups][NR] */
 };
 
@@ -87,7 +102,7 @@ struct groups {
 
 /* tile [M / digits][NR] += the groups' sums, which stay in registers over a slice. */
 ALWAYS_INLINE void groups_rows(float *tile, const struct groups *g, const int M, const int digits,
-                               const enum scaling kind)
+                               const enum scaling kind, const bool wide)
 {
     const uint32_t *x = g->x;
     const char *w = g->w;
@@ -99,7 +114,7 @@ ALWAYS_INLINE void groups_rows(float *tile, const struct groups *g, const int M,
         int64_t n = least(g->per, g->words - k);
         ivec acc[SUMMED * 2];
         UNROLL for (int i = 0; i < 2 * M; i++) acc[i] = (ivec){0} + (kind == MINIMA ? 0 : begin[i / 2]);
-        bytes_multiply(acc, M, 2, x, g->step, w, 0, n);
+        bytes_multiply(acc, M, 2, x, g->step, w, 0, n, wide);
         UNROLL for (int i = 0; i < 2 * M / digits; i++)
         {
             const int row = i / 2;
@@ -133,26 +148,35 @@ ALWAYS_INLINE void groups_rows(float *tile, const struct groups *g, const int M,
     OWN_FUNCTION void groups_rows_##M(float *tile, const struct groups *g)                                   \
     {                                                                                                        \
         const enum scaling kind = g->scales->kind;                                                           \
-        if (!g->shares && kind == SCALED)                                                                    \
-            groups_rows(tile, g, M, 2, SCALED);                                                              \
-        else if (!g->shares)                                                                                 \
-            groups_rows(tile, g, M, 2, MINIMA);                                                              \
+        if (HAS_DIGITS && !g->shares && kind == SCALED)                                                      \
+            groups_rows(tile, g, M, 2, SCALED, false);                                                       \
+        else if (HAS_DIGITS && !g->shares)                                                                   \
+            groups_rows(tile, g, M, 2, MINIMA, false);                                                       \
         else if (kind == UNSCALED)                                                                           \
-            groups_rows(tile, g, M, 1, UNSCALED);                                                            \
+            groups_rows(tile, g, M, 1, UNSCALED, true);                                                      \
+        else if (kind == SCALED && g->scales->wide && BYTES_CENTRED)                                         \
+            groups_rows(tile, g, M, 1, SCALED, true);                                                        \
         else if (kind == SCALED)                                                                             \
-            groups_rows(tile, g, M, 1, SCALED);                                                              \
+            groups_rows(tile, g, M, 1, SCALED, false);                                                       \
         else                                                                                                 \
-            groups_rows(tile, g, M, 1, MINIMA);                                                              \
+            groups_rows(tile, g, M, 1, MINIMA, false);                                                       \
     }
 GROUPS_ROWS(2)
 GROUPS_ROWS(4)
+#if VL == 16
 GROUPS_ROWS(6)
+#endif
 
 /* A block of so many rows of x. */
 static void groups_block(int rows, float *tile, const struct groups *g)
 {
-    static void (*const each[])(float *, const struct groups *) = {groups_rows_2, groups_rows_4,
-                                                                   groups_rows_6};
+    static void (*const each[])(float *, const struct groups *) = {
+        groups_rows_2,
+        groups_rows_4,
+#if VL == 16
+        groups_rows_6,
+#endif
+    };
     const int digits = g->shares ? 1 : 2, all = g->shares ? (rows + 1) / 2 * 2 : 2 * rows;
     for (int at = 0; at < all; at += SUMMED) {
         struct groups some = *g;
@@ -162,7 +186,5 @@ static void groups_block(int rows, float *tile, const struct groups *g)
         each[(all - at < SUMMED ? all - at : SUMMED) / 2 - 1](tile + at / digits * NR, &some);
     }
 }
-
-#endif
 
 #endif

@@ -6,19 +6,13 @@
 #include "ops/kernels_core.h"
 #include "ops/kernels_linear.h"
 
-#ifdef DOT_BYTES
-enum { HAS_BYTES = 1 };
-#else
-enum { HAS_BYTES = 0 };
-#endif
-
-/* With a dot product of bytes, codes of integers and of e2m1 (which are halves of integers) are stored
- * in words instead of lines: four neighbouring k of a column together, or eight, the first four in the
- * low halves. They are unsigned: i8 is the code + 128, i4 the code + 8.  Blocks are stored in words
- * always. */
+/* Returns whether a format's codes are stored in words: four neighbouring k of a column together, or eight of
+ * 4 bits, the first four in the low halves.  Integers and e2m1 (halves of integers) are, for the dot products
+ * of kernels_dot.h; e4m3 is stored in lines of one k.  Codes in words are unsigned: i8 is the code + 128, i4
+ * the code + 8. */
 static bool in_words(enum quant_format format)
 {
-    return quant_is_blocks(format) || (HAS_BYTES && format != QUANT_F8 && format != QUANT_F8_BLOCKS);
+    return format != QUANT_F8 && format != QUANT_F8_BLOCKS;
 }
 
 /* The power of two by which a code's factor is off its value; the column's scale includes it. */

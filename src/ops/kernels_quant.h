@@ -6,8 +6,8 @@
  * and the same products follow; activations are not rounded any further.  A group's scale is applied
  * when its sum is complete, the column's at the end.
  *
- * kernels_bytes.h is faster for most formats where there is a dot product of bytes; this file then
- * serves f32 activations and e4m3.
+ * kernels_bytes.h multiplies integers where activations are quantized; this file serves e4m3, f32 activations
+ * and, without a dot product of bytes, bf16 activations.
  *
  * Bytes are ordered as quant_panels says, with NR columns to a panel.  Every sum runs in one accumulator
  * (one for each group) whatever the number of rows, so a token has the same bits alone and in a batch.
@@ -241,6 +241,63 @@ ALWAYS_INLINE void quantized_vectors(const struct quantized_product *p, int64_t 
         quantized_vector(p, panel, 2, dot, format);
 }
 
+/* Adds the products of words [k, end) of N vectors of columns; x is f32. */
+ALWAYS_INLINE void words_run(const struct quantized_product *p, vec *acc, const int N, const char *lines,
+                             int64_t k, int64_t end, const enum quant_format format)
+{
+    const int64_t apart = p->shape.lines * NR, each = format == QUANT_I8 ? 4 : 8;
+    for (; k < end; k++) {
+        const float *x = (const float *)(const void *)p->x + k * each;
+        uvec u[2 * QUANTIZED_PANELS];
+        UNROLL for (int j = 0; j < N; j++) u[j] =
+            *(const uvec *)(lines + (j / 2) * apart + (k * NR + j % 2 * VL) * WORD);
+        UNROLL for (int c = 0; c < each; c++)
+        {
+            UNROLL for (int j = 0; j < N; j++)
+            {
+                uvec code = u[j] >> (uint32_t)(c % 4 * 8 + c / 4 * 4);
+                vec w = format == QUANT_I8 ? __builtin_convertvector((ivec)(code & 255) - 128, vec)
+                                           : (vec)lookup(p->odd, code);
+                acc[j] += x[c] * w;
+            }
+        }
+    }
+}
+
+/* The sums of N vectors of columns for one row, in the order of quantized_block. */
+ALWAYS_INLINE void words_vector(const struct quantized_product *p, int64_t panel, const int N,
+                                const enum quant_format format)
+{
+    const int64_t size = format == QUANT_I4 ? QUANT_I4_GROUP / 8 : QUANT_F4_GROUP / 8;
+    const char *lines = quantized_lines(p, panel);
+    vec sums[2 * QUANTIZED_PANELS];
+    UNROLL for (int j = 0; j < N; j++) sums[j] = (vec){0};
+    if (format == QUANT_I8)
+        words_run(p, sums, N, lines, 0, p->pairs / 2, format);
+    for (int64_t g = 0; format != QUANT_I8 && g < p->shape.groups; g++) {
+        vec acc[2 * QUANTIZED_PANELS];
+        UNROLL for (int j = 0; j < N; j++) acc[j] = (vec){0};
+        words_run(p, acc, N, lines, g * size, (g + 1) * size, format);
+        UNROLL for (int j = 0; j < N; j++) sums[j] +=
+            acc[j] * group_scale(quantized_groups(p, panel + j / 2) + g * NR + j % 2 * VL);
+    }
+    for (int j = 0; j < N; j += 2)
+        quantized_finish(p, 0, panel + j / 2, sums + j, 1);
+}
+
+static void words_vector_range(void *arg, int64_t begin, int64_t end, int thread)
+{
+    const struct quantized_product *p = arg;
+    for (int64_t panel = begin; panel < end; panel++) {
+        if (p->w->format == QUANT_I8)
+            words_vector(p, panel, 2, QUANT_I8);
+        else if (p->w->format == QUANT_I4)
+            words_vector(p, panel, 2, QUANT_I4);
+        else
+            words_vector(p, panel, 2, QUANT_F4);
+    }
+}
+
 static void quantized_vector_range(void *arg, int64_t begin, int64_t end, int thread)
 {
     const struct quantized_product *p = arg;
@@ -417,7 +474,10 @@ static void quantized_linear(struct backend *b, struct tensor y, struct tensor x
         p.out.row0 = r;
         quantized_pack_rows(&p, tensor_rows(x, r, least(chunk, x.rows - r)));
         spread_chunk(&p.out, QUANTIZED_STRIP, QUANTIZED_PANELS,
-                     in_words(w->format) ? NULL : quantized_vector_range, quantized_product_range, &p);
+                     quant_is_blocks(w->format) ? NULL
+                     : in_words(w->format)      ? words_vector_range
+                                                : quantized_vector_range,
+                     quantized_product_range, &p);
     }
 }
 

@@ -80,7 +80,10 @@ float quant_f8_row(uint8_t *codes, const float *row, int64_t n);
  * records.
  *
  * A group of GPTQ is kept as such a block, too; its record is d as f16 and the integer that is its zero. */
-bool quant_is_blocks(enum quant_format format);
+static inline bool quant_is_blocks(enum quant_format format)
+{
+    return format >= QUANT_Q8_0;
+}
 int64_t blocks_span(enum quant_format format);                 /* numbers of a block */
 int64_t blocks_stored(enum quant_format format, int64_t cols); /* bytes of a row in the file */
 int64_t blocks_lines(enum quant_format format, int64_t cols);  /* bytes of a column's codes in a panel */

@@ -154,7 +154,11 @@ static int check_activations(const struct engine_options *o, struct err *e)
         return 0;
     if (o->f32)
         return err_set(e, ERR_USAGE, "activations are either f32 or %s: leave out --f32 or --activations",
-                       f8 ? "fp8" : "int8");
+                       f8                                   ? "fp8"
+                       : o->activations == ACTIVATIONS_BF16 ? "bf16"
+                                                            : "int8");
+    if (o->activations == ACTIVATIONS_BF16)
+        return 0;
     if (f8 && o->weights != WEIGHTS_AUTO && o->weights != WEIGHTS_FP8)
         return err_set(e, ERR_USAGE, "activations in fp8 need weights in fp8: --weights auto or fp8");
     if (!f8 && (o->weights == WEIGHTS_BF16 || o->weights == WEIGHTS_FP8))
@@ -167,7 +171,7 @@ static int check_activations(const struct engine_options *o, struct err *e)
 static int check_rounding(const struct ops *b, const struct engine_options *o, struct err *e)
 {
     bool f8 = o->activations == ACTIVATIONS_FP8;
-    if (o->activations == ACTIVATIONS_AUTO || (b->round_activations && b->rounds_to_f8 == f8))
+    if (!activations_rounded(o->activations) || (b->round_activations && b->rounds_to_f8 == f8))
         return 0;
     if (f8)
         return err_set(e, ERR_USAGE,
@@ -227,7 +231,9 @@ static int open_weights(struct engine *g, const struct engine_options *o, struct
                                 .progress = o->progress,
                                 .progress_arg = o->progress_arg,
                                 .storage = options_storage(o),
-                                .coarse = o->activations != ACTIVATIONS_AUTO,
+                                .coarse = activations_rounded(o->activations),
+                                .coarse_blocks = !o->f32 && (o->activations == ACTIVATIONS_AUTO ||
+                                                             o->activations == ACTIVATIONS_INT8),
                                 .tower8 = o->tower == TOWER_INT8,
                                 .embed_on_host = g->plan.pinned > 0,
                                 .mapped = hold.mapped,
