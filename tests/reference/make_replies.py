@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Lets a real model reply to the prompts of every built-in dialect, for tests/cases/replies (see real_replies.py).
 
-    make_replies.py PROMPTS MODEL.gguf NAME OUT.jsonl [--minutes M] [--rounds R] [--samples S] [--shift N]
+    make_replies.py PROMPTS URL NAME OUT.jsonl [--minutes M] [--rounds R] [--samples S] [--shift N]
 
-PROMPTS is the output of "build/release/helpers/replies prompts".  The model runs in llama.cpp (package xllamacpp) on
-one thread.  A prompt is the system text that the program sends, the task, earlier turns in the dialect's own form, and a
-list of the visible elements in place of the screenshot.  Each line of OUT is one reply; prompts that OUT has are
-skipped.
+PROMPTS is the output of "build/release/helpers/replies prompts".  URL is a server with the chat protocol of OpenAI that
+runs the model, as http://127.0.0.1:8080/v1 of `holorun serve -m MODEL.gguf` or of llama.cpp; $OPENAI_API_KEY is
+its token.  A conversation is the system
+text that the program sends, the task, earlier turns in the dialect's own form, and a list of the visible elements in
+place of the screenshot.  Each line of OUT is one reply; conversations that OUT has are skipped.
 """
 
 import argparse
@@ -14,7 +15,9 @@ import json
 import os
 import re
 import time
+import urllib.request
 import zlib
+from concurrent.futures import ThreadPoolExecutor
 
 from replies_tasks import SCREENS, TASKS
 
@@ -211,32 +214,24 @@ def system_text(d, task):
 POCKET_TURNS = [("files", ("click", "fotos")), ("files", ("key", "ctrl+c")), ("compose", ("type", "Ann"))]
 
 
-def prompt(d, task):
-    """Returns the whole prompt in ChatML, up to where the model's turn begins."""
+def messages(d, task):
+    """Returns the conversation up to where the model's turn begins."""
     _, screen, text, earlier = task
     see = d["observation_open"] + screen_text(d, screen) + d["observation_close"]
-    out = ""
+    hidden = d["observation_open"] + d["placeholder"] + d["observation_close"]
+    out = []
     system = system_text(d, text)
     if system:
-        out = f"<|im_start|>system\n{system}<|im_end|>\n"
+        out.append(("system", system))
     if d["name"] == "pocket-wide":  # it has no system text: three turns of other tasks show the form
-        for i, (other, act) in enumerate(POCKET_TURNS):
-            out += "<|im_start|>user\n%s%s\n%s<|im_end|>\n<|im_start|>assistant\n%s<|im_end|>\n" % (
-                ("Open fotos", "Copy it", "Write Ann into To")[i],
-                "",
-                screen_text(d, other),
-                call(d, other, act)[0],
-            )
-    out += f"<|im_start|>user\n{d['task_open']}{text}{d['task_close']}"
-    out += (
-        see if not earlier else d["observation_open"] + d["placeholder"] + d["observation_close"]
-    ) + "<|im_end|>\n"
+        for told, (other, act) in zip(("Open fotos", "Copy it", "Write Ann into To"), POCKET_TURNS):
+            out += [("user", told + "\n" + screen_text(d, other)), ("assistant", call(d, other, act)[0])]
+    out.append(("user", d["task_open"] + text + d["task_close"] + (hidden if earlier else see)))
     for i, act in enumerate(earlier):
         reply, tool = call(d, screen, act)
         told = d["tool_output"].replace("{tool}", tool).replace("{result}", "ok")
-        picture = see if i + 1 == len(earlier) else d["observation_open"] + d["placeholder"] + d["observation_close"]
-        out += f"<|im_start|>assistant\n{reply}<|im_end|>\n<|im_start|>user\n{told}{picture}<|im_end|>\n"
-    return out + "<|im_start|>assistant\n" + ("<think>\n\n</think>\n\n" if d["think"] else "")
+        out += [("assistant", reply), ("user", told + (see if i + 1 == len(earlier) else hidden))]
+    return [{"role": role, "content": content} for role, content in out]
 
 
 ORDER = (
@@ -274,21 +269,22 @@ def plan(rounds, shift):
                 yield ORDER[k], task, 0
 
 
-def open_server(model, slots):
-    """Returns llama.cpp's server object for a model, on one thread."""
-    import xllamacpp
-
-    p = xllamacpp.CommonParams()
-    p.model.path = model
-    p.n_ctx, p.n_parallel, p.n_gpu_layers, p.kv_unified, p.warmup = 8192, slots, 0, True, False
-    p.cpuparams.n_threads = p.cpuparams_batch.n_threads = 1
-    return xllamacpp.Server(p)
+def reply(url, model, conversation, t, seed, tokens):
+    """Returns (text, reason of the end) of one sampled reply."""
+    body = {"model": model, "messages": conversation, "temperature": t, "top_p": 1, "top_k": 0, "min_p": 0,
+            "seed": seed, "max_tokens": tokens}
+    request = urllib.request.Request(url + "/chat/completions", json.dumps(body).encode(),
+                                     {"Content-Type": "application/json",
+                                      "Authorization": "Bearer " + os.environ.get("OPENAI_API_KEY", "none")})
+    with urllib.request.urlopen(request, timeout=3600) as r:
+        choice = json.load(r)["choices"][0]
+    return choice["message"]["content"], choice["finish_reason"]
 
 
 def main():
     """Generates until the plan or the time is over."""
     a = argparse.ArgumentParser()
-    a.add_argument("prompts"), a.add_argument("model"), a.add_argument("name"), a.add_argument("out")
+    a.add_argument("prompts"), a.add_argument("url"), a.add_argument("name"), a.add_argument("out")
     a.add_argument("--minutes", type=float, default=1e9), a.add_argument("--rounds", type=int, default=15)
     a.add_argument("--samples", type=int, default=12, help="replies of a prompt at a temperature above 0")
     a.add_argument(
@@ -301,47 +297,24 @@ def main():
     if os.path.exists(a.out):
         with open(a.out, encoding="utf-8") as f:
             have = {(o["dialect"], o["task"], o["t"]) for o in map(json.loads, f)}
-    server, end = open_server(a.model, a.samples), time.time() + 60 * a.minutes
-    with open(a.out, "a", encoding="utf-8") as out:
+    end = time.time() + 60 * a.minutes
+    with open(a.out, "a", encoding="utf-8") as out, ThreadPoolExecutor(a.samples) as pool:
         for name, task, t in plan(a.rounds, a.shift):
             if time.time() > end:
                 return
-            if (name, task[0], t) in have:
+            if name not in dialects or (name, task[0], t) in have:
                 continue
             have.add((name, task[0], t))
-            long = name.startswith(("holo", "function", "qwen", "fara", "gemini"))
-            seed = zlib.crc32(f"{a.name} {name} {task[0]} {t}".encode()) & 0x7FFFFFFF
-            r = server.handle_completions(
-                {
-                    "prompt": prompt(dialects[name], task),
-                    "max_tokens": 90 if long else 48,
-                    "stop": ["\n"] if name == "pocket-wide" else [],
-                    "n": a.samples if t else 1,
-                    "temperature": t,
-                    "seed": seed,
-                    "cache_prompt": True,
-                    "top_k": 0,
-                    "top_p": 1,
-                    "min_p": 0,
-                }
-            )
-            for c in r["choices"]:
-                out.write(
-                    json.dumps(
-                        {
-                            "model": a.name,
-                            "dialect": name,
-                            "task": task[0],
-                            "t": t,
-                            "seed": seed,
-                            "i": c["index"],
-                            "finish": c["finish_reason"],
-                            "reply": c["text"],
-                        },
-                        ensure_ascii=False,
-                    )
-                    + "\n"
-                )
+            tokens = 90 if name.startswith(("holo", "function", "qwen", "fara", "gemini")) else 48
+            seed = zlib.crc32(f"{a.name} {name} {task[0]} {t}".encode()) & 0x3FFFFFFF
+            talk = messages(dialects[name], task)
+            first = reply(a.url, a.name, talk, t, seed, tokens)  # alone, so that the others share its prompt
+            jobs = [pool.submit(reply, a.url, a.name, talk, t, seed + i, tokens) for i in range(1, a.samples if t else 1)]
+            for i, (text, reason) in enumerate([first] + [j.result() for j in jobs]):
+                if name == "pocket-wide":  # its replies end with the line
+                    text = text.split("\n")[0]
+                line = {"model": a.name, "dialect": name, "task": task[0], "t": t, "seed": seed + i, "i": i}
+                out.write(json.dumps({**line, "finish": reason, "reply": text}, ensure_ascii=False) + "\n")
             out.flush()
 
 
