@@ -158,11 +158,10 @@ int cmd_record(int argc, char **argv)
         return options_refuse(&record_command, &e);
     struct run_settings at = {.display = s.display};
     struct on_desk *desk;
-    struct machine *machine;
     struct names names = names_of(&s);
     screen_install_signals();
     int rc = place_settle(&at, &desk, &e) || secrets_open(&secrets, s.secrets, &e) ||
-                     !(screen = place_screen(&at, (struct screen_options){0}, &machine, &e))
+                     !(screen = place_screen(&at, (struct screen_options){0}, &e))
                  ? -1
                  : record_display(&s, &names, screen, secrets, &e);
     screen_close(screen);

@@ -162,8 +162,6 @@ static struct curl_slist *set_options(struct exchange *x, char why[CURL_ERROR_SI
     curl_easy_setopt(h, CURLOPT_FOLLOWLOCATION, 0L);
     curl_easy_setopt(h, CURLOPT_NOSIGNAL, 1L);
     curl_easy_setopt(h, CURLOPT_QUICK_EXIT, 1L); /* a stop does not wait until a name is found */
-    curl_easy_setopt(h, CURLOPT_FRESH_CONNECT, (long)q->once);
-    curl_easy_setopt(h, CURLOPT_FORBID_REUSE, (long)q->once);
     curl_easy_setopt(h, CURLOPT_ERRORBUFFER, why);
     curl_easy_setopt(h, CURLOPT_USERAGENT, "holorun");
     if (q->ca_file)

@@ -25,9 +25,8 @@ struct http_request {
     void (*on_turn)(void *arg);        /* every 20 ms, for whoever sets that flag by the clock; may be NULL */
     double connect_s, first_s, idle_s; /* to connect, to the first byte, between bytes; 0: 10, 300, 120 */
     double whole_s;                    /* for all of it; 0: no limit */
-    bool once; /* a connection of its own: libcurl sends a request again when one that it kept was closed */
-    size_t max_bytes;    /* of the reply; 0: 64 MiB */
-    const char *ca_file; /* PEM, in place of the machine's certificates; may be NULL */
+    size_t max_bytes;                  /* of the reply; 0: 64 MiB */
+    const char *ca_file;               /* PEM, in place of the machine's certificates; may be NULL */
     /* The body of a reply with status 200 or 206 as it arrives, when status and headers are known;
      * non-zero ends the exchange as if it were complete. NULL: it goes into reply.body, as those of
      * other statuses do. */

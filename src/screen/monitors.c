@@ -132,10 +132,6 @@ int screen_view_now(struct screen *s, struct screen_rect *out, struct err *e)
     if (screen_alive(s, e))
         return -1;
     screen_pump(s);
-    if (s->remote) {
-        *out = s->view;
-        return 0;
-    }
     /* No event tells that a window has moved. */
     if ((s->view_window || s->view_gone) && monitors_update(s, &why))
         return err_set(e, ERR_ENV, "%s", why.text); /* not ERR_USAGE: the view did exist */
@@ -152,9 +148,6 @@ struct screen_rect screen_root(const struct screen *s)
 
 bool screen_visible(const struct screen *s, int x, int y)
 {
-    struct screen_rect whole = s->root_rect;
-    if (s->remote)
-        return x >= 0 && y >= 0 && x < whole.w && y < whole.h;
     for (int i = 0; i < s->n_monitors; i++) {
         struct screen_rect r = s->monitors[i].rect;
         if (x >= r.x && y >= r.y && x < r.x + r.w && y < r.y + r.h)

@@ -20,14 +20,12 @@
 #include <stdint.h>
 
 struct screen;
-struct computer; /* computer.h */
 
 struct screen_options {
-    const char *display;             /* NULL: $DISPLAY */
-    const struct computer *computer; /* a machine behind an address in its place; or NULL */
-    const char *view; /* NULL or "all": whole root; monitor name or number; "window:ID"; "active" */
-    bool cursor;      /* draw the pointer into captures */
-    bool no_shm;      /* XGetImage only */
+    const char *display; /* NULL: $DISPLAY */
+    const char *view;    /* NULL or "all": whole root; monitor name or number; "window:ID"; "active" */
+    bool cursor;         /* draw the pointer into captures */
+    bool no_shm;         /* XGetImage only */
     double key_delay_ms, keymap_settle_ms; /* 0: defaults 5, 50 */
     bool heed_person;                      /* a person's input breaks off an action; see screen_person() */
     bool corner_stop; /* a person who rests the pointer in the top left corner stops the run */
@@ -49,7 +47,6 @@ int screen_view_now(struct screen *s, struct screen_rect *out, struct err *e);
  * paints over all pixels outside the window and its popups. */
 bool screen_shows(const struct screen *s, int x, int y);
 struct screen_rect screen_root(const struct screen *s);    /* the whole root window */
-bool screen_is_remote(const struct screen *s);             /* a machine behind an address */
 bool screen_visible(const struct screen *s, int x, int y); /* on some monitor, not in a gap between them */
 const char *screen_name(const struct screen *s);           /* ":1" */
 
