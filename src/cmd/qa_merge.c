@@ -1,4 +1,4 @@
-/* cmd/merge.c - `holorun merge RESULTS...`, also as `holorun qa merge`: one report of many shards.
+/* cmd/qa_merge.c - `holorun qa merge RESULTS...`: one report of many shards.
  *
  *   qa/report/read.h     reads each results.json
  *   qa/report/merge.h    makes one list of them, with what is missing
@@ -32,9 +32,9 @@ static const struct option_spec options[] = {
     {0},
 };
 
-const struct command merge_command = {
-    "merge",
-    "RESULTS...",
+static const struct command merge_command = {
+    "qa",
+    "merge RESULTS...",
     "make one report of the results of many shards",
     "Takes folders of results of `holorun qa --shard`, or their results.json, and writes the reports of the "
     "whole suite. Pictures and runs stay where they are; the page links to them. A shard that is missing, "
@@ -43,7 +43,7 @@ const struct command merge_command = {
     "holorun qa suite.yaml --shard auto --out results/$SLURM_ARRAY_TASK_ID\n"
     "holorun qa merge results/* --out merged\n",
     options,
-    cmd_merge};
+    cmd_qa_merge};
 
 struct merging {
     struct settings s;
@@ -87,13 +87,13 @@ static int write_reports(struct merging *g, struct err *e)
     return reports_print_errors(&g->reports) ? ERR_ENV : results_exit_code(r);
 }
 
-int cmd_merge(int argc, char **argv)
+int cmd_qa_merge(int argc, char **argv)
 {
     struct err e = ERR_INIT;
     struct merging g = {0};
     int n = options_parse(&merge_command, &g.s, argc, argv, &e), code;
     if (n == 0 || n > MERGE_MOST)
-        n = err_set(&e, ERR_USAGE, "merge takes 1 to %d folders of results", MERGE_MOST);
+        n = err_set(&e, ERR_USAGE, "qa merge takes 1 to %d folders of results", MERGE_MOST);
     if (n < 0)
         return options_refuse(&merge_command, &e);
     if (read_files(&g, argv, n, &e)) {
