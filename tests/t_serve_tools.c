@@ -224,7 +224,7 @@ static void check_run(struct family *f, const char *family, const struct dialect
 static void t_run_prompts(void **state)
 {
     (void)state;
-    static const char *const dialects[] = {"holo31", "qwen", "holo3", "function"};
+    static const char *const dialects[] = {"holo31", "qwen", "holo3", "gemini"};
     uint64_t rng = check_seed();
     for (int k = 0; k < FAMILIES; k++) {
         struct family f;
