@@ -152,7 +152,7 @@ static void t_refused(void **state)
 
 static const struct CMUnitTest tests[] = {
     CLAIM("osworld: traj.jsonl with its fields, screenshots by name, texts", t_osworld),
-    CLAIM("actions in the words of pyautogui are read back as what they were", t_words),
+    CLAIM("exported pyautogui calls are read back as actions of the same kind", t_words),
     CLAIM("without a layout it is osworld", t_default),
     CLAIM("nowhere to write, and an unknown layout: one line", t_refused),
 };

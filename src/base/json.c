@@ -103,6 +103,11 @@ json_t *json_clean_stringn(const char *s, size_t n)
     return string;
 }
 
+const char *json_text(const json_t *object, const char *key)
+{
+    return json_string_value(json_object_get(object, key));
+}
+
 void json_set_text(json_t *object, const char *key, const char *value)
 {
     json_object_set_new(object, key, value ? json_clean_string(value) : json_null());

@@ -33,6 +33,9 @@ void json_make_visible(json_t *v);
 json_t *json_clean_string(const char *s);
 json_t *json_clean_stringn(const char *s, size_t n);
 
+/* Returns the string of a member, borrowed; NULL: there is none. */
+const char *json_text(const json_t *object, const char *key);
+
 /* Sets a member to such a string; NULL: to null. */
 void json_set_text(json_t *object, const char *key, const char *value);
 /* Sets a member to a number rounded to so many decimals; 0: an integer. */

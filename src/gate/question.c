@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/number.h"
 #include "base/utf8.h"
 #include "screen/observed.h"
 
@@ -54,16 +55,11 @@ struct crop {
     int x, y; /* the target in im; -1: none */
 };
 
-static int clamp_int(int v, int min, int max)
-{
-    return v < min ? min : v > max ? max : v;
-}
-
 /* [from, from + *size) of a range, `wanted` large, around `at`. */
 static int place_around(int at, int wanted, int min, int max, int *size)
 {
-    *size = clamp_int(wanted, 0, max - min);
-    return clamp_int(at - *size / 2, min, max - *size);
+    *size = int_clamp(wanted, 0, max - min);
+    return int_clamp(at - *size / 2, min, max - *size);
 }
 
 /* Within the target's window and a capture of `view`, in pixels of the capture. */
@@ -75,8 +71,8 @@ static struct screen_rect shown_area(const struct gate *g, struct screen_rect vi
     struct screen_rect r = t->window.rect, out;
     if (!t->window.id || r.w < 1 || r.h < 1) /* the desktop */
         r = (struct screen_rect){view.x, view.y, view.w, view.h};
-    int left = clamp_int(r.x - view.x, 0, view.w), right = clamp_int(r.x + r.w - view.x, left, view.w);
-    int top = clamp_int(r.y - view.y, 0, view.h), bottom = clamp_int(r.y + r.h - view.y, top, view.h);
+    int left = int_clamp(r.x - view.x, 0, view.w), right = int_clamp(r.x + r.w - view.x, left, view.w);
+    int top = int_clamp(r.y - view.y, 0, view.h), bottom = int_clamp(r.y + r.h - view.y, top, view.h);
     int cx = t->placed ? t->x - view.x : (left + right) / 2,
         cy = t->placed ? t->y - view.y : (top + bottom) / 2;
     out.x = place_around(cx, SHOWN_W, left, right, &out.w);

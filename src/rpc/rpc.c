@@ -199,12 +199,10 @@ bool rpc_reply(struct rpc *r, const json_t *id, json_t *result)
 bool rpc_fail(struct rpc *r, const json_t *id, int code, json_t *data, const char *fmt, ...)
 {
     struct err e = ERR_INIT;
-    char text[ERR_TEXT];
     va_list args;
     va_start(args, fmt);
-    vsnprintf(text, sizeof text, fmt, args);
-    va_end(args);
-    err_set(&e, ERR_FAILED, "%s", text); /* one line without control characters */
+    err_vset(&e, ERR_FAILED, fmt, args);
+    va_end(args); /* one line without control characters */
     return close_request(r, id, new_answer(id, "error", new_error(code, e.text, data)));
 }
 

@@ -6,6 +6,8 @@
  */
 #include "screen/private.h"
 
+#include "base/number.h"
+
 #include <X11/extensions/Xrandr.h>
 #include <errno.h>
 #include <stdio.h>
@@ -18,6 +20,17 @@ struct screen_rect screen_rect_intersect(struct screen_rect a, struct screen_rec
     int right = a.x + a.w < b.x + b.w ? a.x + a.w : b.x + b.w;
     int bottom = a.y + a.h < b.y + b.h ? a.y + a.h : b.y + b.h;
     return (struct screen_rect){x, y, right > x ? right - x : 0, bottom > y ? bottom - y : 0};
+}
+
+struct screen_rect screen_rect_join(struct screen_rect a, struct screen_rect b)
+{
+    int x = int_min(a.x, b.x), y = int_min(a.y, b.y);
+    return (struct screen_rect){x, y, int_max(a.x + a.w, b.x + b.w) - x, int_max(a.y + a.h, b.y + b.h) - y};
+}
+
+bool screen_rect_contains(struct screen_rect r, int x, int y)
+{
+    return x >= r.x && y >= r.y && x < r.x + r.w && y < r.y + r.h;
 }
 
 static void read_monitors(struct screen *s)

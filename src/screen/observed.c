@@ -60,11 +60,6 @@ static int list_tops(struct screen *s, struct observed_top out[OBSERVED_TOPS])
     return n;
 }
 
-static bool contains(struct screen_rect r, int x, int y)
-{
-    return x >= r.x && y >= r.y && x < r.x + r.w && y < r.y + r.h;
-}
-
 static const struct observed_top *find_top(const struct observed_top *list, int n, Window w)
 {
     for (int i = 0; i < n; i++)
@@ -87,11 +82,11 @@ static Window top_then(const struct observed *o, const struct observed_now *now,
 {
     for (int i = 0; i < o->n; i++) {
         bool through = false;
-        if (!contains(o->tops[i].rect, qx, qy))
+        if (!screen_rect_contains(o->tops[i].rect, qx, qy))
             continue;
         for (int k = 0; k < now->n && now->tops[k].id != hit; k++)
             through = through || (now->tops[k].id == o->tops[i].id &&
-                                  contains(now->tops[k].rect, qx + now->dx, qy + now->dy));
+                                  screen_rect_contains(now->tops[k].rect, qx + now->dx, qy + now->dy));
         if (!through)
             return o->tops[i].id;
     }

@@ -10,6 +10,8 @@
  */
 #include "screen/private.h"
 
+#include "base/number.h"
+
 #include <X11/extensions/XInput2.h>
 #include <X11/extensions/XTest.h>
 #include <X11/keysym.h>
@@ -31,11 +33,6 @@ enum {
     BUTTON_WAIT_MS = 1000, /* for somebody else to release a button */
     DRAG_NUDGE = 4,        /* three of these cross every toolkit's threshold of about 8 px */
 };
-
-static int clamp(int v, int size)
-{
-    return v < 0 ? 0 : v >= size ? size - 1 : v;
-}
 
 int screen_pointer(struct screen *s, int *x, int *y)
 {
@@ -153,8 +150,8 @@ static int motion(struct screen *s, int x, int y, struct err *e)
 {
     if (input_begin(s, true, e))
         return -1;
-    s->put_x = clamp(x, s->root_rect.w);
-    s->put_y = clamp(y, s->root_rect.h);
+    s->put_x = int_clamp(x, 0, s->root_rect.w - 1);
+    s->put_y = int_clamp(y, 0, s->root_rect.h - 1);
     event_origin_add(&s->held.origin, ORIGIN_MOTION, 0, true);
     XTestFakeMotionEvent(s->dpy, -1, s->put_x, s->put_y, CurrentTime);
     XSync(s->dpy, False);
@@ -164,8 +161,8 @@ static int motion(struct screen *s, int x, int y, struct err *e)
 static int move(struct screen *s, int x, int y, struct err *e)
 {
     int at_x = -1, at_y = -1;
-    x = clamp(x, s->root_rect.w);
-    y = clamp(y, s->root_rect.h);
+    x = int_clamp(x, 0, s->root_rect.w - 1);
+    y = int_clamp(y, 0, s->root_rect.h - 1);
     if (observed_aim(s, x, y, e))
         return -1;
     for (int attempt = 0; attempt < 2; attempt++) {

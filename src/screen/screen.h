@@ -40,6 +40,9 @@ struct screen_rect {
 };
 /* The common part; w or h is 0 when there is none. */
 struct screen_rect screen_rect_intersect(struct screen_rect a, struct screen_rect b);
+/* Returns the smallest rectangle around both. */
+struct screen_rect screen_rect_join(struct screen_rect a, struct screen_rect b);
+bool screen_rect_contains(struct screen_rect r, int x, int y);
 struct screen_rect screen_view(const struct screen *s); /* what captures show, in root pixels */
 /* The same, read again: windows move, monitors come and go.  -1: it is gone. */
 int screen_view_now(struct screen *s, struct screen_rect *out, struct err *e);
