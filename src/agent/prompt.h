@@ -5,7 +5,7 @@
 
 #include "actions/action.h"
 #include "actions/dialect.h"
-#include "gate/secret.h"
+#include "base/secret.h"
 
 struct prompt_vars { /* for the system text */
     const char *task;

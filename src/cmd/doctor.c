@@ -6,6 +6,7 @@
  */
 #include "cmd/commands.h"
 
+#include "atspi/elements.h"
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/file.h"
@@ -14,7 +15,6 @@
 #include "eval/calibrate.h"
 #include "model/config.h"
 #include "ops/ops.h"
-#include "record/elements.h"
 #include "remote/probe.h"
 #include "remote/protocol.h"
 #include "remote/vqa_remote.h"

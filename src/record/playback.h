@@ -10,7 +10,7 @@
 #define HOLORUN_RECORD_PLAYBACK_H
 
 #include "agent/llm.h"
-#include "gate/secret.h"
+#include "base/secret.h"
 #include "screen/screen.h"
 
 #define PLAYBACK_DIALECT "recording"

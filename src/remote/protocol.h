@@ -15,8 +15,8 @@
 #define HOLORUN_REMOTE_PROTOCOL_H
 
 #include "agent/llm.h"
+#include "base/failure.h"
 #include "remote/endpoint.h"
-#include "remote/failure.h"
 
 struct remote_turn { /* borrowed */
     struct endpoint *endpoint;

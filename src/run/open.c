@@ -6,11 +6,11 @@
  */
 #include "run/job.h"
 
+#include "atspi/elements.h"
 #include "base/utf8.h"
 #include "checkpoint/find.h"
 #include "cli/shared_options.h"
 #include "model/config.h"
-#include "record/elements.h"
 #include "record/playback.h"
 #include "run/place.h"
 #include "run/running.h"

@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/flag.h"
-#include "gate/secret.h"
+#include "base/secret.h"
 
 #include <errno.h>
 #include <netdb.h>
