@@ -6,7 +6,7 @@
 
 #include "actions/action.h"
 #include "actions/slots.h"
-#include "agent/llm.h"
+#include "llm/llm.h"
 #include "session/beam_search.h"
 #include "session/session_impl.h"
 

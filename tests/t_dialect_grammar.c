@@ -7,8 +7,8 @@
 #include "actions/dialect.h"
 #include "actions/place.h"
 
-#include "agent/llm_judge.h"
 #include "base/clock.h"
+#include "judge/llm_judge.h"
 
 enum { W = 1280, H = 720, SAMPLES = 1000, LONGEST = 20000 };
 

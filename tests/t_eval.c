@@ -1,8 +1,8 @@
 /* t_eval.c - claims about grounding sets: what a set may say, how an answer is scored, how sure a rate is. */
 #include "check.h"
 
-#include "agent/vqa.h"
 #include "eval/eval.h"
+#include "judge/vqa.h"
 
 #include <math.h>
 

@@ -2,7 +2,7 @@
 #include "check.h"
 #include "tiny_model.h"
 
-#include "agent/llm_judge.h"
+#include "judge/llm_judge.h"
 #include "qa/run/check.h"
 
 static struct dialect *dialect(const char *name)

@@ -9,9 +9,9 @@
 
 #include "actions/action.h"
 #include "actions/place.h"
-#include "agent/llm.h"
 #include "base/image.h"
 #include "eval/eval.h"
+#include "llm/llm.h"
 
 enum { W = 1366, H = 768, PLACES = 400, LONGEST = 600 };
 

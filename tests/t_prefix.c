@@ -4,8 +4,8 @@
 #include "pool_check.h"
 #include "tiny_check.h"
 
-#include "agent/llm.h"
 #include "base/flag.h"
+#include "llm/llm.h"
 #include "session/session_impl.h"
 
 static struct engine *open_as(bool shared, enum state_storage state, enum kv_storage kv, size_t bound)

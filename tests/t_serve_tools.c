@@ -5,7 +5,7 @@
 #include "served.h"
 #include "tiny_dirs.h"
 
-#include "agent/llm.h"
+#include "llm/llm.h"
 #include "serve/picture.h"
 #include "session/chat.h"
 #include "session/generate.h"

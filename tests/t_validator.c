@@ -6,7 +6,7 @@
 #include "driven.h"
 
 #include "agent/agent.h"
-#include "agent/llm_judge.h"
+#include "judge/llm_judge.h"
 #include "trace/story.h"
 
 #define SAYS(verdict, reason) "{\"reason\": \"" reason "\", \"verdict\": \"" verdict "\"}"

@@ -14,8 +14,8 @@
 #ifndef HOLORUN_REMOTE_PROTOCOL_H
 #define HOLORUN_REMOTE_PROTOCOL_H
 
-#include "agent/llm.h"
 #include "base/failure.h"
+#include "llm/llm.h"
 #include "remote/endpoint.h"
 
 struct remote_turn { /* borrowed */

@@ -4,7 +4,7 @@
  * byte and an image costs IMAGE_TOKENS, so that prefilled, reused and decoded tokens can be counted.  A
  * mark is a copy of the text; rewinding does not give replies back.
  */
-#include "agent/llm.h"
+#include "llm/llm.h"
 
 #include "base/clock.h"
 #include "base/file.h"

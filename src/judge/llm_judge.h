@@ -11,10 +11,10 @@
  * reply without a grammar is searched for the last of these words in capitals; SUCCESS counts as yes, NOT
  * SUCCESS as no.  A reply that is cut off or has none of them is UNKNOWN.
  */
-#ifndef HOLORUN_AGENT_LLM_JUDGE_H
-#define HOLORUN_AGENT_LLM_JUDGE_H
+#ifndef HOLORUN_JUDGE_LLM_JUDGE_H
+#define HOLORUN_JUDGE_LLM_JUDGE_H
 
-#include "agent/llm.h"
+#include "llm/llm.h"
 
 enum llm_verdict { LLM_JUDGE_YES, LLM_JUDGE_NO, LLM_JUDGE_UNKNOWN };
 const char *llm_judge_name(enum llm_verdict o); /* "yes" */

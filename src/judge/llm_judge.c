@@ -1,10 +1,10 @@
 /* llm_judge.c - see llm_judge.h. */
-#include "agent/llm_judge.h"
+#include "judge/llm_judge.h"
 
-#include "agent/prompt.h"
 #include "base/clock.h"
 #include "base/flag.h"
 #include "base/utf8.h"
+#include "llm/prompt.h"
 
 #include <ctype.h>
 #include <jansson.h>

@@ -1,5 +1,5 @@
 /* vqa.c - see vqa.h. */
-#include "agent/vqa.h"
+#include "judge/vqa.h"
 
 #include "checkpoint/find.h"
 #include "model/config.h"

@@ -1,5 +1,5 @@
 /* prompt.c - see prompt.h. */
-#include "agent/prompt.h"
+#include "llm/prompt.h"
 
 #include "actions/tools.h"
 #include "base/utf8.h"

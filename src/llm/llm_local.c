@@ -3,7 +3,7 @@
  * A mark is a checkpoint and its session.  Rewinding to a mark of another session continues in that one.
  * Marks and the conversation share sessions by reference count.
  */
-#include "agent/llm.h"
+#include "llm/llm.h"
 
 #include "model/config.h"
 #include "session/generate.h"

@@ -1,9 +1,9 @@
 /* vqa.h - visual question answering for `ask`, `ground`, `eval` and `calibrate`: one question about
  * images, one reply. */
-#ifndef HOLORUN_AGENT_VQA_H
-#define HOLORUN_AGENT_VQA_H
+#ifndef HOLORUN_JUDGE_VQA_H
+#define HOLORUN_JUDGE_VQA_H
 
-#include "agent/llm.h"
+#include "llm/llm.h"
 
 /* A model that is not in this process (remote/vqa_remote.h). */
 struct vqa_far {

@@ -4,8 +4,8 @@
  * so that the loop, the trace and the executor can run and be tested without weights.  A script keeps the
  * conversation as text, which tests read.
  */
-#ifndef HOLORUN_AGENT_LLM_H
-#define HOLORUN_AGENT_LLM_H
+#ifndef HOLORUN_LLM_LLM_H
+#define HOLORUN_LLM_LLM_H
 
 #include "actions/slots.h"
 #include "locate/locate.h"

@@ -1,7 +1,7 @@
 /* prompt.h - the texts of the loop's prompts, from the templates of a dialect.  The caller owns all
  * results. */
-#ifndef HOLORUN_AGENT_PROMPT_H
-#define HOLORUN_AGENT_PROMPT_H
+#ifndef HOLORUN_LLM_PROMPT_H
+#define HOLORUN_LLM_PROMPT_H
 
 #include "actions/action.h"
 #include "actions/dialect.h"
