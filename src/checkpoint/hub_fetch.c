@@ -1,4 +1,4 @@
-/* hub_fetch.c - one file: goes on behind the part that is there, checks size and hash, then gives it its name.
+/* hub_fetch.c - fetches one file: resumes a partial download, checks size and hash, and links it.
  *
  * The part is blobs/HASH.incomplete, guarded by a lock where other tools put theirs.  A hash that does not
  * fit throws the part away; where an older part was continued, the file is fetched once more from its start.
