@@ -1,4 +1,4 @@
-/* hub_get.c - a request to the hub: redirects, the token, and what is worth a second try. */
+/* hub_get.c - sends a request to the hub: redirects, the token, retries. */
 #include "checkpoint/hub_impl.h"
 
 #include "base/clock.h"

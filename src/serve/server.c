@@ -76,15 +76,6 @@ static bool is_loopback(const struct sockaddr *a)
            IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)(const void *)a)->sin6_addr);
 }
 
-bool server_is_loopback(const char *listen)
-{
-    struct addrinfo *list = resolve(listen, NULL);
-    bool is = list && is_loopback(list->ai_addr);
-    if (list)
-        freeaddrinfo(list);
-    return is;
-}
-
 /* A listening socket, -1. */
 static int open_socket(const struct server_options *o, struct err *e)
 {
