@@ -3,6 +3,7 @@
  */
 #include "actions/calls_impl.h"
 
+#include "base/buf.h"
 #include "base/utf8.h"
 
 #include <ctype.h>
@@ -44,13 +45,6 @@ size_t calls_name(const char *s, const char *end)
     while (s < end && (isalnum((unsigned char)*s) || (*s && strchr("_-.:", *s))))
         s++;
     return (size_t)(s - from);
-}
-
-const char *calls_skip_space(const char *s, const char *end)
-{
-    while (s < end && isspace((unsigned char)*s))
-        s++;
-    return s;
 }
 
 bool calls_starts(const char *s, const char *end, const char *mark)
@@ -174,9 +168,9 @@ static int read_inside(struct calls_reader *r, const char *begin)
 /* Skips doubled brackets and quotes of JSON where a closer or the end follows; returns how many. */
 static int skip_brackets(struct calls_reader *r)
 {
-    const char *s = calls_skip_space(r->at, r->end), *from = s;
+    const char *s = text_skip_space(r->at, r->end), *from = s;
     while (s < r->end && strchr("}]\"", *s))
-        s = calls_skip_space(s + 1, r->end);
+        s = text_skip_space(s + 1, r->end);
     if (s == from || (s < r->end && calls_closer(s, r->end, NULL) == s && !fence_at(s, r->end)))
         return 0;
     r->at = s;
@@ -188,7 +182,7 @@ static int skip_closers(struct calls_reader *r, bool fenced)
 {
     int n = 2 * skip_brackets(r);
     for (;;) {
-        const char *s = calls_skip_space(r->at, r->end), *behind = calls_closer(s, r->end, NULL);
+        const char *s = text_skip_space(r->at, r->end), *behind = calls_closer(s, r->end, NULL);
         if (behind > s) {
             n++;
         } else if (fenced && fence_at(s, r->end)) {
@@ -231,7 +225,7 @@ static unsigned skip_openers(struct calls_reader *r, bool *fenced)
     unsigned repairs = 0;
     for (;;) {
         int which;
-        const char *s = calls_skip_space(r->at, r->end), *behind = wrapper_at(s, r->end, &which);
+        const char *s = text_skip_space(r->at, r->end), *behind = wrapper_at(s, r->end, &which);
         if (behind) {
             repairs |= REPAIR_CALL;
         } else if (fence_at(s, r->end)) {
@@ -258,9 +252,9 @@ static bool read_wrapped(struct calls_reader *r, int which, const char *behind)
     const char *inside = r->at;
     while ((got = read_inside(r, all ? r->at : begin)) > 0) {
         all += got;
-        r->at = calls_skip_space(r->at, r->end);
+        r->at = text_skip_space(r->at, r->end);
         if (r->at < r->end && (*r->at == ',' || *r->at == ';'))
-            r->at = calls_skip_space(r->at + 1, r->end);
+            r->at = text_skip_space(r->at + 1, r->end);
         if (r->out->list[r->out->n - 1].fault)
             break;
     }
@@ -299,7 +293,7 @@ static bool read_bare_xml(struct calls_reader *r)
     const struct call *c = &r->out->list[r->out->n - 1];
     bool empty = c->arguments && !json_object_size(c->arguments) && c->cut;
     if (empty &&
-        (!at_line_start(r, s) || calls_skip_space(r->at, r->end) < r->end)) { /* it is only mentioned */
+        (!at_line_start(r, s) || text_skip_space(r->at, r->end) < r->end)) { /* it is only mentioned */
         calls_drop_last(r);
         return false;
     }
@@ -344,7 +338,7 @@ static bool read_bare(struct scan *s)
 {
     struct calls_reader *r = &s->r;
     const char *at = r->at, *begin = fence_before(r, at);
-    bool fenced = begin != at, first = calls_skip_space(r->text, r->end) == (fenced ? begin : at);
+    bool fenced = begin != at, first = text_skip_space(r->text, r->end) == (fenced ? begin : at);
     bool line = at_line_start(r, at), bracket = *at == '{' || *at == '[';
     int from = r->out->n, got = 0;
     if (s->tries >= MAX_TRIES || (!bracket && !line))
@@ -353,7 +347,7 @@ static bool read_bare(struct scan *s)
         got = calls_read_python(r, begin, false);
     if (!got && bracket) {
         s->tries++;
-        const char *inside = calls_skip_space(at + 1, r->end);
+        const char *inside = text_skip_space(at + 1, r->end);
         bool json = *at == '{' || (inside < r->end && strchr("{[\"'", *inside));
         got = calls_read_json(r, begin, json && (first || fenced));
     }

@@ -14,7 +14,6 @@ bool calls_is_tool(const struct calls_reader *r, const char *name, size_t n);
 bool calls_knows_tools(const struct calls_reader *r);
 /* Returns the length of the name at s: letters, digits, "_", "-", "." and ":". */
 size_t calls_name(const char *s, const char *end);
-const char *calls_skip_space(const char *s, const char *end);
 /* Returns whether text at s begins with the mark, in any case. */
 bool calls_starts(const char *s, const char *end, const char *mark);
 /* Returns the position behind a closing tag at s (</parameter>, </function_call>, [/TOOL_CALLS],

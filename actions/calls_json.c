@@ -2,6 +2,7 @@
 #include "actions/calls_impl.h"
 
 #include "actions/json_in.h"
+#include "base/buf.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -71,7 +72,7 @@ static json_t *read_arguments(struct json_call *c, const json_t *text)
     const char *s = json_string_value(text), *end = s + json_string_length(text);
     struct json_in in = {.max_depth = JSON_IN_DEEPEST};
     struct err e = ERR_INIT;
-    s = calls_skip_space(s, end);
+    s = text_skip_space(s, end);
     if (s == end)
         return json_object();
     if (calls_starts(s, end, "```")) {
@@ -84,7 +85,7 @@ static json_t *read_arguments(struct json_call *c, const json_t *text)
         calls_add_fault(c->r, c->begin, FAULT_PARSE, in.cut, "%s", e.text);
         return NULL;
     }
-    c->repairs |= in.repairs | (calls_skip_space(s + in.used, end) < end ? REPAIR_TRAILING_TEXT : 0u);
+    c->repairs |= in.repairs | (text_skip_space(s + in.used, end) < end ? REPAIR_TRAILING_TEXT : 0u);
     return v;
 }
 
@@ -246,13 +247,13 @@ int calls_read_named_json(struct calls_reader *r, const char *begin)
     struct err e = ERR_INIT;
     if (!n || n >= CALLS_MAX_NAME)
         return 0;
-    s = calls_skip_space(s + n, r->end);
+    s = text_skip_space(s + n, r->end);
     if (calls_starts(s, r->end, "[CALL_ID]")) {
         const char *args = memchr(s + 1, '[', (size_t)(r->end - s - 1));
         s = args ? args : s;
     }
     if (calls_starts(s, r->end, "[ARGS]"))
-        s = calls_skip_space(s + strlen("[ARGS]"), r->end);
+        s = text_skip_space(s + strlen("[ARGS]"), r->end);
     if (s == r->end || *s != '{')
         return 0;
     json_t *v = json_in(s, (size_t)(r->end - s), &in, &e);
@@ -295,7 +296,7 @@ static json_t *typed(const char *text, size_t len, const json_t *schema)
     static const char *const python[][2] = {{"True", "true"}, {"False", "false"}, {"None", "null"}};
     struct json_in in = {.max_depth = JSON_IN_DEEPEST};
     struct err e = ERR_INIT;
-    const char *s = calls_skip_space(text, text + len), *end = text + len;
+    const char *s = text_skip_space(text, text + len), *end = text + len;
     while (end > s && strchr(" \t\r\n", end[-1]))
         end--;
     bool bracket = s < end && (*s == '{' || *s == '[');

@@ -4,6 +4,7 @@
 #include "actions/calls_impl.h"
 
 #include "actions/python_in.h"
+#include "base/buf.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -85,7 +86,7 @@ static int read_one(struct calls_reader *r, const char *begin, bool fault)
 static int read_list(struct calls_reader *r, const char *begin)
 {
     int n = 0;
-    r->at = calls_skip_space(r->at + 1, r->end);
+    r->at = text_skip_space(r->at + 1, r->end);
     while (r->at < r->end && *r->at != ']') {
         if (!is_meant(r, r->at, true))
             break;
@@ -93,9 +94,9 @@ static int read_list(struct calls_reader *r, const char *begin)
         n += one;
         if (!one || r->out->list[r->out->n - 1].fault)
             return n;
-        r->at = calls_skip_space(r->at, r->end);
+        r->at = text_skip_space(r->at, r->end);
         if (r->at < r->end && *r->at == ',')
-            r->at = calls_skip_space(r->at + 1, r->end);
+            r->at = text_skip_space(r->at + 1, r->end);
     }
     if (r->at < r->end && *r->at == ']')
         r->at++;
@@ -110,7 +111,7 @@ int calls_read_python(struct calls_reader *r, const char *begin, bool sure)
     if (s == r->end)
         return 0;
     if (*s == '[') {
-        const char *first = calls_skip_space(s + 1, r->end);
+        const char *first = text_skip_space(s + 1, r->end);
         int n = is_meant(r, first, true) ? read_list(r, begin) : 0;
         r->at = n ? r->at : s;
         return n;

@@ -1,6 +1,8 @@
 /* calls_tags.c - the tags of calls, well spelt and not, and markup in texts (see calls.h). */
 #include "actions/calls_impl.h"
 
+#include "base/buf.h"
+
 #include <ctype.h>
 #include <string.h>
 #include <strings.h>
@@ -83,7 +85,7 @@ const char *calls_closer(const char *s, const char *end, const char *names)
  * function must be continued by a parameter or an object. */
 static const char *without_bracket(const char *s, const char *end, const char *word)
 {
-    const char *next = calls_skip_space(s, end);
+    const char *next = text_skip_space(s, end);
     if (next == end || (s < end && *s != '<' && *s != '\n' && *s != '\r'))
         return NULL;
     bool part = !strcmp(word, "parameter") || calls_starts(next, end, "<parameter") || *next == '{';
@@ -98,9 +100,9 @@ const char *calls_opener(const char *s, const char *end, const char *word, const
         return NULL;
     const char *at = s + 1 + len;
     *exact = at < end && *at == '=';
-    at = calls_skip_space(at, end);
+    at = text_skip_space(at, end);
     if (calls_starts(at, end, "name"))
-        at = calls_skip_space(at + 4, end);
+        at = text_skip_space(at + 4, end);
     if (at == end || *at != '=')
         return NULL;
     at++;

@@ -2,6 +2,7 @@
 #include "actions/calls_impl.h"
 
 #include "actions/json_in.h"
+#include "base/buf.h"
 
 #include <ctype.h>
 #include <stdlib.h>
@@ -76,7 +77,7 @@ static bool part_follows(const struct xml *x, const char *s)
     const char *end = x->r->end, *name;
     size_t n;
     bool exact;
-    s = calls_skip_space(s, end);
+    s = text_skip_space(s, end);
     if (s == end || calls_closer(s, end, NULL) > s || calls_starts(s, end, "```") ||
         calls_starts(s, end, "<tool_call"))
         return true;
@@ -112,11 +113,11 @@ static bool on_first_line(const struct value *v, const char *s)
  * follow it. */
 static bool closers_follow(const struct xml *x, const char *behind, bool own_line, bool of_value)
 {
-    const char *end = x->r->end, *s = calls_skip_space(behind, end),
+    const char *end = x->r->end, *s = text_skip_space(behind, end),
                *after = calls_closer(s, end, value_closers);
     if (after == s || (of_value && own_line))
         return false;
-    s = calls_skip_space(after, end);
+    s = text_skip_space(after, end);
     return !own_line || calls_closer(s, end, function_closers) > s;
 }
 
@@ -156,8 +157,8 @@ static bool closes_inner(const struct xml *x, struct inner *in, const char *s, c
         in->closed = function ? behind : in->closed;
         return true;
     }
-    const char *next = calls_skip_space(behind, x->r->end);
-    return !function && in->closed && calls_skip_space(in->closed, s) == s &&
+    const char *next = text_skip_space(behind, x->r->end);
+    return !function && in->closed && text_skip_space(in->closed, s) == s &&
            calls_closer(next, x->r->end, value_closers) > next;
 }
 
@@ -178,7 +179,7 @@ static bool next_call(const struct xml *x, const char *s)
     if (!calls_knows_tools(x->r))
         return false;
     bool wrapper = calls_starts(s, end, "<tool_call>");
-    const char *at = wrapper ? calls_skip_space(s + strlen("<tool_call>"), end) : s;
+    const char *at = wrapper ? text_skip_space(s + strlen("<tool_call>"), end) : s;
     return (wrapper && at < end && *at == '{') ||
            (function_at(at, end, &name, &n) && calls_is_tool(x->r, name, n));
 }
@@ -219,13 +220,13 @@ static bool ends_at(const struct xml *x, struct value *v, struct inner *in, cons
 static bool several_lines(const struct value *v)
 {
     const char *s = memchr(v->begin, '\n', (size_t)(v->end - v->begin));
-    return s && calls_skip_space(s, v->end) < v->end;
+    return s && text_skip_space(s, v->end) < v->end;
 }
 
 /* Whether the value is a list or an object without its end. */
 static bool open_list(const struct value *v)
 {
-    const char *s = calls_skip_space(v->begin, v->end), *last = v->end;
+    const char *s = text_skip_space(v->begin, v->end), *last = v->end;
     while (last > s && isspace((unsigned char)last[-1]))
         last--;
     return last > s && ((*s == '[' && last[-1] != ']') || (*s == '{' && last[-1] != '}'));
@@ -374,7 +375,7 @@ static bool read_parameters(struct xml *x, const char *begin)
 {
     struct calls_reader *r = x->r;
     for (;;) {
-        const char *s = r->at = calls_skip_space(r->at, r->end), *name, *behind;
+        const char *s = r->at = text_skip_space(r->at, r->end), *name, *behind;
         size_t n;
         bool exact;
         if (s == r->end) {
@@ -425,7 +426,7 @@ static bool read_object(struct xml *x, const char *begin)
     json_decref(x->texts);
     x->texts = v;
     x->repairs |= in.repairs | REPAIR_CALL;
-    const char *s = calls_skip_space(r->at, r->end), *behind = calls_closer(s, r->end, function_closers);
+    const char *s = text_skip_space(r->at, r->end), *behind = calls_closer(s, r->end, function_closers);
     r->at = behind > s ? behind : r->at;
     return true;
 }
@@ -441,7 +442,7 @@ int calls_read_xml(struct calls_reader *r, const char *begin)
         behind = calls_opener(s, r->end, "invoke", &name, &n, &exact);
     x.repairs = exact && calls_starts(s, r->end, "<function=") ? 0 : REPAIR_CALL;
     memcpy(x.tool, name, n);
-    r->at = calls_skip_space(behind, r->end);
+    r->at = text_skip_space(behind, r->end);
     object = r->at < r->end && *r->at == '{';
     if (!(object ? read_object : read_parameters)(&x, begin)) {
         json_decref(x.texts);

@@ -61,7 +61,7 @@ struct dialect {
     int max_tokens;
     char *ground;            /* localizer question with {target}; "" when the family has none */
     char *ask;               /* question about images with {question} */
-    char *judge, *validator; /* system texts for verdicts (agent/llm_judge.h); "": the built-in ones */
+    char *judge, *validator; /* system texts for verdicts (judge/llm_judge.h); "": the built-in ones */
     bool yes_no;             /* it only knows to answer questions about one picture, with yes or no */
     char *schema;            /* JSON schema made from the tool table, "" when the syntax has none */
     char *tool_list;         /* one line per tool, from the same table: the {tools} slot */
@@ -110,7 +110,7 @@ int dialect_fill(const char *tmpl, const char *const *slots, struct buf *out, st
 char *dialect_step_begin(const struct dialect *d, int kind, const char *element);
 
 /* The grammar of a reply: one step, the forced last step (the answer tool only), the localizer's output, a
- * verdict (agent/llm_judge.h; "yes" or "no" where yes_no says so), or free text.  NULL with a message when
+ * verdict (judge/llm_judge.h; "yes" or "no" where yes_no says so), or free text.  NULL with a message when
  * the tokenizer lacks a token.
  *
  * The language is exactly the canonical form of what action_parse reads: one step, keys in the order of the

@@ -8,19 +8,17 @@
 
 /* clang-format off */
 #define FILES(ROW)                                                                                     \
-    ROW(anthropic, "anthropic.json") ROW(anthropic_computer, "anthropic-computer.json")                \
-    ROW(computer_text, "computer.txt") ROW(desktop_text, "desktop.txt")                                \
-    ROW(openai_computer, "openai-computer.json") ROW(function, "function.json")                        \
-    ROW(function_text, "function.txt") ROW(holo1, "holo1.json") ROW(holo1_abs, "holo1-abs.json")       \
-    ROW(holo15, "holo15.json")                                                                         \
-    ROW(holo1_text, "holo1.txt") ROW(holo3, "holo3.json") ROW(holo3_text, "holo3.txt")                 \
+    ROW(anthropic_computer, "anthropic-computer.json") ROW(openai_computer, "openai-computer.json")    \
+    ROW(desktop_text, "desktop.txt")                                                                   \
+    ROW(holo1, "holo1.json") ROW(holo15, "holo15.json") ROW(holo1_text, "holo1.txt")                   \
+    ROW(holo3, "holo3.json") ROW(holo3_text, "holo3.txt")                                              \
     ROW(holo31, "holo31.json") ROW(holo31_text, "holo31.txt")                                          \
-    ROW(openai, "openai.json") ROW(pocket_wide, "pocket-wide.json")                                    \
+    ROW(pocket_wide, "pocket-wide.json")                                                               \
     ROW(pyautogui, "pyautogui.json") ROW(pyautogui_text, "pyautogui.txt")                              \
     ROW(recording, "recording.json") /* no model's: of src/record/playback.c */                        \
     ROW(host, "host.json")           /* no model's: of src/host/hand.c */                              \
-    ROW(qwen, "qwen.json")                                                                             \
-    ROW(qwen_text, "qwen.txt") ROW(qwen25, "qwen25.json") ROW(qwen25_text, "qwen25.txt")               \
+    ROW(qwen, "qwen.json") ROW(qwen_text, "qwen.txt")                                                  \
+    ROW(qwen25, "qwen25.json") ROW(qwen25_text, "qwen25.txt")                                          \
     ROW(fara, "fara.json") ROW(uitars15, "uitars15.json") ROW(uitars15_text, "uitars15.txt")           \
     ROW(gemini, "gemini.json") ROW(gemini_text, "gemini.txt")                                          \
     ROW(uitars, "uitars.json") ROW(uitars_text, "uitars.txt")
@@ -50,11 +48,7 @@ const char *builtin_file(const char *name, size_t *len)
 #define DIALECTS(ROW)                                                                                      \
     ROW("holo3", "Holo3, Holo3.1, Holotron; any model that keeps to a JSON schema", "holo3|holo-3|holotron")\
     ROW("holo1", "Holo2", "holo2|holo-2")                                                                  \
-    ROW("holo1-abs", "Holo1's replies in pixels of the screenshot", "")                                    \
-    ROW("function", "models without a format of their own: one function call in JSON", "")                 \
     ROW("uitars", "UI-TARS 1.0", "ui-tars|uitars")                                                         \
-    ROW("anthropic", "models that write Anthropic's computer actions as JSON text", "")                    \
-    ROW("openai", "models that write OpenAI's computer actions as JSON text", "")                          \
     ROW("pyautogui", "models that write pyautogui calls, places from 0 to 1", "")                          \
     ROW("pocket-wide", "the model that comes with holorun", "")                                            \
     ROW("openai-computer", "OpenAI's models with the tool computer, --api responses", "")                  \

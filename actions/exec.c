@@ -167,8 +167,7 @@ static int run_holdtap(const struct execution *r)
     return release_all(r, keys, pressed, rc);
 }
 
-/* Replaces the text of a field.  Enter is pressed only when the field was read back; a machine behind an
- * address gives no selections, so there it is pressed without that. */
+/* Replaces the text of a field.  Enter is pressed only when the field was read back. */
 static int overwrite(struct execution *r)
 {
     const struct action *a = r->a;
@@ -178,7 +177,7 @@ static int overwrite(struct execution *r)
         return -1;
     if (!confirmed)
         r->unsure = UNREAD;
-    if (!confirmed && a->press_enter && !screen_is_remote(r->s))
+    if (!confirmed && a->press_enter)
         return err_set(r->e, ERR_FAILED, "unsure: %s, so Enter was not pressed; look at it", UNREAD);
     return 0;
 }

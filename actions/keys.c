@@ -2,6 +2,7 @@
 #include "actions/keys.h"
 
 #include "actions/parse.h"
+#include "base/buf.h"
 #include "base/utf8.h"
 
 #include <X11/Xlib.h>
@@ -293,20 +294,13 @@ static size_t word_length(const char *s, const char *end)
     return n;
 }
 
-static const char *skip_blanks(const char *s, const char *end)
-{
-    while (s < end && isspace((unsigned char)*s))
-        s++;
-    return s;
-}
-
 /* Copies the text without the blanks beside a "+" that joins: "Ctrl + C". */
 static size_t join_plus(const char *s, size_t len, char out[KEYS_MAX_TEXT + 1])
 {
     const char *end = s + len;
     size_t n = 0;
-    for (s = skip_blanks(s, end); s < end;) {
-        const char *next = skip_blanks(s, end);
+    for (s = text_skip_space(s, end); s < end;) {
+        const char *next = text_skip_space(s, end);
         if (next == s) {
             out[n++] = *s++;
             continue;
@@ -314,7 +308,7 @@ static size_t join_plus(const char *s, size_t len, char out[KEYS_MAX_TEXT + 1])
         if (next == end)
             break;
         bool after = n > 1 && out[n - 1] == '+' && out[n - 2] != '+' && !isspace((unsigned char)out[n - 2]);
-        bool before = *next == '+' && skip_blanks(next + 1, end) < end;
+        bool before = *next == '+' && text_skip_space(next + 1, end) < end;
         if (!after && !before)
             out[n++] = ' ';
         s = next;
@@ -329,14 +323,14 @@ static size_t part_length(const struct reader *r, const char *s, const char *end
 {
     size_t n = word_length(s, end);
     const char *plus = n > 2 ? memrchr(s + 1, '+', n - 2) : NULL, *name = plus ? plus + 1 : s;
-    const char *next = skip_blanks(s + n, end), *stop = next + word_length(next, end);
+    const char *next = text_skip_space(s + n, end), *stop = next + word_length(next, end);
     return stop > next && keys_named(name, (size_t)(stop - name), r->cmd_is_ctrl) ? (size_t)(stop - s) : n;
 }
 
 static enum action_fault parse_words(struct reader *r, const char *s, const char *end)
 {
     enum action_fault f = FAULT_NONE;
-    for (; !f && s < end; s = skip_blanks(s, end)) {
+    for (; !f && s < end; s = text_skip_space(s, end)) {
         size_t n = part_length(r, s, end), drop = 0;
         if (n > 1 && s[n - 1] == ',' && s + n < end && !strchr("+-", s[n - 2])) /* "ctrl+k, ctrl+s" */
             drop = 1;

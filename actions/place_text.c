@@ -2,6 +2,7 @@
  * alone. */
 #include "actions/json_in.h"
 #include "actions/place_impl.h"
+#include "base/buf.h"
 
 #include <ctype.h>
 #include <stdlib.h>
@@ -24,13 +25,6 @@ static size_t left(const struct scan *s)
     return (size_t)(s->end - s->at);
 }
 
-static const char *skip_blanks(const char *at, const char *end)
-{
-    while (at < end && isspace((unsigned char)*at))
-        at++;
-    return at;
-}
-
 static bool is_word(char c)
 {
     return isalnum((unsigned char)c) || c == '_' || c == '.' || (unsigned char)c >= 0x80;
@@ -43,7 +37,7 @@ static bool scan_json(struct scan *s)
     struct json_in in = {.max_depth = JSON_IN_MAX_DEPTH};
     struct err why = ERR_INIT;
     json_t *v = s->f->tries++ < MAX_TRIES ? json_in(s->at, left(s), &in, &why) : NULL;
-    const char *next = skip_blanks(s->at + 1, s->end);
+    const char *next = text_skip_space(s->at + 1, s->end);
     bool object = *s->at == '{' && next < s->end && (*next == '"' || *next == '\'');
     if (!v && object)
         place_refused(s->f, RANK_MARKED, "%s", *why.text ? why.text : "it has too many JSON objects");
@@ -64,8 +58,8 @@ static bool scan_json(struct scan *s)
 static const char *closing_bracket(const char *open, const char *end)
 {
     const char *close = memchr(open, *open == '(' ? ')' : ']', (size_t)(end - open));
-    for (const char *at = close; at && at + 1 < end && *skip_blanks(at + 1, end) == ')'; close = at)
-        at = skip_blanks(at + 1, end); /* ((1, 2)) */
+    for (const char *at = close; at && at + 1 < end && *text_skip_space(at + 1, end) == ')'; close = at)
+        at = text_skip_space(at + 1, end); /* ((1, 2)) */
     return close;
 }
 
@@ -83,9 +77,9 @@ static bool scan_brackets(struct scan *s)
         return false;
     bool round = *s->at == '(';
     s->at = close + 1;
-    const char *next = skip_blanks(s->at, s->end);
+    const char *next = text_skip_space(s->at, s->end);
     if (next < s->end && *next == ',')
-        next = skip_blanks(next + 1, s->end);
+        next = text_skip_space(next + 1, s->end);
     const char *stop =
         n.n == 2 && round && next < s->end && *next == '(' ? closing_bracket(next, s->end) : NULL;
     if (stop && place_numbers(next, (size_t)(stop - next), &second) && second.n == 2) {
@@ -204,7 +198,7 @@ static bool scan_tag(struct scan *s)
         s->at = close[-1] != '/' && end ? end : close + 1;
     } else if (axis) {
         struct place_numbers n = {0};
-        const char *number = skip_blanks(close + 1, s->end), *after = place_number(number, s->end, &n);
+        const char *number = text_skip_space(close + 1, s->end), *after = place_number(number, s->end, &n);
         s->at = after ? after : close + 1;
         if (after)
             s->named[tolower((unsigned char)*name) == 'y'] = n;
@@ -244,8 +238,8 @@ static bool is_call(const char *name, size_t len)
 static bool positional(struct place_finder *f, const char *at, const char *end)
 {
     struct place_numbers n = {0};
-    for (const char *next; (next = place_number(skip_blanks(at, end), end, &n));) {
-        at = skip_blanks(next, end);
+    for (const char *next; (next = place_number(text_skip_space(at, end), end, &n));) {
+        at = text_skip_space(next, end);
         if (at == end || *at != ',')
             break;
         at++;
@@ -309,10 +303,10 @@ static bool scan_named(struct scan *s, const char *name, size_t len)
 {
     const char *at = name + len;
     at += at < s->end && (*at == '"' || *at == '\'');
-    at = skip_blanks(at, s->end);
+    at = text_skip_space(at, s->end);
     if (at == s->end || (*at != '=' && *at != ':'))
         return false;
-    at = skip_blanks(at + 1, s->end);
+    at = text_skip_space(at + 1, s->end);
     const char *quote = at < s->end && (*at == '"' || *at == '\'') ? at : NULL;
     int axis = axis_of(name, len);
     struct place_numbers n = {0};
@@ -363,7 +357,7 @@ static void scan_number(struct scan *s)
         for (after = from + 1; after < s->end && is_word(*after);)
             after++;
     bool joined = s->loose == 1 && s->pair.n == 1 && n.n && from - s->loose_end >= 2 &&
-                  *s->loose_end == ',' && skip_blanks(s->loose_end + 1, s->end) == from;
+                  *s->loose_end == ',' && text_skip_space(s->loose_end + 1, s->end) == from;
     s->loose++;
     s->loose_end = after;
     if (s->loose == 1)

@@ -6,8 +6,9 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-static const char *const dialects[] = {"holo3",  "holo1",     "function",  "uitars",
-                                       "openai", "anthropic", "pyautogui", "pocket-wide"};
+static const char *const dialects[] = {"holo3",     "holo1",           "holo31",
+                                       "uitars",    "openai-computer", "anthropic-computer",
+                                       "pyautogui", "pocket-wide"};
 _Static_assert(sizeof dialects / sizeof *dialects == ATTEMPTS_DIALECTS, "all of them are tried");
 
 /* ---- the gate ----------------------------------------------------------------------------------- */

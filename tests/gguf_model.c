@@ -421,7 +421,7 @@ static void put_tower(struct writer *w)
     gguf_floats(g, "clip.vision.image_std", half, 3);
 }
 
-static void put_merges(struct gguf *g, const json_t *merges)
+void gguf_merges(struct gguf *g, const json_t *merges)
 {
     size_t i;
     json_t *pair;
@@ -466,7 +466,7 @@ static void put_tokenizer(struct writer *w)
         for (i = 0; i < n; i++)
             gguf_item(g, words[i], strlen(words[i]));
         gguf_ints(g, "tokenizer.ggml.token_type", types, n);
-        put_merges(g, json_object_get(model, "merges"));
+        gguf_merges(g, json_object_get(model, "merges"));
         gguf_int(g, "tokenizer.ggml.eos_token_id", n > 512 ? 248044 : 256);
     }
     for (i = 0; i < n; i++)

@@ -21,6 +21,9 @@ struct gguf_form {
     bool scales;  /* matrices in NVFP4 have a scale of 0.5 beside them, each expert its own */
 };
 
+/* Writes the merges of a tokenizer.json, pairs of texts, as GGUF has them. */
+void gguf_merges(struct gguf *g, const json_t *merges);
+
 /* Writes DIR/model.gguf and, of a model with a tower, DIR/mmproj.gguf; the tokenizer is that of
  * g->dir/tokenizer.json, if there is one. */
 void gguf_model(const struct golden *g, struct gguf_form form, const char *dir);

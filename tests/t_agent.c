@@ -168,7 +168,7 @@ static void t_told(void **state)
     assert_non_null(strstr(p.transcript, "hyperspace")); /* a step with a mistake stays in view */
 
     play_forget();
-    use_dialect(&p, dialect_load("anthropic", NULL)); /* a mistake that only the executor sees */
+    use_dialect(&p, dialect_load("anthropic-computer", NULL)); /* a mistake that only the executor sees */
     play(&p,
          "{\"action\": \"zoom\", \"region\": [0, 0, 100, 100]}\n{\"action\": \"answer\", \"text\": \"x\"}\n");
     ended(&p, AGENT_UNVERIFIED, ERR_UNVERIFIED);
@@ -252,7 +252,7 @@ static void t_batch(void **state)
     static const char batching[] =
         "{\"name\": \"t\", \"syntax\": \"function\", \"coords\": \"px\", \"system\": \"\", \"max_images\": "
         "1, "
-        "\"tool_error\": \"{tool}: {message}\\n\", \"run_all\": true, \"tools\": \"anthropic\"}";
+        "\"tool_error\": \"{tool}: {message}\\n\", \"run_all\": true, \"tools\": \"anthropic-computer\"}";
     struct play p;
     open_play(&p);
     use_dialect(&p, dialect_parse(batching, sizeof batching - 1, "t", &p.e));

@@ -6,7 +6,7 @@
 
 #include "actions/action.h"
 #include "actions/slots.h"
-#include "agent/llm.h"
+#include "llm/llm.h"
 #include "session/beam_search.h"
 #include "session/session_impl.h"
 
@@ -173,7 +173,7 @@ static void t_bounds(void **state)
 static void t_llm(void **state)
 {
     (void)state;
-    struct dialect *d = dialect_load("anthropic", NULL);
+    struct dialect *d = dialect_load("anthropic-computer", NULL);
     struct llm *m = llm_local(engine, d, check_seed());
     struct image im = tiny_image(64, 64, 7);
     volatile int cancel = 0;
@@ -253,22 +253,22 @@ static void t_slots(void **state)
          "\"content\": \"1, 2\"}}",
          {"write_desktop"},
          {{0}}},
-        {"function",
-         "{\"name\": \"click_desktop\", \"arguments\": {\"element\": \"it\", \"x\": 10, \"y\": 20}}",
-         {"click_desktop", "10, \"y\": 20"},
+        {"gemini",
+         "{\"name\": \"click_at\", \"arguments\": {\"x\": 10, \"y\": 20}}",
+         {"click_at", "10, \"y\": 20"},
          {{6, 12}}},
-        {"anthropic",
+        {"anthropic-computer",
          "{\"action\": \"left_click\", \"coordinate\": [300, 41]}",
          {"left_click", "300, 41"},
          {{300, 41}}},
-        {"openai",
+        {"openai-computer",
          "{\"type\": \"click\", \"button\": \"left\", \"x\": 7, \"y\": 639}",
          {"click", "7, \"y\": 639"},
          {{7, 639}}},
         {"uitars", "Thought: a\nAction: click(start_box='(3,4)')", {NULL}, {{0}}},
         {"holo3", "{\"tool_name\": \"click_desk", {NULL}, {{0}}},
         {"pocket-wide", "<click", {NULL}, {{0}}},
-        {"anthropic", "", {NULL}, {{0}}},
+        {"anthropic-computer", "", {NULL}, {{0}}},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct dialect *d = dialect_load(cases[i].dialect, NULL);

@@ -392,14 +392,14 @@ static void t_unsure(void **state)
     struct outcome o = {0};
     copy_model(&x);
     program_run(&x, &o,
-                WORDS("calibrate", "--model", x.dir, "--dialect", "holo1-abs", "-n", "8", "--no-steps",
+                WORDS("calibrate", "--model", x.dir, "--dialect", "holo15", "-n", "8", "--no-steps",
                       "--write", "--quiet"));
     ONE_LINE(&o, ERR_UNSURE, "nothing was written");
-    assert_non_null(strstr(o.out, "holo1-abs"));
+    assert_non_null(strstr(o.out, "holo15"));
     json_t *v = got(&x, "holorun.json");
     assert_null(v);
-    program_run(&x, &o, WORDS("calibrate", "--dialect", "openai"));
-    ONE_LINE(&o, ERR_USAGE, "openai");
+    program_run(&x, &o, WORDS("calibrate", "--dialect", "openai-computer"));
+    ONE_LINE(&o, ERR_USAGE, "openai-computer");
     static const char *const sizes[] = {"640", "640x", "100x480", "640x480x2", "9000x480", "axb"};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         program_run(&x, &o, WORDS("calibrate", "--size", sizes[i]));

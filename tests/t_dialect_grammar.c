@@ -7,8 +7,8 @@
 #include "actions/dialect.h"
 #include "actions/place.h"
 
-#include "agent/llm_judge.h"
 #include "base/clock.h"
+#include "judge/llm_judge.h"
 
 enum { W = 1280, H = 720, SAMPLES = 1000, LONGEST = 20000 };
 
@@ -373,8 +373,8 @@ static void t_points(void **state)
         {"holo3", "{\"x\": 11", -1, 0},
         {"holo3", "near the top", -1, 0},
         {"holo3", "Click(1, 2, 3)", -1, 0},
-        {"holo1-abs", "Click(352, 348)", 352, 348},
-        {"holo1-abs", "Click(1352, 348)", -1, 0},
+        {"openai-computer", "Click(352, 348)", 352, 348},
+        {"openai-computer", "Click(1352, 348)", -1, 0},
         {"uitars", "Thought: there\nAction: click(start_box='(500,500)')", 640, 360},
         {"uitars", "<point>500 250</point>", 640, 180},
         {"pocket-wide", "<at><12><.3><20><.0>\n", 248, 401},
@@ -410,7 +410,7 @@ static void t_needs(void **state)
     assert_non_null(strstr(e.text, "dialect 'pocket-wide': the tokenizer has no added token '<"));
     assert_int_equal(e.kind, ERR_MODEL);
     dialect_free(d);
-    d = load("anthropic");
+    d = load("anthropic-computer");
     assert_null(dialect_grammar(d, GOAL_GROUND, t, 0, 0, &e));
     assert_non_null(strstr(e.text, "'ground'"));
     struct grammar *g = dialect_grammar(d, GOAL_TEXT, t, 0, 0, &e);

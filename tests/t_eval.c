@@ -1,8 +1,8 @@
 /* t_eval.c - claims about grounding sets: what a set may say, how an answer is scored, how sure a rate is. */
 #include "check.h"
 
-#include "agent/vqa.h"
 #include "eval/eval.h"
+#include "judge/vqa.h"
 
 #include <math.h>
 
@@ -86,7 +86,7 @@ static void t_judge(void **state)
     assert_true(judged("holo3", &f, "{\"x\": 250, \"y\": 500}", 33, 77).correct);
     assert_false(judged("holo3", &f, "{\"x\": 249, \"y\": 500}", 33, 77).correct);
     assert_true(judged("holo3", &l, "{\"x\": 501, \"y\": 5}", 640, 480).correct);
-    assert_true(judged("holo1-abs", &l, "Click(321, 5)", 640, 480).correct);
+    assert_true(judged("openai-computer", &l, "Click(321, 5)", 640, 480).correct);
     assert_true(judged("pocket-wide", &l, "only step<click>Save<at><20><.2><1><.5>\n", 640, 480).correct);
 
     a = judged("holo3", &t, "Click(1200, 5)", 640, 480);
@@ -250,7 +250,7 @@ static void t_confidence(void **state)
     assert_true(fabs(sure_of("pocket-wide", marks, false) - 0.9 * 0.8) < 1e-6);
     assert_true(fabs(sure_of("pocket-wide", marks, true) - 0.9) < 1e-6);
     assert_true(fabs(sure_of("pocket-wide", gone, false) - 0.9 * 0.8 * 0.3 * 0.2) < 1e-6);
-    assert_true(fabs(sure_of("anthropic", json, false) - 0.9 * 0.8 * 0.3 * 0.2) < 1e-6);
+    assert_true(fabs(sure_of("anthropic-computer", json, false) - 0.9 * 0.8 * 0.3 * 0.2) < 1e-6);
 }
 
 static const struct CMUnitTest tests[] = {

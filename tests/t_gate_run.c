@@ -265,8 +265,8 @@ static bool replies_pass(struct stage *t, const char *replies)
 {
     struct outcome o = {0};
     char *all = xasprintf("%s{\"action\": \"answer\", \"text\": \"done\"}\n", replies);
-    program_finish(&t->x, driven_start_with(t, all, WORDS("--dialect", "anthropic", "--confirm", "never")),
-                   &o);
+    program_finish(
+        &t->x, driven_start_with(t, all, WORDS("--dialect", "anthropic-computer", "--confirm", "never")), &o);
     assert_non_null(strstr(o.err, "does not describe what it clicks"));
     bool pass = !strstr(o.err, "asks before this");
     assert_int_equal(o.code == ERR_FAILED, !pass);

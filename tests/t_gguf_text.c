@@ -2,7 +2,7 @@
  * tokenizers of the names in tokenizer.ggml.pre (tests/golden/tokenizer/splits.json, made by
  * tests/reference/make_splits.py), with the vocabulary of tests/golden/templates/tokenizer.json. */
 #include "check.h"
-#include "gguf.h"
+#include "gguf_model.h"
 
 #include "base/file.h"
 #include "text/chat_layout.h"
@@ -49,21 +49,6 @@ static void put_words(struct gguf *g)
     free(types);
 }
 
-static void put_merges(struct gguf *g)
-{
-    const json_t *merges = json_object_get(json_object_get(vocabulary, "model"), "merges");
-    size_t i;
-    json_t *pair;
-    gguf_texts(g, "tokenizer.ggml.merges", json_array_size(merges));
-    json_array_foreach(merges, i, pair)
-    {
-        char *both = xasprintf("%s %s", json_string_value(json_array_get(pair, 0)),
-                               json_string_value(json_array_get(pair, 1)));
-        gguf_item(g, both, strlen(both));
-        free(both);
-    }
-}
-
 /* Writes a GGUF file without tensors; returns its path, which the caller frees. */
 static char *write_file(const char *pre, const char *template, uint32_t bos, uint32_t eos)
 {
@@ -78,7 +63,7 @@ static char *write_file(const char *pre, const char *template, uint32_t bos, uin
     gguf_text(&g, "tokenizer.ggml.model", "gpt2");
     gguf_text(&g, "tokenizer.ggml.pre", pre);
     put_words(&g);
-    put_merges(&g);
+    gguf_merges(&g, json_object_get(json_object_get(vocabulary, "model"), "merges"));
     gguf_int(&g, "tokenizer.ggml.bos_token_id", bos);
     gguf_int(&g, "tokenizer.ggml.eos_token_id", eos);
     gguf_text(&g, "tokenizer.chat_template", template);

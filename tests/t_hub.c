@@ -7,8 +7,8 @@
 #include "base/file.h"
 #include "base/sha256.h"
 #include "checkpoint/find.h"
+#include "checkpoint/hub.h"
 #include "checkpoint/known.h"
-#include "hub/hub.h"
 
 #include <arpa/inet.h>
 #include <pthread.h>

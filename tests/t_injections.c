@@ -42,8 +42,6 @@ static const struct {
     {"report", {"report", "%i/run", "-o", "%o/page.html"}, false},
     {"diff", {"diff", "%i/run", "%i/run", "--html", "%o/both.html"}, true},
     {"export osworld", {"export", "-f", "osworld", "%i/run", "-o", "%o/x"}, false},
-    {"export holo", {"export", "-f", "holo", "%i/run", "-o", "%o/x"}, false},
-    {"export uitars", {"export", "-f", "uitars", "%i/run", "-o", "%o/x"}, false},
     {"qa --list", {"qa", "%i/suite.yaml", "--list"}, true},
     {"stop", {"stop", "--list"}, true},
     {"doctor", {"doctor"}, false},

@@ -2,7 +2,7 @@
 #include "check.h"
 #include "tiny_model.h"
 
-#include "agent/llm_judge.h"
+#include "judge/llm_judge.h"
 #include "qa/run/check.h"
 
 static struct dialect *dialect(const char *name)
@@ -163,7 +163,7 @@ static void t_model(void **state)
     tiny_init(&tiny, check_seed());
     tiny_write(&tiny);
     struct engine *engine = tiny_open(&tiny, NULL, 1, false);
-    struct dialect *d = dialect("anthropic");
+    struct dialect *d = dialect("anthropic-computer");
     struct judge_model model = {.engine = engine, .dialect = d, .seed = 7};
     struct judge j = judge_model_judge(&model);
     struct image im = tiny_image(64, 64, 1);

@@ -193,11 +193,8 @@ FILE_TEST(json)
 FILE_TEST(coordinates)
 FILE_TEST(keys)
 FILE_TEST(holo1)
-FILE_TEST(function)
 FILE_TEST(xml)
 FILE_TEST(uitars)
-FILE_TEST(anthropic)
-FILE_TEST(openai)
 FILE_TEST(pyautogui)
 FILE_TEST(fara)
 FILE_TEST(gemini)
@@ -292,11 +289,8 @@ static const struct CMUnitTest tests[] = {
     CLAIM("one definition of coordinates", t_coordinates),
     CLAIM("key names become keysyms", t_keys),
     CLAIM("the holo1 actions", t_holo1),
-    CLAIM("native function calls", t_function),
     CLAIM("function calls in XML", t_xml),
     CLAIM("UI-TARS calls, well formed and not", t_uitars),
-    CLAIM("the computer tool of Anthropic", t_anthropic),
-    CLAIM("the computer call of OpenAI", t_openai),
     CLAIM("pyautogui scripts are read, never run", t_pyautogui),
     CLAIM("the replies of Qwen, in JSON and in XML", t_qwen),
     CLAIM("the replies of Fara", t_fara),

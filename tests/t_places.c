@@ -9,9 +9,9 @@
 
 #include "actions/action.h"
 #include "actions/place.h"
-#include "agent/llm.h"
 #include "base/image.h"
 #include "eval/eval.h"
+#include "llm/llm.h"
 
 enum { W = 1366, H = 768, PLACES = 400, LONGEST = 600 };
 
@@ -285,7 +285,7 @@ static void t_absent_actions(void **state)
          "\"e\", \"x\": -1, \"y\": -1}}"},
         {"uitars", "Action: click(start_box='(-1,-1)')"},
         {"pyautogui", "pyautogui.click(-1, -1)"},
-        {"anthropic", "{\"action\": \"left_click\", \"coordinate\": [-3, -2]}"}};
+        {"anthropic-computer", "{\"action\": \"left_click\", \"coordinate\": [-3, -2]}"}};
     for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
         struct err e = ERR_INIT;
         struct step s;
@@ -438,7 +438,6 @@ static void t_local(void **state)
     tiny_init(&t, check_seed());
     tiny_write(&t);
     struct engine *g = tiny_open(&t, NULL, 1, true);
-    check_local(g, "holo1-abs");
     check_local(g, "fara");
     check_local(g, "uitars15");
     engine_close(g);

@@ -4,8 +4,8 @@
 #include "pool_check.h"
 #include "tiny_check.h"
 
-#include "agent/llm.h"
 #include "base/flag.h"
+#include "llm/llm.h"
 #include "session/session_impl.h"
 
 static struct engine *open_as(bool shared, enum state_storage state, enum kv_storage kv, size_t bound)
@@ -182,7 +182,7 @@ static void t_llms(void **state)
     (void)state;
     struct err e = ERR_INIT;
     struct engine *g = open_as(true, STATE_FP32, KV_AUTO, 0), *plain = open_as(false, STATE_FP32, KV_AUTO, 0);
-    struct dialect *d = dialect_load("anthropic", NULL);
+    struct dialect *d = dialect_load("anthropic-computer", NULL);
     struct llm *alone = llm_local(plain, d, 3), *m[2] = {llm_local(g, d, 3), llm_local(g, d, 3)};
     assert_int_equal(alone->ops->begin(alone, system_text, NULL), 0);
     uint64_t hash = spoken(alone, "open it", &e);

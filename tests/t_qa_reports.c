@@ -217,7 +217,7 @@ static void t_json(void **state)
         "\n{\"id\": \"failed\", \"outcome\": \"failed\", \"ci\": \"failure\", \"kind\": \"check:shell\", \"why\": \"shell: true: "
         "expected",
         "\"flaky\": \"application\", \"flaky_where\": \"step 3: other pixels\"",
-        "\"output\": \"curl: (7) refused\\n\", \"pictures\": [], \"seconds\": 0.000}",
+        "\"output\": \"curl: (7) refused\\n\", \"pictures\": [], \"seconds\": 0.0}",
     };
     for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
         text_has(text, wanted[i]);

@@ -4,9 +4,9 @@
 #include "check.h"
 
 #include "base/clock.h"
+#include "base/http.h"
 #include "far.h"
 #include "place.h"
-#include "remote/http.h"
 
 #include <pthread.h>
 #include <stdlib.h>

@@ -195,7 +195,7 @@ static void check_shape(const struct shape *s, const char *reply)
 {
     const struct far_turn turn = {reply, 0};
     struct talk t;
-    talk_open(&t, &turn, 1, NULL, "function", "{\"tries\": 1}");
+    talk_open(&t, &turn, 1, NULL, "gemini", "{\"tries\": 1}");
     if (talk_ask(&t, "Hello"))
         fail_msg("%s: %s", s->about, t.e.text);
     char *calls = calls_in(t.g.text.data);
@@ -255,7 +255,7 @@ static void t_texts(void **state)
         char *reply = xasprintf(FAR_OK "%s" FAR_STOP FAR_DONE, cases[i].reply);
         const struct far_turn turns[] = {{reply, 0}, {FAR_OK FAR_SAYS("b") FAR_STOP, 0}};
         struct talk t;
-        talk_open(&t, turns, 2, NULL, "function", "{\"tries\": 1, \"send_reasoning\": \"reasoning\"}");
+        talk_open(&t, turns, 2, NULL, "gemini", "{\"tries\": 1, \"send_reasoning\": \"reasoning\"}");
         if (talk_ask(&t, "Hello") || talk_ask(&t, "More"))
             fail_msg("case %zu: %s", i, t.e.text);
         char *said = talk_at(&t, 1, "messages.2.content"), *thought = talk_at(&t, 1, "messages.2.reasoning");

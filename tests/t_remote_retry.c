@@ -4,9 +4,9 @@
 #include "check.h"
 
 #include "base/clock.h"
+#include "base/retry.h"
 #include "far.h"
 #include "program.h"
-#include "remote/retry.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -105,7 +105,7 @@ static void t_profile(void **state)
         "{\"thinking\": \"enable_thinking\", \"send_reasoning\": \"reasoning_content\", \"request\": {\"top_k\": 20}, "
         "\"price\": {\"prompt\": 10, \"cached\": 1, \"reply\": 100, \"currency\": \"EUR\"}}";
     struct talk t;
-    talk_open(&t, turns, 2, NULL, "function", profile);
+    talk_open(&t, turns, 2, NULL, "gemini", profile);
     ok(&t, talk_ask(&t, "Hello"));
     const struct llm_usage *u = t.llm->ops->usage(t.llm);
     assert_string_equal(u->currency, "EUR");

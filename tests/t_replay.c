@@ -358,6 +358,10 @@ static void t_nothing(void **state)
     put_in_place(run, "run.json", "{\"name\": \"", "{\"name\": \"script\", \"was\": \"");
     program_run(&place, &o, WORDS("replay", run, "--verify"));
     ONE_LINE(&o, ERR_USAGE, "script in the model's place");
+    static const char old[] = "{\"dialect\": {\"name\": \"function\"}}";
+    write_file(run, "run.json", old, sizeof old - 1);
+    program_run(&place, &o, WORDS("replay", run, "--verify", "--model", POCKET));
+    ONE_LINE(&o, ERR_USAGE, run, "'function', which cannot be loaded", "--dialect");
     write_file(run, "run.json", "{}", 2);
     program_run(&place, &o, WORDS("replay", run, "--verify", "--model", POCKET));
     ONE_LINE(&o, ERR_USAGE, run, "has no dialect", "run.json is missing or damaged", "--dialect");

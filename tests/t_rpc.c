@@ -3,8 +3,8 @@
 
 #include "base/file.h"
 #include "host/install.h"
+#include "host/rpc.h"
 #include "program.h"
-#include "rpc/rpc.h"
 
 #include <sys/stat.h>
 #include <unistd.h>

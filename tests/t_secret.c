@@ -4,7 +4,7 @@
 #include "place.h"
 
 #include "base/file.h"
-#include "gate/secret.h"
+#include "base/secret.h"
 
 #include <sys/stat.h>
 #include <unistd.h>

@@ -4,9 +4,9 @@
 #include "check.h"
 #include "served.h"
 
-#include "agent/llm.h"
 #include "base/clock.h"
 #include "base/flag.h"
+#include "llm/llm.h"
 #include "serve/picture.h"
 #include "serve/prompt.h"
 #include "serve/store.h"

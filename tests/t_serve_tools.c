@@ -5,7 +5,7 @@
 #include "served.h"
 #include "tiny_dirs.h"
 
-#include "agent/llm.h"
+#include "llm/llm.h"
 #include "serve/picture.h"
 #include "session/chat.h"
 #include "session/generate.h"
@@ -224,7 +224,7 @@ static void check_run(struct family *f, const char *family, const struct dialect
 static void t_run_prompts(void **state)
 {
     (void)state;
-    static const char *const dialects[] = {"holo31", "qwen", "holo3", "function"};
+    static const char *const dialects[] = {"holo31", "qwen", "holo3", "gemini"};
     uint64_t rng = check_seed();
     for (int k = 0; k < FAMILIES; k++) {
         struct family f;

@@ -4,7 +4,7 @@
 #include "check.h"
 
 #include "actions/dialect.h"
-#include "agent/prompt.h"
+#include "llm/prompt.h"
 
 #include <strings.h>
 

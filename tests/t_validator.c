@@ -6,7 +6,7 @@
 #include "driven.h"
 
 #include "agent/agent.h"
-#include "agent/llm_judge.h"
+#include "judge/llm_judge.h"
 #include "trace/story.h"
 
 #define SAYS(verdict, reason) "{\"reason\": \"" reason "\", \"verdict\": \"" verdict "\"}"
@@ -295,9 +295,9 @@ static void t_localizer(void **state)
     story_free(&s);
     record_free(&r);
     /* Not every family can be asked for one. */
-    pid = driven_start_with(&t, ANSWER("Done."), WORDS("--localizer", "--dialect", "anthropic"));
+    pid = driven_start_with(&t, ANSWER("Done."), WORDS("--localizer", "--dialect", "anthropic-computer"));
     program_finish(&t.x, pid, &o);
-    ONE_LINE(&o, ERR_USAGE, "--localizer", "'anthropic' has no question for a place");
+    ONE_LINE(&o, ERR_USAGE, "--localizer", "'anthropic-computer' has no question for a place");
     outcome_free(&o);
     stage_close(&t);
 }

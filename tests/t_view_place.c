@@ -2,7 +2,7 @@
 #include "check.h"
 #include "program.h"
 
-#include "view/private.h"
+#include "desk/view_impl.h"
 
 #include <sys/stat.h>
 

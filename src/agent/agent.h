@@ -6,10 +6,10 @@
 #ifndef HOLORUN_AGENT_AGENT_H
 #define HOLORUN_AGENT_AGENT_H
 
-#include "agent/llm.h"
 #include "agent/overseer.h"
 #include "agent/progress.h"
 #include "gate/gate.h"
+#include "llm/llm.h"
 #include "screen/screen.h"
 #include "trace/status.h"
 #include "trace/trace.h"

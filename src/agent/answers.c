@@ -3,8 +3,8 @@
  * A line that it reads aloud is taken from the tower's letters.  Its "yes" is no when the question has a
  * name, in quotes or with a capital, that is written nowhere; its "no" may be about anything.
  */
-#include "agent/llm.h"
 #include "agent/task_names.h"
+#include "llm/llm.h"
 
 #include "base/err.h"
 

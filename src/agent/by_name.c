@@ -1,5 +1,5 @@
 /* by_name.c - puts a place right by the name of what is there, as the model's own tower reads it. */
-#include "agent/llm.h"
+#include "llm/llm.h"
 
 #include <math.h>
 

@@ -17,7 +17,7 @@
 #ifndef HOLORUN_AGENT_CONTEXT_H
 #define HOLORUN_AGENT_CONTEXT_H
 
-#include "agent/llm.h"
+#include "llm/llm.h"
 
 struct context;
 

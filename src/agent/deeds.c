@@ -1,10 +1,12 @@
 /* deeds.c - see deeds.h. */
 #include "agent/deeds.h"
 
+#include "base/json.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-enum { TOLD = 3, LINE_MAX_BYTES = 4096, JSON_MAX_BYTES = 4 << 20 };
+enum { TOLD = 3, LINE_MAX_BYTES = 4096 };
 
 struct deed *deeds_add(struct deeds *d, int step, enum action_kind kind, enum deed_end end, const char *what,
                        const char *did, const char *why)
@@ -143,22 +145,17 @@ char *deeds_json(const struct deeds *d)
                                        [DEED_UNCHANGED] = "no change",    [DEED_DONE] = "done",
                                        [DEED_REFUSED] = "refused",        [DEED_FAILED] = "failed",
                                        [DEED_INTERRUPTED] = "interrupted"};
-    struct buf b;
-    buf_init(&b, JSON_MAX_BYTES);
-    buf_puts(&b, "[");
+    json_t *list = json_array();
     for (int i = 0; i < d->n; i++) {
         const struct deed *x = &d->list[i];
-        buf_printf(&b, "%s{\"step\": %d", i ? ", " : "", x->step);
-        buf_put_member(&b, "what", was_done(x) ? x->did : x->what);
-        buf_put_member(&b, "end", ends[x->end]);
+        json_t *one = json_pack("{s:i}", "step", x->step);
+        json_set_text(one, "what", was_done(x) ? x->did : x->what);
+        json_set_text(one, "end", ends[x->end]);
         if (x->why)
-            buf_put_member(&b, "why", x->why);
-        buf_puts(&b, "}");
+            json_set_text(one, "why", x->why);
+        json_array_append_new(list, one);
     }
-    buf_puts(&b, "]");
-    if (b.full) {
-        buf_clear(&b);
-        buf_puts(&b, "[]");
-    }
-    return buf_take(&b);
+    char *text = json_line(list, 0);
+    json_decref(list);
+    return text;
 }

@@ -4,10 +4,12 @@
 #include "agent/private.h"
 
 #include "base/clock.h"
+#include "base/json.h"
 #include "screen/observed.h"
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { REPEATS_TOLD = 3 }; /* same action, same screen: the model is told */
@@ -102,15 +104,14 @@ static int judge_last_step(struct agent *a, struct err *e)
 int agent_record_observation(struct agent *a, const struct settled *settled, struct err *e)
 {
     struct trace *t = a->o->trace;
-    struct buf json;
     uint64_t h = image_hash(&a->step.frame);
     if (trace_frame(t, &a->step.frame, h, &a->step.frame_number, e))
         return -1;
-    buf_init(&json, AGENT_TEXT_MAX);
-    buf_puts(&json, "{\"title\": ");
-    buf_put_json(&json, a->step.window.title, strlen(a->step.window.title));
-    buf_put_member(&json, "class", a->step.window.class);
-    buf_puts(&json, "}");
+    json_t *window = json_object();
+    json_set_text(window, "title", a->step.window.title);
+    json_set_text(window, "class", a->step.window.class);
+    char *json = json_line(window, 0);
+    json_decref(window);
     trace_begin(t, a->step.number, "observe");
     if (a->step.beyond_budget)
         trace_bool(t, "beyond_budget", true);
@@ -121,8 +122,8 @@ int agent_record_observation(struct agent *a, const struct settled *settled, str
     trace_number(t, "settle_ms", settled->ms);
     trace_text(t, "settle_why", settled->why);
     trace_number(t, "capture_ms", a->step.ms[PHASE_SEE]);
-    trace_json(t, "window", json.data);
-    buf_free(&json);
+    trace_json(t, "window", json);
+    free(json);
     return trace_end(t, e);
 }
 

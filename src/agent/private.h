@@ -6,7 +6,7 @@
 #include "agent/agent.h"
 #include "agent/context.h"
 #include "agent/deeds.h"
-#include "agent/prompt.h"
+#include "llm/prompt.h"
 
 enum { AGENT_TEXT_MAX = 4 << 20 };
 

@@ -4,8 +4,8 @@
 #include "agent/agent.h"
 #include "base/bar.h"
 #include "base/clock.h"
+#include "base/secret.h"
 #include "base/utf8.h"
-#include "gate/secret.h"
 
 #include <stdlib.h>
 #include <string.h>

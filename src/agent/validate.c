@@ -1,8 +1,8 @@
 /* validate.c - has a validator check an answer; see agent.h. */
 #include "agent/private.h"
 
-#include "agent/llm_judge.h"
 #include "base/clock.h"
+#include "judge/llm_judge.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -4,6 +4,7 @@
 #include "base/err.h"
 #include "base/utf8.h"
 
+#include <ctype.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -153,6 +154,31 @@ int buf_put_member(struct buf *b, const char *key, const char *value)
 {
     buf_printf(b, ", \"%s\": ", key);
     return value ? buf_put_json(b, value, strlen(value)) : buf_puts(b, "null");
+}
+
+bool text_starts(const char *text, const char *with)
+{
+    return !strncmp(text, with, strlen(with));
+}
+
+bool text_ends(const char *text, const char *with)
+{
+    size_t n = strlen(text), k = strlen(with);
+    return n >= k && !strcmp(text + n - k, with);
+}
+
+const char *text_skip_space(const char *text, const char *end)
+{
+    while (text < end && isspace((unsigned char)*text))
+        text++;
+    return text;
+}
+
+bool text_listed(const char *const *words, const char *word)
+{
+    while (*words && strcmp(*words, word) != 0)
+        words++;
+    return *words;
 }
 
 const char *text_last_line(const char *text, size_t n, size_t *len)

@@ -34,6 +34,14 @@ int buf_put_base64(struct buf *b, const void *data, size_t n);
 /* Appends a member of an object: `, "key": "value"`; NULL: null. */
 int buf_put_member(struct buf *b, const char *key, const char *value);
 
+/* Return whether a text begins or ends with another one. */
+bool text_starts(const char *text, const char *with);
+bool text_ends(const char *text, const char *with);
+/* Returns the first character in text..end that is not white space, or end. */
+const char *text_skip_space(const char *text, const char *end);
+/* Returns whether a word is in a list that ends with NULL. */
+bool text_listed(const char *const *words, const char *word);
+
 /* The last non-blank line of text[n] without trailing blanks, and its length; 0: there is none. */
 const char *text_last_line(const char *text, size_t n, size_t *len);
 

@@ -25,6 +25,14 @@ void clock_sleep_ms(double ms)
     nanosleep(&t, NULL);
 }
 
+struct timespec clock_after(clockid_t clock, double ms)
+{
+    struct timespec t;
+    clock_gettime(clock, &t);
+    int64_t ns = t.tv_nsec + (int64_t)(ms * 1e6);
+    return (struct timespec){t.tv_sec + ns / 1000000000, ns % 1000000000};
+}
+
 void clock_utc(char out[20])
 {
     time_t now = time(NULL);

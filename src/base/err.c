@@ -24,17 +24,23 @@ static void format_text(char text[ERR_TEXT], const char *fmt, va_list ap)
     utf8_make_printable(text); /* names in files and replies of servers may hold anything */
 }
 
-int err_set(struct err *e, enum err_kind kind, const char *fmt, ...)
+int err_vset(struct err *e, enum err_kind kind, const char *fmt, va_list args)
 {
     if (!e)
         return -1;
     char text[ERR_TEXT]; /* an argument may be e->text itself */
-    va_list ap;
-    va_start(ap, fmt);
-    format_text(text, fmt, ap);
-    va_end(ap);
+    format_text(text, fmt, args);
     e->kind = kind;
     memcpy(e->text, text, sizeof text);
+    return -1;
+}
+
+int err_set(struct err *e, enum err_kind kind, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    err_vset(e, kind, fmt, args);
+    va_end(args);
     return -1;
 }
 

@@ -12,6 +12,7 @@
 #ifndef HOLORUN_BASE_ERR_H
 #define HOLORUN_BASE_ERR_H
 
+#include <stdarg.h>
 #include <stdbool.h>
 
 /* Exit codes of the program; every error carries one. */
@@ -43,6 +44,8 @@ struct err {
 
 /* Sets kind and text; returns -1. Control characters in the text become '?'. */
 int err_set(struct err *e, enum err_kind kind, const char *fmt, ...) PRINTF_LIKE(3, 4);
+
+int err_vset(struct err *e, enum err_kind kind, const char *fmt, va_list args);
 
 /* Puts "context: " before the text; returns -1. */
 int err_prefix(struct err *e, const char *fmt, ...) PRINTF_LIKE(2, 3);

@@ -24,6 +24,12 @@ int image_copy(struct image *dst, const struct image *src, struct err *e);
 uint64_t image_hash(const struct image *im); /* XXH3 of size and pixels */
 bool image_equal(const struct image *a, const struct image *b);
 
+/* Returns the three bytes of a pixel. */
+static inline uint8_t *image_at(const struct image *im, int x, int y)
+{
+    return im->rgb + 3 * ((size_t)y * (size_t)im->w + (size_t)x);
+}
+
 struct image_limits {
     int64_t pixels;        /* checked before the pixels get memory; 0: IMAGE_MAX_PIXELS */
     struct effort *effort; /* CPU time of decoding; may be NULL */

@@ -4,6 +4,7 @@
 #include "base/err.h"
 #include "base/utf8.h"
 
+#include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -78,7 +79,11 @@ void json_make_visible(json_t *v)
 
 json_t *json_clean_string(const char *s)
 {
-    size_t n = strlen(s);
+    return json_clean_stringn(s, strlen(s));
+}
+
+json_t *json_clean_stringn(const char *s, size_t n)
+{
     struct buf text;
     if (utf8_valid_prefix(s, n) == n)
         return json_stringn(s, n);
@@ -96,4 +101,21 @@ json_t *json_clean_string(const char *s)
     json_t *string = json_stringn(text.data, text.len);
     buf_free(&text);
     return string;
+}
+
+const char *json_text(const json_t *object, const char *key)
+{
+    return json_string_value(json_object_get(object, key));
+}
+
+void json_set_text(json_t *object, const char *key, const char *value)
+{
+    json_object_set_new(object, key, value ? json_clean_string(value) : json_null());
+}
+
+void json_set_rounded(json_t *object, const char *key, double value, int decimals)
+{
+    double scale = pow(10, decimals);
+    json_object_set_new(object, key,
+                        decimals ? json_real(round(value * scale) / scale) : json_integer(llround(value)));
 }

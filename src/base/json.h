@@ -31,5 +31,16 @@ void json_make_visible(json_t *v);
 
 /* Makes a string of s; invalid bytes, such as those of surrogates, become U+FFFD. */
 json_t *json_clean_string(const char *s);
+json_t *json_clean_stringn(const char *s, size_t n);
+
+/* Returns the string of a member, borrowed; NULL: there is none. */
+const char *json_text(const json_t *object, const char *key);
+
+/* Sets a member to such a string; NULL: to null. */
+void json_set_text(json_t *object, const char *key, const char *value);
+/* Sets a member to a number rounded to so many decimals; 0: an integer. */
+void json_set_rounded(json_t *object, const char *key, double value, int decimals);
+/* The flags that print a rounded number without further digits. */
+#define JSON_ROUNDED JSON_REAL_PRECISION(15)
 
 #endif

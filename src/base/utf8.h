@@ -27,6 +27,8 @@ size_t utf8_bom(const char *s, size_t n);
 /* Number of scalars in s[0..n), which is valid UTF-8. */
 size_t utf8_count(const char *s, size_t n);
 
+/* Returns whether a character is white space, as Python's str.strip() defines it. */
+bool utf8_is_space(uint32_t cp);
 /* Returns whether the character is not shown, or changes the direction of others: bidirectional marks,
  * tags, fillers. They can make a text look like another one. */
 bool utf8_hidden(uint32_t cp);

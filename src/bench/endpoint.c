@@ -8,8 +8,8 @@
 #include "bench/bench.h"
 
 #include "agent/context.h"
-#include "agent/prompt.h"
 #include "base/clock.h"
+#include "llm/prompt.h"
 #include "remote/llm_remote.h"
 
 #include <pthread.h>

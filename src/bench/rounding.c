@@ -10,6 +10,7 @@
  * options to be compared with.  With --json each option's sums over a window are a line, which is printed as
  * soon as it is known, so that an interrupted measurement keeps its results and --from continues it.
  */
+#include "base/number.h"
 #include "bench/bench.h"
 #include "bench/subject.h"
 
@@ -90,14 +91,6 @@ struct rounding {
 
 /* ---- one row ------------------------------------------------------------------------------------------ */
 
-static int likeliest(const float *x, int n)
-{
-    int best = 0;
-    for (int i = 1; i < n; i++)
-        best = x[i] > x[best] ? i : best;
-    return best;
-}
-
 /* Returns log(sum(exp(x))), whose largest element is x[best].  Exponentials in f32 are off by 1e-7 of each
  * term, their sum by less: far below any divergence that rounding causes. */
 static double log_sum(const float *x, int n, int best)
@@ -112,7 +105,7 @@ static double log_sum(const float *x, int n, int best)
  * `next` follows in the text. */
 static void add_row(struct sums *s, const float *p, const struct row *of, const float *q, int n, int32_t next)
 {
-    int best = likeliest(q, n);
+    int best = floats_argmax(q, n);
     double zq = log_sum(q, n, best), shift = zq - of->log_sum, kl = 0;
     for (int i = 0; i < n; i++) {
         double logp = (double)p[i] - of->log_sum;
@@ -132,7 +125,7 @@ static void keep_row(void *arg, int64_t i, const float *logits)
     struct rounding *r = arg;
     if (i == r->window - 1)
         return;
-    int best = likeliest(logits, r->vocab);
+    int best = floats_argmax(logits, r->vocab);
     r->exact_rows[r->slot * (r->window - 1) + i] = (struct row){best, log_sum(logits, r->vocab, best)};
     memcpy(r->logits + (r->slot * (r->window - 1) + i) * r->vocab, logits, (size_t)r->vocab * sizeof *logits);
 }

@@ -10,9 +10,9 @@
 #include "bench/subject.h"
 
 #include "agent/context.h"
-#include "agent/prompt.h"
 #include "base/clock.h"
 #include "base/utf8.h"
+#include "llm/prompt.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -128,11 +128,6 @@ static struct kernels kernels_of(const struct lm_config *l)
     return k;
 }
 
-static double larger(double a, double b)
-{
-    return a > b ? a : b;
-}
-
 /* Elements of a session's states in layers of a kind, or of all that recur. */
 static double state_elements(const struct lm_config *l, bool mamba)
 {
@@ -168,7 +163,7 @@ static double states_ms(const struct roofline_model *m, const struct roofline_ca
     const struct lm_config *l = &m->config->lm;
     double repeated, bytes = n * state_bytes(l, m->types, n, &repeated),
                      work = n * state_elements(l, false) * (reach.step + reach.repeat * repeated);
-    return 1e3 * larger(bytes / (g->copy * reach.state), work / (128 * g->clock * g->processors));
+    return 1e3 * fmax(bytes / (g->copy * reach.state), work / (128 * g->clock * g->processors));
 }
 
 /* What neither bytes nor products explain: beginnings and ends of kernels, and the gaps between them. */
@@ -196,7 +191,7 @@ static double codes_ms(const struct roofline_model *m, const struct roofline_car
            each = 3 * cols * STEP * 2 + 3 * BAND * STEP * m->number, memory = bytes / g->copy,
            tensor = 2 * weights * cols / (g->flops * g->mma),
            shared = steps * each / (BANK_BYTES * g->clock * g->processors);
-    return 1e3 * larger(memory, larger(tensor, shared)) / reach.codes;
+    return 1e3 * fmax(memory, fmax(tensor, shared)) / reach.codes;
 }
 
 /* Products of n rows that go through weights of so many bytes. */
@@ -231,8 +226,8 @@ struct roofline_row roofline_decode(const struct roofline_model *m, const struct
              (long long)past);
     r.part[ROOFLINE_WEIGHTS] = weights_ms(m, g, n, weights);
     double mixer = g->overlap && n <= FEW ? reach.early_mixer : reach.mixer;
-    r.part[ROOFLINE_STATES] = larger(states_ms(m, g, n), k.mixers * mixer);
-    r.part[ROOFLINE_KEYS] = larger(1e3 * keys / (g->copy * reach.keys), k.attentions * reach.attention);
+    r.part[ROOFLINE_STATES] = fmax(states_ms(m, g, n), k.mixers * mixer);
+    r.part[ROOFLINE_KEYS] = fmax(1e3 * keys / (g->copy * reach.keys), k.attentions * reach.attention);
     add_latency(&r, g, &k, n);
     r.part[ROOFLINE_HOST] = reach.host + reach.sampling * ceil((double)n / WORK_SAMPLED_ROWS);
     r.limit_ms = 1e3 * (weights + n * cost_session_bytes(m->config, m->types, past)) / g->copy;
@@ -247,14 +242,13 @@ static double chunks_ms(const struct roofline_model *m, const struct roofline_ca
                         double tokens, int rows)
 {
     double bytes = cost_weight_bytes(m->config, 0, 1, m->number), weights = bytes / m->number,
-           rest = larger(0, flop - 2 * weights * tokens), parts = tokens / rows,
+           rest = fmax(0, flop - 2 * weights * tokens), parts = tokens / rows,
            rate = g->flops * (rows < PROMPT_ROWS ? reach.product_first : reach.product);
     bool plain = m->number > 1.9 || m->config->lm.moe.width;
     if (plain)
         return 1e3 * flop / rate;
     if (m->fp8 && rows > MOST_DECODED)
-        return 1e3 *
-                   larger((flop - rest) / (g->flops * g->fp8 * reach.product_fp8), parts * bytes / g->copy) +
+        return 1e3 * fmax((flop - rest) / (g->flops * g->fp8 * reach.product_fp8), parts * bytes / g->copy) +
                1e3 * rest / rate;
     if (m->number < 0.9 || rows < PROMPT_ROWS) /* on the codes */
         return weights_ms(m, g, rows, bytes) * parts + 1e3 * rest / rate;
@@ -266,7 +260,7 @@ static struct roofline_row prompt(const struct roofline_model *m, const struct r
 {
     const struct lm_config *l = &m->config->lm;
     double flop = cost_text_flop(m->config, tokens, past), chunks = ceil((double)tokens / CHUNK),
-           n = (double)tokens, first = fmin(n, larger(0, PROMPT_ROWS - (double)past));
+           n = (double)tokens, first = fmin(n, fmax(0, PROMPT_ROWS - (double)past));
     struct roofline_row r = {.count = n, .unit = "tok"};
     r.part[ROOFLINE_PROMPT] = chunks_ms(m, g, flop * first / n, first, FIRST_ROWS) +
                               chunks_ms(m, g, flop * (n - first) / n, n - first, PROMPT_ROWS);

@@ -1,6 +1,7 @@
 /* find.c - see find.h. */
 #include "checkpoint/find.h"
 
+#include "base/buf.h"
 #include "base/file.h"
 #include "base/gguf.h"
 #include "checkpoint/known.h"
@@ -78,12 +79,6 @@ static char *find_repo(const char *option, struct err *e)
     return found;
 }
 
-static bool ends_in(const char *s, const char *end)
-{
-    size_t n = strlen(s), k = strlen(end);
-    return n >= k && !strcmp(s + n - k, end);
-}
-
 static char *find_named(const char *option, struct err *e)
 {
     struct err none = ERR_INIT;
@@ -91,7 +86,7 @@ static char *find_named(const char *option, struct err *e)
         return ollama_find(option, e);
     if (known_is_folder(option))
         return find_repo(option, e);
-    if (ends_in(option, ".incomplete") || ends_in(option, "-partial")) {
+    if (text_ends(option, ".incomplete") || text_ends(option, "-partial")) {
         err_set(e, ERR_MODEL, "'%s' is an unfinished download; download the model again", option);
         return NULL;
     }

@@ -1,6 +1,7 @@
 /* gguf_tensors.c - tensors of GGUF files by their published names; see gguf_model.h. */
 #include "checkpoint/gguf_model.h"
 
+#include "base/buf.h"
 #include "checkpoint/safetensors_impl.h"
 #include "ops/gguf_rows.h"
 
@@ -132,24 +133,18 @@ static bool translate(const char *name, bool from_file, bool text, char out[256]
     return false;
 }
 
-static bool ends_with(const char *name, const char *end)
-{
-    size_t n = strlen(name), k = strlen(end);
-    return n >= k && !strcmp(name + n - k, end);
-}
-
 /* X.scale and X.input_scale beside X.weight, as llama.cpp has them of NVFP4. */
 static bool translate_scale(const char *name, bool text, char out[256])
 {
     static const char *const scales[] = {".input_scale", ".scale"};
     char weight[256], published[256];
     for (int i = 0; i < 2; i++) {
-        if (!ends_with(name, scales[i]) || strlen(name) > 200)
+        if (!text_ends(name, scales[i]) || strlen(name) > 200)
             continue;
         snprintf(weight, sizeof weight, "%.*s.weight", (int)(strlen(name) - strlen(scales[i])), name);
         if (!translate(weight, true, text, published))
             return false;
-        size_t n = strlen(published) - (ends_with(published, ".weight") ? strlen(".weight") : 0);
+        size_t n = strlen(published) - (text_ends(published, ".weight") ? strlen(".weight") : 0);
         snprintf(out, 256, "%.*s%s", (int)(n < 200 ? n : 200), published, scales[i]);
         return true;
     }
@@ -178,11 +173,11 @@ static void set_shape(struct st_tensor *t, const struct gguf_entry *from)
 {
     t->dims = from->dims;
     memcpy(t->shape, from->shape, sizeof from->shape);
-    if (t->dims == 2 && ends_with(t->name, "conv1d.weight")) {
+    if (t->dims == 2 && text_ends(t->name, "conv1d.weight")) {
         t->shape[2] = t->shape[1];
         t->shape[1] = 1;
         t->dims = 3;
-    } else if (t->dims == 1 && ends_with(t->name, "shared_expert_gate.weight")) {
+    } else if (t->dims == 1 && text_ends(t->name, "shared_expert_gate.weight")) {
         t->shape[1] = t->shape[0];
         t->shape[0] = 1;
         t->dims = 2;

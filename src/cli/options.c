@@ -329,7 +329,7 @@ int options_parse(const struct command *c, void *settings, int argc, char **argv
 
 void options_print_json(json_t *object, size_t flags)
 {
-    json_print(object, stdout, flags | JSON_REAL_PRECISION(6));
+    json_print(object, stdout, flags & JSON_REAL_PRECISION(31) ? flags : flags | JSON_REAL_PRECISION(6));
     putchar('\n');
     json_decref(object);
 }
@@ -339,12 +339,9 @@ static int print_failure(const struct err *e, int otherwise)
     int code = e->kind ? (int)e->kind : otherwise;
     if (!json_asked)
         return code;
-    struct buf b;
-    buf_init(&b, TEXT_MAX);
-    buf_printf(&b, "{\"status\": \"%s\", \"exit\": %d", code == ERR_STOPPED ? "stopped" : "failed", code);
-    buf_put_member(&b, "error", e->text);
-    printf("%s}\n", b.data);
-    buf_free(&b);
+    json_t *all = json_pack("{s:s, s:i}", "status", code == ERR_STOPPED ? "stopped" : "failed", "exit", code);
+    json_set_text(all, "error", e->text);
+    options_print_json(all, 0);
     return code;
 }
 
@@ -391,61 +388,56 @@ char *options_quoted(char *const *words, int n)
     return text;
 }
 
-static void list_to_json(const char *const *list, struct buf *out)
+static json_t *list_json(const char *const *list)
 {
-    buf_putc(out, '[');
-    for (int i = 0; list[i]; i++) {
-        buf_puts(out, i ? ", " : "");
-        buf_put_json(out, list[i], strlen(list[i]));
-    }
-    buf_putc(out, ']');
+    json_t *all = json_array();
+    for (int i = 0; list[i]; i++)
+        json_array_append_new(all, json_clean_string(list[i]));
+    return all;
 }
 
-static void value_to_json(const struct option_spec *o, const void *at, struct buf *out)
+/* Makes an integer of a number without a fraction, so that it reads as it was typed. */
+static json_t *number_json(double v)
 {
-    bool known = true; /* null is how a command says "not given" */
+    return v == trunc(v) && fabs(v) < 1e15 ? json_integer((json_int_t)v) : json_real(v);
+}
+
+/* NULL is how a command says "not given". */
+static json_t *value_json(const struct option_spec *o, const void *at)
+{
+    const char *text;
     char word[64];
     switch (o->type) {
     case OPTION_FLAG:
-        buf_puts(out, *(const bool *)at ? "true" : "false");
-        break;
+        return json_boolean(*(const bool *)at);
     case OPTION_INT:
-        buf_printf(out, "%d", *(const int *)at);
-        break;
+        return json_integer(*(const int *)at);
     case OPTION_NUMBER:
-        if ((known = isfinite(*(const double *)at)))
-            buf_printf(out, "%.12g", *(const double *)at);
-        break;
-    case OPTION_SEED: /* JSON's integers end before ours do */
-        buf_printf(out, *(const uint64_t *)at > INT64_MAX ? "\"%llu\"" : "%llu",
-                   (unsigned long long)*(const uint64_t *)at);
-        break;
+        return isfinite(*(const double *)at) ? number_json(*(const double *)at) : json_null();
+    case OPTION_SEED:
+        if (*(const uint64_t *)at <= INT64_MAX)
+            return json_integer((json_int_t) * (const uint64_t *)at);
+        snprintf(word, sizeof word, "%llu", (unsigned long long)*(const uint64_t *)at);
+        return json_string(word); /* JSON's integers end before ours do */
     case OPTION_TEXT:
     case OPTION_MAYBE:
-        if ((known = *(const char *const *)at))
-            buf_put_json(out, *(const char *const *)at, strlen(*(const char *const *)at));
-        break;
+        text = *(const char *const *)at;
+        return text ? json_clean_string(text) : json_null();
     case OPTION_LIST:
-        list_to_json(at, out);
-        break;
+        return list_json(at);
     case OPTION_CHOICE:
         options_choice(o, *(const int *)at, word, sizeof word);
-        if ((known = *(const int *)at >= 0))
-            buf_put_json(out, word, strlen(word));
-        break;
+        return *(const int *)at >= 0 ? json_clean_string(word) : json_null();
     case OPTION_SIZE:
-        if ((known = *(const size_t *)at))
-            buf_printf(out, "%zu", *(const size_t *)at);
-        break;
+        return *(const size_t *)at ? json_integer((json_int_t) * (const size_t *)at) : json_null();
     }
-    buf_puts(out, known ? "" : "null");
+    bug("option '%s' has no such type", o->name);
 }
 
-void options_to_json(const struct option_spec *table, const void *settings, struct buf *out)
+json_t *options_json(const struct option_spec *table, const void *settings)
 {
-    for (const struct option_spec *o = table; o && o->name; o++) {
-        buf_printf(out, "%s\"%s\": ", o == table ? "{" : ", ", o->name);
-        value_to_json(o, (const char *)settings + o->at, out);
-    }
-    buf_putc(out, '}');
+    json_t *all = json_object();
+    for (const struct option_spec *o = table; o && o->name; o++)
+        json_object_set_new(all, o->name, value_json(o, (const char *)settings + o->at));
+    return all;
 }

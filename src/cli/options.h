@@ -25,10 +25,9 @@
 #ifndef HOLORUN_CLI_OPTIONS_H
 #define HOLORUN_CLI_OPTIONS_H
 
-#include "base/buf.h"
 #include "base/err.h"
+#include "base/json.h"
 
-#include <jansson.h>
 #include <stddef.h>
 #include <stdio.h>
 
@@ -97,17 +96,18 @@ int options_failed(const struct err *e);
 /* The exit code of a command that ended with rc; told: its result is on stdout already. */
 int options_end(int rc, bool told, const struct err *e);
 
-/* One line on stdout; takes over the object. */
 /* The bytes of a size like "24G"; `from` is what is set. */
 int options_size(size_t *bytes, const char *from, const char *text, struct err *e);
 
+/* Prints an object as one line on stdout and releases it.  flags: of jansson; numbers have 6 digits unless
+ * they say otherwise. */
 void options_print_json(json_t *object, size_t flags);
 
 /* Words joined by spaces, in quotes for a shell; the caller frees it. */
 char *options_quoted(char *const *words, int n);
 
-/* The values in force as one JSON object, in table order. */
-void options_to_json(const struct option_spec *table, const void *settings, struct buf *out);
+/* Returns the values in force as an object, in table order; the caller owns it. */
+json_t *options_json(const struct option_spec *table, const void *settings);
 
 /* Index of `word` among "a|b|c", -1 when it is none of them; and the word of a choice. */
 int options_choice_index(const char *choices, const char *word);

@@ -159,30 +159,29 @@ static int check_answer(const struct vqa *l, const struct settings *s, struct er
 static void print_json(const struct vqa *l, const char *held)
 {
     static const char *const finish[] = {"stop", "length", "grammar", "cancelled"};
-    struct buf out;
-    buf_init(&out, 64 << 20);
-    buf_puts(&out, "{\"status\": \"answered\", \"answer\": ");
-    buf_put_json(&out, *held ? held : l->reply.text.data, *held ? strlen(held) : l->reply.text.len);
-    if (*held) {
-        buf_puts(&out, ", \"said\": ");
-        buf_put_json(&out, l->reply.text.data, l->reply.text.len);
-    }
-    buf_printf(&out, ", \"finish\": \"%s\", \"ms\": %.1f, \"tokens\": [", finish[l->reply.finish],
-               l->reply.ms);
-    for (int i = 0; i < l->reply.n && l->reply.choices; i++) { /* elsewhere they are not known */
-        const struct token_choice *c = &l->reply.choices[i];
+    const struct generated *r = &l->reply;
+    json_t *all = json_object(), *tokens = json_array(),
+           *said = json_clean_stringn(r->text.data, r->text.len);
+    json_set_text(all, "status", "answered");
+    json_object_set_new(all, "answer", *held ? json_clean_string(held) : json_incref(said));
+    if (*held)
+        json_object_set(all, "said", said);
+    json_decref(said);
+    json_set_text(all, "finish", finish[r->finish]);
+    json_set_rounded(all, "ms", r->ms, 1);
+    for (int i = 0; i < r->n && r->choices; i++) { /* elsewhere they are not known */
+        const struct token_choice *c = &r->choices[i];
         size_t len;
         const char *bytes = tokenizer_bytes(engine_tokenizer(l->engine), c->id, &len);
-        buf_printf(&out, "%s{\"id\": %d, \"text\": ", i ? ", " : "", c->id);
-        buf_put_json(&out, bytes, len);
+        json_t *one = json_pack("{s:i, s:o}", "id", (int)c->id, "text", json_clean_stringn(bytes, len));
         if (c->forced)
-            buf_puts(&out, ", \"forced\": true}");
+            json_object_set_new(one, "forced", json_true());
         else
-            buf_printf(&out, ", \"logprob\": %.5f}", (double)c->logprob);
+            json_set_rounded(one, "logprob", (double)c->logprob, 5);
+        json_array_append_new(tokens, one);
     }
-    buf_puts(&out, "]}");
-    puts(out.data);
-    buf_free(&out);
+    json_object_set_new(all, "tokens", tokens);
+    options_print_json(all, JSON_ROUNDED);
 }
 
 /* view: of the dialect, unless the settings name one. */

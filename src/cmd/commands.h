@@ -13,7 +13,7 @@
 /* In the order of the overview. */
 /* clang-format off */
 #define COMMANDS(X)                                                                                         \
-    X(run) X(step) X(resume) X(qa) X(merge) X(record) X(stop) X(ask) X(ground) X(serve) X(desk) X(mcp)      \
+    X(run) X(step) X(resume) X(qa) X(record) X(stop) X(ask) X(ground) X(serve) X(desk) X(mcp)      \
     X(acp) X(models) X(pull) X(report) X(replay) X(diff) X(export) X(doctor) X(bench) X(plan) X(inspect)    \
     X(eval) X(calibrate) X(policy) X(elements) X(wait) X(help) X(version) X(completion) X(license)
 /* clang-format on */
@@ -23,5 +23,8 @@
     extern const struct command name##_command;
 COMMANDS(DECLARE_COMMAND)
 #undef DECLARE_COMMAND
+
+/* Runs `holorun qa merge`; argv[0] is "merge". */
+int cmd_qa_merge(int argc, char **argv);
 
 #endif

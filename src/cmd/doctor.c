@@ -6,6 +6,7 @@
  */
 #include "cmd/commands.h"
 
+#include "atspi/elements.h"
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/file.h"
@@ -14,7 +15,6 @@
 #include "eval/calibrate.h"
 #include "model/config.h"
 #include "ops/ops.h"
-#include "record/elements.h"
 #include "remote/probe.h"
 #include "remote/protocol.h"
 #include "remote/vqa_remote.h"
@@ -435,20 +435,16 @@ static void print_text(const struct report *r)
 
 static void print_json(const struct report *r)
 {
-    struct buf b;
-    buf_init(&b, 256 << 10);
-    buf_printf(&b, "{\"ok\": %s, \"exit\": %d, \"checks\": [", r->exit ? "false" : "true", r->exit);
+    json_t *all = json_pack("{s:b, s:i}", "ok", !r->exit, "exit", r->exit), *list = json_array();
     for (int i = 0; i < r->n; i++) {
         const struct finding *f = &r->list[i];
-        buf_printf(&b, "%s{\"name\": \"%s\", \"status\": \"%s\"", i ? ", " : "", f->name,
-                   status_names[f->status]);
-        buf_put_member(&b, "detail", f->detail);
-        buf_put_member(&b, "mend", f->mend);
-        buf_putc(&b, '}');
+        json_t *one = json_pack("{s:s, s:s}", "name", f->name, "status", status_names[f->status]);
+        json_set_text(one, "detail", f->detail);
+        json_set_text(one, "mend", f->mend);
+        json_array_append_new(list, one);
     }
-    buf_puts(&b, "]}");
-    puts(b.data);
-    buf_free(&b);
+    json_object_set_new(all, "checks", list);
+    options_print_json(all, 0);
 }
 
 int cmd_doctor(int argc, char **argv)

@@ -7,11 +7,11 @@
  */
 #include "cmd/commands.h"
 
+#include "atspi/atspi.h"
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/utf8.h"
-#include "record/atspi.h"
 
 #include <fcntl.h>
 #include <stdlib.h>

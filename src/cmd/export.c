@@ -6,8 +6,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <strings.h>
 
 struct settings {
     int format;
@@ -15,13 +13,13 @@ struct settings {
     double reward;
 };
 
-static const char *const endings[] = {"osworld", "holo", "uitars.json", "rl", "verl", "atif"};
+static const char *const layouts[] = {"osworld", "rl", "verl", "atif"};
 
 static const struct option_spec options[] = {
-    {"format", 'f', OPTION_CHOICE, offsetof(struct settings, format), "osworld|holo|uitars|rl|verl|atif", 0,
-     0, NULL, "layout to write; default: uitars if --output ends in .json, else osworld", NULL},
+    {"format", 'f', OPTION_CHOICE, offsetof(struct settings, format), "osworld|rl|verl|atif", 0, 0, "osworld",
+     "layout to write", NULL},
     {"output", 'o', OPTION_TEXT, offsetof(struct settings, output), "FILE", 0, 4096, NULL,
-     "folder to write, or file for uitars; default: export-FORMAT in the run's folder", NULL},
+     "folder to write; default: export-FORMAT in the run's folder", NULL},
     {"reward", 0, OPTION_NUMBER, offsetof(struct settings, reward), "X", -1e6, 1e6, NULL,
      "reward of the run, for layouts that have one", NULL},
     RUNS_OPTION(struct settings),
@@ -33,8 +31,7 @@ const struct command export_command = {
     .arguments = "[RUN]",
     .purpose = "write a run in the layout of other tools or for training",
     .details =
-        "osworld: traj.jsonl with pyautogui calls and a screenshot after each. holo: events.jsonl as H "
-        "Company's runtime writes it. uitars: one JSON object for the report page of UI-TARS. rl: for each "
+        "osworld: traj.jsonl with pyautogui calls and a screenshot after each. rl: for each "
         "step the token ids of prompt and completion, log-probabilities before and after the grammar's "
         "mask, the screenshots, and the positions of their rows among the ids. verl: the fields of its "
         "AgentLoopOutput, an object for each part of the conversation that only grew "
@@ -47,26 +44,18 @@ const struct command export_command = {
     .run = cmd_export,
 };
 
-static bool is_json(const char *path)
-{
-    size_t n = strlen(path);
-    return n > 5 && !strcasecmp(path + n - 5, ".json");
-}
-
 int cmd_export(int argc, char **argv)
 {
-    struct settings s = {.format = -1, .reward = NAN};
+    struct settings s = {.reward = NAN};
     struct err e = ERR_INIT;
     struct record r = {0};
     int n = options_parse(&export_command, &s, argc, argv, &e);
     if (n < 0)
         return options_refuse(&export_command, &e);
-    if (s.format < 0)
-        s.format = s.output && is_json(s.output) ? EXPORT_UITARS : EXPORT_OSWORLD;
     char *to = NULL;
     int rc = recorded_open(&r, n ? argv[0] : NULL, s.runs, &e);
     if (rc == 0) {
-        to = s.output ? xstrdup(s.output) : xasprintf("%s/export-%s", r.dir, endings[s.format]);
+        to = s.output ? xstrdup(s.output) : xasprintf("%s/export-%s", r.dir, layouts[s.format]);
         struct export_options o = {
             .record = &r, .to = to, .has_reward = !isnan(s.reward), .reward = isnan(s.reward) ? 0 : s.reward};
         rc = export_run((enum export_format)s.format, &o, &e);

@@ -90,20 +90,21 @@ static void print_point(const struct settings *s, const struct vqa *l, const str
         printf("%.0f %.0f\n", f->x, f->y);
     if (!s->json)
         return;
-    struct buf out;
-    buf_init(&out, 1 << 20);
-    buf_printf(&out, "{\"status\": \"%s\"", f->missing ? "missing" : "found");
-    buf_put_member(&out, "target", target);
-    if (!f->missing)
-        buf_printf(&out, ", \"x\": %.0f, \"y\": %.0f", f->x, f->y);
-    buf_printf(&out, ", \"width\": %d, \"height\": %d", im->w, im->h);
+    json_t *all = json_object();
+    json_set_text(all, "status", f->missing ? "missing" : "found");
+    json_set_text(all, "target", target);
+    if (!f->missing) {
+        json_set_rounded(all, "x", f->x, 0);
+        json_set_rounded(all, "y", f->y, 0);
+    }
+    json_object_set_new(all, "width", json_integer(im->w));
+    json_object_set_new(all, "height", json_integer(im->h));
     if (generated_logprob(&l->reply, &logprob))
-        buf_printf(&out, ", \"logprob\": %.4f", logprob);
+        json_set_rounded(all, "logprob", logprob, 4);
     if (f->p >= 0)
-        buf_printf(&out, ", \"confidence\": %.4f", f->p);
-    buf_printf(&out, ", \"ms\": %.1f}", l->reply.ms);
-    puts(out.data);
-    buf_free(&out);
+        json_set_rounded(all, "confidence", f->p, 4);
+    json_set_rounded(all, "ms", l->reply.ms, 1);
+    options_print_json(all, JSON_ROUNDED);
 }
 
 int cmd_ground(int argc, char **argv)

@@ -25,7 +25,7 @@ const struct command mcp_command = {
         "lock and record as a run; when a rule asks, the host asks its user. If the "
         "host cannot ask, the action is refused. With --confirm caller, the calling program may answer with "
         "the tool run_answer; this is dangerous, since the model then approves its own actions. All tools "
-        "work on one place: the display, the private desktop of --on or the machine of --computer. A request "
+        "work on one place: the display or the private desktop of --on. A request "
         "that is cancelled stops its run at once, and when the host ends, everything does.\n\n"
         "Arguments are also read as JSON text (\"100\", \"[1, 2]\"), null stands for an absent optional "
         "argument, and a place may be a pair: \"x\": [100, 200]. Unknown arguments are ignored, and the "

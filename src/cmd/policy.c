@@ -88,24 +88,33 @@ const struct command policy_command = {
 };
 
 /* The built-in dialects whose replies describe what they click, or the others. */
-static void list_dialects(struct buf *b, bool describing, bool json)
+static json_t *list_dialects(bool describing)
 {
-    int n = 0;
+    json_t *list = json_array();
     for (const char *const *name = dialect_names(); *name; name++) {
         struct dialect *d = dialect_load(*name, NULL);
         if (d && dialect_describes(d) == describing)
-            buf_printf(b, json ? "%s\"%s\"" : "%s%s", n++ ? ", " : "", *name);
+            json_array_append_new(list, json_string(*name));
         dialect_free(d);
     }
+    return list;
+}
+
+static void put_dialects(struct buf *b, bool describing)
+{
+    json_t *list = list_dialects(describing), *name;
+    size_t i;
+    json_array_foreach(list, i, name) buf_printf(b, "%s%s", i ? ", " : "", json_string_value(name));
+    json_decref(list);
 }
 
 /* How much rules by element can see. */
 static void print_sight(struct buf *b)
 {
     buf_puts(b, "rules by element see what the model says about its target, in the dialects ");
-    list_dialects(b, true, false);
+    put_dialects(b, true);
     buf_puts(b, ";\n  in ");
-    list_dialects(b, false, false);
+    put_dialects(b, false);
     buf_puts(
         b,
         ", which describe no target, the model's thought where there is one, and titles of dialogs;\n"
@@ -121,17 +130,18 @@ static void print_sight(struct buf *b)
 
 static void print_rules(const struct policy *p, bool json, bool patterns)
 {
+    if (json) {
+        json_t *all = json_object();
+        json_set_text(all, "sha256", policy_sha256(p));
+        json_set_text(all, "policy", policy_name(p));
+        json_object_set_new(all, "describe_targets", list_dialects(true));
+        json_object_set_new(all, "describe_none", list_dialects(false));
+        options_print_json(all, 0);
+        return;
+    }
     struct buf b;
     buf_init(&b, 4 << 20);
-    if (json) {
-        buf_printf(&b, "{\"sha256\": \"%s\"", policy_sha256(p));
-        buf_put_member(&b, "policy", policy_name(p));
-        buf_puts(&b, ", \"describe_targets\": [");
-        list_dialects(&b, true, true);
-        buf_puts(&b, "], \"describe_none\": [");
-        list_dialects(&b, false, true);
-        buf_puts(&b, "]}\n");
-    } else if (patterns) {
+    if (patterns) {
         policy_print(p, &b);
         print_sight(&b);
     } else {
@@ -145,20 +155,19 @@ static void print_rules(const struct policy *p, bool json, bool patterns)
 
 static void print_ruling(const struct policy_ruling *r, bool json)
 {
-    struct buf b;
-    buf_init(&b, 1 << 16);
+    const char *verdict = policy_verdict_name(r->verdict);
     if (json) {
-        buf_printf(&b, "{\"verdict\": \"%s\"", policy_verdict_name(r->verdict));
-        buf_put_member(&b, "rule", r->rule);
-        buf_put_member(&b, "file", r->file);
-        buf_printf(&b, ", \"line\": %d}\n", r->line);
+        json_t *all = json_object();
+        json_set_text(all, "verdict", verdict);
+        json_set_text(all, "rule", r->rule);
+        json_set_text(all, "file", r->file);
+        json_object_set_new(all, "line", json_integer(r->line));
+        options_print_json(all, 0);
     } else if (r->line) {
-        buf_printf(&b, "%s: %s (%s:%d)\n", policy_verdict_name(r->verdict), r->rule, r->file, r->line);
+        printf("%s: %s (%s:%d)\n", verdict, r->rule, r->file, r->line);
     } else {
-        buf_printf(&b, "%s: no rule is about it\n", policy_verdict_name(r->verdict));
+        printf("%s: no rule is about it\n", verdict);
     }
-    fputs(b.data, stdout);
-    buf_free(&b);
 }
 
 static int take_spent(const struct settings *s, struct policy_spent *out, struct err *e)

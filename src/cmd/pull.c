@@ -2,8 +2,8 @@
 #include "cmd/commands.h"
 
 #include "base/json.h"
+#include "checkpoint/hub.h"
 #include "checkpoint/known.h"
-#include "hub/hub.h"
 
 #include <stdio.h>
 #include <stdlib.h>

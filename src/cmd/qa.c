@@ -48,7 +48,7 @@ static const struct option_spec options[] = {
      NULL},
     {"shard", 0, OPTION_TEXT, AT(shard), "I/N|auto", 0, 32, NULL,
      "only the I-th of N shards; a test's id decides its shard; auto, or auto/N: as the variables of Slurm, "
-     "Kubernetes, GitLab, Buildkite, CircleCI or Azure say; see merge",
+     "Kubernetes, GitLab, Buildkite, CircleCI or Azure say; qa merge makes one report of all",
      NULL},
     {"shard-times", 0, OPTION_TEXT, AT(shard_times), "FILE", 0, 4096, NULL,
      "with --shard: shards of equal duration, by the times in results.json of an earlier run", NULL},
@@ -124,7 +124,9 @@ const struct command qa_command = {
                 "holorun qa suite.yaml --list --only tag:login\n"
                 "holorun qa suite.yaml --check --fake replies\n"
                 "holorun qa suite.yaml --rerun-failed results/results.json\n"
-                "holorun qa suite.yaml --only sign-in --step=window\n",
+                "holorun qa suite.yaml --only sign-in --step=window\n"
+                "holorun qa suite.yaml --shard auto --out results/$SLURM_ARRAY_TASK_ID\n"
+                "holorun qa merge results/* --out merged\n",
     .options = options,
     .run = cmd_qa,
 };
@@ -463,7 +465,7 @@ static int read_earlier(struct qa *q, struct err *e)
 int cmd_qa(int argc, char **argv)
 {
     if (argc > 1 && !strcmp(argv[1], "merge"))
-        return cmd_merge(argc - 1, argv + 1);
+        return cmd_qa_merge(argc - 1, argv + 1);
     struct err e = ERR_INIT;
     struct qa q = {.run = {.build = version_build()}};
     copy_arguments(&q.run, argc, argv);

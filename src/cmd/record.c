@@ -89,17 +89,14 @@ static struct names names_of(const struct settings *s)
 static void tell(const struct settings *s, const struct names *n, const struct recorder_result *r)
 {
     if (s->json) {
-        struct buf b;
-        buf_init(&b, 1 << 20);
-        buf_printf(&b, "{\"exit\": 0, \"steps\": %d, \"named\": %d", r->steps, r->named);
-        buf_put_member(&b, "recording", n->recording);
-        buf_put_member(&b, "suite", n->suite);
-        buf_puts(&b, ", \"hidden\": [");
+        json_t *all = json_pack("{s:i, s:i, s:i}", "exit", 0, "steps", r->steps, "named", r->named);
+        json_t *hidden = json_array();
+        json_set_text(all, "recording", n->recording);
+        json_set_text(all, "suite", n->suite);
         for (int i = 0; i < r->n_hidden; i++)
-            buf_printf(&b, "%s\"%s\"", i ? ", " : "", r->hidden[i]);
-        buf_puts(&b, "]}");
-        puts(b.data);
-        buf_free(&b);
+            json_array_append_new(hidden, json_string(r->hidden[i]));
+        json_object_set_new(all, "hidden", hidden);
+        options_print_json(all, 0);
     }
     if (s->quiet)
         return;
@@ -158,11 +155,10 @@ int cmd_record(int argc, char **argv)
         return options_refuse(&record_command, &e);
     struct run_settings at = {.display = s.display};
     struct on_desk *desk;
-    struct machine *machine;
     struct names names = names_of(&s);
     screen_install_signals();
     int rc = place_settle(&at, &desk, &e) || secrets_open(&secrets, s.secrets, &e) ||
-                     !(screen = place_screen(&at, (struct screen_options){0}, &machine, &e))
+                     !(screen = place_screen(&at, (struct screen_options){0}, &e))
                  ? -1
                  : record_display(&s, &names, screen, secrets, &e);
     screen_close(screen);

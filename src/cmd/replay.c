@@ -111,7 +111,11 @@ static int open_dialect(struct job *j, struct err *e)
                        "'%s' has no dialect: its run.json is missing or damaged; --dialect gives one",
                        j->record.dir);
     if (!(j->dialect = dialect_load(name, e)))
-        return -1;
+        return j->s.dialect ? -1
+                            : err_set(e, ERR_USAGE,
+                                      "'%s' was recorded with the dialect '%s', which cannot be loaded; "
+                                      "--dialect gives another",
+                                      j->record.dir, name);
     if (*sha256 && strcmp(sha256, j->dialect->sha256) != 0)
         note_of_run(j, DIFFERS_DIALECT, sha256, j->dialect->sha256, j->dialect->name);
     return 0;
@@ -185,26 +189,23 @@ static void print_outcome(const struct job *j)
 static void print_json(const struct job *j)
 {
     const struct verification *v = &j->v;
-    struct buf b;
-    buf_init(&b, 1 << 20);
-    buf_printf(&b, "{\"status\": \"%s\", \"exit\": %d", v->n ? "differs" : "same", v->n ? ERR_FAILED : 0);
-    buf_put_member(&b, "run_dir", j->record.dir);
-    buf_printf(&b, ", \"steps\": %d, \"replies\": %d, \"tokens\": %lld, \"logits\": %d", v->steps, v->replies,
-               (long long)v->tokens, v->hashed);
-    buf_put_member(&b, "isa", engine_isa(j->engine));
-    buf_puts(&b, ", \"differences\": [");
+    json_t *all = json_pack("{s:s, s:i}", "status", v->n ? "differs" : "same", "exit", v->n ? ERR_FAILED : 0);
+    json_t *list = json_array();
+    json_set_text(all, "run_dir", j->record.dir);
+    json_object_update_new(all, json_pack("{s:i, s:i, s:I, s:i}", "steps", v->steps, "replies", v->replies,
+                                          "tokens", (json_int_t)v->tokens, "logits", v->hashed));
+    json_set_text(all, "isa", engine_isa(j->engine));
     for (int i = 0; i < v->n; i++) {
         const struct difference *d = &v->differences[i];
-        buf_printf(&b, "%s{\"kind\": \"%s\", \"step\": %d, \"token\": %lld", i ? ", " : "",
-                   differs_name(d->kind), d->step, (long long)d->token);
-        buf_put_member(&b, "recorded", d->recorded);
-        buf_put_member(&b, "now", d->now);
-        buf_put_member(&b, "what", d->what);
-        buf_putc(&b, '}');
+        json_t *one = json_pack("{s:s, s:i, s:I}", "kind", differs_name(d->kind), "step", d->step, "token",
+                                (json_int_t)d->token);
+        json_set_text(one, "recorded", d->recorded);
+        json_set_text(one, "now", d->now);
+        json_set_text(one, "what", d->what);
+        json_array_append_new(list, one);
     }
-    buf_puts(&b, "]}");
-    puts(b.data);
-    buf_free(&b);
+    json_object_set_new(all, "differences", list);
+    options_print_json(all, 0);
 }
 
 static uint64_t seed_of(const json_t *settings)

@@ -139,31 +139,29 @@ static void print_run(FILE *f, const struct running *r)
             *r->dir ? r->dir : "-", r->task);
 }
 
-static void put_run(struct buf *b, const struct running *r, const struct stopping *s)
+static json_t *run_json(const struct running *r, const struct stopping *s)
 {
-    buf_printf(b, "{\"pid\": %d, \"session\": %d", (int)r->pid, r->session);
-    buf_put_member(b, "display", r->display);
-    buf_put_member(b, "run_dir", r->dir);
-    buf_put_member(b, "task", r->task);
-    buf_put_member(b, "started", r->started);
-    if (s)
-        buf_printf(b, ", \"stopped\": \"%s\", \"ms\": %.0f", stopped_name(s->how), s->ms);
-    buf_putc(b, '}');
+    json_t *all = json_pack("{s:i, s:i}", "pid", (int)r->pid, "session", r->session);
+    json_set_text(all, "display", r->display);
+    json_set_text(all, "run_dir", r->dir);
+    json_set_text(all, "task", r->task);
+    json_set_text(all, "started", r->started);
+    if (s) {
+        json_set_text(all, "stopped", stopped_name(s->how));
+        json_set_rounded(all, "ms", s->ms, 0);
+    }
+    return all;
 }
 
 /* runs, or what became of them. */
 static void print_json(const struct running *runs, const struct stopping *stopped, int n, int code)
 {
-    struct buf b;
-    buf_init(&b, 16 << 20);
-    buf_printf(&b, "{\"exit\": %d, \"runs\": [", code);
-    for (int i = 0; i < n; i++) {
-        buf_puts(&b, i ? ", " : "");
-        put_run(&b, stopped ? &stopped[i].run : &runs[i], stopped ? &stopped[i] : NULL);
-    }
-    buf_puts(&b, "]}");
-    puts(b.data);
-    buf_free(&b);
+    json_t *all = json_pack("{s:i}", "exit", code), *list = json_array();
+    for (int i = 0; i < n; i++)
+        json_array_append_new(list,
+                              run_json(stopped ? &stopped[i].run : &runs[i], stopped ? &stopped[i] : NULL));
+    json_object_set_new(all, "runs", list);
+    options_print_json(all, 0);
 }
 
 static void print_stopped(const struct stopping *s)

@@ -8,9 +8,9 @@
 
 #include "actions/action.h"
 #include "actions/place.h"
-#include "agent/llm.h"
-#include "agent/prompt.h"
-#include "agent/vqa.h"
+#include "judge/vqa.h"
+#include "llm/llm.h"
+#include "llm/prompt.h"
 #include "screen/screen.h"
 
 #include <math.h>

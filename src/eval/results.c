@@ -30,26 +30,15 @@ static int write_line(const struct eval_results *r, const json_t *v, struct err 
     return rc;
 }
 
-/* Invalid UTF-8 is replaced: JSON cannot have it. */
-static json_t *text_json(const char *s)
-{
-    struct buf out;
-    buf_init(&out, 1 << 20);
-    buf_put_json(&out, s, strlen(s));
-    json_t *v = json_loadb(out.data, out.len, JSON_DECODE_ANY, NULL);
-    buf_free(&out);
-    return v ? v : json_string("");
-}
-
 static json_t *answer_json(const struct eval_answer *a)
 {
     json_t *v = json_object();
     if (*a->error) {
-        json_object_set_new(v, "error", text_json(a->error));
+        json_object_set_new(v, "error", json_clean_string(a->error));
         return v;
     }
     json_object_set_new(v, "pred", a->placed ? json_pack("[f, f]", a->x, a->y) : json_null());
-    json_object_set_new(v, "raw", text_json(a->raw));
+    json_object_set_new(v, "raw", json_clean_string(a->raw));
     json_object_set_new(v, "correct", json_boolean(a->correct));
     json_object_set_new(v, "wrong_format", json_boolean(a->wrong_format));
     json_object_set_new(v, "dist_px", a->placed && a->distance < 1e9 ? json_real(a->distance) : json_null());

@@ -45,11 +45,6 @@ struct shape {
     int n, all_ink; /* of the letters */
 };
 
-static const uint8_t *pixel(const struct image *im, int x, int y)
-{
-    return im->rgb + 3 * ((size_t)y * (size_t)im->w + (size_t)x);
-}
-
 static int difference(const uint8_t *a, const uint8_t *b)
 {
     int most = 0;
@@ -82,7 +77,7 @@ static int contrast_at(const struct shape *s, const struct image *im, int x, int
     int most = 0;
     for (int v = 0; v < s->g->h; v++)
         for (int u = 0; u < w; u++) {
-            int d = difference(pixel(im, x + u, y + v), ground);
+            int d = difference(image_at(im, x + u, y + v), ground);
             most = d > most ? d : most;
         }
     return most;
@@ -122,7 +117,7 @@ static void find_edge(const struct image *g, int from, int to, int *ex, int *ey)
     *ex = *ey = 0;
     for (int y = 0; y < g->h; y++)
         for (int x = from; x + 1 < to; x++) {
-            int d = difference(pixel(g, x, y), pixel(g, x + 1, y));
+            int d = difference(image_at(g, x, y), image_at(g, x + 1, y));
             if (d > most) {
                 most = d;
                 *ex = x;
@@ -145,7 +140,7 @@ static void shape_make(struct shape *s, const struct image *g)
     int least = INK * contrast_at(s, g, 0, 0, w, s->ground) / 100;
     for (int y = 0; y < g->h; y++)
         for (int x = 0; x < w; x++)
-            s->ink[y * w + x] = difference(pixel(g, x, y), s->ground) > least;
+            s->ink[y * w + x] = difference(image_at(g, x, y), s->ground) > least;
     for (int y = 0; y < g->h; y++)
         for (int x = 0; x < w; x++) {
             s->near[y * w + x] = any_ink(s, x, y, 1, 1);
@@ -178,7 +173,7 @@ static bool is_same(struct shape *s, const struct image *im, int x, int y, int s
 {
     for (int v = 0, i = 0; v < s->g->h; v++)
         for (int u = 0; u < s->g->w; u++, i++) {
-            const uint8_t *p = pixel(im, x + u, y + v);
+            const uint8_t *p = image_at(im, x + u, y + v);
             int k = s->colour[i];
             if (s->seen[k] == stamp && memcmp(s->there[k], p, 3) != 0)
                 return false;
@@ -204,7 +199,7 @@ static int letter_misfit(const struct shape *s, const struct letter *l, const st
     for (int u = 0; u < width; u++)
         for (int v = 0; v < s->g->h; v++) {
             int at = v * w + l->x + u * l->w / width;
-            bool ink = difference(pixel(p->im, x + u, p->y + v), p->ground) > p->least;
+            bool ink = difference(image_at(p->im, x + u, p->y + v), p->ground) > p->least;
             all += ink;
             missing += s->ink[at] && !ink;
             beyond += ink && !s->near[at];
@@ -238,8 +233,8 @@ static int bold_width_on(const struct shape *s, struct place *p, int gx, int gy)
     int x = p->x;
     if (gx < 0 || gx + 1 >= p->im->w)
         return 0;
-    p->ground = pixel(p->im, gx, gy);
-    if (difference(p->ground, pixel(p->im, gx + 1, gy)) > EDGE / 4)
+    p->ground = image_at(p->im, gx, gy);
+    if (difference(p->ground, image_at(p->im, gx + 1, gy)) > EDGE / 4)
         return 0;
     int contrast = contrast_at(s, p->im, p->x, p->y, s->letters[0].w, p->ground);
     if (contrast < EDGE)
@@ -261,7 +256,7 @@ static int bold_width(const struct shape *s, struct place *p)
 
 static int edge_at(const struct image *im, int x, int y)
 {
-    return x < 0 || x + 1 >= im->w ? 0 : difference(pixel(im, x, y), pixel(im, x + 1, y));
+    return x < 0 || x + 1 >= im->w ? 0 : difference(image_at(im, x, y), image_at(im, x + 1, y));
 }
 
 /* A bold letter has the edges of the plain one, or a pixel beside them. */

@@ -15,9 +15,9 @@
 #ifndef HOLORUN_GATE_GATE_H
 #define HOLORUN_GATE_GATE_H
 
+#include "base/secret.h"
 #include "gate/confirm.h"
 #include "gate/policy.h"
-#include "gate/secret.h"
 #include "gate/zone.h"
 
 struct gate;

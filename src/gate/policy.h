@@ -48,6 +48,8 @@
 #include "actions/action.h"
 #include "screen/screen.h"
 
+#include <jansson.h>
+
 enum policy_verdict { POLICY_ALLOW, POLICY_CONFIRM, POLICY_DENY };
 const char *policy_verdict_name(enum policy_verdict v); /* "confirm" */
 
@@ -167,8 +169,8 @@ bool policy_agrees(const struct policy *p, const char *name);
 
 const struct policy_limits *policy_limits(const struct policy *p);
 struct buf;
-void policy_put_limits(const struct policy *p, struct buf *out); /* as one member of a JSON object */
-const char *policy_name(const struct policy *p);                 /* its file, or "built in" */
+json_t *policy_limits_json(const struct policy *p);         /* the caller owns the object */
+const char *policy_name(const struct policy *p);            /* its file, or "built in" */
 const char *policy_sha256(const struct policy *p);          /* of the source text of all rules in force */
 void policy_print(const struct policy *p, struct buf *out); /* the rules in force, one per line */
 /* Prints the names of the rules, grouped by verdict, with the number of patterns of each verdict. */

@@ -93,13 +93,14 @@ void limits_print(const struct policy_limits *l, struct buf *out)
         buf_puts(out, "\n");
 }
 
-void policy_put_limits(const struct policy *p, struct buf *out)
+json_t *policy_limits_json(const struct policy *p)
 {
-    buf_puts(out, ", \"limits\": {");
+    json_t *all = json_object();
     for (int i = 0; i < KEYS; i++)
-        buf_printf(out, "\"%s\": %d, ", keys[i].name,
-                   *limit_at((struct policy_limits *)(uintptr_t)&p->limits, i));
-    buf_printf(out, "\"corner_stop\": %s}", p->limits.corner_stop ? "true" : "false");
+        json_object_set_new(all, keys[i].name,
+                            json_integer(*limit_at((struct policy_limits *)(uintptr_t)&p->limits, i)));
+    json_object_set_new(all, "corner_stop", json_boolean(p->limits.corner_stop));
+    return all;
 }
 
 /* ---- counters of the key "after" --------------------------------------------------------------- */

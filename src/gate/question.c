@@ -10,9 +10,10 @@
  */
 #include "gate/gate_impl.h"
 
-#include "base/buf.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/json.h"
+#include "base/number.h"
 #include "base/utf8.h"
 #include "screen/observed.h"
 
@@ -54,16 +55,11 @@ struct crop {
     int x, y; /* the target in im; -1: none */
 };
 
-static int clamp_int(int v, int min, int max)
-{
-    return v < min ? min : v > max ? max : v;
-}
-
 /* [from, from + *size) of a range, `wanted` large, around `at`. */
 static int place_around(int at, int wanted, int min, int max, int *size)
 {
-    *size = clamp_int(wanted, 0, max - min);
-    return clamp_int(at - *size / 2, min, max - *size);
+    *size = int_clamp(wanted, 0, max - min);
+    return int_clamp(at - *size / 2, min, max - *size);
 }
 
 /* Within the target's window and a capture of `view`, in pixels of the capture. */
@@ -75,8 +71,8 @@ static struct screen_rect shown_area(const struct gate *g, struct screen_rect vi
     struct screen_rect r = t->window.rect, out;
     if (!t->window.id || r.w < 1 || r.h < 1) /* the desktop */
         r = (struct screen_rect){view.x, view.y, view.w, view.h};
-    int left = clamp_int(r.x - view.x, 0, view.w), right = clamp_int(r.x + r.w - view.x, left, view.w);
-    int top = clamp_int(r.y - view.y, 0, view.h), bottom = clamp_int(r.y + r.h - view.y, top, view.h);
+    int left = int_clamp(r.x - view.x, 0, view.w), right = int_clamp(r.x + r.w - view.x, left, view.w);
+    int top = int_clamp(r.y - view.y, 0, view.h), bottom = int_clamp(r.y + r.h - view.y, top, view.h);
     int cx = t->placed ? t->x - view.x : (left + right) / 2,
         cy = t->placed ? t->y - view.y : (top + bottom) / 2;
     out.x = place_around(cx, SHOWN_W, left, right, &out.w);
@@ -231,37 +227,51 @@ static const char *target_name(const struct gate *g)
     return !t ? "" : *t->name ? t->name : g->subject.s.press ? t->presses : "";
 }
 
+static json_t *window_json(const struct screen_window *w)
+{
+    json_t *all = json_pack("{s:I}", "id", (json_int_t)w->id);
+    json_set_text(all, "title", w->title);
+    json_set_text(all, "class", w->class);
+    json_set_text(all, "program", w->program);
+    return all;
+}
+
+static void set_if(json_t *all, const char *key, const char *value)
+{
+    if (value && *value)
+        json_set_text(all, key, value);
+}
+
 static void question_json(const struct gate *g, const struct action *a, const struct words *q,
                           const struct gate_ruling *out, struct buf *b)
 {
     const struct policy_subject *s = &g->subject.s;
     const struct screen_window none = {0}, *w = s->n_targets ? &last_target(g)->window : &none;
-    buf_puts(b, "{\"v\": 1");
-    buf_put_member(b, "what", q->what);
-    buf_put_member(b, "rule", out->rule.rule);
-    buf_put_member(b, "task", g->o.task ? g->o.task : "");
-    buf_puts(b, ", \"action\": ");
-    action_to_json(a, b);
-    buf_puts(b, ", \"targets\": [");
+    json_t *all = json_pack("{s:i}", "v", 1), *targets = json_array();
+    struct buf action;
+    buf_init(&action, QUESTION_MAX);
+    action_to_json(a, &action);
+    json_set_text(all, "what", q->what);
+    json_set_text(all, "rule", out->rule.rule);
+    json_set_text(all, "task", g->o.task ? g->o.task : "");
+    json_object_set_new(all, "action", json_loadb(action.data, action.len, 0, NULL));
     for (int i = 0; i < s->n_targets; i++)
         if (s->targets[i].placed)
-            buf_printf(b, "%s[%d, %d]", i ? ", " : "", s->targets[i].x, s->targets[i].y);
-    buf_printf(b, "], \"window\": {\"id\": %lu", w->id);
-    buf_put_member(b, "title", w->title);
-    buf_put_member(b, "class", w->class);
-    buf_put_member(b, "program", w->program);
-    buf_printf(b, "}, \"seconds\": %g", g->o.confirm.seconds);
-    if (*target_name(g))
-        buf_put_member(b, "name", target_name(g));
-    if (*g->thought)
-        buf_put_member(b, "thought", g->thought);
-    if (q->amounts && *q->amounts)
-        buf_put_member(b, "amounts", q->amounts);
-    if (q->path)
-        buf_put_member(b, "crop", q->path);
+            json_array_append_new(targets, json_pack("[i, i]", s->targets[i].x, s->targets[i].y));
+    json_object_set_new(all, "targets", targets);
+    json_object_set_new(all, "window", window_json(w));
+    json_object_set_new(all, "seconds", json_real(g->o.confirm.seconds));
+    set_if(all, "name", target_name(g));
+    set_if(all, "thought", g->thought);
+    set_if(all, "amounts", q->amounts);
+    set_if(all, "crop", q->path);
     if (q->again)
-        buf_puts(b, ", \"changed\": true");
-    buf_puts(b, "}\n");
+        json_object_set_new(all, "changed", json_true());
+    char *line = json_line(all, JSON_REAL_PRECISION(6));
+    buf_printf(b, "%s\n", line);
+    free(line);
+    buf_free(&action);
+    json_decref(all);
 }
 
 struct page { /* of a question */

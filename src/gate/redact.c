@@ -2,6 +2,7 @@
 #include "gate/redact.h"
 
 #include "base/clock.h"
+#include "base/number.h"
 #include "gate/copies.h"
 
 #include <pthread.h>
@@ -52,28 +53,6 @@ static void wipe(struct image *im)
     image_free(im);
 }
 
-static uint8_t *pixel(const struct image *im, int x, int y)
-{
-    return im->rgb + 3 * ((size_t)y * (size_t)im->w + (size_t)x);
-}
-
-static int min_int(int a, int b)
-{
-    return a < b ? a : b;
-}
-
-static int max_int(int a, int b)
-{
-    return a > b ? a : b;
-}
-
-/* The smallest rectangle that contains both. */
-static struct screen_rect hull(struct screen_rect a, struct screen_rect b)
-{
-    int x = min_int(a.x, b.x), y = min_int(a.y, b.y);
-    return (struct screen_rect){x, y, max_int(a.x + a.w, b.x + b.w) - x, max_int(a.y + a.h, b.y + b.h) - y};
-}
-
 static struct screen_rect translated(struct screen_rect r, int dx, int dy)
 {
     return (struct screen_rect){r.x + dx, r.y + dy, r.w, r.h};
@@ -85,12 +64,12 @@ static struct screen_rect changed_box(const struct image *a, const struct image 
     int x0 = r.x + r.w, y0 = r.y + r.h, x1 = -1, y1 = -1;
     for (int y = r.y; y < r.y + r.h; y++) {
         for (int x = r.x; x < r.x + r.w; x++) {
-            if (!memcmp(pixel(a, x, y), pixel(b, x, y), 3))
+            if (!memcmp(image_at(a, x, y), image_at(b, x, y), 3))
                 continue;
-            x0 = min_int(x0, x);
-            x1 = max_int(x1, x);
-            y0 = min_int(y0, y);
-            y1 = max_int(y1, y);
+            x0 = int_min(x0, x);
+            x1 = int_max(x1, x);
+            y0 = int_min(y0, y);
+            y1 = int_max(y1, y);
         }
     }
     struct screen_rect box = {x0, y0, x1 - x0 + 1, y1 - y0 + 1}, none = {0};
@@ -103,7 +82,7 @@ static void mean_colour(const struct image *im, struct screen_rect r, uint8_t ou
     for (int y = r.y; y < r.y + r.h; y++)
         for (int x = r.x; x < r.x + r.w; x++)
             for (int c = 0; c < 3; c++)
-                sum[c] += pixel(im, x, y)[c];
+                sum[c] += image_at(im, x, y)[c];
     for (int c = 0; c < 3; c++)
         out[c] = n ? (uint8_t)(sum[c] / n) : 128;
 }
@@ -246,7 +225,7 @@ static void join_overlapping(struct redact *r)
         if (r->fields[i].window != window || !screen_rect_intersect(at, b).w ||
             !screen_rect_intersect(at, b).h)
             continue;
-        at = hull(at, b);
+        at = screen_rect_join(at, b);
         remove_field(r, i);
     }
     r->fields[r->n - 1].at = at;
@@ -373,7 +352,7 @@ static void grow_last(struct redact *r, struct screen *s, const struct image *im
     struct field *f = &r->fields[r->n - 1];
     struct screen_rect box, at = find_field(r, s, im, f->outer_at, -1, -1, &box);
     if (box.w)
-        f->at = hull(f->at, translated(at, -f->window_at.x, -f->window_at.y));
+        f->at = screen_rect_join(f->at, translated(at, -f->window_at.x, -f->window_at.y));
 }
 
 /* ---- pictures --------------------------------------------------------------------------------- */
@@ -385,9 +364,9 @@ void redact_paint(struct image *im, struct screen_rect part, const uint8_t colou
         for (int x = part.x; x < part.x + part.w; x++) {
             bool stripe = (x + y) / 2 % STRIPE == 0;
             for (int c = 0; c < 3; c++)
-                pixel(im, x, y)[c] = (uint8_t)(!stripe           ? colour[c]
-                                               : colour[c] > 127 ? colour[c] - 60
-                                                                 : colour[c] + 60);
+                image_at(im, x, y)[c] = (uint8_t)(!stripe           ? colour[c]
+                                                  : colour[c] > 127 ? colour[c] - 60
+                                                                    : colour[c] + 60);
         }
     }
 }
@@ -405,7 +384,7 @@ static bool shows_window(struct screen *s, unsigned long window, struct screen_r
 static void fill_field(struct screen *s, const struct field *f, struct image *im)
 {
     struct screen_rect view = screen_view(s), at = translated(f->at, f->window_at.x, f->window_at.y);
-    int cw = max_int(CELL, at.w / CELL), ch = max_int(CELL, at.h / CELL);
+    int cw = int_max(CELL, at.w / CELL), ch = int_max(CELL, at.h / CELL);
     for (int y = at.y; y < at.y + at.h; y += ch) {
         for (int x = at.x; x < at.x + at.w; x += cw) {
             struct screen_rect cell = screen_rect_intersect((struct screen_rect){x, y, cw, ch}, at);
@@ -420,7 +399,7 @@ static void fill_copies(const struct field *f, const struct copy *copies, int n,
 {
     for (int i = 0; i < n; i++) {
         const struct copy *c = &copies[i];
-        int wider = (c->w - f->glyphs.w) * max_int(f->at.w, 1) / max_int(f->glyphs.w, 1);
+        int wider = (c->w - f->glyphs.w) * int_max(f->at.w, 1) / int_max(f->glyphs.w, 1);
         redact_paint(im, (struct screen_rect){c->x - f->gx, c->y - f->gy, f->at.w + wider, f->at.h},
                      f->colour);
     }

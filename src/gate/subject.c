@@ -1,12 +1,9 @@
 /* subject.c - see subject.h. */
 #include "gate/subject.h"
 
-#include <string.h>
+#include "base/number.h"
 
-static int clamp(int v, int size)
-{
-    return v >= size ? size - 1 : v < 0 ? 0 : v;
-}
+#include <string.h>
 
 struct builder {
     struct subject *out;
@@ -17,8 +14,8 @@ struct builder {
 static void to_root(const struct builder *m, int32_t x, int32_t y, int *rx, int *ry)
 {
     action_root_point(m->p, x, y, rx, ry);
-    *rx = clamp(*rx, m->root->w);
-    *ry = clamp(*ry, m->root->h);
+    *rx = int_clamp(*rx, 0, m->root->w - 1);
+    *ry = int_clamp(*ry, 0, m->root->h - 1);
 }
 
 /* A place of the image, or where the pointer is when the action has none. */
@@ -30,7 +27,8 @@ static void add_place(const struct builder *m, int32_t x, int32_t y)
     if (given)
         to_root(m, x, y, &t->x, &t->y);
     else if (t->placed)
-        t->x = clamp(m->root->pointer[0], m->root->w), t->y = clamp(m->root->pointer[1], m->root->h);
+        t->x = int_clamp(m->root->pointer[0], 0, m->root->w - 1),
+        t->y = int_clamp(m->root->pointer[1], 0, m->root->h - 1);
 }
 
 /* Where the drag goes, with its first and last point as targets. */
@@ -60,8 +58,8 @@ static void add_rest_of_drag(const struct builder *m)
     const struct policy_target *t = &m->out->s.targets[0];
     if (!m->root->button_down || !m->root->pointer || !t->placed)
         return;
-    const int line[4] = {clamp(m->root->pointer[0], m->root->w), clamp(m->root->pointer[1], m->root->h), t->x,
-                         t->y};
+    const int line[4] = {int_clamp(m->root->pointer[0], 0, m->root->w - 1),
+                         int_clamp(m->root->pointer[1], 0, m->root->h - 1), t->x, t->y};
     memcpy(m->out->corners, line, sizeof line);
     m->out->s.n_corners = 2;
     m->out->s.drags = true;

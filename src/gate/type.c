@@ -204,7 +204,7 @@ static enum action_fault type_in_parts(struct typing *t)
         part.press_enter = part.press_enter && last;
         if ((clicked || !first) && judge_part(t, &part))
             f = t->elsewhere ? FAULT_FOCUS : FAULT_X11;
-        if (!f && !first && t->r->unsure && part.press_enter && !screen_is_remote(t->g->screen)) {
+        if (!f && !first && t->r->unsure && part.press_enter) {
             err_set(t->e, ERR_FAILED, "unsure: %s, so the rest and Enter were left out; look at it",
                     t->r->unsure);
             f = FAULT_X11;

@@ -4,7 +4,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/json.h"
-#include "rpc/stream.h"
+#include "host/rpc_stream.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -8,7 +8,7 @@
 #define HOLORUN_HOST_ACP_H
 
 #include "host/host.h"
-#include "rpc/rpc.h"
+#include "host/rpc.h"
 
 struct acp;
 

@@ -8,19 +8,16 @@
 
 #include "base/clock.h"
 #include "base/flag.h"
+#include "llm/llm_counted.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { IMAGE_TOKENS = 256 };
-
 struct hand {
-    struct llm base;
+    struct llm_counted c;
     struct work *work;
     struct dialect *dialect;
     const volatile int *cancel;
-    int64_t length;
-    struct session_stats stats;
 };
 
 static struct hand *hand_of(const struct llm *m)
@@ -140,8 +137,8 @@ static int hand_speak(struct llm *m, const struct llm_request *r, struct generat
     next_reply(h, &out->text);
     if (flag_up(r->cancel) || flag_up(h->cancel))
         out->finish = FINISH_CANCELLED;
-    h->stats.decoded++;
-    h->length += (int64_t)out->text.len;
+    h->c.stats.decoded++;
+    h->c.length += (int64_t)out->text.len;
     out->ms = clock_ms_since(start);
     return 0;
 }
@@ -152,8 +149,8 @@ static int hand_user(struct llm *m, const struct chat_part *parts, int n, enum c
 {
     struct hand *h = hand_of(m);
     (void)place;
+    llm_counted_add(&h->c, parts, n);
     for (int i = 0; i < n; i++) {
-        h->length += parts[i].image ? IMAGE_TOKENS : (int64_t)strlen(parts[i].text);
         if (!parts[i].image)
             continue;
         image_free(&h->work->seen);
@@ -165,62 +162,6 @@ static int hand_user(struct llm *m, const struct chat_part *parts, int n, enum c
 }
 
 /* ---- the rest of llm.h --------------------------------------------------------------------------------- */
-
-static int hand_begin(struct llm *m, const char *system, struct err *e)
-{
-    (void)e;
-    hand_of(m)->length = (int64_t)strlen(system);
-    return 0;
-}
-
-static int hand_reply(struct llm *m, const char *text, struct err *e)
-{
-    (void)e;
-    hand_of(m)->length += (int64_t)strlen(text);
-    return 0;
-}
-
-static int hand_close(struct llm *m, struct err *e)
-{
-    (void)m;
-    (void)e;
-    return 0;
-}
-
-static struct llm_mark *hand_mark(struct llm *m, struct err *e)
-{
-    (void)e;
-    int64_t *mark = xmalloc(1, sizeof *mark);
-    *mark = hand_of(m)->length;
-    return (struct llm_mark *)mark;
-}
-
-static int hand_rewind(struct llm *m, const struct llm_mark *at, struct err *e)
-{
-    (void)e;
-    hand_of(m)->length = *(const int64_t *)(const void *)at;
-    return 0;
-}
-
-static int64_t hand_mark_length(const struct llm_mark *at)
-{
-    return *(const int64_t *)(const void *)at;
-}
-
-static void hand_mark_free(struct llm_mark *at)
-{
-    free(at);
-}
-
-static int64_t hand_length(const struct llm *m)
-{
-    return hand_of(m)->length;
-}
-
-static struct session_stats hand_stats(const struct llm *m)
-{
-    return hand_of(m)->stats;
-}
 
 static void hand_set_cancel(struct llm *m, const volatile int *flag)
 {
@@ -240,26 +181,17 @@ static void hand_free(struct llm *m)
 struct llm *hand_open(void *arg)
 {
     static const struct llm_ops ops = {
-        .begin = hand_begin,
         .user = hand_user,
-        .reply = hand_reply,
         .speak = hand_speak,
-        .close = hand_close,
-        .mark = hand_mark,
-        .rewind = hand_rewind,
-        .branch = hand_rewind, /* marks are numbers and stay valid */
-        .mark_length = hand_mark_length,
-        .mark_free = hand_mark_free,
-        .length = hand_length,
-        .stats = hand_stats,
+        LLM_COUNTED_OPS,
         .set_cancel = hand_set_cancel,
         .free = hand_free,
     };
     struct hand *h = xcalloc(1, sizeof *h);
-    h->base.ops = &ops;
+    h->c.base.ops = &ops;
     h->work = arg;
     h->dialect = dialect_load(HAND_DIALECT, NULL);
     if (!h->dialect)
         bug("the dialect '%s' is missing", HAND_DIALECT);
-    return &h->base;
+    return &h->c.base;
 }

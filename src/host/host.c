@@ -169,11 +169,7 @@ bool work_stopping(const struct work *w)
 /* The lock is held by the caller.  A signal sets a flag and wakes nobody: hence the time. */
 bool work_wait(struct work *w)
 {
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_nsec += HOST_LOOK_MS * 1000000L;
-    until.tv_sec += until.tv_nsec / 1000000000;
-    until.tv_nsec %= 1000000000;
+    struct timespec until = clock_after(CLOCK_MONOTONIC, HOST_LOOK_MS);
     pthread_cond_timedwait(&w->host->changed, &w->host->lock, &until);
     return !work_stopping(w);
 }

@@ -120,14 +120,23 @@ static void put_entry(const json_t *entry, struct buf *out)
     free(text);
 }
 
-int install_show(const char *host, const char *program, struct buf *out, struct err *e)
+/* Finds a host program and makes its entry for this one; the caller releases the entry.  NULL with e. */
+static const struct target *target_of(const char *host, const char *program, json_t **entry, struct err *e)
 {
     const struct target *t = find(host, e);
-    json_t *entry = t ? entry_of(t, program) : NULL;
+    if (t && !(*entry = entry_of(t, program))) {
+        err_set(e, ERR_USAGE, "the path '%s' is not valid UTF-8", program);
+        return NULL;
+    }
+    return t;
+}
+
+int install_show(const char *host, const char *program, struct buf *out, struct err *e)
+{
+    json_t *entry;
+    const struct target *t = target_of(host, program, &entry, e);
     if (!t)
         return -1;
-    if (!entry)
-        return err_set(e, ERR_USAGE, "the path '%s' is no text", program);
     char *path = path_of(t);
     buf_printf(out, "%s, in %s:\n\n", t->title, path);
     if (t->form == FORM_TOML) {
@@ -265,12 +274,10 @@ static int edit_toml(const json_t *entry, const char *text, size_t len, struct b
 int install_edit(const char *host, const char *program, const char *text, size_t len, struct buf *out,
                  struct err *e)
 {
-    const struct target *t = find(host, e);
-    json_t *entry = t ? entry_of(t, program) : NULL;
+    json_t *entry;
+    const struct target *t = target_of(host, program, &entry, e);
     if (!t)
         return -1;
-    if (!entry)
-        return err_set(e, ERR_USAGE, "the path '%s' is no text", program);
     int rc =
         t->form == FORM_TOML ? edit_toml(entry, text, len, out, e) : edit_json(t, entry, text, len, out, e);
     json_decref(entry);

@@ -70,20 +70,18 @@ json_t *look_picture(const struct image *im, int max_side)
 
 struct place { /* an errand's own connection */
     struct screen *screen;
-    struct machine *machine;
 };
 
 static int open_place(struct place *p, const struct work *w, struct err *e)
 {
     const struct screen_options o = {0};
     *p = (struct place){0};
-    return (p->screen = place_screen(w->host->settings, o, &p->machine, e)) ? 0 : -1;
+    return (p->screen = place_screen(w->host->settings, o, e)) ? 0 : -1;
 }
 
 static void close_place(struct place *p)
 {
     screen_close(p->screen);
-    machine_close(p->machine);
 }
 
 /* Paints over what the settings hide, and fields that hold a secret. */

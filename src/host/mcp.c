@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "host/arguments.h"
-#include "rpc/stream.h"
+#include "host/rpc_stream.h"
 
 #include <stdlib.h>
 #include <string.h>

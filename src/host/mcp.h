@@ -5,7 +5,7 @@
 #define HOLORUN_HOST_MCP_H
 
 #include "host/host.h"
-#include "rpc/rpc.h"
+#include "host/rpc.h"
 
 struct mcp;
 

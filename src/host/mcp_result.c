@@ -151,11 +151,9 @@ json_t *mcp_tool_result(json_t *structured, json_t *picture, bool is_error)
 void mcp_tool_error(struct mcp *m, const json_t *id, const struct mcp_client *c, const char *fmt, ...)
 {
     struct err e = ERR_INIT;
-    char text[ERR_TEXT];
     va_list args;
     va_start(args, fmt);
-    vsnprintf(text, sizeof text, fmt, args);
+    err_vset(&e, ERR_FAILED, fmt, args);
     va_end(args);
-    err_set(&e, ERR_FAILED, "%s", text);
     mcp_reply(m, id, c, mcp_tool_result(json_pack("{s:s}", "error", e.text), NULL, true));
 }

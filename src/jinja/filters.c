@@ -57,7 +57,7 @@ static bool parts_words(const struct jinja_string *s, size_t end)
     while (n < 4 && n < end && ((unsigned char)s->data[end - n] & 0xc0) == 0x80)
         n++;
     return utf8_decode(s->data + end - n, n, &c) == (int)n &&
-           (jx_text_is_space(c) || (c && c < 0x80 && strchr("-({[<", (int)c)));
+           (utf8_is_space(c) || (c && c < 0x80 && strchr("-({[<", (int)c)));
 }
 
 /* Upper case after spaces and brackets, as Jinja's own title does. */

@@ -276,7 +276,8 @@ int64_t jx_text_find(const struct jinja_string *s, const struct jinja_string *wh
                      size_t from); /* byte, -1 */
 bool jx_text_begins(const struct jinja_string *s, const struct jinja_string *with);
 bool jx_text_ends(const struct jinja_string *s, const struct jinja_string *with);
-bool jx_text_is_space(uint32_t c);                                     /* for str.strip() */
+/* Decodes the character at s[at]; an invalid byte counts as U+FFFD. */
+int jx_char_at(const struct jinja_string *s, size_t at, uint32_t *c);
 bool jx_text_all(struct jx *x, struct jinja_value s, const char *how); /* isalpha, isdigit ... */
 int64_t jx_text_words(const struct jinja_string *s);
 struct jinja_value jx_text_lines(struct jx *x, struct jinja_value s, bool keep); /* splitlines */

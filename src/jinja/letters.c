@@ -8,16 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Decodes the character at s[at]; an invalid byte counts as U+FFFD. */
-static int char_at(const struct jinja_string *s, size_t at, uint32_t *c)
-{
-    int n = utf8_decode(s->data + at, s->len - at, c);
-    if (n > 0)
-        return n;
-    *c = 0xfffd;
-    return 1;
-}
-
 /* ---- upper and lower case ----------------------------------------------------------------------------- */
 
 /* The distance between the two cases of Roman numerals and circled letters, which GLib leaves alone. */
@@ -82,11 +72,11 @@ static bool is_final(const struct jinja_string *s, size_t at)
     uint32_t c;
     bool before = false;
     for (size_t i = 0; i < at;) {
-        i += (size_t)char_at(s, i, &c);
+        i += (size_t)jx_char_at(s, i, &c);
         before = is_ignored(c) ? before : is_cased(c);
     }
     for (size_t i = at + 2; before && i < s->len;) {
-        i += (size_t)char_at(s, i, &c);
+        i += (size_t)jx_char_at(s, i, &c);
         if (!is_ignored(c))
             return !is_cased(c);
     }
@@ -134,7 +124,7 @@ struct jinja_value jx_text_case(struct jx *x, struct jinja_value v, const char *
     for (size_t at = 0; at < v.s->len;) {
         uint32_t c;
         char changed[32];
-        int n = char_at(v.s, at, &c);
+        int n = jx_char_at(v.s, at, &c);
         bool upper = all || begins || (swap && is_lower(c)), keeps = swap && !is_upper(c) && !is_lower(c);
         size_t len = c == 0xfffd || keeps ? 0
                      : upper              ? put_upper(x, c, begins, changed)
@@ -166,7 +156,7 @@ static bool is_number(struct jx *x, uint32_t c, const char *how)
 static bool is_kind(struct jx *x, uint32_t c, const char *how)
 {
     if (!strcmp(how, "isspace"))
-        return jx_text_is_space(c);
+        return utf8_is_space(c);
     if (!strcmp(how, "isalpha"))
         return g_unichar_isalpha(c);
     if (!strcmp(how, "isdecimal"))
@@ -183,7 +173,7 @@ bool jx_text_all(struct jx *x, struct jinja_value v, const char *how)
     bool any = false, by_case = !strcmp(how, "isupper") || !strcmp(how, "islower");
     for (size_t at = 0; at < v.s->len;) {
         uint32_t c;
-        at += (size_t)char_at(v.s, at, &c);
+        at += (size_t)jx_char_at(v.s, at, &c);
         jx_spend(x, 0);
         if (!is_kind(x, c, how))
             return false;
@@ -198,7 +188,7 @@ int64_t jx_text_words(const struct jinja_string *s)
     bool inside = false;
     for (size_t at = 0; at < s->len;) {
         uint32_t c;
-        at += (size_t)char_at(s, at, &c);
+        at += (size_t)jx_char_at(s, at, &c);
         GUnicodeType t = g_unichar_type(c);
         bool word = c == '_' || g_unichar_isalpha(c) || t == G_UNICODE_DECIMAL_NUMBER ||
                     t == G_UNICODE_LETTER_NUMBER || t == G_UNICODE_OTHER_NUMBER;

@@ -68,7 +68,7 @@ static size_t space_before(const char *from, const char *p)
     size_t n = 1;
     while (n < 4 && p - n > from && ((unsigned char)*(p - n) & 0xc0) == 0x80)
         n++;
-    return utf8_decode(p - n, n, &c) == (int)n && jx_text_is_space(c) ? n : 0;
+    return utf8_decode(p - n, n, &c) == (int)n && utf8_is_space(c) ? n : 0;
 }
 
 /* Returns the length of the white space character at p, 0 if there is another one. */
@@ -76,7 +76,7 @@ static size_t space_at(const char *p, const char *end)
 {
     uint32_t c;
     int n = utf8_decode(p, (size_t)(end - p), &c);
-    return n > 0 && jx_text_is_space(c) ? (size_t)n : 0;
+    return n > 0 && utf8_is_space(c) ? (size_t)n : 0;
 }
 
 /* Returns the end of text[from..to) without the white space that the tag at `to` drops. */

@@ -5,15 +5,8 @@
 
 #include <string.h>
 
-bool jx_text_is_space(uint32_t c)
-{
-    return (c >= 9 && c <= 13) || (c >= 28 && c <= 32) || c == 0x85 || c == 0xa0 || c == 0x1680 ||
-           (c >= 0x2000 && c <= 0x200a) || c == 0x2028 || c == 0x2029 || c == 0x202f || c == 0x205f ||
-           c == 0x3000;
-}
-
 /* Decodes the character at s[at]; an invalid byte counts as one character. */
-static int char_at(const struct jinja_string *s, size_t at, uint32_t *c)
+int jx_char_at(const struct jinja_string *s, size_t at, uint32_t *c)
 {
     int n = utf8_decode(s->data + at, s->len - at, c);
     if (n > 0)
@@ -34,10 +27,10 @@ static size_t char_before(const struct jinja_string *s, size_t end)
 static bool strips(uint32_t c, const struct jinja_string *chars)
 {
     if (!chars)
-        return jx_text_is_space(c);
+        return utf8_is_space(c);
     uint32_t one;
     for (size_t i = 0; i < chars->len;) {
-        i += (size_t)char_at(chars, i, &one);
+        i += (size_t)jx_char_at(chars, i, &one);
         if (one == c)
             return true;
     }
@@ -53,7 +46,7 @@ struct jinja_value jx_text_strip(struct jx *x, struct jinja_value v, struct jinj
     size_t from = 0, to = s->len;
     uint32_t c;
     while (left && from < to) {
-        int n = char_at(s, from, &c);
+        int n = jx_char_at(s, from, &c);
         jx_spend(x, set ? 8 * set->len : 0);
         if (!strips(c, set))
             break;
@@ -61,7 +54,7 @@ struct jinja_value jx_text_strip(struct jx *x, struct jinja_value v, struct jinj
     }
     while (right && to > from) {
         size_t at = char_before(s, to);
-        char_at(s, at, &c);
+        jx_char_at(s, at, &c);
         jx_spend(x, set ? 8 * set->len : 0);
         if (!strips(c, set))
             break;
@@ -112,7 +105,7 @@ struct jinja_value jx_text_replace(struct jx *x, struct jinja_value v, const str
         if (at >= s->len) /* an empty text is found before each character and at the end */
             return out_value(x, &o);
         uint32_t c;
-        step = (size_t)char_at(s, at, &c);
+        step = (size_t)jx_char_at(s, at, &c);
         put_part(x, &o, s, at, step);
         at += step;
     }
@@ -128,7 +121,7 @@ static struct jinja_value split_spaces(struct jx *x, const struct jinja_string *
     uint32_t c;
     for (size_t at = 0; at < s->len;) {
         size_t begin, n;
-        for (; at < s->len && (n = (size_t)char_at(s, at, &c), jx_text_is_space(c)); at += n)
+        for (; at < s->len && (n = (size_t)jx_char_at(s, at, &c), utf8_is_space(c)); at += n)
             ;
         begin = at;
         if (max >= 0 && out.l->n == max) {
@@ -136,7 +129,7 @@ static struct jinja_value split_spaces(struct jx *x, const struct jinja_string *
                 jinja_add(x->arena, out, string_part(x, s, at, s->len - at));
             return out;
         }
-        for (; at < s->len && (n = (size_t)char_at(s, at, &c), !jx_text_is_space(c)); at += n)
+        for (; at < s->len && (n = (size_t)jx_char_at(s, at, &c), !utf8_is_space(c)); at += n)
             ;
         if (at > begin)
             jinja_add(x->arena, out, string_part(x, s, begin, at - begin));

@@ -15,11 +15,6 @@
 
 /* ---- JSON with Python's constants ---------------------------------------------------------------------- */
 
-static bool is_word(const char *s, const char *word)
-{
-    return !strncmp(s, word, strlen(word));
-}
-
 /* Copies JSON text, with bare Infinity, -Infinity and NaN quoted. */
 static int quote_infinities(const char *s, struct buf *out)
 {
@@ -33,7 +28,7 @@ static int quote_infinities(const char *s, struct buf *out)
             inside = !inside;
         } else if (!inside) {
             for (size_t i = 0; i < sizeof words / sizeof *words && !word; i++)
-                word = is_word(s, words[i]) ? words[i] : NULL;
+                word = text_starts(s, words[i]) ? words[i] : NULL;
         }
         if (word) {
             buf_printf(out, "\"%s\"", word);

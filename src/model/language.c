@@ -2,6 +2,7 @@
 #include "model/layers.h"
 
 #include "base/flag.h"
+#include "base/number.h"
 #include "model/rope.h"
 #include "ops/quant.h"
 #include "ops/work.h"
@@ -428,16 +429,11 @@ void language_steps_sample(struct language *m, int n, int ids, const struct samp
     }
 }
 
-static int64_t greater(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-
 static int64_t widest_mlp(const struct lm_config *c)
 {
     int64_t widest = c->moe.shared;
     for (int i = 0; i < c->layers; i++)
-        widest = greater(widest, c->mlp[i]);
+        widest = int64_max(widest, c->mlp[i]);
     return widest;
 }
 
@@ -446,7 +442,7 @@ void language_init(struct language *m, const struct lm_config *c, const struct m
 {
     *m = (struct language){.config = c, .weights = w, .backend = b, .act = act};
     m->rows = b->prompt_rows ? b->prompt_rows : LANGUAGE_ROWS;
-    int64_t rows = greater(m->rows, LANGUAGE_SESSIONS);
+    int64_t rows = int64_max(m->rows, LANGUAGE_SESSIONS);
     int64_t q = (int64_t)c->q_heads * c->head_dim, H = c->delta.value_heads;
     bool qwen = c->rope.dims > 0;
     const struct {
@@ -456,7 +452,7 @@ void language_init(struct language *m, const struct lm_config *c, const struct m
     } scratch[] = {
         {&m->h, c->hidden, act},
         {&m->u, c->hidden, act},
-        {&m->p, qwen ? greater(2 * q, config_conv_dim(c)) : config_proj_rows(c), act},
+        {&m->p, qwen ? int64_max(2 * q, config_conv_dim(c)) : config_proj_rows(c), act},
         {&m->v, config_conv_dim(c), act},
         {&m->y, config_inner(c), act},
         {&m->q, q, act},

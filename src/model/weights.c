@@ -5,6 +5,7 @@
  * Names: the published checkpoint says language_model.backbone.X; a text model leaves the first word
  * out, and newer tools say model.X for backbone.X.
  */
+#include "base/buf.h"
 #include "model/weights_impl.h"
 #include "ops/gguf_rows.h"
 
@@ -308,11 +309,6 @@ static void bind_language(struct binder *x, struct model_weights *w)
 
 /* ---- tensors that nothing takes ------------------------------------------------------------------------ */
 
-static bool starts(const char *s, const char *front)
-{
-    return !strncmp(s, front, strlen(front));
-}
-
 /* A layer scale, by the name of timm or of transformers 5, must be one in this tower: any other value is
  * another model. */
 static bool is_unit_scale(struct binder *x, const struct st_tensor *t)
@@ -321,7 +317,7 @@ static bool is_unit_scale(struct binder *x, const struct st_tensor *t)
     bool scale = false;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         scale = scale || strstr(t->name, names[i]);
-    if (!scale || !starts(t->name, VIT "blocks."))
+    if (!scale || !text_starts(t->name, VIT "blocks."))
         return false;
     if (t->dtype != DT_BF16 && t->dtype != DT_F32 && t->dtype != DT_F16)
         return false;
@@ -352,7 +348,7 @@ static bool is_unused(struct binder *x, const struct st_tensor *t)
     if (family_is_qwen(x->c->family))
         return binder_unused_qwen(t) || binder_unused_scale(x, t);
     for (size_t i = 0; i < sizeof fronts / sizeof *fronts; i++)
-        if (starts(t->name, fronts[i]))
+        if (text_starts(t->name, fronts[i]))
             return true;
     return binder_unused_scale(x, t) || is_unit_scale(x, t);
 }

@@ -5,6 +5,7 @@
  * the usual lengths. Nothing grows without bound and nothing is zero, so that timings are those of a
  * real model.
  */
+#include "base/buf.h"
 #include "model/weights_impl.h"
 #include "ops/synthetic.h"
 
@@ -12,12 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
-
-static bool ends(const char *name, const char *end)
-{
-    size_t n = strlen(name), k = strlen(end);
-    return n >= k && !strcmp(name + n - k, end);
-}
 
 static struct synthetic values_of(const struct binder *x, const char *name, int64_t cols)
 {
@@ -35,7 +30,7 @@ static struct synthetic values_of(const struct binder *x, const char *name, int6
                  {"cls_token.token", 0, 1},      {"pos_embed", 0, 1}};
     struct synthetic m = {x->o->random + XXH3_64bits(name, strlen(name)), 0, sqrtf(3.0f / (float)cols)};
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (ends(name, known[i].end)) {
+        if (text_ends(name, known[i].end)) {
             m.spread = known[i].spread;
             m.offset = known[i].mean / known[i].spread;
             break;

@@ -15,13 +15,6 @@
 
 #include <string.h>
 
-static float half_at(const uint8_t *p)
-{
-    uint16_t h;
-    memcpy(&h, p, sizeof h);
-    return f16_to_f32(h);
-}
-
 static unsigned word_at(const uint8_t *p)
 {
     return p[0] | (unsigned)p[1] << 8;
@@ -76,7 +69,7 @@ float gguf_iq_base(const uint8_t *b)
 
 float gguf_iq_scale(uint32_t type, const uint8_t *b, int g)
 {
-    float d = half_at(b);
+    float d = gguf_half(b);
     switch (type) {
     case GGML_IQ2_XXS:
         return d * (0.5f + (float)(long_at(b + 6 + g / 2 * 8) >> 28)) * 0.25f;

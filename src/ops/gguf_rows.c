@@ -9,13 +9,6 @@
 #include <math.h>
 #include <string.h>
 
-static float half_at(const uint8_t *p)
-{
-    uint16_t h;
-    memcpy(&h, p, sizeof h);
-    return f16_to_f32(h);
-}
-
 static int nibble(const uint8_t *codes, int k, int apart)
 {
     return codes[k / (2 * apart) * apart + k % apart] >> (k / apart % 2 * 4) & 15;
@@ -37,12 +30,12 @@ static void take_q4(const uint8_t *b, float *out, const int8_t *values, int code
 static void take_q4_0(const uint8_t *b, float *out)
 {
     static const int8_t values[16] = {-8, -7, -6, -5, -4, -3, -2, -1, 0, 1, 2, 3, 4, 5, 6, 7};
-    take_q4(b, out, values, 2, half_at(b));
+    take_q4(b, out, values, 2, gguf_half(b));
 }
 
 static void take_iq4_nl(const uint8_t *b, float *out)
 {
-    take_q4(b, out, iq4_values, 2, half_at(b));
+    take_q4(b, out, iq4_values, 2, gguf_half(b));
 }
 
 /* 2^(e - 128): half of what the byte means, because the values are doubled. */
@@ -65,13 +58,13 @@ static int five_bits(const uint8_t *high, int k)
 static void take_q5_0(const uint8_t *b, float *out)
 {
     for (int k = 0; k < 32; k++)
-        out[k] = half_at(b) * (float)(five_bits(b + 2, k) - 16);
+        out[k] = gguf_half(b) * (float)(five_bits(b + 2, k) - 16);
 }
 
 static void take_q8_1(const uint8_t *b, float *out)
 {
     for (int k = 0; k < 32; k++)
-        out[k] = half_at(b) * (float)(int8_t)b[4 + k];
+        out[k] = gguf_half(b) * (float)(int8_t)b[4 + k];
 }
 
 /* ---- 256 numbers --------------------------------------------------------------------------------------- */
@@ -84,7 +77,7 @@ static int two_bits(const uint8_t *codes, int k)
 
 static void take_q2_k(const uint8_t *b, float *out)
 {
-    float d = half_at(b + 80), m = half_at(b + 82);
+    float d = gguf_half(b + 80), m = gguf_half(b + 82);
     for (int k = 0; k < 256; k++) {
         float scale = d * (float)(b[k / 16] & 15), low = m * (float)(b[k / 16] >> 4);
         out[k] = scale * (float)two_bits(b + 16, k) - low;
@@ -100,7 +93,7 @@ static int q3_k_scale(const uint8_t *b, int g)
 
 static void take_q3_k(const uint8_t *b, float *out)
 {
-    float d = half_at(b + 108);
+    float d = gguf_half(b + 108);
     for (int k = 0; k < 256; k++) {
         int code = two_bits(b + 32, k) - (b[k % 32] >> k / 32 & 1 ? 0 : 4);
         out[k] = d * (float)q3_k_scale(b, k / 16) * (float)code;
@@ -126,7 +119,7 @@ static void take_iq4_xs(const uint8_t *b, float *out)
 {
     for (int g = 0; g < 8; g++)
         take_q4(b + 8 + 16 * (ptrdiff_t)g, out + 32 * (ptrdiff_t)g, iq4_values, 0,
-                half_at(b) * (float)iq4_xs_scale(b, g));
+                gguf_half(b) * (float)iq4_xs_scale(b, g));
 }
 
 /* Five digits of base 3 to a byte, as fractions of 256: `step` numbers apart. */
@@ -141,7 +134,7 @@ static float *take_threes(const uint8_t *codes, int bytes, int digits, float d, 
 
 static void take_tq1_0(const uint8_t *b, float *out)
 {
-    float d = half_at(b + 52);
+    float d = gguf_half(b + 52);
     out = take_threes(b, 32, 5, d, out);
     out = take_threes(b + 32, 16, 5, d, out);
     take_threes(b + 48, 4, 4, d, out);
@@ -150,7 +143,7 @@ static void take_tq1_0(const uint8_t *b, float *out)
 static void take_tq2_0(const uint8_t *b, float *out)
 {
     for (int k = 0; k < 256; k++)
-        out[k] = half_at(b + 64) * (float)(two_bits(b, k) - 1);
+        out[k] = gguf_half(b + 64) * (float)(two_bits(b, k) - 1);
 }
 
 /* ---- others -------------------------------------------------------------------------------------------- */
@@ -273,8 +266,8 @@ bool gguf_finite(uint32_t type, const uint8_t *block)
     float numbers[256] = {0};
     bool finite = true;
     if (kind->half >= 0)
-        return isfinite(half_at(block + kind->half)) &&
-               (kind->second < 0 || isfinite(half_at(block + kind->second)));
+        return isfinite(gguf_half(block + kind->half)) &&
+               (kind->second < 0 || isfinite(gguf_half(block + kind->second)));
     gguf_row(type, block, ggml_block(type), numbers);
     for (int k = 0; k < ggml_block(type); k++)
         finite = finite && isfinite(numbers[k]);
@@ -285,14 +278,14 @@ struct blocks_scale gguf_group(uint32_t type, const uint8_t *row, int64_t k)
 {
     const uint8_t *b = row + gguf_row_bytes(type, k / ggml_block(type) * ggml_block(type));
     int g = (int)(k % ggml_block(type) / 16);
-    float d = kinds[type].half >= 0 ? half_at(b + kinds[type].half) : 0;
+    float d = kinds[type].half >= 0 ? gguf_half(b + kinds[type].half) : 0;
     switch (type) {
     case GGML_Q4_0:
         return (struct blocks_scale){d, 8 * d};
     case GGML_Q5_0:
         return (struct blocks_scale){d, 16 * d};
     case GGML_Q2_K:
-        return (struct blocks_scale){d * (float)(b[g] & 15), half_at(b + 82) * (float)(b[g] >> 4)};
+        return (struct blocks_scale){d * (float)(b[g] & 15), gguf_half(b + 82) * (float)(b[g] >> 4)};
     case GGML_Q3_K:
         return (struct blocks_scale){d * (float)q3_k_scale(b, g), 0};
     case GGML_Q8_K:
@@ -322,6 +315,6 @@ float gguf_base(uint32_t type, const uint8_t *row, int64_t k)
     const uint8_t *b = row + gguf_row_bytes(type, k);
     if (type == GGML_IQ1_M)
         return gguf_iq_base(b) / 8;
-    float d = half_at(b + kinds[type].half);
+    float d = gguf_half(b + kinds[type].half);
     return type == GGML_IQ3_XXS ? d / 2 : type == GGML_IQ1_S ? d / 8 : d;
 }

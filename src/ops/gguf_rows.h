@@ -27,6 +27,16 @@
 #include "base/gguf.h"
 #include "ops/quant.h"
 
+#include <string.h>
+
+/* Returns the f16 at any address. */
+static inline float gguf_half(const uint8_t *p)
+{
+    uint16_t h;
+    memcpy(&h, p, sizeof h);
+    return f16_to_f32(h);
+}
+
 /* Returns whether tensors of a type are dequantized here; false for F32, F16 and BF16. */
 bool gguf_is_coded(uint32_t type);
 

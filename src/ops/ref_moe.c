@@ -1,15 +1,7 @@
 /* ref_moe.c - the scalar reference of a mixture of experts. */
 #include "ops/ref.h"
 
-/* Index of the largest of n values, the first among equals. */
-static int largest(const float *v, int n)
-{
-    int best = 0;
-    for (int i = 1; i < n; i++)
-        if (v[i] > v[best])
-            best = i;
-    return best;
-}
+#include "base/number.h"
 
 /* Keeps the groups with the largest sums of their two best scores; the others become -inf. */
 static void drop_groups(float *choice, float *sums, const struct route_shape *s)
@@ -24,7 +16,7 @@ static void drop_groups(float *choice, float *sums, const struct route_shape *s)
         sums[g] = first + second;
     }
     for (int i = 0; i < s->groups_kept; i++)
-        sums[largest(sums, s->groups)] = -INFINITY;
+        sums[floats_argmax(sums, s->groups)] = -INFINITY;
     for (int g = 0; g < s->groups; g++)
         for (int i = 0; sums[g] > -INFINITY && i < size; i++)
             choice[(ptrdiff_t)g * size + i] = -INFINITY;
@@ -66,7 +58,7 @@ static void ref_route(struct backend *b, struct tensor ids, struct tensor weight
         if (s->groups > 1)
             drop_groups(choice, sums, s);
         for (int j = 0; j < s->chosen; j++) {
-            id[j] = largest(choice, s->experts);
+            id[j] = floats_argmax(choice, s->experts);
             choice[id[j]] = -INFINITY;
         }
         qsort(id, (size_t)s->chosen, sizeof *id, compare_ids);

@@ -1,6 +1,7 @@
 /* work.c - see work.h. */
 #include "ops/work.h"
 
+#include "base/number.h"
 #include "ops/sampling.h"
 
 enum {
@@ -19,11 +20,6 @@ const struct work_parts work_parts_usual = {.dequantized = 64 << 20,
 static size_t padded(size_t bytes)
 {
     return (bytes + ALIGN - 1) / ALIGN * ALIGN;
-}
-
-static size_t largest(size_t a, size_t b)
-{
-    return a > b ? a : b;
 }
 
 /* ---- products ------------------------------------------------------------------------------------------ */
@@ -49,7 +45,7 @@ size_t work_quantized_matrix(enum quant_format format, int64_t rows, int64_t col
 
 size_t work_sums(const struct work_parts *p, int64_t cols)
 {
-    return largest(p->sums, ((size_t)cols + 3) * sizeof(float));
+    return size_max(p->sums, ((size_t)cols + 3) * sizeof(float));
 }
 
 int64_t work_room(enum quant_format format, int64_t cols)
@@ -76,7 +72,7 @@ size_t work_quantized(const struct work_parts *p, enum quant_format format, int6
 {
     struct work_dequantized w = work_dequantized(p, room);
     size_t dequantized = format == QUANT_I4 ? 0 : w.bytes + work_sums(p, w.rows);
-    return largest(dequantized, work_partials(p));
+    return size_max(dequantized, work_partials(p));
 }
 
 enum { PARTIAL = 64 * 128 * sizeof(float) /* a band's rows by the most rows of x */ };
@@ -97,7 +93,7 @@ struct work_experts work_experts(int64_t choices, int64_t experts, int64_t inner
     struct work_experts w = {.list = padded((n + (size_t)experts + 1) * sizeof(int32_t)),
                              .inner = padded(n * (size_t)inner * dtype_size(t)),
                              .results =
-                                 n * largest((size_t)out * sizeof(float), (size_t)inner * dtype_size(t))};
+                                 n * size_max((size_t)out * sizeof(float), (size_t)inner * dtype_size(t))};
     w.all = 4 * w.list + w.inner + w.results;
     return w;
 }
@@ -145,7 +141,7 @@ size_t work_picture(const struct picture *p, int tiles)
     for (int i = 0; i < p->sizes; i++) {
         const struct resize_taps *across = &p->size[i].across, *down = &p->size[i].down;
         size_t wide = 3 * sizeof(float) * (size_t)p->h * (size_t)across->out;
-        most = largest(most, taps_bytes(across) + taps_bytes(down) + padded(wide));
+        most = size_max(most, taps_bytes(across) + taps_bytes(down) + padded(wide));
     }
     return padded((size_t)tiles * 2 * sizeof(uint64_t)) + padded(3 * (size_t)p->w * (size_t)p->h) + most;
 }

@@ -51,11 +51,6 @@ void gestures_free(struct gestures *g)
     free(g);
 }
 
-const char *gestures_text(const struct gestures *g)
-{
-    return g->pending == TEXT ? g->text : "";
-}
-
 /* ---- endings ---------------------------------------------------------------------------------------- */
 
 static struct action empty(enum action_kind kind)

@@ -43,7 +43,5 @@ void gestures_input(struct gestures *g, const struct input *in);
 void gestures_tick(struct gestures *g, double quiet_ms);
 /* Ends everything.  without_escapes: the last two Escape presses were for us. */
 void gestures_end(struct gestures *g, bool without_escapes);
-/* The text that is being typed; "": none. */
-const char *gestures_text(const struct gestures *g);
 
 #endif

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "llm/llm_counted.h"
 #include "record/target.h"
 #include "screen/observed.h"
 
@@ -18,11 +19,10 @@ enum {
     WAIT_MS = 500,      /* between two looks for a target */
     PATIENCE_MIN_S = 5, /* how long a target may be missing */
     PATIENCE_MAX_S = 120,
-    IMAGE_TOKENS = 256,
 };
 
 struct playback {
-    struct llm base;
+    struct llm_counted c;
     struct recording *recording;
     struct screen *screen;
     struct elements *elements; /* opened when first needed */
@@ -32,8 +32,6 @@ struct playback {
     struct image seen, rested;
     char failed[ERR_TEXT]; /* why the last action was not done; "": it was */
     int ways[TARGET_WAYS];
-    int64_t length;
-    struct session_stats stats;
 };
 
 static struct playback *playback_of(const struct llm *m)
@@ -330,13 +328,6 @@ static void next_reply(struct playback *p, enum dialect_goal goal, struct buf *b
 
 /* ---- the interface of llm.h ------------------------------------------------------------------------- */
 
-static int play_begin(struct llm *m, const char *system, struct err *e)
-{
-    (void)e;
-    playback_of(m)->length = (int64_t)strlen(system);
-    return 0;
-}
-
 /* Keeps the newest screenshot, and whether the last action failed. */
 static int play_user(struct llm *m, const struct chat_part *parts, int n, enum chat_place place,
                      struct err *e)
@@ -344,8 +335,8 @@ static int play_user(struct llm *m, const struct chat_part *parts, int n, enum c
     static const char mark[] = "FAILED ";
     struct playback *p = playback_of(m);
     (void)place;
+    llm_counted_add(&p->c, parts, n);
     for (int i = 0; i < n; i++) {
-        p->length += parts[i].image ? IMAGE_TOKENS : (int64_t)strlen(parts[i].text);
         if (!parts[i].image)
             continue;
         const char *failed = i ? parts[0].text : NULL;
@@ -357,13 +348,6 @@ static int play_user(struct llm *m, const struct chat_part *parts, int n, enum c
         if (image_copy(&p->seen, parts[i].image, e))
             return -1;
     }
-    return 0;
-}
-
-static int play_reply(struct llm *m, const char *text, struct err *e)
-{
-    (void)e;
-    playback_of(m)->length += (int64_t)strlen(text);
     return 0;
 }
 
@@ -379,55 +363,12 @@ static int play_speak(struct llm *m, const struct llm_request *r, struct generat
     if (out->text.full)
         return err_set(e, ERR_FAILED, "a recorded step is too long");
     out->n = 1;
-    p->stats.decoded++;
-    p->length += (int64_t)out->text.len;
+    p->c.stats.decoded++;
+    p->c.length += (int64_t)out->text.len;
     if (r->on_text)
         r->on_text(r->arg, out->text.data, out->text.len);
     out->ms = clock_ms_since(start);
     return 0;
-}
-
-static int play_close(struct llm *m, struct err *e)
-{
-    (void)m;
-    (void)e;
-    return 0;
-}
-
-static struct llm_mark *play_mark(struct llm *m, struct err *e)
-{
-    (void)e;
-    int64_t *mark = xmalloc(1, sizeof *mark);
-    *mark = playback_of(m)->length;
-    return (struct llm_mark *)mark;
-}
-
-/* A rewind does not play steps again, as with a script. */
-static int play_rewind(struct llm *m, const struct llm_mark *at, struct err *e)
-{
-    (void)e;
-    playback_of(m)->length = *(const int64_t *)(const void *)at;
-    return 0;
-}
-
-static int64_t play_mark_length(const struct llm_mark *at)
-{
-    return *(const int64_t *)(const void *)at;
-}
-
-static void play_mark_free(struct llm_mark *at)
-{
-    free(at);
-}
-
-static int64_t play_length(const struct llm *m)
-{
-    return playback_of(m)->length;
-}
-
-static struct session_stats play_stats(const struct llm *m)
-{
-    return playback_of(m)->stats;
 }
 
 static void play_free(struct llm *m)
@@ -469,18 +410,9 @@ struct llm *playback_open(const char *path, struct screen *screen, const struct 
                           struct err *e)
 {
     static const struct llm_ops ops = {
-        .begin = play_begin,
         .user = play_user,
-        .reply = play_reply,
         .speak = play_speak,
-        .close = play_close,
-        .mark = play_mark,
-        .rewind = play_rewind,
-        .branch = play_rewind, /* marks are numbers and stay valid */
-        .mark_length = play_mark_length,
-        .mark_free = play_mark_free,
-        .length = play_length,
-        .stats = play_stats,
+        LLM_COUNTED_OPS,
         .free = play_free,
     };
     struct recording *r = recording_read(path, e);
@@ -490,8 +422,8 @@ struct llm *playback_open(const char *path, struct screen *screen, const struct 
         return NULL;
     }
     struct playback *p = xcalloc(1, sizeof *p);
-    p->base.ops = &ops;
+    p->c.base.ops = &ops;
     p->recording = r;
     p->screen = screen;
-    return &p->base;
+    return &p->c.base;
 }

@@ -9,8 +9,8 @@
 #ifndef HOLORUN_RECORD_PLAYBACK_H
 #define HOLORUN_RECORD_PLAYBACK_H
 
-#include "agent/llm.h"
-#include "gate/secret.h"
+#include "base/secret.h"
+#include "llm/llm.h"
 #include "screen/screen.h"
 
 #define PLAYBACK_DIALECT "recording"

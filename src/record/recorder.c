@@ -11,7 +11,7 @@
  */
 #include "record/recorder.h"
 
-#include "record/elements.h"
+#include "atspi/elements.h"
 #include "record/listen.h"
 #include "record/prompt_tty.h"
 #include "record/recorder_impl.h"

@@ -7,7 +7,7 @@
 #ifndef HOLORUN_RECORD_RECORDER_H
 #define HOLORUN_RECORD_RECORDER_H
 
-#include "gate/secret.h"
+#include "base/secret.h"
 #include "screen/screen.h"
 
 struct recorder_options {

@@ -2,8 +2,8 @@
 #ifndef HOLORUN_RECORD_RECORDER_IMPL_H
 #define HOLORUN_RECORD_RECORDER_IMPL_H
 
+#include "atspi/elements.h"
 #include "gate/redact.h"
-#include "record/elements.h"
 #include "record/gestures.h"
 #include "record/listen.h"
 #include "record/recorder.h"

@@ -6,8 +6,8 @@
 #include "record/recording.h"
 
 #include "base/file.h"
+#include "base/secret.h"
 #include "base/utf8.h"
-#include "gate/secret.h"
 #include "trace/page.h"
 
 #include <jansson.h>

@@ -112,11 +112,6 @@ static enum target_way by_picture(struct search *q, struct target_found *out)
     return found(out, TARGET_PICTURE, best.x, best.y, best.score);
 }
 
-static bool holds(struct screen_rect r, int x, int y)
-{
-    return x >= r.x && y >= r.y && x < r.x + r.w && y < r.y + r.h;
-}
-
 static enum target_way by_name(struct search *q, struct target_found *out)
 {
     struct element list[ELEMENTS_MATCHES];
@@ -126,13 +121,13 @@ static enum target_way by_name(struct search *q, struct target_found *out)
         return TARGET_NONE;
     q->named = elements_find(q->f->elements, t->name, t->role, t->title, NAME_MS, list);
     for (int i = 0; i < q->named; i++)
-        if (q->named == 1 || holds(list[i].rect, q->ex, q->ey))
+        if (q->named == 1 || screen_rect_contains(list[i].rect, q->ex, q->ey))
             one = i;
     if (one < 0 || list[one].rect.w < 1 || list[one].rect.h < 1)
         return TARGET_NONE;
     struct screen_rect r = list[one].rect, view = {q->x0, q->y0, q->im->w, q->im->h};
     int x = r.x + (int)fmin(t->fx * r.w, r.w - 1), y = r.y + (int)fmin(t->fy * r.h, r.h - 1);
-    if (!holds(view, x, y) || !in_class(q, x, y))
+    if (!screen_rect_contains(view, x, y) || !in_class(q, x, y))
         return TARGET_NONE;
     return found(out, TARGET_NAME, x, y, 0);
 }
@@ -165,7 +160,7 @@ static enum target_way like_close(struct search *q, struct target_found *out)
 static enum target_way by_pixel(struct search *q, struct target_found *out)
 {
     struct screen_rect view = {q->x0, q->y0, q->im->w, q->im->h};
-    if (!q->window || !q->same_size || q->covered || !holds(view, q->ex, q->ey))
+    if (!q->window || !q->same_size || q->covered || !screen_rect_contains(view, q->ex, q->ey))
         return TARGET_NONE;
     if (!q->t->n_pictures)
         return found(out, TARGET_PIXEL, q->ex, q->ey, 0);
@@ -229,7 +224,7 @@ int target_cut(const struct image *im, int x, int y, struct screen_rect within, 
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         struct screen_rect r = {x - sizes[i][0] / 2, y - sizes[i][1] / 2, sizes[i][0], sizes[i][1]};
         r = screen_rect_intersect(r, within);
-        if (!holds(r, x, y))
+        if (!screen_rect_contains(r, x, y))
             return err_set(e, ERR_FAILED, "the place %d,%d is outside its window", x, y);
         image_free(&out->image);
         if (image_crop(&out->image, im, r.x, r.y, r.w, r.h, e))

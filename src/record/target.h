@@ -9,7 +9,7 @@
 #ifndef HOLORUN_RECORD_TARGET_H
 #define HOLORUN_RECORD_TARGET_H
 
-#include "record/elements.h"
+#include "atspi/elements.h"
 #include "record/recording.h"
 
 enum target_way { TARGET_NONE, TARGET_PICTURE, TARGET_NAME, TARGET_PIXEL, TARGET_WAYS };

@@ -1,7 +1,7 @@
 /* endpoint.h - a model behind somebody's address: where it is, what it is called there, its key, and what is
  * known of its server.
  *
- * The key lives in locked memory (gate/secret.h) and goes into one header, of requests to this address only.
+ * The key lives in locked memory (base/secret.h) and goes into one header, of requests to this address only.
  * Optional members of a request that the server refuses by name are left out from then on; each is told once.
  * So is a limit of pictures.
  */
@@ -9,9 +9,9 @@
 #define HOLORUN_REMOTE_ENDPOINT_H
 
 #include "base/err.h"
-#include "gate/secret.h"
-#include "remote/failure.h"
-#include "remote/http.h"
+#include "base/failure.h"
+#include "base/http.h"
+#include "base/secret.h"
 #include "remote/profile.h"
 #include "remote/provider.h"
 

@@ -90,28 +90,30 @@ void exchange_log_add(struct exchange_log *l, const char *path, const json_t *bo
                       const struct buf *reply, const char *error)
 {
     static int conversations;
-    struct buf line;
     if (!l->put)
         return;
     if (!l->conversation)
         l->conversation = __atomic_add_fetch(&conversations, 1, __ATOMIC_RELAXED);
     json_t *plain = exchange_without_pictures(body);
     size_t kept = drop_kept(l, plain);
-    char *request = json_line(plain, JSON_COMPACT);
+    json_t *all = json_pack("{s:i, s:i}", "conversation", l->conversation, "n", ++l->n);
+    json_set_text(all, "path", path);
+    json_object_set_new(all, "status", json_integer(status));
+    json_object_set_new(all, "kept", json_integer((json_int_t)kept));
+    json_object_set_new(all, "request", plain);
+    json_object_set_new(all, "reply", json_clean_stringn(reply->data ? reply->data : "", reply->len));
+    json_set_text(all, "error", error);
+    char *text = json_line(all, JSON_COMPACT);
+    struct buf line;
     buf_init(&line, MAX_LINE);
-    buf_printf(&line, "{\"conversation\": %d, \"n\": %d", l->conversation, ++l->n);
-    buf_put_member(&line, "path", path);
-    buf_printf(&line, ", \"status\": %d, \"kept\": %zu, \"request\": %s, \"reply\": ", status, kept, request);
-    buf_put_json(&line, reply->data ? reply->data : "", reply->len);
-    buf_put_member(&line, "error", error);
-    buf_puts(&line, "}");
+    buf_puts(&line, text ? text : "{}");
     if (l->key && !line.full && secrets_contained_in(l->key, line.data))
         secrets_scrub_json(l->key, &line);
     if (!line.full && l->put(l->arg, line.data, line.len))
         l->put = NULL; /* the disk is full: the run hears of it from its own record */
     buf_free(&line);
-    free(request);
-    json_decref(plain);
+    free(text);
+    json_decref(all);
 }
 
 void exchange_log_end(struct exchange_log *l)

@@ -17,7 +17,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "gate/secret.h"
+#include "base/secret.h"
 
 #include <jansson.h>
 

@@ -1,4 +1,4 @@
-/* llm_remote.h - a model behind an endpoint as the loop sees it (agent/llm.h).
+/* llm_remote.h - a model behind an endpoint as the loop sees it (llm/llm.h).
  *
  * The conversation is a list of messages; a mark is a copy of that list, which shares its pictures, so
  * rewind, fork and veto work as with a session.  What such a partner cannot give: tokens to be verified,
@@ -7,7 +7,7 @@
 #ifndef HOLORUN_REMOTE_LLM_REMOTE_H
 #define HOLORUN_REMOTE_LLM_REMOTE_H
 
-#include "agent/llm.h"
+#include "llm/llm.h"
 #include "remote/endpoint.h"
 #include "remote/exchanges.h"
 

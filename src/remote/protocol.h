@@ -14,9 +14,9 @@
 #ifndef HOLORUN_REMOTE_PROTOCOL_H
 #define HOLORUN_REMOTE_PROTOCOL_H
 
-#include "agent/llm.h"
+#include "base/failure.h"
+#include "llm/llm.h"
 #include "remote/endpoint.h"
-#include "remote/failure.h"
 
 struct remote_turn { /* borrowed */
     struct endpoint *endpoint;

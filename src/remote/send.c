@@ -3,8 +3,8 @@
 
 #include "base/clock.h"
 #include "base/flag.h"
+#include "base/retry.h"
 #include "remote/protocol.h"
-#include "remote/retry.h"
 #include "remote/tape.h"
 
 #include <stdlib.h>

@@ -7,6 +7,7 @@
 #include "remote/streamed_calls.h"
 
 #include "base/err.h"
+#include "base/json.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -24,12 +25,6 @@ struct piece {
     json_int_t place;             /* -1: none */
     bool whole, first;            /* of a complete message; the first of its array */
 };
-
-static const char *text_of(const json_t *object, const char *key)
-{
-    const char *text = json_string_value(json_object_get(object, key));
-    return text ? text : "";
-}
 
 static void set_text(json_t *object, const char *key, const char *text)
 {
@@ -53,7 +48,7 @@ static json_t *newest_with(const json_t *calls, const struct piece *p, bool by_i
 {
     for (size_t i = json_array_size(calls); i-- > 0;) {
         json_t *call = json_array_get(calls, i);
-        if (by_id ? !strcmp(text_of(call, "id"), p->id)
+        if (by_id ? !strcmp(json_text(call, "id"), p->id)
                   : json_integer_value(json_object_get(call, PLACE)) == p->place)
             return call;
     }
@@ -83,15 +78,16 @@ static bool equal_arguments(const char *a, const char *b)
  * the same id, or the call came in parts and this is all of it. */
 static bool repeats(const json_t *call, const struct piece *p)
 {
-    bool same_id = *p->id && !strcmp(p->id, text_of(call, "id"));
-    return !strcmp(p->name, text_of(call, "name")) && (same_id || json_object_get(call, PARTS)) &&
-           equal_arguments(p->text, text_of(call, "arguments"));
+    bool same_id = *p->id && !strcmp(p->id, json_text(call, "id"));
+    return !strcmp(p->name, json_text(call, "name")) && (same_id || json_object_get(call, PARTS)) &&
+           equal_arguments(p->text, json_text(call, "arguments"));
 }
 
 /* Whether a streamed piece begins another call than the one at its place. */
 static bool opens_another(const json_t *call, const struct piece *p)
 {
-    const char *id = text_of(call, "id"), *name = text_of(call, "name"), *text = text_of(call, "arguments");
+    const char *id = json_text(call, "id"), *name = json_text(call, "name"),
+               *text = json_text(call, "arguments");
     bool named = *p->name && *name, other_name = named && strcmp(p->name, name) != 0;
     bool bare = p->place < 0 && !*p->id;
     if (bare && named && (!p->first || (other_name && !*text)))
@@ -123,16 +119,16 @@ static json_t *open_call(json_t *calls, const struct piece *p)
 
 static void append(json_t *call, const char *key, const char *more)
 {
-    char *text = xasprintf("%s%s", text_of(call, key), more);
+    char *text = xasprintf("%s%s", json_text(call, key), more);
     set_text(call, key, text);
     free(text);
 }
 
 static void take(json_t *call, const struct piece *p)
 {
-    const char *name = text_of(call, "name"), *text = text_of(call, "arguments");
+    const char *name = json_text(call, "name"), *text = json_text(call, "arguments");
     bool complete = is_complete(text);
-    if (*p->id && !*text_of(call, "id"))
+    if (*p->id && !*json_text(call, "id"))
         set_text(call, "id", p->id);
     if (complete && *p->name && !*p->text)
         json_object_set_new(call, AGAIN, json_true());
@@ -156,7 +152,7 @@ static json_t *call_of_message(json_t *calls, const struct piece *p, size_t i)
 {
     for (size_t k = i; k < json_array_size(calls); k++) {
         json_t *at = json_array_get(calls, k);
-        const char *id = text_of(at, "id"), *name = text_of(at, "name");
+        const char *id = json_text(at, "id"), *name = json_text(at, "name");
         bool same_id = !*p->id || !*id || !strcmp(p->id, id);
         if (same_id && (!*p->name || !*name || !strcmp(p->name, name)))
             return at;
@@ -167,12 +163,12 @@ static json_t *call_of_message(json_t *calls, const struct piece *p, size_t i)
 static json_t *call_of_stream(json_t *calls, const struct piece *p)
 {
     json_t *call = call_at_place(calls, p), *named = *p->id ? newest_with(calls, p, true) : NULL;
-    call = named && strcmp(text_of(call, "id"), p->id) != 0 ? named : call;
+    call = named && strcmp(json_text(call, "id"), p->id) != 0 ? named : call;
     if (call && !opens_another(call, p))
         return call;
     json_t *fresh = open_call(calls, p);
     if (fresh && call && !*p->name && json_object_get(call, AGAIN))
-        set_text(fresh, "name", text_of(call, "name"));
+        set_text(fresh, "name", json_text(call, "name"));
     return fresh;
 }
 
@@ -210,8 +206,8 @@ static void read_arguments(struct piece *p, const json_t *function)
 
 static void add_call(json_t **calls, const json_t *call, const json_t *function, size_t i, bool whole)
 {
-    struct piece p = {.id = text_of(call, "id"),
-                      .name = text_of(function, "name"),
+    struct piece p = {.id = json_text(call, "id"),
+                      .name = json_text(function, "name"),
                       .place = place_of(call),
                       .whole = whole,
                       .first = i == 0};
@@ -257,7 +253,7 @@ void streamed_calls_end(json_t **calls)
         json_object_del(call, PARTS);
         json_object_del(call, AGAIN);
         json_object_del(call, LEGACY);
-        if (!*text_of(call, "name") && !*text_of(call, "arguments"))
+        if (!*json_text(call, "name") && !*json_text(call, "arguments"))
             json_array_remove(*calls, i);
     }
     if (!json_array_size(*calls)) {

@@ -6,7 +6,7 @@
 #ifndef HOLORUN_REMOTE_TAPE_H
 #define HOLORUN_REMOTE_TAPE_H
 
-#include "remote/http.h"
+#include "base/http.h"
 
 struct tape;
 

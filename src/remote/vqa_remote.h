@@ -1,8 +1,8 @@
-/* vqa_remote.h - questions to a model behind an endpoint (agent/vqa.h). */
+/* vqa_remote.h - questions to a model behind an endpoint (judge/vqa.h). */
 #ifndef HOLORUN_REMOTE_VQA_REMOTE_H
 #define HOLORUN_REMOTE_VQA_REMOTE_H
 
-#include "agent/vqa.h"
+#include "judge/vqa.h"
 #include "remote/endpoint.h"
 
 /* dialect NULL: the profile's, else the protocol's.  l is to be closed in either case. */

@@ -3,7 +3,6 @@
 
 #include "base/file.h"
 #include "base/json.h"
-#include "trace/page.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,27 +32,11 @@ int export_frame(const struct export_options *o, int frame, const char *name, st
     return rc;
 }
 
-char *export_base64(const struct record *r, int frame)
-{
-    char *png, *text = NULL;
-    size_t len, size;
-    if (frame < 0 || record_frame(r, frame, &png, &len, NULL))
-        return NULL;
-    FILE *f = open_memstream(&text, &size);
-    if (f) {
-        page_base64(f, (const unsigned char *)png, len);
-        fclose(f);
-    }
-    free(png);
-    return text;
-}
-
 int export_run(enum export_format f, const struct export_options *o, struct err *e)
 {
-    static export_fn *const formats[] = {export_osworld, export_holo, export_uitars,
-                                         export_rl,      export_verl, export_atif};
+    static export_fn *const formats[] = {export_osworld, export_rl, export_verl, export_atif};
     struct story s;
-    if (f != EXPORT_UITARS && dir_make(o->to, e))
+    if (dir_make(o->to, e))
         return -1;
     story_make(&s, o->record);
     int rc = s.n ? formats[f](o, &s, e) : err_set(e, ERR_USAGE, "'%s' has no step to export", o->record->dir);

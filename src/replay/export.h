@@ -2,15 +2,12 @@
  *
  *   osworld   DIR/traj.jsonl, an object for each action; step_0.png, step_N_TIME.png after action N;
  *             instruction.txt, runtime.log; result.txt with a reward.  Actions are pyautogui calls.
- *   holo      DIR/events.jsonl, lines {"ts", "event": {"kind", ...}}: message, observation (the PNG in
- *             base64), policy, tool_result, error, answer.
- *   uitars    one JSON object: instruction, conversations of screenshots and "Thought: ...\nAction: ...".
  *   rl        DIR/trajectory.jsonl, an object for each reply that became a step: token ids of prompt and
  *             completion, which of them were sampled, log-probabilities before and after the logit mask,
  *             images and the spans of their rows among the prompt's ids; DIR/frames/.
- *   verl        DIR/outputs.jsonl, an object with the fields of verl's AgentLoopOutput for each part of the
+ *   verl   DIR/outputs.jsonl, an object with the fields of verl's AgentLoopOutput for each part of the
  *             conversation that only grew; DIR/frames/.
- *   atif        DIR/trajectory.json in the Agent Trajectory Interchange Format; DIR/frames/.
+ *   atif   DIR/trajectory.json in the Agent Trajectory Interchange Format; DIR/frames/.
  *
  * Files are 0600, folders 0700, and written atomically.
  */
@@ -20,11 +17,11 @@
 #include "replay/timeline.h"
 #include "trace/story.h"
 
-enum export_format { EXPORT_OSWORLD, EXPORT_HOLO, EXPORT_UITARS, EXPORT_RL, EXPORT_VERL, EXPORT_ATIF };
+enum export_format { EXPORT_OSWORLD, EXPORT_RL, EXPORT_VERL, EXPORT_ATIF };
 
 struct export_options {
     const struct record *record;
-    const char *to; /* a folder; of uitars a file */
+    const char *to; /* a folder */
     bool has_reward;
     double reward; /* of the whole run */
 };
@@ -34,17 +31,14 @@ int export_run(enum export_format f, const struct export_options *o, struct err 
 /* ---- shared by the formats: private to export*.c --------------------------------------------- */
 
 typedef int export_fn(const struct export_options *o, const struct story *s, struct err *e);
-export_fn export_osworld, export_holo, export_uitars, export_rl, export_verl, export_atif;
+export_fn export_osworld, export_rl, export_verl, export_atif;
 
 /* Writes `object` as a line and frees it. */
 int export_line(FILE *f, json_t *object, struct err *e);
 /* Copies a screenshot to `name` below the folder. */
 int export_frame(const struct export_options *o, int frame, const char *name, struct err *e);
-char *export_base64(const struct record *r, int frame); /* NULL: none; the caller frees it */
 
 /* An action as one line of pyautogui calls, or WAIT, DONE, FAIL; the caller frees it. */
 char *export_python(const json_t *action);
-/* ... in UI-TARS syntax, with its type and inputs. */
-char *export_uitars_action(const json_t *action, const char **type, json_t **inputs);
 
 #endif

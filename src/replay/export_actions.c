@@ -1,4 +1,4 @@
-/* export_actions.c - a canonical action as pyautogui calls and in UI-TARS syntax. */
+/* export_actions.c - a canonical action as pyautogui calls. */
 #include "replay/export.h"
 
 #include "base/buf.h"
@@ -188,99 +188,5 @@ char *export_python(const json_t *a)
         buf_puts(&b, "; ");
         put_each(&b, "keyUp", hold, i, i + 1, "");
     }
-    return buf_take(&b);
-}
-
-static void put_place(json_t *inputs, const char *name, const json_t *a, const char *x, const char *y)
-{
-    char place[48];
-    if (!json_object_get(a, x))
-        return;
-    snprintf(place, sizeof place, "(%d,%d)", (int)field_int(a, x), (int)field_int(a, y));
-    json_object_set_new(inputs, name, json_string(place));
-}
-
-static const char *uitars_type(const json_t *a)
-{
-    static const char *const known[][2] = {
-        {"type", "type"},      {"key", "hotkey"},           {"scroll", "scroll"}, {"drag", "drag"},
-        {"wait", "wait"},      {"answer", "finished"},      {"move", "hover"},    {"key_down", "press"},
-        {"key_up", "release"}, {"infeasible", "call_user"}, {"ask", "call_user"}};
-    const char *kind = field_text(a, "kind"), *button = field_text(a, "button");
-    if (!strcmp(kind, "click"))
-        return field_int(a, "count") > 1  ? "left_double"
-               : !strcmp(button, "right") ? "right_single"
-                                          : "click";
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (!strcmp(known[i][0], kind))
-            return known[i][1];
-    return kind;
-}
-
-/* "ctrl c" */
-static void put_hotkey(json_t *inputs, const json_t *keys)
-{
-    struct buf b;
-    buf_init(&b, WORDS_MAX);
-    for (size_t i = 0; i < json_array_size(keys); i++) {
-        char name[32];
-        const char *x = json_string_value(json_array_get(keys, i));
-        buf_printf(&b, "%s%s", i ? " " : "", python_key(x ? x : "", name));
-    }
-    json_object_set_new(inputs, "key", json_string(b.data));
-    buf_free(&b);
-}
-
-static void put_content(json_t *inputs, const json_t *a)
-{
-    char *text = xasprintf("%s%s", field_text(a, "text"), field_bool(a, "press_enter") ? "\n" : "");
-    json_object_set_new(inputs, "content", json_string(text));
-    free(text);
-}
-
-/* In single quotes, with \', \\ and \n. */
-static void put_quoted(struct buf *b, const char *s)
-{
-    buf_putc(b, '\'');
-    for (; *s; s++) {
-        if (*s == '\'' || *s == '\\')
-            buf_putc(b, '\\');
-        if (*s == '\n')
-            buf_puts(b, "\\n");
-        else
-            buf_putc(b, *s);
-    }
-    buf_putc(b, '\'');
-}
-
-char *export_uitars_action(const json_t *a, const char **type, json_t **inputs)
-{
-    struct buf b;
-    const char *key;
-    json_t *value;
-    bool drag = !strcmp(field_text(a, "kind"), "drag");
-    *type = uitars_type(a);
-    *inputs = json_object();
-    put_place(*inputs, "start_box", a, "x", "y");
-    if (drag)
-        put_place(*inputs, "end_box", a, "x2", "y2");
-    if (json_object_get(a, "keys"))
-        put_hotkey(*inputs, json_object_get(a, "keys"));
-    if (json_object_get(a, "text"))
-        put_content(*inputs, a);
-    if (!strcmp(*type, "scroll"))
-        json_object_set_new(*inputs, "direction",
-                            json_string(field_int(a, "dy") < 0   ? "up"
-                                        : field_int(a, "dy") > 0 ? "down"
-                                        : field_int(a, "dx") < 0 ? "left"
-                                                                 : "right"));
-    buf_init(&b, WORDS_MAX);
-    buf_printf(&b, "%s(", *type);
-    json_object_foreach(*inputs, key, value)
-    {
-        buf_printf(&b, "%s%s=", b.data[b.len - 1] == '(' ? "" : ", ", key);
-        put_quoted(&b, json_string_value(value));
-    }
-    buf_puts(&b, ")");
     return buf_take(&b);
 }

@@ -2,7 +2,7 @@
 #include "replay/interrupted.h"
 
 #include "actions/action.h"
-#include "agent/prompt.h"
+#include "llm/prompt.h"
 #include "trace/status.h"
 #include "trace/story.h"
 

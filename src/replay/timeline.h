@@ -10,7 +10,7 @@
 #define HOLORUN_REPLAY_TIMELINE_H
 
 #include "actions/dialect.h"
-#include "agent/llm.h"
+#include "llm/llm.h"
 #include "trace/read.h"
 
 enum {

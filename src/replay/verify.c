@@ -3,7 +3,7 @@
 
 #include "agent/context.h"
 #include "agent/overseer.h"
-#include "agent/prompt.h"
+#include "llm/prompt.h"
 #include "text/tokenizer.h"
 #include "trace/index.h"
 

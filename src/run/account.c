@@ -5,98 +5,122 @@
  */
 #include "run/job.h"
 
+#include "base/json.h"
 #include "base/utf8.h"
 #include "cli/version.h"
 #include "remote/protocol.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* ---- run.json -------------------------------------------------------------------------------- */
 
-/* Which model, and how it computes. */
-static void put_engine(const struct job_model *m, struct buf *b)
+/* Sets a member to 16 hexadecimal digits. */
+static void set_hash(json_t *object, const char *key, uint64_t hash)
 {
-    buf_printf(b, ", \"hash\": \"%016llx\", \"isa\": \"%s\", \"threads\": %d, \"weights\": ",
-               (unsigned long long)engine_hash(m->engine), engine_isa(m->engine), engine_threads(m->engine));
+    char digits[17];
+    snprintf(digits, sizeof digits, "%016llx", (unsigned long long)hash);
+    json_set_text(object, key, digits);
+}
+
+/* Describes the model, and how it computes. */
+static json_t *model_json(const struct job_model *m)
+{
+    struct endpoint *far = m->endpoint;
+    json_t *all = json_object();
+    json_set_text(all, "name", far ? far->model : m->dir ? m->dir : "script");
+    if (far) {
+        json_set_text(all, "base_url", far->base);
+        json_set_text(all, "api", far->protocol->name);
+        json_t *without = json_pack("[s, s]", "tokens", "states");
+        if (!endpoint_gives_odds(far))
+            json_array_append_new(without, json_string("other places")); /* see job_tell_model */
+        json_object_set_new(all, "without", without);
+    }
+    if (!m->engine)
+        return all;
+    set_hash(all, "hash", engine_hash(m->engine));
+    json_set_text(all, "isa", engine_isa(m->engine));
+    json_object_set_new(all, "threads", json_integer(engine_threads(m->engine)));
     if (m->hashed)
-        buf_printf(b, "\"%016llx\"", (unsigned long long)m->hash);
+        set_hash(all, "weights", m->hash);
     else
-        buf_puts(b, "null");
+        json_object_set_new(all, "weights", json_null());
     char *dir = realpath(m->dir, NULL);
-    buf_put_member(b, "dir", dir);
+    json_set_text(all, "dir", dir);
     free(dir);
+    return all;
+}
+
+static json_t *dialect_json(const struct job *j)
+{
+    json_t *all = json_object();
+    json_set_text(all, "name", j->dialect->name);
+    json_set_text(all, "sha256", j->dialect->sha256);
+    json_set_text(all, "source", j->dialect_source);
+    return all;
+}
+
+static json_t *policy_json(const struct policy *p)
+{
+    json_t *all = json_object();
+    json_set_text(all, "name", policy_name(p));
+    json_set_text(all, "sha256", policy_sha256(p));
+    json_object_set_new(all, "limits", policy_limits_json(p));
+    return all;
+}
+
+static json_t *display_json(const struct job *j)
+{
+    struct screen_rect view = screen_view(j->screen);
+    json_t *all = json_object();
+    json_set_text(all, "name", screen_name(j->screen));
+    json_object_update_new(
+        all, json_pack("{s:i, s:i, s:i, s:i}", "x", view.x, "y", view.y, "w", view.w, "h", view.h));
+    return all;
 }
 
 int job_record(struct job *j, const char *status, int exit_code, struct err *e)
 {
-    struct screen_rect view = screen_view(j->screen);
-    struct buf b;
-    buf_init(&b, 1 << 20);
-    buf_puts(&b, "{\"schema\": 1");
-    buf_put_member(&b, "version", HOLORUN_VERSION);
-    buf_put_member(&b, "build", *j->build ? j->build : NULL);
-    buf_put_member(&b, "parent", j->resume.parent);
-    buf_put_member(&b, "task", j->task);
-    buf_puts(&b, ", \"argv\": [");
-    for (int i = 0; i < j->argc; i++) {
-        buf_puts(&b, i ? ", " : "");
-        buf_put_json(&b, j->argv[i], strlen(j->argv[i]));
-    }
-    buf_puts(&b, "]");
-    buf_printf(&b, ", \"warm_up\": %s", j->warm_up ? "true" : "false");
-    buf_put_member(&b, "started", j->started);
-    buf_put_member(&b, "status", status);
+    json_t *all = json_pack("{s:i}", "schema", 1), *argv = json_array();
+    json_set_text(all, "version", HOLORUN_VERSION);
+    json_set_text(all, "build", *j->build ? j->build : NULL);
+    json_set_text(all, "parent", j->resume.parent);
+    json_set_text(all, "task", j->task);
+    for (int i = 0; i < j->argc; i++)
+        json_array_append_new(argv, json_clean_string(j->argv[i]));
+    json_object_set_new(all, "argv", argv);
+    json_object_set_new(all, "warm_up", json_boolean(j->warm_up));
+    json_set_text(all, "started", j->started);
+    json_set_text(all, "status", status);
     if (exit_code >= 0)
-        buf_printf(&b, ", \"exit\": %d", exit_code);
-    buf_puts(&b, ", \"model\": {\"name\": ");
-    const struct endpoint *far = j->model->endpoint;
-    const char *name = far ? far->model : j->model->dir ? j->model->dir : "script";
-    buf_put_json(&b, name, strlen(name));
-    if (far) {
-        buf_put_member(&b, "base_url", far->base);
-        buf_put_member(&b, "api", far->protocol->name);
-        buf_printf(&b, ", \"without\": [\"tokens\", \"states\"%s]",
-                   endpoint_gives_odds(j->model->endpoint) ? ""
-                                                           : ", \"other places\""); /* see job_tell_model */
-    }
-    if (j->model->engine)
-        put_engine(j->model, &b);
-    buf_puts(&b, "}, \"dialect\": {\"name\": ");
-    buf_put_json(&b, j->dialect->name, strlen(j->dialect->name));
-    buf_put_member(&b, "sha256", j->dialect->sha256);
-    buf_put_member(&b, "source", j->dialect_source);
-    buf_puts(&b, "}, \"policy\": {\"name\": ");
-    buf_put_json(&b, policy_name(j->policy), strlen(policy_name(j->policy)));
-    buf_put_member(&b, "sha256", policy_sha256(j->policy));
-    policy_put_limits(j->policy, &b);
-    buf_puts(&b, "}, \"display\": {\"name\": ");
-    buf_put_json(&b, screen_name(j->screen), strlen(screen_name(j->screen)));
-    buf_printf(&b, ", \"x\": %d, \"y\": %d, \"w\": %d, \"h\": %d}, \"settings\": ", view.x, view.y, view.w,
-               view.h);
-    options_to_json(job_options, &j->s, &b);
-    buf_puts(&b, "}\n");
-    int rc = trace_run_json(j->trace, b.data, b.len, e);
-    buf_free(&b);
+        json_object_set_new(all, "exit", json_integer(exit_code));
+    json_object_set_new(all, "model", model_json(j->model));
+    json_object_set_new(all, "dialect", dialect_json(j));
+    json_object_set_new(all, "policy", policy_json(j->policy));
+    json_object_set_new(all, "display", display_json(j));
+    json_object_set_new(all, "settings", options_json(job_options, &j->s));
+    char *line = json_line(all, JSON_REAL_PRECISION(12)), *text = xasprintf("%s\n", line);
+    int rc = trace_run_json(j->trace, text, strlen(text), e);
+    free(text);
+    free(line);
+    json_decref(all);
     return rc;
 }
 
 /* ---- the outcome ----------------------------------------------------------------------------- */
 
-static void put_server(struct buf *b, const struct agent_server *s)
+static json_t *server_json(const struct agent_server *s)
 {
-    buf_printf(b, ", \"server\": {\"replies\": %d, \"prompt\": %lld, \"cached\": ", s->replies,
-               (long long)s->prompt);
-    if (s->says_cached)
-        buf_printf(b, "%lld", (long long)s->cached);
-    else
-        buf_puts(b, "null");
+    json_t *all = json_pack("{s:i, s:I}", "replies", s->replies, "prompt", (json_int_t)s->prompt);
+    json_object_set_new(all, "cached", s->says_cached ? json_integer(s->cached) : json_null());
     if (s->currency && *s->currency) {
-        buf_printf(b, ", \"cost\": %.9g", s->cost);
-        buf_put_member(b, "currency", s->currency);
+        json_set_rounded(all, "cost", s->cost, 9);
+        json_set_text(all, "currency", s->currency);
     }
-    buf_puts(b, "}");
+    return all;
 }
 
 /* Prints the limits of a model behind an endpoint. */
@@ -117,32 +141,33 @@ void job_tell_model(const struct job *j)
 static void print_json(const struct job *j, const struct agent_result *r, const struct err *e, int code)
 {
     static const char *const phases[PHASES] = {"settle", "see", "read", "decide", "act"};
-    struct buf b;
-    buf_init(&b, 4 << 20);
-    buf_printf(&b, "{\"status\": \"%s\", \"exit\": %d", agent_status_name(r->status), code);
-    buf_put_member(&b, "answer", r->answer);
+    json_t *all = json_pack("{s:s, s:i}", "status", agent_status_name(r->status), "exit", code);
+    json_t *deeds = r->deeds ? json_loads(r->deeds, 0, NULL) : NULL, *ms = json_object();
+    json_set_text(all, "answer", r->answer);
     if (r->said)
-        buf_put_member(&b, "said", r->said);
-    buf_put_member(&b, "did", r->did);
-    buf_printf(&b, ", \"actions\": %s", r->deeds ? r->deeds : "[]");
+        json_set_text(all, "said", r->said);
+    json_set_text(all, "did", r->did);
+    json_object_set_new(all, "actions", deeds ? deeds : json_array());
     if (e->kind)
-        buf_put_member(&b, "error", e->text);
-    if (r->limit)
-        buf_printf(&b, ", \"limit\": \"%s\", \"allowed\": %.10g", r->limit, r->allowed);
-    buf_printf(&b, ", \"steps\": %d, \"seconds\": %.3f", r->steps, r->seconds);
-    buf_put_member(&b, "run_dir", j->trace ? trace_dir(j->trace) : NULL);
-    buf_put_member(&b, "report", j->report);
-    buf_puts(&b, ", \"ms\": {");
+        json_set_text(all, "error", e->text);
+    if (r->limit) {
+        json_set_text(all, "limit", r->limit);
+        json_set_rounded(all, "allowed", r->allowed, r->allowed == trunc(r->allowed) ? 0 : 9);
+    }
+    json_object_set_new(all, "steps", json_integer(r->steps));
+    json_set_rounded(all, "seconds", r->seconds, 3);
+    json_set_text(all, "run_dir", j->trace ? trace_dir(j->trace) : NULL);
+    json_set_text(all, "report", j->report);
     for (int p = 0; p < PHASES; p++)
-        buf_printf(&b, "%s\"%s\": %.1f", p ? ", " : "", phases[p], r->ms[p]);
-    buf_printf(
-        &b, "}, \"tokens\": {\"generated\": %lld, \"forced\": %lld, \"prefilled\": %lld, \"reused\": %lld}",
-        (long long)r->generated, (long long)r->forced, (long long)r->prefilled, (long long)r->reused);
+        json_set_rounded(ms, phases[p], r->ms[p], 1);
+    json_object_set_new(all, "ms", ms);
+    json_object_set_new(all, "tokens",
+                        json_pack("{s:I, s:I, s:I, s:I}", "generated", (json_int_t)r->generated, "forced",
+                                  (json_int_t)r->forced, "prefilled", (json_int_t)r->prefilled, "reused",
+                                  (json_int_t)r->reused));
     if (r->server.replies)
-        put_server(&b, &r->server);
-    buf_puts(&b, "}");
-    puts(b.data);
-    buf_free(&b);
+        json_object_set_new(all, "server", server_json(&r->server));
+    options_print_json(all, JSON_ROUNDED);
 }
 
 void job_outcome(const struct job *j, const struct agent_result *r, const struct err *e, int code)

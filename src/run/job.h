@@ -22,7 +22,7 @@
 enum { JOB_TASK_MAX = 64 << 10 }; /* bytes */
 
 struct run_settings {
-    const char *model, *device, *isa, *display, *computer, *view, *ui_display, *dialect, *fake, *runs;
+    const char *model, *device, *isa, *display, *view, *ui_display, *dialect, *fake, *runs;
     const char *base_url, *key, *profile;
     int api, provider, threads, weights_in, weights, tower, activations, state, kv;
     int max_steps, max_tokens, reply_tokens, window, max_images;
@@ -89,8 +89,7 @@ struct job {
     char *dialect_source;          /* what dialect_load was given */
     struct dialect *dialect;
     struct llm *llm, *localizer;
-    struct on_desk *desk;    /* NULL: it works on a display that was there */
-    struct machine *machine; /* --computer; NULL: it works on a display */
+    struct on_desk *desk; /* NULL: it works on a display that was there */
     struct screen *screen;
     struct trace *trace;
     struct progress progress;

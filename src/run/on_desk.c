@@ -2,8 +2,8 @@
 #include "run/on_desk.h"
 
 #include "base/file.h"
-#include "gate/secret.h"
-#include "view/view.h"
+#include "base/secret.h"
+#include "desk/view.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -8,7 +8,7 @@ struct on_desk_options {
     const char *size;   /* "1280x800"; NULL: ON_DESK_SIZE */
     const char *start;  /* shell command; NULL: none */
     double window_s;    /* how long its first window may take; 0: it is not waited for */
-    const char *viewed; /* where viewers connect (view/view.h), NULL: nowhere */
+    const char *viewed; /* where viewers connect (desk/view.h), NULL: nowhere */
     const char *password_file;
     const char *home; /* folder that is HOME on the desk and stays, made when missing; NULL: a fresh one */
 };

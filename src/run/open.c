@@ -6,11 +6,11 @@
  */
 #include "run/job.h"
 
+#include "atspi/elements.h"
 #include "base/utf8.h"
 #include "checkpoint/find.h"
 #include "cli/shared_options.h"
 #include "model/config.h"
-#include "record/elements.h"
 #include "record/playback.h"
 #include "run/place.h"
 #include "run/running.h"
@@ -145,7 +145,7 @@ static bool is_alone(const struct job *j)
 /* Programs of this session answer for the session's own display only. */
 static void open_elements(struct job *j)
 {
-    if (is_alone(j) && !j->s.computer && displays_same(j->s.display, NULL))
+    if (is_alone(j) && displays_same(j->s.display, NULL))
         j->elements = elements_open();
 }
 
@@ -351,7 +351,7 @@ static int open_screen(struct job *j, struct err *e)
                                      .corner_stop = policy_limits(j->policy)->corner_stop,
                                      .key_delay_ms = j->s.key_delay,
                                      .keymap_settle_ms = j->s.keymap_settle};
-    if (!(j->screen = place_screen(&j->s, o, &j->machine, e)))
+    if (!(j->screen = place_screen(&j->s, o, e)))
         return -1;
     if (j->host)
         j->host->opened(j->host->arg, j->screen);
@@ -373,17 +373,16 @@ static int open_screen(struct job *j, struct err *e)
     return 0;
 }
 
-/* Breakpoints need --step.  On a private desktop without viewers, or a machine of OSWorld, nobody would see
- * the step window: it opens on the user's display. */
+/* Breakpoints need --step.  On a private desktop without viewers nobody would see the step window: it
+ * opens on the user's display. */
 static int open_stepper(struct job *j, struct err *e)
 {
-    bool unseen = j->unseen || (j->desk && !on_desk_address(j->desk)) || j->machine;
-    bool elsewhere = j->desk || j->machine;
+    bool unseen = j->unseen || (j->desk && !on_desk_address(j->desk));
     if (!j->s.step && *j->s.breaks)
         j->s.step = "auto";
     if (!j->s.step)
         return 0;
-    const char *display = j->s.ui_display || !elsewhere ? j->s.ui_display : getenv("DISPLAY");
+    const char *display = j->s.ui_display || !j->desk ? j->s.ui_display : getenv("DISPLAY");
     const struct step_where where = {.out = stderr,
                                      .quiet = j->s.quiet,
                                      .insists = j->s.ui_display != NULL,
@@ -433,7 +432,6 @@ void job_close(struct job *j)
 {
     struct err e = ERR_INIT;
     screen_close(j->screen);
-    machine_close(j->machine);
     on_desk_close(j->desk);
     running_leave(j->told);
     if (trace_close(j->trace, &e))

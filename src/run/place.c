@@ -29,38 +29,28 @@ int place_settle(struct run_settings *s, struct on_desk **desk, struct err *e)
     *desk = NULL;
     if (!s->on && (s->start || s->home || s->desk_view || s->password_file))
         return err_set(e, ERR_USAGE, "--start, --home, --desk-view and --password-file go with --on desk");
-    if (s->computer && s->on)
-        return err_set(e, ERR_USAGE, "--computer and --on are two places to work on; give one");
-    if (s->computer || s->on)
+    if (s->on) {
         s->ui_display = s->ui_display ? s->ui_display : getenv("DISPLAY");
-    if (s->on)
         return open_desk(s, desk, e);
-    if (!s->computer)
-        displays_authorize(s->display);
+    }
+    displays_authorize(s->display);
     return 0;
 }
 
-struct screen *place_screen(const struct run_settings *s, struct screen_options o, struct machine **machine,
-                            struct err *e)
+struct screen *place_screen(const struct run_settings *s, struct screen_options o, struct err *e)
 {
-    *machine = NULL;
     o.display = s->display;
     o.view = s->view;
     o.cursor = s->cursor;
-    if (s->computer) {
-        if (!(*machine = machine_open(s->computer, e)))
-            return NULL;
-        o.computer = machine_computer(*machine);
-    }
     return screen_open(&o, e);
 }
 
 const char *place_name(const struct run_settings *s)
 {
-    return s->computer ? s->computer : s->display ? s->display : "";
+    return s->display ? s->display : "";
 }
 
 bool place_is(const struct run_settings *s, const char *name)
 {
-    return s->computer ? !strcmp(name, s->computer) : displays_same(name, s->display);
+    return displays_same(name, s->display);
 }

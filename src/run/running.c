@@ -1,8 +1,8 @@
 /* running.c - see running.h. */
 #include "run/running.h"
 
-#include "base/buf.h"
 #include "base/file.h"
+#include "base/json.h"
 #include "base/utf8.h"
 #include "desk/desk.h"
 #include "screen/driver.h"
@@ -10,7 +10,6 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <jansson.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -40,17 +39,17 @@ struct running_own {
 
 static int store(const struct running_own *r, struct err *e)
 {
-    struct buf b;
-    buf_init(&b, RUNNING_BYTES);
-    buf_printf(&b, "{\"version\": 1, \"pid\": %d, \"born\": %llu, \"session\": %d", (int)r->about.pid,
-               (unsigned long long)r->about.born, r->about.session);
-    buf_put_member(&b, "display", r->about.display);
-    buf_put_member(&b, "dir", r->about.dir);
-    buf_put_member(&b, "task", r->about.task);
-    buf_put_member(&b, "started", r->about.started);
-    buf_puts(&b, "}\n");
-    int rc = file_write(r->path, b.data, b.len, e);
-    buf_free(&b);
+    json_t *all = json_pack("{s:i, s:i, s:I, s:i}", "version", 1, "pid", (int)r->about.pid, "born",
+                            (json_int_t)r->about.born, "session", r->about.session);
+    json_set_text(all, "display", r->about.display);
+    json_set_text(all, "dir", r->about.dir);
+    json_set_text(all, "task", r->about.task);
+    json_set_text(all, "started", r->about.started);
+    char *line = json_line(all, 0), *text = xasprintf("%s\n", line);
+    int rc = file_write(r->path, text, strlen(text), e);
+    free(text);
+    free(line);
+    json_decref(all);
     return rc;
 }
 

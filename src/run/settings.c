@@ -39,9 +39,6 @@ const struct option_spec job_options[] = {
      "recording (see holorun record)",
      NULL},
     SCREEN_OPTIONS(struct run_settings),
-    {"computer", 0, OPTION_TEXT, AT(computer), "http://HOST:PORT", 0, 256, NULL,
-     "work on a machine of OSWorld instead, by the server inside it: screenshots and actions go over HTTP; "
-     "nobody can break in there with Escape", NULL},
     {"on", 0, OPTION_TEXT, AT(on), "desk[:WIDTHxHEIGHT]", 0, 64, NULL,
      "work on a private desktop, opened for this run (see holorun desk)", NULL},
     {"start", 0, OPTION_TEXT, AT(start), "COMMAND", 0, 4096, NULL,

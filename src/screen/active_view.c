@@ -9,6 +9,8 @@
  */
 #include "screen/private.h"
 
+#include "base/number.h"
+
 #include <X11/Xatom.h>
 #include <X11/Xutil.h>
 #include <string.h>
@@ -16,27 +18,11 @@
 enum { STEP = 32, LEAST = 160, REACH = 8, MIN_POPUP = 8 };
 enum { PADDING = 0x80, PADDED_WIDTH = 1 << 16 }; /* grey; pixels */
 
-static int least(int a, int b)
-{
-    return a < b ? a : b;
-}
-
-static int most(int a, int b)
-{
-    return a > b ? a : b;
-}
-
-static struct screen_rect join(struct screen_rect a, struct screen_rect b)
-{
-    int x = least(a.x, b.x), y = least(a.y, b.y);
-    return (struct screen_rect){x, y, most(a.x + a.w, b.x + b.w) - x, most(a.y + a.h, b.y + b.h) - y};
-}
-
 /* Grows one extent to a multiple of STEP, to the right or down first, within [0, limit). */
 static void grow(int *at, int *size, int limit)
 {
-    int wanted = least(most((*size + STEP - 1) / STEP * STEP, LEAST), limit);
-    *at = most(least(*at, limit - wanted), 0);
+    int wanted = int_min(int_max((*size + STEP - 1) / STEP * STEP, LEAST), limit);
+    *at = int_max(int_min(*at, limit - wanted), 0);
     *size = wanted;
 }
 
@@ -46,7 +32,7 @@ static void show_area(struct active_view *a, struct screen_rect r)
     if (a->n_shown < ACTIVE_SHOWN)
         a->shown[a->n_shown++] = r;
     else
-        a->shown[ACTIVE_SHOWN - 1] = join(a->shown[ACTIVE_SHOWN - 1], r);
+        a->shown[ACTIVE_SHOWN - 1] = screen_rect_join(a->shown[ACTIVE_SHOWN - 1], r);
 }
 
 /* Shows the window's inside r and the menus and popups that touch it: windows that no window manager handles.
@@ -68,7 +54,7 @@ static struct screen_rect show_with_popups(struct screen *s, struct screen_rect 
         popup = screen_rect_intersect(s->root_rect, popup);
         if (common.w && common.h && popup.w && popup.h) {
             show_area(&s->active, popup);
-            all = join(all, popup);
+            all = screen_rect_join(all, popup);
         }
     }
     if (list)
@@ -127,12 +113,12 @@ void active_view_pick(struct screen *s)
 void active_view_pad(const struct screen *s, struct image *im)
 {
     bool shown[PADDED_WIDTH];
-    int w = least(im->w, PADDED_WIDTH);
+    int w = int_min(im->w, PADDED_WIDTH);
     for (int y = 0; s->active.n_shown && y < im->h; y++) {
         memset(shown, 0, sizeof shown);
         for (int i = 0; i < s->active.n_shown; i++) {
             const struct screen_rect *r = &s->active.shown[i];
-            for (int x = most(r->x, 0); y >= r->y && y < r->y + r->h && x < least(r->x + r->w, w); x++)
+            for (int x = int_max(r->x, 0); y >= r->y && y < r->y + r->h && x < int_min(r->x + r->w, w); x++)
                 shown[x] = true;
         }
         for (int x = 0; x < w; x++)

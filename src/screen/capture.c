@@ -143,8 +143,6 @@ static void draw_cursor(struct screen *s, struct image *im)
 int screen_capture(struct screen *s, struct image *out, struct err *e)
 {
     struct screen_rect r;
-    if (s->remote)
-        return computer_capture(s, out, e);
     if (view_is_active(s) && !s->lost)
         active_view_pick(s);
     if (screen_view_now(s, &r, e))

@@ -125,8 +125,6 @@ static unsigned locks_to_leave(const uint32_t *keysyms, int n)
 
 int screen_key(struct screen *s, uint32_t keysym, bool down, struct err *e)
 {
-    if (s->remote)
-        return computer_key(s, keysym, down, e);
     return key(s, keysym, down, locks_to_leave(&keysym, 1), e);
 }
 
@@ -134,8 +132,6 @@ int screen_chord(struct screen *s, const uint32_t *keysyms, int n, struct err *e
 {
     bool before[MAX_DOWN] = {0}; /* a key that was held before the chord stays held after it */
     int done = 0, rc = 0;
-    if (s->remote)
-        return computer_chord(s, keysyms, n, e);
     if (n > MAX_DOWN)
         return err_set(e, ERR_USAGE, "a chord of %d keys", n);
     for (; done < n && rc == 0; done++) {

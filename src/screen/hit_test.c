@@ -137,8 +137,6 @@ int screen_window_at(struct screen *s, int x, int y, struct screen_window *out)
     *out = (struct screen_window){0};
     if (s->lost)
         return -1;
-    if (s->remote)
-        return computer_window(s, x, y, out);
     xtrap_begin(&trap, s->dpy);
     Window w = program_window(s, chain, hit_test_chain(s, x, y, chain));
     if (w)
@@ -190,8 +188,6 @@ int screen_focused_window(struct screen *s, struct screen_window *out)
     *out = (struct screen_window){0};
     if (s->lost)
         return -1;
-    if (s->remote)
-        return computer_window(s, -1, -1, out);
     xtrap_begin(&trap, s->dpy);
     Window w = focused_window(s);
     if (w)
@@ -232,7 +228,7 @@ int screen_find_window(struct screen *s, const char *class, const char *title, s
     Window w = None;
     int budget = FIND_WINDOWS;
     *out = (struct screen_window){0};
-    if (s->lost || s->remote)
+    if (s->lost)
         return -1;
     xtrap_begin(&trap, s->dpy);
     find_class(s, s->root, 0, &budget, class, title, &w);
@@ -263,7 +259,7 @@ int screen_window_rect(struct screen *s, unsigned long id, struct screen_rect *o
 {
     struct xtrap trap;
     *out = (struct screen_rect){0};
-    if (s->lost || s->remote)
+    if (s->lost)
         return -1;
     xtrap_begin(&trap, s->dpy);
     rect_of(s, id, out);
@@ -282,7 +278,7 @@ unsigned long screen_window_around(struct screen *s, unsigned long id, struct sc
     struct xtrap trap;
     unsigned long found = id;
     bool within = false;
-    if (s->lost || s->remote)
+    if (s->lost)
         return id;
     xtrap_begin(&trap, s->dpy);
     int n = hit_test_chain(s, r.x + r.w / 2, r.y + r.h / 2, chain);
@@ -301,11 +297,8 @@ bool screen_window_covers(struct screen *s, unsigned long id, int x, int y)
 {
     Window chain[HIT_TEST_DEPTH];
     struct xtrap trap;
-    struct screen_window w;
     if (s->lost)
         return false;
-    if (s->remote)
-        return computer_window(s, x, y, &w) == 0 && w.id == id;
     xtrap_begin(&trap, s->dpy);
     int n = hit_test_chain(s, x, y, chain);
     bool found = false;

@@ -156,7 +156,7 @@ bool keyboard_find(struct screen *s, uint32_t keysym, bool any_group, struct key
 uint32_t screen_shifted(struct screen *s, uint32_t keysym)
 {
     struct keypress k;
-    if (!s || s->lost || s->remote || keyboard_read(s, NULL) || !keyboard_find(s, keysym, true, &k))
+    if (!s || s->lost || keyboard_read(s, NULL) || !keyboard_find(s, keysym, true, &k))
         return 0;
     int groups = XkbKeyNumGroups(s->map, k.code), g = k.group < groups ? k.group : k.group % groups;
     unsigned mods = (s->state.locked_mods & ~(unsigned)LockMask) | ShiftMask;

@@ -6,6 +6,8 @@
  */
 #include "screen/private.h"
 
+#include "base/number.h"
+
 #include <X11/extensions/Xrandr.h>
 #include <errno.h>
 #include <stdio.h>
@@ -18,6 +20,17 @@ struct screen_rect screen_rect_intersect(struct screen_rect a, struct screen_rec
     int right = a.x + a.w < b.x + b.w ? a.x + a.w : b.x + b.w;
     int bottom = a.y + a.h < b.y + b.h ? a.y + a.h : b.y + b.h;
     return (struct screen_rect){x, y, right > x ? right - x : 0, bottom > y ? bottom - y : 0};
+}
+
+struct screen_rect screen_rect_join(struct screen_rect a, struct screen_rect b)
+{
+    int x = int_min(a.x, b.x), y = int_min(a.y, b.y);
+    return (struct screen_rect){x, y, int_max(a.x + a.w, b.x + b.w) - x, int_max(a.y + a.h, b.y + b.h) - y};
+}
+
+bool screen_rect_contains(struct screen_rect r, int x, int y)
+{
+    return x >= r.x && y >= r.y && x < r.x + r.w && y < r.y + r.h;
 }
 
 static void read_monitors(struct screen *s)
@@ -132,10 +145,6 @@ int screen_view_now(struct screen *s, struct screen_rect *out, struct err *e)
     if (screen_alive(s, e))
         return -1;
     screen_pump(s);
-    if (s->remote) {
-        *out = s->view;
-        return 0;
-    }
     /* No event tells that a window has moved. */
     if ((s->view_window || s->view_gone) && monitors_update(s, &why))
         return err_set(e, ERR_ENV, "%s", why.text); /* not ERR_USAGE: the view did exist */
@@ -152,9 +161,6 @@ struct screen_rect screen_root(const struct screen *s)
 
 bool screen_visible(const struct screen *s, int x, int y)
 {
-    struct screen_rect whole = s->root_rect;
-    if (s->remote)
-        return x >= 0 && y >= 0 && x < whole.w && y < whole.h;
     for (int i = 0; i < s->n_monitors; i++) {
         struct screen_rect r = s->monitors[i].rect;
         if (x >= r.x && y >= r.y && x < r.x + r.w && y < r.y + r.h)

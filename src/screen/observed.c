@@ -60,11 +60,6 @@ static int list_tops(struct screen *s, struct observed_top out[OBSERVED_TOPS])
     return n;
 }
 
-static bool contains(struct screen_rect r, int x, int y)
-{
-    return x >= r.x && y >= r.y && x < r.x + r.w && y < r.y + r.h;
-}
-
 static const struct observed_top *find_top(const struct observed_top *list, int n, Window w)
 {
     for (int i = 0; i < n; i++)
@@ -87,11 +82,11 @@ static Window top_then(const struct observed *o, const struct observed_now *now,
 {
     for (int i = 0; i < o->n; i++) {
         bool through = false;
-        if (!contains(o->tops[i].rect, qx, qy))
+        if (!screen_rect_contains(o->tops[i].rect, qx, qy))
             continue;
         for (int k = 0; k < now->n && now->tops[k].id != hit; k++)
             through = through || (now->tops[k].id == o->tops[i].id &&
-                                  contains(now->tops[k].rect, qx + now->dx, qy + now->dy));
+                                  screen_rect_contains(now->tops[k].rect, qx + now->dx, qy + now->dy));
         if (!through)
             return o->tops[i].id;
     }
@@ -161,33 +156,12 @@ static bool is_own(const struct observed *o, int x, int y)
     return own;
 }
 
-static int check_remote(struct screen *s, int x, int y, struct observed_change *c, struct err *e)
-{
-    struct image im = {0};
-    struct err why = ERR_INIT;
-    *c = (struct observed_change){OBSERVED_SAME, ""};
-    if (is_own(s->observed, x, y))
-        return 0;
-    if (computer_capture(s, &im, &why)) {
-        if (why.kind != ERR_STOPPED)
-            return 0; /* the event itself will tell */
-        *e = why;
-        return -1;
-    }
-    if (observed_image_changed(s, &im, x, y))
-        set_change(c, OBSERVED_PIXELS, "the screen shows something else at the target now");
-    image_free(&im);
-    return 0;
-}
-
 /* Fills *c and *top for a place that is to be pressed.  -1: stopped, or the display is lost. */
 static int check_place(struct screen *s, int x, int y, struct observed_change *c, Window *top, struct err *e)
 {
     struct observed *o = s->observed;
     struct observed_now *now = &o->now;
     *top = None;
-    if (s->remote)
-        return check_remote(s, x, y, c, e);
     now->dx = s->view.x - o->view.x;
     now->dy = s->view.y - o->view.y;
     for (int64_t start = clock_ns();;) {
@@ -271,8 +245,7 @@ int observed_may_press(struct screen *s, bool wheel, struct err *e)
     unsigned mask;
     if (!o)
         return 0;
-    if (s->remote ? computer_pointer(s, &x, &y)
-                  : !XQueryPointer(s->dpy, s->root, &root, &top, &x, &y, &wx, &wy, &mask))
+    if (!XQueryPointer(s->dpy, s->root, &root, &top, &x, &y, &wx, &wy, &mask))
         return screen_alive(s, e); /* on another screen */
     if (held_any_button(&s->held))
         return 0;
@@ -281,7 +254,7 @@ int observed_may_press(struct screen *s, bool wheel, struct err *e)
     struct observed_change c = o->aim.change;
     if (wheel && c.reason == OBSERVED_PIXELS)
         c.reason = OBSERVED_SAME;
-    if (!c.reason && !s->remote && compare_at_press(s, x, y, top, wheel, &c, e))
+    if (!c.reason && compare_at_press(s, x, y, top, wheel, &c, e))
         return -1;
     if (c.reason)
         return refuse(s, &c, e);
@@ -358,7 +331,7 @@ int observed_may_type(struct screen *s, struct err *e)
     Window focus = None;
     int revert;
     bool may;
-    if (!o || s->remote || count_held(s) > o->held) /* the rest of a chord */
+    if (!o || count_held(s) > o->held) /* the rest of a chord */
         return 0;
     if (o->typed_into) {
         XGetInputFocus(s->dpy, &focus, &revert);
@@ -419,8 +392,6 @@ void observed_take(struct screen *s, const struct image *frame)
         observed_drop(s); /* out of memory, or the display is lost */
         return;
     }
-    if (s->remote)
-        return;
     o->n = list_tops(s, o->tops);
     take_focus(s, o);
 }

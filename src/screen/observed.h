@@ -16,9 +16,6 @@
  * Pixels are compared as shapes against their background, so that highlights of hover and focus, carets, and
  * places that change all the time (animations, clocks) do not count.  Not noticed are changes of colour only,
  * changes away from the target, and keys that another element of the same window gets.
- *
- * On a machine behind an address (computer.h) only the pixels around the target are compared, with a new
- * screenshot, when the pointer is sent there; keys are not checked.
  */
 #ifndef HOLORUN_SCREEN_OBSERVED_H
 #define HOLORUN_SCREEN_OBSERVED_H

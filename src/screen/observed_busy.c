@@ -49,7 +49,7 @@ static struct observed_cell *cell_at(const struct observed *o, int x, int y)
 
 bool observed_keep_frame(struct screen *s, struct observed *o, const struct image *frame)
 {
-    bool own = !s->remote && s->image && s->image->width == frame->w && s->image->height == frame->h;
+    bool own = s->image && s->image->width == frame->w && s->image->height == frame->h;
     make_cells(o, s->root_rect);
     if (s->lost || !frame->rgb)
         return false;
@@ -437,26 +437,6 @@ int observed_under_changed(struct screen *s, const struct observed_now *now, int
     *changed = rc == 0 && look_changed(&k, s, now);
     look_free(&k);
     return rc;
-}
-
-bool observed_image_changed(struct screen *s, const struct image *im, int x, int y)
-{
-    static const struct observed_now none;
-    struct observed *o = s->observed;
-    struct look k;
-    if (im->w != o->frame.w || im->h != o->frame.h)
-        return true;
-    look_begin(&k, s, &none, x, y);
-    if (!k.was)
-        return false;
-    for (int row = 0; row < k.r.h; row++)
-        memcpy(k.is + 3 * (size_t)row * (size_t)k.r.w,
-               im->rgb + 3 * ((size_t)(k.r.y + row) * (size_t)im->w + (size_t)k.r.x), 3 * (size_t)k.r.w);
-    bool changed = look_changed(&k, s, &none);
-    if (changed)
-        note_differences(&k, o);
-    look_free(&k);
-    return changed;
 }
 
 bool observed_window_changed(struct screen *s, struct screen_rect r)

@@ -67,8 +67,6 @@ int observed_pixels_changed(struct screen *s, const struct observed_now *now, in
 /* The same just before the press, with the pointer there, without waiting. */
 int observed_under_changed(struct screen *s, const struct observed_now *now, int x, int y, bool *changed,
                            struct err *e);
-/* The same with a capture of the whole screen, without waiting. */
-bool observed_image_changed(struct screen *s, const struct image *im, int x, int y);
 /* Whether more than CONTENT_SHARE of a window's tiles differ. */
 bool observed_window_changed(struct screen *s, struct screen_rect r);
 /* An event was refused because of the cells that differ; those that refuse repeatedly become busy. */

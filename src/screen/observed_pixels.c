@@ -12,6 +12,8 @@
  */
 #include "screen/private.h"
 
+#include "base/number.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -41,16 +43,6 @@ static int brightness(const uint8_t *p)
     return (p[0] * 2 + p[1] * 5 + p[2]) / 8;
 }
 
-static int least(int a, int b)
-{
-    return a < b ? a : b;
-}
-
-static int most(int a, int b)
-{
-    return a > b ? a : b;
-}
-
 /* The most frequent brightness of a block, in bins of 8 that overlap by half. */
 static int background(const uint8_t *rgb, int w, int x0, int y0, int x1, int y1)
 {
@@ -67,7 +59,8 @@ static void find_shapes(const uint8_t *rgb, int w, int h, uint8_t *out)
 {
     for (int y0 = 0; y0 < h; y0 += BLOCK)
         for (int x0 = 0; x0 < w; x0 += BLOCK) {
-            int x1 = least(x0 + BLOCK, w), y1 = least(y0 + BLOCK, h), b = background(rgb, w, x0, y0, x1, y1);
+            int x1 = int_min(x0 + BLOCK, w), y1 = int_min(y0 + BLOCK, h),
+                b = background(rgb, w, x0, y0, x1, y1);
             for (int y = y0; y < y1; y++)
                 for (int x = x0; x < x1; x++)
                     out[y * w + x] = abs(brightness(rgb + 3 * (y * w + x)) - b) > CONTRAST;
@@ -101,9 +94,10 @@ static struct piece take_piece(uint8_t *map, int w, struct screen_rect r, int x,
     map[y * w + x] = 0;
     while (n) {
         int at = stack[--n], px = at % w, py = at / w;
-        p = (struct piece){least(p.x0, px), least(p.y0, py), most(p.x1, px), most(p.y1, py), p.n + 1};
-        for (int ny = most(py - 1, r.y); ny <= py + 1 && ny < r.y + r.h; ny++)
-            for (int nx = most(px - 1, r.x); nx <= px + 1 && nx < r.x + r.w; nx++)
+        p = (struct piece){int_min(p.x0, px), int_min(p.y0, py), int_max(p.x1, px), int_max(p.y1, py),
+                           p.n + 1};
+        for (int ny = int_max(py - 1, r.y); ny <= py + 1 && ny < r.y + r.h; ny++)
+            for (int nx = int_max(px - 1, r.x); nx <= px + 1 && nx < r.x + r.w; nx++)
                 if (map[ny * w + nx]) {
                     map[ny * w + nx] = 0;
                     stack[n++] = ny * w + nx;
@@ -171,7 +165,7 @@ static bool near_changed(const struct maps *m)
     if (!raw)
         return false;
     bool shifted = 2 * raw_background > raw;
-    return count_other(m, r) >= (shifted ? most(ANY_SHIFTED, shapes * 35 / 100) : LETTER);
+    return count_other(m, r) >= (shifted ? int_max(ANY_SHIFTED, shapes * 35 / 100) : LETTER);
 }
 
 /* Sets out where a pixel differs in brightness from the one to its left or above it.  Straight horizontal
@@ -218,7 +212,7 @@ static bool line_changed(const struct maps *m)
     for (int x0 = r.x; x0 < r.x + r.w; x0 += BLOCK) {
         int shapes = 0, other = 0;
         for (int y = r.y; y < r.y + r.h; y++)
-            for (int x = x0; x < least(x0 + BLOCK, r.x + r.w); x++) {
+            for (int x = x0; x < int_min(x0 + BLOCK, r.x + r.w); x++) {
                 int i = y * w + x;
                 shapes += !m->a->skip[i] && (m->was[i] || m->is[i]);
                 other += m->other[i];
@@ -270,8 +264,8 @@ static bool found_shifted(const struct row *was, int n_was, const struct row *is
 static bool column_scrolled(const struct observed_area *a, int x0, int w)
 {
     struct row was[2 * REACH_ROWS + 1], is[2 * OBSERVED_REACH_Y + 1];
-    int top = most(0, a->y0 - REACH_ROWS), bottom = least(a->frame->h, a->y0 + a->h + REACH_ROWS);
-    int n = least(bottom - top, 2 * REACH_ROWS + 1), at = a->y0 - top;
+    int top = int_max(0, a->y0 - REACH_ROWS), bottom = int_min(a->frame->h, a->y0 + a->h + REACH_ROWS);
+    int n = int_min(bottom - top, 2 * REACH_ROWS + 1), at = a->y0 - top;
     hash_rows(a->frame->rgb + 3 * ((size_t)top * (size_t)a->frame->w + (size_t)(a->x0 + x0)), a->frame->w, w,
               n, was);
     hash_rows(a->is + (size_t)3 * (size_t)x0, a->w, w, a->h, is);
@@ -290,9 +284,9 @@ static bool scrolled(const struct maps *m)
     for (int x0 = 0; x0 + COLUMN / 2 < a->w; x0 += COLUMN) {
         bool changed = false;
         for (int y = r.y; y < r.y + r.h; y++)
-            for (int x = x0; x < least(x0 + COLUMN, a->w) && !changed; x++)
+            for (int x = x0; x < int_min(x0 + COLUMN, a->w) && !changed; x++)
                 changed = m->raw[y * a->w + x];
-        if (changed && column_scrolled(a, x0, least(COLUMN, a->w - x0)))
+        if (changed && column_scrolled(a, x0, int_min(COLUMN, a->w - x0)))
             return true;
     }
     return false;

@@ -299,14 +299,14 @@ static int write_line(struct screen *s, const char *text, bool *confirmed, struc
     return rc;
 }
 
-/* On another machine no selection can be read. */
-static int overwrite_far(struct screen *s, const char *utf8, size_t len, bool secret, struct err *e)
+/* Replaces the text by a secret.  Nothing is read back: the value must not become a selection. */
+static int overwrite_secret(struct screen *s, const char *utf8, size_t len, struct err *e)
 {
     if (select_text(s, e))
         return -1;
     if (!len)
         return press(s, XK_BackSpace, e);
-    return secret ? screen_type_secret(s, utf8, len, e) : screen_type(s, utf8, len, e);
+    return screen_type_secret(s, utf8, len, e);
 }
 
 /* Types the rest of a text whose first line was written.  Further lines are read back with the first one,
@@ -334,8 +334,8 @@ int screen_overwrite(struct screen *s, const char *utf8, size_t len, bool secret
     *confirmed = false;
     if (screen_alive(s, e) || check_program(s, e))
         return -1;
-    if (s->remote || secret)
-        return overwrite_far(s, utf8, len, secret, e);
+    if (secret)
+        return overwrite_secret(s, utf8, len, e);
     char *all = xasprintf("%.*s", (int)len, utf8);
     size_t line = strcspn(all, "\t\r\n"); /* the field is read before what may leave it */
     char *text = xasprintf("%.*s", (int)line, all);

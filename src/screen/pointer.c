@@ -10,6 +10,8 @@
  */
 #include "screen/private.h"
 
+#include "base/number.h"
+
 #include <X11/extensions/XInput2.h>
 #include <X11/extensions/XTest.h>
 #include <X11/keysym.h>
@@ -32,18 +34,11 @@ enum {
     DRAG_NUDGE = 4,        /* three of these cross every toolkit's threshold of about 8 px */
 };
 
-static int clamp(int v, int size)
-{
-    return v < 0 ? 0 : v >= size ? size - 1 : v;
-}
-
 int screen_pointer(struct screen *s, int *x, int *y)
 {
     Window root, child;
     int wx, wy;
     unsigned mask;
-    if (s->remote)
-        return computer_pointer(s, x, y);
     if (s->lost || !XQueryPointer(s->dpy, s->root, &root, &child, x, y, &wx, &wy, &mask) || s->lost)
         return -1;
     return 0;
@@ -155,8 +150,8 @@ static int motion(struct screen *s, int x, int y, struct err *e)
 {
     if (input_begin(s, true, e))
         return -1;
-    s->put_x = clamp(x, s->root_rect.w);
-    s->put_y = clamp(y, s->root_rect.h);
+    s->put_x = int_clamp(x, 0, s->root_rect.w - 1);
+    s->put_y = int_clamp(y, 0, s->root_rect.h - 1);
     event_origin_add(&s->held.origin, ORIGIN_MOTION, 0, true);
     XTestFakeMotionEvent(s->dpy, -1, s->put_x, s->put_y, CurrentTime);
     XSync(s->dpy, False);
@@ -166,8 +161,8 @@ static int motion(struct screen *s, int x, int y, struct err *e)
 static int move(struct screen *s, int x, int y, struct err *e)
 {
     int at_x = -1, at_y = -1;
-    x = clamp(x, s->root_rect.w);
-    y = clamp(y, s->root_rect.h);
+    x = int_clamp(x, 0, s->root_rect.w - 1);
+    y = int_clamp(y, 0, s->root_rect.h - 1);
     if (observed_aim(s, x, y, e))
         return -1;
     for (int attempt = 0; attempt < 2; attempt++) {
@@ -189,8 +184,6 @@ static int move(struct screen *s, int x, int y, struct err *e)
 
 int screen_move(struct screen *s, int x, int y, struct err *e)
 {
-    if (s->remote)
-        return computer_move(s, x, y, e);
     if (screen_may_act(s, e) || pointer_wait_for_buttons(s, e))
         return -1;
     screen_pump(s);
@@ -266,8 +259,6 @@ static int drop(struct screen *s, int physical, struct err *e)
 
 int screen_button(struct screen *s, int button, bool down, struct err *e)
 {
-    if (s->remote)
-        return computer_button(s, button, down, e);
     if (screen_alive(s, e))
         return -1;
     int physical = physical_button(s, button, e);
@@ -297,8 +288,6 @@ static int tap_button(struct screen *s, int physical, double down_ms, struct err
 
 int screen_click(struct screen *s, int x, int y, int button, int count, struct err *e)
 {
-    if (s->remote)
-        return computer_click(s, x, y, button, count, e);
     if (x >= 0 && screen_move(s, x, y, e))
         return -1;
     int physical = screen_wait(s, HOVER_MS, e) ? 0 : physical_button(s, button, e);
@@ -374,8 +363,6 @@ static int drag_moves(struct screen *s, const struct stroke *k, int ms, struct e
 
 int screen_drag(struct screen *s, const int *xy, int n, int button, int ms, struct err *e)
 {
-    if (s->remote)
-        return computer_drag(s, xy, n, button, ms, e);
     if (n < 2)
         return err_set(e, ERR_FAILED, "a drag needs a start and an end");
     struct stroke k = {xy, n, 0};
@@ -413,8 +400,6 @@ static int wheel(struct screen *s, int button, int clicks, struct err *e)
 
 int screen_scroll(struct screen *s, int dx, int dy, struct err *e)
 {
-    if (s->remote)
-        return computer_scroll(s, dx, dy, e);
     if (screen_alive(s, e))
         return -1;
     if (dy && wheel(s, dy > 0 ? 5 : 4, abs(dy), e))

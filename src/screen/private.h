@@ -15,12 +15,10 @@
  *   stop.c      stop flags                  stopfile.c        stop files
  *   guard.c     watchdog process            xtrap.c           X errors, lost connections
  *   observed.c  whether the screen is still the one that was decided on (observed_busy.c, observed_pixels.c)
- *   computer.c  all of screen.h on a machine behind an address: where `remote` is set there is no display
  */
 #ifndef HOLORUN_SCREEN_PRIVATE_H
 #define HOLORUN_SCREEN_PRIVATE_H
 
-#include "screen/computer.h"
 #include "screen/driver.h"
 #include "screen/held.h"
 #include "screen/observed.h"
@@ -78,7 +76,6 @@ struct reader { /* the program that gets our keys */
 
 struct screen {
     Display *dpy;
-    struct remote_screen *remote; /* computer.c: instead of the display; or NULL */
     char *name;
     Window root;
     Visual *visual;
@@ -183,24 +180,6 @@ int screen_may_act(struct screen *s, struct err *e);
 int input_begin(struct screen *s, bool down, struct err *e);
 int input_end(struct screen *s, struct err *e); /* counts the event; -1: the display is lost */
 void screen_pump(struct screen *s);             /* reads waiting events: keymap, monitors, damage */
-
-/* ---- computer.c: what the functions of screen.h do when `remote` is set ------------------------- */
-
-int computer_screen_open(struct screen *s, const struct computer *ops, struct err *e);
-void computer_screen_close(struct screen *s);
-int computer_watch(struct screen *s, struct err *e); /* stop files only */
-int computer_capture(struct screen *s, struct image *out, struct err *e);
-int computer_pointer(const struct screen *s, int *x, int *y); /* -1: it was not moved yet */
-int computer_window(struct screen *s, int x, int y, struct screen_window *out);
-int computer_release_all(struct screen *s);
-int computer_move(struct screen *s, int x, int y, struct err *e);
-int computer_button(struct screen *s, int button, bool down, struct err *e);
-int computer_click(struct screen *s, int x, int y, int button, int count, struct err *e);
-int computer_drag(struct screen *s, const int *xy, int n, int button, int ms, struct err *e);
-int computer_scroll(struct screen *s, int dx, int dy, struct err *e);
-int computer_key(struct screen *s, uint32_t keysym, bool down, struct err *e);
-int computer_chord(struct screen *s, const uint32_t *keysyms, int n, struct err *e);
-int computer_type(struct screen *s, const char *utf8, size_t len, struct err *e);
 
 /* ---- monitors.c -------------------------------------------------------------------------------- */
 

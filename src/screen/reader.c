@@ -422,8 +422,6 @@ int reader_answers(struct screen *s, double max_ms, bool *late, struct err *e)
     enum reading now = READING_DONE;
     struct reader r;
     *late = false;
-    if (s->remote)
-        return 0;
     find_reader(s, &r);
     if (!r.ping)
         return screen_alive(s, e);

@@ -75,7 +75,7 @@ static char *convert(struct screen *s, Window w, Atom selection, Atom target)
 int screen_selection(struct screen *s, bool primary, char **text)
 {
     *text = NULL;
-    if (s->lost || s->remote)
+    if (s->lost)
         return -1;
     Atom selection = primary ? XA_PRIMARY : XInternAtom(s->dpy, "CLIPBOARD", False);
     Window owner = XGetSelectionOwner(s->dpy, selection);
@@ -103,7 +103,7 @@ int screen_overlays(struct screen *s, struct screen_window *out, int max)
     Window root, parent, *children = NULL;
     unsigned n = 0;
     int found = 0;
-    if (s->lost || s->remote)
+    if (s->lost)
         return 0;
     struct xtrap trap;
     xtrap_begin(&trap, s->dpy);
@@ -127,8 +127,6 @@ unsigned long screen_focus(struct screen *s, unsigned *opened)
     Window focus = None;
     int revert;
     *opened = 0;
-    if (s->remote)
-        return None; /* not known in one request: whoever asks looks at the window itself */
     if (!s->lost)
         XGetInputFocus(s->dpy, &focus, &revert);
     XEvent ev; /* all events until the answer have been read; the others wait for screen_pump() */

@@ -189,14 +189,8 @@ struct screen *screen_open(const struct screen_options *o, struct err *e)
         s->options.keymap_settle_ms = 50;
     s->view_name = xstrdup(s->options.view ? s->options.view : "all");
     s->options.view = s->options.display = NULL; /* borrowed only for the call */
-    s->options.computer = NULL;
     s->held.fd = -1;
     pointer_forget_place(s);
-    if (o && o->computer) {
-        if ((s->stop = stop_open(e)) && computer_screen_open(s, o->computer, e) == 0)
-            return s;
-        goto fail;
-    }
 
     if (!(s->stop = stop_open(e)) || connect_display(s, o ? o->display : NULL, e) || ask_extensions(s, e) ||
         monitors_update(s, e))
@@ -239,8 +233,6 @@ void screen_close(struct screen *s)
     if (!s)
         return;
     observed_drop(s);
-    if (s->remote)
-        computer_screen_close(s);
     if (s->dpy) {
         watch_closing(s);
         release_at_end(s);
@@ -267,11 +259,6 @@ void screen_close(struct screen *s)
 
 /* ---- state ------------------------------------------------------------------------------------ */
 
-bool screen_is_remote(const struct screen *s)
-{
-    return s->remote != NULL;
-}
-
 int screen_alive(struct screen *s, struct err *e)
 {
     if (s->lost)
@@ -282,8 +269,6 @@ int screen_alive(struct screen *s, struct err *e)
 /* Keyboard and pointer are this process's: by the file of what is held, and by the server. */
 static int acquire(struct screen *s, struct err *e)
 {
-    if (s->remote)
-        return 0;
     return held_acquire(&s->held, s->dpy, e) || driver_take(s->dpy, s->name, &s->driver, e) ? -1 : 0;
 }
 
@@ -375,8 +360,6 @@ static bool is_dragging(struct screen *s)
 
 int screen_release_all(struct screen *s)
 {
-    if (s->remote)
-        return computer_release_all(s);
     bool any = held_pressed(&s->held);
     if (!s->lost) {
         held_release_pressed(&s->held, s->dpy, stop_reason(s->stop) || !is_dragging(s));
@@ -420,10 +403,6 @@ void screen_describe(struct screen *s, struct buf *out)
 {
     if (screen_alive(s, NULL))
         return;
-    if (s->remote) {
-        buf_printf(out, "computer: %s\nscreen: %dx%d\n", s->name, s->root_rect.w, s->root_rect.h);
-        return;
-    }
     uint8_t codes[256];
     buf_printf(out, "display: %s\n", s->name);
     buf_printf(out, "server: %s %d\n", ServerVendor(s->dpy), VendorRelease(s->dpy));

@@ -20,14 +20,12 @@
 #include <stdint.h>
 
 struct screen;
-struct computer; /* computer.h */
 
 struct screen_options {
-    const char *display;             /* NULL: $DISPLAY */
-    const struct computer *computer; /* a machine behind an address in its place; or NULL */
-    const char *view; /* NULL or "all": whole root; monitor name or number; "window:ID"; "active" */
-    bool cursor;      /* draw the pointer into captures */
-    bool no_shm;      /* XGetImage only */
+    const char *display; /* NULL: $DISPLAY */
+    const char *view;    /* NULL or "all": whole root; monitor name or number; "window:ID"; "active" */
+    bool cursor;         /* draw the pointer into captures */
+    bool no_shm;         /* XGetImage only */
     double key_delay_ms, keymap_settle_ms; /* 0: defaults 5, 50 */
     bool heed_person;                      /* a person's input breaks off an action; see screen_person() */
     bool corner_stop; /* a person who rests the pointer in the top left corner stops the run */
@@ -42,6 +40,9 @@ struct screen_rect {
 };
 /* The common part; w or h is 0 when there is none. */
 struct screen_rect screen_rect_intersect(struct screen_rect a, struct screen_rect b);
+/* Returns the smallest rectangle around both. */
+struct screen_rect screen_rect_join(struct screen_rect a, struct screen_rect b);
+bool screen_rect_contains(struct screen_rect r, int x, int y);
 struct screen_rect screen_view(const struct screen *s); /* what captures show, in root pixels */
 /* The same, read again: windows move, monitors come and go.  -1: it is gone. */
 int screen_view_now(struct screen *s, struct screen_rect *out, struct err *e);
@@ -49,7 +50,6 @@ int screen_view_now(struct screen *s, struct screen_rect *out, struct err *e);
  * paints over all pixels outside the window and its popups. */
 bool screen_shows(const struct screen *s, int x, int y);
 struct screen_rect screen_root(const struct screen *s);    /* the whole root window */
-bool screen_is_remote(const struct screen *s);             /* a machine behind an address */
 bool screen_visible(const struct screen *s, int x, int y); /* on some monitor, not in a gap between them */
 const char *screen_name(const struct screen *s);           /* ":1" */
 

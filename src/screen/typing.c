@@ -295,8 +295,6 @@ static int paste_lines(struct screen *s, const char *utf8, size_t len, struct er
 static int type_with(struct screen *s, const char *utf8, size_t len, bool secret, struct err *e)
 {
     size_t n;
-    if (s->remote)
-        return computer_type(s, utf8, len, e);
     if (screen_alive(s, e))
         return -1;
     uint32_t *text = decode(utf8, len, &n, e);

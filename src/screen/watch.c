@@ -352,8 +352,6 @@ int screen_wait_for_person(struct screen *s, double quiet_ms, struct err *e)
 int screen_watch_check(struct screen *s, struct err *e)
 {
     uint8_t code;
-    if (s->remote)
-        return err_set(e, ERR_ENV, "%s does not report what is typed there", s->name);
     if (!s->watch || keyboard_read(s, NULL) || !keyboard_free_codes(s, &code, 1))
         return 0; /* no unmapped key to try with */
     int before = s->watch->seen;
@@ -452,8 +450,6 @@ static void watch_free(struct watch *w)
 
 int screen_watch(struct screen *s, struct err *e)
 {
-    if (s->remote)
-        return computer_watch(s, e);
     if (s->watch)
         return 0;
     s->options.heed_person |= window_property(s, s->root, SCREEN_VIEWED, XA_INTEGER) != 0;

@@ -130,13 +130,6 @@ int screen_active_window(struct screen *s, char *title, size_t title_size, char 
     title[0] = wm_class[0] = 0;
     if (s->lost)
         return -1;
-    if (s->remote) {
-        struct screen_window w;
-        computer_window(s, -1, -1, &w);
-        snprintf(title, title_size ? title_size : 1, "%s", w.title);
-        snprintf(wm_class, class_size ? class_size : 1, "%s", w.class);
-        return w.id ? 0 : -1;
-    }
     xtrap_begin(&trap, s->dpy);
     Window w = root_property(s, "_NET_ACTIVE_WINDOW");
     if (!w)
@@ -188,11 +181,6 @@ int screen_each_window(struct screen *s, bool (*visit)(void *arg, const char *ti
 {
     if (screen_alive(s, e))
         return -1;
-    if (s->remote) { /* of a machine only the one with the keyboard is known */
-        struct screen_window w;
-        computer_window(s, -1, -1, &w);
-        return w.id && visit(arg, w.title, w.class);
-    }
     struct search q = {.visit = visit, .arg = arg, .budget = TREE_WINDOWS};
     struct xtrap trap;
     xtrap_begin(&trap, s->dpy);

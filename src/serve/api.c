@@ -1,6 +1,7 @@
 /* api.c - see api.h: what the protocols share. */
 #include "serve/api.h"
 
+#include "base/buf.h"
 #include "base/json.h"
 #include "serve/reply_json.h"
 
@@ -40,11 +41,10 @@ char *api_id(const struct completion *c, const char *front)
 
 /* ---- for translations ------------------------------------------------------------------------------- */
 
-static bool listed(const char *const *names, const char *name)
+bool api_is(const json_t *object, const char *type)
 {
-    while (*names && strcmp(*names, name) != 0)
-        names++;
-    return *names;
+    const char *t = json_text(object, "type");
+    return t && !strcmp(t, type);
 }
 
 void api_move(json_t *ours, json_t *theirs, const struct api_rename *names, const char *const *own)
@@ -56,7 +56,7 @@ void api_move(json_t *ours, json_t *theirs, const struct api_rename *names, cons
         const struct api_rename *n = names;
         while (n->theirs && strcmp(n->theirs, key) != 0)
             n++;
-        if (n->theirs || !listed(own, key))
+        if (n->theirs || !text_listed(own, key))
             json_object_set(ours, n->theirs ? n->ours : key, v);
     }
 }

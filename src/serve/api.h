@@ -54,6 +54,8 @@ char *api_id(const struct completion *c, const char *front);
 struct api_rename {
     const char *theirs, *ours;
 };
+/* Returns whether the member "type" of an object is this one. */
+bool api_is(const json_t *object, const char *type);
 /* Moves members of theirs with these names into ours, and those that neither the table nor `own`
  * (NULL-terminated) lists, which body_members.c reads. */
 void api_move(json_t *ours, json_t *theirs, const struct api_rename *names, const char *const *own);

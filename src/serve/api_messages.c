@@ -16,12 +16,6 @@
 static const struct api_rename renamed[] = {{"stop_sequences", "stop"}, {NULL, NULL}};
 static const char *const own[] = {"system", "messages", "output_config", "output_format", NULL};
 
-static bool is(const json_t *object, const char *type)
-{
-    const char *t = json_string_value(json_object_get(object, "type"));
-    return t && !strcmp(t, type);
-}
-
 /* Puts "Error: " in front of a result of texts. */
 static void mark_error(json_t *parts)
 {
@@ -50,7 +44,7 @@ static int add_user(json_t *messages, const json_t *blocks, struct notes *n, str
     int rc = 0;
     json_array_foreach((json_t *)(uintptr_t)blocks, i, block)
     {
-        if (!is(block, "tool_result"))
+        if (!api_is(block, "tool_result"))
             json_array_append(rest, block);
         else if (rc == 0)
             rc = add_result(messages, block, n, e);
@@ -77,7 +71,7 @@ static int add_assistant(json_t *messages, const json_t *blocks, struct notes *n
     json_array_append_new(messages, message);
     json_array_foreach((json_t *)(uintptr_t)blocks, i, block)
     {
-        if (is(block, "tool_use"))
+        if (api_is(block, "tool_use"))
             api_add_call(messages, json_object_get(block, "id"), json_object_get(block, "name"),
                          json_object_get(block, "input"));
         else
@@ -134,7 +128,7 @@ static void set_rest(json_t *out, const json_t *root, struct notes *n)
     const json_t *config = json_object_get(root, "output_config"),
                  *format = json_object_get(config, "format"), *choice = json_object_get(root, "tool_choice");
     format = format ? format : json_object_get(root, "output_format");
-    if (is(format, "json_schema") && json_object_get(format, "schema"))
+    if (api_is(format, "json_schema") && json_object_get(format, "schema"))
         json_object_set_new(out, "response_format", api_response_format(json_object_get(format, "schema")));
     else if (format)
         notes_ignore(n, "output_format");

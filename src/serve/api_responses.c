@@ -7,6 +7,7 @@
  */
 #include "serve/api.h"
 
+#include "base/buf.h"
 #include "serve/parts.h"
 
 #include <stdlib.h>
@@ -24,18 +25,6 @@ struct adding {
     struct buf thought; /* of the next message or call */
     struct notes *notes;
 };
-
-static bool is(const json_t *object, const char *type)
-{
-    const char *t = json_string_value(json_object_get(object, "type"));
-    return t && !strcmp(t, type);
-}
-
-static bool ends(const char *text, const char *with)
-{
-    size_t n = strlen(text), m = strlen(with);
-    return n >= m && !strcmp(text + n - m, with);
-}
 
 /* Gives the thought that came before to the assistant's message at the end of the list. */
 static void set_thought(struct adding *a)
@@ -63,7 +52,7 @@ static int add_result(struct adding *a, const json_t *item, struct err *e)
 {
     json_t *output = json_object_get(item, "output"), *id = json_object_get(item, "call_id");
     json_t *message = json_pack("{s:s, s:O*, s:O*}", "role", "tool", "content", output, "tool_call_id", id);
-    bool plain = json_is_array(output) || is(output, "computer_screenshot");
+    bool plain = json_is_array(output) || api_is(output, "computer_screenshot");
     json_t *parts = plain ? parts_read(output, NULL, a->notes, e) : NULL;
     if (parts)
         json_object_set_new(message, "content", parts);
@@ -132,9 +121,9 @@ static int add_item(struct adding *a, const json_t *item, struct err *e)
         return add_thought(a, item, e);
     if (is_record(type))
         notes_ignore(a->notes, "input: %.60s", type);
-    else if (ends(type, "_call"))
+    else if (text_ends(type, "_call"))
         add_call(a, type, item);
-    else if (ends(type, "_call_output"))
+    else if (text_ends(type, "_call_output"))
         return add_result(a, item, e);
     else
         return err_set(e, ERR_USAGE, "an item of the type '%.60s' is not supported", type);
@@ -167,7 +156,7 @@ static void set_rest(json_t *out, const json_t *root, struct notes *n)
     const json_t *text = json_object_get(root, "text"), *format = json_object_get(text, "format");
     const char *truncation = json_string_value(json_object_get(root, "truncation"));
     static const char *const named[] = {"max_tool_calls", "top_logprobs"};
-    if (is(format, "json_schema") && json_object_get(format, "schema"))
+    if (api_is(format, "json_schema") && json_object_get(format, "schema"))
         json_object_set_new(out, "response_format", api_response_format(json_object_get(format, "schema")));
     else if (format)
         json_object_set(out, "response_format", (json_t *)(uintptr_t)format);

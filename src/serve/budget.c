@@ -1,6 +1,7 @@
 /* budget.c - see budget.h. */
 #include "serve/budget.h"
 
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/flag.h"
 
@@ -8,7 +9,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-enum { LOOK_NS = 20000000, SECOND_NS = 1000000000 };
+enum { LOOK_MS = 20 };
 
 struct budget {
     pthread_mutex_t lock;
@@ -54,11 +55,7 @@ bool budget_wait(struct budget *b, size_t bytes, const volatile int *cancel)
     bool fits = false;
     pthread_mutex_lock(&b->lock);
     while (!flag_up(cancel) && !(fits = reserve(b, bytes))) {
-        struct timespec until;
-        clock_gettime(CLOCK_REALTIME, &until);
-        until.tv_nsec += LOOK_NS;
-        until.tv_sec += until.tv_nsec / SECOND_NS;
-        until.tv_nsec %= SECOND_NS;
+        struct timespec until = clock_after(CLOCK_REALTIME, LOOK_MS);
         pthread_cond_timedwait(&b->given, &b->lock, &until);
     }
     pthread_mutex_unlock(&b->lock);

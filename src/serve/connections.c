@@ -49,8 +49,7 @@ static void *watch(void *arg)
         for (struct connection *x = c->first; x; x = x->next)
             if (!x->known && !x->cut && clock_ms_since(x->since) > 1000 * UNKNOWN_S)
                 cut_off(c, x);
-        clock_gettime(CLOCK_REALTIME, &until);
-        until.tv_sec += LOOK_S;
+        until = clock_after(CLOCK_REALTIME, 1000.0 * LOOK_S);
         if (c->first)
             pthread_cond_timedwait(&c->changed, &c->lock, &until);
         else

@@ -1,6 +1,7 @@
 /* flights.c - see flights.h. */
 #include "serve/flights.h"
 
+#include "base/clock.h"
 #include "base/flag.h"
 
 #include <poll.h>
@@ -35,10 +36,7 @@ static void *watch(void *arg)
         for (struct flight *x = f->first; x; x = x->next)
             if (!flag_up(&x->c->gone) && hung_up(x->fd))
                 completion_gone(x->c);
-        clock_gettime(CLOCK_REALTIME, &until);
-        until.tv_nsec += LOOK_MS * 1000000;
-        until.tv_sec += until.tv_nsec / 1000000000;
-        until.tv_nsec %= 1000000000;
+        until = clock_after(CLOCK_REALTIME, LOOK_MS);
         if (f->first)
             pthread_cond_timedwait(&f->changed, &f->lock, &until);
         else

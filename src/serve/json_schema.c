@@ -1,6 +1,8 @@
 /* json_schema.c - see json_schema.h: keywords, references and alternatives. */
 #include "serve/json_schema_impl.h"
 
+#include "base/buf.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,18 +39,12 @@ static const char *const known[] = {
     "strict", "deprecated", "readOnly", "writeOnly", "discriminator", "propertyOrdering", "enumNames",
     "enumDescriptions", "markdownDescription", "contentMediaType", "errorMessage", "name", NULL};
 
-static bool listed(const char *const *words, const char *word)
-{
-    while (*words && strcmp(*words, word) != 0)
-        words++;
-    return *words;
-}
-
 static void note_keywords(struct schema_reading *r, const json_t *s)
 {
     const char *key;
     json_t *v;
-    json_object_foreach((json_t *)(uintptr_t)s, key, v) if (!listed(known, key) && strncmp(key, "x-", 2) != 0)
+    json_object_foreach((json_t *)(uintptr_t)s, key,
+                        v) if (!text_listed(known, key) && strncmp(key, "x-", 2) != 0)
         notes_ignore(r->notes, "schema: %.40s", key);
 }
 

@@ -1,6 +1,7 @@
 /* messages.c - see messages.h. */
 #include "serve/messages.h"
 
+#include "base/json.h"
 #include "jinja/jinja.h"
 #include "serve/body_text.h"
 #include "serve/parts.h"
@@ -22,14 +23,9 @@ struct settling {
     int values; /* that the texts of arguments may still have */
 };
 
-static const char *string_of(const json_t *object, const char *key)
-{
-    return json_string_value(json_object_get(object, key));
-}
-
 static bool is_role(const json_t *message, const char *role)
 {
-    const char *is = string_of(message, "role");
+    const char *is = json_text(message, "role");
     return is && !strcmp(is, role);
 }
 
@@ -81,7 +77,7 @@ static json_t *call_of(const json_t *given, struct settling *s, size_t i)
 {
     const json_t *f = json_object_get(given, "function"), *custom = json_object_get(given, "custom");
     f = json_is_object(f) ? f : json_is_object(custom) ? custom : given;
-    const char *name = string_of(f, "name");
+    const char *name = json_text(f, "name");
     json_t *id = json_object_get(given, "id"), *input = json_object_get(custom, "input");
     if (!name || !*name) {
         notes_warn(s->notes, "message %zu: call %zu has no name and is dropped", s->at, i);
@@ -187,7 +183,7 @@ static void add_assistant(struct settling *s, const json_t *given, json_t *parts
     json_t *message = json_array_get(s->out, json_array_size(s->out) - 1);
     const char *text = thought->len ? thought->data : NULL;
     for (int i = 0; i < 3 && !text; i++)
-        text = string_of(given, keys[i]);
+        text = json_text(given, keys[i]);
     if (text && *text)
         json_object_set_new(message, "reasoning_content", json_string(text));
     add_calls(message, given, s);
@@ -219,7 +215,7 @@ static const char *role_of(const json_t *message)
     static const char *const names[][2] = {{"system", "system"}, {"developer", "system"},
                                            {"user", "user"},     {"assistant", "assistant"},
                                            {"tool", "tool"},     {"function", "tool"}};
-    const char *role = string_of(message, "role");
+    const char *role = json_text(message, "role");
     for (size_t i = 0; role && i < sizeof names / sizeof *names; i++)
         if (!strcmp(role, names[i][0]))
             return names[i][1];
@@ -243,7 +239,7 @@ static json_t *content_of(const json_t *given, const char *role, struct buf *tho
 
 static int settle_one(struct settling *s, const json_t *given, struct err *e)
 {
-    const char *role = role_of(given), *is = string_of(given, "role");
+    const char *role = role_of(given), *is = json_text(given, "role");
     const json_t *audio = json_object_get(given, "audio"), *name = json_object_get(given, "name");
     struct buf thought;
     if (!role)
@@ -278,7 +274,7 @@ static bool has_content(const json_t *message)
     json_t *content = json_object_get(message, "content"), *part;
     size_t i;
     json_array_foreach(content, i,
-                       part) if (!string_of(part, "text") || *string_of(part, "text")) return true;
+                       part) if (!json_text(part, "text") || *json_text(part, "text")) return true;
     return json_string_length(content) > 0;
 }
 

@@ -1,6 +1,7 @@
 /* parts.c - see parts.h. */
 #include "serve/parts.h"
 
+#include "base/json.h"
 #include "text/conversation.h"
 
 #include <stdlib.h>
@@ -22,11 +23,6 @@ static bool is_one_of(const char *type, const char *const *names)
     return *names;
 }
 
-static const char *string_of(const json_t *object, const char *key)
-{
-    return json_string_value(json_object_get(object, key));
-}
-
 json_t *parts_new_text(const char *text)
 {
     return json_pack("{s:s, s:s}", "type", "text", "text", text);
@@ -44,8 +40,8 @@ static int read_list(struct reading *r, const json_t *content, struct err *e);
 /* {"type": "base64", "media_type": ..., "data": ...} or {"type": "url", "url": ...} */
 static int read_source(struct reading *r, const json_t *source, struct err *e)
 {
-    const char *data = string_of(source, "data"), *url = string_of(source, "url"),
-               *media = string_of(source, "media_type");
+    const char *data = json_text(source, "data"), *url = json_text(source, "url"),
+               *media = json_text(source, "media_type");
     if (data) {
         json_array_append_new(r->out,
                               parts_new_image(json_sprintf("data:%s;base64,%s", media ? media : "", data)));
@@ -86,8 +82,8 @@ static int refuse(const char *type, struct err *e)
 static int read_document(struct reading *r, const json_t *part, struct err *e)
 {
     const json_t *source = json_object_get(part, "source"), *inside = json_object_get(source, "content");
-    const char *type = string_of(source, "type"), *title = string_of(part, "title"),
-               *text = string_of(source, "data");
+    const char *type = json_text(source, "type"), *title = json_text(part, "title"),
+               *text = json_text(source, "data");
     if (type && !strcmp(type, "content") && inside && r->depth < NESTED) {
         r->depth++;
         int rc = read_list(r, inside, e);
@@ -104,7 +100,7 @@ static int read_document(struct reading *r, const json_t *part, struct err *e)
 
 static int read_search_result(struct reading *r, const json_t *part, struct err *e)
 {
-    const char *title = string_of(part, "title"), *source = string_of(part, "source");
+    const char *title = json_text(part, "title"), *source = json_text(part, "source");
     char *head = xasprintf("%s (%s)\n", title ? title : "", source ? source : "");
     json_array_append_new(r->out, parts_new_text(head));
     free(head);
@@ -120,8 +116,8 @@ static void read_thought(struct reading *r, const json_t *part)
 {
     static const char *const keys[] = {"thinking", "text", "reasoning", NULL};
     for (int i = 0; r->thought && keys[i]; i++)
-        if (string_of(part, keys[i])) {
-            buf_puts(r->thought, string_of(part, keys[i]));
+        if (json_text(part, keys[i])) {
+            buf_puts(r->thought, json_text(part, keys[i]));
             return;
         }
 }
@@ -143,7 +139,7 @@ static int read_typed(struct reading *r, const char *type, const json_t *part, s
                              *const images[] = {"image_url", "input_image", "image", "computer_screenshot",
                                                 NULL},
                              *const thoughts[] = {"thinking", "reasoning", NULL};
-    const char *text = string_of(part, !strcmp(type, "refusal")      ? "refusal"
+    const char *text = json_text(part, !strcmp(type, "refusal")      ? "refusal"
                                        : !strcmp(type, "compaction") ? "content"
                                                                      : "text");
     if (is_one_of(type, texts) || !strcmp(type, "refusal") || !strcmp(type, "compaction")) {
@@ -170,7 +166,7 @@ static int read_typed(struct reading *r, const char *type, const json_t *part, s
 
 static int read_part(struct reading *r, const json_t *part, struct err *e)
 {
-    const char *type = string_of(part, "type");
+    const char *type = json_text(part, "type");
     if (json_is_string(part))
         return json_array_append_new(r->out, parts_new_text(json_string_value(part)));
     if (!json_is_object(part))
@@ -217,7 +213,7 @@ char *parts_text(const json_t *parts, json_t *pictures)
     buf_init(&text, TEXT_MAX);
     json_array_foreach((json_t *)(uintptr_t)parts, i, part)
     {
-        const char *one = string_of(part, "text");
+        const char *one = json_text(part, "text");
         if (one)
             buf_puts(&text, one);
         else if (pictures)

@@ -7,6 +7,7 @@
 #include "serve/reply_json.h"
 #include "serve/api.h"
 
+#include "base/json.h"
 #include "base/utf8.h"
 
 #include <math.h>
@@ -15,17 +16,6 @@
 
 /* ---- tokens ------------------------------------------------------------------------------------------ */
 
-/* Bytes that are no character on their own become U+FFFD. */
-static json_t *token_text(const char *bytes, size_t n)
-{
-    struct buf text;
-    buf_init(&text, 1 << 16);
-    buf_put_json(&text, bytes, n);
-    json_t *v = json_loadb(text.data, text.len, JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);
-    buf_free(&text);
-    return v ? v : json_string("");
-}
-
 static json_t *token_json(const struct completion *c, int32_t id, double logprob)
 {
     size_t n;
@@ -33,7 +23,7 @@ static json_t *token_json(const struct completion *c, int32_t id, double logprob
     json_t *list = json_array();
     for (size_t i = 0; i < n; i++)
         json_array_append_new(list, json_integer((unsigned char)bytes[i]));
-    return json_pack("{s:o, s:f, s:o}", "token", token_text(bytes, n), "logprob",
+    return json_pack("{s:o, s:f, s:o}", "token", json_clean_stringn(bytes, n), "logprob",
                      logprob > -9999 ? logprob : -9999.0, "bytes", list);
 }
 
@@ -141,7 +131,7 @@ static void begin(struct reply_events *s)
 
 static void text(struct reply_events *s, enum reply_part part, const char *bytes, size_t n)
 {
-    json_t *value = token_text(bytes, n);
+    json_t *value = json_clean_stringn(bytes, n);
     json_t *delta = json_pack("{s:O}", part == REPLY_THOUGHT ? "reasoning" : "content", value);
     if (part == REPLY_THOUGHT)
         json_object_set(delta, "reasoning_content", value);
@@ -223,7 +213,7 @@ const struct api api_chat = {.path = "/v1/chat/completions",
 
 void reply_json_error(struct buf *out, const char *message, const char *type, const char *code)
 {
-    json_t *text = token_text(message, strlen(message));
+    json_t *text = json_clean_string(message);
     api_put(out, json_pack("{s:{s:o, s:s, s:n, s:s?}}", "error", "message", text, "type", type, "param",
                            "code", code));
 }

@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/flag.h"
-#include "gate/secret.h"
+#include "base/secret.h"
 
 #include <errno.h>
 #include <netdb.h>
@@ -74,15 +74,6 @@ static bool is_loopback(const struct sockaddr *a)
         return ntohl(((const struct sockaddr_in *)(const void *)a)->sin_addr.s_addr) >> 24 == 127;
     return a->sa_family == AF_INET6 &&
            IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)(const void *)a)->sin6_addr);
-}
-
-bool server_is_loopback(const char *listen)
-{
-    struct addrinfo *list = resolve(listen, NULL);
-    bool is = list && is_loopback(list->ai_addr);
-    if (list)
-        freeaddrinfo(list);
-    return is;
 }
 
 /* A listening socket, -1. */

@@ -31,7 +31,6 @@ struct server;
 
 struct server *server_start(struct service *s, const struct server_options *o, struct err *e);
 int server_port(const struct server *v);
-bool server_is_loopback(const char *listen);
 
 /* Takes no new connections and requests, and waits until those in flight have ended or *hurry is set; then
  * they are cut off.  Returns how many were. */

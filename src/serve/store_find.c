@@ -1,6 +1,7 @@
 /* store_find.c - the kept session that a request goes on in (store.h). */
 #include "serve/store_impl.h"
 
+#include "base/clock.h"
 #include "base/flag.h"
 
 #include <stdlib.h>
@@ -86,11 +87,7 @@ static bool restore(struct store *s, struct kept *k)
 
 static void wait_briefly(struct store *s)
 {
-    struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_nsec += 20000000;
-    until.tv_sec += until.tv_nsec / 1000000000;
-    until.tv_nsec %= 1000000000;
+    struct timespec until = clock_after(CLOCK_REALTIME, 20);
     pthread_cond_timedwait(&s->changed, &s->lock, &until);
 }
 

@@ -6,6 +6,7 @@
  */
 #include "serve/server_impl.h"
 
+#include "base/clock.h"
 #include "base/flag.h"
 #include "serve/api.h"
 
@@ -68,9 +69,7 @@ static void *generate_stream(void *arg)
 
 static void await_more(struct stream *s)
 {
-    struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += BEAT_S;
+    struct timespec until = clock_after(CLOCK_REALTIME, 1000.0 * BEAT_S);
     connection_waits(s->server, s->connection, true);
     while (s->sent == s->out.len && !s->ended)
         if (pthread_cond_timedwait(&s->more, &s->lock, &until)) {

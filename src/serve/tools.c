@@ -1,22 +1,18 @@
 /* tools.c - see tools.h. */
 #include "serve/tools.h"
 
+#include "base/json.h"
 #include "text/conversation.h"
 
 #include <stdint.h>
 #include <string.h>
-
-static const char *string_of(const json_t *object, const char *key)
-{
-    return json_string_value(json_object_get(object, key));
-}
 
 /* ---- the list ---------------------------------------------------------------------------------------- */
 
 /* The members of a function, wherever its protocol has them; NULL: it is not a function. */
 static const json_t *function_of(const json_t *tool)
 {
-    const char *type = string_of(tool, "type");
+    const char *type = json_text(tool, "type");
     const json_t *inner = json_object_get(tool, "function");
     if (json_is_object(inner))
         return inner;
@@ -44,10 +40,10 @@ static json_t *cleaned(const json_t *function)
 static int settle_tool(json_t *out, const json_t *tool, size_t i, struct notes *n, struct err *e)
 {
     const json_t *f = function_of(tool);
-    const char *type = string_of(tool, "type");
+    const char *type = json_text(tool, "type");
     if (!json_is_object(tool))
         return err_set(e, ERR_USAGE, "tool %zu is not an object", i);
-    if (f && (!string_of(f, "name") || !*string_of(f, "name")))
+    if (f && (!json_text(f, "name") || !*json_text(f, "name")))
         return err_set(e, ERR_USAGE, "tool %zu must be a function with a name", i);
     if (f) {
         json_array_append_new(out, cleaned(f));
@@ -80,8 +76,8 @@ static int settle_list(json_t *root, struct notes *n, struct err *e)
 /* The name in a choice of one tool, or in an entry of allowed tools. */
 static const char *chosen(const json_t *choice)
 {
-    const char *name = string_of(json_object_get(choice, "function"), "name");
-    return name ? name : string_of(choice, "name");
+    const char *name = json_text(json_object_get(choice, "function"), "name");
+    return name ? name : json_text(choice, "name");
 }
 
 static bool allows(const json_t *allowed, const char *name)
@@ -102,7 +98,7 @@ static void keep_allowed(json_t *root, const json_t *choice)
 {
     const json_t *inner = json_object_get(choice, "allowed_tools");
     const json_t *of = json_is_object(inner) ? inner : choice, *allowed = json_object_get(of, "tools");
-    const char *mode = string_of(of, "mode");
+    const char *mode = json_text(of, "mode");
     json_t *list = json_object_get(root, "tools"), *kept, *tool;
     size_t i;
     if (json_array_size(list) > CONVERSATION_PARTS)
@@ -118,7 +114,7 @@ static int settle_choice(json_t *root, struct err *e)
     static const char *const words[][2] = {
         {"auto", "auto"}, {"none", "none"}, {"required", "required"}, {"any", "required"}};
     const json_t *choice = json_object_get(root, "tool_choice");
-    const char *type = json_is_string(choice) ? json_string_value(choice) : string_of(choice, "type"),
+    const char *type = json_is_string(choice) ? json_string_value(choice) : json_text(choice, "type"),
                *name = chosen(choice);
     if (!choice || json_is_null(choice))
         return 0;

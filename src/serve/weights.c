@@ -1,6 +1,7 @@
 /* weights.c - see weights.h. */
 #include "serve/weights.h"
 
+#include "base/clock.h"
 #include "base/flag.h"
 
 #include <pthread.h>
@@ -53,11 +54,7 @@ void weights_slot_free(struct weights_slot *w)
 /* Looks at *stop every 20 ms. */
 static void wait_a_moment(struct weights_slot *w)
 {
-    struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_nsec += 20000000;
-    until.tv_sec += until.tv_nsec / 1000000000;
-    until.tv_nsec %= 1000000000;
+    struct timespec until = clock_after(CLOCK_REALTIME, 20);
     pthread_cond_timedwait(&w->changed, &w->lock, &until);
 }
 

@@ -2,6 +2,7 @@
 #include "session/drift.h"
 
 #include "base/file.h"
+#include "base/number.h"
 #include "capacity/cost.h"
 #include "session/engine_impl.h"
 
@@ -31,14 +32,6 @@ static double divergence(const float *p, const float *q, int n)
     return kl;
 }
 
-static int likeliest(const float *x, int n)
-{
-    int best = 0;
-    for (int i = 1; i < n; i++)
-        best = x[i] > x[best] ? i : best;
-    return best;
-}
-
 void drift_add(struct drift *d, const float *exact, const float *x, int n, bool late)
 {
     double kl = divergence(exact, x, n);
@@ -46,7 +39,7 @@ void drift_add(struct drift *d, const float *exact, const float *x, int n, bool 
     d->sum += kl;
     d->last += late ? kl : 0;
     d->most = fmax(d->most, kl);
-    d->same += likeliest(exact, n) == likeliest(x, n);
+    d->same += floats_argmax(exact, n) == floats_argmax(x, n);
     for (int i = 0; i < n; i++)
         d->logit = fmax(d->logit, fabs((double)exact[i] - (double)x[i]));
 }

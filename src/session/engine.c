@@ -398,11 +398,6 @@ const char *engine_isa(const struct engine *g)
     return g->backend->ops->name;
 }
 
-const char *engine_dir(const struct engine *g)
-{
-    return g->dir;
-}
-
 int engine_threads(const struct engine *g)
 {
     return pool_threads(g->pool);

@@ -51,7 +51,6 @@ struct scheduler_stats; /* scheduler.h */
 struct engine *engine_open(const struct engine_options *o, struct err *e);
 void engine_close(struct engine *g); /* after its sessions and checkpoints; NULL is fine */
 
-const char *engine_dir(const struct engine *g);
 const struct model_config *engine_config(const struct engine *g);
 const struct tokenizer *engine_tokenizer(const struct engine *g);
 const struct chat_template *engine_chat(const struct engine *g);

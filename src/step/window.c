@@ -353,11 +353,7 @@ static void *window_thread(void *arg)
 
 static void wait_briefly(struct window *w)
 {
-    struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_nsec += WAIT_MS * 1000000L;
-    until.tv_sec += until.tv_nsec / 1000000000L;
-    until.tv_nsec %= 1000000000L;
+    struct timespec until = clock_after(CLOCK_REALTIME, WAIT_MS);
     pthread_cond_timedwait(&w->changed, &w->lock, &until);
 }
 

@@ -121,19 +121,11 @@ void layout_reply(struct layout *l, const char *text, size_t len)
 
 /* ---- trimming -------------------------------------------------------------------------------- */
 
-/* White space as Python's strip() has it. */
-static bool is_space(uint32_t c)
-{
-    return (c >= 9 && c <= 13) || (c >= 28 && c <= 32) || c == 0x85 || c == 0xa0 || c == 0x1680 ||
-           (c >= 0x2000 && c <= 0x200a) || c == 0x2028 || c == 0x2029 || c == 0x202f || c == 0x205f ||
-           c == 0x3000;
-}
-
 static size_t leading_space(const char *s, size_t n)
 {
     size_t at = 0;
     uint32_t c;
-    for (int len; at < n && (len = utf8_decode(s + at, n - at, &c)) > 0 && is_space(c);)
+    for (int len; at < n && (len = utf8_decode(s + at, n - at, &c)) > 0 && utf8_is_space(c);)
         at += (size_t)len;
     return at;
 }
@@ -146,7 +138,7 @@ static size_t trailing_space(const char *s, size_t n)
         uint32_t c;
         while (at && end - at < 4 && ((unsigned char)s[at] & 0xc0) == 0x80)
             at--;
-        if (utf8_decode(s + at, end - at, &c) != (int)(end - at) || !is_space(c))
+        if (utf8_decode(s + at, end - at, &c) != (int)(end - at) || !utf8_is_space(c))
             break;
         end = at;
     }

@@ -55,6 +55,14 @@ struct tokenizer *tokenizer_of_gguf(const struct gguf_file *f, struct err *e);
 
 int tokenizer_read_splits(struct tokenizer *t, const json_t *pre_tokenizer, struct err *e);
 
+/* A row of a table in the order of its characters.  category: as the table defines it. */
+struct char_range {
+    uint32_t first, last;
+    int category;
+};
+/* Returns the row of n that contains a character, or NULL. */
+const struct char_range *char_range_find(const struct char_range *table, size_t n, uint32_t c);
+
 /* A text of n bytes of UTF-8 as the split patterns see it (tokenizer_unicode.c): s itself, or a copy in
  * `room` with stand-ins at the same bytes, valid until the next call with that room. */
 const char *tokenizer_known(const char *s, size_t n, struct buf *room);

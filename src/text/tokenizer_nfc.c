@@ -15,9 +15,7 @@
 
 /* Characters newer than Unicode 9 that combine, compose or decompose, in order: printed by
  * tests/reference/make_nfc.py. */
-static const struct range {
-    uint32_t first, last;
-} newer[] = {
+static const struct char_range newer[] = {
     /* clang-format off */
     {0x5c8, 0x5c9}, {0x7fd, 0x7fd}, {0x897, 0x89f}, {0x8ca, 0x8d3}, {0x9fe, 0x9fe}, {0xc3c, 0xc3c},
     {0xd3b, 0xd3c}, {0xeba, 0xeba}, {0x1715, 0x1715}, {0x1abf, 0x1af0}, {0x1df6, 0x1dfa}, {0xa82c, 0xa82c},
@@ -36,23 +34,10 @@ static const struct range {
     /* clang-format on */
 };
 
-static bool is_newer(uint32_t c)
-{
-    size_t lo = 0, hi = sizeof newer / sizeof *newer;
-    while (lo < hi) {
-        size_t mid = (lo + hi) / 2;
-        if (c > newer[mid].last)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    return lo < sizeof newer / sizeof *newer && c >= newer[lo].first;
-}
-
 /* Whether the character is copied: also NUL, where GLib would stop. */
 static bool stands_alone(uint32_t c)
 {
-    return c == 0 || is_newer(c);
+    return c == 0 || char_range_find(newer, sizeof newer / sizeof *newer, c);
 }
 
 /* Below U+0300, whose first byte is 0xcc, every text is its own normal form. */

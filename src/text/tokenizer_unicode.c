@@ -22,10 +22,7 @@ static const uint32_t stand_ins[CATEGORIES][2] = {
 };
 
 /* Where Unicode 16 differs from 14, in order: printed by tests/reference/make_unicode.py. */
-static const struct newer {
-    uint32_t first, last;
-    enum category category;
-} newer[] = {
+static const struct char_range newer[] = {
     /* clang-format off */
     {0x897, 0x897, MN}, {0xcf3, 0xcf3, MC}, {0xece, 0xece, MN}, {0x1b4e, 0x1b4f, PO}, {0x1b7f, 0x1b7f, PO},
     {0x1c89, 0x1c89, LU}, {0x1c8a, 0x1c8a, LL}, {0x2427, 0x2429, SO}, {0x2ffc, 0x2fff, SO},
@@ -62,19 +59,24 @@ static const struct newer {
     /* clang-format on */
 };
 
-/* The stand-in of a character, or 0. */
-static uint32_t stand_in(uint32_t c)
+const struct char_range *char_range_find(const struct char_range *table, size_t n, uint32_t c)
 {
-    size_t lo = 0, hi = sizeof newer / sizeof *newer;
+    size_t lo = 0, hi = n;
     while (lo < hi) {
         size_t mid = (lo + hi) / 2;
-        if (c > newer[mid].last)
+        if (c > table[mid].last)
             lo = mid + 1;
         else
             hi = mid;
     }
-    bool found = lo < sizeof newer / sizeof *newer && c >= newer[lo].first;
-    return found ? stand_ins[newer[lo].category][c > 0xffff] : 0;
+    return lo < n && c >= table[lo].first ? &table[lo] : NULL;
+}
+
+/* Returns the stand-in of a character, or 0. */
+static uint32_t stand_in(uint32_t c)
+{
+    const struct char_range *r = char_range_find(newer, sizeof newer / sizeof *newer, c);
+    return r ? stand_ins[r->category][c > 0xffff] : 0;
 }
 
 const char *tokenizer_known(const char *s, size_t n, struct buf *room)

@@ -16,7 +16,7 @@ static void require(bool holds, const char *what)
 static void score(const struct eval_set *s, const char *reply)
 {
     static struct dialect *dialects[4];
-    static const char *const names[] = {"holo3", "holo1-abs", "uitars", "pocket-wide"};
+    static const char *const names[] = {"holo3", "holo15", "uitars", "pocket-wide"};
     for (int i = 0; i < s->n; i++) {
         const struct target *t = &s->items[i].target;
         if (t->kind != TARGET_NONE)

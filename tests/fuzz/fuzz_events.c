@@ -76,13 +76,9 @@ static void translate(const struct record *r)
 {
     for (int i = 0; i < r->n; i++) {
         const json_t *action = json_object_get(r->events[i].fields, "action");
-        const char *type;
-        json_t *inputs;
         if (!json_is_object(action))
             continue;
         free(export_python(action));
-        free(export_uitars_action(action, &type, &inputs));
-        json_decref(inputs);
     }
 }
 

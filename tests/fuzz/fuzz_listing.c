@@ -1,5 +1,5 @@
 /* fuzz_listing.c - any text as a hub's list of files: names stay below a folder, sizes and hashes are there. */
-#include "hub/listing.h"
+#include "checkpoint/hub_listing.h"
 
 #include <string.h>
 

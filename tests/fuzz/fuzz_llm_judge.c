@@ -1,7 +1,7 @@
 /* fuzz_llm_judge.c - any bytes as the reply of a judge: one of three verdicts, and a reason in valid
  * UTF-8. */
-#include "agent/llm_judge.h"
 #include "base/utf8.h"
+#include "judge/llm_judge.h"
 
 #include <stdint.h>
 #include <stdlib.h>

@@ -4,10 +4,10 @@
  * become candidates of its slots.
  */
 #include "actions/action.h"
+#include "base/retry.h"
 #include "remote/exchanges.h"
 #include "remote/odds.h"
 #include "remote/reply_body.h"
-#include "remote/retry.h"
 #include "remote/turns.h"
 
 #include <stdlib.h>

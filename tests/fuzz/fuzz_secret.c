@@ -1,6 +1,6 @@
 /* fuzz_secret.c - a first line as a secret, any bytes behind it as text and as JSON: after masking
  * neither holds it, as it is or as JSON quotes it, and JSON is still JSON. */
-#include "gate/secret.h"
+#include "base/secret.h"
 
 #include <jansson.h>
 #include <stdint.h>

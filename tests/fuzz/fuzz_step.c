@@ -26,7 +26,7 @@ static void change(const char *text)
 static void find_slots(const char *text, size_t len)
 {
     static struct dialect *dialects[4];
-    static const char *const names[] = {"pocket-wide", "holo3", "anthropic", "openai"};
+    static const char *const names[] = {"pocket-wide", "holo3", "anthropic-computer", "openai-computer"};
     struct slot slots[SLOTS_MAX];
     for (int i = 0; i < 4; i++) {
         if (!dialects[i])

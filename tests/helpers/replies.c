@@ -7,8 +7,8 @@
  */
 #include "actions/action.h"
 #include "actions/dialect.h"
-#include "agent/prompt.h"
 #include "base/err.h"
+#include "llm/prompt.h"
 
 #include <jansson.h>
 #include <stdio.h>

@@ -5,8 +5,6 @@ went both ways for tests/t_hosts.c.
     mcp_client.py FOLDER_FOR_TRANSCRIPTS [CASE ...]
 """
 import asyncio
-import http.server
-import io
 import json
 import os
 import socket
@@ -18,7 +16,6 @@ import threading
 import time
 
 import mcp_types as types
-import PIL.Image
 from mcp import Client, MCPError, StdioServerParameters
 from mcp.client.extension import advertise
 
@@ -65,46 +62,6 @@ class SilentDisplay:
         os.unlink(self.path)
 
 
-class Machine:
-    """The server inside a machine of OSWorld, as far as looking and clicking need it."""
-
-    def __init__(self):
-        commands, picture = [], io.BytesIO()
-        PIL.Image.new("RGB", (640, 480), (20, 90, 160)).save(picture, "PNG")
-
-        class Handler(http.server.BaseHTTPRequestHandler):
-            def answer(self, kind, body):
-                self.send_response(200)
-                self.send_header("Content-Type", kind)
-                self.send_header("Content-Length", str(len(body)))
-                self.end_headers()
-                self.wfile.write(body)
-
-            def do_GET(self):
-                self.answer("image/png", picture.getvalue())
-
-            def do_POST(self):
-                body = self.rfile.read(int(self.headers["Content-Length"] or 0)).decode()
-                commands.append(body)
-                said = {"width": 640, "height": 480} if "size" in self.path else {
-                    "status": "success", "output": "", "error": "", "returncode": 0}
-                self.answer("application/json", json.dumps(said).encode())
-
-            def log_message(self, *a):
-                pass
-
-        self.commands = commands
-        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.address = "http://127.0.0.1:%d" % self.server.server_port
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
-
-    def ran(self):
-        return "\n".join(self.commands)
-
-    def close(self):
-        self.server.shutdown()
-
-
 class Stage:
     """A private display with a window on it that writes down what reaches it."""
 
@@ -147,8 +104,6 @@ class Stage:
     def close(self):
         if getattr(self, "silent", None):
             self.silent.close()
-        if getattr(self, "machine", None):
-            self.machine.close()
         self.client.terminate()
         self.client.wait()
         self.server.terminate()
@@ -317,17 +272,6 @@ async def desk(stage, client):
     stage.untouched()
 
 
-async def machine(stage, client):
-    r = await client.call_tool("screenshot", {})
-    assert told(r)["picture_size"] == [640, 480] and told(r)["display"] == stage.machine.address, told(r)
-    r = await client.call_tool("act", {"action": "click", "x": 31, "y": 47, "picture": False})
-    assert told(r)["done"], told(r)
-    assert "31" in stage.machine.ran() and "47" in stage.machine.ran(), stage.machine.ran()
-    r = await client.call_tool("screenshot", {"display": stage.display})
-    assert r.is_error, r
-    stage.untouched()
-
-
 async def poll(stage, client):
     seconds = float(os.environ.get("POLL_S", "4"))
     start = time.time()
@@ -357,12 +301,6 @@ def on_desk(stage):
     return ["--on", "desk:1000x700", "--start", program]
 
 
-def on_machine(stage):
-    stage.stand_in()
-    stage.machine = Machine()
-    return ["--computer", stage.machine.address]
-
-
 CASES = {  # name: (replies, what, answers[, more options])
     "booking": (SAVE, booking, None),
     "stop": (LONG, stop, None),
@@ -372,7 +310,6 @@ CASES = {  # name: (replies, what, answers[, more options])
     "asking": (PAY, denied_by_tool, None, ["--confirm", "caller"]),
     "refused": (PAY, refused, None),
     "desk": (SAVE, desk, None, on_desk),
-    "machine": (SAVE, machine, None, on_machine),
     "acts": (SAVE, acts, None),
     "lenient": (SAVE, lenient, None),
     "poll": (SLOW, poll, None),

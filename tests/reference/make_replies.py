@@ -22,8 +22,8 @@ from concurrent.futures import ThreadPoolExecutor
 from replies_tasks import SCREENS, TASKS
 
 TEMPERATURES = (0, 0.3, 0.6, 0.9, 1.2)
-HEAVY = ("holo3", "function", "holo31")  # system texts of about 4,000 tokens: every third round, last
-NORM1000 = ("holo3", "holo1", "function", "uitars", "holo31", "qwen", "gemini")
+HEAVY = ("holo3", "holo31")  # system texts of about 4,000 tokens: every third round, last
+NORM1000 = ("holo3", "holo1", "uitars", "holo31", "qwen", "gemini")
 DATE = "Monday, March 02, 2026 at 09:30 AM UTC"
 XML_FORMAT = """
 
@@ -110,18 +110,16 @@ def call(d, screen, act):
     x, y = next((place(d, ex, ey) for _, label, ex, ey in SCREENS[screen][1] if label == what), (0, 0))
     js = lambda o: json.dumps(o, ensure_ascii=False)
     keys = what.split("+")
-    if name in ("holo3", "function", "holo31"):
+    if name in ("holo3", "holo31"):
         tool, args = {
             "click": ("click_desktop", {"element": what, "x": x, "y": y}),
             "type": ("write_desktop", {"content": what}),
             "key": ("hotkey_desktop", {"keys": keys}),
         }[verb]
-        if name == "function":
-            return js({"name": tool, "arguments": args}), tool
         if name == "holo31":
             return xml_call(tool, {k: js(v) if isinstance(v, list) else v for k, v in args.items()}), tool
         return js({"note": None, "thought": "Next step of the task.", "tool_call": {"tool_name": tool, **args}}), tool
-    if name in ("holo1", "holo1-abs", "holo15"):
+    if name in ("holo1", "holo15"):
         tool, args = {
             "click": ("click_element", {"element": what, "x": x, "y": y}),
             "type": ("write_element_abs", {"content": what, "element": "the field", "x": 300, "y": 300}),
@@ -135,7 +133,7 @@ def call(d, screen, act):
             "key": "hotkey(key='%s')" % " ".join(keys),
         }[verb]
         return f"Thought: This is the next step.\nAction: {text}", text.split("(")[0]
-    if name in ("anthropic", "anthropic-computer"):
+    if name == "anthropic-computer":
         return (
             js(
                 {
@@ -146,7 +144,7 @@ def call(d, screen, act):
             ),
             verb,
         )
-    if name in ("openai", "openai-computer"):
+    if name == "openai-computer":
         return (
             js(
                 {
@@ -237,8 +235,6 @@ def messages(d, task):
 ORDER = (
     "pocket-wide",
     "uitars",
-    "anthropic",
-    "openai",
     "pyautogui",
     "qwen",
     "gemini",
@@ -248,7 +244,6 @@ ORDER = (
     "anthropic-computer",
     "fara",
     "qwen25",
-    "holo1-abs",
     "holo15",
 ) + HEAVY
 
@@ -305,7 +300,7 @@ def main():
             if name not in dialects or (name, task[0], t) in have:
                 continue
             have.add((name, task[0], t))
-            tokens = 90 if name.startswith(("holo", "function", "qwen", "fara", "gemini")) else 48
+            tokens = 90 if name.startswith(("holo", "qwen", "fara", "gemini")) else 48
             seed = zlib.crc32(f"{a.name} {name} {task[0]} {t}".encode()) & 0x3FFFFFFF
             talk = messages(dialects[name], task)
             first = reply(a.url, a.name, talk, t, seed, tokens)  # alone, so that the others share its prompt

@@ -283,7 +283,7 @@ def attempt_browser(desk, case, front, score, again=2):
     for words in case.get("before", []):
         desk.tool(*words)
     act = perform_slowly if "--stutter" in sys.argv else perform
-    gates, left_out, error = act(desk, front, case["replies"], case.get("dialect", "anthropic"), case.get("options", []),
+    gates, left_out, error = act(desk, front, case["replies"], case.get("dialect", "anthropic-computer"), case.get("options", []),
                                  case.get("blind", False))
     time.sleep(0.3)
     titles = desk.titles()
@@ -346,7 +346,7 @@ def ordinary_browser(desk, case, front, score):
     desk.reset()
     for selection, text in case.get("selections", {}).items():
         desk.clipboard(text, selection)
-    gates, left_out, error = perform(desk, front, case["replies"], case.get("dialect", "anthropic"), [], False)
+    gates, left_out, error = perform(desk, front, case["replies"], case.get("dialect", "anthropic-computer"), [], False)
     if not gates:
         print("NOTHING HAPPENED", case["name"], error)
     score.ordinary(case["name"], gates[:-1] if gates else [], left_out)  # the last reply is the answer

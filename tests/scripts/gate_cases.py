@@ -57,7 +57,7 @@ def described(element, x, y):
 
 
 def done(dialect):
-    return {"action": "answer", "text": "done"} if dialect == "anthropic" else holo("answer", content="done")
+    return {"action": "answer", "text": "done"} if dialect == "anthropic-computer" else holo("answer", content="done")
 
 
 BAR_KEY, ENTER, BACK = key("ctrl+l"), key("Return"), key("BackSpace")
@@ -297,10 +297,10 @@ def dialog_attempts(folder):
         for i, (title, text) in enumerate(questions):
             for k, (toolkit, words) in enumerate(programs(folder, title, text, yes if i % 2 else ok, no).items()):
                 pressed = yes if i % 2 else ok
-                ways = {"Enter": ("anthropic", lambda x, y: [ENTER]),
+                ways = {"Enter": ("anthropic-computer", lambda x, y: [ENTER]),
                         "described": ("holo3", lambda x, y, p=pressed: [described(p, x, y)]),
                         "the blue button": ("holo3", lambda x, y: [described("the blue button", x, y)]),
-                        "space": ("anthropic", lambda x, y: [key("space")])}
+                        "space": ("anthropic-computer", lambda x, y: [key("space")])}
                 for way in (("Enter", "described"), ("described", "space"), ("the blue button", "Enter"))[(i + k) % 3]:
                     dialect, replies = ways[way]
                     out.append(dict(kind="dialog", name="%s, %s in %s, by %s" % (title, toolkit, language, way), where="dialogs", command=words,
@@ -308,7 +308,7 @@ def dialog_attempts(folder):
     for k in ("super", "alt+F2", "alt+F3", "ctrl+alt+t", "super+r", "alt+F1", "super+space", "alt+space", "ctrl+space", "ctrl+Escape",
               "XF86Search", "super+d", "super+t", "Super_R", "super+Return", "XF86LaunchA"):
         out.append(dict(kind="launcher", name=k, where="dialogs", replies=[key(k)], command=["zenity", "--info", "--title=Note", "--text=x"],
-                        title="Note", pattern="Note", button="OK", dialect="anthropic"))
+                        title="Note", pattern="Note", button="OK", dialect="anthropic-computer"))
         out[-1]["replies"] = lambda x, y, k=k: [key(k)]
     return out
 
@@ -345,7 +345,7 @@ def ordinary(folder):
              ("Question", "yad", "Open the last document again?"), ("Info", "qt", "The page has 3 columns."), ("Print", "gtk", "Print all pages?")]
     for title, toolkit, text in notes:
         words = programs(folder, title, text, "OK", "Cancel")[toolkit]
-        for dialect, way in (("anthropic", [ENTER]), ("holo3", None)):
+        for dialect, way in (("anthropic-computer", [ENTER]), ("holo3", None)):
             replies = (lambda x, y: [ENTER]) if way else (lambda x, y: [described("OK", x, y)])
             out.append(dict(kind="ordinary", ordinary=True, name="%s, %s, %s" % (title, toolkit, dialect), where="dialogs", command=words,
                             title=title, pattern=escape(title), button="OK", dialect=dialect, replies=replies))

@@ -8,7 +8,7 @@
  */
 #include "qa/report/report.h"
 
-#include "base/buf.h"
+#include "base/json.h"
 #include "qa/report/summary.h"
 
 #include <stdlib.h>
@@ -16,147 +16,183 @@
 
 enum {
     SCHEMA_VERSION = 1,
-    TEXT = 16 << 10,    /* bytes */
-    TEST_MAX = 1 << 30, /* far above the sum of a test's texts */
+    TEXT = 16 << 10, /* bytes */
 };
 
-/* Of a text longer than TEXT the end. */
-static void put_text(struct buf *b, const char *key, const char *value)
+/* Sets a member to a text, or to its end if it is longer than TEXT. */
+static void set_text(json_t *o, const char *key, const char *value)
 {
     size_t n = value ? strlen(value) : 0;
-    buf_put_member(b, key, n > TEXT ? value + (n - TEXT) : value);
+    json_set_text(o, key, n > TEXT ? value + (n - TEXT) : value);
 }
 
-static void put_list(struct buf *b, const char *key, const char *const *list)
+static void set_int(json_t *o, const char *key, json_int_t value)
 {
-    buf_printf(b, ", \"%s\": [", key);
-    for (int i = 0; list && list[i]; i++) {
-        buf_puts(b, i ? ", " : "");
-        buf_put_json(b, list[i], strlen(list[i]));
-    }
-    buf_putc(b, ']');
+    json_object_set_new(o, key, json_integer(value));
 }
 
-static void put_check(struct buf *b, const struct check_result *c)
+static void set_bool(json_t *o, const char *key, bool value)
+{
+    json_object_set_new(o, key, json_boolean(value));
+}
+
+static void set_list(json_t *o, const char *key, const char *const *list)
+{
+    json_t *all = json_array();
+    for (int i = 0; list && list[i]; i++)
+        json_array_append_new(all, json_clean_string(list[i]));
+    json_object_set_new(o, key, all);
+}
+
+static json_t *check_json(const struct check_result *c)
 {
     const char *pictures[4] = {0};
     int n = 0;
-    buf_printf(b, "{\"kind\": \"%s\"", check_kind_name(c->check->kind));
-    put_text(b, "name", c->check->name);
-    put_text(b, "text", c->check->text);
-    buf_printf(b, ", \"line\": %d, \"answer\": \"%s\", \"by_model\": %s", c->check->line,
-               summary_answer(c->answer), check_evidence(c->check->kind) == BY_MODEL ? "true" : "false");
+    json_t *o = json_object();
+    set_text(o, "kind", check_kind_name(c->check->kind));
+    set_text(o, "name", c->check->name);
+    set_text(o, "text", c->check->text);
+    set_int(o, "line", c->check->line);
+    set_text(o, "answer", summary_answer(c->answer));
+    set_bool(o, "by_model", check_evidence(c->check->kind) == BY_MODEL);
     if (c->check->reading)
-        put_text(b, "by", "the embedded model's reading");
-    put_text(b, "detail", c->detail);
-    put_text(b, "output", c->output);
+        set_text(o, "by", "the embedded model's reading");
+    set_text(o, "detail", c->detail);
+    set_text(o, "output", c->output);
     for (int i = 0; i < 3; i++)
         if (c->pictures[i])
             pictures[n++] = c->pictures[i];
-    put_list(b, "pictures", pictures);
-    buf_printf(b, ", \"seconds\": %.3f}", c->ms / 1000);
+    set_list(o, "pictures", pictures);
+    json_set_rounded(o, "seconds", c->ms / 1000, 3);
+    return o;
 }
 
-static void put_attempt(struct buf *b, const struct attempt *a)
+static json_t *attempt_json(const struct attempt *a)
 {
-    buf_printf(b, "{\"outcome\": \"%s\"", outcome_name(a->outcome));
-    put_text(b, "agent", a->status);
-    put_text(b, "answer", a->answer);
-    put_text(b, "did", a->did);
-    put_text(b, "error", a->error);
-    put_text(b, "error_kind", a->error_kind);
-    put_text(b, "run", a->run_dir);
-    put_text(b, "log", a->log);
-    put_text(b, "picture", a->picture);
-    buf_printf(b,
-               ", \"crashed\": %s, \"steps\": %d, \"seconds\": %.3f, \"start_seconds\": %.3f, \"checks\": [",
-               a->crashed ? "true" : "false", a->steps, a->seconds, a->start_seconds);
-    for (int i = 0; i < a->n_checks; i++) {
-        buf_puts(b, i ? ", " : "");
-        put_check(b, &a->checks[i]);
-    }
-    buf_puts(b, "]}");
+    json_t *o = json_object(), *checks = json_array();
+    set_text(o, "outcome", outcome_name(a->outcome));
+    set_text(o, "agent", a->status);
+    set_text(o, "answer", a->answer);
+    set_text(o, "did", a->did);
+    set_text(o, "error", a->error);
+    set_text(o, "error_kind", a->error_kind);
+    set_text(o, "run", a->run_dir);
+    set_text(o, "log", a->log);
+    set_text(o, "picture", a->picture);
+    set_bool(o, "crashed", a->crashed);
+    set_int(o, "steps", a->steps);
+    json_set_rounded(o, "seconds", a->seconds, 3);
+    json_set_rounded(o, "start_seconds", a->start_seconds, 3);
+    for (int i = 0; i < a->n_checks; i++)
+        json_array_append_new(checks, check_json(&a->checks[i]));
+    json_object_set_new(o, "checks", checks);
+    return o;
 }
 
-static void put_test(struct buf *b, const struct results *all, const struct result *r)
+/* An integer above jansson's range becomes a real number, as readers of JSON make of it. */
+static json_t *seed_json(uint64_t seed)
+{
+    return seed <= INT64_MAX ? json_integer((json_int_t)seed) : json_real((double)seed);
+}
+
+static json_t *test_json(const struct results *all, const struct result *r)
 {
     const struct test *t = r->test;
     char *why = summary_reason(r), *kind = summary_kind(r);
-    buf_puts(b, "{\"id\": ");
-    buf_put_json(b, t->id, strlen(t->id));
-    buf_printf(b, ", \"outcome\": \"%s\", \"ci\": \"%s\"", outcome_name(r->outcome),
-               ci_name(results_ci(all, r)));
-    put_text(b, "kind", kind);
-    put_text(b, "why", why);
-    buf_printf(b, ", \"flaky\": \"%s\"", flaky_name(r->flaky));
-    put_text(b, "flaky_where", r->flaky_where);
-    buf_printf(b, ", \"judged\": %s, \"line\": %d, \"index\": %td", r->judged ? "true" : "false", t->line,
-               t - all->suite->tests);
-    put_text(b, "task", t->task);
-    put_text(b, "spec", t->spec);
-    put_text(b, "display", t->display);
-    put_text(b, "program", t->start);
-    put_list(b, "tags", t->tags);
-    buf_printf(b, ", \"seed\": %llu, \"expect_fail\": %s, \"expect\": \"%s\"", (unsigned long long)t->seed,
-               t->expect_fail ? "true" : "false", t->expect_infeasible ? "infeasible" : "done");
-    buf_printf(b, ", \"worker\": %d, \"began\": %.3f, \"seconds\": %.3f", r->worker, r->began, r->seconds);
-    buf_puts(b, ", \"attempts\": [");
-    for (int i = 0; i < r->n; i++) {
-        buf_puts(b, i ? ", " : "");
-        put_attempt(b, &r->attempts[i]);
-    }
-    buf_puts(b, "]}");
+    json_t *o = json_object(), *attempts = json_array();
+    set_text(o, "id", t->id);
+    set_text(o, "outcome", outcome_name(r->outcome));
+    set_text(o, "ci", ci_name(results_ci(all, r)));
+    set_text(o, "kind", kind);
+    set_text(o, "why", why);
+    set_text(o, "flaky", flaky_name(r->flaky));
+    set_text(o, "flaky_where", r->flaky_where);
+    set_bool(o, "judged", r->judged);
+    set_int(o, "line", t->line);
+    set_int(o, "index", t - all->suite->tests);
+    set_text(o, "task", t->task);
+    set_text(o, "spec", t->spec);
+    set_text(o, "display", t->display);
+    set_text(o, "program", t->start);
+    set_list(o, "tags", t->tags);
+    json_object_set_new(o, "seed", seed_json(t->seed));
+    set_bool(o, "expect_fail", t->expect_fail);
+    set_text(o, "expect", t->expect_infeasible ? "infeasible" : "done");
+    set_int(o, "worker", r->worker);
+    json_set_rounded(o, "began", r->began, 3);
+    json_set_rounded(o, "seconds", r->seconds, 3);
+    for (int i = 0; i < r->n; i++)
+        json_array_append_new(attempts, attempt_json(&r->attempts[i]));
+    json_object_set_new(o, "attempts", attempts);
     free(why), free(kind);
+    return o;
 }
 
-/* What a merge of several results has to know (merge.c). */
-static void put_suite(struct buf *b, const struct results *r)
+/* Sets the members that merging several results needs (merge.c). */
+static void set_suite(json_t *o, const struct results *r)
 {
     const struct suite *s = r->suite;
-    buf_printf(b, ", \"suite_hash\": \"%016llx\", \"suite_tests\": %d, \"flaky_max\": %d, \"shard\": ",
-               (unsigned long long)r->suite_hash, s->n, s->flaky_max);
-    if (s->shard.of)
-        buf_printf(b, "{\"index\": %d, \"of\": %d}", s->shard.which, s->shard.of);
-    else
-        buf_puts(b, "null");
-    buf_printf(b, ", \"undecided\": \"%s\", \"accept_claims\": %s, \"time_over\": %s, \"complete\": %s",
-               undecided_name(r->undecided), r->accept_claims ? "true" : "false",
-               r->time_over ? "true" : "false", r->complete ? "true" : "false");
+    char hash[17];
+    snprintf(hash, sizeof hash, "%016llx", (unsigned long long)r->suite_hash);
+    set_text(o, "suite_hash", hash);
+    set_int(o, "suite_tests", s->n);
+    set_int(o, "flaky_max", s->flaky_max);
+    json_object_set_new(o, "shard",
+                        s->shard.of ? json_pack("{s:i, s:i}", "index", s->shard.which, "of", s->shard.of)
+                                    : json_null());
+    set_text(o, "undecided", undecided_name(r->undecided));
+    set_bool(o, "accept_claims", r->accept_claims);
+    set_bool(o, "time_over", r->time_over);
+    set_bool(o, "complete", r->complete);
 }
 
-static void put_head(struct buf *b, const struct results *r)
+static json_t *counts_json(const struct results *r)
 {
-    buf_printf(b, "{\"schema\": \"holorun-qa\", \"schema_version\": %d", SCHEMA_VERSION);
-    put_text(b, "version", r->version);
-    put_text(b, "suite", r->suite->name);
-    put_text(b, "path", r->suite->path);
-    put_text(b, "started", r->started);
-    put_suite(b, r);
-    buf_printf(b, ", \"seconds\": %.3f, \"jobs\": %d", r->seconds, r->jobs);
-    put_text(b, "model", r->model);
-    put_text(b, "dialect", r->dialect);
-    put_text(b, "host", r->host);
-    put_text(b, "dir", r->dir);
-    buf_printf(b, ", \"memory\": {\"weights\": %zu, \"state\": %zu, \"most\": %zu}", r->memory_weights,
-               r->memory_state, r->memory_peak);
-    buf_printf(b, ", \"exit_code\": %d, \"counts\": {\"total\": %d", results_exit_code(r), r->n);
-    for (int o = 0; o < OUTCOMES; o++)
-        buf_printf(b, ", \"%s\": %d", outcome_name((enum outcome)o), results_count(r, (enum outcome)o));
-    buf_printf(b, ", \"flaky\": %d},\n\"tests\": [", results_flaky(r));
+    json_t *o = json_object();
+    set_int(o, "total", r->n);
+    for (int i = 0; i < OUTCOMES; i++)
+        set_int(o, outcome_name((enum outcome)i), results_count(r, (enum outcome)i));
+    set_int(o, "flaky", results_flaky(r));
+    return o;
+}
+
+/* Makes all members but "tests". */
+static json_t *head_json(const struct results *r)
+{
+    json_t *o = json_object();
+    set_text(o, "schema", "holorun-qa");
+    set_int(o, "schema_version", SCHEMA_VERSION);
+    set_text(o, "version", r->version);
+    set_text(o, "suite", r->suite->name);
+    set_text(o, "path", r->suite->path);
+    set_text(o, "started", r->started);
+    set_suite(o, r);
+    json_set_rounded(o, "seconds", r->seconds, 3);
+    set_int(o, "jobs", r->jobs);
+    set_text(o, "model", r->model);
+    set_text(o, "dialect", r->dialect);
+    set_text(o, "host", r->host);
+    set_text(o, "dir", r->dir);
+    json_object_set_new(o, "memory",
+                        json_pack("{s:I, s:I, s:I}", "weights", (json_int_t)r->memory_weights, "state",
+                                  (json_int_t)r->memory_state, "most", (json_int_t)r->memory_peak));
+    set_int(o, "exit_code", results_exit_code(r));
+    json_object_set_new(o, "counts", counts_json(r));
+    return o;
 }
 
 void report_json(const struct results *r, const char *path, FILE *f)
 {
-    struct buf b;
-    buf_init(&b, TEST_MAX);
-    put_head(&b, r);
+    json_t *head = head_json(r);
+    char *line = json_line(head, JSON_ROUNDED);
+    fprintf(f, "%.*s,\n\"tests\": [", (int)strlen(line) - 1, line); /* without its "}" */
+    free(line);
+    json_decref(head);
     for (int i = 0; i < r->n; i++) {
-        buf_puts(&b, i ? ",\n" : "\n");
-        put_test(&b, r, &r->results[i]);
-        fwrite(b.data, 1, b.len, f);
-        buf_clear(&b);
+        json_t *test = test_json(r, &r->results[i]);
+        fputs(i ? ",\n" : "\n", f);
+        json_print(test, f, JSON_ROUNDED);
+        json_decref(test);
     }
-    buf_puts(&b, "\n]}\n");
-    fwrite(b.data, 1, b.len, f);
-    buf_free(&b);
+    fputs("\n]}\n", f);
 }

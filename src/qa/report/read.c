@@ -2,6 +2,7 @@
 #include "qa/report/read.h"
 
 #include "base/file.h"
+#include "base/json.h"
 #include "qa/report/report.h"
 #include "qa/report/summary.h"
 #include "trace/status.h"
@@ -14,15 +15,10 @@ enum { MOST_BYTES = 256 << 20, MOST_ATTEMPTS = 256 };
 
 /* ---- parts of JSON ------------------------------------------------------------------------------- */
 
-static const char *text_of(const json_t *from, const char *key)
-{
-    return json_string_value(json_object_get(from, key));
-}
-
 /* Owned; NULL for none and for "". */
 static char *copy_of(const json_t *from, const char *key)
 {
-    const char *s = text_of(from, key);
+    const char *s = json_text(from, key);
     return s && *s ? xstrdup(s) : NULL;
 }
 
@@ -76,7 +72,7 @@ static const char *undecided_at(int i)
 /* A path in the folder that was written is one in the folder that was found; owned. */
 static char *path_of(const struct results_file *f, const char *path)
 {
-    const char *was = text_of(f->json, "dir");
+    const char *was = json_text(f->json, "dir");
     size_t n = was ? strlen(was) : 0;
     if (!path || !*path)
         return NULL;
@@ -90,12 +86,12 @@ static char *path_of(const struct results_file *f, const char *path)
 static void read_check(struct results_file *f, const json_t *from, struct check *c, struct check_result *out)
 {
     const json_t *pictures = json_object_get(from, "pictures");
-    int kind = which_of(text_of(from, "kind"), kind_at, CHECK_JUDGE + 1);
-    int answer = which_of(text_of(from, "answer"), answer_at, ANSWER_NOT_ASKED + 1);
-    const char *name = text_of(from, "name");
+    int kind = which_of(json_text(from, "kind"), kind_at, CHECK_JUDGE + 1);
+    int answer = which_of(json_text(from, "answer"), answer_at, ANSWER_NOT_ASKED + 1);
+    const char *name = json_text(from, "name");
     *c = (struct check){.kind = (enum check_kind)(kind > CHECK_JUDGE ? CHECK_SHELL : kind),
                         .name = name ? name : "",
-                        .text = text_of(from, "text"),
+                        .text = json_text(from, "text"),
                         .line = int_of(from, "line", 0, 1 << 30),
                         .reading = json_object_get(from, "by") != NULL};
     *out = (struct check_result){.check = c,
@@ -111,8 +107,8 @@ static void read_attempt(struct results_file *f, const json_t *from, struct chec
                          struct attempt *out)
 {
     const json_t *list = json_object_get(from, "checks");
-    int outcome = which_of(text_of(from, "outcome"), outcome_at, OUTCOMES);
-    const char *status = text_of(from, "agent");
+    int outcome = which_of(json_text(from, "outcome"), outcome_at, OUTCOMES);
+    const char *status = json_text(from, "agent");
     const struct status_row *row = status && *status ? status_find(status) : NULL;
     *out = (struct attempt){.outcome = outcome == OUTCOMES ? OUTCOME_ERROR : (enum outcome)outcome,
                             .status = row ? row->name : "",
@@ -120,9 +116,9 @@ static void read_attempt(struct results_file *f, const json_t *from, struct chec
                             .did = copy_of(from, "did"),
                             .error = copy_of(from, "error"),
                             .error_kind = copy_of(from, "error_kind"),
-                            .run_dir = path_of(f, text_of(from, "run")),
+                            .run_dir = path_of(f, json_text(from, "run")),
                             .log = copy_of(from, "log"),
-                            .picture = path_of(f, text_of(from, "picture")),
+                            .picture = path_of(f, json_text(from, "picture")),
                             .crashed = is_true(from, "crashed"),
                             .steps = int_of(from, "steps", 0, 1 << 30),
                             .seconds = number_of(from, "seconds"),
@@ -139,18 +135,18 @@ static void read_attempt(struct results_file *f, const json_t *from, struct chec
 static void read_test(const json_t *from, const char *suite, struct test *t)
 {
     const json_t *tags = json_object_get(from, "tags");
-    const char *task = text_of(from, "task"), *display = text_of(from, "display");
-    *t = (struct test){.id = text_of(from, "id"),
+    const char *task = json_text(from, "task"), *display = json_text(from, "display");
+    *t = (struct test){.id = json_text(from, "id"),
                        .suite = suite,
                        .line = int_of(from, "line", 0, 1 << 30),
                        .task = task ? task : "",
-                       .spec = text_of(from, "spec"),
+                       .spec = json_text(from, "spec"),
                        .display = display ? display : "",
-                       .start = text_of(from, "program"),
+                       .start = json_text(from, "program"),
                        .seed = (uint64_t)json_integer_value(json_object_get(from, "seed")),
                        .expect_fail = is_true(from, "expect_fail"),
                        .selected = true};
-    const char *expect = text_of(from, "expect");
+    const char *expect = json_text(from, "expect");
     t->expect_infeasible = expect && !strcmp(expect, "infeasible");
     for (size_t i = 0, n = 0; i < json_array_size(tags) && n < SUITE_MAX_TAGS; i++)
         if ((t->tags[n] = json_string_value(json_array_get(tags, i))))
@@ -160,9 +156,9 @@ static void read_test(const json_t *from, const char *suite, struct test *t)
 static void read_result(struct results_file *f, const json_t *from, struct check **checks, struct result *r)
 {
     const json_t *list = json_object_get(from, "attempts");
-    int outcome = which_of(text_of(from, "outcome"), outcome_at, OUTCOMES);
-    int flaky = which_of(text_of(from, "flaky"), flaky_at, FLAKY_UNKNOWN + 1);
-    const char *ci = text_of(from, "ci"), *why = text_of(from, "why");
+    int outcome = which_of(json_text(from, "outcome"), outcome_at, OUTCOMES);
+    int flaky = which_of(json_text(from, "flaky"), flaky_at, FLAKY_UNKNOWN + 1);
+    const char *ci = json_text(from, "ci"), *why = json_text(from, "why");
     r->outcome = outcome == OUTCOMES ? OUTCOME_ERROR : (enum outcome)outcome;
     r->flaky = flaky > FLAKY_UNKNOWN ? FLAKY_UNKNOWN : (enum flaky)flaky;
     r->flaky_where = copy_of(from, "flaky_where");
@@ -198,7 +194,7 @@ static int check_tests(const json_t *tests, const char *path, struct err *e)
                        SUITE_MAX_TESTS);
     json_array_foreach(tests, i, test)
     {
-        const char *id = text_of(test, "id");
+        const char *id = json_text(test, "id");
         if (!id || !*id || strlen(id) > SUITE_MAX_ID)
             return err_set(e, ERR_USAGE, "%s: test %zu: expected an id of at most %d bytes", path, i + 1,
                            SUITE_MAX_ID);
@@ -209,8 +205,8 @@ static int check_tests(const json_t *tests, const char *path, struct err *e)
 static void read_head(struct results_file *f)
 {
     const json_t *shard = json_object_get(f->json, "shard"), *memory = json_object_get(f->json, "memory");
-    const char *name = text_of(f->json, "suite"), *path = text_of(f->json, "path"),
-               *hash = text_of(f->json, "suite_hash"), *started = text_of(f->json, "started");
+    const char *name = json_text(f->json, "suite"), *path = json_text(f->json, "path"),
+               *hash = json_text(f->json, "suite_hash"), *started = json_text(f->json, "started");
     struct results *r = &f->results;
     f->suite =
         (struct suite){.name = name ? name : "",
@@ -226,14 +222,14 @@ static void read_head(struct results_file *f)
                           .seconds = number_of(f->json, "seconds"),
                           .suite_hash = hash ? strtoull(hash, NULL, 16) : 0,
                           .dir = f->dir,
-                          .model = text_of(f->json, "model"),
-                          .dialect = text_of(f->json, "dialect"),
-                          .version = text_of(f->json, "version"),
-                          .host = text_of(f->json, "host"),
+                          .model = json_text(f->json, "model"),
+                          .dialect = json_text(f->json, "dialect"),
+                          .version = json_text(f->json, "version"),
+                          .host = json_text(f->json, "host"),
                           .memory_weights = (size_t)number_of(memory, "weights"),
                           .memory_state = (size_t)number_of(memory, "state"),
                           .memory_peak = (size_t)number_of(memory, "most")};
-    int undecided = which_of(text_of(f->json, "undecided"), undecided_at, UNDECIDED_SKIPPED + 1);
+    int undecided = which_of(json_text(f->json, "undecided"), undecided_at, UNDECIDED_SKIPPED + 1);
     r->undecided = undecided > UNDECIDED_SKIPPED ? UNDECIDED_ERROR : (enum undecided)undecided;
     snprintf(r->started, sizeof r->started, "%s", started ? started : "");
 }

@@ -6,10 +6,10 @@
 #ifndef HOLORUN_QA_RUN_CHECK_H
 #define HOLORUN_QA_RUN_CHECK_H
 
-#include "agent/llm.h"
 #include "base/image.h"
 #include "desk/desk.h"
 #include "gate/gate.h"
+#include "llm/llm.h"
 #include "qa/report/result.h"
 #include "screen/screen.h"
 

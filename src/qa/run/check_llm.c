@@ -4,8 +4,8 @@
  */
 #include "qa/run/check_impl.h"
 
-#include "agent/llm_judge.h"
 #include "base/clock.h"
+#include "judge/llm_judge.h"
 #include "qa/report/summary.h"
 
 #include <stdlib.h>

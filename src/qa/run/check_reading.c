@@ -7,7 +7,7 @@
  */
 #include "qa/run/check_impl.h"
 
-#include "agent/vqa.h"
+#include "judge/vqa.h"
 
 #include <ctype.h>
 #include <stdlib.h>

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { WORKERS_MAX = 256, TICK_NS = 250000000 };
+enum { WORKERS_MAX = 256, TICK_MS = 250 };
 
 static const char fail_fast[] = "--fail-fast: an earlier test did not pass";
 
@@ -174,11 +174,7 @@ static void wait_for_workers(struct queue *q)
 {
     pthread_mutex_lock(&q->lock);
     while (q->working) {
-        struct timespec until;
-        clock_gettime(CLOCK_REALTIME, &until);
-        until.tv_nsec += TICK_NS;
-        until.tv_sec += until.tv_nsec / 1000000000;
-        until.tv_nsec %= 1000000000;
+        struct timespec until = clock_after(CLOCK_REALTIME, TICK_MS);
         pthread_cond_timedwait(&q->worker_done, &q->lock, &until);
         pthread_mutex_unlock(&q->lock);
         progress_tick(q->o->progress);

@@ -8,7 +8,7 @@
 #ifndef HOLORUN_QA_RUN_WORKERS_H
 #define HOLORUN_QA_RUN_WORKERS_H
 
-#include "gate/secret.h"
+#include "base/secret.h"
 #include "qa/report/report.h"
 #include "qa/run/check.h"
 #include "run/job.h"

@@ -6,7 +6,7 @@
 #include "qa/suite/private.h"
 
 #include "base/file.h"
-#include "gate/secret.h"
+#include "base/secret.h"
 
 #include <ctype.h>
 #include <libgen.h>

@@ -1,0 +1,63 @@
+/* failure.h - failures of endpoints by class, whatever a server uses to report them: an HTTP status, an error
+ * body under status 200, an error event within a stream, a broken connection.
+ *
+ * The class decides whether the request may be sent again, and the exit code of a failure that lasts.  A new
+ * class needs a row in failure.c; the exit codes in the help name every class.
+ */
+#ifndef HOLORUN_BASE_FAILURE_H
+#define HOLORUN_BASE_FAILURE_H
+
+#include "base/err.h"
+
+#include <jansson.h>
+#include <stddef.h>
+
+enum failure_class {
+    FAILURE_NONE,
+    FAILURE_UNREACHABLE, /* no byte of an answer arrived */
+    FAILURE_CUT_OFF,     /* the reply ended before its end mark */
+    FAILURE_TIMED_OUT,   /* 408, 504, 522, 524 */
+    FAILURE_CONFLICT,    /* 409 */
+    FAILURE_RATE,        /* 429 */
+    FAILURE_OVERLOADED,  /* 503, 529 */
+    FAILURE_SERVER,      /* any other 5xx */
+    FAILURE_QUOTA,       /* 402, or 429 with insufficient_quota */
+    FAILURE_KEY,         /* 401, 403 */
+    FAILURE_ABSENT,      /* 404: no such path or model */
+    FAILURE_MOVED,       /* 3xx */
+    FAILURE_REQUEST,     /* any other 4xx */
+    FAILURE_WITHHELD,    /* by a content filter or the model */
+    FAILURE_REPLY,       /* not a reply of the protocol */
+    FAILURE_ALIEN,       /* the server does not speak the protocol at all */
+    FAILURE_CLASSES
+};
+
+struct failure {
+    enum failure_class class;
+    int status;     /* HTTP status, or the code in an error body; 0: none */
+    double after;   /* seconds that the server asks the client to wait; 0: it does not say */
+    double reset;   /* seconds until a rate limit is reset, the least wait then; 0: it does not say */
+    char said[256]; /* the server's message, or a description */
+};
+
+/* "rate limited"; the words of error messages and of the help. */
+const char *failure_name(enum failure_class c);
+/* Returns the exit code of a failure of that class that lasts. */
+enum err_kind failure_exit(enum failure_class c);
+/* Returns how often such a request may be sent at most; 1: the class is never retried. */
+int failure_tries(enum failure_class c);
+
+void failure_set(struct failure *f, enum failure_class c, const char *fmt, ...) PRINTF_LIKE(3, 4);
+
+/* Returns whether a JSON value reports an error, and fills *f with its class then.  Known shapes: a member
+ * "error", "detail" or "errors", {"object": "error"}, {"type": "error"}, a message without a reply, and a
+ * list of these.  Errors without a known word count as errors of the server. */
+bool failure_read(struct failure *f, json_t *root);
+
+/* Fills *f from an HTTP status other than 200 and its body. */
+void failure_of_status(struct failure *f, int status, const char *body, size_t len);
+
+/* Classifies a text that is not JSON; FAILURE_NONE: it has no known word. */
+enum failure_class failure_of_text(const char *text);
+
+#endif

@@ -1,0 +1,17 @@
+/* secret_impl.h - the values of secrets.  Private to base/secret.c and secret_text.c. */
+#ifndef HOLORUN_BASE_SECRET_IMPL_H
+#define HOLORUN_BASE_SECRET_IMPL_H
+
+#include "base/secret.h"
+
+struct secret {
+    char name[SECRET_NAME + 1];
+    char value[SECRET_MAX + 1];
+};
+
+struct secrets { /* in a block of its own pages */
+    int n;
+    struct secret list[SECRETS_MAX];
+};
+
+#endif

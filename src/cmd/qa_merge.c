@@ -1,0 +1,112 @@
+/* cmd/qa_merge.c - `holorun qa merge RESULTS...`: one report of many shards.
+ *
+ *   qa/report/read.h     reads each results.json
+ *   qa/report/merge.h    makes one list of them, with what is missing
+ *   qa/report/report.h   writes the reports
+ */
+#include "cmd/commands.h"
+
+#include "cli/version.h"
+#include "qa/report/merge.h"
+#include "qa/report/report.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+struct settings {
+    const char *out, *junit, *tap, *html;
+    bool json, quiet;
+};
+
+static const struct option_spec options[] = {
+    {"out", 'o', OPTION_TEXT, offsetof(struct settings, out), "DIR", 0, 4096, NULL,
+     "folder for the reports; default: a new one in qa of the user's state folder", NULL},
+    {"junit", 0, OPTION_TEXT, offsetof(struct settings, junit), "FILE", 0, 4096, NULL,
+     "also write JUnit XML here", NULL},
+    {"tap", 0, OPTION_TEXT, offsetof(struct settings, tap), "FILE", 0, 4096, NULL, "also write TAP here",
+     NULL},
+    {"html", 0, OPTION_TEXT, offsetof(struct settings, html), "FILE", 0, 4096, NULL,
+     "also write the HTML report here", NULL},
+    JSON_OPTION(struct settings),
+    QUIET_OPTION(struct settings),
+    {0},
+};
+
+static const struct command merge_command = {
+    "qa",
+    "merge RESULTS...",
+    "make one report of the results of many shards",
+    "Takes folders of results of `holorun qa --shard`, or their results.json, and writes the reports of the "
+    "whole suite. Pictures and runs stay where they are; the page links to them. A shard that is missing, "
+    "was cut off, is there twice or is of another version of the suite is named, and makes the whole "
+    "undecided: exit code 5, or 1 if a test failed.",
+    "holorun qa suite.yaml --shard auto --out results/$SLURM_ARRAY_TASK_ID\n"
+    "holorun qa merge results/* --out merged\n",
+    options,
+    cmd_qa_merge};
+
+struct merging {
+    struct settings s;
+    struct results_file *files;
+    int n;
+    struct merged merged;
+    struct reports reports;
+};
+
+/* Files that cannot be read are faults of the whole: a report of the others is still worth having. */
+static int read_files(struct merging *g, char **paths, int n, struct err *e)
+{
+    g->files = xcalloc((unsigned long)n, sizeof *g->files);
+    for (int i = 0; i < n; i++) {
+        struct err why = ERR_INIT;
+        if (results_file_read(paths[i], &g->files[g->n], &why) == 0) {
+            g->n++;
+            continue;
+        }
+        results_file_free(&g->files[g->n]);
+        merge_fault(&g->merged, why.text);
+    }
+    return g->n ? 0 : err_set(e, ERR_USAGE, "%s", g->merged.faults[0]);
+}
+
+static int write_reports(struct merging *g, struct err *e)
+{
+    const struct report_paths copies = {
+        {[REPORT_JUNIT] = g->s.junit, [REPORT_TAP] = g->s.tap, [REPORT_HTML] = g->s.html}};
+    reports_discard(g->s.out, &copies);
+    if (reports_open(&g->reports, g->s.out, &copies, e))
+        return -1;
+    struct results *r = &g->merged.results;
+    r->dir = g->reports.dir;
+    reports_save(&g->reports, r);
+    struct progress *p = progress_begin(r->n, 1, g->s.quiet);
+    progress_summary(p, r, g->reports.paths.of[REPORT_HTML]);
+    progress_free(p);
+    if (g->s.json)
+        report_json(r, "-", stdout);
+    return reports_print_errors(&g->reports) ? ERR_ENV : results_exit_code(r);
+}
+
+int cmd_qa_merge(int argc, char **argv)
+{
+    struct err e = ERR_INIT;
+    struct merging g = {0};
+    int n = options_parse(&merge_command, &g.s, argc, argv, &e), code;
+    if (n == 0 || n > MERGE_MOST)
+        n = err_set(&e, ERR_USAGE, "qa merge takes 1 to %d folders of results", MERGE_MOST);
+    if (n < 0)
+        return options_refuse(&merge_command, &e);
+    if (read_files(&g, argv, n, &e)) {
+        code = options_failed(&e);
+    } else {
+        merge(g.files, g.n, &g.merged);
+        code = write_reports(&g, &e);
+        code = code < 0 ? options_failed(&e) : code;
+    }
+    reports_close(&g.reports);
+    merged_free(&g.merged);
+    for (int i = 0; i < g.n; i++)
+        results_file_free(&g.files[i]);
+    free(g.files);
+    return code;
+}

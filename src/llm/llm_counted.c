@@ -1,0 +1,73 @@
+/* llm_counted.c - see llm_counted.h. */
+#include "llm/llm_counted.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { IMAGE_TOKENS = 256 };
+
+static struct llm_counted *counted_of(const struct llm *m)
+{
+    return (struct llm_counted *)(uintptr_t)m;
+}
+
+void llm_counted_add(struct llm_counted *c, const struct chat_part *parts, int n)
+{
+    for (int i = 0; i < n; i++)
+        c->length += parts[i].image ? IMAGE_TOKENS : (int64_t)strlen(parts[i].text);
+}
+
+int llm_counted_begin(struct llm *m, const char *system, struct err *e)
+{
+    (void)e;
+    counted_of(m)->length = (int64_t)strlen(system);
+    return 0;
+}
+
+int llm_counted_reply(struct llm *m, const char *text, struct err *e)
+{
+    (void)e;
+    counted_of(m)->length += (int64_t)strlen(text);
+    return 0;
+}
+
+int llm_counted_close(struct llm *m, struct err *e)
+{
+    (void)m, (void)e;
+    return 0;
+}
+
+struct llm_mark *llm_counted_mark(struct llm *m, struct err *e)
+{
+    (void)e;
+    int64_t *mark = xmalloc(1, sizeof *mark);
+    *mark = counted_of(m)->length;
+    return (struct llm_mark *)mark;
+}
+
+int llm_counted_rewind(struct llm *m, const struct llm_mark *at, struct err *e)
+{
+    (void)e;
+    counted_of(m)->length = llm_counted_mark_length(at);
+    return 0;
+}
+
+int64_t llm_counted_mark_length(const struct llm_mark *at)
+{
+    return *(const int64_t *)(const void *)at;
+}
+
+void llm_counted_mark_free(struct llm_mark *at)
+{
+    free(at);
+}
+
+int64_t llm_counted_length(const struct llm *m)
+{
+    return counted_of(m)->length;
+}
+
+struct session_stats llm_counted_stats(const struct llm *m)
+{
+    return counted_of(m)->stats;
+}

@@ -1,0 +1,36 @@
+/* prompt.h - the texts of the loop's prompts, from the templates of a dialect.  The caller owns all
+ * results. */
+#ifndef HOLORUN_LLM_PROMPT_H
+#define HOLORUN_LLM_PROMPT_H
+
+#include "actions/action.h"
+#include "actions/dialect.h"
+#include "base/secret.h"
+
+struct prompt_vars { /* for the system text */
+    const char *task;
+    int max_steps, width, height;
+    double max_seconds;
+};
+
+/* Escapes the marks of dialects and templates in a text: "<observation>" becomes "&lt;observation>".  The
+ * functions below do this to the task and to results, which can hold text from the screen. */
+char *prompt_escape(const char *text);
+
+char *prompt_system(const struct dialect *d, const struct prompt_vars *w, struct err *e);
+/* The system text with the names of the secrets, if there are any. */
+char *prompt_secrets(const char *system, const struct secrets *s);
+char *prompt_task(const struct dialect *d, const char *task);
+
+/* The result of an action; "" when it is empty and the dialect then says nothing. */
+char *prompt_output(const struct dialect *d, const char *tool, const char *result, struct err *e);
+char *prompt_error(const struct dialect *d, const char *tool, const char *message, struct err *e);
+
+/* The dialect's name of the tool that a reply called: of the tools of this kind the one that the reply names,
+ * else the first.  ACT_NONE: any kind.  Borrowed from the dialect. */
+const char *prompt_tool(const struct dialect *d, enum action_kind kind, const char *reply);
+
+/* The reply as history holds it: without the reasoning before "</think>" and the final newline. */
+char *prompt_reply_as_history(const char *reply);
+
+#endif
