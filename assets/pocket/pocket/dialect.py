@@ -1,6 +1,6 @@
 """The action dialect `pocket-wide`: actions as text, and conversations as tokens.
 
-An action is a verb, the label of its target copied letter by letter, the target's place, and what else the
+An action is a verb, the label of its target copied exactly, the target's place, and what else the
 verb needs. Before it a thought of up to 40 characters may stand ("step 1 of 3").
 
     <click>LABEL<at>PLACE        <double> and <hover> alike; "ctrl" or "shift" may follow the place of a click

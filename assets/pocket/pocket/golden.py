@@ -118,7 +118,7 @@ def preprocess(im, cfg):
 
 
 def vision(px, w, cfg, keep):
-    """Rows of the patches and how many there are down and across."""
+    """Returns (rows of the patches, number of rows, number of columns)."""
     v = cfg["vision_config"]
     p, d, heads = cfg["patch_size"], v["hidden_size"], v["num_attention_heads"]
     r, g, side = px.shape[1] // p, px.shape[2] // p, v["args"]["cpe_max_size"] // p

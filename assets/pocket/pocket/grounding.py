@@ -3,7 +3,7 @@
     python -m pocket grounding --data heldout-forms heldout-gtk ... --out DIR [--screens 96] [--each 3]
     holorun eval DIR/eval.jsonl --model MODEL --results R.jsonl && assets/eval/reliability.py R.jsonl
 
-Each screen is asked for elements whose name occurs once on it, and for one name from another screen of the
+The questions of a screen name elements whose name occurs once on it, and one name from another screen of the
 same source that it does not show, which must be reported as missing. Boxes are those of the browser or
 toolkit.
 """

@@ -31,9 +31,9 @@ WORDINGS = {
 BEFORE = ["", "", "", "", "", "Please ", "In this window, ", "On this page ", "Now ", "Here: ", "Could you "]
 JOINTS = (", then ", " and ", ", and ", " and then ", ", then ", ", ")
 END = [("mark", "<done>")]
-AS_SHOWN = 0.6  # of the tasks: what has been done is what the picture shows, as it is in use
-OUTER = ("button", "link", "tab", "item", "header")  # what is pressed at the end
-ON = 1  # the state bit of what is ticked, chosen or open: labels.js
+AS_SHOWN = 0.6  # fraction of tasks whose completed steps show in the picture, as in use
+OUTER = ("button", "link", "tab", "item", "header")  # kinds of elements that end a task
+ON = 1  # state bit of labels.js: ticked, chosen or open
 
 
 def quoted(rng, text, how):
@@ -41,7 +41,7 @@ def quoted(rng, text, how):
 
 
 class Step:
-    """What is said, the mark, the thing, the text that is typed."""
+    """A step: wording, verb, element (kind, state, box, name, places), typed text."""
 
     def __init__(self, wording, mark, thing, text=""):
         self.wording, self.mark, self.thing, self.text = wording, mark, thing, text
@@ -61,7 +61,7 @@ class Step:
 
 
 def value(rng, lex):
-    """What is typed: words, names, numbers, codes."""
+    """Returns a text to type: words, names, numbers, codes."""
     return rng.choice(
         (
             lambda: lex.word(),
@@ -87,9 +87,7 @@ def step_of(rng, lex, thing):
 
 
 def chosen(rng, lex, things):
-    """Steps in the order in which they are said and done: fields and ticks, as often as not down the page,
-    then what is pressed.
-    """
+    """Returns random steps: fields and ticks, half in order down the page, then a button or link."""
     inner = [t for t in things if t[0] in ("field", "area", "check") or (t[0] == "radio" and not t[1] & ON)]
     outer = [t for t in things if t[0] in OUTER]
     some = rng.sample(inner, min(len(inner), rng.choices((0, 1, 2, 3, 5, 8), (2, 3, 5, 5, 2, 1))[0]))
@@ -100,14 +98,9 @@ def chosen(rng, lex, things):
 
 
 def shown(screen, thing):
-    """The step that has led to what the picture shows of this thing; None where it looks as if nothing was
-    done.
-    """
+    """Returns the step that set the shown state of an element, or None if it looks untouched."""
     kind, state, box = thing[:3]
-    if kind in (
-        "field",
-        "area",
-    ):  # a hint in an empty field is no text of it: what it has is known to the page alone
+    if kind in ("field", "area"):  # a hint in an empty field is not its text; only the page knows the text
         text = next(n for b, *_, n in screen.items if b is box)
         return (
             Step("field", "<write>", thing, text)
@@ -120,15 +113,13 @@ def shown(screen, thing):
 
 
 def as_shown(rng, lex, screen, things):
-    """(steps, how many of them the picture shows as done): fields that are filled and ticks that are set come
-    first.
-    """
+    """Returns (steps, number done): filled fields and set ticks of the picture come first."""
     steps = [s for s in (shown(screen, t) for t in things) if s]
     done = rng.sample(steps, min(len(steps), rng.choices((0, 1, 2, 3, 4), (2, 4, 4, 2, 1))[0]))
     settled = {id(s.thing) for s in done} | {
         id(t) for t in things if t[0] in ("check", "radio") and t[1] & ON
     }
-    if any(s.thing[0] == "radio" for s in done):  # of the same group, perhaps
+    if any(s.thing[0] == "radio" for s in done):  # these may be in the same group
         settled |= {id(t) for t in things if t[0] == "radio"}
     if rng.random() < 0.5:
         done.sort(key=lambda s: s.thing[2][1])
@@ -138,7 +129,7 @@ def as_shown(rng, lex, screen, things):
 
 
 def grouped(rng, steps):
-    """Steps of one wording that follow each other, as often as not said in one clause."""
+    """Groups consecutive steps of one wording, 60 % of them into one clause."""
     out = []
     for s in steps:
         if out and out[-1][0].wording == s.wording and rng.random() < 0.6:
@@ -149,7 +140,7 @@ def grouped(rng, steps):
 
 
 def together(rng, how, steps):
-    """`tick A, B and C`: the words before the first name are said once."""
+    """Returns the clause of a group, such as `tick A, B and C`."""
     wording = rng.choice(WORDINGS[steps[0].wording])
     again = wording[wording.index("{") :]
     if len(steps) > 1:
@@ -173,7 +164,7 @@ def sentence(rng, steps):
 
 
 def task(screen, rng, lex):
-    """None where the screen shows nothing that has a name."""
+    """Returns (task, earlier answers, pieces of the next answer), or None if no element has a name."""
     things, done = screen.named(), None
     if rng.random() < AS_SHOWN:
         steps, done = as_shown(rng, lex, screen, things)
@@ -182,14 +173,14 @@ def task(screen, rng, lex):
     if not steps:
         return None
     absent = None
-    if rng.random() < 0.2 and (done or 0) < len(steps):  # one of the things is not there
+    if rng.random() < 0.2 and (done or 0) < len(steps):  # one of the elements is absent
         name = screen.absent(rng, lex)
         if name:
             absent = rng.randrange(done or 0, len(steps))
             kind, state, box, _, _ = steps[absent].thing
             steps[absent].thing = (kind, state, box, name, [None] * len(name))
             steps = steps[: absent + 1] if rng.random() < 0.3 else steps
-    if done is None:  # the end half as often as it comes in use: what is said too early ends a task
+    if done is None:  # the end is half as frequent as in use: an early end fails a task
         done = rng.randint(0, absent if absent is not None else len(steps) - (rng.random() < 0.5))
     said, history = sentence(rng, steps), [questions.text_of(s.pieces()) for s in steps[:done]]
     if done == absent:

@@ -4,8 +4,8 @@
     python -m pocket pointer --out FILE --rows FILE... --heldout FILE... [--minutes 90]
 
 A language model that reads a picture row by row has not seen a field when it reads the field's label; the
-encoder has. Each patch with a letter of a label is asked for the patches of the element (heads.Pointer),
-and patches of plain text for none. The encoder does not change, so the language model's input stays
+encoder has. Each patch with a letter of a label must point at the patches of the element (heads.Pointer),
+and patches of plain text at none. The encoder does not change, so the language model's input stays
 bit-identical, and a screen's rows are computed once. In a field every patch is right, since the middle of
 an empty field looks the same everywhere; elsewhere the four patches around the place share the target.
 src/locate/pointer.c averages the best patch and its neighbours.

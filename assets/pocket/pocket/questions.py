@@ -94,10 +94,10 @@ COMMON = """OK Cancel Close Save Apply Yes No Help Delete Open Send Next Back Su
 Retry Quit Continue Print Edit Add Remove Copy Paste Undo""".split()
 PLAIN = set(
     "a an the and or of to in on into from with for at is it as by then that this".split()
-)  # said of anything
-HOLDERS = ("button", "field", "area", "select")  # what stands in them is no name of anything else
+)  # occur in any task
+HOLDERS = ("button", "field", "area", "select")  # text inside these elements is not a label of others
 FAR = 480  # pixels between a field and its name in the same row, at most
-REACH = 20  # pixels between the edges of a field and where it is pointed at, at most
+REACH = 20  # maximum distance in pixels from the edges of a field to its target point
 
 
 def text_of(answer):
@@ -108,9 +108,11 @@ def text_of(answer):
 
 
 def aim(kind, box, places=()):
-    """Where a thing is pointed at: where there is something to be seen, since the middle of an empty field
-    looks like any other plain place. A field near its upper left corner, what has its name in it at the
-    name, all else in the middle. The size says how far off is still on it.
+    """Returns the piece ("place", x, y, w, h) of an element: its target point, and the size within which a
+    point is right.
+
+    A field is targeted near its upper left corner, since the middle of an empty field looks like any other
+    area; a button or the like at its label, anything else in the middle.
     """
     x0, y0, x1, y1 = box
     x, y = (x0 + x1) / 2, (y0 + y1) / 2
@@ -124,7 +126,7 @@ def aim(kind, box, places=()):
 
 
 def aimed(action, scale, places=()):
-    """A record's action whose place, if it is the middle of its box, is where things are pointed at."""
+    """Returns an oracle's action with the target point of aim(), if it has the middle of its box."""
     x, y, w, h = (v * scale for v in action.get("box") or [0, 0, 0, 0])
     if not w or max(abs(action["x"] * scale - x - w / 2), abs(action["y"] * scale - y - h / 2)) > 2:
         return action
@@ -133,13 +135,13 @@ def aimed(action, scale, places=()):
 
 
 def altered(rng, name):
-    """A name that is easily taken for this one: a letter is another, is left out, or stands twice."""
+    """Returns a similar name: one letter replaced, omitted or doubled."""
     k, c = rng.randrange(len(name)), rng.choice("abcdefghijklmnopqrstuvwxyz")
     return name[:k] + rng.choice((c, "", 2 * name[k])) + name[k + 1 :]
 
 
 def worded(form, name, kind):
-    """A question of THERE about this name."""
+    """Returns a question of THERE with this name."""
     for word, slot in ((name, " a {}"), (kind, " a {k}")):
         if word[0].lower() in "aeiou":
             form = form.replace(slot, slot.replace(" a ", " an "))
@@ -160,7 +162,7 @@ class Screen:
         self.items = [([v / 4 for v in i[:4]], i[4], i[5], n) for i, n in zip(items, names)]
 
     def string(self, letters):
-        """(text, places): letters in order, a blank between words."""
+        """Returns (text, places) of letters, with a space between words."""
         text, places = "", []
         for k, (x, y, c, word) in enumerate(letters):
             if k and word != letters[k - 1][3]:
@@ -169,7 +171,7 @@ class Screen:
         return text, places
 
     def spoken(self):
-        """[(word, places)] of all words that a task may speak of, without the punctuation around them."""
+        """Returns [(word, places)] of all words that a task may mention, without punctuation around them."""
         out = []
         for line in self.lines:
             words = {}
@@ -184,7 +186,7 @@ class Screen:
         return out
 
     def inside(self, box):
-        """The letters within a box, line by line."""
+        """Returns (text, places) within a box, line by line."""
         x0, y0, x1, y1 = box
         out = []
         for line in self.lines:
@@ -192,8 +194,7 @@ class Screen:
         return self.string(out)
 
     def where(self, text, near):
-        """The places of the letters of `text`, of all lines that hold it in the one closest to `near`; or
-        None."""
+        """Returns the places of the letters of `text` in the line closest to `near` that has it, or None."""
         best = None
         for line in self.lines:
             whole, places = self.string(line)
@@ -207,7 +208,7 @@ class Screen:
 
     @functools.cached_property
     def free(self):
-        """Lines that no field or button holds: what may name one."""
+        """Lines outside fields and buttons, the possible labels."""
         boxes = [b for b, kind, *_ in self.items if KINDS[kind] in HOLDERS]
         middles = ((line, *line[len(line) // 2][:2]) for line in self.lines)
         return [
@@ -215,15 +216,13 @@ class Screen:
         ]
 
     def far(self, line, box):
-        """Whether a line may name a field at the far end of its row: nothing stands between, nor has the line
-        in it.
-        """
+        """Returns whether a line may label a field at the other end of its row: nothing is between them."""
         left, (x0, y0, _, y1) = line[-1][0], box
         level = (b for b, *_ in self.items if b[1] < y1 and b[3] > y0)
         return not any(b[2] <= x0 + 2 and b[2] >= left for b in level)
 
     def label(self, kind, box):
-        """The text beside an element that has none of its own."""
+        """Returns (text, places) of the label next to an element without text of its own, or None."""
         if kind in ("field", "area", "select"):
             return self.beside(box, False)
         alone = not any(
@@ -326,7 +325,7 @@ class Screen:
         return rng.choice(READ[:3]).format(first), [("copy", text, places)]
 
     def absent(self, rng, lex):
-        """A name that is nowhere on the screen; None if the one that was drawn is."""
+        """Returns a random name that is not on the screen; None if the drawn one is."""
         things = self.named()
         how = rng.random()
         if how < 0.25 and things:
@@ -337,10 +336,7 @@ class Screen:
         return None if not name or name.lower() in shown else name
 
     def there(self, rng, lex):
-        """Whether the screen shows a thing, a word, or what it does not show; None if nothing was found to
-        ask
-        about.
-        """
+        """Returns a question about the presence of an element or word, or None if no name was found."""
         things, words = (
             self.named(),
             [w for w, _ in self.spoken() if len(w) <= 24 and "<" not in w and ">" not in w],
@@ -366,16 +362,14 @@ class Screen:
         ]
 
     def says(self, rng):
-        """What the screen has to say: its only line of four words or more; None where there are several, or
-        none.
-        """
+        """Returns a question about the message of a screen: its only line of four words or more, or None."""
         long = [line for line in self.free if self.string(line)[0].count(" ") > 2]
         if len(long) != 1:
             return None
         x, y = long[0][0][:2]
         more = any(
             0 < e[0][1] - y < 40 and abs(e[0][0] - x) < 12 for e in self.free
-        )  # perhaps it goes on there
+        )  # perhaps the text continues there
         text, places = self.string(long[0])
         if more or len(text) > 60 or set(text) & set("<>"):
             return None
@@ -384,9 +378,7 @@ class Screen:
         ]
 
     def asked(self, rng, lex):
-        """A question as a person asks it, of a screen alone: what is there, what is ticked, what is to be
-        read; or None.
-        """
+        """Returns a question about presence, state or text, as a user asks it of a screen, or None."""
         how, ticks = rng.random(), [t for t in self.named() if t[0] in ("check", "radio")]
         if how < 0.25 and ticks:
             on = rng.random() < 0.5  # few are ticked, and "no" would be a good answer
@@ -396,8 +388,9 @@ class Screen:
         return (self.says(rng) if how > 0.9 else None) or self.read(rng)
 
     def turns(self, rng, lex, most=12):
-        """Up to `most` different turns [(user, answer pieces)]; the words `lex` gives are not on the
-        screen."""
+        """Returns up to `most` different turns [(user text, answer pieces)]; words of `lex` are not on the
+        screen.
+        """
         things, out = self.named(), []
         clicks = [t for t in things if t[0] in WORD]
         fields = [t for t in things if t[0] in ("field", "area")]
@@ -437,8 +430,7 @@ OLD_PLACE = re.compile(r"<at><(\d+)><(\d+)>")
 
 
 def kiosk(turn, screen):
-    """A turn of the small model's dialect in the wide one: (user text, answer pieces). Bins are of 640 x
-    480."""
+    """Returns (user text, answer pieces) of a turn of kiosk_pages.py, whose places are 64ths of 640x480."""
 
     def point(a, b):
         return (int(a) + 0.5) * 10, (int(b) + 0.5) * 7.5
@@ -467,7 +459,7 @@ def kiosk(turn, screen):
 
 
 def played(record, screen):
-    """A record of an episode as (earlier answers, user text, answer pieces)."""
+    """Returns (earlier answers, user text, answer pieces) of a state of an episode (sources/episodes.py)."""
     scale, action = record["scale"], record["action"]
     history = [dialect.spell(aimed(h, scale) if h.get("box") else h, scale) for h in record["history"]]
     verb = action["verb"]
@@ -480,7 +472,7 @@ def played(record, screen):
         )
 
     def target(a):
-        """(the action with its place, pieces of its label and place)"""
+        """Returns (action with its target point, pieces of its label and place)."""
         name, places = dialect.plain(a.get("label", "")), None
         if name and a.get("box"):
             x, y, w, h = (v * scale for v in a["box"])
@@ -489,7 +481,7 @@ def played(record, screen):
             places = where[k : k + len(name)] if k >= 0 else None
         if a is action and verb != "drag":
             a = aimed(a, scale, places)
-        if name and not places:  # a field is named by what stands beside or above it
+        if name and not places:  # a field is named by the text beside or above it
             places = screen.where(name, (a["x"] * scale, a["y"] * scale))
         place = ("place", a["x"] * scale, a["y"] * scale, *(v * scale for v in (a.get("box") or [0] * 4)[2:]))
         return a, ([("copy", name, places or [None] * len(name))] if name else []) + [("mark", "<at>"), place]

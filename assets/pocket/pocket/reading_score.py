@@ -4,7 +4,7 @@
     python -m pocket reading --data DIR --example ../../tests/golden/locate.json      the fixture of t_locate
 
 letters   fraction of the letters on the screen that are named correctly within half a letter of their place
-words     fraction of the words of which every letter is correct
+words     fraction of the words whose letters are all correct
 ghosts    letters read where the screen has none, per letter on the screen
 distance  edit distance of a line's letters, left to right, per letter on the screen
 

@@ -11,7 +11,7 @@ from .files import MEAN, STD
 from .heads import ACROSS, SLOTS, STATES
 from .sources.store import KINDS
 
-UNKNOWN = 2  # a slot of which nothing is known; 1 has a letter, 0 has none
+UNKNOWN = 2  # a slot without information; 1 has a letter, 0 has none
 NOT_ASKED = -100  # a kind without a loss
 ENLARGE, AS_LARGE_AS, LONGEST = 1.5, 640 * 480, 1024
 

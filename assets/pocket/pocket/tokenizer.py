@@ -1,6 +1,6 @@
 """Vocabulary of the model and the marks of its chat template (../model has their files).
 
-Text is bytes, one token each and no merges, so the model copies an unknown name letter by letter.
+Text is bytes, one token each and no merges, so the model copies an unknown name by its letters.
 Everything that the template and the action dialect (dialect.py) repeat is one token.
 
     0..15      <unk> <s> </s> <SPECIAL_3> .. <SPECIAL_15>

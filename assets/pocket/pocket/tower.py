@@ -1,6 +1,6 @@
 """The vision encoder (tower): a ViT on 16-pixel patches at native resolution, as functions of its parameters.
 
-    x = [prefix ; patches W + position];  per block x += proj(attention(norm(x))), x += fc2(gelu(fc1(norm(x))))
+    x = [prefix ; patches W + position];  a block: x += proj(attention(norm(x))), x += fc2(gelu(fc1(norm(x))))
 
 The residual stream is fp32, products have the type `dt`. Norms have no weights of their own, since the
 product after a norm can express them; they are published as ones and zeros. Positions are a fixed sinusoid

@@ -1,13 +1,11 @@
-"""The fonts of the training world, pinned by file.
+"""Fonts of the training screens, fixed by file.
 
-Design.  What a page says is not what is drawn: a missing font is silently replaced by another, and a
-model trained on "eight fonts" has then seen one.  So the browser gets a fontconfig of its own, whose
-only directory holds links to the files named here, and whose aliases say what Arial and the generic
-families are.  `check` asks the browser which font it drew for each family and stops at a difference.
+A missing font is silently replaced by another, so the browser gets a fontconfig whose only directory has
+links to the files below and whose aliases define Arial and the generic families. `check` asks the browser
+for the font it drew.
 
-TRAINED are the eight families of training; UNSEEN are never trained on and only measured.  Fixed-width
-companions stand for the generic family `monospace`.  A font is looked for below POCKET_FONTS first, where
-`fonts.sh DIR` unpacks them, so that the machine's own fonts need not be touched.
+TRAINED are the eight families of training; UNSEEN are for evaluation only. A font is looked up below
+POCKET_FONTS first, where `fonts.sh DIR` unpacks missing ones.
 """
 
 import os
@@ -35,7 +33,7 @@ FAMILIES = {
 }
 UNSEEN = ("Lato", "Inter", "FreeSans")
 TRAINED = tuple(f for f in FAMILIES if f not in UNSEEN + ("Liberation Mono", "DejaVu Sans Mono"))
-GATE = ("Liberation Sans", "DejaVu Sans", "Noto Sans")  # those of the gate on real pages
+GATE = ("Liberation Sans", "DejaVu Sans", "Noto Sans")  # families of the held-out reading sets
 
 ALIASES = {
     "Arial": "Liberation Sans",
@@ -49,7 +47,7 @@ ALIASES = {
     "Georgia": "Liberation Serif",
     "Courier New": "Liberation Mono",
     "Courier": "Liberation Mono",
-    "monospace": "DejaVu Sans Mono",  # as tests/scripts/miniwob.sh wants it
+    "monospace": "DejaVu Sans Mono",  # required by tests/scripts/miniwob.sh
     "cursive": "Liberation Sans",
     "fantasy": "Liberation Sans",
 }
@@ -64,7 +62,7 @@ def files(family):
 
 
 def configure(folder):
-    """Writes links and fonts.conf below `folder`; gives the path for FONTCONFIG_FILE."""
+    """Writes links and fonts.conf to a directory; returns the path for FONTCONFIG_FILE."""
     links = pathlib.Path(folder) / "files"
     links.mkdir(parents=True, exist_ok=True)
     for family in FAMILIES:
@@ -92,7 +90,7 @@ def configure(folder):
 
 
 def check(browser):
-    """Draws a line in every family and alias and asks the browser what it took."""
+    """Draws a line in every family and alias; raises RuntimeError if the browser used another font."""
     wanted = {f: f for f in FAMILIES} | {a: b for a, b in ALIASES.items() if a not in ("cursive", "fantasy")}
     generic = ("serif", "sans-serif", "monospace")
     lines = "".join(f'<p style="font-family:{f if f in generic else repr(f)}">Sphinx</p>' for f in wanted)
@@ -104,7 +102,7 @@ def check(browser):
     root = browser.call("DOM.getDocument", depth=-1)["root"]["nodeId"]
     nodes = browser.call("DOM.querySelectorAll", nodeId=root, selector="#probe p")["nodeIds"]
     for (asked, family), node in zip(wanted.items(), nodes):
-        for _ in range(50):  # a page that was just loaded has no layout yet
+        for _ in range(50):  # a page has no layout immediately after loading
             drawn = browser.call("CSS.getPlatformFontsForNode", nodeId=node)["fonts"]
             if drawn:
                 break

@@ -1,13 +1,9 @@
-"""Web forms of our own: pages from a widget kit, as HTML text.
+"""Synthetic web pages from a widget kit, as HTML text.
 
-Design.  A page is a theme (colours, borders, spacing; six of them, each light or dark), a font, and a
-column of blocks drawn by chance: paragraphs, labelled fields, ticks, options, lists, tables, tabs, cards,
-messages, menus, pictures without text, code.  Words come from words.Lexicon, which keeps one fifth of all
-words, listed or invented, for evaluation; they are mixed with random letters, numbers, prices, dates,
-addresses and marks, so that reading is learned letter by letter.  What the page shows of itself (boxes of
-letters and elements) is asked of the browser, never guessed here.
-
-`page(rng, lex, ...)` gives (html of the body, style of the root, css) for host.html's show().
+A page has a theme (six, each light or dark), a font, and a column of random blocks: paragraphs, fields,
+ticks, options, lists, tables, tabs, cards, messages, menus, pictures, code. Words come from words.Lexicon,
+mixed with random letters, numbers, prices, dates and marks, so that reading does not depend on a
+vocabulary. Boxes come from the browser.
 """
 
 import html
@@ -64,7 +60,7 @@ class Page:
         self.back, self.ink = rng.choice(DARK if dark else LIGHT)
         self.accent, self.dark = rng.choice(ACCENT), dark
         self.size = rng.choices((9, 10, 11, 12, 13, 14, 15, 16, 18), (2, 5, 7, 9, 10, 8, 5, 4, 2))[0]
-        self.names, self.named = 0, []  # radio groups; names that are there
+        self.names, self.named = 0, []  # number of radio groups; names of the page
 
     # ---- words
 
@@ -133,7 +129,7 @@ class Page:
         return self.marked()
 
     def text(self, low, high):
-        """Running text: prose words and any tokens, with the marks of a sentence."""
+        """Returns prose words and random tokens, with the marks of a sentence."""
         r, out = self.rng, []
         for k in range(r.randint(low, high)):
             w = r.choice(PROSE) if r.random() < 0.35 and not self.lex.evaluation else self.token()
@@ -357,7 +353,7 @@ class Page:
 
     def body(self):
         out = []
-        for _ in range(self.rng.randint(8, 14)):  # what is below the lower edge is cut off by the frame
+        for _ in range(self.rng.randint(8, 14)):  # the frame cuts the rest
             out.append(getattr(self, self.rng.choices(list(self.BLOCKS), list(self.BLOCKS.values()))[0])())
         if self.rng.random() < 0.12:  # a dialog over the page
             x, y = self.rng.randint(2, 30), self.rng.randint(5, 40)
@@ -416,7 +412,7 @@ class Page:
 
 
 def page(rng, lex, width, families=fonts.TRAINED):
-    """One page of about `width` css pixels."""
+    """Returns ([html of the body, style of the root, css], font) of a page of about `width` CSS pixels."""
     dark = rng.random() < 0.25
     p = Page(rng, lex, rng.choice(families), dark, rng.choice(list(THEMES)), width)
     return [p.body(), f"background:{p.back};color:{p.ink}", p.css()], p.family

@@ -1,16 +1,13 @@
-"""GTK 3 windows with labels, in the system's Python: one JSON line and one raw picture for each window.
+"""GTK 3 windows with labels, as a program of the system's Python (python3-gi, needs a display).
 
-    /usr/bin/python3 gtk_windows.py FONT SCALE DARK < plans > answers        (needs a display, and python3-gi)
+    /usr/bin/python3 gtk_windows.py FONT SCALE DARK < plans > answers
 
-Design.  The toolkit itself says where its letters are: every widget that shows text has a Pango layout and
-the place where it is drawn.  A window is made offscreen (Gtk.OffscreenWindow), so that no window manager is
-needed and the picture is exactly the window.  toolkit.py plans the windows (words, widgets) and reads the
-answers; this program has no words of its own and no other imports than gi, so that the training environment
-needs no toolkit.
+Every widget with text has a Pango layout and its position. A window is drawn offscreen
+(Gtk.OffscreenWindow), so it needs no window manager. toolkit.py plans the windows and reads the answers.
 
 A plan is a JSON line {"width", "rows": [[kind, ...], ...]} with kinds label, button, check, radio, entry,
-combo, text, spin, scale, switch, tabs, frame, list, link, menu.  An answer is a line with the labels in the
-form of labels.js ("letters", "elements", "blind", "size") and the length of the RGB bytes that follow it.
+combo, text, spin, scale, switch, tabs, frame, list, link. An answer is a JSON line with the labels in the
+form of labels.js (letters, elements, blind, size), followed by RGB bytes whose number it has.
 """
 
 import json
@@ -40,7 +37,7 @@ class Labels:
         return [at[0], at[1], at[0] + a.width, at[1] + a.height]
 
     def text(self, layout, x, y, clip):
-        """Letters of a layout drawn at (x, y)."""
+        """Adds the letters of a layout drawn at (x, y) that are inside clip."""
         text = layout.get_text()
         at, last = 0, None
         for ch in text:
@@ -72,7 +69,7 @@ class Labels:
         self.elements.append([*self.box(w), kind, state | self.state(w), name])
 
     def see(self, w):
-        """A widget and what is in it."""
+        """Adds the labels of a widget and of its children."""
         if not w.get_mapped() or not w.get_visible():
             return
         b = self.box(w)
@@ -140,7 +137,7 @@ class Labels:
             self.see(tab)
 
     def mark(self, w, b, kind):
-        """Only the mark counts as the element; its text is a label of its own."""
+        """Adds the mark of a tick as an element; its text is a label of its own."""
         side = min(18, b[3] - b[1])
         y = (b[1] + b[3]) / 2
         self.elements.append(
@@ -182,7 +179,7 @@ class Labels:
 
 
 def make(kind, *args):
-    """A widget from its plan."""
+    """Returns a widget for its plan."""
     if kind == "label":
         w = Gtk.Label(label=args[0], xalign=0, wrap=True)
         w.set_max_width_chars(46)

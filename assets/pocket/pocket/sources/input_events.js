@@ -1,9 +1,7 @@
-/* Hands inside a page: what an oracle says is done by events of a script, so that many pages can be played at once
- * in the frames of one window.
+/* Executes an oracle's actions by script events, so that many pages in the frames of one window can be played at once.
  *
- * A script cannot do all that a person can: the pointer does not really stand anywhere, a native popup does not open,
- * and keys mean what the page makes of them.  What cannot be done is left undone; the oracle says what is due in
- * whatever state that leaves.
+ * Script events differ from real input: the pointer has no position, native popups do not open, and keys do what the page
+ * implements. What fails is left undone; the oracle labels the state that results.
  */
 window.inputEvents = (function() {
   'use strict';

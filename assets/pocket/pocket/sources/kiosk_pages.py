@@ -19,16 +19,17 @@ EVAL_SEEDS = (2_000_000, 2_999_999)  # the test suites begin at 1000000
 
 
 def in_use(rng, task, where, at, outcome):
-    """The turns of a task whose first `at` steps were taken; `where` gives a step's (label, box).
-    The outcome of the last of them: "done"; "lost", it changed nothing and is due again; "again", it
-    was taken a second time, which changed nothing, but its effect is there."""
+    """Returns the turns of a task after `at` steps; `where` returns a step's (label, box).
+
+    outcome of the last step: "done"; "lost", it had no effect and is due again; "again", it was repeated.
+    """
     said = [tasks.spell(s, *where(s)) for s in task.steps] + [task.end]
     past = said[:at] + ([said[at - 1]] if outcome == "again" else [])
     turns, before = [], task.sentence + "\n"
     for step in past:
         turns.append({"u": before + "-", "a": step, "loss": False})
         before = ""
-        if step is not past[-1] and rng.random() < 0.02:  # an older loss, made good
+        if step is not past[-1] and rng.random() < 0.02:  # an earlier step without effect, repeated
             turns.append({"u": "no change\n-", "a": step, "loss": False})
     before += "" if outcome == "done" else "no change\n"
     turns.append({"u": before + "<image>", "a": said[at - (outcome == "lost")], "loss": True})
@@ -51,14 +52,14 @@ def first_step(task, elements):
 
 
 def read_row(rng, cells):
-    """A question about a row, mostly one with something in it."""
+    """Returns a question about a row, 93 % of them with text."""
     full = [k for k, row in enumerate(cells) if row.strip()]
     k = rng.choice(full) if rng.random() < 0.93 else rng.randrange(16)
     return ask(f"Read row {k + 1}", " ".join(cells[k].split()) or "nothing")
 
 
 def find_word(rng, cells, taken=()):
-    """Where a word is that stands once on the screen and is not the name of an element."""
+    """Returns a question for a word that occurs once and is not the name of an element, or None."""
     found = {}
     for r, row in enumerate(cells):
         for word in dict.fromkeys(row.split()):
@@ -79,7 +80,7 @@ def find_word(rng, cells, taken=()):
 
 
 def questions(rng, report, fresh, reads=3):
-    """Up to QUESTIONS turns on a page with elements; `fresh` are its own tasks, already answered."""
+    """Returns up to QUESTIONS turns on a page; `fresh` are tasks of the page with their first step."""
     elements, cells = report["elements"], report["cells"]
     finds = [ask(f"Find {e['label']}", tasks.at(e["box"])) for e in elements]
     values = [
@@ -103,7 +104,7 @@ def flight_page(rng, lex, seeds):
     task, offer = kiosk_states.flight_task(rng, lex, seed)
     at = rng.choices(range(8), (10, 10, 10, 10, 14, 10, 9, 7))[0]
     outcome = draw_outcome(rng, at)
-    if outcome == "again" and task.steps[at - 1].verb == "click":  # that would have left the page
+    if outcome == "again" and task.steps[at - 1].verb == "click":  # a second click leaves the page
         outcome = "done"
     state = kiosk_states.flight_state(rng, lex, seed, task, offer, at - (outcome == "lost"))
     plans = [["flight", {**state, "page": p}] for p in ("search", "offers", "passenger")]
@@ -142,7 +143,7 @@ def dialog_page(rng, lex, seeds):
         s["pressed"] = ""
     at = rng.choice(list(range(len(task.steps))) * 3 + [len(task.steps)])
     outcome = draw_outcome(rng, at, 2 * RECOVERY)
-    if outcome == "again" and kind == "ticks":  # that would have taken it off again
+    if outcome == "again" and kind == "ticks":  # a second click clears the box
         outcome = "done"
     for step in task.steps[: at - (outcome == "lost")]:
         kiosk_states.do(s, step)

@@ -1,9 +1,8 @@
-"""States of the demo pages and tasks that make sense on them, drawn from a random source.
+"""States of the kiosk pages (assets/demo) and tasks for them.
 
-Design.  A state is what the scripts of assets/demo draw a page from; nothing here knows where
-things stand on the screen.  `generate` photographs the states for training, and the list of
-evaluation episodes is made of fresh pages and the same tasks with the other side of the lexicon.
-A state shows what the steps so far have done and, at times, what an earlier visitor left behind.
+A state is the input of the page's scripts; positions on the screen are unknown here. kiosk_pages.py makes
+training screens of the states, tests/scripts/demo_cases.py tests with held-out words. A state shows the
+effect of the steps so far and, in some, of an earlier user.
 """
 
 from . import tasks, words
@@ -35,7 +34,7 @@ def flight_task(rng, lex, seed):
 
 
 def flight_state(rng, lex, seed, task, offer, done):
-    """The kiosk after `done` steps of the task."""
+    """Returns the state of the kiosk after `done` steps of the task."""
     page = PAGE_OF[done]
     state = {
         "seed": seed,
@@ -45,7 +44,7 @@ def flight_state(rng, lex, seed, task, offer, done):
         "focus": "",
         "carriers": [lex.carrier() for _ in range(5)],
     }
-    used = rng.random() < 0.25  # someone stood here before
+    used = rng.random() < 0.25  # an earlier user has left texts
     for k, step in enumerate(task.steps):
         if step.verb == "write":
             left = getattr(lex, FIELD[step.element])() if used and rng.random() < 0.7 else ""
@@ -65,7 +64,7 @@ def flight_state(rng, lex, seed, task, offer, done):
 
 
 def dialog_text(rng, lex, labels):
-    """A sentence, often none; at times it mentions what could be pressed."""
+    """Returns a sentence, or none in 55 %; 10 % mention a label."""
     kind = rng.random()
     if kind < 0.1:
         return rng.choice(("{1} {0} first", "{0} is for {1}", "Do not forget {0}", "{0} {1} {2}")).format(
@@ -75,7 +74,7 @@ def dialog_text(rng, lex, labels):
 
 
 def blank_dialog(rng, lex, seeds, kind):
-    """A dialog in which nothing has been done."""
+    """Returns a dialog without any input."""
     n = {"buttons": (3, 6), "ticks": (3, 5), "options": (3, 5), "fields": (1, 3)}[kind]
     count = rng.randint(*n)
     closing = [rng.choice(words.CLOSING) if rng.random() < 0.6 else lex.label(10)]
@@ -101,7 +100,7 @@ def blank_dialog(rng, lex, seeds, kind):
 
 
 def dialog_task(rng, lex, s, button):
-    """A task this dialog can fulfil, keeping away from what is already ticked."""
+    """Returns a task for this dialog that avoids ticked boxes."""
     free = [label for k, label in enumerate(s["labels"]) if k not in s["on"]]
     if s["kind"] == "buttons":
         return tasks.press(rng, rng.choice(s["labels"]))
@@ -117,7 +116,7 @@ def dialog_task(rng, lex, s, button):
 
 
 def leave(rng, lex, s):
-    """What someone before has ticked, chosen, typed or pressed."""
+    """Applies the input of an earlier user: ticks, texts, a pressed button."""
     if s["kind"] == "ticks":
         s["on"] = [k for k in range(len(s["labels"])) if rng.random() < 0.25][: len(s["labels"]) - 2]
     if s["kind"] == "options" and rng.random() < 0.4:
@@ -130,7 +129,7 @@ def leave(rng, lex, s):
 
 
 def do(s, step):
-    """The effect of a step on the dialog's state."""
+    """Applies a step to the dialog's state."""
     s["focus"] = -1
     if step.verb == "write":
         k = s["labels"].index(step.element)
@@ -147,7 +146,7 @@ def do(s, step):
 
 
 def text_rows(rng, lex):
-    """Rows of words that fill the screen, some of them in frames or on colour."""
+    """Returns rows of words that fill the screen, some in frames or on a colour."""
     rows, free = [], 0
     spread = rng.choice((0.0, 0.0, 0.25))
     while free < 16:

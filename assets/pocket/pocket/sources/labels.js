@@ -1,14 +1,13 @@
-/* labels(window): where every visible letter and every element of a page is.
+/* labels(window): boxes of all visible letters and elements of a page.
  *
- * Letters come from Range.getClientRects, one letter at a time; text inside form fields, which no range
- * reaches, is measured with a canvas in the field's own font.  A letter counts as visible when its centre
- * lies inside all boxes that clip it and a hit test there finds its element.  That is not enough (a hit test
- * accepts an ancestor), so check.py looks for ink in the picture as well.
+ * Letters come from Range.getClientRects, one by one; text in form fields, which no range reaches, is measured with a canvas
+ * in the field's font. A letter is visible if its centre is inside all boxes that clip it and a hit test there finds its
+ * element. A hit test accepts ancestors, so ink.py checks the picture as well.
  *
  * Result, in device pixels of the frame:
  *   letters   [[left, top, right, bottom, code, line, word], ...]   line and word number within the page
  *   elements  [[left, top, right, bottom, kind, state, name], ...]  state is a sum of the STATES below
- *   blind     [[left, top, right, bottom], ...]  places with text that cannot be told: no loss there
+ *   blind     [[left, top, right, bottom], ...]  text that cannot be located: no loss there
  */
 const STATES = {
   on: 1,

@@ -1,11 +1,11 @@
-"""Qt 5 windows with labels, in the system's Python; the same plans and answers as gtk_windows.py.
+"""Qt 5 windows with labels, as a program of the system's Python (python3-pyqt5, no display).
 
-    /usr/bin/python3 qt_windows.py FONT SCALE DARK < plans > answers         (python3-pyqt5; no display)
+    /usr/bin/python3 qt_windows.py FONT SCALE DARK < plans > answers
 
-Design.  Windows are shown on Qt's offscreen platform and grabbed.  A style says where a widget's text goes
-(QStyle.subElementRect and subControlRect); within it, letters are placed by the advance of the text before
-them (QFontMetricsF), wrapped text by a QTextLayout of the same width.  Style is Fusion, which is drawn
-alike everywhere; font size is in points times SCALE.
+Plans and answers are those of gtk_windows.py. Windows are drawn on Qt's offscreen platform in the style
+Fusion. A style reports where a widget's text is (QStyle.subElementRect, subControlRect); letters are placed
+by the width of the text before them (QFontMetricsF), wrapped text by a QTextLayout of the same width. Font
+size is in points times SCALE.
 """
 
 import json
@@ -30,7 +30,7 @@ class Labels:
         return [at.x(), at.y(), at.x() + rect.width(), at.y() + rect.height()]
 
     def text(self, font, text, box, align, wrap=False):
-        """Letters of a text within a box."""
+        """Adds the letters of a text that are inside a box."""
         layout, options = QtGui.QTextLayout(text, font), QtGui.QTextOption()
         options.setWrapMode(QtGui.QTextOption.WordWrap if wrap else QtGui.QTextOption.NoWrap)
         layout.setTextOption(options)
@@ -119,7 +119,7 @@ class Labels:
             self.group(w)
 
     def group(self, w):
-        """What holds other widgets; tabs and frames have names."""
+        """Adds the labels of a container; tabs and frames have names."""
         if isinstance(w, Q.QTabBar):
             for k in range(w.count()):
                 b = self.box(w, w.tabRect(k))

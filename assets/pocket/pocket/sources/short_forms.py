@@ -1,10 +1,9 @@
-"""Pages that are one form and nothing else, laid out in as many ways as forms are.
+"""Pages with one form only, in many layouts.
 
-Design.  The pages of forms.py are crowded, so that much is read; tasks are given about short ones.  What
-differs here is where a thing stands in terms of its name: a field under it, beside it, at the far end of
-its row; a tick before its name or behind it; and how it shows: a box, a line below, a tint, a pill.  Some
-fields are filled and some boxes ticked, as they are when half of a task is done.  Words and colours are
-those of forms.py.
+Pages of forms.py are crowded; tasks are given on short ones. Layouts differ in where an element is relative
+to its label (below, beside, at the other end of its row; ticks before or after it) and in style (box,
+underline, tint, pill). Some fields are filled and boxes ticked, as halfway through a task. Words and
+colours are those of forms.py.
 """
 
 import html
@@ -42,8 +41,8 @@ class Short(forms.Page):
         super().__init__(*a)
         r = self.rng
         self.size = r.choices((11, 12, 13, 14, 15, 16, 18), (3, 6, 8, 10, 8, 8, 3))[0]
-        self.behind = r.random() < 0.12  # ticks stand at the end of their rows
-        self.across = r.random() < 0.2  # ticks beside each other
+        self.behind = r.random() < 0.12  # ticks follow their labels, at the end of the row
+        self.across = r.random() < 0.2  # several ticks in a row
         self.close = r.choice(("", " ", "&nbsp; "))
 
     def row(self, inner):
@@ -159,6 +158,6 @@ class Short(forms.Page):
 
 
 def page(rng, lex, width, families):
-    """One page; what it gives is what forms.page gives."""
+    """Returns one page in the form of forms.page."""
     p = Short(rng, lex, rng.choice(families), rng.random() < 0.2, rng.choice(list(forms.THEMES)), width)
     return [p.body(), f"background:{p.back};color:{p.ink}", p.css()], p.family

@@ -1,9 +1,7 @@
-"""Task sentences and the steps that fulfil them, in the dialect of the pocket model.
+"""Task sentences of the kiosk and the steps that complete them.
 
-Design.  A task is a sentence and a list of steps; a step knows its thought (where in the plan we
-are), its verb, and the element it needs, but not where that element is: the place is filled in from
-a screen.  `spell` writes the step as the assistant would.  Sentences come in a few phrasings each;
-the first of every list is the one the demo uses.
+A step has a thought (its place in the plan), a verb and the name of an element; the place is filled in from
+a screen. `spell` writes it as an answer. The first phrasing of every list is the demo's.
 """
 
 from dataclasses import dataclass, field
@@ -27,7 +25,7 @@ class Task:
 
 
 def at(box):
-    """The coordinate bins of the middle of a box."""
+    """Returns the centre of a box in 64ths of the screen."""
     x, y, w, h = box
     return f"<at><{int((x + w / 2) * BINS / W)}><{int((y + h / 2) * BINS / H)}>"
 
@@ -41,7 +39,7 @@ def _listed(items):
 
 
 def _plan(acts):
-    """Numbers the steps: [(verb, element, text)] with their thoughts."""
+    """Returns the steps of [(verb, element, text)] with their thoughts."""
     n = len(acts)
     return [Step("only step" if n == 1 else f"step {k + 1} of {n}", *a) for k, a in enumerate(acts)]
 
@@ -91,7 +89,7 @@ def choose(rng, label, button=""):
 
 
 def fill(rng, pairs, button=""):
-    """pairs: [(label, text)] in the order of writing."""
+    """Returns a task for [(label, text)], in the order of writing."""
     first, rest = rng.choice(
         (
             ("Type {1} into {0}", "{1} into {0}"),
@@ -134,7 +132,7 @@ def flight(rng, origin, destination, date, time, name):
 
 
 def stream(seed, name):
-    """The number stream of kiosk.js, draw for draw."""
+    """Yields the random numbers of kiosk.js for a seed and a name."""
     mask = 0xFFFFFFFF
     h = 0x811C9DC5
     for c in name.encode():
@@ -148,7 +146,7 @@ def stream(seed, name):
 
 
 def times(seed):
-    """The departure times flight.html offers for a seed (`times` in flight.js)."""
+    """Returns the departure times that flight.html offers for a seed."""
     r = stream(seed, "offers")
 
     def below(n):

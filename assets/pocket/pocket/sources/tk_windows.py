@@ -1,12 +1,11 @@
-"""Tk windows with labels, in the system's Python; the same plans as gtk_windows.py (python3-tk and a
-display).
+"""Tk windows with labels, as a program of the system's Python (python3-tk, needs a display).
 
     /usr/bin/python3 tk_windows.py FONT SCALE DARK < plans > answers
 
-Design.  A window stands in the display's corner without a frame and toolkit.py photographs it there: an
-answer has `at` instead of bytes.  Fields, text and lists say themselves where their characters are (bbox);
-of labels and buttons the text stands in the middle of what they need, measured in their own font.  Running
-text is a text widget, so that its lines are known.
+Plans are those of gtk_windows.py. A window without a frame is placed in the corner of the display, where
+toolkit.py reads its pixels: an answer has `at` instead of bytes. Fields, text and lists report the boxes of
+their characters (bbox); the text of labels and buttons is centred and measured in their font. Long text is
+a text widget, so its lines are known.
 """
 
 import json
@@ -46,7 +45,7 @@ class Window:
         self.text(text, (b[0] + b[2] - self.font.measure(text)) / 2, b[1], b[3])
 
     def characters(self, w, text, index):
-        """Fields and text: the widget's own boxes."""
+        """Adds the letters of a field or text by the widget's own boxes."""
         b, last = self.box(w), None
         for k, ch in enumerate(text):
             r = w.bbox(index(k))
@@ -63,7 +62,7 @@ class Window:
     def element(self, w, kind, state=0, name="", box=None):
         self.elements.append([*(box or self.box(w)), kind, state, name])
 
-    # ---- widgets: each is made now and told of when everything stands
+    # ---- widgets: built first, labels added when the layout is final
 
     def make(self, parent, kind, *a):
         back, ink, field = self.colours
@@ -113,7 +112,7 @@ class Window:
         return w
 
     def make_field(self, parent, kind, *a):
-        """What is filled in or holds other widgets."""
+        """Builds a field or a container."""
         back, ink, field = self.colours
         if kind == "entry":
             w = tk.Entry(parent, width=a[1], bg=field, fg=ink, font=self.font)
@@ -147,7 +146,9 @@ class Window:
             self.column(w, a[1])
             self.later.append(lambda: self.blind.append(self.title(w)))
         elif kind == "tabs":
-            w = tk.Frame(parent, bg=back, bd=1, relief="sunken")  # tabs of ttk do not say where their text is
+            w = tk.Frame(
+                parent, bg=back, bd=1, relief="sunken"
+            )  # ttk does not report the position of a tab's text
             self.column(w, a[0][0][1])
         return w
 

@@ -1,10 +1,9 @@
-"""Words for screens and tasks, and the line between training and evaluation.
+"""Words for screens and tasks, split into training and evaluation.
 
-Design.  A word is held out when the checksum of its lower-case letters is divisible by five; that
-holds for words from the lists and for invented ones alike, so "never seen in training" needs no
-second list.  The fixed wording (From, Search, ..., the usual names of closing buttons) and digits
-are outside the split.  A `Lexicon` draws from one side only.  Invented words (syllables) and random
-letters keep the reading compositional: a model that knows only the lists cannot answer.
+A word is held out if the CRC of its lower-case letters is divisible by five, which works for listed and
+invented words. Fixed wordings, names of closing buttons and digits are in both sets. A `Lexicon` draws from
+one set only. Invented words and random letters keep reading compositional: a model that knows only the
+lists fails.
 """
 
 import zlib
@@ -98,18 +97,18 @@ _TAILS = [
     "z",
 ]
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
-TWINS = 0.2  # of the names of a page: off by a letter from one that is there
+TWINS = 0.2  # fraction of names that differ by one letter from another name of the page
 MARKS = "!#$%&'()*+,-./:;=?@[]_{}"
 
 
 def held_out(text):
-    """True if a word of the text belongs to evaluation; digits and marks belong to both sides."""
+    """Returns whether a word of the text is held out; digits and marks are in both sets."""
     words = "".join(c if c.isalpha() else " " for c in text.lower()).split()
     return any(len(w) > 1 and zlib.crc32(w.encode()) % 5 == 0 for w in words)
 
 
 class Lexicon:
-    """Draws words of one side of the split: everything held out, or nothing."""
+    """Draws words of one set: all held out, or none."""
 
     def __init__(self, rng, evaluation=False):
         self.rng, self.evaluation = rng, evaluation
@@ -127,7 +126,7 @@ class Lexicon:
                 return text
 
     def invented(self):
-        """A pronounceable word of one to four syllables, lower case."""
+        """Returns a pronounceable word of one to four syllables, lower case."""
 
         def make():
             n = self.rng.choices((1, 2, 3, 4), (1, 5, 4, 1))[0]
@@ -148,14 +147,14 @@ class Lexicon:
         return self.rng.choices((word.capitalize(), word, word.upper()), (6, 3, 1))[0]
 
     def word(self):
-        """Any word: listed, invented or random letters."""
+        """Returns a word: listed, invented or of random letters."""
         kind = self.rng.random()
         if kind < 0.5:
             return self.cased(self.listed(INTERFACE + NOUNS))
         return self.cased(self.invented() if kind < 0.85 else self.letters())
 
     def label(self, longest=12):
-        """What a button, a box or a field is called: a word, sometimes two, sometimes with a number."""
+        """Returns a label: a word, two words, or a word with a number."""
 
         def make():
             kind = self.rng.random()
@@ -173,7 +172,9 @@ class Lexicon:
         return self.until(make, longest)
 
     def labels(self, n, longest=12):
-        """n different labels; now and then one is a close relative of another, in training oftener."""
+        """Returns n distinct labels. One is a variant of the one before with probability 0.45 (0.2 in
+        evaluation).
+        """
         out, near = [], 0.2 if self.evaluation else 0.45
         while len(out) < n:
             text = self.neighbour(out[-1]) if out and self.rng.random() < near else self.label(longest)
@@ -183,7 +184,7 @@ class Lexicon:
         return out
 
     def neighbour(self, text):
-        """The text with one letter exchanged, dropped or doubled."""
+        """Returns the text with one letter replaced, omitted or doubled."""
         k = self.rng.randrange(len(text))
         if not text[k].isalpha() or len(text) < 4:
             return self.label()
@@ -191,8 +192,8 @@ class Lexicon:
         return text[:k] + self.rng.choice((other, "", text[k].lower() * 2)) + text[k + 1 :]
 
     def beside(self, names, make):
-        """make(), or now and then, in training, a close relative of one of the names that are there; it joins
-        them.
+        """Returns make(), or in training with probability TWINS a variant of one of `names`; appends it to
+        names.
         """
         text = make()
         if names and not self.evaluation and self.rng.random() < TWINS:
@@ -219,7 +220,7 @@ class Lexicon:
         return self.until(make, longest)
 
     def city(self):
-        """At most 12 characters; half of the towns do not exist."""
+        """Returns a town of at most 12 characters; half of them are invented."""
 
         def make():
             kind = self.rng.random()
@@ -253,7 +254,7 @@ class Lexicon:
         return self.rng.choices(forms, (12, 1, 2, 1, 1))[0]
 
     def typed(self, longest=14):
-        """Something one may be asked to type: names, words, numbers, codes."""
+        """Returns a text to type: a name, word, number or code."""
 
         def make():
             kind = self.rng.random()
@@ -279,7 +280,7 @@ class Lexicon:
         return f"{self.rng.randint(0, 23)}:{self.rng.randint(0, 59):02}"
 
     def token(self):
-        """One item of dense text."""
+        """Returns one item of dense text."""
         kind = self.rng.random()
         if kind < 0.30:
             return self.cased(self.listed(INTERFACE + NOUNS + PROSE))

@@ -1,10 +1,8 @@
-/* Oracles of pages on which things are clicked that the sentence names: buttons, links, boxes, tabs, menus,
- * dialogs.
+/* Oracles of pages with clicks on named elements: buttons, links, boxes, tabs, menus, dialogs.
  *
- * Design.  The name stands in the sentence; what carries it is looked up among what is visible.  Where
- * several things carry it, any of them is right and the first is taken.  What hides behind tabs, sections and
- * folders is searched in order, from the open one onwards.  Ticks are set in the order of the sentence, after
- * wrong ones have been taken off.
+ * The target is looked up among the visible elements; of several with the same name the first is taken. Elements behind
+ * tabs, sections and folders are searched in order from the open one. Boxes are ticked in the order of the sentence,
+ * after wrong ones are cleared.
  */
 (function() {
 "use strict";
@@ -20,7 +18,7 @@ const namedButton = name =>
 const boxes = () => all("#area input[type=checkbox], #area input[type=radio]")
                       .map(input => ({input, name: text(input.closest("label"))}));
 
-/* `same` says whether the name of a box is what the sentence means. */
+/* same(name, wanted): returns whether a box is meant by the sentence. */
 function ticks(s, same) {
   const list = s.said.match(/^Select (?:words similar to )?(.*) and click Submit\.$/)[1];
   const wanted = list === "nothing" ? [] : list.split(", ");
@@ -67,7 +65,7 @@ function tabs(s) {
   return click(heads[(open + 1) % heads.length], undefined, "tab");
 }
 
-/* A closed folder is opened when nothing visible carries the name: from the top, so each once. */
+/* Opens closed folders from the top, each once, while no visible element has the name. */
 function tree(s) {
   const named = all("#tree span").find(e => text(e) === quoted(s) && visible(e));
   if (named) return click(named);
@@ -77,7 +75,7 @@ function tree(s) {
 
 /* ---- menus ---- */
 
-/* A path of names: pointing at an item opens what is below it, only the last one is clicked. */
+/* Follows a path of names: hovering opens a submenu, only the last item is clicked. */
 function menu(s) {
   const path = s.said.match(/^Select (.*)$/)[1].split(">");
   let list = one("#menu");
@@ -124,13 +122,6 @@ function dialog(s) {
 
 function sequence() { return buttonsPushed.length === 0 ? click("#subbtn") : click("#subbtn2"); }
 
-/* The second click is due `timeDelay` seconds after the first; the page keeps both in its globals. */
-function delayed() {
-  if (buttonsPushed.length === 0) return click("#subbtn");
-  const left = timeDelay - (Date.now() - currentTime) / 1000;
-  return left > 0.15 ? wait(left - 0.1) : click("#subbtn2");
-}
-
 function colour(s) {
   const name = s.said.match(/^Click on the (.*) colored box/)[1];
   const found = all("#area .color").find(e => e.dataset.color === name);
@@ -147,18 +138,14 @@ oracles.add({
   "click-test-2": {steps: 1, next: s => namedButton(s.said.match(/button (\w+)/)[1])},
   "click-test-transfer": {steps: 1, next: s => namedButton(s.said.match(/button (\w+)/)[1])},
   "click-button": {steps: 1, next: s => namedButton(quoted(s))},
-  "unicode-test": {steps: 1, next: s => namedButton(quoted(s))},
   "click-button-sequence": {steps: 2, next: sequence},
-  "button-delay": {steps: 3, next: delayed},
   "click-checkboxes": {steps: 7, next: s => ticks(s, (a, b) => a === b)},
   "click-checkboxes-large": {steps: 13, next: s => ticks(s, (a, b) => a === b)},
   "click-checkboxes-transfer": {steps: 7, next: s => ticks(s, (a, b) => a === b)},
   "click-checkboxes-soft": {steps: 6, next: s => ticks(s, alike)},
   "click-option": {steps: 2, next: option},
   "click-collapsible": {steps: 2, next: unfold},
-  "click-collapsible-nodelay": {steps: 2, next: unfold},
   "click-collapsible-2": {steps: 4, next: sections},
-  "click-collapsible-2-nodelay": {steps: 4, next: sections},
   "click-color": {steps: 1, next: colour},
   "click-dialog": {steps: 1, next: () => click(".ui-dialog-titlebar-close", "x", "button")},
   "click-dialog-2": {steps: 1, next: dialog},
@@ -167,7 +154,6 @@ oracles.add({
   "click-menu": {steps: 3, settle: 0.45, next: menu},
   "click-menu-2": {steps: 3, settle: 0.45, next: iconMenu},
   "click-pie": {steps: 2, settle: 1.6, next: pie},
-  "click-pie-nodelay": {steps: 2, settle: 0.3, next: pie},
   "click-tab": {
     steps: 1,
     next: s => click(withText("#area .ui-tabs-nav a", s.said.match(/(Tab #\d)/)[1]), undefined, "tab")

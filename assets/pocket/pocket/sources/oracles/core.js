@@ -1,30 +1,27 @@
-/* Oracles: what a person would do next on a page of MiniWoB++.
+/* Oracles: the next action of a user on a page of MiniWoB++.
  *
- * Design.  An oracle is a pure function from the state of the running page to the next action.  It reads the
- * document, its SVG, the globals of the page and the sentence, never a script of its own, so that it also
- * labels states into which a model has wandered.  Where the page hides something that a person has to look
- * for (tabs, folders, closed sections, pages of results), the oracle goes by what is visible and follows a
- * fixed order of search: the label of a picture must follow from the picture, the sentence and the earlier
- * actions.
+ * An oracle is a pure function from the state of the running page to the next action. It reads the document, its SVG, the
+ * globals of the page and the sentence, so it also labels states that a model has reached by mistakes. Where a page hides
+ * the target (tabs, folders, closed sections, pages of results), the oracle uses the visible elements only and searches in
+ * a fixed order: the label of a picture must follow from the picture, the sentence and the earlier actions.
  *
  *     oracles.add({ "click-test": { steps: 1, next: s => click("#subbtn") } });
  *     oracles.advise(said, history)  ->  { verb, x, y, box, label, kind, ... }
  *
- * `s` holds `said` (the sentence), `history` (the earlier actions, oldest first) and `last` (the newest of
- * them). `steps` is the largest number of actions that the page can need.  Verbs, with coordinates in CSS
- * pixels of the page:
+ * `s` has `said` (the sentence), `history` (earlier actions, oldest first) and `last` (the newest of them). `steps` is the
+ * largest number of actions that the page needs. Verbs, with coordinates in CSS pixels of the page:
  *
  *     click     once, `hold`: with a modifier key held        double, hover
  *     write     click, select all, type `text`
- *     append    click, go to the end, type `text`
+ *     append    click, move the caret to the end, type `text`
  *     key       press `keys` ("ctrl+c", "enter")
  *     scroll    turn the wheel at x, y: `direction`, `amount` in notches
- *     drag      press at x, y, move to `to`, let go
+ *     drag      press at x, y, move to `to`, release
  *     wait      `seconds`, or until the page has settled
- *     done      the task is over
- *     missing   what the sentence speaks of is not on the page
+ *     done      the task is complete
+ *     missing   the target of the sentence is not on the page
  *
- * `label` is the name that a person would give the target, `box` its rectangle [x, y, width, height].
+ * `label` is the visible name of the target, `box` its rectangle [x, y, width, height].
  */
 const oracles = (function() {
   "use strict";

@@ -1,18 +1,17 @@
-/* Oracles of pages on which something is dragged: boxes, shapes, entries of lists, edges, lines, marked text.
+/* Oracles of pages with drags: boxes, shapes, list entries, edges, lines, selected text.
  *
- * Design.  A drag is one action with two places.  It starts on the middle of the thing, or where the page
- * hangs it on the pointer, and ends where the middle is to be.  What is already in its place is left alone,
- * so every state has a next action; a list is sorted from the top.
+ * A drag is one action with two places, from the centre of the element to the wanted centre. Elements in their place are
+ * not moved, so every state has a next action; lists are sorted from the top.
  */
 (function() {
 "use strict";
-const {all, one, text, clean, click, drag, spot, target, submit, missing, place, reaches} = oracles;
+const {all, one, text, click, drag, spot, target, submit, missing, place} = oracles;
 
 const middle = r => ({x: r.left + r.width / 2, y: r.top + r.height / 2});
 
 /* ---- marking text ---- */
 
-/* From before the first to after the last visible character of a node or of a part of it. */
+/* Returns the range from the first to the last visible character of a node or of part of it. */
 function ends(node, from, to) {
   const walk = document.createTreeWalker(node, NodeFilter.SHOW_TEXT), rects = [];
   let seen = 0;
@@ -56,7 +55,7 @@ const WAYS = {
   down: [0, 1]
 };
 
-/* The page compares the box of the shape as it was drawn with where it is now. */
+/* The page compares the original box of the shape with its present place. */
 function shift(s) {
   const way = s.said.match(/(left|right|up|down)/)[1], shape = one("#area svg > *"),
         name = text(one("#query"));
@@ -74,13 +73,13 @@ const PLURALS = {
 const loose = () => all("#area_svg > *").filter(e => e.id !== "shape-container");
 const frames = () => all("#shape-container").map(e => e.getBoundingClientRect());
 
-/* Whether the page counts the shape as inside the box: the corner of its drawing is. */
+/* Returns whether the page counts the shape as inside the box: by the corner of its drawing. */
 const within = (e, box) => {
   const r = e.getBoundingClientRect();
   return r.left > box.left + 1 && r.left < box.right - 1 && r.top > box.top + 1 && r.top < box.bottom - 1;
 };
 
-/* A free place in the box: side by side, so that no shape hides another one. */
+/* Returns a free place in the box, so that no shape covers another. */
 function slot(box, shapes) {
   const here = shapes.filter(e => within(e, box)).map(e => middle(e.getBoundingClientRect()));
   const step = 20, spots = [];
@@ -90,7 +89,7 @@ function slot(box, shapes) {
   return spots.reduce((p, q) => (room(q) > room(p) + 1 ? q : p));
 }
 
-/* Every shape into its box; `home(e)` gives the box of a shape, or null where it must be in none. */
+/* Drags every shape into its box; home(e) returns the box of a shape, or null if it must be outside. */
 function sort(home, boxes) {
   const list = loose(),
         wrong = list.filter(e => (home(e) ? !within(e, home(e)) : boxes.some(b => within(e, b))));
@@ -115,7 +114,7 @@ function intoTwo(s) {
 
 /* ---- lists ---- */
 
-/* An entry is let go past the middle of the one whose place it is to take. */
+/* An entry must be released past the centre of the entry whose place it takes. */
 function toPlace(items, from, to, label) {
   const start = target(items[from], label, "list item"), end = items[to].getBoundingClientRect();
   const past = to > from ? 0.75 : 0.25;
@@ -185,8 +184,7 @@ function resize(s) {
   return drag(from, spot(from.x + dx, from.y + dy, way));
 }
 
-/* The size at the beginning: the wrapper takes the size on, the area's own style is that of the beginning
- * until it is dragged, so it is kept when it is first looked at. */
+/* Returns the initial size. The area's own style keeps it until the first drag, so it is stored on the first call. */
 function initial(side) {
   const area = one("#tt");
   for (const k of ["width", "height"]) area.dataset[k] = $(area)[k]();

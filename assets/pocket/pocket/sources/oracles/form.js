@@ -1,31 +1,14 @@
-/* Oracles of pages with fields, sliders, dates and dropdown lists that are filled in and sent.
+/* Oracles of pages with forms: fields, sliders, dates, dropdown lists.
  *
- * Design.  A form is a list of things that must hold, in the order in which a person meets them; the first
- * that does not hold is the next action, and when all hold it is sent.  A date field is entered at its month,
- * where typed digits begin. A slider is dragged, and what a drag leaves over is made good with the arrow
- * keys, on which its handle has the focus.
+ * A form is a list of conditions in reading order; the first that does not hold determines the next action, and when all
+ * hold the form is submitted. Date fields are entered at the month. A slider is dragged, and the arrow keys correct the
+ * rest.
  */
 (function() {
 "use strict";
 const {
-  all,
-  one,
-  text,
-  clean,
-  withText,
-  visible,
-  click,
-  write,
-  key,
-  drag,
-  first,
-  fill,
-  submit,
-  missing,
-  spot,
-  rectangle,
-  place,
-  target
+  all, one, text, clean, withText, visible, click, write, key, drag, first, fill, submit, spot,
+  rectangle, target
 } = oracles;
 
 /* ---- fields ---- */
@@ -44,7 +27,7 @@ function password(s) {
   return fill("#password", word, "Password") || fill("#verify", word, "Verify password") || submit();
 }
 
-/* The first part of a date or time field, at its left edge: typed digits go on from there by themselves. */
+/* Clicks the first part of a date or time field, at its left edge; typed digits advance to the next part. */
 function dated(value, typed, label) {
   const field = one("#tt");
   if (field.value === value) return submit();
@@ -63,7 +46,7 @@ function time(s) {
   return dated(`${two(hours)}:${minute}`, `${hour}:${minute}${half}`, "time");
 }
 
-/* A form that asks for a film: its labels differ from layout to layout. */
+/* A form about a film; its labels depend on the layout. */
 function film(s) {
   const [, genre, name, year] = s.said.match(/^Search for (.*) movies directed by (.*) from year (\d+)\.$/);
   const wanted = [[/Genre/, genre], [/Director/, name], [/Year|Date/, year]];
@@ -77,7 +60,7 @@ function film(s) {
 
 /* ---- sliders, spinners ---- */
 
-/* Null when the slider stands at n. */
+/* Returns null if the slider is at n. */
 function slide(selector, n, label) {
   const slider = $(selector), value = slider.slider("value");
   if (value === n) return null;
@@ -121,7 +104,7 @@ function radioAndField(s) {
     ...fields.map((f, k) => () => fill(f, k === box - 1 ? n : "", `${ordinal(k)} textbox`)), submit);
 }
 
-/* A list that the page draws itself: it opens on a click. */
+/* A list that the page draws itself; a click opens it. */
 function dropdown(s) {
   const [, item, button] =
     s.said.match(/^Choose (.*) from the dropdown, then click the button labeled "(.*)"\.$/);
@@ -132,32 +115,6 @@ function dropdown(s) {
   return oracles.reach(entry, ".selectric-scroll", e => click(e, item, "option"));
 }
 
-/* A list of the browser's own.  Its popup belongs to no document, so where its rows are is reckoned: below
- * the list, in rows of one height, down to the edge of the screen.  Rows further down are brought up with the
- * key for the end. Where the popup was closed without a choice, the arrow keys choose.  Without a screen
- * there is no such popup: `popup` in the register keeps those pages to the hands on an X server. */
-function choose(s) {
-  const name = s.said.match(/^Select (.*) from the list and click Submit\.$/)[1], list = one("#options");
-  const k = [...list.options].findIndex(o => text(o) === name);
-  if (k < 0) return missing(name);
-  if (list.matches(":open")) return popup(list, k, name, s.last && s.last.keys === "end");
-  if (list.selectedIndex === k) return submit();
-  return document.activeElement === list ? key(list.selectedIndex < k ? "down" : "up") :
-                                           click(list, "list", "list");
-}
-
-const ROW = 24.06, VIEW = 210;
-function popup(list, k, name, atEnd) {
-  const r = list.getBoundingClientRect(), n = list.options.length, top = r.bottom + 0.9;
-  const over = top + n * ROW > VIEW, y = atEnd && over ? VIEW - (n - k - 0.5) * ROW : top + (k + 0.5) * ROW;
-  if (y > VIEW - ROW / 3) return key("end");
-  return {
-    verb: "click",
-    ...spot(r.left + r.width / 2, y, name, "option"),
-    box: [r.left, y - ROW / 2, r.width, ROW]
-  };
-}
-
 /* ---- a calendar that opens ---- */
 
 const MONTHS = [
@@ -165,7 +122,7 @@ const MONTHS = [
   "November", "December"
 ];
 
-/* Null when the field holds the date (MM/DD/YYYY). */
+/* Returns null if the field has the date (MM/DD/YYYY). */
 function calendar(field, wanted) {
   const open = one("#ui-datepicker-div"), [month, day, year] = wanted.split("/").map(Number);
   if (!visible(open)) return one(field).value === wanted ? null : click(field, "date", "field");
@@ -204,9 +161,7 @@ oracles.add({
   "form-sequence": {steps: 7, next: sliderAndTick},
   "form-sequence-2": {steps: 3, next: radioAndField},
   "form-sequence-3": {steps: 7, next: dropdown},
-  "choose-list": {steps: 4, settle: 0.4, popup: true, next: choose},
   "choose-date": {steps: 14, next: pickDate},
-  "choose-date-nodelay": {steps: 14, next: pickDate},
   "choose-date-medium": {steps: 4, next: pickDate},
   "choose-date-easy": {steps: 3, next: pickDate},
 });

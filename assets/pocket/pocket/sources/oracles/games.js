@@ -1,13 +1,11 @@
-/* Oracles of pages that are played or reckoned by trial: tic-tac-toe, guessing, cards, numbers in order,
- * buying low.
+/* Oracles of pages that need search: tic-tac-toe, guessing and generating numbers.
  *
- * Design.  What was seen and is hidden again is told by the earlier actions as far as it can be.  Tic-tac-toe
- * looks at all games to their end against the page's own way of playing: at random with this probability,
- * else the move that wins or, failing that, the move that blocks.
+ * Hidden state is inferred from the earlier actions. Tic-tac-toe searches all games to their end against the page's own
+ * strategy: random with a fixed probability, else a winning move, else a blocking move.
  */
 (function() {
 "use strict";
-const {all, one, text, click, write, fill, submit, wait, withText} = oracles;
+const {all, one, text, click, write, fill, submit} = oracles;
 
 /* ---- tic-tac-toe ---- */
 
@@ -16,7 +14,7 @@ const won = (b, v) => LINES.some(l => l.every(k => b[k] === v));
 const free = b => b.map((v, k) => (v ? -1 : k)).filter(k => k >= 0);
 const put = (b, k, v) => b.map((x, i) => (i === k ? v : x));
 
-/* The page's clever move, with its own functions: they read its global `gameState`. */
+/* Returns the page's own best move; its functions read the global `gameState`. */
 function clever(board) {
   const kept = gameState;
   gameState = board;
@@ -27,7 +25,7 @@ function clever(board) {
 
 const seen = new Map();
 
-/* The chance to win when it is our move, and the move for it. */
+/* Returns the probability of winning when it is our move, and the best move. */
 function ours(board) {
   const name = board.join("");
   if (!seen.has(name)) {
@@ -64,7 +62,7 @@ function ticTacToe() {
 
 /* ---- trial and error ---- */
 
-/* Halves what is left; which side an earlier guess was on follows from the guess after it. */
+/* Bisects the remaining range; the side of an earlier guess follows from the guess after it. */
 function guess(s) {
   const tried = s.history.filter(a => a.verb === "write").map(a => +a.text);
   const now = one("#higher:not(.hide)") ? 1 : one("#lower:not(.hide)") ? -1 : 0;
@@ -99,37 +97,10 @@ function oddOrEven() {
   return submit();
 }
 
-/* Only one card is open at a time: each is looked at once, then the greatest is opened again. */
-function greatest(s) {
-  const cards = all("#cardholder .card"), name = k => ["1st", "2nd", "3rd"][k] + " card";
-  const looked = cards.map((_, k) => s.history.some(a => a.label === name(k)));
-  const k = looked.indexOf(false);
-  if (k >= 0) return click(cards[k], name(k), "card");
-  const values = cards.map(e => +e.textContent), top = values.indexOf(Math.max(...values));
-  return cards[top].classList.contains("hidden") ? click(cards[top], name(top), "card") : submit();
-}
-
-/* After the first number the others are covered; the page takes a square away when it was its turn. */
-function ascending() {
-  const one_ = all("#area_svg text").find(e => text(e) === "1");
-  if (one_) return click(one_, "1", "number");
-  const [next] = all("#area_svg rect").sort((a, b) => a.dataset.index - b.dataset.index);
-  return click(next, next.dataset.index, "shape");
-}
-
-/* The price changes ten times a second: looked at again until it is low enough. */
-function buyLow(s) {
-  const limit = +s.said.match(/\$([\d.]+)\.$/)[1], now = +text(one("#stock-price")).slice(1);
-  return now > 0 && now < limit ? click("#buy") : wait(0.02);
-}
-
 oracles.add({
   "tic-tac-toe": {steps: 5, next: ticTacToe},
   "guess-number": {steps: 8, next: guess},
   "generate-number": {steps: 30, next: generate},
   "odd-or-even": {steps: 4, next: oddOrEven},
-  "find-greatest": {steps: 5, next: greatest},
-  "ascending-numbers": {steps: 5, next: ascending},
-  "stock-market": {steps: 1, next: buyLow},
 });
 })();

@@ -1,29 +1,10 @@
-/* Oracles of pages that need more of the keyboard than typing: copying, an editor, a terminal, completion,
- * colours.
+/* Oracles of pages with keyboard shortcuts: copying, a text editor, a terminal, completion.
  *
- * Design.  What the clipboard holds is not on the page: it follows from the earlier actions, and a model is
- * told them too.
+ * The content of the clipboard is not on the page; it follows from the earlier actions, which a model receives too.
  */
 (function() {
 "use strict";
-const {
-  all,
-  one,
-  text,
-  visible,
-  click,
-  write,
-  append,
-  key,
-  wait,
-  fill,
-  submit,
-  first,
-  withText,
-  missing,
-  scroll,
-  place
-} = oracles;
+const {all, one, text, visible, click, write, append, key, submit} = oracles;
 
 /* ---- copying ---- */
 
@@ -54,7 +35,7 @@ const COLOURS = {
   purple: "#9933ff"
 };
 
-/* Whether the editor shows the style on these words and nowhere else. */
+/* Returns whether exactly these words have the style. */
 function styled(words, style, value) {
   const parts = editor.getContents().ops.filter(p => p.insert.trim());
   return parts.every(p => {
@@ -85,7 +66,7 @@ function edit(s) {
 
 /* ---- a terminal ---- */
 
-/* What is typed stands in a line of the page; the field that takes the keys is hidden below it. */
+/* Typed text appears in a line of the page; a hidden field below it receives the keys. */
 function terminal(s) {
   const typed = one("#active-input").textContent, lines = all(".terminal-output").map(text);
   const ending = s.said.match(/extension \.(\S+)$/),
@@ -115,20 +96,6 @@ function complete(s) {
 
 /* ---- colours ---- */
 
-/* The field of the colour picker takes the colour as six digits; its panel closes when the field is left. */
-function pick(hex) {
-  const field = one("#col"), wanted = hex.replace("#", "").toUpperCase();
-  if (field.value.toUpperCase() !== wanted) return write(field, wanted, "color");
-  return place(one("#subbtn")) ? submit() : oracles.clickAt(80, 195, "background");
-}
-
-const rgbHex = e => "#" +
-  getComputedStyle(e)
-    .backgroundColor.match(/\d+/g)
-    .slice(0, 3)
-    .map(v => (+v).toString(16).padStart(2, "0"))
-    .join("");
-
 oracles.add({
   "copy-paste": {steps: 6, next: s => copyFrom(one("#to-copy"), s, "text area")},
   "copy-paste-2": {
@@ -141,9 +108,5 @@ oracles.add({
   "text-editor": {steps: 5, settle: 0.1, next: edit},
   "terminal": {steps: 4, settle: 0.3, next: terminal},
   "use-autocomplete": {steps: 4, settle: 0.45, next: complete},
-  "use-autocomplete-nodelay": {steps: 4, settle: 0.1, next: complete},
-  "use-colorwheel":
-    {steps: 3, next: s => pick(ui_utils.colorNameToHex(s.said.match(/^Select (\w+) with/)[1]))},
-  "use-colorwheel-2": {steps: 3, next: () => pick(rgbHex(one("#query .cc")))},
 });
 })();

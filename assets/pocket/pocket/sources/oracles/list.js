@@ -1,26 +1,12 @@
-/* Oracles of pages with results, posts, products, pages to turn and lists that are scrolled.
+/* Oracles of pages with results, posts, products, and lists that scroll.
  *
- * Design.  The thing that the sentence names is looked for in the document, but touched only where it can be
- * seen: the view is scrolled towards it first.  Results on pages of their own are turned one by one.
+ * The target is looked up in the document but used only while it is visible: the view is scrolled first, and pages of
+ * results are turned in sequence.
  */
 (function() {
 "use strict";
 const {
-  all,
-  one,
-  text,
-  clean,
-  withText,
-  visible,
-  click,
-  write,
-  fill,
-  reach,
-  scroll,
-  missing,
-  first,
-  submit,
-  aim
+  all, one, text, clean, withText, visible, click, write, reach, scroll, missing, first, submit
 } = oracles;
 
 /* ---- turning pages ---- */
@@ -65,7 +51,7 @@ function post(s) {
   return reach(entry, "#area", e => click(e, text(e), "menu item"));
 }
 
-/* `amount` posts of the user, all of them if it is not given, and nothing else. */
+/* `amount` posts of the user, or all, and no others. */
 function manyPosts(s) {
   const [, action, amount, user] =
     s.said.match(/^Click the "(.*)" button on (?:all|(\d+)) posts? by (.*) and then/);
@@ -95,7 +81,7 @@ function ticket(s) {
   return click(flights.reduce((a, b) => (least(b) < least(a) ? b : a)).querySelector("button"));
 }
 
-/* One of each of these, or some of a kind: more of the first that is of the kind. */
+/* One of each named item, or a number of one kind: more of the first item of that kind. */
 function food(s) {
   const names = s.said.match(/^Order one of each item: (.*)$/),
         kind = s.said.match(/^Order (\d) items that are (.*)$/);
@@ -116,46 +102,6 @@ function food(s) {
     e => click(e, `${more ? "+" : "-"} for ${wrong.name}`, "button"));
 }
 
-/* ---- flights ---- */
-
-/* A field that completes: what is typed narrows the list, an entry of the list is taken.  Null when it holds
- * one. */
-function city(field, words, label) {
-  const input = one(field), list = $(field).autocomplete("widget")[0], menu = visible(list) ? list : null;
-  if (input.value.includes(words) && DOMESTIC_FLIGHTS.includes(input.value) && !menu) return null;
-  if (!menu || input.value !== words) return write(input, words, label);
-  const entry = all("li", menu).find(e => text(e).includes(words));
-  return reach(entry, menu, e => click(e, text(e), "menu item"));
-}
-
-function flight(s) {
-  const [, wish, from, to, day] =
-    s.said.match(/^Book the (\w+) one-way flight from: (.*) to: (.*) on (.*)\.$/);
-  if (one("#results").classList.contains("hide"))
-    return first(
-      () => city("#flight-from", from, "From:"), () => city("#flight-to", to, "To:"),
-      () => oracles.calendar("#datepicker", day), () => reach(one("#search"), "#area", e => click(e)));
-  const least = f =>
-    (wish === "shortest" ? +f.querySelector(".time-duration").dataset.duration :
-                           +f.querySelector(".flight-price").dataset.price);
-  const found = all(".flight").reduce((a, b) => (least(b) < least(a) ? b : a));
-  return reach(found.querySelector(".flight-price"), "#area", e => click(e));
-}
-
-/* ---- lists ---- */
-
-/* A list of which several entries can be marked: the first with a click, the others with the control key
- * held. */
-function scrollList(s) {
-  const names = s.said.match(/^Select (.*) from the scroll list/)[1].split(", "), list = one("#options");
-  const options = [...list.options], on = options.filter(o => o.selected).map(text);
-  if (names.every(n => on.includes(n)) && on.length === names.length) return submit();
-  const keep = on.length > 0 && on.every(n => names.includes(n));
-  const due = options.find(o => names.includes(text(o)) && !(keep && o.selected));
-  if (!due) return missing(names[0]);
-  return reach(due, list, e => aim("click", e, keep ? {hold: "ctrl"} : {}, text(e), "option"));
-}
-
 /* ---- a day with its hours ---- */
 
 const HOURS = {
@@ -172,7 +118,7 @@ const LENGTHS = {
   "1.5 hours": 3
 };
 
-/* Where an event of `length` half hours can begin in the window from `start` without touching another one. */
+/* Returns the half hours from `start` at which an event of `length` half hours fits. */
 function gaps(start, length) {
   const taken = all(".event:not(#newEvent)").map(e => e.getBoundingClientRect());
   const clear = k => {
@@ -183,8 +129,7 @@ function gaps(start, length) {
   return begins.filter(k => [...Array(length).keys()].every(i => clear(k + i)));
 }
 
-/* The event is drawn from its first to its last half hour, at a place in the window that can be seen as a
- * whole. */
+/* Drags the event from its first to its last half hour, at a place that is visible as a whole. */
 function calendar(s) {
   const [, time, name, when] = s.said.match(/^Create a (.*) event named "(.*)", between (.*)\.$/),
                        n = LENGTHS[time];
@@ -208,9 +153,6 @@ oracles.add({
   "social-media-some": {steps: 22, next: manyPosts},
   "buy-ticket": {steps: 1, next: ticket},
   "order-food": {steps: 14, next: food},
-  "book-flight": {steps: 16, settle: 0.45, next: flight},
-  "book-flight-nodelay": {steps: 16, settle: 0.1, next: flight},
-  "click-scroll-list": {steps: 7, next: scrollList},
   "daily-calendar": {steps: 12, next: calendar},
 });
 })();

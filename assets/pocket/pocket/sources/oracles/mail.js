@@ -1,12 +1,11 @@
-/* Oracles of the mail pages: an inbox in which one sender's mail is answered, forwarded, deleted or marked.
+/* Oracles of the mail pages: answer, forward, delete or mark the mail of one sender.
  *
- * Design.  The task is read from the sentence of the plain pages; the pages with sentences of people say what
- * is meant in the fields beside the sentence, as those sentences follow no pattern.  The inbox is scrolled
- * until the sender's mail can be seen; icons in its row do what needs no opening.
+ * Plain pages state the task in a fixed sentence; pages with sentences by people have the meaning in fields beside the
+ * sentence. The inbox is scrolled until the mail is visible; icons in its row need no opening.
  */
 (function() {
 "use strict";
-const {all, one, text, visible, click, write, fill, reach, missing} = oracles;
+const {all, one, text, visible, click, fill, reach, missing} = oracles;
 
 function wish(s) {
   const said = core.getUtterance(), f = said.fields;

@@ -1,8 +1,7 @@
-/* Oracles of pages whose answer is read off the page or reckoned: tables, paragraphs, sums, drawings that are
- * counted.
+/* Oracles of pages whose answer is read or computed: tables, paragraphs, sums, counted drawings.
  *
- * Design.  The answer is found in the document or in the SVG, never in a variable of the page that no eye
- * could see; the one exception is a canvas, of which the strokes are counted while it is drawn.
+ * The answer comes from the document or the SVG, never from a hidden variable of the page. One exception: the strokes of a
+ * canvas are counted while it is drawn.
  */
 (function() {
 "use strict";
@@ -73,7 +72,7 @@ function agreement(s) {
 
 /* ---- drawings ---- */
 
-/* A canvas keeps no record of its lines: they are counted as they are drawn, from the first move on. */
+/* A canvas has no record of its lines, so they are counted from the first drawing call. */
 let strokes = 0;
 const line = CanvasRenderingContext2D.prototype.lineTo, move = CanvasRenderingContext2D.prototype.moveTo;
 CanvasRenderingContext2D.prototype.moveTo = function(...at) {

@@ -1,9 +1,8 @@
-/* Oracles of pages with shapes, colours and points of a plane.
+/* Oracles of pages with shapes, colours and points.
  *
- * Design.  Shapes are read back from their SVG: kind from the tag, size from the extent, colour from the
- * fill.  Where a point is asked for that the page measures in whole pixels, the best whole pixel near the
- * ideal point is taken; the pages draw the point two pixels beside the pointer, which is why the ideal is
- * that of the page and not of the eye.
+ * Shapes are read from their SVG: kind from the tag, size from the extent, colour from the fill. Where the page measures a
+ * point in whole pixels, the best whole pixel near the ideal point is taken. Pages draw the point two pixels beside the
+ * pointer, so the ideal is the page's.
  */
 (function() {
 "use strict";
@@ -30,7 +29,7 @@ function shapesOf(svg) {
   });
 }
 
-/* [large|small] [colour] what: a name, a type or "item" for anything. */
+/* [large|small] [colour] NAME, a type, or "item" for any. */
 function meets(shape, words) {
   const what = words[words.length - 1];
   return words.slice(0, -1).every(w => w === shape.size || w === shape.colour) &&
@@ -70,8 +69,7 @@ const coordinate = s => {
   return click(document.getElementById(name), name, "point");
 };
 
-/* The digit is drawn as the example beside it shows it, row by row; what is wrongly ticked is taken off on
- * the way. */
+/* Copies the digit of the example row by row; wrongly ticked cells are cleared on the way. */
 function digit(s) {
   const pattern = PATTERNS[+s.said.match(/number "(\d)"/)[1]].flat(), ticks = all("#checkboxes input");
   const k = ticks.findIndex((t, i) => t.checked !== !!pattern[i]);
@@ -92,7 +90,7 @@ function angle(a, b, vertex) {
   return Math.acos((vb * vb + va * va - ab * ab) / (2 * vb * va)) * 180 / Math.PI;
 }
 
-/* Whole places around the ideal one, and what the page would give for a circle of that radius there. */
+/* Returns the whole pixels around the ideal point, with the page's value of a circle of that radius. */
 function best(ideal, around, radius, score) {
   let top = null;
   for (let x = Math.round(ideal.x) - around; x <= Math.round(ideal.x) + around; x++)
@@ -104,7 +102,7 @@ function best(ideal, around, radius, score) {
   return top;
 }
 
-/* Clicks the place, or sends it when the point that is there already is as good. */
+/* Clicks the place, or submits if the present point is as good. */
 function plot(ideal, around, radius, score, label) {
   const goal = best(ideal, around, radius, score), blue = one("#blue-circle");
   if (blue && score(corner(blue)) >= goal.value - 0.03) return submit();
@@ -123,8 +121,7 @@ function midpoint() {
   return plot({x: mid.x + 3.5, y: mid.y + 3.5}, 1, 3.5, p => (30 - distance(p, mid)) / 30, "midpoint");
 }
 
-/* A place at this distance from the vertex in a direction that lies inside the drawing, the nearest side of
- * two. */
+/* Returns a place at this distance from the vertex inside the drawing, on the nearer of two sides. */
 function ray(vertex, directions, length) {
   const margin = p => Math.min(p.x - 8, p.y - 8, 142 - p.x, 122 - p.y);
   const ends = directions.map(([dx, dy]) => ({x: vertex.x + dx * length, y: vertex.y + dy * length}));
