@@ -18,78 +18,32 @@ import zlib
 from . import dialect
 from .sources.store import KINDS
 
-CLICK = [
-    'Click on the "{}" {k}.',
-    "Click {}.",
-    "Press {}",
-    'Click on "{}".',
-    "Press the {} {k}",
-    "Push {}",
-    "Please click {}",
-    "Hit the {} {k}.",
-    "Choose {}",
-    "Select {}.",
-    "Go to {}",
-    "Open {}",
-    "Activate {}",
-    "Find and click on {}.",
-    "Click the {k} {}",
-    "Use {}",
-]
-TICK = [
-    "Tick {}",
-    "Select {}.",
-    "Check {}",
-    "Choose {}",
-    "Mark {}",
-    "Put a tick at {}",
-    "Turn on {}",
-    'Click on the checkbox "{}".',
-]
-WRITE = [
-    'Enter "{t}" into {}.',
-    "Type {t} into {}",
-    'Write "{t}" in the {} field.',
-    "Put {t} into {}",
-    "Fill {} with {t}",
-    "Set {} to {t}",
-    "Enter {t} as {}.",
-    "{}: {t}",
-    "The {} should be {t}.",
-]
+CLICK = (
+    'Click on the "{}" {k}.|Click {}.|Press {}|Click on "{}".|Press the {} {k}|Push {}|'
+    "Please click {}|Hit the {} {k}.|Choose {}|Select {}.|Go to {}|Open {}|Activate {}|"
+    "Find and click on {}.|Click the {k} {}|Use {}"
+).split("|")
+TICK = (
+    'Tick {}|Select {}.|Check {}|Choose {}|Mark {}|Put a tick at {}|Turn on {}|Click on the checkbox "{}".'
+).split("|")
+WRITE = (
+    'Enter "{t}" into {}.|Type {t} into {}|Write "{t}" in the {} field.|Put {t} into {}|'
+    "Fill {} with {t}|Set {} to {t}|Enter {t} as {}.|{}: {t}|The {} should be {t}."
+).split("|")
 FIND = ["Where is {}?", "Find {}", "Point at {}.", "Show me {}", 'Locate "{}".']
-READ = [
-    "Read the line that begins with {}",
-    "What does the line with {} say?",
-    "Read the line {}",
-    "What stands after {}?",
-]
-THERE = [
-    "Is there {}?",
-    "Can you see {}?",
-    "Does the screen show {}?",
-    "Is there a {k} {}?",
-    "Is there a {} {k}?",
-    'Is "{}" on the screen?',
-    "Is {} to be seen?",
-    "Is there a {k} {}: yes or no?",
-    'Is there a {k} called "{}"?',
-]
-SAYS = [
-    "What does the {} say?",
-    "What is the message of the {}?",
-    "Read the text of the {}.",
-    "What does this {} tell me?",
-]
-WORD = {
-    "button": "button",
-    "link": "link",
-    "tab": "tab",
-    "item": "item",
-    "check": "checkbox",
-    "radio": "option",
-    "header": "section",
-}
+READ = (
+    "Read the line that begins with {}|What does the line with {} say?|Read the line {}|What stands after {}?"
+).split("|")
+THERE = (
+    "Is there {}?|Can you see {}?|Does the screen show {}?|Is there a {k} {}?|Is there a {} {k}?|"
+    'Is "{}" on the screen?|Is {} to be seen?|Is there a {k} {}: yes or no?|'
+    'Is there a {k} called "{}"?'
+).split("|")
+SAYS = (
+    "What does the {} say?|What is the message of the {}?|Read the text of the {}.|What does this {} tell me?"
+).split("|")
+WORD = dict(button="button", link="link", tab="tab", item="item", check="checkbox", radio="option")
+WORD |= dict(header="section")
 COMMON = """OK Cancel Close Save Apply Yes No Help Delete Open Send Next Back Submit Reset Search Login Finish
 Retry Quit Continue Print Edit Add Remove Copy Paste Undo""".split()
 PLAIN = set(

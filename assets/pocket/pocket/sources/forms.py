@@ -30,19 +30,7 @@ DARK = [
     ("#353535", "#fff"),
     ("#000", "#bbb"),
 ]
-ACCENT = [
-    "#0078d4",
-    "#3584e4",
-    "#198754",
-    "#c01c28",
-    "#7c3aed",
-    "#e66100",
-    "#17a2b8",
-    "#555",
-    "#b5835a",
-    "#d63384",
-    "#0b7285",
-]
+ACCENT = """#0078d4 #3584e4 #198754 #c01c28 #7c3aed #e66100 #17a2b8 #555 #b5835a #d63384 #0b7285""".split()
 # name: (radius, border, padding of a button, native controls, upper-case buttons, shadow)
 THEMES = {
     "plain": (0, 1, "2px 8px", True, False, False),
@@ -327,22 +315,10 @@ class Page:
     def slider(self):
         return f"<div class=row>{self.name()} <input type=range value={self.rng.randint(0, 100)}> {self.rng.randint(0, 100)}</div>"
 
-    BLOCKS = {
-        "paragraph": 30,
-        "heading": 5,
-        "form": 16,
-        "ticks": 10,
-        "buttons": 9,
-        "table": 8,
-        "items": 8,
-        "tabs": 4,
-        "menu": 4,
-        "card": 4,
-        "message": 6,
-        "picture": 7,
-        "code": 3,
-        "slider": 2,
-    }
+    BLOCKS = dict(
+        paragraph=30, heading=5, form=16, ticks=10, buttons=9, table=8, items=8, tabs=4, menu=4, card=4
+    )
+    BLOCKS |= dict(message=6, picture=7, code=3, slider=2)
 
     def inside(self, most):
         kinds = [k for k in self.BLOCKS if k not in ("card", "tabs", "menu")]

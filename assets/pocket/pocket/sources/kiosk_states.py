@@ -7,16 +7,7 @@ effect of the steps so far and, in some, of an earlier user.
 
 from . import tasks, words
 
-PAGE_OF = (
-    "search",
-    "search",
-    "search",
-    "search",
-    "offers",
-    "passenger",
-    "passenger",
-    "done",
-)  # after n steps
+PAGE_OF = """search search search search offers passenger passenger done""".split()
 FIELD = {"from": "city", "to": "city", "date": "date", "name": "person"}
 COMPLAINTS = {
     "search": ("Please fill in every field", "Some fields are empty", "All fields are needed"),

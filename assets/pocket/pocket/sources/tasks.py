@@ -106,11 +106,11 @@ def fill(rng, pairs, button=""):
 
 
 FLIGHT = (
-    "Book the {time} flight from {origin} to {destination} on {date} for {name}",
-    "Book a flight from {origin} to {destination} on {date} at {time} for {name}",
-    "Please book {name} on the {time} flight from {origin} to {destination} on {date}",
-    "On {date} {name} flies from {origin} to {destination} at {time}. Book it",
-)
+    "Book the {time} flight from {origin} to {destination} on {date} for {name}|"
+    "Book a flight from {origin} to {destination} on {date} at {time} for {name}|"
+    "Please book {name} on the {time} flight from {origin} to {destination} on {date}|"
+    "On {date} {name} flies from {origin} to {destination} at {time}. Book it"
+).split("|")
 
 
 def flight(rng, origin, destination, date, time, name):

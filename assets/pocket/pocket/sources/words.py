@@ -73,29 +73,7 @@ _HEADS = (
     "b c d f g h j k l m n p r s t v w z br cr dr fl gl gr kl pl pr sk sl sp st tr th sh ch qu x y".split()
 )
 _VOWELS = "a e i o u a e i o u ai ea ia oo ou au io y".split()
-_TAILS = [
-    "",
-    "",
-    "",
-    "",
-    "n",
-    "r",
-    "s",
-    "l",
-    "t",
-    "m",
-    "k",
-    "d",
-    "x",
-    "nd",
-    "rt",
-    "st",
-    "ck",
-    "p",
-    "g",
-    "v",
-    "z",
-]
+_TAILS = "||||n|r|s|l|t|m|k|d|x|nd|rt|st|ck|p|g|v|z".split("|")
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 TWINS = 0.2  # fraction of names that differ by one letter from another name of the page
 MARKS = "!#$%&'()*+,-./:;=?@[]_{}"
