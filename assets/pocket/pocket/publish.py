@@ -96,10 +96,11 @@ def reference(out):
     small = np.random.default_rng(1).integers(0, 256, (11, 15, 3), dtype=np.uint8)
     picture = np.kron(small, np.ones((8, 8, 1), np.uint8))  # 120x88: enlarged to 180x132, padded to 192x160
     model = Published(out, torch.float32)
-    x, rows, cols = model.see(picture)
-    ids = dialect.conversation(dialect.in_use("Press OK", [STEP], ""), rows * cols // 4)
+    rows = model.look(picture)
+    ids = dialect.conversation(dialect.in_use("Press OK", [STEP], ""), len(rows))
     ids = ids[: -len(tokenizer.CLOSE + tokenizer.text("\n"))]  # the reply begins here
-    logits, embeddings = model.logits(ids, x, rows, cols)
+    with torch.no_grad():
+        logits, embeddings = model.logits(model.read(torch.tensor([ids]), rows))[0], model.embed(rows)
     patches, pointed = patch_values(model, picture)
     values = {
         "patches": patches,

@@ -10,6 +10,8 @@ Decoding keeps no cache: the right answer is the guess, checked in one pass. The
 token replaces the rest, so one pass is needed per token that differs.
 """
 
+import torch
+
 from . import MODEL, conversations, dialect
 from .published_model import Published
 from .sources import frames
@@ -27,8 +29,8 @@ class Player:
 
     def says(self, picture, said, history, draft):
         """Returns the greedy answer; `draft` is a guess of it."""
-        seen = self.model.see(picture)
-        s, before = conversations.Sequence((seen[1] // 2, seen[2] // 2)), said + "\n"
+        seen, grid = self.model.look_grid(picture)
+        s, before = conversations.Sequence(grid), said + "\n"
         for h in history[-conversations.HISTORY :]:
             s.user(before + "-")
             s.earlier(h)
@@ -41,7 +43,9 @@ class Player:
         """Returns (ids with the answer, position of CLOSE)."""
         sure, close = list(start), list(CLOSE)
         while len(sure) < len(start) + LONGEST:
-            guess = self.model.logits(sure + draft, *seen)[0].argmax(-1).tolist()
+            with torch.no_grad():
+                f = self.model.read(torch.tensor([sure + draft]), seen)[0]
+            guess = self.model.logits(f).argmax(-1).tolist()
             for token in draft:
                 if guess[len(sure) - 1] != token:
                     break
