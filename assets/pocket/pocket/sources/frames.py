@@ -17,6 +17,8 @@ import random
 import sys
 import time
 
+import websocket
+
 from . import HERE, ink, pause, store
 from .browser import MINIWOB, NEW_EPISODE_SEEDS, SCALE, Sheet, label_script, oracle_script
 from .episodes import Strays
@@ -25,6 +27,8 @@ SIZES = [((384, 480), 5), ((640, 480), 1)]  # pixels, weight
 ROUNDS = 14  # actions before other pages are loaded
 DONE = 0.4  # fraction of final states that are kept: they look alike
 STILL = 3  # an episode ends when an action occurs this often in sequence
+# Errors of a browser or toolkit that crashes or hangs
+CRASHES = (RuntimeError, OSError, KeyError, ValueError, websocket.WebSocketException)
 WAITS, LONGEST = 12, 24  # waits and actions of an episode, at most
 
 SCRIPT = """
@@ -195,7 +199,7 @@ def retried(numbers, write):
             try:
                 write(k)
                 break
-            except (RuntimeError, OSError, KeyError) as e:
+            except CRASHES as e:
                 print(f"shard {k}: {e!r}", file=sys.stderr, flush=True)
                 time.sleep(3)
         else:
