@@ -259,7 +259,7 @@ clean: ## remove everything that was built
 	rm -rf build holorun
 help: ## this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
-	@echo '  make pocket       train the embedded model (hours; see assets/pocket/WIDE.md)'
+	@echo '  make pocket       train the embedded model (hours; see assets/pocket/README.md)'
 
 # How the embedded model was made: hours of training, never part of demo or test.
 include assets/pocket/pocket.mk

@@ -1,5 +1,5 @@
-/* t_locate.c - a thing by its name on maps of patches (locate.h): letters against reading.decode of
- * assets/pocket/train on a real screen (tests/golden/locate.json), and where things are on maps made here. */
+/* t_locate.c - a thing by its name on maps of patches (locate.h): letters against decode() of
+ * assets/pocket (heads.py) on a real screen (tests/golden/locate.json), and where things are on maps made here. */
 #include "check.h"
 #include "drawn_maps.h"
 

@@ -1,5 +1,5 @@
 /* t_pocket.c - the embedded model against reference values computed from the equations in double
- * precision (assets/pocket/golden.py): token ids, pixels, every block of the tower, the projector, every
+ * precision (assets/pocket/pocket/golden.py): token ids, pixels, every block of the tower, the projector, every
  * layer, states and logits.  Kernels in f32 must agree closely, in bf16 within their own rounding. */
 #include "check.h"
 

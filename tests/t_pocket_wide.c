@@ -1,4 +1,4 @@
-/* t_pocket_wide.c - a model as assets/pocket/train/publish.py writes it (a tiny one, with chance weights): seen at
+/* t_pocket_wide.c - a model as assets/pocket/pocket/publish.py writes it (a tiny one, with chance weights): seen at
  * native pixels, positions cut from a table, places of two tokens an axis.  tests/golden/pocket-wide holds its
  * folder and, from torch, the rows of a picture and the logits after a step of a task. */
 #include "check.h"

@@ -14,7 +14,9 @@ from PIL import Image
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "pocket"))
-from screens import DEMO, Browser               # noqa: E402
+from pocket.sources.browser import Window  # noqa: E402
+
+DEMO = HERE.parent / "demo"
 
 CHARS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 PAGE = """<link rel="stylesheet" href="{css}"><style>html,body{{width:1300px;background:white}}
@@ -26,11 +28,12 @@ def main():
     page = HERE / "glyphs.html"
     spans = "".join(f'<span style="left:{20 * k}px;top:0;width:20px">{c}</span>' for k, c in enumerate(CHARS))
     page.write_text(PAGE.format(css=(DEMO / "kiosk.css").as_uri(), glyphs=spans))
-    window = Browser(page.as_uri(), 1300, 60)
+    window = Window(page.as_uri(), 1300, 60)
     try:
         window.until("document.readyState === 'complete'")
         time.sleep(2)                            # the page is drawn; nothing on it says so
-        Image.fromarray(window.grab(0, 0, width, 30).copy()).convert("L").save(HERE / "glyphs.png", optimize=True)
+        picture = Image.fromarray(window.display.grab(0, 0, width, 30).copy()).convert("L")
+        picture.save(HERE / "glyphs.png", optimize=True)
     finally:
         window.close()
         page.unlink()

@@ -33,9 +33,9 @@ import torch
 from PIL import Image
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-sys.path.insert(0, os.path.join(ROOT, "assets", "pocket", "train"))
-from published import Published  # noqa: E402  puts the folder above on the path
-import words  # noqa: E402
+sys.path.insert(0, os.path.join(ROOT, "assets", "pocket"))
+from pocket.published_model import Published  # noqa: E402
+from pocket.sources import words  # noqa: E402
 
 MODEL = os.path.join(ROOT, "assets", "pocket", "model")
 
@@ -178,7 +178,7 @@ def logprobs_of(model, parts):
         ids[i, :len(whole[i])] = torch.tensor(whole[i])
         at[i, :n] = torch.arange(len(p["prompt"]) - 1, len(whole[i]) - 1)
         said[i, :n], mask[i, :n], old[i, :n] = torch.tensor(p["response"]), torch.tensor(p["mask"]), torch.tensor(p["old"])
-    f = model.say(ids, torch.cat([p["rows"] for p in parts]))
+    f = model.read(ids, torch.cat([p["rows"] for p in parts]))
     f = f.gather(1, at[..., None].expand(-1, -1, f.shape[-1]))
     new = model.logits(f).float().log_softmax(-1).gather(-1, said[..., None])[..., 0]
     return new, mask, old
@@ -187,15 +187,15 @@ def logprobs_of(model, parts):
 class Learner:
     def __init__(self, o, directory):
         self.o, self.model = o, Published(directory)
-        self.model.train()
-        self.trained = list(self.model.say.language_model.parameters())  # the eyes stay as they are
+        self.trained = list(self.model.trained().values())  # the vision encoder does not change
         self.adam = torch.optim.AdamW(self.trained, lr=o.rate, betas=(0.9, 0.95), weight_decay=0)
 
     def state(self):
-        return {"model": self.model.state_dict(), "adam": self.adam.state_dict()}
+        return {"model": {n: p.detach() for n, p in self.model.p.items()}, "adam": self.adam.state_dict()}
 
     def restore(self, state):
-        self.model.load_state_dict(state["model"])
+        for n, p in self.model.p.items():
+            p.data.copy_(state["model"][n])
         self.adam.load_state_dict(state["adam"])
 
     def update(self, episodes, told):

@@ -3,7 +3,7 @@
  * A letter near the border of slots is claimed by several, each with a part of its probability.  From the
  * surest claim down, one takes its neighbours' that can only mean the same letter; together they must reach
  * NEED.  Letters are then put to lines from left to right, each to the line that ends closest before it.
- * The same as reading.decode in assets/pocket/train.
+ * The same as decode() of assets/pocket/pocket/heads.py.
  */
 #include "locate/locate.h"
 

@@ -2,7 +2,7 @@
  *
  * Each patch of the name says with what probability each other patch shows the thing.  Their logarithms are
  * averaged, and the likeliest patch and those around it give the place within a patch, as in training
- * (assets/pocket/train/pointer.py, which aims at the corners of a patch by shares).
+ * (assets/pocket/pocket/pointer_training.py, which aims at the corners of a patch by shares).
  */
 #include "locate/locate.h"
 

@@ -6,7 +6,7 @@
  * further heads say what kind of element the patch belongs to and, if a name is written on it, which other
  * patch shows the thing of that name: a pointer network (Vinyals et al. 2015) with relative positions (Shaw
  * et al. 2018).  A checkpoint may hold these heads ("vision_model.heads."); towers without them have no maps.
- * Trained by assets/pocket/train (reading.py, elements.py, pointer.py), whose order of kinds this is.
+ * Trained by assets/pocket (heads.py); the order of kinds is that of sources/store.py.
  */
 #ifndef HOLORUN_MODEL_PATCH_MAP_H
 #define HOLORUN_MODEL_PATCH_MAP_H

@@ -19,9 +19,7 @@ import sys
 from urllib.parse import quote, urlencode
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "assets/pocket"))
-import pages       # noqa: E402
-import tasks       # noqa: E402
-import words       # noqa: E402
+from pocket.sources import kiosk_states, tasks, words  # noqa: E402
 
 FIRST_SEED = 1_000_000
 FLIGHTS = 20
@@ -74,12 +72,12 @@ def verdict(s):
 
 
 def dialog(rng, lex, seed, kind):
-    s = pages.blank_dialog(rng, lex, (seed, seed), kind)
-    task = pages.dialog_task(rng, lex, s, s["buttons"][0] if s["buttons"] and rng.random() < 0.7 else "")
+    s = kiosk_states.blank_dialog(rng, lex, (seed, seed), kind)
+    task = kiosk_states.dialog_task(rng, lex, s, s["buttons"][0] if s["buttons"] and rng.random() < 0.7 else "")
     query = {"seed": seed, "kind": kind, "title": s["title"], "text": s["text"],
              "labels": "|".join(s["labels"]), "buttons": "|".join(s["buttons"])}
     for step in task.steps:
-        pages.do(s, step)
+        kiosk_states.do(s, step)
     return case("dialog-" + kind, "dialog.html?" + urlencode({k: v for k, v in query.items() if v}, quote_via=quote),
                 task, verdict(s))
 

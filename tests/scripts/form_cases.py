@@ -27,8 +27,7 @@ from urllib.parse import quote, urlencode
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "assets/pocket"))
-import tasks  # noqa: E402
-import words  # noqa: E402
+from pocket.sources import tasks, words  # noqa: E402
 
 THEMES = ("slip", "board", "panel", "berry", "sheet")
 FORMS, SCREEN = 100, (640, 480)

@@ -15,6 +15,13 @@ echo "sizes: lines of at most 110 columns, functions of at most 60 lines, files 
 python3 tests/scripts/sizes.py || bad=1
 python3 tests/scripts/cuda_types.py || bad=1
 
+if command -v ruff >/dev/null; then # Debian 12 has no package: pip install ruff
+    echo "ruff: assets/pocket"
+    (cd assets/pocket && ruff check -q pocket && ruff format -q --check pocket) || bad=1
+else
+    echo "ruff: not installed (pip install ruff), assets/pocket is not checked"
+fi
+
 echo "clang-format: ${#sources[@]} sources, ${#headers[@]} headers, ${#kernels[@]} files of kernels"
 clang-format --dry-run --Werror "${sources[@]}" "${headers[@]}" "${kernels[@]}" || bad=1
 

@@ -1,7 +1,7 @@
 """The calls that a reply's text states, for real_replies.py: one reading of each dialect's grammar.
 
 Written from what the prompts ask for and what the families publish (Hermes and Qwen3-Coder tool calls, UI-TARS's
-actions, pyautogui scripts, the computer tools of Anthropic and OpenAI, assets/pocket/WIDE.md).  It uses Python's own
+actions, pyautogui scripts, the computer tools of Anthropic and OpenAI, assets/pocket/pocket/dialect.py).  It uses Python's own
 parsers of JSON and Python, and shares no code with actions/.
 """
 

@@ -28,8 +28,7 @@ from urllib.parse import urlencode, quote
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "assets/pocket"))
-import pages  # noqa: E402
-import words  # noqa: E402
+from pocket.sources import kiosk_states, words  # noqa: E402
 
 FIRST_SEED = 6_000_000
 DIALOG = ROOT / "tests/suites/toolkits/dialog.py"
@@ -68,14 +67,14 @@ def said(s):
 
 
 def one(rng, lex, toolkit, kind, k):
-    s = pages.blank_dialog(rng, lex, (FIRST_SEED + k,) * 2, kind)
+    s = kiosk_states.blank_dialog(rng, lex, (FIRST_SEED + k,) * 2, kind)
     s["title"] = s["title"] or lex.label(12)
-    task = pages.dialog_task(rng, lex, s, s["buttons"][0] if s["buttons"] else "")
+    task = kiosk_states.dialog_task(rng, lex, s, s["buttons"][0] if s["buttons"] else "")
     dialog = query(title=s["title"], text=s["text"], kind=kind, labels="|".join(s["labels"]),
                    buttons="|".join(s["buttons"]), at=f"{rng.randint(5, 25)},{rng.randint(25, 60)}")
     steps = [(step.element, step.text if step.verb == "write" else None) for step in task.steps]
     for step in task.steps:
-        pages.do(s, step)
+        kiosk_states.do(s, step)
     return Case(f"{toolkit}-{kind}-{k}", toolkit, f"{toolkit}-{kind}", task.sentence, [dialog], said(s), steps)
 
 
