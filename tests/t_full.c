@@ -218,9 +218,9 @@ static void spoil_files(struct full_model *m)
     full_find(m, "mlp1.3.weight")->end_off = 1 << 20;
     refused(m, "mlp1.3.weight", "lies outside");
     m->cut = 1;
-    refused(m, "model-00006-of-00006.safetensors", "cut short");
+    refused(m, "model-00006-of-00006.safetensors", "truncated");
     m->cut = 1600 << 20;
-    refused(m, "model-00006-of-00006.safetensors", "cut short");
+    refused(m, "model-00006-of-00006.safetensors", "truncated");
     m->without = 2;
     refused(m, "model-00003-of-00006.safetensors", "copy or download it");
     full_find(m, LAYER "20.mixer.conv1d.bias")->index_shard = 3;

@@ -356,7 +356,7 @@ static void t_files(void **state)
     t = good();
     tiny_write(&t);
     patch(&t, "\"shape\":[288,40]", "\"shape\":[288,41]", 0);
-    refused(&t, "embeddings.weight", "bytes where its shape needs");
+    refused(&t, "embeddings.weight", "bytes, but its shape needs");
     t = good();
     tiny_write(&t);
     patch(&t, "norm_f.weight", "norm_g.weight", 0);

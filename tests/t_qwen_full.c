@@ -285,7 +285,7 @@ static void spoil_plain(struct full_model *m)
     full_add(m, LAYER "9.mlp.experts.0.up_proj.weight", 0, 2, (const int64_t[]){512, 1024});
     refused(m, PLAIN, LAYER "9.mlp.experts.0.up_proj.weight", "belongs to no part");
     m->cut = 1;
-    refused(m, PLAIN, "model-00006-of-00006.safetensors", "cut short");
+    refused(m, PLAIN, "model-00006-of-00006.safetensors", "truncated");
     m->without = 1;
     refused(m, PLAIN, "model-00002-of-00006.safetensors", "copy or download it");
 }

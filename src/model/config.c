@@ -97,7 +97,7 @@ out:
 static int read_gguf(const char *place, char *texts[FILES], struct err *e)
 {
     struct err second = ERR_INIT;
-    struct gguf_file *text = gguf_open_text(place, e), *eyes = text ? gguf_open_eyes(place, &second) : NULL;
+    struct gguf_file *text = gguf_open_text(place, e), *eyes = text ? gguf_open_vision(place, &second) : NULL;
     int rc = text ? 0 : -1;
     if (second.kind)
         rc = err_set(e, ERR_MODEL, "%s", second.text);
