@@ -213,7 +213,7 @@ static void t_refused(void **state)
     o.weights = WEIGHTS_AUTO;
     o.isa = "avx2";
     if (n > 1 && !strcmp(names[1], "avx2"))
-        refused(o, "'avx2' has no products with activations in int8");
+        refused(o, "backend 'avx2' does not support int8 activations");
     tiny_free(&t);
 }
 
