@@ -1,5 +1,4 @@
-/* kernels_order.h - the order of the bytes of quantized matrices: panels of NR columns as quant_panels
- * says. */
+/* kernels_order.h - byte order of packed quantized matrices: panels of NR columns (quant_panels). */
 #ifndef HOLORUN_OPS_KERNELS_ORDER_H
 #define HOLORUN_OPS_KERNELS_ORDER_H
 
@@ -12,16 +11,17 @@ enum { HAS_BYTES = 1 };
 enum { HAS_BYTES = 0 };
 #endif
 
-/* With a dot product of bytes, codes of integers and of e2m1 (which are halves of integers) are stored
- * in words instead of lines: four neighbouring k of a column together, or eight, the first four in the
- * low halves. They are unsigned: i8 is the code + 128, i4 the code + 8.  Blocks are stored in words
- * always. */
+/* Returns whether codes are stored in words instead of lines. With byte dot products, codes of integers
+ * and of e2m1 (halves of integers) are stored in words: four adjacent k of a column together, or eight,
+ * with the first four in the low halves. They are unsigned: i8 is the code + 128, i4 the code + 8. Blocks
+ * are always stored in words. */
 static bool in_words(enum quant_format format)
 {
     return quant_is_blocks(format) || (HAS_BYTES && format != QUANT_F8 && format != QUANT_F8_BLOCKS);
 }
 
-/* The power of two by which a code's factor is off its value; the column's scale includes it. */
+/* Returns the power of two by which a code's factor differs from its value; the column's scale includes
+ * it. */
 static float scale_unit(enum quant_format format)
 {
     return format == QUANT_F8 || format == QUANT_F8_BLOCKS ? 256
@@ -53,7 +53,7 @@ static void put_lines(uint8_t *to, bool packed4, const uint8_t *codes, int64_t c
             to[k / 2 * NR] = (uint8_t)(codes[k] | (k + 1 < cols ? codes[k + 1] << 4 : 0));
 }
 
-/* Stores them in words. */
+/* Stores the codes of one column in words. */
 static void put_words(uint8_t *to, enum quant_format format, const uint8_t *codes, int64_t cols)
 {
     if (format == QUANT_I8)
