@@ -1,9 +1,9 @@
 /* pool.h - a thread pool for data-parallel loops, and service threads.
  *
- * pool_for() splits [0, n) into ranges of at least `grain`, several per thread, which free threads take,
- * including the caller; it returns when all are done. (n, grain, threads) determine the ranges, but not
- * the thread that runs each of them, so the ranges must be independent. One loop at a time per pool; fn
- * must not call pool_for(). */
+ * pool_for() splits [0, n) into ranges of at least `grain`, several per thread. Idle threads, including
+ * the caller, take ranges until all are done. (n, grain, threads) determine the ranges, but not the thread
+ * that runs each of them, so the ranges must be independent. One loop at a time per pool; fn must not call
+ * pool_for(). */
 #ifndef HOLORUN_BASE_POOL_H
 #define HOLORUN_BASE_POOL_H
 

@@ -155,7 +155,7 @@ struct slice { /* words [k, k + n) of a panel */
     bool last;
 };
 
-/* Multiplies rows [begin, end) of the chunk, which start at a block, with a slice. */
+/* Multiplies rows [begin, end) of the chunk by a slice. `begin` is the first row of a block. */
 static void run_rows(const struct linear *p, int64_t begin, int64_t end, int64_t panel, struct slice s,
                      float *tile, enum factor kind)
 {

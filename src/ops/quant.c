@@ -314,7 +314,7 @@ static void make_six(struct quant_row *r, uint32_t type, const uint8_t *row, int
     memcpy(record + 1, scales, sizeof scales);
 }
 
-/* Converts a row of a GGUF type to the format in which it is kept: its codes, with scales in f16. */
+/* Converts a row of a GGUF type to the format that keeps its codes unchanged, with scales in f16. */
 static void make_kept(enum quant_format format, struct quant_row *r, const struct quant_source *s, int64_t n)
 {
     const int64_t span = blocks_span(format), words = blocks_words(format);

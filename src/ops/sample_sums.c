@@ -192,7 +192,7 @@ AVX512 static uint64_t avx512_mass(const float *logits, int n, const uint64_t *s
 #define v4_sub _mm256_sub_epi64
 #define v4_all _mm256_set1_epi64x
 
-/* Converts falls with AVX2, which converts to 32 bits only: first the halvings, then the steps. */
+/* Computes fall(l) of sampling.h. AVX2 converts to 32 bits only, so halvings and steps are separate. */
 AVX2 static inline __m256i block_falls_avx2(const float *x, __m128 largest, __m256d rate)
 {
     const __m256d one = _mm256_set1_pd(1 << SAMPLING_STEPS),
