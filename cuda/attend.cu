@@ -1,12 +1,14 @@
-/* attend.cu - attention: causal over a KV cache, and inside tiles.  flash.cuh serves many queries,
- * attend_split.cu few queries over many keys, attend_plain.cu other sizes.
+/* attend.cu - attention operations: causal attention over a KV cache, and full attention within image
+ * tiles.
  *
- * Holotron's prefill of T queries with heads of 128: 4 * 40 * 128 operations for each visible pair of
- * query and key, 20480 (T past + T^2 / 2) in all.  The 5 query heads of a KV head are rows of one block,
- * which reads its visible keys once for its 128 rows, 25 positions.  A tile of the vision tower: 1040
- * queries and keys, 16 heads of 80, 5.5 GFLOP; 96 rows make 11 blocks of which the last is nearly full,
- * where 128 would leave most of a ninth empty.
- */
+ * Three kernels serve them: flash.cuh for many queries, attend_split.cu for few queries over many keys,
+ * attend_plain.cu for other sizes.
+ *
+ * Prefill of Holotron with T queries and heads of 128 needs 4 * 40 * 128 operations per visible pair of
+ * query and key: 20480 (T past + T^2 / 2) in total. The 5 query heads of a KV head are rows of one block.
+ * The block reads its visible keys once for its 128 rows, which are 25 positions. A tile in the vision
+ * encoder has 1040 queries and keys and 16 heads of 80, which is 5.5 GFLOP. Blocks of 96 rows give 11
+ * blocks, and the last one is nearly full. With 128 rows, most of one in nine blocks would be empty. */
 #include "attend.cuh"
 
 bool attend_aligned(struct tensor t)
@@ -40,7 +42,7 @@ static void launch(struct backend *b, const struct attention *a)
     LAUNCH((flash_attention<K, D, M, WARPS, W>), grid, shape::THREADS, shape::BYTES, b, f);
 }
 
-/* Blocks of 64 rows where 128 would give fewer blocks than multiprocessors. */
+/* Uses blocks of 64 rows if blocks of 128 would be fewer than the multiprocessors. */
 template <class K, int D> static void launch_causal(struct backend *b, const struct attention *a)
 {
     int64_t blocks = static_cast<int64_t>(blocks_for(static_cast<int64_t>(a->n) * a->group, 128)) * a->heads;
@@ -50,7 +52,8 @@ template <class K, int D> static void launch_causal(struct backend *b, const str
         launch<K, D, 1, 4>(b, a);
 }
 
-/* Head sizes of known models: every further instance is compiled for every card. */
+/* Runs the flash kernel if the types and alignment allow it; returns false otherwise. It is instantiated
+ * only for the head sizes of known models, because each instance is compiled for every GPU architecture. */
 static bool attend_flash(struct backend *b, const struct attention *a)
 {
     bool causal = a->past >= 0, quantized = a->k.dtype == DT_F8E4M3;

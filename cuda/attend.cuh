@@ -1,35 +1,35 @@
-/* attend.cuh - what the attention kernels share. */
+/* attend.cuh - declarations shared by the attention kernels: KV cache tables, arguments, entry points. */
 #ifndef HOLORUN_CUDA_ATTEND_CUH
 #define HOLORUN_CUDA_ATTEND_CUH
 
 #include "flash.cuh"
 #include "host.cuh"
 
-/* KV cache of one session, as kernels read it from a table. */
+/* KV cache of one session, as an entry of a table on the device. */
 struct session_keys {
     const void *k, *v;
     int64_t k_stride, v_stride;
     int keys;
-    int split; /* index of its first split: attend_split.cu */
+    int split; /* index of its first split (attend_split.cu) */
 };
 
-/* The arguments of the three operations.  Queries come in tiles of n; ks and vs hold the keys of every
- * query, or are NULL, and k and v hold `keys` rows for each tile. */
+/* Arguments of the three attention operations. Queries are in tiles of n rows. Either ks and vs contain
+ * the keys and values of each query's session, or they are NULL, and k and v contain `keys` rows per tile. */
 struct attention {
     struct tensor y, q, k, v;
-    const struct tensor *ks, *vs; /* of each query, or NULL */
-    int tiles, n, keys, past;     /* query t of a tile sees past + t + 1 keys; past -1: all */
-    int heads, group, d;          /* KV heads, query heads of each, width */
+    const struct tensor *ks, *vs; /* per query, or NULL */
+    int tiles, n, keys, past;     /* query t of a tile sees past + t + 1 keys; past -1: all keys */
+    int heads, group, d;          /* number of KV heads, query heads per KV head, head dimension */
 };
 
-/* Any sizes, f32 or bf16. */
+/* Computes attention of any sizes and types. */
 void attend_plain(struct backend *b, const struct attention *a);
 
-/* Whether all rows are 16-byte aligned, as the fast kernels need. */
+/* Returns whether all rows are 16-byte aligned, which the fast kernels require. */
 bool attend_aligned(struct tensor t);
 
-/* Table of every query's keys on the device, and room for `floats_each` partial results of each split;
- * in cuda_scratch. */
+/* Table of the KV caches of all queries on the device, with memory for `floats_each` partial results per
+ * split. Allocated by cuda_scratch. */
 struct attention_table {
     session_keys *sessions;
     int *owner; /* session of each split */
@@ -38,7 +38,8 @@ struct attention_table {
 };
 struct attention_table attend_table(struct backend *b, const struct attention *a, int64_t floats_each);
 
-/* Few queries over many keys, which many blocks read in splits; false: not for these sizes. */
+/* Computes attention of few queries over many keys by many blocks per session. Returns false for sizes
+ * that it does not support. */
 bool attend_split(struct backend *b, const struct attention *a);
 
 #endif

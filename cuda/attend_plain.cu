@@ -1,9 +1,9 @@
-/* attend_plain.cu - attention of any sizes, in f32: for checking, and for head sizes the fast kernels lack.
+/* attend_plain.cu - attention of any sizes in f32, for tests and for head sizes that the fast kernels do
+ * not support.
  *
- * A block has one query of one head.  It takes as many keys at a time as it has threads, each scoring
- * one; then each thread sums every THREADS-th channel.  Every query reads all keys and values: nothing
- * is shared.
- */
+ * A block computes one query of one head. It processes as many keys at a time as it has threads: each
+ * thread computes one score, then sums every THREADS-th channel. Each query reads all keys and values
+ * again, without sharing. */
 #include "attend.cuh"
 
 enum { THREADS = 128 };
@@ -20,7 +20,7 @@ __device__ __forceinline__ float block_max(float v)
 }
 
 struct plain {
-    const session_keys *sessions; /* of each query, or NULL: then `one` */
+    const session_keys *sessions; /* of each query, or NULL: use `one` */
     session_keys one;             /* of all tiles */
     int n, past, group, d;
 };
@@ -62,7 +62,7 @@ template <class T, class K> __global__ void attend_rows(view<T> y, view<T> q, pl
                 score += query[c] * key_value(keys, first + threadIdx.x, c);
         }
         float now = fmaxf(most, block_max(score)), scale = expf(most - now);
-        p[threadIdx.x] = expf(score - now); /* block_max waits until the previous ones have been read */
+        p[threadIdx.x] = expf(score - now); /* block_max has waited until the previous ones were read */
         sum = sum * scale + block_sum(p[threadIdx.x]);
         for (int c = threadIdx.x; c < a.d; c += THREADS) {
             float add = 0;

@@ -1,49 +1,50 @@
-/* attend_split.cu - attention of few queries over many keys, split over blocks (flash decoding): one
- * token of each session of a batch.
+/* attend_split.cu - decode attention: few queries over many keys, split over blocks (flash decoding), for
+ * one token of each session of a batch.
  *
- * Limited by memory: K and V are read once, 4 D bytes for each key and KV head; a query and a result are
- * 4 D bytes for each query head.  4 D operations for each key and query head are one for each byte and
- * head of the group. Plain arithmetic would need a third to a half of a card's peak for 5 heads; the
- * tensor cores do it with room to spare, though they compute 8 heads (or 16) whatever the group has.
+ * The operation is memory-bound. K and V are read once, which is 4 D bytes per key and KV head; queries
+ * and results are 4 D bytes per query head. The arithmetic is 4 D operations per key and query head, or
+ * one operation per byte and query head of the group. Scalar arithmetic would need a third to a half of a
+ * GPU's peak rate for groups of 5 heads. Tensor cores have ample reserve, even though they compute 8 heads
+ * (or 16) whatever the size of the group is.
  *
- * The keys of a session are cut into splits, and as many blocks work on each KV head; a split's length
- * depends on the session's own length alone, so its bits do not depend on the batch.  A block's four
- * warps take 16 keys each in turn.  Everything stays in registers, by choosing what the products'
- * indices stand for (which dimension of a head, which key: sums allow any order that both sides share)
- * such that a lane reads 16 bytes of a row at a time and has what it needs:
+ * The keys of a session are divided into splits, and each KV head gets one block per split. The length of
+ * a split depends only on the session's own length, so that the bits of a result do not depend on the
+ * batch. The four warps of a block take 16 keys each in turn. All operands stay in registers. Sums allow
+ * any order that both operands share, so the meaning of the product indices (dimension of a head, key) is
+ * chosen such that a lane reads 16 bytes of a row at a time and already has the operands that it needs:
  *
- *   S^T = K Q^T     lane (g, t) reads keys g and g + 8, dimensions 32 i + 8t..8t+7: A of two products
- *   P^T             S^T rounded and its 8 x 8 parts transposed: B of the next product
- *   O^T += V^T P^T  lane (g, t) reads keys 2t, 2t+1, 2t+8, 2t+9, dimensions 64 i + 8g..8g+7, whose halves of
- *                   words, one key next to the other, are A of four products
+ *     S^T = K Q^T     lane (g, t) reads keys g and g + 8, dimensions 32 i + 8t..8t+7: A of two products
+ *     P^T             S^T rounded and its 8 x 8 parts transposed: B of the next product
+ *     O^T += V^T P^T  lane (g, t) reads keys 2t, 2t+1, 2t+8, 2t+9, dimensions 64 i + 8g..8g+7; half words of
+ *                     adjacent keys, combined in one word, are A of four products
  *
- * An 8-bit KV cache (kv8.cuh) is read 16 bytes at a time, too, which are twice as many dimensions, and
- * dequantized to such words on the way; half the bytes and a 16th for the scales, whose 32 bytes of a
- * row the heads' blocks share.
+ * An 8-bit KV cache (kv8.cuh) is also read 16 bytes at a time, which are twice as many dimensions, and
+ * dequantized to the same words. It needs half the bytes plus a sixteenth for the scales, whose 32 bytes
+ * per row are shared by the blocks of all heads.
  *
- * With heads of 256 K, V and O of eight heads take 192 registers: the queries stay in shared memory, and a
- * block has at most eight of a KV head's; another block beside it has the next ones and finds K and V in the
- * L2 cache.
+ * With heads of 256, K, V and O of eight heads take 192 registers. The queries are then in shared memory,
+ * and a block processes at most eight query heads of a KV head. The next block processes the others and
+ * finds K and V in the L2 cache.
  *
- * The next K is loaded while V is used, the next V while K is.  At the end the warps' results are combined,
- * and where a session has several splits these go to scratch: (D + 2) * 4 bytes for each query head, with 5
- * heads of 128 4 % of what a split of 128 keys reads, 2 % of 256.  A second kernel combines them.
+ * The next K is loaded while V is used, and the next V while K is used. At the end the results of the
+ * warps are combined. If a session has several splits, they are written to scratch memory, (D + 2) * 4
+ * bytes per query head, and a second kernel combines them. With 5 heads of 128 these are 4 % of the bytes
+ * that a split of 128 keys reads, and 2 % for 256 keys.
  *
  * Sessions whose splits exceed the working memory run in several launches of thousands of blocks each.
  *
- * The host passes the sessions' addresses as kernel arguments to a kernel that writes the table, since a
- * copy would make the host wait.
- */
+ * The host passes the addresses of the sessions as kernel arguments to a kernel that writes the table. A
+ * copy would make the host wait. */
 #include "attend_fragments.cuh"
 
 enum {
     WARPS = 4,
     THREADS = WARPS * WARP,
-    STEP = 16,        /* keys of a warp at a time */
-    SPLIT_KEYS = 128, /* keys of a split, at least */
+    STEP = 16,        /* keys per warp and iteration */
+    SPLIT_KEYS = 128, /* minimum keys per split */
     MOST_SPLITS = WORK_SPLITS,
-    TABLE_ROWS = 96, /* sessions per launch as arguments: 4 KiB */
-    FEW = 16,        /* most queries of one sequence that are split */
+    TABLE_ROWS = 96, /* sessions per launch as kernel arguments: 4 KiB */
+    FEW = 16,        /* maximum number of queries of one sequence that are split */
     MANY_KEYS = 512,
 };
 
@@ -55,7 +56,7 @@ __host__ __device__ static inline int split_length(int keys)
     return n;
 }
 
-/* ---- the table ----------------------------------------------------------------------------------------- */
+/* ---- table of sessions --------------------------------------------------------------------------- */
 
 struct table_rows {
     session_keys s[TABLE_ROWS];
@@ -81,7 +82,7 @@ static struct session_keys session_of(const struct attention *a, int i)
 
 struct attention_table attend_table(struct backend *b, const struct attention *a, int64_t floats_each)
 {
-    static_assert(sizeof(session_keys) == WORK_KEYS, "of which work_attend speaks");
+    static_assert(sizeof(session_keys) == WORK_KEYS, "size assumed by work_attend");
     struct attention_table t = {};
     int n = static_cast<int>(a->q.rows), split = 0;
     for (int i = 0; i < n; i++) {
@@ -108,7 +109,7 @@ struct attention_table attend_table(struct backend *b, const struct attention *a
     return t;
 }
 
-/* ---- a split ------------------------------------------------------------------------------------------- */
+/* ---- one split ----------------------------------------------------------------------------------- */
 
 struct split_args {
     const session_keys *sessions;
@@ -116,12 +117,13 @@ struct split_args {
     const bf16 *q;
     bf16 *y;
     int64_t q_stride, y_stride;
-    float *partial; /* [splits][heads][group] of D sums, then each one's largest score and sum of weights */
+    float *partial; /* [splits][heads][group] of D sums, then the maximum score and the sum of weights of
+                     * each */
     int group;
     float by; /* log2(e) / sqrt(d) */
 };
 
-/* Over the eight lanes with the same t. */
+/* Maximum over the eight lanes with the same t. */
 __device__ __forceinline__ float column_max(float v)
 {
 #pragma unroll
@@ -138,7 +140,7 @@ __device__ __forceinline__ float column_sum(float v)
     return v;
 }
 
-/* The queries of a block: in registers, or of heads of 256 in shared memory, [D / 32][WARP]. */
+/* Queries of a block: in registers, or, for heads of 256, in shared memory as [D / 32][WARP]. */
 template <class K, int D, int NQ> struct split_queries {
     enum { BYTES = 0 };
     uint4 q[NQ][D / 32];
@@ -173,25 +175,28 @@ template <class K> struct split_queries<K, 256, 1> {
             all[i * WARP + lane] = *reinterpret_cast<const uint4 *>(
                 at + (int64_t)min(lane / 4, heads - 1) * 256 + key_fragments<K, 256>::place(i, lane % 4));
         q = all + lane;
-        __syncthreads(); /* all queries are there */
+        __syncthreads(); /* all queries are stored */
     }
     __device__ __forceinline__ uint4 part(int, int i) const
     {
         int at = i * WARP;
 #ifndef CUDA_EMULATED
-        asm volatile("" : "+r"(at)); /* else all of it is read into registers before the loop */
+        asm volatile(""
+                     : "+r"(at)); /* prevents the compiler from reading all of it into registers before
+                                      * the loop */
 #endif
         return q[at];
     }
 };
 
-/* A warp's part; heads are columns, NQ times 8 of them, this lane's 8 n + 2t and 8 n + 2t + 1. */
+/* State of a warp. The columns of fragments are query heads, 8 NQ of them; this lane has heads 8 n + 2t
+ * and 8 n + 2t + 1. */
 template <class K, int D, int NQ> struct split_state {
     split_queries<K, D, NQ> q;
     key_fragments<K, D> k;
     value_fragments<K, D> v;
     float out[NQ][D / 16][4];
-    float most[NQ][2], sum[NQ][2]; /* sum: of this lane's keys */
+    float most[NQ][2], sum[NQ][2]; /* sum: over this lane's keys */
 
     __device__ __forceinline__ void clear()
     {
@@ -205,7 +210,7 @@ template <class K, int D, int NQ> struct split_state {
         }
     }
 
-    /* S^T of 16 keys */
+    /* Computes S^T of 16 keys. */
     __device__ __forceinline__ void scores(float s[NQ][4]) const
     {
 #pragma unroll
@@ -225,7 +230,7 @@ template <class K, int D, int NQ> struct split_state {
         }
     }
 
-    /* Online softmax over the first `some` of 16 keys; earlier sums are rescaled. */
+    /* Updates the online softmax with the first `some` of 16 keys, and rescales earlier sums. */
     __device__ __forceinline__ void softmax(float s[4], unsigned p[2], int n, int some, float by)
     {
         float scale[2], weight[4];
@@ -252,7 +257,7 @@ template <class K, int D, int NQ> struct split_state {
         p[1] = transposed(pack2(weight[2], weight[3]));
     }
 
-    /* O^T += V^T P^T */
+    /* Computes O^T += V^T P^T. */
     __device__ __forceinline__ void add_values(const unsigned p[NQ][2])
     {
 #pragma unroll
@@ -266,7 +271,8 @@ template <class K, int D, int NQ> struct split_state {
     }
 };
 
-/* Combines the warps' results of each head: to y if the session has one split, else to scratch. */
+/* Combines the results of the warps for each head. Writes to y if the session has one split, otherwise to
+ * scratch memory. */
 template <class K, int D, int NQ>
 __device__ __forceinline__ void split_store(const split_state<K, D, NQ> &w, const split_args &a, int session,
                                             bool alone)
@@ -369,9 +375,9 @@ template <int D> __global__ void __launch_bounds__(D) attend_combine(split_args 
     store(a.y + session * a.y_stride + (int64_t)row * D + threadIdx.x, value / total);
 }
 
-/* ---- on the host --------------------------------------------------------------------------------------- */
+/* ---- host ---------------------------------------------------------------------------------------- */
 
-/* Queries from `first` on whose splits fit in the working memory; at least one. */
+/* Returns the queries from `first` on whose splits fit into the working memory; at least one. */
 static struct attention queries_that_fit(const struct attention *a, int first, int64_t floats_each)
 {
     struct attention some = *a;
@@ -452,7 +458,7 @@ bool attend_split(struct backend *b, const struct attention *a)
     }
     if (!a->ks || a->q.rows == 1)
         return false;
-    for (int64_t i = 0; i < a->q.rows; i++) { /* one by one */
+    for (int64_t i = 0; i < a->q.rows; i++) { /* one query at a time */
         struct attention one = *a;
         one.q = tensor_rows(a->q, i, 1);
         one.y = tensor_rows(a->y, i, 1);

@@ -1,4 +1,5 @@
-/* backend.cu - GPU devices, copies, and the table of operations. */
+/* backend.cu - CUDA backend: device selection, copies between host and device, and the table of
+ * operations. */
 #include "host.cuh"
 #include "linear.cuh"
 
@@ -82,7 +83,7 @@ static void wait_for_stream(struct backend *b)
     CUDA(cudaStreamSynchronize(cuda_of(b)->stream));
 }
 
-/* A tensor on the host with t's shape in another type. */
+/* Allocates a host tensor with the shape of t in another type. */
 static struct tensor host_like(struct tensor t, enum dtype type)
 {
     struct tensor x = {xmalloc(static_cast<unsigned long>(t.rows * t.cols), dtype_size(type)), type, t.rows,
@@ -96,7 +97,7 @@ static void cuda_upload(struct backend *b, struct tensor dst, struct tensor src)
     products_forget(cuda_of(b), dst.data);
     if (dst.dtype == src.dtype) {
         move(b, dst, src, cudaMemcpyHostToDevice);
-        wait_for_stream(b); /* the caller may overwrite src */
+        wait_for_stream(b); /* the caller may overwrite src afterwards */
         return;
     }
     struct tensor x = host_like(src, dst.dtype);
@@ -145,12 +146,12 @@ static void cuda_copy(struct backend *b, struct tensor dst, struct tensor src)
     }
 }
 
-/* ---- the backend --------------------------------------------------------------------------------------- */
+/* ---- backend ------------------------------------------------------------------------------------- */
 
 static void cuda_close(struct backend *b)
 {
     struct cuda *c = cuda_of(b);
-    cudaSetDevice(c->device); /* it may be closed by another thread */
+    cudaSetDevice(c->device); /* another thread may close the backend */
     graphs_stop(c);
     cudaStreamSynchronize(c->stream);
     products_close(c);
@@ -162,20 +163,21 @@ static void cuda_close(struct backend *b)
     delete c;
 }
 
-/* The card as tests see it: few processors, so that small sizes take every path a model's do. */
+/* Number of multiprocessors that tests see. It is small, so that small sizes take all code paths of a real
+ * model. */
 enum { FEW_PROCESSORS = 4 };
 
-/* With 512 rows the products of a model of 5,120 columns have 80 to 160 tiles for 132 processors; these have
- * some hundreds.  Pictures have 13 tiles at most. */
+/* With 512 rows, the products of a model with 5,120 columns have 80 to 160 tiles for 132 processors; with
+ * PROMPT_ROWS they have several hundred. Images have at most 13 tiles. */
 enum { PROMPT_ROWS = 2048, PICTURE_TILES = 16 };
 
-/* Selects the card and creates a stream. */
+/* Selects the device and creates a stream. */
 static cudaError_t open_device(struct cuda *c, cudaDeviceProp *p)
 {
     cudaError_t error = cudaSetDevice(c->device);
     error = error == cudaSuccess ? cudaGetDeviceProperties(p, c->device) : error;
     error = error == cudaSuccess ? cudaStreamCreateWithFlags(&c->stream, cudaStreamNonBlocking) : error;
-    cudaGetLastError(); /* reported by the result */
+    cudaGetLastError(); /* clears the error, which the result reports */
     c->processors = p->multiProcessorCount;
     return error;
 }
@@ -218,7 +220,7 @@ static int check_device(const struct cuda *c, cudaError_t error, const cudaDevic
         return err_set(e, ERR_ENV, "GPU %d: %s%s", c->device, cudaGetErrorString(error), cuda_advice(error));
     if (p->major < 8)
         return err_set(e, ERR_ENV,
-                       "GPU %d (%s) has compute capability %d.%d; 8.0 is wanted, so use --device cpu",
+                       "GPU %d (%s) has compute capability %d.%d; 8.0 is required; use --device cpu",
                        c->device, p->name, p->major, p->minor);
     return cublas_here() ? 0 : err_set(e, ERR_ENV, "%s", cublas_missing);
 }
@@ -229,7 +231,7 @@ extern "C" struct backend *backend_cuda(int device, struct pool *pool, struct er
     if (n < 0)
         return nullptr;
     if (device < 0 || device >= n)
-        return err_set(e, ERR_USAGE, "there is no GPU %d; this machine has %d, counted from 0", device, n),
+        return err_set(e, ERR_USAGE, "GPU %d not found; this machine has %d, counted from 0", device, n),
                nullptr;
     struct cuda *c = new cuda();
     cudaDeviceProp p = {};

@@ -1,20 +1,20 @@
-/* cublas.cu - cuBLASLt, opened on first use, so that the program starts where it is not installed.
+/* cublas.cu - matrix products by cuBLASLt, which is loaded on first use so that the program starts without
+ * it.
  *
- * The few types, values and functions used are declared here; they have not changed since version 11.
- * Row-major matrices are its column-major ones transposed: W [N, K] is K x N with its stride as leading
- * dimension, x is K x T, and y N x T = W^T x.
+ * The few types, values and functions used are declared here; they have not changed since version 11. The
+ * library's matrices are column-major, so that a row-major matrix is its transpose there: W [N, K] is K x
+ * N with its stride as leading dimension, x is K x T, and y is N x T = W^T x.
  *
- * The library's heuristic proposes kernels, the likeliest first, and is right for most shapes only.  The
- * first product of a shape takes the time of eight of them and keeps the fastest for all shapes with about as
- * many rows, as long as the process lives: equal products give equal bits.  Nothing is timed while a graph is
- * recorded: the first proposal is kept then.
- */
+ * The library's heuristic proposes kernels in order of expected speed, but its first choice is the fastest
+ * one for most shapes only. The first product of a shape therefore times eight of them. The fastest is
+ * used for all shapes with a similar number of rows until the process ends, so that equal products give
+ * equal bits. Nothing can be timed while a graph is recorded; the first proposal is used then. */
 #include "linear.cuh"
 
 #include <array>
 #include <string.h>
 
-/* Identifies a product in a graph. */
+/* Returns a key that identifies a product in a graph. */
 static std::array<int64_t, 13> product_key(struct tensor y, struct tensor x, struct tensor w, float factor,
                                            const void *bias, enum accumulate mode)
 {
@@ -43,7 +43,7 @@ static std::array<int64_t, 13> product_key(struct tensor y, struct tensor x, str
 #include <map>
 #include <stdio.h>
 
-/* ---- its interface ------------------------------------------------------------------------------------- */
+/* ---- interface of the library ---------------------------------------------------------------------- */
 
 enum { CUDA_R_32F_ = 0, CUDA_R_16BF_ = 14, CUDA_R_8F_E4M3_ = 28, COMPUTE_32F = 68, OP_T = 1 };
 enum { DESC_TRANSA = 3, DESC_EPILOGUE = 7, DESC_BIAS_POINTER = 8, EPILOGUE_BIAS = 4 };
@@ -83,9 +83,9 @@ struct functions {
 
 /* ---- opening ------------------------------------------------------------------------------------------- */
 
-enum { MOST_PLANS = 4096, PROPOSED = 8, RUNS = 3 /* that are timed, after one that is not */ };
+enum { MOST_PLANS = 4096, PROPOSED = 8, RUNS = 3 /* RUNS: timed runs, after one untimed run */ };
 
-/* T, N, K, strides of y, x, w, types of y and w, whether y is added to, whether there is a bias */
+/* T, N, K; strides of y, x, w; types of y and w; whether y is added to; whether there is a bias */
 typedef std::array<int64_t, 10> shape;
 
 struct plan {
@@ -99,7 +99,7 @@ struct cublas {
     handle library, desc, desc_bias, preference;
     void *workspace;
     std::map<shape, plan> plans;
-    std::map<shape, algorithm> fastest; /* by shapes with T rounded up: see neighbours */
+    std::map<shape, algorithm> fastest; /* by shapes with rounded T: see neighbours */
     cudaEvent_t begin, end;
 };
 
@@ -135,7 +135,8 @@ static void *open_library()
     return emu_card.library ? &emu_card : nullptr;
 }
 #else
-/* NULL where there is none.  A library for a newer CUDA than the driver's would open but not work. */
+/* Returns the handle of the library, NULL if there is none. A library for a newer CUDA version than the
+ * driver's can be loaded but does not work, so it is not used. */
 static void *open_library()
 {
     static const char *const names[] = {"libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so",
@@ -211,14 +212,14 @@ void cublas_close(struct cublas *c)
     if (!c)
         return;
     drop_plans(c);
-    c->f.Destroy(c->library); /* the dlopen handle stays with the process */
+    c->f.Destroy(c->library); /* the handle of dlopen stays open until the process ends */
     cudaEventDestroy(c->begin);
     cudaEventDestroy(c->end);
     cudaFree(c->workspace);
     delete c;
 }
 
-/* ---- what the library is told ------------------------------------------------------------------------ */
+/* ---- descriptions of products ---------------------------------------------------------------------- */
 
 static handle layout(struct cublas *c, struct tensor t)
 {
@@ -230,7 +231,7 @@ static handle layout(struct cublas *c, struct tensor t)
     return h;
 }
 
-/* A product as the library is told of it. */
+/* A product in the terms of the library. */
 struct call {
     struct cublas *c;
     struct tensor y, x, w;
@@ -248,7 +249,7 @@ static handle desc_of(const struct call *p)
     return c->desc_bias;
 }
 
-/* y's numbers go to `to`, which is y itself unless a product is only timed. */
+/* Runs a product. The result is written to `to`, which is y except while timing. */
 static int multiply(const struct call *p, const struct plan *plan, const struct algorithm *a,
                     size_t workspace, void *to, cudaStream_t stream)
 {
@@ -260,7 +261,8 @@ static int multiply(const struct call *p, const struct plan *plan, const struct 
 
 /* ---- the fastest kernel of a shape --------------------------------------------------------------------- */
 
-/* Shapes for which one kernel serves: rows up to a multiple of 16, or of 256 where there are many. */
+/* Returns the key of all shapes that share one kernel: the row count is rounded up to a multiple of 16, or
+ * of 256 for many rows. */
 static shape neighbours(shape s)
 {
     int64_t unit = s[0] <= 128 ? 16 : 256;
@@ -268,7 +270,7 @@ static shape neighbours(shape s)
     return s;
 }
 
-/* Milliseconds of some runs; negative: the kernel refuses. */
+/* Returns the milliseconds of RUNS runs; negative if the kernel rejects the shape. */
 static float take_time(struct backend *b, const struct call *p, const struct plan *plan,
                        const struct heuristic *h, void *to)
 {
@@ -286,8 +288,8 @@ static float take_time(struct backend *b, const struct call *p, const struct pla
     return ms;
 }
 
-/* Which of n proposals is the fastest; the first one when nothing may be timed or there is no memory for
- * results that are thrown away. */
+/* Returns the index of the fastest of n proposals. Returns the first one if timing is not possible, or if
+ * memory for the discarded results cannot be allocated. */
 static int choose(struct backend *b, const struct call *p, const struct plan *plan, const struct heuristic *h,
                   int n)
 {
@@ -297,7 +299,8 @@ static int choose(struct backend *b, const struct call *p, const struct plan *pl
     size_t bytes = static_cast<size_t>(p->y.rows * p->y.stride) * dtype_size(p->y.dtype);
     if (n == 1 || cuda_recording(cuda_of(b)))
         return 0;
-    if (p->mode == ADD && !(to = cuda_try_memory(b, bytes, nullptr))) /* y is added to once */
+    if (p->mode == ADD && !(to = cuda_try_memory(b, bytes, nullptr))) /* timing must not add to y
+                                                                       * repeatedly */
         return 0;
     for (int i = 0; i < n; i++) {
         float ms = h[i].state ? -1 : take_time(b, p, plan, &h[i], to);
@@ -327,7 +330,8 @@ static struct heuristic propose(struct backend *b, const struct call *p, const s
 
 /* ---- products ------------------------------------------------------------------------------------------ */
 
-/* The fastest kernel of neighbouring row counts; where it refuses this shape, what is proposed. */
+/* Selects the fastest kernel of the neighbouring row counts. If it rejects this shape, uses the library's
+ * proposal. */
 static void set_algorithm(struct backend *b, const struct call *p, const shape &s, struct plan *plan)
 {
     struct cublas *c = p->c;
@@ -347,7 +351,8 @@ static void set_algorithm(struct backend *b, const struct call *p, const shape &
     plan->workspace = h.workspace;
 }
 
-/* A graph under construction may still use earlier plans, so none are dropped then. */
+/* Returns the plan of a product, cached. A graph under construction may still use earlier plans, so none
+ * are evicted during that time. */
 static const struct plan *plan_for(struct backend *b, const struct call *p)
 {
     struct cublas *c = p->c;

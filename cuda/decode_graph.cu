@@ -1,19 +1,19 @@
-/* decode_graph.cu - decode steps as CUDA graphs: one launch starts a whole step.
+/* decode_graph.cu - decode steps as CUDA graphs: a single launch starts all kernels of a step.
  *
- * Decoding one token is some 300 small kernels, always the same ones; starting each costs the host and
- * leaves a gap on the card.  Between graph_begin(key) and graph_end the operations are therefore
+ * Decoding one token takes about 300 small kernels, which are the same in each step. Starting each of them
+ * costs time on the host and leaves a gap on the GPU. The operations between graph_begin(key) and
+ * graph_end are therefore processed as follows:
  *
- *   the first time     run as usual: libraries choose their kernels, working memory grows to its size
- *   the second time    recorded: the card runs nothing, the launches become the nodes of a graph
- *   from then on       compared: nothing is launched; where arguments or grid differ from the record (sizes,
- *                      addresses of states) the node is updated, and graph_end launches the graph
+ *     first time       run normally: libraries select kernels, working memory grows to its final size
+ *     second time      recorded: nothing runs, and the launches become the nodes of a graph
+ *     from then on     compared: nothing is launched. If arguments or grid differ from the record (sizes,
+ *                      addresses of states), the node is updated. graph_end launches the graph.
  *
- * So operations need not know of graphs, and their results do not depend on how they were started.  When
- * another kernel comes than the record has at that place, the launches compared so far are made from the
- * record, the rest as usual, and the next time records anew.  A step that the driver records in another
- * way than one node after the other (a library may fork, or add edges of its own) is run plainly, then
- * and later.
- */
+ * The operations therefore do not need to know about graphs, and results do not depend on how kernels are
+ * started. If a kernel differs from the recorded one at its position, the launches compared so far are
+ * issued from the record and the others normally, and the next time records again. If the driver records a
+ * step as anything else than a linear sequence of nodes (a library may fork, or add edges of its own), the
+ * step runs without a graph, now and in the future. */
 #include "host.cuh"
 
 #include <string.h>
@@ -23,7 +23,7 @@ namespace
 {
 
 struct entry {
-    const void *kernel; /* NULL: not a kernel; identified by `values` */
+    const void *kernel; /* NULL: not a kernel; `values` identifies it */
     dim3 grid, block;
     size_t shared;
     bool overlap;
@@ -37,7 +37,7 @@ struct record {
     uint64_t key, used;
     bool warm;         /* has run once */
     bool plain;        /* cannot be recorded */
-    cudaGraph_t graph; /* kept: its nodes name those of exec */
+    cudaGraph_t graph; /* kept because the nodes of exec are referred to by its handles */
     cudaGraphExec_t exec;
     std::vector<entry> entries;
 };
@@ -49,7 +49,7 @@ enum { MOST_RECORDS = 64 };
 
 struct graphs {
     enum mode mode;
-    size_t at; /* next entry */
+    size_t at; /* index of the next entry */
     uint64_t clock;
     record *now;
     std::vector<record *> records;
@@ -94,7 +94,7 @@ static void **pointers(entry *e, std::vector<void *> *room)
     return room->data();
 }
 
-/* A driver that does not let kernels overlap is not asked again. */
+/* Starts a kernel. If the driver rejects overlapping kernels, disables them for all later launches. */
 static void start(struct cuda *c, const struct launch *l)
 {
     if (l->overlap && c->overlap) {
@@ -130,7 +130,8 @@ static void run(struct cuda *c, entry *e)
 
 /* ---- one launch ---------------------------------------------------------------------------------------- */
 
-/* The record does not fit: launches what was compared so far; the rest runs as it comes. */
+/* Handles a launch that differs from the record: issues the launches that were compared so far. The others
+ * of this step run normally. */
 static void leave(struct cuda *c)
 {
     struct graphs *s = c->graphs;
@@ -140,29 +141,29 @@ static void leave(struct cuda *c)
     forget(s->now);
 }
 
-/* Ends a recording that leads to nothing. */
+/* Ends and discards a recording. */
 static void stop_recording(struct cuda *c)
 {
     cudaGraph_t graph = nullptr;
     if (cudaStreamEndCapture(c->stream, &graph) == cudaSuccess && graph)
         cudaGraphDestroy(graph);
-    cudaGetLastError(); /* the recording may be broken: that is why it ends */
+    cudaGetLastError(); /* clears the error: a broken recording is expected here */
 }
 
-/* Runs what was recorded so far and the rest as it comes, now and whenever this step comes again: but once
- * more it is tried without kernels that overlap. */
+/* Runs the recorded launches and the others normally, now and for later steps of this key. Before giving
+ * up for good, one more recording is made without overlapping kernels. */
 static void run_plainly(struct cuda *c)
 {
     struct graphs *s = c->graphs;
     s->mode = WARMING;
-    s->now->plain = !c->overlap; /* or kernels that overlap are what cannot be recorded */
+    s->now->plain = !c->overlap; /* overlapping kernels may be the cause, so try once without */
     c->overlap = false;
     for (entry &e : s->now->entries)
         run(c, &e);
     forget(s->now);
 }
 
-/* The node that was recorded last, if the recording is one node after the other. */
+/* Returns whether the recording is a linear sequence, with the node recorded last in *node. */
 static bool recorded_last(struct cuda *c, cudaGraphNode_t *node)
 {
     cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
@@ -175,7 +176,7 @@ static bool recorded_last(struct cuda *c, cudaGraphNode_t *node)
     cudaError_t error = cudaStreamGetCaptureInfo_v2(c->stream, &status, nullptr, nullptr, &last, &n);
 #else
     const cudaGraphEdgeData *edges =
-        nullptr; /* asked for: without, edges other than the usual are an error */
+        nullptr; /* must be requested: without it, other than default edges are an error */
     cudaError_t error = cudaStreamGetCaptureInfo(c->stream, &status, nullptr, nullptr, &last, &edges, &n);
 #endif
     if (error != cudaSuccess || status != cudaStreamCaptureStatusActive || n != 1)
@@ -194,7 +195,7 @@ static void note(struct cuda *c, entry e)
     run_plainly(c);
 }
 
-/* The recording becomes a graph; false: it cannot. */
+/* Instantiates a graph from the recording. Returns false if that is not possible. */
 static bool make_graph(struct cuda *c)
 {
     record *r = c->graphs->now;
@@ -223,8 +224,8 @@ static bool same_values(const entry &e, const void *values, size_t bytes)
     return e.values.size() == bytes && !memcmp(e.values.data(), values, bytes);
 }
 
-/* Updates the node if anything changed.  Most launches have the arguments they had in the step before;
- * nothing is copied for them, since the card waits while this runs. */
+/* Updates the node if the launch changed. Most launches have the same arguments as in the previous step;
+ * nothing is copied for them, since the GPU is idle during this time. */
 static void compare(struct cuda *c, entry *e, const struct launch *now)
 {
     bool equal = same(e->grid, now->grid) && same(e->block, now->block) && e->shared == now->shared &&
@@ -232,7 +233,7 @@ static void compare(struct cuda *c, entry *e, const struct launch *now)
     if (equal)
         return;
     e->grid = now->grid, e->block = now->block, e->shared = now->shared;
-    memcpy(e->values.data(), now->values, now->bytes); /* the same kernel: as many bytes */
+    memcpy(e->values.data(), now->values, now->bytes); /* the kernel is the same, so the size is too */
     std::vector<void *> room;
     cudaKernelNodeParams p = {};
     p.func = const_cast<void *>(e->kernel);
@@ -295,7 +296,7 @@ bool cuda_recording(const struct cuda *c)
     return c->graphs->mode == RECORDING || c->graphs->mode == COMPARING;
 }
 
-/* ---- steps --------------------------------------------------------------------------------------------- */
+/* ---- steps ----------------------------------------------------------------------------------------- */
 
 static void graph_begin(struct backend *b, uint64_t key)
 {
@@ -332,8 +333,8 @@ __global__ void nothing()
 {
 }
 
-/* Whether the kernels of this program were compiled for a card that overlaps them: those for older ones do
- * not wait. */
+/* Returns whether this program's kernels were compiled for an architecture with overlap; kernels for older
+ * ones do not wait. */
 static bool kernels_wait()
 {
     cudaFuncAttributes a = {};

@@ -1,36 +1,36 @@
-/* delta.cu - the gated delta rule (ops/ref_delta.c), of one token of each of a batch and of many tokens.
+/* delta.cu - gated delta rule (ops/ref_delta.c) for one token of each session of a batch, and for many
+ * tokens.
  *
- * Columns of a head's state never meet: S[:, c] takes v[c] and gives y[c].  So a thread keeps a part of
- * one column in registers, 32 of 128 numbers, and the four threads of a column, lanes of one warp, add
- * their parts of two dot products for each token.  A block has 32 columns of a head: 128 blocks for 32
- * heads.
+ * The columns of a head's state are independent: S[:, c] takes v[c] and gives y[c]. A thread keeps a
+ * quarter of one column in registers, 32 of 128 numbers. The four threads of a column are lanes of one
+ * warp and add their parts of two dot products per token. A block has 32 columns of a head, which gives
+ * 128 blocks for 32 heads.
  *
- * One token is limited by the state, read and written once: 8 dk dv bytes for each head (2 MB each way for
- * 32 heads), which are requested before anything else.  Many tokens go through the recurrence one by one:
- * 130 operations a thread and token, about 450 cycles one after the other, 0.6 ms for 2,048 tokens where
- * the products of a 4B model take 25 ms for all layers.  So a prompt in bf16 goes through delta_chunks.cu,
- * all but a few last tokens.  Estimated, not measured.
+ * A single token is limited by memory: the state is read and written once, 8 dk dv bytes per head (2 MB
+ * each way for 32 heads), and is requested before anything else. Many tokens are processed sequentially:
+ * 130 operations per thread and token take about 450 cycles, or 0.6 ms per 2,048 tokens, whereas the
+ * products of a 4B model take 25 ms for all layers. Prompts in bf16 therefore use delta_chunks.cu, except
+ * for the last few tokens. These times are estimates, not measurements.
  *
- * q and k of some tokens are normalised into shared memory by the whole block, again in every block of a
- * head: 32 times less work than the recurrence.  Other sizes of heads have a plain kernel, a thread for a
- * column.  Both add in an order that does not depend on how many tokens or sessions there are.
- */
+ * The whole block normalizes q and k of several tokens into shared memory. Each block of a head repeats
+ * this, which is 32 times less work than the recurrence. Heads of other sizes use a simple kernel with one
+ * thread per column. The order of both sums does not depend on the number of tokens or sessions. */
 #include "delta.cuh"
 
 namespace
 {
 
 enum {
-    COLUMNS = 32, /* of a block */
+    COLUMNS = 32, /* per block */
     DELTA_THREADS = COLUMNS * SHARES,
     DELTA_WARPS = DELTA_THREADS / WARP,
-    TOKENS = 16, /* whose q and k are in shared memory at once */
+    TOKENS = 16, /* tokens whose q and k are in shared memory at once */
     PLAIN_COLUMNS = 64
 };
 
 /* ---- heads of 128 by 128 ------------------------------------------------------------------------------- */
 
-/* A block: 32 columns of a head of a session, over its tokens. */
+/* One block per 32 columns of a head of a session. It processes all tokens of the session. */
 template <class T> __global__ void __launch_bounds__(DELTA_THREADS) delta_walk(delta<T> d, states at)
 {
     SHARED(float, q, TOKENS *DELTA);
@@ -46,7 +46,7 @@ template <class T> __global__ void __launch_bounds__(DELTA_THREADS) delta_walk(d
     int64_t first = (int64_t)session * d.tokens;
     for (int t = 0; t < d.tokens; t += TOKENS) {
         int n = d.tokens - t < TOKENS ? d.tokens - t : TOKENS;
-        __syncthreads(); /* those before have been used */
+        __syncthreads(); /* the previous ones have been used */
         for (int i = warp; i < 2 * n; i += DELTA_WARPS) {
             const T *row = d.v.row(first + t + i / 2);
             if (i % 2)
@@ -71,13 +71,13 @@ template <class T> __global__ void __launch_bounds__(DELTA_THREADS) delta_walk(d
 
 /* ---- other sizes --------------------------------------------------------------------------------------- */
 
-/* A thread: a column of a head of a session, which stays in memory. */
+/* One thread per column of a head of a session. The state stays in memory. */
 template <class T> __global__ void delta_plain(delta<T> d, states at)
 {
     int per = (d.at.value + PLAIN_COLUMNS - 1) / PLAIN_COLUMNS, head = blockIdx.x / per,
         column = blockIdx.x % per * PLAIN_COLUMNS + threadIdx.x;
     if (column >= d.at.value)
-        return; /* there is no barrier */
+        return; /* safe: no barrier follows */
     view<float> state = at.of<float>(blockIdx.y);
     float *S = state.row((int64_t)head * d.at.key) + column;
     for (int t = 0; t < d.tokens; t++) {
@@ -100,7 +100,7 @@ template <class T> void launch_delta(struct backend *b, const delta<T> &d, const
                PLAIN_COLUMNS, 0, b, d, at);
 }
 
-/* Rows of n sessions, so many tokens of each. */
+/* Runs n sessions with the same number of tokens each; their rows are consecutive. */
 void run_delta(struct backend *b, struct tensor y, struct tensor v, struct tensor gates, const states &at,
                const struct delta_shape *s, int sessions, int64_t tokens)
 {

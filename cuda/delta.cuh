@@ -1,5 +1,5 @@
-/* delta.cuh - what the kernels of the gated delta rule share: where a head's columns are, one step of a
- * column. */
+/* delta.cuh - declarations shared by the gated delta rule kernels: column layout, gates, one step of the
+ * recurrence. */
 #ifndef HOLORUN_CUDA_DELTA_CUH
 #define HOLORUN_CUDA_DELTA_CUH
 
@@ -7,14 +7,14 @@
 
 enum {
     DELTA = 128, /* dk and dv of the fast kernels */
-    SHARES = 4,  /* threads of a column */
+    SHARES = 4,  /* threads per column */
     ROWS_EACH = DELTA / SHARES,
 };
 
 /* 1 / sqrt(DELTA) */
 #define DELTA_SCALE 0.08838834764831845f
 
-/* First columns, of q, k and v in one row, of what value head `head` uses. */
+/* First columns of q, k and v in a row for value head `head`. */
 struct delta_columns {
     int key_heads, value_heads, key, value;
     bool tiled;
@@ -41,25 +41,26 @@ static inline delta_columns columns_of(const struct delta_shape *s)
     return delta_columns{s->key_heads, s->value_heads, s->key, s->value, s->tiled};
 }
 
-/* Rows of v: q, k and v of a token; of gates: g of every value head, then beta. */
+/* Arguments. A row of v has q, k and v of a token; a row of gates has g of all value heads, then beta. */
 template <class T> struct delta {
     view<T> y;
     view<const T> v;
     view<const float> gates;
     delta_columns at;
-    int tokens; /* of each session, one session's after the other's */
+    int tokens; /* per session; the tokens of a session are consecutive */
 };
 
 /* ---- gates --------------------------------------------------------------------------------------------- */
 
-/* g: a softplus(raw + bias) */
+/* Returns g = a softplus(raw + bias). */
 __device__ __forceinline__ float log_decay(float raw, float bias, float a)
 {
     float dt = raw + bias;
     return a * (dt > 20 ? dt : log1pf(expf(dt)));
 }
 
-/* The gated norm of one output: y, times the inverse root mean square of its head, its weight and SiLU(z). */
+/* Applies the gated norm to one output: y times the inverse root mean square of its head, the weight, and
+ * SiLU(z). */
 __device__ __forceinline__ float gated(float y, float inverse, float w, float z)
 {
     return w * (y * inverse) * silu(z);
@@ -67,13 +68,14 @@ __device__ __forceinline__ float gated(float y, float inverse, float w, float z)
 
 /* ---- one token, heads of 128 by 128 -------------------------------------------------------------------- */
 
-/* Row i of a thread's share: fours of neighbours, so that four shares read 16 neighbours. */
+/* Returns the row of element i of a thread's share: groups of four rows, so that the four shares read 16
+ * adjacent rows. */
 __device__ __forceinline__ int row_of(int share, int i)
 {
     return i / 4 * 16 + share * 4 + i % 4;
 }
 
-/* q / |q| / sqrt(dk) or k / |k| of a token, by one warp. */
+/* Normalizes q or k of a token by one warp: q / |q| / sqrt(dk) or k / |k|. */
 template <class T> __device__ __forceinline__ void normalise(float *to, const T *from, float by)
 {
     int lane = threadIdx.x % WARP;
@@ -89,7 +91,7 @@ template <class T> __device__ __forceinline__ void normalise(float *to, const T 
         to[lane * 4 + i] = x[i] * r;
 }
 
-/* The sum over the four shares of a column; all of them get it. */
+/* Returns the sum over the four shares of a column, in all four threads. */
 __device__ __forceinline__ float share_sum(float v)
 {
     v += __shfl_xor_sync(ALL_LANES, v, 8);
@@ -97,8 +99,8 @@ __device__ __forceinline__ float share_sum(float v)
     return v;
 }
 
-/* One token over C columns of a thread: decays S, moves it towards v, which becomes the answer to q.  The
- * order of each sum does not depend on C. */
+/* Processes one token for C columns per thread: decays S, updates it towards v, and replaces v by the
+ * output for q. The order of each sum does not depend on C. */
 template <int C>
 __device__ __forceinline__ void delta_step(float S[ROWS_EACH][C], const float *q, const float *k, int share,
                                            float v[C], float decay, float beta)
@@ -136,8 +138,8 @@ template <class T> __device__ __forceinline__ float inverse_length(const T *x, i
     return 1.0f / sqrtf(sum + 1e-6f);
 }
 
-/* One token of one column, whose state stays in memory; q and k are not yet normalised.  Returns the
- * answer. */
+/* Processes one token for one column whose state stays in memory. q and k are not normalized yet. Returns
+ * the output. */
 template <class T>
 __device__ __forceinline__ float delta_step_any(float *S, int64_t stride, int n, const T *q, const T *k,
                                                 float v, float g, float beta)
@@ -155,7 +157,8 @@ __device__ __forceinline__ float delta_step_any(float *S, int64_t stride, int n,
     return answer;
 }
 
-/* delta_chunks.cu: the first tokens of one session, as many as are worth chunks; returns how many. */
+/* Processes the first tokens of a session in chunks, as many as are worthwhile (delta_chunks.cu). Returns
+ * their number. */
 int64_t delta_chunks(struct backend *b, struct tensor y, struct tensor v, struct tensor gates,
                      struct tensor state, const struct delta_shape *s);
 

@@ -1,4 +1,4 @@
-/* delta_chunk.cuh - a chunk of delta_chunks.cu in shared memory, and how it comes there. */
+/* delta_chunk.cuh - shared-memory layout of a chunk in delta_chunks.cu, and its loading. */
 #ifndef HOLORUN_CUDA_DELTA_CHUNK_CUH
 #define HOLORUN_CUDA_DELTA_CHUNK_CUH
 
@@ -10,24 +10,25 @@ namespace
 
 enum {
     CHUNK = 64,
-    BLOCKS = CHUNK / 16, /* of tokens: one for each warp */
+    BLOCKS = CHUNK / 16, /* blocks of tokens, one per warp */
     CHUNK_THREADS = BLOCKS * WARP,
-    PITCH = DELTA + 8,           /* of keys and queries */
-    CORNER = 20,                 /* of a block of the diagonal: 16 bytes more than it needs, for the banks */
-    STATE_ROWS = DELTA / BLOCKS, /* of a warp */
-    FEW = 8,                     /* most tokens that are not worth a chunk */
+    PITCH = DELTA + 8,           /* row pitch of keys and queries */
+    CORNER = 20,                 /* row pitch of a diagonal block; 16 bytes longer than needed, to avoid
+                                  * bank conflicts */
+    STATE_ROWS = DELTA / BLOCKS, /* per warp */
+    FEW = 8,                     /* maximum number of tokens that are not worth a chunk */
 };
 
-/* Shared memory of a block; N: columns of the state.  `halves` has the state before the chunk, [DELTA]
- * rows of what is kept of it in bf16 and as many of the rest, until all warps have read it; then R,
- * [CHUNK] rows of each, and R with its share in the next state. */
+/* Shared memory of a block. N: columns of the state. `halves` contains the state before the chunk as the
+ * sum of two bf16, [DELTA] rows of the high and of the low parts, until all warps have read it. Later it
+ * contains R, [CHUNK] rows of each part, and R with its factor for the next state. */
 template <int N> struct chunk {
     enum { WIDE = N + 8 };
     bf16 x[2][CHUNK * PITCH];
     bf16 halves[2 * DELTA * WIDE];
     float corner[BLOCKS][16 * CORNER];
     float sum[CHUNK];   /* G */
-    float low[CHUNK];   /* what f32 rounds off of it */
+    float low[CHUNK];   /* rounding error of `sum` in f32 */
     float beta[CHUNK];  /* zero after the last token */
     float left[CHUNK];  /* e^(G_L - G) */
     float key[CHUNK];   /* 1 / |k| */
@@ -47,26 +48,26 @@ template <int N> struct chunk {
     }
 };
 
-/* A left operand of 16 by 16 as the sum of two. */
+/* A 16 x 16 left operand as the sum of two bf16 operands. */
 struct operand {
     unsigned most[4], rest[4];
 
-    /* Of two tiles of sums side by side. */
+    /* Converts two adjacent accumulator tiles. */
     __device__ __forceinline__ void take(const float s[2][4])
     {
 #pragma unroll
-        for (int i = 0; i < 4; i++) /* rows g and g + 8 of the left half, then of the right */
+        for (int i = 0; i < 4; i++) /* rows g and g + 8 of the left half, then of the right half */
             split2(&most[i], &rest[i], s[i / 2][i % 2 * 2], s[i / 2][i % 2 * 2 + 1]);
     }
 };
 
 struct chunk_place {
-    int head, column; /* first of the block's columns within the head */
+    int head, column; /* first column of the block within the head */
     int64_t t0;       /* first token of the chunk */
-    int count;        /* tokens of it */
+    int count;        /* number of tokens in the chunk */
 };
 
-/* Starts copying a head's queries or keys, zeros after the last token. */
+/* Starts copying the queries or keys of a head, with zeros after the last token. */
 __device__ __forceinline__ void fetch(bf16 *to, const view<const bf16> &v, int64_t column, int64_t t0,
                                       int64_t tokens)
 {
@@ -78,7 +79,7 @@ __device__ __forceinline__ void fetch(bf16 *to, const view<const bf16> &v, int64
     copies_end();
 }
 
-/* by / |x| of the warp's sixteen rows. */
+/* Computes by / |x| of the warp's sixteen rows. */
 __device__ __forceinline__ void lengths(float *to, const bf16 *x, float by)
 {
     int lane = threadIdx.x % WARP;
@@ -98,7 +99,7 @@ __device__ __forceinline__ void lengths(float *to, const bf16 *x, float by)
     }
 }
 
-/* One warp: sums of g, and what depends on them.  A lane has two tokens. */
+/* Computes the prefix sums of g and the values that depend on them, by one warp with two tokens per lane. */
 template <int N>
 __device__ __forceinline__ void gates_of(chunk<N> *w, const delta<bf16> &d, const chunk_place &at)
 {

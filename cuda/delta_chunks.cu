@@ -1,42 +1,42 @@
-/* delta_chunks.cu - the gated delta rule over a prompt: products of small matrices, chunk after chunk.
+/* delta_chunks.cu - gated delta rule over a prompt in chunks: products of small matrices on tensor cores.
  *
- * The equations are those of ops/ref_delta.c.  For a chunk of 64 tokens of one head, with G_i the sum of g
- * up to token i, S the state before and k, q normalised:
+ * The equations are those of ops/ref_delta.c. For a chunk of 64 tokens of one head, G_i is the sum of g up
+ * to token i, S the state before the chunk, and k and q are normalized:
  *
- *   R_i = beta_i (v_i - e^(G_i) ST k_i) - sum_(j < i) A_ij R_j      A_ij = beta_i (k_i . k_j) e^(G_i - G_j)
- *   y_i = e^(G_i) ST q_i + sum_(j <= i) W_ij R_j                    W_ij = (q_i . k_j) e^(G_i - G_j)
- *   S'  = e^(G_L) S + sum_j e^(G_L - G_j) k_j R_jT
+ *     R_i = beta_i (v_i - e^(G_i) ST k_i) - sum_(j < i) A_ij R_j      A_ij = beta_i (k_i . k_j) e^(G_i - G_j)
+ *     y_i = e^(G_i) ST q_i + sum_(j <= i) W_ij R_j                    W_ij = (q_i . k_j) e^(G_i - G_j)
+ *     S'  = e^(G_L) S + sum_j e^(G_L - G_j) k_j R_jT
  *
- * Layout.  Columns of a state never meet: a block takes 64 or 32 columns of a head through all chunks and
- * keeps their state in registers throughout.  What columns share, A and W, every block of a head computes
- * again: with 32 columns a third of its products.  Four warps have 16 tokens each, of the state 32 rows
- * each.  (I + A) R = ... is solved by substitution of blocks of 16 tokens: each warp inverts its own block
- * of the diagonal first, in f32 and at the same time as the others; then warp after warp multiplies by its
- * inverse, and those below subtract what they take from it.  An inverse of the whole would be a product of
- * large terms that cancel (ref_delta.c), while entries of the blocks' inverses are at most 1.
+ * Layout. Columns of a state are independent. A block processes 64 or 32 columns of a head through all
+ * chunks and keeps their state in registers. The matrices A and W are common to all columns, and each
+ * block of a head computes them again; with 32 columns these are a third of its products. Each of four
+ * warps has 16 tokens and 32 rows of the state. (I + A) R = ... is solved by block substitution with
+ * blocks of 16 tokens. First each warp inverts its own diagonal block in f32, in parallel. Then one warp
+ * after the other multiplies by its inverse, and the warps below subtract the contribution of its result.
+ * An inverse of the whole matrix would be a product of large terms that cancel (ref_delta.c), while the
+ * entries of the inverted blocks are at most 1.
  *
- * Rounding.  q and k enter the tensor cores as they are, in bf16; their lengths divide the sums
- * afterwards.  S, R, A, W and the inverses are sums of two bf16, which leaves 2^-18 of a term.  The state
- * itself stays f32 in registers.  Sums of g run in f64 and are kept as two floats: where some tokens forget
- * everything they reach thousands, while differences between later tokens stay small.
+ * Rounding. q and k enter the tensor cores unchanged in bf16, and the sums are divided by their lengths
+ * afterwards. S, R, A, W and the inverses are sums of two bf16, with an error of 2^-18 per term. The state
+ * itself stays f32 in registers. Sums of g are computed in f64 and kept as two floats: if some tokens
+ * reset the state, the sums reach thousands, while differences between later tokens remain small.
  *
- * Two buffers hold keys and queries: the next keys arrive where the queries were while R is solved, the
- * next queries where the keys were while the next A is computed.
+ * Two buffers hold keys and queries. The next keys replace the queries while R is solved, and the next
+ * queries replace the keys while the next A is computed.
  *
- * Work for 64 tokens and 32 columns: about 420 products of a tensor core in the warp with most, 2,700
- * cycles of an H100 if they were all, and four steps one after the other of about 300.  Token by token
- * (delta.cu) they take 29,000.  Estimated, not measured.
+ * Work for 64 tokens and 32 columns: the busiest warp has about 420 tensor-core products, which take 2,700
+ * cycles of an H100, plus four sequential steps of about 300 cycles. The recurrence of delta.cu takes
+ * 29,000 cycles for the same. These are estimates, not measurements.
  *
- * A few tokens left at the end go through the recurrence, and so does what the tensor cores do not take:
- * f32 and other sizes.  Both depend only on the number of tokens left, so cutting a prompt at whole chunks
- * changes no bit.
- */
+ * The last few tokens use the recurrence, as do inputs that the tensor cores do not support: f32 and other
+ * sizes. Both depend only on the number of remaining tokens, so that dividing a prompt at chunk boundaries
+ * changes no bit. */
 #include "delta_chunk.cuh"
 
 namespace
 {
 
-/* ST x for the warp's sixteen rows, which are kept as left operands. */
+/* Computes ST x for the warp's sixteen rows, which are also kept as left operands. */
 template <int N>
 __device__ __forceinline__ void read_state(float y[N / 8][4], unsigned x[DELTA / 16][4], const bf16 *rows,
                                            chunk<N> *w)
@@ -59,8 +59,9 @@ __device__ __forceinline__ void read_state(float y[N / 8][4], unsigned x[DELTA /
         }
 }
 
-/* Products of the warp's sixteen rows with the sixteen keys of a block, times e^(G_i - G_j) and the keys'
- * lengths; row(a, d): those rows as left operands.  Later tokens' are zero. */
+/* Computes the products of the warp's sixteen rows with the sixteen keys of a block, multiplied by e^(G_i
+ * - G_j) and the inverse lengths of the keys. row(a, d) returns these rows as left operands. Products with
+ * later tokens are zero. */
 template <int N, class F>
 __device__ __forceinline__ void pairs(float s[2][4], F row, const bf16 *keys, const chunk<N> *w, int i0,
                                       int j0)
@@ -85,8 +86,8 @@ __device__ __forceinline__ void pairs(float s[2][4], F row, const bf16 *keys, co
     }
 }
 
-/* The inverse of I + A of a block of the diagonal, of which A is what lies below it: a lane substitutes
- * one column of it, in f32. */
+/* Inverts I + A of a diagonal block, where A is strictly lower triangular: each lane computes one column
+ * by substitution in f32. */
 __device__ __forceinline__ void invert(float *corner, const float A[2][4])
 {
     int lane = threadIdx.x % WARP, g = lane / 4, t = lane % 4, c = lane % 16;
@@ -103,7 +104,7 @@ __device__ __forceinline__ void invert(float *corner, const float A[2][4])
         for (int j = 0; j < i; j++)
             x[i] = fmaf(-corner[i * CORNER + j], x[j], x[i]);
     }
-    __syncwarp(); /* all have read A */
+    __syncwarp(); /* all lanes have read A */
     if (lane < 16)
 #pragma unroll
         for (int i = 0; i < 16; i++)
@@ -125,7 +126,7 @@ __device__ __forceinline__ operand load_inverse(const float *corner)
     return inverse;
 }
 
-/* y += M R for the sixteen rows of R from j0 on. */
+/* Computes y += M R for the sixteen rows of R from j0 on. */
 template <int N>
 __device__ __forceinline__ void add_solved(float y[N / 8][4], const operand &M, chunk<N> *w, int j0)
 {
@@ -143,7 +144,7 @@ __device__ __forceinline__ void add_solved(float y[N / 8][4], const operand &M, 
     }
 }
 
-/* The warp's R from its right side, for all warps to see. */
+/* Computes the warp's R from its right-hand side and stores it for all warps. */
 template <int N> __device__ __forceinline__ void solve(chunk<N> *w, const float right[N / 8][4], int i0)
 {
     int g = threadIdx.x % WARP / 4, t = threadIdx.x % 4;
@@ -172,7 +173,7 @@ template <int N> __device__ __forceinline__ void solve(chunk<N> *w, const float 
     }
 }
 
-/* The rows of the state of a warp: 16 m + g and + 8, columns 8 n + 2t and + 1. */
+/* The rows of the state of a warp: 16 m + g and 16 m + g + 8, columns 8 n + 2t and 8 n + 2t + 1. */
 template <int N> struct state_rows {
     float S[STATE_ROWS / 16][N / 8][4];
 
@@ -197,7 +198,7 @@ template <int N> struct state_rows {
         });
     }
 
-    /* S = e^(G_L) S + sum of k RT */
+    /* Computes S = e^(G_L) S + sum of k RT. */
     __device__ __forceinline__ void advance(chunk<N> *w, const bf16 *keys, int count)
     {
         int lane = threadIdx.x % WARP;
@@ -224,13 +225,13 @@ template <int N> struct state_rows {
     }
 };
 
-/* What a warp has of its sixteen tokens i0 to i0 + 15. */
+/* Data of a warp for its sixteen tokens i0 to i0 + 15. */
 template <int N> struct sixteen {
     int i0;
-    operand A[BLOCKS - 1], W[BLOCKS]; /* A: negative, of the blocks before */
+    operand A[BLOCKS - 1], W[BLOCKS]; /* A: negated, for the preceding blocks */
     float right[N / 8][4], y[N / 8][4];
 
-    /* Words of two columns, zero after the last token. */
+    /* Loads pairs of adjacent columns of v, zero after the last token. */
     __device__ __forceinline__ void load_values(unsigned v[N / 8][2], const delta<bf16> &d,
                                                 const chunk_place &at)
     {
@@ -245,7 +246,7 @@ template <int N> struct sixteen {
                               : 0;
     }
 
-    /* by: of the tokens of a lane, of both halves. */
+    /* Scales tiles by the factors of a lane's two tokens: low for row g, high for row g + 8. */
     static __device__ __forceinline__ void scale(float (*s)[4], int tiles, float low, float high)
     {
 #pragma unroll
@@ -253,7 +254,7 @@ template <int N> struct sixteen {
             s[i][0] *= low, s[i][1] *= low, s[i][2] *= high, s[i][3] *= high;
     }
 
-    /* A, and beta (v - e^G ST k) from ST k. */
+    /* Computes A, and beta (v - e^G ST k) from ST k. */
     __device__ __forceinline__ void take_keys(chunk<N> *w, const unsigned x[DELTA / 16][4], const bf16 *keys,
                                               const unsigned v[N / 8][2])
     {
@@ -281,7 +282,7 @@ template <int N> struct sixteen {
             }
     }
 
-    /* W and e^G ST q. */
+    /* Computes W and e^G ST q. */
     __device__ __forceinline__ void take_queries(chunk<N> *w, const bf16 *queries, const bf16 *keys)
     {
         int i = i0 + threadIdx.x % WARP / 4;
@@ -294,7 +295,7 @@ template <int N> struct sixteen {
         scale(y, N / 8, expf(w->sum[i]) * by[0], expf(w->sum[i + 8]) * by[1]);
         auto row = [&](unsigned a[4], int d) {
             load_a(a, mine + 16 * d, PITCH);
-        }; /* x would not fit beside W */
+        }; /* x would not fit into the registers beside W */
 #pragma unroll
         for (int j = 0; j < BLOCKS; j++)
             if (16 * j <= i0) {
@@ -304,7 +305,7 @@ template <int N> struct sixteen {
             }
     }
 
-    /* R, block after block, and the answers. */
+    /* Solves for R block by block, and computes the outputs. */
     __device__ __forceinline__ void substitute(chunk<N> *w, int count)
     {
 #pragma unroll
@@ -313,7 +314,7 @@ template <int N> struct sixteen {
                 break;
             if (i0 == 16 * j)
                 solve<N>(w, right, i0);
-            __syncthreads(); /* R of this block is there */
+            __syncthreads(); /* R of this block is complete */
             if (j < BLOCKS - 1 && 16 * j < i0)
                 add_solved<N>(right, A[j], w, 16 * j);
             if (16 * j <= i0)
@@ -354,18 +355,18 @@ __global__ void __launch_bounds__(CHUNK_THREADS) delta_chunk(delta<bf16> d, view
         unsigned v[N / 8][2], x[DELTA / 16][4];
         at.count = (int)min((int64_t)CHUNK, d.tokens - at.t0);
         own.i0 = threadIdx.x / WARP * 16;
-        __syncthreads(); /* what the chunk before left has been used */
+        __syncthreads(); /* the data of the previous chunk has been used */
         fetch(queries, d.v, q, at.t0, d.tokens);
         S.share(w);
         if (threadIdx.x < WARP)
             gates_of(w, d, at);
         copies_wait<1>();
-        __syncthreads(); /* keys, state and gates are there */
+        __syncthreads(); /* keys, state and gates are complete */
         lengths(w->key + own.i0, keys + own.i0 * PITCH, 1);
         read_state(own.right, x, keys + own.i0 * PITCH, w);
         own.load_values(v, d, at);
         copies_wait<0>();
-        __syncthreads(); /* queries and lengths are there */
+        __syncthreads(); /* queries and lengths are complete */
         own.take_keys(w, x, keys, v);
         own.take_queries(w, queries, keys);
         __syncthreads(); /* state and queries have been read */
@@ -398,7 +399,7 @@ int64_t delta_chunks(struct backend *b, struct tensor y, struct tensor v, struct
         return 0;
     delta<bf16> d = {view_of<bf16>(y), view_of<const bf16>(v), view_of<const float>(gates), columns_of(s),
                      static_cast<int>(rows)};
-    /* columns of a block: 64 unless that leaves a quarter of the card without one */
+    /* columns per block: 64, unless that leaves a quarter of the GPU idle */
     if (4 * s->value_heads * (DELTA / 64) >= 3 * cuda_of(b)->processors)
         launch_chunks<64>(b, d, state);
     else

@@ -1,26 +1,25 @@
-/* delta_decode.cu - a Gated DeltaNet layer between its projections for one token of each session of a
- * batch, in one launch: convolution, gates, the delta rule, the gated norm of each head.
+/* delta_decode.cu - fused decode step of a Gated DeltaNet layer for one token of each session of a batch:
+ * convolution, gates, the delta rule and the gated norm of each head in one launch.
  *
- * Limited by the states, which are read and written once: 8 dk dv bytes a head (4 MB for 32 heads of 128
- * by 128). The rest, in bf16: x, z and the output, and the convolution's state twice, 0.14 MB.  Against
- * the separate operations it saves three launches, and the trips of v, gates and y through memory.
+ * The operation is memory-bound: the states are read and written once, 8 dk dv bytes per head (4 MB for 32
+ * heads of 128 by 128). The other bf16 data are x, z, the output, and the convolution state twice, in
+ * total 0.14 MB. Compared with the separate operations, this saves three launches and the memory traffic
+ * of v, gates and y.
  *
- * A block has one value head of one session.  Of 128 by 128 a thread has 32 rows of four columns in
- * registers: all 64 KiB are requested before anything else, if possible while the product before still
- * runs, and arrive while the convolution is computed, which each block does for the key head it shares with
- * others.  These count themselves once they have read its part of the convolution's state; the last one
- * writes the new one.
+ * A block computes one value head of one session. With heads of 128 by 128, a thread has 32 rows of four
+ * columns in registers. All 64 KiB are requested before anything else, if possible while the preceding
+ * product still runs. They arrive while the block computes the convolution, including that of the key
+ * head, which it shares with other blocks. Those blocks increment a counter after reading their part of
+ * the convolution state, and the last one writes the new state.
  *
  * Values are rounded to the activation type where the separate operations store them, and sums have the
- * same order: the same bits.  Not measured.
-
- */
+ * same order, so that the results have the same bits. Not measured. */
 #include "delta.cuh"
 
 namespace
 {
 
-enum { DECODE_THREADS = 128, DECODE_WARPS = DECODE_THREADS / WARP, EACH = 4 /* columns of a thread */ };
+enum { DECODE_THREADS = 128, DECODE_WARPS = DECODE_THREADS / WARP, EACH = 4 /* columns per thread */ };
 
 template <class T> struct decode {
     view<T> out, x;
@@ -30,10 +29,11 @@ template <class T> struct decode {
     float eps;
     delta_columns at;
     unsigned *arrived; /* [sessions][key_heads], zero before and after */
-    bool early;        /* the kernel before writes no states: they are requested before it has ended */
+    bool early;        /* the preceding kernel writes no states, so they may be requested before it has
+                        * ended */
 };
 
-/* Shared memory: q, k [key] and v, later y [value]; then q and k normalised, of 128 only. */
+/* Shared memory: q, k [key] and v, later y [value]. With heads of 128 also the normalized q and k. */
 struct decode_room {
     float *q, *k, *v, *unit;
     __device__ __forceinline__ decode_room(float *at, const delta_columns &c)
@@ -65,7 +65,7 @@ __device__ __forceinline__ void store_four(float *p, const float v[EACH])
         p[c] = v[c];
 }
 
-/* A head's state of 128 by 128, of which a thread has four columns of a share of the rows. */
+/* State of a head of 128 by 128. A thread has four columns of a quarter of the rows. */
 struct decode_state {
     float S[ROWS_EACH][EACH], *from;
     int64_t stride;
@@ -83,7 +83,7 @@ struct decode_state {
             load_four(S[i], from + row_of(share, i) * stride);
     }
 
-    /* v becomes y, rounded. */
+    /* Processes the token: v becomes y, rounded. */
     template <class T> __device__ __forceinline__ void step(const decode_room &w, float decay, float beta)
     {
         float y[EACH];
@@ -107,7 +107,7 @@ struct decode_state {
     }
 };
 
-/* Convolves q, k and v of a head and updates the convolution's state. */
+/* Convolves q, k and v of a head and updates the convolution state. */
 template <class T>
 __device__ __forceinline__ void convolve(const decode<T> &m, const decode_room &w, int head,
                                          const view<T> &conv)
@@ -118,7 +118,7 @@ __device__ __forceinline__ void convolve(const decode<T> &m, const decode_room &
     auto column = [&](int i) { return i < at.key ? at.q(head) + i : at.k(head) + i - at.key; };
     for (int i = threadIdx.x; i < 2 * at.key; i += DECODE_THREADS)
         w.q[i] = rounded<T>(conv_one(m.conv, in, conv, 0, column(i)));
-    for (int i = threadIdx.x; i < at.value; i += DECODE_THREADS) { /* which no other block reads */
+    for (int i = threadIdx.x; i < at.value; i += DECODE_THREADS) { /* no other block reads these */
         w.v[i] = rounded<T>(conv_one(m.conv, in, conv, 0, at.v(head) + i));
         conv_keep(keep, in, conv, 1, at.v(head) + i);
     }
@@ -127,7 +127,7 @@ __device__ __forceinline__ void convolve(const decode<T> &m, const decode_room &
             conv_keep(keep, in, conv, 1, column(i));
 }
 
-/* FAST: heads of 128 by 128; else any sizes. */
+/* FAST: heads of 128 by 128; otherwise any sizes. */
 template <class T, bool FAST>
 __global__ void __launch_bounds__(DECODE_THREADS) delta_decode(decode<T> m, states convs, states of)
 {
@@ -154,7 +154,7 @@ __global__ void __launch_bounds__(DECODE_THREADS) delta_decode(decode<T> m, stat
             w.v[c] = rounded<T>(delta_step_any(state.row((int64_t)head * at.key) + c, state.stride, at.key,
                                                w.q, w.k, w.v[c], g, beta));
     }
-    __syncthreads(); /* y is there */
+    __syncthreads(); /* y is complete */
     float r = inverse_size(w.v, at.value, m.eps);
     const T *z = m.z.row(session) + (int64_t)head * at.value;
     T *out = m.out.row(session) + (int64_t)head * at.value;

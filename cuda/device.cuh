@@ -1,10 +1,10 @@
-/* device.cuh - what all kernels share: number types, vector loads, sums over a warp and a block.
+/* device.cuh - device functions shared by all kernels: number types, vector loads, sums over warps and
+ * blocks.
  *
- * Kernels also compile as ordinary C++ and run on the host (tests/emu), so two things have names of their
- * own: SHARED(type, name, n) declares an array in shared memory, and LAUNCH (host.cuh) starts a kernel.
+ * Kernels also compile as ordinary C++ and run on the host (tests/emu), so that two constructs need
+ * macros: SHARED(type, name, n) declares an array in shared memory, and LAUNCH (host.cuh) starts a kernel.
  *
- * Kernels read and write values of type T (float or bf16) and compute in f32; each result is rounded once.
- */
+ * Kernels read and write values of type T (float or bf16) and compute in f32. Each result is rounded once. */
 #ifndef HOLORUN_CUDA_DEVICE_CUH
 #define HOLORUN_CUDA_DEVICE_CUH
 
@@ -26,14 +26,14 @@
 enum { WARP = 32 };
 static const unsigned ALL_LANES = 0xffffffffu;
 
-/* ---- kernels that overlap ------------------------------------------------------------------------------ */
+/* ---- overlapping kernels (programmatic dependent launch) --------------------------------------------- */
 
-/* A kernel that LAUNCH_OVERLAPPED starts may run before the one before it has ended (programmatic dependent
- * launch, sm_90 and up).  Until it waits it may only read what that one does not write, as weights are, and
- * write nothing.  Then it lets the next kernel begin: not earlier, so that what has been waited for is all
- * that came before, and only the last kernel may still run.  In a kernel started otherwise both do nothing.
- * What kernels write at all, as states, is read by load_settled, not from a cache of the multiprocessor's
- * own. */
+/* A kernel started by LAUNCH_OVERLAPPED may run before the preceding one has ended (programmatic dependent
+ * launch, sm_90 and later). Until overlap_wait returns, it may read only data that the preceding kernel
+ * does not write, such as weights, and may write nothing. After that it lets the next kernel begin. This
+ * is not done earlier, so that a completed wait covers all earlier kernels, and only the last kernel may
+ * still run. In a kernel that was started otherwise, both have no effect. Data that any kernel writes,
+ * such as states, must be read by load_settled, which bypasses the multiprocessor's own cache. */
 __device__ __forceinline__ void overlap_wait()
 {
 #ifdef CUDA_EMULATED
@@ -69,7 +69,7 @@ __device__ __forceinline__ float number(bf16 v)
     return __uint_as_float((unsigned)v.bits << 16);
 }
 
-/* Round to nearest, ties to even; a NaN stays one. */
+/* Rounds to the nearest bf16, ties to even. NaN is preserved. */
 __device__ __forceinline__ bf16 bf16_of(float v)
 {
     unsigned u = __float_as_uint(v);
@@ -89,7 +89,7 @@ __device__ __forceinline__ void store(bf16 *p, float v)
     *p = bf16_of(v);
 }
 
-/* The value v has once it is stored as a T. */
+/* Returns the value of v after it is stored as a T. */
 template <class T> __device__ __forceinline__ float rounded(float v);
 template <> __device__ __forceinline__ float rounded<float>(float v)
 {
@@ -110,7 +110,7 @@ __device__ __forceinline__ float sigmoid(float x)
     return 1.0f / (1.0f + expf(-x));
 }
 
-/* Eight values at once from a 16-byte aligned address (32 for f32: two loads). */
+/* Loads eight values from a 16-byte aligned address: one load of bf16, two of f32. */
 __device__ __forceinline__ void load8(float out[8], const float *p)
 {
     const float4 a = *reinterpret_cast<const float4 *>(p), b = *reinterpret_cast<const float4 *>(p + 4);
@@ -149,7 +149,8 @@ __device__ __forceinline__ bool aligned16(const void *p)
     return reinterpret_cast<uintptr_t>(p) % 16 == 0;
 }
 
-/* The same from any address: what a thread has does not depend on where its row lies. */
+/* Loads eight values from any address. The assignment of values to threads does not depend on the
+ * alignment. */
 template <class T> __device__ __forceinline__ void load8_any(float out[8], const T *p)
 {
     if (aligned16(p))
@@ -186,13 +187,13 @@ __device__ __forceinline__ float warp_max(float v)
     return v;
 }
 
-/* Over a one-dimensional block; every thread gets the sum, added in the same order whatever ran first. */
+/* Returns the sum over a one-dimensional block in every thread, added in a fixed order. */
 __device__ __forceinline__ float block_sum(float v)
 {
     SHARED(float, sums, 32);
     int warps = blockDim.x / WARP;
     v = warp_sum(v);
-    __syncthreads(); /* those of the sum before have been read */
+    __syncthreads(); /* the previous sums have been read */
     if (threadIdx.x % WARP == 0)
         sums[threadIdx.x / WARP] = v;
     __syncthreads();
@@ -202,7 +203,7 @@ __device__ __forceinline__ float block_sum(float v)
     return total;
 }
 
-/* 1 / sqrt(mean x^2 + eps) of n numbers, by a warp. */
+/* Computes 1 / sqrt(mean x^2 + eps) of n numbers, by a warp. */
 template <class T> __device__ __forceinline__ float inverse_size(const T *x, int n, float eps)
 {
     float sum = 0;
@@ -211,14 +212,15 @@ template <class T> __device__ __forceinline__ float inverse_size(const T *x, int
     return 1.0f / sqrtf(warp_sum(sum) / (float)n + eps);
 }
 
-/* ---- blocks that wait for nobody ----------------------------------------------------------------------- */
+/* ---- blocks that do not wait for each other ------------------------------------------------------------ */
 
-/* Whether this is the last of so many blocks that count themselves; the same answer for the whole block.
- * What the others wrote before is then visible to it.  The counter is zero before and after. */
+/* Counts the calling block and returns whether it is the last of `blocks` blocks; the result is the same
+ * in the whole block. All earlier writes of the other blocks are then visible to it. The counter is zero
+ * before and after. */
 __device__ __forceinline__ bool last_of(unsigned *arrived, unsigned blocks)
 {
     SHARED(unsigned, before, 1);
-    __threadfence(); /* writes are visible to whoever sees the count */
+    __threadfence(); /* makes the writes visible to a block that sees the count */
     __syncthreads();
     if (threadIdx.x == 0) {
         before[0] = atomicAdd(arrived, 1u);
@@ -230,15 +232,16 @@ __device__ __forceinline__ bool last_of(unsigned *arrived, unsigned blocks)
     return before[0] == blocks - 1;
 }
 
-/* The gated norm of one group of a row by one block: alone (rows.cu) and fused after a state space step
- * (mamba.cu). q = y silu(z); out = w q rsqrt(mean of q^2 + eps) over `size` elements.  out may be y. */
+/* Computes the gated norm of one group of a row by one block; used alone (rows.cu) and fused with a
+ * state-space step (mamba.cu). q = y silu(z); out = w q rsqrt(mean of q^2 + eps) over `size` elements. out
+ * may be y. */
 template <int THREADS, class T>
 __device__ __forceinline__ void gated_norm_group(T *out, const T *y, const T *z, const float *w, int size,
                                                  float eps)
 {
     float sum = 0;
     if (size <= 8 * THREADS &&
-        size % 8 == 0) { /* each thread keeps its eight, so that a trip to the cache is all there is */
+        size % 8 == 0) { /* each thread keeps its eight values, so that only one pass over memory is needed */
         float q[8] = {}, gate[8], gain[8];
         int c = 8 * threadIdx.x;
         if (c < size) {

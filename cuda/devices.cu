@@ -1,17 +1,16 @@
-/* devices.cu - which GPUs there are, and how much memory is free on each, without taking any of it.
+/* devices.cu - list of CUDA devices with their free memory, without opening a context on them.
  *
- * cudaMemGetInfo opens a context on the card it asks, 0.3 to 0.5 GB that stay until the process ends.  So
- * NVML, the driver's library for monitoring, is asked; where it does not answer, or tells of a whole card of
- * which this process has a part, the context is opened and closed again, unless the process uses that
- * card already.
- */
+ * cudaMemGetInfo opens a context on the device, which takes 0.3 to 0.5 GB until the process ends. The free
+ * memory is therefore read from NVML, the driver's monitoring library. If NVML does not answer, or reports
+ * a whole GPU although this process has a partition of it, the context is opened and closed again, unless the
+ * process uses the device already. */
 #include "host.cuh"
 
 #include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
 
-/* ---- what the driver's libraries say ------------------------------------------------------------------- */
+/* ---- driver libraries ------------------------------------------------------------------------------ */
 
 struct nvml_memory {
     unsigned long long total, free, used;
@@ -42,7 +41,7 @@ template <class F> static bool find(void *library, const char *name, F *f)
     return p != nullptr;
 }
 
-/* Opened once in a process, and kept. */
+/* Returns the handle of NVML, opened once per process; NULL if it is missing. */
 static void *nvml_library()
 {
     static void *const library = [] {
@@ -69,7 +68,7 @@ static bool nvml_free(int device, size_t *total, size_t *free)
     return true;
 }
 
-/* Whether this process has a context on the card; said to be so where nobody can tell. */
+/* Returns whether this process has a context on the device; true if that cannot be determined. */
 static bool has_context(int device)
 {
     static void *const driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
@@ -84,7 +83,7 @@ static bool has_context(int device)
 
 /* ---- devices ------------------------------------------------------------------------------------------- */
 
-/* The calling thread keeps its current device. */
+/* Returns the free memory by opening a context. The current device of the calling thread does not change. */
 static size_t free_by_context(int device)
 {
     size_t free = 0, total = 0;
@@ -100,7 +99,7 @@ static size_t free_by_context(int device)
     return free;
 }
 
-/* A card that does not answer has no memory and is not chosen. */
+/* Fills in the properties of a device. One that does not respond gets no memory, and is not chosen. */
 static void describe(struct gpu *g, int device)
 {
     cudaDeviceProp p;
@@ -111,14 +110,15 @@ static void describe(struct gpu *g, int device)
     snprintf(g->name, sizeof g->name, "%.63s", p.name);
     g->major = p.major;
     g->minor = p.minor;
-    /* NVML tells of the whole card, this process may see a part of it */
+    /* NVML reports the whole GPU; this process may have a partition */
     bool told = nvml_free(device, &whole, &free) && whole <= p.totalGlobalMem + p.totalGlobalMem / 8;
     cudaGetLastError();
     g->free = told ? free : free_by_context(device);
     g->memory = g->free ? p.totalGlobalMem : 0;
 }
 
-/* The first driver that has all of a CUDA version; programs built with 12.x run on any from 525 on. */
+/* Returns the first driver version that supports a whole CUDA major version. Programs built with 12.x run
+ * on any driver from 525 on. */
 static const char *driver_for(int runtime)
 {
     return runtime >= 13000 ? "580" : runtime >= 12000 ? "525" : "450";
@@ -131,17 +131,17 @@ extern "C" int cuda_devices(struct gpu *out, int max, struct err *e)
     cudaDriverGetVersion(&driver);
     cudaRuntimeGetVersion(&runtime);
     if (driver == 0)
-        return err_set(e, ERR_ENV, "there is no NVIDIA driver on this machine");
+        return err_set(e, ERR_ENV, "no NVIDIA driver found");
     if (error != cudaSuccess && driver < runtime)
         return err_set(
             e, ERR_ENV,
-            "the NVIDIA driver is for CUDA %d.%d, this program wants %d.%d: update the driver to %s or "
-            "later",
+            "the NVIDIA driver supports CUDA %d.%d, but this program requires %d.%d; update the driver to %s "
+            "or later",
             driver / 1000, driver % 1000 / 10, runtime / 1000, runtime % 1000 / 10, driver_for(runtime));
     if (error != cudaSuccess)
         return err_set(e, ERR_ENV, "no usable NVIDIA GPU: %s", cudaGetErrorString(error));
     if (n == 0)
-        return err_set(e, ERR_ENV, "there is no NVIDIA GPU on this machine");
+        return err_set(e, ERR_ENV, "no NVIDIA GPU found");
     for (int i = 0; i < n && i < max; i++)
         describe(&out[i], i);
     return n;

@@ -1,30 +1,31 @@
-/* flash.cuh - flash attention on the tensor cores: one pass over the keys, scores never stored whole.
+/* flash.cuh - flash attention on tensor cores for prefill and vision: one pass over the keys, without
+ * storing the score matrix.
  *
- * A unit is what shares keys: one KV head of one tile (or of the one causal sequence).  Its queries are
- * the rows t * group + g of the `group` query heads that use the head, so one read of K and V serves
- * them all.  A block has ROWS = 16 M WARPS of these rows, each warp 16 M of them, and runs along the
- * keys KEYS at a time:
+ * A unit is the set of queries that share keys: one KV head of one tile (or of the causal sequence). Its
+ * rows are t * group + g for token t and the `group` query heads of the KV head, so that one read of K and
+ * V serves all of them. A block has ROWS = 16 M WARPS of these rows, 16 M per warp, and iterates over
+ * blocks of KEYS keys:
  *
- *   scores   S = Q K^T           Q and K by ldmatrix from shared memory
- *   softmax  P = 2^(c S - c m)   in S's registers; m the largest so far, sums are rescaled when it grows
- *   values   O += P V            two tiles of S side by side are a left operand as is; O stays in registers
+ *     scores   S = Q K^T           Q and K by ldmatrix from shared memory
+ *     softmax  P = 2^(c S - c m)   in the registers of S; m: maximum so far; sums are rescaled when it grows
+ *     values   O += P V            two adjacent tiles of S are a left operand; O stays in registers
  *
- * V is loaded while S is computed, the next K while V is used, so one buffer of each is enough: 68 KiB
- * with heads of 128, and two blocks fit on the large cards.  With M = 2 a fragment of K or V read from
- * shared memory serves two products; that read is what limits M = 1.
+ * V is loaded while S is computed, and the next K while V is used, so that one buffer each is sufficient:
+ * 68 KiB with heads of 128, and two blocks fit on the large GPUs. With M = 2, a fragment of K or V read
+ * from shared memory serves two products. That read is the bottleneck of M = 1.
  *
- * With heads of 256 the sums of 16 rows take half of a thread's registers, so M is 1, and Q, K and V of 64
- * rows each are 99 KiB to the byte, what the smaller cards give a block; of 8 bits 48 rows of Q leave room
- * for the raw rows.  Heads of 72, W of D = 80, have zeros in their last eight columns, which cost a tenth of
- * the products.
+ * With heads of 256, the sums of 16 rows take half of a thread's registers, so M is 1. Q, K and V of 64
+ * rows each then take exactly 99 KiB, the limit of a block on the smaller GPUs. With an 8-bit cache, 48
+ * rows of Q leave space for the raw rows. Heads of 72 (W = 72, D = 80) have zeros in their last eight
+ * columns, which cost a tenth of the products.
  *
- * Each block reads K and V once, 4 D KEYS bytes for 4 D KEYS ROWS operations: ROWS operations a byte, from
- * the L2 cache, since neighbouring blocks run along the same keys.  Q is read and Y written once. Rows in
- * shared memory are 16 bytes longer than a head, so that eight of them fall into different banks.
+ * Each block reads K and V once, 4 D KEYS bytes for 4 D KEYS ROWS operations, which is ROWS operations per
+ * byte. The reads come from the L2 cache, because neighbouring blocks iterate over the same keys. Q is
+ * read and Y written once. Rows in shared memory are 16 bytes longer than a head, so that eight of them
+ * are in different banks.
  *
- * Key blocks start at fixed positions and rows are computed independently: a result does not depend on
- * which queries came together, nor on M and WARPS.
- */
+ * Key blocks begin at fixed positions and rows are computed independently. A result therefore depends
+ * neither on the other queries of the call nor on M and WARPS. */
 #ifndef HOLORUN_CUDA_FLASH_CUH
 #define HOLORUN_CUDA_FLASH_CUH
 
@@ -35,7 +36,7 @@
 
 enum { KEYS = 64 };
 
-/* Keys or values of one head, among rows of all heads.  All kernels find row s here. */
+/* Keys or values of one head within rows of all heads. All kernels locate row s by this type. */
 template <class T> struct key_rows {
     const T *at;
     int64_t stride;
@@ -49,7 +50,7 @@ template <class T> struct key_rows {
     }
 };
 
-/* 8 bits; scales: the 16 bytes of row 0 that contain this head's. */
+/* 8-bit cache. scales: the 16 bytes of row 0 that contain the scale of this head. */
 template <> struct key_rows<kv8> {
     const kv8 *at, *scales;
     int64_t stride;
@@ -70,7 +71,7 @@ template <> struct key_rows<kv8> {
     }
 };
 
-/* 2^x; 0 for -inf. */
+/* Returns 2^x; 0 for -inf. */
 __device__ __forceinline__ float power2(float x)
 {
 #ifdef CUDA_EMULATED
@@ -82,7 +83,7 @@ __device__ __forceinline__ float power2(float x)
 #endif
 }
 
-/* Over the four lanes that share a row of a fragment. */
+/* Returns the maximum over the four lanes that share a row of a fragment. */
 __device__ __forceinline__ float quad_max(float v)
 {
     v = fmaxf(v, __shfl_xor_sync(ALL_LANES, v, 1));
@@ -95,11 +96,11 @@ __device__ __forceinline__ float quad_sum(float v)
     return v + __shfl_xor_sync(ALL_LANES, v, 2);
 }
 
-/* State of a warp's rows; [..][0] of row g, [..][1] of row g + 8 of each 16. */
+/* State of a warp's rows. Index [..][0] is row g and [..][1] row g + 8 of each 16 rows. */
 template <int D, int M> struct flash_state {
     float out[M][D / 8][4];
-    float most[M][2], sum[M][2]; /* sum: of this lane's columns */
-    int limit[M][2];             /* keys visible to the row */
+    float most[M][2], sum[M][2]; /* sum: over this lane's columns */
+    int limit[M][2];             /* number of keys visible to the row */
 
     __device__ __forceinline__ void clear()
     {
@@ -114,7 +115,8 @@ template <int D, int M> struct flash_state {
     }
 };
 
-/* S of the warp's rows at q and the keys at k.  EDGE: only the first n keys count, other scores are 0. */
+/* Computes S of the warp's rows at q and the keys at k. EDGE: only the first n keys are valid, other
+ * scores become 0. */
 template <int D, int M, bool EDGE>
 __device__ __forceinline__ void flash_scores(float s[M][KEYS / 8][4], const bf16 *q, const bf16 *k, int n)
 {
@@ -144,8 +146,8 @@ __device__ __forceinline__ void flash_scores(float s[M][KEYS / 8][4], const bf16
     }
 }
 
-/* Online softmax: scores to weights, packed in pairs as the next product wants them; `first`: first key
- * of the block. */
+/* Applies the online softmax. Converts scores to weights, packed in pairs as operands of the next product.
+ * `first`: first key of the block. */
 template <int D, int M, bool EDGE>
 __device__ __forceinline__ void flash_softmax(flash_state<D, M> &w, float s[M][KEYS / 8][4],
                                               unsigned p[M][KEYS / 8][2], int first, float by)
@@ -191,7 +193,7 @@ __device__ __forceinline__ void flash_weights(flash_state<D, M> &w, unsigned p[M
     flash_softmax<D, M, EDGE>(w, s, p, first, by);
 }
 
-/* O += P V */
+/* Computes O += P V. */
 template <int D, int M, bool EDGE>
 __device__ __forceinline__ void flash_values(flash_state<D, M> &w, unsigned p[M][KEYS / 8][2], const bf16 *v,
                                              int n)
@@ -215,36 +217,37 @@ __device__ __forceinline__ void flash_values(flash_state<D, M> &w, unsigned p[M]
     }
 }
 
-/* ---- a block ------------------------------------------------------------------------------------------- */
+/* ---- one block ------------------------------------------------------------------------------------- */
 
 struct flash {
     const bf16 *q;
     bf16 *y;
     const void *k, *v;
     int64_t k_stride, v_stride, q_stride, y_stride;
-    int n, keys; /* queries and keys of a tile */
-    int past;    /* query t sees past + t + 1 keys; -1: it sees all */
-    int group;   /* query heads of a KV head */
+    int n, keys; /* queries and keys per tile */
+    int past;    /* query t sees past + t + 1 keys; -1: all keys */
+    int group;   /* query heads per KV head */
     float by;    /* log2(e) / sqrt(d) */
 };
 
 template <class K, int D, int W> struct flash_tiles;
 
-/* W: numbers of a head, of which D are in shared memory and in registers, the last ones zero. */
+/* W: size of a head in memory. D: its size in shared memory and registers, where the last D - W numbers
+ * are zero. */
 template <class K, int D, int M, int WARPS, int W> struct flash_shape {
     enum { ROWS = 16 * M * WARPS, THREADS = 32 * WARPS, PITCH = D + 8, CHUNKS = D / 8 };
     enum { BYTES = ROWS * PITCH * 2 + flash_tiles<K, D, W>::BYTES };
-    static_assert(W <= D && W % 8 == 0 && BYTES <= 99 << 10, "what a block may have on all cards");
+    static_assert(W <= D && W % 8 == 0 && BYTES <= 99 << 10, "limit of shared memory per block on all GPUs");
 };
 
-/* Offset of row r of a unit in q or y. */
+/* Returns the offset of row r of a unit in q or y. */
 template <int W> __device__ __forceinline__ int64_t flash_place(const flash &a, int r, int64_t stride)
 {
     int64_t t = (int64_t)blockIdx.z * a.n + r / a.group;
     return t * stride + (int64_t)(blockIdx.y * a.group + r % a.group) * W;
 }
 
-/* Rows [first, first + KEYS) of keys or values, zeros beyond the last. */
+/* Starts copying rows [first, first + KEYS) of keys or values, with zeros after the last key. */
 template <int D, int THREADS, int W>
 __device__ __forceinline__ void flash_fetch(bf16 *to, const key_rows<bf16> &from, int first, int keys)
 {
@@ -284,10 +287,10 @@ template <int D, int W> struct flash_tiles<bf16, D, W> {
     }
 };
 
-/* 8 bits: rows arrive as they are, each followed by its 16 bytes of scales, and are dequantized into one
- * tile, keys when the previous values have been used, values when the keys have.  That costs a barrier
- * each, 18 KiB of shared memory for the raw rows instead of 17 for a second tile, and 24 KiB more of its
- * traffic, besides the 64 that four warps read of a tile. */
+/* 8-bit cache. Raw rows, each with its 16 bytes of scales, are copied to shared memory. They are
+ * dequantized into one tile: keys after the previous values have been used, values after the keys have
+ * been used. This costs a barrier each, 18 KiB of shared memory for the raw rows instead of 17 for a
+ * second tile, and 24 KiB of additional shared-memory traffic. The four warps read 64 KiB per tile. */
 template <int D> struct flash_tiles<kv8, D, D> {
     enum { TILE = KEYS * (D + 8), PITCH = D + 16, RAW = KEYS * PITCH, BYTES = TILE * 2 + 2 * RAW };
     bf16 *k, *v;
@@ -319,7 +322,7 @@ template <int D> struct flash_tiles<kv8, D, D> {
     {
         fetch<THREADS>(raw_v, from, first, keys);
     }
-    /* place: of the head's scale among its 16 */
+    /* Dequantizes a tile. place: index of the head's scale among the 16 bytes. */
     template <int THREADS> __device__ __forceinline__ void dequantize(const kv8 *raw, int place) const
     {
 #pragma unroll
@@ -381,7 +384,7 @@ __global__ void __launch_bounds__(32 * WARPS) flash_attention(flash a)
     DYNAMIC_SHARED(bf16, q);
     flash_tiles<K, D, W> tiles(q + shape::ROWS * shape::PITCH);
     const int block = (int)(gridDim.x - 1 - blockIdx.x) * shape::ROWS,
-              rows = a.n * a.group; /* longest first */
+              rows = a.n * a.group; /* blocks with the most keys first */
     const int own = threadIdx.x / WARP * 16 * M, lane = threadIdx.x % WARP;
     const int last = min(block + (int)shape::ROWS, rows) - 1;
     const int stop = a.past < 0 ? a.keys : min(a.keys, a.past + last / a.group + 1);
@@ -404,7 +407,7 @@ __global__ void __launch_bounds__(32 * WARPS) flash_attention(flash a)
         int r = block + own + i / 2 * 16 + i % 2 * 8 + lane / 4;
         w.limit[i / 2][i % 2] = a.past < 0 ? a.keys : min(stop, a.past + r / a.group + 1);
     }
-    /* keys visible to all rows of the warp, and to any of them */
+    /* number of keys visible to all rows of the warp, and to any of them */
     const int all = a.past < 0 ? a.keys : min(stop, a.past + (block + own) / a.group + 1),
               some = block + own > last ? 0 /* no rows */
                      : a.past < 0       ? a.keys

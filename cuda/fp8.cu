@@ -1,20 +1,22 @@
-/* fp8.cu - products of f8 weights with activations that are rounded to e4m3, on fp8 tensor cores.
+/* fp8.cu - matrix products of fp8 weights with activations quantized to e4m3, on fp8 tensor cores
+ * (--activations fp8).
  *
- * Dequantized to bf16, an f8 weight costs 5 bytes of memory for each part of a prompt, and its products run
- * at the rate of bf16.  Here the library reads the codes as they lie (1 byte), and its products run at twice
- * that rate.  What enters a product is rounded for it, row by row (ops/f8.h): 3 bytes for each element of x,
- * beside 2 N operations.  Codes of x change places within groups of four as those of the weight do
- * (quant_formats.cuh); a sum does not mind.
+ * If fp8 weights are dequantized to bf16, each part of a prompt costs 5 bytes of memory traffic per
+ * weight, and the products run at the bf16 rate. Here cuBLASLt reads the stored codes, 1 byte per weight,
+ * and its products run at twice that rate. The activations are quantized per row (ops/f8.h), which costs 3
+ * bytes per element of x, compared with 2 N operations. The codes of x are permuted within groups of four
+ * like those of the weights (quant_formats.cuh); this does not change a sum.
  *
- * Scales of the weight's rows and of x's come between the sum and its rounding: the sums are written in f32,
- * some columns of y at a time, so that they stay in the cache of a large card, and read again by the pass
- * that does the rest.  Scales finer than a row of the weight could not be multiplied in afterwards: matrices
- * with scales for blocks are not f8 here.
+ * The scales of the weight's rows and of the rows of x are applied between the sum and its rounding. The
+ * sums are written in f32, for a limited number of columns of y at a time so that they stay in the cache
+ * of a large GPU, and a second pass reads them and does the rest. Scales finer than a row of the weight
+ * could not be applied after the sum. Matrices with scales per block therefore do not have the format f8
+ * here.
  *
- * Sums are as exact as the card's fp8 tensor cores: Hopper and Ada cut off what is below 2^-13 of the
- * largest of 32 products and the sum before them, and the library adds such sums in f32 every 128 products,
- * since it is not told to be fast.  Seen on an H200 (27 Nov 2026, t_cuda_fp8); the speed was not measured.
- */
+ * The precision of the sums is that of the fp8 tensor cores. Hopper and Ada discard bits below 2^-13 of
+ * the largest among 32 products and the previous sum. The library adds such sums in f32 after each 128
+ * products, since its fast accumulation mode is off. Observed on an H200 (27 Nov 2026, t_cuda_fp8). The
+ * speed was not measured. */
 #include "linear.cuh"
 #include "quant_formats.cuh"
 
@@ -23,13 +25,13 @@
 
 enum { ROW_THREADS = 256 };
 
-/* The larger magnitude of two bf16, as the bits of a float. */
+/* Returns the larger magnitude of two bf16, as the bits of a float. */
 __device__ __forceinline__ unsigned larger_of(unsigned pair)
 {
     return max((pair & 0x7fffu) << 16, pair & 0x7fff0000u);
 }
 
-/* Four codes as place_of orders them, of four values in two words. */
+/* Converts four values in two words to codes, in the order of place_of. */
 __device__ __forceinline__ unsigned four_codes(unsigned a, unsigned b, float each)
 {
     return (unsigned)f8_of(__uint_as_float(a << 16) * each) |
@@ -38,7 +40,7 @@ __device__ __forceinline__ unsigned four_codes(unsigned a, unsigned b, float eac
            (unsigned)f8_of(__uint_as_float(b & 0xffff0000u) * each) << 24;
 }
 
-/* Largest of the block's values, to all threads. */
+/* Returns the maximum of the block's values in all threads. */
 __device__ __forceinline__ unsigned block_largest(unsigned v)
 {
     SHARED(unsigned, each, ROW_THREADS / WARP);
@@ -53,8 +55,8 @@ __device__ __forceinline__ unsigned block_largest(unsigned v)
     return v;
 }
 
-/* A block has a row, of which it reads eight values at a time, twice: the second time from the cache.  Codes
- * behind x's columns are zero. */
+/* Quantizes one row per block. The row is read twice, eight values at a time, the second time from the
+ * cache. Codes after the columns of x are zero. */
 __global__ __launch_bounds__(ROW_THREADS) void round_rows(view<uint8_t> codes, float *scales,
                                                           view<const bf16> x)
 {
@@ -76,21 +78,22 @@ __global__ __launch_bounds__(ROW_THREADS) void round_rows(view<uint8_t> codes, f
 
 /* ---- the product --------------------------------------------------------------------------------------- */
 
-/* Some rows of x in e4m3, and room for their sums. */
+/* Some rows of x in e4m3, and memory for their sums. */
 struct rounded {
     struct tensor codes;
     float *scales, *sums;
     size_t sums_bytes;
 };
 
-/* The codes of rows [n, n + count) as a matrix; there are rows up to whole tiles. */
+/* Returns the codes of rows [n, n + count) as a matrix. The codes include padding rows up to whole tiles. */
 static struct tensor codes_of(const struct weight *w, int64_t n, int64_t count)
 {
     int64_t room = quantized_padded(w);
     return {static_cast<char *>(w->bytes) + n * room, DT_F8E4M3, count, room, room};
 }
 
-/* As many columns at once as there is room for, whole tiles of the library's kernels if possible. */
+/* Returns the number of columns for whose sums there is memory, rounded to whole tiles of the library's
+ * kernels if possible. */
 static int64_t columns_at_once(const struct rounded *r)
 {
     enum { LIBRARY_TILE = 256 };

@@ -1,18 +1,18 @@
-/* gates.cu - what is around the delta rule and the attention of Qwen's models: gates, norms of heads, rotary
- * positions, the tower's table of positions.
+/* gates.cu - elementwise operations of Qwen hybrid layers: gates, head norms, rotary embeddings, and the
+ * position table of the vision encoder.
  *
- * All of it is limited by reading and writing its rows, and between two large products that is microseconds.
- * A warp has a head of a row where a sum over the head is needed; else a thread has an element, or a
- * pair that is turned.
- */
+ * All of them are limited by memory, and take microseconds between two large products. If a sum over a
+ * head is needed, a warp processes one head of a row. Otherwise a thread processes an element, or a pair
+ * that is rotated. */
 #include "delta.cuh"
 
 namespace
 {
 
-enum { GATE_THREADS = 256, GATE_WARPS = GATE_THREADS / WARP, MOST_GRID = 32768 /* rows of one launch */ };
+enum { GATE_THREADS = 256, GATE_WARPS = GATE_THREADS / WARP, MOST_GRID = 32768 /* rows per launch */ };
 
-/* A launch has at most 65535 rows in its second direction: runs a statement for rows [first, first + n). */
+/* Runs a statement for rows [first, first + n), because the second dimension of a grid is limited to
+ * 65535. */
 #define EACH_ROWS(first, n, all, ...)                                                                        \
     for (int64_t first = 0; first < (all); first += MOST_GRID) {                                             \
         int64_t n = least((all)-first, MOST_GRID);                                                           \
@@ -61,7 +61,7 @@ template <class T> __global__ void add_gated(view<T> y, view<const T> x, view<co
         store(y.row(t) + c, number(y.row(t)[c]) + sigmoid(number(g.row(t)[0])) * number(x.row(t)[c]));
 }
 
-/* Pair i of a head, and what it is turned into; half: of the numbers of a row of the table. */
+/* Rotates pair i of a head. half: half of the numbers in a row of the table. */
 __device__ __forceinline__ float2 turned(float low, float high, const float *table, int i, int half)
 {
     float c = table[i], s = table[half + i];
@@ -89,7 +89,7 @@ __global__ void norm_gate(view<T> out, view<const T> y, view<const T> z, const f
 {
     int part = blockIdx.x * GATE_WARPS + threadIdx.x / WARP;
     if (part >= parts)
-        return; /* the whole warp; there is no barrier */
+        return; /* safe: the whole warp returns, and no barrier follows */
     int64_t t = blockIdx.y, first = (int64_t)part * d;
     const T *from = y.row(t) + first;
     float r = inverse_size(from, d, eps);
@@ -97,8 +97,8 @@ __global__ void norm_gate(view<T> out, view<const T> y, view<const T> z, const f
         store(out.row(t) + first + i, gated(number(from[i]), r, w[i], number(z.row(t)[first + i])));
 }
 
-/* A lane has pairs, then what is not turned; it reads both numbers of a pair before it writes either, so
- * that y may be x. */
+/* Normalizes a head and rotates its first dimensions. A lane processes pairs, then the dimensions that are
+ * not rotated. It reads both numbers of a pair before writing either, so that y may be x. */
 template <class T>
 __global__ void norm_rotate(view<T> y, view<const T> x, const float *w, view<const float> table, int d,
                             int heads, float eps)
@@ -121,10 +121,10 @@ __global__ void norm_rotate(view<T> y, view<const T> x, const float *w, view<con
         store(to + i, w[i] * (number(from[i]) * r));
 }
 
-/* ---- the tower's positions ----------------------------------------------------------------------------- */
+/* ---- positions of the vision encoder --------------------------------------------------------------- */
 
-/* Place i of n over `side` rows whose corners are the first and the last: the two neighbours, and the part
- * of the second. */
+/* Interpolates with aligned corners: maps index i of n to a table of `side` rows. Sets at[2] to the two
+ * adjacent rows and returns the weight of the second. */
 __device__ __forceinline__ float corner_aligned(int64_t i, int64_t n, int64_t side, int64_t at[2])
 {
     float f = n > 1 ? (float)i * ((float)(side - 1) / (float)(n - 1)) : 0.0f;

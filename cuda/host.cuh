@@ -1,4 +1,5 @@
-/* host.cuh - what the host side shares: the backend, error checks, launches, and views for kernels. */
+/* host.cuh - declarations shared by the host code: backend, error checks, kernel launches, working memory,
+ * and views as kernel arguments. */
 #ifndef HOLORUN_CUDA_HOST_CUH
 #define HOLORUN_CUDA_HOST_CUH
 
@@ -17,13 +18,13 @@ extern "C" {
 
 struct weight {
     int64_t rows, cols;  /* N, K */
-    int64_t stride;      /* elements from row to row; quantized: blocks of a tile (quant_formats.cuh) */
-    struct tensor plain; /* on the device, bf16 or f32; or empty */
+    int64_t stride;      /* elements between rows; quantized: blocks per tile (quant_formats.cuh) */
+    struct tensor plain; /* on the device in bf16 or f32; empty if quantized */
     enum quant_format format;
-    void *bytes;         /* quantized, on the device */
-    const float *scales; /* row scales, on the device */
-    float scale;         /* the scale of all rows, or NaN where they differ */
-    bool coarse;         /* rows of x are rounded to e4m3 where there are many (fp8.cu) */
+    void *bytes;         /* quantized weights on the device */
+    const float *scales; /* row scales on the device */
+    float scale;         /* the scale common to all rows, or NaN if they differ */
+    bool coarse;         /* activations of many rows are quantized to e4m3 (fp8.cu) */
 };
 
 struct cuda {
@@ -31,24 +32,25 @@ struct cuda {
     int device;
     cudaStream_t stream;
     int processors;     /* streaming multiprocessors */
-    bool overlap;       /* kernels may: see LAUNCH_OVERLAPPED */
-    bool after_product; /* what was started last is a product of few rows, which writes no state */
+    bool overlap;       /* kernels may overlap: see LAUNCH_OVERLAPPED */
+    bool after_product; /* the last started kernel is a product of few rows, which writes no state */
     bool managed;       /* for tests: managed memory, synchronous operations, few processors */
-    void *scratch;      /* of cuda_scratch */
+    void *scratch;      /* memory of cuda_scratch */
     size_t scratch_room;
-    unsigned *counts; /* of finished blocks, zero between launches: [WORK_BANDS], then of mamba.cu */
+    unsigned *counts; /* counters of finished blocks, zero between launches: [WORK_BANDS], then those of
+                       * mamba.cu */
     size_t counts_room;
     struct graphs *graphs; /* decode_graph.cu */
-    void *old_scratch[8];  /* that a graph still uses */
+    void *old_scratch[8];  /* retired blocks that a graph still uses */
     int old_scratches;
-    struct products *products; /* what linear.cu keeps between calls */
+    struct products *products; /* state that linear.cu keeps between calls */
     struct masks *masks;       /* of sample.cu */
     struct memory *memory;     /* of memory.cu */
 };
 
-const char *cuda_advice(cudaError_t error); /* what a user can do: "; ...", or empty */
+const char *cuda_advice(cudaError_t error); /* remedy for the user: "; ...", or empty */
 
-/* Exits with what failed and what a user can do. */
+/* Prints the failed operation with a remedy and exits. */
 [[noreturn]] void cuda_die(cudaError_t error, const char *what, const char *file, int line);
 
 #define CUDA(call)                                                                                           \
@@ -65,9 +67,9 @@ static inline struct cuda *cuda_of(struct backend *b)
 
 /* ---- launches ------------------------------------------------------------------------------------------ */
 
-/* LAUNCH(kernel, grid, block, shared, b, arguments...) starts a kernel (in parentheses when it has template
- * arguments) and exits when it cannot start.  An empty grid starts nothing.  Within a recorded graph the
- * launch is compared instead: see decode_graph.cu. */
+/* LAUNCH(kernel, grid, block, shared, b, arguments...) starts a kernel, whose name is in parentheses if it
+ * has template arguments. Exits if it cannot start. An empty grid starts nothing. While a graph is
+ * replayed, the launch is compared with the record instead: see decode_graph.cu. */
 struct launch {
     const void *kernel;
     dim3 grid, block;
@@ -75,16 +77,16 @@ struct launch {
     void **args;        /* n addresses within `values` */
     const void *values; /* of `bytes` bytes */
     size_t n, bytes;
-    bool overlap; /* it may start before the one before it has ended */
+    bool overlap; /* may start before the preceding kernel has ended */
 };
 
 void cuda_start(struct cuda *c, const struct launch *l);
 
-/* Exits when what was started last failed. */
+/* Exits if the last launch failed. */
 void cuda_check_started(struct cuda *c, const char *file, int line);
 #define CHECK_STARTED(b) cuda_check_started(cuda_of(b), __FILE__, __LINE__)
 
-/* The same as a launch for work other than our kernels; `what` identifies it. */
+/* Runs, records or compares work other than our kernels, like a launch. `what` identifies it. */
 void cuda_also(struct cuda *c, const void *what, size_t bytes, const std::function<void()> &other);
 
 template <class... P, class... A>
@@ -115,30 +117,30 @@ static void launch_kernel(struct cuda *c, bool overlap, const char *name, void (
 #define LAUNCH(kernel, grid, block, shared, b, ...)                                                          \
     (launch_kernel(cuda_of(b), false, #kernel, kernel, grid, block, shared, __VA_ARGS__), CHECK_STARTED(b))
 
-/* The same for a kernel that calls overlap_wait (device.cuh). */
+/* Same as LAUNCH for a kernel that calls overlap_wait (device.cuh). */
 #define LAUNCH_OVERLAPPED(kernel, grid, block, shared, b, ...)                                               \
     (launch_kernel(cuda_of(b), true, #kernel, kernel, grid, block, shared, __VA_ARGS__), CHECK_STARTED(b))
 
-/* Whether operations are being recorded or compared: then none may wait or use host memory. */
+/* Returns whether operations are being recorded or compared. They must not wait or use host memory then. */
 bool cuda_recording(const struct cuda *c);
 
 void memory_open(struct cuda *c);
-void memory_close(struct cuda *c); /* tensors that are left are freed with it */
+void memory_close(struct cuda *c); /* also frees the remaining tensors */
 
 void graphs_open(struct cuda *c);
-void graphs_stop(struct cuda *c); /* a step that an error broke off is recorded no further */
+void graphs_stop(struct cuda *c); /* ends the recording of a step that an error interrupted */
 void graphs_close(struct cuda *c);
 
-/* Working memory on the device for one operation, 256-byte aligned, undefined contents: valid until the
- * next operation asks.  A model's operations find it reserved; when memory runs out the first exits, the
- * second answers NULL with the reason. */
+/* Return working memory on the device for one operation, 256-byte aligned, uninitialized, valid until the
+ * next call. The operations of a model find it reserved. If there is not enough memory, the first function
+ * exits, the second returns NULL with e. */
 void *cuda_scratch(struct backend *b, size_t bytes);
 void *cuda_try_scratch(struct backend *b, size_t bytes, struct err *e);
 
-/* Memory that the caller keeps; NULL with the reason. */
+/* Allocates memory that the caller keeps and frees. NULL with e on failure. */
 void *cuda_try_memory(struct backend *b, size_t bytes, struct err *e);
 
-/* Allows a kernel that much shared memory, at most 99 KiB. */
+/* Allows a kernel this many bytes of shared memory, at most 99 KiB. */
 template <class K> static inline void allow_shared(K kernel, size_t bytes)
 {
     if (bytes > 48 << 10)
@@ -146,7 +148,7 @@ template <class K> static inline void allow_shared(K kernel, size_t bytes)
                                   static_cast<int>(bytes)));
 }
 
-/* A matrix as a kernel argument. */
+/* Matrix as a kernel argument. */
 template <class T> struct view {
     T *at;
     int64_t rows, cols, stride;
@@ -190,32 +192,36 @@ static inline unsigned blocks_for(int64_t n, int64_t each)
     return static_cast<unsigned>((n + each - 1) / each);
 }
 
-void products_open(struct backend *b); /* linear.cu: cuBLASLt and its memory */
+void products_open(struct backend *b); /* linear.cu: opens cuBLASLt and its memory */
 void products_close(struct cuda *c);
-void products_forget(struct cuda *c, const void *at);          /* other numbers stand there now */
-int masks_open(struct backend *b, int64_t ids, struct err *e); /* sample.cu: memory for sets of so many ids */
+void products_forget(struct cuda *c, const void *at);          /* forgets a cached result because the
+                                                                * numbers at this address change */
+int masks_open(struct backend *b, int64_t ids, struct err *e); /* sample.cu: allocates memory for masks of
+                                                                * this many ids */
 void masks_close(struct backend *b);
-int counts_open(struct backend *b, int64_t groups, struct err *e); /* mamba.cu: counters for so many groups */
-unsigned *groups_arrived(struct backend *b, int64_t groups);       /* those, [WORK_SESSIONS][groups] */
-unsigned *bands_arrived(struct backend *b);                        /* those of bands, [WORK_BANDS] */
+int counts_open(struct backend *b, int64_t groups, struct err *e); /* mamba.cu: allocates counters for this
+                                                                    * many groups */
+unsigned *groups_arrived(struct backend *b, int64_t groups);       /* the counters of groups,
+                                                                    * [WORK_SESSIONS][groups] */
+unsigned *bands_arrived(struct backend *b);                        /* the counters of bands, [WORK_BANDS] */
 
-/* Each file enters its operations into the table. */
+/* Each file adds its operations to the table. */
 void memory_fill(struct ops *o);       /* memory.cu: tensors, pinned memory */
 void graph_fill(struct ops *o);        /* decode_graph.cu: CUDA graphs */
 void rows_fill(struct ops *o);         /* rows.cu: embed, norms, sums, shuffles */
-void linear_fill(struct ops *o);       /* linear.cu: weights and products */
-void ssm_fill(struct ops *o);          /* ssm.cu: convolution, state space of one token */
-void scan_fill(struct ops *o);         /* scan.cu: state space of many tokens */
-void mamba_fill(struct ops *o);        /* mamba.cu: both and the norm, of a batch */
-void replay_fill(struct ops *o);       /* replay.cu: the same with states that are written seldom */
+void linear_fill(struct ops *o);       /* linear.cu: weights and matrix products */
+void ssm_fill(struct ops *o);          /* ssm.cu: convolution, state-space step of one token */
+void scan_fill(struct ops *o);         /* scan.cu: state-space scan of many tokens */
+void mamba_fill(struct ops *o);        /* mamba.cu: fused decode step of a layer for a batch */
+void replay_fill(struct ops *o);       /* replay.cu: the same with delayed state write-back */
 void attend_fill(struct ops *o);       /* attend.cu: attention */
 void kv8_fill(struct ops *o);          /* kv8.cu: 8-bit KV cache */
 void moe_fill(struct ops *o);          /* moe.cu: mixture of experts */
 void delta_fill(struct ops *o);        /* delta.cu: the gated delta rule */
-void delta_decode_fill(struct ops *o); /* delta_decode.cu: a whole layer, of a batch */
-void gates_fill(struct ops *o);        /* gates.cu: gates, norms of heads, rotary positions */
-void sample_fill(struct ops *o);       /* sample.cu: the next token */
-void preprocess_fill(struct ops *o);   /* preprocess.cu: patches from pixels */
-void synthetic_fill(struct ops *o);    /* synthetic.cu: synthetic values, limits */
+void delta_decode_fill(struct ops *o); /* delta_decode.cu: fused decode step of a layer for a batch */
+void gates_fill(struct ops *o);        /* gates.cu: gates, head norms, rotary embeddings */
+void sample_fill(struct ops *o);       /* sample.cu: sampling */
+void preprocess_fill(struct ops *o);   /* preprocess.cu: patches of an image */
+void synthetic_fill(struct ops *o);    /* synthetic.cu: synthetic weights, performance limits */
 
 #endif

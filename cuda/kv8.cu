@@ -1,9 +1,10 @@
-/* kv8.cu - quantizes rows of an 8-bit KV cache (ops/kv8.h) with the functions of the host: the same bits.
+/* kv8.cu - quantization of rows of an 8-bit KV cache (ops/kv8.h). It uses the functions of the host and
+ * gives the same bits.
  *
- * A block has a row, a warp its heads in turn: one pass for the largest magnitude, as the largest bits,
- * one for the codes.  Holotron's row: 2048 bytes read, the second time from the L1 cache, 1032 written;
- * with 6 layers a 500th of what a token reads of its keys at 4 K, and next to nothing of its weights.
- */
+ * A block processes a row, and each of its warps several heads: one pass for the maximum magnitude, by its
+ * bits, and one for the codes. A row of Holotron has 2048 bytes, which are read, the second time from the
+ * L1 cache, and 1032 bytes are written. With 6 layers that is a 500th of the bytes that a token reads of
+ * its keys at 4 K tokens, and negligible compared with its weights. */
 #include "kv8.cuh"
 
 #include "host.cuh"

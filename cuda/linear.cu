@@ -1,20 +1,22 @@
-/* linear.cu - weights on the device, and which kernel computes a product.
+/* linear.cu - weights on the device, and selection of the kernel for a matrix product.
  *
- * Few rows are limited by reading the weights: our own kernels (matvec.cu).  Many rows are limited by the
- * tensor cores: cuBLASLt (cublas.cu), which of what follows a product can do sums and biases.  So squares of
- * bf16 outputs, which are defined on rounded values, are a pass over y afterwards (4 bytes for each element
- * of y, besides its 2 K operations).  So is GELU, which is erf's here and tanh's there: its argument is
- * rounded once more than on few rows.  The library adds biases that bf16 holds exactly, as those of a
- * checkpoint in bf16; others and row scales come between the sum and its rounding and take a detour of 8
- * bytes through f32, in parts that fit in the cache of a large card.  Quantized matrices are multiplied as
- * they are (stream_k.cu) until dequantizing them part by part (quantized.cu), which costs 4 bytes for each
- * weight besides 2 T operations, is made up for by the library's faster products.  Codes of i4 times their
- * scales have too many bits for that, and are always multiplied as they are.
+ * Products of few rows are limited by reading the weights and use our own kernels (matvec.cu). Products of
+ * many rows are limited by the tensor cores and use cuBLASLt (cublas.cu). Of the epilogues, the library
+ * can do sums and biases. Squares of bf16 outputs are defined on rounded values and therefore take a
+ * second pass over y, which costs 4 bytes per element of y, compared with its 2 K operations. GELU also
+ * takes this pass, because ours uses erf and the library's uses tanh; its argument is therefore rounded
+ * once more than for few rows. The library adds biases that bf16 represents exactly, such as those of a
+ * bf16 checkpoint. Other biases and row scales apply between the sum and its rounding. Those sums go
+ * through f32 at 8 bytes each, in parts that fit into the cache of a large GPU.
  *
- * Products that cuBLASLt does not take (f32, unaligned rows) run on our kernels with any number of rows.  A
- * row's bits are the same for any number of rows up to FEW, of quantized weights also for any from there to
- * ON_CODES, and beyond that what the library makes of the shape.
- */
+ * Quantized matrices are multiplied directly (stream_k.cu) up to the number of rows at which
+ * dequantization pays off. Dequantizing part by part (quantized.cu) costs 4 bytes per weight, compared
+ * with 2 T operations, and the library's products are faster. Codes of i4 multiplied by their scales have
+ * too many bits for bf16, so i4 matrices are always multiplied directly.
+ *
+ * Products that cuBLASLt does not support (f32, unaligned rows) use our kernels for any number of rows.
+ * The bits of a row are the same for any number of rows up to FEW, and, for quantized weights, also for
+ * any number from there to ON_CODES. Beyond that they depend on the library's kernel for the shape. */
 #include "linear.cuh"
 #include "quant_formats.cuh"
 
@@ -22,21 +24,22 @@
 #include <stdlib.h>
 
 enum {
-    FEW = 16,                /* most rows for our own kernels */
-    ON_CODES = 512,          /* most rows for products on the codes of i8, f8 and f4 (i4: any) */
-    MOST_DECODED = 128,      /* rows of a decode step: these are rounded before they are added, too, and */
-                             /* multiplied as they are */
-    STAGED_BYTES = 16 << 20, /* of a matrix converted on the host at once */
-    ALIGNED = 16 / 2         /* bf16 elements */
+    FEW = 16,                /* maximum rows for our own kernels */
+    ON_CODES = 512,          /* maximum rows for direct products of i8, f8 and f4 (i4: unlimited) */
+    MOST_DECODED = 128,      /* rows of a decode step: their products are also rounded before they are
+                              * added to y, and */
+                             /* are computed without quantizing activations */
+    STAGED_BYTES = 16 << 20, /* bytes of a matrix converted on the host at once */
+    ALIGNED = 16 / 2         /* in bf16 elements */
 };
 
 struct biases {
-    std::map<const void *, bool> exact; /* in bf16 */
+    std::map<const void *, bool> exact; /* whether bf16 represents the bias exactly */
 };
 
 /* ---- weights ------------------------------------------------------------------------------------------- */
 
-/* Uploads part by part, so that converting takes little memory. */
+/* Uploads a matrix in parts, so that the conversion needs little memory. */
 static struct weight *cuda_pack(struct backend *b, struct tensor host, enum dtype dtype)
 {
     struct ops *o = &cuda_of(b)->ops;
@@ -85,7 +88,7 @@ void products_close(struct cuda *c)
     delete c->products;
 }
 
-/* ---- after a product ----------------------------------------------------------------------------------- */
+/* ---- epilogues ------------------------------------------------------------------------------------- */
 
 enum { EPILOGUE_THREADS = 256, EPILOGUE_EACH = 4 };
 
@@ -147,8 +150,8 @@ static bool is_exact(struct backend *b, const float *bias, int64_t n)
     return exact;
 }
 
-/* Whether the library may add a bias to y.  One that is not known cannot be looked at while a graph is
- * recorded. */
+/* Returns whether the library may add the bias. While a graph is recorded, a bias that was not examined
+ * before cannot be examined. */
 static bool library_adds(struct backend *b, const struct product &p)
 {
     struct biases *&known = products_of(b)->biases;
@@ -164,7 +167,7 @@ static bool library_adds(struct backend *b, const struct product &p)
     return known->exact[p.bias] = is_exact(b, p.bias, p.y.cols);
 }
 
-/* The bias in y's type; of bf16 in scratch. */
+/* Returns the bias in the type of y; a bf16 bias is in scratch memory. */
 static const void *library_bias(struct backend *b, const struct product &p)
 {
     if (!p.bias || p.y.dtype == DT_F32)
@@ -176,17 +179,17 @@ static const void *library_bias(struct backend *b, const struct product &p)
 
 /* ---- many rows ----------------------------------------------------------------------------------------- */
 
-/* Some columns of y with their rows of w as bf16. */
+/* Some columns of y, with the corresponding rows of w in bf16. */
 struct part {
     struct product p; /* its w is not used */
     struct tensor w;
-    const float *scales; /* row scales; NULL: `scale` */
-    float scale;         /* one for all rows */
+    const float *scales; /* row scales; NULL: use `scale` */
+    float scale;         /* common to all rows */
     void *sums;          /* work_sums bytes */
 };
 
-/* cuBLASLt adds to y before it rounds.  Of a decode step the residual sum does not depend on how many
- * sessions there are. */
+/* Returns whether the product must be summed in f32 first. cuBLASLt adds to y before rounding. In decode
+ * steps, the residual sum must not depend on the number of sessions. */
 static bool needs_sums(struct backend *b, const struct product &p, bool scales)
 {
     bool later = p.epi != EPI_NONE && p.mode == SET,
@@ -210,7 +213,8 @@ static void multiply_in_f32(struct backend *b, const struct part &m)
     }
 }
 
-/* bias: of y's type, when the library adds it. */
+/* Multiplies by the library with its epilogue. bias: in the type of y, if the library adds it; otherwise
+ * NULL. */
 static void multiply_directly(struct backend *b, const struct part &m, const void *bias)
 {
     struct product after = m.p;
@@ -252,14 +256,14 @@ static void multiply_quantized(struct backend *b, const struct product &p)
         m.scales = scales ? w->scales + n : nullptr;
         m.scale = scales ? 1.0f : w->scale;
         m.sums = scratch + wide;
-        if (p.bias || needs_sums(b, m.p, scales)) /* scratch has no room for a bias in bf16 */
+        if (p.bias || needs_sums(b, m.p, scales)) /* scratch memory then has no space for a bias in bf16 */
             multiply_in_f32(b, m);
         else
             multiply_directly(b, m, nullptr);
     }
 }
 
-/* ---- which kernel -------------------------------------------------------------------------------------- */
+/* ---- selection of the kernel ----------------------------------------------------------------------- */
 
 static bool suits_library(const struct product &p)
 {

@@ -1,4 +1,4 @@
-/* linear.cuh - what the files of the matrix products share. */
+/* linear.cuh - declarations shared by the files of matrix products. */
 #ifndef HOLORUN_CUDA_LINEAR_CUH
 #define HOLORUN_CUDA_LINEAR_CUH
 
@@ -13,25 +13,26 @@ struct product {
     enum accumulate mode;
 };
 
-/* Our own kernels, for any number of rows, types and strides. */
+/* Computes a product by our own kernels, for any number of rows, types and strides. */
 void matvec(struct backend *b, const struct product &p);
 
-/* stream_k.cu: quantized weights and 17 rows or more, of bf16 that can be read 16 bytes at a time. */
+/* Direct products of quantized weights with 17 or more rows of bf16 that are 16-byte aligned
+ * (stream_k.cu). */
 bool stream_k_suits(const struct product &p);
 void stream_k(struct backend *b, const struct product &p);
 
-/* fp8.cu: f8 weights, rows of bf16 that can be read 16 bytes at a time and are rounded to e4m3. */
+/* Multiplies f8 weights with 16-byte aligned bf16 rows, which are quantized to e4m3 (fp8.cu). */
 void multiply_fp8(struct backend *b, const struct product &p);
 
-/* linear.cu: y = or += epi(sums[t][n] * scales[n] * factors[t] + bias[n]); scales, factors may be NULL, sums
- * y itself. */
+/* Computes y = or += epi(sums[t][n] * scales[n] * factors[t] + bias[n]). scales and factors may be NULL,
+ * and sums may be y itself (linear.cu). */
 void epilogue(struct backend *b, const struct product &p, struct tensor sums, const float *scales,
               const float *factors);
 
-/* Whether x's rows can be read 16 bytes at a time. */
+/* Returns whether the rows of x can be read 16 bytes at a time. */
 bool rows_aligned16(struct tensor x);
 
-/* Kept between calls. */
+/* Data kept between calls. */
 struct biases;
 struct products {
     struct cublas *cublas;
@@ -43,14 +44,15 @@ void tables_close(struct tables *t);
 
 /* ---- quantized.cu: quantized matrices on the device ---------------------------------------------------- */
 
-/* quant_bytes, quant_pack and quant_weight of ops.h. */
+/* Implement quant_bytes, quant_pack and quant_weight of ops.h. */
 size_t quantized_bytes(const struct backend *b, enum quant_format format, int64_t rows, int64_t cols);
 void quantized_pack(struct backend *b, void *bytes, enum quant_format format, const struct quant_source *s);
 struct weight *quantized_weight(struct backend *b, void *bytes, bool owned, enum quant_format format,
                                 int64_t rows, int64_t cols);
 
-/* Dequantizes rows [first, first + to.rows) to bf16, without row scales; first and to.rows are multiples
- * of 16, and a row of `to` has room for quantized_padded() elements.  Not i4, which bf16 does not hold. */
+/* Dequantizes rows [first, first + to.rows) to bf16, without row scales. first and to.rows are multiples
+ * of 16, and a row of `to` has space for quantized_padded() elements. Not for i4, whose values bf16 cannot
+ * represent. */
 int64_t quantized_padded(const struct weight *w);
 void quantized_dequantize(struct backend *b, struct tensor to, const struct weight *w, int64_t first);
 
@@ -58,16 +60,16 @@ void quantized_dequantize(struct backend *b, struct tensor to, const struct weig
 
 struct cublas;
 
-/* y[T,N] = or += factor x[T,K] w[N,K]^T + bias[N]; x and w bf16 or both e4m3, y bf16 or f32, sums in f32 (of
- * e4m3 with fewer bits: fp8.cu) and rounded once.  The bias is of y's type, or NULL.  Addresses and rows are
- * 16-byte aligned; of e4m3, N and K are multiples of 16. */
+/* Computes y[T,N] = or += factor x[T,K] w[N,K]^T + bias[N]. x and w are bf16 or both e4m3, and y is bf16
+ * or f32. Sums are f32 (with fewer bits for e4m3: fp8.cu) and rounded once. The bias has the type of y, or
+ * is NULL. Addresses and rows are 16-byte aligned; for e4m3, N and K are multiples of 16. */
 void gemm(struct backend *b, struct tensor y, struct tensor x, struct tensor w, float factor,
           const void *bias, enum accumulate mode);
 
 struct cublas *cublas_open();
 void cublas_close(struct cublas *c);
 
-/* Whether the library can be opened, and the message if not. */
+/* Returns whether the library can be opened. cublas_missing is the message if not. */
 bool cublas_here();
 static const char *const cublas_missing = "libcublasLt.so.13 (or .12) is not found: install cuBLAS from "
                                           "NVIDIA's packages (libcublas-13-0), name its folder in "

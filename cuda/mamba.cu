@@ -1,25 +1,24 @@
-/* mamba.cu - a Mamba-2 layer between its projections for one token of each session of a batch, in one
- * launch: convolution, time step, state update, D x, gate, norm.
+/* mamba.cu - fused decode step of a Mamba-2 layer for one token of each session of a batch: convolution,
+ * time step, state update, D x, gate and norm in one launch.
  *
- * Limited by the states, which are read and written once: 8 H P N bytes a session (10.5 MB for 128 heads
- * of 80 by 128), half of that in f16.  The rest, in bf16: z, x, B, C, dt and the output, and the
- * convolution's state twice, 0.24 MB. Against the separate operations it saves three launches and the
- * trips of v and y through memory; v is never stored.
+ * The operation is memory-bound: the states are read and written once, 8 H P N bytes per session (10.5 MB
+ * for 128 heads of 80 by 128), and half of that in f16. The other bf16 data are z, x, B, C, dt, the
+ * output, and the convolution state twice, in total 0.24 MB. Compared with the separate operations, this
+ * saves three launches and the memory traffic of v and y; v is never stored.
  *
- * A block has some heads of one group of one session: with one session one head, so that H blocks keep the
- * card busy, with many sessions more, since each block computes its group's B and C anew.  It requests its
- * first rows of the state before anything else, if possible while the product before still runs, and
- * computes the convolution while they arrive.  The norm
- * spans all heads of a group: the block of a group that finishes last (a counter in memory) finds the
- * others' outputs in the L2 cache and norms them.  It also writes the convolution's new state for B and C,
- * which until then all blocks of the group read.  Which block is last changes no bit.
+ * A block processes one or more heads of one group of one session. With one session it has one head, so
+ * that H blocks keep the GPU busy. With many sessions it has more, because each block computes B and C of
+ * its group again. It requests its first rows of the state before anything else, if possible while the
+ * preceding product still runs, and computes the convolution while they arrive. The norm spans all heads
+ * of a group. The block of a group that finishes last, determined by a counter in memory, reads the
+ * outputs of the others from the L2 cache and normalizes them. It also writes the new convolution state of
+ * B and C, which all blocks of the group read until then. The order in which blocks finish changes no bit.
  *
- * x, B, C and y are rounded to the activation type where the separate operations store them, and sums
- * have the same order: the same bits.
- */
+ * x, B, C and y are rounded to the activation type where the separate operations store them, and sums have
+ * the same order, so that the results have the same bits. */
 #include "mamba.cuh"
 
-/* P: head dimension of heads by 128; 0: any sizes. */
+/* P: head dimension, for a state size of 128; 0: any sizes. */
 template <class T, class N, int P>
 __global__ void __launch_bounds__(SSM_THREADS, 2) mamba_batch(mixer<T> m, states convs, ssm_states ssms)
 {
@@ -74,14 +73,15 @@ __global__ void __launch_bounds__(SSM_THREADS, 2) mamba_batch(mixer<T> m, states
     finish_group(m, in, conv, group, session);
 }
 
-/* Counters of finished blocks, zero between launches: of bands of a product, then of groups of heads. */
+/* Allocates the counters of finished blocks, which are zero between launches: for bands of a product, then
+ * for groups of heads. */
 int counts_open(struct backend *b, int64_t groups, struct err *e)
 {
     struct cuda *c = cuda_of(b);
     size_t bytes = work_counts(groups);
     if (c->counts_room >= bytes)
         return 0;
-    CUDA(cudaFree(c->counts)); /* waits for its users */
+    CUDA(cudaFree(c->counts)); /* waits for pending users */
     c->counts_room = 0;
     c->counts = static_cast<unsigned *>(cuda_try_memory(b, bytes, e));
     if (!c->counts)

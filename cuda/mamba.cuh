@@ -1,5 +1,4 @@
-/* mamba.cuh - what the kernels of a Mamba-2 layer for one token of each session share (mamba.cu,
- * replay.cu). */
+/* mamba.cuh - declarations shared by the decode kernels of a Mamba-2 layer (mamba.cu, replay.cu). */
 #ifndef HOLORUN_CUDA_MAMBA_CUH
 #define HOLORUN_CUDA_MAMBA_CUH
 
@@ -11,13 +10,14 @@ template <class T> struct mixer {
     const float *norm;
     float eps;
     layer k;
-    int part;          /* heads of a block */
+    int part;          /* heads per block */
     unsigned *arrived; /* [sessions][groups], zero before and after */
-    bool early;        /* the kernel before writes no states: they are requested before it has ended */
+    bool early;        /* the preceding kernel writes no states, so they may be requested before it has
+                        * ended */
 };
 
-/* Shared memory: B, C [N], x [part P], time steps and decays [part]; for other sizes a state row of each
- * warp [N]. */
+/* Shared memory: B, C [N], x [part P], time steps and decays [part]; for other sizes also one state row
+ * per warp [N]. */
 struct mixer_room {
     float *B, *C, *x, *dt, *decay, *rows;
     __device__ __forceinline__ mixer_room(float *at, const layer &k, int part)
@@ -27,7 +27,7 @@ struct mixer_room {
     }
 };
 
-/* Convolves x, B and C; updates the convolution state of x, which no other block reads. */
+/* Convolves x, B and C, and updates the convolution state of x, which no other block reads. */
 template <class T>
 __device__ __forceinline__ void convolve(const mixer<T> &m, const mixer_room &w, view<T> in, view<T> state,
                                          int group, int head)
@@ -45,8 +45,8 @@ __device__ __forceinline__ void convolve(const mixer<T> &m, const mixer_room &w,
     }
 }
 
-/* The norm of a group, by the block that finishes last, and what only then may change: the convolution's
- * state of B and C, which all blocks of the group have read. */
+/* Applies the norm of a group in the block that finishes last. That block also updates the convolution
+ * state of B and C, since all blocks of the group have read it by then. */
 template <class T>
 __device__ __forceinline__ void finish_group(const mixer<T> &m, view<T> in, view<T> conv, int group,
                                              int session)
@@ -61,8 +61,8 @@ __device__ __forceinline__ void finish_group(const mixer<T> &m, view<T> in, view
                   k.inner + (int64_t)(i < k.state ? group : k.groups + group) * k.state + i % k.state);
 }
 
-/* Heads of a block: as many of a group as leave four blocks for each multiprocessor, and as fit in
- * shared memory beside those of `ring` earlier tokens. */
+/* Returns the heads per block: as many heads of a group as leave four blocks per multiprocessor, and as
+ * fit into shared memory together with those of `ring` earlier tokens. */
 static inline int heads_together(const struct cuda *c, const struct ssm_shape *s, int64_t sessions, int ring)
 {
     int per = s->heads / s->groups, best = 1;
@@ -73,7 +73,8 @@ static inline int heads_together(const struct cuda *c, const struct ssm_shape *s
     return best;
 }
 
-/* The n sessions of a batch from row `first` on; `ring`: tokens of their rings. */
+/* Returns the kernel arguments for the n sessions of a batch from row `first` on. `ring`: tokens per ring
+ * buffer. */
 template <class T>
 static mixer<T> mixer_of(struct backend *b, struct tensor out, struct tensor z, struct tensor xbc,
                          struct tensor dt, const struct mamba_batch *e, int64_t first, int n, int ring)
@@ -91,7 +92,7 @@ static mixer<T> mixer_of(struct backend *b, struct tensor out, struct tensor z, 
             cuda_of(b)->after_product};
 }
 
-/* replay.cu: mamba_batch with a ring. */
+/* Implements mamba_batch with a ring buffer of inputs (replay.cu). */
 void mamba_replay(struct backend *b, struct tensor out, struct tensor z, struct tensor xbc, struct tensor dt,
                   const struct mamba_batch *e);
 

@@ -1,28 +1,26 @@
-/* matvec.cu - products of few rows, limited by reading the weights.
+/* matvec.cu - matrix products of up to 16 rows (decode GEMV), limited by reading the weights.
  *
- * Each weight is read once for up to 16 rows of x, 16 bytes at a time, by asynchronous copies that are three
- * blocks of k ahead (quant_formats.cuh: pipeline); a block of eight warps has 16 rows of the weight
- * (quant_formats.cuh).  Per weight that is 2 bytes in bf16, 1 in i8 and f8, 0.5625 in i4 and f4; x is
- * read from the cache, 2 bytes for each 16 weights and row, and y is written once.  Even a single row
- * uses the tensor cores: seven of eight columns are then zeros, but a warp needs one instruction for 256
- * weights, where f32 multiplication would take two for each (one to convert it), more than the cards can
- * issue while the bytes arrive.
+ * Each weight is read once for up to 16 rows of x, in units of 16 bytes, by asynchronous copies that are
+ * three blocks of k ahead (quant_formats.cuh: pipeline). A block of eight warps has 16 rows of the weight.
+ * The bytes per weight are 2 in bf16, 1 in i8 and f8, 0.5625 in i4 and f4. x is read from the cache, 2
+ * bytes per 16 weights and row, and y is written once. Even a single row uses tensor cores: seven of eight
+ * columns are zeros then, but a warp needs one instruction for 256 weights. f32 arithmetic would need two
+ * instructions per weight (one for the conversion), more than the GPU can issue while the bytes arrive.
  *
- * The first weights are requested before the kernel before this one has ended (device.cuh: overlap_wait).
+ * The first weights are requested before the preceding kernel has ended (device.cuh: overlap_wait).
  *
- * On an H200 (27 Nov 2026, bench --section kernels), one row in bf16: 64.5 us for 22656 x 5120, 85 % of the
- * copy rate, 34.4 us for 5120 x 10240, 72 %.
+ * Measured on an H200 (27 Nov 2026, bench --section kernels) for one row in bf16: 64.5 us for 22656 x
+ * 5120, which is 85 % of the copy rate, and 34.4 us for 5120 x 10240, 72 %.
  *
- * A row's bits are the same for any number of rows.  f32, for checking, has a plain kernel: a warp has
- * one row of the weight and eight of x.
- */
+ * The bits of a row are the same for any number of rows. f32, used in tests, has a scalar kernel: a warp
+ * computes one row of the weight and eight of x. */
 #include "linear.cuh"
 #include "quant_formats.cuh"
 
 /* ---- tensor cores -------------------------------------------------------------------------------------- */
 
 template <int FORMAT, int NT, bool ALIGNED>
-__global__ __launch_bounds__(SUM_THREADS) void few_rows(output y, view<const bf16> x, matrix<FORMAT> w,
+__global__ __launch_bounds__(SUM_THREADS) void mma_gemv(output y, view<const bf16> x, matrix<FORMAT> w,
                                                         const float *bias, int epi, accumulate mode)
 {
     SHARED(uint4, room, (sum_room<FORMAT, NT>::WORDS));
@@ -47,40 +45,40 @@ __global__ __launch_bounds__(SUM_THREADS) void few_rows(output y, view<const bf1
     }
 }
 
-template <int FORMAT, int NT, bool ALIGNED> static void launch_few(struct backend *b, const struct product &p)
+template <int FORMAT, int NT, bool ALIGNED> static void launch_mma(struct backend *b, const struct product &p)
 {
     const output y = output_of(p.y);
     dim3 grid(blocks_for(p.y.cols, TILE), blocks_for(p.y.rows, 8 * NT));
-    LAUNCH_OVERLAPPED((few_rows<FORMAT, NT, ALIGNED>), grid, SUM_THREADS, 0, b, y, view_of<const bf16>(p.x),
+    LAUNCH_OVERLAPPED((mma_gemv<FORMAT, NT, ALIGNED>), grid, SUM_THREADS, 0, b, y, view_of<const bf16>(p.x),
                       matrix_of<FORMAT>(p.w), p.bias, (int)p.epi, p.mode);
     cuda_of(b)->after_product = true;
 }
 
-/* Unaligned rows are slow anyway. */
-template <int FORMAT> static void launch_rows(struct backend *b, const struct product &p)
+/* Selects the instance. Unaligned rows are slow in any case and have only one. */
+template <int FORMAT> static void dispatch_mma(struct backend *b, const struct product &p)
 {
     if (!rows_aligned16(p.x))
-        launch_few<FORMAT, 1, false>(b, p);
+        launch_mma<FORMAT, 1, false>(b, p);
     else if (p.y.rows <= 8)
-        launch_few<FORMAT, 1, true>(b, p);
+        launch_mma<FORMAT, 1, true>(b, p);
     else
-        launch_few<FORMAT, 2, true>(b, p);
+        launch_mma<FORMAT, 2, true>(b, p);
 }
 
-/* ---- plain --------------------------------------------------------------------------------------------- */
+/* ---- scalar kernel --------------------------------------------------------------------------------- */
 
 enum { PLAIN_ROWS = 8, PLAIN_WARPS = 4 };
 
 template <class X, class Y>
-__global__ void plain_rows(view<Y> y, view<const X> x, any_matrix w, const float *bias, int epi,
-                           accumulate mode)
+__global__ void scalar_gemv(view<Y> y, view<const X> x, any_matrix w, const float *bias, int epi,
+                            accumulate mode)
 {
     int lane = threadIdx.x % WARP, rows = (int)(y.rows - (int64_t)blockIdx.y * PLAIN_ROWS);
     int64_t n = (int64_t)blockIdx.x * PLAIN_WARPS + threadIdx.x / WARP,
             first = (int64_t)blockIdx.y * PLAIN_ROWS;
     float sum[PLAIN_ROWS] = {};
     if (n >= y.cols)
-        return; /* the whole warp; there is no barrier */
+        return; /* safe: the whole warp returns, and no barrier follows */
     for (int64_t k = lane; k < x.cols; k += WARP) {
         float v = w.value_at(n, k);
 #pragma unroll
@@ -96,14 +94,14 @@ __global__ void plain_rows(view<Y> y, view<const X> x, any_matrix w, const float
     }
 }
 
-template <class X, class Y> static void launch_plain(struct backend *b, const struct product &p)
+template <class X, class Y> static void launch_scalar(struct backend *b, const struct product &p)
 {
     dim3 grid(blocks_for(p.y.cols, PLAIN_WARPS), blocks_for(p.y.rows, PLAIN_ROWS));
-    LAUNCH((plain_rows<X, Y>), grid, PLAIN_WARPS * WARP, 0, b, view_of<Y>(p.y), view_of<const X>(p.x),
+    LAUNCH((scalar_gemv<X, Y>), grid, PLAIN_WARPS * WARP, 0, b, view_of<Y>(p.y), view_of<const X>(p.x),
            any_matrix_of(p.w), p.bias, (int)p.epi, p.mode);
 }
 
-/* ---- which kernel -------------------------------------------------------------------------------------- */
+/* ---- selection of the kernel ----------------------------------------------------------------------- */
 
 bool rows_aligned16(struct tensor x)
 {
@@ -111,16 +109,17 @@ bool rows_aligned16(struct tensor x)
     return reinterpret_cast<uintptr_t>(x.data) % 16 == 0 && x.stride % numbers == 0 && x.cols % numbers == 0;
 }
 
-/* A grid has at most 65535 blocks in its second direction. */
-static void some_rows(struct backend *b, const struct product &p)
+/* Selects the kernel for a part of the rows, because the second dimension of a grid is limited to 65535
+ * blocks. */
+static void dispatch(struct backend *b, const struct product &p)
 {
     bool plain = p.w->format == QUANT_NONE;
     if (p.x.dtype != DT_BF16 || (plain && p.w->plain.dtype == DT_F32))
-        WITH_TYPE(X, p.x.dtype, WITH_TYPE(Y, p.y.dtype, launch_plain<X, Y>(b, p)));
+        WITH_TYPE(X, p.x.dtype, WITH_TYPE(Y, p.y.dtype, launch_scalar<X, Y>(b, p)));
     else if (plain)
-        launch_rows<QUANT_NONE>(b, p);
+        dispatch_mma<QUANT_NONE>(b, p);
     else
-        WITH_FORMAT(F, p.w->format, launch_rows<F>(b, p));
+        WITH_FORMAT(F, p.w->format, dispatch_mma<F>(b, p));
 }
 
 void matvec(struct backend *b, const struct product &p)
@@ -131,6 +130,6 @@ void matvec(struct backend *b, const struct product &p)
         int64_t n = least(p.y.rows - t, most);
         part.y = tensor_rows(p.y, t, n);
         part.x = tensor_rows(p.x, t, n);
-        some_rows(b, part);
+        dispatch(b, part);
     }
 }

@@ -1,11 +1,10 @@
-/* memory.cu - memory of a card: tensors, working memory, and pinned memory of the host.
+/* memory.cu - device memory for tensors, working memory of operations, and pinned host memory.
  *
- * Tensors come from a pool of the card's own, in stream order: what is given back is there for the next one
- * of any size without waiting for the work in between, which cudaFree does for all of it.  A session that
- * grows by a step takes new memory for each of its caches, copies and gives the old back; with cudaFree
- * every session would stand still meanwhile.  Freed memory stays with the pool until something else needs
- * it.  A driver without such pools gets cudaMalloc.
- */
+ * Tensors are allocated from a pool of the device in stream order. Freed memory is available to the next
+ * tensor of any size without waiting for the work in between, whereas cudaFree waits for all of it. When a
+ * session grows, each of its caches is allocated again in the new size and copied, and the old one is freed.
+ * With cudaFree, all sessions would stop during that time. Freed memory remains in the pool until another use
+ * needs it. If the driver has no such pools, cudaMalloc is used. */
 #include "host.cuh"
 
 #include <map>
@@ -15,16 +14,16 @@
 #include <string.h>
 
 struct memory {
-    cudaMemPool_t pool;                 /* NULL: the driver has none */
-    std::mutex lock;                    /* of pinned memory, which other threads may give back */
+    cudaMemPool_t pool;                 /* NULL: not supported by the driver */
+    std::mutex lock;                    /* protects pinned memory, which other threads may free */
     std::map<void *, size_t> size;      /* of all pinned blocks */
-    std::multimap<size_t, void *> left; /* not in use, by size */
-    size_t bytes;                       /* of these */
+    std::multimap<size_t, void *> left; /* unused blocks by size */
+    size_t bytes;                       /* total of `left` */
 };
 
-/* ---- a card's ------------------------------------------------------------------------------------------ */
+/* ---- device memory --------------------------------------------------------------------------------- */
 
-/* What the pool keeps goes back to the card, after waiting for its users. */
+/* Returns unused pool memory to the device, after waiting for its users. */
 static void trim(struct cuda *c)
 {
     if (!c->memory->pool)
@@ -47,7 +46,7 @@ static cudaError_t ask_pool(struct cuda *c, void **p, size_t bytes)
 
 typedef cudaError_t ask(struct cuda *c, void **p, size_t bytes);
 
-/* NULL with the reason; exits when the card is lost rather than full. */
+/* Allocates memory. NULL with e if there is not enough. Exits if the device is lost. */
 static void *try_memory(struct cuda *c, ask *how, size_t bytes, struct err *e)
 {
     void *p = nullptr;
@@ -61,8 +60,8 @@ static void *try_memory(struct cuda *c, ask *how, size_t bytes, struct err *e)
         return p;
     if (error != cudaErrorMemoryAllocation)
         CUDA(error);
-    cudaGetLastError(); /* reported by the result */
-    err_set(e, ERR_ENV, "GPU: %s: %.2f MiB asked for%s", cudaGetErrorString(error),
+    cudaGetLastError(); /* clears the error, which the result reports */
+    err_set(e, ERR_ENV, "GPU: %s: %.2f MiB requested%s", cudaGetErrorString(error),
             static_cast<double>(bytes) / (1 << 20), cuda_advice(error));
     return nullptr;
 }
@@ -83,8 +82,8 @@ static void *device_memory(struct cuda *c, ask *how, size_t bytes)
 
 /* ---- working memory ------------------------------------------------------------------------------------ */
 
-/* Launches of a graph under construction may use the old memory: it is freed at the next growth outside
- * a graph, after waiting for its users. */
+/* Retires the current scratch memory. Launches of a graph under construction may use it, so it is freed at
+ * the next growth outside a graph, after waiting for its users. */
 static void retire(struct cuda *c)
 {
     if (cuda_recording(c) && c->old_scratches < 8) {
@@ -122,7 +121,7 @@ void *cuda_try_scratch(struct backend *b, size_t bytes, struct err *e)
 void *cuda_scratch(struct backend *b, size_t bytes)
 {
     struct err e = ERR_INIT;
-    bool more = cuda_of(b)->scratch_room < bytes; /* not reserved: it may grow again */
+    bool more = cuda_of(b)->scratch_room < bytes; /* nothing was reserved, so it may grow again */
     void *p = cuda_try_scratch(b, more ? bytes + bytes / 2 : bytes, &e);
     if (!p)
         die(e.kind, "%s", e.text);
@@ -185,7 +184,7 @@ static void cuda_free(struct backend *b, struct tensor *t)
     memset(t, 0, sizeof *t);
 }
 
-/* What the pool keeps is as good as free. */
+/* Returns the free memory of the device including the unused part of the pool. */
 static size_t cuda_memory_left(struct backend *b)
 {
     size_t left = 0, all = 0;
@@ -199,14 +198,14 @@ static size_t cuda_memory_left(struct backend *b)
     return left + reserved - in_use;
 }
 
-/* ---- the host's ---------------------------------------------------------------------------------------- */
+/* ---- host memory ----------------------------------------------------------------------------------- */
 
-/* Pinned host memory, which the card reads and writes directly.  Pinning a session's state takes ten times as
- * long as copying it, so what is given back is kept for the next one of about that size.  Nothing still
- * uses it then: whoever copies from or to the host waits for the copy. */
-enum : size_t { PINNED_UNIT = 64 << 10, PINNED_LEFT = (size_t)4 << 30 /* at most */ };
+/* Pinned host memory, which the GPU accesses directly. Pinning the memory for a session's state takes ten
+ * times as long as copying the state. Freed blocks are therefore kept for later requests of about the same
+ * size. No copy uses a freed block, because every copy from or to the host is waited for. */
+enum : size_t { PINNED_UNIT = 64 << 10, PINNED_LEFT = (size_t)4 << 30 /* maximum */ };
 
-/* A block that was given back; NULL: none of that size. */
+/* Returns a kept block of about this size; NULL if there is none. */
 static void *pinned_again(struct memory *p, size_t bytes)
 {
     std::lock_guard<std::mutex> hold(p->lock);
@@ -219,7 +218,7 @@ static void *pinned_again(struct memory *p, size_t bytes)
     return at;
 }
 
-/* Keeps a block for later; false: there are enough. */
+/* Keeps a freed block. Returns false if enough are kept. */
 static bool pinned_keep(struct memory *p, void *at)
 {
     std::lock_guard<std::mutex> hold(p->lock);
@@ -249,7 +248,7 @@ static void *pin(struct memory *p, size_t bytes)
 {
     void *at = nullptr;
     cudaError_t error = cudaMallocHost(&at, bytes);
-    cudaGetLastError(); /* reported by the result */
+    cudaGetLastError(); /* clears the error, which the result reports */
     if (error != cudaSuccess)
         return nullptr;
     std::lock_guard<std::mutex> hold(p->lock);
@@ -279,7 +278,8 @@ static void cuda_host_free(struct backend *b, void *at)
 
 /* ---- opening and closing ------------------------------------------------------------------------------- */
 
-/* A pool that gives nothing back to the card by itself; NULL where the driver has none. */
+/* Creates a pool that does not return memory to the device by itself. NULL if the driver does not support
+ * pools. */
 static cudaMemPool_t open_pool(const struct cuda *c)
 {
     int supported = 0;
@@ -294,7 +294,7 @@ static cudaMemPool_t open_pool(const struct cuda *c)
         error = cudaMemPoolCreate(&pool, &props);
     if (error == cudaSuccess && pool)
         error = cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &never);
-    cudaGetLastError(); /* the driver has none, or not such ones */
+    cudaGetLastError(); /* the driver has no pools, or not of this kind */
     return error == cudaSuccess ? pool : nullptr;
 }
 

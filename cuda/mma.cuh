@@ -1,20 +1,19 @@
-/* mma.cuh - tensor core products by a warp, and asynchronous copies into shared memory.
+/* mma.cuh - tensor core instructions (mma.sync, ldmatrix) and asynchronous copies to shared memory.
  *
- * One function for each instruction that C++ lacks; on the host (tests/emu) the same is computed from
- * the values of all 32 lanes.  All lanes of a warp must call them together.
+ * There is one function per instruction that C++ lacks. On the host (tests/emu) the same result is
+ * computed from the values of all 32 lanes. All lanes of a warp must call these functions together.
  *
- * Fragments are laid out as the PTX ISA says, with g = lane / 4 and t = lane % 4:
- *   A [16, 16]  a[0], a[1]: rows g and g + 8, columns 2t and 2t + 1;  a[2], a[3]: likewise, columns + 8
- *   B [16, 8]   b[0], b[1]: rows 2t and 2t + 1, and these + 8, of column g
- *   D [16, 8]   d[0], d[1]: row g, columns 2t and 2t + 1;  d[2], d[3]: row g + 8
- * The lower half of a word is the element with the lower index.
- */
+ * Fragments have the layout of the PTX ISA, with g = lane / 4 and t = lane % 4:
+ *     A [16, 16]  a[0], a[1]: rows g and g + 8, columns 2t and 2t + 1;  a[2], a[3]: the same, columns + 8
+ *     B [16, 8]   b[0], b[1]: rows 2t and 2t + 1, and these + 8, of column g
+ *     D [16, 8]   d[0], d[1]: row g, columns 2t and 2t + 1;  d[2], d[3]: row g + 8
+ * The lower half of a word is the element with the lower index. */
 #ifndef HOLORUN_CUDA_MMA_CUH
 #define HOLORUN_CUDA_MMA_CUH
 
 #include "device.cuh"
 
-/* Two values rounded to bf16; a in the lower half. */
+/* Packs two values rounded to bf16, with a in the lower half. */
 __device__ __forceinline__ unsigned pack2(float a, float b)
 {
 #ifdef CUDA_EMULATED
@@ -26,14 +25,14 @@ __device__ __forceinline__ unsigned pack2(float a, float b)
 #endif
 }
 
-/* A pair as the sum of two pairs of bf16. */
+/* Splits a pair of floats into the sum of two bf16 pairs. */
 __device__ __forceinline__ void split2(unsigned *most, unsigned *rest, float a, float b)
 {
     *most = pack2(a, b);
     *rest = pack2(a - __uint_as_float(*most << 16), b - __uint_as_float(*most & 0xffff0000u));
 }
 
-/* a b + c of two bf16, rounded once. */
+/* Computes a b + c of bf16 pairs, rounded once. */
 __device__ __forceinline__ unsigned fma2(unsigned a, unsigned b, unsigned c)
 {
 #ifdef CUDA_EMULATED
@@ -54,7 +53,7 @@ __device__ __forceinline__ unsigned fma2(unsigned a, unsigned b, unsigned c)
 #ifdef CUDA_EMULATED
 namespace emu
 {
-/* Element i of a fragment's words. */
+/* Returns element i of a fragment's words. */
 inline float element(const unsigned char *words, int i)
 {
     bf16 h;
@@ -64,7 +63,7 @@ inline float element(const unsigned char *words, int i)
 } // namespace emu
 #endif
 
-/* d += A B of bf16, summed in f32. */
+/* Computes d += A B of bf16 with sums in f32. */
 __device__ __forceinline__ void mma_16816(float d[4], const unsigned a[4], const unsigned b[2])
 {
 #ifdef CUDA_EMULATED
@@ -88,9 +87,9 @@ __device__ __forceinline__ void mma_16816(float d[4], const unsigned a[4], const
 #endif
 }
 
-/* Four matrices of 8 x 8 bf16 from shared memory: lane l names row l % 8 of matrix l / 8 (16 bytes,
- * aligned); r[m] is row g, columns 2t and 2t + 1 of matrix m; or with TRANSPOSED rows 2t and 2t + 1 of
- * column g.  The "memory" clobber keeps earlier stores before it. */
+/* Loads four 8 x 8 matrices of bf16 from shared memory. Lane l gives the address of row l % 8 of matrix l
+ * / 8 (16 bytes, aligned). r[m] is row g, columns 2t and 2t + 1 of matrix m; with TRANSPOSED, rows 2t and
+ * 2t + 1 of column g. The "memory" clobber keeps earlier stores before the load. */
 template <bool TRANSPOSED> __device__ __forceinline__ void load_matrices(unsigned r[4], const void *row)
 {
 #ifdef CUDA_EMULATED
@@ -118,7 +117,7 @@ template <bool TRANSPOSED> __device__ __forceinline__ void load_matrices(unsigne
 #endif
 }
 
-/* Transposes a matrix of 8 x 8 bf16 of which a lane has row g, columns 2t and 2t + 1. */
+/* Transposes an 8 x 8 matrix of bf16. A lane has row g, columns 2t and 2t + 1. */
 __device__ __forceinline__ unsigned transposed(unsigned v)
 {
     unsigned r;
@@ -133,7 +132,7 @@ __device__ __forceinline__ unsigned transposed(unsigned v)
     return r;
 }
 
-/* Halves of two words as one word, a's in the lower half. */
+/* Combine the lower or the upper halves of two words, with a's half in the lower one. */
 __device__ __forceinline__ unsigned lower_halves(unsigned a, unsigned b)
 {
     return (a & 0xffffu) | b << 16;
@@ -144,14 +143,14 @@ __device__ __forceinline__ unsigned upper_halves(unsigned a, unsigned b)
     return a >> 16 | (b & 0xffff0000u);
 }
 
-/* A [16, 16] of a row-major matrix in shared memory, `pitch` elements from row to row. */
+/* Loads A [16, 16] of a row-major matrix in shared memory, with `pitch` elements between rows. */
 __device__ __forceinline__ void load_a(unsigned a[4], const bf16 *at, int pitch)
 {
     int lane = threadIdx.x % WARP;
     load_matrices<false>(a, at + lane % 16 * pitch + lane / 16 * 8);
 }
 
-/* Two B side by side, b[0..1] and b[2..3], of a matrix stored transposed: rows n..n+15 of [N, K],
+/* Loads two adjacent B, b[0..1] and b[2..3], of a matrix stored transposed: rows n..n+15 of [N, K],
  * columns k..k+15. */
 __device__ __forceinline__ void load_b_columns(unsigned b[4], const bf16 *at, int pitch)
 {
@@ -159,7 +158,7 @@ __device__ __forceinline__ void load_b_columns(unsigned b[4], const bf16 *at, in
     load_matrices<false>(b, at + (lane / 16 * 8 + lane % 8) * pitch + lane / 8 % 2 * 8);
 }
 
-/* The same of a matrix [K, N] stored as is: rows k..k+15, columns n..n+15. */
+/* Loads two adjacent B of a matrix [K, N]: rows k..k+15, columns n..n+15. */
 __device__ __forceinline__ void load_b_rows(unsigned b[4], const bf16 *at, int pitch)
 {
     int lane = threadIdx.x % WARP;
@@ -168,8 +167,9 @@ __device__ __forceinline__ void load_b_rows(unsigned b[4], const bf16 *at, int p
 
 /* ---- asynchronous copies ------------------------------------------------------------------------------- */
 
-/* Copies 16 bytes into shared memory, both addresses 16-byte aligned; zeros where `wanted` is false
- * (`from` must still be valid).  Visible to this thread after copies_wait, to others after a barrier. */
+/* Starts copying 16 bytes to shared memory; both addresses are 16-byte aligned. Writes zeros if `wanted`
+ * is false (`from` must still be a valid address). Visible to this thread after copies_wait, to others
+ * after a barrier. */
 __device__ __forceinline__ void copy16(void *to, const void *from, bool wanted)
 {
 #ifdef CUDA_EMULATED
@@ -192,7 +192,7 @@ __device__ __forceinline__ void copies_end()
 #endif
 }
 
-/* Waits until at most GROUPS groups, the latest, are in flight. */
+/* Waits until at most the latest GROUPS groups are incomplete. */
 template <int GROUPS> __device__ __forceinline__ void copies_wait()
 {
 #ifdef CUDA_EMULATED

@@ -1,20 +1,22 @@
-/* moe.cu - a mixture of experts: the router, and products with the matrices of the chosen experts.
+/* moe.cu - mixture of experts: router, sorting of the choices by expert, and matrix products of the
+ * selected experts.
  *
- * A choice is a pair of a row and one of its experts.  Choices are sorted by expert, rows ascending
- * within one, so that an expert's weights are read once for up to 16 of its rows; a block has 16 rows of
- * one expert's matrix, which come from the cache for further rows.  Inner activations are in the order
- * of the choices, and so are the f32 results; at last each row gathers its own in the order of j.  A
- * row's sums are those of matvec.cu, whatever other rows there are: its bits do not depend on them.
+ * A choice is a pair of a row and one of its experts. The choices are sorted by expert, and by row within
+ * an expert, so that the weights of an expert are read once for up to 16 of its rows. A block has 16 rows
+ * of one expert's matrix, which it reads from the cache for further rows of x. The inner activations have
+ * the order of the choices, and so do the f32 results. Finally each row gathers its own results in the
+ * order of j. The sums of a row are those of matvec.cu, independent of the other rows: its bits do not
+ * depend on them.
  *
- *   sort     a warp for each expert scans all ids: the count of smaller ones tells where its own begin
- *   up       x of a choice -> inner (squared), by expert; or up and gate -> inner, by SwiGLU
- *   down     inner -> results, by expert
- *   gather   y = sum of a row's results times its weights
+ *     sort     one warp per expert scans all ids; the number of smaller ids is the offset of its choices
+ *     up       x of a choice -> inner (squared), by expert; or up and gate -> inner, by SwiGLU
+ *     down     inner -> results, by expert
+ *     gather   y = sum of the results of a row multiplied by its weights
  *
- * With few choices a block of up and down is assigned to a choice that is the first of its expert, with
- * many to an expert: a single row starts k, not E times as many blocks as one matrix.  Rows run in parts
- * whose results fit in the working memory (ops/work.h).
- */
+ * With few choices, one block of up and down is assigned to each choice that is the first of its expert;
+ * with many choices, one to each expert. A single row therefore starts k times as many blocks as one
+ * matrix instead of E times as many. Rows are processed in parts whose results fit into the working memory
+ * (ops/work.h). */
 #include "linear.cuh"
 #include "quant_formats.cuh"
 
@@ -25,9 +27,9 @@
 
 /* ---- router -------------------------------------------------------------------------------------------- */
 
-enum { MOST_EACH = 32, MOST_EXPERTS = MOST_EACH * WARP }; /* experts of a lane: lane, lane + 32, ... */
+enum { MOST_EACH = 32, MOST_EXPERTS = MOST_EACH * WARP }; /* experts per lane: lane, lane + 32, ... */
 
-/* The largest over the warp, the smallest index among equals; all lanes get it. */
+/* Reduces over a warp to the largest value with the smallest index among equals, in all lanes. */
 struct best {
     float value;
     int index;
@@ -44,7 +46,7 @@ __device__ __forceinline__ best warp_best(best b)
     return b;
 }
 
-/* Over v[first, first + n) in shared memory, without index `but`. */
+/* Returns the maximum of v[first, first + n) in shared memory, except for index `but`. */
 __device__ __forceinline__ best best_of(const float *v, int first, int n, int but)
 {
     best b = {-INFINITY, 0x7fffffff};
@@ -54,7 +56,8 @@ __device__ __forceinline__ best best_of(const float *v, int first, int n, int bu
     return warp_best(b);
 }
 
-/* Keeps the groups with the largest sums of their two best scores; the others become -inf. */
+/* Keeps the groups with the largest sums of their two best scores, and sets the scores of the others to
+ * -inf. */
 __device__ void drop_groups(float *choice, float *sums, const route_shape &s)
 {
     int size = s.experts / s.groups, lane = threadIdx.x;
@@ -78,7 +81,7 @@ __device__ void drop_groups(float *choice, float *sums, const route_shape &s)
     __syncwarp();
 }
 
-/* One row; the block is one warp. */
+/* Routes one row; the block is one warp. */
 __global__ void route(view<int32_t> ids, view<float> weights, view<const float> logits, const float *bias,
                       route_shape s)
 {
@@ -99,12 +102,12 @@ __global__ void route(view<int32_t> ids, view<float> weights, view<const float> 
         score[e] /= s.softmax ? all : 1.0f;
         choice[e] = score[e] + (bias ? bias[e] : 0.0f);
         if (choice[e] != choice[e])
-            choice[e] = -1e30f; /* so that the chosen experts differ */
+            choice[e] = -1e30f; /* prevents selecting an expert twice */
     }
     __syncwarp();
     if (s.groups > 1)
         drop_groups(choice, sums, s);
-    unsigned mine = 0; /* which of this lane's experts were chosen */
+    unsigned mine = 0; /* which of this lane's experts are selected */
     for (int j = 0; j < s.chosen; j++) {
         best b = best_of(choice, 0, s.experts, -1);
         __syncwarp();
@@ -115,7 +118,7 @@ __global__ void route(view<int32_t> ids, view<float> weights, view<const float> 
         __syncwarp();
     }
     int32_t *id = ids.row(blockIdx.x);
-    for (int i = 0; i * WARP < s.experts; i++) { /* ascending */
+    for (int i = 0; i * WARP < s.experts; i++) { /* in ascending order */
         unsigned here = __ballot_sync(ALL_LANES, (int)(mine >> i & 1));
         if (mine >> i & 1)
             id[found + __popc(here & ((1u << lane) - 1))] = i * WARP + lane;
@@ -138,17 +141,17 @@ static void cuda_route(struct backend *b, struct tensor ids, struct tensor weigh
            view_of<const float>(logits), static_cast<const float *>(bias.data), *s);
 }
 
-/* ---- order of the choices ------------------------------------------------------------------------------ */
+/* ---- sorting ---------------------------------------------------------------------------------------- */
 
 struct choices {
     int32_t *begin;  /* [E + 1] */
-    int32_t *expert; /* expert of place p in the order */
+    int32_t *expert; /* expert of entry p in the sorted order */
     int32_t *row;    /* its row of x */
-    int32_t *place;  /* place of choice t * k + j */
+    int32_t *place;  /* entry of choice t * k + j */
     int count, experts;
 };
 
-/* One expert; the block is one warp. */
+/* Sorts the choices of one expert; the block is one warp. */
 __global__ void sort_choices(choices c, view<const int32_t> ids)
 {
     int e = blockIdx.x, lane = threadIdx.x, k = (int)ids.cols, smaller = 0, at;
@@ -176,7 +179,7 @@ __global__ void sort_choices(choices c, view<const int32_t> ids)
     }
 }
 
-/* The expert of a block by its grid row, or -1. */
+/* Returns the expert of a block from its grid row, or -1 if it has no work. */
 __device__ __forceinline__ int expert_of(const choices &c)
 {
     int i = blockIdx.y;
@@ -187,15 +190,15 @@ __device__ __forceinline__ int expert_of(const choices &c)
 
 /* ---- products ------------------------------------------------------------------------------------------ */
 
-struct pointers { /* of an expert's matrix */
+struct pointers { /* matrix of an expert */
     const void *at;
     const float *scales;
 };
 
 enum result { SQUARED, ROUNDED, SUMS /* f32 */ };
 
-/* out[p] = W_e x of every choice p of the block's expert; x's row is that of the choice or, with `rows`
- * NULL, p.  Of x's type, or sums. */
+/* Computes out[p] = W_e x for each choice p of the block's expert. The row of x is that of the choice, or
+ * p if `rows` is NULL. out has the type of x or f32. */
 template <int FORMAT, int NT, bool ALIGNED>
 __global__ __launch_bounds__(SUM_THREADS) void expert_rows(void *out, view<const bf16> x, const int32_t *rows,
                                                            choices c, matrix<FORMAT> w, const pointers *table,
@@ -205,7 +208,7 @@ __global__ __launch_bounds__(SUM_THREADS) void expert_rows(void *out, view<const
     int e = expert_of(c);
     int64_t tile = blockIdx.x;
     if (e < 0)
-        return; /* the whole block */
+        return; /* safe: the whole block returns */
     w.at = table[e].at;
     w.scales = table[e].scales;
     for (int first = c.begin[e]; first < c.begin[e + 1]; first += 8 * NT) {
@@ -229,18 +232,18 @@ __global__ __launch_bounds__(SUM_THREADS) void expert_rows(void *out, view<const
                 store_epilogue(static_cast<bf16 *>(out) + p * w.rows + n, v,
                                as == SQUARED ? EPI_RELU2 : EPI_NONE, SET);
         }
-        __syncthreads(); /* before the next sums */
+        __syncthreads(); /* the sums are reused afterwards */
     }
 }
 
-/* The same for any types, for checking: a warp has one element. */
+/* Computes the same for any types, used in tests: one warp per element. */
 template <class X>
 __global__ void expert_plain(void *out, view<const X> x, const int32_t *rows, choices c, any_matrix w,
                              const pointers *table, result as)
 {
     int64_t n = (int64_t)blockIdx.x * (blockDim.x / WARP) + threadIdx.x / WARP, p = blockIdx.y;
     if (n >= w.rows)
-        return; /* the whole warp; there is no barrier */
+        return; /* safe: the whole warp returns, and no barrier follows */
     for (; p < c.count; p += gridDim.y) {
         w.at = table[c.expert[p]].at;
         w.scales = table[c.expert[p]].scales;
@@ -272,8 +275,8 @@ __global__ void gather(view<Y> y, view<const float> weights, const float *result
 
 /* ---- tables on the device ------------------------------------------------------------------------------ */
 
-/* Pointers to the experts of a layer, cached by the address of the host's list while its contents stay
- * the same. */
+/* Pointers to the experts of a layer, cached by the address of the host's list and compared with its
+ * contents. */
 struct table {
     std::vector<pointers> host;
     pointers *device;
@@ -314,7 +317,7 @@ static const pointers *pointers_of(struct backend *b, struct weight *const *list
         const pointers p = {v->format == QUANT_NONE ? v->plain.data : v->bytes, v->scales};
         if (v->format != w->format || v->rows != w->rows || v->cols != w->cols ||
             v->plain.dtype != w->plain.dtype)
-            bug("expert %d is no matrix like that of expert 0", i);
+            bug("the matrix of expert %d differs in format or shape from that of expert 0", i);
         same &= t.host[i].at == p.at && t.host[i].scales == p.scales;
         t.host[i] = p;
     }
@@ -332,7 +335,7 @@ struct expert_product { /* up, gate or down */
     void *out;
     struct tensor x;
     const int32_t *rows;
-    const struct weight *w; /* any one: all have its shape */
+    const struct weight *w; /* any of them: all have its shape */
     const pointers *table;
     result as;
 };
@@ -375,9 +378,9 @@ static void run_product(struct backend *b, const expert_product &s, const choice
         WITH_FORMAT(F, s.w->format, launch_width<F>(b, s, c));
 }
 
-/* Rows whose results fit in the working memory. */
-static void some_rows(struct backend *b, struct tensor y, struct tensor x, struct tensor ids,
-                      struct tensor weights, const struct experts *e)
+/* Processes the rows in parts whose results fit into the working memory. */
+static void run_part(struct backend *b, struct tensor y, struct tensor x, struct tensor ids,
+                     struct tensor weights, const struct experts *e)
 {
     int64_t count = ids.rows * ids.cols, width = e->up[0]->rows;
     const struct work_experts r = work_experts(count, e->count, width, y.cols, x.dtype);
@@ -393,7 +396,7 @@ static void some_rows(struct backend *b, struct tensor y, struct tensor x, struc
     LAUNCH(sort_choices, grid_of(e->count), WARP, 0, b, c, view_of<const int32_t>(ids));
     result as = e->gate ? ROUNDED : SQUARED;
     run_product(b, expert_product{inner.data, x, c.row, e->up[0], pointers_of(b, e->up, e->count), as}, c);
-    if (e->gate) { /* where the results will be */
+    if (e->gate) { /* memory that the results use afterwards */
         struct tensor gate = {results, x.dtype, count, width, width};
         run_product(b, expert_product{results, x, c.row, e->gate[0], pointers_of(b, e->gate, e->count), as},
                     c);
@@ -412,8 +415,8 @@ static void cuda_experts(struct backend *b, struct tensor y, struct tensor x, st
     int64_t rows = work_expert_rows(cuda_work_parts(), ids.cols, e->up[0]->rows, y.cols, x.dtype);
     for (int64_t t = 0; t < x.rows; t += rows) {
         int64_t n = least(x.rows - t, rows);
-        some_rows(b, tensor_rows(y, t, n), tensor_rows(x, t, n), tensor_rows(ids, t, n),
-                  tensor_rows(weights, t, n), e);
+        run_part(b, tensor_rows(y, t, n), tensor_rows(x, t, n), tensor_rows(ids, t, n),
+                 tensor_rows(weights, t, n), e);
     }
 }
 

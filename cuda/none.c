@@ -1,4 +1,4 @@
-/* none.c - the GPU interface of a program built without CUDA: every function reports that. */
+/* none.c - stub of the GPU interface for builds without CUDA: each function reports that. */
 #include "src/ops/cuda.h"
 
 int cuda_devices(struct gpu *out, int max, struct err *e)

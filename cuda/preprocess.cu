@@ -1,26 +1,27 @@
-/* preprocess.cu - a screenshot to the patches of its tiles, on the card.
+/* preprocess.cu - image preprocessing on the GPU: resizing, normalization and patches of a screenshot's
+ * tiles.
  *
- * The upload is the image's bytes (6 MB for 1920 x 1080) and both filters' taps; patches made by the
- * host would be 40 MB. Results equal model/preprocess.c bit for bit: the same products and sums in the
- * same order, none fused.
+ * The upload is the image (6 MB for 1920 x 1080) and the coefficients of both filters. Patches made by the
+ * host would be 40 MB. The results equal those of model/preprocess.c bit for bit: the same products and
+ * sums in the same order, without fused multiply-add.
  *
- *   across   a thread makes one pixel of a row of the new width: bytes in, three planes [h][width] of f32 out
- *   down     a thread makes one pixel of the new height, normalises it and stores it into its patch
- *   digest   each tile's patches once more, for the cache: sums of mixed values, the same in any order
+ *     across   a thread computes one pixel of a row with the new width: bytes to f32 planes [3][h][width]
+ *     down     a thread computes one pixel with the new height, normalizes it and stores it in its patch
+ *     digest   hashes the patches of each tile for the cache: sums of mixed values, independent of the order
  *
- * Neighbours in a warp are neighbours in a row, so they share reads and write runs (in down 16 values of a
- * patch). Memory is the limit: with w x h pixels in and W x H out about 3 (w h + 8 W h + 12 W H) bytes; the
- * taps' overlapping reads come from the cache.  The vision tower that follows takes far longer.
- */
+ * Adjacent lanes process adjacent pixels of a row, so that they share reads and write contiguous runs (16
+ * values of a patch in `down`). The operation is memory-bound: with w x h input pixels and W x H output
+ * pixels it moves about 3 (w h + 8 W h + 12 W H) bytes. The overlapping reads of the filter come from the
+ * cache. The vision encoder, which runs afterwards, takes far longer. */
 #include "host.cuh"
 
 #include <string.h>
 
 enum { PATCH_THREADS = 256, DIGEST_BLOCKS = 64 };
 
-typedef unsigned long long word; /* the type atomics take */
+typedef unsigned long long word; /* type required by the atomic functions */
 
-struct line { /* struct resize_taps on the card */
+struct line { /* struct resize_taps on the device */
     int out, most;
     const int *first, *count;
     const float *weight;
@@ -34,7 +35,7 @@ struct patching {
 
 /* ---- kernels ------------------------------------------------------------------------------------------- */
 
-/* sum + weight * v, rounded twice as on the host. */
+/* Computes sum + weight * v, rounded twice as on the host. */
 __device__ __forceinline__ float add_product(float sum, float weight, float v)
 {
     return __fadd_rn(sum, __fmul_rn(weight, v));
@@ -87,7 +88,7 @@ __global__ void down(view<float> patches, const float *wide, patching c, line t,
     }
 }
 
-/* Mixes: every output bit depends on every bit of z (Steele, Lea, Flood: SplitMix64). */
+/* Mixes the bits: each output bit depends on all bits of z (Steele, Lea, Flood: SplitMix64). */
 __device__ __forceinline__ word mixed(word z)
 {
     z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9ull;
@@ -95,7 +96,7 @@ __device__ __forceinline__ word mixed(word z)
     return z ^ z >> 31;
 }
 
-/* out[2 tile + k] += sum over a tile's values of a word that depends on bits and position. */
+/* Computes out[2 tile + k] += sum over a tile's values of a word that depends on their bits and position. */
 __global__ void digest(word *out, view<float> patches, int64_t rows_each)
 {
     const int64_t n = rows_each * patches.cols, first = blockIdx.y * rows_each;
@@ -117,14 +118,14 @@ __global__ void digest(word *out, view<float> patches, int64_t rows_each)
     }
 }
 
-/* ---- the operation ------------------------------------------------------------------------------------- */
+/* ---- operation ------------------------------------------------------------------------------------- */
 
 static size_t padded(size_t bytes)
 {
     return (bytes + 255) / 256 * 256;
 }
 
-/* Working memory, handed out block by block. */
+/* Working memory, divided into blocks in sequence. */
 struct arena {
     char *at;
     cudaStream_t stream;
@@ -168,7 +169,7 @@ static size_t wide_bytes(const struct picture *p, int size)
     return 3 * sizeof(float) * static_cast<size_t>(p->h) * static_cast<size_t>(p->size[size].across.out);
 }
 
-/* Makes the tiles of one size in the first rows of `patches`; returns how many rows. */
+/* Computes the tiles of one size in the first rows of `patches`. Returns the number of rows. */
 static int64_t patches_of_size(struct backend *b, struct tensor patches, const struct picture *p, int size,
                                const uint8_t *rgb, struct arena arena)
 {

@@ -1,28 +1,28 @@
-/* quant_formats.cuh - weights as the matrix products read them: rows of bf16, and quantized matrices.
+/* quant_formats.cuh - memory layout of weights in bf16 and quantized formats, and the tensor-core product
+ * of 16 of their rows.
  *
- * A warp multiplies 16 rows of a weight with up to 8 columns of x^T by mma.m16n8k16.  The order of k in
- * a product is free as long as both sides agree, so it is chosen for loads: a lane takes 16 bytes of row
- * g = lane / 4 and 16 bytes of row g + 8, which are all the A fragments it needs for two, four or eight
- * instructions, and of x the same k of column g. Lanes exchange nothing.
+ * A warp multiplies 16 rows of a weight by up to 8 columns of x^T with mma.m16n8k16. The order of k in a
+ * product is free if both operands share it, so it is chosen for the loads: a lane takes 16 bytes of row g
+ * = lane / 4 and 16 bytes of row g + 8, which are all A fragments that it needs for two, four or eight
+ * instructions, and the same k of column g of x. Lanes exchange no data.
  *
- *   format  k of a block   k of lane t = lane % 4 in it
- *   bf16    32             8 t + (0..7)
- *   i8, f8  64             16 t + (0..15)
- *   i4      128            32 j + 8 t + (0..7) for each of four groups j
- *   f4      128            16 j + 4 t + (0..3) for each of eight groups j
+ *     format  k of a block   k of lane t = lane % 4 in it
+ *     bf16    32             8 t + (0..7)
+ *     i8, f8  64             16 t + (0..15)
+ *     i4      128            32 j + 8 t + (0..7) for each of four groups j
+ *     f4      128            16 j + 4 t + (0..3) for each of eight groups j
  *
- * bf16 weights are row-major, as cuBLAS wants them; a block is 64 bytes of each of 16 rows.  Quantized
- * weights are stored as they are read: tiles of 16 rows; of a tile the blocks by k; of a block 512 bytes
- * of rows 0..7 (16 for each lane) and 512 of rows 8..15; with groups then 16 bytes for each g, the
- * scales of row g and of row g + 8 (i4: bf16, f4: e4m3 as in the file).  Of f8 a row's blocks follow each
- * other, so that its codes are a row-major matrix to the library, too (fp8.cu).  The f32 row scales come
- * after all tiles.  Padding up to whole tiles and blocks is zero.
+ * bf16 weights are row-major, as cuBLAS requires; a block is 64 bytes of each of 16 rows. Quantized
+ * weights are stored in the order of reading: tiles of 16 rows; within a tile, the blocks by k; within a
+ * block, 512 bytes of rows 0..7 (16 per lane) and 512 bytes of rows 8..15. Formats with groups add 16
+ * bytes per g, the scales of rows g and g + 8 (i4: bf16, f4: e4m3 as in the file). With f8, the blocks of
+ * a row are consecutive, so that its codes are also a row-major matrix for the library (fp8.cu). The f32
+ * row scales follow all tiles. The padding to whole tiles and blocks is zero.
  *
- * Codes become bf16 by moving their bits to bf16's positions: an e4m3 or e2m1 value is then off by a
- * power of two, an integer is in the fraction of 128 or more; one fused multiply-add of two values
- * corrects it.  In a word, codes that belong into one register are 16 bits apart, which costs no
- * instruction.  (The NaN codes of e4m3, which no weight matrix has, read as 480.)
- */
+ * Codes are converted to bf16 by moving their bits to the positions of bf16. An e4m3 or e2m1 value then
+ * differs by a power of two, and an integer is the fraction of a number from 128 on; one fused
+ * multiply-add for two values corrects this. Within a word, codes for the same register are 16 bits apart,
+ * which saves an instruction. (The NaN codes of e4m3, which no weight matrix contains, read as 480.) */
 #ifndef HOLORUN_CUDA_QUANT_FORMATS_CUH
 #define HOLORUN_CUDA_QUANT_FORMATS_CUH
 
@@ -54,7 +54,7 @@ __host__ __device__ constexpr bool is_packed4(int format)
         }                                                                                                    \
     } while (0)
 
-/* k of a block, and its bytes. */
+/* Return the number of k in a block, and its bytes. */
 __host__ __device__ constexpr int format_span(int format)
 {
     return is_packed4(format) ? 128 : format == QUANT_NONE ? 32 : 64;
@@ -65,8 +65,8 @@ __host__ __device__ constexpr int format_bytes(int format)
     return BLOCK_CODES + (is_packed4(format) ? BLOCK_SCALES : 0);
 }
 
-/* Where block `block` of a row of a tile begins, in a matrix with so many blocks in a row; all rows of a tile
- * share it, but those of f8. */
+/* Returns the offset of block `block` of a row in a tile, for a matrix with `blocks` blocks per row. All
+ * rows of a tile have the same offset, except for f8. */
 __host__ __device__ __forceinline__ int64_t block_at(int format, int64_t blocks, int64_t tile, int row,
                                                      int64_t block)
 {
@@ -74,21 +74,20 @@ __host__ __device__ __forceinline__ int64_t block_at(int format, int64_t blocks,
                               : (tile * blocks + block) * format_bytes(format);
 }
 
-/* Bytes from the codes of a block in one row to those in the next. */
+/* Returns the distance in bytes between the codes of a block in adjacent rows. */
 __host__ __device__ __forceinline__ int64_t row_bytes(int format, int64_t blocks)
 {
     return (format == QUANT_F8 ? blocks : 1) * (BLOCK_CODES / TILE);
 }
 
-/* Where a lane's first 16 bytes are from there. */
+/* Returns the offset of a lane's first 16 bytes relative to block_at. */
 __device__ __forceinline__ int64_t lane_at(int format, int64_t row)
 {
-    int lane = threadIdx.x % WARP; /* rows of tiles follow each other: the compiler would not see it */
+    int lane = threadIdx.x % WARP; /* rows of tiles are consecutive, which the compiler does not detect */
     return format == QUANT_F8 ? lane / 4 * row + lane % 4 * 16 : lane * 16;
 }
 
-/* Position of a code in its block (in nibbles where two share a byte), and of its group's scale (in
- * bytes). */
+/* Index of a code in its block (in nibbles if two share a byte), and of its group's scale (in bytes). */
 struct code_place {
     int code, scale;
 };
@@ -113,11 +112,11 @@ __host__ __device__ __forceinline__ code_place place_of(int format, int row, int
 
 /* ---- codes to bf16 ------------------------------------------------------------------------------------- */
 
-/* Two codes, 16 bits apart in the low bits of p, as two bf16. */
+/* Converts two codes, 16 bits apart in the low bits of p, to two bf16. */
 template <int FORMAT> __device__ __forceinline__ unsigned pair_of(unsigned p)
 {
     const unsigned one = 0x3f803f80u, nothing = 0x80008000u;
-    if (FORMAT == QUANT_I8) /* 128 + the low seven bits, minus 128 or, if negative, 256 */
+    if (FORMAT == QUANT_I8) /* 128 + the low seven bits, minus 128, or minus 256 if negative */
         return fma2((p & 0x007f007fu) | 0x43004300u, one, (p & 0x00800080u) | 0xc300c300u);
     if (FORMAT == QUANT_F8)
         return fma2((p & 0x007f007fu) << 4 | (p & 0x00800080u) << 8, 0x7b807b80u, nothing);
@@ -126,7 +125,7 @@ template <int FORMAT> __device__ __forceinline__ unsigned pair_of(unsigned p)
     return fma2((p & 0x00070007u) << 6 | (p & 0x00080008u) << 12, 0x7e807e80u, nothing);
 }
 
-/* Pair i of a word: two for 8-bit codes, four for 4-bit codes. */
+/* Returns pair i of a word, which has two pairs of 8-bit codes or four pairs of 4-bit codes. */
 template <int FORMAT> __device__ __forceinline__ unsigned pair_at(unsigned word, int i)
 {
     return pair_of<FORMAT>(word >> (is_packed4(FORMAT) ? 4 : 8) * i);
@@ -142,7 +141,7 @@ __device__ __forceinline__ unsigned word_of(const uint4 &v, int i)
     return i == 0 ? v.x : i == 1 ? v.y : i == 2 ? v.z : v.w;
 }
 
-/* The scale of group j of row g, or with half = 1 of row g + 8. */
+/* Returns the scale of group j of row g, or, with half = 1, of row g + 8. */
 template <int FORMAT> __device__ __forceinline__ float scale_at(const uint4 &scales, int half, int j)
 {
     if (FORMAT == QUANT_I4)
@@ -152,7 +151,7 @@ template <int FORMAT> __device__ __forceinline__ float scale_at(const uint4 &sca
 
 /* ---- x ------------------------------------------------------------------------------------------------- */
 
-/* Column g of each of NT tiles of x^T; NULL: zeros.  ALIGNED: rows and strides are multiples of 16 bytes. */
+/* Column g of each of NT tiles of x^T; NULL: zeros. ALIGNED: rows and strides are multiples of 16 bytes. */
 template <int NT, bool ALIGNED> struct columns {
     const bf16 *row[NT];
     int64_t cols;
@@ -182,7 +181,7 @@ template <int NT, bool ALIGNED> struct columns {
 
 /* ---- weights ------------------------------------------------------------------------------------------- */
 
-/* 16 bytes that are read once and should not evict x from the cache. */
+/* Loads 16 bytes that are read only once and should not evict x from the cache. */
 __device__ __forceinline__ uint4 passing16(const void *at)
 {
 #ifdef CUDA_EMULATED
@@ -196,7 +195,7 @@ __device__ __forceinline__ uint4 passing16(const void *at)
 #endif
 }
 
-/* The part of a block in a lane's registers. */
+/* A lane's registers for one block. */
 struct block_registers {
     uint4 low, high; /* rows g and g + 8 */
     uint4 scales;
@@ -209,7 +208,7 @@ __device__ __forceinline__ void multiply_words(float d[4], unsigned l0, unsigned
     mma_16816(d, a, b);
 }
 
-/* A weight of any format; at: [N, K] of bf16 with rows of `stride` elements, a multiple of 8, or tiles. */
+/* A weight of any format. at: bf16 [N, K] with rows of `stride` elements, a multiple of 8; or tiles. */
 template <int FORMAT> struct matrix {
     enum { SPAN = format_span(FORMAT) };
     const void *at;
@@ -283,12 +282,13 @@ __device__ __forceinline__ void multiply_wide(float d[NT][4], const block_regist
     }
 }
 
-/* A group's sum is scaled when complete: one instruction for e2m1, two for i4. */
+/* Multiplies a block of 4-bit codes. The sum of a group is scaled when complete, which takes one
+ * instruction for e2m1 and two for i4. */
 template <int FORMAT, int NT, bool ALIGNED>
 __device__ __forceinline__ void multiply_packed4(float d[NT][4], const block_registers &h,
                                                  const columns<NT, ALIGNED> &x, int64_t block)
 {
-    const int groups = FORMAT == QUANT_I4 ? 1 : 2; /* of a word */
+    const int groups = FORMAT == QUANT_I4 ? 1 : 2; /* per word */
 #pragma unroll
     for (int i = 0; i < 4; i++) {
         unsigned l[4], u[4];
@@ -332,16 +332,16 @@ __device__ __forceinline__ void matrix<FORMAT>::multiply(float d[NT][4], const b
         multiply_wide<FORMAT, NT, ALIGNED>(d, h, x, block);
 }
 
-/* ---- 16 rows of a product ------------------------------------------------------------------------------ */
+/* ---- product of 16 rows ---------------------------------------------------------------------------- */
 
 enum { WARPS = 8, SUM_THREADS = WARPS * WARP };
 
-/* Blocks of k on their way to a warp, in shared memory: a lane's 16 bytes of each slot are its own, so
- * that nobody waits for anybody.  (In registers they would be used as soon as loaded: the compiler moves
- * loads down to their uses.) */
+/* Ring of shared memory for blocks of k that are in flight to a warp. Each lane reads only the 16 bytes of
+ * a slot that it requested itself, so that no barrier is needed. (The compiler would move loads into
+ * registers down to their uses, and no load would be in flight.) */
 template <int FORMAT> struct pipeline {
     enum { STAGES = is_packed4(FORMAT) ? 3 : 4, SLOTS = is_packed4(FORMAT) ? 3 : 2 };
-    enum { WORDS = STAGES * SLOTS * WARP }; /* of 16 bytes, of one warp */
+    enum { WORDS = STAGES * SLOTS * WARP }; /* words of 16 bytes per warp */
     uint4 *mine;
 
     __device__ __forceinline__ uint4 *slot(int stage, int which) const
@@ -380,15 +380,15 @@ template <int FORMAT> struct pipeline {
     }
 };
 
-/* Shared memory of sum_tile in words of 16 bytes: the pipelines, then the sums in their place. */
+/* Shared memory of sum_tile in words of 16 bytes: first the pipelines, then the sums in the same place. */
 template <int FORMAT, int NT> struct sum_room {
     enum { PIPELINES = WARPS * pipeline<FORMAT>::WORDS, SUMS = WARPS * 8 * NT * TILE / 4 };
     enum { WORDS = (int)PIPELINES > (int)SUMS ? (int)PIPELINES : (int)SUMS };
 };
 
-/* Sums of 16 rows of a weight with 8 NT columns: [WARPS][8 NT][16], in `room`.  The block's warps share the
- * blocks of k in a way that does not depend on the number of columns, so a column's sum has the same bits
- * in any company.  STAGES - 1 blocks are on their way to each warp while it multiplies one. */
+/* Computes the sums of 16 rows of a weight with 8 NT columns: [WARPS][8 NT][16], in `room`. The assignment
+ * of the blocks of k to warps does not depend on the number of columns, so that the sum of a column always
+ * has the same bits. While a warp multiplies one block, STAGES - 1 blocks are in flight to it. */
 template <int NT, bool ALIGNED, int FORMAT>
 __device__ __forceinline__ const float *sum_tile(uint4 *room, const matrix<FORMAT> &w, int64_t tile,
                                                  const columns<NT, ALIGNED> &x)
@@ -404,8 +404,8 @@ __device__ __forceinline__ const float *sum_tile(uint4 *room, const matrix<FORMA
             on_way.fetch(i, w, tile, warp + i * WARPS);
         copies_end();
     }
-    overlap_wait();                   /* the weights are on their way */
-    int stage = 0, last = STAGES - 1; /* the stage that is used, and the one that was */
+    overlap_wait();                   /* the weights are in flight */
+    int stage = 0, last = STAGES - 1; /* the stage in use, and the previous one */
     for (int64_t block = warp; block < blocks; block += WARPS) {
         copies_wait<STAGES - 2>();
         const block_registers h = on_way.take(stage);
@@ -416,7 +416,7 @@ __device__ __forceinline__ const float *sum_tile(uint4 *room, const matrix<FORMA
         last = stage;
         stage = stage + 1 < STAGES ? stage + 1 : 0;
     }
-    __syncthreads(); /* nobody needs the pipelines any more */
+    __syncthreads(); /* the pipelines are not needed any more */
     float *sums = reinterpret_cast<float *>(room), *mine = sums + warp * 8 * NT * TILE;
 #pragma unroll
     for (int n = 0; n < NT; n++)
@@ -436,7 +436,7 @@ template <int NT> __device__ __forceinline__ float sum_of_warps(const float *sum
     return v;
 }
 
-/* Epilogue and store of a sum (see ops.h). */
+/* Applies the epilogue to a sum and stores it (see ops.h). */
 template <class Y> __device__ __forceinline__ void store_epilogue(Y *y, float v, int epi, accumulate mode)
 {
     if (epi == EPI_RELU2) {
@@ -450,7 +450,8 @@ template <class Y> __device__ __forceinline__ void store_epilogue(Y *y, float v,
     store(y, mode == ADD ? number(*y) + rounded<Y>(v) : v);
 }
 
-/* y of either type: one store per sum is not worth twice the kernels. */
+/* Output of either type, selected at run time: one store per sum does not justify twice the number of
+ * kernels. */
 struct output {
     void *at;
     int64_t rows, cols, stride;
@@ -462,7 +463,7 @@ static inline output output_of(struct tensor y)
     return output{y.data, y.rows, y.cols, y.stride, y.dtype == DT_F32};
 }
 
-/* ---- one element --------------------------------------------------------------------------------------- */
+/* ---- single elements ------------------------------------------------------------------------------- */
 
 /* A weight of any format, for kernels that need not be fast. */
 struct any_matrix {
@@ -472,7 +473,7 @@ struct any_matrix {
     int64_t rows, cols, stride;
     const float *scales;
 
-    /* without the row's scale */
+    /* Returns an element without the row's scale. */
     __device__ float value_at(int64_t n, int64_t k) const
     {
         if (format == QUANT_NONE)

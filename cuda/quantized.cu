@@ -1,15 +1,16 @@
-/* quantized.cu - quantized matrices: packed on the host, uploaded, and dequantized on the device.
+/* quantized.cu - quantized matrices on the GPU: packing on the host, upload, and dequantization on the
+ * device.
  *
- * The byte order is that of quant_formats.cuh; a file can keep it, since it is the same for all cards.
- * For products of many rows a part of a matrix is dequantized to bf16 and multiplied like any other:
+ * The layout is that of quant_formats.cuh. It is the same for all GPUs, so that a file can store it. For
+ * products of many rows, a part of a matrix is dequantized to bf16 and multiplied like a bf16 matrix:
  *
- *   i8, f8   the codes: exact.  A single scale, as in published f8 matrices, is a factor of the product; row
- *            scales are multiplied with the f32 sums.
- *   f4       code times group scale: 2 and 4 significant bits make at most 6, exact in bf16's 8
+ *     i8, f8   the codes, which is exact. A single scale, as in published f8 matrices, is a factor of the
+ *              product. Row scales are applied to the f32 sums.
+ *     f4       code times group scale: 2 and 4 significant bits give at most 6, which is exact in bf16's 8
  *
- * So only sums are rounded, as in the reference.  Of i4, code times group scale has up to 11 significant
- * bits, more than bf16 holds: it is multiplied as it is with any number of rows (stream_k.cu).
- */
+ * Only sums are therefore rounded, as in the reference. With i4, code times group scale has up to 11
+ * significant bits, more than bf16 represents. i4 matrices are multiplied directly for any number of rows
+ * (stream_k.cu). */
 #include "linear.cuh"
 #include "quant_formats.cuh"
 
@@ -17,11 +18,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- bytes --------------------------------------------------------------------------------------------- */
+/* ---- layout ---------------------------------------------------------------------------------------- */
 
 struct bytes_of {
-    int64_t tiles, blocks; /* blocks of a tile */
-    size_t scales, end;    /* offsets of the row scales and the end */
+    int64_t tiles, blocks; /* blocks per tile */
+    size_t scales, end;    /* offsets of the row scales and of the end */
 };
 
 static bytes_of layout(enum quant_format format, int64_t rows, int64_t cols)
@@ -92,7 +93,7 @@ void quantized_pack(struct backend *b, void *bytes, enum quant_format format, co
     pool_for(b->pool, l.tiles, 1, pack_tiles, &p);
 }
 
-/* The scale of all rows, or NaN where they differ. */
+/* Returns the scale common to all rows, or NaN if they differ. */
 static float common_scale(const float *scales, int64_t rows)
 {
     for (int64_t n = 1; n < rows; n++)
@@ -121,22 +122,22 @@ struct weight *quantized_weight(struct backend *b, void *bytes, bool owned, enum
     return w;
 }
 
-/* ---- dequantizing -------------------------------------------------------------------------------------- */
+/* ---- dequantization -------------------------------------------------------------------------------- */
 
-/* Two values of one row, k and k + 1, times their group's scale. */
+/* Multiplies two values of one row, k and k + 1, by the scale of their group. */
 __device__ __forceinline__ unsigned scaled(unsigned pair, float scale)
 {
     return pack2(__uint_as_float(pair << 16) * scale, __uint_as_float(pair & 0xffff0000u) * scale);
 }
 
-/* Rows of tiles [first, first + gridDim.y) of w; a warp has a block of a tile, a lane 16 bytes of two
- * rows.  `to` has room for whole blocks. */
+/* Dequantizes tiles [first, first + gridDim.y) of w. A warp has a block of a tile, a lane 16 bytes of two
+ * rows. `to` has space for whole blocks. */
 template <int FORMAT> __global__ void dequantize(view<bf16> to, matrix<FORMAT> w, int64_t first)
 {
     int lane = threadIdx.x % WARP, g = lane / 4, t = lane % 4;
     int64_t block = (int64_t)blockIdx.x * (blockDim.x / WARP) + threadIdx.x / WARP;
     if (block >= w.stride)
-        return; /* the whole warp; there is no barrier */
+        return; /* safe: the whole warp returns, and no barrier follows */
     block_registers h = w.read(first + blockIdx.y, block);
     for (int half = 0; half < 2; half++) {
         bf16 *row = to.at + ((int64_t)blockIdx.y * TILE + g + 8 * half) * to.stride;

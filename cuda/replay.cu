@@ -1,26 +1,27 @@
-/* replay.cu - a Mamba-2 layer for one token of each of many sessions whose states are written every so many
- * tokens only.
+/* replay.cu - fused decode step of a Mamba-2 layer with delayed state write-back: f32 states are written
+ * only every ninth token (16 and more sessions).
  *
- * With many sessions the states are the largest stream beside the weights: 10.5 MB a session, layer and
- * token, half of it written (128 heads of 80 by 128).  What a token adds to a state is small: x, B and a
- * time step, 23 KB.  So these are kept in a ring of WORK_RING tokens, and a step reads the state as it was,
- * repeats the tokens of the ring in registers, in their order and with the same operations, and adds its
- * own: the same bits as if the state had been written each time.  A token that finds the ring full writes
- * the state.  Bytes of a step, of 5.2 MB read: 5.2 MB written every ninth time, and the ring, 2 % on
- * average.  The price is 2 multiplications and additions more an element and repeated token: with a ring of
- * 8 some 4 tokens on average, well below what a multiprocessor does while the state arrives.  With 16 the
- * bytes are 4 % fewer and the arithmetic is twice that.
+ * With many sessions, the states are the largest memory stream besides the weights: 10.5 MB per session,
+ * layer and token (128 heads of 80 by 128), half of it for writing. The update of a state by one token
+ * is determined by little data, 23 KB: x, B and a time step. These inputs are stored in a ring buffer of
+ * WORK_RING tokens. A step reads the stored state, replays the tokens of the ring in registers, in their
+ * order and with the same operations, and adds its own token. The results have the same bits as if the
+ * state were written each time. A token that finds the ring full writes the state.
  *
- * The rest is mamba.cu's: convolution, norm by the last block of a group.  Never measured.
- */
+ * Compared with 5.2 MB read per step, 5.2 MB are written every ninth time, and the ring adds 2 % on
+ * average. The cost is 2 additional multiplications and additions per element and replayed token, for
+ * about 4 tokens on average with a ring of 8. This is well below the arithmetic that a multiprocessor can
+ * do while the state arrives. A ring of 16 would save another 4 % of the bytes and double the arithmetic.
+ *
+ * Convolution and norm are as in mamba.cu. Not measured. */
 #include "mamba.cuh"
 
-enum { WRITE = 128 /* bit of a count: the state is written, and the ring is empty then */ };
+enum { WRITE = 128 /* flag in a count: write the state, after which the ring is empty */ };
 
-/* The rings of a launch: the same distance from each session's state. */
+/* The rings of a launch. The distance from a session's state to its ring is the same for all. */
 struct rings {
-    int64_t in, dt;    /* bytes from the state to x and B [.., inner + G N] and to the time steps [.., H] */
-    int64_t in_stride; /* elements */
+    int64_t in, dt;    /* bytes from the state to x and B [.., inner + G N], and to the time steps [.., H] */
+    int64_t in_stride; /* in elements */
     uint8_t count[SESSIONS];
     template <class T> __device__ __forceinline__ T *inputs(const states &s, int session, int token) const
     {
@@ -32,8 +33,8 @@ struct rings {
     }
 };
 
-/* Shared memory of the ring's tokens: B [count][N], before all else, so that it is aligned; x
- * [count][part P], time steps and decays [count][part]. */
+/* Shared memory for the ring's tokens: B [count][N] first, for its alignment; x [count][part P], time
+ * steps and decays [count][part]. */
 struct replay_room {
     float *B, *x, *dt, *decay;
     __device__ __forceinline__ replay_room(float *first, float *at, const layer &k, int part, int count)
@@ -62,7 +63,7 @@ __device__ __forceinline__ void take_ring(const mixer<T> &m, const replay_room &
     }
 }
 
-/* This token joins the ring; B once for all heads of its group. */
+/* Appends this token to the ring. B is stored once for all heads of its group. */
 template <class T>
 __device__ __forceinline__ void give_ring(const mixer<T> &m, const mixer_room &w, const rings &r,
                                           const states &ssms, int count, int session, int group, int head)
@@ -78,7 +79,8 @@ __device__ __forceinline__ void give_ring(const mixer<T> &m, const mixer_room &w
             store(in + k.inner + (int64_t)group * k.state + i, w.B[i]);
 }
 
-/* Head i of the block, of any size: a warp has one row of the state at a time, in shared memory. */
+/* Processes head i of the block for any sizes: a warp has one row of the state at a time, in shared
+ * memory. */
 template <class T>
 __device__ static void replay_any(const mixer<T> &m, const mixer_room &w, const replay_room &old,
                                   view<float> state, T *y, int i, int head, int count, bool write)
@@ -101,7 +103,7 @@ __device__ static void replay_any(const mixer<T> &m, const mixer_room &w, const 
     }
 }
 
-/* P: head dimension of heads by 128; 0: any sizes. */
+/* P: head dimension, for a state size of 128; 0: any sizes. */
 template <class T, int P>
 __global__ void __launch_bounds__(SSM_THREADS, 2) mamba_ring(mixer<T> m, states convs, states ssms, rings r)
 {
@@ -159,7 +161,7 @@ __global__ void __launch_bounds__(SSM_THREADS, 2) mamba_ring(mixer<T> m, states 
         finish_group(m, in, conv, group, session);
 }
 
-/* The tokens of one session's ring become part of its state.  A block has a head, a warp a row. */
+/* Applies the tokens of one session's ring to its state. One head per block, one row per warp. */
 template <class T> __global__ void ring_flush(layer k, states ssms, rings r)
 {
     DYNAMIC_SHARED(float, rows);
@@ -181,14 +183,15 @@ template <class T> __global__ void ring_flush(layer k, states ssms, rings r)
     }
 }
 
-/* ---- the host's side ----------------------------------------------------------------------------------- */
+/* ---- host ------------------------------------------------------------------------------------------ */
 
 static int64_t distance(struct tensor from, struct tensor to)
 {
     return static_cast<char *>(to.data) - static_cast<char *>(from.data);
 }
 
-/* The rings of the first of n sessions that lie alike; how many these are. */
+/* Takes the rings of the first of n sessions, as far as their distance from the state is the same. Returns
+ * their number. */
 static int rings_take(rings *out, const struct tensor *ssm, const struct ssm_ring *ring, int first, int n)
 {
     const struct tensor *in = ring->in + first, *dt = ring->dt + first;

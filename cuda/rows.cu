@@ -1,8 +1,8 @@
-/* rows.cu - row-wise operations: embeddings, norms, sums, shuffles.
+/* rows.cu - row-wise operations: embeddings, norms, residual sums, pixel shuffle, scatter and gather.
  *
- * Limited by memory: each value is read once or twice (the second time from the cache) and written once.
- * A block has one row, or one group of a row of the gated norm; its threads run along it side by side.
- */
+ * They are memory-bound: each value is read once or twice (the second time from the cache) and written
+ * once. A block has one row, or one group of a row for the gated norm, and adjacent threads process
+ * adjacent values. */
 #include "host.cuh"
 
 #include <math.h>
@@ -12,7 +12,7 @@ enum { ROW_THREADS = 256 };
 
 /* ---- embeddings ---------------------------------------------------------------------------------------- */
 
-/* Token ids are kernel arguments, so the host may overwrite them at once. */
+/* Token ids are passed as kernel arguments, so that the host may overwrite them immediately. */
 enum { MOST_IDS = 512 };
 
 struct token_ids {
@@ -42,8 +42,9 @@ static void cuda_embed(struct backend *b, struct tensor y, struct tensor table, 
 
 /* ---- norms --------------------------------------------------------------------------------------------- */
 
-/* A row of `size` numbers by eights, of which a thread keeps EACH: read once, all loads at once.  Stores
- * into y, which may be x, would keep the compiler from moving a second pass's loads before them. */
+/* Normalizes a row of `size` numbers. Each thread keeps EACH groups of eight of them: read once, with all
+ * loads issued first. y may be x, and the compiler could not move the loads of a second pass above the
+ * stores to y. */
 template <int EACH, class T>
 __device__ __forceinline__ void rmsnorm_kept(T *to, const T *from, const float *w, int size, float eps)
 {
@@ -158,7 +159,7 @@ static void cuda_add(struct backend *b, struct tensor h, struct tensor y)
 
 /* ---- images -------------------------------------------------------------------------------------------- */
 
-/* y[p][q][(2 dr + dc) C + ch] = x[2p + dr][2q + dc][ch] */
+/* Computes y[p][q][(2 dr + dc) C + ch] = x[2p + dr][2q + dc][ch]. */
 template <class T> __global__ void pixel_shuffle(view<T> y, view<T> x, int g)
 {
     int p = blockIdx.x / (g / 2), q = blockIdx.x % (g / 2);
@@ -175,9 +176,9 @@ static void cuda_pixel_shuffle(struct backend *b, struct tensor y, struct tensor
         LAUNCH((pixel_shuffle<T>), grid_of(y.rows), ROW_THREADS, 0, b, view_of<T>(y), view_of<T>(x), g));
 }
 
-struct neighbours { /* neighbours of output i in a line of input values, edges repeated */
+struct neighbours { /* neighbours of output i in a line of input values, with edges repeated */
     int first, second;
-    float part; /* weight of the second */
+    float part; /* weight of the second one */
 };
 
 __device__ __forceinline__ neighbours between(int i, int in, int out)
@@ -217,7 +218,7 @@ struct places {
     void *at[MOST_ROWS];
 };
 
-/* A block has one row, in words of 4 or 2 bytes: rows may be at any address. */
+/* Copies one row per block, in words of 4 or 2 bytes, since rows may have any address. */
 template <class W> __global__ void scatter_rows(places dst, const W *src, int64_t stride, int64_t n)
 {
     overlap_wait();
@@ -246,7 +247,7 @@ static int take_places(places *p, const struct tensor *t, struct tensor all, int
 
 static void cuda_scatter(struct backend *b, const struct tensor *dst, struct tensor src)
 {
-    places p = {}; /* all of it is compared in a graph */
+    places p = {}; /* zeroed because a graph compares all of it */
     for (int64_t r = 0; r < src.rows; r += MOST_ROWS) {
         unsigned n = static_cast<unsigned>(take_places(&p, dst, src, r));
         struct tensor from = tensor_rows(src, r, n);
@@ -261,7 +262,7 @@ static void cuda_scatter(struct backend *b, const struct tensor *dst, struct ten
 
 static void cuda_gather(struct backend *b, struct tensor dst, const struct tensor *src)
 {
-    places p = {}; /* all of it is compared in a graph */
+    places p = {}; /* zeroed because a graph compares all of it */
     for (int64_t r = 0; r < dst.rows; r += MOST_ROWS) {
         unsigned n = static_cast<unsigned>(take_places(&p, src, dst, r));
         struct tensor to = tensor_rows(dst, r, n);

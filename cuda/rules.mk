@@ -1,9 +1,9 @@
-# What the Makefile knows of CUDA.
+# Build rules of the CUDA kernels, included by the Makefile.
 #
-# Where nvcc is found (or with CUDA=1) the kernels are compiled for every card from Ampere on and become part of the
-# program; the runtime is linked statically, so that the same file starts where there is no NVIDIA driver.
-# Elsewhere (or with CUDA=0) cuda/none.c answers instead.  Tests have the same sources once more as ordinary
-# C++, which runs on the host: see tests/emu.
+# If nvcc is found (or with CUDA=1), the kernels are compiled for all GPUs from Ampere on and linked into the program.
+# The CUDA runtime is linked statically, so that the program also starts without an NVIDIA driver. Otherwise (or with
+# CUDA=0) the stub cuda/none.c is used. Tests also compile the sources as ordinary C++, which runs on the host: see
+# tests/emu.
 
 NVCC  ?= $(shell command -v nvcc)
 CUDA  ?= $(if $(NVCC),1,0)
@@ -12,11 +12,11 @@ CUDA_DEPS := $(wildcard cuda/*.cuh cuda/*.h)
 
 ifeq ($(CUDA),1)
 comma      := ,
-# All that this nvcc knows: 12.4 ends at 90.
+# All architectures that this nvcc supports: 12.4 ends at 90.
 CARDS      ?= $(filter $(patsubst compute_%,%,$(shell $(NVCC) --list-gpu-arch)),80 86 89 90 100 120)
 CUDA_HOME  := $(shell $(NVCC) --dryrun -x cu /dev/null 2>&1 | sed -n 's/.*_HERE_=//p')/..
-# The sources are the same for all cards before 9.0, and for all from there on (device.cuh), so each half goes through
-# the compiler's front once; its PTX serves cards that are not listed.
+# The code is the same for all architectures before 9.0, and for all from 9.0 on (device.cuh). The compiler's front end
+# therefore runs once for each of these two groups. PTX is included for architectures that are not listed.
 for_cards   = $(if $2,-gencode 'arch=compute_$1$(comma)code=[$(foreach c,$2,sm_$c$(comma))compute_$1]')
 EARLY      := $(filter 80 86 87 89,$(CARDS))
 GENCODE    := $(subst $(comma) sm,$(comma)sm,$(subst $(comma) compute,$(comma)compute,$(call for_cards,80,$(EARLY)) $(call for_cards,90,$(filter-out $(EARLY),$(CARDS)))))
@@ -33,11 +33,11 @@ else
 CUDA_OBJ  := $(B)/cuda/none.o
 endif
 
-# The kernels on the host.
+# The kernels compiled for the host.
 EMU_FLAGS := -std=c++17 -D_GNU_SOURCE -Itests/emu -Isrc -I. $(or $(EMU_OPT),-O2) -g -Wall -Wextra $(if $(WERROR),-Werror) -Wno-unused-parameter -Wno-unknown-pragmas $(SAN)
 EMU_SRC   := $(wildcard tests/emu/*.cc)
 EMU_OBJ   := $(CUDA_SRC:cuda/%.cu=$(B)/emu/%.o) $(EMU_SRC:tests/emu/%.cc=$(B)/emu/%.o)
-# What the compiler tells of each access is for tests/emu/watch.cc; it cannot tell two sanitizers.
+# The instrumentation of memory accesses calls tests/emu/watch.cc; it cannot be combined with other sanitizers.
 EMU_WATCH := $(if $(SAN),,-fsanitize=thread -fsanitize=alignment --param tsan-instrument-func-entry-exit=0)
 $(B)/emu/%.o: cuda/%.cu
 	@mkdir -p $(@D)

@@ -1,23 +1,22 @@
-/* sample.cu - samples the next token where the logits are.
+/* sample.cu - sampling of the next token on the GPU, with temperature, top-p and token masks.
  *
- * A row of logits (512 KiB for 131072 of them) stays on the card: a token and two sums come back.  All
- * arithmetic is exact, on integers (ops/sampling.h), so that blocks may add in any order and the host
- * gets the same id with the same bits.
+ * A row of logits (512 KiB for 131072 tokens) stays on the GPU, and only a token and two sums are copied to
+ * the host. All arithmetic is exact, on integers (ops/sampling.h). Blocks may therefore add in any order, and
+ * the result has the same id and bits as on the host.
  *
- *   survey        the largest logit of the known and of the allowed ids, packed with the lower id
- *   weigh         the sums of their weights; a greedy choice is then done
- *   select_digit  radix select: one digit of the key of the candidate at which the running sum passes the
- *                 drawn number, by a histogram of weights per digit; the last block to finish finds the bin.
- *                 Once for each digit of a key, and as often before for top_p, which tells the mass to keep
+ *     survey        finds the largest logit of the known and of the allowed ids, packed with the lower id
+ *     weigh         sums their weights; a greedy choice is complete then
+ *     select_digit  radix select: finds one digit of the key of the candidate at which the running sum passes
+ *                   the drawn number, by a histogram of weights per digit. The last block to finish finds the
+ *                   bin. Runs once per digit of a key; with top_p, as often before, to find the mass to keep
  *
- * Each reads the row once: 2 times 4 V + V / 8 bytes (with a temperature 7 or 12 times), of which all
- * but the first come from the cache, divided over V / SLICE blocks a row.
+ * Each kernel reads the row once: twice 4 V + V / 8 bytes (7 or 12 times with a temperature). All reads but
+ * the first come from the cache, and V / SLICE blocks share a row.
  *
- * Sets of ids are cached on the card by their hash: the known ids never change, and a grammar uses few
- * different masks in a text; a new one is one copy of V / 8 bytes, from pinned memory, so that it does
- * not wait for the step before it.  What differs from step to step goes to the card before a graph that
- * samples, and the results come back at its end.  The host waits once for up to WORK_SAMPLED_ROWS rows.
- */
+ * Masks are cached on the GPU by their hash: the mask of known ids never changes, and a grammar uses few
+ * different masks in a text. A new mask is one copy of V / 8 bytes from pinned memory, which does not wait
+ * for the preceding step. Data that differs between steps is copied to the GPU before a graph that samples,
+ * and the results are copied back at its end. The host waits once for up to WORK_SAMPLED_ROWS rows. */
 #include "host.cuh"
 
 #include <math.h>
@@ -31,21 +30,21 @@ extern "C" {
 
 enum { THREADS = 256, SLICE = 2048, EACH = SAMPLING_BINS / THREADS };
 
-typedef unsigned long long sum; /* the type atomics take */
+typedef unsigned long long sum; /* type required by the atomic functions */
 
 struct sampling_row {
-    const uint64_t *known, *allowed; /* allowed may be known itself */
+    const uint64_t *known, *allowed; /* allowed may be the same as known */
     double rate;                     /* 0: greedy */
     double random;
     float top_p;
     int searches; /* 0, 1, or 2 with top_p */
 };
 
-struct sampling_state { /* zero-initialised */
+struct sampling_state { /* zero-initialized */
     sum best, best_allowed;
     sum mass, mass_allowed, mass_drawn;
-    sum kept;               /* mass that is drawn from, once known */
-    sum target, sum_before; /* of the search; sum_before: of bins below the prefix */
+    sum kept;               /* probability mass from which the token is drawn, once known */
+    sum target, sum_before; /* of the search; sum_before: of the bins below the prefix */
     sum prefix;
     int searched, level;
     unsigned blocks_done;
@@ -53,19 +52,19 @@ struct sampling_state { /* zero-initialised */
     float logit;
 };
 
-/* What crosses between host and card, on each side: it has the same addresses in every step, so that a
- * replayed graph finds its arguments unchanged. */
+/* Data exchanged between host and device, with a copy on each side. Its addresses are the same in each
+ * step, so that a replayed graph has unchanged arguments. */
 struct exchange {
-    sampling_row rows[WORK_SAMPLED_ROWS];     /* to the card */
-    sampling_state states[WORK_SAMPLED_ROWS]; /* from it */
+    sampling_row rows[WORK_SAMPLED_ROWS];     /* to the device */
+    sampling_state states[WORK_SAMPLED_ROWS]; /* from the device */
 };
 
 struct masks {
     uint64_t *on_card, *staged; /* [WORK_MASKS][words]; staged: pinned */
     size_t words;
-    struct exchange *there, *here; /* on the card; pinned */
-    int rows, searches;            /* of what is staged */
-    cudaEvent_t done;              /* the results of what runs are here */
+    struct exchange *there, *here; /* on the device; pinned */
+    int rows, searches;            /* of the staged data */
+    cudaEvent_t done;              /* signals that the results have arrived */
     struct {
         XXH128_hash_t hash;
         uint64_t used; /* 0: never */
@@ -75,7 +74,8 @@ struct masks {
 
 /* ---- kernels ------------------------------------------------------------------------------------------- */
 
-/* Orders logits as integers, the lower id first among equals; NaN counts as +inf, 0 is below all. */
+/* Maps logits to integers with the same order, in which the lower id wins among equals. NaN counts as
+ * +inf, and 0 is below all. */
 __device__ __forceinline__ sum order_of(float v, int id)
 {
     unsigned u = __float_as_uint(v == 0 ? 0.0f : v == v ? v : INFINITY);
@@ -97,11 +97,11 @@ __host__ __device__ __forceinline__ float order_logit(sum order)
     return v;
 }
 
-/* Whether an id is allowed and all logits are numbers. */
+/* Returns whether at least one id is allowed and all logits are numbers. */
 __host__ __device__ __forceinline__ bool can_sample(const sampling_state &s)
 {
     const sum finite = (sum)0xff800000u << 32,
-              numbers = (sum)0x00800000u << 32; /* above that of +inf; that of -inf */
+              numbers = (sum)0x00800000u << 32; /* above the key of +inf; the key of -inf */
     return s.best_allowed >= numbers && s.best < finite;
 }
 
@@ -172,7 +172,7 @@ __global__ void weigh(view<const float> logits, const sampling_row *rows, sampli
     }
 }
 
-/* Exclusive prefix sum over the block. */
+/* Computes the exclusive prefix sum over the block. */
 __device__ __forceinline__ sum sums_before(sum v)
 {
     SHARED(sum, warps, THREADS / WARP);
@@ -190,7 +190,8 @@ __device__ __forceinline__ sum sums_before(sum v)
     return up_to - v;
 }
 
-/* The thread that found the digit moves on to the next digit, the next search, or the end. */
+/* Continues the search in the thread that found the digit: with the next digit, the next search, or the
+ * end. */
 __device__ __forceinline__ void found_digit(const sampling_row &r, const float *row, sampling_state *s,
                                             int bin, sum before)
 {
@@ -208,7 +209,7 @@ __device__ __forceinline__ void found_digit(const sampling_row &r, const float *
     s->prefix = s->sum_before = 0;
 }
 
-/* Run by the last block to finish. */
+/* Finds the bin of the drawn number, in the last block to finish. */
 __device__ __forceinline__ void find_bin(const sampling_row &r, const float *row, sampling_state *s,
                                          sum *bins)
 {
@@ -223,7 +224,7 @@ __device__ __forceinline__ void find_bin(const sampling_row &r, const float *row
         all[threadIdx.x * EACH + k] = 0;
         total += mine[k];
     }
-    before += sums_before(total); /* has a barrier: all have read the state */
+    before += sums_before(total); /* contains a barrier: all threads have read the state */
     if (target < before || target >= before + total)
         return;
     s->target = target;
@@ -274,7 +275,7 @@ __global__ void select_digit(view<const float> logits, const sampling_row *rows,
     find_bin(r, row, s, row_bins);
 }
 
-/* ---- sets of ids --------------------------------------------------------------------------------------- */
+/* ---- token masks ----------------------------------------------------------------------------------- */
 
 static struct masks *masks_of(struct cuda *c)
 {
@@ -285,7 +286,7 @@ static struct masks *masks_of(struct cuda *c)
 
 static void masks_free(struct backend *b, struct masks *m)
 {
-    CUDA(cudaFree(m->there)); /* waits for its users */
+    CUDA(cudaFree(m->there)); /* waits for pending users */
     CUDA(cudaFree(m->on_card));
     cuda_of(b)->ops.host_free(b, m->here);
     cuda_of(b)->ops.host_free(b, m->staged);
@@ -294,7 +295,7 @@ static void masks_free(struct backend *b, struct masks *m)
     *m = masks{};
 }
 
-/* Memory for sets of so many words; what was kept of others is forgotten. */
+/* Allocates memory for masks of this many words; the masks stored before are lost. */
 static int masks_resize(struct backend *b, size_t words, struct err *e)
 {
     struct masks *m = masks_of(cuda_of(b));
@@ -307,7 +308,7 @@ static int masks_resize(struct backend *b, size_t words, struct err *e)
     m->staged = static_cast<uint64_t *>(cuda_of(b)->ops.host_alloc(b, bytes));
     m->here = static_cast<exchange *>(cuda_of(b)->ops.host_alloc(b, sizeof *m->here));
     if (!m->staged || !m->here)
-        return err_set(e, ERR_ENV, "GPU: no pinned memory of the host for sampling");
+        return err_set(e, ERR_ENV, "GPU: cannot allocate pinned host memory for sampling");
     CUDA(cudaEventCreateWithFlags(&m->done, cudaEventDisableTiming));
     m->words = words;
     return 0;
@@ -327,8 +328,8 @@ void masks_close(struct backend *b)
     delete c->masks;
 }
 
-/* The device copy of a set.  All sets of the rows that are waited for together are among the last
- * WORK_MASKS asked for: neither a copy nor what it was staged in is overwritten while it is needed. */
+/* Returns the device copy of a mask. The rows of one result use only masks among the last WORK_MASKS
+ * requested ones, so that neither a copy nor its staging memory is overwritten while it is needed. */
 static const uint64_t *mask_on_card(struct cuda *c, const uint64_t *set)
 {
     struct masks *m = c->masks;
@@ -350,7 +351,7 @@ static const uint64_t *mask_on_card(struct cuda *c, const uint64_t *set)
     return to;
 }
 
-/* ---- the operation ------------------------------------------------------------------------------------- */
+/* ---- operation ------------------------------------------------------------------------------------- */
 
 static sampling_row row_for(struct cuda *c, const struct sampler *how)
 {
@@ -400,7 +401,7 @@ static int sample_stage(struct backend *b, const struct sampler *how, int n, int
     return m->searches;
 }
 
-/* Work of the stream other than kernels, in a graph, too. */
+/* Work in stream order other than kernels, which is also part of a graph. */
 static void fill_zeros(struct cuda *c, void *at, size_t bytes)
 {
     const size_t what[] = {reinterpret_cast<size_t>(at), bytes};

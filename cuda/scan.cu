@@ -1,36 +1,40 @@
-/* scan.cu - the Mamba-2 recurrence over many tokens: products of small matrices, chunk after chunk.
+/* scan.cu - Mamba-2 prefill (chunked scan, SSD): the recurrence over many tokens as products of small
+ * matrices on tensor cores.
  *
- * For a chunk of L <= 128 tokens of one head, with c_i the sum of dt a up to token i and S the state before:
+ * For a chunk of L <= 128 tokens of one head, c_i is the sum of dt a up to token i and S the state before
+ * the chunk:
  *
- *   y_i = e^(c_i) S C_i + sum_(j <= i) M_ij x_j + D x_i     M_ij = e^(c_i - c_j) dt_j (C_i . B_j)
- *   S'  = e^(c_L) S + sum_j x_j (f_j B_j)^T                 f_j = e^(c_L - c_j) dt_j
+ *     y_i = e^(c_i) S C_i + sum_(j <= i) M_ij x_j + D x_i     M_ij = e^(c_i - c_j) dt_j (C_i . B_j)
+ *     S'  = e^(c_L) S + sum_j x_j (f_j B_j)^T                 f_j = e^(c_L - c_j) dt_j
  *
- * Layout.  Heads are independent, and so are the rows of a state: a block takes one head, or some of its
- * rows, through all chunks and keeps the state in registers throughout.  Memory traffic is what the operation
- * reads and writes: x, B, C, dt, y, and the state once each way; B and C, shared by the heads of a group,
- * come from the L2 cache.  The form of the paper (states of all chunks first, then passed on, then outputs)
- * has more blocks, but moves 4 P N bytes a head and chunk four times; 128 heads already give as many blocks
- * as multiprocessors.  A warp has 16 rows of the outputs, as in flash attention: M never leaves its
- * registers, and tiles above the diagonal are not computed.  Rows are dealt so that each scheduler's two
- * warps have the same number of tiles.  Of the state a warp has 16 of the 128 columns.
+ * Layout. Heads are independent, and so are the rows of a state. A block processes one head, or some rows
+ * of its state, through all chunks and keeps the state in registers. The memory traffic is the inputs and
+ * outputs of the operation: x, B, C, dt, y, and the state once in each direction. B and C are shared by
+ * the heads of a group and come from the L2 cache. The form of the paper (first the states of all chunks,
+ * then passing them on, then the outputs) has more blocks, but moves 4 P N bytes per head and chunk four
+ * times; 128 heads already give as many blocks as multiprocessors. A warp has 16 rows of the outputs, as
+ * in flash attention: M never leaves its registers, and tiles above the diagonal are not computed. Rows
+ * are assigned such that the two warps of each scheduler have the same number of tiles. Each warp has 16
+ * of the 128 columns of the state.
  *
- * Rounding.  c is summed in f64 and kept as the sum of two floats: where some tokens forget everything it
- * reaches thousands while differences between later tokens stay small.  x, B and C are bf16 and enter the
- * tensor cores as they are; sums are f32.  M, S (for the outputs) and f B are f32, and rounding them to bf16
- * would show: a sum that cancels has the error of its terms.  Each is a sum of two bf16 instead, which leaves
- * 2^-18 of a term, and takes two products instead of one.  f goes to B because a warp then splits only its
- * own columns.  The state itself stays f32 in registers: it is multiplied by e^(c_L) and added to, never
- * rounded, so only the error of each chunk's own sum accumulates.  An f16 state is rounded when it leaves the
- * registers, once in a call.
+ * Rounding. c is summed in f64 and kept as the sum of two floats: if some tokens reset the state, c
+ * reaches thousands, while differences between later tokens remain small. x, B and C are bf16 and enter
+ * the tensor cores unchanged; sums are f32. M, S (for the outputs) and f B are f32, and rounding them to
+ * bf16 would be visible, because a sum that cancels has the error of its terms. Each of them is a sum of
+ * two bf16 instead, with an error of 2^-18 per term, and takes two products. f multiplies B because a warp
+ * then splits only its own columns. The state itself stays f32 in registers. It is multiplied by e^(c_L)
+ * and added to, but never rounded, so that only the errors of the chunks' own sums accumulate. An f16
+ * state is rounded when it leaves the registers, once per call.
  *
- * Work for a head and chunk of 128 by 80 by 128: 2.6 MFLOP for each of C B^T (its half), M x (its half,
- * twice), S C (twice), and x B^T (twice); about 16 MFLOP on tensor cores for 84 KB read and written.
+ * Work for a head and chunk of 128 by 80 by 128: 2.6 MFLOP for each of C B^T (half of it), M x (half of
+ * it, twice), S C (twice), and x B^T (twice). This is about 16 MFLOP on tensor cores for 84 KB read and
+ * written.
  *
- * The chunk is 128 here, whatever the shape says: the mathematics is the same.  A remainder of a few tokens
- * runs through the recurrence (ssm.cu), and so does what the tensor cores do not take: f32, other sizes.
- * Both depend only on the number of tokens left, so cutting a prompt at whole chunks changes no bit of an f32
- * state.  An f16 state must not be rounded twice on its way: there the remainder is a chunk like any other.
- */
+ * The chunk has 128 tokens here, whatever the shape specifies; the result is mathematically the same. A
+ * remainder of a few tokens uses the recurrence (ssm.cu), as do inputs that the tensor cores do not
+ * support: f32 and other sizes. Both depend only on the number of remaining tokens, so that dividing a
+ * prompt at chunk boundaries changes no bit of an f32 state. An f16 state must not be rounded twice, so a
+ * remainder is processed as a chunk then. */
 #include "mma.cuh"
 #include "ssm.cuh"
 
@@ -38,25 +42,25 @@ enum {
     CHUNK = 128,
     STATE = 128,
     TILES = CHUNK / 16,
-    FEW = 16, /* most tokens that are not worth a chunk */
+    FEW = 16, /* maximum number of tokens that are not worth a chunk */
 };
 
-/* Index of (row, column) of a matrix with 128 columns: 16-byte blocks are swizzled within a row, so that
- * eight rows of one column fall into different banks. */
+/* Returns the index of (row, column) in a matrix with 128 columns. The 16-byte blocks of a row are
+ * swizzled, so that eight rows of one column are in different banks. */
 __device__ __forceinline__ int at128(int row, int column)
 {
     return row * 128 + ((column / 8 ^ row % 8) * 8) + column % 8;
 }
 
-/* Shared memory of a block; P: rows of the state. */
+/* Shared memory of a block. P: rows of the state. */
 template <int P> struct chunk {
-    enum { PITCH = P + 8 }; /* of x: padded to the same end */
-    bf16 B[CHUNK * STATE];  /* at128 */
-    bf16 most[P * STATE];   /* at128: the state before the chunk, as the sum of two bf16 */
+    enum { PITCH = P + 8 }; /* of x: padded to avoid bank conflicts */
+    bf16 B[CHUNK * STATE];  /* index: at128 */
+    bf16 most[P * STATE];   /* index: at128; the state before the chunk, as the sum of two bf16 */
     bf16 rest[P * STATE];
     bf16 x[CHUNK * PITCH];
     float sum[CHUNK];  /* c */
-    float low[CHUNK];  /* what f32 rounds off of it */
+    float low[CHUNK];  /* rounding error of `sum` in f32 */
     float step[CHUNK]; /* dt, zero after the last token */
     float left[CHUNK]; /* f */
 };
@@ -64,10 +68,10 @@ template <int P> struct chunk {
 struct scan_place {
     int head, x0, b0, c0; /* columns of v */
     int64_t t0;           /* first token of the chunk */
-    int count;            /* tokens of it */
+    int count;            /* number of tokens in the chunk */
 };
 
-/* Starts copying x and B to shared memory, zeros after the last token. */
+/* Starts copying x and B to shared memory, with zeros after the last token. */
 template <int P> __device__ __forceinline__ void fetch(chunk<P> *w, view<bf16> v, const scan_place &at)
 {
     for (int i = threadIdx.x; i < CHUNK * STATE / 8; i += SSM_THREADS) {
@@ -83,7 +87,8 @@ template <int P> __device__ __forceinline__ void fetch(chunk<P> *w, view<bf16> v
     copies_end();
 }
 
-/* One warp: time steps, their sums, and each token's share in the next state.  A lane has four tokens. */
+/* Computes the time steps, their prefix sums, and the factor f of each token, by one warp with four tokens
+ * per lane. */
 template <int P>
 __device__ __forceinline__ void time_steps(chunk<P> *w, view<bf16> dt, const layer &k, const scan_place &at)
 {
@@ -113,7 +118,7 @@ __device__ __forceinline__ void time_steps(chunk<P> *w, view<bf16> dt, const lay
     }
 }
 
-/* Sixteen rows of C as left operands. */
+/* Loads sixteen rows of C as left operands. */
 __device__ __forceinline__ void load_c(unsigned C[STATE / 16][4], view<bf16> v, const scan_place &at, int i0)
 {
     int g = threadIdx.x % WARP / 4, t = threadIdx.x % 4;
@@ -130,7 +135,7 @@ __device__ __forceinline__ void load_c(unsigned C[STATE / 16][4], view<bf16> v, 
     }
 }
 
-/* y = S C for sixteen tokens. */
+/* Computes y = S C for sixteen tokens. */
 template <int P>
 __device__ __forceinline__ void carried(float y[P / 8][4], const chunk<P> *w, const unsigned C[STATE / 16][4])
 {
@@ -149,7 +154,7 @@ __device__ __forceinline__ void carried(float y[P / 8][4], const chunk<P> *w, co
         }
 }
 
-/* y += M x for sixteen tokens from i0 and sixteen from j0 <= i0. */
+/* Computes y += M x for sixteen tokens from i0 and sixteen from j0 <= i0. */
 template <int P>
 __device__ __forceinline__ void seen(float y[P / 8][4], const chunk<P> *w, const unsigned C[STATE / 16][4],
                                      int i0, int j0)
@@ -173,7 +178,7 @@ __device__ __forceinline__ void seen(float y[P / 8][4], const chunk<P> *w, const
         }
     unsigned most[4], rest[4];
 #pragma unroll
-    for (int q = 0; q < 4; q++) /* rows g and g + 8 of the left half, then of the right */
+    for (int q = 0; q < 4; q++) /* rows g and g + 8 of the left half, then of the right half */
         split2(&most[q], &rest[q], M[q / 2][q % 2 * 2], M[q / 2][q % 2 * 2 + 1]);
 #pragma unroll
     for (int p = 0; p < P / 16; p++) {
@@ -186,7 +191,7 @@ __device__ __forceinline__ void seen(float y[P / 8][4], const chunk<P> *w, const
     }
 }
 
-/* Outputs of the sixteen tokens from i0. */
+/* Computes the outputs of the sixteen tokens from i0. */
 template <int P>
 __device__ __forceinline__ void outputs(view<bf16> out, const chunk<P> *w, const unsigned C[STATE / 16][4],
                                         const layer &k, const scan_place &at, int i0)
@@ -217,7 +222,7 @@ __device__ __forceinline__ void outputs(view<bf16> out, const chunk<P> *w, const
     }
 }
 
-/* The sixteen columns of the state of a warp: rows 16 m + g and + 8, columns 8 q + 2t and + 1. */
+/* Sixteen columns of the state, those of a warp: rows 16 m + g and + 8, columns 8 q + 2t and + 1. */
 template <int P> struct columns16 {
     float S[P / 16][2][4];
 
@@ -242,7 +247,7 @@ template <int P> struct columns16 {
             unsigned b[4], most[4], rest[4];
             load_matrices<true>(b, w->B + at128(j0 + lane % 16, n0 + lane / 16 * 8));
 #pragma unroll
-            for (int i = 0; i < 4; i++) { /* rows 2t, 2t + 1; the same + 8; then of the columns + 8 */
+            for (int i = 0; i < 4; i++) { /* rows 2t, 2t + 1; the same + 8; then those of columns + 8 */
                 const float *f = w->left + j0 + 2 * t + i % 2 * 8;
                 split2(&most[i], &rest[i], f[0] * __uint_as_float(b[i] << 16),
                        f[1] * __uint_as_float(b[i] & 0xffff0000u));
@@ -324,7 +329,7 @@ static void cuda_ssm_scan(struct backend *b, struct tensor y, struct tensor v, s
     if (rows > 0) {
         struct tensor to = tensor_rows(y, 0, rows), from = tensor_rows(v, 0, rows),
                       steps = tensor_rows(dt, 0, rows);
-        /* rows of a state for a block: as many as still give every multiprocessor a block */
+        /* rows of a state per block: as many as still give each multiprocessor a block */
         bool wide = s->heads * s->head_dim / 64 >= cuda_of(b)->processors;
         WITH_STATE(N, state.dtype,
                    (s->head_dim % 80 == 0           ? chunks<N, 80>

@@ -1,27 +1,27 @@
-/* ssm.cu - the Mamba-2 mixer token by token: the convolution and the recurrence.
+/* ssm.cu - Mamba-2 convolution and recurrence token by token.
  *
- * Both are limited by memory.  The convolution reads each input once from memory (and for each run of
- * RUN rows the K - 1 rows before it again, from the cache) and writes each output once: 4 bytes a
- * channel and token in bf16.  A thread has 8 channels, 16 bytes, and walks down RUN rows with the last K
- * - 1 in registers; the thread of the first rows reads the old state and also writes the new one, so no
- * other can come between.
+ * Both are memory-bound. The convolution reads each input once from memory (and, for each run of RUN rows,
+ * the K - 1 preceding rows again from the cache) and writes each output once: 4 bytes per channel and
+ * token in bf16. A thread has 8 channels, 16 bytes, and processes RUN rows with the last K - 1 rows in
+ * registers. The thread of the first rows reads the old state and also writes the new one, so that no
+ * other thread can interfere.
  *
- * A step reads and writes a session's state once, 8 H P N bytes (10.5 MB for 128 heads of 80 by 128);
- * all else together is less than 1 % of that.  A block has one head of one session; each of its 8 warps
- * has P / 8 whole rows in registers, 16 bytes a lane and row: with P = 80 a block has all of its 40 KiB
- * in flight at once, and two blocks fit on a multiprocessor.  H blocks for one session are about as many
- * as a card has multiprocessors; more sessions are more blocks.
+ * A step reads and writes a session's state once, 8 H P N bytes (10.5 MB for 128 heads of 80 by 128). All
+ * other data are less than 1 % of that. A block has one head of one session, and each of its 8 warps has P
+ * / 8 whole rows in registers, 16 bytes per lane and row. With P = 80, a block has all of its 40 KiB in
+ * flight at once, and two blocks fit on a multiprocessor. The H blocks of one session are about as many as
+ * a GPU has multiprocessors; more sessions give more blocks.
  *
- * The same kernel takes many tokens, with the state in registers between them: the scan of f32 and of
- * shapes that scan.cu has no products for, with the bits of single steps.
- */
+ * The same kernel processes many tokens, with the state in registers between them. It is the scan for f32
+ * and for shapes that scan.cu does not support, with the same bits as single steps. */
 #include "ssm.cuh"
 
 enum { RUN = 8, RUN_ANY = 16, CONV_THREADS = 64 };
 
 /* ---- convolution --------------------------------------------------------------------------------------- */
 
-/* One output after the other, up to RUN_ANY + 1 taps: rows that need the state are all in the first run. */
+/* Computes the outputs one by one, for up to RUN_ANY + 1 taps: all rows that need the state are in the
+ * first run. */
 template <class T> __global__ void conv_any(view<T> v, view<T> x, taps k, states of, int64_t rows)
 {
     int64_t c = (int64_t)blockIdx.x * CONV_THREADS + threadIdx.x, first = blockIdx.z * rows;
@@ -35,7 +35,7 @@ template <class T> __global__ void conv_any(view<T> v, view<T> x, taps k, states
         conv_keep(k.count - 1, in, state, rows, c);
 }
 
-/* Eight channels a thread, four taps. */
+/* Computes eight channels per thread, with four taps. */
 template <class T> __global__ void conv_four(view<T> v, view<T> x, taps k, states of, int64_t rows)
 {
     int64_t c = ((int64_t)blockIdx.x * CONV_THREADS + threadIdx.x) * 8, first = blockIdx.z * rows;
@@ -76,7 +76,7 @@ template <class T> __global__ void conv_four(view<T> v, view<T> x, taps k, state
     }
 }
 
-/* Consecutive sequences, each with a state of its own. */
+/* Convolves consecutive sequences, each with its own state. */
 static void conv_run(struct backend *b, struct tensor v, struct tensor x, struct tensor w, struct tensor bias,
                      const struct tensor *state, int64_t sequences)
 {
@@ -115,7 +115,7 @@ static void cuda_conv_batch(struct backend *b, struct tensor v, struct tensor xb
 
 /* ---- recurrence ---------------------------------------------------------------------------------------- */
 
-/* P: head dimension of heads by 128; 0: any sizes. */
+/* P: head dimension, for a state size of 128; 0: any sizes. */
 template <class T, class N, int P>
 __global__ void __launch_bounds__(SSM_THREADS)
     ssm_walk(view<T> y, view<T> v, view<T> dt, layer k, ssm_states of, int64_t rows)

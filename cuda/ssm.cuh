@@ -1,14 +1,13 @@
-/* ssm.cuh - what the kernels of the Mamba-2 layer share: its sizes, the states of sessions, one step of
+/* ssm.cuh - declarations shared by the Mamba-2 kernels: sizes, states of sessions, f16 states, one step of
  * a row.
  *
- * A row of the state has the N values of one channel.  Whichever kernel updates it, for N = 128 or any
- * other, lane l of a warp has values 4l..4l+3 of each 128, and sums are added in the same order: a
- * step's bits do not depend on the kernel.
+ * A row of the state has the N values of one channel. Whichever kernel updates it, for N = 128 or other
+ * sizes, lane l of a warp has values 4l..4l+3 of each 128, and sums are added in the same order. The bits
+ * of a step do not depend on the kernel.
  *
- * States are f32, or f16 with stochastic rounding (ops/stochastic_round.h): half the bytes of the
- * largest stream besides the weights.  Pairs of neighbours are in one lane and share one hash: about 16
- * integer instructions for 8 bytes read and written.
- */
+ * States are f32, or f16 with stochastic rounding (ops/stochastic_round.h), which halves the largest
+ * memory stream besides the weights. Pairs of neighbours are in one lane and share one hash: about 16
+ * integer instructions per 8 bytes read and written. */
 #ifndef HOLORUN_CUDA_SSM_CUH
 #define HOLORUN_CUDA_SSM_CUH
 
@@ -16,7 +15,7 @@
 #include "ops/stochastic_round.h"
 
 enum {
-    SSM_THREADS = 256, /* of kernels that walk through a state */
+    SSM_THREADS = 256, /* of kernels that process a state */
     SSM_WARPS = SSM_THREADS / WARP,
     SESSIONS = WORK_SESSIONS, /* per launch */
 };
@@ -31,14 +30,14 @@ struct states {
     }
 };
 
-/* Takes the first of n states that fit in one launch, all of one stride; returns how many. */
+/* Takes the first of n states that fit in one launch and have the same stride. Returns their number. */
 static inline int states_take(states *out, const struct tensor *t, int64_t n)
 {
     int taken = 0;
     out->stride = t[0].stride;
     for (; taken < n && taken < SESSIONS && t[taken].stride == out->stride; taken++)
         out->at[taken] = t[taken].data;
-    for (int i = taken; i < SESSIONS; i++) /* all of it is compared in a graph */
+    for (int i = taken; i < SESSIONS; i++) /* zeroed because a graph compares all of it */
         out->at[i] = nullptr;
     return taken;
 }
@@ -56,7 +55,7 @@ static inline int states_take(ssm_states *out, const struct tensor *t, const uin
     return taken;
 }
 
-/* Whether all rows are 16-byte aligned. */
+/* Returns whether all rows are 16-byte aligned. */
 static inline bool rows_aligned(const void *at, int64_t stride, size_t size)
 {
     return reinterpret_cast<uintptr_t>(at) % 16 == 0 && static_cast<size_t>(stride) * size % 16 == 0;
@@ -92,14 +91,14 @@ static inline layer layer_of(const struct ssm_shape *s, const struct ssm_const *
                  s->dt_min, s->dt_max,   c->a,     c->dt_bias, c->d};
 }
 
-/* clamp(softplus(raw + bias)) */
+/* Returns clamp(softplus(raw + bias)). */
 __device__ __forceinline__ float time_step(const layer &k, float raw, int head)
 {
     float v = raw + k.dt_bias[head], d = v > 20.0f ? v : log1pf(expf(v));
     return d < k.dt_min ? k.dt_min : d > k.dt_max ? k.dt_max : d;
 }
 
-/* ssm.cu: consecutive sequences of y.rows / sequences tokens, each with a state of its own. */
+/* Processes consecutive sequences of y.rows / sequences tokens, each with its own state (ssm.cu). */
 void ssm_walk_run(struct backend *b, struct tensor y, struct tensor v, struct tensor dt,
                   const struct tensor *state, const uint32_t *keys, int64_t sequences,
                   const struct ssm_shape *s, const struct ssm_const *c);
@@ -124,7 +123,7 @@ struct f16 {
     uint16_t bits;
 };
 
-/* Two f16 in a word, the first in its lower half. */
+/* Converts two f16 in a word, the first in its lower half. */
 __device__ __forceinline__ float2 f32_of_f16x2(unsigned both)
 {
 #ifdef CUDA_EMULATED
@@ -178,7 +177,7 @@ __device__ __forceinline__ void store2(f16 *p, float a, float b, uint32_t key, i
     *reinterpret_cast<unsigned *>(p) = round2(a, b, key, pair);
 }
 
-/* Four loaded values as f32. */
+/* Converts four loaded values to f32. */
 __device__ __forceinline__ float4 f32_of_f16x4(float4 v)
 {
     return v;
@@ -222,7 +221,7 @@ __device__ __forceinline__ float4 load4(const bf16 *p)
                   __uint_as_float(v.y & 0xffff0000u)};
 }
 
-/* The first n of four, zeros after them. */
+/* Loads the first n of four values, with zeros after them. */
 template <class T> __device__ __forceinline__ float4 load_some(const T *p, int n)
 {
     return float4{n > 0 ? number(p[0]) : 0.0f, n > 1 ? number(p[1]) : 0.0f, n > 2 ? number(p[2]) : 0.0f,
@@ -241,7 +240,7 @@ __device__ __forceinline__ void store_some(float *p, int n, float4 v)
         p[3] = v.w;
 }
 
-/* Element n of a row of a state. */
+/* Returns element n of a row of a state. */
 __device__ __forceinline__ float state_number(const float *row, int n)
 {
     return row[n];
@@ -263,8 +262,8 @@ __device__ __forceinline__ void state_store(f16 *row, int n, float v, uint32_t k
         (uint16_t)(n % 2 ? round2(0, v, key, first + n / 2) >> 16 : round2(v, 0, key, first + n / 2));
 }
 
-/* Copies a row of any length to a warp's buffer and back; `first` is its first pair.  Each lane has the
- * elements that step_row gives it. */
+/* Copy a row of any length to a warp's buffer and back; `first` is its first pair. Each lane has the
+ * elements that step_row assigns to it. */
 template <class S> __device__ __forceinline__ void take_row(float *to, const S *row, int N)
 {
     for (int n = threadIdx.x % WARP * 4; n < N; n += 4 * WARP)
@@ -282,7 +281,7 @@ __device__ __forceinline__ void give_row(S *row, const float *from, int N, uint3
 
 /* ---- a step of one row --------------------------------------------------------------------------------- */
 
-/* S = decay S + dx B */
+/* Computes S = decay S + dx B. */
 __device__ __forceinline__ float4 advance(float4 S, float decay, float dx, float4 B)
 {
     return float4{fmaf(decay, S.x, dx * B.x), fmaf(decay, S.y, dx * B.y), fmaf(decay, S.z, dx * B.z),
@@ -294,7 +293,7 @@ __device__ __forceinline__ float dot(float4 S, float4 C)
     return fmaf(S.w, C.w, fmaf(S.z, C.z, fmaf(S.y, C.y, S.x * C.x)));
 }
 
-/* One step of a row of any length, as take_row lays it out; every lane gets S C. */
+/* Processes one step of a row of any length in the layout of take_row. Returns S C in all lanes. */
 template <class T>
 __device__ __forceinline__ float step_row(float *S, int N, float decay, float dx, const T *B, const T *C)
 {
@@ -307,14 +306,14 @@ __device__ __forceinline__ float step_row(float *S, int N, float decay, float dx
     return warp_sum(sum);
 }
 
-/* A step whose output nobody wants any more: the same state. */
+/* Processes a step without its output: the state is the same. */
 __device__ __forceinline__ void replay_row(float *S, int N, float decay, float dx, const float *B)
 {
     for (int n = threadIdx.x % WARP * 4; n < N; n += 4 * WARP)
         store_some(S + n, N - n, advance(load_some(S + n, N - n), decay, dx, load_some(B + n, N - n)));
 }
 
-/* R rows of 128 in registers: all loads are issued before the first is used, in `arrive`. */
+/* R rows of 128 values in registers. All loads are issued before `arrive` uses the first. */
 template <class N, int R> struct rows128 {
     typename four<N>::type coming[R];
     float4 S[R];
@@ -325,7 +324,7 @@ template <class N, int R> struct rows128 {
             coming[r] = *reinterpret_cast<const typename four<N>::type *>(state.row(row + r) +
                                                                           4 * (threadIdx.x % WARP));
     }
-    /* The same before overlap_wait. */
+    /* Issues the loads before overlap_wait. */
     __device__ __forceinline__ void load_early(view<N> state, int64_t row)
     {
 #pragma unroll
@@ -347,7 +346,7 @@ template <class N, int R> struct rows128 {
             store4(at, S[r], key, (row + r) * stochastic_pairs(128) + 2 * (threadIdx.x % WARP));
         }
     }
-    /* A step as below whose output nobody wants any more. */
+    /* Processes a step without its output. */
     __device__ __forceinline__ void replay(float decay, float dt, float x, float4 B)
     {
         float dx = dt * x;
@@ -355,7 +354,7 @@ template <class N, int R> struct rows128 {
         for (int r = 0; r < R; r++)
             S[r] = advance(S[r], decay, __shfl_sync(ALL_LANES, dx, r), B);
     }
-    /* Lane r < R has x of row r and gets its S C; dt is the time step. */
+    /* Processes a step. Lane r < R has x of row r and gets its S C; dt is the time step. */
     __device__ __forceinline__ float step(float decay, float dt, float x, float4 B, float4 C)
     {
         float mine = 0, dx = dt * x;
@@ -369,7 +368,7 @@ template <class N, int R> struct rows128 {
     }
 };
 
-/* ---- the convolution of one output --------------------------------------------------------------------- */
+/* ---- convolution of one output --------------------------------------------------------------------- */
 
 struct taps {
     const float *w, *bias; /* [C, K], [C] or NULL */
@@ -383,7 +382,7 @@ static inline taps taps_of(struct tensor w, struct tensor bias)
                 static_cast<int>(w.cols)};
 }
 
-/* Output of channel c and row t; rows before the first are the state's. */
+/* Returns the output of channel c and row t. Rows before the first are those of the state. */
 template <class T>
 __device__ __forceinline__ float conv_one(const taps &k, view<T> x, view<T> state, int64_t t, int64_t c)
 {
@@ -397,7 +396,7 @@ __device__ __forceinline__ float conv_one(const taps &k, view<T> x, view<T> stat
     return silu(sum);
 }
 
-/* New convolution state of channel c after `rows` rows of x. */
+/* Computes the new convolution state of channel c after `rows` rows of x. */
 template <class T>
 __device__ __forceinline__ void conv_keep(int keep, view<T> x, view<T> state, int64_t rows, int64_t c)
 {

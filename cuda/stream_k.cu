@@ -1,24 +1,25 @@
-/* stream_k.cu - products of quantized weights with 17 rows and more, on the codes themselves.
+/* stream_k.cu - matrix products of quantized weights with 17 or more rows, computed on the stored codes
+ * (stream-K decomposition).
  *
- * Dequantizing to bf16 first costs 5 bytes of memory traffic for each 8-bit weight where its code has one;
- * here each code is read once for up to 128 rows, and its 16 bits exist in registers only.  With 100 rows
- * of 8-bit weights a H100 needs as long for the products as for the bytes, so both should be near their
- * limits.  In units of clocks of a multiprocessor, for 64 weights of 64 rows with 112 rows of x: 320 for
- * the codes from memory, 360 for the tensor cores (mma.sync, 60 % of what the card's wgmma reaches), 430
- * for shared memory, of which x is 340.  Not so on an H200 (27 Nov 2026, bench --section fleet of
- * holotron-12b in fp8): 128 rows through all weights took about 26 ms, four times that, as 38 ms for 100
- * sessions and 480 ms for a prompt say.  Why is not known; cuda/README.md says what there is to see.
+ * Dequantizing to bf16 first costs 5 bytes of memory traffic per 8-bit weight, whose code has one byte.
+ * Here each code is read once for up to 128 rows, and its bf16 value exists only in registers. With 100
+ * rows of 8-bit weights, an H100 needs as long for the arithmetic as for the bytes, so both should be near
+ * their limits. Estimate in clocks of a multiprocessor, for 64 weights of 64 rows with 112 rows of x: 320
+ * for the codes from memory, 360 for the tensor cores (mma.sync, 60 % of the rate of wgmma), and 430 for
+ * shared memory (340 of them for x). An H200 did not reach this (27 Nov 2026, bench --section fleet of
+ * holotron-12b in fp8): 128 rows through all weights took about 26 ms, four times the estimate, as derived
+ * from 38 ms for 100 sessions and 480 ms for a prompt. The reason is unknown; cuda/README.md lists the
+ * next measurements.
  *
- * A block has 64 rows of the weight (a band), all rows of x, and four warps, two by two.  Codes and x come
- * through a ring in shared memory, several stages ahead of their use.  x is stored so that lanes that read
- * together find it in different banks: chunks of 16 bytes change places by the number of their row.
+ * A block has 64 rows of the weight (a band), all rows of x, and four warps in a 2 x 2 arrangement. Codes
+ * and x pass through a ring in shared memory, several stages ahead of their use. x is stored so that lanes
+ * that read together access different banks: 16-byte chunks are swizzled by the number of their row.
  *
- * No matrix has a number of bands that suits the number of multiprocessors, so the work is not cut by
- * bands but evenly (stream-K): unit by unit of k through all bands, in as many ranges as blocks fit on the
- * card at once.  A band that several blocks share is summed by the one that ends last, in the order of
- * the ranges.  Where the cuts are depends on the weight and the card, not on the number of rows of x: a
- * row's bits are the same for any number of rows from 17 on.
- */
+ * The number of bands of a matrix is rarely a multiple of the number of multiprocessors. The work is
+ * therefore not divided by bands but evenly (stream-K): in units of k through all bands, in as many ranges
+ * as blocks fit on the GPU at once. If several blocks share a band, the block that ends last adds their
+ * sums in the order of the ranges. The boundaries depend on the weight and the GPU, but not on the number
+ * of rows of x: the bits of a row are the same for any number of rows from 17 on. */
 #include "linear.cuh"
 #include "quant_formats.cuh"
 
@@ -27,20 +28,21 @@ namespace
 
 enum {
     BAND = 4 * TILE, /* rows of the weight */
-    MOST_ROWS = 128, /* of x in one launch */
-    BAND_WARPS = 4,  /* two of 32 rows of the weight, by two of half the rows of x */
+    MOST_ROWS = 128, /* of x per launch */
+    BAND_WARPS = 4,  /* 2 x 2: 32 rows of the weight by half of the rows of x */
     BAND_THREADS = BAND_WARPS * WARP,
-    STEP = 64,                 /* k of a stage of x */
+    STEP = 64,                 /* k per stage of x */
     X_CHUNKS = STEP / 8,       /* of 16 bytes */
-    BLOCKS_EACH = 2,           /* of a multiprocessor, whatever the rows of x: the cuts depend on it */
-    LEAST_UNITS = 4,           /* of a block's range, if there are as many */
-    PARTIAL = BAND * MOST_ROWS /* sums of a block's share of a band */
+    BLOCKS_EACH = 2,           /* per multiprocessor, for any number of rows of x, because the boundaries
+                                * depend on it */
+    LEAST_UNITS = 4,           /* minimum units in a block's range, if there are enough */
+    PARTIAL = BAND * MOST_ROWS /* sums in a block's share of a band */
 };
 
-/* Shared memory for 16 NT rows of x: STAGES of x, SLOTS of blocks of codes. */
+/* Shared memory for 16 NT rows of x: STAGES of x, SLOTS for blocks of codes. */
 template <int FORMAT, int NT> struct ring {
     enum { COLS = 16 * NT, STEPS = format_span(FORMAT) / STEP };
-    enum { STAGES = NT <= 4 ? 5 : STEPS == 1 ? 4 : 3 }; /* odd where a unit has two steps */
+    enum { STAGES = NT <= 4 ? 5 : STEPS == 1 ? 4 : 3 }; /* odd if a unit has two steps */
     enum { SLOTS = STEPS == 1 ? (int)STAGES : ((int)STAGES + 1) / 2 };
     enum { X_BYTES = COLS * STEP * 2, UNIT = 4 * format_bytes(FORMAT) };
     enum { BYTES = STAGES * X_BYTES + SLOTS * UNIT };
@@ -56,13 +58,13 @@ template <int FORMAT, int NT> struct ring {
     }
 };
 
-/* Where a chunk of row r of x lies in its row. */
+/* Returns the position of a chunk of row r of x within its row. */
 template <int FORMAT> __device__ __forceinline__ int swizzled(int chunk, int r)
 {
     return chunk ^ (FORMAT == QUANT_I4 ? (r & 1) << 2 : FORMAT == QUANT_F4 ? (r & 3) << 1 : r & 1);
 }
 
-/* A position in the work: unit `block` of band `band`, step `step` of that unit. */
+/* Position in the work: unit `block` of band `band`, step `step` of that unit. */
 struct place_of_work {
     int band, block, step;
 
@@ -89,7 +91,7 @@ template <int FORMAT> struct stream_k_work {
     unsigned *arrived; /* [bands], zero before and after */
 };
 
-/* First unit of a block's range, of `total`; and in whose range a unit is. */
+/* Return the first unit of a block's range, of `total` units; and the block whose range contains a unit. */
 __device__ __forceinline__ int64_t range_begin(int64_t block, int64_t total)
 {
     return total * block / gridDim.x;
@@ -126,9 +128,9 @@ __device__ __forceinline__ void fetch(const ring<FORMAT, NT> &r, int stage, int 
     }
 }
 
-/* ---- a step of 64 k ------------------------------------------------------------------------------------ */
+/* ---- step of 64 k ---------------------------------------------------------------------------------- */
 
-struct fragments { /* of 16 rows: two products' worth of A */
+struct fragments { /* of 16 rows: operand A of two products */
     unsigned low[4], high[4];
 };
 
@@ -150,7 +152,7 @@ template <class T> __device__ __forceinline__ T shared_at(const char *at)
     return *reinterpret_cast<const T *>(at);
 }
 
-/* 8-bit codes: two of a lane's four words at a time. */
+/* Processes a step with 8-bit codes: two of a lane's four words at a time. */
 template <int FORMAT, int NT>
 __device__ __forceinline__ void step_wide(float d[2][NT][4], const char *x, const char *tiles)
 {
@@ -181,17 +183,19 @@ __device__ __forceinline__ void step_wide(float d[2][NT][4], const char *x, cons
     }
 }
 
-/* The scale of group j of this step's (i4: two, f4: four), of which a row has 16 bits or 32. */
+/* Returns the scale of group j in this step, which has two groups of i4 (scales of 16 bits) or four of f4
+ * (8 bits). */
 template <int FORMAT> __device__ __forceinline__ float step_scale(unsigned scales, int j)
 {
     return FORMAT == QUANT_I4 ? __uint_as_float(scales >> 16 * j << 16) : e4m3(scales >> 8 * j);
 }
 
-/* 4-bit codes: a step is half of a block, two of a lane's four words, of one group or two each. */
+/* Processes a step with 4-bit codes. A step is half of a block: two of a lane's four words, with one group
+ * per word (i4) or two (f4). */
 template <int FORMAT, int NT>
 __device__ __forceinline__ void step_packed4(float d[2][NT][4], const char *x, const char *tiles, int half)
 {
-    enum { GROUPS = FORMAT == QUANT_I4 ? 1 : 2 }; /* of a word */
+    enum { GROUPS = FORMAT == QUANT_I4 ? 1 : 2 }; /* per word */
     int lane = threadIdx.x % WARP, g = lane / 4, t = lane % 4;
     uint2 low[2], high[2];
     unsigned scales[2][2];
@@ -237,9 +241,9 @@ __device__ __forceinline__ void step_packed4(float d[2][NT][4], const char *x, c
     }
 }
 
-/* ---- the end of a band --------------------------------------------------------------------------------- */
+/* ---- end of a band --------------------------------------------------------------------------------- */
 
-/* Where a warp's sums are among a block's. */
+/* Returns the location of a warp's sums among those of a block. */
 template <int NT> __device__ __forceinline__ float4 *partial_at(float *partials, int64_t share)
 {
     return reinterpret_cast<float4 *>(partials + share * PARTIAL) + threadIdx.x / WARP * (2 * NT * WARP) +
@@ -272,8 +276,9 @@ __device__ __forceinline__ void finish_band(const float d[2][NT][4], const strea
         }
 }
 
-/* Units [begin, end) of a band are summed: all of it, or a share that is put beside the others'.  first:
- * whether it is the first of the block's range. */
+/* Handles the end of units [begin, end) of a band: stores the result if these are all units, otherwise
+ * stores a partial sum for the block that ends last. first: whether the band is the first in the block's
+ * range. */
 template <int FORMAT, int NT>
 __device__ __forceinline__ void band_ends(float d[2][NT][4], const stream_k_work<FORMAT> &k, int band,
                                           int64_t begin, int64_t end, bool first, int64_t total)
@@ -304,7 +309,7 @@ __device__ __forceinline__ void band_ends(float d[2][NT][4], const stream_k_work
     finish_band<FORMAT, NT>(d, k, band);
 }
 
-/* ---- the kernel ---------------------------------------------------------------------------------------- */
+/* ---- kernel ---------------------------------------------------------------------------------------- */
 
 template <int FORMAT, int NT>
 __global__ void __launch_bounds__(BAND_THREADS, BLOCKS_EACH) stream_k_rows(stream_k_work<FORMAT> k)
@@ -314,7 +319,8 @@ __global__ void __launch_bounds__(BAND_THREADS, BLOCKS_EACH) stream_k_rows(strea
     const R r = {room};
     int warp = threadIdx.x / WARP, blocks = (int)k.w.stride;
     int64_t total = (k.w.rows + BAND - 1) / BAND * blocks, begin = range_begin(blockIdx.x, total),
-            end = range_begin((int64_t)blockIdx.x + 1, total), from = begin; /* of the present band's share */
+            end = range_begin((int64_t)blockIdx.x + 1, total), from = begin; /* from: first unit of the
+                                                                              * share in the current band */
     int steps = (int)(end - begin) * R::STEPS, stage = 0, slot = 0, next_stage = 0, next_slot = 0;
     place_of_work here = {(int)(begin / blocks), (int)(begin % blocks), 0}, ahead = here;
     float d[2][NT][4] = {};
@@ -332,7 +338,8 @@ __global__ void __launch_bounds__(BAND_THREADS, BLOCKS_EACH) stream_k_rows(strea
         fetch_next(i);
     for (int s = 0; s < steps; s++) {
         copies_wait<R::STAGES - 2>();
-        __syncthreads(); /* everybody's copies are there, and nobody needs the stage before */
+        __syncthreads(); /* the copies of all threads are complete, and the previous stage is not needed
+                          * any more */
         fetch_next(s + R::STAGES - 1);
         const char *x = r.x(stage) + warp % 2 * 8 * NT * STEP * 2,
                    *tiles = r.unit(slot) + warp / 2 * 2 * format_bytes(FORMAT);

@@ -1,12 +1,11 @@
-/* synthetic.cu - synthetic values made on the device, and the card's compute limit: for measuring
- * without a checkpoint.
+/* synthetic.cu - random weights generated on the device for benchmarks without a checkpoint, and the GPU's
+ * measured compute limits.
  *
- * A value costs a few integer operations and is written once, so 26 GB of weights take about a second.
- * A thread makes one value, or one word of codes of a tile (quant_formats.cuh).
+ * A value costs a few integer operations and is written once, so that 26 GB of weights take about a
+ * second. A thread generates one value, or one word of codes of a tile (quant_formats.cuh).
  *
- * The bf16 limit is what the library makes of a large square product, not the data sheet's; the f32
- * limit is a chain of fused multiply-adds in registers.
- */
+ * The bf16 limit is the rate of the library for a large square product, not the data sheet's. The f32
+ * limit is that of a chain of fused multiply-adds in registers. */
 #define SYNTHETIC_FUNCTION __host__ __device__ __forceinline__
 #include "linear.cuh"
 #include "quant_formats.cuh"
@@ -54,7 +53,7 @@ template <int FORMAT> __device__ __forceinline__ unsigned code_of(uint64_t seed,
     return (unsigned)(int)rintf(synthetic_unit(seed, i) * synthetic_i4) & 15;
 }
 
-/* Row n, codes k to k + 3, or k + 7 of four bits: they share a word. */
+/* Generates codes k to k + 3 of row n, or to k + 7 of four bits: they share a word. */
 template <int FORMAT> __global__ void make_codes(codes to, synthetic m, int64_t first)
 {
     const int each = is_packed4(FORMAT) ? 8 : 4, bits = is_packed4(FORMAT) ? 4 : 8,
@@ -105,7 +104,8 @@ static struct weight *make_quantized(struct backend *b, enum quant_format format
     float scale = format == QUANT_I8   ? m->spread / synthetic_i8
                   : format == QUANT_F8 ? m->spread / synthetic_f8
                                        : 1.0f;
-    w->scale = format == QUANT_I4 ? scale : NAN; /* rows of real matrices differ: the same work */
+    w->scale = format == QUANT_I4 ? scale : NAN; /* the rows of real matrices have different scales; the
+                                                  * work is the same */
     std::vector<float> all(static_cast<size_t>(tiles) * TILE, scale);
     struct tensor from = {all.data(), DT_F32, 1, tiles * TILE, tiles * TILE}, at = from;
     at.data = static_cast<char *>(there.data) + scales;
@@ -134,8 +134,8 @@ static struct weight *make_weight(struct backend *b, enum quant_format format, e
     return w;
 }
 
-/* Products read weights before they wait for the kernel before (overlap_wait): it must not be the one that
- * makes them. */
+/* Generates a weight and waits for it. Products read weights before they wait for the preceding kernel
+ * (overlap_wait), which must not be the one that generates them. */
 static struct weight *cuda_make_synthetic_weight(struct backend *b, enum quant_format format,
                                                  enum dtype dtype, int64_t rows, int64_t cols,
                                                  const struct synthetic *m)
@@ -185,7 +185,7 @@ static double probe_f32(struct backend *b, int64_t rounds)
     return 2.0 * 8 * static_cast<double>(rounds) * blocks * FILL_THREADS;
 }
 
-/* Random values, since zeros draw less power and run faster. */
+/* Measures with random values, since zeros use less power and run faster. */
 static double probe_bf16(struct backend *b)
 {
     const struct synthetic m = {1, 0, 1.0f / 64};
@@ -193,7 +193,7 @@ static double probe_bf16(struct backend *b)
     struct tensor t[3];
     for (int i = 0; i < 3; i++)
         t[i] = tensor{room + i * size_t{SIDE} * SIDE * sizeof(bf16), DT_BF16, SIDE, SIDE, SIDE};
-    cuda_fill_synthetic(b, t[1], &m); /* a hundredth of the products' time */
+    cuda_fill_synthetic(b, t[1], &m); /* a hundredth of the time of the products */
     cuda_fill_synthetic(b, t[2], &m);
     for (int i = 0; i < PRODUCTS; i++)
         gemm(b, t[0], t[1], t[2], 1, nullptr, SET);

@@ -22,7 +22,7 @@ struct writer {
     json_t *config, *text;  /* the whole, and the language model's part */
     struct gguf_form form;
     uint32_t turn;       /* the type before, of mixed ones */
-    struct gguf file[2]; /* text, eyes */
+    struct gguf file[2]; /* text, vision */
     struct buf data[2];
 };
 
@@ -92,8 +92,8 @@ static void reorder(const struct writer *w, struct values *t)
 
 static void change(const struct writer *w, struct values *t)
 {
-    bool eyes = has(t, "model.visual."), norm = has(t, "norm.weight") && !has(t, "linear_attn.norm");
-    for (int64_t i = 0; norm && !eyes && !is_text(w) && i < t->n; i++)
+    bool vision = has(t, "model.visual."), norm = has(t, "norm.weight") && !has(t, "linear_attn.norm");
+    for (int64_t i = 0; norm && !vision && !is_text(w) && i < t->n; i++)
         t->v[i] += 1;
     for (int64_t i = 0; has(t, "A_log") && i < t->n; i++)
         t->v[i] = -expf(t->v[i]);
@@ -224,15 +224,15 @@ static void store_scales(struct writer *w, const struct values *t, const char *n
 
 static void store(struct writer *w, const struct values *t, const char *name)
 {
-    bool eyes = has(t, "model.visual.");
+    bool vision = has(t, "model.visual.");
     enum ggml_type type = type_of(w, t);
-    gguf_tensor(&w->file[eyes], name, gguf_is_coded(type) && w->form.numbers ? GGML_F32 : type, t->shape,
+    gguf_tensor(&w->file[vision], name, gguf_is_coded(type) && w->form.numbers ? GGML_F32 : type, t->shape,
                 t->dims);
     if (!t->v)
         return;
-    put_values(w, &w->data[eyes], t, type);
-    while (w->data[eyes].len % GGUF_ALIGN)
-        buf_putc(&w->data[eyes], 0);
+    put_values(w, &w->data[vision], t, type);
+    while (w->data[vision].len % GGUF_ALIGN)
+        buf_putc(&w->data[vision], 0);
     if (type == GGML_NVFP4 && w->form.scales && !w->form.numbers && !has(t, "embed_tokens"))
         store_scales(w, t, name);
 }
@@ -515,10 +515,10 @@ static void begin(struct writer *w)
 
 static void end(struct writer *w, const char *dir)
 {
-    bool eyes = json_object_get(w->config, "vision_config");
-    if (eyes)
+    bool vision = json_object_get(w->config, "vision_config");
+    if (vision)
         put_tower(w);
-    for (int k = 0; k <= eyes; k++)
+    for (int k = 0; k <= vision; k++)
         write_file(w, k, dir);
     for (int k = 0; k < 2; k++) {
         gguf_free(&w->file[k]);

@@ -159,10 +159,10 @@ static void t_prompts(void **state)
 static void t_products(void **state)
 {
     (void)state;
-    static const char *const names[] = {"few rows wrong",    "many rows wrong",   "few rows in int8",
-                                        "some rows in int8", "many rows in int8", "few rows in int4",
-                                        "many rows in int4", "few rows in fp8",   "many rows in fp8",
-                                        "few rows in fp4",   "many rows in fp4"};
+    static const char *const names[] = {"few rows incorrectly", "many rows incorrectly", "few rows in int8",
+                                        "some rows in int8",    "many rows in int8",     "few rows in int4",
+                                        "many rows in int4",    "few rows in fp8",       "many rows in fp8",
+                                        "few rows in fp4",      "many rows in fp4"};
     struct ops spoilt = *right->ops;
     spoilt.linear = wrong_linear;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
@@ -186,7 +186,7 @@ static void t_decoding(void **state)
         int head;
         enum dtype type;
         const char *name;
-    } steps[] = {{80, DT_F32, "decode step wrong"},
+    } steps[] = {{80, DT_F32, "decode step incorrectly"},
                  {64, DT_F32, "decode step with heads of 64"},
                  {80, DT_F16, "decode step in fp16"}};
     struct ops spoilt = *right->ops;

@@ -281,7 +281,7 @@ static void t_file(void **state)
     free(place);
     setenv("XDG_STATE_HOME", "/proc/none", 1);
     assert_null(file_place(PLACE_STATE, &e));
-    assert_non_null(strstr(e.text, "XDG_STATE_HOME names another folder"));
+    assert_non_null(strstr(e.text, "XDG_STATE_HOME names another directory"));
     setenv("XDG_STATE_HOME", "relative", 1);
     setenv("HOME", dir, 1);
     place = file_place(PLACE_STATE, &e);

@@ -206,7 +206,7 @@ static void t_refusals(void **state)
     assert_null(chat_render(&two, CHAT_NEMOTRON, &e));
     assert_non_null(strstr(e.text, "a system message can only be the first"));
     assert_null(chat_render(&one, CHAT_NEMOTRON_VL, &e));
-    assert_non_null(strstr(e.text, "another number of images"));
+    assert_non_null(strstr(e.text, "different number of images"));
 }
 
 static void expect(const struct session *s, const char *want)
@@ -321,9 +321,9 @@ static void t_refused(void **state)
     tiny_init(&t, 1);
     tiny_write(&t);
     refused(&t, "{% for m in messages %}\n{{ m.content", "line 2");
-    refused(&t, "{{ messages[0].content }}", "leaves out or repeats");
+    refused(&t, "{{ messages[0].content }}", "omits or repeats");
     refused(&t, "{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}",
-            "no special token begins");
+            "user turns do not begin with a special token");
     refused(&t,
             "{% for m in messages %}<SPECIAL_11>{{ loop.revindex }}{{ m.content }}<SPECIAL_12>{% endfor %}",
             "its turns differ by their position");

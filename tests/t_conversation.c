@@ -152,7 +152,7 @@ static void t_refused(void **state)
         {"[{\"role\": \"user\", \"content\": [{\"type\": \"text\"}]}]",
          "message 1: a text part without 'text'"},
         {"[{\"role\": \"user\", \"content\": [{\"type\": \"image\"}]}]",
-         "message 1: a picture without a file name"},
+         "message 1: an image part has no file name"},
         {"[{\"role\": \"user\", \"tool_calls\": [{}]}]", "message 1: 'tool_calls'"},
         {"[{\"role\": \"assistant\", \"tool_calls\": [{\"arguments\": {}}]}]", "message 1: a call needs"},
         {"[{\"role\": \"assistant\", \"tool_calls\": [{\"name\": \"a\", \"arguments\": 3}]}]",

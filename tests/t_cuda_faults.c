@@ -40,7 +40,7 @@ static void t_missing(void **state)
     only_emulated();
     struct missing all[] = {
         {"no NVIDIA driver", "", whole},
-        {"driver is for CUDA 11.8, this program wants 13.0", "update the driver to 580", whole},
+        {"driver supports CUDA 11.8, but this program requires 13.0", "update the driver to 580", whole},
         {"no CUDA-capable device", "", whole},
         {"compute capability 7.0", "--device cpu", whole},
         {"libcublasLt.so", "--device cpu", whole},
@@ -67,7 +67,7 @@ static void t_missing(void **state)
     }
     struct err e = ERR_INIT;
     assert_null(backend_open("cuda:1", NULL, 0, NULL, &e));
-    assert_true(e.kind == ERR_USAGE && strstr(e.text, "there is no GPU 1"));
+    assert_true(e.kind == ERR_USAGE && strstr(e.text, "GPU 1 not found"));
 }
 
 /* ---- at work --------------------------------------------------------------------------------- */

@@ -330,7 +330,7 @@ static void t_refused(void **state)
     tiny_refused(o, "--weights auto or fp8");
     o.weights = WEIGHTS_FP8;
     o.device = "cpu";
-    tiny_refused(o, "has no products with activations in fp8");
+    tiny_refused(o, "does not support fp8 activations");
     o.device = "cuda";
     if (&emu_card) {
         emu_card.major = 8;
@@ -344,7 +344,7 @@ static void t_refused(void **state)
     }
     o.weights = WEIGHTS_AUTO;
     o.activations = ACTIVATIONS_INT8;
-    tiny_refused(o, "'cuda' has no products with activations in int8");
+    tiny_refused(o, "backend 'cuda' does not support int8 activations");
 }
 
 static const struct CMUnitTest tests[] = {

@@ -136,8 +136,8 @@ static void t_behind(void **state)
         live(s[k], k ? CROWD / 2 : CROWD);
     }
     for (int i = 0; i < CROWD; i++) {
-        assert_true(s[0][i]->state.behind > 0);
-        assert_int_equal(s[1][i]->state.behind, 0);
+        assert_true(s[0][i]->state.lag > 0);
+        assert_int_equal(s[1][i]->state.lag, 0);
         size_t n, m;
         uint8_t *a = pool_check_bits(s[0][i], &n), *b = pool_check_bits(s[1][i], &m);
         assert_int_equal(n, m);

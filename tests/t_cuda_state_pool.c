@@ -166,7 +166,7 @@ static void t_mark(void **state)
     tiny_append(s, 2, 6);
     compute(s);
     assert_null(session_try_fork(s, &e));
-    assert_non_null(strstr(e.text, "no room"));
+    assert_non_null(strstr(e.text, "not enough memory"));
     assert_int_equal(session_rewind(s, c, &e), 0);
     tiny_append(s, 3, 5);
     tiny_append(straight, 1, 9);
@@ -258,7 +258,7 @@ static void t_full(void **state)
     tiny_append(s[0], 1, 1);
     assert_int_equal(session_compute_logits(s[0], &e),
                      -1); /* nobody can go: an error, and nothing has changed */
-    assert_non_null(strstr(e.text, "no room"));
+    assert_non_null(strstr(e.text, "not enough memory"));
     assert_true(s[0]->entry.spilled);
     assert_int_equal(used(g), 2 * one);
     session_unpin(s[2]);

@@ -102,7 +102,7 @@ static void t_home_option(void **state)
     assert_int_equal(stat(made, &st), 0);
     file = xasprintf("%s/made", home);
     program_run(&x, &o, WORDS("run", "Press Save", "--on", "desk", "--home", file, "--fake", replies));
-    ONE_LINE(&o, ERR_ENV, "is not a folder");
+    ONE_LINE(&o, ERR_ENV, "is not a directory");
     program_run(&x, &o, WORDS("run", "Press Save", "--home", home, "--fake", replies));
     ONE_LINE(&o, ERR_USAGE, "--home", "--on desk");
     outcome_free(&o);

@@ -194,17 +194,17 @@ static void spoil_contents(struct full_model *m)
     full_drop(m, LAYER "33.mixer.out_proj.weight");
     refused(m, LAYER "33.mixer.out_proj.weight", "is missing");
     full_find(m, LAYER "16.mixer.k_proj.weight")->shape[0] = 5120;
-    refused(m, LAYER "16.mixer.k_proj.weight", "[5120, 5120]; the config asks for [1024, 5120]");
+    refused(m, LAYER "16.mixer.k_proj.weight", "[5120, 5120]; the config requires [1024, 5120]");
     full_find(m, "vision_model.radio_model.model.blocks.31.mlp.fc2.weight")->shape[1] = 5121;
-    refused(m, "blocks.31.mlp.fc2.weight", "[1280, 5121]; the config asks for [1280, 5120]");
+    refused(m, "blocks.31.mlp.fc2.weight", "[1280, 5121]; the config requires [1280, 5120]");
     full_find(m, "language_model.lm_head.weight")->shape[0] = 131072;
-    refused(m, "language_model.lm_head.weight", "[131072, 5120]; the config asks for [132096, 5120]");
+    refused(m, "language_model.lm_head.weight", "[131072, 5120]; the config requires [132096, 5120]");
     full_find(m, LAYER "59.mixer.up_proj.weight")->dtype = "I8";
     refused(m, LAYER "59.mixer.up_proj.weight", "i8; expected bf16");
     full_find(m, LAYER "0.mixer.D")->dtype = "F64";
     refused(m, LAYER "0.mixer.D", "'F64'");
     full_add(m, LAYER "61.mixer.gate_proj.weight", 4, 2, (const int64_t[]){20480, 5120});
-    refused(m, LAYER "61.mixer.gate_proj.weight", "belongs to no part");
+    refused(m, LAYER "61.mixer.gate_proj.weight", "is not part of this model");
 }
 
 static void spoil_files(struct full_model *m)
@@ -218,9 +218,9 @@ static void spoil_files(struct full_model *m)
     full_find(m, "mlp1.3.weight")->end_off = 1 << 20;
     refused(m, "mlp1.3.weight", "lies outside");
     m->cut = 1;
-    refused(m, "model-00006-of-00006.safetensors", "cut short");
+    refused(m, "model-00006-of-00006.safetensors", "truncated");
     m->cut = 1600 << 20;
-    refused(m, "model-00006-of-00006.safetensors", "cut short");
+    refused(m, "model-00006-of-00006.safetensors", "truncated");
     m->without = 2;
     refused(m, "model-00003-of-00006.safetensors", "copy or download it");
     full_find(m, LAYER "20.mixer.conv1d.bias")->index_shard = 3;

@@ -384,13 +384,13 @@ static void t_begins(void **state)
     struct generation letter = {
         .grammar = g, .begins = other.ids, .n_begins = (int)other.n, .sampling = {0, 1, 6}};
     assert_int_equal(generate(plain, &letter, &none, &e), -1);
-    assert_non_null(strstr(e.text, "no reply that begins like this"));
+    assert_non_null(strstr(e.text, "does not allow the forced prefix"));
     generated_free(&none);
     tokens_free(&other);
     struct generation wrong = {
         .grammar = g, .begins = ids.ids + 1, .n_begins = (int)ids.n - 1, .sampling = {0, 1, 6}};
     assert_int_equal(generate(plain, &wrong, &none, &e), -1);
-    assert_non_null(strstr(e.text, "no reply that begins like this"));
+    assert_non_null(strstr(e.text, "does not allow the forced prefix"));
     generated_free(&none);
     tokens_free(&ids);
     checkpoint_free(c);

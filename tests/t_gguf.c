@@ -128,7 +128,7 @@ static void t_damage(void **state)
     refuses(place("ints") + 4 + 8, BYTES(HUGE_64), "ends inside the value of 'ints'");
     refuses(count, BYTES('w', 'o', 'r', 'd', 's'), "'words' occurs twice");
     refuses(m - 8, BYTES(HUGE_64), "ends inside the table");
-    refuses(m, BYTES(0), "has no name");
+    refuses(m, BYTES(0), "does not have a name");
     refuses(m, BYTES('v'), "tensor 'v' occurs twice");
     refuses(m + 1, BYTES(5), "has 5 dimensions");
     refuses(m + 1, BYTES(0), "has 0 dimensions");
@@ -137,13 +137,13 @@ static void t_damage(void **state)
     refuses(m + 5, BYTES(HUGE_64), "impossible shape");
     refuses(m + 5 + 8, BYTES(HUGE_64), "impossible shape");
     refuses(v + 5 + 8 + 4, BYTES(32), "overlap");
-    refuses(m + 5 + 8, BYTES(1), "belong to no tensor");
+    refuses(m + 5 + 8, BYTES(1), "unused bytes");
     refuses(m + 5 + 16, BYTES(99), "type 99");
-    refuses(v + 5 + 8 + 4, BYTES(HUGE_64), "lies outside");
-    refuses(v + 5 + 8 + 4, BYTES(0, 16), "lies outside");
+    refuses(v + 5 + 8 + 4, BYTES(HUGE_64), "is outside");
+    refuses(v + 5 + 8 + 4, BYTES(0, 16), "is outside");
     refuses(v + 5 + 8 + 4, BYTES(1), "not at a multiple of 32");
-    refuses(v + 5, BYTES(60), "lies outside");
-    refuses(len - 16, "", 0, "cut short");
+    refuses(v + 5, BYTES(60), "is outside");
+    refuses(len - 16, "", 0, "truncated");
     refuses(m + 6, "", 0, "ends inside the table");
 }
 

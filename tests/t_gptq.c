@@ -373,8 +373,8 @@ static void t_damage(void **state)
     what;                                                                                                    \
     refused(&t, naming, says)
     SPOILT(tiny_drop(&t, codes), front, "is missing");
-    SPOILT(tiny_drop(&t, zeros), codes, "has no 'qzeros' beside it");
-    SPOILT(tiny_drop(&t, scales), codes, "has no 'scales' beside it");
+    SPOILT(tiny_drop(&t, zeros), codes, "has no matching 'qzeros'");
+    SPOILT(tiny_drop(&t, scales), codes, "has no matching 'scales'");
     SPOILT(tiny_find(&t, codes)->type = "F32", codes, "f32 [32, 40]; expected i32 [32, 40]");
     SPOILT(tiny_find(&t, codes)->shape[0] = 64;
            tiny_find(&t, codes)->shape[1] = 20, codes, "expected i32 [32, 40]");
@@ -383,14 +383,13 @@ static void t_damage(void **state)
     SPOILT(tiny_find(&t, scales)->type = "BF16", scales, "bf16 [2, 40]; expected f16 [2, 40]");
     SPOILT(memcpy(tiny_find(&t, scales)->data + 6, &infinite, 2), scales,
            "1 scales that are NaN or infinite");
-    SPOILT(memcpy(tiny_find(&t, order)->data + 12, &far, 4), order,
-           "column 3 a group that is full or not there");
-    SPOILT(memcpy(tiny_find(&t, order)->data + 12, &negative, 4), order, "column 3 a group");
-    SPOILT(memset(tiny_find(&t, order)->data, 0, SHARED * 4), order, "column 128 a group that is full");
+    SPOILT(memcpy(tiny_find(&t, order)->data + 12, &far, 4), order, "column 3 to a full or invalid group");
+    SPOILT(memcpy(tiny_find(&t, order)->data + 12, &negative, 4), order, "column 3 to");
+    SPOILT(memset(tiny_find(&t, order)->data, 0, SHARED * 4), order, "column 128 to a full");
     SPOILT(tiny_find(&t, order)->dims = 2; tiny_find(&t, order)->shape[1] = 1, order, "expected i32 [256]");
     SPOILT(tiny_edit(&t.config, "\"quant_method\":\"gptq\",\"bits\":4,\"group_size\":128",
                      "\"quant_algo\":\"FP8\""),
-           LAYER "0.mlp.experts.3.down_proj.qweight", "the config has no 'quant_method' of that name");
+           LAYER "0.mlp.experts.3.down_proj.qweight", "'quant_method' in the config is not 'gptq'");
 #undef SPOILT
 }
 

@@ -232,7 +232,7 @@ static void t_whole(void **state)
     struct err e = ERR_INIT;
     hub_begin(&s, (struct fault){.elsewhere = true, .busy = 1});
     assert_null(model_find("holo3.1-0.8b", &e));
-    assert_non_null(strstr(e.text, "'holorun pull holo3.1-0.8b' fetches it"));
+    assert_non_null(strstr(e.text, "run 'holorun pull holo3.1-0.8b'"));
     char *folder = pull(NULL, &e);
     if (!folder)
         fail_msg("%s", e.text);

@@ -175,7 +175,7 @@ static void spoil_shape(const char *name, int dim, int64_t size, const char *fou
     x->bytes = x->bytes / (size_t)old * (size_t)size;
     x->data = realloc(x->data, x->bytes);
     memset(x->data, 0, x->bytes);
-    char *also = xasprintf("%s; the config asks for %s", found, expected);
+    char *also = xasprintf("%s; the config requires %s", found, expected);
     refused(&t, name, also);
     free(also);
 }
@@ -215,7 +215,7 @@ static void t_tensors(void **state)
     t = good();
     tiny_find(&t, LAYER "1.mixer.up_proj.weight")->type = "F8_E4M3";
     tiny_find(&t, LAYER "1.mixer.up_proj.weight")->shape[1] = 80;
-    refused(&t, LAYER "1.mixer.up_proj.weight", "f8e4m3 without a 'weight_scale'");
+    refused(&t, LAYER "1.mixer.up_proj.weight", "f8e4m3 without a matching 'weight_scale'");
     t = good();
     tiny_find(&t, VIT "patch_generator.pos_embed")->shape[1] = 32;
     tiny_find(&t, VIT "patch_generator.pos_embed")->shape[2] = 48;
@@ -230,10 +230,10 @@ static void t_extra(void **state)
     (void)state;
     struct tiny t = good();
     tiny_add(&t, LAYER "0.mixer.gate.weight", 0, 1, (const int64_t[]){3, 0});
-    refused(&t, LAYER "0.mixer.gate.weight", "belongs to no part");
+    refused(&t, LAYER "0.mixer.gate.weight", "is not part of this model");
     t = good();
     tiny_add(&t, VIT "blocks.0.ls1.gamma", 1, 0.1, (const int64_t[]){24, 0});
-    refused(&t, "ls1", "belongs to no part");
+    refused(&t, "ls1", "is not part of this model");
     t = good(); /* known to be of no use, and a scale of one */
     tiny_add(&t, VIT "blocks.0.ls1.gamma", 1, 0, (const int64_t[]){24, 0});
     tiny_add(&t, "vision_model.radio_model.summary_idxs", 1, 0, (const int64_t[]){4, 0});
@@ -243,7 +243,7 @@ static void t_extra(void **state)
     tiny_free(&t);
     t = good();
     tiny_add(&t, "what.is.this", 1, 0, (const int64_t[]){4, 0});
-    refused(&t, "what.is.this", "belongs to no part");
+    refused(&t, "what.is.this", "is not part of this model");
 }
 
 /* ---- values that are no numbers ----------------------------------------------------------------------- */
@@ -282,7 +282,7 @@ static void t_overflow(void **state)
     tiny_append_text(s, "<s>Once upon a time");
     assert_int_equal(generate(s, &(struct generation){.sampling = {0, 1, 5}}, &out, &e), -1);
     assert_int_equal(e.kind, ERR_MODEL);
-    assert_non_null(strstr(e.text, "the model's output is no number: a weight is NaN or infinite"));
+    assert_non_null(strstr(e.text, "the model's output is not a number: a weight is NaN or infinite"));
     generated_free(&out);
     session_free(s);
     engine_close(g);
@@ -324,7 +324,7 @@ static void t_transformers(void **state)
     tiny_free(&t);
     t = good();
     tiny_add(&t, VIT "blocks.0.layer_scale1.lambda1", 1, 0.1, (const int64_t[]){24, 0});
-    refused(&t, "layer_scale1", "belongs to no part");
+    refused(&t, "layer_scale1", "is not part of this model");
 }
 
 /* ---- files ----------------------------------------------------------------------------------- */
@@ -356,7 +356,7 @@ static void t_files(void **state)
     t = good();
     tiny_write(&t);
     patch(&t, "\"shape\":[288,40]", "\"shape\":[288,41]", 0);
-    refused(&t, "embeddings.weight", "bytes where its shape needs");
+    refused(&t, "embeddings.weight", "bytes, but its shape needs");
     t = good();
     tiny_write(&t);
     patch(&t, "norm_f.weight", "norm_g.weight", 0);

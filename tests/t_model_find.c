@@ -194,17 +194,17 @@ static void t_ollama_refused(void **state)
                "{\"layers\":[{\"mediaType\":\"application/vnd.ollama.image.model\",\"digest\":"
                "\"sha256:../../etc/passwd\"}]}");
     refuses("ollama:short", "the download of 'short' is incomplete");
-    refuses("ollama:gone", "is missing; 'ollama pull' continues it");
-    refuses("ollama:adapted", "a model with an adapter");
+    refuses("ollama:gone", "is missing; run 'ollama pull'");
+    refuses("ollama:adapted", "has an adapter");
     refuses("ollama:apart", "single tensors");
-    refuses("ollama:broken", "is not a manifest of Ollama");
+    refuses("ollama:broken", "is not an Ollama manifest");
     refuses("ollama:odd", "without a SHA-256 digest");
-    refuses("ollama:qwen99", "'ollama pull' fetches it");
-    refuses("ollama:", "is not a name of Ollama");
-    refuses("ollama:../../x", "is not a name of Ollama");
-    refuses("ollama:a/b/c/d:e", "is not a name of Ollama");
-    refuses(ABSENT, "was not found");
-    refuses("/nowhere/" ABSENT, "was not found");
+    refuses("ollama:qwen99", "run 'ollama pull'");
+    refuses("ollama:", "is not an Ollama model name");
+    refuses("ollama:../../x", "is not an Ollama model name");
+    refuses("ollama:a/b/c/d:e", "is not an Ollama model name");
+    refuses(ABSENT, "not found");
+    refuses("/nowhere/" ABSENT, "not found");
 }
 
 #define REPO "models--org--small"

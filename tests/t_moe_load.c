@@ -141,7 +141,8 @@ static void t_refusals(void **state)
 {
     (void)state;
     refused_config("\"n_routed_experts\":8,", "", "'n_routed_experts|num_local_experts' is missing");
-    refused_config("per_tok\":3", "per_tok\":5", "'num_experts_per_tok' is 5, but 4 experts are there");
+    refused_config("per_tok\":3", "per_tok\":5",
+                   "'num_experts_per_tok' is 5, but only 4 experts are available");
     refused_config("\"n_group\":2", "\"n_group\":3", "8 experts cannot be split into the 3 groups");
     refused_config("\"n_group\":2", "\"n_group\":8", "groups of one expert");
     refused_config("\"topk_group\":1", "\"topk_group\":3", "'topk_group' is 3, but there are 2 groups");

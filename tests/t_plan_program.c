@@ -252,7 +252,7 @@ static void t_usage(void **state)
         {{"plan", POCKET, "--state-memory", "0"}, "--state-memory wants a size", 2},
         {{"ask", "--model=" POCKET, "--state-memory=100K", "where?"}, "one session takes 0.65 MiB", 2},
         {{"ask", "--model=" POCKET, "--state-memory=700K", "where?", "assets/pictures/report.png"},
-         "no room for",
+         "not enough memory for",
          3},
         {{"plan", POCKET, "more"}, "one argument too many", 2},
         {{"inspect", POCKET, "more"}, "one argument too many", 2},

@@ -72,7 +72,7 @@ static void t_models(void **state)
     (void)state;
     static const char *const names[][4] = {
         {"model-00001-of-00002.safetensors", "the download is incomplete"},
-        {"model.safetensors", "bytes of a file of 1000", "download it again"},
+        {"model.safetensors", "bytes in a file of 1000", "download it again"},
         {"model.safetensors", "the header claims", "download it again"},
         {"conv1d.weight", "[384, 2, 4]", "[768, 1, 4]"},
         {"hybrid_override_pattern", "'X'"},
@@ -160,9 +160,9 @@ static void t_pictures(void **state)
     assert_int_equal(file_write(photo, jpeg, sizeof jpeg - 1, NULL), 0);
     assert_int_equal(file_write(plain, ppm, sizeof ppm - 1, NULL), 0);
     program_run(&x, &o, WORDS("ask", photo, "What?"));
-    ONE_LINE(&o, ERR_ENV, "photo.jpg", "a JPEG", "only PNG is read", "convert");
+    ONE_LINE(&o, ERR_ENV, "photo.jpg", "file format is JPEG", "only PNG is supported", "convert");
     program_run(&x, &o, WORDS("ground", plain, "it"));
-    ONE_LINE(&o, ERR_ENV, "picture.png", "a PPM", "only PNG is read");
+    ONE_LINE(&o, ERR_ENV, "picture.png", "file format is PPM", "only PNG is supported");
     program_run(&x, &o, WORDS("ground", "Search", plain));
     assert_int_equal(o.code, ERR_USAGE);
     assert_non_null(strstr(o.err, "no picture 'Search'; the picture comes first"));

@@ -276,9 +276,10 @@ static void t_refused(void **state)
     tiny_free(&plain);                                                                                       \
     what;                                                                                                    \
     refused(&t, naming, also)
-    SPOILT(QUANT_F8, tiny_drop(&t, scale), out, "f8e4m3 without a 'weight_scale'");
-    SPOILT(QUANT_F4, tiny_drop(&t, scale), out, "u8 without a 'weight_scale'");
-    SPOILT(QUANT_F4, tiny_drop(&t, LAYER "0.mixer.out_proj.weight_scale_2"), out, "no 'weight_scale_2'");
+    SPOILT(QUANT_F8, tiny_drop(&t, scale), out, "f8e4m3 without a matching 'weight_scale'");
+    SPOILT(QUANT_F4, tiny_drop(&t, scale), out, "u8 without a matching 'weight_scale'");
+    SPOILT(QUANT_F4, tiny_drop(&t, LAYER "0.mixer.out_proj.weight_scale_2"), out,
+           "no matching 'weight_scale_2'");
     SPOILT(QUANT_F8, memset(tiny_find(&t, scale)->data, 0, 4), scale, "expected a scale above 0");
     SPOILT(QUANT_F8, memset(tiny_find(&t, scale)->data, 0xff, 4), scale, "1 values that are NaN or infinite");
     SPOILT(QUANT_F8, tiny_find(&t, out)->data[77] = 0xff, out, "1 NaN values");

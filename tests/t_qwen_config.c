@@ -178,9 +178,10 @@ static void t_vl3(void **state)
     assert_int_equal(c.family, FAMILY_QWEN3VL);
     assert_true(c.lm.layers == 72 && !strncmp(c.lm.pattern, "RSRSRS", 6) && strlen(c.lm.pattern) == 72);
     assert_true(c.lm.q_heads == 32 && c.lm.kv_heads == 8 && c.lm.head_dim == 128 && c.lm.tied);
-    assert_true(c.lm.rope.dims == 128 && c.lm.rope.theta == 5e6f && !c.lm.rope.apart);
+    assert_true(c.lm.rope.dims == 128 && c.lm.rope.theta == 5e6f && !c.lm.rope.sectioned);
     assert_true(c.lm.rope.section[0] == 24 && c.lm.rope.section[1] == 20 && c.lm.rope.section[2] == 20);
-    assert_true(c.vit.n_taps == 3 && c.vit.taps[0] == 5 && c.vit.taps[1] == 11 && c.vit.taps[2] == 17);
+    assert_true(c.vit.n_deepstack == 3 && c.vit.deepstack[0] == 5 && c.vit.deepstack[1] == 11 &&
+                c.vit.deepstack[2] == 17);
     assert_true(config_image_cols(&c) == 4 * 2560 && c.vit.table_side == 48 && !c.vit.window);
     assert_true(c.image_token == 151655 && c.eos[0] == 151645 && c.mean[0] == 0.5f);
 }
@@ -196,9 +197,10 @@ static void t_vl25(void **state)
     assert_int_equal(c.family, FAMILY_QWEN25VL);
     assert_true(c.lm.layers == 56 && !strncmp(c.lm.pattern, "RSRSRS", 6));
     assert_true(c.lm.q_heads == 28 && c.lm.kv_heads == 4 && c.lm.head_dim == 128 && !c.lm.tied);
-    assert_true(c.lm.rope.dims == 128 && c.lm.rope.theta == 1e6f && c.lm.rope.apart);
+    assert_true(c.lm.rope.dims == 128 && c.lm.rope.theta == 1e6f && c.lm.rope.sectioned);
     assert_true(c.lm.rope.section[0] == 16 && c.lm.rope.section[1] == 24 && c.lm.rope.section[2] == 24);
-    assert_true(c.vit.window == 4 && c.vit.everywhere[7] && c.vit.everywhere[31] && !c.vit.everywhere[8]);
+    assert_true(c.vit.window == 4 && c.vit.full_attention[7] && c.vit.full_attention[31] &&
+                !c.vit.full_attention[8]);
     assert_true(c.vit.patch == 14 && c.vit.mlp == 3420 && config_image_cols(&c) == 3584);
     assert_true(c.vit.min_pixels == 3136 && c.vit.max_pixels == 12845056 && c.vit.max_patches == 65536);
     assert_true(c.mean[0] == 0.48145466f && c.std[2] == 0.27577711f && c.image_open == 151652);
@@ -323,7 +325,7 @@ static const struct wrong wrong_dense[] = {
     {"factor\":0.25", "factor\":0.26", "'partial_rotary_factor'"},
     {"\"in_channels\":3", "\"in_channels\":4", "'in_channels'"},
     {"\"num_heads\":12", "\"num_heads\":11", "768 columns"},
-    {"2304", "2305", "no square"},
+    {"2304", "2305", "not a square"},
     {"\"out_hidden_size\":1024", "\"out_hidden_size\":1025", "'out_hidden_size' is 1025"},
     {"indexes\":[]", "indexes\":[5]", "'deepstack_visual_indexes'"},
     {"gelu_pytorch_tanh", "gelu", "'hidden_act' is 'gelu'"},
@@ -358,7 +360,7 @@ static const struct wrong wrong_vl3[] = {
     {"[5,11,17]", "5", "'deepstack_visual_indexes'"},
     {"\"num_hidden_layers\":36", "\"num_hidden_layers\":2", "3 entries for a language model of 2 layers"},
     {"\"model_type\":\"qwen3_vl\",\"num_heads\"", "\"model_type\":\"qwen3_5\",\"num_heads\"",
-     "a tower of qwen3_vl"},
+     "expected a vision encoder of qwen3_vl"},
     {"\"head_dim\":128", "\"layer_types\":[\"sliding_attention\"],\"head_dim\":128",
      "1 entries for 36 layers"},
 };
@@ -371,7 +373,7 @@ static const struct wrong wrong_vl25[] = {
     {"[16,24,24]", "[16,24,23]", "63 frequencies"},
     {"\"type\":\"mrope\"", "\"type\":\"yarn\"", "'rope_type' is 'yarn'"},
     {"\"window_size\":112,", "", "'window_size' is missing"},
-    {"\"window_size\":112", "\"window_size\":100", "no multiple of 28"},
+    {"\"window_size\":112", "\"window_size\":100", "not a multiple of 28"},
     {"\"fullatt_block_indexes\":[7,15,23,31],", "", "'fullatt_block_indexes' is missing"},
     {"[7,15,23,31]", "[7,15,23,32]", "one of 32 blocks"},
     {"\"hidden_act\":\"silu\",\"hidden_size\":1280", "\"hidden_act\":\"gelu\",\"hidden_size\":1280",

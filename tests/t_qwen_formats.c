@@ -351,7 +351,9 @@ static void t_refused(void **state)
             memset(tiny_find(&t, scale)->data, 0, 2);
         if (k == 2)
             tiny_find(&t, scale)->dims = 1;
-        refused(&t, k == 0 ? "f8e4m3 without a 'weight_scale'" : k == 1 ? "above 0" : "expected bf16 [1, 1]");
+        refused(&t, k == 0   ? "f8e4m3 without a matching 'weight_scale'"
+                    : k == 1 ? "above 0"
+                             : "expected bf16 [1, 1]");
     }
 }
 

@@ -275,17 +275,17 @@ static void spoil_plain(struct full_model *m)
     full_drop(m, LAYER "3.self_attn.q_norm.weight");
     refused(m, PLAIN, LAYER "3.self_attn.q_norm.weight", "is missing");
     full_find(m, LAYER "3.self_attn.q_proj.weight")->shape[0] = 2048;
-    refused(m, PLAIN, LAYER "3.self_attn.q_proj.weight", "[2048, 1024]; the config asks for [4096, 1024]");
+    refused(m, PLAIN, LAYER "3.self_attn.q_proj.weight", "[2048, 1024]; the config requires [4096, 1024]");
     full_find(m, LAYER "0.linear_attn.conv1d.weight")->shape[2] = 3;
-    refused(m, PLAIN, LAYER "0.linear_attn.conv1d.weight", "the config asks for [6144, 1, 4]");
+    refused(m, PLAIN, LAYER "0.linear_attn.conv1d.weight", "the config requires [6144, 1, 4]");
     full_find(m, LAYER "1.linear_attn.A_log")->dtype = "I8";
     refused(m, PLAIN, LAYER "1.linear_attn.A_log", "i8");
     full_find(m, "model.visual.pos_embed.weight")->shape[0] = 2025;
     refused(m, PLAIN, "model.visual.pos_embed.weight", "[2025, 768]");
     full_add(m, LAYER "9.mlp.experts.0.up_proj.weight", 0, 2, (const int64_t[]){512, 1024});
-    refused(m, PLAIN, LAYER "9.mlp.experts.0.up_proj.weight", "belongs to no part");
+    refused(m, PLAIN, LAYER "9.mlp.experts.0.up_proj.weight", "is not part of this model");
     m->cut = 1;
-    refused(m, PLAIN, "model-00006-of-00006.safetensors", "cut short");
+    refused(m, PLAIN, "model-00006-of-00006.safetensors", "truncated");
     m->without = 1;
     refused(m, PLAIN, "model-00002-of-00006.safetensors", "copy or download it");
 }
@@ -293,7 +293,7 @@ static void spoil_plain(struct full_model *m)
 static void spoil_blocks(struct full_model *m)
 {
     full_drop(m, LAYER "0.mlp.up_proj.weight_scale_inv");
-    refused(m, F8_BLOCKS, LAYER "0.mlp.up_proj.weight", "without a 'weight_scale'");
+    refused(m, F8_BLOCKS, LAYER "0.mlp.up_proj.weight", "without a matching 'weight_scale'");
     full_find(m, LAYER "0.mlp.up_proj.weight_scale_inv")->shape[0] = 27;
     refused(m, F8_BLOCKS, LAYER "0.mlp.up_proj.weight_scale_inv", "expected bf16 [28, 8]");
     full_find(m, LAYER "0.mlp.up_proj.weight_scale_inv")->ones = false;

@@ -235,17 +235,17 @@ static void t_as_package(void **state)
         snprintf(name, sizeof name, "qwen/%s", cases[k]);
         folder_open(&f, name, half);
         char *place = place_of(&f);
-        struct gguf_file *text = gguf_open_text(place, &e), *eyes = gguf_open_eyes(place, &e);
+        struct gguf_file *text = gguf_open_text(place, &e), *vision = gguf_open_vision(place, &e);
         const json_t *list = json_object_get(root, cases[k]);
-        assert_true(text && (eyes || k != 2));
-        assert_int_equal(json_array_size(list), gguf_count(text) + (eyes ? gguf_count(eyes) : 0));
+        assert_true(text && (vision || k != 2));
+        assert_int_equal(json_array_size(list), gguf_count(text) + (vision ? gguf_count(vision) : 0));
         json_array_foreach(list, i, want)
         {
             const char *of = json_string_value(json_object_get(want, "name"));
-            check_tensor(!strncmp(of, "v.", 2) || !strncmp(of, "mm.", 3) ? eyes : text, want);
+            check_tensor(!strncmp(of, "v.", 2) || !strncmp(of, "mm.", 3) ? vision : text, want);
         }
         gguf_close(text);
-        gguf_close(eyes);
+        gguf_close(vision);
         free(place);
         folder_close(&f);
     }

@@ -249,7 +249,7 @@ static void t_directories(void **state)
     tiny_qwen(&tiny, 1);
     tiny_add(&tiny, "model.language_model.layers.0.self_attn.q_proj.weight", 0, 1, TINY_SHAPE(4));
     tiny_write(&tiny);
-    refused(&(struct engine_options){.dir = tiny.dir}, "belongs to no part");
+    refused(&(struct engine_options){.dir = tiny.dir}, "is not part of this model");
     tiny_free(&tiny);
 }
 

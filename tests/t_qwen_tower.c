@@ -39,7 +39,7 @@ static void bind(struct bench *k, bool f32)
     struct bind_options o = {.f32 = f32};
     k->used = xcalloc((unsigned long)safetensors_count(k->files) + 1, sizeof *k->used);
     k->w.vision.blocks = xcalloc((unsigned long)k->c.vit.blocks, sizeof *k->w.vision.blocks);
-    k->w.vision.taps = xcalloc((unsigned long)k->c.vit.n_taps + 1, sizeof *k->w.vision.taps);
+    k->w.vision.deepstack = xcalloc((unsigned long)k->c.vit.n_deepstack + 1, sizeof *k->w.vision.deepstack);
     struct binder x = {.w = &k->w, .c = &k->c, .s = k->files, .b = k->b, .o = &o, .e = &e, .used = k->used};
     binder_vision(&x, &k->w.vision);
     if (x.failed)

@@ -158,9 +158,9 @@ static void t_no_place(void **state)
     const char *const *words =
         WORDS("run", "Press Save", "--fake", "/dev/null", "--runs", "/proc/holorun/runs");
     program_run(&t.x, &o, words);
-    ONE_LINE(&o, ERR_ENV, "cannot make folder '/proc/holorun", "--runs");
+    ONE_LINE(&o, ERR_ENV, "cannot create directory '/proc/holorun", "--runs");
     program_run(&t.x, &o, WORDS("run", "Press Save", "--fake", "/dev/null", "--runs", "/dev/null"));
-    ONE_LINE(&o, ERR_ENV, "'/dev/null' is not a folder", "--runs");
+    ONE_LINE(&o, ERR_ENV, "'/dev/null' is not a directory", "--runs");
     char *script = xvfb_place(&t.x, "script");
     assert_int_equal(
         file_write(script, CLICK(300, 300) ANSWER("Done."), strlen(CLICK(300, 300) ANSWER("Done.")), NULL),

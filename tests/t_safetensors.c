@@ -78,18 +78,18 @@ static void t_lies(void **state)
     refuses("{\"t\":1}", 0, "'t'");
     refuses("{\"t\":" ENTRY("\"F32\"", "[2]", "[0,8]") "}", 7, "outside the 7 bytes");
     refuses("{\"t\":" ENTRY("\"F32\"", "[2]", "[0,8]") "}", 9, "1 bytes at the end");
-    refuses("{\"t\":" ENTRY("\"F32\"", "[3]", "[0,8]") "}", 8, "'t' has 8 bytes where its shape needs 12");
+    refuses("{\"t\":" ENTRY("\"F32\"", "[3]", "[0,8]") "}", 8, "'t' has 8 bytes, but its shape needs 12");
     refuses("{\"t\":" ENTRY("\"F32\"", "[2]", "[8,0]") "}", 8, "'t' lies outside");
     refuses("{\"t\":" ENTRY("\"F32\"", "[2]", "[-8,0]") "}", 8, "'t' lies outside");
     refuses("{\"t\":" ENTRY("\"F32\"", "[2]", "[0]") "}", 8, "'t' lies outside");
     refuses("{\"t\":" ENTRY("\"F32\"", "[2]", "[0,8.5]") "}", 8, "'t' lies outside");
     refuses("{\"t\":" ENTRY("\"F32\"", "[2]", "[0,9223372036854775807]") "}", 8, "'t' lies outside");
-    refuses("{\"t\":" ENTRY("\"F32\"", "[-2]", "[0,8]") "}", 8, "'t' has an impossible shape");
-    refuses("{\"t\":" ENTRY("\"F32\"", "[4294967296,4294967296,2]", "[0,8]") "}", 8, "impossible shape");
+    refuses("{\"t\":" ENTRY("\"F32\"", "[-2]", "[0,8]") "}", 8, "'t' has an invalid shape");
+    refuses("{\"t\":" ENTRY("\"F32\"", "[4294967296,4294967296,2]", "[0,8]") "}", 8, "invalid shape");
     refuses("{\"t\":" ENTRY("\"F32\"", "[1,1,1,1,1,1,1,1,2]", "[0,8]") "}", 8, "at most 8 dimensions");
     refuses("{\"t\":" ENTRY("\"F32\"", "\"2\"", "[0,8]") "}", 8, "at most 8 dimensions");
-    refuses("{\"t\":" ENTRY("\"C64\"", "[1]", "[0,8]") "}", 8, "'t' has dtype 'C64'");
-    refuses("{\"t\":" ENTRY("7", "[1]", "[0,8]") "}", 8, "'t' has dtype 'none'");
+    refuses("{\"t\":" ENTRY("\"C64\"", "[1]", "[0,8]") "}", 8, "'t' has unknown dtype 'C64'");
+    refuses("{\"t\":" ENTRY("7", "[1]", "[0,8]") "}", 8, "'t' has unknown dtype 'none'");
     refuses("{\"t\":" ENTRY("\"U8\"", "[4]", "[0,4]") ",\"t\":" ENTRY("\"U8\"", "[4]", "[4,8]") "}", 8, "t");
     refuses("{\"t\":" ENTRY("\"U8\"", "[5]", "[0,5]") ",\"u\":" ENTRY("\"U8\"", "[4]", "[4,8]") "}", 8,
             "'t' and 'u' overlap");
@@ -178,7 +178,7 @@ static void t_shards(void **state)
     static const char index_of[] = "model.safetensors.index.json";
     static const size_t text = (size_t)-1;
     assert_non_null(mkdtemp(place_template(folder)));
-    refuses_folder("no model.safetensors");
+    refuses_folder("neither model.safetensors");
     put("model-00001-of-00002.safetensors", one, 4);
     refuses_folder("model-00002-of-00002.safetensors");
     put("model-00002-of-00002.safetensors", two, 4);
@@ -193,7 +193,7 @@ static void t_shards(void **state)
     put(index_of, "{\"weight_map\":{\"t2\":\"model-00001-of-00002.safetensors\"}}", text);
     refuses_folder("'t2' is not in");
     put(index_of, "{\"weight_map\":{\"t1\":\"../model.safetensors\"}}", text);
-    refuses_folder("'t1' is not in a file of this folder");
+    refuses_folder("'t1' is in a file outside this directory");
     put(index_of, "{\"weight_map\":{}}", text);
     refuses_folder("no 'weight_map'");
     put(index_of, "{\"weight_map\":", text);

@@ -231,7 +231,7 @@ static void t_no_room(void **state)
         pthread_join(all[i].id, NULL);
     assert_true(all[0].rc == 0 && all[1].rc == 0);
     assert_int_equal(all[2].rc, -1);
-    assert_non_null(strstr(all[2].err.text, "no room"));
+    assert_non_null(strstr(all[2].err.text, "not enough memory"));
     for (int i = 0; i < 3; i++)
         session_free(all[i].s);
     engine_close(g);

@@ -89,7 +89,7 @@ static void t_refused(void **state)
     append(b, 20);
     assert_int_equal(session_compute_logits(a, &e), 0);
     assert_int_equal(session_compute_logits(b, &e), -1);
-    assert_non_null(strstr(e.text, "no room"));
+    assert_non_null(strstr(e.text, "not enough memory"));
     assert_int_equal(e.kind, ERR_ENV);
     assert_null(session_try_checkpoint(a, &e));
     assert_null(session_try_fork(a, &e));

@@ -260,7 +260,7 @@ static void t_large(void **state)
         {"suite:\n  vars: { a: ", "x", 60000, " }\ntests:\n  - id: a\n    task: '{a}{a}'\n",
          "5: key 'task': expected at most 65536 bytes of text"},
         {TEST "    window: ", "(a|b)", 500, "\n",
-         "4: key 'window': expected a regular expression: at most 2000 bytes are read, not 2500"},
+         "4: key 'window': expected a regular expression: pattern of 2500 bytes; the limit is 2000"},
         {TEST "    setup: [", "a, ", 33, "]\n", "4: key 'setup': expected at most 32 of them"},
         {CHECKS, "      - { kind: shell, run: x }\n", 33, "", "37: expected at most 32 checks"},
         {"tests:\n  - { id: x, task: ", "y", 60000, ", matrix: { n: 1..10000 } }\n",

@@ -79,7 +79,7 @@ static int teardown(void **state)
     return 0;
 }
 
-#define CANNOT "is a text model without a vision tower and cannot see a screen or a picture"
+#define CANNOT "is a text model without a vision encoder and cannot process images"
 
 /* With a display that cannot be opened: its name must not be in the message. */
 static void t_commands(void **state)
@@ -117,8 +117,7 @@ static void t_commands(void **state)
             outcome_free(&o);
             continue;
         }
-        ONE_LINE(&o, ERR_USAGE, text.dir, CANNOT, "with ask, serve or bench and without pictures",
-                 "holorun models");
+        ONE_LINE(&o, ERR_USAGE, text.dir, CANNOT, "with ask, serve or bench and text only", "holorun models");
         if (strstr(o.err, ":987") || *o.out)
             fail_msg("%s: '%s' '%s'", words[0], o.err, o.out);
         outcome_free(&o);

@@ -243,7 +243,7 @@ static void t_refusals(void **state)
     SPOILT(pre, "{\"type\":\"Split\",\"pattern\":{\"Regex\":\"\\\\h\"},\"behavior\":\"Isolated\"}", "'\\h'");
     SPOILT(pre, "{\"type\":\"Split\",\"pattern\":{\"Regex\":\"[a&&b]\"},\"behavior\":\"Isolated\"}", "'&&'");
     SPOILT(pre, "{\"type\":\"ByteLevel\",\"add_prefix_space\":true}", "add_prefix_space");
-    SPOILT(model, "\"byte_fallback\":true,", "byte level");
+    SPOILT(model, "\"byte_fallback\":true,", "byte-level");
     SPOILT(model, "\"type\":\"Unigram\",", "duplicate");
     SPOILT(root, "\"normalizer\":{\"type\":\"NFKC\"},", "NFKC");
     SPOILT(root, "\"normalizer\":{\"type\":\"Sequence\",\"normalizers\":[{\"type\":\"NFC\"}]},", "Sequence");

@@ -1,4 +1,4 @@
-/* bar.c - see bar.h. */
+/* bar.c - progress bar on stderr (bar.h). */
 #include "base/bar.h"
 
 #include "base/clock.h"
@@ -80,7 +80,7 @@ void bar_loading(void *arg, double fraction, const char *what)
     static double last = 2;
     (void)arg;
     (void)what;
-    if (fraction < last) /* of another model */
+    if (fraction < last) /* another model */
         bar_begin(&bar, PARTS, 0, false);
     last = fraction;
     bool shown = bar.shown != bar.start;

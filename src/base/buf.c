@@ -1,4 +1,4 @@
-/* buf.c - see buf.h. */
+/* buf.c - growing byte buffer and text helpers (buf.h). */
 #include "base/buf.h"
 
 #include "base/err.h"
@@ -42,7 +42,7 @@ char *buf_take(struct buf *b)
     return s;
 }
 
-/* Makes room for n more bytes and the NUL; -1 past the limit. */
+/* Allocates space for n more bytes and the NUL. Returns -1 beyond the limit. */
 static int reserve(struct buf *b, size_t n)
 {
     if (!b->data)
@@ -98,7 +98,7 @@ int buf_printf(struct buf *b, const char *fmt, ...)
     return 0;
 }
 
-/* Appends \uXXXX, or two of them for a character beyond the first 65,536. */
+/* Appends \uXXXX, or a surrogate pair for characters beyond U+FFFF. */
 static int put_escape(struct buf *b, uint32_t cp)
 {
     if (cp < 0x10000)
@@ -193,13 +193,13 @@ const char *text_last_line(const char *text, size_t n, size_t *len)
 }
 
 enum {
-    NEAR = 2, /* edits at most; in a word of at most SHORT_WORD letters one */
+    NEAR = 2, /* maximum edits; one in a word of at most SHORT_WORD letters */
     SHORT_WORD = 5,
-    BEGINNING = 4, /* letters, at least, with which two names must both begin */
+    BEGINNING = 4, /* minimum length of a common prefix of two names */
     WORD_MAX = 32, /* longer words are not compared */
 };
 
-/* The Damerau-Levenshtein distance (insert, delete, replace, swap neighbours) of two short words. */
+/* Returns the Damerau-Levenshtein distance (insert, delete, replace, swap neighbours) of two short words. */
 static int edit_distance(const char *a, const char *b)
 {
     int na = (int)strlen(a), nb = (int)strlen(b);
@@ -237,7 +237,8 @@ const char *nearest_word(const char *word, const char *const *candidates, int n)
     return nearest;
 }
 
-/* The candidate with which a name has the longest beginning in common, all but one letter of the shorter. */
+/* Returns the candidate with the longest common prefix with a name: at least BEGINNING letters and all but
+ * one letter of the shorter name; NULL: none. */
 static const char *name_begun_alike(const char *name, const char *const *candidates, int n)
 {
     const char *found = NULL;

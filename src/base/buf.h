@@ -1,8 +1,7 @@
-/* buf.h - a byte buffer that grows up to a limit, and small helpers for text.
+/* buf.h - byte buffer that grows up to a limit, and text helpers.
  *
- * `data` ends in a NUL that `len` does not count.  Appending past the limit sets `full`, appends nothing
- * more and returns -1, so that a writer may check `full` once at the end.
- */
+ * `data` ends with a NUL that `len` does not count. Appending beyond the limit sets `full`, returns -1,
+ * and stops all further appending, so that a writer may check `full` once at the end. */
 #ifndef HOLORUN_BASE_BUF_H
 #define HOLORUN_BASE_BUF_H
 
@@ -18,16 +17,17 @@ struct buf {
 void buf_init(struct buf *b, size_t max); /* max: bytes */
 void buf_free(struct buf *b);
 void buf_clear(struct buf *b); /* empties it and keeps the memory */
-char *buf_take(struct buf *b); /* the caller owns the result; the buffer needs no buf_free() after */
+char *buf_take(struct buf *b); /* returns the data, which the caller frees; buf_free() is not needed
+                                * afterwards */
 int buf_put(struct buf *b, const void *data, size_t n);
 int buf_puts(struct buf *b, const char *s);
 int buf_putc(struct buf *b, char c);
 int buf_printf(struct buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* Appends s as a JSON string with its quotes.  UTF-8 is kept, invalid bytes become U+FFFD; every character
- * that a reader of lines may take for a line break is escaped (json.h lists them). */
+/* Appends s as a JSON string with quotes. UTF-8 is kept, invalid bytes become U+FFFD; every character that
+ * line-based readers may take for a line break is escaped (list in json.h). */
 int buf_put_json(struct buf *b, const char *s, size_t n);
-/* Appends the JSON text json[n] with those characters escaped; they can only be in its strings. */
+/* Appends the JSON text json[n] with those characters escaped; they can occur only in its strings. */
 int buf_put_json_text(struct buf *b, const char *json, size_t n);
 /* Appends data[n] in base64. */
 int buf_put_base64(struct buf *b, const void *data, size_t n);
@@ -42,17 +42,18 @@ const char *text_skip_space(const char *text, const char *end);
 /* Returns whether a word is in a list that ends with NULL. */
 bool text_listed(const char *const *words, const char *word);
 
-/* The last non-blank line of text[n] without trailing blanks, and its length; 0: there is none. */
+/* Returns the last line of text[n] that is not blank, without trailing whitespace, and sets *len; 0: none. */
 const char *text_last_line(const char *text, size_t n, size_t *len);
 
-/* Returns the candidate that is closest to a misspelt word: one edit away, two for a word of more than five
- * letters; NULL: none is. */
+/* Returns the candidate closest to a misspelt word: at most one edit away, or two for a word of more than
+ * five letters; NULL: none. */
 const char *nearest_word(const char *word, const char *const *candidates, int n);
 
-/* Returns the candidate that an unknown name may mean: the nearest one, the one that other programs call so
- * ("port": "listen"), or one that begins like it ("confirmation": "confirm"); NULL: none. */
+/* Returns the candidate that an unknown name probably refers to: the closest one, the equivalent of a name
+ * in other programs ("port": "listen"), or one with a long common prefix ("confirmation": "confirm");
+ * NULL: none. */
 const char *suggested_name(const char *name, const char *const *candidates, int n);
-/* Writes "; did you mean 'NAME'?" for that candidate to `out`, "" without one, and returns out. */
+/* Writes "; did you mean 'NAME'?" for that candidate to `out`, or "" if there is none, and returns out. */
 enum { NAME_HINT = 96 };
 const char *name_hint(char out[NAME_HINT], const char *name, const char *const *candidates, int n);
 

@@ -1,4 +1,4 @@
-/* clock.c - see clock.h. */
+/* clock.c - monotonic and wall clock (clock.h). */
 #include "base/clock.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* clock.h - monotonic time for durations, wall time for names. */
+/* clock.h - monotonic time for durations, wall-clock time for names. */
 #ifndef HOLORUN_BASE_CLOCK_H
 #define HOLORUN_BASE_CLOCK_H
 

@@ -1,8 +1,7 @@
-/* doc.c - see doc.h.
+/* doc.c - reads a YAML file into a tree (doc.h).
  *
- * Events of libyaml become nodes one by one.  The first event that is nested too deeply ends parsing, which
- * bounds libyaml's own nesting too.
- */
+ * Events of libyaml are converted to nodes one at a time. The first event beyond the nesting limit ends
+ * parsing, which also limits nesting inside libyaml. */
 #include "base/doc.h"
 
 #include "base/buf.h"
@@ -67,7 +66,7 @@ void doc_free(struct doc *y)
     free(y);
 }
 
-/* The next event, which the caller deletes; -1 with libyaml's message. */
+/* Reads the next event, which the caller deletes. Returns -1 with libyaml's message. */
 static int next_event(struct reader *r, yaml_event_t *event)
 {
     if (yaml_parser_parse(&r->parser, event))
@@ -77,12 +76,12 @@ static int next_event(struct reader *r, yaml_event_t *event)
     return fault_at(r, r->parser.problem_mark.line, text);
 }
 
-/* A scalar's text; NULL: it has a NUL. */
+/* Returns a copy of a scalar's text, or NULL with an error if it contains a NUL. */
 static char *take_scalar(struct reader *r, const yaml_event_t *event)
 {
     const char *value = (const char *)event->data.scalar.value;
     if (strlen(value) != event->data.scalar.length) {
-        fault_at(r, event->start_mark.line, "a text with a NUL in it");
+        fault_at(r, event->start_mark.line, "a string contains a NUL");
         return NULL;
     }
     return xstrdup(value);
@@ -114,7 +113,7 @@ static const char *refused(const yaml_event_t *event)
 
 static struct doc_node *read_node(struct reader *r, const yaml_event_t *event, int depth);
 
-/* The key of a mapping's next member; 1 at its end, -1. */
+/* Reads the key of a mapping's next member. Returns 1 at the end of the mapping, -1 on failure. */
 static int read_key(struct reader *r, struct doc_node *map, char **key, int *line)
 {
     yaml_event_t event;
@@ -128,7 +127,7 @@ static int read_key(struct reader *r, struct doc_node *map, char **key, int *lin
     } else if (refused(&event)) {
         fault_at(r, event.start_mark.line, refused(&event));
     } else if (event.type != YAML_SCALAR_EVENT) {
-        fault_at(r, event.start_mark.line, "a key must be a plain word");
+        fault_at(r, event.start_mark.line, "a key must be a scalar");
     } else if ((*key = take_scalar(r, &event))) {
         rc = 0;
         if (doc_get(map, *key)) {
@@ -188,7 +187,7 @@ static int read_list(struct reader *r, struct doc_node *list, int depth)
     }
 }
 
-/* The node that begins with this event; NULL: refused. */
+/* Reads the node that starts with this event. Returns NULL on failure. */
 static struct doc_node *read_node(struct reader *r, const yaml_event_t *event, int depth)
 {
     char text[96];
@@ -224,7 +223,7 @@ static struct doc_node *read_node(struct reader *r, const yaml_event_t *event, i
     return NULL;
 }
 
-/* The stream with its one document. */
+/* Reads the stream with its single document. */
 static int read_document(struct reader *r)
 {
     yaml_event_t event;

@@ -1,11 +1,15 @@
-/* effort.c - see effort.h. */
+/* effort.c - CPU time limit for the work of a request (effort.h). */
 #include "base/effort.h"
 
 #include "base/flag.h"
 
 #include <time.h>
 
-enum { LOOK_STEPS = 4096, STEP_NS = 20 }; /* short pieces are counted by their steps, without the clock */
+enum {
+    LOOK_STEPS = 4096,
+    STEP_NS = 20
+}; /* short tasks are measured by their steps, without reading the
+                                           * clock */
 
 static int64_t thread_ns(void)
 {
@@ -46,7 +50,7 @@ bool effort_over(struct effort *w, unsigned steps)
 int effort_error(const struct effort *w, const char *what, struct err *e)
 {
     if (w->cancelled)
-        return err_set(e, ERR_STOPPED, "the client has gone");
+        return err_set(e, ERR_STOPPED, "the client disconnected");
     return err_set(e, ERR_USAGE, "%s takes more than %.3g s of CPU time; send a simpler request", what,
                    w->cpu_s);
 }

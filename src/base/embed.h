@@ -1,13 +1,12 @@
-/* embed.h - a file of the source tree as bytes of the binary.
+/* embed.h - embeds a file of the source tree in the binary.
  *
- * EMBED(name, "path") defines `const char name[]`, and `name_end[]`, a NUL after them.  The path is
- * relative to the folder in which make runs; the Makefile rebuilds the object when the file changes.
- */
+ * EMBED(name, "path") defines `const char name[]`, and `name_end[]`, a NUL after it. The path is relative
+ * to the directory in which make runs; the Makefile rebuilds the object when the file changes. */
 #ifndef HOLORUN_BASE_EMBED_H
 #define HOLORUN_BASE_EMBED_H
 
 /* clang-format off */
-/* NOLINTBEGIN(bugprone-macro-parentheses): a symbol cannot stand in parentheses */
+/* NOLINTBEGIN(bugprone-macro-parentheses): a symbol cannot be put in parentheses */
 #define EMBED(symbol, path)                                              \
     extern const char symbol[], symbol##_end[];                          \
     __asm__(".pushsection .rodata\n"                                     \

@@ -1,4 +1,4 @@
-/* err.c - see err.h. */
+/* err.c - error messages, warnings, and checked allocation (err.h). */
 #include "base/attempt.h"
 #include "base/utf8.h"
 
@@ -21,7 +21,7 @@ static void format_text(char text[ERR_TEXT], const char *fmt, va_list ap)
     int n = vsnprintf(text, ERR_TEXT, fmt, ap);
     if (n >= ERR_TEXT)
         memcpy(text + ERR_TEXT - 4, "...", 4);
-    utf8_make_printable(text); /* names in files and replies of servers may hold anything */
+    utf8_make_printable(text); /* file names and server replies may contain anything */
 }
 
 int err_vset(struct err *e, enum err_kind kind, const char *fmt, va_list args)
@@ -72,7 +72,7 @@ void warn(const char *fmt, ...)
     va_end(ap);
 }
 
-/* Once: releasing keys may fail for want of memory, too. */
+/* Runs the exit hook once; releasing keys may itself run out of memory. */
 static void run_exit_hook(void)
 {
     void (*hook)(void) = exit_hook;
@@ -87,7 +87,7 @@ struct attempt {
     struct attempt *outer;
 };
 
-static _Thread_local struct attempt *attempted; /* by this thread; NULL: nothing */
+static _Thread_local struct attempt *attempted; /* attempt running in this thread; NULL: none */
 
 int err_attempt(void (*fn)(void *arg), void *arg, struct err *e)
 {
@@ -133,7 +133,7 @@ void bug_at(const char *file, int line, const char *fmt, ...)
 static size_t checked_size(size_t n, size_t size)
 {
     if (size && n > SIZE_MAX / size)
-        die(ERR_ENV, "out of memory: %zu x %zu bytes asked for", n, size);
+        die(ERR_ENV, "out of memory: %zu x %zu bytes requested", n, size);
     size_t bytes = n * size;
     return bytes > 0 ? bytes : 1;
 }
@@ -141,7 +141,7 @@ static size_t checked_size(size_t n, size_t size)
 static void *allocated(void *p, size_t bytes)
 {
     if (!p)
-        die(ERR_ENV, "out of memory: %zu bytes asked for", bytes);
+        die(ERR_ENV, "out of memory: %zu bytes requested", bytes);
     return p;
 }
 

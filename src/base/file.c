@@ -1,4 +1,4 @@
-/* file.c - see file.h. */
+/* file.c - reading and writing files, XDG directories (file.h). */
 #include "base/file.h"
 
 #include "base/clock.h"
@@ -17,10 +17,10 @@
 #include <unistd.h>
 
 enum {
-    WRITER_MS = 1000, /* until somebody opens a pipe for writing */
+    WRITER_MS = 1000, /* maximum wait for a pipe to be opened for writing */
     SILENT_MS = 10000,
     POLL_MS = 10,
-    TEMP_TRIES = 8, /* attempts to find a free random name */
+    TEMP_TRIES = 8, /* attempts to find an unused random name */
 };
 
 static bool is_stdin(const struct stat *st)
@@ -41,7 +41,7 @@ static int open_to_read(const char *path, struct stat *st, struct err *e)
     return -1;
 }
 
-/* read(2) that waits for a pipe or a terminal, but for none other than stdin without end. */
+/* Reads like read(2), waiting for data of a pipe or terminal. Only stdin is waited for without limit. */
 static ssize_t read_some(int fd, const struct stat *st, void *to, size_t size, bool first)
 {
     bool endless = !S_ISFIFO(st->st_mode) || is_stdin(st);
@@ -75,11 +75,11 @@ int file_read(const char *path, size_t max, char **data, size_t *len, struct err
     int rc = 0;
     if (got < 0)
         rc = err_set(e, ERR_ENV, "cannot read '%s': %s", path,
-                     errno == ETIMEDOUT ? "it is a pipe, and nothing comes out of it" : strerror(errno));
+                     errno == ETIMEDOUT ? "pipe without data for 10 s" : strerror(errno));
     else if (n > max)
         rc = err_set(e, ERR_ENV, "'%s' is larger than %zu bytes, the limit for this kind of file", path, max);
     else if (!n && S_ISFIFO(st.st_mode) && !is_stdin(&st))
-        rc = err_set(e, ERR_ENV, "'%s' is a pipe that nobody writes to", path);
+        rc = err_set(e, ERR_ENV, "cannot read '%s': pipe without a writer", path);
     close(fd);
     s[n] = 0;
     *data = rc ? NULL : s;
@@ -167,7 +167,7 @@ int file_stream_open(struct file_stream *s, const char *path, struct err *e)
     return -1;
 }
 
-/* Why an earlier write failed, which stdio has forgotten: one more block meets the same cause. */
+/* Returns the errno of an earlier failed write, which stdio does not keep, by writing one more block. */
 static int cause_of(FILE *f)
 {
     char block[4096] = {0};
@@ -231,37 +231,38 @@ int dir_make(const char *path, struct err *e)
         char c = *p;
         *p = 0;
         if (mkdir(s, 0700) && errno != EEXIST)
-            rc = err_set(e, ERR_ENV, "cannot make folder '%s': %s", s, strerror(errno));
+            rc = err_set(e, ERR_ENV, "cannot create directory '%s': %s", s, strerror(errno));
         *p = c;
         if (!c)
             break;
     }
     struct stat st;
     if (rc == 0 && (stat(s, &st) || !S_ISDIR(st.st_mode)))
-        rc = err_set(e, ERR_ENV, "'%s' is not a folder", s);
+        rc = err_set(e, ERR_ENV, "'%s' is not a directory", s);
     free(s);
     return rc;
 }
 
-/* Returns why a folder is not private to this user, or NULL.  The folder is made when it is absent. */
+/* Returns why a directory is not private to this user, or NULL. Creates it if it does not exist. */
 static const char *not_private(const char *path)
 {
     struct stat st;
     if ((mkdir(path, 0700) && errno != EEXIST) || lstat(path, &st))
         return strerror(errno);
     return S_ISLNK(st.st_mode)       ? "it is a symbolic link"
-           : !S_ISDIR(st.st_mode)    ? "it is not a folder"
+           : !S_ISDIR(st.st_mode)    ? "it is not a directory"
            : st.st_uid != getuid()   ? "it belongs to another user"
-           : (st.st_mode & 077) != 0 ? "other users may enter it (chmod 700)"
+           : (st.st_mode & 077) != 0 ? "other users have access (chmod 700)"
                                      : NULL;
 }
 
-/* The folder for sockets, locks and tokens: others must be able neither to read it nor to put files there. */
+/* Returns the directory for sockets, locks and tokens, which other users must not be able to read or
+ * write. */
 static char *runtime_place(const char *dir, struct err *e)
 {
     static atomic_bool warned;
     char *path = dir ? xasprintf("%s/holorun", dir) : NULL;
-    const char *why = !dir ? NULL : dir_make(dir, NULL) ? "it cannot be made" : not_private(dir);
+    const char *why = !dir ? NULL : dir_make(dir, NULL) ? "it cannot be created" : not_private(dir);
     const char *bad = why ? dir : path;
     why = why || !dir ? why : not_private(path);
     if (dir && !why)
@@ -273,8 +274,8 @@ static char *runtime_place(const char *dir, struct err *e)
     if (!(why = not_private(path)))
         return path;
     err_set(e, ERR_ENV,
-            "no private folder for locks and sockets: '%s' is not usable: %s; remove it, or set "
-            "XDG_RUNTIME_DIR to a folder of your own with mode 700",
+            "no private directory for locks and sockets: '%s' is not usable: %s; remove it, or set "
+            "XDG_RUNTIME_DIR to your own directory with mode 700",
             path, why);
     free(path);
     return NULL;
@@ -301,14 +302,14 @@ char *file_place(enum file_place place, struct err *e)
         path = xasprintf("%s/%s/holorun", home, places[place].below_home);
     else if (home && *home)
         return err_set(e, ERR_ENV,
-                       "HOME is '%s', which does not begin with '/': set it, or %s, to a whole path", home,
-                       places[place].variable),
+                       "HOME is '%s', which does not begin with '/': set it, or %s, to an absolute path",
+                       home, places[place].variable),
                NULL;
     else
         return err_set(e, ERR_ENV, "neither %s nor HOME is set", places[place].variable), NULL;
     if (dir_make(path, e)) {
         if (e)
-            err_set(e, e->kind, "%s (%s names another folder)", e->text, places[place].variable);
+            err_set(e, e->kind, "%s (%s names another directory)", e->text, places[place].variable);
         free(path);
         return NULL;
     }

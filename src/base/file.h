@@ -1,7 +1,6 @@
-/* file.h - reads and writes whole files, and finds the user's folders.
+/* file.h - reads and writes whole files, and finds the user's directories.
  *
- * Files are 0600 and folders 0700, because screenshots are private.
- */
+ * Files are created with mode 0600 and directories with 0700, because screenshots are private. */
 #ifndef HOLORUN_BASE_FILE_H
 #define HOLORUN_BASE_FILE_H
 
@@ -12,28 +11,29 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* Reads a file of at most max bytes; NUL-terminated, the caller frees *data.  A pipe is read to its end, as
- * <(...) of a shell needs it, but given up when nobody writes to it. */
+/* Reads a file of at most max bytes into *data, NUL-terminated; the caller frees it. Pipes, such as
+ * <(...), are read to the end. Fails with ERR_ENV if the file is larger, or if a pipe other than stdin has
+ * no writer for 1 s or no data for 10 s. */
 int file_read(const char *path, size_t max, char **data, size_t *len, struct err *e);
 
-/* Writes atomically: a temporary file, then rename. */
+/* Writes atomically: to a temporary file, which is then renamed. */
 int file_write(const char *path, const void *data, size_t len, struct err *e);
 
-/* A random number, for names that others cannot guess; and such a name beside `path`, which the caller
- * frees. */
+/* Return a random number, and a temporary name next to `path` that others cannot guess; the caller frees
+ * it. */
 uint64_t file_salt(void);
 char *file_temp_name(const char *path);
-/* Makes a temporary file beside `path`, with a random name, which nobody else can have made before.  The
- * caller closes the descriptor, renames or removes the file, and frees *tmp also when it fails (-1). */
+/* Creates a temporary file next to `path` with a random name that nobody can have created before. The
+ * caller closes the descriptor, renames or removes the file, and frees *tmp, also on failure (-1). */
 int file_temp(const char *path, char **tmp, struct err *e);
 
-/* Opens a file to append to it: a descriptor, or -1. */
+/* Opens a file for appending. Returns a descriptor, or -1 with e. */
 int file_append(const char *path, struct err *e);
 
-/* Writes everything; the error names `path`. */
+/* Writes all bytes; the error names `path`. */
 int file_write_all(int fd, const char *path, const void *data, size_t len, struct err *e);
 
-/* Writes a stream atomically: the file appears at `path` on a successful close.  After a failed open
+/* Writes a stream atomically: the file appears at `path` on a successful close. After a failed open
  * nothing needs closing. */
 struct file_stream {
     FILE *f;
@@ -51,16 +51,16 @@ int file_map(struct file_map *m, const char *path, struct err *e);
 void file_unmap(struct file_map *m);
 
 bool file_exists(const char *path);
-int dir_make(const char *path, struct err *e); /* with parents, 0700 */
+int dir_make(const char *path, struct err *e); /* creates missing parents, too; mode 0700 */
 
-/* The XDG folder with "/holorun" appended, created when absent: state (runs), cache, config, runtime.
- * The runtime folder belongs to this user alone: unless XDG_RUNTIME_DIR and its folder do (owner, mode
- * 700, no symbolic link), it is /tmp/holorun-UID, with one warning; and none when that does not either.
- * The caller frees the result. */
+/* Returns the XDG directory with "/holorun" appended, created if missing: state (runs), cache, config,
+ * runtime. The runtime directory belongs to this user only: unless XDG_RUNTIME_DIR and its directory do
+ * (owner, mode 700, not a symbolic link), /tmp/holorun-UID is used, with one warning; if that is not
+ * private either, returns NULL with e. The caller frees the result. */
 enum file_place { PLACE_STATE, PLACE_CACHE, PLACE_CONFIG, PLACE_RUNTIME };
 char *file_place(enum file_place place, struct err *e);
 
-/* Folder of the running executable, no trailing slash; the caller frees it. */
+/* Returns the directory of the running executable without trailing slash; the caller frees it. */
 char *file_exe_dir(void);
 
 #endif

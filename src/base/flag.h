@@ -1,4 +1,4 @@
-/* flag.h - an int that a signal handler or another thread sets and that work polls. */
+/* flag.h - an int that a signal handler or another thread sets and that the working thread polls. */
 #ifndef HOLORUN_BASE_FLAG_H
 #define HOLORUN_BASE_FLAG_H
 
@@ -10,7 +10,7 @@ static inline int flag_value(const volatile int *flag)
     return __atomic_load_n(flag, __ATOMIC_RELAXED);
 }
 
-static inline bool flag_up(const volatile int *flag) /* NULL: never */
+static inline bool flag_up(const volatile int *flag) /* NULL: never set */
 {
     return flag && flag_value(flag);
 }

@@ -1,8 +1,7 @@
-/* gguf.c - see gguf.h.
+/* gguf.c - parses GGUF files (gguf.h).
  *
- * A cursor walks over the head once: read_keys and read_tensors check each length before they move past it,
- * so that later readers of values need not.  check_ranges then looks at where the data lie.
- */
+ * A cursor passes over the header once: read_keys and read_tensors check each length before they advance,
+ * so that later readers of values need not. check_ranges then checks the location of the data. */
 #include "base/gguf.h"
 
 #include "base/file.h"
@@ -16,7 +15,7 @@ enum {
     MAX_TENSORS = 1 << 18,
     MAX_NAME = 255,
     MAX_ALIGN = 1 << 16,
-    ALIGN = 32, /* unless the file says otherwise */
+    ALIGN = 32, /* unless the file has another value */
 };
 
 struct key {
@@ -37,7 +36,7 @@ struct gguf_file {
 
 /* ---- the cursor ---------------------------------------------------------------------------------------- */
 
-/* Bytes of a value; 0: texts and lists, whose length is inside. */
+/* Returns the bytes of a value; 0: strings and lists, which contain their length. */
 static size_t kind_bytes(uint32_t kind)
 {
     static const uint8_t bytes[GGUF_KINDS] = {
@@ -69,7 +68,7 @@ static bool skip(struct cursor *c, uint64_t n)
     return true;
 }
 
-/* A text in place. */
+/* Reads a string in place. */
 static bool take_text(struct cursor *c, const char **text, size_t *len)
 {
     uint64_t n;
@@ -112,8 +111,8 @@ static int read_value(struct cursor *c, struct key *k)
     if (v->list && (!take(c, &kind, sizeof kind) || !take(c, &v->count, sizeof v->count)))
         return ends_early(c, where);
     if (!kind_bytes(kind) && kind != GGUF_TEXT)
-        return err_set(c->e, ERR_MODEL, "%s: '%.*s' has a value of type %u, which is not known here",
-                       c->f->name, (int)k->len, k->name, kind);
+        return err_set(c->e, ERR_MODEL, "%s: '%.*s' has a value of type %u, which is unknown", c->f->name,
+                       (int)k->len, k->name, kind);
     v->kind = (enum gguf_kind)kind;
     v->at = c->at;
     if (!skip_items(c, v))
@@ -167,10 +166,10 @@ static int read_shape(struct cursor *c, struct gguf_entry *t)
     }
     int block = ggml_block(t->type);
     if (!block)
-        return err_set(c->e, ERR_MODEL, "%s: tensor '%s' is stored as %s, which is not known here",
-                       c->f->name, t->name, ggml_type_name(t->type));
+        return err_set(c->e, ERR_MODEL, "%s: tensor '%s' is stored as %s, which is unknown", c->f->name,
+                       t->name, ggml_type_name(t->type));
     if (size[0] % (uint64_t)block)
-        return err_set(c->e, ERR_MODEL, "%s: tensor '%s' has rows of %llu, no multiple of %s's %d",
+        return err_set(c->e, ERR_MODEL, "%s: tensor '%s' has rows of %llu, not a multiple of %s's %d",
                        c->f->name, t->name, (unsigned long long)size[0], ggml_type_name(t->type), block);
     t->bytes /= (size_t)block;
     if (__builtin_mul_overflow(t->bytes, (size_t)ggml_block_bytes(t->type), &t->bytes))
@@ -178,7 +177,7 @@ static int read_shape(struct cursor *c, struct gguf_entry *t)
     return 0;
 }
 
-/* The offset is kept in `data` until the head has been read. */
+/* Reads the table of tensors; the offset is stored in `data` until the whole header has been read. */
 static int read_tensors(struct gguf_file *f, struct cursor *c, int n)
 {
     f->tensors = xcalloc((unsigned long)n + 1, sizeof *f->tensors);
@@ -190,7 +189,7 @@ static int read_tensors(struct gguf_file *f, struct cursor *c, int n)
         if (!take_text(c, &name, &len))
             return ends_early(c, "the table of tensors");
         if (len == 0 || len > MAX_NAME || memchr(name, 0, len))
-            return err_set(c->e, ERR_MODEL, "%s: tensor %d has no name of 1 to %d bytes", f->name, i,
+            return err_set(c->e, ERR_MODEL, "%s: tensor %d does not have a name of 1 to %d bytes", f->name, i,
                            MAX_NAME);
         t->name = xasprintf("%.*s", (int)len, name);
         f->n_tensors++;
@@ -200,7 +199,7 @@ static int read_tensors(struct gguf_file *f, struct cursor *c, int n)
             return ends_early(c, "the table of tensors");
         if (offset > f->len)
             return err_set(c->e, ERR_MODEL,
-                           "%s: tensor '%s' lies outside the file's %zu bytes; copy or download it again",
+                           "%s: tensor '%s' is outside the file's %zu bytes; copy or download it again",
                            f->name, t->name, f->len);
         t->data = f->data + offset;
     }
@@ -214,7 +213,7 @@ static int by_place(const void *a, const void *b)
     return (x->data > y->data) - (x->data < y->data);
 }
 
-/* Data must follow each other, with less than one alignment between them.  base: where they begin. */
+/* Checks that the data are contiguous, with less than one alignment between them. base: start of the data. */
 static int check_ranges(struct gguf_file *f, size_t base, size_t align, struct err *e)
 {
     struct gguf_entry **order = xcalloc((unsigned long)f->n_tensors + 1, sizeof *order);
@@ -228,7 +227,7 @@ static int check_ranges(struct gguf_file *f, size_t base, size_t align, struct e
         size_t offset = (size_t)(t->data - f->data), room = f->len > base ? f->len - base : 0;
         if (offset > room || t->bytes > room - offset)
             rc = err_set(e, ERR_MODEL,
-                         "%s: tensor '%s' lies outside the file's %zu bytes; the file is cut short, copy or "
+                         "%s: tensor '%s' is outside the file's %zu bytes; the file is truncated, copy or "
                          "download it again",
                          f->name, t->name, f->len);
         else if (offset % align)
@@ -238,15 +237,14 @@ static int check_ranges(struct gguf_file *f, size_t base, size_t align, struct e
             rc = err_set(e, ERR_MODEL, "%s: tensors '%s' and '%s' overlap", f->name, order[i - 1]->name,
                          t->name);
         else if (offset - at >= align)
-            rc = err_set(e, ERR_MODEL, "%s: %zu bytes before tensor '%s' belong to no tensor", f->name,
-                         offset - at, t->name);
+            rc = err_set(e, ERR_MODEL, "%s: %zu unused bytes before tensor '%s'", f->name, offset - at,
+                         t->name);
         at = offset + t->bytes;
         t->data = f->data + base + offset;
     }
     free(order);
     if (rc == 0 && f->len - base > at && f->len - base - at >= align)
-        rc = err_set(e, ERR_MODEL, "%s: %zu bytes at the end belong to no tensor", f->name,
-                     f->len - base - at);
+        rc = err_set(e, ERR_MODEL, "%s: %zu unused bytes at the end", f->name, f->len - base - at);
     return rc;
 }
 
@@ -279,12 +277,12 @@ static int read_head(struct gguf_file *f, struct cursor *c, uint64_t counts[2])
         memcmp(magic, "GGUF", 4) != 0)
         return err_set(c->e, ERR_MODEL, "%s is not a GGUF file", f->name);
     if (version != 2 && version != 3)
-        return err_set(c->e, ERR_MODEL, "%s: GGUF version %u is not known here, only 2 and 3%s", f->name,
+        return err_set(c->e, ERR_MODEL, "%s: GGUF version %u is not supported, only 2 and 3%s", f->name,
                        version, version > 1 << 16 ? "; it may be a big-endian file" : "");
     if (counts[0] > MAX_TENSORS || counts[1] > MAX_KEYS)
-        return err_set(c->e, ERR_MODEL, "%s: claims %llu tensors and %llu keys; at most %d and %d are read",
-                       f->name, (unsigned long long)counts[0], (unsigned long long)counts[1], MAX_TENSORS,
-                       MAX_KEYS);
+        return err_set(c->e, ERR_MODEL,
+                       "%s: claims %llu tensors and %llu keys; at most %d and %d are supported", f->name,
+                       (unsigned long long)counts[0], (unsigned long long)counts[1], MAX_TENSORS, MAX_KEYS);
     return 0;
 }
 
@@ -296,7 +294,7 @@ static int read_all(struct gguf_file *f, struct err *e)
         return -1;
     double align = gguf_number_of(f, "general.alignment", ALIGN);
     if (!(align >= 1 && align <= MAX_ALIGN) || ((unsigned)align & ((unsigned)align - 1)))
-        return err_set(e, ERR_MODEL, "%s: 'general.alignment' is %g, no power of two up to %d", f->name,
+        return err_set(e, ERR_MODEL, "%s: 'general.alignment' is %g, not a power of two up to %d", f->name,
                        align, MAX_ALIGN);
     if (read_tensors(f, &c, (int)counts[0]))
         return -1;
@@ -346,7 +344,7 @@ void gguf_close(struct gguf_file *f)
     free(f);
 }
 
-/* ---- using it ------------------------------------------------------------------------------------------ */
+/* ---- access ------------------------------------------------------------------------------------------- */
 
 const char *gguf_name(const struct gguf_file *f)
 {

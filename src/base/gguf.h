@@ -1,14 +1,13 @@
-/* gguf.h - GGUF files, versions 2 and 3: keys with values, and named tensors, in one mapped file.
+/* gguf.h - reads GGUF files, versions 2 and 3: keys with values, and named tensors, in one mapped file.
  *
  *     "GGUF"  version u32  tensors u64  keys u64
  *     key:    text, type u32, value          text: length u64, bytes; list: type u32, count u64, items
  *     tensor: text, dimensions u32, sizes u64 fastest first, type u32, offset u64
  *     padding, then the tensors' data, each at a multiple of general.alignment (32)
  *
- * Nothing in it is trusted: every length is compared with what is left of the file before it is used, and the
- * tensors must follow each other without overlaps or holes, inside the file.  Only little-endian files are
- * read.  Values stay in the file: what a struct below points to lives as long as the file is open.
- */
+ * The file is untrusted: every length is compared with the rest of the file before it is used, and the
+ * tensors must be contiguous, without overlaps or gaps, inside the file. Only little-endian files are
+ * supported. Values stay in the file: pointers in the structs below are valid while the file is open. */
 #ifndef HOLORUN_BASE_GGUF_H
 #define HOLORUN_BASE_GGUF_H
 
@@ -38,7 +37,7 @@ enum gguf_kind {
     GGUF_KINDS
 };
 
-/* Types of tensors.  ops/gguf_rows.h reads all but the integers and Q1_0. */
+/* Types of tensors. ops/gguf_rows.h supports all but the integers and Q1_0. */
 enum ggml_type {
     GGML_F32 = 0,
     GGML_F16 = 1,
@@ -73,15 +72,15 @@ enum ggml_type {
 };
 
 struct gguf_value {
-    enum gguf_kind kind; /* of a list: of its items */
+    enum gguf_kind kind; /* for a list: type of its items */
     bool list;
-    uint64_t count; /* 1, or the items of a list */
+    uint64_t count; /* 1, or the number of items of a list */
     const uint8_t *at, *end;
 };
 
 struct gguf_entry {
     char *name;
-    uint32_t type; /* enum ggml_type, or another with a size */
+    uint32_t type; /* enum ggml_type, or another type with a known size */
     int dims;
     int64_t shape[GGUF_MAX_DIMS]; /* slowest first */
     const uint8_t *data;
@@ -91,53 +90,54 @@ struct gguf_entry {
 struct gguf_file;
 
 struct gguf_file *gguf_open(const char *path, struct err *e); /* NULL on failure */
-/* A file in memory, which stays the caller's; `name` is for messages. */
+/* Parses a file in memory, which remains the caller's; `name` is for messages. Returns NULL with e. */
 struct gguf_file *gguf_parse(const char *name, const void *data, size_t len, struct err *e);
 void gguf_close(struct gguf_file *f);
 
-const char *gguf_name(const struct gguf_file *f);                  /* without folders */
+const char *gguf_name(const struct gguf_file *f);                  /* without directory */
 const uint8_t *gguf_whole(const struct gguf_file *f, size_t *len); /* the whole file */
 
 int gguf_count(const struct gguf_file *f);
-const struct gguf_entry *gguf_at(const struct gguf_file *f, int i); /* as they lie in the file */
+const struct gguf_entry *gguf_at(const struct gguf_file *f, int i); /* in file order */
 const struct gguf_entry *gguf_find(const struct gguf_file *f, const char *name);
 
-/* The value of a key; false: missing. */
+/* Looks up the value of a key; returns false if it is missing. */
 bool gguf_value(const struct gguf_file *f, const char *key, struct gguf_value *out);
 
-/* The next item of a list, or the value itself, which it moves past: a number or a flag as a double; a text,
- * not NUL-terminated.  False at the end, or when it is of another kind. */
+/* Read the next item of a list, or the value itself, and advance: a number or flag as a double; a string,
+ * not NUL-terminated. Return false at the end or if it is of another kind. */
 bool gguf_next_number(struct gguf_value *v, double *out);
 bool gguf_next_text(struct gguf_value *v, const char **text, size_t *len);
 
-/* A single value: a number, or `absent`; a text that the caller frees, or NULL. */
+/* Return a single value: a number, or `absent`; a string that the caller frees, or NULL. */
 double gguf_number_of(const struct gguf_file *f, const char *key, double absent);
 char *gguf_text_of(const struct gguf_file *f, const char *key);
 
-/* ---- a model in such files (gguf_place.c) -----------------------------------------------------------------
+/* ---- models in GGUF files (gguf_place.c) ----------------------------------------------------------------
  *
- * A model's place is the path of its file, or of two, TEXT.gguf,EYES.gguf: the second has its vision
- * tower.  A path ends in .gguf or is a blob of Ollama, sha256-HEX.  Of a split file the place names the first
- * part, NAME-00001-of-00003.gguf. */
+ * The place of a model is the path of its file, or of two files, TEXT.gguf,VISION.gguf: the second
+ * contains the vision encoder. A path ends in .gguf or is a blob of Ollama, sha256-HEX. For a split file
+ * the place names the first part, NAME-00001-of-00003.gguf. */
 bool gguf_is_place(const char *place);
 
-/* Opens the first or the second file of a place.  Returns NULL without a message when the place has only one.
- * Of a split file only the first part is opened; it has all keys. */
+/* Open the first or the second file of a place. Return NULL without a message if the place has only one.
+ * Of a split file only the first part is opened; it contains all keys. */
 struct gguf_file *gguf_open_text(const char *place, struct err *e);
-struct gguf_file *gguf_open_eyes(const char *place, struct err *e);
+struct gguf_file *gguf_open_vision(const char *place, struct err *e);
 
-/* Returns the number of parts of a split file from its first part; 1: not split. */
+/* Returns the number of parts of a split file, given its first part; 1: not split. */
 int gguf_parts(const struct gguf_file *text);
 
-/* Opens part 1 to `of` of a split file; of 0: as many as part 1 claims. */
+/* Opens part `part` (1 to `of`) of a split file; of = 0: the number that part 1 claims. */
 struct gguf_file *gguf_open_part(const char *place, int part, int of, struct err *e);
 
-/* The place that a user means by a file, by two, or by a folder that holds one: beside a file the tower's
- * is looked
- * for, by the "mmproj" in its name.  The caller frees it; NULL without a message where no such file is. */
+/* Returns the place for a user's option: a file, two files, or a directory with one GGUF file. For a
+ * single file, a vision encoder with "mmproj" in its name is searched in the same directory. The caller
+ * frees it; NULL without a message if such a file does not exist. */
 char *gguf_find_place(const char *option, struct err *e);
 
-/* "Q4_K", "type 77" in a buffer of its own; values of a block and its bytes, 0: not known. */
+/* Return the name of a type ("Q4_K", "type 77", in a thread-local buffer), the values per block, and the
+ * bytes per block; 0: unknown. */
 const char *ggml_type_name(uint32_t type);
 int ggml_block(uint32_t type);
 int ggml_block_bytes(uint32_t type);

@@ -1,4 +1,4 @@
-/* gguf_place.c - which GGUF files make a model; see gguf.h. */
+/* gguf_place.c - finds the GGUF files of a model (gguf.h). */
 #include "base/gguf.h"
 
 #include "base/file.h"
@@ -15,7 +15,8 @@
 
 enum { DIGITS = 64, MAX_PARTS = 999 };
 
-/* Returns whether n bytes end as a GGUF file's name, or as a blob of Ollama: "sha256-" and 64 hex digits. */
+/* Returns whether n bytes end like a GGUF file name, or like a blob of Ollama: "sha256-" and 64 hex
+ * digits. */
 static bool is_file(const char *name, size_t n)
 {
     size_t k = sizeof END - 1, digest = sizeof DIGEST - 1;
@@ -29,7 +30,7 @@ static bool is_file(const char *name, size_t n)
     return whole && hex >= DIGITS && !strncmp(base, DIGEST, digest);
 }
 
-/* The comma between the two paths; NULL: one alone. */
+/* Returns the comma between two paths; NULL: a single path. */
 static const char *second_of(const char *place)
 {
     for (const char *mark = strchr(place, ','); mark; mark = strchr(mark + 1, ','))
@@ -43,7 +44,7 @@ bool gguf_is_place(const char *place)
     return is_file(place, strlen(place));
 }
 
-/* The "-00001-of-00003" before the end of a name, with its two numbers; NULL: the file is whole. */
+/* Returns the "-00001-of-00003" at the end of a name, and its two numbers; NULL: not a split file. */
 static const char *split_of(const char *path, int *part, int *of)
 {
     size_t n = strlen(path), end = sizeof END - 1, split = sizeof SPLIT - 1;
@@ -54,7 +55,7 @@ static const char *split_of(const char *path, int *part, int *of)
     return sscanf(at, "-%5d-of-%5d%n", part, of, &length) == 2 && length == (int)split ? at : NULL;
 }
 
-/* The path of another part of a split file. */
+/* Returns the path of another part of a split file. */
 static char *part_path(const char *path, int part)
 {
     int now, of;
@@ -86,14 +87,14 @@ struct gguf_file *gguf_open_part(const char *place, int part, int of, struct err
         err_set(e, ERR_MODEL, "%s is one of %d parts; their names must end in -00001-of-%05d.gguf and so on",
                 path, of, of);
     else if (part > 1 && !file_exists(path))
-        err_set(e, ERR_MODEL, "part %d of %d, '%s', is missing; download it into the same folder", part, of,
-                path);
+        err_set(e, ERR_MODEL, "part %d of %d, '%s', is missing; download it into the same directory", part,
+                of, path);
     else
         f = gguf_open(path, e);
     double no = f ? gguf_number_of(f, "split.no", 0) + 1 : part;
     if (f && ((int)no != part || (of && gguf_parts(f) != of))) {
-        err_set(e, ERR_MODEL, "%s is part %d of %d; expected part %d of %d, name the first", gguf_name(f),
-                (int)no, gguf_parts(f), part, of ? of : gguf_parts(f));
+        err_set(e, ERR_MODEL, "%s is part %d of %d; expected part %d of %d; pass the first part",
+                gguf_name(f), (int)no, gguf_parts(f), part, of ? of : gguf_parts(f));
         gguf_close(f);
         f = NULL;
     }
@@ -107,13 +108,14 @@ struct gguf_file *gguf_open_text(const char *place, struct err *e)
     return gguf_open_part(place, 1, 0, e);
 }
 
-struct gguf_file *gguf_open_eyes(const char *place, struct err *e)
+struct gguf_file *gguf_open_vision(const char *place, struct err *e)
 {
     const char *comma = second_of(place);
     return comma ? gguf_open(comma + 1, e) : NULL;
 }
 
-/* Of several towers the one in bf16, else f16, else the first by name. */
+/* Returns whether a vision encoder is preferred to another: bf16, else f16, else f32, else the first by
+ * name. */
 static bool better(const char *name, const char *than)
 {
     static const char *const forms[] = {"bf16", "BF16", "f16", "F16", "f32", "F32"};
@@ -123,9 +125,9 @@ static bool better(const char *name, const char *than)
     return !than || strcmp(name, than) < 0;
 }
 
-/* In a folder: the tower's file, and of the others the first and how many there are. */
+/* GGUF files of a directory: the preferred vision encoder; the first of the others, and their number. */
 struct found {
-    char *eyes, *text;
+    char *vision, *text;
     int texts;
 };
 
@@ -135,14 +137,14 @@ static struct found look(const char *dir)
     DIR *d = opendir(dir);
     for (struct dirent *entry; d && (entry = readdir(d));) {
         const char *name = entry->d_name;
-        bool eyes = strstr(name, "mmproj");
+        bool vision = strstr(name, "mmproj");
         int part = 1, of;
         split_of(name, &part, &of);
         if (*name == '.' || part != 1 || !is_file(name, strlen(name)) ||
             !strncmp(name, DIGEST, sizeof DIGEST - 1))
             continue;
-        f.texts += !eyes;
-        char **to = eyes ? &f.eyes : &f.text;
+        f.texts += !vision;
+        char **to = vision ? &f.vision : &f.text;
         if (!better(name, *to))
             continue;
         free(*to);
@@ -165,17 +167,17 @@ char *gguf_find_place(const char *option, struct err *e)
                         : xstrdup(".");
     struct found f = look(dir);
     if (file && !file_exists(option))
-        err_set(e, ERR_MODEL, "'%s' is not there", option);
+        err_set(e, ERR_MODEL, "'%s' not found", option);
     else if (!file && f.texts > 1)
         err_set(e, ERR_MODEL, "'%s' has %d GGUF files; name one, as %s/%s", option, f.texts, option, f.text);
     else if (file || f.text)
         place = file ? part_path(option, 1) : xasprintf("%s/%s", option, f.text);
-    if (place && f.eyes && !strstr(slash ? slash : option, "mmproj")) {
-        char *both = xasprintf("%s,%s/%s", place, dir, f.eyes);
+    if (place && f.vision && !strstr(slash ? slash : option, "mmproj")) {
+        char *both = xasprintf("%s,%s/%s", place, dir, f.vision);
         free(place);
         place = both;
     }
-    free(f.eyes);
+    free(f.vision);
     free(f.text);
     free(dir);
     return place;

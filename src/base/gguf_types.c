@@ -1,4 +1,4 @@
-/* gguf_types.c - types of tensors in GGUF files: names and sizes; see gguf.h. */
+/* gguf_types.c - names and sizes of tensor types in GGUF files (gguf.h). */
 #include "base/gguf.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* image.c - see image.h. */
+/* image.c - RGB images: PNG, comparison, cropping, scaling (image.h). */
 #include "base/image.h"
 
 #include "base/file.h"
@@ -59,7 +59,7 @@ enum { SIGNATURE = 8, CHUNK_HEAD = 8, CHUNK = 12 };
 
 struct png_source {
     const uint8_t *at, *end;
-    size_t left; /* of the signature or chunk that is being read */
+    size_t left; /* bytes left of the signature or chunk being read */
 };
 
 static uint32_t number_at(const uint8_t *p)
@@ -67,7 +67,7 @@ static uint32_t number_at(const uint8_t *p)
     return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
 }
 
-/* Moves to the next critical chunk.  One that is cut off is read, so that it fails. */
+/* Advances to the next critical chunk. A truncated one is read, so that it fails. */
 static void next_chunk(struct png_source *s)
 {
     for (;;) {
@@ -145,7 +145,7 @@ int image_size(const void *data, size_t len, uint32_t *w, uint32_t *h, struct er
     }
     if (format && !strcmp(format, "JPEG") && image_jpeg_size(p, len, w, h))
         return 0;
-    return err_set(e, ERR_ENV, "a picture without a size in its header");
+    return err_set(e, ERR_ENV, "image header without a size");
 }
 
 const char *image_format(const char *data, size_t len)
@@ -187,7 +187,7 @@ int image_parse_png_within(struct image *im, const void *data, uint64_t len, con
         return 0;
     image_free(im);
     if (effort_over(l->effort, 0))
-        return effort_error(l->effort, "decoding the pictures", e);
+        return effort_error(l->effort, "decoding the images", e);
     return err_set(e, ERR_ENV, "not a readable PNG: %s", spng_strerror(rc));
 }
 
@@ -206,9 +206,10 @@ int image_read_png(struct image *im, const char *path, struct err *e)
     int rc = image_parse_png(im, data, len, e);
     const char *other = rc ? image_format(data, len) : NULL;
     if (other && strcmp(other, "PNG") != 0)
-        err_set(e, ERR_ENV,
-                "this is a %s, only PNG is read; to convert it: convert '%s' picture.png (ImageMagick)",
-                other, path);
+        err_set(
+            e, ERR_ENV,
+            "file format is %s, only PNG is supported; to convert it: convert '%s' picture.png (ImageMagick)",
+            other, path);
     free(data);
     return rc ? err_prefix(e, "'%s'", path) : 0;
 }

@@ -1,8 +1,7 @@
-/* image_jpeg.c - JPEG by libjpeg (image.h), for pictures that others send.
+/* image_jpeg.c - decodes untrusted JPEG files with libjpeg (image.h).
  *
- * The library leaves by longjmp when it gives up.  A file that is cut off or whose pixels are damaged is only
- * a warning there and refused here: half a screenshot would be answered as if it were whole.
- */
+ * The library leaves by longjmp on errors. A truncated file or damaged pixels are only warnings in libjpeg
+ * and errors here: half a screenshot must not be processed as if it were complete. */
 #include "base/image.h"
 
 #include <setjmp.h>
@@ -13,7 +12,7 @@
 
 #include <jerror.h>
 
-enum { MAX_SCANS = 64 }; /* of a progressive file: each costs as much as the picture */
+enum { MAX_SCANS = 64 }; /* in a progressive file: each scan costs as much as the image */
 
 struct reading {
     struct jpeg_decompress_struct jpeg;
@@ -21,7 +20,7 @@ struct reading {
     struct jpeg_progress_mgr progress;
     jmp_buf leave;
     const struct image_limits *limits;
-    bool over; /* of the effort */
+    bool over; /* the CPU time limit was exceeded */
     char why[JMSG_LENGTH_MAX];
 };
 
@@ -32,7 +31,8 @@ static void give_up(j_common_ptr jpeg)
     longjmp(r->leave, 1);
 }
 
-/* Cameras and editors write bytes between segments and markers of other versions: no pixel is lost. */
+/* Returns whether a warning is harmless: cameras and editors write bytes between segments and markers of
+ * other versions, and no pixel is lost. */
 static bool is_harmless(int code)
 {
     return code == JWRN_EXTRANEOUS_DATA || code == JWRN_JFIF_MAJOR || code == JWRN_ADOBE_XFORM ||
@@ -57,14 +57,14 @@ static void on_progress(j_common_ptr jpeg)
     longjmp(r->leave, 1);
 }
 
-/* a * b / 255, rounded. */
+/* Returns a * b / 255, rounded. */
 static unsigned scaled(unsigned a, unsigned b)
 {
     unsigned t = a * b + 128;
     return ((t >> 8) + t) >> 8;
 }
 
-/* Converts w pixels of CMYK, inverted as Adobe's programs write them, to RGB. */
+/* Converts w pixels of CMYK, inverted as Adobe's programs write it, to RGB. */
 static void to_rgb(JSAMPROW row, const JSAMPLE *cmyk, int w)
 {
     for (int x = 0; x < w; x++, cmyk += 4, row += 3)
@@ -137,7 +137,7 @@ int image_parse_jpeg_within(struct image *im, const void *data, uint64_t len, co
         effort_begin(l->effort);
         read_rows(&r, im, data, len, e);
     } else {
-        rc = r.over ? effort_error(l->effort, "decoding the pictures", e)
+        rc = r.over ? effort_error(l->effort, "decoding the images", e)
                     : err_set(e, ERR_ENV, "not a readable JPEG: %s", r.why);
         image_free(im);
     }

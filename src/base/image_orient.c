@@ -1,4 +1,4 @@
-/* image_orient.c - see image_orient.h. */
+/* image_orient.c - EXIF orientation of JPEG and PNG files (image_orient.h). */
 #include "base/image_orient.h"
 
 #include <string.h>
@@ -8,7 +8,7 @@ struct span {
     size_t len;
 };
 
-/* ---- TIFF, the form of EXIF data --------------------------------------------------------------------- */
+/* ---- TIFF, the format of EXIF data ------------------------------------------------------------------- */
 
 enum { TAG = 0x0112, SHORT = 3, LONG = 4, ENTRY = 12 };
 
@@ -20,7 +20,7 @@ static unsigned number(const unsigned char *p, int bytes, bool little)
     return v;
 }
 
-/* 0: it does not say. */
+/* Returns the orientation in TIFF data, or 0 if it has none. */
 static int orientation_in_tiff(struct span t)
 {
     bool little = t.len >= 8 && !memcmp(t.data, "II", 2);
@@ -39,7 +39,7 @@ static int orientation_in_tiff(struct span t)
     return 0;
 }
 
-/* tiff:Orientation="6" or <tiff:Orientation>6 */
+/* Returns the orientation in XMP data: tiff:Orientation="6" or <tiff:Orientation>6; 0: none. */
 static int orientation_in_xmp(struct span x)
 {
     static const char name[] = "tiff:Orientation";
@@ -64,13 +64,13 @@ static struct span behind(struct span s, size_t n)
     return (struct span){s.data + n, s.len - n};
 }
 
-/* Calls for each segment before the picture. */
+/* Finds the EXIF and XMP segments of a JPEG before the image data. */
 static void read_jpeg(struct span f, struct span *exif, struct span *xmp)
 {
     static const char exif_mark[] = "Exif\0", xmp_mark[] = "http://ns.adobe.com/xap/1.0/";
     for (size_t at = 2; at + 4 <= f.len && f.data[at] == 0xff;) {
         unsigned marker = f.data[at + 1], size = number(f.data + at + 2, 2, false);
-        if (marker == 0xff) { /* filling */
+        if (marker == 0xff) { /* fill byte */
             at++;
             continue;
         }
@@ -115,7 +115,7 @@ int image_orientation(const void *file, size_t len)
     return o >= 1 && o <= 8 ? o : 1;
 }
 
-/* ---- turning ----------------------------------------------------------------------------------------- */
+/* ---- rotation ---------------------------------------------------------------------------------------- */
 
 int image_orient(struct image *im, int orientation, struct err *e)
 {

@@ -1,4 +1,4 @@
-/* json.c - see json.h. */
+/* json.c - writes JSON on one line (json.h). */
 #include "base/json.h"
 
 #include "base/err.h"
@@ -29,7 +29,7 @@ void json_print(const json_t *v, FILE *f, size_t flags)
     free(line);
 }
 
-/* Appends s with control characters other than line breaks and tabs, and hidden ones, as "<U+202E>". */
+/* Appends s with hidden characters and control characters other than line breaks and tabs as "<U+202E>". */
 static void put_visible(struct buf *b, const char *s, size_t n)
 {
     for (int len; n; s += len, n -= (size_t)len) {

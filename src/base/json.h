@@ -1,12 +1,10 @@
-/* json.h - the writer for JSON that is framed by lines: JSON-RPC, --json, feeds, JSON Lines, server-sent
- * events.
+/* json.h - writes JSON for line-based protocols: JSON-RPC, --json, feeds, JSON Lines, server-sent events.
  *
- * Readers disagree about the end of a line.  Node's readline (24 and later) also splits at U+2028 and
- * U+2029, Python's str.splitlines() also at U+0085 and at control characters.  The text written here has
- * none of them: DEL, C1 controls (U+0080 to U+009F) and hidden characters (utf8.h), U+2028 and U+2029 among
- * them, are escaped as \uXXXX; JSON itself requires that for C0 controls.  Other characters are UTF-8.
- * buf_put_json() (buf.h) escapes the same set.
- */
+ * Readers disagree about the end of a line. Node's readline (24 and later) also splits at U+2028 and
+ * U+2029, Python's str.splitlines() also at U+0085 and at control characters. The text written here
+ * contains none of them: DEL, C1 controls (U+0080 to U+009F) and hidden characters (utf8.h, including
+ * U+2028 and U+2029) are escaped as \uXXXX; JSON itself requires that for C0 controls. Other characters
+ * are UTF-8. buf_put_json() (buf.h) escapes the same set. */
 #ifndef HOLORUN_BASE_JSON_H
 #define HOLORUN_BASE_JSON_H
 
@@ -15,21 +13,20 @@
 #include <jansson.h>
 #include <stdio.h>
 
-/* Serializes v on one line, without a line break at the end; any type of value.  flags: JSON_COMPACT, ... of
- * jansson, but not JSON_INDENT.  The caller frees the result.  NULL: v is NULL or has a string that is not
- * UTF-8. */
+/* Serializes v, any type of value, on one line without a trailing line break. flags: JSON_COMPACT, ... of
+ * jansson, but not JSON_INDENT. The caller frees the result. Returns NULL if v is NULL or contains a
+ * string that is not UTF-8. */
 char *json_line(const json_t *v, size_t flags);
 
-/* Prints json_line() to f; "null" when it cannot be serialized.  v is borrowed. */
+/* Prints json_line() to f, or "null" if v cannot be serialized. v is borrowed. */
 void json_print(const json_t *v, FILE *f, size_t flags);
 
-/* Makes a string of s (UTF-8) for a program that shows it to a person or a model: control characters
- * other than line breaks and tabs, and hidden ones (utf8.h), become "<U+202E>".  And the same for all
- * strings within v. */
+/* Create a string from s (UTF-8) for display to a user or a model: hidden characters (utf8.h) and control
+ * characters other than line breaks and tabs become "<U+202E>"; or convert all strings within v. */
 json_t *json_visible_string(const char *s);
 void json_make_visible(json_t *v);
 
-/* Makes a string of s; invalid bytes, such as those of surrogates, become U+FFFD. */
+/* Creates a string from s; invalid bytes, such as those of surrogates, become U+FFFD. */
 json_t *json_clean_string(const char *s);
 json_t *json_clean_stringn(const char *s, size_t n);
 

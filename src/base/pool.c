@@ -1,14 +1,13 @@
-/* pool.c - see pool.h.
+/* pool.c - thread pool (pool.h).
  *
- * A loop is published by storing its description and then a ticket: the number of its ranges that no thread
- * has taken.  Any free thread takes the next range, the caller too.  A thread that loses its core to
- * another program therefore delays at most the range it runs, and nobody waits for a thread that has not
- * started.  The upper half of the ticket counts loops, so that a late thread cannot take a range of a loop
- * it has not seen; a thread that has taken one knows that the description stays valid until it is done.
+ * A loop is published by storing its description and then a ticket: the number of its ranges that are not
+ * taken yet. Any free thread, including the caller, takes the next range. A thread that is preempted
+ * therefore delays at most its own range, and no thread waits for one that has not started. The upper half
+ * of the ticket counts loops, so that a late thread cannot take a range of a loop it has not seen; for a
+ * thread that has taken a range, the description stays valid until it is done.
  *
  * Workers spin for some tens of microseconds, because the loops of a forward pass follow each other
- * closely, and then sleep on a condition.
- */
+ * closely, and then sleep on a condition variable. */
 #include "base/pool.h"
 
 #include "base/err.h"
@@ -20,20 +19,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_THREADS = 256, SPIN = 4000, RANGES = 8 /* for each thread */ };
+enum { MAX_THREADS = 256, SPIN = 4000, RANGES = 8 /* per thread */ };
 
 struct pool {
-    int threads; /* the caller's included */
+    int threads; /* including the caller */
     pthread_t *ids;
     pthread_mutex_t lock;
     pthread_cond_t wake;
     atomic_bool quit;
-    atomic_int asleep; /* workers that wait on the condition */
+    atomic_int asleep; /* workers waiting on the condition variable */
     pool_fn *fn;       /* the loop */
     void *arg;
     int64_t n, ranges;
-    _Alignas(64) atomic_uint_least64_t ticket; /* loops so far in the upper half, ranges left in the lower */
-    _Alignas(64) atomic_int_least64_t done;    /* ranges */
+    _Alignas(64) atomic_uint_least64_t ticket; /* number of loops in the upper half, ranges left in the
+                                                * lower */
+    _Alignas(64) atomic_int_least64_t done;    /* ranges finished */
 };
 
 struct worker {
@@ -68,7 +68,7 @@ static bool has_ranges(struct pool *p)
     return (uint32_t)atomic_load(&p->ticket) > 0;
 }
 
-/* Takes one range and runs it; false when there is none. */
+/* Takes one range and runs it. Returns false if none is left. */
 static bool run_next(struct pool *p, int thread)
 {
     uint64_t now = atomic_load_explicit(&p->ticket, memory_order_acquire);
@@ -132,7 +132,7 @@ struct pool *pool_new(int threads)
         threads = MAX_THREADS;
     struct pool *p = NULL; /* for its aligned members */
     if (posix_memalign((void **)&p, _Alignof(struct pool), sizeof *p))
-        die(ERR_ENV, "out of memory: %zu bytes asked for", sizeof *p);
+        die(ERR_ENV, "out of memory: %zu bytes requested", sizeof *p);
     memset(p, 0, sizeof *p);
     p->threads = 1;
     p->ids = xcalloc((unsigned long)threads, sizeof *p->ids);
@@ -193,6 +193,6 @@ void pool_for(struct pool *p, int64_t n, int64_t grain, pool_fn *fn, void *arg)
         if (i < SPIN)
             pause_cpu();
         else
-            sched_yield(); /* a worker has lost its core */
+            sched_yield(); /* a worker has been preempted */
     }
 }

@@ -1,4 +1,4 @@
-/* regex.c - see regex.h. */
+/* regex.c - PCRE2 search with limits (regex.h). */
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include "base/regex.h"
 
@@ -7,7 +7,7 @@
 #include <string.h>
 
 enum {
-    MATCH_LIMIT = 100000, /* backtracking steps from one position */
+    MATCH_LIMIT = 100000, /* backtracking steps per position */
     MATCH_MEMORY = 1024,  /* KiB */
 };
 
@@ -21,7 +21,7 @@ struct regex *regex_new(const char *pattern, bool any_case, struct err *e)
     int why;
     size_t at, len = strlen(pattern);
     if (len > REGEX_MAX) {
-        err_set(e, ERR_USAGE, "at most %d bytes are read, not %zu", REGEX_MAX, len);
+        err_set(e, ERR_USAGE, "pattern of %zu bytes; the limit is %d", len, REGEX_MAX);
         return NULL;
     }
     uint32_t how = PCRE2_UTF | PCRE2_MATCH_INVALID_UTF | (any_case ? PCRE2_CASELESS : 0);

@@ -1,8 +1,7 @@
 /* regex.h - searches untrusted texts for PCRE2 patterns.
  *
- * Texts are UTF-8; invalid bytes match nothing.  Time and memory of a search are bounded.  Threads may
- * share a compiled pattern.
- */
+ * Texts are UTF-8; invalid bytes do not match anything. Time and memory of a search are limited. Threads
+ * may share a compiled pattern. */
 #ifndef HOLORUN_BASE_REGEX_H
 #define HOLORUN_BASE_REGEX_H
 
@@ -15,13 +14,13 @@ enum { REGEX_MAX = 2000 }; /* bytes of a pattern */
 
 struct regex;
 
-/* NULL with ERR_USAGE: "missing closing parenthesis at character 5 of '(abc'". */
+/* Compiles a pattern. Returns NULL with ERR_USAGE: "missing closing parenthesis at character 5 of '(abc'". */
 struct regex *regex_new(const char *pattern, bool any_case, struct err *e);
-void regex_free(struct regex *r); /* NULL is fine */
+void regex_free(struct regex *r); /* NULL is allowed */
 
 const char *regex_pattern(const struct regex *r);
 
-/* 1: found; 0: not found; -1: the limits were exceeded. */
+/* Searches text[len]. Returns 1: found; 0: not found; -1: the limits were exceeded. */
 int regex_find(const struct regex *r, const char *text, size_t len);
 
 #endif

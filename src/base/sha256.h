@@ -1,4 +1,4 @@
-/* sha256.h - SHA-256 by libmd, which names the dialect and the policy of a run. */
+/* sha256.h - SHA-256 with libmd, used to identify the dialect and the policy of a run. */
 #ifndef HOLORUN_BASE_SHA256_H
 #define HOLORUN_BASE_SHA256_H
 
@@ -23,7 +23,7 @@ static inline void sha256_end(struct sha256 *s, char hex[65])
     SHA256End(&s->context, hex);
 }
 
-/* All at once. */
+/* Computes the digest of a single buffer. */
 static inline void sha256(const void *data, size_t n, char hex[65])
 {
     SHA256Data(data, n, hex);

@@ -1,4 +1,4 @@
-/* utf8.c - see utf8.h. */
+/* utf8.c - UTF-8 decoding, encoding and safe printing (utf8.h). */
 #include "base/utf8.h"
 
 #include <string.h>
@@ -63,7 +63,7 @@ size_t utf8_valid_prefix(const char *s, size_t n)
     return at;
 }
 
-/* Returns whether bytes can follow that make a character of s[0..n), n at most 3. */
+/* Returns whether further bytes can complete s[0..n), n at most 3, to a character. */
 static bool begins_character(const char *s, size_t n)
 {
     uint32_t cp;

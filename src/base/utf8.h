@@ -1,4 +1,4 @@
-/* utf8.h - UTF-8, one scalar at a time. */
+/* utf8.h - UTF-8 decoding, encoding and safe printing. */
 #ifndef HOLORUN_BASE_UTF8_H
 #define HOLORUN_BASE_UTF8_H
 
@@ -7,46 +7,47 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* Decodes one scalar of s[0..n). Returns its length 1..4 and sets *cp; 0 if n == 0;
- * -1 for an invalid sequence (overlong, surrogate, above U+10FFFF, truncated). */
+/* Decodes one scalar of s[0..n). Returns its length 1..4 and sets *cp; 0 if n == 0; -1 for an invalid
+ * sequence (overlong, surrogate, above U+10FFFF, truncated). */
 int utf8_decode(const char *s, size_t n, uint32_t *cp);
 
 /* Writes cp as 1..4 bytes; returns the length, 0 for an invalid scalar. */
 int utf8_encode(uint32_t cp, char out[4]);
 
-/* Length of the longest valid prefix of s[0..n). */
+/* Returns the length of the longest valid prefix of s[0..n). */
 size_t utf8_valid_prefix(const char *s, size_t n);
 
-/* Returns the length of s[0..n) without an incomplete last character. A reader of a text in pieces can pass
- * on that many bytes. */
+/* Returns the length of s[0..n) without an incomplete last character, so that a text can be passed on in
+ * parts. */
 size_t utf8_complete(const char *s, size_t n);
 
-/* Length of the byte order mark that some editors put before a text: 3 or 0. */
+/* Returns the length of the byte order mark that some editors write at the start of a text: 3 or 0. */
 size_t utf8_bom(const char *s, size_t n);
 
-/* Number of scalars in s[0..n), which is valid UTF-8. */
+/* Returns the number of scalars in s[0..n), which must be valid UTF-8. */
 size_t utf8_count(const char *s, size_t n);
 
 /* Returns whether a character is white space, as Python's str.strip() defines it. */
 bool utf8_is_space(uint32_t cp);
-/* Returns whether the character is not shown, or changes the direction of others: bidirectional marks,
+/* Returns whether the character is invisible or changes the direction of others: bidirectional marks,
  * tags, fillers. They can make a text look like another one. */
 bool utf8_hidden(uint32_t cp);
-/* Returns false for control characters (C0, DEL and C1), which a terminal obeys, and for hidden ones. */
+/* Returns false for control characters (C0, DEL and C1), which a terminal interprets, and for hidden ones. */
 bool utf8_printable(uint32_t cp);
 
-/* Prints one line for a terminal: line breaks and tabs become spaces; whatever is not printable, and invalid
- * bytes, become '?'. */
+/* Prints one line for a terminal: line breaks and tabs become spaces; characters that are not printable,
+ * and invalid bytes, become '?'. */
 void utf8_print(FILE *f, const char *s, size_t n);
 
-/* The same, but line breaks and tabs stay. */
+/* Prints like utf8_print(), but keeps line breaks and tabs. */
 void utf8_print_lines(FILE *f, const char *s, size_t n);
 
-/* A result and a line break, should it not end with one: as it is for a program that reads it, as above for a
- * person at a terminal. */
+/* Prints a result and, if missing, a line break: unchanged for a program that reads it, as
+ * utf8_print_lines() on a terminal. */
 void utf8_print_result(FILE *f, const char *s, size_t n);
 
-/* In place: every character that is not printable, line breaks too, and every invalid byte becomes '?'. */
+/* Replaces in place every character that is not printable, including line breaks, and every invalid byte
+ * by '?'. */
 void utf8_make_printable(char *s);
 
 #endif

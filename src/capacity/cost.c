@@ -1,24 +1,24 @@
-/* cost.c - see cost.h. */
+/* cost.c - arithmetic and memory traffic of a model (cost.h). */
 #include "capacity/cost.h"
 
 #include <math.h>
 
-/* Elements of the matrices of a mixture of experts when so many of them are used. */
+/* Returns the matrix elements of a mixture-of-experts layer in which `experts` experts are used. */
 static double moe_elements(const struct lm_config *l, double experts)
 {
     const struct moe_config *m = &l->moe;
     double d = l->hidden, inner = m->latent ? m->latent : d;
-    int matrices = l->rope.dims ? 3 : 2; /* of an expert: SwiGLU has a gate */
+    int matrices = l->rope.dims ? 3 : 2; /* per expert: SwiGLU has a gate */
     return d * m->route.experts + matrices * (experts * m->width * inner + d * m->shared) + 2 * d * m->latent;
 }
 
-/* Experts chosen by at least one of n tokens, if all are equally likely. */
+/* Returns the expected number of experts chosen by at least one of n tokens, if all are equally likely. */
 static double experts_used(const struct route_shape *r, double n)
 {
     return r->experts * (1 - pow(1 - (double)r->chosen / r->experts, n));
 }
 
-/* Elements of the matrices of layer i, of whose experts so many are used. */
+/* Returns the matrix elements of layer i, of whose experts `experts` are used. */
 static double layer_elements(const struct lm_config *l, int i, double experts)
 {
     double d = l->hidden, q = (double)l->q_heads * l->head_dim, kv = (double)l->kv_heads * l->head_dim;
@@ -46,14 +46,14 @@ double cost_patches_flop(const struct model_config *c, int prefix, int64_t patch
 {
     const struct vit_config *v = &c->vit;
     double w = v->hidden, p = (double)patches, n = p + prefix;
-    double seen = n; /* patches that one looks at, on average over the blocks */
+    double seen = n; /* patches a patch attends to, on average over the blocks */
     for (int i = 0, all = 0; v->window && i < v->blocks; i++) {
-        all += v->everywhere[i];
+        all += v->full_attention[i];
         seen = fmin(n, (all * n + (v->blocks - all) * 4.0 * v->window * v->window) / v->blocks);
     }
     double block = 2 * n * w * (4 * w + (v->window ? 3.0 : 2.0) * v->mlp) + 4 * n * seen * w;
     double projector = 2.0 * (p / 4) * v->projector * (4 * w + c->lm.hidden);
-    return 2 * p * 3.0 * v->patch * v->patch * w + v->blocks * block + (1 + v->n_taps) * projector;
+    return 2 * p * 3.0 * v->patch * v->patch * w + v->blocks * block + (1 + v->n_deepstack) * projector;
 }
 
 double cost_tile_flop(const struct model_config *c, int prefix)

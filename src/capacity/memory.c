@@ -1,4 +1,4 @@
-/* memory.c - see memory.h. */
+/* memory.c - memory of the machine and of this process (memory.h). */
 #include "capacity/memory.h"
 
 #include <malloc.h>
@@ -8,7 +8,7 @@
 
 enum { LARGE = 256 << 10 };
 
-/* The value of a line "NAME:   123 kB" of a file in /proc, in bytes; 0 without one. */
+/* Returns the value of a line "NAME:   123 kB" of a file in /proc, in bytes; 0 if it is missing. */
 static size_t proc_bytes(const char *path, const char *name)
 {
     FILE *f = fopen(path, "re");
@@ -22,7 +22,7 @@ static size_t proc_bytes(const char *path, const char *name)
     return found;
 }
 
-/* The limit of this process's control group; 0 without one. */
+/* Returns the memory limit of this process's control group; 0: none. */
 static size_t group_limit(void)
 {
     static const char *const paths[] = {"/sys/fs/cgroup/memory.max",
@@ -66,7 +66,7 @@ size_t memory_heap(void)
 
 void memory_return_large(void)
 {
-    mallopt(M_MMAP_THRESHOLD, LARGE); /* a fixed threshold is not raised any more */
+    mallopt(M_MMAP_THRESHOLD, LARGE); /* setting a threshold disables its automatic increase */
     mallopt(M_TRIM_THRESHOLD, LARGE);
 }
 

@@ -1,4 +1,4 @@
-/* plan.c - see plan.h. */
+/* plan.c - computes the memory of a model before it is loaded (plan.h). */
 #include "capacity/plan.h"
 
 #include "capacity/memory.h"
@@ -14,7 +14,7 @@
 
 enum {
     PANEL = 32,          /* rows of packed matrices are padded to a multiple */
-    PROGRAM = 256 << 10, /* heap and stacks without any model */
+    PROGRAM = 256 << 10, /* heap and stacks of the program without a model */
     SAMPLE = 4096,       /* tokens whose KV cache is counted */
 };
 
@@ -28,7 +28,8 @@ const char *plan_kind_name(enum plan_kind k)
     return names[k];
 }
 
-/* Of layer i of the file, a part of which is a mixer in a model whose layers are two of ours. */
+/* Returns the kind of layer i of the file; in models where a layer of the file is a mixer and an MLP,
+ * `name` decides which of the two. */
 static enum plan_kind layer_kind_of(const struct lm_config *c, int i, const char *name)
 {
     bool two = strpbrk(c->pattern, "DAR");
@@ -61,7 +62,7 @@ enum plan_kind plan_kind_of(const struct lm_config *c, const char *name)
     if (!strncmp(name, "mlp1.", 5))
         return PLAN_PROJECTOR;
     const char *part = strncmp(name, "model.", 6) ? name : name + 6;
-    if (!strncmp(part, "visual.", 7)) /* Qwen's */
+    if (!strncmp(part, "visual.", 7)) /* Qwen */
         return strstr(part, "merger") ? PLAN_PROJECTOR : PLAN_VISION;
     if (strstr(name, "embeddings.") || strstr(name, "embed_tokens."))
         return PLAN_EMBEDDINGS;
@@ -72,14 +73,14 @@ enum plan_kind plan_kind_of(const struct lm_config *c, const char *name)
     return layer && !mtp ? layer_kind_of(c, atoi(layer + 7), name) : PLAN_OTHER;
 }
 
-/* ---- a backend that counts ---------------------------------------------------------------------------- */
+/* ---- counting backend --------------------------------------------------------------------------------- */
 
 struct counter {
     struct backend backend;
     struct ops ops;
     size_t own, mapped, streamed;
-    const struct work_parts *gpu; /* NULL: memory of the host */
-    size_t scratch;               /* of the matrix product that takes most */
+    const struct work_parts *gpu; /* NULL: host memory */
+    size_t scratch;               /* of the matrix product that needs most */
     const struct lm_config *config;
     struct plan_part *parts; /* NULL: not by part */
     struct plan_part seen;   /* own and mapped after the last tensor */
@@ -176,7 +177,7 @@ static void counter_init(struct counter *k, const struct lm_config *c, bool gpu)
     k->backend = (struct backend){&k->ops, NULL, k};
 }
 
-/* Attributes what was counted since the last tensor to this one. */
+/* Attributes the memory counted since the last tensor to this one. */
 static void count_part(void *arg, double fraction, const char *name)
 {
     struct counter *k = arg;
@@ -251,7 +252,7 @@ static void count_engine(struct plan *p, const struct model_config *c, const str
 static void count_chunks(struct plan *p, const struct model_config *c, const struct model_weights *w,
                          struct counter *k, enum dtype act)
 {
-    for (int i = PLAN_CHUNKS - 1; i >= 0; i--) { /* the largest is what remains */
+    for (int i = PLAN_CHUNKS - 1; i >= 0; i--) { /* the largest stays in p */
         struct plan_chunk *chunk = &p->chunks[i];
         *chunk = gpu_chunks[i];
         k->backend.prompt_rows = chunk->prompt_rows;
@@ -280,7 +281,7 @@ static bool on_gpu(const struct engine_options *o)
     return o->device && !strncmp(o->device, "cuda", 4);
 }
 
-/* On a GPU: scratch memory of sampling, experts and attention at their largest batches. */
+/* Counts the GPU's scratch memory of sampling, experts and attention at their largest batches. */
 static void count_work(struct plan *p, const struct model_config *c, struct counter *k, enum dtype act)
 {
     const struct lm_config *lm = &c->lm;
@@ -387,7 +388,7 @@ int plan_check(const struct plan_check *check, const struct model_config *c, con
 
 /* ---- placement ------------------------------------------------------------------------------- */
 
-/* A quarter is left for the system, other programs and growth. */
+/* Returns 3/4 of the memory; the rest is for the system, other programs and growth. */
 static size_t usable(const struct engine_options *o)
 {
     size_t memory = o->memory ? o->memory : memory_available(NULL);
@@ -419,9 +420,9 @@ int plan_make(struct plan *p, const struct model_config *c, const struct safeten
     return plan_placement(&h, c, s, o, e) ? -1 : count_all(p, c, s, o, h, e);
 }
 
-/* ---- sums ------------------------------------------------------------------------------------ */
+/* ---- totals ---------------------------------------------------------------------------------- */
 
-/* Keys and values of so many tokens. */
+/* Returns the bytes of keys and values of `tokens` tokens. */
 static size_t kv_bytes(const struct plan *p, int64_t tokens)
 {
     size_t all = (p->kv_token - PLAN_TOKEN_BYTES) * (size_t)state_capacity(0, tokens),

@@ -1,11 +1,10 @@
-/* roofline.c - see roofline.h.
+/* roofline.c - predicts GPU times from bytes, arithmetic and fitted efficiencies (roofline.h).
  *
- * The rates of cards are those of copies and of large products as others have measured them, not the data
- * sheets'; of the H200 the copies are our own.  What stands above the line in `reach` was fitted to rows that
- * one H200 measured on 2026-11-27 (tests/results/2026-11-27-h200.md), the rest is estimated from the
- * kernels' machine code (tests/results/kernels-*.tsv).  With these, its rows are met within 10 %, but the
- * steps of one session in fp8: 12 and 17 %, probably the last rows of their prompt on the codes.
- */
+ * The rates of the cards are those of copies and large products measured by others, not the data sheets';
+ * the copy rate of the H200 was measured here. The values above the line in `reach` were fitted to rows
+ * measured on one H200 on 2026-11-27 (tests/results/2026-11-27-h200.md); the rest is estimated from the
+ * kernels' machine code (tests/results/kernels-*.tsv). With these values its rows are met within 10 %,
+ * except the steps of one session in fp8 (12 and 17 %), probably because of the last rows of their prompt. */
 #include "capacity/roofline.h"
 
 #include "model/language.h"
@@ -26,34 +25,36 @@ static const struct roofline_card cards[] = {
     {"rtx3060", "RTX 3060, 12 GB", 11.8 * 0x1p30, 0.33e12, 25e12, 28, 1.75e9, 1.00, false, 0},
 };
 
-/* What the kernels are expected to reach: fractions of the card's rates, and times in ms. */
+/* Expected efficiencies of the kernels: fractions of the card's rates, and times in ms. */
 static const struct {
-    /* gemv and early_fill: the two that meet both rows of one session, in bf16 (8.03 ms) and fp8 (4.85 ms).
-     * product and product_first: the estimates of 0.82 and 0.77, less by what 135 ms are more than 128.
-     * tower: 66 ms, resizing with it.  codes: 38 ms of 100 sessions in fp8 want 0.20, 480 ms of a prompt
-     * 0.22; 0.85 was expected */
-    double gemv;           /* up to 16 rows: of the copy rate */
-    double codes;          /* quantised, 17 rows and more: of the slowest of memory, products and x */
-    double product, tower; /* many rows: of the products' rate */
+    /* gemv and early_fill match both rows of one session, in bf16 (8.03 ms) and fp8 (4.85 ms). product and
+     * product_first: the estimates 0.82 and 0.77, reduced in the ratio 128 : 135 ms. tower: 66 ms,
+     * including resizing. codes: 38 ms of 100 sessions in fp8 give 0.20, 480 ms of a prompt 0.22; 0.85 was
+     * expected. */
+    double gemv;           /* up to 16 rows: fraction of the copy rate */
+    double codes;          /* quantized, 17 rows and more: fraction of the slowest of memory, products and
+                            * x */
+    double product, tower; /* many rows: fraction of the products' rate */
     double product_first;  /* with FIRST_ROWS rows */
-    double early_fill;     /* begin and end of a product that overlaps with the kernel before */
-    /* ---- not measured apart ---- */
-    double gemv4;       /* up to 16 rows with 4-bit codes: of the copy rate */
-    double gemm_rows;   /* 17 rows and more in bf16, cuBLASLt: of the copy rate */
-    double state, keys; /* of the copy rate */
-    /* fp8: of the rate of such products.  0.72 for those of the library, which adds its sums in f32 and is
-     * not told to be fast; rounding x and the pass over the sums take a seventh as long */
+    double early_fill;     /* begin and end of a product that overlaps with the previous kernel */
+    /* ---- not measured separately ---- */
+    double gemv4;       /* up to 16 rows with 4-bit codes: fraction of the copy rate */
+    double gemm_rows;   /* 17 rows and more in bf16, cuBLASLt: fraction of the copy rate */
+    double state, keys; /* fractions of the copy rate */
+    /* Fraction of the rate of fp8 products. 0.72 for cuBLASLt, which adds in f32 and is not set to fast
+     * accumulation; rounding x and the pass over the sums take another seventh of the time. */
     double product_fp8;
-    /* begin and end of a product: own kernel (early_fill, and what that saves), library */
+    /* begin and end of a product: own kernel (early_fill and its saving), library */
     double fill, library;
-    /* least time of a layer's kernel; early: its states are requested while the product before still runs */
+    /* minimum time of a layer's kernel; early: its states are requested while the previous product still
+     * runs */
     double mixer, early_mixer, attention;
-    /* host: 0.006 to compare some 240 launches, measured on a core of Zen 4; waking up, the grammar's mask
-     * and the launch of the graph are the rest */
+    /* host: 0.006 for comparing some 240 launches, measured on a core of Zen 4; the rest is waking up, the
+     * grammar's mask and the launch of the graph */
     double norm, gap, host, sampling;
-    double early_gap;    /* of kernels that overlap with the one before */
-    double step, repeat; /* instructions of an element of a state: its step, a repeated token */
-    double chunk;        /* of a scan, one layer */
+    double early_gap;    /* for kernels that overlap with the previous one */
+    double step, repeat; /* instructions per element of a state: its step, a repeated token */
+    double chunk;        /* of a scan, per layer */
 } reach = {.gemv = 0.875,
            .gemv4 = 0.80,
            .gemm_rows = 0.75,
@@ -79,11 +80,15 @@ static const struct {
            .repeat = 2.5,
            .chunk = 0.0095};
 
-enum { FEW = 16, CHUNK = 128 /* tokens of a scan's chunk */, PROMPT_ROWS = 2048 };
-enum { FIRST_ROWS = 512 /* of chunks that begin in the first PROMPT_ROWS tokens: language_chunk */ };
-enum { DEQUANTIZED_BYTES = 4 /* of an 8-bit weight: written and read again as bf16 */ };
-enum { COMPANY = 4 /* sessions: session_batch.c */, MOST_DECODED = 128 /* rows: cuda/linear.cu */ };
-enum { BAND = 64, STEP = 64, BANK_BYTES = 128 /* shared memory, a cycle */ };
+enum { FEW = 16, CHUNK = 128 /* tokens per chunk of a scan */, PROMPT_ROWS = 2048 };
+enum { FIRST_ROWS = 512 /* rows of chunks that begin in the first PROMPT_ROWS tokens: language_chunk */ };
+enum { DEQUANTIZED_BYTES = 4 /* per 8-bit weight: written and read again as bf16 */ };
+enum {
+    MIXED_MIN_BATCH = 4 /* MIXED_MIN_BATCH: as in session_batch.c */,
+    MOST_DECODED = 128 /* rows; as in
+                                                                                * cuda/linear.cu */
+};
+enum { BAND = 64, STEP = 64, BANK_BYTES = 128 /* shared memory, per cycle */ };
 
 const struct roofline_card *roofline_card_at(int i)
 {
@@ -106,9 +111,10 @@ const char *roofline_part_name(enum roofline_part p)
     return names[p];
 }
 
-/* ---- a decode step ----------------------------------------------------------------------------------- */
+/* ---- decode step ------------------------------------------------------------------------------------- */
 
-struct kernels { /* of one token through all layers; appends: of keys and values, and the table of both */
+struct kernels { /* kernels of one token through all layers; appends: of keys and values, and the rotary
+                  * table */
     int products, mixers, attentions, norms, appends, others;
 };
 
@@ -128,7 +134,7 @@ static struct kernels kernels_of(const struct lm_config *l)
     return k;
 }
 
-/* Elements of a session's states in layers of a kind, or of all that recur. */
+/* Returns the elements of a session's states in Mamba layers, or in all recurrent layers. */
 static double state_elements(const struct lm_config *l, bool mamba)
 {
     double elements = 0;
@@ -138,8 +144,9 @@ static double state_elements(const struct lm_config *l, bool mamba)
     return elements;
 }
 
-/* Bytes that a session's states move in a step, and tokens that it repeats (cuda/replay.cu): of many sessions
- * a state in f32 is written every (WORK_RING + 1)th time, and the inputs in between are kept. */
+/* Returns the bytes that a session's states move in a step, and the tokens that it repeats (delayed state
+ * write-back, cuda/replay.cu): with many sessions an f32 state is written every (WORK_RING + 1)th time,
+ * and the inputs in between are buffered. */
 static double state_bytes(const struct lm_config *l, struct state_types types, int n, double *repeated)
 {
     double size = (double)dtype_size(types.ssm), all = size * state_elements(l, false), bytes = 2 * all;
@@ -157,7 +164,8 @@ static double state_bytes(const struct lm_config *l, struct state_types types, i
     return bytes;
 }
 
-/* Memory, or the arithmetic of elements in f32: a warp's instruction for 32, four at once. */
+/* Returns the time of the states: the slower of memory and f32 arithmetic, where a warp's instruction
+ * handles 32 elements and four warps run at once. */
 static double states_ms(const struct roofline_model *m, const struct roofline_card *g, int n)
 {
     const struct lm_config *l = &m->config->lm;
@@ -166,7 +174,8 @@ static double states_ms(const struct roofline_model *m, const struct roofline_ca
     return 1e3 * fmax(bytes / (g->copy * reach.state), work / (128 * g->clock * g->processors));
 }
 
-/* What neither bytes nor products explain: beginnings and ends of kernels, and the gaps between them. */
+/* Adds the latency that neither bytes nor products explain: begin and end of kernels, and the gaps between
+ * them. */
 static void add_latency(struct roofline_row *r, const struct roofline_card *g, const struct kernels *k, int n)
 {
     bool own = n <= FEW, early = own && g->overlap;
@@ -179,8 +188,9 @@ static void add_latency(struct roofline_row *r, const struct roofline_card *g, c
     r->part[ROOFLINE_LAUNCHES] = reach.early_gap * overlapped + reach.gap * (all - overlapped);
 }
 
-/* One pass of up to 128 rows over weights of so many bytes, as stream_k.cu does it: the bytes from memory,
- * the tensor cores, and shared memory, through which go x, twice from there, and the codes, also twice. */
+/* Returns the time of one pass of up to 128 rows over `bytes` bytes of quantized weights as in
+ * stream_k.cu: the slowest of memory, tensor cores and shared memory, through which x passes (twice on
+ * reading), and the codes, also twice. */
 static double codes_ms(const struct roofline_model *m, const struct roofline_card *g, int n, double bytes)
 {
     double cols = n <= 32    ? 32
@@ -194,7 +204,7 @@ static double codes_ms(const struct roofline_model *m, const struct roofline_car
     return 1e3 * fmax(memory, fmax(tensor, shared)) / reach.codes;
 }
 
-/* Products of n rows that go through weights of so many bytes. */
+/* Returns the time of products of n rows with `bytes` bytes of weights. */
 static double weights_ms(const struct roofline_model *m, const struct roofline_card *g, int n, double bytes)
 {
     if (n <= FEW)
@@ -235,9 +245,9 @@ struct roofline_row roofline_decode(const struct roofline_model *m, const struct
     return r;
 }
 
-/* ---- a screenshot ------------------------------------------------------------------------------------ */
+/* ---- screenshot -------------------------------------------------------------------------------------- */
 
-/* Products of `tokens` that are read in chunks of so many rows. */
+/* Returns the time of products of `tokens` tokens that are prefilled in chunks of `rows` rows. */
 static double chunks_ms(const struct roofline_model *m, const struct roofline_card *g, double flop,
                         double tokens, int rows)
 {
@@ -250,7 +260,7 @@ static double chunks_ms(const struct roofline_model *m, const struct roofline_ca
     if (m->fp8 && rows > MOST_DECODED)
         return 1e3 * fmax((flop - rest) / (g->flops * g->fp8 * reach.product_fp8), parts * bytes / g->copy) +
                1e3 * rest / rate;
-    if (m->number < 0.9 || rows < PROMPT_ROWS) /* on the codes */
+    if (m->number < 0.9 || rows < PROMPT_ROWS) /* multiplied without dequantizing */
         return weights_ms(m, g, rows, bytes) * parts + 1e3 * rest / rate;
     return 1e3 * flop / rate + 1e3 * parts * weights * (m->number + DEQUANTIZED_BYTES) / g->copy;
 }
@@ -266,7 +276,7 @@ static struct roofline_row prompt(const struct roofline_model *m, const struct r
                               chunks_ms(m, g, flop * (n - first) / n, n - first, PROMPT_ROWS);
     r.part[ROOFLINE_SCAN] = kernels_of(l).mixers * chunks * reach.chunk * (132.0 / g->processors);
     double weights = cost_weight_bytes(m->config, 0, 1, m->number) / m->number,
-           halved = m->fp8 ? fmin(flop, 2 * weights * n) : 0; /* products that have the rate of fp8 */
+           halved = m->fp8 ? fmin(flop, 2 * weights * n) : 0; /* products at the rate of fp8 */
     r.limit_ms = 1e3 * (flop - halved) / g->flops + (m->fp8 ? 1e3 * halved / (g->flops * g->fp8) : 0);
     add_up(&r);
     return r;
@@ -290,7 +300,7 @@ struct roofline_row roofline_screen(const struct roofline_model *m, const struct
     return r;
 }
 
-/* ---- a step ------------------------------------------------------------------------------------------ */
+/* ---- agent step -------------------------------------------------------------------------------------- */
 
 static void add_row(struct roofline_row *to, const struct roofline_row *from, double times)
 {
@@ -309,11 +319,11 @@ struct roofline_row roofline_step(const struct roofline_model *m, const struct r
     struct roofline_row screen = roofline_screen(m, g, w, h, past, &seen),
                         token = roofline_decode(m, g, n, past + seen + reply / 2),
                         alone = roofline_decode(m, g, 1, past + seen + reply / 2);
-    /* a run of forced tokens is one pass of a session alone, the weights being read as for one token; in
-     * company they go along with the batch, a token in each */
-    int runs = n < COMPANY ? forced / ROOFLINE_RUN : 0;
+    /* a run of forced tokens is one pass of a session alone, in which the weights are read as for one
+     * token; with enough sessions they are mixed into the batch, one token in each step */
+    int runs = n < MIXED_MIN_BATCH ? forced / ROOFLINE_RUN : 0;
     add_row(&r, &screen, n);
-    add_row(&r, &token, n < COMPANY ? reply - forced - runs : reply);
+    add_row(&r, &token, n < MIXED_MIN_BATCH ? reply - forced - runs : reply);
     add_row(&r, &alone, (double)n * runs);
     if (forced)
         snprintf(given, sizeof given, ", %d forced", forced);

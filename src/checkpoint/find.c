@@ -1,4 +1,4 @@
-/* find.c - see find.h. */
+/* find.c - resolution of --model: directory, GGUF file, Ollama model or downloaded repository; see find.h. */
 #include "checkpoint/find.h"
 
 #include "base/buf.h"
@@ -21,7 +21,8 @@ static bool is_model(const char *dir)
     return found;
 }
 
-/* Names a model directory one level below `dir`, a common mistake. */
+/* Sets the error for a directory without a model, and suggests a model directory one level below it:
+ * naming the parent is a common mistake. */
 static void refuse(const char *dir, struct err *e)
 {
     DIR *d = opendir(dir);
@@ -61,7 +62,8 @@ char *model_in(const char *dir, struct err *e)
     return config ? xstrdup(dir) : NULL;
 }
 
-/* The folder of a repository in the hub's cache, models--ORG--NAME, or its snapshots. */
+/* Returns the model in a repository of the Hugging Face cache. option: its directory models--ORG--NAME or
+ * the `snapshots` directory in it. Takes the snapshot of branch main. NULL with e on failure. */
 static char *find_repo(const char *option, struct err *e)
 {
     char *folder = xstrdup(option), *found = NULL, *snapshot;
@@ -106,13 +108,14 @@ char *model_find(const char *option, struct err *e)
 {
     if (option && *option)
         return find_named(option, e);
-    /* build/VARIANT/holorun lies deeper than ./holorun; an installed one in PREFIX/bin */
+    /* The first two serve a source tree: ./holorun and build/VARIANT/holorun. The third serves an
+     * installed PREFIX/bin/holorun. */
     static const char *const places[] = {"assets/pocket/model", "../../assets/pocket/model",
                                          "../share/holorun/pocket"};
     char *exe = file_exe_dir(), *found = NULL;
     for (size_t i = 0; i < sizeof places / sizeof *places && !found; i++) {
         char *dir = xasprintf("%s/%s", exe, places[i]);
-        if (is_model(dir)) /* resolves the ".." for display */
+        if (is_model(dir)) /* realpath resolves the ".." for display */
             found = realpath(dir, NULL);
         free(dir);
     }

@@ -1,8 +1,8 @@
-/* gguf_config.c - hyperparameters from a GGUF file's keys; see gguf_model.h.
+/* gguf_config.c - config.json and preprocessor_config.json from the metadata keys of GGUF files
+ * (gguf_model.h).
  *
- * Values are copied, not judged: the text that comes out is read like a published config.json, with its
- * ranges.
- */
+ * The values are copied without checks. config.c reads the generated text like a published config.json and
+ * checks the ranges there. */
 #include "checkpoint/gguf_model.h"
 
 #include <jansson.h>
@@ -10,11 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define EYES "clip.vision."
+#define VISION "clip.vision."
 
 struct source {
     const struct gguf_file *f;
-    const char *front; /* "qwen35." */
+    const char *front; /* prefix of the keys: "qwen35." */
     struct err *e;
     bool failed;
 };
@@ -26,7 +26,8 @@ static void missing(struct source *s, const char *key)
     s->failed = true;
 }
 
-/* A number; of a list, with a value for each layer, the largest.  NAN: missing. */
+/* Returns the number of a key. If it is a list with one value per layer, returns the largest. NAN if the
+ * key is missing. */
 static double number_of(const struct source *s, const char *key)
 {
     struct gguf_value v;
@@ -54,7 +55,7 @@ static double put(struct source *s, json_t *to, const char *name, const char *ke
     return x;
 }
 
-/* Numbers of a list, at most `most`. */
+/* Returns at most `most` numbers of a list as a JSON array; NULL if the key is missing or is not a list. */
 static json_t *numbers(const struct source *s, const char *key, size_t most)
 {
     struct gguf_value v;
@@ -114,7 +115,7 @@ static void put_attention(struct source *s, json_t *o)
     json_object_set_new(o, "rope_parameters", rope);
 }
 
-/* Puts the sizes that all architectures have. */
+/* Adds the dimensions that all architectures have. */
 static void put_sizes(struct source *s, json_t *o)
 {
     const struct gguf_entry *embed = gguf_find(s->f, "token_embd.weight");
@@ -148,7 +149,8 @@ static json_t *language(struct source *s, bool moe)
 
 /* ---- text models --------------------------------------------------------------------------------------- */
 
-/* Fails if positions are scaled.  Without a type a factor is that of linear scaling, as in llama.cpp. */
+/* Fails if the model scales its positions. A scaling factor without a type means linear scaling, as in
+ * llama.cpp. */
 static void check_scaling(struct source *s)
 {
     char *key = xasprintf("%srope.scaling.type", s->front), *type = gguf_text_of(s->f, key);
@@ -171,7 +173,8 @@ static void check_scaling(struct source *s)
     free(type);
 }
 
-/* Fails if a key that changes the computation, or the use, of a text model has a value not implemented. */
+/* Fails if a key that changes the computation or the use of a text model has a value that is not
+ * implemented. */
 static void check_text(struct source *s)
 {
     static const struct {
@@ -192,8 +195,8 @@ static void check_text(struct source *s)
     check_scaling(s);
 }
 
-/* A text model without a tower: its keys are those of the top of config.json.  Keys that its converter leaves
- * out follow from others, as in llama.cpp. */
+/* Returns the configuration of a text model without a vision encoder, whose keys are at the top level of
+ * config.json. Converters omit some keys. Those are derived as in llama.cpp. */
 static json_t *text_model(struct source *s)
 {
     json_t *o = json_object(), *rope = json_object();
@@ -216,22 +219,22 @@ static json_t *text_model(struct source *s)
     return o;
 }
 
-/* ---- the tower ----------------------------------------------------------------------------------------- */
+/* ---- vision encoder ------------------------------------------------------------------------------------ */
 
-/* Indices of the layers that a list of flags names. */
+/* Returns the indices of the layers whose deepstack flag is set. */
 static json_t *deepstack(const struct source *s)
 {
     struct gguf_value v;
     double x;
     json_t *list = json_array();
-    if (gguf_value(s->f, EYES "is_deepstack_layers", &v))
+    if (gguf_value(s->f, VISION "is_deepstack_layers", &v))
         for (int i = 0; i < 512 && gguf_next_number(&v, &x); i++)
             if (x > 0)
                 json_array_append_new(list, json_integer(i));
     return list;
 }
 
-static json_t *tower(struct source *s)
+static json_t *vision_encoder(struct source *s)
 {
     json_t *o = json_object();
     const struct gguf_entry *table = gguf_find(s->f, "v.position_embd.weight");
@@ -265,25 +268,26 @@ static json_t *preprocessing(struct source *s)
     return o;
 }
 
-static int check_tower(const struct gguf_file *eyes, struct err *e)
+static int check_vision(const struct gguf_file *vision, struct err *e)
 {
-    char *arch = gguf_text_of(eyes, "general.architecture"),
-         *kind = gguf_text_of(eyes, "clip.projector_type");
+    char *arch = gguf_text_of(vision, "general.architecture"),
+         *kind = gguf_text_of(vision, "clip.projector_type");
     if (!kind)
-        kind = gguf_text_of(eyes, EYES "projector_type");
+        kind = gguf_text_of(vision, VISION "projector_type");
     bool fits = arch && kind && !strcmp(arch, "clip") && !strcmp(kind, "qwen3vl_merger");
     if (!fits)
         err_set(e, ERR_MODEL,
-                "%s holds '%s' with projector '%s'; a vision tower of Qwen3.5 is clip with qwen3vl_merger",
-                gguf_name(eyes), arch ? arch : "", kind ? kind : "");
+                "%s: architecture '%s' with projector '%s' is not supported; a vision encoder of Qwen3.5 has "
+                "'clip' with 'qwen3vl_merger'",
+                gguf_name(vision), arch ? arch : "", kind ? kind : "");
     free(arch);
     free(kind);
     return fits ? 0 : -1;
 }
 
-/* ---- the whole ----------------------------------------------------------------------------------------- */
+/* ---- entry point --------------------------------------------------------------------------------------- */
 
-/* Ids of the tokens around and for images. */
+/* Adds the ids of the image placeholder token and of the tokens around an image. */
 static void put_marks(const struct gguf_file *text, json_t *o)
 {
     static const char *const marks[][2] = {{"<|image_pad|>", "image_token_id"},
@@ -312,10 +316,10 @@ static void put_ends(const struct gguf_file *text, json_t *o)
     json_object_set_new(o, "eos_token_id", list);
 }
 
-/* The architectures that are read, with the model_type of the published config.json. */
+/* Implemented architectures, with the model_type of the published config.json. */
 static const struct {
     const char *name, *type;
-    bool moe, text; /* text: a model without a tower, its keys at the top */
+    bool moe, text; /* text: a model without a vision encoder, whose keys are at the top level */
 } known[] = {
     {"qwen35", "qwen3_5", false, false},
     {"qwen35moe", "qwen3_5_moe", true, false},
@@ -324,7 +328,7 @@ static const struct {
 };
 enum { KNOWN = sizeof known / sizeof *known };
 
-/* Returns the row of `known`, or -1 with e. */
+/* Returns the index in `known`, or -1 with e. */
 static int find_kind(const struct gguf_file *text, struct err *e)
 {
     char *arch = gguf_text_of(text, "general.architecture");
@@ -332,11 +336,10 @@ static int find_kind(const struct gguf_file *text, struct err *e)
     while (kind >= 0 && (!arch || strcmp(arch, known[kind].name) != 0))
         kind--;
     if (kind < 0)
-        err_set(
-            e, ERR_MODEL,
-            "%s holds a model of the architecture '%s', which is not implemented; implemented are qwen35, "
-            "qwen35moe, qwen2 and qwen3",
-            gguf_name(text), arch ? arch : "");
+        err_set(e, ERR_MODEL,
+                "%s: architecture '%s' is not implemented; implemented are qwen35, "
+                "qwen35moe, qwen2 and qwen3",
+                gguf_name(text), arch ? arch : "");
     free(arch);
     return kind;
 }
@@ -347,31 +350,32 @@ bool gguf_is_text_model(const struct gguf_file *text)
     return kind >= 0 && known[kind].text;
 }
 
-/* Returns -1 with e unless the vision file belongs to the language model; none always does. */
-static int check_pair(const struct gguf_file *text, const struct gguf_file *eyes, int kind, struct err *e)
+/* Returns -1 with e if the vision file does not belong to the language model. A missing vision file is
+ * valid. */
+static int check_pair(const struct gguf_file *text, const struct gguf_file *vision, int kind, struct err *e)
 {
-    if (eyes && known[kind].text)
+    if (vision && known[kind].text)
         return err_set(e, ERR_MODEL,
-                       "%s is a text model (architecture '%s') and cannot use the tower of %s; "
-                       "leave that file out",
-                       gguf_name(text), known[kind].name, gguf_name(eyes));
-    return eyes ? check_tower(eyes, e) : 0;
+                       "%s is a text model (architecture '%s') and cannot use the vision encoder %s; "
+                       "omit that file",
+                       gguf_name(text), known[kind].name, gguf_name(vision));
+    return vision ? check_vision(vision, e) : 0;
 }
 
-static json_t *whole(const struct gguf_file *text, const struct gguf_file *eyes, int kind, json_t **pre,
+static json_t *whole(const struct gguf_file *text, const struct gguf_file *vision, int kind, json_t **pre,
                      struct err *e)
 {
     char *front = xasprintf("%s.", known[kind].name);
     struct source s = {.f = text, .front = front, .e = e};
-    struct source v = {.f = eyes, .front = EYES, .e = e};
+    struct source v = {.f = vision, .front = VISION, .e = e};
     json_t *o = known[kind].text ? text_model(&s) : json_object();
     json_object_set_new(o, "model_type", json_string(known[kind].type));
     json_object_set_new(o, "tie_word_embeddings", json_boolean(!gguf_find(text, "output.weight")));
     if (!known[kind].text)
         json_object_set_new(o, "text_config", language(&s, known[kind].moe));
     put_ends(text, o);
-    if (eyes && !s.failed) {
-        json_object_set_new(o, "vision_config", tower(&v));
+    if (vision && !s.failed) {
+        json_object_set_new(o, "vision_config", vision_encoder(&v));
         *pre = preprocessing(&v);
         put_marks(text, o);
     }
@@ -383,14 +387,14 @@ static json_t *whole(const struct gguf_file *text, const struct gguf_file *eyes,
     return o;
 }
 
-int gguf_config(const struct gguf_file *text, const struct gguf_file *eyes, char **config,
+int gguf_config(const struct gguf_file *text, const struct gguf_file *vision, char **config,
                 char **preprocessor, struct err *e)
 {
     json_t *pre = NULL, *o = NULL;
     *config = *preprocessor = NULL;
     int kind = find_kind(text, e);
-    if (kind >= 0 && check_pair(text, eyes, kind, e) == 0)
-        o = whole(text, eyes, kind, &pre, e);
+    if (kind >= 0 && check_pair(text, vision, kind, e) == 0)
+        o = whole(text, vision, kind, &pre, e);
     if (o)
         *config = json_dumps(o, JSON_COMPACT);
     if (o && pre)

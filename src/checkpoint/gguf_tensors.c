@@ -1,4 +1,4 @@
-/* gguf_tensors.c - tensors of GGUF files by their published names; see gguf_model.h. */
+/* gguf_tensors.c - tensors of GGUF files under their published names; see gguf_model.h. */
 #include "checkpoint/gguf_model.h"
 
 #include "base/buf.h"
@@ -16,7 +16,7 @@
 
 struct name {
     const char *file, *published;
-    enum { ANY, WITH_TOWER, TEXT } of; /* kind of model, where the two call a tensor differently */
+    enum { ANY, MULTIMODAL, TEXT } of; /* model kind, for names that the two kinds map differently */
 };
 
 static const struct name ends[] = {
@@ -37,7 +37,7 @@ static const struct name ends[] = {
 
 static const struct name of_layer[] = {
     {"attn_norm.weight", "input_layernorm.weight"},
-    {"post_attention_norm.weight", "post_attention_layernorm.weight", WITH_TOWER},
+    {"post_attention_norm.weight", "post_attention_layernorm.weight", MULTIMODAL},
     {"ffn_norm.weight", "post_attention_layernorm.weight", TEXT},
     {"attn_qkv.weight", "linear_attn.in_proj_qkv.weight"},
     {"attn_gate.weight", "linear_attn.in_proj_z.weight"},
@@ -88,18 +88,20 @@ static const struct name of_block[] = {
 
 #define COUNT(list) (sizeof(list) / sizeof *(list))
 
-/* Tables with what stands before and after the number of a layer. */
+/* The name tables, with the text before the layer number: "blk." in the file, "layers." in the published
+ * name. */
 static const struct {
     const struct name *names;
     size_t n;
-    const char *file, *published; /* NULL: no number */
+    const char *file, *published; /* NULL: the names have no layer number */
 } tables[] = {
     {ends, COUNT(ends), NULL, NULL},
     {of_layer, COUNT(of_layer), "blk.", LM "layers."},
     {of_block, COUNT(of_block), "v.blk.", VIS "blocks."},
 };
 
-/* "blk.12.rest": the number, and the rest; NULL: another name. */
+/* Splits "blk.12.rest", where front is "blk.": sets *number and returns the rest. NULL if the name does
+ * not have this form. */
 static const char *after_number(const char *name, const char *front, long *number)
 {
     size_t n = strlen(front);
@@ -110,8 +112,9 @@ static const char *after_number(const char *name, const char *front, long *numbe
     return *end == '.' ? end + 1 : NULL;
 }
 
-/* Writes the other spelling of a name, found in the tables' first or second column, to out.  text: whether it
- * belongs to a text model.  Returns false if no table has it. */
+/* Writes the other form of a name to out. from_file: the name is a GGUF file's (first column of the
+ * tables), otherwise a published one (second column). text: whether it belongs to a text model. Returns
+ * false if the tables do not contain the name. */
 static bool translate(const char *name, bool from_file, bool text, char out[256])
 {
     for (size_t t = 0; t < COUNT(tables); t++) {
@@ -121,7 +124,7 @@ static bool translate(const char *name, bool from_file, bool text, char out[256]
         const char *rest = from ? after_number(name, from, &number) : name;
         for (size_t i = 0; rest && i < tables[t].n; i++) {
             const struct name *k = &tables[t].names[i];
-            if (strcmp(rest, from_file ? k->file : k->published) != 0 || k->of == (text ? WITH_TOWER : TEXT))
+            if (strcmp(rest, from_file ? k->file : k->published) != 0 || k->of == (text ? MULTIMODAL : TEXT))
                 continue;
             if (to)
                 snprintf(out, 256, "%s%ld.%s", to, number, from_file ? k->published : k->file);
@@ -133,7 +136,7 @@ static bool translate(const char *name, bool from_file, bool text, char out[256]
     return false;
 }
 
-/* X.scale and X.input_scale beside X.weight, as llama.cpp has them of NVFP4. */
+/* Converts X.scale and X.input_scale beside X.weight, which llama.cpp uses for NVFP4. */
 static bool translate_scale(const char *name, bool text, char out[256])
 {
     static const char *const scales[] = {".input_scale", ".scale"};
@@ -154,7 +157,7 @@ static bool translate_scale(const char *name, bool text, char out[256])
 void gguf_published(const char *name, bool text, int layers, char out[256])
 {
     long number = 0;
-    if (after_number(name, "blk.", &number) && number >= layers) /* predicts further tokens */
+    if (after_number(name, "blk.", &number) && number >= layers) /* a multi-token prediction layer */
         snprintf(out, 256, "mtp.%s", name);
     else if (!translate(name, true, text, out) && !translate_scale(name, text, out))
         snprintf(out, 256, "%s", name);
@@ -168,7 +171,8 @@ void gguf_spelling(const char *published, bool text, char out[256])
 
 /* ---- tensors ------------------------------------------------------------------------------------------- */
 
-/* The published shape: a convolution's has a 1 in the middle, the shared expert's gate is a row. */
+/* Sets the published shape. It differs for two kinds: convolution weights have a dimension of 1 in the
+ * middle, and the gate of the shared expert is a single row. */
 static void set_shape(struct st_tensor *t, const struct gguf_entry *from)
 {
     t->dims = from->dims;
@@ -203,7 +207,7 @@ static int add(struct safetensors *s, const struct gguf_file *f, const char *fil
     return 0;
 }
 
-/* Takes a file over, NULL after a failure of opening it. */
+/* Adds an open file to s, which then owns it. f is NULL if opening it failed; returns -1 then. */
 static int take_file(struct safetensors *s, struct gguf_file *f)
 {
     if (!f)
@@ -231,9 +235,9 @@ static int open_files(struct safetensors *s, const char *place, struct err *e)
     }
     double claimed = gguf_number_of(s->gguf[0], "split.tensors.count", tensors);
     if ((int)claimed != tensors)
-        return err_set(e, ERR_MODEL, "%d parts have %d tensors; the first one claims %.0f", parts, tensors,
-                       claimed);
-    take_file(s, gguf_open_eyes(place, &none)); /* there may be none */
+        return err_set(e, ERR_MODEL, "%d parts contain %d tensors, but the first one claims %.0f", parts,
+                       tensors, claimed);
+    take_file(s, gguf_open_vision(place, &none)); /* the vision file is optional */
     return none.kind ? err_set(e, ERR_MODEL, "%s", none.text) : 0;
 }
 

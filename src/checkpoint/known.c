@@ -1,9 +1,10 @@
-/* known.c - see known.h.
+/* known.c - table of models with short names, and lookup of downloads in the Hugging Face cache; see
+ * known.h.
  *
- * Sizes are those of the publishers' files; a step's cost follows from the parameters (cmd/models.c).  Sizes
- * of the text models follow from their published configurations, 2 bytes for each parameter; the two small
- * ones of Qwen3 have the embedding twice, once as lm_head.
- */
+ * The sizes of vision models are those of the published files. The duration of a step is estimated from
+ * the parameter counts (cmd/models.c). The sizes of text models follow from their published
+ * configurations, at 2 bytes per parameter. The two small Qwen3 models store the embedding twice, the
+ * second time as lm_head. */
 #include "checkpoint/known.h"
 
 #include "base/buf.h"
@@ -23,25 +24,25 @@
 const struct known_model known_models[] = {
     {"holo3.1-0.8b", "Hcompany/Holo-3.1-0.8B", "any machine", APACHE,
      2.2, 753, 753, 101, 2040, 8160},
-    {"holo3.1-4b", "Hcompany/Holo-3.1-4B", "a card of 12 GB, or patience", APACHE,
+    {"holo3.1-4b", "Hcompany/Holo-3.1-4B", "GPU with 12 GB; slow on a CPU", APACHE,
      10.4, 4206, 4206, 334, 2040, 8160},
-    {"holo3.1-9b", "Hcompany/Holo-3.1-9B", "a card of 24 GB", APACHE,
+    {"holo3.1-9b", "Hcompany/Holo-3.1-9B", "GPU with 24 GB", APACHE,
      18.8, 8954, 8954, 456, 2040, 8160},
-    {"holo3.1-35b-a3b", "Hcompany/Holo-3.1-35B-A3B", "the best of its family; much memory", APACHE,
+    {"holo3.1-35b-a3b", "Hcompany/Holo-3.1-35B-A3B", "best of its family; needs much memory", APACHE,
      70.2, 34661, 2946, 447, 2040, 8160},
-    {"holo2-4b", "Hcompany/Holo2-4B", "as Holo 3.1 4B, an older family", "see its card",
+    {"holo2-4b", "Hcompany/Holo2-4B", "like Holo 3.1 4B; older family", "see model card",
      8.9, 4022, 4022, 415, 2040, 8160},
-    {"holo1.5-7b", "Hcompany/Holo1.5-7B", "places on screens; a card of 24 GB", APACHE,
+    {"holo1.5-7b", "Hcompany/Holo1.5-7B", "element localization; GPU with 24 GB", APACHE,
      16.6, 7616, 7616, 677, 2691, 10764},
-    {"fara-7b", "microsoft/Fara-7B", "web pages; a card of 24 GB", "MIT",
+    {"fara-7b", "microsoft/Fara-7B", "web pages; GPU with 24 GB", "MIT",
      16.6, 7616, 7616, 677, 2691, 10764},
-    {"holotron-12b", "Hcompany/Holotron-12B", "many sessions on one large card", NVIDIA,
+    {"holotron-12b", "Hcompany/Holotron-12B", "many sessions on one large GPU", NVIDIA,
      26.4, 12310, 12310, 653, 3328, 13312},
     {"qwen2.5-0.5b", "Qwen/Qwen2.5-0.5B-Instruct", "text only; any machine", APACHE,
      1.0, 494, 494, 0, 0, 0},
     {"qwen2.5-1.5b", "Qwen/Qwen2.5-1.5B-Instruct", "text only", APACHE,
      3.1, 1544, 1544, 0, 0, 0},
-    {"qwen2.5-3b", "Qwen/Qwen2.5-3B-Instruct", "text only", "see its card",
+    {"qwen2.5-3b", "Qwen/Qwen2.5-3B-Instruct", "text only", "see model card",
      6.2, 3086, 3086, 0, 0, 0},
     {"qwen2.5-7b", "Qwen/Qwen2.5-7B-Instruct", "text only", APACHE,
      15.2, 7616, 7616, 0, 0, 0},
@@ -49,7 +50,7 @@ const struct known_model known_models[] = {
      1.0, 494, 494, 0, 0, 0},
     {"qwen2.5-coder-1.5b", "Qwen/Qwen2.5-Coder-1.5B-Instruct", "text only: code", APACHE,
      3.1, 1544, 1544, 0, 0, 0},
-    {"qwen2.5-coder-3b", "Qwen/Qwen2.5-Coder-3B-Instruct", "text only: code", "see its card",
+    {"qwen2.5-coder-3b", "Qwen/Qwen2.5-Coder-3B-Instruct", "text only: code", "see model card",
      6.2, 3086, 3086, 0, 0, 0},
     {"qwen2.5-coder-7b", "Qwen/Qwen2.5-Coder-7B-Instruct", "text only: code", APACHE,
      15.2, 7616, 7616, 0, 0, 0},
@@ -78,29 +79,29 @@ bool known_is_text(const struct known_model *m)
     return m->vision <= 0;
 }
 
-const char *known_fits(const struct known_model *m, double room, double *bits)
+const char *known_fits(const struct known_model *m, double budget, double *bits)
 {
     static const struct {
         const char *name;
         double bits;
     } forms[] = {{"bf16", 16}, {"int8", 8.25}, {"int4", 4.5}};
-    enum { BESIDE = 1000000000 }; /* states, caches, pictures */
+    enum { BESIDE = 1000000000 }; /* states, KV cache and images, in bytes */
     double all = (m->language + m->vision) * 1e6;
     for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
-        if (all * forms[i].bits / 8 + BESIDE < 0.75 * room) {
+        if (all * forms[i].bits / 8 + BESIDE < 0.75 * budget) {
             *bits = forms[i].bits;
             return forms[i].name;
         }
     return NULL;
 }
 
-const struct known_model *known_better(double room, bool *pulled)
+const struct known_model *known_better(double budget, bool *pulled)
 {
     const struct known_model *best = NULL;
     double bits;
     *pulled = false;
     for (const struct known_model *m = known_models; m->name; m++) {
-        if (known_is_text(m) || !known_fits(m, room, &bits))
+        if (known_is_text(m) || !known_fits(m, budget, &bits))
             continue;
         char *here = known_pulled(m->name, NULL);
         if (here || !best)
@@ -111,7 +112,8 @@ const struct known_model *known_better(double room, bool *pulled)
     return best;
 }
 
-/* A part of a repository's name: letters, digits, '-', '_', '.', neither ".." nor "--" in it. */
+/* Returns whether a text is a valid part of a repository name: letters, digits, '-', '_' and '.', without
+ * ".." and "--", beginning with a letter or digit, at most 96 characters. */
 static bool is_part(const char *s, size_t n)
 {
     if (n == 0 || n > 96 || !isalnum((unsigned char)s[0]))
@@ -148,7 +150,7 @@ char *known_cache(struct err *e)
             return NULL;
         }
     }
-    err_set(e, ERR_ENV, "HOME is not set; HF_HOME names the folder for models");
+    err_set(e, ERR_ENV, "model directory: HOME is not set; set HF_HOME");
     return NULL;
 }
 
@@ -163,7 +165,7 @@ bool known_is_commit(const char *s)
     return strlen(s) == 40 && strspn(s, "0123456789abcdef") == 40;
 }
 
-/* The commit that a branch or tag of a pulled repository stands for; NULL: not pulled. */
+/* Returns the commit of a branch, tag or commit of a downloaded repository; NULL if it has no such ref. */
 static char *read_ref(const char *folder, const char *revision)
 {
     char *path = xasprintf("%s/refs/%s", folder, revision), *text = NULL;
@@ -194,7 +196,7 @@ bool known_is_folder(const char *path)
     return n - at > 8 && !strncmp(path + at, "models--", 8) && file_exists(path);
 }
 
-/* The only commit of a folder, where no ref names one. */
+/* Returns the commit of the single snapshot in a directory; NULL if there are none or several. */
 static char *only_commit(const char *folder)
 {
     char *path = xasprintf("%s/snapshots", folder), *only = NULL;
@@ -232,7 +234,7 @@ char *known_snapshot(const char *folder, const char *revision, struct err *e)
     return path;
 }
 
-/* Files of a repository whose download was not finished. */
+/* Counts the partially downloaded files of a repository. */
 static int count_unfinished(const char *folder)
 {
     static const char end[] = ".incomplete";
@@ -280,9 +282,10 @@ char *known_pulled(const char *name, struct err *e)
     if (snapshot)
         found = known_model_in(folder, snapshot, e);
     if (cache && !snapshot)
-        err_set(e, ERR_MODEL, "'%s' is not on this machine; 'holorun pull %s' fetches it", name, name);
+        err_set(e, ERR_MODEL, "model '%s' is not downloaded; run 'holorun pull %s'", name, name);
     else if (!cache && !known_is_repo(repo))
-        err_set(e, ERR_MODEL, "'%s' is neither a folder nor a model; 'holorun models' lists those", name);
+        err_set(e, ERR_MODEL,
+                "'%s' is neither a directory nor a known model; 'holorun models' lists the models", name);
     free(snapshot);
     free(folder);
     free(cache);

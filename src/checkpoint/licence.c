@@ -1,7 +1,7 @@
-/* licence.c - see licence.h.
+/* licence.c - licence statements in model cards, safetensors, GGUF and JSON files; see licence.h.
  *
- * Files come from anywhere: nothing is believed but the text, and that is cut and cleaned before it is shown.
- */
+ * The files may come from anywhere. The statement is truncated, and its control characters are replaced,
+ * before it is displayed. */
 #include "checkpoint/licence.h"
 
 #include "base/utf8.h"
@@ -25,7 +25,7 @@ static bool take(const char *text, size_t n, char out[LICENCE_TEXT])
     return n > 0;
 }
 
-/* A line of text[n], without its end. */
+/* Returns the length of the first line of text[n], without its newline. */
 static size_t line_at(const char *text, size_t n)
 {
     const char *end = memchr(text, '\n', n);
@@ -37,7 +37,8 @@ static bool starts(const char *text, size_t n, const char *word)
     return n >= strlen(word) && !memcmp(text, word, strlen(word));
 }
 
-/* Between two lines "---" at the begin, as in model cards: license, or license_name where that is "other". */
+/* Reads the YAML front matter of a model card, between two lines "---": `license`, or `license_name` if
+ * license is "other". */
 static bool front_matter(const char *text, size_t n, char out[LICENCE_TEXT])
 {
     if (!starts(text, n, "---\n") && !starts(text, n, "---\r\n"))
@@ -79,7 +80,8 @@ static bool safetensors_licence(const unsigned char *p, size_t n, char out[LICEN
     return found;
 }
 
-/* Its key, the type of a string, its length: values of other keys are not walked over. */
+/* Searches for the encoded key: its length, name and value type string, followed by the value. Other keys
+ * are skipped without parsing. */
 static bool gguf_licence(const unsigned char *p, size_t n, char out[LICENCE_TEXT])
 {
     static const unsigned char key[] = "\017\0\0\0\0\0\0\0general.license\010\0\0";

@@ -1,4 +1,4 @@
-/* licence.h - the licence that a file of a model directory states about itself. */
+/* licence.h - the licence that a file of a model directory states. */
 #ifndef HOLORUN_CHECKPOINT_LICENCE_H
 #define HOLORUN_CHECKPOINT_LICENCE_H
 
@@ -6,11 +6,12 @@
 #include <stddef.h>
 #include <stdio.h>
 
-enum { LICENCE_TEXT = 160, LICENCE_HEAD = 16 << 20 /* bytes of a file that are looked at */ };
+enum { LICENCE_TEXT = 160, LICENCE_HEAD = 16 << 20 /* LICENCE_HEAD: bytes of a file that are examined */ };
 
-/* By the file's name: the front matter of a README.md, `license` of a JSON file, of the metadata of a
- * safetensors file or of a GGUF file, the first line of LICENSE, COPYING and NOTICE.  False: it states none.
- * The text is the file's own, without control characters. */
+/* Reads the licence statement of a file into out. The file name selects where to look: front matter of
+ * *.md, `license` of a JSON file, the metadata of a safetensors or GGUF file, or the first non-empty line
+ * of LICENSE, COPYING and NOTICE. head[n] are the first bytes of the file. out gets valid UTF-8, with
+ * control characters replaced by spaces. Returns false if the file states no licence. */
 bool licence_stated(const char *name, const void *head, size_t n, char out[LICENCE_TEXT]);
 
 #endif

@@ -1,9 +1,9 @@
-/* ollama.c - see ollama.h.
+/* ollama.c - models in Ollama's local store: names, blobs and manifests; see ollama.h.
  *
- * A name becomes the path of a manifest, as Ollama fills it up: registry.ollama.ai/library/NAME:latest.  For
- * a blob the manifests are searched for the one that lists it, whose projector it then gets.  Manifests are
- * read up to 1 MiB, at most SEARCHED of them, MAX_DEPTH folders deep.
- */
+ * A name is completed to the path of a manifest as Ollama does: registry.ollama.ai/library/NAME:latest. A
+ * blob is a GGUF model without its vision file, so that the manifests are searched for one that lists the
+ * blob with a projector. At most SEARCHED manifests of at most 1 MiB are read, in directories at most
+ * MAX_DEPTH deep. */
 #include "checkpoint/ollama.h"
 
 #include "base/file.h"
@@ -22,7 +22,7 @@ enum { MAX_MANIFEST = 1 << 20, MAX_LAYERS = 64, SEARCHED = 4096, MAX_DEPTH = 5, 
 #define HOST     "registry.ollama.ai"
 #define MANIFEST "/manifests/"
 
-/* Returns whether a text is "sha256", one of two separators and 64 hex digits. */
+/* Returns whether a text is "sha256", '-' or ':', and 64 lower-case hex digits. */
 static bool is_digest(const char *s)
 {
     return !strncmp(s, "sha256", 6) && (s[6] == '-' || s[6] == ':') &&
@@ -39,13 +39,13 @@ bool ollama_is_name(const char *option)
 {
     bool blob = is_digest(base_of(option)) && (base_of(option)[6] == '-' || !strchr(option, '/'));
     struct stat st;
-    if (strchr(option, ',')) /* two files */
+    if (strchr(option, ',')) /* two GGUF files */
         return false;
     bool manifest = strstr(option, MANIFEST) && stat(option, &st) == 0 && S_ISREG(st.st_mode);
     return !strncmp(option, PREFIX, sizeof PREFIX - 1) || blob || manifest;
 }
 
-/* Fills in the folders of models that exist; the caller frees them. */
+/* Fills roots with the existing store directories and returns their number. The caller frees them. */
 static int find_roots(char *roots[ROOTS])
 {
     const char *set = getenv("OLLAMA_MODELS"), *home = getenv("HOME");
@@ -73,7 +73,7 @@ static json_t *parse_manifest(const char *text, size_t len, const char *name, st
     json_error_t why;
     json_t *root = json_loadb(text, len, JSON_REJECT_DUPLICATES, &why);
     if (!root)
-        err_set(e, ERR_MODEL, "'%s' is not a manifest of Ollama: line %d: %s", name, why.line, why.text);
+        err_set(e, ERR_MODEL, "'%s' is not an Ollama manifest: line %d: %s", name, why.line, why.text);
     return root;
 }
 
@@ -88,7 +88,7 @@ static json_t *read_manifest(const char *path, struct err *e)
     return root;
 }
 
-/* Returns the first layer of a kind; NULL: none. */
+/* Returns the first layer of a kind; NULL if there is none. */
 static const json_t *find_layer(const json_t *manifest, const char *kind)
 {
     size_t i;
@@ -109,7 +109,8 @@ static const char *digest_of(const json_t *layer)
     return digest && is_digest(digest) ? digest : NULL;
 }
 
-/* Returns the path of a layer's blob; NULL when the blob is missing or shorter than its size. */
+/* Returns the path of a layer's blob; NULL with e if the blob is missing or its size differs from the
+ * manifest. */
 static char *layer_path(const char *root, const json_t *layer, const char *name, struct err *e)
 {
     const char *digest = digest_of(layer);
@@ -122,28 +123,27 @@ static char *layer_path(const char *root, const json_t *layer, const char *name,
     struct stat st;
     if (stat(path, &st) == 0 && (size <= 0 || st.st_size == size))
         return path;
-    err_set(e, ERR_MODEL, "the download of '%s' is incomplete: '%s' is %s; 'ollama pull' continues it", name,
-            path, file_exists(path) ? "cut short" : "missing");
+    err_set(e, ERR_MODEL, "the download of '%s' is incomplete: '%s' is %s; run 'ollama pull'", name, path,
+            file_exists(path) ? "truncated" : "missing");
     free(path);
     return NULL;
 }
 
 static char *place_of(const char *root, const json_t *manifest, const char *name, struct err *e)
 {
-    const json_t *model = find_layer(manifest, "model"), *eyes = find_layer(manifest, "projector");
+    const json_t *model = find_layer(manifest, "model"), *vision = find_layer(manifest, "projector");
     if (!model) {
-        err_set(e, ERR_MODEL, "'%s' has no GGUF model in its manifest%s", name,
-                find_layer(manifest, "tensor") ? ", but single tensors, which are not supported" : "");
+        err_set(e, ERR_MODEL, "the manifest of '%s' lists no GGUF model%s", name,
+                find_layer(manifest, "tensor") ? ", only single tensors, which are not supported" : "");
         return NULL;
     }
     if (find_layer(manifest, "adapter")) {
-        err_set(e, ERR_MODEL, "'%s' is a model with an adapter, which is not supported; name its base model",
-                name);
+        err_set(e, ERR_MODEL, "'%s' has an adapter, which is not supported; use its base model", name);
         return NULL;
     }
     char *place = layer_path(root, model, name, e),
-         *second = place && eyes ? layer_path(root, eyes, name, e) : NULL;
-    if (place && eyes) {
+         *second = place && vision ? layer_path(root, vision, name, e) : NULL;
+    if (place && vision) {
         char *both = second ? xasprintf("%s,%s", place, second) : NULL;
         free(place);
         place = both;
@@ -162,11 +162,11 @@ char *ollama_place(const char *models, const char *text, size_t len, const char 
 
 /* ---- names --------------------------------------------------------------------------------------------- */
 
-/* HOST/NAMESPACE/NAME/TAG of a name; NULL with a message when it is not one. */
+/* Returns the manifest path HOST/NAMESPACE/NAME/TAG of a model name; NULL with e if the name is invalid. */
 static char *manifest_of_name(const char *name, struct err *e)
 {
     const char *colon = strrchr(name, ':'), *slash = strrchr(name, '/');
-    if (colon && slash && colon < slash) /* a port */
+    if (colon && slash && colon < slash) /* the colon separates a port */
         colon = NULL;
     char *path = xasprintf("%.*s", (int)(colon ? colon - name : (ptrdiff_t)strlen(name)), name);
     const char *tag = colon ? colon + 1 : "latest";
@@ -181,7 +181,7 @@ static char *manifest_of_name(const char *name, struct err *e)
         return full;
     free(full);
     err_set(e, ERR_MODEL,
-            "'%.200s' is not a name of Ollama; write ollama:NAME, ollama:NAME:TAG or ollama:USER/NAME:TAG",
+            "'%.200s' is not an Ollama model name; use ollama:NAME, ollama:NAME:TAG or ollama:USER/NAME:TAG",
             name);
     return NULL;
 }
@@ -200,8 +200,8 @@ static char *find_name(const char *name, char *const *roots, int n, struct err *
         free(path);
     }
     if (below && !found)
-        err_set(e, ERR_MODEL, "'%.200s' is not among the models of Ollama%s%s; 'ollama pull' fetches it",
-                name, n ? " in " : ", whose folder was not found: OLLAMA_MODELS names it", n ? roots[0] : "");
+        err_set(e, ERR_MODEL, "Ollama model '%.200s' not found%s%s; run 'ollama pull'", name,
+                n ? " in " : ": no model directory; set OLLAMA_MODELS", n ? roots[0] : "");
     free(below);
     return place;
 }
@@ -214,7 +214,8 @@ struct search {
     int left; /* manifests that may still be read */
 };
 
-/* Finds the place that a manifest below a folder gives to this blob; others of the blob may be incomplete. */
+/* Searches a directory recursively for a manifest that lists the blob s->digest as its model, and sets
+ * s->found to the GGUF place of that model. Manifests with missing blobs are skipped. */
 static void search_folder(struct search *s, const char *dir, int depth)
 {
     DIR *d = depth < MAX_DEPTH ? opendir(dir) : NULL;
@@ -239,7 +240,8 @@ static void search_folder(struct search *s, const char *dir, int depth)
         closedir(d);
 }
 
-/* The place of a blob that exists, in MODELS/blobs or wherever it was copied to. */
+/* Returns the GGUF place of an existing blob, with its projector if a manifest lists one. The blob may be
+ * in MODELS/blobs or in any other directory beside a directory manifests. */
 static char *find_projector(const char *path)
 {
     size_t n = strlen(path) - strlen(base_of(path));
@@ -247,8 +249,8 @@ static char *find_projector(const char *path)
          *manifests = xasprintf("%s/manifests", root);
     struct search s = {.root = root, .digest = base_of(path), .left = SEARCHED};
     search_folder(&s, manifests, 0);
-    bool eyes = s.found && strchr(s.found, ',');
-    char *place = eyes ? xasprintf("%s,%.*s%s", path, (int)n, path, base_of(s.found)) : xstrdup(path);
+    bool vision = s.found && strchr(s.found, ',');
+    char *place = vision ? xasprintf("%s,%.*s%s", path, (int)n, path, base_of(s.found)) : xstrdup(path);
     free(s.found);
     free(manifests);
     free(root);
@@ -267,8 +269,8 @@ static char *find_blob(const char *option, char *const *roots, int n, struct err
         free(path);
     }
     if (!place)
-        err_set(e, ERR_MODEL, "the blob '%s' was not found%s%s", option,
-                n ? " in " : ": OLLAMA_MODELS names its folder", n ? roots[0] : "");
+        err_set(e, ERR_MODEL, "blob '%s' not found%s%s", option,
+                n ? " in " : ": no model directory; set OLLAMA_MODELS", n ? roots[0] : "");
     return place;
 }
 

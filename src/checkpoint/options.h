@@ -1,5 +1,5 @@
-/* options.h - how an engine is opened: where its weights live, and the storage types of weights, states,
- * keys and values. */
+/* options.h - options of an engine: storage types of weights, states and KV cache, memory limits, device
+ * and speculative decoding. */
 #ifndef HOLORUN_CHECKPOINT_OPTIONS_H
 #define HOLORUN_CHECKPOINT_OPTIONS_H
 
@@ -7,16 +7,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Where the weights are while the model runs; see weights.h. */
+/* Location of the weights while the model runs; see weights.h. */
 enum weights_in {
-    WEIGHTS_IN_AUTO, /* packed when that leaves memory to spare, else mapped */
-    WEIGHTS_IN_RAM,  /* copied into RAM at the start, in the layout that multiplies fastest */
-    WEIGHTS_IN_MMAP, /* left in the files and paged in as needed */
+    WEIGHTS_IN_AUTO, /* repacked in RAM if enough memory remains, otherwise mapped */
+    WEIGHTS_IN_RAM,  /* copied to RAM at start, in the kernels' fastest layout */
+    WEIGHTS_IN_MMAP, /* mapped from the files and paged in as needed */
 };
 
 /* Storage type of the large weight matrices; see weights.h. */
 enum weight_storage {
-    WEIGHTS_AUTO, /* the checkpoint's */
+    WEIGHTS_AUTO, /* as in the checkpoint */
     WEIGHTS_BF16,
     WEIGHTS_INT8, /* at most 8 bits, one scale per output */
     WEIGHTS_INT4, /* at most 4 bits, one scale per 32 values */
@@ -37,30 +37,30 @@ static inline bool activations_rounded(enum activation_rounding a)
     return a == ACTIVATIONS_INT8 || a == ACTIVATIONS_FP8;
 }
 
-/* Storage type of the blocks of the vision tower. */
+/* Storage type of the weights in the blocks of the vision encoder. */
 enum tower_storage {
-    TOWER_AUTO, /* the checkpoint's */
+    TOWER_AUTO, /* as in the checkpoint */
     TOWER_INT8,
 };
 
 /* Storage type of SSM states. */
 enum state_storage {
     STATE_FP32,
-    STATE_FP16, /* stochastic rounding; for models that tolerate it: see drift.h */
+    STATE_FP16, /* stochastic rounding; only for models that tolerate it: see drift.h */
 };
 
 /* Storage type of the KV cache. */
 enum kv_storage {
-    KV_AUTO, /* the activations' */
+    KV_AUTO, /* type of the activations */
     KV_FP8,  /* e4m3, one scale per token and head: see ops/kv8.h */
 };
 
 enum { ENGINE_MAX_SPECULATE = 15 };
 
 struct engine_options {
-    const char *dir;    /* model directory in the published layout */
+    const char *dir;    /* model directory in the Hugging Face layout, or a GGUF place */
     const char *device; /* "auto" or NULL, "cpu", "cuda", "cuda:N": see backend_open */
-    const char *isa;    /* of the CPU; NULL: best; "ref" for the scalar reference */
+    const char *isa;    /* instruction set of the CPU; NULL: best available; "ref": scalar reference */
     int threads;        /* 0: one per core */
     bool f32;           /* activations and weights in f32 instead of bf16 */
     enum weights_in weights_in;
@@ -69,28 +69,30 @@ struct engine_options {
     enum activation_rounding activations;
     enum state_storage state;
     enum kv_storage kv;
-    bool any_drift; /* fp16 states are used without measuring their drift */
-    bool cache;     /* quantized weights are kept in a file that the next start maps */
-    /* bounds of a picture's pixels instead of those of the model's files; 0: the files' */
+    bool any_drift; /* use fp16 states without measuring their drift */
+    bool cache;     /* store quantized weights in a file that the next start maps */
+    /* limits for the pixels of an image that replace those of the model's files; 0: the files' */
     int min_pixels, max_pixels;
-    size_t memory; /* bytes that may be used, which decides weights_in; 0: free memory */
-    /* seed of synthetic weights, of which the files give only the shapes; 0: weights are read */
+    size_t memory; /* budget in bytes, which decides weights_in AUTO; 0: free memory */
+    /* seed of random weights with the shapes of the files, whose data is not read; 0: read the weights */
     uint64_t random;
-    /* bytes for states and checkpoints of sessions; 0: what the weights leave of a device's memory, and no
-     * limit on a CPU */
+    /* Bytes for states and checkpoints of sessions. 0: on a device, the memory that the weights leave
+     * free; on a CPU, no limit. */
     size_t state_memory;
-    /* non-zero: prefill and image encoding stop with ERR_STOPPED within a layer's time; may be NULL */
+    /* If non-zero, prefill and image encoding stop with ERR_STOPPED within the duration of one layer. May
+     * be NULL. */
     const volatile int *cancel;
-    /* tokens proposed at once from what the session said before, at most ENGINE_MAX_SPECULATE; 0: none.
-     * Replies are the same: see session/speculate.h */
+    /* Draft tokens per verification (prompt lookup), at most ENGINE_MAX_SPECULATE; 0: no speculative
+     * decoding. Replies do not change: see session/speculate.h. */
     int speculate;
     bool shared; /* several threads use the engine, each with its own sessions */
-    bool round8; /* resized pixels are rounded to 8 bits, to compare with runtimes that do so */
+    bool round8; /* round resized pixels to 8 bits, for comparison with runtimes that do so */
     void (*progress)(void *arg, double fraction, const char *what); /* may be NULL */
     void *progress_arg;
 };
 
-/* What the weights are stored as: activations in int8 are multiplied with integers, in fp8 with fp8. */
+/* Returns the storage type of the weights. With AUTO, quantized activations determine it: int8 activations
+ * need int8 weights, fp8 activations fp8 weights. */
 static inline enum weight_storage options_storage(const struct engine_options *o)
 {
     if (o->weights != WEIGHTS_AUTO || !activations_rounded(o->activations))

@@ -1,9 +1,8 @@
-/* safetensors.c - see safetensors.h.
+/* safetensors.c - reader of sharded safetensors checkpoints; see safetensors.h.
  *
- * Finds the files (list_shards), maps each, checks its header against its size (read_header, each tensor
- * in read_entry, then all byte ranges in check_ranges), and sorts everything by name, where a duplicate
- * name is found.
- */
+ * Finds the files (list_shards), maps each of them and checks its header against its size: read_header for
+ * the whole, read_entry for each tensor, and check_ranges for all byte ranges. Finally sorts all tensors
+ * by name, which detects duplicate names. */
 #include "checkpoint/safetensors_impl.h"
 
 #include <errno.h>
@@ -14,7 +13,7 @@
 #include <unistd.h>
 
 enum {
-    MAX_HEADER = 100 << 20, /* the limit of the published reader */
+    MAX_HEADER = 100 << 20, /* limit of the reference implementation */
     MAX_INDEX = 64 << 20,
     MAX_TENSORS = 1 << 18,
     MAX_NAME = 256,
@@ -38,24 +37,23 @@ static int read_dtype(const char *file, const char *name, const char *text, enum
             *out = dtypes[i].dtype;
             return 0;
         }
-    return err_set(e, ERR_MODEL, "%s: tensor '%s' has dtype '%s', which is not known here", file, name,
-                   text ? text : "none");
+    return err_set(e, ERR_MODEL, "%s: tensor '%s' has unknown dtype '%s'", file, name, text ? text : "none");
 }
 
-/* Shape and the bytes it needs; every product is checked. */
+/* Reads the shape and computes the bytes that it needs; each multiplication is checked for overflow. */
 static int read_shape(const char *file, const char *name, const json_t *shape, struct st_tensor *t,
                       size_t *bytes, struct err *e)
 {
     if (!json_is_array(shape) || json_array_size(shape) > ST_MAX_DIMS)
-        return err_set(e, ERR_MODEL, "%s: tensor '%s' has no shape of at most %d dimensions", file, name,
-                       ST_MAX_DIMS);
+        return err_set(e, ERR_MODEL, "%s: tensor '%s': the shape is not an array of at most %d dimensions",
+                       file, name, ST_MAX_DIMS);
     t->dims = (int)json_array_size(shape);
     *bytes = dtype_size(t->dtype);
     for (int i = 0; i < t->dims; i++) {
         const json_t *v = json_array_get(shape, (size_t)i);
         t->shape[i] = json_is_integer(v) ? json_integer_value(v) : -1;
         if (t->shape[i] < 0 || __builtin_mul_overflow(*bytes, (size_t)t->shape[i], bytes))
-            return err_set(e, ERR_MODEL, "%s: tensor '%s' has an impossible shape", file, name);
+            return err_set(e, ERR_MODEL, "%s: tensor '%s' has an invalid shape", file, name);
     }
     return 0;
 }
@@ -84,11 +82,11 @@ static int read_entry(const char *file, const char *name, const json_t *entry, c
         return -1;
     if (read_range(json_object_get(entry, "data_offsets"), data_len, &begin, &end))
         return err_set(e, ERR_MODEL,
-                       "%s: tensor '%s' lies outside the %zu bytes of data; the file is cut short, copy or "
+                       "%s: tensor '%s' lies outside the %zu bytes of data; the file is truncated; copy or "
                        "download it again",
                        file, name, data_len);
     if (end - begin != bytes)
-        return err_set(e, ERR_MODEL, "%s: tensor '%s' has %zu bytes where its shape needs %zu", file, name,
+        return err_set(e, ERR_MODEL, "%s: tensor '%s' has %zu bytes, but its shape needs %zu", file, name,
                        end - begin, bytes);
     t->file = file;
     t->data = data + begin;
@@ -105,7 +103,7 @@ static int by_address(const void *a, const void *b)
     return p != q ? (p > q) - (p < q) : (x->bytes > y->bytes) - (x->bytes < y->bytes);
 }
 
-/* The ranges must follow each other from the first byte of the data to the last. */
+/* Checks that the byte ranges follow each other without gaps from the first byte of the data to the last. */
 static int check_ranges(const char *file, struct st_tensor *tensors, int n, const uint8_t *data, size_t len,
                         struct err *e)
 {
@@ -170,12 +168,12 @@ static int read_file(struct safetensors *s, const char *file, const uint8_t *p, 
 {
     uint64_t header_len = 0;
     if (len < 8)
-        return err_set(e, ERR_MODEL, "%s: %zu bytes are too few for a header", file, len);
+        return err_set(e, ERR_MODEL, "%s: %zu bytes are too short for a header", file, len);
     for (int i = 0; i < 8; i++)
         header_len |= (uint64_t)p[i] << (8 * i);
     if (header_len > MAX_HEADER || header_len > len - 8)
         return err_set(e, ERR_MODEL,
-                       "%s: the header claims %llu bytes of a file of %zu; copy or download it again", file,
+                       "%s: the header claims %llu bytes in a file of %zu; copy or download it again", file,
                        (unsigned long long)header_len, len);
     json_error_t why;
     json_t *header = json_loadb((const char *)p + 8, (size_t)header_len, JSON_REJECT_DUPLICATES, &why);
@@ -186,7 +184,7 @@ static int read_file(struct safetensors *s, const char *file, const uint8_t *p, 
     return rc;
 }
 
-/* ---- which files --------------------------------------------------------------------------------------- */
+/* ---- list of files ------------------------------------------------------------------------------------- */
 
 void safetensors_add_file(struct safetensors *s, const char *file)
 {
@@ -197,7 +195,7 @@ void safetensors_add_file(struct safetensors *s, const char *file)
     s->files[s->shards++] = xstrdup(file);
 }
 
-/* The files named in the index; *weight_map maps tensor to file. */
+/* Adds the files that the index names. weight_map maps tensor names to file names. */
 static int list_index(struct safetensors *s, const json_t *weight_map, struct err *e)
 {
     const char *name;
@@ -208,7 +206,8 @@ static int list_index(struct safetensors *s, const json_t *weight_map, struct er
     {
         const char *file = json_string_value(value);
         if (!file || !*file || strchr(file, '/') || file[0] == '.')
-            return err_set(e, ERR_MODEL, "model.safetensors.index.json: '%s' is not in a file of this folder",
+            return err_set(e, ERR_MODEL,
+                           "model.safetensors.index.json: tensor '%s' is in a file outside this directory",
                            name);
         safetensors_add_file(s, file);
         if (s->shards > MAX_SHARDS)
@@ -217,7 +216,8 @@ static int list_index(struct safetensors *s, const json_t *weight_map, struct er
     return 0;
 }
 
-/* Without an index: one file, or a series whose first name says how many there are. */
+/* Adds the files of a directory without an index: a single file, or a series whose first name states their
+ * number. */
 static int list_series(struct safetensors *s, const char *dir, struct err *e)
 {
     char *one = xasprintf("%s/model.safetensors", dir);
@@ -239,7 +239,7 @@ static int list_series(struct safetensors *s, const char *dir, struct err *e)
         if (found)
             return 0;
     }
-    return err_set(e, ERR_MODEL, "no model.safetensors, no index and no first shard");
+    return err_set(e, ERR_MODEL, "neither model.safetensors nor an index nor a first shard found");
 }
 
 static int list_shards(struct safetensors *s, const char *dir, json_t **weight_map, struct err *e)
@@ -262,7 +262,7 @@ static int list_shards(struct safetensors *s, const char *dir, json_t **weight_m
     return rc;
 }
 
-/* ---- all together -------------------------------------------------------------------------------------- */
+/* ---- opening and closing ------------------------------------------------------------------------------- */
 
 static int by_name(const void *a, const void *b)
 {
@@ -280,7 +280,7 @@ int safetensors_sort(struct safetensors *s, struct err *e)
     return 0;
 }
 
-/* Index and shards must agree. */
+/* Checks that the index and the shards contain the same tensors, each in the file that the index names. */
 static int check_index(const struct safetensors *s, const json_t *weight_map, struct err *e)
 {
     const char *name;
@@ -290,8 +290,8 @@ static int check_index(const struct safetensors *s, const json_t *weight_map, st
         const struct st_tensor *t = safetensors_find(s, name);
         if (!t || strcmp(t->file, json_string_value(value)) != 0)
             return err_set(e, ERR_MODEL,
-                           "tensor '%s' is not in %s, where the index has it; download both again", name,
-                           json_string_value(value));
+                           "tensor '%s' is not in %s, although the index lists it there; download both again",
+                           name, json_string_value(value));
     }
     for (int i = 0; i < s->count; i++)
         if (!json_object_get(weight_map, s->tensors[i].name))
@@ -315,7 +315,7 @@ static int check_shards(const struct safetensors *s, const char *dir, struct err
     return err_set(
         e, ERR_MODEL,
         "the download is incomplete: %d of %d weight files are missing, shard %d of %d is '%s': No such "
-        "file; copy or download it into this folder",
+        "file; copy or download it into this directory",
         missing, s->shards, first + 1, s->shards, s->files[first]);
 }
 
@@ -391,7 +391,7 @@ void safetensors_close(struct safetensors *s)
     free(s);
 }
 
-/* ---- using them ---------------------------------------------------------------------------------------- */
+/* ---- access -------------------------------------------------------------------------------------------- */
 
 int safetensors_count(const struct safetensors *s)
 {
@@ -423,7 +423,7 @@ void safetensors_release(const struct safetensors *s, const struct st_tensor *t)
     uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
     uintptr_t begin = ((uintptr_t)t->data + page - 1) / page * page,
               end = ((uintptr_t)t->data + t->bytes) / page * page;
-    if (s->maps && end > begin) /* whole pages only: the first and the last may hold a neighbour */
+    if (s->maps && end > begin) /* whole pages only: the first and the last may also contain a neighbour */
         madvise((void *)begin, end - begin, MADV_DONTNEED);
 }
 

@@ -1,12 +1,11 @@
-/* safetensors.h - named tensors in one or several mapped files.
+/* safetensors.h - tensors by name in one or several memory-mapped safetensors or GGUF files.
  *
- * A file is: the length of the header (8 bytes, little-endian), a JSON header, the bytes of all tensors.
- * Nothing in the header is trusted: shape times element size must equal the byte range, and the ranges
- * together must cover the data exactly, without holes or overlaps.
+ * A safetensors file consists of the header length (8 bytes, little-endian), a JSON header, and the bytes
+ * of all tensors. The header is untrusted input: for each tensor, shape times element size must equal its
+ * byte range, and the ranges together must cover the data without gaps and overlaps.
  *
- * A tensor's pages come into memory when it is read and can be given back with safetensors_release, so
- * that a model larger than free memory can be packed tensor by tensor.
- */
+ * The pages of a tensor are read on first access. safetensors_release discards them, so that a model
+ * larger than free memory can be repacked tensor by tensor. */
 #ifndef HOLORUN_CHECKPOINT_SAFETENSORS_H
 #define HOLORUN_CHECKPOINT_SAFETENSORS_H
 
@@ -25,24 +24,25 @@ struct st_tensor {
     enum dtype dtype;
     int dims;
     int64_t shape[ST_MAX_DIMS];
-    const void *data; /* row-major, little-endian, may be unaligned */
+    const void *data; /* row-major, little-endian; may be unaligned */
     size_t bytes;
-    /* type in a GGUF file whose numbers gguf_rows.h reads: the dtype is u8, the shape counts numbers; or 0 */
+    /* Type in a GGUF file whose rows gguf_rows.h decodes: dtype is then u8, and the shape counts numbers.
+     * 0: not such a type. */
     uint32_t gguf;
 };
 
 struct safetensors;
 
-/* Opens a GGUF file (gguf_model.h), or the shards that model.safetensors.index.json of a directory names;
- * without that file
- * model.safetensors, or model-00001-of-0000N.safetensors and the rest. NULL on failure. */
+/* Opens a GGUF place (gguf_model.h) or the safetensors files of a directory: those of
+ * model.safetensors.index.json, else model.safetensors, else model-00001-of-0000N.safetensors and the rest
+ * of the series. The caller closes the result. NULL with e on failure. */
 struct safetensors *safetensors_open(const char *dir, struct err *e);
 
-/* Fails when a directory lacks some of its weight files.  Sets *here to whether it has an index, a single
- * weight file or a first shard. */
+/* Returns -1 with e if a directory lacks some of its weight files. Sets *here to whether it has an index,
+ * a single weight file or a first shard; returns 0 if it has none of these. */
 int safetensors_complete(const char *dir, bool *here, struct err *e);
 
-/* One file in memory, which stays the caller's: for tests and fuzzing. */
+/* Parses one file in memory, which remains the caller's. Used by tests and fuzzing. */
 struct safetensors *safetensors_parse(const void *data, size_t len, struct err *e);
 void safetensors_close(struct safetensors *s);
 
@@ -50,26 +50,27 @@ int safetensors_count(const struct safetensors *s);
 const struct st_tensor *safetensors_at(const struct safetensors *s, int i); /* sorted by name */
 const struct st_tensor *safetensors_find(const struct safetensors *s, const char *name);
 
-/* Gives back the pages of a tensor that is not needed any more, or of all. */
+/* Discards the resident pages of one tensor, or of all. A later access reads them again. */
 void safetensors_release(const struct safetensors *s, const struct st_tensor *t);
 
 void safetensors_release_all(const struct safetensors *s);
 
-/* Random access follows: turns readahead off. */
+/* Disables the kernel's readahead for random access; scattered = false enables it again. */
 void safetensors_scattered(const struct safetensors *s, bool scattered);
 
 int safetensors_files(const struct safetensors *s);
 size_t safetensors_bytes(const struct safetensors *s); /* of all files */
 
-/* Whether they come from GGUF files; and what these call a tensor with a published name, else the name: valid
- * until the next call in this thread. */
+/* safetensors_is_gguf: whether the tensors come from GGUF files. safetensors_spelling: the name in the
+ * GGUF file of a published tensor name; for other files, the name itself. The result is valid until the
+ * next call in this thread. */
 bool safetensors_is_gguf(const struct safetensors *s);
 const char *safetensors_spelling(const struct safetensors *s, const char *name);
 
-/* "f32", "Q4_K" */
+/* Returns the type as text: "f32", "Q4_K". */
 const char *safetensors_type(const struct st_tensor *t);
 
-/* "[2, 3]" */
+/* Writes the shape as text: "[2, 3]". */
 void safetensors_shape_text(const struct st_tensor *t, char *out, size_t size);
 
 #endif

@@ -1,5 +1,5 @@
-/* safetensors_impl.h - inside of struct safetensors: safetensors.c and gguf_tensors.c fill it; private to
- * them. */
+/* safetensors_impl.h - definition of struct safetensors. safetensors.c and gguf_tensors.c fill it; private
+ * to them. */
 #ifndef HOLORUN_CHECKPOINT_SAFETENSORS_IMPL_H
 #define HOLORUN_CHECKPOINT_SAFETENSORS_IMPL_H
 
@@ -13,15 +13,17 @@ struct safetensors {
     int shards;
     struct st_tensor *tensors;
     int count, cap;
-    struct gguf_file **gguf; /* parts of the text, then eyes, whose bytes `maps` only names; or NULL */
+    struct gguf_file **gguf; /* parts of the text model, then the vision file; their bytes belong to these,
+                              * not to `maps`; or NULL */
     int n_gguf;
 };
 
-struct st_tensor *safetensors_add(struct safetensors *s); /* valid until the next */
+struct st_tensor *safetensors_add(struct safetensors *s); /* valid until the next call */
 void safetensors_add_file(struct safetensors *s, const char *name);
 int safetensors_sort(struct safetensors *s, struct err *e);
 
-/* Fills s with the tensors of GGUF files by their published names; frees it and returns NULL on failure. */
+/* Fills s with the tensors of GGUF files under their published names. Frees s and returns NULL with e on
+ * failure. */
 struct safetensors *safetensors_of_gguf(struct safetensors *s, const char *place, struct err *e);
 
 #endif

@@ -1,4 +1,4 @@
-/* weights_cache.c - see weights_cache.h. */
+/* weights_cache.c - cache file of quantized weights; see weights_cache.h. */
 #include "checkpoint/weights_cache.h"
 
 #include "base/file.h"
@@ -20,7 +20,7 @@ enum {
     PAGE = 4096,
     NAME = 160,
     MAX_ENTRIES = 1 << 18,
-    CHECK_ALL = 256 << 20, /* smaller files are verified whole */
+    CHECK_ALL = 256 << 20, /* files up to this size are verified completely */
     CHECK_FIRST = 64 << 10,
 };
 
@@ -30,26 +30,26 @@ struct header {
     char magic[16];
     uint32_t version, count;
     uint64_t identity, size, table; /* table: offset of the entries */
-    uint64_t table_sum, header_sum; /* header_sum: of everything before it */
+    uint64_t table_sum, header_sum; /* header_sum: checksum of all preceding fields */
 };
 
 struct entry {
     char name[NAME];
     int64_t rows, cols;
     uint64_t format, at, bytes;
-    uint64_t first, whole; /* checksums of the first CHECK_FIRST bytes and of all */
+    uint64_t first, whole; /* checksums of the first CHECK_FIRST bytes and of all bytes */
 };
 
 struct weight_cache {
     char *path, *temporary;
-    bool named; /* the new file has its temporary name; an O_TMPFILE has none */
+    bool named; /* the new file has a temporary name; O_TMPFILE files have none */
     uint64_t identity;
     struct file_map map;
     const struct entry *found; /* sorted by name; NULL: no file is mapped */
     int fd;                    /* of the new file; -1: none */
     uint64_t at;
     struct entry *entries;
-    unsigned long count, room;
+    unsigned long count, cap;
 };
 
 /* ---- identity ------------------------------------------------------------------------------------------ */
@@ -59,7 +59,7 @@ static uint64_t identify(const char *dir, const struct safetensors *s, uint64_t 
     uint64_t seed = identity;
     const char *file = NULL;
     char *folder = xstrdup(dir);
-    if (gguf_is_place(dir)) { /* a file in it */
+    if (gguf_is_place(dir)) { /* dir names a file in the directory */
         char *slash = strrchr(folder, '/');
         if (slash)
             *slash = 0;
@@ -106,7 +106,7 @@ static uint64_t first_sum(const void *data, size_t bytes)
     return XXH3_64bits(data, bytes < CHECK_FIRST ? bytes : CHECK_FIRST);
 }
 
-/* p: the file; entries end before `end`. */
+/* Checks an entry of the mapped file p, whose matrices end before offset `end`. all: verify all bytes. */
 static bool is_entry_sound(const struct entry *x, const uint8_t *p, size_t end, bool all)
 {
     if (x->name[NAME - 1] || x->at % PAGE || x->at > end || x->bytes > end - x->at)
@@ -132,7 +132,8 @@ static bool is_sound(const struct weight_cache *c, const struct header *h)
     return true;
 }
 
-/* A missing or stale file is not worth a message: it will be written. */
+/* Maps the existing file if it is valid and current. A missing or stale file needs no message because it
+ * is rewritten. */
 static void map_old(struct weight_cache *c)
 {
     struct header h;
@@ -179,7 +180,7 @@ static void drop_file(struct weight_cache *c)
     c->fd = -1;
 }
 
-/* Warns once and writes nothing more. */
+/* Warns and stops writing. */
 static void give_up(struct weight_cache *c, const char *why)
 {
     warn("quantized weights are not kept in '%s': %s; the next start quantizes again", c->path, why);
@@ -220,9 +221,9 @@ void weight_cache_add(struct weight_cache *c, const char *name, enum quant_forma
 {
     if (!c || c->fd < 0 || strlen(name) >= NAME)
         return;
-    if (c->count == c->room) {
-        c->room = c->room ? 2 * c->room : 64;
-        c->entries = xrealloc(c->entries, c->room, sizeof *c->entries);
+    if (c->count == c->cap) {
+        c->cap = c->cap ? 2 * c->cap : 64;
+        c->entries = xrealloc(c->entries, c->cap, sizeof *c->entries);
     }
     struct entry *x = &c->entries[c->count++];
     *x = (struct entry){.rows = rows, .cols = cols, .format = format, .at = c->at, .bytes = bytes};
@@ -232,7 +233,7 @@ void weight_cache_add(struct weight_cache *c, const char *name, enum quant_forma
     write_padded(c, data, bytes);
 }
 
-/* Gives the complete file its name. */
+/* Renames the completed file to its final name. */
 static int publish(struct weight_cache *c)
 {
     char link[64];

@@ -1,12 +1,11 @@
-/* grammar.c - the lazy DFA, and masks of whole tokens.
+/* grammar.c - lazy DFA and token masks of a grammar (grammar.h).
  *
- * A DFA state is a set of NFA states (those that consume something, and accept), closed over forks and stored
- * once.  Its row of successors, one for each byte class, is filled on demand.  A mask is one walk over the
- * token trie with a stack of states: a dead subtree is skipped, and inside a free string the rows are soon
- * complete, so that a walk costs a few nanoseconds a node.
+ * A DFA state is a set of NFA states (those that consume something, and accept), closed over forks and
+ * stored once. Its row of successors, one per byte class, is filled on demand. A mask is computed by one
+ * walk over the token trie with a stack of states: dead subtrees are skipped, and inside a free string the
+ * rows are soon complete, so that a walk costs a few nanoseconds per node.
  *
- *   expressions (grammar_expr.c) -> NFA (grammar_nfa.c) -> states here x trie (grammar_vocab.c)
- */
+ *     expressions (grammar_expr.c) -> NFA (grammar_nfa.c) -> states here x trie (grammar_vocab.c) */
 #include "grammar/grammar_impl.h"
 
 #include <stdatomic.h>
@@ -14,10 +13,10 @@
 #include <string.h>
 
 enum {
-    UNKNOWN = -2,           /* a successor not computed yet */
-    MASK_SHARE = 4,         /* a quarter of the memory is for masks, which are dropped together */
-    MASK_MEMORY = 64 << 20, /* and this much at most */
-    NFA_STATE_BYTES = 40,   /* with its places in `seen`, `stack` and `set`, and room to grow */
+    UNKNOWN = -2,           /* successor not computed yet */
+    MASK_SHARE = 4,         /* a quarter of the memory is for masks, which are discarded together */
+    MASK_MEMORY = 64 << 20, /* and at most this much */
+    NFA_STATE_BYTES = 40,   /* including its entries in `seen`, `stack` and `set`, and spare capacity */
     DEFAULT_BYTES = 512 << 20,
     ALL_BYTES = 1 << 30, /* of the grammars of all threads */
     MAX_NFA = 1 << 21,   /* states */
@@ -33,7 +32,7 @@ static void account(struct grammar *g, ptrdiff_t more)
     atomic_fetch_add(&all_bytes, (size_t)more);
 }
 
-/* Reserves memory.  Returns false, and the grammar has failed, past a limit. */
+/* Reserves memory. Returns false beyond a limit; the grammar has then failed. */
 static bool reserve(struct grammar *g, size_t bytes)
 {
     if (g->failure.kind)
@@ -53,7 +52,7 @@ static bool reserve(struct grammar *g, size_t bytes)
     return true;
 }
 
-/* Counts steps of work.  Returns whether the grammar has failed. */
+/* Counts steps of work. Returns whether the grammar has failed. */
 static bool worked(struct grammar *g, unsigned steps)
 {
     if (!g->failure.kind && effort_over(g->effort, steps))
@@ -89,7 +88,7 @@ static void close_begin(struct grammar *g)
     }
 }
 
-/* Adds a state and all states that its forks lead to. */
+/* Adds a state and all states to which its forks lead. */
 static void close_add(struct grammar *g, int32_t from)
 {
     int32_t top = 0;
@@ -145,7 +144,8 @@ static bool table_grow(struct grammar *g)
     return true;
 }
 
-/* GRAMMAR_DEAD past the limit.  It reserves twice the stored size, because the arrays have room to grow. */
+/* Adds the closure as a DFA state. Returns GRAMMAR_DEAD beyond the limit. Reserves twice the stored size,
+ * because the arrays have spare capacity. */
 static int32_t add_state(struct grammar *g)
 {
     if (!reserve(g, 2 * (sizeof *g->states + (size_t)g->nset * sizeof *g->members)))
@@ -161,7 +161,7 @@ static int32_t add_state(struct grammar *g)
     return g->nstates++;
 }
 
-/* The DFA state of the closure; GRAMMAR_DEAD when it is empty. */
+/* Returns the DFA state of the closure; GRAMMAR_DEAD if it is empty. */
 static int32_t close_end(struct grammar *g)
 {
     if (!g->nset || g->failure.kind)
@@ -184,8 +184,8 @@ static int32_t close_end(struct grammar *g)
 
 /* ---- transitions --------------------------------------------------------------------------------------- */
 
-/* The successors of a state by byte class, UNKNOWN where not computed; valid as long as the grammar.  NULL
- * past the limit. */
+/* Returns the successors of a state by byte class (UNKNOWN: not computed), valid as long as the grammar;
+ * NULL beyond the limit. */
 static int32_t *row_of(struct grammar *g, int32_t state)
 {
     if (!g->states[state].row) {
@@ -287,8 +287,8 @@ static void drop_masks(struct grammar *g)
     g->mask_bytes = 0;
 }
 
-/* One pass over the trie; row[d] has the successors of the state at depth d of the path.  Leaves, which most
- * nodes are, need only the row of their parent. */
+/* Computes a mask in one pass over the trie; row[d] has the successors of the state at depth d of the
+ * path. Leaves, which are most of the nodes, need only the row of their parent. */
 static void walk_trie(struct grammar *g, int32_t state, uint64_t *mask)
 {
     const struct vocab *v = g->vocab;
@@ -317,7 +317,7 @@ static void walk_trie(struct grammar *g, int32_t state, uint64_t *mask)
     }
 }
 
-/* The mask of a failed grammar. */
+/* Returns the empty mask of a failed grammar. */
 static const uint64_t *nothing_allowed(struct grammar *g)
 {
     if (!g->none)
@@ -361,7 +361,7 @@ struct grammar *grammar_compile(struct gx *x, gx_node root, const struct tokeniz
     return grammar_compile_within(x, root, t, &(struct grammar_limits){0}, e);
 }
 
-/* Half of the memory is for the NFA, at most. */
+/* Builds the NFA, which may use at most half of the memory. Returns -1 with e. */
 static int build_nfa(struct grammar *g, struct gx *x, gx_node root, struct err *e)
 {
     size_t most = g->most / 2 / NFA_STATE_BYTES;

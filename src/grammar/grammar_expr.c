@@ -1,9 +1,8 @@
-/* grammar_expr.c - the gx_ combinators: expressions as rows of a table.
+/* grammar_expr.c - gx_ combinators, which build grammar expressions as rows of a table (grammar.h).
  *
- * A node is an index.  Texts and children are slices of the builder's pools, byte sets are stored once each.
- * Misuse (an empty alternative, a bad range) ends in bug().  Size does not, because schemas of clients become
- * expressions: past a limit the builder is full.
- */
+ * A node is an index. Texts and children are slices of the builder's pools; each byte set is stored once.
+ * Misuse (an empty alternative, an invalid range) ends in bug(). Size does not, because schemas of clients
+ * are converted to expressions: beyond a limit the builder is full. */
 #include "grammar/grammar_impl.h"
 
 #include <stdlib.h>
@@ -167,7 +166,7 @@ static unsigned hex_digit(char c)
     bug("a bad escape in a grammar set");
 }
 
-/* One byte of a range list, escapes resolved; advances *p. */
+/* Reads one byte of a range list, resolving escapes; advances *p. */
 static unsigned set_byte(const char **p)
 {
     const char *s = *p;
@@ -210,8 +209,8 @@ static gx_node digits(struct gx *x, int lo, int hi)
     return byte_range(x, '0' + (unsigned)lo, '0' + (unsigned)hi);
 }
 
-/* All numbers of exactly n digits, leading zeros included, from lo to hi.  The first digit is lo's (the
- * rest goes from lo's rest to 99..9), or one between (the rest is free), or hi's. */
+/* Returns all numbers of exactly n digits from lo to hi, including leading zeros. The first digit is lo's
+ * (the rest goes from lo's rest to 99..9), or one in between (the rest is free), or hi's. */
 static gx_node int_of_width(struct gx *x, int lo, int hi, int n)
 {
     if (n == 1)
@@ -260,8 +259,8 @@ gx_node gx_int(struct gx *x, int lo, int hi)
 
 /* ---- texts ------------------------------------------------------------------------------------- */
 
-/* One printable scalar: ASCII without `except`, or a well-formed longer sequence (no overlong forms,
- * surrogates, C1 controls, nothing above U+10FFFF).  The tails are shared. */
+/* Returns one printable scalar: ASCII without `except`, or a well-formed longer sequence (no overlong
+ * forms, surrogates, C1 controls, nothing above U+10FFFF). The tails are shared. */
 static gx_node printable(struct gx *x, const char *except)
 {
     struct byte_set ascii = {0};

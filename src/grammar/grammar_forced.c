@@ -1,11 +1,12 @@
-/* grammar_forced.c - tokens that a grammar leaves no choice about (grammar.h). */
+/* grammar_forced.c - finds the tokens for which a grammar leaves no choice (grammar.h). */
 #include "grammar/grammar_impl.h"
 
 #include <string.h>
 
 enum { MAX_FORCED = 4096 }; /* bytes */
 
-/* The only symbol that may follow: a byte, or 256 + the id of an added token; -1 when there is a choice. */
+/* Returns the only symbol that may follow: a byte, or 256 + the id of an added token; -1 if there is a
+ * choice. */
 static int32_t only_symbol(const struct grammar *g, int32_t state)
 {
     const struct state *s = &g->states[state];
@@ -35,8 +36,8 @@ static int32_t only_symbol(const struct grammar *g, int32_t state)
     return count == 1 ? byte : -1;
 }
 
-/* Whether text[0..n), after which the state is `state`, is a proper prefix of a token that is allowed to go
- * on from there. */
+/* Returns whether text[0..n), which leads to `state`, is a proper prefix of a token that is allowed from
+ * there. */
 static bool longer_token_allowed(struct grammar *g, const char *text, size_t n, int32_t state)
 {
     const struct vocab *v = g->vocab;
@@ -55,8 +56,8 @@ static bool longer_token_allowed(struct grammar *g, const char *text, size_t n, 
     return false;
 }
 
-/* Appends the forced text up to the first token for which a longer one could cover the end; returns the state
- * after the last appended token. */
+/* Appends the forced text up to the first token for which a longer one could cover the end. Returns the
+ * state after the last appended token. */
 static int32_t put_forced_text(struct grammar *g, int32_t from, const char *text, size_t n, bool open,
                                int32_t end, struct tokens *out)
 {

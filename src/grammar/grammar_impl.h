@@ -1,4 +1,4 @@
-/* grammar_impl.h - inside of a grammar; private to src/grammar. */
+/* grammar_impl.h - data structures of a grammar; private to src/grammar. */
 #ifndef HOLORUN_GRAMMAR_GRAMMAR_IMPL_H
 #define HOLORUN_GRAMMAR_GRAMMAR_IMPL_H
 
@@ -6,7 +6,7 @@
 
 /* ---- expressions (grammar_expr.c) ------------------------------------------------------------ */
 
-/* The array, with room for `more` rows after the first n. */
+/* Returns the array, reallocated if needed, with capacity for `more` rows after the first n. */
 void *grammar_grow(void *rows, int64_t n, int *cap, int more, unsigned long size);
 
 struct byte_set {
@@ -25,7 +25,7 @@ enum gx_op { GX_OP_SET, GX_OP_TOKEN, GX_OP_SEQ, GX_OP_ALT, GX_OP_REPEAT };
 
 struct gx_expr {
     enum gx_op op;
-    int first, n; /* TOKEN: text at chars + first.  SEQ, ALT: slice of kids.  SET: sets[first] */
+    int first, n; /* TOKEN: text at chars + first. SEQ, ALT: slice of kids. SET: sets[first] */
     int min, max; /* REPEAT of expression `first`; max -1: unbounded */
 };
 
@@ -38,19 +38,19 @@ struct gx {
     int nchars, cap_chars;
     gx_node *kids;
     int nkids, cap_kids;
-    bool full;             /* past a limit: every new node is node 0, and the grammar is refused */
+    bool full;             /* beyond a limit: every new node is node 0, and the grammar is rejected */
     struct effort *effort; /* may be NULL */
 };
 
 /* ---- vocabulary (grammar_vocab.c) ------------------------------------------------------------ */
 
-/* The plain tokens as a trie, laid out in depth-first order: the children of node i start at i + 1,
- * its subtree ends before node end[i]: a walk is a loop, and skipping a subtree a jump. */
+/* A node of the trie of plain tokens, in depth-first order: the children of node i start at i + 1, and its
+ * subtree ends before node end[i]. A walk is a loop, and skipping a subtree a jump. */
 struct vocab_node {
     int32_t end;   /* first node after this subtree */
     int32_t first; /* its tokens are order[first .. next node's first) */
     uint8_t byte;
-    uint8_t depth; /* 1 for the children of the root; tokens longer than 255 bytes are left out */
+    uint8_t depth; /* 1 for the children of the root; tokens longer than 255 bytes are omitted */
 };
 
 struct vocab {
@@ -64,7 +64,7 @@ struct vocab {
     struct vocab *next;
 };
 
-struct vocab *vocab_acquire(const struct tokenizer *t); /* shared by all grammars of one tokenizer */
+struct vocab *vocab_acquire(const struct tokenizer *t); /* shared by all grammars of a tokenizer */
 void vocab_release(struct vocab *v);
 
 /* ---- automaton (grammar_nfa.c) --------------------------------------------------------------- */
@@ -73,7 +73,7 @@ enum nfa_kind { NFA_SET, NFA_TOKEN, NFA_FORK, NFA_ACCEPT };
 
 struct nfa_state {
     enum nfa_kind kind;
-    int32_t what; /* SET: index of sets.  TOKEN: id.  FORK: the other successor */
+    int32_t what; /* SET: index of sets. TOKEN: id. FORK: the other successor */
     int32_t out;
 };
 
@@ -81,14 +81,15 @@ struct nfa {
     struct nfa_state *states;
     int32_t nstates, cap;
     int32_t start;
-    struct byte_set *sets; /* of the expressions */
+    struct byte_set *sets; /* byte sets of the expressions */
     int nsets;
     uint8_t class_of[256]; /* bytes that no set distinguishes share a class */
     uint8_t sample[256];   /* one byte of each class */
     int nclasses;
 };
 
-/* Fails with ERR_USAGE past `most` states, or when the effort, which may be NULL, is over. */
+/* Builds the NFA. Fails with ERR_USAGE beyond `most` states, or when the CPU time of w (may be NULL) is
+ * used up. */
 int nfa_build(struct nfa *n, struct gx *x, gx_node root, const struct vocab *v, int32_t most,
               struct effort *w, struct err *e);
 void nfa_free(struct nfa *n);
@@ -111,7 +112,7 @@ struct grammar {
     int32_t nmembers, cap_members;
     int32_t *table; /* open addressing: state + 1, 0 free */
     uint32_t table_size;
-    int32_t *seen; /* [nfa.nstates] the last round whose closure has it */
+    int32_t *seen; /* [nfa.nstates], last round whose closure contains the state */
     int32_t round;
     int32_t *stack, *set; /* of the closure being computed: [nfa.nstates] each */
     int32_t nset;
@@ -119,10 +120,10 @@ struct grammar {
     size_t bytes, most; /* used, allowed */
     struct effort *effort;
     struct err failure; /* kind ERR_NONE: none */
-    uint64_t *none;     /* the mask after a failure */
+    uint64_t *none;     /* the empty mask after a failure */
 };
 
-/* GRAMMAR_DEAD: no successor, or the grammar has failed. */
+/* Return the successor of a state, or GRAMMAR_DEAD if there is none or the grammar has failed. */
 int32_t grammar_next_by_byte(struct grammar *g, int32_t state, uint8_t byte);
 int32_t grammar_next_by_token(struct grammar *g, int32_t state, int32_t id);
 void grammar_check_state(const struct grammar *g, int state); /* bug() for a state of another grammar */

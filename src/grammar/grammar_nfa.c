@@ -1,11 +1,12 @@
-/* grammar_nfa.c - compiles an expression into an NFA.
+/* grammar_nfa.c - compiles a grammar expression into an NFA.
  *
- * build(node, next) makes the states that match the node and continue with `next`, and returns the first one:
- * built from the end, no state needs patching, and alternatives share their tails.
+ * build(node, next) creates the states that match the node and continue with `next`, and returns the first
+ * one. Because the automaton is built from its end, no state needs patching, and alternatives share their
+ * tails.
  *
- * No dead end is possible: every expression matches some text, and every byte is a token (a tokenizer without
- * one is refused when it is opened), so that any beginning can be completed, one byte at a time if need be.
- */
+ * Dead ends are impossible: every expression matches some text, and every byte is a token (tokenizers
+ * without that are rejected when they are opened), so any prefix can be completed, if necessary one byte
+ * at a time. */
 #include "grammar/grammar_impl.h"
 
 #include <stdio.h>
@@ -18,8 +19,8 @@ struct builder {
     struct nfa *nfa;
     const struct gx *x;
     const struct vocab *vocab;
-    int32_t most; /* states */
-    int visits;   /* of nodes: repetitions of nothing take time and add no states */
+    int32_t most; /* maximum number of states */
+    int visits;   /* visited nodes: repetitions of the empty text take time but add no states */
     struct effort *effort;
     struct err *e;
     bool failed;
@@ -112,7 +113,7 @@ static int32_t build(struct builder *b, gx_node node, int32_t next, int depth)
     bug("an unknown grammar expression");
 }
 
-/* Splits the 256 bytes into classes, by one set after the other. */
+/* Splits the 256 bytes into classes, refining them by each set. */
 static void make_classes(struct nfa *n)
 {
     memset(n->class_of, 0, sizeof n->class_of);

@@ -1,8 +1,7 @@
-/* grammar_vocab.c - the plain tokens of a tokenizer as one trie, shared by all its grammars.
+/* grammar_vocab.c - trie of a tokenizer's plain tokens, shared by all its grammars.
  *
- * Added tokens are not in it: a grammar names them one by one, so that text can never spell them.  Tokens are
- * sorted by their bytes, and one pass over neighbours lays the trie out in depth-first order.
- */
+ * Added tokens are not in it: a grammar names them individually, so that text can never spell them. Tokens
+ * are sorted by their bytes, and one pass over neighbours builds the trie in depth-first order. */
 #include "grammar/grammar_impl.h"
 
 #include <pthread.h>
@@ -27,7 +26,7 @@ static int compare_tokens(const void *pa, const void *pb, void *tokenizer)
     return *a < *b ? -1 : *a > *b;
 }
 
-/* Sorts the plain tokens; returns the number of trie nodes that they need at most. */
+/* Sorts the plain tokens. Returns the maximum number of trie nodes that they need. */
 static int64_t sort_tokens(struct vocab *v)
 {
     int64_t nodes = 0;
@@ -44,7 +43,7 @@ static int64_t sort_tokens(struct vocab *v)
     return nodes;
 }
 
-/* An inner node without a token of its own has the same `first` as its first child. */
+/* Builds the trie. An inner node without a token of its own has the same `first` as its first child. */
 static void build_trie(struct vocab *v)
 {
     int64_t most = sort_tokens(v) + 2;

@@ -1,4 +1,5 @@
-/* expression_parser.c - tokens to expressions, with the precedence of Jinja's own parser (jinja_impl.h). */
+/* expression_parser.c - recursive-descent parser of Jinja expressions, with Jinja's own operator
+ * precedence (jinja_impl.h). */
 #include "jinja/jinja_impl.h"
 
 #include <string.h>
@@ -46,7 +47,7 @@ struct node *node_new(struct jx *x, enum node_kind kind)
     return n;
 }
 
-/* Arrays of nodes grow when their size reaches a power of two. */
+/* Returns whether an array of n nodes is full: capacities are powers of two. */
 static bool is_full(int n)
 {
     return !(n & (n - 1));
@@ -114,7 +115,7 @@ static struct node *parse_name(struct jx *x)
     return n;
 }
 
-/* Adjacent texts are one. */
+/* Parses adjacent string literals as one string. */
 static struct node *parse_text(struct jx *x)
 {
     struct output o = {0};
@@ -178,7 +179,8 @@ static struct node *parse_primary(struct jx *x)
     return n;
 }
 
-/* Parses Jinja's tuple: expressions up to a closing token.  A single one without a comma is not a tuple. */
+/* Parses what Jinja calls a tuple: comma-separated expressions up to a closing token. A single expression
+ * without a comma is returned as it is, not as a tuple. */
 struct node *parse_tuple(struct jx *x, bool with_if)
 {
     struct node *n = node_new(x, N_TUPLE);
@@ -191,7 +193,7 @@ struct node *parse_tuple(struct jx *x, bool with_if)
         comma = true;
     }
     if (!n->n && !token_is(x, T_OPERATOR, ")"))
-        parse_primary(x); /* fails */
+        parse_primary(x); /* always fails */
     return n->n == 1 && !comma ? n->list[0] : n;
 }
 
@@ -307,7 +309,7 @@ struct node *parse_filters(struct jx *x, struct node *of, bool only_filters)
     }
 }
 
-/* ---- operators, from the tightest to the loosest ------------------------------------------------------- */
+/* ---- operators, in order of decreasing precedence -------------------------------------------------- */
 
 static struct node *parse_unary(struct jx *x, bool with_filter)
 {
@@ -324,7 +326,8 @@ static struct node *parse_unary(struct jx *x, bool with_filter)
     return with_filter ? parse_filters(x, n, false) : n;
 }
 
-/* Takes one of the operators, a list ended by NULL. */
+/* Consumes and returns one of the operators of a NULL-terminated list; NULL if the token is not among
+ * them. */
 static const char *take_operator(struct jx *x, const char *const *operators)
 {
     for (; *operators; operators++)

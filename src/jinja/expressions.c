@@ -1,4 +1,4 @@
-/* expressions.c - values of expressions (jinja_impl.h). */
+/* expressions.c - evaluation of expressions (jinja_impl.h). */
 #include "jinja/jinja_impl.h"
 
 #include <string.h>
@@ -31,7 +31,8 @@ static struct jinja_value loop_attribute(struct jx *x, const struct loop *l, con
     if (!strcmp(name, "revindex0"))
         return value_int(l->n - i - 1);
     if (!strcmp(name, "depth") || !strcmp(name, "depth0"))
-        return value_int(name[5] ? 0 : 1); /* only recursive loops are deeper */
+        return value_int(name[5] ? 0 : 1); /* only recursive loops, which are not supported, have deeper
+                                            * levels */
     if (!strcmp(name, "previtem"))
         return i > 0 ? l->items[i - 1] : value_undefined("there is no previous item");
     if (!strcmp(name, "nextitem"))
@@ -69,7 +70,7 @@ static _Noreturn void fail_undefined(struct jx *x, struct jinja_value v, const c
             name);
 }
 
-/* a.name: an attribute of the object before an item. */
+/* Evaluates of.name. An attribute of the object takes precedence over an item with this key. */
 struct jinja_value get_attribute(struct jx *x, struct jinja_value of, const char *name)
 {
     if (of.kind == JINJA_UNDEFINED)
@@ -90,7 +91,7 @@ struct jinja_value get_attribute(struct jx *x, struct jinja_value of, const char
     return v ? *v : value_undefined(name);
 }
 
-/* a[key]: an item before an attribute. */
+/* Evaluates of[key]. An item takes precedence over an attribute of the object. */
 struct jinja_value get_item(struct jx *x, struct jinja_value of, struct jinja_value key)
 {
     if (of.kind == JINJA_UNDEFINED)
@@ -136,7 +137,7 @@ bool is_in(struct jx *x, struct jinja_value what, struct jinja_value where)
     for (int i = 0; i < all.n && !found; i++) {
         found = value_equal(x, all.items[i], what);
         jx_spend(x, 0);
-        if (l->form == LIST_ONCE) /* the search uses up the items that it looks at */
+        if (l->form == LIST_ONCE) /* the search consumes the items up to the match */
             *l = (struct jinja_list){.items = all.items + i + 1, .n = all.n - i - 1, .form = LIST_ONCE};
     }
     return found;
@@ -185,7 +186,7 @@ void gather_arguments(struct jx *x, const struct node *call, struct arguments *a
         (struct arguments){.v = v, .n = call->n, .names = names, .named = named, .n_named = call->n_named};
 }
 
-static const char absent[] = "an argument"; /* the name of one that is absent */
+static const char absent[] = "an argument"; /* placeholder name of an argument that was not given */
 
 struct jinja_value argument(const struct arguments *a, int i, const char *name)
 {
@@ -304,7 +305,7 @@ static struct jinja_value negate(struct jx *x, struct jinja_value v)
     return value_int(-(v.kind == JINJA_BOOL ? v.b : v.i));
 }
 
-/* Unary plus: true becomes 1. */
+/* Evaluates unary plus, which converts true to 1. */
 static struct jinja_value plus(struct jx *x, struct jinja_value v)
 {
     if (!value_is_number(v))

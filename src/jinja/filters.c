@@ -1,4 +1,4 @@
-/* filters.c - Jinja's filters on single values (jinja_impl.h). */
+/* filters.c - Jinja's filters for single values (jinja_impl.h). */
 #include "jinja/jinja_impl.h"
 
 #include "base/utf8.h"
@@ -18,7 +18,7 @@ static struct jinja_value filter_string(struct jx *x, struct jinja_value v, cons
     return as_string(x, v);
 }
 
-/* Marks a text as Markup: `+` would escape the other operand, which binary() refuses. */
+/* Marks a string as Markup. The operator `+` would escape its other operand, which binary() rejects. */
 static struct jinja_value filter_safe(struct jx *x, struct jinja_value v, const struct arguments *a)
 {
     struct jinja_value s = as_string(x, v);
@@ -60,7 +60,8 @@ static bool parts_words(const struct jinja_string *s, size_t end)
            (utf8_is_space(c) || (c && c < 0x80 && strchr("-({[<", (int)c)));
 }
 
-/* Upper case after spaces and brackets, as Jinja's own title does. */
+/* Capitalizes each word after a space, hyphen or bracket, as Jinja's title does. This differs from
+ * str.title(). */
 static struct jinja_value filter_title(struct jx *x, struct jinja_value v, const struct arguments *a)
 {
     struct jinja_value s = as_string(x, v);
@@ -123,7 +124,7 @@ static struct jinja_value filter_replace(struct jx *x, struct jinja_value v, con
     return jx_text_replace(x, as_string(x, v), from.s, to.s, argument_int(x, a, 2, "count", -1));
 }
 
-/* Fails for the digits that Python reads and C does not: with "_" between them, or of other scripts. */
+/* Fails for digits that Python accepts and C does not: "_" between digits, and digits of other scripts. */
 static void refuse_digits(struct jx *x, const char *text)
 {
     bool other = strchr(text, '_') && strspn(text, "0123456789_.eE+-") == strlen(text);
@@ -136,7 +137,8 @@ static void refuse_digits(struct jx *x, const char *text)
         jx_fail(x, "line %d: '%.40s' as a number is not supported", x->line, text);
 }
 
-/* strtod() reads what Python's float() does, and hexadecimal digits and nan(...). */
+/* Parses like Python's float(). strtod() also accepts hexadecimal digits and nan(...), which are excluded
+ * here. */
 static bool read_double(struct jx *x, const char *text, double *f)
 {
     char *end;
@@ -226,11 +228,11 @@ static struct jinja_value filter_round(struct jx *x, struct jinja_value v, const
         jx_fail(x, "line %d: round beyond 2**53 is not supported", x->line);
     if (string_is(how, "ceil") || string_is(how, "floor"))
         f = (string_is(how, "ceil") ? ceil(f * scale) : floor(f * scale)) / scale;
-    else if (digits >= 0) { /* to the nearest decimal of the exact value, as round() does */
+    else if (digits >= 0) { /* to the nearest decimal of the exact binary value, as Python's round() */
         snprintf(text, sizeof text, "%.*f", (int)digits, f);
         f = strtod(text, NULL);
     } else {
-        double unit = pow(10, (double)-digits); /* exact, and so is the remainder */
+        double unit = pow(10, (double)-digits); /* both the unit and the remainder are exact */
         double rest = fmod(fabs(f), unit), down = fabs(f) - rest;
         bool up = rest * 2 > unit || (rest * 2 == unit && fmod(down / unit, 2) == 1);
         f = copysign(up ? down + unit : down, f);
@@ -276,7 +278,7 @@ bool run_filter(struct jx *x, const char *name, struct jinja_value v, const stru
     static const struct {
         const char *name;
         filter_fn *run;
-        int most; /* arguments */
+        int most; /* greatest number of arguments */
     } known[] = {{"string", filter_string, 0},   {"safe", filter_safe, 0},
                  {"trim", filter_trim, 1},       {"upper", filter_upper, 0},
                  {"lower", filter_lower, 0},     {"capitalize", filter_capitalize, 0},
@@ -297,7 +299,7 @@ bool run_filter(struct jx *x, const char *name, struct jinja_value v, const stru
         }
     if (found && v.kind == JINJA_STRING && v.s->markup && out->kind == JINJA_STRING &&
         strcmp(name, "tojson") != 0)
-        *out = filter_safe(x, *out, a); /* a text made from one that is marked */
+        *out = filter_safe(x, *out, a); /* the result of a filter on Markup is Markup */
     found = found || run_sequence_filter(x, name, v, a, out);
     x->depth--;
     return found;

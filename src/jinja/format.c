@@ -1,6 +1,7 @@
-/* format.c - the filter format and the operator % on texts: Python's printf-style (jinja_impl.h).
+/* format.c - printf-style formatting as in Python, for the filter `format` and the operator % on strings
+ * (jinja_impl.h).
  *
- * Supported are %s, %r, %d, %i, %u, %x, %X, %o, %e, %f, %g and %%, with flags, a width and a precision. */
+ * Supported are %s, %r, %d, %i, %u, %x, %X, %o, %e, %f, %g and %% with flags, width and precision. */
 #include "jinja/jinja_impl.h"
 
 #include "base/utf8.h"
@@ -10,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST = 300 /* characters of a number: its width and precision */ };
+enum { MOST = 300 /* limit of a field's width and of its precision */ };
 
 struct field {
     char flags[8];        /* of "-+ #0" */
@@ -18,7 +19,7 @@ struct field {
     char kind;
 };
 
-/* Reads a number of at most MOST at *p. */
+/* Reads a decimal number of at most MOST at *p and advances *p. */
 static int read_count(struct jx *x, const char **p, const char *end)
 {
     int n = 0;
@@ -28,7 +29,7 @@ static int read_count(struct jx *x, const char **p, const char *end)
     return n;
 }
 
-/* Reads a field after its '%' at p; returns its end. */
+/* Reads a format field that follows a '%' at p, and returns the end of the field. */
 static const char *read_field(struct jx *x, const char *p, const char *end, struct field *f)
 {
     *f = (struct field){.precision = -1};

@@ -1,10 +1,10 @@
-/* jinja_impl.h - inside of the interpreter; private to src/jinja.
+/* jinja_impl.h - internal interfaces of the Jinja interpreter; private to src/jinja.
  *
- *   source -> lexer.c: tokens -> parser.c, expression_parser.c: nodes -> statements.c, expressions.c: output
+ *     source -> lexer.c: tokens -> parser.c, expression_parser.c: syntax tree
+ *            -> statements.c, expressions.c: output
  *
- * While a template is parsed or rendered, the first error ends that by longjmp (jx_fail): every allocation
- * is in an arena, so nothing leaks.
- */
+ * The first error ends parsing or rendering by longjmp (jx_fail). All allocations are in an arena, so that
+ * nothing leaks. */
 #ifndef HOLORUN_JINJA_JINJA_IMPL_H
 #define HOLORUN_JINJA_JINJA_IMPL_H
 
@@ -12,15 +12,16 @@
 
 #include <setjmp.h>
 
-enum { JX_MAX_DEPTH = 200 }; /* nested nodes, calls and values */
+enum { JX_MAX_DEPTH = 200 }; /* nesting of nodes, calls and values */
 
-/* The form of a sequence.  Python prints, compares and indexes the last three in other ways than a list: what
- * the interpreter does not do in the same way, it refuses. */
+/* Python type of a sequence. Python prints, compares and indexes the last three differently from lists.
+ * Operations on them whose result would differ are errors. */
 enum {
     LIST_PLAIN,
     LIST_RANGE,
     LIST_VIEW, /* items(), keys() and values() of a dict */
-    LIST_ONCE, /* of filters such as map: always true, has no length, and one pass uses it up */
+    LIST_ONCE, /* Python iterator, returned by filters such as map: always true, without length, consumed
+                * by one pass */
 };
 
 /* ---- lexer.c ------------------------------------------------------------------------------------------ */
@@ -42,7 +43,7 @@ enum token_kind {
 struct token {
     enum token_kind kind;
     int line;
-    const char *text; /* of data, names, strings (unescaped) and operators; NUL-terminated */
+    const char *text; /* for data, names, strings (unescaped) and operators; NUL-terminated */
     size_t len;
     int64_t i;
     double f;
@@ -88,9 +89,9 @@ enum node_kind {
 
 enum { USES_VARARGS = 1, USES_KWARGS = 2, USES_CALLER = 4 };
 
-struct node_named { /* a keyword argument, a parameter with its default, or an operator */
+struct node_named { /* keyword argument, parameter with its default, or operator */
     const char *name;
-    struct node *value; /* NULL: a parameter without default */
+    struct node *value; /* NULL: parameter without default */
 };
 
 struct node {
@@ -105,8 +106,8 @@ struct node {
     int n_named;
     struct node *body, *otherwise; /* first statements */
     struct node *next;             /* the following statement */
-    unsigned uses;                 /* N_MACRO, N_CALL_BLOCK: special variables in the body */
-    bool flag;                     /* N_FOR: unpacks a tuple target; N_SET: likewise */
+    unsigned uses;                 /* N_MACRO, N_CALL_BLOCK: special variables that the body uses */
+    bool flag;                     /* N_FOR and N_SET: unpack a tuple */
 };
 
 struct jinja {
@@ -121,7 +122,7 @@ struct scope { /* variables of a loop, macro or template */
     struct jinja_dict names;
 };
 
-struct output { /* growing text with origins, in the arena */
+struct output { /* growing string with origins, in the arena */
     char *data;
     uint8_t *origin;
     size_t len, cap;
@@ -149,10 +150,10 @@ struct arguments {
     const char *const *names; /* of the keyword arguments */
     const struct jinja_value *named;
     int n_named;
-    const struct macro *caller; /* of a call block; NULL: none */
+    const struct macro *caller; /* macro of the call block; NULL: none */
 };
 
-struct jx { /* a parse or a rendering in progress */
+struct jx { /* state of parsing or rendering */
     struct jinja_arena *arena;
     struct err *e;
     jmp_buf stop;
@@ -165,50 +166,53 @@ struct jx { /* a parse or a rendering in progress */
     /* parse */
     const struct token *tokens;
     int at, n_tokens;
-    unsigned uses; /* USES_* of the macro that is being parsed */
+    unsigned uses; /* USES_* of the macro being parsed */
 };
 
-/* Ends the parse or the rendering with ERR_MODEL. */
+/* Ends parsing or rendering with ERR_MODEL. */
 _Noreturn void jx_fail(struct jx *x, const char *fmt, ...) PRINTF_LIKE(2, 3);
-void jx_enter(struct jx *x);               /* one level deeper; fails beyond JX_MAX_DEPTH */
-void jx_spend(struct jx *x, size_t bytes); /* counts work on so many bytes as steps, 1 at least */
+void jx_enter(struct jx *x);               /* enters one nesting level; fails beyond JX_MAX_DEPTH */
+void jx_spend(struct jx *x, size_t bytes); /* counts processing of so many bytes as steps, at least one */
 
-/* value.c */
+/* ---- value.c --------------------------------------------------------------------------------------- */
 void *jx_arena_take(struct jinja_arena *a, size_t n);     /* zeroed, aligned to 16; fails beyond the limit */
-void jx_arena_guard(struct jinja_arena *a, struct jx *x); /* whom to tell when the limit is reached */
+void jx_arena_guard(struct jinja_arena *a, struct jx *x); /* receiver of the failure when the limit is
+                                                           * reached */
 struct jinja_value value_string(struct jinja_arena *a, const char *text, size_t len, const uint8_t *origin);
-struct jinja_value value_of(struct jinja_arena *a, const char *text); /* of the template */
+struct jinja_value value_of(struct jinja_arena *a, const char *text); /* origin JINJA_TEMPLATE */
 struct jinja_value value_int(int64_t i);
 struct jinja_value value_none(void);
 struct jinja_value value_undefined(const char *name);
 struct jinja_value value_tuple(struct jinja_arena *a);
-struct jinja_value value_form(struct jinja_value list, int form); /* the same list with this form */
-void want_plain(struct jx *x, struct jinja_value v);              /* fails for a list of another form */
+struct jinja_value value_form(struct jinja_value list, int form); /* the same list with another form */
+void want_plain(struct jx *x, struct jinja_value v);              /* fails if the form is not list or tuple */
 struct jinja_value *dict_find(const struct jinja_dict *d, struct jinja_value key);
 struct jinja_value *dict_find_text(const struct jinja_dict *d, const char *key);
 void dict_put(struct jinja_arena *a, struct jinja_dict *d, struct jinja_value key, struct jinja_value v);
 bool value_is_number(struct jinja_value v);
 double value_double(struct jinja_value v);
 bool value_equal(struct jx *x, struct jinja_value a, struct jinja_value b);
-int value_order(struct jx *x, struct jinja_value a, struct jinja_value b); /* <0, 0, >0; fails if unordered */
+int value_order(struct jx *x, struct jinja_value a, struct jinja_value b); /* <0, 0, >0; fails if the
+                                                                            * values cannot be ordered */
 bool value_true(struct jinja_value v);
 struct jinja_value string_part(struct jx *x, const struct jinja_string *s, size_t from, size_t len);
 bool string_is(struct jinja_value v, const char *text);
-const char *value_chars(struct jx *x, struct jinja_value v); /* a NUL-terminated copy of a string */
+const char *value_chars(struct jx *x, struct jinja_value v); /* NUL-terminated copy of a string */
 
-/* spell.c: text of values.  Origins are kept. */
+/* ---- spell.c: conversion of values to text; preserves origins -------------------------------------- */
 void out_put(struct jx *x, struct output *o, const char *text, size_t len, const uint8_t *origin,
              enum jinja_origin plain);
 void out_puts(struct jx *x, struct output *o, const char *text);
 struct jinja_value out_value(struct jx *x, const struct output *o);
 void spell(struct jx *x, struct output *o, struct jinja_value v);                  /* Python's str() */
 void spell_repr(struct jx *x, struct output *o, struct jinja_value v);             /* repr() */
-void spell_json(struct jx *x, struct output *o, struct jinja_value v, int indent); /* indent < 0: one line */
+void spell_json(struct jx *x, struct output *o, struct jinja_value v, int indent); /* indent < 0: on one
+                                                                                    * line */
 struct jinja_value as_string(struct jx *x, struct jinja_value v);
 
-/* parser.c, expression_parser.c */
-struct node *parse_expression(struct jx *x);          /* with `if ... else` */
-struct node *parse_tuple(struct jx *x, bool with_if); /* expressions separated by commas */
+/* ---- parser.c, expression_parser.c ----------------------------------------------------------------- */
+struct node *parse_expression(struct jx *x);          /* including `if ... else` */
+struct node *parse_tuple(struct jx *x, bool with_if); /* comma-separated expressions */
 struct node *parse_filters(struct jx *x, struct node *of, bool only_filters);
 void normalise(struct jx *x, struct node *call);
 struct node *node_new(struct jx *x, enum node_kind kind);
@@ -220,10 +224,10 @@ bool token_take(struct jx *x, enum token_kind kind, const char *text);
 void token_want(struct jx *x, enum token_kind kind, const char *text);
 const char *token_name(struct jx *x);
 
-/* lexer.c: the tokens of a source, ended by T_END. */
+/* Splits a source into tokens, ended by T_END (lexer.c). */
 const struct token *lex(struct jx *x, const char *source, size_t len, int *n);
 
-/* expressions.c */
+/* ---- expressions.c --------------------------------------------------------------------------------- */
 struct jinja_value evaluate(struct jx *x, const struct node *n);
 struct jinja_value apply_filters(struct jx *x, const struct node *chain, struct jinja_value to);
 struct jinja_value call_value(struct jx *x, struct jinja_value f, const struct arguments *args);
@@ -232,19 +236,21 @@ struct jinja_value get_item(struct jx *x, struct jinja_value of, struct jinja_va
 void gather_arguments(struct jx *x, const struct node *call, struct arguments *args);
 bool is_in(struct jx *x, struct jinja_value what, struct jinja_value where);
 
-/* operators.c */
+/* ---- operators.c ----------------------------------------------------------------------------------- */
 struct jinja_value binary(struct jx *x, const char *op, struct jinja_value a, struct jinja_value b);
 struct jinja_value slice(struct jx *x, struct jinja_value of, const struct jinja_value part[3]);
 
-/* statements.c */
+/* ---- statements.c ---------------------------------------------------------------------------------- */
 void run_statements(struct jx *x, const struct node *first);
 struct jinja_value call_macro(struct jx *x, const struct macro *m, const struct arguments *args);
 struct jinja_value lookup(struct jx *x, const char *name);
 void assign(struct jx *x, const char *name, struct jinja_value v);
-/* The items of a list, tuple, dict (its keys), string (its characters) or undefined value; else it fails. */
+/* Returns the items of a list or tuple, the keys of a dict, the characters of a string, or an empty list
+ * for an undefined value. Fails for other kinds. */
 struct jinja_value iterate(struct jx *x, struct jinja_value v);
 
-/* filters.c, sequence_filters.c, tests.c, methods.c, functions.c: false if the name is not known. */
+/* Apply a filter, test, method or function by its name; return false if the name is unknown (filters.c,
+ * sequence_filters.c, tests.c, methods.c, functions.c). */
 bool run_filter(struct jx *x, const char *name, struct jinja_value v, const struct arguments *a,
                 struct jinja_value *out);
 bool run_sequence_filter(struct jx *x, const char *name, struct jinja_value v, const struct arguments *a,
@@ -257,13 +263,14 @@ struct jinja_value call_method(struct jx *x, struct jinja_value self, const char
 bool is_function(const char *name);
 struct jinja_value call_function(struct jx *x, const char *name, const struct arguments *a);
 
-/* Argument `i` or the one with this name; when it is absent, an undefined value that is not given(). */
+/* Returns argument `i` or the keyword argument with this name. If neither is given, returns an undefined
+ * value for which given() is false. */
 struct jinja_value argument(const struct arguments *a, int i, const char *name);
 struct jinja_value argument_or(const struct arguments *a, int i, const char *name, struct jinja_value other);
 bool given(struct jinja_value argument);
 int64_t argument_int(struct jx *x, const struct arguments *a, int i, const char *name, int64_t other);
 
-/* text.c: strings as Python's methods treat them. */
+/* ---- text.c: Python's string methods --------------------------------------------------------------- */
 struct jinja_value jx_text_strip(struct jx *x, struct jinja_value s, struct jinja_value chars, bool left,
                                  bool right);
 struct jinja_value jx_text_replace(struct jx *x, struct jinja_value s, const struct jinja_string *from,

@@ -1,4 +1,4 @@
-/* letters.c - upper and lower case, and kinds of characters, as Python's string methods have them
+/* letters.c - Unicode case conversion and character classes with the results of Python's string methods
  * (jinja_impl.h). */
 #include "jinja/jinja_impl.h"
 
@@ -10,7 +10,8 @@
 
 /* ---- upper and lower case ----------------------------------------------------------------------------- */
 
-/* The distance between the two cases of Roman numerals and circled letters, which GLib leaves alone. */
+/* Returns the distance between upper and lower case of Roman numerals and circled letters, which GLib does
+ * not convert. */
 static uint32_t numeral_case(uint32_t c, bool upper)
 {
     if (upper)
@@ -66,7 +67,7 @@ static bool is_ignored(uint32_t c)
            (c < 0x80 ? c && strchr("'.:", (int)c) : c == 0xb7 || c == 0x387 || c == 0x2019 || c == 0x2018);
 }
 
-/* Returns whether the capital sigma at s[at] ends a word, so that its small letter has the final form. */
+/* Returns whether the capital sigma at s[at] ends a word, so that its lower-case letter is the final form. */
 static bool is_final(const struct jinja_string *s, size_t at)
 {
     uint32_t c;
@@ -83,7 +84,7 @@ static bool is_final(const struct jinja_string *s, size_t at)
     return before;
 }
 
-/* Writes c in upper or title case.  Some have several letters: U+00DF, ligatures. */
+/* Writes c in upper or title case. Some characters become several letters: U+00DF, ligatures. */
 static size_t put_upper(struct jx *x, uint32_t c, bool title, char out[32])
 {
     if (title && c >= 0x10d0 && c <= 0x10ff) /* Georgian has capitals, but no title case */
@@ -141,8 +142,8 @@ struct jinja_value jx_text_case(struct jx *x, struct jinja_value v, const char *
 
 /* ---- kinds of characters ------------------------------------------------------------------------------ */
 
-/* Returns whether c is a digit or a number for isdigit, isnumeric and isalnum.  Python knows the values of
- * single characters, such as superscripts, which GLib does not: the method is refused for them. */
+/* Returns whether c is a digit or number for isdigit, isnumeric and isalnum. Python knows the values of
+ * individual characters, such as superscripts, and GLib does not. The method fails for those characters. */
 static bool is_number(struct jx *x, uint32_t c, const char *how)
 {
     GUnicodeType t = g_unichar_type(c);

@@ -1,9 +1,8 @@
-/* lexer.c - splits a template into tokens (jinja_impl.h).
+/* lexer.c - lexer of Jinja templates, with whitespace control (jinja_impl.h).
  *
- * White space around tags follows Jinja's trim_blocks and lstrip_blocks: a newline after a block or comment
- * is dropped, and so are spaces and tabs before one that begins its line.  "-" inside a tag drops all white
- * space on that side, "+" keeps it.  The last newline of the source is dropped.
- */
+ * Whitespace around tags follows trim_blocks and lstrip_blocks of Jinja: the newline after a block or
+ * comment is removed, and so are spaces and tabs before one that begins its line. "-" inside a tag removes
+ * all whitespace on that side, "+" keeps it. The last newline of the source is removed. */
 #include "jinja/jinja_impl.h"
 
 #include "base/utf8.h"
@@ -20,7 +19,7 @@ struct lexer {
     struct token *tokens;
     int n, cap;
     int line;
-    bool line_begins; /* the last tag ended with a newline, or nothing was read yet */
+    bool line_begins; /* the previous tag ended with a newline, or nothing was read yet */
 };
 
 static struct token *add(struct lexer *l, enum token_kind kind, const char *text, size_t len)
@@ -61,7 +60,7 @@ static const char *next_tag(const char *p, const char *end)
     return end;
 }
 
-/* Returns the length of the white space character that ends at p, 0 if another character does. */
+/* Returns the length of the whitespace character that ends at p, 0 if the character is a different one. */
 static size_t space_before(const char *from, const char *p)
 {
     uint32_t c;
@@ -71,7 +70,7 @@ static size_t space_before(const char *from, const char *p)
     return utf8_decode(p - n, n, &c) == (int)n && utf8_is_space(c) ? n : 0;
 }
 
-/* Returns the length of the white space character at p, 0 if there is another one. */
+/* Returns the length of the whitespace character at p, 0 if the character is a different one. */
 static size_t space_at(const char *p, const char *end)
 {
     uint32_t c;
@@ -79,7 +78,7 @@ static size_t space_at(const char *p, const char *end)
     return n > 0 && utf8_is_space(c) ? (size_t)n : 0;
 }
 
-/* Returns the end of text[from..to) without the white space that the tag at `to` drops. */
+/* Returns the end of text[from..to) without the whitespace that the tag at `to` removes. */
 static const char *cut_end(const struct lexer *l, const char *from, const char *to)
 {
     bool all = to + 2 < l->end && to[2] == '-';
@@ -100,7 +99,8 @@ static void lex_data(struct lexer *l)
     move_to(l, to);
 }
 
-/* After the sign and the closing of a tag: drops the white space that it asks for.  block: not {{ }}. */
+/* Skips the sign and the closing delimiter of a tag, and the whitespace that they remove. block: whether
+ * the tag is a block or comment, not {{ }}. */
 static void close_tag(struct lexer *l, char sign, const char *closing, bool block)
 {
     move_to(l, l->p + strlen(closing));
@@ -140,7 +140,8 @@ static unsigned hex_digits(struct lexer *l, const char *p, int n)
     return v;
 }
 
-/* Unescapes what follows a backslash at p into out; returns the bytes read and adds to *n those written. */
+/* Writes the character of the escape sequence after a backslash at p to out. Returns the bytes read and
+ * adds those written to *n. */
 static int unescape(struct lexer *l, const char *p, char *out, size_t *n)
 {
     static const char from[] = "nrtbfav0\\'\"", to[] = "\n\r\t\b\f\a\v\0\\'\"";
@@ -269,7 +270,8 @@ static void lex_operator(struct lexer *l)
     jx_fail(l->x, "line %d: unexpected character '%c'", l->line, *l->p);
 }
 
-/* The tokens of a tag up to its end; depth: open brackets, inside which "}}" closes two of them. */
+/* Reads the tokens of a tag up to its end. depth counts open brackets, within which "}}" closes two of
+ * them. */
 static void lex_tag(struct lexer *l, bool block)
 {
     const char *closing = block ? "%}" : "}}";
@@ -308,7 +310,7 @@ static void lex_tag(struct lexer *l, bool block)
 
 /* ---- raw blocks --------------------------------------------------------------------------------------- */
 
-/* Returns the end of a block tag with this one word that begins at p, NULL if it is another tag. */
+/* Returns the end of the block tag at p if it contains only this word; NULL otherwise. */
 static const char *word_tag(const char *p, const char *end, const char *word, char *before, char *after)
 {
     *before = *after = 0;
@@ -335,7 +337,7 @@ static bool lex_raw(struct lexer *l)
     if (!p)
         return false;
     move_to(l, p);
-    close_tag(l, after, "%}", false); /* keeps its newline */
+    close_tag(l, after, "%}", false); /* the newline after it is kept */
     for (const char *q = l->p; q + 1 < l->end; q++) {
         const char *closing = *q == '{' && q[1] == '%' ? word_tag(q, l->end, "endraw", &sign, &after) : NULL;
         if (!closing)
@@ -354,7 +356,7 @@ const struct token *lex(struct jx *x, const char *source, size_t len, int *n)
 {
     char *text = jx_arena_take(x->arena, len + 1);
     size_t kept = 0;
-    for (size_t i = 0; i < len; i++) { /* line ends become \n */
+    for (size_t i = 0; i < len; i++) { /* normalizes line ends to \n */
         bool cr = source[i] == '\r';
         text[kept++] = cr ? '\n' : source[i];
         i += cr && i + 1 < len && source[i + 1] == '\n';

@@ -1,4 +1,4 @@
-/* methods.c - methods of texts, dicts, lists and loops, and global functions (jinja_impl.h). */
+/* methods.c - methods of strings, dicts, lists and loops, and global functions (jinja_impl.h). */
 #include "jinja/jinja_impl.h"
 
 #include "base/utf8.h"
@@ -18,7 +18,7 @@ static bool is_one_of(const char *name, const char *const *names)
 
 /* ---- texts -------------------------------------------------------------------------------------------- */
 
-/* Returns whether the text begins (or ends) with the argument, or with one of a tuple. */
+/* Returns whether the string begins (or ends, if at_end) with the argument or with an element of a tuple. */
 static bool affixed(struct jx *x, struct jinja_value v, struct jinja_value with, bool at_end)
 {
     if (with.kind == JINJA_TUPLE) {
@@ -94,7 +94,7 @@ static struct jinja_value cut_affix(struct jx *x, struct jinja_value v, struct j
     return string_part(x, v.s, at_end ? 0 : affix.s->len, v.s->len - affix.s->len);
 }
 
-/* str.format() with {} and {0}; other fields are not supported. */
+/* Formats with str.format(): {} and {0}. Other replacement fields are not supported. */
 static struct jinja_value format_braces(struct jx *x, struct jinja_value v, const struct arguments *a)
 {
     struct output o = {0};
@@ -300,7 +300,7 @@ bool is_function(const char *name)
 
 static struct jinja_value make_range(struct jx *x, const struct arguments *a)
 {
-    enum { MAX = 100000 }; /* of Jinja's sandbox */
+    enum { MAX = 100000 }; /* limit of Jinja's sandbox */
     int64_t from = a->n > 1 ? argument_int(x, a, 0, NULL, 0) : 0, to = argument_int(x, a, a->n > 1, NULL, 0);
     int64_t step = argument_int(x, a, 2, NULL, 1);
     struct jinja_value out = jinja_list(x->arena);
@@ -339,7 +339,7 @@ struct jinja_value call_function(struct jx *x, const char *name, const struct ar
         return make_range(x, a);
     if (!strcmp(name, "strftime_now"))
         return time_now(x, value_chars(x, first));
-    struct jinja_value out = jinja_dict(x->arena); /* dict() and namespace() */
+    struct jinja_value out = jinja_dict(x->arena); /* both dict() and namespace() */
     if (a->n && first.kind != JINJA_DICT)
         jx_fail(x, "line %d: %s needs a dict or keywords", x->line, name);
     for (int i = 0; a->n && i < first.d->n; i++)

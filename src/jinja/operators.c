@@ -1,4 +1,4 @@
-/* operators.c - arithmetic and slices with Python's rules (jinja_impl.h). */
+/* operators.c - arithmetic and slices with the semantics of Python (jinja_impl.h). */
 #include "jinja/jinja_impl.h"
 
 #include "base/utf8.h"
@@ -49,7 +49,7 @@ static struct jinja_value repeat(struct jx *x, struct jinja_value v, int64_t tim
     return v.kind == JINJA_STRING ? out_value(x, &o) : out;
 }
 
-/* Division rounds down, and the remainder has the sign of the divisor. */
+/* Divides integers as Python does: rounds down, and the remainder has the sign of the divisor. */
 static struct jinja_value whole_numbers(struct jx *x, char op, int64_t a, int64_t b)
 {
     int64_t out = 0;
@@ -58,7 +58,7 @@ static struct jinja_value whole_numbers(struct jx *x, char op, int64_t a, int64_
     if (op == '%' && b == -1)
         return value_int(0);
     if (op == '/' && b == -1) {
-        op = '*'; /* which notices that the least integer has no negative */
+        op = '*'; /* the multiplication detects that INT64_MIN has no negative */
     }
     bool big = op == '+'   ? __builtin_add_overflow(a, b, &out)
                : op == '-' ? __builtin_sub_overflow(a, b, &out)
@@ -81,7 +81,8 @@ static struct jinja_value real_power(struct jx *x, double a, double b)
     return real(f);
 }
 
-/* The remainder has the sign of q, and the quotient is the whole number that belongs to it, as in Python. */
+/* Divides floats as Python does: the remainder has the sign of q, and the quotient is the matching
+ * integer. */
 static struct jinja_value divide_down(double p, double q, bool want_remainder)
 {
     double remainder = fmod(p, q), quotient = (p - remainder) / q;
@@ -107,7 +108,7 @@ static struct jinja_value power(struct jx *x, struct jinja_value a, struct jinja
     int64_t n = b.kind == JINJA_BOOL ? b.b : b.i, base = a.kind == JINJA_BOOL ? a.b : a.i;
     if (base >= -1 && base <= 1)
         return value_int(base == 0 ? n == 0 : base < 0 && n % 2 ? -1 : 1);
-    for (; n > 0; n--) /* fails by overflow after 63 steps at most */
+    for (; n > 0; n--) /* fails by overflow after at most 63 steps */
         out = whole_numbers(x, '*', out.i, base);
     return out;
 }
@@ -172,7 +173,7 @@ struct jinja_value binary(struct jx *x, const char *op, struct jinja_value a, st
 
 /* ---- slices ------------------------------------------------------------------------------------------- */
 
-/* Bound `v` of a slice of n items; other: when it is absent. */
+/* Returns bound `v` of a slice of n items. other: the value for an absent bound. */
 static int64_t bound(struct jx *x, struct jinja_value v, int64_t n, int64_t step, int64_t other)
 {
     if (v.kind == JINJA_NONE)
@@ -183,7 +184,7 @@ static int64_t bound(struct jx *x, struct jinja_value v, int64_t n, int64_t step
     return i < low ? low : i > high ? high : i;
 }
 
-/* The bytes of character i: from starts[i] to starts[i + 1]. */
+/* Returns the byte offsets of all characters: character i is between starts[i] and starts[i + 1]. */
 static size_t *character_starts(struct jx *x, const struct jinja_string *s, int64_t *n)
 {
     size_t *starts = jx_arena_take(x->arena, (s->len + 1) * sizeof *starts);
@@ -198,7 +199,7 @@ static size_t *character_starts(struct jx *x, const struct jinja_string *s, int6
     return starts;
 }
 
-/* Returns the byte at which character i of s begins, the end of s beyond the last. */
+/* Returns the byte offset of character i of s; the length of s beyond the last one. */
 static size_t byte_of(const struct jinja_string *s, int64_t i)
 {
     size_t at = 0;
@@ -208,7 +209,7 @@ static size_t byte_of(const struct jinja_string *s, int64_t i)
     return at;
 }
 
-/* A slice with a step of 1, which shares the bytes of s. */
+/* Returns a slice with step 1, which shares the bytes of s. */
 static struct jinja_value text_slice(struct jx *x, const struct jinja_string *s,
                                      const struct jinja_value part[3])
 {

@@ -1,4 +1,4 @@
-/* parser.c - tokens to statements, and the entry points of the interpreter (jinja.h). */
+/* parser.c - parser of Jinja statements, and the entry points of the interpreter (jinja.h). */
 #include "jinja/jinja_impl.h"
 
 #include <stdarg.h>
@@ -41,7 +41,7 @@ static void end_tag(struct jx *x)
     token_want(x, T_BLOCK_END, NULL);
 }
 
-/* The body of a block up to its end tag, which is consumed. */
+/* Parses the body of a block and consumes its end tag. */
 static struct node *parse_body(struct jx *x, const char *end)
 {
     const char *const ends[] = {end, NULL};
@@ -61,7 +61,7 @@ static bool is_reserved(const char *name)
     return false;
 }
 
-/* Adds one name, `namespace.attribute`, or the names of a tuple to for or set. */
+/* Adds the targets of `for` or `set`: one name, `namespace.attribute`, or the names of a tuple. */
 static struct node *parse_targets(struct jx *x, struct node *to)
 {
     bool bracket = token_take(x, T_OPERATOR, "(");
@@ -113,7 +113,7 @@ static struct node *parse_for(struct jx *x)
     static const char *const ends[] = {"else", "endfor", NULL};
     struct node *n = parse_targets(x, node_new(x, N_FOR));
     token_want(x, T_NAME, "in");
-    n->a = parse_tuple(x, false); /* `if` begins the filter of the loop here */
+    n->a = parse_tuple(x, false); /* an `if` here begins the filter of the loop */
     if (token_take(x, T_NAME, "if"))
         n->b = parse_expression(x);
     if (token_is(x, T_NAME, "recursive"))
@@ -143,7 +143,7 @@ static struct node *parse_set(struct jx *x)
     return n;
 }
 
-/* The parameters of a macro or call block. */
+/* Parses the parameters of a macro or call block. */
 static void parse_parameters(struct jx *x, struct node *n)
 {
     token_want(x, T_OPERATOR, "(");
@@ -163,7 +163,8 @@ static void parse_parameters(struct jx *x, struct node *n)
     }
 }
 
-/* Parses the body of a macro or call block, which is a function: break does not leave a loop around it. */
+/* Parses the body of a macro or call block. It is a function, so that `break` in it cannot end a loop
+ * around it. */
 static void parse_function(struct jx *x, struct node *n, const char *end)
 {
     unsigned outer = x->uses;
@@ -221,7 +222,7 @@ static struct node *parse_with(struct jx *x)
     return n;
 }
 
-/* {% generation %} marks the model's own text for training; its body is rendered as it is. */
+/* Parses {% generation %}, which marks the model's own text for training. Its body is rendered unchanged. */
 static struct node *parse_generation(struct jx *x)
 {
     struct node *n = node_new(x, N_WITH);
@@ -267,8 +268,8 @@ static bool ends_here(const struct jx *x, const char *const *ends)
     return false;
 }
 
-/* Parses statements up to a tag with one of the names, which is not consumed; ends NULL: to the end of the
- * text. */
+/* Parses statements up to a tag with one of the names `ends`, which is not consumed. ends NULL: up to the
+ * end of the source. */
 static struct node *parse_statements(struct jx *x, const char *const *ends)
 {
     struct node *first = NULL, **last = &first;

@@ -1,4 +1,4 @@
-/* sequence_filters.c - Jinja's filters on lists, dicts and the characters of texts (jinja_impl.h). */
+/* sequence_filters.c - Jinja's filters for lists, dicts and the characters of strings (jinja_impl.h). */
 #include "jinja/jinja_impl.h"
 
 #include <stdlib.h>
@@ -6,7 +6,7 @@
 
 typedef struct jinja_value filter_fn(struct jx *x, struct jinja_value v, const struct arguments *a);
 
-/* The value at a path such as "function.name" of an item; without a path the item. */
+/* Returns the value at a path such as "function.name" in an item; without a path, the item itself. */
 static struct jinja_value at_path(struct jx *x, struct jinja_value item, struct jinja_value path)
 {
     if (path.kind == JINJA_UNDEFINED || path.kind == JINJA_NONE)
@@ -32,7 +32,7 @@ static struct jinja_value filter_list(struct jx *x, struct jinja_value v, const 
 
 static struct jinja_value filter_first(struct jx *x, struct jinja_value v, const struct arguments *a)
 {
-    if (v.kind == JINJA_LIST && v.l->form == LIST_ONCE && v.l->n) { /* leaves the others */
+    if (v.kind == JINJA_LIST && v.l->form == LIST_ONCE && v.l->n) { /* the remaining items are not consumed */
         v.l->n--;
         return *v.l->items++;
     }
@@ -91,12 +91,12 @@ static struct jinja_value filter_map(struct jx *x, struct jinja_value v, const s
     return value_form(out, LIST_ONCE);
 }
 
-/* select, reject and their variants by attribute. */
+/* Evaluates select and reject, and their variants by attribute. */
 static struct jinja_value choose(struct jx *x, struct jinja_value v, const struct arguments *a, bool by_path,
                                  bool wanted)
 {
     struct jinja_value items = iterate(x, v), out = jinja_list(x->arena);
-    int at = by_path; /* the argument with the name of the test */
+    int at = by_path; /* index of the argument with the test's name */
     if (by_path && !a->n)
         jx_fail(x, "line %d: the name of the attribute is missing", x->line);
     for (int i = 0; i < items.l->n; i++) {
@@ -140,7 +140,7 @@ static struct jinja_value folded(struct jx *x, struct jinja_value v, bool case_s
     return v.kind == JINJA_STRING && !case_sensitive ? jx_text_case(x, v, "lower") : v;
 }
 
-/* Sorts items by keys, stably (insertion sort: templates sort a few names). */
+/* Sorts items by keys with a stable insertion sort: templates sort only short lists. */
 static struct jinja_value sorted(struct jx *x, struct jinja_value items, const struct jinja_value *keys,
                                  bool reverse)
 {
@@ -191,7 +191,7 @@ static struct jinja_value filter_reverse(struct jx *x, struct jinja_value v, con
     const struct jinja_value part[3] = {value_none(), value_none(), value_int(-1)};
     if (v.kind == JINJA_STRING)
         return slice(x, v, part);
-    bool once = v.kind == JINJA_LIST && v.l->form == LIST_ONCE; /* a list is made of those alone */
+    bool once = v.kind == JINJA_LIST && v.l->form == LIST_ONCE; /* only such sequences are copied to a list */
     struct jinja_value out = slice(x, filter_list(x, v, a), part);
     return value_form(out, once ? LIST_PLAIN : LIST_ONCE);
 }

@@ -1,8 +1,8 @@
-/* spell.c - values as text: Python's str(), repr() and json.dumps(value, ensure_ascii=False).
+/* spell.c - conversion of values to text: Python's str(), repr() and json.dumps(value,
+ * ensure_ascii=False).
  *
- * Models were trained on these spellings, and another spelling has other tokens.  Floats have the fewest
- * digits that read back as the same double, laid out as repr() does: 0.1, 1e-05.
- */
+ * Models were trained with these exact spellings, and other spellings give other tokens. Floats have the
+ * fewest digits that read back as the same double, in the format of repr(): 0.1, 1e-05. */
 #include "jinja/jinja_impl.h"
 
 #include "base/utf8.h"
@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { DIGITS = 17 /* tell any two doubles apart */ };
+enum { DIGITS = 17 /* significant digits that distinguish any two doubles */ };
 
 /* ---- output ------------------------------------------------------------------------------------------- */
 
@@ -53,8 +53,8 @@ struct jinja_value out_value(struct jx *x, const struct output *o)
 
 /* ---- numbers ------------------------------------------------------------------------------------------ */
 
-/* Advances text, a decimal in the form of "%e", to the next decimal with as many digits.  Returns false if
- * that one has a digit more before the point. */
+/* Advances text, a decimal in the format of "%e", to the next decimal with as many digits. Returns false
+ * if that decimal has one more digit before the point. */
 static bool next_decimal(char *text)
 {
     char *at = strchr(text, 'e') - 1;
@@ -65,9 +65,9 @@ static bool next_decimal(char *text)
     return *at < '9' && (*at)++;
 }
 
-/* Writes the fewest digits that read back as v > 0, the nearest of those to v, and returns the power of ten
- * of the first digit.  Just below a power of two doubles lie half as far apart as above it, so the next
- * decimal up may read back when the nearest one does not. */
+/* Writes the fewest digits that read back as v > 0, choosing the nearest such decimal, and returns the
+ * power of ten of the first digit. Doubles just below a power of two are half as far apart as those above
+ * it. Hence the next decimal above may read back even if the nearest one does not. */
 static int shortest_digits(double v, char digits[DIGITS + 1])
 {
     char text[DIGITS + 16];
@@ -117,15 +117,16 @@ static bool has_byte(const struct jinja_string *s, char c)
     return s->len && memchr(s->data, c, s->len);
 }
 
-/* Returns whether repr() leaves c as it is: not a control, format, private or unassigned character, and no
- * space but U+0020. */
+/* Returns whether repr() leaves c unescaped. It escapes control, format, private and unassigned
+ * characters, and all spaces except U+0020. */
 static bool is_printable(uint32_t c)
 {
     GUnicodeType type = g_unichar_type(c);
     return c == ' ' || (type > G_UNICODE_SURROGATE && type < G_UNICODE_LINE_SEPARATOR);
 }
 
-/* The repr() of a text: single quotes unless it contains only those; control characters are escaped. */
+/* Writes the repr() of a string: in single quotes, unless the string contains these and no double quotes.
+ * Control characters are escaped. */
 static void put_quoted(struct jx *x, struct output *o, const struct jinja_string *s)
 {
     char quote = has_byte(s, '\'') && !has_byte(s, '"') ? '"' : '\'', escape[16];
@@ -280,7 +281,7 @@ static void put_break(struct jx *x, struct output *o, int indent, int level)
 
 static void put_json(struct jx *x, struct output *o, struct jinja_value v, int indent, int level);
 
-/* A list, or the pairs of a dict: keys NULL or [n]. */
+/* Writes a JSON array, or an object if keys[n] is not NULL. */
 static void put_json_items(struct jx *x, struct output *o, const struct jinja_value *keys,
                            const struct jinja_value *items, int n, int indent, int level)
 {

@@ -1,4 +1,4 @@
-/* statements.c - runs the statements of a template (jinja_impl.h). */
+/* statements.c - execution of statements: assignments, loops, macros, blocks (jinja_impl.h). */
 #include "jinja/jinja_impl.h"
 
 #include "base/utf8.h"
@@ -51,7 +51,7 @@ static void assign_target(struct jx *x, const struct node *target, struct jinja_
     dict_put(x->arena, of.d, value_of(x->arena, target->name), v);
 }
 
-/* Assigns to the targets of n: a tuple of names takes the value apart. */
+/* Assigns a value to the targets of n. A tuple of names unpacks the value. */
 static void assign_targets(struct jx *x, const struct node *n, struct jinja_value v)
 {
     if (!n->flag) {
@@ -99,7 +99,7 @@ struct jinja_value iterate(struct jx *x, struct jinja_value v)
     return out;
 }
 
-/* The items that pass the filter of a loop. */
+/* Returns the items that pass the filter of a loop. */
 static struct jinja_value filtered(struct jx *x, const struct node *n, struct jinja_value items)
 {
     struct jinja_value out = jinja_list(x->arena);
@@ -135,14 +135,14 @@ static void run_for(struct jx *x, const struct node *n)
     }
     x->flow = FLOW_NONE;
     x->scope = scope_new(x, outer);
-    if (!completed) /* as Jinja: also after a loop whose every round was left by break or continue */
+    if (!completed) /* as in Jinja, also after a loop in which break or continue ended each iteration */
         run_statements(x, n->otherwise);
     x->scope = outer;
 }
 
 /* ---- macros ------------------------------------------------------------------------------------------- */
 
-/* Runs statements and returns their output as a text. */
+/* Runs statements and returns their output as a string. */
 static struct jinja_value capture(struct jx *x, const struct node *body)
 {
     struct output text = {0}, *outer = x->out;
@@ -160,7 +160,7 @@ struct jinja_value call_macro(struct jx *x, const struct macro *m, const struct 
     struct scope *inner = scope_new(x, m->scope);
     for (int i = 0; i < n->n_named; i++) {
         struct jinja_value v = argument(args, i, n->named[i].name);
-        x->scope = inner; /* a default may use earlier parameters */
+        x->scope = inner; /* defaults may refer to earlier parameters */
         if (!given(v))
             v = n->named[i].value ? evaluate(x, n->named[i].value) : value_undefined(n->named[i].name);
         assign(x, n->named[i].name, v);
@@ -211,7 +211,7 @@ static void run_call_block(struct jx *x, const struct node *n)
 
 /* ---- statements --------------------------------------------------------------------------------------- */
 
-/* Runs a body in a scope of its own and returns its output as a text. */
+/* Runs a body in its own scope and returns its output as a string. */
 static struct jinja_value capture_inside(struct jx *x, const struct node *body)
 {
     struct scope *outer = x->scope;
@@ -256,7 +256,7 @@ static void run_statement(struct jx *x, const struct node *n)
         break;
     case N_SET_BLOCK:
         v = capture_inside(x, n->body);
-        if (x->flow == FLOW_NONE) /* break and continue drop the text */
+        if (x->flow == FLOW_NONE) /* break and continue discard the text */
             assign_targets(x, n, apply_filters(x, n->a, v));
         break;
     case N_MACRO:

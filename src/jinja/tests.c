@@ -1,4 +1,4 @@
-/* tests.c - Jinja's tests: x is NAME (jinja_impl.h). */
+/* tests.c - Jinja's tests, `x is NAME` (jinja_impl.h). */
 #include "jinja/jinja_impl.h"
 
 #include <math.h>
@@ -17,7 +17,7 @@ static bool is_callable(struct jinja_value v)
            v.kind == JINJA_FUNCTION || v.kind == JINJA_METHOD;
 }
 
-/* Tests of the value alone. */
+/* Evaluates the tests that need no arguments and no state. */
 static bool run_plain_test(const char *name, struct jinja_value v, bool *out)
 {
     const struct {
@@ -73,8 +73,8 @@ static bool has_case(struct jx *x, struct jinja_value v, const char *how)
     return same && !value_equal(x, s, jx_text_case(x, s, *how == 'u' ? "lower" : "upper"));
 }
 
-/* Identity is certain for None, booleans, and values that are made once; equal texts and numbers may be one
- * object or two. */
+/* Compares by identity, which is known for None, booleans, small integers and values after JINJA_STRING.
+ * Fails for other equal numbers and equal strings, since Python may store them as one object or two. */
 static bool same_object(struct jx *x, struct jinja_value a, struct jinja_value b)
 {
     if (a.kind != b.kind)

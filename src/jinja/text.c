@@ -1,4 +1,5 @@
-/* text.c - Python's string methods on strings with origins (jinja_impl.h).  Positions are bytes of UTF-8. */
+/* text.c - Python's string methods on strings with origins (jinja_impl.h). Positions are byte offsets in
+ * UTF-8. */
 #include "jinja/jinja_impl.h"
 
 #include "base/utf8.h"
@@ -23,7 +24,7 @@ static size_t char_before(const struct jinja_string *s, size_t end)
     return at;
 }
 
-/* Returns whether strip() removes c: white space, or one of chars. */
+/* Returns whether strip() removes c: whitespace, or one of chars. */
 static bool strips(uint32_t c, const struct jinja_string *chars)
 {
     if (!chars)
@@ -102,7 +103,7 @@ struct jinja_value jx_text_replace(struct jx *x, struct jinja_value v, const str
         at = (size_t)found + step;
         if (step)
             continue;
-        if (at >= s->len) /* an empty text is found before each character and at the end */
+        if (at >= s->len) /* an empty substring matches before each character and at the end */
             return out_value(x, &o);
         uint32_t c;
         step = (size_t)jx_char_at(s, at, &c);
@@ -137,7 +138,7 @@ static struct jinja_value split_spaces(struct jx *x, const struct jinja_string *
     return out;
 }
 
-/* The last occurrence of `by` that ends at or before `end`; -1: none. */
+/* Returns the offset of the last occurrence of `by` that ends at or before `end`; -1 if there is none. */
 static int64_t find_last(const struct jinja_string *s, const struct jinja_string *by, size_t end)
 {
     for (size_t at = end >= by->len ? end - by->len + 1 : 0; at-- > 0;)

@@ -1,4 +1,4 @@
-/* value.c - arena, strings, lists, dicts and comparisons (jinja_impl.h). */
+/* value.c - arena, strings, lists, dicts and comparison of values (jinja_impl.h). */
 #include "jinja/jinja_impl.h"
 
 #include "base/utf8.h"
@@ -20,7 +20,7 @@ struct block {
 struct jinja_arena {
     struct block *blocks;
     size_t total;
-    struct jx *x; /* fails when the limit is reached; NULL: the limit is not enforced */
+    struct jx *x; /* whose rendering fails at the limit; NULL: no limit */
 };
 
 struct jinja_arena *jinja_arena_new(void)
@@ -64,7 +64,7 @@ void *jx_arena_take(struct jinja_arena *a, size_t n)
     return p;
 }
 
-/* ---- making values ------------------------------------------------------------------------------------ */
+/* ---- construction ---------------------------------------------------------------------------------- */
 
 struct jinja_value value_string(struct jinja_arena *a, const char *text, size_t len, const uint8_t *origin)
 {
@@ -156,7 +156,7 @@ void jinja_add(struct jinja_arena *a, struct jinja_value list, struct jinja_valu
     l->items[l->n++] = item;
 }
 
-/* Adds a key that the dict does not have. */
+/* Adds a key that the dict does not contain. */
 static void append(struct jinja_arena *a, struct jinja_dict *d, struct jinja_value key, struct jinja_value v)
 {
     if (d->n == d->cap) {
@@ -232,7 +232,7 @@ struct jinja_value jinja_of_json(struct jinja_arena *a, const json_t *json, enum
     return v;
 }
 
-/* ---- looking at values -------------------------------------------------------------------------------- */
+/* ---- inspection ------------------------------------------------------------------------------------ */
 
 static bool same_text(const struct jinja_string *a, const struct jinja_string *b)
 {
@@ -258,7 +258,7 @@ static bool equal_numbers(struct jinja_value a, struct jinja_value b)
 {
     if (a.kind != JINJA_FLOAT && b.kind != JINJA_FLOAT)
         return whole(a) == whole(b);
-    if (a.kind != JINJA_FLOAT || b.kind != JINJA_FLOAT) { /* exactly, also beyond 2**53 */
+    if (a.kind != JINJA_FLOAT || b.kind != JINJA_FLOAT) { /* compares exactly, also beyond 2**53 */
         double f = a.kind == JINJA_FLOAT ? a.f : b.f;
         return fabs(f) < 9e18 && f == floor(f) && (int64_t)f == whole(a.kind == JINJA_FLOAT ? b : a);
     }

@@ -1,5 +1,6 @@
-/* config.c - see config.h; config_reader.c reads JSON, config_lm.c, config_vision.c, config_qwen.c and
- * config_quant.c its parts. */
+/* config.c - reads the configuration of a model directory or GGUF file (config.h). config_reader.c reads
+ * JSON; config_lm.c, config_vision.c, config_qwen.c, config_qwen_vision.c and config_quant.c read its
+ * parts. */
 #include "model/config_impl.h"
 
 #include "base/file.h"
@@ -46,7 +47,7 @@ static void read_nemotron(struct reader *config, struct reader *pre, struct mode
 {
     struct reader lm = reader_inside(config, "llm_config|text_config");
     struct reader vit = reader_inside(config, "vision_config");
-    struct reader *language = lm.object ? &lm : config; /* a text model has these keys at the top */
+    struct reader *language = lm.object ? &lm : config; /* text models have these keys at the top level */
     c->vision = vit.object != NULL;
     if (c->vision && !lm.object)
         reader_refuse(config, "'llm_config' is missing");
@@ -93,17 +94,18 @@ out:
     return rc;
 }
 
-/* The two texts that a GGUF file stands for. */
+/* Builds the texts of config.json and preprocessor_config.json from a GGUF file. */
 static int read_gguf(const char *place, char *texts[FILES], struct err *e)
 {
     struct err second = ERR_INIT;
-    struct gguf_file *text = gguf_open_text(place, e), *eyes = text ? gguf_open_eyes(place, &second) : NULL;
+    struct gguf_file *text = gguf_open_text(place, e),
+                     *vision = text ? gguf_open_vision(place, &second) : NULL;
     int rc = text ? 0 : -1;
     if (second.kind)
         rc = err_set(e, ERR_MODEL, "%s", second.text);
     if (rc == 0)
-        rc = gguf_config(text, eyes, &texts[0], &texts[1], e);
-    gguf_close(eyes);
+        rc = gguf_config(text, vision, &texts[0], &texts[1], e);
+    gguf_close(vision);
     gguf_close(text);
     return rc;
 }
@@ -155,11 +157,12 @@ int config_check_vision(const struct model_config *c, const char *dir, struct er
 {
     if (c->vision)
         return 0;
-    return err_set(e, ERR_USAGE,
-                   "'%s' is a text model without a vision tower and cannot see a screen or a picture: use it "
-                   "with ask, serve or bench and without pictures, or give -m a model with a tower ('holorun "
-                   "models' lists some)",
-                   dir);
+    return err_set(
+        e, ERR_USAGE,
+        "'%s' is a text model without a vision encoder and cannot process images: use it with ask, "
+        "serve or bench and text only, or pass -m a model with a vision encoder ('holorun models' "
+        "lists some)",
+        dir);
 }
 
 /* ---- derived sizes ------------------------------------------------------------------------------------- */
@@ -186,7 +189,7 @@ int config_conv_taps(const struct lm_config *c)
 
 int config_chunk(const struct lm_config *c)
 {
-    enum { ANY = 64 }; /* without a recurrence */
+    enum { ANY = 64 }; /* chunk size of models without a recurrence */
     return c->delta.key_heads ? c->delta.chunk : c->ssm.chunk ? c->ssm.chunk : ANY;
 }
 
@@ -212,7 +215,7 @@ int config_proj_rows(const struct lm_config *c)
 
 int config_image_cols(const struct model_config *c)
 {
-    return c->lm.hidden * (1 + c->vit.n_taps);
+    return c->lm.hidden * (1 + c->vit.n_deepstack);
 }
 
 int config_grid(const struct model_config *c)

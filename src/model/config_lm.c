@@ -1,7 +1,6 @@
-/* config_lm.c - hyperparameters of the language model.
+/* config_lm.c - reads the hyperparameters of Nemotron language models.
  *
- * Where a key has two spellings the second comes from files that some releases of transformers 5 wrote.
- */
+ * Second spellings of keys come from files that some releases of transformers 5 wrote. */
 #include "model/config_impl.h"
 
 #include <math.h>
@@ -21,8 +20,8 @@ static char letter_of(const char *kind)
     return kind && strlen(kind) == 1 ? *kind : '?';
 }
 
-/* The pattern as a string of letters, a list of letters, or in newer files a list of words; empty when
- * missing. */
+/* Finds the layer pattern: a string of letters, a list of letters, or in newer files a list of words.
+ * Empty if missing. */
 static void find_pattern(const struct reader *r, char out[CONFIG_MAX_LAYERS + 2])
 {
     const json_t *words = reader_get(r, "hybrid_override_pattern|layers_block_type|layer_types");
@@ -57,7 +56,7 @@ static void read_pattern(struct reader *r, struct lm_config *c)
                       c->layers);
 }
 
-/* One width for all MLPs, or one for each of them in order. */
+/* Reads one width for all MLPs, or one per MLP in order. */
 static void read_mlp(struct reader *r, struct lm_config *c)
 {
     const json_t *v = reader_get(r, "intermediate_size");
@@ -72,7 +71,7 @@ static void read_mlp(struct reader *r, struct lm_config *c)
             continue;
         double x = reader_number(json_is_array(v) ? json_array_get(v, n == 1 ? 0 : k++) : v);
         if (!(x >= 1 && x <= CONFIG_MAX_SIZE) || x != floor(x))
-            reader_refuse(r, "'intermediate_size' gives no width for the MLP of layer %d", i);
+            reader_refuse(r, "'intermediate_size' has no valid width for the MLP of layer %d", i);
         else
             c->mlp[i] = (int)x;
     }
@@ -118,7 +117,7 @@ static void read_attention(struct reader *r, struct lm_config *c)
         reader_refuse(r, "'sliding_window' is set, which is not implemented");
 }
 
-/* The kept groups must have enough experts to choose from. */
+/* Checks that the groups kept by the router have enough experts to choose from. */
 static void check_route(struct reader *r, const struct route_shape *s)
 {
     if (s->experts % s->groups)
@@ -128,7 +127,7 @@ static void check_route(struct reader *r, const struct route_shape *s)
     else if (s->groups_kept > s->groups)
         reader_refuse(r, "'topk_group' is %d, but there are %d groups", s->groups_kept, s->groups);
     else if (s->chosen > s->experts / s->groups * s->groups_kept)
-        reader_refuse(r, "'num_experts_per_tok' is %d, but %d experts are there to choose from", s->chosen,
+        reader_refuse(r, "'num_experts_per_tok' is %d, but only %d experts are available", s->chosen,
                       s->experts / s->groups * s->groups_kept);
 }
 
@@ -144,7 +143,7 @@ static void read_moe(struct reader *r, struct moe_config *m)
     check_route(r, s);
     m->width = reader_int(r, "moe_intermediate_size", 1, CONFIG_MAX_SIZE, -1);
     m->latent = reader_int(r, "moe_latent_size", 0, CONFIG_MAX_SIZE, 0);
-    if (reader_int(r, "n_shared_experts", 0, 1, 1)) /* runtimes disagree on what several mean */
+    if (reader_int(r, "n_shared_experts", 0, 1, 1)) /* runtimes disagree on the meaning of several */
         m->shared = reader_int(r, "moe_shared_expert_intermediate_size", 1, CONFIG_MAX_SIZE, -1);
 }
 

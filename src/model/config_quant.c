@@ -1,9 +1,8 @@
-/* config_quant.c - how a checkpoint declares its quantization: "quantization_config" in config.json, or
+/* config_quant.c - reads the quantization of a checkpoint: "quantization_config" in config.json, or
  * "quantization" in hf_quant_config.json.
  *
- * The tensors themselves tell which are quantized (weights_quantized.c); what is read here serves to
- * refuse what would be misread, and to name the format.
- */
+ * The tensors themselves show which of them are quantized (weights_quantized.c). These keys serve to name
+ * the format and to reject formats that would be misread. */
 #include "model/config_impl.h"
 
 #include <stdio.h>
@@ -25,7 +24,7 @@ static void read_algorithm(struct reader *r, struct model_config *c)
                   name ? name : "no text");
 }
 
-/* Blocks of 128 x 128 values share a scale. */
+/* Checks that blocks of 128 x 128 values share a scale. */
 static void read_blocks(struct reader *r)
 {
     const json_t *size = reader_get(r, "weight_block_size");
@@ -35,7 +34,7 @@ static void read_blocks(struct reader *r)
             reader_refuse(r, "'weight_block_size' is not [128, 128]; nothing else is implemented");
 }
 
-/* Other modules may differ ("dynamic"): their tensors tell. */
+/* Reads the GPTQ format. Modules listed in "dynamic" may differ, which their tensors show. */
 static void read_gptq(struct reader *r, struct model_config *c)
 {
     const json_t *format = reader_get(r, "checkpoint_format");
@@ -51,7 +50,7 @@ static void read_gptq(struct reader *r, struct model_config *c)
     c->gptq_least = name && !strcmp(name, "gptq");
 }
 
-/* compressed-tensors lays FP8 out the same way, with a scale for each row. */
+/* Reads the method. compressed-tensors stores FP8 like ModelOpt, with one scale per row. */
 static void read_method(struct reader *r, struct model_config *c)
 {
     const json_t *v = reader_get(r, "quant_method");

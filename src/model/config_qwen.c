@@ -1,12 +1,11 @@
-/* config_qwen.c - hyperparameters of Qwen's language models: Qwen3.5's Gated DeltaNet hybrids, and Qwen3-VL
- * and Qwen2.5-VL, which have attention alone; their towers are read in config_qwen_vision.c.  The text models
- * Qwen2 (also published as Qwen2.5) and Qwen3 are the language models of Qwen2.5-VL and Qwen3-VL.
+/* config_qwen.c - reads the hyperparameters of Qwen's language models: the Gated DeltaNet hybrids of
+ * Qwen3.5 and the attention-only Qwen3-VL and Qwen2.5-VL. Vision encoders: config_qwen_vision.c.
  *
- * One reader serves Qwen3.5, 3.6, 3.8 and what is trained from them.  A layer of the file is two of ours:
- * a mixer, Gated DeltaNet or attention, and a SwiGLU MLP or a mixture of such experts.  What the
- * code that defines the family always does, whatever its files say (norms of 1 + w, normalised routing,
- * an output gate), is not read; a key that says otherwise is refused.
- */
+ * The text models Qwen2 (also published as Qwen2.5) and Qwen3 are the language models of Qwen2.5-VL and
+ * Qwen3-VL. One reader serves Qwen3.5, 3.6, 3.8 and models derived from them. A layer in the file is two
+ * layers here: a mixer (Gated DeltaNet or attention) and a SwiGLU MLP or a mixture of such experts.
+ * Properties that the reference code fixes regardless of the config (norms of 1 + w, normalized routing,
+ * an output gate) are not read; a key that contradicts them is rejected. */
 #include "model/config_impl.h"
 
 #include <math.h>
@@ -17,7 +16,7 @@
 static const struct {
     const char *type, *architecture;
     enum model_family family;
-    bool moe, text; /* text: a model without a tower, its keys at the top */
+    bool moe, text; /* text: a model without a vision encoder, with its keys at the top level */
 } known[] = {
     {"qwen3_5", "Qwen3_5ForConditionalGeneration", FAMILY_QWEN35, false, false},
     {"qwen3_5_moe", "Qwen3_5MoeForConditionalGeneration", FAMILY_QWEN35, true, false},
@@ -38,7 +37,7 @@ bool config_is_qwen(const struct reader *config)
     return (type && !strncmp(type, "qwen", 4)) || (named && !strncmp(named, "Qwen", 4));
 }
 
-/* The row of `known`; -1 after a refusal. */
+/* Returns the row of `known`, or -1 after reporting an error. */
 static int find_kind(struct reader *config)
 {
     const char *type = json_string_value(reader_get(config, "model_type"));
@@ -73,7 +72,8 @@ static bool is_attention(struct reader *r, const json_t *types, int interval, in
     return types ? full : every;
 }
 
-/* The kinds of layers: a list, a rule that every nth is attention, or both; before Qwen3.5 all are. */
+/* Reads the kinds of layers: a list, a rule that every n-th layer is attention, or both. Before Qwen3.5
+ * all are attention. */
 static void read_layers(struct reader *r, struct lm_config *c, enum model_family family, bool moe)
 {
     int n = reader_int(r, "num_hidden_layers", 1, CONFIG_MAX_LAYERS / 2, -1);
@@ -110,7 +110,8 @@ static void read_delta(struct reader *r, struct lm_config *c)
     reader_only_text(r, "mamba_ssm_dtype", "float32");
 }
 
-/* Qwen2.5-VL and the text models name a window beside the word that it is not used. */
+/* Checks the attention options. Qwen2.5-VL and the text models name a sliding window but state that it is
+ * not used. */
 static void check_attention(struct reader *r, enum model_family family, bool text)
 {
     reader_only_bool(r, "attention_bias", false);
@@ -152,8 +153,8 @@ static void read_moe(struct reader *r, struct moe_config *m, enum model_family f
 
 /* ---- positions ----------------------------------------------------------------------------------------- */
 
-/* Frequencies of time, height and width; without the key those of the published models of Qwen3.5, and all of
- * time in other text models. */
+/* Reads the number of frequencies for time, height and width. If the key is missing: the values of the
+ * published Qwen3.5 models, or all frequencies for time in other text models. */
 static void read_section(struct reader *r, struct rope_shape *p, bool published_split, bool vision)
 {
     static const int published[3] = {11, 11, 10};
@@ -176,7 +177,7 @@ static void read_section(struct reader *r, struct rope_shape *p, bool published_
         reader_refuse(r, "'mrope_section' is missing");
 }
 
-/* In rope_parameters, or in older files some of it beside it. */
+/* Reads rope_parameters; in older files some of its keys are at the top level. */
 static void read_rope(struct reader *r, struct lm_config *c, int kind, bool vision)
 {
     enum model_family family = known[kind].family;
@@ -185,18 +186,18 @@ static void read_rope(struct reader *r, struct lm_config *c, int kind, bool visi
     const char *type = json_string_value(reader_get(where, "rope_type|type"));
     if (in.object && type && strcmp(type, "default") != 0 && strcmp(type, "mrope") != 0)
         reader_refuse(&in, "'rope_type' is '%s'; only 'default' is implemented", type);
-    bool old = family != FAMILY_QWEN35; /* all dimensions of a head turn */
+    bool old = family != FAMILY_QWEN35; /* all dimensions of a head are rotated */
     c->rope.theta =
         reader_float(reader_get(where, "rope_theta") ? where : r, "rope_theta", 1, 1e12, old ? NAN : 1e4);
     float part = reader_float(reader_get(where, "partial_rotary_factor") ? where : r, "partial_rotary_factor",
                               old ? 1 : 0, 1, old ? 1 : 0.25);
-    c->rope.apart = family == FAMILY_QWEN25VL;
+    c->rope.sectioned = family == FAMILY_QWEN25VL;
     double dims = (double)part * c->head_dim;
     c->rope.dims = (int)lrint(dims);
     if (c->rope.dims < 2 || c->rope.dims % 2 || fabs(dims - c->rope.dims) > 1e-3)
         reader_refuse(where, "'partial_rotary_factor' leaves %g of %d dimensions, not an even number of them",
                       dims, c->head_dim);
-    reader_only_bool(where, "mrope_interleaved", !c->rope.apart);
+    reader_only_bool(where, "mrope_interleaved", !c->rope.sectioned);
     if (old && !known[kind].text && !reader_get(where, "mrope_section"))
         reader_refuse(where, "'mrope_section' is missing");
     read_section(where, &c->rope, !old && c->rope.dims == 64, vision);
@@ -228,7 +229,8 @@ void config_read_qwen(struct reader *config, struct reader *pre, struct model_co
     if (kind < 0)
         return;
     struct reader text = reader_inside(config, "text_config"), vit = reader_inside(config, "vision_config");
-    bool flat = known[kind].text || known[kind].family == FAMILY_QWEN25VL; /* as first published */
+    bool flat = known[kind].text || known[kind].family == FAMILY_QWEN25VL; /* keys at the top level, as
+                                                                            * first published */
     struct reader *r = flat && !text.object ? config : &text;
     c->family = known[kind].family;
     c->vision = vit.object && !known[kind].text && !reader_bool(config, "language_model_only", false);

@@ -1,12 +1,13 @@
-/* config_qwen_vision.c - the towers of Qwen3.5, Qwen3-VL and Qwen2.5-VL, and what they see of a picture. */
+/* config_qwen_vision.c - reads the vision encoders of Qwen3.5, Qwen3-VL and Qwen2.5-VL and the size limits
+ * of their images. */
 #include "model/config_impl.h"
 
 #include <math.h>
 #include <string.h>
 
-/* ---- the tower ----------------------------------------------------------------------------------------- */
+/* ---- the vision encoder -------------------------------------------------------------------------------- */
 
-/* Blocks by number, each once and in order; how many.  `most` is the room in `out`. */
+/* Reads a list of block numbers in ascending order into out[most]. Returns their number. */
 static int read_blocks(struct reader *r, const char *key, int blocks, int *out, int most)
 {
     const json_t *v = reader_get(r, key);
@@ -23,26 +24,27 @@ static int read_blocks(struct reader *r, const char *key, int blocks, int *out, 
     return n < most ? n : most;
 }
 
-/* The position table, and where rows for the language model's first layers are taken out. */
+/* Reads the position table and the DeepStack blocks. */
 static void read_qwen3(struct reader *r, struct model_config *c)
 {
     struct vit_config *v = &c->vit;
     int positions = reader_int(r, "num_position_embeddings", 1, 1 << 20, -1);
     v->table_side = (int)lrint(sqrt(positions));
     if (v->table_side * v->table_side != positions)
-        reader_refuse(r, "'num_position_embeddings' is %d, which is no square", positions);
+        reader_refuse(r, "'num_position_embeddings' is %d, which is not a square", positions);
     reader_only_text(r, "hidden_act", "gelu_pytorch_tanh");
     if (c->family == FAMILY_QWEN35 && json_array_size(reader_get(r, "deepstack_visual_indexes")))
         reader_refuse(r, "'deepstack_visual_indexes' is not empty, which is not implemented for Qwen3.5");
     if (c->family == FAMILY_QWEN3VL && !reader_get(r, "deepstack_visual_indexes"))
         reader_refuse(r, "'deepstack_visual_indexes' is missing");
-    v->n_taps = read_blocks(r, "deepstack_visual_indexes", v->blocks, v->taps, CONFIG_MAX_TAPS);
-    if (v->n_taps > c->lm.layers / 2)
+    v->n_deepstack =
+        read_blocks(r, "deepstack_visual_indexes", v->blocks, v->deepstack, CONFIG_MAX_DEEPSTACK);
+    if (v->n_deepstack > c->lm.layers / 2)
         reader_refuse(r, "'deepstack_visual_indexes' has %d entries for a language model of %d layers",
-                      v->n_taps, c->lm.layers / 2);
+                      v->n_deepstack, c->lm.layers / 2);
 }
 
-/* The windows. */
+/* Reads the window size and the blocks with full attention. */
 static void read_qwen25(struct reader *r, struct model_config *c)
 {
     struct vit_config *v = &c->vit;
@@ -50,12 +52,12 @@ static void read_qwen25(struct reader *r, struct model_config *c)
                                   cell = v->patch * v->merge;
     v->window = side / cell;
     if (side % cell)
-        reader_refuse(r, "'window_size' is %d, no multiple of %d pixels", side, cell);
+        reader_refuse(r, "'window_size' is %d, not a multiple of %d pixels", side, cell);
     if (!reader_get(r, "fullatt_block_indexes"))
         reader_refuse(r, "'fullatt_block_indexes' is missing");
     int n = read_blocks(r, "fullatt_block_indexes", v->blocks, every, CONFIG_MAX_LAYERS);
     for (int i = 0; i < n; i++)
-        v->everywhere[every[i]] = true;
+        v->full_attention[every[i]] = true;
     reader_only_text(r, "hidden_act", "silu");
 }
 
@@ -65,7 +67,7 @@ static void check_kind(struct reader *r, enum model_family family)
         [FAMILY_QWEN35] = "qwen3_5", [FAMILY_QWEN3VL] = "qwen3_vl", [FAMILY_QWEN25VL] = "qwen2_5_vl"};
     const char *type = json_string_value(reader_get(r, "model_type"));
     if (type && strncmp(type, types[family], strlen(types[family])) != 0)
-        reader_refuse(r, "'model_type' is '%s'; a tower of %s is expected", type, types[family]);
+        reader_refuse(r, "'model_type' is '%s'; expected a vision encoder of %s", type, types[family]);
 }
 
 static void read_tower(struct reader *r, struct model_config *c)
@@ -102,15 +104,11 @@ static void same_int(struct reader *r, const char *key, int want)
         reader_refuse(r, "'%s' is %d, but config.json says %d", key, have, want);
 }
 
-/* Bounds of a picture's pixels.  The newer spelling calls them edges; they are pixels all the same. */
+/* Reads the limits of an image's pixels. The newer spelling calls them edges, but they are pixels. */
 static void read_pixels(struct reader *pre, struct model_config *c)
 {
     struct vit_config *v = &c->vit;
-    enum {
-        CELLS = 64,
-        OLD_CELLS = 4,
-        MOST_CELLS = 16384
-    }; /* of published files, where no file says otherwise */
+    enum { CELLS = 64, OLD_CELLS = 4, MOST_CELLS = 16384 }; /* of published files, if no file gives a limit */
     static const float mean[] = {0.48145466f, 0.4578275f, 0.40821073f},
                        std[] = {0.26862954f, 0.26130258f, 0.27577711f};
     int cell = v->patch * v->merge * v->patch * v->merge;
@@ -160,12 +158,12 @@ int config_limit_pixels(struct model_config *c, int least, int most, struct err 
         return 0;
     if (!c->vision || !family_is_qwen(c->family))
         return err_set(e, ERR_USAGE,
-                       "--min-pixels and --max-pixels are for models whose pictures have any size");
+                       "--min-pixels and --max-pixels apply only to models that accept images of any size");
     v->max_pixels = most ? most : v->max_pixels > least ? v->max_pixels : least;
     v->min_pixels = least ? least : v->min_pixels < v->max_pixels ? v->min_pixels : v->max_pixels;
     if (v->max_pixels < cell || v->min_pixels > v->max_pixels)
         return err_set(e, ERR_USAGE,
-                       "pictures cannot have at least %d and at most %d pixels; %d make one token",
+                       "images cannot have at least %d and at most %d pixels; one token needs %d",
                        v->min_pixels, v->max_pixels, cell);
     v->max_patches = v->max_pixels / (v->patch * v->patch);
     return 0;

@@ -1,8 +1,7 @@
-/* config_reader.c - see config_impl.h.
+/* config_reader.c - reads JSON objects with range checks (config_impl.h).
  *
- * Python's json module writes Infinity and NaN, which JSON does not have; they are quoted before
- * parsing, and reader_number understands them.
- */
+ * Python's json module writes Infinity and NaN, which are not JSON. They are quoted before parsing, and
+ * reader_number() understands them. */
 #include "model/config_impl.h"
 
 #include "base/buf.h"
@@ -15,7 +14,7 @@
 
 /* ---- JSON with Python's constants ---------------------------------------------------------------------- */
 
-/* Copies JSON text, with bare Infinity, -Infinity and NaN quoted. */
+/* Copies JSON text and quotes bare Infinity, -Infinity and NaN. Returns -1 if it is too long. */
 static int quote_infinities(const char *s, struct buf *out)
 {
     static const char *const words[] = {"-Infinity", "Infinity", "NaN"};
@@ -78,7 +77,7 @@ void reader_refuse(struct reader *r, const char *fmt, ...)
     err_set(r->e, ERR_MODEL, "%s: %s", r->where, text);
 }
 
-/* The value of the first spelling that is present and not null. */
+/* Returns the value of the first spelling that is present and not null, or NULL. */
 json_t *reader_get(const struct reader *r, const char *names)
 {
     char name[64];

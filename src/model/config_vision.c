@@ -1,4 +1,5 @@
-/* config_vision.c - hyperparameters of the vision tower, the projector and image preprocessing. */
+/* config_vision.c - reads the hyperparameters of C-RADIO vision encoders, the projector and image
+ * preprocessing. */
 #include "model/config_impl.h"
 
 #include <math.h>
@@ -13,7 +14,7 @@ static const struct {
     {"vit_huge_patch16_224", 1280, 32, 16, 5120},
 };
 
-/* Sizes by their keys, or by timm's name for this shape. */
+/* Reads sizes from their keys, or from timm's name of this shape. */
 static void read_vit(struct reader *r, struct vit_config *v)
 {
     struct reader args = reader_inside(r, "args");
@@ -37,8 +38,8 @@ static void read_vit(struct reader *r, struct vit_config *v)
         reader_refuse(r, "%d columns cannot be split into %d heads", v->hidden, v->heads);
 }
 
-/* Patch limits make the difference between dynamic resolution and tiles.  They may be in `args`, in
- * vision_config or in the preprocessor's file; 0 as maximum is no limit. */
+/* Reads the patch limits, whose presence selects dynamic resolution instead of tiles. They may be in
+ * `args`, in vision_config or in the preprocessor's file; a maximum of 0 means no limit. */
 static void read_canvas(struct reader *vit, struct reader *pre, struct vit_config *v)
 {
     struct reader args = reader_inside(vit, "args"), *places[] = {&args, vit, pre}, *from = NULL;
@@ -54,7 +55,7 @@ static void read_canvas(struct reader *vit, struct reader *pre, struct vit_confi
                       v->min_patches);
 }
 
-/* "cpe_crop" and "cpe_max_size" of `args`: positions are cut from the table, not resized. */
+/* Reads "cpe_crop" and "cpe_max_size" of `args`: positions are cut from the table instead of resized. */
 static void read_native(struct reader *vit, struct vit_config *v)
 {
     struct reader args = reader_inside(vit, "args");
@@ -83,7 +84,7 @@ static void read_image(struct reader *r, struct model_config *c)
     c->thumbnail = reader_bool(r, "use_thumbnail", true);
 }
 
-/* CLIP's published normalisation, which the tower was trained with. */
+/* CLIP's published normalization, with which the encoder was trained. */
 static const float clip_mean[3] = {0.48145466f, 0.4578275f, 0.40821073f};
 static const float clip_std[3] = {0.26862954f, 0.26130258f, 0.27577711f};
 
@@ -100,7 +101,8 @@ bool config_read_triple(struct reader *r, const char *names, float out[3])
     return true;
 }
 
-/* In config.json, in the preprocessor's file or, as transformers 5 saves it, in vision_config. */
+/* Reads mean and standard deviation: in config.json, in the preprocessor's file or, as transformers 5
+ * saves them, in vision_config. */
 static void read_norm(struct reader *config, struct reader *pre, struct reader *vit, struct model_config *c)
 {
     memcpy(c->mean, clip_mean, sizeof clip_mean);
@@ -112,7 +114,7 @@ static void read_norm(struct reader *config, struct reader *pre, struct reader *
                config_read_triple(pre, "norm_std|image_std", c->std) ||
                config_read_triple(vit, "norm_std", c->std);
     if (!mean || !std)
-        warn("%s: no 'norm_mean' and 'norm_std'; going on with those of CLIP", config->where);
+        warn("%s: no 'norm_mean' and 'norm_std'; using those of CLIP", config->where);
     for (int i = 0; i < 3; i++)
         if (!(c->std[i] > 1e-6f))
             reader_refuse(config, "'norm_std' has an entry that is not positive");

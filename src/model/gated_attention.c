@@ -1,17 +1,17 @@
-/* gated_attention.c - grouped-query causal attention with rotary positions, in Qwen3.5 with an output gate,
- * as one layer of the model.
+/* gated_attention.c - layer with grouped-query causal attention and rotary positions; in Qwen3.5 with an
+ * output gate.
  *
- *   q, gate = split( W_q u )                          head by head: d channels of each
- *   k, v    = W_k u, W_v u
- *   q, k    = rotate( RMSNorm(q) ), rotate( RMSNorm(k) )    each head alone; rope.h
- *   y       = softmax( q kT / sqrt d ) v              over all positions up to the query's own
- *   h       = h + W_o ( y * sigmoid(gate) )
+ *     q, gate = split( W_q u )                          per head: d channels of each
+ *     k, v    = W_k u, W_v u
+ *     q, k    = rotate( RMSNorm(q) ), rotate( RMSNorm(k) )    per head; rope.h
+ *     y       = softmax( q kT / sqrt d ) v              over all positions up to the query's own
+ *     h       = h + W_o ( y * sigmoid(gate) )
  *
- * Qwen3-VL has no gate; Qwen2.5-VL neither gate nor norm, but biases of q, k and v.
+ * Qwen3-VL has no gate; Qwen2.5-VL has neither gate nor norm, but biases of q, k and v.
  *
- * Keys are kept rotated.  As in attention.c one session's values are computed straight into its KV cache, a
- * batch's together and scattered; a cache in 8 bits is quantized from scratch rows.
- */
+ * Keys are cached after rotation. As in attention.c, values of a single session are computed directly into
+ * its KV cache, those of a batch together and then scattered; an 8-bit cache is quantized from scratch
+ * rows. */
 #include "model/layers.h"
 
 static void project_biased(struct language *m, struct tensor y, const struct weight *w, struct tensor x,
@@ -20,7 +20,7 @@ static void project_biased(struct language *m, struct tensor y, const struct wei
     m->backend->ops->linear(m->backend, y, x, w, bias, EPI_NONE, SET);
 }
 
-/* y = rotate( RMSNorm(x) ), or without a norm x itself, turned in place. */
+/* Computes y = rotate( RMSNorm(x) ); without a norm rotates y in place, which must be x. */
 static void turn(struct language *m, struct tensor y, struct tensor x, struct tensor norm, int64_t first,
                  int heads)
 {
@@ -32,7 +32,7 @@ static void turn(struct language *m, struct tensor y, struct tensor x, struct te
         ops->rotate(m->backend, y, table, heads);
 }
 
-/* Rotated keys of u, and values, in scratch: v lies after k in every row. */
+/* Computes the rotated keys of u, and its values. */
 static void project_kv(struct language *m, const struct attention_weights *w, struct tensor u,
                        struct tensor k, struct tensor v)
 {
@@ -42,7 +42,7 @@ static void project_kv(struct language *m, const struct attention_weights *w, st
     project_biased(m, v, w->v, u, w->v_bias);
 }
 
-/* Appends all rows of u to one session's cache; its last rows, as many as q has, attend. */
+/* Appends all rows of u to one session's cache; the last q.rows of them attend. */
 static void attend_tokens(struct language *m, const struct attention_weights *w, struct lm_state *s,
                           int layer, struct tensor q, struct tensor a, struct tensor u)
 {
@@ -63,23 +63,23 @@ static void attend_tokens(struct language *m, const struct attention_weights *w,
         ops->attend_tokens(m->backend, a, q, k, v, c->q_heads, c->kv_heads, past + rows - q.rows);
 }
 
-static void attend_batch(struct language *m, const struct attention_weights *w, struct language_batch of,
+static void attend_batch(struct language *m, const struct attention_weights *w, struct language_batch batch,
                          int layer, struct tensor q, struct tensor a, struct tensor u)
 {
     const struct lm_config *c = m->config;
     int64_t width = (int64_t)c->kv_heads * c->head_dim;
     struct tensor *k[LANGUAGE_SESSIONS], *v[LANGUAGE_SESSIONS], fresh = tensor_rows(m->kv, 0, u.rows);
-    for (int i = 0; i < of.sessions; i++) {
-        k[i] = &of.states[i]->k[layer];
-        v[i] = &of.states[i]->v[layer];
+    for (int i = 0; i < batch.sessions; i++) {
+        k[i] = &batch.states[i]->k[layer];
+        v[i] = &batch.states[i]->v[layer];
     }
     project_kv(m, w, u, tensor_cols(fresh, 0, width), tensor_cols(fresh, width, width));
-    attention_append(m, of, k, tensor_cols(fresh, 0, width), m->slots[0]);
-    attention_append(m, of, v, tensor_cols(fresh, width, width), m->slots[1]);
+    attention_append(m, batch, k, tensor_cols(fresh, 0, width), m->slots[0]);
+    attention_append(m, batch, v, tensor_cols(fresh, width, width), m->slots[1]);
     m->backend->ops->attend_batch(m->backend, a, q, m->slots[0], m->slots[1], c->q_heads, c->kv_heads);
 }
 
-void gated_attention_layer(struct language *m, const struct attention_weights *w, struct language_batch of,
+void gated_attention_layer(struct language *m, const struct attention_weights *w, struct language_batch batch,
                            int layer, struct tensor h, struct tensor u)
 {
     const struct lm_config *c = m->config;
@@ -92,10 +92,10 @@ void gated_attention_layer(struct language *m, const struct attention_weights *w
         project_biased(m, p, w->q, last_rows(u, rows), w->q_bias);
         turn(m, q, p, w->q_norm, first, c->q_heads);
     }
-    if (of.sessions > 1)
-        attend_batch(m, w, of, layer, q, a, u);
+    if (batch.sessions > 1)
+        attend_batch(m, w, batch, layer, q, a, u);
     else
-        attend_tokens(m, w, of.states[0], layer, q, a, u);
+        attend_tokens(m, w, batch.states[0], layer, q, a, u);
     if (!rows)
         return;
     if (gate)

@@ -1,4 +1,4 @@
-/* language.c - see language.h for the equations. */
+/* language.c - passes of the language model: prefill, decode, draft verification, logits (language.h). */
 #include "model/layers.h"
 
 #include "base/flag.h"
@@ -11,7 +11,7 @@
 
 /* ---- layers -------------------------------------------------------------------------------------------- */
 
-/* h = h + W_down . max(0, W_up . u)^2 */
+/* Computes h = h + W_down . max(0, W_up . u)^2. */
 static void mlp_layer(struct language *m, const struct mlp_weights *w, int width, struct tensor h,
                       struct tensor u)
 {
@@ -20,26 +20,26 @@ static void mlp_layer(struct language *m, const struct mlp_weights *w, int width
     project_add(m, h, w->down, t);
 }
 
-/* h = h + mixer_i(u) */
-static void add_mixer(struct language *m, struct language_batch of, int i, struct tensor h, struct tensor u)
+/* Computes h = h + mixer_i(u). */
+static void add_mix(struct language *m, struct language_batch batch, int i, struct tensor h, struct tensor u)
 {
     const struct layer_weights *w = &m->weights->layers[i];
     switch (m->config->pattern[i]) {
     case LAYER_MAMBA:
-        mamba_layer(m, &w->mamba, of, i, h, u);
+        mamba_layer(m, &w->mamba, batch, i, h, u);
         break;
     case LAYER_ATTENTION:
-        attention_layer(m, &w->att, of, i, h, u);
+        attention_layer(m, &w->att, batch, i, h, u);
         break;
     case LAYER_MOE:
         moe_layer(m, &w->moe, h, u);
         break;
     case LAYER_DELTA:
-        gated_delta_layer(m, &w->delta, of, i, h, u);
+        gated_delta_layer(m, &w->delta, batch, i, h, u);
         break;
     case LAYER_GATED_ATTENTION:
     case LAYER_ROTARY_ATTENTION:
-        gated_attention_layer(m, &w->att, of, i, h, u);
+        gated_attention_layer(m, &w->att, batch, i, h, u);
         break;
     case LAYER_SWIGLU:
         swiglu_layer(m, &w->mlp, m->config->mlp[i], h, u);
@@ -57,35 +57,35 @@ static void rmsnorm(struct language *m, struct tensor y, struct tensor x, struct
     m->backend->ops->rmsnorm(m->backend, y, x, w, m->config->eps);
 }
 
-/* f = RMSNorm(h, norm_f) of the last row of each session, kept in its state: logits are computed from it. */
-static void keep_last(struct language *m, struct language_batch of, struct tensor h)
+/* Stores f = RMSNorm(h, norm_f) of each session's last row in its state, for logits on request. */
+static void keep_last(struct language *m, struct language_batch batch, struct tensor h)
 {
-    int64_t rows = m->every_row ? h.rows : of.sessions;
+    int64_t rows = m->every_row ? h.rows : batch.sessions;
     struct tensor f = tensor_rows(m->u, 0, rows), last[LANGUAGE_SESSIONS];
     rmsnorm(m, f, last_rows(h, rows), m->weights->norm);
-    if (of.in_turn || m->every_row) {
-        m->backend->ops->copy(m->backend, tensor_rows(m->steps, 0, rows), f);
-        m->backend->ops->scatter(m->backend, &of.states[0]->now.last, last_rows(f, 1));
+    if (batch.sequential || m->every_row) {
+        m->backend->ops->copy(m->backend, tensor_rows(m->outputs, 0, rows), f);
+        m->backend->ops->scatter(m->backend, &batch.states[0]->now.last, last_rows(f, 1));
         return;
     }
-    for (int i = 0; i < of.sessions; i++)
-        last[i] = of.states[i]->now.last;
+    for (int i = 0; i < batch.sessions; i++)
+        last[i] = batch.states[i]->now.last;
     m->backend->ops->scatter(m->backend, last, f);
 }
 
-/* ---- rows of images -------------------------------------------------------------------------- */
+/* ---- image rows ------------------------------------------------------------------------------ */
 
-/* The images of a pass, whose row 0 is token `first` of the call. */
-struct pictures {
+/* Images of a pass. `first`: token index of the pass in the call. */
+struct pass_images {
     const struct image_rows *images;
     int n;
     int64_t first;
 };
 
-/* Column block `part` of each image's rows and the rows of h at its positions; h holds the last of `rows`
- * rows of the pass. */
-static void each_picture(struct language *m, const struct pictures *p, struct tensor h, int64_t rows,
-                         int part, void (*fn)(struct backend *b, struct tensor to, struct tensor from))
+/* Calls fn with column block `part` of each image's rows and the rows of h at the same positions: part 0
+ * replaces the embeddings, parts 1 and up are DeepStack rows. h holds the last of `rows` rows of the pass. */
+static void apply_image_rows(struct language *m, const struct pass_images *p, struct tensor h, int64_t rows,
+                             int part, void (*fn)(struct backend *b, struct tensor to, struct tensor from))
 {
     int64_t first = p->first + rows - h.rows, width = h.cols;
     for (int i = 0; i < p->n; i++) {
@@ -100,29 +100,29 @@ static void each_picture(struct language *m, const struct pictures *p, struct te
 
 /* ---- one pass through the layers ----------------------------------------------------------------------- */
 
-/* Which rows run through which layer, and when to stop. */
+/* Progress through the layers: the rows each layer reads and writes. */
 struct pass {
     struct language *m;
-    int64_t tokens; /* of each session */
+    int64_t tokens; /* per session */
     int64_t wanted; /* last rows whose output is needed */
-    int last_mixer; /* the last layer that mixes tokens: later ones see the wanted rows only */
+    int last_mixer; /* the last layer that mixes tokens; later layers compute the wanted rows only */
     bool cancelled;
     int i;              /* layer */
     struct tensor in;   /* rows of h that layer i reads */
-    struct tensor h, u; /* rows it writes, and scratch for RMSNorm(in) */
+    struct tensor h, u; /* rows it writes; scratch for RMSNorm(in) */
 };
 
-static struct pass pass_start(struct language *m, struct language_batch of, struct tensor h, bool want_last)
+static struct pass pass_init(struct language *m, struct language_batch batch, struct tensor h, bool want_last)
 {
-    struct pass p = {.m = m, .tokens = h.rows / of.sessions, .i = -1, .last_mixer = -1, .h = h};
-    p.wanted = want_last ? (m->every_row ? h.rows : of.sessions) : 0;
+    struct pass p = {.m = m, .tokens = h.rows / batch.sessions, .i = -1, .last_mixer = -1, .h = h};
+    p.wanted = want_last ? (m->every_row ? h.rows : batch.sessions) : 0;
     for (int i = 0; i < m->config->layers; i++)
         if (layer_mixes(m->config->pattern[i]))
             p.last_mixer = i;
     return p;
 }
 
-/* Moves on to the next layer.  false: no layer or no wanted row is left, or a prefill was cancelled. */
+/* Advances to the next layer. Returns false after the last layer or wanted row, or if cancelled. */
 static bool pass_next(struct pass *p)
 {
     struct language *m = p->m;
@@ -142,32 +142,32 @@ static bool pass_next(struct pass *p)
     return true;
 }
 
-/* want_last: logits after the last token may be asked for.  -1: cancelled between two layers. */
-static int run_layers(struct language *m, struct language_batch of, struct tensor h,
-                      const struct pictures *im, bool want_last)
+/* Runs all layers over h. want_last: logits may be requested. Returns -1 if cancelled between two layers. */
+static int run_layers(struct language *m, struct language_batch batch, struct tensor h,
+                      const struct pass_images *im, bool want_last)
 {
     const struct layer_weights *w = m->weights->layers;
-    struct pass p = pass_start(m, of, h, want_last);
+    struct pass p = pass_init(m, batch, h, want_last);
     while (pass_next(&p)) {
         rmsnorm(m, p.u, p.in, w[p.i].norm); /* u = RMSNorm(h, w_i) */
-        add_mixer(m, of, p.i, p.h, p.u);    /* h = h + mixer_i(u) */
+        add_mix(m, batch, p.i, p.h, p.u);   /* h = h + mixer_i(u) */
         if (im && p.i % 2)
-            each_picture(m, im, p.h, h.rows, p.i / 2 + 1, m->backend->ops->add);
+            apply_image_rows(m, im, p.h, h.rows, p.i / 2 + 1, m->backend->ops->add);
     }
     if (p.cancelled)
         return -1;
-    for (int i = 0; i < of.sessions; i++) {
-        of.states[i]->behind = mamba_behind(of, i, p.tokens);
-        of.states[i]->length += p.tokens;
+    for (int i = 0; i < batch.sessions; i++) {
+        batch.states[i]->lag = mamba_lag(batch, i, p.tokens);
+        batch.states[i]->length += p.tokens;
     }
     if (want_last)
-        keep_last(m, of, p.h); /* f = RMSNorm(h, norm_f) */
+        keep_last(m, batch, p.h); /* f = RMSNorm(h, norm_f) */
     return 0;
 }
 
 /* ---- prefill and decode -------------------------------------------------------------------------------- */
 
-/* Rows of the embedding: of a table of the backend, or of blocks in the file, a row at a time. */
+/* Looks up token embeddings: in the backend's table, or one row at a time in GGUF blocks of the file. */
 static void embed_tokens(struct language *m, struct tensor h, const int32_t *ids)
 {
     const struct quant_source *codes = &m->weights->embed_codes;
@@ -182,60 +182,60 @@ static void embed_tokens(struct language *m, struct tensor h, const int32_t *ids
     }
 }
 
-/* The rotary table of rows that stand at m->places. */
+/* Uploads the rotary table of rows at m->positions. */
 static void set_positions(struct language *m, int64_t rows)
 {
     const struct rope_shape *r = &m->config->rope;
     if (!m->angles)
         return;
-    rope_table(m->angles, r, m->places, rows);
+    rope_table(m->angles, r, m->positions, rows);
     m->backend->ops->upload(m->backend, tensor_rows(m->rope, 0, rows),
                             (struct tensor){m->angles, DT_F32, rows, r->dims, r->dims});
 }
 
-/* Tokens that a decode step samples; k = 0: none. */
+/* Sampling fused into a decode step; k = 0: none. */
 struct sampling {
     int k, ids;
     const struct sampler *how;
     struct tensor logits; /* [k, ids] */
-    int stage;            /* what sample_stage answered */
+    int stage;            /* return value of sample_stage */
 };
 
-/* Decode steps with equal keys run the same operations: as many sessions, as many of them with f16 states,
- * as many that are sampled in the same way, with or without rings. */
-static uint64_t graph_key(struct language_batch of, const struct sampling *next)
+/* Returns a key that is equal for decode steps that run the same operations: the same number of sessions,
+ * of f16 states, of sampled rows and kind of sampling, and the same use of delayed state write-back. */
+static uint64_t graph_key(struct language_batch batch, const struct sampling *next)
 {
-    bool behind = false;
-    uint64_t key = (uint64_t)of.sessions | (uint64_t)next->k << 10 | (uint64_t)next->stage << 20 |
-                   (uint64_t)of.in_turn << 50;
-    for (int i = 0; i < of.sessions; i++) {
-        key += (uint64_t)(of.states[i]->now.types.ssm == DT_F16) << 32;
-        behind |= of.states[i]->behind > 0;
+    bool lag = false;
+    uint64_t key = (uint64_t)batch.sessions | (uint64_t)next->k << 10 | (uint64_t)next->stage << 20 |
+                   (uint64_t)batch.sequential << 50;
+    for (int i = 0; i < batch.sessions; i++) {
+        key += (uint64_t)(batch.states[i]->now.types.ssm == DT_F16) << 32;
+        lag |= batch.states[i]->lag > 0;
     }
-    return key | (uint64_t)(of.replay || behind) << 48;
+    return key | (uint64_t)(batch.replay || lag) << 48;
 }
 
-/* Logits of the first sessions from what keep_last has left in u, and a token of each. */
+/* Computes logits of the first k sessions from the rows of keep_last() in u, and samples a token of each. */
 static void sample_step(struct language *m, const struct sampling *next)
 {
     project(m, tensor_rows(m->logits, 0, next->k), m->weights->head, tensor_rows(m->u, 0, next->k));
     m->backend->ops->sample_run(m->backend, next->logits);
 }
 
-/* One token of each session, as a graph where the backend has them. */
-static void decode_step(struct language *m, struct language_batch of, const int32_t *ids,
+/* Computes one token of each session, as a graph if the backend supports graphs. */
+static void decode_step(struct language *m, struct language_batch batch, const int32_t *ids,
                         const struct sampling *next)
 {
     struct backend *b = m->backend;
-    struct tensor h = tensor_rows(m->h, 0, of.sessions);
+    struct tensor h = tensor_rows(m->h, 0, batch.sessions);
     bool graph = b->ops->graph_begin && !m->watch;
-    for (int i = 0; i < of.sessions && m->angles; i++)
-        of.states[i]->position = rope_walk(&m->places[i], of.states[i]->position, 0, 1, NULL, 0);
-    set_positions(m, of.sessions);
+    for (int i = 0; i < batch.sessions && m->angles; i++)
+        batch.states[i]->position = rope_walk(&m->positions[i], batch.states[i]->position, 0, 1, NULL, 0);
+    set_positions(m, batch.sessions);
     if (graph)
-        b->ops->graph_begin(b, graph_key(of, next));
+        b->ops->graph_begin(b, graph_key(batch, next));
     embed_tokens(m, h, ids);
-    run_layers(m, of, h, NULL, true);
+    run_layers(m, batch, h, NULL, true);
     if (next->k)
         sample_step(m, next);
     if (graph)
@@ -243,25 +243,24 @@ static void decode_step(struct language *m, struct language_batch of, const int3
 }
 
 static const struct sampling no_sampling;
-/* Rows of sessions with a token each. */
+/* Returns a batch with one token per session. */
 static struct language_batch batch_of(struct lm_state *const *s, int n)
 {
-    struct language_batch of = {s, n, n >= LANGUAGE_REPLAYS};
+    struct language_batch batch = {s, n, n >= LANGUAGE_REPLAYS};
     for (int i = 0; i < n; i++)
-        of.replay &= s[i]->now.types.ring > 0;
-    return of;
+        batch.replay &= s[i]->now.types.ring > 0;
+    return batch;
 }
 
 void language_flush(struct language *m, struct lm_state *s)
 {
-    for (int i = 0; s->behind && i < m->config->layers; i++)
+    for (int i = 0; s->lag && i < m->config->layers; i++)
         if (m->config->pattern[i] == LAYER_MAMBA)
             mamba_flush(m, &m->weights->layers[i].mamba, s, i);
-    s->behind = 0;
+    s->lag = 0;
 }
 
-/* A one-token chunk would take the decode path, which rounds differently: never let chunk boundaries
- * produce one, or results would depend on where they fall. */
+/* Avoids chunks of one token: their decode path rounds differently, and results would depend on chunks. */
 int64_t language_chunk(const struct language *m, int64_t done, int64_t n)
 {
     int64_t most = done < m->rows && LANGUAGE_ROWS < m->rows ? LANGUAGE_ROWS : m->rows,
@@ -282,12 +281,12 @@ int language_forward(struct language *m, struct lm_state *s, const int32_t *ids,
     for (int64_t first = 0, rows; first < n; first += rows) {
         rows = language_chunk(m, s->length, n - first);
         if (m->angles)
-            s->position = rope_walk(m->places, s->position, first, rows, images, n_images);
+            s->position = rope_walk(m->positions, s->position, first, rows, images, n_images);
         set_positions(m, rows);
         struct tensor h = tensor_rows(m->h, 0, rows);
         embed_tokens(m, h, ids + first);
-        struct pictures im = {images, n_images, first};
-        each_picture(m, &im, h, rows, 0, m->backend->ops->copy);
+        struct pass_images im = {images, n_images, first};
+        apply_image_rows(m, &im, h, rows, 0, m->backend->ops->copy);
         if (run_layers(m, (struct language_batch){&s, 1, false}, h, &im, first + rows == n))
             return -1;
     }
@@ -301,18 +300,18 @@ void language_decode_batch(struct language *m, struct lm_state *const *s, int n,
     decode_step(m, batch_of(s, n), ids, &no_sampling);
 }
 
-void language_steps(struct language *m, struct lm_state *s, const int32_t *ids, int n)
+void language_verify_drafts(struct language *m, struct lm_state *s, const int32_t *ids, int n)
 {
-    struct lm_state *states[LANGUAGE_STEPS];
+    struct lm_state *states[LANGUAGE_MAX_VERIFY];
     for (int i = 0; i < n; i++)
         states[i] = s;
     state_reserve(s, m->config, m->backend, s->length + n);
     language_flush(m, s);
-    decode_step(m, (struct language_batch){.states = states, .sessions = n, .in_turn = true}, ids,
+    decode_step(m, (struct language_batch){.states = states, .sessions = n, .sequential = true}, ids,
                 &no_sampling);
 }
 
-/* Rows of logits that fit in memory at once, n at most and one at least. */
+/* Returns the number of rows of logits that fit in memory at once, from 1 to n. */
 static int logits_rows(struct language *m, int n)
 {
     const struct ops *ops = m->backend->ops;
@@ -326,7 +325,7 @@ static int logits_rows(struct language *m, int n)
     return n;
 }
 
-/* logits = f . lm_headT: [n, V] on the backend, valid until the next call. */
+/* Computes logits = f . lm_headT [n, V] on the backend, valid until the next call. */
 static struct tensor logits_of(struct language *m, struct lm_state *const *s, int n)
 {
     struct tensor logits = tensor_rows(m->logits, 0, n), f = s[0]->now.last, last[LANGUAGE_SESSIONS];
@@ -388,19 +387,19 @@ void language_decode_sample_batch(struct language *m, struct lm_state *const *s,
     ops->sample_wait(m->backend, how, out);
 }
 
-/* Logits of n rows of language_steps or language_rows from row `first` on. */
-static struct tensor steps_logits(struct language *m, int first, int n)
+/* Computes the logits of n rows of language_verify_drafts() or language_rows(), starting with row `first`. */
+static struct tensor verify_logits(struct language *m, int first, int n)
 {
     struct tensor y = tensor_rows(m->logits, 0, n);
-    project(m, y, m->weights->head, tensor_rows(m->steps, first, n));
+    project(m, y, m->weights->head, tensor_rows(m->outputs, first, n));
     return y;
 }
 
-void language_steps_logits(struct language *m, int start, int n, float *const *logits)
+void language_verify_logits(struct language *m, int start, int n, float *const *logits)
 {
     for (int first = 0, some = logits_rows(m, n), k; first < n; first += k) {
         k = n - first < some ? n - first : some;
-        struct tensor y = steps_logits(m, start + first, k);
+        struct tensor y = verify_logits(m, start + first, k);
         for (int i = 0; i < k; i++)
             to_host(m, logits[first + i], tensor_rows(y, i, 1));
     }
@@ -410,9 +409,9 @@ int language_rows(struct language *m, struct lm_state *s, const int32_t *ids, in
 {
     if (n > language_chunk(m, s->length, n))
         bug("%d rows are more than a chunk", n);
-    if (m->steps.rows < n) {
-        m->backend->ops->free(m->backend, &m->steps);
-        m->steps = m->backend->ops->alloc(m->backend, m->act, n, m->config->hidden);
+    if (m->outputs.rows < n) {
+        m->backend->ops->free(m->backend, &m->outputs);
+        m->outputs = m->backend->ops->alloc(m->backend, m->act, n, m->config->hidden);
     }
     m->every_row = true;
     int rc = language_forward(m, s, ids, n, NULL, 0);
@@ -420,11 +419,12 @@ int language_rows(struct language *m, struct lm_state *s, const int32_t *ids, in
     return rc;
 }
 
-void language_steps_sample(struct language *m, int n, int ids, const struct sampler *how, struct sampled *out)
+void language_verify_sample(struct language *m, int n, int ids, const struct sampler *how,
+                            struct sampled *out)
 {
     for (int first = 0, some = logits_rows(m, n), k; first < n; first += k) {
         k = n - first < some ? n - first : some;
-        m->backend->ops->sample(m->backend, tensor_cols(steps_logits(m, first, k), 0, ids), how + first,
+        m->backend->ops->sample(m->backend, tensor_cols(verify_logits(m, first, k), 0, ids), how + first,
                                 out + first);
     }
 }
@@ -472,9 +472,9 @@ void language_init(struct language *m, const struct lm_config *c, const struct m
         m->embed_row = xmalloc((unsigned long)c->hidden, sizeof *m->embed_row);
     if (qwen) {
         m->angles = xmalloc((unsigned long)rows * (unsigned long)c->rope.dims, sizeof *m->angles);
-        m->places = xmalloc((unsigned long)rows, sizeof *m->places);
+        m->positions = xmalloc((unsigned long)rows, sizeof *m->positions);
     }
-    m->steps = b->ops->alloc(b, act, LANGUAGE_STEPS, c->hidden);
+    m->outputs = b->ops->alloc(b, act, LANGUAGE_MAX_VERIFY, c->hidden);
     m->logits = b->ops->alloc(b, DT_F32, 1, w->vocab);
     if (c->moe.width)
         moe_init(m);
@@ -483,14 +483,14 @@ void language_init(struct language *m, const struct lm_config *c, const struct m
 void language_free(struct language *m)
 {
     struct moe_scratch *e = &m->moe;
-    struct tensor *scratch[] = {&m->h,       &m->u,     &m->p,     &m->v,      &m->y,      &m->z,
-                                &m->ab,      &m->gates, &m->kv,    &m->rope,   &m->q,      &m->a,
-                                &m->m,       &m->m2,    &m->steps, &m->logits, &e->logits, &e->ids,
-                                &e->weights, &e->in,    &e->out,   &e->sum,    &e->shared, &e->gate};
+    struct tensor *scratch[] = {&m->h,       &m->u,     &m->p,       &m->v,      &m->y,      &m->z,
+                                &m->ab,      &m->gates, &m->kv,      &m->rope,   &m->q,      &m->a,
+                                &m->m,       &m->m2,    &m->outputs, &m->logits, &e->logits, &e->ids,
+                                &e->weights, &e->in,    &e->out,     &e->sum,    &e->shared, &e->gate};
     for (size_t i = 0; i < sizeof scratch / sizeof *scratch; i++)
         if (scratch[i]->data)
             m->backend->ops->free(m->backend, scratch[i]);
     free(m->embed_row);
     free(m->angles);
-    free(m->places);
+    free(m->positions);
 }

@@ -1,34 +1,33 @@
 /* language.h - the language model: token ids and image rows in, state updated, logits on request.
  *
- *   h[t]   = E[token[t]], or the projector's row at an image position
- *   for each layer i:   u = RMSNorm(h, w_i);  h = h + mixer_i(u)
- *   f      = RMSNorm(h, norm_f)
- *   logits = f . lm_headT, in f32
+ *     h[t]   = E[token[t]], or the projector's row at an image position
+ *     for each layer i:   u = RMSNorm(h, w_i);  h = h + mixer_i(u)
+ *     f      = RMSNorm(h, norm_f)
+ *     logits = f . lm_headT, in f32
  *
- * with mixer_i by the letter of the pattern (D hidden size):
+ * mixer_i depends on the letter of the pattern (D hidden size):
  *
- *   M  Mamba-2 (Dao and Gu 2024), mamba.c
- *   *  causal attention with grouped queries and no position embedding, attention.c
- *   -  MLP: W_down . max(0, W_up . u)^2
- *   E  mixture of experts, moe.c
+ *     M  Mamba-2 (Dao and Gu 2024), mamba.c
+ *     *  causal attention with grouped queries and no position embedding, attention.c
+ *     -  MLP: W_down . max(0, W_up . u)^2
+ *     E  mixture of experts, moe.c
  *
- * or, in Qwen's models, whose layers are two of ours, a mixer and an MLP,
+ * In Qwen's models each published layer becomes two, a mixer and an MLP:
  *
- *   D  Gated DeltaNet, gated_delta.c
- *   A  gated attention with rotary positions, gated_attention.c and rope.c;  R  the same without a gate
- *   S  SwiGLU MLP,  X  mixture of such experts, swiglu.c
+ *     D  Gated DeltaNet, gated_delta.c
+ *     A  gated attention with rotary positions, gated_attention.c and rope.c;  R  without a gate
+ *     S  SwiGLU MLP,  X  mixture of such experts, swiglu.c
  *
- * Rounding: h, u, every matrix product and everything a state keeps have the activation type; in bf16 each is
- * rounded once, when it is stored (the residual sum at every layer; the square of an MLP before and after;
- * the sum over experts once).  The router, norms, time steps, the recurrence, softmax and all sums run in
- * f32.  The SSM state is f32 within a call and stored in f32 or f16 (state.h).
+ * Rounding: h, u, every matrix product and everything stored in a state have the activation type. In bf16
+ * each is rounded once, when it is stored (the residual sum at every layer; the square of an MLP before
+ * and after; the sum over experts once). The router, norms, time steps, the recurrence, softmax and all
+ * sums run in f32. The SSM state is f32 within a call and stored in f32 or f16 (state.h).
  *
- * A prompt runs in chunks, of at most LANGUAGE_ROWS tokens or of the more that a backend wants, which
- * bounds the scratch memory; each chunk continues from the state the previous one left.  Decoding runs one
- * token of each of several sessions together, with one pass over the weights.  No row's result depends on
- * which other rows run with it. After the last layer that mixes tokens only the last row of a prompt is
- * computed.
- */
+ * A prompt runs in chunks of at most LANGUAGE_ROWS tokens, or of the larger number that the backend
+ * requests, which bounds the scratch memory; each chunk continues from the state of the previous one. A
+ * decode step computes one token of each of several sessions with one pass over the weights. The result of
+ * a row does not depend on the other rows computed with it. After the last layer that mixes tokens, only
+ * the last row of a prompt is computed. */
 #ifndef HOLORUN_MODEL_LANGUAGE_H
 #define HOLORUN_MODEL_LANGUAGE_H
 
@@ -39,132 +38,145 @@
 struct rope_position;
 
 enum {
-    LANGUAGE_ROWS = 512,    /* of a chunk, where the backend has no other number */
-    LANGUAGE_SESSIONS = 512 /* most sessions of a decode step, and rows of the smallest scratch memory */
+    LANGUAGE_ROWS = 512,    /* rows of a chunk, unless the backend sets another number */
+    LANGUAGE_SESSIONS = 512 /* maximum sessions of a decode step, and minimum rows of scratch memory */
 };
 
-/* Scratch of a mixture of experts, language.rows rows each; keeps the last layer's routing. */
+/* Scratch of a mixture of experts, language.rows rows each; holds the routing of the last layer. */
 struct moe_scratch {
     struct tensor logits;       /* [T, E] f32 */
     struct tensor ids, weights; /* [T, k] i32 and f32 */
-    struct tensor in;           /* [T, X] latent input of the experts; data NULL where X is D */
+    struct tensor in;           /* latent input of the experts; data NULL if X is D */
     struct tensor out;          /* [T, X] */
-    struct tensor sum;          /* [T, D] with the shared expert; data NULL where X is D */
+    struct tensor sum;          /* with the shared expert; data NULL if X is D */
     struct tensor shared, gate; /* [T, D], [T, 1] of a gated shared expert, or data NULL */
 };
 
-struct language { /* one for each engine */
+struct language { /* one per engine */
     const struct lm_config *config;
     const struct model_weights *weights;
     struct backend *backend;
     enum dtype act;
-    int64_t rows; /* of the largest chunk */
+    int64_t rows; /* rows of the largest chunk */
 
-    /* scratch, so many rows each */
-    struct tensor h;      /* [T, D] residual stream */
-    struct tensor u;      /* [T, D] normalised */
-    struct tensor p;      /* [T, 2HP + 2GN + H] in_proj: z, x, B, C, dt; or q, k, v; or queries and gates */
-    struct tensor v;      /* [T, HP + 2GN] after the convolution */
-    struct tensor y;      /* [T, HP] */
-    struct tensor z;      /* [T, H dv] gate of a Gated DeltaNet layer */
-    struct tensor ab;     /* [T, 2H] its decays and betas before they are such */
-    struct tensor gates;  /* [T, 2H] f32 */
-    struct tensor kv;     /* [T, 2 Hkv d] keys and values on their way to a cache */
-    struct tensor rope;   /* [T, dims] f32: this pass's cosines and sines */
-    struct tensor q;      /* [T, Hq * d] */
-    struct tensor a;      /* [T, Hq * d] attention output */
-    struct tensor m, m2;  /* [T, M] inside the MLP */
-    struct tensor steps;  /* [LANGUAGE_STEPS or more, D] RMSNorm(h) of the rows of language_steps or _rows */
-    bool every_row;       /* within language_rows */
-    struct tensor logits; /* [n, V] f32 for the most sessions asked for together so far */
+    /* scratch; T = max(rows, LANGUAGE_SESSIONS) */
+    struct tensor h;     /* [T, D] residual stream */
+    struct tensor u;     /* normalized */
+    struct tensor p;     /* in_proj: z, x, B, C, dt; or q, k, v; or queries and gates */
+    struct tensor v;     /* [T, HP + 2GN] after the convolution */
+    struct tensor y;     /* [T, HP] */
+    struct tensor z;     /* [T, H dv] gate of a Gated DeltaNet layer */
+    struct tensor ab;    /* its decay and beta inputs, before activation */
+    struct tensor gates; /* [T, 2H] f32 */
+    struct tensor kv;    /* keys and values before they are quantized or scattered into a cache */
+    struct tensor rope;  /* [T, dims] f32: cosines and sines of this pass */
+    struct tensor q;     /* [T, Hq * d] */
+    struct tensor a;     /* [T, Hq * d] attention output */
+    struct tensor m, m2; /* [T, M] hidden rows of the MLP */
+    /* [LANGUAGE_MAX_VERIFY or more, D] final norm of the rows of language_verify_drafts() or
+     * language_rows(). */
+    struct tensor outputs;
+    bool every_row;       /* set within language_rows() */
+    struct tensor logits; /* [n, V] f32; n is the largest number of sessions requested together so far */
     struct moe_scratch moe;
-    float *angles;                             /* `rope` on the host; NULL: no rotary positions */
-    float *embed_row;                          /* [D] of an embedding in blocks; else NULL */
-    struct rope_position *places;              /* [rows] of this pass; NULL likewise */
-    struct tensor slots[2][LANGUAGE_SESSIONS]; /* state views of each session, for the current layer */
-    uint32_t keys[LANGUAGE_SESSIONS];          /* stochastic rounding keys of those states */
-    struct tensor rings[2][LANGUAGE_SESSIONS]; /* their inputs and time steps */
-    int behind[LANGUAGE_SESSIONS];             /* tokens in these */
-    bool write[LANGUAGE_SESSIONS];             /* whether the states are written now */
+    float *angles;                             /* host copy of `rope`; NULL: no rotary positions */
+    float *embed_row;                          /* [D] f32, if the embedding is stored in GGUF blocks; else
+                                                * NULL */
+    struct rope_position *positions;           /* [rows] of this pass; NULL: no rotary positions */
+    struct tensor slots[2][LANGUAGE_SESSIONS]; /* state views of each session for the current layer */
+    uint32_t keys[LANGUAGE_SESSIONS];          /* keys for stochastic rounding of those states */
+    /* Delayed state write-back: the buffered inputs and time steps of each session, the number of buffered
+     * tokens, and whether the state is written in this pass. */
+    struct tensor rings[2][LANGUAGE_SESSIONS];
+    int lag[LANGUAGE_SESSIONS];
+    bool write[LANGUAGE_SESSIONS];
 
-    /* Prefill stops before its next layer when either is non-zero; both may be NULL. */
+    /* A prefill stops before its next layer when either is non-zero; both may be NULL. */
     const volatile int *cancel;         /* of the engine */
     const volatile int *session_cancel; /* of the session that runs */
 
-    void (*watch)(void *arg, int layer, struct tensor h); /* after each layer; for tests, may be NULL */
+    void (*watch)(void *arg, int layer, struct tensor h); /* called after each layer, for tests; may be
+                                                           * NULL */
     void *watch_arg;
 };
 
-/* Rows for positions whose id is the image token. */
+/* Rows that replace the embeddings at image positions. */
 struct image_rows {
-    int64_t at;         /* index into ids of the first */
-    struct tensor rows; /* [n, D], or [n, (1 + k) D]: the rest is added after the first k MLPs */
-    int64_t cols;       /* they form lines of so many: see rope.h; 0 in a model without rotary positions */
+    int64_t at;         /* index into ids of the first image token */
+    struct tensor rows; /* [n, D], or [n, (1 + k) D] with DeepStack: the rest is added after the first k
+                         * MLPs */
+    int64_t cols;       /* the rows form lines of this many, see rope.h; 0 in a model without rotary
+                         * positions */
 };
 
-/* Owners of the rows of a pass: all rows belong to one session, or row t belongs to session t.  in_turn:
- * these sessions are all the same one, and each row continues from the row before it; `before`: so many
- * others. */
+/* Owners of the rows of a pass: all rows belong to one session, or row t belongs to session t. sequential:
+ * all sessions are the same one, and each row continues from the row before it; `before` is the number of
+ * earlier rows of the pass that are not in this part of the batch. */
 struct language_batch {
     struct lm_state *const *states;
     int sessions;
-    bool replay; /* Mamba-2 states may be left behind */
-    bool in_turn;
+    bool replay; /* Mamba-2 states may be written back later */
+    bool sequential;
     int before;
 };
 
-/* Sessions of a batch from which on states are left behind: with fewer, writing them is cheap. */
+/* Minimum number of sessions for delayed state write-back; with fewer, writing the states is cheap. */
 enum { LANGUAGE_REPLAYS = 16 };
 
-/* Tokens that row i's session has when the row is computed. */
-static inline int64_t language_past(struct language_batch of, int i)
+/* Returns the number of tokens in row i's session before that row. */
+static inline int64_t language_past(struct language_batch batch, int i)
 {
-    return of.states[i]->length + (of.in_turn ? of.before + i : 0);
+    return batch.states[i]->length + (batch.sequential ? batch.before + i : 0);
 }
 
 void language_init(struct language *m, const struct lm_config *c, const struct model_weights *w,
                    struct backend *b, enum dtype act);
 void language_free(struct language *m);
 
-/* Size of the next prefill chunk when n tokens are pending after `done` others.  Chunks that begin among the
- * first m->rows tokens have LANGUAGE_ROWS at most, so that prefixes can be reused at that distance. */
+/* Returns the size of the next prefill chunk when n tokens are pending after `done` others. Chunks that
+ * begin among the first m->rows tokens have at most LANGUAGE_ROWS, so that prefixes can be reused at that
+ * granularity. */
 int64_t language_chunk(const struct language *m, int64_t done, int64_t n);
 
-/* Prefill: continues s by n >= 1 tokens.  -1: cancelled; layers then disagree on how many tokens they have
- * seen, and the state must be restored before s is used again. */
+/* Prefills: continues s by n >= 1 tokens. Returns -1 if cancelled; the layers then differ in the number of
+ * tokens they have processed, so the state must be restored before s is used again. */
 int language_forward(struct language *m, struct lm_state *s, const int32_t *ids, int64_t n,
                      const struct image_rows *images, int n_images);
 
-/* Decode step: continues each of n <= LANGUAGE_SESSIONS states by one text token, with the bits each would
- * have alone. State types may differ; states of one type must be adjacent. */
+/* Decodes: continues each of n <= LANGUAGE_SESSIONS states by one text token, bit-identical to decoding
+ * each alone. State types may differ; states of one type must be adjacent. */
 void language_decode_batch(struct language *m, struct lm_state *const *s, int n, const int32_t *ids);
 
-/* Brings the SSM states up to date where they are behind: before their memory is read by others. */
+/* Applies the buffered SSM updates of s (delayed state write-back, struct ssm_ring). Call before anything
+ * else reads or copies the state. Does nothing if none are pending. */
 void language_flush(struct language *m, struct lm_state *s);
 
-/* Continues one session by n <= LANGUAGE_STEPS text tokens with one pass over the weights.  Row t has the
- * bits that decoding ids[t] after the ones before it would have: speculation is decided with the logits that
- * decoding one token at a time would give.  What follows is asked of the n rows of the last call. */
-enum { LANGUAGE_STEPS = 16 };
-void language_steps(struct language *m, struct lm_state *s, const int32_t *ids, int n);
-void language_steps_logits(struct language *m, int start, int n,
-                           float *const *logits); /* rows from start on */
-void language_steps_sample(struct language *m, int n, int ids, const struct sampler *how,
-                           struct sampled *out);
+/* Verifies draft tokens: continues one session by n <= LANGUAGE_MAX_VERIFY text tokens with one pass over
+ * the weights. Row t is bit-identical to decoding ids[t] after the ones before it, so speculation uses the
+ * logits that decoding one token at a time would give. The two functions below compute logits or samples
+ * of the n rows of the last call. */
+enum { LANGUAGE_MAX_VERIFY = 16 };
+void language_verify_drafts(struct language *m, struct lm_state *s, const int32_t *ids, int n);
+void language_verify_logits(struct language *m, int start, int n,
+                            float *const *logits); /* n rows, starting with `start` */
+void language_verify_sample(struct language *m, int n, int ids, const struct sampler *how,
+                            struct sampled *out);
 
-/* Prefill of n text tokens, at most language_chunk of them, after which language_steps_logits computes the
- * logits after each of them.  -1: cancelled, as language_forward. */
+/* Prefills n text tokens, at most language_chunk() of them, and keeps all rows: language_verify_logits()
+ * then computes the logits after each of them. Returns -1 if cancelled, as language_forward(). */
 int language_rows(struct language *m, struct lm_state *s, const int32_t *ids, int n);
 
-/* Logits after the last token, [V] each, on the host. */
+/* Compute the logits after the last token, [V] per state, on the host. */
 void language_logits(struct language *m, struct lm_state *s, float *logits);
 void language_logits_batch(struct language *m, struct lm_state *const *s, int n, float *const *logits);
 
-/* Samples the next token of each among ids below `ids`, on a backend that has the operation `sample`. */
+/* Samples the next token of each state among ids below `ids`; the backend must have the operation
+ * `sample`. */
 void language_sample_batch(struct language *m, struct lm_state *const *s, int n, int ids,
                            const struct sampler *how, struct sampled *out);
 
-/* language_decode_batch, then the next token of each of the first k, in one graph where the backend can. */
+/* Runs language_decode_batch() and samples the next token of the first k states, in one graph if the
+ * backend supports it. */
 void language_decode_sample_batch(struct language *m, struct lm_state *const *s, int n, const int32_t *fed,
                                   int k, int ids, const struct sampler *how, struct sampled *out);
 

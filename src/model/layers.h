@@ -1,5 +1,4 @@
-/* layers.h - the mixers of the language model, and the products they are written with; private to
- * src/model. */
+/* layers.h - the layers of the language model and their matrix products; private to src/model. */
 #ifndef HOLORUN_MODEL_LAYERS_H
 #define HOLORUN_MODEL_LAYERS_H
 
@@ -7,19 +6,19 @@
 
 static const struct tensor no_bias = {0};
 
-/* y = W x */
+/* Computes y = W x. */
 static inline void project(struct language *m, struct tensor y, const struct weight *w, struct tensor x)
 {
     m->backend->ops->linear(m->backend, y, x, w, no_bias, EPI_NONE, SET);
 }
 
-/* h = h + W x */
+/* Computes h = h + W x. */
 static inline void project_add(struct language *m, struct tensor h, const struct weight *w, struct tensor x)
 {
     m->backend->ops->linear(m->backend, h, x, w, no_bias, EPI_NONE, ADD);
 }
 
-/* y = max(0, W x)^2 */
+/* Computes y = max(0, W x)^2. */
 static inline void project_relu2(struct language *m, struct tensor y, const struct weight *w, struct tensor x)
 {
     m->backend->ops->linear(m->backend, y, x, w, no_bias, EPI_RELU2, SET);
@@ -30,30 +29,31 @@ static inline struct tensor last_rows(struct tensor t, int64_t n)
     return tensor_rows(t, t.rows - n, n);
 }
 
-/* Row t of `fresh` goes to the end of the cache of session t; `out` gets the caches including it. */
-void attention_append(struct language *m, struct language_batch of, struct tensor *const caches[],
+/* Appends row t of `fresh` to the cache of session t; `out` receives the caches including it. */
+void attention_append(struct language *m, struct language_batch batch, struct tensor *const caches[],
                       struct tensor fresh, struct tensor *out);
 
-/* h = h + mixer(u).  h holds the last rows of those in u: the only ones later layers need. */
-void mamba_layer(struct language *m, const struct mamba_weights *w, struct language_batch of, int layer,
+/* Compute h = h + mixer(u). h holds the last h.rows of the rows in u; later layers need only those. */
+void mamba_layer(struct language *m, const struct mamba_weights *w, struct language_batch batch, int layer,
                  struct tensor h, struct tensor u);
-void attention_layer(struct language *m, const struct attention_weights *w, struct language_batch of,
+void attention_layer(struct language *m, const struct attention_weights *w, struct language_batch batch,
                      int layer, struct tensor h, struct tensor u);
-void gated_delta_layer(struct language *m, const struct delta_weights *w, struct language_batch of, int layer,
-                       struct tensor h, struct tensor u);
-void gated_attention_layer(struct language *m, const struct attention_weights *w, struct language_batch of,
+void gated_delta_layer(struct language *m, const struct delta_weights *w, struct language_batch batch,
+                       int layer, struct tensor h, struct tensor u);
+void gated_attention_layer(struct language *m, const struct attention_weights *w, struct language_batch batch,
                            int layer, struct tensor h, struct tensor u);
 void swiglu_layer(struct language *m, const struct mlp_weights *w, int width, struct tensor h,
                   struct tensor u);
 void swiglu_moe_layer(struct language *m, const struct moe_weights *w, struct tensor h, struct tensor u);
 void moe_layer(struct language *m, const struct moe_weights *w, struct tensor h, struct tensor u);
 
-/* Tokens that a state is behind after this pass of so many tokens of each session. */
-int mamba_behind(struct language_batch of, int session, int64_t tokens);
+/* Returns the number of tokens by which a session's state lags after this pass of `tokens` tokens per
+ * session. */
+int mamba_lag(struct language_batch batch, int session, int64_t tokens);
 
-/* A layer's state gets what is in its ring. */
+/* Applies the buffered updates of a layer to its state. */
 void mamba_flush(struct language *m, const struct mamba_weights *w, const struct lm_state *s, int layer);
 
-void moe_init(struct language *m); /* its scratch, which language_free frees */
+void moe_init(struct language *m); /* allocates the scratch of experts, which language_free() frees */
 
 #endif

@@ -1,15 +1,14 @@
-/* moe.c - a mixture of experts (Nemotron 3), as one layer of the model.
+/* moe.c - mixture-of-experts layer of Nemotron 3.
  *
- *   s       = sigmoid( W_gate . u )                   router, in f32 whatever the run's type
- *   chosen  = the k experts with the largest s + bias, of the best groups only where the config says so
- *   w       = s of the chosen, divided by their sum, times a factor: the bias takes no part
- *   x       = u, or W_latent_down . u                 experts may read and write fewer channels
- *   y       = sum over the chosen of w Down . max(0, Up . x)^2
- *   h       = h + (y, or W_latent_up . y) + Down_s . max(0, Up_s . u)^2
+ *     s       = sigmoid( W_gate . u )                   router, always in f32
+ *     chosen  = the k experts with the largest s + bias; only those of the best groups if the config says so
+ *     w       = s of the chosen, divided by their sum, times a factor: the bias is not part of it
+ *     x       = u, or W_latent_down . u                 experts may read and write fewer channels
+ *     y       = sum over the chosen of w Down . max(0, Up . x)^2
+ *     h       = h + (y, or W_latent_up . y) + Down_s . max(0, Up_s . u)^2
  *
- * with the shared expert s, which every token runs through.  A single token reads the weights of the chosen
- * experts only; many tokens are grouped by expert.
- */
+ * Every token runs through the shared expert s. A single token reads the weights of the chosen experts
+ * only; many tokens are grouped by expert. */
 #include "model/layers.h"
 
 void moe_layer(struct language *m, const struct moe_weights *w, struct tensor h, struct tensor u)

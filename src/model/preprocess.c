@@ -1,12 +1,13 @@
-/* preprocess.c - see preprocess.h.
+/* preprocess.c - resizes an image and cuts it into normalized patches (preprocess.h).
  *
- * A pixel is four floats (R, G, B and one unused), so that both passes are plain multiply-adds over
- * whole vectors:
- *   across   image row -> floats in [0, 1] -> filtered to the new width, all rows   [h][W][4]
- *   down     for each new row: a weighted sum of some of those rows, normalised and stored into the patches
- *            it crosses
- * Filter taps are computed once for each axis.
- */
+ * A pixel is four floats (R, G, B and one unused), so that both passes are plain multiply-adds over whole
+ * vectors:
+ *
+ *     across   image row -> floats in [0, 1] -> filtered to the new width, all rows   [h][W][4]
+ *     down     for each new row: a weighted sum of some of those rows, normalized and stored into the patches
+ *              it crosses
+ *
+ * Filter taps are computed once per axis. */
 #include "model/preprocess.h"
 
 #include "model/preprocess_qwen.h"
@@ -19,7 +20,7 @@
 
 /* ---- tiles --------------------------------------------------------------------------------------------- */
 
-/* Makes one side even: up where the limit allows, else down. */
+/* Makes one side even: rounds up if the limit allows it, else down. */
 static double even_side(double side, double other, double most)
 {
     if (fmod(side, 2) == 0)
@@ -27,8 +28,8 @@ static double even_side(double side, double other, double most)
     return (side + 1) * other <= most ? side + 1 : fmax(2, side - 1);
 }
 
-/* The patch grid of an image, as the published processor computes it; Python's round() is to even, like
- * rint. */
+/* Returns the patch grid of an image as the published processor computes it. Python's round() rounds to
+ * even, like rint(). */
 static struct tile_grid canvas(const struct model_config *c, int w, int h)
 {
     double least = c->vit.min_patches, patch = c->vit.patch, most = 4.0 * (c->lm.max_tokens - 4.0);
@@ -47,14 +48,14 @@ static struct tile_grid canvas(const struct model_config *c, int w, int h)
     return (struct tile_grid){1, 1, 1, (int)cols, (int)rows};
 }
 
-/* A side of a native picture as it is seen, in patches: up to an even number. */
+/* Returns the side of a native image in patches, rounded up to an even number. */
 static int native_patches(const struct vit_config *v, int side, double scale)
 {
     return 2 * (int)ceil(fmax(rint(side * scale), 1) / (2.0 * v->patch));
 }
 
-/* The size of a native picture with its margin.  A small picture has been enlarged by then; a large one is
- * scaled down later, when its patches are cut, so its margin is in pixels of the original. */
+/* Computes the size of a native image with its margin. A small image has already been enlarged; a large
+ * one is scaled down later, when its patches are cut, so its margin is in pixels of the original. */
 static void native_size(const struct vit_config *v, int *w, int *h)
 {
     double scale = image_native_scale(*w, *h, v->native_side), shrink = fmin(scale, 1);
@@ -63,7 +64,7 @@ static void native_size(const struct vit_config *v, int *w, int *h)
     *h = (int)fmax(rint(rows * v->patch / shrink), *h);
 }
 
-/* im, its last row and column repeated. */
+/* Copies im and repeats its last row and column. */
 static void repeat_edge(const struct image *im, struct image *out)
 {
     for (int y = 0; y < out->h; y++) {
@@ -142,7 +143,7 @@ size_t preprocess_image_floats(const struct model_config *c, const struct tile_g
 
 /* ---- filter -------------------------------------------------------------------------------------------- */
 
-/* Keys' cubic convolution kernel with a = -1/2. */
+/* Returns Keys' cubic convolution kernel with a = -1/2. */
 static double cubic(double x)
 {
     x = fabs(x);
@@ -151,14 +152,15 @@ static double cubic(double x)
     return x < 2 ? ((-0.5 * x + 2.5) * x - 4) * x + 2 : 0;
 }
 
-/* v, rounded to f32 when `single`. */
+/* Returns v, rounded to f32 if `single`. */
 static double rounded(double v, bool single)
 {
     return single ? (double)(float)v : v;
 }
 
-/* single: coordinates are kept in f32, as torch does for float tensors; a centre at 3000 is then off by
- * up to 1e-4 of a pixel, which shows in the result.  Pillow, and torch for bytes, keep them in f64. */
+/* Computes filter taps. single: coordinates are kept in f32, as torch does for float tensors; a centre at
+ * 3000 is then off by up to 1e-4 of a pixel, which affects the result. Pillow, and torch for bytes, use
+ * f64. */
 static struct resize_taps make_taps(int in, int out, bool single)
 {
     double step = rounded((double)in / (double)out, single), wide = step > 1 ? step : 1, support = 2 * wide;
@@ -235,7 +237,7 @@ static void across_rows(void *arg, int64_t begin, int64_t end, int thread)
     free(row);
 }
 
-/* Stores one row of the new image into the patches it crosses. */
+/* Stores one row of the resized image into the patches it crosses. */
 static void store_row(const struct resize *k, int y, const float *row)
 {
     const struct picture *p = k->p;

@@ -1,4 +1,4 @@
-/* preprocess_qwen.c - see preprocess_qwen.h. */
+/* preprocess_qwen.c - canvas and patches of Qwen's vision encoders (preprocess_qwen.h). */
 #include "model/preprocess_qwen.h"
 
 #include "model/resize8.h"
@@ -23,10 +23,10 @@ struct canvas_size qwen_canvas(const struct vit_config *v, int w, int h)
     return (struct canvas_size){(int)wide, (int)high};
 }
 
-struct cut { /* a canvas into patches */
+struct cut { /* the task of cutting a canvas into patches */
     const struct vit_config *v;
     const uint8_t *rgb;
-    int cols; /* patches in a row */
+    int cols; /* patches per row */
     float value[3][256];
     float *patches;
 };
@@ -46,7 +46,7 @@ static void cut_patch(const struct cut *k, int row, int col, float *to)
     }
 }
 
-/* Rows of blocks. */
+/* Cuts rows of blocks. */
 static void cut_blocks(void *arg, int64_t begin, int64_t end, int thread)
 {
     const struct cut *k = arg;

@@ -1,10 +1,9 @@
-/* resize8.c - see resize8.h.
+/* resize8.c - bicubic resizing of 8-bit images (resize8.h).
  *
- * Two passes, rows first and columns after, each rounded and clamped to a byte: a bicubic filter (Keys, a =
- * -1/2, widened when it shrinks) overshoots at edges, and what is clamped between the passes is part of what
- * these models were trained on.  Weights are 16-bit integers, scaled by the largest power of two that lets
- * the greatest of an axis fit; a sum is an integer, so the result does not depend on the order of the terms.
- */
+ * Two passes, horizontal first, each rounded and clamped to a byte. A bicubic filter (Keys, a = -1/2,
+ * widened when it shrinks) overshoots at edges, and the models were trained on images clamped between the
+ * passes. Weights are 16-bit integers, scaled by the largest power of two for which the greatest weight of
+ * an axis fits. Sums are integers, so the result does not depend on the order of the terms. */
 #include "model/resize8.h"
 
 #include <math.h>
@@ -26,7 +25,7 @@ static double cubic(double x)
     return x < 2 ? (((x - 5) * x + 8) * x - 4) * a : 0;
 }
 
-/* Fills in where the taps of output o are and their weights, which sum to one; returns the largest. */
+/* Computes the taps of output o and their weights, which sum to 1; returns the largest weight. */
 static double fill_taps(struct taps *t, int in, int o, double *weight)
 {
     double scale = (double)in / t->out, wide = scale >= 1 ? scale : 1, support = 2 * wide, shrink = 1 / wide;

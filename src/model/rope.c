@@ -1,11 +1,11 @@
-/* rope.c - see rope.h. */
+/* rope.c - rotary positions and their tables of cosines and sines (rope.h). */
 #include "model/rope.h"
 
 #include "model/language.h"
 
 #include <math.h>
 
-/* The image that holds token i; NULL: text. */
+/* Returns the image that contains token i, or NULL for text. */
 static const struct image_rows *image_at(const struct image_rows *images, int n_images, int64_t i)
 {
     for (int k = 0; k < n_images; k++)
@@ -35,13 +35,13 @@ int64_t rope_walk(struct rope_position *out, int64_t next, int64_t first, int64_
 
 static int axis_of(const struct rope_shape *r, int pair)
 {
-    if (r->apart)
+    if (r->sectioned)
         return pair < r->section[0] ? 0 : pair < r->section[0] + r->section[1] ? 1 : 2;
     int axis = pair % 3;
     return axis && pair < 3 * r->section[axis] ? axis : 0;
 }
 
-/* In f32, as the reference computes angles: at far positions another rounding is another angle. */
+/* Computes in f32, as the reference does: at large positions another rounding gives another angle. */
 void rope_table(float *table, const struct rope_shape *r, const struct rope_position *p, int64_t n)
 {
     int half = r->dims / 2;

@@ -1,4 +1,4 @@
-/* state.c - see state.h. */
+/* state.c - memory of a language model state (state.h). */
 #include "model/state.h"
 
 #include "ops/work.h"
@@ -23,7 +23,7 @@ int state_ring(struct state_types types, const struct lm_config *c, bool support
 
 /* ---- the fixed part ------------------------------------------------------------------------------------ */
 
-/* A view of the next bytes of the block. */
+/* Returns a view of the next bytes of the block and advances *at. */
 static struct tensor place(const struct recurrent *r, size_t *at, enum dtype t, int64_t rows, int64_t cols)
 {
     struct tensor view = {r->block.data ? (char *)r->block.data + *at : NULL, t, rows, cols, cols};
@@ -32,7 +32,7 @@ static struct tensor place(const struct recurrent *r, size_t *at, enum dtype t, 
     return view;
 }
 
-/* Sets all views of the block; returns their bytes. */
+/* Sets all views of the block; returns their size in bytes. */
 static size_t place_all(struct recurrent *r, const struct lm_config *c)
 {
     size_t at = 0;
@@ -166,7 +166,7 @@ size_t state_position(const struct lm_config *c, enum dtype kv)
     return 2 * (size_t)attention_layers(c) * row_bytes(c, kv);
 }
 
-/* While it grows a tensor exists twice; the others have grown or will. */
+/* During growth one tensor exists twice; the others have already grown or will grow later. */
 size_t state_need(const struct lm_state *s, const struct lm_config *c, int64_t length)
 {
     int64_t capacity = state_capacity(s->capacity, length), tensors = 2 * attention_layers(c);
@@ -219,7 +219,7 @@ void state_copy(struct lm_state *to, const struct lm_state *from, const struct l
     b->ops->copy(b, to->now.block, from->now.block);
     to->length = from->length;
     to->position = from->position;
-    to->behind = from->behind;
+    to->lag = from->lag;
     for (int i = 0; from->length && i < c->layers; i++) {
         if (!layer_attends(c->pattern[i]))
             continue;

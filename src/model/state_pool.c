@@ -1,4 +1,4 @@
-/* state_pool.c - see state_pool.h. */
+/* state_pool.c - limit on the memory of states, with spilling to host memory (state_pool.h). */
 #include "model/state_pool.h"
 
 #include <string.h>
@@ -152,9 +152,9 @@ void pool_entry_free(struct pool_entry *t)
     *(t->prev ? &t->prev->next : &t->pool->first) = t->next;
 }
 
-/* ---- the bound ----------------------------------------------------------------------------------------- */
+/* ---- the limit ----------------------------------------------------------------------------------------- */
 
-/* The entry to spill next: idle, of the lowest rank, least recently used; NULL: none. */
+/* Returns the entry to spill next (idle, lowest rank, least recently used), or NULL. */
 static struct pool_entry *least_recent(const struct state_pool *r)
 {
     struct pool_entry *best = NULL;
@@ -181,8 +181,8 @@ static int refuse(const struct state_pool *r, size_t bytes, const char *of, stru
 {
     double mib = 1 << 20;
     return err_set(e, ERR_ENV,
-                   "no room for %.2f MiB of a session's state: %.2f of %.2f MiB of %s are in use; have "
-                   "fewer at once, or more with --state-memory",
+                   "not enough memory for %.2f MiB of a session's state: %.2f of %.2f MiB of %s are in use; "
+                   "use fewer sessions or raise --state-memory",
                    (double)bytes / mib, (double)r->used / mib, (double)(r->bound ? r->bound : r->used) / mib,
                    of);
 }
@@ -208,7 +208,7 @@ int state_pool_alloc(struct state_pool *r, struct tensor *t, struct err *e)
     t->data = NULL;
     if (state_pool_reserve(r, bytes, e))
         return -1;
-    for (;;) { /* device memory may run out before the bound */
+    for (;;) { /* device memory may run out before the limit is reached */
         struct tensor got = b->ops->try_alloc(b, t->dtype, t->rows, t->cols);
         if (got.data) {
             *t = got;

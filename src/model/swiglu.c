@@ -1,16 +1,15 @@
-/* swiglu.c - the MLP of Qwen's models and their mixture of experts, as one layer of the model.
+/* swiglu.c - SwiGLU MLP and mixture-of-experts layers of Qwen's models.
  *
- *   MLP( u ) = W_down ( SiLU( W_gate u ) * W_up u )
+ *     MLP( u ) = W_down ( SiLU( W_gate u ) * W_up u )
  *
- *   p        = softmax( W_router u )                  in f32 whatever the run's type
- *   chosen   = the k experts with the largest p;  w = p of the chosen, divided by their sum
- *   h        = h + sum over the chosen of w MLP_e( u ) + sigmoid( w_s . u ) MLP_s( u )
+ *     p        = softmax( W_router u )                  always in f32
+ *     chosen   = the k experts with the largest p;  w = p of the chosen, divided by their sum
+ *     h        = h + sum over the chosen of w MLP_e( u ) + sigmoid( w_s . u ) MLP_s( u )
  *
- * with the shared expert s, which every token runs through; Qwen3-VL has none.
- */
+ * Every token runs through the shared expert s; Qwen3-VL has none. */
 #include "model/layers.h"
 
-/* out = SiLU( W_gate u ) * W_up u, in scratch */
+/* Computes SiLU( W_gate u ) * W_up u in scratch. */
 static struct tensor inner(struct language *m, const struct mlp_weights *w, int width, struct tensor u)
 {
     struct tensor gate = tensor_cols(tensor_rows(m->m, 0, u.rows), 0, width),

@@ -1,4 +1,5 @@
-/* vision.c - see vision.h: the cache, scratch and life of a tower, whichever it is (vision_impl.h). */
+/* vision.c - runs a vision encoder over tiles, with a cache of encoded tiles and its scratch memory
+ * (vision.h). */
 #include "model/vision_impl.h"
 
 #include "base/clock.h"
@@ -8,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- tower --------------------------------------------------------------------------------------------- */
+/* ---- encoder ------------------------------------------------------------------------------------------- */
 
 static void watch(const struct vision *v, int block, int tiles)
 {
@@ -56,7 +57,7 @@ static void evict(struct vision *v, struct vision_entry *old)
     *old = v->cache[--v->cached];
 }
 
-/* false: the cache is empty. */
+/* Evicts the least recently used tile. Returns false if the cache is empty. */
 static bool evict_oldest(struct vision *v)
 {
     struct vision_entry *oldest = &v->cache[0];
@@ -69,7 +70,7 @@ static bool evict_oldest(struct vision *v)
     return true;
 }
 
-/* Allocates, evicting cached tiles while memory is short. */
+/* Allocates a tensor, evicting cached tiles while memory is short. */
 static struct tensor try_alloc(struct vision *v, enum dtype type, int64_t rows, int64_t cols)
 {
     struct tensor t;
@@ -85,7 +86,7 @@ static void drop(struct vision *v, struct tensor *t)
         v->backend->ops->free(v->backend, t);
 }
 
-/* Replaces t, which is freed even when there is no memory for the new one. */
+/* Replaces t; the old tensor is freed even if memory is too short for the new one. Returns -1 with e. */
 int vision_replace(struct vision *v, struct tensor *t, enum dtype type, int64_t rows, int64_t cols,
                    struct err *e)
 {
@@ -96,13 +97,12 @@ int vision_replace(struct vision *v, struct tensor *t, enum dtype type, int64_t 
     double bytes = (double)rows * (double)cols * (double)dtype_size(type);
     *t = (struct tensor){0};
     return err_set(e, ERR_ENV,
-                   "the device has no room for %.2f MiB of a picture: have a smaller one, or fewer "
-                   "sessions at once",
+                   "not enough device memory for %.2f MiB of an image: use smaller images or fewer sessions",
                    bytes / (1 << 20));
 }
 
-/* Caches rows, and what was read, which it owns from now on; evicts the oldest until there is room, but keeps
- * at least VISION_BATCH. */
+/* Caches a copy of rows, and `read`, which it owns from then on. Evicts the oldest tiles until there is
+ * space, but keeps at least VISION_BATCH. Does nothing if memory is short. */
 static void cache_rows(struct vision *v, XXH128_hash_t hash, struct tensor rows, struct patch_reading *read)
 {
     while (v->cached == v->cache_max ||
@@ -132,7 +132,7 @@ static void copy_to_tiles(struct vision *v, const XXH128_hash_t *hash, bool *don
     }
 }
 
-/* Collects tiles that are neither done nor twice in this batch; returns how many. */
+/* Collects tiles that are not encoded yet, each distinct hash once; returns their number. */
 static int next_batch(const struct vision *v, const XXH128_hash_t *hash, const bool *done, int tiles,
                       int *batch)
 {
@@ -149,7 +149,7 @@ static int next_batch(const struct vision *v, const XXH128_hash_t *hash, const b
 
 /* The patches of an image, on the host or in v->cut, and the hash of each tile. */
 struct tiles {
-    const float *host; /* or NULL */
+    const float *host; /* NULL: in v->cut */
     XXH128_hash_t *hash;
     int n;
 };
@@ -176,14 +176,14 @@ static void take_cached(struct vision *v, const struct tiles *in, bool *done, st
     }
 }
 
-/* Lets other sessions use the tower; they may have cached the same tiles. */
+/* Lets other sessions use the encoder between tiles, then copies tiles they have cached meanwhile. */
 static void yield_between_tiles(struct vision *v, const struct tiles *in, bool *done, struct tensor out)
 {
     const volatile int *cancel = v->caller_cancel;
     void *caller = v->caller;
     if (!v->between_tiles || !in->host || v->config->vit.max_patches)
         return;
-    v->between_tiles(caller); /* run_tower sees whether it was cancelled */
+    v->between_tiles(caller); /* run_tower() checks whether it was cancelled */
     v->caller_cancel = cancel;
     v->caller = caller;
     take_cached(v, in, done, out);
@@ -200,7 +200,7 @@ static int encode_tiles(struct vision *v, const struct tiles *in, struct tensor 
         for (int i = 0; i < n; i++)
             load_tile(v, i, in, batch[i]);
         if (run_tower(v, n)) {
-            computed = err_set(e, ERR_STOPPED, "stopped while the model was looking");
+            computed = err_set(e, ERR_STOPPED, "stopped while encoding an image");
             break;
         }
         for (int i = 0; i < n; i++) {
@@ -218,7 +218,7 @@ static int encode_tiles(struct vision *v, const struct tiles *in, struct tensor 
     return computed;
 }
 
-/* Hashes of n items of so many bytes, seeded with the tile's shape. */
+/* Returns the hashes of n items of `bytes` bytes, seeded with the tile's shape; the caller frees them. */
 static XXH128_hash_t *hash_each(const struct vision *v, const void *items, int n, size_t bytes)
 {
     uint64_t shape = (uint64_t)v->patch_rows << 32 | (uint64_t)v->patch_cols;
@@ -237,7 +237,7 @@ int vision_encode(struct vision *v, const float *patches, int tiles, struct tens
     return computed;
 }
 
-/* Sets the tower up for a canvas of rows x cols patches. */
+/* Prepares the encoder for a canvas of rows x cols patches. Returns -1 with e. */
 static int set_canvas(struct vision *v, int rows, int cols, struct err *e)
 {
     bool ready = v->position.data && rows == v->patch_rows && cols == v->patch_cols;
@@ -315,7 +315,7 @@ int vision_read_patches(struct vision *v, const struct image *im, const struct t
     struct tensor rows = try_alloc(v, v->act, preprocess_tokens(g), config_image_cols(v->config));
     double ms = 0;
     if (!rows.data)
-        return err_set(e, ERR_ENV, "the device has no room for the rows of a picture");
+        return err_set(e, ERR_ENV, "not enough device memory for the rows of an image");
     int computed = vision_encode_image(v, im, g, round8, pool, rows, &ms, e);
     v->backend->ops->free(v->backend, &rows);
     const struct vision_entry *known = computed < 0 ? NULL : find(v, v->latest);
@@ -360,7 +360,7 @@ enum { SCRATCH = 9 };
 
 static int64_t mlp_rows(const struct vision *v, int64_t n)
 {
-    bool host = v->backend->ops->borrow; /* weights lie in the host's memory */
+    bool host = v->backend->ops->borrow; /* the weights are in host memory */
     return host && n > VISION_MLP_ROWS ? VISION_MLP_ROWS : n;
 }
 
@@ -409,7 +409,9 @@ void vision_init(struct vision *v, const struct model_config *c, const struct vi
                  struct backend *b, enum dtype act)
 {
     *v = (struct vision){.config = c, .weights = w, .backend = b, .act = act};
-    int most = b->picture_tiles ? b->picture_tiles : VISION_BATCH, tiles = c->max_tiles + 1; /* a thumbnail */
+    int most = b->picture_tiles ? b->picture_tiles : VISION_BATCH, tiles = c->max_tiles + 1; /* one more
+                                                                                              * for the
+                                                                                              * thumbnail */
     v->batch = c->max_tiles == 1 ? 1 : tiles < most ? tiles : most;
     size_t bytes = (size_t)config_tile_tokens(c) * (size_t)c->lm.hidden * dtype_size(act);
     size_t fit = VISION_CACHE_BYTES / (bytes ? bytes : 1);
@@ -431,7 +433,7 @@ void vision_init(struct vision *v, const struct model_config *c, const struct vi
 
 void vision_free(struct vision *v)
 {
-    if (!v->backend) /* never initialised */
+    if (!v->backend) /* never initialized */
         return;
     drop_scratch(v);
     if (v->config->vit.max_patches)

@@ -1,28 +1,25 @@
-/* vision.h - the vision tower and projector: patches of a tile to rows for the language model's image
- * positions.
+/* vision.h - the vision encoder and projector: converts the patches of an image to rows for the language
+ * model.
  *
- *   x      = [ prefix tokens ; W_patch . patch + position ]          n = n_skip + patches, rows of width W
- *   for each block:   x = x + proj( Attn( LN1(x) ) )                 bidirectional, inside a tile only
- *                     x = x + fc2( GELU( fc1( LN2(x) ) ) )
- *   X      = x without the prefix                                    (timm ViT, no final norm; where the
- *                                                                     config asks one without weights)
- *   Y[p][q][dr*2W + dc*W + ch] = X[2p+dr][2q+dc][ch]                 2x2 patches become one row of 4W
- *   rows   = W3 . max(0, W1 . RMSNorm(Y, 1e-5))^2                    grid^2 / 4 rows of D for each tile
+ *     x      = [ prefix tokens ; W_patch . patch + position ]          n = n_skip + patches, rows of width W
+ *     for each block:   x = x + proj( Attn( LN1(x) ) )                 bidirectional, inside a tile only
+ *                       x = x + fc2( GELU( fc1( LN2(x) ) ) )
+ *     X      = x without the prefix                                    (timm ViT; final norm without weights,
+ *                                                                       only if the config implies it)
+ *     Y[p][q][dr*2W + dc*W + ch] = X[2p+dr][2q+dc][ch]                 2x2 patches become one row of 4W
+ *     rows   = W3 . max(0, W1 . RMSNorm(Y, 1e-5))^2                    grid^2 / 4 rows of D per tile
  *
- * A tile is a square of grid x grid patches, and its position embedding is made once.  A canvas (dynamic
- * resolution) is an image of any even number of patches both ways; its position embedding is resized for
- * each size, and scratch memory grows to the largest seen.
+ * A tile is a square of grid x grid patches, and its position embedding is computed once. A canvas
+ * (dynamic resolution) is an image with an even number of patches on both sides; its position embedding is
+ * resized for each size, and scratch memory grows to the largest size seen.
  *
- * LayerNorm eps 1e-6, exact GELU, biases everywhere in the tower and none in the projector; rounding as
- * in language.h.
+ * LayerNorm eps 1e-6, exact GELU; all layers of the encoder have biases, those of the projector have none.
+ * Rounding as in language.h. Qwen's encoders have other equations, in vision_qwen.c and vision_qwen25.c;
+ * the rest of this comment applies to all.
  *
- * Qwen's towers have equations of their own, in vision_qwen.c and vision_qwen25.c; what follows holds
- * for all.
- *
- * Tiles are independent, and few of a screen's tiles change from one step to the next: rows are cached
- * by the 128-bit hash of the patches, and a known tile costs a copy.  A backend with make_patches hashes
- * them too: only pixels go there, only hashes come back.
- */
+ * Tiles are independent, and few tiles of a screen change from one step to the next. Rows are therefore
+ * cached by the 128-bit hash of their patches, and a known tile costs one copy. A backend with
+ * make_patches computes the hashes on the device: only pixels are uploaded and only hashes downloaded. */
 #ifndef HOLORUN_MODEL_VISION_H
 #define HOLORUN_MODEL_VISION_H
 
@@ -35,59 +32,62 @@
 #include <xxhash.h>
 
 enum {
-    VISION_BATCH = 4,      /* tiles in one pass of the tower, where the backend has no other number */
-    VISION_MLP_ROWS = 512, /* of an MLP at a time on a processor: 3 MiB of activations stay in cache */
+    VISION_BATCH = 4,      /* tiles per pass of the encoder, unless the backend sets another number */
+    VISION_MLP_ROWS = 512, /* rows of an MLP at a time on a CPU: 3 MiB of activations stay in cache */
     VISION_CACHE_BYTES = 128 << 20,
-    VISION_CACHE_MAX = 512, /* tiles cached, whatever their size */
+    VISION_CACHE_MAX = 512, /* maximum number of cached tiles */
 };
 
 struct vision_entry {
     XXH128_hash_t hash;
     struct tensor rows;         /* [tokens, D] */
-    struct patch_reading *read; /* [patches], of a tower with heads; else NULL */
-    uint64_t used;              /* last use: the smallest is evicted first */
+    struct patch_reading *read; /* [patches], if the encoder has screen heads; else NULL */
+    uint64_t used;              /* time of last use; the smallest is evicted first */
 };
 
 struct tower;
 
-struct vision { /* one for each engine */
+struct vision { /* one per engine */
+    /* functions of this encoder (vision_impl.h) */
     const struct tower *tower;
     const struct model_config *config;
     const struct vision_weights *weights;
     struct backend *backend;
     enum dtype act;
-    int batch; /* tiles in one pass */
+    int batch; /* tiles per pass */
 
-    int patch_rows, patch_cols; /* of the current tile or canvas */
-    struct tensor position;     /* [patch_rows * patch_cols, W]; for tiles the weights' own */
-    struct tensor table;        /* native pictures: all positions [side * side, W] */
-    struct tensor rotary;       /* Qwen's: f32 [patch_rows * patch_cols, W / heads] */
-    int *order;                 /* Qwen2.5-VL's: merged cells, window by window */
-    int *windows, n_windows;    /* and patches of each window */
+    int patch_rows, patch_cols; /* patches of the current tile or canvas */
+    struct tensor position;     /* [patch_rows * patch_cols, W]; for tiles the weights' own tensor */
+    struct tensor table;        /* native images: all positions [side * side, W] */
+    struct tensor rotary;       /* Qwen: f32 [patch_rows * patch_cols, W / heads] */
+    int *order;                 /* Qwen2.5-VL: merged cells in the order of windows */
+    int *windows, n_windows;    /* Qwen2.5-VL: patches of each window */
     struct tensor ones, zeros;  /* [1, W] f32 for a final norm without weights */
 
     /* scratch for `batch` tiles, or for the largest canvas seen; n rows or tile tokens each */
     struct tensor patches; /* [batch * grid^2, 3 * patch^2] */
-    struct tensor cut;     /* f32 patches of the largest image seen, where the backend makes them */
+    struct tensor cut;     /* f32 patches of the largest image seen, if the backend makes them */
     struct tensor x, u, a; /* [batch * n, W] */
     struct tensor qkv;     /* [batch * n, 3W] */
-    struct tensor m;       /* [batch * n or VISION_MLP_ROWS, M]; of Qwen2.5-VL 2M */
+    struct tensor m;       /* [batch * n or VISION_MLP_ROWS, M]; for Qwen2.5-VL 2M */
     struct tensor s;       /* [batch * tokens, 4W] shuffled */
     struct tensor p;       /* [batch * tokens, P] */
-    struct tensor rows;    /* [batch * tokens, D], with taps (1 + taps) D */
+    struct tensor rows;    /* [batch * tokens, D], with DeepStack (1 + blocks) D */
 
     struct vision_entry *cache;
     int cached, cache_max;
     size_t cache_bytes;
     uint64_t clock;
-    XXH128_hash_t latest; /* the first tile of the last picture */
+    XXH128_hash_t latest; /* first tile of the last image */
 
-    const volatile int *cancel;        /* non-zero: the tower stops before its next block; may be NULL */
-    const volatile int *caller_cancel; /* the same, of the session that owns the image; may be NULL */
-    /* Called between tiles whose patches are on the host: other sessions may use the tower; may be NULL. */
+    const volatile int *cancel;        /* non-zero: the encoder stops before its next block; may be NULL */
+    const volatile int *caller_cancel; /* cancel flag of the session that owns the image; may be NULL */
+    /* Called between tiles whose patches are on the host, so that other sessions may use the encoder; may
+     * be NULL. */
     void (*between_tiles)(void *caller);
     void *caller;
-    void (*watch)(void *arg, int block, struct tensor x); /* -1: before the first; for tests, may be NULL */
+    void (*watch)(void *arg, int block, struct tensor x); /* called after each block (-1: before the
+                                                           * first), for tests; may be NULL */
     void *watch_arg;
 };
 
@@ -95,26 +95,27 @@ void vision_init(struct vision *v, const struct model_config *c, const struct vi
                  struct backend *b, enum dtype act);
 void vision_free(struct vision *v);
 
-/* patches on the host as preprocess_image leaves them; out [tiles * tokens, D]. Returns how many tiles
- * were computed; -1: cancelled or out of memory.  Likewise the next two. */
+/* Encodes tiles from patches on the host, as written by preprocess_image(), into out [tiles * tokens, D].
+ * Returns the number of tiles computed, or -1 with e if cancelled or out of memory. */
 int vision_encode(struct vision *v, const float *patches, int tiles, struct tensor out, struct err *e);
 
-/* One canvas: out [rows * cols / 4, config_image_cols]; 0 when it was cached. */
+/* Encodes one canvas into out [rows * cols / 4, config_image_cols]. Returns 1, or 0 if it was cached, or
+ * -1 with e. */
 int vision_encode_canvas(struct vision *v, const float *patches, int rows, int cols, struct tensor out,
                          struct err *e);
 
-/* Preprocesses and encodes an image on its tile grid; out has preprocess_tokens rows of
- * config_image_cols.  Adds the time to
- * make the patches to *preprocess_ms. */
+/* Preprocesses and encodes an image on its tile grid; out has preprocess_tokens() rows of
+ * config_image_cols(). Adds the time for making the patches to *preprocess_ms. Returns as vision_encode(). */
 int vision_encode_image(struct vision *v, const struct image *im, const struct tile_grid *g, bool round8,
                         struct pool *pool, struct tensor out, double *preprocess_ms, struct err *e);
 
-/* What the heads say of the patches of a picture, which is encoded anew unless it is cached; a model without
- * heads: *out is all zeros.  -1: stopped, or out of memory. */
+/* Reads the screen heads' outputs for an image, which is encoded if it is not cached. A model without
+ * screen heads: *out is all zeros. Returns -1 with e if stopped or out of memory. */
 int vision_read_patches(struct vision *v, const struct image *im, const struct tile_grid *g, bool round8,
                         struct pool *pool, struct patch_map *out, struct err *e);
 
-/* Reserves scratch for so many tiles of rows x cols patches; encoding does this by itself. */
+/* Reserves scratch for `tiles` tiles of rows x cols patches; encoding calls this automatically. Returns -1
+ * with e. */
 int vision_reserve(struct vision *v, int tiles, int rows, int cols, struct err *e);
 
 #endif

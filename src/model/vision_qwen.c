@@ -1,21 +1,21 @@
-/* vision_qwen.c - the vision tower and merger of Qwen3.5 and Qwen3-VL.
+/* vision_qwen.c - the vision encoder and merger of Qwen3.5 and Qwen3-VL.
  *
- *   x    = W_patch . patch + b + P(y, x)                     P: a square table, sampled bilinearly so that
- *                                                            its corners are those of the picture
- *   for each block:   x = x + proj( Attn( R LN1(x) ) )       bidirectional over all patches of the picture
- *                     x = x + fc2( GELU_tanh( fc1( LN2(x) ) ) )
- *   Y    = the four patches of a block of LN(x), one after the other
- *   rows = fc2( GELU( fc1(Y) ) )                             GELU with erf here, with tanh above
+ *     x    = W_patch . patch + b + P(y, x)                     P: a square table, sampled bilinearly so that
+ *                                                              its corners are those of the image
+ *     for each block:   x = x + proj( Attn( R LN1(x) ) )       bidirectional over all patches of the image
+ *                       x = x + fc2( GELU_tanh( fc1( LN2(x) ) ) )
+ *     Y    = the four patches of a cell of LN(x), concatenated
+ *     rows = fc2( GELU( fc1(Y) ) )                             GELU with erf here, with tanh above
  *
- * Qwen3-VL has taps: after some blocks, numbered from 0, the rows of a merger of its own are taken out, which
- * the language model adds to the residual stream after its first layers (language.h).  Its norm is over Y:
+ * Qwen3-VL uses DeepStack: after some blocks, numbered from 0, a separate merger computes rows that the
+ * language model adds to the residual stream after its first layers (language.h). Its norm is over the
+ * concatenated patches:
  *
- *   rows_n = fc2_n( GELU( fc1_n( LN_n( the four patches of a block of x ) ) ) )
+ *     rows_n = fc2_n( GELU( fc1_n( LN_n( the four patches of a cell of x ) ) ) )
  *
- * R turns queries and keys: pair (i, i + d/2) of a head by y f_i for i < d/4, by x f_(i - d/4) above, with
- * f_m = 10000^(-4m/d).  Patches come block by block (preprocess_qwen.h), so the merger only looks at four
- * rows as one, and positions and angles are put into that order.  LayerNorm eps 1e-6, biases everywhere.
- */
+ * R rotates queries and keys: pair (i, i + d/2) of a head by y f_i for i < d/4, by x f_(i - d/4) above,
+ * with f_m = 10000^(-4m/d). Patches are ordered by cell (preprocess_qwen.h), so the merger only views four
+ * rows as one; positions and angles are put into the same order. LayerNorm eps 1e-6, biases everywhere. */
 #include "model/vision_impl.h"
 
 #include <math.h>
@@ -23,9 +23,9 @@
 
 static const float norm_eps = 1e-6f, theta = 10000;
 
-/* ---- what a canvas needs ------------------------------------------------------------------------------- */
+/* ---- positions of a canvas ----------------------------------------------------------------------------- */
 
-/* Cosines and then sines of the angles of patch (y, x). */
+/* Writes the cosines and then the sines of the angles of patch (y, x). */
 static void put_angles(float *to, int y, int x, int pairs)
 {
     int half = pairs / 2;
@@ -64,7 +64,7 @@ static int place(struct vision *v, int rows, int cols, struct err *e)
     return 0;
 }
 
-/* ---- the tower ----------------------------------------------------------------------------------------- */
+/* ---- the encoder --------------------------------------------------------------------------------------- */
 
 static void embed(struct vision *v, int tiles)
 {
@@ -76,12 +76,12 @@ static void embed(struct vision *v, int tiles)
                    EPI_NONE, ADD);
 }
 
-/* The rows of tap n, beside those of the merger. */
-static void tap(struct vision *v, int n)
+/* Computes the rows of DeepStack merger n, stored in v->rows after those of the main merger. */
+static void deepstack_rows(struct vision *v, int n)
 {
     const struct ops *ops = v->backend->ops;
     struct backend *b = v->backend;
-    const struct vit_tap *w = &v->weights->taps[n];
+    const struct vit_deepstack *w = &v->weights->deepstack[n];
     int64_t all = vision_patches(v), tokens = vision_tokens(v), width = v->config->lm.hidden;
     struct tensor u = joined_rows(tensor_rows(v->u, 0, all), all / tokens), p = tensor_rows(v->p, 0, tokens);
     ops->layernorm(b, u, joined_rows(tensor_rows(v->x, 0, all), all / tokens), w->norm, w->norm_bias,
@@ -108,9 +108,9 @@ static void block(struct vision *v, const struct vit_block *w, int tiles)
 
     ops->layernorm(b, u, x, w->norm2, w->norm2_bias, norm_eps);
     vision_mlp(v, w, x, u, EPI_GELU_TANH);
-    for (int k = 0; k < v->config->vit.n_taps; k++)
-        if (w == &v->weights->blocks[v->config->vit.taps[k]])
-            tap(v, k);
+    for (int k = 0; k < v->config->vit.n_deepstack; k++)
+        if (w == &v->weights->blocks[v->config->vit.deepstack[k]])
+            deepstack_rows(v, k);
 }
 
 static void merge(struct vision *v, int tiles)

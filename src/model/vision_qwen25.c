@@ -1,17 +1,16 @@
-/* vision_qwen25.c - the vision tower and merger of Qwen2.5-VL.
+/* vision_qwen25.c - the vision encoder and merger of Qwen2.5-VL.
  *
- *   x    = W_patch . patch
- *   for each block:   x = x + proj( Attn( R N1(x) ) )
- *                     x = x + W_down ( SiLU( W_gate u + b ) * ( W_up u + b ) ) + b       u = N2(x)
- *   Y    = the four patches of a block of N(x), one after the other
- *   rows = fc2( GELU( fc1(Y) ) )                                                         GELU with erf
+ *     x    = W_patch . patch
+ *     for each block:   x = x + proj( Attn( R N1(x) ) )
+ *                       x = x + W_down ( SiLU( W_gate u + b ) * ( W_up u + b ) ) + b       u = N2(x)
+ *     Y    = the four patches of a cell of N(x), concatenated
+ *     rows = fc2( GELU( fc1(Y) ) )                                                         GELU with erf
  *
- * N is RMSNorm with eps 1e-6, R as in vision_qwen.c; there is no table of places.  A picture's merged cells
- * (four patches each) are dealt out to windows, squares of so many cells a side, smaller at its right and
- * lower edge. Most blocks attend inside each window, a few over the whole picture.  So the cells are brought
- * into the order of their windows before the first block, and back before the merger, and a window is
- * consecutive rows.
- */
+ * N is RMSNorm with eps 1e-6, R as in vision_qwen.c; it has no position table. The merged cells of an
+ * image (four patches each) are divided into square windows, which are smaller at its right and lower
+ * edge. Most blocks attend inside each window, a few over the whole image. The cells are therefore put
+ * into window order before the first block and back before the merger, so that a window is a range of
+ * consecutive rows. */
 #include "model/vision_impl.h"
 
 #include <stdlib.h>
@@ -19,11 +18,11 @@
 static const float norm_eps = 1e-6f;
 static const struct tensor no_bias = {0};
 
-enum { CELL = 4 }; /* patches of a merged cell */
+enum { CELL = 4 }; /* patches per merged cell */
 
 /* ---- windows ------------------------------------------------------------------------------------------- */
 
-/* v->order and v->windows for a picture of so many merged cells. */
+/* Sets v->order and v->windows for an image of high x wide merged cells. */
 static void deal_out(struct vision *v, int high, int wide)
 {
     int side = v->config->vit.window, n = 0;
@@ -40,7 +39,7 @@ static void deal_out(struct vision *v, int high, int wide)
         }
 }
 
-/* Rows of cells from the picture's order into that of the windows, or back. */
+/* Copies rows of cells from image order to window order, or back. */
 static void reorder(struct vision *v, struct tensor to, struct tensor from, bool back)
 {
     int64_t cells = vision_patches(v) / CELL;
@@ -53,7 +52,7 @@ static void reorder(struct vision *v, struct tensor to, struct tensor from, bool
     }
 }
 
-/* Windows of one size that follow each other are one call. */
+/* Attends inside windows; consecutive windows of the same size are one call. */
 static void attend_windows(struct vision *v, struct tensor a, struct tensor qkv)
 {
     int64_t at = 0;
@@ -67,9 +66,9 @@ static void attend_windows(struct vision *v, struct tensor a, struct tensor qkv)
     }
 }
 
-/* ---- the tower ----------------------------------------------------------------------------------------- */
+/* ---- the encoder --------------------------------------------------------------------------------------- */
 
-/* Without a table the positions are a row that nothing reads; vision.c asks whether there are any. */
+/* Computes window order and rotary table. v->position is a dummy row: vision.c checks whether it is set. */
 static int place(struct vision *v, int rows, int cols, struct err *e)
 {
     int merge = v->config->vit.merge;
@@ -98,7 +97,7 @@ static void block(struct vision *v, const struct vit_block *w, int tiles)
     ops->rmsnorm(b, u, x, w->norm1, norm_eps);
     ops->linear(b, qkv, u, w->qkv, w->qkv_bias, EPI_NONE, SET);
     ops->rotate(b, tensor_cols(qkv, 0, 2 * (int64_t)c->hidden), v->rotary, 2 * c->heads);
-    if (c->everywhere[w - v->weights->blocks])
+    if (c->full_attention[w - v->weights->blocks])
         ops->attend_tiles(b, a, qkv, c->heads, 1);
     else
         attend_windows(v, a, qkv);

@@ -1,4 +1,4 @@
-/* vision_radio.c - the equations of vision.h for C-RADIO's tower, the pixel shuffle and the projector. */
+/* vision_radio.c - the C-RADIO vision encoder, pixel shuffle and projector; equations in vision.h. */
 #include "model/vision_impl.h"
 
 #include <math.h>
@@ -7,7 +7,7 @@
 static const struct tensor no_bias = {0};
 static const float norm_eps = 1e-6f, projector_eps = 1e-5f;
 
-/* x = [ prefix ; position + W_patch . patch ] for each tile. */
+/* Computes x = [ prefix ; position + W_patch . patch ] for each tile. */
 static void embed_tiles(struct vision *v, int tiles)
 {
     struct backend *b = v->backend;
@@ -40,7 +40,7 @@ static void run_block(struct vision *v, const struct vit_block *w, int tiles)
     vision_mlp(v, w, x, u, EPI_GELU);
 }
 
-/* The tower's output without its prefix tokens. */
+/* Returns the encoder's output without its prefix tokens. */
 static struct tensor features(struct vision *v, int tile)
 {
     struct backend *b = v->backend;
@@ -53,7 +53,7 @@ static struct tensor features(struct vision *v, int tile)
     return u;
 }
 
-/* Pixel shuffle and projector. */
+/* Computes pixel shuffle and projector. */
 static void project_tiles(struct vision *v, int tiles)
 {
     const struct ops *ops = v->backend->ops;
@@ -68,7 +68,8 @@ static void project_tiles(struct vision *v, int tiles)
     ops->linear(b, tensor_rows(v->rows, 0, tiles * tokens), p, w->down, no_bias, EPI_NONE, SET);
 }
 
-/* Positions of a canvas: the table resized to it, or, of a native picture, its upper left part as it is. */
+/* Computes the positions of a canvas: the table resized to it or, for a native image, the upper left part
+ * of the table. Returns -1 with e. */
 static int make_position(struct vision *v, int rows, int cols, struct err *e)
 {
     struct backend *b = v->backend;
@@ -81,7 +82,8 @@ static int make_position(struct vision *v, int rows, int cols, struct err *e)
     }
     if (!v->table.data && vision_replace(v, &v->table, v->act, (int64_t)side * side, width, e))
         return -1;
-    b->ops->resize_grid(b, v->table, v->weights->position, side, side); /* the same numbers, as activations */
+    b->ops->resize_grid(b, v->table, v->weights->position, side, side); /* same size: converts to the
+                                                                         * activation type */
     for (int r = 0; r < rows; r++)
         b->ops->copy(b, tensor_rows(v->position, (int64_t)r * cols, cols),
                      tensor_rows(v->table, (int64_t)r * side, cols));

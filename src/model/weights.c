@@ -1,10 +1,9 @@
-/* weights.c - see weights.h.
+/* weights.c - binds the tensors of Nemotron models to the structs of weights.h.
  *
- * A binder goes through the model in the order of the forward pass and takes each tensor by name.  It
- * keeps the first failure and answers with empty tensors afterwards, so the lists below need no checks.
- * Names: the published checkpoint says language_model.backbone.X; a text model leaves the first word
- * out, and newer tools say model.X for backbone.X.
- */
+ * A binder visits the model in the order of the forward pass and takes each tensor by name. It stores the
+ * first failure and returns empty tensors afterwards, so the lists below need no checks. The published
+ * checkpoint uses names language_model.backbone.X; a text model omits the first part, and newer tools
+ * write model.X for backbone.X. */
 #include "base/buf.h"
 #include "model/weights_impl.h"
 #include "ops/gguf_rows.h"
@@ -98,7 +97,8 @@ struct weight *binder_part(struct binder *x, const struct st_tensor *t, int64_t 
     return w;
 }
 
-/* A matrix for each expert: separate tensors, or slices of one with three dimensions. */
+/* Binds a matrix for each expert: separate tensors, or slices of one with three dimensions. The caller
+ * frees the list. */
 static struct weight **expert_matrices(struct binder *x, int layer, const char *part, int64_t rows,
                                        int64_t cols)
 {
@@ -160,7 +160,8 @@ static void bind_layer(struct binder *x, int i, struct layer_weights *w)
     }
 }
 
-/* Finds which spelling this checkpoint uses, by its embedding or, if that is missing, its first layer. */
+/* Finds the spelling of names in this checkpoint, by its embedding or, if that is missing, its first
+ * layer. */
 static bool find_names(struct binder *x)
 {
     static const char *const fronts[] = {"language_model.", ""};
@@ -178,8 +179,8 @@ static bool find_names(struct binder *x)
     return false;
 }
 
-/* Of the table a token reads one row, 10 KB in a large model: a device that is short of memory reads it
- * through the bus. */
+/* Allocates the embedding. A token reads one row of it, 10 KB in a large model, so a device that is short
+ * of memory reads it from pinned host memory. */
 static void place_embedding(struct binder *x, struct model_weights *w)
 {
     int64_t rows = w->vocab, cols = x->c->lm.hidden;
@@ -192,7 +193,7 @@ static void place_embedding(struct binder *x, struct model_weights *w)
         w->embed = binder_alloc(x, t, rows, cols);
 }
 
-/* Rows from `first` on. */
+/* Copies host rows to the embedding, starting with row `first`. */
 static void fill_embedding(struct binder *x, struct model_weights *w, int64_t first, struct tensor host)
 {
     struct tensor to = tensor_rows(w->embed, first, host.rows);
@@ -202,7 +203,8 @@ static void fill_embedding(struct binder *x, struct model_weights *w, int64_t fi
         x->b->ops->upload(x->b, to, host);
 }
 
-/* A table in a type of GGUF for a device, which wants all of it; f32 of the whole would be too large. */
+/* Converts a table of a GGUF type for a device, which needs it in memory; an f32 copy of the whole table
+ * would be too large. */
 static void fill_from_codes(struct binder *x, const struct st_tensor *t, struct model_weights *w)
 {
     enum { ROWS = 1024 };
@@ -234,15 +236,15 @@ static void pack_embedding(struct binder *x, const struct st_tensor *t, struct m
     binder_done(x, t);
 }
 
-/* A token reads one row of the embedding, so a mapped one costs next to nothing. */
+/* Binds the embedding. A token reads one row of it, so keeping it mapped costs little. */
 void binder_embedding(struct binder *x, const struct st_tensor *t, struct model_weights *w)
 {
     int64_t hidden = x->c->lm.hidden;
     if (t && t->gguf && binder_beside(x, t->name, "scale")) {
-        binder_fail(x, "tensor '%s' has a scale beside it, which is not supported for an embedding", t->name);
+        binder_fail(x, "tensor '%s' has a separate scale, which is not supported for an embedding", t->name);
         return;
     }
-    if (t && t->gguf && !x->o->random && x->b->ops->borrow) { /* rows of it are read when tokens need them */
+    if (t && t->gguf && !x->o->random && x->b->ops->borrow) { /* rows are converted when tokens need them */
         w->embed_codes = binder_plain(t, w->vocab, hidden).source;
         binder_check_blocks(x, t, 64);
         binder_done(x, t);
@@ -275,7 +277,8 @@ static void dequantize_embedding(struct binder *x, const char *name, struct mode
     binder_done(x, m.t);
 }
 
-/* V is the rows of the embedding: published files pad it beyond the tokenizer's vocabulary. */
+/* Binds embedding, final norm and lm_head. V is the number of rows of the embedding: published files pad
+ * it beyond the tokenizer's vocabulary. */
 static void bind_ends(struct binder *x, struct model_weights *w)
 {
     char embed[128], name[128];
@@ -285,7 +288,7 @@ static void bind_ends(struct binder *x, struct model_weights *w)
     bool quantized = safetensors_find(x->s, name) && safetensors_find(x->s, embed);
     const struct st_tensor *t = quantized ? safetensors_find(x->s, embed) : binder_take(x, embed);
     if (t && (t->dims != 2 || t->shape[0] < x->c->lm.vocab || t->shape[0] > 1 << 22))
-        binder_fail(x, "tensor '%s' has not at least the %d rows of 'vocab_size'", embed, x->c->lm.vocab);
+        binder_fail(x, "tensor '%s' has fewer than the %d rows of 'vocab_size'", embed, x->c->lm.vocab);
     if (!t || binder_stopped(x) || t->dims != 2)
         return;
     w->vocab = (int)t->shape[0];
@@ -307,10 +310,10 @@ static void bind_language(struct binder *x, struct model_weights *w)
         bind_layer(x, i, &w->layers[i]);
 }
 
-/* ---- tensors that nothing takes ------------------------------------------------------------------------ */
+/* ---- unused tensors ------------------------------------------------------------------------------------ */
 
-/* A layer scale, by the name of timm or of transformers 5, must be one in this tower: any other value is
- * another model. */
+/* Returns whether t is a layer scale, by the name of timm or of transformers 5, whose values are all 1.
+ * Any other value belongs to another model. */
 static bool is_unit_scale(struct binder *x, const struct st_tensor *t)
 {
     static const char *const names[] = {".ls1", ".ls2", ".layer_scale1.lambda1", ".layer_scale2.lambda1"};
@@ -331,7 +334,8 @@ static bool is_unit_scale(struct binder *x, const struct st_tensor *t)
     return ones == n;
 }
 
-/* Buffers that repeat the config, and parts for training, sound and video. */
+/* Returns whether a tensor is not needed: buffers that repeat the config, and parts for training, sound
+ * and video. */
 static bool is_unused(struct binder *x, const struct st_tensor *t)
 {
     static const char *const fronts[] = {
@@ -361,7 +365,7 @@ static void check_extra(struct binder *x)
         if (x->used[i])
             continue;
         if (!is_unused(x, t))
-            binder_fail(x, "tensor '%s' of %s belongs to no part of this model", t->name, t->file);
+            binder_fail(x, "tensor '%s' of %s is not part of this model", t->name, t->file);
         else if (x->o->ignored)
             x->o->ignored(x->o->look_arg, t);
     }
@@ -385,7 +389,7 @@ int weights_bind(struct model_weights *w, const struct model_config *c, const st
     *w = (struct model_weights){0};
     w->layers = xcalloc((unsigned long)c->lm.layers, sizeof *w->layers);
     w->vision.blocks = xcalloc((unsigned long)c->vit.blocks + 1, sizeof *w->vision.blocks);
-    w->vision.taps = xcalloc((unsigned long)c->vit.n_taps + 1, sizeof *w->vision.taps);
+    w->vision.deepstack = xcalloc((unsigned long)c->vit.n_deepstack + 1, sizeof *w->vision.deepstack);
     bool qwen = family_is_qwen(c->family);
     if (qwen ? binder_find_qwen(&x) : find_names(&x)) {
         (qwen ? binder_qwen : bind_language)(&x, w);
@@ -419,6 +423,6 @@ void weights_free(struct model_weights *w, const struct model_config *c, struct 
     free(w->matrices);
     free(w->layers);
     free(w->vision.blocks);
-    free(w->vision.taps);
+    free(w->vision.deepstack);
     *w = (struct model_weights){0};
 }

@@ -1,12 +1,12 @@
-/* weights_gptq.c - matrices of 4-bit integers that GPTQ made.  A matrix [out, in] comes as
+/* weights_gptq.c - 4-bit matrices quantized with GPTQ. A matrix [out, in] is stored as
  *
- *   X.qweight  i32 [in / 8, out]          eight codes to a word
- *   X.qzeros   i32 [in / 128, out / 8]    the zeros of the groups, in the first format less one
- *   X.scales   f16 [in / 128, out]
- *   X.g_idx    i32 [in]                   the group of each column; without it, columns are in order
+ *     X.qweight  i32 [in / 8, out]          eight codes per word
+ *     X.qzeros   i32 [in / 128, out / 8]    zero points of the groups, minus one in the first format
+ *     X.scales   f16 [in / 128, out]
+ *     X.g_idx    i32 [in]                   group of each column; if missing, columns are in order
  *
- * Columns that were quantized by importance ("desc_act") have groups all over the matrix, each 128 of them.
- */
+ * If columns were quantized in order of importance ("desc_act"), the 128 columns of a group are scattered
+ * over the matrix. */
 #include "model/weights_impl.h"
 #include "ops/quant.h"
 
@@ -18,7 +18,7 @@ static const struct st_tensor *part(struct binder *x, const char *name, const ch
 {
     const struct st_tensor *t = binder_beside(x, name, suffix);
     if (!t) {
-        binder_fail(x, "tensor '%s' has no '%s' beside it", binder_beside(x, name, "qweight")->name, suffix);
+        binder_fail(x, "tensor '%s' has no matching '%s'", binder_beside(x, name, "qweight")->name, suffix);
         return NULL;
     }
     const int64_t want[2] = {rows, cols};
@@ -46,7 +46,8 @@ static bool finite_scales(struct binder *x, const struct st_tensor *t)
     return !bad;
 }
 
-/* Columns group after group, in each as they are; NULL after a failure. */
+/* Returns the columns ordered by group, within a group in file order; NULL after reporting a failure. The
+ * caller frees it. */
 static int32_t *read_order(struct binder *x, const struct st_tensor *t, int64_t cols)
 {
     int64_t groups = cols / QUANT_GPTQ_GROUP, bad = -1;
@@ -63,8 +64,7 @@ static int32_t *read_order(struct binder *x, const struct st_tensor *t, int64_t 
     free(have);
     if (bad < 0)
         return order;
-    binder_fail(x,
-                "tensor '%s' gives column %lld a group that is full or not there; expected %lld groups of %d",
+    binder_fail(x, "tensor '%s' assigns column %lld to a full or invalid group; expected %lld groups of %d",
                 t->name, (long long)bad, (long long)groups, QUANT_GPTQ_GROUP);
     free(order);
     return NULL;
@@ -85,13 +85,13 @@ bool binder_gptq(struct binder *x, struct stored *m, const char *name)
 {
     int64_t rows = m->source.rows, cols = m->source.cols, groups = cols / QUANT_GPTQ_GROUP;
     if (strcmp(x->c->quant, "GPTQ") != 0) {
-        binder_fail(x, "tensor '%s' is of GPTQ, but the config has no 'quant_method' of that name",
+        binder_fail(x, "tensor '%s' is a GPTQ matrix, but 'quant_method' in the config is not 'gptq'",
                     m->t->name);
         return false;
     }
     if (rows % 8 || cols % QUANT_GPTQ_GROUP) {
-        binder_fail(x, "tensor '%s': a matrix of %lld x %lld has no whole groups of %d columns", m->t->name,
-                    (long long)rows, (long long)cols, QUANT_GPTQ_GROUP);
+        binder_fail(x, "tensor '%s': a matrix of %lld x %lld cannot be split into groups of %d columns",
+                    m->t->name, (long long)rows, (long long)cols, QUANT_GPTQ_GROUP);
         return false;
     }
     const struct st_tensor *codes = part(x, name, "qweight", DT_I32, cols / 8, rows),

@@ -1,18 +1,17 @@
-/* weights_quantized.c - quantized matrices: found with their scales, and brought into the format they
- * are kept in.
+/* weights_quantized.c - looks up quantized matrices with their scales and converts them to the format in
+ * memory.
  *
  * A quantized matrix X.weight of a published checkpoint comes with further tensors:
  *
- *   FP8     X.weight f8e4m3 [out, in]   X.weight_scale of a float type: [], [1], [out] or [out, 1]
- *   NVFP4   X.weight u8 [out, in / 2]   X.weight_scale f8e4m3 [out, in / 16]  X.weight_scale_2, one
+ *     FP8     X.weight f8e4m3 [out, in]   X.weight_scale of a float type: [], [1], [out] or [out, 1]
+ *     NVFP4   X.weight u8 [out, in / 2]   X.weight_scale f8e4m3 [out, in / 16]  X.weight_scale_2, one
  *
- * and X.input_scale, which matters only where activations are quantized, too; or, from other tools,
+ * and X.input_scale, which is ignored. Other tools write
  *
- *   FP8 in blocks   X.weight f8e4m3 [out, in]  X.weight_scale_inv of a float type [out / 128, in / 128]
- *   NVFP4           X.weight_packed, X.weight_scale as above, X.weight_global_scale, which divides
+ *     FP8 in blocks   X.weight f8e4m3 [out, in]  X.weight_scale_inv of a float type [out / 128, in / 128]
+ *     NVFP4           X.weight_packed, X.weight_scale as above, X.weight_global_scale, which divides
  *
- * with fractions rounded up.  Despite its name weight_scale_inv multiplies.  GPTQ: weights_gptq.c.
- */
+ * with fractions rounded up. Despite its name weight_scale_inv is a factor. GPTQ: weights_gptq.c. */
 #include "checkpoint/weights_cache.h"
 #include "model/weights_impl.h"
 #include "ops/gguf_rows.h"
@@ -66,8 +65,8 @@ static bool is_column(const struct st_tensor *t, int64_t rows)
     return column || (t->dims == 1 && t->shape[0] == rows);
 }
 
-/* Scales above 0, one for each row or one alone ([], [1] or [1, 1]), which the caller frees; NULL on
- * failure. */
+/* Reads positive scales, one per row or a single one ([], [1] or [1, 1]). Returns them, to be freed by the
+ * caller, or NULL after reporting a failure. */
 static float *read_scales(struct binder *x, const struct st_tensor *t, int64_t rows)
 {
     bool floats = t->dtype == DT_F32 || t->dtype == DT_BF16 || t->dtype == DT_F16;
@@ -106,7 +105,7 @@ static bool read_scale(struct binder *x, const struct st_tensor *t, float *out)
     return read;
 }
 
-/* e4m3 has no infinity, and one NaN of either sign. */
+/* Checks that an e4m3 tensor has no NaN; e4m3 has one NaN per sign and no infinity. */
 static bool all_numbers(struct binder *x, const struct st_tensor *t)
 {
     const uint8_t *p = t->data;
@@ -152,7 +151,7 @@ static bool take_f8_blocks(struct binder *x, struct stored *m, const struct st_t
         wrong_shape(x, scale, DT_BF16, blocks_of(rows), blocks_of(cols));
         return false;
     }
-    struct st_tensor list = *scale; /* a scale for each block, as a column */
+    struct st_tensor list = *scale; /* one scale per block, as a column */
     list.dims = 1;
     list.shape[0] = n;
     m->format = QUANT_F8_BLOCKS;
@@ -177,7 +176,7 @@ static bool take_f4(struct binder *x, struct stored *m, const struct st_tensor *
         return false;
     }
     if (!whole) {
-        binder_fail(x, "tensor '%s' has no 'weight_scale_2' beside it", m->t->name);
+        binder_fail(x, "tensor '%s' has no matching 'weight_scale_2'", m->t->name);
         return false;
     }
     m->format = QUANT_F4;
@@ -208,7 +207,7 @@ struct stored binder_plain(const struct st_tensor *t, int64_t rows, int64_t cols
                                       .scale = 1}};
 }
 
-/* The scale of the whole matrix, which such files may have; that of activations is ignored. */
+/* Reads the scale of the whole matrix, which NVFP4 in GGUF may have; the scale of activations is ignored. */
 static bool take_nvfp4_scale(struct binder *x, struct stored *m, const char *name)
 {
     const struct st_tensor *scale = binder_beside(x, name, "scale");
@@ -231,7 +230,7 @@ bool binder_stored(struct binder *x, const char *name, int64_t rows, int64_t col
 {
     if (binder_stopped(x))
         return false;
-    bool qwen = family_is_qwen(x->c->family); /* nobody else stores these formats */
+    bool qwen = family_is_qwen(x->c->family); /* other families do not store these formats */
     const struct st_tensor *t = safetensors_find(x->s, name),
                            *packed = t ? NULL : binder_beside(x, name, "weight_packed"),
                            *gptq = t || packed || !qwen ? NULL : binder_beside(x, name, "qweight");
@@ -274,10 +273,10 @@ bool binder_unused_scale(struct binder *x, const struct st_tensor *t)
         size_t k = strlen(ends[i]);
         if (n < k || strcmp(t->name + n - k, ends[i]) != 0)
             continue;
-        if (i < 2 && !x->told_scales && !x->o->shapes_only)
-            warn("scales of keys and values ('%s' and others) are left out: those of --kv fp8 are made here",
+        if (i < 2 && !x->warned_scales && !x->o->shapes_only)
+            warn("scales of keys and values ('%s' and others) are ignored: --kv fp8 computes its own",
                  t->name);
-        x->told_scales = true;
+        x->warned_scales = true;
         return true;
     }
     return false;
@@ -285,13 +284,13 @@ bool binder_unused_scale(struct binder *x, const struct st_tensor *t)
 
 /* ---- quantizing ---------------------------------------------------------------------------------------- */
 
-/* The format on a GPU that comes nearest to one without kernels there: int8 where its error is below that of
- * the format's own rounding, else bf16.  Codes of Q4_0 are those of int4. */
+/* Returns the format on a GPU that is nearest to one without kernels there: int8 if its error is below the
+ * format's own rounding error, else bf16. The codes of Q4_0 are those of int4. */
 static enum quant_format nearest_on_gpu(const struct stored *m)
 {
     uint32_t type = m->source.gguf;
     bool fine = type == GGML_Q8_0 || type == GGML_Q8_1 || type == GGML_Q8_K || type == GGML_Q6_K ||
-                type == GGML_MXFP4; /* whose scales are far apart */
+                type == GGML_MXFP4; /* MXFP4 scales differ too much for int8 */
     if (m->format <= QUANT_F4)
         return m->format;
     return type == GGML_Q4_0 ? QUANT_I4 : fine || m->format == QUANT_F8_BLOCKS ? QUANT_NONE : QUANT_I8;
@@ -316,7 +315,7 @@ enum quant_format binder_format(const struct binder *x, enum role role, const st
         return stored;
     if (n == WEIGHTS_INT4 && role == ROLE_LINEAR)
         return QUANT_I4;
-    if (stored != m->format) /* it has no kernels anyway */
+    if (stored != m->format) /* it has no kernels in any case */
         stored = QUANT_NONE;
     return stored ? stored : n == WEIGHTS_FP8 ? QUANT_F8 : QUANT_I8;
 }
@@ -357,12 +356,12 @@ struct weight *binder_quantized(struct binder *x, enum quant_format format, cons
     size_t bytes = ops->quant_bytes(x->b, format, s.rows, s.cols);
     if (x->o->shapes_only)
         return ops->quant_weight(x->b, NULL, true, format, s.rows, s.cols);
-    bool cached = format != m->format; /* a stored format is as quickly read from the model's file */
+    bool cached = format != m->format; /* a stored format is read as fast from the model's file */
     void *room = cached ? weight_cache_find(x->o->cache, m->t->name, format, s.rows, s.cols, bytes) : NULL;
     if (room)
         return ops->quant_weight(x->b, room, false, format, s.rows, s.cols);
     if (posix_memalign(&room, 64, bytes))
-        die(ERR_ENV, "out of memory: %zu bytes asked for", bytes);
+        die(ERR_ENV, "out of memory: %zu bytes requested", bytes);
     void *copy = NULL;
     if (!m->format && !s.gguf)
         s.stored = binder_host_view(x, m->t, s.rows, s.cols, &copy);

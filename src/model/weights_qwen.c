@@ -1,10 +1,10 @@
-/* weights_qwen.c - tensors of the language models of Qwen3.5, Qwen3-VL and Qwen2.5-VL; see weights.h.
+/* weights_qwen.c - binds the tensors of the language models of Qwen3.5, Qwen3-VL and Qwen2.5-VL
+ * (weights.h).
  *
- * A layer of a file is two of ours, a mixer and an MLP.  Most norms of Qwen3.5 multiply by 1 + w, which is
- * what is kept; the norm inside a Gated DeltaNet layer and those of the others multiply by w.  Names:
- * model.language_model.X beside a vision tower, model.X in a text model, lm_head.weight in both.
- * GGUF files have 1 + w and -exp(A_log) already.
- */
+ * A layer in the file is two layers here, a mixer and an MLP. Most norms of Qwen3.5 multiply by 1 + w,
+ * which is the value kept here; the norm inside a Gated DeltaNet layer and the norms of the other models
+ * multiply by w. Names: model.language_model.X if the model has a vision encoder, model.X in a text model,
+ * lm_head.weight in both. GGUF files already contain 1 + w and -exp(A_log). */
 #include "model/weights_impl.h"
 
 #include <math.h>
@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Layer i of ours, in the file's numbering. */
+/* Returns the name of a part of layer i, converted to the file's numbering. */
 static const char *name_of(const struct binder *x, int i, const char *part)
 {
     static _Thread_local char name[192];
@@ -25,7 +25,7 @@ static struct weight *matrix(struct binder *x, int i, const char *part, int64_t 
     return binder_matrix(x, ROLE_LINEAR, name_of(x, i, part), rows, cols);
 }
 
-/* 1 + w, or before Qwen3.5 w */
+/* Binds a norm: 1 + w, or w before Qwen3.5. */
 static struct tensor norm_of(struct binder *x, const char *name, int64_t n)
 {
     float *w = binder_numbers(x, binder_take_shape(x, name, SHAPE(n)));
@@ -42,7 +42,7 @@ static void bind_delta(struct binder *x, int i, struct delta_weights *w)
             taps = c->delta.conv;
     w->qkv = matrix(x, i, "linear_attn.in_proj_qkv.weight", channels, c->hidden);
     w->z = matrix(x, i, "linear_attn.in_proj_z.weight", inner, c->hidden);
-    /* a few rows that decide what is forgotten: never quantized here */
+    /* a few rows that control the decay: never quantized here */
     w->a_proj = binder_matrix(x, ROLE_GATE, name_of(x, i, "linear_attn.in_proj_a.weight"), heads, c->hidden);
     w->b_proj = binder_matrix(x, ROLE_GATE, name_of(x, i, "linear_attn.in_proj_b.weight"), heads, c->hidden);
     const struct st_tensor *conv =
@@ -90,7 +90,8 @@ static void bind_mlp(struct binder *x, int i, const char *front, int64_t width, 
 
 /* ---- experts ------------------------------------------------------------------------------------------- */
 
-/* A tensor of all experts, in some files with .weight behind the name; NULL: they are stored apart. */
+/* Returns a tensor of all experts, in some files with .weight after the name; NULL: they are stored
+ * separately. */
 static const struct st_tensor *stacked(struct binder *x, int i, const char *part, const int64_t shape[3])
 {
     char name[192];
@@ -100,8 +101,8 @@ static const struct st_tensor *stacked(struct binder *x, int i, const char *part
     return safetensors_find(x->s, name) ? binder_take_shape(x, name, 3, shape) : NULL;
 }
 
-/* Rows [first, first + rows) of the transposed matrix k of a tensor [E, cols, all]: a copy, wherever the rest
- * lies. */
+/* Binds rows [first, first + rows) of the transposed matrix k of a tensor [E, cols, all], from a
+ * transposed copy. */
 static struct weight *part_across(struct binder *x, const struct st_tensor *t, int64_t k, int64_t first,
                                   int64_t rows, int64_t cols)
 {
@@ -129,7 +130,7 @@ static struct weight *part_across(struct binder *x, const struct st_tensor *t, i
 /* Stacked experts of one layer: gate and up rows together, and down. */
 struct stack {
     const struct st_tensor *both, *down;
-    bool both_across, down_across; /* columns for rows */
+    bool both_across, down_across; /* stored transposed */
 };
 
 /* Returns bit 0 for a tensor of E matrices [rows, cols], bit 1 for [cols, rows]. */
@@ -140,8 +141,9 @@ static int orientations(const struct st_tensor *t, int64_t rows, int64_t cols)
     return (t->shape[1] == rows && t->shape[2] == cols) | (t->shape[1] == cols && t->shape[2] == rows) << 1;
 }
 
-/* Qwen3-VL is published with [E, D, 2M] and [E, M, D]; transformers from 5.24 saves [E, 2M, D] and [E, D, M].
- * Shapes tell: when one of the tensors is square (2M = D or M = D), the other is not. */
+/* Finds whether stacked experts are transposed. Qwen3-VL is published with [E, D, 2M] and [E, M, D];
+ * transformers from 5.24 saves [E, 2M, D] and [E, D, M]. If one of the tensors is square (2M = D or M =
+ * D), the other is not and decides. */
 static void find_orientations(struct binder *x, int i, struct stack *s)
 {
     int64_t width = x->c->lm.moe.width, hidden = x->c->lm.hidden;
@@ -168,7 +170,7 @@ static void find_stack(struct binder *x, int i, struct stack *s)
                 s->down_across ? (const int64_t[]){n, width, hidden} : (const int64_t[]){n, hidden, width});
 }
 
-/* Part `part` of `parts` of expert k, each of so many rows. */
+/* Binds part `part` of `parts` of expert k, each of `rows` rows. */
 static struct weight *expert_part(struct binder *x, const struct st_tensor *t, bool across, int64_t k,
                                   int part, int parts, int64_t rows, int64_t cols)
 {
@@ -252,7 +254,8 @@ static void bind_layer(struct binder *x, int i, struct layer_weights *w)
 
 /* ---- the ends ------------------------------------------------------------------------------------------ */
 
-/* Files of tied models may hold the embedding once more: the first one counts. */
+/* Ignores lm_head of a tied model, which some files store in addition to the embedding; warns if they
+ * differ. */
 static void drop_second_head(struct binder *x, const char *embed)
 {
     const struct st_tensor *first = safetensors_find(x->s, embed),
@@ -263,9 +266,7 @@ static void drop_second_head(struct binder *x, const char *embed)
     size_t n = first->bytes < second->bytes ? first->bytes : second->bytes;
     if (!x->o->shapes_only && !x->o->random &&
         (first->bytes != second->bytes || memcmp(first->data, second->data, n) != 0))
-        warn(
-            "'lm_head.weight' differs from the embedding, although 'tie_word_embeddings' is true: it is left "
-            "out");
+        warn("'lm_head.weight' differs from the embedding although 'tie_word_embeddings' is true: ignored");
     binder_done(x, second);
 }
 
@@ -278,7 +279,7 @@ static void bind_ends(struct binder *x, struct model_weights *w)
     if (!t || !t->gguf)
         t = binder_take(x, embed);
     if (t && (t->dims != 2 || t->shape[0] < c->vocab || t->shape[0] > 1 << 22))
-        binder_fail(x, "tensor '%s' has not at least the %d rows of 'vocab_size'", embed, c->vocab);
+        binder_fail(x, "tensor '%s' has fewer than the %d rows of 'vocab_size'", embed, c->vocab);
     if (!t || t->dims != 2 || binder_stopped(x))
         return;
     w->vocab = (int)t->shape[0];

@@ -1,9 +1,7 @@
-/* weights_read.c - one stored tensor at a time: found, checked, and brought to where it is used.
+/* weights_read.c - looks up single tensors, checks them, and converts them to their form in memory.
  *
- * The first functions look a tensor up by name, with the shape it must have; the others turn it into a
- * matrix, a vector or plain values.  binder_weight alone converts between storage and multiplication
- * formats.
- */
+ * The first functions find a tensor by name and check its shape; the others convert it to a matrix, a
+ * vector or plain values. Only binder_weight() converts between storage and multiplication formats. */
 #include "model/weights_impl.h"
 #include "ops/gguf_rows.h"
 #include "ops/quant.h"
@@ -31,13 +29,13 @@ void binder_fail(struct binder *x, const char *fmt, ...)
     x->failed = true;
 }
 
-/* With a `problem` callback the remaining tensors are checked, too. */
+/* Returns whether binding ends; with a `problem` callback the remaining tensors are checked, too. */
 bool binder_stopped(const struct binder *x)
 {
     return x->failed && !x->o->problem;
 }
 
-/* Any type. */
+/* Takes a tensor of any type. */
 static const struct st_tensor *take_any(struct binder *x, const char *name)
 {
     if (binder_stopped(x))
@@ -61,7 +59,7 @@ const struct st_tensor *binder_take(struct binder *x, const char *name)
     if (t->dtype != DT_BF16 && t->dtype != DT_F32 && t->dtype != DT_F16) {
         bool quantized = t->dtype == DT_F8E4M3 || t->dtype == DT_U8;
         binder_fail(x, "tensor '%s' is stored as %s%s; expected bf16, f16 or f32", name, dtype_name(t->dtype),
-                    quantized ? " without a 'weight_scale' beside it" : "");
+                    quantized ? " without a matching 'weight_scale'" : "");
         return NULL;
     }
     return t;
@@ -77,7 +75,7 @@ static const struct st_tensor *with_shape(struct binder *x, const struct st_tens
     char expected[128], found[128];
     safetensors_shape_text(&want, expected, sizeof expected);
     safetensors_shape_text(t, found, sizeof found);
-    binder_fail(x, "tensor '%s' has shape %s; the config asks for %s", safetensors_spelling(x->s, name),
+    binder_fail(x, "tensor '%s' has shape %s; the config requires %s", safetensors_spelling(x->s, name),
                 found, expected);
     return NULL;
 }
@@ -104,14 +102,14 @@ static bool is_aligned(const struct st_tensor *t)
     return (uintptr_t)t->data % dtype_size(t->dtype) == 0;
 }
 
-/* ---- values that are no numbers ------------------------------------------------------------------------ */
+/* ---- NaN and infinity ---------------------------------------------------------------------------------- */
 
 struct finite_task {
     struct tensor t; /* one row */
     atomic_size_t bad;
 };
 
-/* NaN and infinity have all bits of the exponent. */
+/* Counts NaN and infinite values: all bits of the exponent are set. */
 static void count_range(void *arg, int64_t begin, int64_t end, int thread)
 {
     struct finite_task *k = arg;
@@ -128,7 +126,7 @@ static void count_range(void *arg, int64_t begin, int64_t end, int thread)
         atomic_fetch_add(&k->bad, bad);
 }
 
-/* Refuses a tensor with values that no sum survives; data: its n values, or the first of them, as dtype. */
+/* Rejects a tensor with NaN or infinite values. data: its n values, or the first of them, as dtype. */
 static void check_finite(struct binder *x, const struct st_tensor *t, enum dtype dtype, int64_t n,
                          const void *data)
 {
@@ -139,7 +137,7 @@ static void check_finite(struct binder *x, const struct st_tensor *t, enum dtype
                     (size_t)k.bad);
 }
 
-/* Mapped weights are not read at the start: a few pages of each are looked at, one of an expert. */
+/* Checks a sample of a mapped tensor, which is not read at the start: 8 pages, or one of an expert. */
 void binder_check_mapped(struct binder *x, const struct st_tensor *t)
 {
     enum { PAGES = 8, PAGE = 4096 };
@@ -151,7 +149,7 @@ void binder_check_mapped(struct binder *x, const struct st_tensor *t)
         size_t part = t->bytes - from < PAGE ? t->bytes - from : PAGE;
         const char *at = (const char *)t->data + from;
         void *page = (void *)((uintptr_t)at / PAGE * PAGE);
-        madvise(page, 2 * PAGE, MADV_RANDOM); /* else the system reads ahead, megabytes for each page */
+        madvise(page, 2 * PAGE, MADV_RANDOM); /* otherwise the kernel reads ahead megabytes per page */
         check_finite(x, t, t->dtype, (int64_t)(part / each), at);
         madvise(page, 2 * PAGE, MADV_NORMAL);
     }
@@ -166,7 +164,7 @@ struct tensor binder_host_view(struct binder *x, const struct st_tensor *t, int6
     if (t->gguf && !x->o->shapes_only) {
         data = *copy = xmalloc((unsigned long)rows * (unsigned long)cols, sizeof(float));
         gguf_row(t->gguf, t->data, rows * cols, *copy);
-    } else if (!is_aligned(t)) { /* a header may leave it so */
+    } else if (!is_aligned(t)) { /* file headers need not align it */
         *copy = xmalloc(t->bytes, 1);
         memcpy(*copy, data, t->bytes);
         data = *copy;
@@ -195,9 +193,9 @@ bool binder_stays_mapped(const struct binder *x, const struct st_tensor *t, enum
     return x->o->mapped && !x->o->random && x->b->ops->borrow && t->dtype == wanted && is_aligned(t);
 }
 
-/* Mapped tensors stay in memory while there is room, in the order a token needs them, so that those read
- * for every token stay before the tower does.  Experts stay only where there is room besides everything
- * else. */
+/* Returns whether a mapped tensor stays in memory. Tensors are kept while memory lasts, in the order a
+ * token needs them, so that those read for every token take precedence over the vision encoder. Experts
+ * stay only if all other tensors fit. */
 static bool keeps_resident(struct binder *x, const struct st_tensor *t)
 {
     size_t room = x->o->resident - x->resident;

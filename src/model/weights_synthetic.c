@@ -1,10 +1,8 @@
-/* weights_synthetic.c - synthetic values in place of a file's: see bind_options.random.
+/* weights_synthetic.c - synthetic weights for benchmarks (bind_options.random).
  *
  * Matrices are uniform with a mean square of one over their columns, so that inputs of size one give
- * outputs of size one; the rest is about what training leaves: norms near 1, time steps and decays of
- * the usual lengths. Nothing grows without bound and nothing is zero, so that timings are those of a
- * real model.
- */
+ * outputs of size one. Other tensors resemble trained ones: norms near 1, typical time steps and decays.
+ * Values do not grow without bound and are not zero, so that timings match a real model. */
 #include "base/buf.h"
 #include "model/weights_impl.h"
 #include "ops/synthetic.h"
@@ -47,7 +45,7 @@ struct weight *binder_synthetic_weight(struct binder *x, const struct st_tensor 
                                        enum dtype dtype, int64_t rows, int64_t cols)
 {
     struct synthetic m = values_of(x, t->name, cols);
-    /* cppcheck-suppress returnDanglingLifetime ; a weight keeps nothing of m */
+    /* cppcheck-suppress returnDanglingLifetime ; a weight keeps no reference to m */
     return x->b->ops->make_synthetic_weight(x->b, format, dtype, rows, cols, &m);
 }
 

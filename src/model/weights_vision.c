@@ -1,4 +1,5 @@
-/* weights_vision.c - tensors of the tower and the projector; see weights.h. */
+/* weights_vision.c - binds the tensors of the C-RADIO vision encoder, the projector and the screen heads
+ * (weights.h). */
 #include "model/patch_map.h"
 #include "model/weights_impl.h"
 
@@ -9,7 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* pos_embed [1, side^2, W] -> [grid^2, W]. */
+/* Binds pos_embed [1, side^2, W], resized to [grid^2, W] for tiles. */
 static struct tensor bind_position(struct binder *x, const char *name)
 {
     int width = x->c->vit.hidden, grid = config_grid(x->c), side = 0;
@@ -41,7 +42,7 @@ static struct tensor bind_position(struct binder *x, const char *name)
     return binder_put_numbers(x, out, binder_activation(x), (int64_t)grid * grid, width);
 }
 
-/* cls_token.token [n_skip, W]: the tensor alone tells n_skip. */
+/* Binds cls_token.token [n_skip, W]; n_skip is known only from the tensor. */
 static struct tensor bind_prefix(struct binder *x, const char *name)
 {
     int64_t width = x->c->vit.hidden;
@@ -76,7 +77,8 @@ static void bind_block(struct binder *x, const char *before, struct vit_block *w
     w->fc2_bias = binder_vector(x, block_name(before, "mlp.fc2.bias"), width);
 }
 
-/* The rows of a matrix of heads, whose sizes are those of the tensors; 0: it is not there, or too large. */
+/* Returns the rows of a head's matrix, whose size is known only from the tensor; 0 if it is missing or too
+ * large. */
 static int64_t head_rows(const struct binder *x, const char *name)
 {
     const struct st_tensor *t = safetensors_find(x->s, name);
@@ -129,7 +131,7 @@ static void bind_pointer(struct binder *x, struct vision_heads *h)
     h->right = binder_matrix(x, ROLE_GATE, POINTER "right", POINTER_STEPS, h->far_rows);
 }
 
-/* Heads are optional, but then they are all there. */
+/* Binds the screen heads, which are optional as a whole. */
 static void bind_heads(struct binder *x, struct vision_heads *h)
 {
     if (!safetensors_find(x->s, HEADS "letter"))
@@ -139,7 +141,8 @@ static void bind_heads(struct binder *x, struct vision_heads *h)
     h->far_rows = head_rows(x, POINTER "far.weight");
     if (h->inner_rows < 1 || h->find_rows < ELEMENT_KINDS || h->far_rows < 1) {
         binder_fail(x,
-                    "the tensors '" HEADS "*' are not heads for letters, %d kinds of elements and a pointer",
+                    "the tensors '" HEADS
+                    "*' are not screen heads with characters, %d element classes and a pointer",
                     ELEMENT_KINDS);
         return;
     }

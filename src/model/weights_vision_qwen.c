@@ -1,7 +1,7 @@
-/* weights_vision_qwen.c - tensors of the towers and mergers of Qwen's models; see weights.h.
+/* weights_vision_qwen.c - binds the tensors of the vision encoders and mergers of Qwen's models
+ * (weights.h).
  *
- * Beside a language model they are called model.visual.X, in older files visual.X.
- */
+ * They are named model.visual.X, in older files visual.X. */
 #include "model/weights_impl.h"
 
 #include <stdio.h>
@@ -68,7 +68,8 @@ static void bind_block(struct binder *x, int i, struct vit_block *w)
     w->fc2_bias = binder_vector(x, block_name(x, i, "mlp.linear_fc2.bias"), width);
 }
 
-/* GGUF has a tensor for each frame: w[n, c, frame, y, x] from two of [n, c, y, x]. */
+/* Binds the patch embedding of a GGUF file, which has one tensor per frame: w[n, c, frame, y, x] from two
+ * of [n, c, y, x]. */
 static struct weight *bind_frames(struct binder *x)
 {
     const struct vit_config *v = &x->c->vit;
@@ -89,7 +90,8 @@ static struct weight *bind_frames(struct binder *x)
     return w;
 }
 
-/* The kernel [W, 3, frames, patch, patch] of a convolution whose patches do not overlap, as a matrix. */
+/* Binds the patch embedding: the kernel [W, 3, frames, patch, patch] of a convolution whose patches do not
+ * overlap, as a matrix. */
 static struct weight *bind_embedder(struct binder *x)
 {
     const struct vit_config *v = &x->c->vit;
@@ -106,7 +108,7 @@ static struct weight *bind_embedder(struct binder *x)
     return w;
 }
 
-static void bind_tap(struct binder *x, int i, struct vit_tap *w)
+static void bind_deepstack(struct binder *x, int i, struct vit_deepstack *w)
 {
     int64_t merged = (int64_t)4 * x->c->vit.hidden, out = x->c->lm.hidden, inner = x->c->vit.projector;
     char part[6][64];
@@ -139,17 +141,17 @@ static void bind_merger(struct binder *x, struct vision_weights *w)
 void binder_vision_qwen(struct binder *x, struct vision_weights *w)
 {
     const struct vit_config *v = &x->c->vit;
-    int64_t places = (int64_t)v->table_side * v->table_side, width = v->hidden;
+    int64_t positions = (int64_t)v->table_side * v->table_side, width = v->hidden;
     w->embedder = bind_embedder(x);
     if (!v->window) {
         w->embedder_bias = vector(x, "patch_embed.proj.bias", width);
         w->position =
-            binder_upload(x, binder_take_shape(x, name_of(x, "pos_embed.weight"), SHAPE(places, width)),
-                          DT_F32, places, width);
+            binder_upload(x, binder_take_shape(x, name_of(x, "pos_embed.weight"), SHAPE(positions, width)),
+                          DT_F32, positions, width);
     }
     for (int i = 0; i < v->blocks; i++)
         bind_block(x, i, &w->blocks[i]);
-    for (int i = 0; i < v->n_taps; i++)
-        bind_tap(x, i, &w->taps[i]);
+    for (int i = 0; i < v->n_deepstack; i++)
+        bind_deepstack(x, i, &w->deepstack[i]);
     bind_merger(x, w);
 }

@@ -1,26 +1,25 @@
-/* blocks.c - blocks of GGUF files: what their bits mean (quant.h).
+/* blocks.c - layouts of GGUF quantization blocks, and their conversion to kernel order (quant.h).
  *
- *   Q8_0  d f16, 32 codes i8
- *   Q4_K  d f16, m f16, 8 scales and 8 minima of six bits in 12 bytes, 128 bytes of codes
- *   Q5_K  the same with 32 bytes of fifth bits before the codes
- *   Q4_1  d f16, m f16, 16 bytes of codes
- *   Q5_1  d f16, m f16, 4 bytes of fifth bits, 16 bytes of codes
- *   Q6_K  128 bytes of low halves, 64 of the upper two bits, 16 scales i8, d f16
+ *     Q8_0  d f16, 32 codes i8
+ *     Q4_K  d f16, m f16, 8 scales and 8 minima of six bits in 12 bytes, 128 bytes of codes
+ *     Q5_K  as Q4_K, with 32 bytes of fifth bits before the codes
+ *     Q4_1  d f16, m f16, 16 bytes of codes
+ *     Q5_1  d f16, m f16, 4 bytes of fifth bits, 16 bytes of codes
+ *     Q6_K  128 bytes of low halves, 64 of the upper two bits, 16 scales i8, d f16
  *
- * In Q4_1 and Q5_1 m is added: their records have its opposite.  Two formats of 16 numbers have no file;
- * quant.c fills their records: d, and with 4 bits the minimum, as f16.  Groups of GPTQ, whose file has them
- * in other places (gptq.c), are kept in the same way.
- */
+ * In Q4_1 and Q5_1 m is added, so their records store -m. Two formats with groups of 16 do not exist in
+ * files; quant.c fills their records: d, and with 4 bits the minimum, as f16. GPTQ groups, whose parts are
+ * stored separately in the file (gptq.c), have the same kind of record. */
 #include "ops/quant.h"
 
 #include <string.h>
 
 static const struct blocks {
-    int64_t span;  /* numbers of a block */
-    int64_t bytes; /* as stored */
-    int64_t bits;  /* of a code, as kept */
-    int words;     /* of a record */
-    int64_t group; /* numbers that share a scale */
+    int64_t span;  /* values per block */
+    int64_t bytes; /* bytes per block in the file */
+    int64_t bits;  /* bits per code in memory */
+    int words;     /* 16-bit words per record */
+    int64_t group; /* values that share a scale */
 } shapes[QUANT_FORMATS] = {
     [QUANT_Q8_0] = {32, 34, 8, 1, 32},
     [QUANT_Q4_K] = {256, 144, 4, 10, 32},
@@ -60,9 +59,8 @@ int64_t blocks_group(enum quant_format format)
 
 /* ---- reading a block ----------------------------------------------------------------------------------- */
 
-/* A scale of six bits and its minimum, each of eight: the first four in the low bits of bytes 0..7, the
- * others
- * in halves of bytes 8..11 and the upper bits of the first. */
+/* Reads the six-bit scale and minimum of group i of 8: the first four are in the low bits of bytes 0..7,
+ * the others in halves of bytes 8..11 and the upper bits of bytes 0..7. */
 static void read_six(const uint8_t *s, int i, uint8_t out[2])
 {
     if (i < 4) {
@@ -74,7 +72,7 @@ static void read_six(const uint8_t *s, int i, uint8_t out[2])
     }
 }
 
-/* Q4_K and Q5_K: high is NULL for the first. */
+/* Reads a block of Q4_K (high NULL) or Q5_K. */
 static void take_fours(const uint8_t *block, const uint8_t *high, const uint8_t *low, uint8_t *codes,
                        uint16_t *record)
 {
@@ -105,7 +103,7 @@ static void take_six(const uint8_t *block, uint8_t *codes, uint16_t *record)
     }
 }
 
-/* Q4_1 and Q5_1: high is NULL for the first. */
+/* Reads a block of Q4_1 (high NULL) or Q5_1. */
 static void take_ones(const uint8_t *block, const uint8_t *high, const uint8_t *low, uint8_t *codes,
                       uint16_t *record)
 {
@@ -186,13 +184,13 @@ void blocks_row(enum quant_format format, const uint8_t *row, int64_t cols, floa
     }
 }
 
-/* ---- as kernels keep it -------------------------------------------------------------------------------- */
+/* ---- kernel order -------------------------------------------------------------------------------------- */
 
-/* Codes of units: so many numbers, in words of halves and one of the bits above them. */
+/* Stores codes in units: the words of low halves of a unit's codes, then one word of the bits above them. */
 void blocks_put(enum quant_format format, const uint8_t *codes, int64_t cols, uint8_t *to, int64_t step)
 {
     const int high = (int)shapes[format].bits - 4,
-              unit = high > 0 ? 32 / high : 8; /* high: bits above the half */
+              unit = high > 0 ? 32 / high : 8; /* bits above the low half */
     const int64_t words = unit / 8 + (high > 0);
     if (shapes[format].bits == 8) {
         for (int64_t k = 0; k < cols; k++)

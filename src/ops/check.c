@@ -1,10 +1,9 @@
-/* check.c - compares a backend with the scalar reference.
+/* check.c - self-test of a backend against the scalar reference.
  *
- * GPU kernels may meet a card, a driver or a compiler they were never tried with.  Before a result moves
- * a mouse, one small case of each kind of operation runs on both sides, with the head sizes of the
- * published models, so that the fast kernels run: those of a prompt, and those that every decoded token goes
- * through, with weights, states and KV caches in all their types, sampling, and a graph that is replayed.
- */
+ * GPU kernels may run on a card, driver or compiler on which they were never tested. Before their results
+ * move a mouse, one small case of each kind of operation runs on both sides, with the head sizes of the
+ * published models, so that the fast kernels are used: those of a prompt and those of decoding, with
+ * weights, states and KV caches of all types, sampling, and a replayed graph. */
 #include "ops/kv8.h"
 #include "ops/ops_impl.h"
 #include "ops/sampling.h"
@@ -20,10 +19,11 @@ struct side {
     struct backend *b;
     struct tensor out[PARTS]; /* f32 on the host: results of the last case */
     int parts;
-    bool recurrence; /* of the state space: the reference's scan would take half a second */
+    bool recurrence; /* computes the state space token by token: the reference's scan would take half a
+                      * second */
 };
 
-struct variant { /* of a case: what its members mean is the case's */
+struct variant { /* parameters of a case; their meaning depends on the case */
     int rows, type, head;
 };
 
@@ -39,7 +39,7 @@ static struct tensor host_tensor(enum dtype type, int64_t rows, int64_t cols)
     return (struct tensor){xcalloc((unsigned long)(rows * cols), dtype_size(type)), type, rows, cols, cols};
 }
 
-/* The same values on every backend, in [-scale, scale). */
+/* Returns a tensor with values in [-scale, scale) that are the same on every backend. */
 static struct tensor random_tensor(struct backend *b, enum dtype type, int64_t rows, int64_t cols,
                                    uint64_t seed, float scale)
 {
@@ -80,7 +80,7 @@ static struct weight *some_weight(struct backend *b, enum quant_format format, i
     return synthetic_weight(b, format, DT_BF16, rows, cols, &values);
 }
 
-/* Of few rows with columns enough for every warp to go round its loop, and a rest. */
+/* Tests a product; with few rows, the columns suffice for every warp to loop and leave a remainder. */
 static void product(struct side *s, struct variant v)
 {
     enum { OUT = 48, LONG = 2304, SHORT = 256 };
@@ -138,7 +138,7 @@ static void mamba_close(struct backend *b, struct mamba_layer *l)
     drop(b, 8, (struct tensor *const[]){&l->x, &l->z, &l->dt, &l->taps, &l->bias, &l->norm, &l->a, &l->rest});
 }
 
-/* The first `rows` tokens: as a scan, or one after the other with a state in f32. */
+/* Computes the first `rows` tokens: as a scan, or token by token with an f32 state. */
 static void prompt(struct side *s, const struct mamba_layer *l, struct tensor y, struct tensor v,
                    struct tensor state, int64_t rows)
 {
@@ -153,7 +153,7 @@ static void prompt(struct side *s, const struct mamba_layer *l, struct tensor y,
                                &state, NULL, &l->shape, &l->c);
 }
 
-/* Convolution and state space of a prompt, and of one more token by itself. */
+/* Tests convolution and state space over a prompt and one more token. */
 static void state_space(struct side *s, struct variant v)
 {
     static const uint32_t key = 1;
@@ -174,7 +174,7 @@ static void state_space(struct side *s, struct variant v)
     mamba_close(b, &l);
 }
 
-/* The layer between its projections, in one operation where the backend has that. */
+/* Computes the layer between its projections, in one operation if the backend has it. */
 static void mix(struct backend *b, const struct mamba_layer *l, struct tensor y, const struct tensor *conv,
                 const struct tensor *ssm)
 {
@@ -191,7 +191,7 @@ static void mix(struct backend *b, const struct mamba_layer *l, struct tensor y,
     b->ops->free(b, &c);
 }
 
-/* Two tokens of each of several sessions: the second meets what the first has left in states and counters. */
+/* Tests two tokens of several sessions; the second uses the states and counters left by the first. */
 static void mamba_step(struct side *s, struct variant v)
 {
     struct backend *b = s->b;
@@ -214,7 +214,7 @@ static void mamba_step(struct side *s, struct variant v)
 
 /* ---- Qwen's hybrid layers ------------------------------------------------------------------------------ */
 
-/* The gated delta rule over some tokens and one more, its gates, and the norm after it. */
+/* Tests the gated delta rule over several tokens and one more, its gates, and the norm after it. */
 static void delta_rule(struct side *s, struct variant v)
 {
     const struct delta_shape shape = {GROUPS, HEADS, D, D, TAPS, 64};
@@ -238,8 +238,8 @@ static void delta_rule(struct side *s, struct variant v)
     drop(b, 9, (struct tensor *const[]){&x, &raw, &a, &bias, &state, &z, &w, &gates, &y});
 }
 
-/* A layer between its projections: two tokens of each of several sessions, in one operation where the backend
- * has that. */
+/* Tests a decode layer between its projections: two tokens of several sessions, in one operation if the
+ * backend has it. */
 static void delta_decode(struct side *s, struct variant v)
 {
     enum { C = (2 + HEADS) * D, H = HEADS };
@@ -282,7 +282,7 @@ static void delta_decode(struct side *s, struct variant v)
     drop(b, 10, (struct tensor *const[]){&x, &ab, &z, &taps, &w, &before, &all, &c, &gates, &y});
 }
 
-/* Heads that are normed, turned and gated, and an MLP's gate. */
+/* Tests normed, rotated and gated heads, and the gate of an MLP. */
 static void turned_heads(struct side *s, struct variant v)
 {
     struct backend *b = s->b;
@@ -302,7 +302,7 @@ static void turned_heads(struct side *s, struct variant v)
 
 /* ---- attention ----------------------------------------------------------------------------------------- */
 
-/* Keys or values as a KV cache of this type has them. */
+/* Returns keys or values in the KV cache type of the case. */
 static struct tensor cached(struct backend *b, struct variant v, uint64_t seed)
 {
     struct tensor t = random_tensor(b, DT_BF16, KEYS, v.head, seed, 1);
@@ -314,7 +314,7 @@ static struct tensor cached(struct backend *b, struct variant v, uint64_t seed)
     return codes;
 }
 
-/* A prompt over a KV cache, and one token over the same keys. */
+/* Tests a prompt over a KV cache, and one token over the same keys. */
 static void attention(struct side *s, struct variant v)
 {
     struct backend *b = s->b;
@@ -339,7 +339,8 @@ static void tower_attention(struct side *s, struct variant v)
 
 /* ---- the next token ------------------------------------------------------------------------------------ */
 
-/* Ids and their log-probabilities: the likeliest, one that is drawn, one from a nucleus under a mask. */
+/* Tests greedy sampling, sampling at random, and top_p sampling with a mask; compares ids and
+ * log-probabilities. */
 static void sampling(struct side *s, struct variant v)
 {
     uint64_t known[(IDS + 63) / 64], allowed[(IDS + 63) / 64];
@@ -367,12 +368,11 @@ static void sampling(struct side *s, struct variant v)
 
 /* ---- graphs -------------------------------------------------------------------------------------------- */
 
-/* One step as the model makes it, run as it comes, recorded, and replayed twice: each time with other ids and
- * other targets. */
+/* Tests one decode step run directly, recorded, and replayed twice, each time with other ids and targets. */
 static void replay(struct side *s, struct variant v)
 {
     enum { STEPS = 4, TOKENS = 2, VOCAB = 50 };
-    static const uint64_t key = UINT64_MAX; /* no decode step's */
+    static const uint64_t key = UINT64_MAX; /* not the key of a decode step */
     struct backend *b = s->b;
     struct tensor table = random_tensor(b, DT_BF16, VOCAB, 4 * D, 19, 2),
                   gain = random_tensor(b, DT_F32, 1, 4 * D, 4, 1),
@@ -398,7 +398,7 @@ static void replay(struct side *s, struct variant v)
 
 /* ---- all of them --------------------------------------------------------------------------------------- */
 
-/* Largest difference, relative to the expected value plus the root mean square of all. */
+/* Returns the largest difference, relative to the expected value plus the root mean square of all. */
 static double apart(struct tensor have, struct tensor want)
 {
     const float *x = have.data, *y = want.data;
@@ -473,7 +473,7 @@ int backend_check(struct backend *b, struct err *e)
         if (!(off < *cases[i].most))
             rc = err_set(
                 e, ERR_ENV,
-                "%s computes %s wrong (off by %.2g): this GPU cannot be used, please tell us which one it is",
+                "%s computes %s incorrectly (error %.2g): this GPU cannot be used; please report its model",
                 b->ops->name, cases[i].name, off);
         forget(&ref);
         forget(&here);

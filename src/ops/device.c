@@ -1,4 +1,4 @@
-/* device.c - chooses between the CPU and a GPU. */
+/* device.c - selects the CPU or a GPU. */
 #include "ops/ops_impl.h"
 
 #include "base/attempt.h"
@@ -14,7 +14,7 @@ int backend_gpu_list(struct gpu *out, int max, struct err *e)
     return cuda_devices(out, max, e);
 }
 
-/* The first GPU that runs the kernels and has room; -1: none. */
+/* Returns the number of the first GPU that runs the kernels and has enough memory, or -1. */
 static int fitting_gpu(size_t need)
 {
     struct gpu found[MAX_GPUS];
@@ -54,14 +54,14 @@ static void give_up(void *arg)
     backend_free(t->b);
 }
 
-/* A GPU that backend_check has compared with the reference, once in a process; or NULL with the reason.  A
- * card on which a call fails meanwhile is given up like one that computes wrong. */
+/* Opens a GPU and runs backend_check() on it, once per process. Returns NULL with e; a GPU on which a call
+ * fails during the check is treated like one with wrong results. */
 static struct backend *open_gpu(int n, struct pool *pool, struct err *e)
 {
     static atomic_bool checked[MAX_GPUS];
     struct trial t = {backend_cuda(n, pool, e), e, 0};
     if (t.b && !(n < MAX_GPUS && checked[n]) && (err_attempt(check, &t, e) || t.rc)) {
-        err_attempt(give_up, &t, NULL); /* a card that is lost cannot be closed, either */
+        err_attempt(give_up, &t, NULL); /* a GPU that fell off the bus cannot be closed, either */
         return NULL;
     }
     if (t.b && n < MAX_GPUS)
@@ -75,7 +75,7 @@ static struct backend *open_any(const char *isa, size_t need, struct pool *pool,
     int n = isa ? -1 : fitting_gpu(need);
     struct backend *b = n >= 0 ? open_gpu(n, pool, &why) : NULL;
     if (n >= 0 && !b)
-        warn("%s; the model runs on the processor", why.text);
+        warn("%s; the model runs on the CPU", why.text);
     return b ? b : backend_cpu(isa, pool, e);
 }
 
@@ -88,10 +88,10 @@ struct backend *backend_open(const char *device, const char *isa, size_t need, s
     if (!strcmp(device, "cpu"))
         return backend_cpu(isa, pool, e);
     if (strcmp(device, "cuda") != 0 && (strncmp(device, "cuda:", 5) != 0 || number_of(device, &n)))
-        return err_set(e, ERR_USAGE, "there is no device '%s'; one of auto, cpu, cuda, cuda:N", device), NULL;
+        return err_set(e, ERR_USAGE, "unknown device '%s': use auto, cpu, cuda or cuda:N", device), NULL;
     if (isa)
         return err_set(e, ERR_USAGE,
-                       "$HOLORUN_ISA is for the CPU and --device names a GPU: leave one of them out"),
+                       "$HOLORUN_ISA selects a CPU backend but --device names a GPU: leave out one of them"),
                NULL;
     return open_gpu(n, pool, e);
 }

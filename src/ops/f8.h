@@ -1,8 +1,8 @@
-/* f8.h - rounding to e4m3, one implementation for host and device.
+/* f8.h - rounding to FP8 e4m3, shared by host and device.
  *
- * 8 bits: sign, four bits of exponent with bias 7, three of mantissa.  From 2^-6 to 448 values have three
- * fractional bits, smaller ones are multiples of 2^-9; there is no infinity, and one NaN of either sign.
- */
+ * A value has 8 bits: sign, four bits of exponent with bias 7, three of mantissa.  Values from 2^-6 to 448
+ * have three fractional bits, smaller ones are multiples of 2^-9.  e4m3 has one NaN per
+ * sign, but not infinity. */
 #ifndef HOLORUN_OPS_F8_H
 #define HOLORUN_OPS_F8_H
 
@@ -13,7 +13,7 @@
 #define F8_FUNCTION static inline
 #endif
 
-/* Nearest, ties to even; magnitudes above 448 become 448. */
+/* Rounds to nearest, ties to even; magnitudes above 448 become 448. */
 F8_FUNCTION uint8_t f8_of(float f)
 {
     uint32_t u, sum;
@@ -21,7 +21,7 @@ F8_FUNCTION uint8_t f8_of(float f)
     uint32_t sign = u >> 24 & 0x80, size = u & 0x7fffffffu, code;
     float from_zero;
     memcpy(&from_zero, &size, 4);
-    from_zero += 16384.0f; /* whose last bit is worth 2^-9 */
+    from_zero += 16384.0f; /* the last bit is worth 2^-9 */
     memcpy(&sum, &from_zero, 4);
     if (size > 0x7f800000u)
         code = 0x7f;
@@ -34,9 +34,9 @@ F8_FUNCTION uint8_t f8_of(float f)
     return (uint8_t)(sign | code);
 }
 
-/* A row of activations in e4m3: codes are f8_of(value * each), and times `scale` they are the values again.
- * The largest magnitude becomes 448.  Of a row so small that `each` would be infinite nothing is left; one
- * with an infinity or NaN is NaN as a whole, so that the fault shows. */
+/* The scaling of a row of activations in e4m3: codes are f8_of(value * each), and code * scale restores
+ * the value. The largest magnitude becomes 448. A row so small that `each` would be infinite becomes zero;
+ * a row with an infinity or NaN becomes NaN as a whole, so that the error is visible. */
 struct f8_row {
     float each, scale;
 };

@@ -1,4 +1,4 @@
-/* gguf_grids.h - grids of the IQ formats: a word holds a row of 8 indices of 2 bits or of 4 indices of 4
+/* gguf_grids.h - grids of the IQ formats. A word holds a grid row: 8 indices of 2 bits, or 4 indices of 4
  * bits. */
 #ifndef HOLORUN_OPS_GGUF_GRIDS_H
 #define HOLORUN_OPS_GGUF_GRIDS_H

@@ -1,15 +1,15 @@
-/* gguf_iq.c - blocks of the IQ formats with a grid: 256 numbers, 8 or 4 of them to a row of the grid.
+/* gguf_iq.c - dequantizes the IQ formats of GGUF with a grid: blocks of 256 values, 8 or 4 values per grid
+ * row.
  *
- *   IQ2_XXS  d f16; for 32 numbers 4 rows u8, then u32: 4 signs of 7 bits, a scale of 4
- *   IQ2_XS   d f16; 32 u16: a row of 9 bits, signs of 7; 16 scales of 4 bits
- *   IQ2_S    d f16; 32 rows u8, 32 signs u8, bits 8 and 9 of rows, 16 scales of 4 bits
- *   IQ3_XXS  d f16; 64 rows u8; for 32 numbers u32 as in IQ2_XXS
- *   IQ3_S    d f16; 64 rows u8, their bits 8, 32 signs u8, 8 scales of 4 bits
- *   IQ1_S    d f16; 32 rows u8; for 32 numbers u16: bits 8 to 10 of 4 rows, a scale of 3 bits, a sign
- *   IQ1_M    32 rows u8; for 8 numbers 4 bits: bits 8 to 10 of the row, a sign; 16 scales of 3 bits and d
+ *     IQ2_XXS  d f16; for 32 numbers 4 rows u8, then u32: 4 signs of 7 bits, a scale of 4
+ *     IQ2_XS   d f16; 32 u16: a row of 9 bits, signs of 7; 16 scales of 4 bits
+ *     IQ2_S    d f16; 32 rows u8, 32 signs u8, bits 8 and 9 of rows, 16 scales of 4 bits
+ *     IQ3_XXS  d f16; 64 rows u8; for 32 numbers u32 as in IQ2_XXS
+ *     IQ3_S    d f16; 64 rows u8, their bits 8, 32 signs u8, 8 scales of 4 bits
+ *     IQ1_S    d f16; 32 rows u8; for 32 numbers u16: bits 8 to 10 of 4 rows, a scale of 3 bits, a sign
+ *     IQ1_M    32 rows u8; for 8 numbers 4 bits: bits 8 to 10 of the row, a sign; 16 scales of 3 bits and d
  *
- * Of 8 signs in 7 bits the last makes the number of minus signs even.
- */
+ * Eight signs are stored in 7 bits; the last one makes the number of minus signs even. */
 #include "ops/gguf_grids.h"
 #include "ops/gguf_rows.h"
 
@@ -30,7 +30,7 @@ static uint8_t even_signs(unsigned seven)
     return (uint8_t)(seven | (unsigned)(__builtin_popcount(seven) & 1) << 7);
 }
 
-/* Four bits of a list. */
+/* Returns element i of a list of 4-bit values. */
 static int four_bits(const uint8_t *list, int i)
 {
     return list[i / 2] >> i % 2 * 4 & 15;
@@ -88,7 +88,7 @@ float gguf_iq_scale(uint32_t type, const uint8_t *b, int g)
     }
 }
 
-/* Row j of 8 numbers. */
+/* Dequantizes row j of 8 values. */
 static void take_row(uint32_t type, const uint8_t *b, int j, float *out)
 {
     const uint8_t *at = b + 2 + j / 4 * 8;
@@ -116,7 +116,7 @@ static void take_row(uint32_t type, const uint8_t *b, int j, float *out)
     }
 }
 
-/* Two rows of 4 numbers, from row 2 j on. */
+/* Dequantizes two rows of 4 values, starting with row 2 j. */
 static void take_pair(uint32_t type, const uint8_t *b, int j, float *out)
 {
     static const float eighths[16] = {4, 12, 20, 28, 36, 44, 52, 62}, odd[16] = {1, 3, 5, 7, 9, 11, 13, 15};

@@ -1,7 +1,7 @@
-/* gguf_rows.c - see gguf_rows.h.  The formats with grids are in gguf_iq.c.
+/* gguf_rows.c - dequantizes rows of GGUF tensors (gguf_rows.h); formats with grids are in gguf_iq.c.
  *
- * Offsets are those of ggml's blocks.  In most of them a byte holds codes of numbers that are 16 or 32 apart.
- */
+ * Offsets are those of ggml's blocks. In most of them a byte holds the codes of values that are 16 or 32
+ * apart. */
 #include "ops/gguf_rows.h"
 
 #include "ops/quant.h"
@@ -18,7 +18,7 @@ static int nibble(const uint8_t *codes, int k, int apart)
 
 static const int8_t iq4_values[16] = {-127, -104, -83, -65, -49, -35, -22, -10,
                                       1,    13,   25,  38,  53,  69,  89,  113};
-/* twice e2m1 */
+/* twice the e2m1 values */
 static const int8_t e2m1_values[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
 
 static void take_q4(const uint8_t *b, float *out, const int8_t *values, int codes, float d)
@@ -38,7 +38,7 @@ static void take_iq4_nl(const uint8_t *b, float *out)
     take_q4(b, out, iq4_values, 2, gguf_half(b));
 }
 
-/* 2^(e - 128): half of what the byte means, because the values are doubled. */
+/* Returns 2^(e - 128), half of the scale, because the values are doubled. */
 static float power_of(uint8_t e)
 {
     return ldexpf(1, (int)e - 128);
@@ -49,7 +49,7 @@ static void take_mxfp4(const uint8_t *b, float *out)
     take_q4(b, out, e2m1_values, 1, power_of(*b));
 }
 
-/* Code k of five bits: the halves lie behind a word with the upper bits. */
+/* Returns code k of five bits; the halves follow a word with the upper bits. */
 static int five_bits(const uint8_t *high, int k)
 {
     return nibble(high + 4, k, 16) | (high[k / 8] >> k % 8 & 1) << 4;
@@ -69,7 +69,7 @@ static void take_q8_1(const uint8_t *b, float *out)
 
 /* ---- 256 numbers --------------------------------------------------------------------------------------- */
 
-/* Code k of two bits: of each 32 bytes the lowest bits are the first 32 numbers. */
+/* Returns code k of two bits: the lowest bits of each 32 bytes are the first 32 values. */
 static int two_bits(const uint8_t *codes, int k)
 {
     return codes[k / 128 * 32 + k % 32] >> (k / 32 % 4 * 2) & 3;
@@ -108,7 +108,7 @@ static void take_q8_k(const uint8_t *b, float *out)
         out[k] = d * (float)(int8_t)b[4 + k];
 }
 
-/* Of 32 numbers. */
+/* Returns the scale of group g of 32 values. */
 static int iq4_xs_scale(const uint8_t *b, int g)
 {
     int high = b[2 + g / 4] >> g % 4 * 2 & 3;
@@ -122,7 +122,7 @@ static void take_iq4_xs(const uint8_t *b, float *out)
                 gguf_half(b) * (float)iq4_xs_scale(b, g));
 }
 
-/* Five digits of base 3 to a byte, as fractions of 256: `step` numbers apart. */
+/* Dequantizes bytes that hold five base-3 digits as fractions of 256, in order of digits. */
 static float *take_threes(const uint8_t *codes, int bytes, int digits, float d, float *out)
 {
     uint8_t power = 1;
@@ -181,9 +181,9 @@ static void take_f64(const uint8_t *b, float *out)
 enum { ELSEWHERE = -1, NO_HALF = -2 };
 
 static const struct kind {
-    void (*take)(const uint8_t *block, float *out); /* NULL: blocks.c or gguf_iq.c has it */
-    short half, second;                             /* offsets of scales in f16; the second may be NO_HALF */
-    enum quant_format kept;                         /* on a CPU */
+    void (*take)(const uint8_t *block, float *out); /* NULL: in blocks.c or gguf_iq.c */
+    short half, second;                             /* offsets of f16 scales; the second may be NO_HALF */
+    enum quant_format kept;                         /* format in memory on a CPU */
 } kinds[GGML_TYPES] = {
     [GGML_Q4_0] = {take_q4_0, 0, NO_HALF, QUANT_Q4_1},
     [GGML_Q4_1] = {NULL, 0, 2, QUANT_Q4_1},
@@ -300,10 +300,10 @@ struct blocks_scale gguf_group(uint32_t type, const uint8_t *row, int64_t k)
         return (struct blocks_scale){d, 0};
     case GGML_IQ4_XS:
         return (struct blocks_scale){d * (float)iq4_xs_scale(b, g / 2), 0};
-    case GGML_IQ3_XXS: /* of even numbers */
+    case GGML_IQ3_XXS: /* grid values are even */
         return (struct blocks_scale){2 * gguf_iq_scale(type, b, g), 0};
     case GGML_IQ1_S:
-    case GGML_IQ1_M: /* of eighths */
+    case GGML_IQ1_M: /* grid values are multiples of 1/8 */
         return (struct blocks_scale){gguf_iq_scale(type, b, g) / 8, 0};
     default:
         return (struct blocks_scale){gguf_iq_scale(type, b, g), 0};

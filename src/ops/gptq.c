@@ -1,11 +1,10 @@
-/* gptq.c - matrices of 4-bit integers as GPTQ stores them (struct quant_gptq): a number is
+/* gptq.c - reads 4-bit matrices quantized with GPTQ (struct quant_gptq). A value is
  *
  *     (code - zero - least) * scale
  *
- * with a zero and a scale for each row and group of 128 columns.  Columns that were quantized in the order of
- * their importance belong to groups all over the matrix: they are kept group after group, and the activations
- * are put into the same order.
- */
+ * with a zero point and a scale per row and group of 128 columns. If columns were quantized in order of
+ * importance, the columns of a group are scattered over the matrix; they are stored here group by group,
+ * and the activations are put into the same order. */
 #include "ops/quant.h"
 
 #include <string.h>

@@ -1,14 +1,14 @@
-/* kernels.h - the fast CPU kernels, written once and compiled once for each instruction set.
+/* kernels.h - fast CPU kernels, written once and compiled for each instruction set.
  *
- * The including file defines VL, MR and, where there are dot products, DOT_BF16, VEC_BF16 and DOT_BYTES as
- * kernels_core.h says; and KERNELS_FILL, the function that enters these kernels into a table.
+ * The including file defines VL, MR and, if there are dot products, DOT_BF16, VEC_BF16 and DOT_BYTES as
+ * described in kernels_core.h; and KERNELS_FILL, the function that enters these kernels into a table.
  *
- *   kernels_core.h     vectors, exponentials, packing, the one matrix product everything uses
+ *   kernels_core.h     vectors, exponentials, packing, the matrix product used by all
  *   kernels_linear.h   matrix products
  *   kernels_quant.h    matrix products with quantized weights
- *   kernels_bytes.h    the same with integer activations
+ *   kernels_bytes.h    matrix products in integers: quantized weights and activations
  *   kernels_dot.h      dot products of bytes
- *   kernels_groups.h   its innermost part for weights in groups
+ *   kernels_groups.h   their inner loop for weights in groups
  *   kernels_rows.h     norms, sums, copies
  *   kernels_ssm.h      convolution and the state space recurrence
  *   kernels_scan.h     chunked state space scan
@@ -17,9 +17,8 @@
  *   kernels_attend.h   attention
  *   kernels_moe.h      mixture of experts
  *
- * Work is split over independent outputs only, and no sum depends on the split: the number of threads
- * never changes a bit.
- */
+ * Work is split only over independent outputs, and no sum depends on the split, so results are
+ * bit-identical for any number of threads. */
 #include "ops/kernels_attend.h"
 #include "ops/kernels_bytes.h"
 #include "ops/kernels_core.h"
@@ -31,14 +30,14 @@
 #include "ops/kernels_scan.h"
 #include "ops/kernels_ssm.h"
 
-/* ---- limit --------------------------------------------------------------------------------------------- */
+/* ---- compute limit ------------------------------------------------------------------------------------- */
 
 struct probe_task {
     enum dtype type;
     int64_t rounds;
 };
 
-/* As many independent sums as a block of the matrix product has, and nothing else. */
+/* Runs as many independent sums as a block of the matrix product has, and nothing else. */
 ALWAYS_INLINE void probe_run(int64_t rounds, const enum factor kind)
 {
     vec acc[MR * 2];

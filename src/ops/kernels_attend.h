@@ -1,17 +1,19 @@
-/* kernels_attend.h - attention in one pass over the keys (flash attention); scores are never stored whole.
+/* kernels_attend.h - attention in one pass over the keys (flash attention, Dao et al. 2022); the score
+ * matrix is never stored.
  *
- * A unit is what shares keys: one KV head of one tile (or of the one causal sequence).  Its queries are
- * the rows t * group + g of the `group` query heads that use the head.  Keys go by in blocks of KEYS:
+ * A unit is the work that shares keys: one KV head of one tile (or of the one causal sequence). Its
+ * queries are the rows t * group + g of the `group` query heads that use the head. Keys are processed in
+ * blocks of KEYS:
  *
- *   scores   S = Q K^T           MR rows at a time, by the product of kernels_core.h
- *   softmax  P = 2^(c S - c m)   m the largest score so far; earlier sums are rescaled when m grows
- *   values   O += P V
+ *     scores   S = Q K^T           MR rows at a time, by the product of kernels_core.h
+ *     softmax  P = 2^(c S - c m)   m the largest score so far; earlier sums are rescaled when m grows
+ *     values   O += P V
  *
- * K is packed like a weight, V in pairs of rows; with the dot instruction Q, K, P and V are bf16 words,
- * else f32.  8-bit rows (kv8.h) are dequantized on the way to the type of those words, which is exact. A
- * unit used by several blocks of queries is packed once for all of them, else on the way.  Blocks of keys
- * start at fixed positions, so a query's result does not depend on which other queries it came with.
- */
+ * K is packed like a weight, V in pairs of rows. With the dot instruction Q, K, P and V are words of two
+ * bf16, otherwise f32. 8-bit rows (kv8.h) are dequantized to the type of those words while packing, which
+ * is exact. A unit used by several blocks of queries is packed once for all of them, otherwise block by
+ * block. Blocks of keys start at fixed positions, so a query's result does not depend on the other queries
+ * of the call. */
 #ifndef HOLORUN_OPS_KERNELS_ATTEND_H
 #define HOLORUN_OPS_KERNELS_ATTEND_H
 
@@ -20,9 +22,9 @@
 #include "ops/kv8.h"
 
 enum {
-    KEYS = 256,               /* of a block */
-    QUERIES = 4 * MR,         /* rows of a block */
-    PACKED_BYTES = 32 << 20,  /* of keys and values packed at once */
+    KEYS = 256,               /* keys per block */
+    QUERIES = 4 * MR,         /* rows per block of queries */
+    PACKED_BYTES = 32 << 20,  /* bytes of keys and values packed at once */
     SMALL_ATTENTION = 100000, /* multiplications not worth waking a thread for */
 };
 
@@ -31,18 +33,18 @@ struct attention {
     struct tensor y, q, k, v;
     const struct tensor *ks, *vs; /* KV cache of each session, one query each; NULL: k and v */
     int64_t units, heads;         /* units = tiles * heads */
-    int64_t n, keys;              /* queries and keys of a tile */
-    int64_t past;                 /* query t sees past + t + 1 keys; -1: it sees all */
-    int64_t group, d;             /* query heads of a KV head, width of a head */
-    bool pair;                    /* bf16 words */
+    int64_t n, keys;              /* queries and keys per tile */
+    int64_t past;                 /* query t attends to past + t + 1 keys; -1: to all */
+    int64_t group, d;             /* query heads per KV head, width of a head */
+    bool pair;                    /* words hold two bf16 */
     bool quantized;               /* 8-bit KV cache: rows of kv8.h */
-    int64_t dw, dp;               /* words of a query or key, padded width of a value */
-    int64_t block, blocks;        /* words of a packed block, blocks of a unit */
-    uint32_t *packed;             /* units from `first` on; NULL: pack on the way */
+    int64_t dw, dp;               /* words per query or key, padded width of a value */
+    int64_t block, blocks;        /* words per packed block, blocks per unit */
+    uint32_t *packed;             /* units starting with `first`; NULL: packed block by block */
     int64_t first, last;          /* units of this round */
 };
 
-/* The keys of a unit. */
+/* The keys of one unit. */
 struct sequence {
     struct tensor k, v;
     int64_t keys, past;
@@ -59,8 +61,8 @@ static struct sequence sequence_of(const struct attention *a, int64_t unit)
 
 /* ---- packing ------------------------------------------------------------------------------------------- */
 
-/* Rows of one head in a cache lie too far apart for the hardware prefetcher: prefetched so many rows
- * ahead, beyond the last one too. */
+/* Number of rows to prefetch ahead, also beyond the last one: the rows of one head in a cache are too far
+ * apart for the hardware prefetcher. */
 enum { AHEAD = 48 };
 
 ALWAYS_INLINE void prefetch_rows(struct tensor t, int64_t r, int64_t n, int64_t col, int64_t cols)
@@ -76,20 +78,21 @@ ALWAYS_INLINE void prefetch_rows(struct tensor t, int64_t r, int64_t n, int64_t 
             prefetch_columns(t, r + AHEAD + i, col, cols);
 }
 
-/* Scratch words for dequantized rows of one head. */
+/* Returns the scratch words for dequantized rows of one head. */
 ALWAYS_INLINE int64_t dequantized_words(const struct attention *a)
 {
     return a->quantized ? VL * padded(a->d) : 0;
 }
 
-/* Dequantizes the columns of `head` in at most VL rows of kv8.h into `room`. */
-static struct tensor dequantize_rows(const struct attention *a, struct tensor t, int64_t head, uint32_t *room)
+/* Dequantizes the columns of `head` in at most VL rows of kv8.h into `scratch`. */
+static struct tensor dequantize_rows(const struct attention *a, struct tensor t, int64_t head,
+                                     uint32_t *scratch)
 {
     int64_t ld = padded(a->d), at = head * a->d, factor_at = a->heads * a->d + head;
-    struct tensor out = {room, a->pair ? DT_BF16 : DT_F32, t.rows, a->d, ld};
+    struct tensor out = {scratch, a->pair ? DT_BF16 : DT_F32, t.rows, a->d, ld};
     for (int64_t r = 0; r < t.rows; r++) {
         const uint8_t *row = (const uint8_t *)t.data + r * t.stride;
-        vec by = splat(kv8_factor(row[factor_at]) * 256); /* wide_value is 2^-8 of the value */
+        vec by = splat(kv8_factor(row[factor_at]) * 256); /* wide_value returns 2^-8 of the value */
         char *to = element(out, r, 0);
         for (int64_t c = 0; c < a->d; c += VL) {
             char part[VL] = {0};
@@ -100,34 +103,34 @@ static struct tensor dequantize_rows(const struct attention *a, struct tensor t,
     return out;
 }
 
-/* Rows [r, r + n), n <= VL, of a head, dequantized if need be. */
+/* Returns rows [r, r + n), n <= VL, of a head, dequantized if needed. */
 static struct tensor rows_of_head(const struct attention *a, struct tensor t, int64_t head, int64_t r,
-                                  int64_t n, uint32_t *room)
+                                  int64_t n, uint32_t *scratch)
 {
     struct tensor rows = tensor_rows(t, r, n);
     prefetch_rows(t, r, n, head * a->d, a->d);
-    return a->quantized ? dequantize_rows(a, rows, head, room) : tensor_cols(rows, head * a->d, a->d);
+    return a->quantized ? dequantize_rows(a, rows, head, scratch) : tensor_cols(rows, head * a->d, a->d);
 }
 
-/* Block j of a unit: [KEYS / NR panels][dw][NR] keys, then [KEYS words][dp] values. */
-static void pack_keys(const struct attention *a, int64_t unit, int64_t j, uint32_t *out, uint32_t *room)
+/* Packs block j of a unit: [KEYS / NR panels][dw][NR] keys, then [KEYS words][dp] values. */
+static void pack_keys(const struct attention *a, int64_t unit, int64_t j, uint32_t *out, uint32_t *scratch)
 {
     const struct sequence s = sequence_of(a, unit);
     int64_t first = j * KEYS, n = least(KEYS, s.keys - first), head = unit % a->heads;
     for (int64_t i = 0; i < n; i += VL)
         pack_rows(out + i / NR * NR * a->dw + i % NR, NR,
-                  rows_of_head(a, s.k, head, first + i, least(VL, n - i), room), a->pair);
+                  rows_of_head(a, s.k, head, first + i, least(VL, n - i), scratch), a->pair);
     for (int64_t i = 0; i < n; i += VL)
         pack_columns(out + KEYS * a->dw + (a->pair ? i / 2 : i) * a->dp, a->dp,
-                     rows_of_head(a, s.v, head, first + i, least(VL, n - i), room), a->pair);
+                     rows_of_head(a, s.v, head, first + i, least(VL, n - i), scratch), a->pair);
 }
 
 static void pack_units(void *arg, int64_t begin, int64_t end, int thread)
 {
     const struct attention *a = arg;
-    uint32_t *room = a->quantized ? cpu_scratch(a->b, thread, (size_t)dequantized_words(a) * WORD) : NULL;
+    uint32_t *scratch = a->quantized ? cpu_scratch(a->b, thread, (size_t)dequantized_words(a) * WORD) : NULL;
     for (int64_t i = begin; i < end; i++)
-        pack_keys(a, a->first + i / a->blocks, i % a->blocks, a->packed + i * a->block, room);
+        pack_keys(a, a->first + i / a->blocks, i % a->blocks, a->packed + i * a->block, scratch);
 }
 
 /* ---- one block of queries ------------------------------------------------------------------------------ */
@@ -137,8 +140,8 @@ struct queries {      /* scratch of one thread */
     float *out;       /* [QUERIES][dp] */
     float *s;         /* [MR][KEYS] scores */
     uint32_t *p;      /* [MR][KEYS words] their exponentials */
-    uint32_t *packed; /* one block of keys when packed on the way, and dequantized_words */
-    uint32_t *room;
+    uint32_t *packed; /* one block of keys if packed block by block, then dequantized_words() */
+    uint32_t *scratch;
     vec most[4], sum[4]; /* lane i of [r]: row r * MR + i */
     int64_t ldq;
 };
@@ -153,10 +156,10 @@ static void queries_init(struct queries *w, const struct attention *a, int threa
     w->s = w->out + QUERIES * a->dp;
     w->p = (uint32_t *)w->s + MR * KEYS;
     w->packed = w->p + MR * KEYS;
-    w->room = w->packed + a->block;
+    w->scratch = w->packed + a->block;
 }
 
-/* Rows [row, row + n) of a unit as words. */
+/* Loads rows [row, row + n) of a unit as words. */
 static void load_queries(const struct attention *a, struct queries *w, int64_t unit, int64_t row, int64_t n)
 {
     for (int64_t i = 0; i < n; i++) {
@@ -177,7 +180,7 @@ static void load_queries(const struct attention *a, struct queries *w, int64_t u
     }
 }
 
-/* S for `rows` <= MR rows against n keys. */
+/* Computes S for `rows` <= MR rows against n keys. */
 static void score(const struct attention *a, const struct queries *w, const uint32_t *q, int64_t rows,
                   const uint32_t *keys, int64_t n)
 {
@@ -200,7 +203,7 @@ static void gather_values(const struct attention *a, const struct queries *w, fl
         product_f32(out, a->dp, left, values, a->dp, rows, n, a->dp, FROM_SUM);
 }
 
-/* Largest score of every row, in its lane. */
+/* Returns the largest score of each row, one row per lane. */
 static vec row_maxima(const float *s, int64_t rows, int64_t n)
 {
     uvec r[VL];
@@ -217,8 +220,8 @@ static vec row_maxima(const float *s, int64_t rows, int64_t n)
     return most;
 }
 
-/* P of one row; returns the lanes of its sum, of the values as rounded, so that the weights sum to one
- * exactly. */
+/* Computes P of one row. Returns the lanes of the sum of the rounded values, so that the weights sum to
+ * exactly one. */
 ALWAYS_INLINE vec exponentials(const float *s, uint32_t *p, int64_t n, float c, float most, const bool pair)
 {
     vec sum = {0}, by = splat(c), at = splat(c * most);
@@ -236,7 +239,8 @@ ALWAYS_INLINE vec exponentials(const float *s, uint32_t *p, int64_t n, float c, 
     return sum;
 }
 
-/* Online softmax: scores to weights, earlier sums rescaled.  limit[i] <= n keys are visible to row i. */
+/* Converts scores to weights and rescales earlier sums (online softmax). limit[i] <= n keys are visible to
+ * row i. */
 static void softmax_rows(const struct attention *a, struct queries *w, int64_t r, int64_t rows, int64_t n,
                          const int64_t *limit)
 {
@@ -292,7 +296,7 @@ static void attend_queries(const struct attention *a, struct queries *w, int64_t
         if (a->packed)
             block = a->packed + ((unit - a->first) * a->blocks + s / KEYS) * a->block;
         else
-            pack_keys(a, unit, s / KEYS, w->packed, w->room);
+            pack_keys(a, unit, s / KEYS, w->packed, w->scratch);
         for (int64_t r = 0; r * MR < n; r++) {
             int64_t rows = least(MR, n - r * MR), limit[MR];
             for (int64_t i = 0; i < rows; i++) {
@@ -309,8 +313,8 @@ static void attend_queries(const struct attention *a, struct queries *w, int64_t
 
 /* ---- all of them --------------------------------------------------------------------------------------- */
 
-/* Alternates blocks of queries from both ends of a unit: late ones see more keys, and every thread gets
- * some of both.  In a batch every thread gets some heads of each session. */
+/* Alternates blocks of queries from both ends of a unit, because late ones attend to more keys, so that
+ * every thread gets some of both. In a batch every thread gets some heads of each session. */
 static void attend_range(void *arg, int64_t begin, int64_t end, int thread)
 {
     const struct attention *a = arg;

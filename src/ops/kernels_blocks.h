@@ -1,10 +1,8 @@
-/* kernels_blocks.h - codes and scales of GGUF's blocks (quant.h) as vectors of columns.
+/* kernels_blocks.h - vectors of codes and scales of GGUF blocks (quant.h).
  *
- * A panel keeps the codes in words, as blocks_put orders them, whatever the instruction set, and NR 16-bit
- * words
- * for each word of a record.  With a dot product of bytes the codes are multiplied as they are, with sums of
- * their own for each group (kernels_bytes.h); else they become f32 on their way to the cache.
- */
+ * A panel stores the codes in words, ordered by blocks_put() on every instruction set, and NR 16-bit words
+ * for each word of a record. With byte dot products the codes are multiplied directly, with a separate sum
+ * per group (kernels_bytes.h); otherwise they are converted to f32 in cache-sized parts. */
 #ifndef HOLORUN_OPS_KERNELS_BLOCKS_H
 #define HOLORUN_OPS_KERNELS_BLOCKS_H
 
@@ -13,7 +11,8 @@
 
 typedef int32_t ivec __attribute__((vector_size(VL * 4), aligned(2), may_alias));
 
-/* Constants of a format, for code that is compiled once for each. */
+/* Returns the bits of a code. The functions below are constants of a format, for code that is compiled
+ * once per format. */
 ALWAYS_INLINE int block_bits(const enum quant_format format)
 {
     return format == QUANT_Q8_0 || format == QUANT_Q8_16  ? 8
@@ -22,7 +21,8 @@ ALWAYS_INLINE int block_bits(const enum quant_format format)
                                                           : 4;
 }
 
-ALWAYS_INLINE bool blocks_few_bits(const enum quant_format format) /* halves, and maybe bits above them */
+ALWAYS_INLINE bool blocks_few_bits(const enum quant_format format) /* codes of fewer than 8 bits: halves,
+                                                                    * and possibly bits above them */
 {
     return format >= QUANT_Q8_0 && block_bits(format) < 8;
 }
@@ -37,7 +37,7 @@ ALWAYS_INLINE int bits_above(const enum quant_format format)
     return block_bits(format) - 4;
 }
 
-/* Words of four codes in a group, and words of the panel that hold them. */
+/* Return the words of four codes in a group, and the words of the panel that hold them. */
 ALWAYS_INLINE int group_fours(const enum quant_format format)
 {
     return format == QUANT_GPTQ                                                     ? QUANT_GPTQ_GROUP / 4
@@ -50,7 +50,7 @@ ALWAYS_INLINE int group_stored(const enum quant_format format)
     return group_fours(format) * block_bits(format) / 8;
 }
 
-/* Groups of a block; words of its record. */
+/* Return the groups of a block, and the words of its record. */
 ALWAYS_INLINE int block_groups(const enum quant_format format)
 {
     return format == QUANT_Q6_K ? 16 : format == QUANT_Q4_K || format == QUANT_Q5_K ? 8 : 1;
@@ -64,7 +64,8 @@ ALWAYS_INLINE int block_record(const enum quant_format format)
                                                            : 2;
 }
 
-/* Words 2 i and 2 i + 1 of a group whose words are at w, NR columns apart; of 8 bits words of codes + 128. */
+/* Unpacks words 2 i and 2 i + 1 of a group whose words are at w, NR columns apart; 8-bit codes are stored
+ * + 128. */
 ALWAYS_INLINE void group_pair(const char *w, int i, uvec out[2], const enum quant_format format)
 {
     if (!blocks_few_bits(format)) {
@@ -84,7 +85,7 @@ ALWAYS_INLINE void group_pair(const char *w, int i, uvec out[2], const enum quan
     }
 }
 
-/* Scale and minimum of VL columns for group g of the block with this record. */
+/* Scale and minimum of VL columns, for one group. */
 struct group_scales {
     vec scale, low;
 };
@@ -119,7 +120,7 @@ ALWAYS_INLINE struct group_scales group_scales(const uint16_t *record, int g, co
     return s;
 }
 
-/* VL columns of a group as f32, [numbers of the group][NR] from `out` on. */
+/* Converts VL columns of a group to f32, [values of the group][NR] starting at `out`. */
 ALWAYS_INLINE void group_values(const char *w, const uint16_t *record, int g, float *out,
                                 const enum quant_format format)
 {
@@ -135,7 +136,7 @@ ALWAYS_INLINE void group_values(const char *w, const uint16_t *record, int g, fl
     }
 }
 
-/* Instantiates `what` for each format. */
+/* Instantiates `what` for each block format. */
 #define EACH_BLOCKS(format, what)                                                                            \
     switch (format) {                                                                                        \
     case QUANT_Q8_0:                                                                                         \
@@ -166,7 +167,7 @@ ALWAYS_INLINE void group_values(const char *w, const uint16_t *record, int g, fl
         what(QUANT_Q6_K);                                                                                    \
     }
 
-/* Numbers [k, k + n) of a panel as f32 [n][NR]: whole blocks.  lines, records: of the panel. */
+/* Converts values [k, k + n) of a panel (whole blocks) to f32 [n][NR]. lines, records: of the panel. */
 ALWAYS_INLINE void blocks_unpack_any(const char *lines, const uint16_t *records, int64_t k, int64_t n,
                                      float *out, const enum quant_format format)
 {

@@ -1,11 +1,10 @@
-/* kernels_delta.h - the gated delta rule; the equations stand in ref_delta.c.
+/* kernels_delta.h - the gated delta rule of Gated DeltaNet; equations in ref_delta.c.
  *
- * Threads take value heads.  One token: two passes over a head's state, block of columns by block, the
- * second one out of the cache.  Many: in chunks made of products of small matrices in f32, of which
- * those of keys and queries among themselves are shared by the value heads of a key head.  R is solved
- * in blocks of BLOCK rows: what earlier blocks take from a block is a product, inside it rows are
- * substituted one after the other.
- */
+ * Threads are assigned value heads. One token: two passes over a head's state, one block of columns at a
+ * time, so that the second pass reads from the cache. Many tokens: chunks computed with products of small
+ * f32 matrices; the products of keys and queries among themselves are shared by the value heads of a key
+ * head. R is solved in blocks of BLOCK rows: the contribution of earlier blocks is a product, inside a
+ * block rows are substituted in sequence. */
 #ifndef HOLORUN_OPS_KERNELS_DELTA_H
 #define HOLORUN_OPS_KERNELS_DELTA_H
 
@@ -15,11 +14,11 @@
 struct delta_task {
     struct backend *b;
     struct tensor y, v, gates;
-    const struct tensor *states; /* a step has one for each row, a scan one */
+    const struct tensor *states; /* a step has one per row, a scan one */
     const struct delta_shape *s;
 };
 
-/* Columns of value head h, and its key head's in queries and keys. */
+/* Return the first column of value head h, and of its key head in queries and keys. */
 static int64_t delta_value_column(const struct delta_shape *s, int64_t h)
 {
     return 2 * (int64_t)s->key_heads * s->key + h * s->value;
@@ -30,7 +29,8 @@ static int64_t delta_key_column(const struct delta_shape *s, int64_t h)
     return (s->tiled ? h % s->key_heads : h / (s->value_heads / s->key_heads)) * s->key;
 }
 
-/* n columns of row t from c on, divided by their length and multiplied by `by`; zero up to whole vectors. */
+/* Loads n columns of row t starting at c, divided by their length and multiplied by `by`; zero-padded to
+ * whole vectors. */
 static void load_unit(struct tensor v, int64_t t, int64_t c, int64_t n, float by, float *out)
 {
     load_row(v, t, c, n, out);
@@ -41,14 +41,14 @@ static void load_unit(struct tensor v, int64_t t, int64_t c, int64_t n, float by
 
 /* ---- one token ----------------------------------------------------------------------------------------- */
 
-struct delta_head {         /* of one token */
+struct delta_head {         /* one token */
     const float *q, *k, *v; /* [dk], [dk], [dv] */
     float *y;               /* [dv] */
     float decay, beta;
     int64_t dk;
 };
 
-/* N vectors of columns from c on, of the last only `left` lanes where that is below VL. */
+/* Updates N vectors of columns starting at c; the last has only `left` lanes if that is below VL. */
 ALWAYS_INLINE void delta_columns(const struct delta_head *h, float *S, int64_t ld, int64_t c, const int N,
                                  const bool part, int64_t left)
 {
@@ -133,16 +133,16 @@ enum { BLOCK = 16 };
 
 /* Scratch of one thread; rows are padded to whole vectors. */
 struct delta_chunk {
-    float *q, *k, *faded; /* [C][dk]; faded: each key times its share in the next state */
+    float *q, *k, *faded; /* [C][dk]; faded: each key times its decay to the end of the chunk */
     float *kt;            /* [dk][C] */
     float *kk, *qk;       /* [C][C] of a key head */
-    float *A, *W;         /* [C][C] of a value head: -A below the diagonal, W with it */
+    float *A, *W;         /* [C][C] of a value head: -A below the diagonal, W including it */
     float *R, *y;         /* [C][dv] */
-    float *S;             /* [dk][dv] where a state's rows are no whole vectors */
-    /* [C]: sums of g as the sums of two floats, their exponentials, shares in the next state */
+    float *S;             /* [dk][dv], if a state's rows are not whole vectors */
+    /* [C]: sums of g, each as the sum of two floats; their exponentials; decay to the end of the chunk */
     float *sum, *low, *decay, *part;
-    int64_t C, DK, DV; /* floats of a padded row */
-    int64_t group;     /* whose keys and queries these are; -1 at the start of a chunk */
+    int64_t C, DK, DV; /* floats per padded row */
+    int64_t group;     /* key head of these keys and queries; -1 at the start of a chunk */
 };
 
 static void delta_chunk_init(struct delta_chunk *w, const struct delta_task *k, int thread)
@@ -168,7 +168,8 @@ static void delta_chunk_init(struct delta_chunk *w, const struct delta_task *k, 
     w->part = w->decay + C;
 }
 
-/* Queries and keys of value head h's key head over L tokens from t0 on, and their products. */
+/* Loads queries and keys of value head h's key head for L tokens starting at t0, and computes their
+ * products. */
 static void load_keys(const struct delta_task *k, struct delta_chunk *w, int64_t h, int64_t t0, int64_t L)
 {
     const struct delta_shape *s = k->s;
@@ -185,8 +186,9 @@ static void load_keys(const struct delta_task *k, struct delta_chunk *w, int64_t
     product_f32(w->qk, w->C, (struct matrix){w->q, w->DK, 1}, w->kt, w->C, L, s->key, padded(L), FROM_ZERO);
 }
 
-/* Sums of g of a head, zero up to whole vectors.  Where some tokens forget everything they reach thousands
- * while later differences stay small: they run in double, and two floats keep what one would round off. */
+/* Computes the sums of g of a head, zero-padded to whole vectors. A token that decays the state to zero
+ * makes them reach thousands, while later differences stay small: they are summed in f64, and two floats
+ * keep the precision. */
 static void load_decays(const struct delta_task *k, struct delta_chunk *w, int64_t h, int64_t t0, int64_t L)
 {
     double acc = 0;
@@ -203,8 +205,8 @@ static void load_decays(const struct delta_task *k, struct delta_chunk *w, int64
     }
 }
 
-/* -A_ij = -beta_i (k_i . k_j) e^(G_i - G_j) below the diagonal, W_ij = (q_i . k_j) e^(G_i - G_j) with
- * it; zeros after that. */
+/* Computes -A_ij = -beta_i (k_i . k_j) e^(G_i - G_j) below the diagonal, W_ij = (q_i . k_j) e^(G_i - G_j)
+ * including it, and zeros after that. */
 static void weigh_pairs(const struct delta_task *k, struct delta_chunk *w, int64_t h, int64_t t0, int64_t L)
 {
     uvec lane;
@@ -226,7 +228,7 @@ static void weigh_pairs(const struct delta_task *k, struct delta_chunk *w, int64
     }
 }
 
-/* (I + A) R = R, in place. */
+/* Solves (I + A) X = R in place. */
 static void solve(struct delta_chunk *w, int64_t L)
 {
     for (int64_t first = 0; first < L; first += BLOCK) {
@@ -244,7 +246,7 @@ static void solve(struct delta_chunk *w, int64_t L)
     }
 }
 
-/* S = e^(G_L) S + sum_j e^(G_L - G_j) k_j R_jT */
+/* Computes S = e^(G_L) S + sum_j e^(G_L - G_j) k_j R_jT. */
 static void carry_delta(const struct delta_task *k, struct delta_chunk *w, float *S, int64_t ld, int64_t L)
 {
     vec by = splat(w->decay[L - 1]);
@@ -257,7 +259,7 @@ static void carry_delta(const struct delta_task *k, struct delta_chunk *w, float
     product_f32(S, ld, (struct matrix){w->faded, 1, w->DK}, w->R, w->DV, k->s->key, L, w->DV, FROM_SUM);
 }
 
-/* A chunk of one head from a state whose rows are whole vectors. */
+/* Computes a chunk of one head, with a state whose rows are whole vectors. */
 static void delta_scan_head(const struct delta_task *k, struct delta_chunk *w, int64_t h, int64_t t0,
                             int64_t L, float *S, int64_t ld)
 {
@@ -283,7 +285,7 @@ static void delta_scan_head(const struct delta_task *k, struct delta_chunk *w, i
     carry_delta(k, w, S, ld, L);
 }
 
-/* The same from any state: by way of the scratch where its rows are no whole vectors. */
+/* Computes a chunk of one head with any state; copies it to scratch if its rows are not whole vectors. */
 static void delta_scan_any(const struct delta_task *k, struct delta_chunk *w, int64_t h, int64_t t0,
                            int64_t L)
 {
@@ -309,7 +311,7 @@ static void delta_scan_range(void *arg, int64_t begin, int64_t end, int thread)
     for (int64_t t = 0; t < k->y.rows; t += k->s->chunk) {
         int64_t L = least(k->s->chunk, k->y.rows - t);
         w.group = -1;
-        for (int64_t i = begin; i < end; i++) { /* heads of one key after each other */
+        for (int64_t i = begin; i < end; i++) { /* the value heads of a key head in sequence */
             int64_t h = k->s->tiled ? i % per * keys + i / per : i;
             if (i / per != w.group)
                 load_keys(k, &w, h, t, L);

@@ -1,9 +1,8 @@
-/* kernels_gates.h - what surrounds the delta rule and attention of Qwen3.5, row by row: gates, norms of
- * heads, rotation.
+/* kernels_gates.h - row-wise gates, head norms and rotations around the delta rule and attention of
+ * Qwen3.5.
  *
- * As in kernels_rows.h a part of a row is loaded into f32 scratch, computed on, and rounded once when it is
- * stored; threads take ranges of rows.
- */
+ * As in kernels_rows.h, a part of a row is loaded into f32 scratch, processed, and rounded once when it is
+ * stored; threads are assigned ranges of rows. */
 #ifndef HOLORUN_OPS_KERNELS_GATES_H
 #define HOLORUN_OPS_KERNELS_GATES_H
 
@@ -22,7 +21,7 @@ static void run_gates_task(struct gates_task *k, int64_t rows, int64_t cols, poo
     pool_for(k->b->pool, rows, 1 + SMALL_ROWS / (cols + 1), fn, k);
 }
 
-/* At most -87, so that the exponential below stays finite. */
+/* Returns 1 / (1 + e^-x), with x clamped to at least -87 so that the exponential stays finite. */
 ALWAYS_INLINE vec sigmoid_vec(vec x)
 {
     return splat(1.0f) / (splat(1.0f) + exp_vec(-VEC_MAX(splat(-87.0f), x)));
@@ -126,7 +125,7 @@ static void fast_norm_gate(struct backend *b, struct tensor out, struct tensor y
 
 /* ---- attention ----------------------------------------------------------------------------------------- */
 
-/* Pairs (i, i + half) of v turned by the angles whose cosines and sines are given. */
+/* Rotates pairs (i, i + half) of v by the angles with the given cosines and sines. */
 ALWAYS_INLINE void rotate(float *v, const float *cosines, const float *sines, int64_t half)
 {
     int64_t i = 0;

@@ -1,19 +1,18 @@
-/* kernels_linear.h - y = epi(x W^T + bias): packed panels, blocks of sums in registers.
+/* kernels_linear.h - matrix products y = epi(x W^T + bias): packed panels, sums of a block in registers.
  *
- * Weights are packed once into panels of NR output columns, word k of all NR columns together.  A block
- * is MR rows of x against one panel; its MR x NR sums stay in registers while k runs.  Around it:
+ * Weights are packed once into panels of NR output columns, word k of all NR columns together. A block is
+ * MR rows of x against one panel; its MR x NR sums stay in registers while k runs. The loops around it:
  *
- *   strip   STRIP rows of x and PANELS panels, one work item of a thread
- *   depth   DEPTH words of k at a time, so that a panel's slice stays in the L2 cache while all blocks of the
- *           strip pass; the sums wait in a tile of f32.  A shorter slice would pay more often for a block's
- *           prologue and epilogue
- *   chunk   rows of x packed at once (MR rows interleaved); short or narrow x is read in place
+ *     strip   STRIP rows of x and PANELS panels, one work item of a thread
+ *     depth   DEPTH words of k at a time, so that a panel's slice stays in the L2 cache while all blocks of
+ *             the strip use it; the sums are kept in a tile of f32. A shorter slice would repeat the prologue
+ *             and epilogue of a block more often
+ *     chunk   rows of x packed at once (MR rows interleaved); short or narrow x is read in place
  *
- * One row takes four panels at once: fewer sums would not hide the latency of adding. A borrowed weight
- * has its rows as the file does: a panel's slice is gathered when it is needed and used for as many rows
- * of x as possible (BORROWED_STRIP).  Without a dot instruction bf16 panels become f32: on the way for
- * few rows, else slice by slice.
- */
+ * A single row is multiplied with four panels at once: fewer sums would not hide the latency of additions.
+ * A borrowed weight has its rows in file order: a panel's slice is gathered when it is needed and used for
+ * as many rows of x as possible (BORROWED_STRIP). Without a dot instruction bf16 panels are converted to
+ * f32: during the product for few rows, otherwise slice by slice. */
 #ifndef HOLORUN_OPS_KERNELS_LINEAR_H
 #define HOLORUN_OPS_KERNELS_LINEAR_H
 
@@ -23,12 +22,12 @@ enum {
     STRIP = 8 * MR,
     BORROWED_STRIP = 48 * MR,
     GROUP = 4,  /* panels at once for one row */
-    PANELS = 2, /* of an item, for several rows */
+    PANELS = 2, /* panels per item, for several rows */
     DEPTH = 1280,
-    GATHERED = 256, /* depth of a borrowed weight */
+    GATHERED = 256, /* DEPTH of a borrowed weight */
     CHUNK_BYTES = 8 << 20,
-    IN_PLACE = 2560,       /* words of a row up to which x is not packed */
-    FEW_ROWS = 4,          /* rows up to which converting on the way is cheaper */
+    IN_PLACE = 2560,       /* words per row up to which x is not packed */
+    FEW_ROWS = 4,          /* rows up to which converting during the product is cheaper */
     SMALL_PRODUCT = 200000 /* multiplications not worth waking a thread for */
 };
 
@@ -40,24 +39,24 @@ struct packing {
     struct backend *b;
 };
 
-/* A panel of [words][NR]; rows past the last stay zero. */
+/* Packs panels of [words][NR]; rows past the last stay zero. */
 static void pack_range(void *arg, int64_t begin, int64_t end, int thread)
 {
     const struct packing *p = arg;
     const bool pair = p->w->plain.dtype == DT_BF16, plain = p->host.dtype == p->w->plain.dtype;
     int64_t cols = p->host.cols;
-    struct tensor room = {NULL, p->w->plain.dtype, VL, cols, cols};
+    struct tensor scratch = {NULL, p->w->plain.dtype, VL, cols, cols};
     if (!plain)
-        room.data = cpu_scratch(p->b, thread, (size_t)(VL * cols) * dtype_size(room.dtype));
+        scratch.data = cpu_scratch(p->b, thread, (size_t)(VL * cols) * dtype_size(scratch.dtype));
     for (int64_t half = 2 * begin; half < 2 * end; half++) {
         int64_t n = least(VL, p->w->rows - half * VL);
         if (n <= 0)
             continue;
         struct tensor rows = tensor_rows(p->host, half * VL, n);
         if (!plain) {
-            room.rows = n;
-            tensor_convert(room, rows);
-            rows = room;
+            scratch.rows = n;
+            tensor_convert(scratch, rows);
+            rows = scratch;
         }
         char *panel = (char *)p->w->plain.data + half / 2 * p->w->words * NR * WORD;
         pack_rows((uint32_t *)(void *)panel + half % 2 * VL, NR, rows, pair);
@@ -90,12 +89,12 @@ struct linear {
     struct matrix x;       /* words */
     int64_t block;         /* words from one block of MR rows of x to the next */
     int64_t row0, rows;    /* rows of y in this chunk */
-    int64_t words;         /* depth in words of x: f32 or pairs */
-    int64_t strip;         /* rows of a strip */
+    int64_t words;         /* depth in words of x: f32 or pairs of bf16 */
+    int64_t strip;         /* rows per strip */
     int64_t strips, group; /* items: groups of `group` panels times strips */
 };
 
-/* One vector of a row: bias, epilogue, sum, rounding. */
+/* Finishes one vector of a row: bias, epilogue, accumulation, rounding. */
 ALWAYS_INLINE void finish_vec(const struct linear *p, void *y, const float *bias, vec v, const bool bf16)
 {
     if (bias)
@@ -113,23 +112,23 @@ ALWAYS_INLINE void finish_vec(const struct linear *p, void *y, const float *bias
     store_vec(y, bf16, v);
 }
 
-/* A last panel with fewer than NR columns: through a padded copy. */
+/* Finishes a last panel with fewer than NR columns, through a padded copy. */
 static void finish_edge(const struct linear *p, char *y, const float *bias, int64_t n, const vec v[2])
 {
     const int64_t size = p->bf16 ? 2 : 4;
-    uint32_t room[NR] = {0};
+    uint32_t scratch[NR] = {0};
     float few[NR] = {0};
-    memcpy(room, y, (size_t)(n * size));
+    memcpy(scratch, y, (size_t)(n * size));
     if (bias)
         memcpy(few, bias, (size_t)n * sizeof *few);
     for (int j = 0; j < 2; j++) {
-        char *at = (char *)room + j * VL * size;
+        char *at = (char *)scratch + j * VL * size;
         if (p->bf16)
             finish_vec(p, at, bias ? few + j * VL : NULL, v[j], true);
         else
             finish_vec(p, at, bias ? few + j * VL : NULL, v[j], false);
     }
-    memcpy(y, room, (size_t)(n * size));
+    memcpy(y, scratch, (size_t)(n * size));
 }
 
 static void finish_rows(const struct linear *p, int64_t row, int64_t panel, const vec *sums, int M)
@@ -156,11 +155,11 @@ struct slice { /* words [k, k + n) of a panel */
     bool last;
 };
 
-/* Rows [begin, end) of the chunk, which start at a block, against a slice. */
+/* Multiplies rows [begin, end) of the chunk by a slice. `begin` is the first row of a block. */
 static void run_rows(const struct linear *p, int64_t begin, int64_t end, int64_t panel, struct slice s,
                      float *tile, enum factor kind)
 {
-    const int64_t per = kind == WIDE ? 2 : 1; /* words of x for a word of the panel */
+    const int64_t per = kind == WIDE ? 2 : 1; /* words of x per word of the panel */
     enum start start = s.k ? FROM_SUM : FROM_ZERO;
     for (int64_t row = begin; row < end; row += MR, tile += MR * NR) {
         int64_t n = least(MR, end - row), at = row / MR * p->block + s.k * per * p->x.step;
@@ -183,8 +182,8 @@ static const char *panel_at(const struct linear *p, int64_t panel)
     return (const char *)p->w->plain.data + panel * p->w->words * NR * WORD;
 }
 
-/* VL whole rows, words [k, k + n): [n][NR].  The rows lie too far apart for the hardware prefetcher, so
- * each is prefetched one slice ahead. */
+/* Gathers words [k, k + n) of VL whole rows as [n][NR]. The rows are too far apart for the hardware
+ * prefetcher, so each is prefetched one slice ahead. */
 OWN_FUNCTION void gather_rows_whole(const char *at, int64_t row_bytes, int64_t n, uint32_t *out)
 {
     for (int64_t i = 0; i < n; i += VL, at += VL * WORD, out += VL * NR) {
@@ -202,7 +201,7 @@ OWN_FUNCTION void gather_rows_whole(const char *at, int64_t row_bytes, int64_t n
     }
 }
 
-/* Words [k, k + n) of a panel of a borrowed weight: [n][NR]. */
+/* Gathers words [k, k + n) of a panel of a borrowed weight as [n][NR]. */
 static void gather_panel(const struct linear *p, int64_t panel, int64_t k, int64_t n, uint32_t *out)
 {
     const struct weight *w = p->w;
@@ -219,30 +218,30 @@ static void gather_panel(const struct linear *p, int64_t panel, int64_t k, int64
     }
 }
 
-static const char *slice_at(const struct linear *p, int64_t panel, int64_t k, int64_t n, uint32_t *room)
+static const char *slice_at(const struct linear *p, int64_t panel, int64_t k, int64_t n, uint32_t *scratch)
 {
     if (!p->w->borrowed)
         return panel_at(p, panel) + k * NR * WORD;
-    gather_panel(p, panel, k, n, room);
-    return (const char *)room;
+    gather_panel(p, panel, k, n, scratch);
+    return (const char *)scratch;
 }
 
-/* A slice of a bf16 panel as f32: [2 n][NR]. */
-static void dequantize_slice(struct slice *s, float *room)
+/* Converts a slice of a bf16 panel to f32: [2 n][NR]. */
+static void dequantize_slice(struct slice *s, float *scratch)
 {
     const uint32_t *from = (const uint32_t *)(const void *)s->at;
-    float *to = room;
+    float *to = scratch;
     for (int64_t k = 0; k < s->n; k++, from += NR, to += 2 * NR)
         for (int j = 0; j < NR; j += VL) {
             uvec u = *(const uvec *)(from + j);
             *(vec *)(to + j) = (vec)(u << 16);
             *(vec *)(to + NR + j) = (vec)(u & 0xffff0000u);
         }
-    *s = (struct slice){(const char *)room, 2 * s->k, 2 * s->n, s->last};
+    *s = (struct slice){(const char *)scratch, 2 * s->k, 2 * s->n, s->last};
 }
 
 static void run_slice(const struct linear *p, int64_t begin, int64_t end, int64_t panel, struct slice s,
-                      float *tile, float *room)
+                      float *tile, float *scratch)
 {
     if (p->kind == PAIR)
         run_rows(p, begin, end, panel, s, tile, PAIR);
@@ -251,7 +250,7 @@ static void run_slice(const struct linear *p, int64_t begin, int64_t end, int64_
     else if (p->x.step == 1 && end - begin <= FEW_ROWS)
         run_rows(p, begin, end, panel, s, tile, WIDE);
     else {
-        dequantize_slice(&s, room);
+        dequantize_slice(&s, scratch);
         run_rows(p, begin, end, panel, s, tile, F32);
     }
 }
@@ -262,8 +261,8 @@ static void product_range(void *arg, int64_t begin, int64_t end, int thread)
     int64_t words = p->w->words, panels = ceil_div(p->w->rows, NR), most = p->w->borrowed ? GATHERED : DEPTH,
             depth = p->kind == WIDE ? most / 2 : most;
     float *tiles = cpu_scratch(p->b, thread, (size_t)(PANELS * p->strip + 2 * DEPTH) * NR * sizeof *tiles);
-    float *room = tiles + PANELS * p->strip * NR;
-    uint32_t *gathered = (uint32_t *)(void *)(room + (size_t)DEPTH * NR);
+    float *scratch = tiles + PANELS * p->strip * NR;
+    uint32_t *gathered = (uint32_t *)(void *)(scratch + (size_t)DEPTH * NR);
     for (int64_t item = begin; item < end; item++) {
         int64_t p0 = item / p->strips * p->group, p1 = least(p0 + p->group, panels);
         int64_t r0 = item % p->strips * p->strip, r1 = least(r0 + p->strip, p->rows);
@@ -271,7 +270,7 @@ static void product_range(void *arg, int64_t begin, int64_t end, int thread)
             int64_t n = least(depth, words - k);
             for (int64_t panel = p0; panel < p1; panel++) {
                 struct slice s = {slice_at(p, panel, k, n, gathered), k, n, k + n == words};
-                run_slice(p, r0, r1, panel, s, tiles + (panel - p0) * p->strip * NR, room);
+                run_slice(p, r0, r1, panel, s, tiles + (panel - p0) * p->strip * NR, scratch);
             }
         }
     }
@@ -290,19 +289,20 @@ ALWAYS_INLINE void run_vector(const struct linear *p, int64_t panel, const enum 
         finish_rows(p, 0, panel + i, sums + 2 * i, 1);
 }
 
-/* room: for a slice of a borrowed weight's panel; else NULL. */
-ALWAYS_INLINE void run_vectors(const struct linear *p, int64_t begin, int64_t end, uint32_t *room,
+/* Multiplies one row with panels [begin, end). scratch: for a slice of a borrowed weight's panel, else
+ * NULL. */
+ALWAYS_INLINE void run_vectors(const struct linear *p, int64_t begin, int64_t end, uint32_t *scratch,
                                const enum factor kind)
 {
-    const int64_t words = p->w->words, depth = room ? GATHERED : words;
+    const int64_t words = p->w->words, depth = scratch ? GATHERED : words;
     float tile[NR];
     int64_t panel = begin;
-    for (; !room && panel + GROUP <= end; panel += GROUP)
+    for (; !scratch && panel + GROUP <= end; panel += GROUP)
         run_vector(p, panel, kind);
     for (; panel < end; panel++)
         for (int64_t k = 0; k < words; k += depth) {
             int64_t n = least(depth, words - k);
-            struct slice s = {slice_at(p, panel, k, n, room), k, n, k + n == words};
+            struct slice s = {slice_at(p, panel, k, n, scratch), k, n, k + n == words};
             run_rows(p, 0, 1, panel, s, tile, kind);
         }
 }
@@ -310,15 +310,15 @@ ALWAYS_INLINE void run_vectors(const struct linear *p, int64_t begin, int64_t en
 static void vector_range(void *arg, int64_t begin, int64_t end, int thread)
 {
     const struct linear *p = arg;
-    uint32_t *room = NULL;
+    uint32_t *scratch = NULL;
     if (p->w->borrowed)
-        room = cpu_scratch(p->b, thread, (size_t)GATHERED * NR * WORD);
+        scratch = cpu_scratch(p->b, thread, (size_t)GATHERED * NR * WORD);
     if (p->kind == PAIR)
-        run_vectors(p, begin, end, room, PAIR);
+        run_vectors(p, begin, end, scratch, PAIR);
     else if (p->kind == F32)
-        run_vectors(p, begin, end, room, F32);
+        run_vectors(p, begin, end, scratch, F32);
     else
-        run_vectors(p, begin, end, room, WIDE);
+        run_vectors(p, begin, end, scratch, WIDE);
 }
 
 /* ---- linear -------------------------------------------------------------------------------------------- */
@@ -330,19 +330,19 @@ struct gathering {
     bool pair;
 };
 
-/* Blocks of MR rows: word k of the MR rows together. */
+/* Packs blocks of MR rows: word k of the MR rows together. */
 static void interleave_range(void *arg, int64_t begin, int64_t end, int thread)
 {
     const struct gathering *g = arg;
     for (int64_t i = begin; i < end; i++) {
         uint32_t *out = g->out + i * g->block;
         pack_rows(out, MR, tensor_rows(g->x, i * MR, least(MR, g->x.rows - i * MR)), g->pair);
-        if (!g->pair && g->words > g->x.cols) /* the other half of an odd column */
+        if (!g->pair && g->words > g->x.cols) /* pads an odd number of columns */
             memset(out + g->x.cols * MR, 0, MR * WORD);
     }
 }
 
-/* Row-major words. */
+/* Packs rows as row-major words. */
 static void gather_rows(const struct gathering *g)
 {
     memset(g->out, 0, (size_t)(g->x.rows * g->block) * WORD);
@@ -354,7 +354,7 @@ static void gather_rows(const struct gathering *g)
     }
 }
 
-/* A chunk of rows as words, in place where that is as fast. */
+/* Packs a chunk of rows as words, or uses them in place if that is as fast. */
 static void take_rows(struct linear *p, struct tensor x, bool in_place)
 {
     const bool pair = p->kind == PAIR, few = x.rows <= FEW_ROWS;
@@ -375,8 +375,8 @@ static void take_rows(struct linear *p, struct tensor x, bool in_place)
     p->block = few ? MR * g.block : g.block;
 }
 
-/* Runs a chunk: one row panel by panel (with `vectors`), else items of a strip of rows and at most `most`
- * panels, few enough to occupy every thread.  arg holds p. */
+/* Runs a chunk: a single row panel by panel (with `vectors`), otherwise items of a strip of rows and at
+ * most `most` panels, few enough to occupy every thread. arg contains p. */
 static void spread_chunk(struct linear *p, int64_t strip, int64_t most, pool_fn *vectors, pool_fn *products,
                          void *arg)
 {
@@ -403,7 +403,7 @@ static void fast_linear(struct backend *b, struct tensor y, struct tensor x, con
     p.strip = w->borrowed ? BORROWED_STRIP : STRIP;
     p.kind = !bf16 ? F32 : HAS_DOT && x.dtype == DT_BF16 ? PAIR : WIDE;
     p.words = p.kind == WIDE ? 2 * w->words : w->words;
-    /* whole words of the wanted type, and no more than the cache holds at any stride */
+    /* whole words of the required type, and no more than fits in the cache at any stride */
     bool readable =
         p.kind == PAIR ? x.cols % 2 == 0 && x.stride % 2 == 0 : x.dtype == DT_F32 && p.words == x.cols;
     bool in_place = readable && (x.rows <= 8 || p.words <= IN_PLACE);

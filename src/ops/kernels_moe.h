@@ -1,9 +1,8 @@
-/* kernels_moe.h - a mixture of experts: rows are grouped by expert, multiplied, and scattered back.
+/* kernels_moe.h - mixture of experts: rows are grouped by expert, multiplied, and scattered back.
  *
- * Every chosen expert runs its rows through the ordinary matrix products, which read its weights once
- * for all of them; a single row is not gathered.  Experts run in ascending order, so a row's sum does
- * not depend on which other rows there are.
- */
+ * Every chosen expert runs its rows through the ordinary matrix products, which read its weights once for
+ * all of them; a single row is not gathered. Experts run in ascending order, so the sum of a row does not
+ * depend on the other rows. */
 #ifndef HOLORUN_OPS_KERNELS_MOE_H
 #define HOLORUN_OPS_KERNELS_MOE_H
 
@@ -16,17 +15,17 @@ struct moe {
     struct backend *b;
     const struct experts *e;
     struct tensor x, y;
-    int64_t *begin;      /* [E + 1] into the two lists */
-    int32_t *rows;       /* rows of x, by expert */
-    float *shares;       /* their weights */
+    int64_t *begin;      /* [E + 1], offsets into the two lists */
+    int32_t *rows;       /* rows of x, ordered by expert */
+    float *shares;       /* their routing weights */
     struct tensor in;    /* [T, K] rows of one expert */
     struct tensor inner; /* [T, M] */
-    struct tensor gate;  /* [T, M] of SwiGLU experts */
+    struct tensor gate;  /* [T, M], SwiGLU experts only */
     struct tensor out;   /* [T, N] f32 */
     float *sum;          /* [T][N] */
 };
 
-/* Counting sort of the choices by expert; rows of an expert ascend. */
+/* Sorts the choices by expert (counting sort); the rows of an expert ascend. */
 static void sort_choices(struct moe *m, struct tensor ids, struct tensor weights)
 {
     int64_t *at = m->begin;
@@ -46,12 +45,12 @@ static void sort_choices(struct moe *m, struct tensor ids, struct tensor weights
             m->rows[place] = (int32_t)t;
             m->shares[place] = *(const float *)(const void *)element(weights, t, j);
         }
-    for (int i = m->e->count; i > 0; i--) /* every begin has moved to its end */
+    for (int i = m->e->count; i > 0; i--) /* each begin has moved to its end */
         at[i] = at[i - 1];
     at[0] = 0;
 }
 
-/* Scratch of a call: the lists first, then tensors aligned to cache lines. */
+/* Allocates the scratch of a call: the lists, then tensors aligned to cache lines. */
 static void moe_scratch(struct moe *m, int64_t choices)
 {
     int64_t T = m->x.rows, N = m->y.cols, E = m->e->count + 1;
@@ -83,7 +82,7 @@ struct scatter_task {
     const float *shares;
 };
 
-/* sum[row] += share * out[i] */
+/* Adds share * out[i] to sum[row]. */
 static void scatter_range(void *arg, int64_t begin, int64_t end, int thread)
 {
     const struct scatter_task *g = arg;

@@ -1,21 +1,21 @@
-/* kernels_order.h - the order of the bytes of quantized matrices: panels of NR columns as quant_panels
- * says. */
+/* kernels_order.h - byte order of packed quantized matrices: panels of NR columns (quant_panels). */
 #ifndef HOLORUN_OPS_KERNELS_ORDER_H
 #define HOLORUN_OPS_KERNELS_ORDER_H
 
 #include "ops/kernels_core.h"
 #include "ops/kernels_linear.h"
 
-/* Returns whether a format's codes are stored in words: four neighbouring k of a column together, or eight of
- * 4 bits, the first four in the low halves.  Integers and e2m1 (halves of integers) are, for the dot products
- * of kernels_dot.h; e4m3 is stored in lines of one k.  Codes in words are unsigned: i8 is the code + 128, i4
- * the code + 8. */
+/* Returns whether codes are stored in words instead of lines: four adjacent k of a column together, or eight
+ * of 4 bits, with the first four in the low halves. Integers and e2m1 (halves of integers) are stored in words
+ * for the dot products of kernels_dot.h, e4m3 in lines of one k. Codes in words are unsigned: i8 is the
+ * code + 128, i4 the code + 8. */
 static bool in_words(enum quant_format format)
 {
     return format != QUANT_F8 && format != QUANT_F8_BLOCKS;
 }
 
-/* The power of two by which a code's factor is off its value; the column's scale includes it. */
+/* Returns the power of two by which a code's factor differs from its value; the column's scale includes
+ * it. */
 static float scale_unit(enum quant_format format)
 {
     return format == QUANT_F8 || format == QUANT_F8_BLOCKS ? 256
@@ -47,7 +47,7 @@ static void put_lines(uint8_t *to, bool packed4, const uint8_t *codes, int64_t c
             to[k / 2 * NR] = (uint8_t)(codes[k] | (k + 1 < cols ? codes[k + 1] << 4 : 0));
 }
 
-/* Stores them in words. */
+/* Stores the codes of one column in words. */
 static void put_words(uint8_t *to, enum quant_format format, const uint8_t *codes, int64_t cols)
 {
     if (format == QUANT_I8)

@@ -1,8 +1,7 @@
 /* kernels_rows.h - row-wise operations: norms, sums, copies, embedding, pixel shuffle, position table.
  *
- * A row is loaded into f32 scratch, computed on, and rounded once when it is stored.  Threads take
- * ranges of rows.
- */
+ * A row is loaded into f32 scratch, processed, and rounded once when it is stored. Threads are assigned
+ * ranges of rows. */
 #ifndef HOLORUN_OPS_KERNELS_ROWS_H
 #define HOLORUN_OPS_KERNELS_ROWS_H
 
@@ -25,7 +24,7 @@ static void run_rows_task(struct rows_task *k, int64_t rows, int64_t cols, pool_
 
 /* ---- norms --------------------------------------------------------------------------------------------- */
 
-/* Sum of squares of n values; `v` is zero up to whole vectors. */
+/* Returns the sum of squares of n values; `v` is zero-padded to whole vectors. */
 ALWAYS_INLINE float sum_squares(const float *v, int64_t n)
 {
     vec sum = {0};
@@ -42,7 +41,7 @@ ALWAYS_INLINE float sum_values(const float *v, int64_t n)
     return sum_lanes(sum);
 }
 
-/* VL of n weights from i on; the last vector may be partial. */
+/* Returns VL of n weights starting at i; the last vector may be partial. */
 ALWAYS_INLINE vec weights_at(const float *w, int64_t i, int64_t n)
 {
     return i + VL <= n ? *(const vec *)(w + i) : load_part(w + i, false, n - i);
@@ -89,7 +88,7 @@ static void gated_range(void *arg, int64_t begin, int64_t end, int thread)
     float *q = cpu_scratch(k->b, thread, 2 * (size_t)whole * sizeof *q), *z = q + whole;
     const float *w = k->w.data;
     for (int64_t r = begin; r < end; r++) {
-        for (int64_t c = 0; c < k->x.cols; c += n) { /* group by group: out may be y */
+        for (int64_t c = 0; c < k->x.cols; c += n) { /* one group at a time: out may be y */
             load_row(k->x, r, c, n, q);
             load_row(k->z, r, c, n, z);
             for (int64_t i = 0; i < n; i += VL)
@@ -144,22 +143,22 @@ static void fast_add(struct backend *b, struct tensor h, struct tensor y)
     run_rows_task(&k, h.rows, h.cols, add_range);
 }
 
-static void copy_row(struct tensor y, int64_t to, struct tensor x, int64_t from, float *room)
+static void copy_row(struct tensor y, int64_t to, struct tensor x, int64_t from, float *scratch)
 {
     if (y.dtype == x.dtype) {
         memcpy(element(y, to, 0), element(x, from, 0), (size_t)x.cols * (x.dtype == DT_BF16 ? 2 : 4));
     } else {
-        load_row(x, from, 0, x.cols, room);
-        store_row(y, to, 0, x.cols, room);
+        load_row(x, from, 0, x.cols, scratch);
+        store_row(y, to, 0, x.cols, scratch);
     }
 }
 
 static void copy_range(void *arg, int64_t begin, int64_t end, int thread)
 {
     const struct rows_task *k = arg;
-    float *room = cpu_scratch(k->b, thread, (size_t)padded(k->x.cols) * sizeof *room);
+    float *scratch = cpu_scratch(k->b, thread, (size_t)padded(k->x.cols) * sizeof *scratch);
     for (int64_t r = begin; r < end; r++)
-        copy_row(k->y, r, k->x, k->ids ? k->ids[r] : r, room);
+        copy_row(k->y, r, k->x, k->ids ? k->ids[r] : r, scratch);
 }
 
 static bool is_float(struct tensor t)
@@ -182,16 +181,16 @@ static void fast_embed(struct backend *b, struct tensor y, struct tensor table, 
     run_rows_task(&k, y.rows, y.cols, copy_range);
 }
 
-/* Row (p, q) of y: the four rows of x it covers, side by side. */
+/* Concatenates the four rows of x that row (p, q) of y covers. */
 static void shuffle_range(void *arg, int64_t begin, int64_t end, int thread)
 {
     const struct rows_task *k = arg;
     int64_t half = k->grid / 2, n = k->x.cols;
-    float *room = cpu_scratch(k->b, thread, (size_t)padded(n) * sizeof *room);
+    float *scratch = cpu_scratch(k->b, thread, (size_t)padded(n) * sizeof *scratch);
     for (int64_t i = begin; i < end; i++) {
         for (int part = 0; part < 4; part++) {
             int64_t r = 2 * (i / half) + part / 2, c = 2 * (i % half) + part % 2;
-            copy_row(tensor_cols(k->y, part * n, n), i, k->x, r * k->grid + c, room);
+            copy_row(tensor_cols(k->y, part * n, n), i, k->x, r * k->grid + c, scratch);
         }
     }
 }
@@ -204,7 +203,8 @@ static void fast_pixel_shuffle(struct backend *b, struct tensor y, struct tensor
 
 /* ---- position table ------------------------------------------------------------------------------------ */
 
-/* Neighbours of output i of `out` on a line of `in` values, and the second one's weight. */
+/* Computes the two neighbours of output i of `out` on a line of `in` values. Returns the second one's
+ * weight. */
 static float neighbours(int64_t i, int64_t in, int64_t out, int64_t at[2])
 {
     float x = ((float)i + 0.5f) * ((float)in / (float)out) - 0.5f;
@@ -214,12 +214,12 @@ static float neighbours(int64_t i, int64_t in, int64_t out, int64_t at[2])
     return x - (float)at[0];
 }
 
-/* grid: columns of y; groups: side of the square it is cut from. */
+/* Resizes rows of the table. grid: columns of y; groups: side of the square that contains y. */
 static void resize_range(void *arg, int64_t begin, int64_t end, int thread)
 {
     const struct rows_task *k = arg;
     int64_t n = k->x.cols, side = lrint(sqrt((double)k->x.rows)), r[2], q[2];
-    float *room = cpu_scratch(k->b, thread, (size_t)padded(n) * sizeof *room);
+    float *scratch = cpu_scratch(k->b, thread, (size_t)padded(n) * sizeof *scratch);
     for (int64_t i = begin; i < end; i++) {
         vec fy = splat(neighbours(i / k->grid, side, k->groups, r)), one = splat(1.0f);
         vec fx = splat(neighbours(i % k->grid, side, k->groups, q));
@@ -230,10 +230,10 @@ static void resize_range(void *arg, int64_t begin, int64_t end, int thread)
             vec v[4];
             for (int j = 0; j < 4; j++)
                 v[j] = weights_at(in[j], c, n);
-            *(vec *)(room + c) =
+            *(vec *)(scratch + c) =
                 (one - fy) * ((one - fx) * v[0] + fx * v[1]) + fy * ((one - fx) * v[2] + fx * v[3]);
         }
-        store_row(k->y, i, 0, n, room);
+        store_row(k->y, i, 0, n, scratch);
     }
 }
 
@@ -248,9 +248,9 @@ static void fast_resize_grid(struct backend *b, struct tensor y, struct tensor t
 static void rotate_range(void *arg, int64_t begin, int64_t end, int thread)
 {
     const struct rows_task *k = arg;
-    int64_t heads = k->groups, d = k->x.cols / heads, half = d / 2, room = padded(half);
-    float *first = cpu_scratch(k->b, thread, (size_t)(4 * room) * sizeof *first), *second = first + room,
-          *cosines = second + room, *sines = cosines + room;
+    int64_t heads = k->groups, d = k->x.cols / heads, half = d / 2, scratch = padded(half);
+    float *first = cpu_scratch(k->b, thread, (size_t)(4 * scratch) * sizeof *first),
+          *second = first + scratch, *cosines = second + scratch, *sines = cosines + scratch;
     for (int64_t t = begin; t < end; t++) {
         load_row(k->z, t, 0, half, cosines);
         load_row(k->z, t, half, half, sines);

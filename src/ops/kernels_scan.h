@@ -1,38 +1,37 @@
-/* kernels_scan.h - the Mamba-2 recurrence over many tokens, in chunks.
+/* kernels_scan.h - chunked scan of the Mamba-2 recurrence over many tokens.
  *
- * Threads take heads; inside a chunk everything is a product of small matrices, and C B^T is computed
- * once for all heads of a group.  The equations stand at scan_chunk in ref_mamba.c.
+ * Threads are assigned heads. Inside a chunk everything is a product of small matrices, and C B^T is
+ * computed once for all heads of a group. Equations: scan_chunk in ref_mamba.c.
  *
- * With the dot instruction a scan of bf16 multiplies pairs of bf16: B, C and x as they are; their
- * partner, one factor of every term, is rounded to bf16: the weights of earlier tokens, the state as a
- * chunk's tokens see it, and x times its share in the next state.  Sums and the state itself are f32.  C
- * is read in place, and x is packed once for its two products.
+ * With the dot instruction a bf16 scan multiplies pairs of bf16: B, C and x are used as they are; the
+ * other factor of each product is rounded to bf16: the weights of earlier tokens, the state as seen by a
+ * chunk's tokens, and x times its weight in the next state. Sums and the state itself are f32. C is read
+ * in place, and x is packed once for its two products.
  *
- * States in f16 have an f32 copy for a thread's heads, from its first chunk to its last.
- */
+ * f16 states are converted to f32 for a thread's heads at the first chunk and back after the last. */
 #ifndef HOLORUN_OPS_KERNELS_SCAN_H
 #define HOLORUN_OPS_KERNELS_SCAN_H
 
 #include "ops/kernels_ssm.h"
 
-/* Scratch of one thread.  Products take words: f32, or pairs of bf16 that follow each other down the
- * rows of a right factor and along the rows of a left one; "/w" means half as many then. Rows are padded
- * to whole vectors. */
+/* Scratch of one thread. Products take words: f32, or pairs of bf16 that are adjacent along the columns of
+ * a right factor and the rows of a left one; "/w" then means half as many. Rows are padded to whole
+ * vectors. */
 struct chunk {
     uint32_t *B, *C, *Bt, *M, *x, *xf, *St; /* [Q/w][N] [Q][N] [N/w][Q] [Q][Q/w] [Q/w][P] [Q/w][P] [N/w][P] */
     float *CB, *y, *U;                      /* [Q][Q] of a group; [Q][P] [P][N] of a head */
-    /* [Q]: time steps, their running sums times a as the sums of two floats, exp of those, shares in the next
-     * state */
+    /* [Q]: time steps; their running sums times a, each as the sum of two floats; the exponentials of
+     * those; weights in the next state */
     float *d, *sum, *low, *decay, *part;
-    float *wide; /* [heads][P][N]: f32 copies of f16 states, of heads from `first` on */
+    float *wide; /* [heads][P][N]: f32 copies of f16 states, starting with head `first` */
     int64_t first;
-    int64_t Q, P, N;    /* floats of a padded row */
-    int64_t group;      /* whose B, C these are; -1 at the start of a chunk */
+    int64_t Q, P, N;    /* floats per padded row */
+    int64_t group;      /* group of B and C; -1 at the start of a chunk */
     struct matrix left; /* C as a left factor */
-    bool pair;          /* words are pairs */
+    bool pair;          /* words are pairs of bf16 */
 };
 
-/* Pairs need an even number of states, and rows of v that are whole words. */
+/* Returns whether pairs of bf16 can be used: an even number of states, and rows of v that are whole words. */
 static bool scan_in_pairs(const struct ssm_task *k)
 {
     return HAS_DOT && k->v.dtype == DT_BF16 && k->s->state % 2 == 0 && k->v.stride % 2 == 0;
@@ -63,7 +62,7 @@ static void chunk_init(struct chunk *w, const struct ssm_task *k, int thread, in
     w->part = w->decay + Q;
 }
 
-/* The state of a head, as f32. */
+/* Returns the state of a head as f32. */
 static struct tensor head_state(const struct ssm_task *k, const struct chunk *w, int64_t h)
 {
     int64_t P = k->s->head_dim, N = k->s->state;
@@ -72,7 +71,7 @@ static struct tensor head_state(const struct ssm_task *k, const struct chunk *w,
     return (struct tensor){w->wide + (h - w->first) * P * w->N, DT_F32, P, N, w->N};
 }
 
-/* f16 states of heads [begin, end) to f32, or back with stochastic rounding. */
+/* Converts the f16 states of heads [begin, end) to f32, or back with stochastic rounding. */
 static void convert_states(const struct ssm_task *k, const struct chunk *w, int64_t begin, int64_t end,
                            bool back)
 {
@@ -103,14 +102,14 @@ static void scan_product(const struct chunk *w, float *c, int64_t ldc, struct ma
         product_f32(c, ldc, a, b, ldb, rows, depth, cols, start);
 }
 
-/* out[c][r] = word c of row r of t, for any number of rows. */
+/* Sets out[c][r] = word c of row r of t, for any number of rows. */
 static void transposed(uint32_t *out, int64_t ld, struct tensor t, bool pair)
 {
     for (int64_t r = 0; r < t.rows; r += VL)
         pack_rows(out + r, ld, tensor_rows(t, r, least(VL, t.rows - r)), pair);
 }
 
-/* B, C and the lower triangle of C B^T of a group over L tokens from t0 on. */
+/* Loads B and C of a group for L tokens starting at t0, and computes the lower triangle of C B^T. */
 static void load_group(const struct ssm_task *k, struct chunk *w, int64_t group, int64_t t0, int64_t L)
 {
     struct tensor B = tensor_rows(ssm_b(k, group), t0, L), C = tensor_rows(ssm_c(k, group), t0, L);
@@ -128,16 +127,16 @@ static void load_group(const struct ssm_task *k, struct chunk *w, int64_t group,
     w->group = group;
 }
 
-/* exp(c_i - c_j) for j and the VL - 1 tokens after it. */
+/* Returns exp(c_i - c_j) for j and the VL - 1 tokens after it. */
 ALWAYS_INLINE vec decay_between(const struct chunk *w, int64_t i, int64_t j)
 {
     return exp_vec(splat(w->sum[i]) - *(const vec *)(w->sum + j) +
                    (splat(w->low[i]) - *(const vec *)(w->low + j)));
 }
 
-/* Time steps and running sums of a head, zero up to whole vectors, and each token's share in the state
- * after the last: exp(c_L - c_j) dt_j.  Where some tokens forget everything c reaches thousands while later
- * differences stay small: the sums run in double, and two floats keep what one would round off. */
+/* Computes time steps and running sums of a head, zero-padded to whole vectors, and each token's weight in
+ * the state after the last token: exp(c_L - c_j) dt_j. A token that decays the state to zero makes c reach
+ * thousands, while later differences stay small: the sums are f64, and two floats keep the precision. */
 static void load_times(const struct ssm_task *k, struct chunk *w, int64_t h, int64_t t0, int64_t L)
 {
     for (int64_t i = 0; i < L; i++)
@@ -159,7 +158,7 @@ static void load_times(const struct ssm_task *k, struct chunk *w, int64_t h, int
     }
 }
 
-/* M_ij = (C_i . B_j) exp(c_i - c_j) dt_j for j <= i, then zeros as far as a block of rows reads. */
+/* Computes M_ij = (C_i . B_j) exp(c_i - c_j) dt_j for j <= i, then zeros as far as a block of rows reads. */
 ALWAYS_INLINE void weigh(struct chunk *w, int64_t L, const bool pair)
 {
     const int64_t size = pair ? 2 : 4;
@@ -180,7 +179,7 @@ ALWAYS_INLINE void weigh(struct chunk *w, int64_t L, const bool pair)
     }
 }
 
-/* VL values of x_i. */
+/* Returns VL values of x_i. */
 ALWAYS_INLINE vec x_of(const struct chunk *w, int64_t i, int64_t p)
 {
     if (!w->pair)
@@ -189,14 +188,14 @@ ALWAYS_INLINE vec x_of(const struct chunk *w, int64_t i, int64_t p)
     return i % 2 ? (vec)(both & 0xffff0000u) : (vec)(both << 16);
 }
 
-/* Each x_j times its token's share. */
+/* Multiplies each x_j by its token's weight in the next state. */
 static void share_x(struct chunk *w, int64_t P, int64_t L)
 {
     for (int64_t j = 0; j < L; j += w->pair ? 2 : 1) {
         uint32_t *to = w->xf + (w->pair ? j / 2 : j) * w->P;
         for (int64_t p = 0; p < P; p += VL) {
             vec x = splat(w->part[j]) * x_of(w, j, p);
-            if (w->pair) { /* an odd last one is paired with zero */
+            if (w->pair) { /* an odd last token is paired with zero */
                 uvec low = (uvec)vec_from_bf16(vec_to_bf16(x)), next = {0};
                 if (j + 1 < L)
                     next = (uvec)vec_from_bf16(vec_to_bf16(splat(w->part[j + 1]) * x_of(w, j + 1, p)));
@@ -207,7 +206,7 @@ static void share_x(struct chunk *w, int64_t P, int64_t L)
     }
 }
 
-/* S' = exp(c_L) S + sum_j exp(c_L - c_j) dt_j x_j B_j^T */
+/* Computes S' = exp(c_L) S + sum_j exp(c_L - c_j) dt_j x_j B_j^T. */
 static void carry_state(const struct ssm_task *k, struct chunk *w, int64_t h, int64_t L)
 {
     int64_t P = k->s->head_dim, N = k->s->state;
@@ -222,7 +221,7 @@ static void carry_state(const struct ssm_task *k, struct chunk *w, int64_t h, in
     }
 }
 
-/* The state of a head as a right factor, rounded first for pairs; U is the scratch. */
+/* Packs the state of a head as a right factor, rounded first for pairs; U is the scratch. */
 static void pack_state(const struct ssm_task *k, struct chunk *w, int64_t h)
 {
     int64_t P = k->s->head_dim;
@@ -237,7 +236,7 @@ static void pack_state(const struct ssm_task *k, struct chunk *w, int64_t h)
     transposed(w->St, w->P, w->pair ? rounded : S, w->pair);
 }
 
-/* y_i = exp(c_i) S C_i + sum_j M_ij x_j + D x_i, then the state that the next chunk starts from. */
+/* Computes y_i = exp(c_i) S C_i + sum_j M_ij x_j + D x_i, then the state from which the next chunk starts. */
 static void scan_head(const struct ssm_task *k, struct chunk *w, int64_t h, int64_t t0, int64_t L)
 {
     int64_t P = k->s->head_dim;

@@ -1,11 +1,11 @@
 /* kernels_ssm.h - the Mamba-2 mixer between its projections: convolution and one step of the recurrence.
  *
- * Convolution: threads take blocks of channels and walk down the rows with the last K of them in a ring.
- * Step: threads take heads; a state row is updated and multiplied by C in one pass over memory.  Both
- * also run one token of each of several sessions: threads then take the heads of all of them. f16 states
- * are converted where they are read and rounded stochastically where they are written
- * (stochastic_round.h): a step does both on the way, a scan (kernels_scan.h) once for all its chunks.
- */
+ * Convolution: threads are assigned blocks of channels and process the rows in order, with the last K of
+ * them in a ring buffer. Step: threads are assigned heads; a state row is updated and multiplied by C in
+ * one pass over memory. Both also run one token of several sessions: threads are then assigned heads of
+ * all sessions. f16 states are converted when they are read and rounded stochastically when they are
+ * written (stochastic_round.h): by a step in the same pass, by a scan (kernels_scan.h) once for all its
+ * chunks. */
 #ifndef HOLORUN_OPS_KERNELS_SSM_H
 #define HOLORUN_OPS_KERNELS_SSM_H
 
@@ -15,21 +15,21 @@
 /* ---- convolution --------------------------------------------------------------------------------------- */
 
 enum {
-    CHANNELS = 128,         /* of a block */
+    CHANNELS = 128,         /* channels per block */
     CONV_AHEAD = 8,         /* rows to prefetch: too far apart for the hardware prefetcher */
-    MOST_TAPS = 16,         /* a config may ask for */
+    MOST_TAPS = 16,         /* maximum K of a config */
     SMALL_CONV = 8 << 10,   /* outputs not worth waking a thread for */
-    SMALL_STATE = 64 << 10, /* state values, likewise */
+    SMALL_STATE = 64 << 10, /* state values not worth waking a thread for */
 };
 
 struct conv_task {
     struct backend *b;
     struct tensor v, xbc, w, bias;
-    const struct tensor *states; /* of each sequence */
+    const struct tensor *states; /* one per sequence */
     int64_t sequences, rows;     /* consecutive, `rows` rows each */
 };
 
-/* Taps and bias of channels [c, c + n), by tap; zeros where there is nothing. */
+/* Loads taps and bias of channels [c, c + n), by tap; missing ones are zero. */
 static void load_taps(const struct conv_task *a, int64_t c, int64_t n, float *taps)
 {
     int64_t K = a->w.cols;
@@ -41,7 +41,7 @@ static void load_taps(const struct conv_task *a, int64_t c, int64_t n, float *ta
         load_row(a->bias, 0, c, n, taps + K * CHANNELS);
 }
 
-/* Channels [c, c + n) of one sequence: `ring` holds row t - K + 1 + k at slot (t + k) mod K. */
+/* Computes channels [c, c + n) of one sequence: `ring` has row t - K + 1 + k in slot (t + k) mod K. */
 static void conv_block(const struct conv_task *a, int64_t sequence, int64_t c, int64_t n, const float *taps,
                        float *ring, float *sum)
 {
@@ -99,13 +99,13 @@ static void fast_conv_batch(struct backend *b, struct tensor v, struct tensor xb
     run_conv(&(struct conv_task){b, v, xbc, w, bias, states, v.rows, 1});
 }
 
-/* ---- state space: what step and scan share ------------------------------------------------------------- */
+/* ---- state space: functions shared by step and scan ---------------------------------------------------- */
 
 struct ssm_task {
     struct backend *b;
     struct tensor y, v, dt;
-    const struct tensor *states; /* a step has one for each row, a scan one */
-    const uint32_t *keys;        /* likewise; NULL: states are f32 */
+    const struct tensor *states; /* a step has one per row, a scan one */
+    const uint32_t *keys;        /* one per state; NULL: states are f32 */
     const struct ssm_shape *s;
     const struct ssm_const *c;
 };
@@ -125,7 +125,7 @@ static struct tensor ssm_c(const struct ssm_task *k, int64_t group)
     return ssm_b(k, k->s->groups + group);
 }
 
-/* log(1 + e^x) = max(x, 0) + log(1 + e^-|x|);  log(1 + e) = 2 atanh z, z = e / (2 + e) <= 1/3. */
+/* Returns log(1 + e^x) = max(x, 0) + log(1 + e^-|x|), with log(1 + e) = 2 atanh z, z = e / (2 + e) <= 1/3. */
 ALWAYS_INLINE vec softplus_vec(vec x)
 {
     vec e = exp_vec((vec)((uvec)x | 0x80000000u)), z = e / (splat(2.0f) + e), u = z * z;
@@ -136,7 +136,7 @@ ALWAYS_INLINE vec softplus_vec(vec x)
     return VEC_MAX(splat(0.0f), x) + q * z;
 }
 
-/* Time steps from raw values: clamp(softplus(raw + bias)). */
+/* Returns time steps clamp(softplus(raw)) from raw values that include the bias. */
 ALWAYS_INLINE vec time_steps(const struct ssm_shape *s, vec raw)
 {
     vec d = VEC_MAX(splat(s->dt_min), softplus_vec(raw));
@@ -145,7 +145,7 @@ ALWAYS_INLINE vec time_steps(const struct ssm_shape *s, vec raw)
 
 /* ---- states in f16 ------------------------------------------------------------------------------------- */
 
-/* Hash counters of VL values from `pair` on; see stochastic_bits. */
+/* Returns the hash counters of VL values starting at `pair`; see stochastic_bits(). */
 ALWAYS_INLINE uvec stochastic_counters(uint32_t key, int64_t pair)
 {
     uvec lane;
@@ -154,7 +154,7 @@ ALWAYS_INLINE uvec stochastic_counters(uint32_t key, int64_t pair)
     return lane + (key + (uint32_t)pair * STOCHASTIC_STRIDE);
 }
 
-/* stochastic_bits, reduced to each value's own bits. */
+/* Returns stochastic_bits(), reduced to each value's own bits. */
 ALWAYS_INLINE uvec stochastic_noise(uvec x)
 {
     uvec shift;
@@ -165,7 +165,7 @@ ALWAYS_INLINE uvec stochastic_noise(uvec x)
     return (x ^ x >> 16) >> shift & F16_MASK;
 }
 
-/* stochastic_round_f16 of VL neighbours; positive floats order like their exponents. */
+/* Rounds VL adjacent values like stochastic_round_f16(). Positive floats are ordered like their exponents. */
 ALWAYS_INLINE hvec stochastic_round(vec v, uvec counters)
 {
     vec random = (vec)(stochastic_noise(counters) | F16_ONE) - splat(1.0f);
@@ -174,17 +174,17 @@ ALWAYS_INLINE hvec stochastic_round(vec v, uvec counters)
     return VEC_TRUNCATE_F16(v + random * scale);
 }
 
-/* The first n <= VL values at p, zeros after them; and n of v to p. */
+/* Load the first n <= VL values at p, zero-padded; store n values of v at p. */
 ALWAYS_INLINE vec load_state(const void *p, const bool f16, int64_t n)
 {
     if (!f16)
         return n < VL ? load_part(p, false, n) : *(const vec *)p;
-    hvec room = {0};
+    hvec buf = {0};
     if (n < VL)
-        memcpy(&room, p, (size_t)n * 2);
+        memcpy(&buf, p, (size_t)n * 2);
     else
-        room = *(const hvec *)p;
-    return VEC_WIDEN_F16(room);
+        buf = *(const hvec *)p;
+    return VEC_WIDEN_F16(buf);
 }
 
 ALWAYS_INLINE void store_state(void *p, const bool f16, int64_t n, vec v, uvec counters)
@@ -201,7 +201,7 @@ ALWAYS_INLINE void store_state(void *p, const bool f16, int64_t n, vec v, uvec c
 
 /* ---- one step ------------------------------------------------------------------------------------------ */
 
-/* Rows of S for up to VL values of x:  S = decay S + (d x) B^T;  returns S C. */
+/* Updates rows of S for up to VL values of x: S = decay S + (d x) B^T. Returns S C. */
 ALWAYS_INLINE vec step_rows(const struct tensor *state, const bool f16, uint32_t key, int64_t row, int64_t n,
                             float decay, const float *dx, const float *B, const float *C)
 {
@@ -245,7 +245,7 @@ OWN_FUNCTION vec step_f16(const struct tensor *state, uint32_t key, int64_t row,
     return step_rows(state, true, key, row, n, decay, dx, B, C);
 }
 
-/* Head after head of row after row. */
+/* Computes one step: heads of a row in sequence, then the next row. */
 static void step_range(void *arg, int64_t begin, int64_t end, int thread)
 {
     const struct ssm_task *k = arg;

@@ -1,8 +1,7 @@
-/* kv8.c - quantizes and dequantizes rows of an 8-bit KV cache: see kv8.h.
+/* kv8.c - quantizes and dequantizes rows of an 8-bit KV cache (kv8.h).
  *
- * A row is quantized once and read for every later token: portable code quantizes, and the attention
- * kernels have their own code for reading.
- */
+ * A row is quantized once and read for every later token, so quantization is portable code, and reading is
+ * part of the attention kernels. */
 #include "ops/kv8.h"
 
 #include "ops/ref.h"

@@ -1,17 +1,16 @@
-/* kv8.h - an 8-bit KV cache: the format of a row, one implementation for host and device.
+/* kv8.h - row format of an 8-bit KV cache, shared by host and device.
  *
  *     codes    e4m3 [heads * d]     rounded as in f8.h
  *     scales   a byte s for each head
- *     zeros    up to a multiple of 16 bytes, so that rows are read 16 bytes at a time
+ *     zeros    padding to a multiple of 16 bytes, so that rows are read 16 bytes at a time
  *
- *     value = code * 2^(s - 247)                        0 where s is 0, NaN where s is 255
+ *     value = code * 2^(s - 247)                        0 if s is 0, NaN if s is 255
  *
- * A head's s is the least that brings its largest magnitude to 448 or below: from 147 to 254, so that
- * values up to 2^-110 become 0 and those beyond 448 * 2^7 become that.  A head with an infinity or NaN
- * is NaN as a whole, so that the fault shows.  Scales are powers of two, so every dequantized value is
- * exact in bf16.  247 is the bias of f32 and bf16, 127, plus 120, by which it exceeds e4m3's: shifted to
- * bf16's bit positions a code times 2^(s - 127) is the value.
- */
+ * s is the smallest exponent that scales the head's largest magnitude to 448 or below, limited to
+ * 147..254: values up to 2^-110 become 0 and those beyond 448 * 2^7 are clamped to that. A head with an
+ * infinity or NaN becomes NaN as a whole, so that the error is visible. Scales are powers of two, so every
+ * dequantized value is exact in bf16. 247 is the exponent bias of f32 and bf16, 127, plus 120, by which it
+ * exceeds the bias of e4m3: shifted to bf16's bit positions, a code times 2^(s - 127) is the value. */
 #ifndef HOLORUN_OPS_KV8_H
 #define HOLORUN_OPS_KV8_H
 
@@ -24,7 +23,7 @@ F8_FUNCTION int64_t kv8_cols(int64_t heads, int64_t d)
     return (heads * (d + 1) + 15) / 16 * 16;
 }
 
-/* The scale of a head, from the largest magnitude of its values as f32 bits without sign. */
+/* Returns the scale of a head, from the largest magnitude of its values as f32 bits without sign. */
 F8_FUNCTION uint32_t kv8_scale(uint32_t most)
 {
     uint32_t s =
@@ -45,7 +44,7 @@ F8_FUNCTION uint8_t kv8_code(float v, uint32_t scale)
     return scale == 0 || scale == KV8_NAN ? 0 : f8_of(v * by);
 }
 
-/* The factor that dequantizes codes. */
+/* Returns the factor that dequantizes codes. */
 F8_FUNCTION float kv8_factor(uint32_t scale)
 {
     uint32_t u = scale == KV8_NAN ? 0x7fc00000u : scale == 0 ? 0 : (scale - 120) << 23;

@@ -1,4 +1,4 @@
-/* memory.c - see memory.h. */
+/* memory.c - host allocator for tensors: zeroed blocks, huge pages, free list (memory.h). */
 #include "ops/memory.h"
 
 #include <malloc.h>
@@ -18,7 +18,8 @@ void memory_huge_pages(void *data, size_t bytes)
         madvise((void *)begin, end - begin, MADV_HUGEPAGE);
 }
 
-/* Under AddressSanitizer none is kept: a use after free is to be seen. */
+/* Returns the default limit of cached blocks; 0 under AddressSanitizer, so that a use after free is
+ * detected. */
 static size_t default_limit(void)
 {
 #ifdef __SANITIZE_ADDRESS__
@@ -35,7 +36,7 @@ void memory_init(struct memory *m, size_t limit)
     pthread_mutex_init(&m->lock, NULL);
 }
 
-/* ---- kept blocks: under the lock ----------------------------------------------------------------------- */
+/* ---- cached blocks (called with the lock held) --------------------------------------------------------- */
 
 static void *take(struct memory *m, int k)
 {
@@ -46,7 +47,7 @@ static void *take(struct memory *m, int k)
     return data;
 }
 
-/* The block given back last that is large enough and wastes at most an eighth. */
+/* Takes the most recently freed block that is large enough and wastes at most an eighth; NULL: none. */
 static void *take_for(struct memory *m, size_t bytes)
 {
     for (int k = m->n - 1; k >= 0; k--)
@@ -61,7 +62,7 @@ static void drop_until(struct memory *m, size_t most_bytes, int most_blocks)
         free(take(m, 0));
 }
 
-/* ---- what is called ------------------------------------------------------------------------------------ */
+/* ---- interface ----------------------------------------------------------------------------------------- */
 
 void memory_close(struct memory *m)
 {
@@ -69,7 +70,7 @@ void memory_close(struct memory *m)
     pthread_mutex_destroy(&m->lock);
 }
 
-/* When the system has none, the kept blocks go back first. */
+/* Allocates a new block; if the system has no memory, frees the cached blocks first. */
 static void *fresh(struct memory *m, size_t bytes)
 {
     void *data = NULL;

@@ -1,10 +1,9 @@
-/* memory.h - the CPU's memory for tensors: cleared, in huge pages, and used again.
+/* memory.h - host allocator for tensors: zeroed blocks, huge pages, and a free list.
  *
- * A new conversation needs a state, a checkpoint and some keys and values, tens of megabytes, and an old one
- * gives up as much.  Through the system that memory goes back and comes anew, page by page, cleared; in a
- * virtual machine whose host takes free pages away this cost more than reading 40 tokens of prompt.  So
- * blocks that were given back are kept, up to a limit, and the next of their size gets one of them.
- */
+ * Each conversation allocates tens of megabytes (state, checkpoint, keys, values) and frees as much.
+ * Memory returned to the kernel comes back page by page and must be zeroed; in a virtual machine whose
+ * host reclaims free pages this cost more than prefilling 40 tokens. Freed blocks are therefore kept, up
+ * to `limit` bytes, and reused for requests of about the same size. */
 #ifndef HOLORUN_OPS_MEMORY_H
 #define HOLORUN_OPS_MEMORY_H
 
@@ -14,27 +13,27 @@
 
 struct memory {
     pthread_mutex_t lock;
-    size_t limit, kept; /* bytes */
+    size_t limit, kept; /* limit and current size of the free list, in bytes */
     int n;
     struct memory_block {
         void *data;
         size_t bytes;
-    } blocks[64]; /* the longest unused first */
+    } blocks[64]; /* in order of freeing, oldest first */
 };
 
-/* limit: bytes of given back blocks to keep; MEMORY_DEFAULT: a 32nd of the machine's memory, at most 256
- * MiB. */
+/* Initializes the allocator. limit: bytes of freed blocks to keep; MEMORY_DEFAULT: 1/32 of the machine's
+ * memory, at most 256 MiB. */
 #define MEMORY_DEFAULT SIZE_MAX
 void memory_init(struct memory *m, size_t limit);
-void memory_close(struct memory *m); /* blocks in use are not the memory's: their owners free them */
+void memory_close(struct memory *m); /* blocks still in use are not freed */
 
-/* A cleared block aligned to 64 bytes, for memory_free; NULL when there is no memory, not even of kept
- * blocks. */
+/* Returns a zeroed block aligned to 64 bytes, to be freed with memory_free(); NULL if memory is exhausted
+ * even after the free list was emptied. */
 void *memory_alloc(struct memory *m, size_t bytes);
 void memory_free(struct memory *m, void *data);
 
-/* Asks for huge pages where whole ones fit: a TLB miss at every row costs more than reading it.  The kernel
- * may decline. */
+/* Requests huge pages for the aligned part of a block: a TLB miss at every row costs more than reading it.
+ * The kernel may decline. */
 void memory_huge_pages(void *data, size_t bytes);
 
 #endif

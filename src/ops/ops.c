@@ -1,4 +1,4 @@
-/* ops.c - dtypes, views, CPU memory, and the choice of a CPU backend. */
+/* ops.c - dtypes, tensor views, CPU memory, and the selection of a CPU backend. */
 #include "ops/memory.h"
 #include "ops/ops_impl.h"
 
@@ -26,7 +26,7 @@ uint16_t bf16_from_f32(float f)
     uint32_t u;
     memcpy(&u, &f, 4);
     if ((u & 0x7fffffff) > 0x7f800000)
-        return (uint16_t)(u >> 16 | 0x40); /* quiet NaN: rounding could make it an infinity */
+        return (uint16_t)(u >> 16 | 0x40); /* quiet NaN: rounding could turn it into an infinity */
     return (uint16_t)((u + 0x7fff + (u >> 16 & 1)) >> 16);
 }
 
@@ -38,7 +38,7 @@ float bf16_to_f32(uint16_t h)
     return f;
 }
 
-/* The exponent moves by a multiplication, which is right for subnormal numbers too. */
+/* Converts f16 to f32 by a multiplication that adjusts the exponent; correct for subnormal numbers, too. */
 static inline float wide_half(uint16_t h)
 {
     union {
@@ -91,14 +91,14 @@ struct tensor tensor_cols(struct tensor t, int64_t c, int64_t n)
 
 /* ---- memory -------------------------------------------------------------------------------------------- */
 
-/* Scratch memory: ORDER_SCRATCH, OUTER_SCRATCH, SHARED_SCRATCH, then a block for each thread. */
+/* Scratch memory: ORDER_SCRATCH, OUTER_SCRATCH, SHARED_SCRATCH, then one block per thread. */
 struct cpu {
     struct ops ops;
     struct memory memory;
     struct scratch {
         void *data;
         size_t size;
-        char apart[48]; /* threads never share a cache line */
+        char apart[48]; /* padding: threads never share a cache line */
     } scratch[];
 };
 
@@ -117,7 +117,7 @@ static struct tensor cpu_alloc(struct backend *b, enum dtype t, int64_t rows, in
 {
     struct tensor x = cpu_try_alloc(b, t, rows, cols);
     if (!x.data)
-        die(ERR_ENV, "out of memory: %lld x %lld elements asked for", (long long)rows, (long long)cols);
+        die(ERR_ENV, "out of memory: %lld x %lld elements requested", (long long)rows, (long long)cols);
     return x;
 }
 
@@ -134,13 +134,13 @@ void *cpu_scratch(struct backend *b, int thread, size_t bytes)
         free(p->data);
         p->size = bytes + bytes / 4;
         if (posix_memalign(&p->data, 64, p->size))
-            die(ERR_ENV, "out of memory: %zu bytes asked for", p->size);
+            die(ERR_ENV, "out of memory: %zu bytes requested", p->size);
         memory_huge_pages(p->data, p->size);
     }
     return p->data;
 }
 
-/* n values from the first-th on, as f32. */
+/* Converts n values, starting at `first`, to f32. */
 static void widen(float *to, const void *from, enum dtype t, int64_t first, int64_t n)
 {
     const uint16_t *halves = (const uint16_t *)from + first;
@@ -270,8 +270,8 @@ void cpu_round_activations(struct backend *b, struct weight *w)
     w->coarse = w->format != QUANT_NONE && w->format != QUANT_F8 && w->format != QUANT_F8_BLOCKS;
 }
 
-/* Whole pages only: the first and the last may hold a neighbour.  PAGEOUT reclaims them at once, before
- * pages that will be read again sooner. */
+/* Releases the pages of a `once` weight: only whole pages, because the first and the last may contain part
+ * of another tensor. PAGEOUT reclaims them at once, before pages that will be read again sooner. */
 void cpu_weight_read(const struct weight *w)
 {
     if (!w->once)
@@ -313,9 +313,9 @@ static bool has_avx512bf16(void)
     return has_avx512() && __builtin_cpu_supports("avx512bf16") && __builtin_cpu_supports("avx512vnni");
 }
 
-static const struct isa { /* slowest first; each needs all that the ones before it need */
+static const struct isa { /* slowest first; each requires everything the previous ones require */
     const char *name;
-    bool (*runs)(void); /* NULL: everywhere */
+    bool (*runs)(void); /* NULL: always available */
     void (*fill)(struct ops *o);
 } isas[] = {
     {"ref", NULL, ops_ref_fill},

@@ -1,20 +1,18 @@
-/* ops.h - every operation of the model, as one table of functions.
+/* ops.h - the operations of the model: one table of functions per backend.
  *
- * The forward pass (src/model) is written once against this table; the scalar reference (ops_ref.c), the CPU
- * kernels of each instruction set (kernels.h) and the GPU kernels (cuda/) fill it in.  Tensors live in the
- * backend's memory: callers never touch a tensor's `data`, they use alloc, upload, download and the
+ * The forward pass (src/model) is written once against this table; the scalar reference (ops_ref.c), the
+ * CPU kernels of each instruction set (kernels.h) and the GPU kernels (cuda/) fill it in. Tensors are in
+ * the backend's memory: callers never access a tensor's `data`, they use alloc, upload, download and the
  * operations. On the CPU `data` is ordinary memory.
  *
- * Shapes are written [rows, cols], row-major, `stride` elements from row to row.  A vector is one row.
- * Activations are f32 or bf16 (one choice for a whole run), weights bf16, f32 or quantized; sums are always
- * accumulated in f32.  With bf16 activations every result is rounded once, where it is stored.
+ * Shapes are written [rows, cols], row-major, with `stride` elements from row to row. A vector is one row.
+ * Activations are f32 or bf16 (one choice per run), weights bf16, f32 or quantized; sums are always
+ * accumulated in f32. With bf16 activations every result is rounded once, when it is stored.
  *
- * Names: *_tokens takes many tokens of one session, *_batch row t of session t.
- * Aliasing: outputs may not overlap inputs unless the comment says so.
- * Threads: one call at a time per backend; the backend spreads the work over its own pool.
- * Preconditions (shapes, dtypes) are checked with bug(): shapes from files were checked when the weights were
- * bound.
- */
+ * Names: *_tokens takes many tokens of one session, *_batch row t of session t. Aliasing: outputs may not
+ * overlap inputs unless the comment says so. Threads: one call at a time per backend; the backend
+ * distributes the work over its own pool. Preconditions (shapes, dtypes) are checked with bug(): shapes
+ * from files were checked when the weights were bound. */
 #ifndef HOLORUN_OPS_OPS_H
 #define HOLORUN_OPS_OPS_H
 
@@ -36,7 +34,7 @@ struct tensor {
     int64_t rows, cols, stride;
 };
 
-/* A view of rows [r, r+n) or of columns [c, c+n); shares data. */
+/* Return a view of rows [r, r+n) or columns [c, c+n) that shares the data. */
 struct tensor tensor_rows(struct tensor t, int64_t r, int64_t n);
 struct tensor tensor_cols(struct tensor t, int64_t c, int64_t n);
 
@@ -44,12 +42,12 @@ size_t tensor_bytes(struct tensor t); /* without gaps between rows */
 
 /* Copies src, of any float type, to dst, of the same type or f32 or bf16; both on the host. */
 void tensor_convert(struct tensor dst, struct tensor src);
-void tensor_check_copy(struct tensor dst, struct tensor src); /* a bug unless both have one shape */
+void tensor_check_copy(struct tensor dst, struct tensor src); /* bug() unless the shapes are equal */
 
-/* The operation resize_grid below, of tensors on the host. */
+/* Performs the operation resize_grid (see below) on host tensors. */
 void tensor_resize_grid(struct tensor y, struct tensor table, int rows, int cols);
 
-/* A weight matrix [N, K] in the layout the backend multiplies fastest. */
+/* A weight matrix [N, K] in the layout that the backend multiplies fastest. */
 struct weight;
 
 /* y = ..., or y += ... */
@@ -69,11 +67,11 @@ struct ssm_shape {
     int state;            /* N */
     int groups;           /* G; head h uses group h / (H/G) */
     int conv;             /* K taps */
-    int chunk;            /* Q, chunk length of the scan; any value gives the same mathematics */
-    float dt_min, dt_max; /* time_step_limit: (0, inf) is no clamp */
+    int chunk;            /* Q, chunk length of the scan; any value is mathematically equivalent */
+    float dt_min, dt_max; /* time_step_limit: (0, inf) does not clamp */
 };
 
-/* Per-head constants, f32 [H] each. */
+/* Constants per head, f32 [H] each. */
 struct ssm_const {
     const float *a; /* -exp(A_log) */
     const float *dt_bias;
@@ -85,13 +83,14 @@ struct delta_shape {
     int key_heads, value_heads; /* value head j uses key head j / (value_heads / key_heads) */
     int key, value;             /* dk, dv: widths of a head */
     int conv;                   /* K taps */
-    int chunk;                  /* tokens of a chunk; any number gives the same mathematics */
+    int chunk;                  /* tokens per chunk; any value is mathematically equivalent */
     bool tiled;                 /* value head j uses key head j % key_heads instead */
 };
 
-/* Inputs of the last tokens of each session of a batch, which its state in f32 does not have yet: in is
- * [WORK_RING, H*P + G*N] = x, B after conv, dt f32 [WORK_RING, H] the time steps; count of them are in use.
- * write: the state gets all of them and the present token; otherwise this token is added to them. */
+/* Delayed state write-back: inputs of the last tokens of each session that are not yet in its f32 state.
+ * in: [WORK_RING, H*P + G*N] = x, B after conv; dt: f32 [WORK_RING, H] time steps; count: tokens in use.
+ * write: the state is updated with all of them and the current token; otherwise the current token is
+ * appended to them. */
 struct ssm_ring {
     const struct tensor *in, *dt;
     const int *count;
@@ -106,17 +105,17 @@ struct mamba_batch {
     const uint32_t *keys; /* stochastic rounding keys of ssm_states; NULL for f32 */
     const struct ssm_shape *shape;
     const struct ssm_const *constants;
-    const struct ssm_ring *ring; /* NULL: states have all tokens, and are written */
+    const struct ssm_ring *ring; /* NULL: states are up to date, and are written */
 };
 
 /* The router of a mixture of experts. */
 struct route_shape {
     int experts, chosen; /* E, k */
-    int groups,
-        groups_kept; /* groups of E / groups neighbouring experts; only the kept ones are chosen from */
-    bool normalise;  /* the weights of a row are divided by their sum */
-    float scale;     /* and multiplied by this */
-    bool softmax;    /* scores are a softmax over all experts instead of sigmoids */
+    /* Groups of E / groups adjacent experts; experts are chosen only from groups_kept of them. */
+    int groups, groups_kept;
+    bool normalise; /* the weights of a row are divided by their sum */
+    float scale;    /* factor of the weights */
+    bool softmax;   /* scores are a softmax over all experts instead of sigmoids */
 };
 
 /* The matrices of E experts of equal sizes. */
@@ -124,7 +123,7 @@ struct experts {
     int count;
     struct weight *const *up;   /* E of [M, K] */
     struct weight *const *down; /* E of [N, M] */
-    struct weight *const *gate; /* E of [M, K] of SwiGLU experts; NULL: max(0, Up x)^2 */
+    struct weight *const *gate; /* E of [M, K], SwiGLU experts; NULL: max(0, Up x)^2 */
 };
 
 /* Formats of quantized matrices (quant.h): 8-bit and 4-bit integers, the e4m3 and e2m1 floats of published
@@ -142,20 +141,20 @@ enum quant_format {
     QUANT_Q6_K,
     QUANT_Q4_1,
     QUANT_Q5_1,
-    QUANT_Q4_16, /* 4 bits in groups of 16, as types of GGUF without kernels are kept */
-    QUANT_Q8_16, /* 8 bits */
+    QUANT_Q4_16, /* 4 bits in groups of 16, for GGUF types without kernels */
+    QUANT_Q8_16, /* 8 bits in groups of 16 */
     QUANT_GPTQ,
     QUANT_FORMATS
 };
 
-/* A matrix [N, K] of 4-bit integers as GPTQ stores it, transposed: eight neighbours share a word, the first
- * one in its lowest bits.  Nothing need be aligned. */
+/* A matrix [N, K] of 4-bit integers as stored by GPTQ, transposed: eight adjacent codes share a word, the
+ * first one in its lowest bits. The pointers need not be aligned. */
 struct quant_gptq {
-    const void *codes;    /* u32 [K/8, N]: neighbours along K */
-    const void *zeros;    /* u32 [K/128, N/8]: neighbours along N */
+    const void *codes;    /* u32 [K/8, N]: adjacent along K */
+    const void *zeros;    /* u32 [K/128, N/8]: adjacent along N */
     const void *scales;   /* f16 [K/128, N] */
-    int least;            /* added to a stored zero */
-    const int32_t *order; /* [K]: columns group after group; NULL: as they are */
+    int least;            /* added to a stored zero point */
+    const int32_t *order; /* [K]: columns ordered by group; NULL: file order */
 };
 
 /* A matrix on the host to quantize. */
@@ -163,45 +162,47 @@ struct quant_source {
     int64_t rows, cols;    /* N, K */
     struct tensor stored;  /* [N, K] of a float type, or u8 [N, K/2]: e2m1, the even k in the low half */
     const uint8_t *groups; /* group scales of e2m1: e4m3 [N, K/16] */
-    float scale;           /* of e4m3, e2m1 and NVFP4 in GGUF */
-    const float *scales;   /* of e4m3: row scales [N] instead of `scale`, or NULL */
-    const float *blocks;   /* of e4m3: scales [N/128, K/128] rounded up, instead of both; or NULL */
-    uint32_t gguf;         /* type in a GGUF file (gguf_rows.h): stored is u8 [N, bytes of a row]; or 0 */
-    const struct quant_gptq *gptq; /* then `stored` is empty */
+    float scale;           /* scale of e4m3, e2m1 and NVFP4 in GGUF */
+    const float *scales;   /* row scales [N] of e4m3 instead of `scale`, or NULL */
+    const float *blocks;   /* scales [N/128, K/128] of e4m3, rounded up, instead of both; or NULL */
+    uint32_t gguf;         /* GGUF type (gguf_rows.h), `stored` is then u8 [N, bytes of a row]; 0: none */
+    const struct quant_gptq *gptq; /* if set, `stored` is empty */
 };
 
-/* Largest working memory that a model's operations need (ops/work.h). */
+/* The largest working memory that a model's operations need (ops/work.h). */
 struct work_need {
-    size_t bytes; /* of the operation that needs most */
-    int64_t ids;  /* vocabulary that tokens are sampled from */
-    int groups;   /* of heads that share channels of a convolution */
+    size_t bytes; /* largest need of an operation */
+    int64_t ids;  /* vocabulary from which tokens are sampled */
+    int groups;   /* groups of heads that share channels of a convolution */
 };
 
-/* How the next token is sampled from a row of logits.  Sets of ids are bit masks: bit i % 64 of word i /
- * 64. */
+/* Parameters of sampling the next token from a row of logits. Sets of ids are bit masks: bit i % 64 of
+ * word i / 64. */
 struct sampler {
     const uint64_t *known;   /* ids that exist in the tokenizer */
-    const uint64_t *allowed; /* logit mask: those of them that may follow here; NULL: all */
+    const uint64_t *allowed; /* logit mask: ids of `known` that may follow; NULL: all */
     float temperature;       /* 0: greedy, the lowest id among equal logits */
-    float top_p;   /* below 1: nucleus sampling, from the fewest most probable ids that hold so much */
-    double random; /* [0, 1), picks one */
+    float top_p;   /* below 1: nucleus sampling from the fewest most probable ids whose probability reaches
+                    * top_p */
+    double random; /* random number in [0, 1) */
 };
 
 struct sampled {
-    int32_t id;           /* -1: nothing is allowed, or the logits are NaN */
+    int32_t id;           /* -1: no id is allowed, or the logits are NaN */
     float logprob;        /* among the known ids, at temperature 1 */
-    float logprob_masked; /* among the allowed ones; equal without a mask */
+    float logprob_masked; /* among the allowed ids; equal without a mask */
 };
 
-/* Resizing along one axis: out[o] = sum of weight[o * most + k] * in[first[o] + k] over k < count[o]. */
+/* Taps of resizing along one axis: out[o] = sum of weight[o * most + k] * in[first[o] + k] over k <
+ * count[o]. */
 struct resize_taps {
     int out, most;
     int *first, *count;
     float *weight;
 };
 
-/* An image on the host and how it becomes patches (model/preprocess.h): size[0] resizes it to the tile grid,
- * size[1], if sizes is 2, to the thumbnail. */
+/* An image on the host and the parameters of its patches (model/preprocess.h): size[0] resizes it to the
+ * tile grid, size[1], if sizes is 2, to the thumbnail. */
 struct picture {
     const uint8_t *rgb;
     int w, h;
@@ -229,27 +230,28 @@ struct ops {
     const char *name;                 /* "ref", "avx2", "avx512", "avx512bf16", "cuda" */
     void (*close)(struct backend *b); /* frees everything but *b */
 
-    /* Must be called on a thread other than the one that opened the backend.  NULL: not needed. */
+    /* Attaches the calling thread; required on threads other than the one that opened the backend. NULL:
+     * not needed. */
     void (*attach)(struct backend *b);
 
-    /* ---- memory.  upload, download and copy convert between dtypes when they differ ---- */
+    /* ---- memory. upload, download and copy convert between dtypes if they differ ---- */
 
     struct tensor (*alloc)(struct backend *b, enum dtype t, int64_t rows, int64_t cols); /* zeroed */
     void (*free)(struct backend *b, struct tensor *t);
-    /* alloc that answers data NULL when memory is exhausted. */
+    /* Returns data NULL if memory is exhausted. */
     struct tensor (*try_alloc)(struct backend *b, enum dtype t, int64_t rows, int64_t cols);
-    /* The next four are NULL where tensors live in the host's memory.  memory_left: free bytes on the
+    /* The next four are NULL if tensors are in host memory. memory_left: returns the free bytes on the
      * device. */
     size_t (*memory_left)(struct backend *b);
-    /* Takes the working memory of a model's operations, so that none of them allocates later. */
+    /* Allocates the working memory of a model's operations, so that none of them allocates later. */
     int (*reserve)(struct backend *b, const struct work_need *n, struct err *e);
-    /* Pinned host memory, which copies fastest; NULL when there is none left. */
+    /* Allocates pinned host memory, which is copied fastest; NULL if none is left. */
     void *(*host_alloc)(struct backend *b, size_t bytes);
     void (*host_free)(struct backend *b, void *p);
     void (*upload)(struct backend *b, struct tensor dst, struct tensor host_src);
     void (*download)(struct backend *b, struct tensor host_dst, struct tensor src);
     void (*copy)(struct backend *b, struct tensor dst, struct tensor src); /* same shape */
-    /* Row t of src to dst[t], and src[t] to row t of dst: one row each, all of one type and width. */
+    /* Copy row t of src to dst[t], and src[t] to row t of dst: one row each, all of one type and width. */
     void (*scatter)(struct backend *b, const struct tensor *dst, struct tensor src);
     void (*gather)(struct backend *b, struct tensor dst, const struct tensor *src);
 
@@ -257,17 +259,17 @@ struct ops {
 
     /* Packs `host` (any float dtype, may be a mapped file), which is read once, as `dtype` (bf16 or f32). */
     struct weight *(*pack)(struct backend *b, struct tensor host, enum dtype dtype);
-    /* A weight whose values stay at `host` (bf16 or f32, rows without gaps, aligned to its elements): every
-     * product reads them, so `host` must outlive the weight.  Products equal those of a packed weight bit for
-     * bit.  once: `host` is a mapped file that does not fit in memory, so its pages are given back after each
-     * product.  NULL where a backend cannot read the host's memory. */
+    /* Creates a weight whose values stay at `host` (bf16 or f32, rows without gaps, aligned to its
+     * elements): every product reads them, so `host` must outlive the weight. Products are bit-identical
+     * to those of a packed weight. once: `host` is a mapped file that does not fit in memory, so its pages
+     * are released after each product. NULL if the backend cannot read host memory. */
     struct weight *(*borrow)(struct backend *b, struct tensor host, bool once);
     void (*weight_free)(struct backend *b, struct weight *w);
 
-    /* Quantized weights, in three steps so that a file can keep the result: the bytes a matrix needs, these
-     * bytes (aligned to 64) filled, and a weight made of them.  owned: the bytes came from malloc and are
-     * freed with the weight; else they must outlive it.  quant_layout names the byte order, which differs
-     * between backends. */
+    /* Create quantized weights in three steps, so that the result can be stored in a file: compute the
+     * bytes of a matrix, fill those bytes (aligned to 64), and create a weight from them. owned: the bytes
+     * came from malloc and are freed with the weight; otherwise they must outlive it. quant_layout names
+     * the byte order, which differs between backends. */
     const char *quant_layout;
     size_t (*quant_bytes)(const struct backend *b, enum quant_format format, int64_t rows, int64_t cols);
     void (*quant_pack)(struct backend *b, void *bytes, enum quant_format format,
@@ -275,21 +277,22 @@ struct ops {
     struct weight *(*quant_weight)(struct backend *b, void *bytes, bool owned, enum quant_format format,
                                    int64_t rows, int64_t cols);
 
-    /* From now on products with w round activations in bf16 to 8 bits (quant.h), which is not exact, and
-     * up to twice as fast for many rows.  Integer formats only, or (rounds_to_f8) f8 only, and there of more
-     * rows than a decode step has; others are left as they are.  NULL where there are no such kernels. */
+    /* Rounds bf16 activations to 8 bits in all later products with w (W8A8, quant.h), which is not exact
+     * and up to twice as fast for many rows. Applies to integer formats only or, with rounds_to_f8, to f8
+     * only and to more rows than a decode step has; others are unchanged. NULL if the backend lacks such
+     * kernels. */
     void (*round_activations)(struct backend *b, struct weight *w);
     bool rounds_to_f8;
 
-    /* Synthetic values, to measure without a checkpoint (synthetic.h): element (r, c) of dst is value
-     * r * cols + c; and a weight of such values in bf16, f32 or a quantized format. */
+    /* Create synthetic values for measurements without a checkpoint (synthetic.h): element (r, c) of dst
+     * is value r * cols + c; or a weight of such values in bf16, f32 or a quantized format. */
     void (*fill_synthetic)(struct backend *b, struct tensor dst, const struct synthetic *m);
     struct weight *(*make_synthetic_weight)(struct backend *b, enum quant_format format, enum dtype dtype,
                                             int64_t rows, int64_t cols, const struct synthetic *m);
 
-    /* Between the two a backend may record and replay a graph: for equal keys the operations and their shapes
-     * must be the same; ids and the targets of tensor arrays may differ.  Nothing may be allocated,
-     * uploaded or downloaded.  NULL where graphs gain nothing. */
+    /* Delimit operations that a backend may record as a graph and replay: for equal keys the operations
+     * and their shapes must be the same; ids and the targets of tensor arrays may differ. Nothing may be
+     * allocated, uploaded or downloaded in between. NULL if graphs bring no gain. */
     void (*graph_begin)(struct backend *b, uint64_t key);
     void (*graph_end)(struct backend *b);
 
@@ -318,91 +321,90 @@ struct ops {
     /* h += y (rounded to h's type); y [T,D] */
     void (*add)(struct backend *b, struct tensor h, struct tensor y);
 
-    /* v[t,c] = silu(bias[c] + sum_k w[c,k] * xbc[t-K+1+k, c]); rows before the first come from state [K-1, C]
-     * (oldest row first), which becomes the last K-1 rows of the input.  w f32 [C,K], bias f32 [1,C]; T may
-     * be shorter than K-1. */
+    /* v[t,c] = silu(bias[c] + sum_k w[c,k] * xbc[t-K+1+k, c]); rows before the first come from state [K-1,
+     * C] (oldest row first), which is set to the last K-1 rows of the input. w f32 [C,K], bias f32 [1,C];
+     * T may be less than K-1. */
     void (*conv_tokens)(struct backend *b, struct tensor v, struct tensor xbc, struct tensor w,
                         struct tensor bias, struct tensor state);
 
     /* Mamba-2 state space layer: v [T, H*P + 2*G*N] = x, B, C after conv; dt [T,H] raw; state f32 or f16
-     * [H*P, N] in and out; y [T, H*P] = C.S + D*x.
-     * Any T, in chunks of shape->chunk.  Within a call the state is f32; f16 is rounded stochastically once,
-     * at the end, with `key`, the stochastic_key of the layer and of the position the state then has.  f32
-     * ignores the key. */
+     * [H*P, N] in and out; y [T, H*P] = C.S + D*x. Any T, in chunks of shape->chunk. Within a call the
+     * state is f32; f16 is rounded stochastically once, at the end, with `key` = stochastic_key() of the
+     * layer and of the position reached. f32 ignores the key. */
     void (*ssm_scan)(struct backend *b, struct tensor y, struct tensor v, struct tensor dt,
                      struct tensor state, uint32_t key, const struct ssm_shape *s, const struct ssm_const *c);
 
-    /* conv_tokens, and the recurrence of ssm_scan, for row t with states[t] and keys[t], with the bits each
-     * would have alone.  All states are of one type; keys may be NULL where that is f32. */
+    /* Compute conv_tokens, and the recurrence of ssm_scan, for row t with states[t] and keys[t],
+     * bit-identical to one session alone. All states are of one type; keys may be NULL if that is f32. */
     void (*conv_batch)(struct backend *b, struct tensor v, struct tensor xbc, struct tensor w,
                        struct tensor bias, const struct tensor *states);
     void (*ssm_step_batch)(struct backend *b, struct tensor y, struct tensor v, struct tensor dt,
                            const struct tensor *states, const uint32_t *keys, const struct ssm_shape *s,
                            const struct ssm_const *c);
 
-    /* conv_batch, ssm_step_batch and gated_norm fused, rounded at the same points.  NULL where fusing gains
-     * nothing. */
+    /* Fuses conv_batch, ssm_step_batch and gated_norm, rounded at the same points. NULL if fusing brings
+     * no gain. */
     void (*mamba_batch)(struct backend *b, struct tensor out, struct tensor z, struct tensor xbc,
                         struct tensor dt, const struct mamba_batch *e);
 
-    /* The count[0] tokens of the ring of one session become part of its state, with the bits that writing it
-     * each time would have given.  NULL where mamba_batch takes no rings. */
+    /* Applies the count[0] tokens in the ring of one session to its state, bit-identical to writing it at
+     * each token. NULL if mamba_batch does not support rings. */
     void (*ssm_flush)(struct backend *b, struct tensor state, const struct ssm_ring *ring,
                       const struct ssm_shape *s, const struct ssm_const *c);
 
-    /* Gates of the delta rule, f32 [T, 2H]: g = a softplus(x + dt_bias), then beta = sigmoid(z), of raw x and
-     * z [T, H]; a, dt_bias f32 [1, H].  NULL, like the seven that follow, where the family is not
+    /* Gates of the delta rule, f32 [T, 2H]: g = a softplus(x + dt_bias), then beta = sigmoid(z), of raw x
+     * and z [T, H]; a, dt_bias f32 [1, H]. NULL, like the seven that follow, if the family is not
      * implemented. */
     void (*delta_gates)(struct backend *b, struct tensor gates, struct tensor x, struct tensor z,
                         struct tensor a, struct tensor dt_bias);
 
-    /* Gated delta rule: v [T, 2 Hk dk + H dv] = q, k, v after conv, q and k not yet normalised; gates
-     * [T, 2H]; state f32 [H * dk, dv] in and out; y [T, H * dv].  Any T, in chunks of shape->chunk; the
-     * equations: ref_delta.c.  And row t with states[t], with the bits each would have alone. */
+    /* Gated delta rule: v [T, 2 Hk dk + H dv] = q, k, v after conv, q and k not yet normalized; gates [T,
+     * 2H]; state f32 [H * dk, dv] in and out; y [T, H * dv]. Any T, in chunks of shape->chunk; equations
+     * in ref_delta.c. delta_step_batch computes row t with states[t], bit-identical to one session alone. */
     void (*delta_scan)(struct backend *b, struct tensor y, struct tensor v, struct tensor gates,
                        struct tensor state, const struct delta_shape *s);
     void (*delta_step_batch)(struct backend *b, struct tensor y, struct tensor v, struct tensor gates,
                              const struct tensor *states, const struct delta_shape *s);
 
-    /* out = w * y * rsqrt(mean(y^2) + eps) * silu(z), the mean over each part of y as wide as w, f32 [1, d].
-     * out may be y. */
+    /* out = w * y * rsqrt(mean(y^2) + eps) * silu(z), the mean over each part of y as wide as w, f32 [1,
+     * d]. out may be y. */
     void (*norm_gate)(struct backend *b, struct tensor out, struct tensor y, struct tensor z, struct tensor w,
                       float eps);
 
-    /* conv_batch, delta_gates, delta_step_batch and norm_gate fused, rounded at the same points: x [T, C]
-     * before the convolution, ab [T, 2H] both raw gates, out and z [T, H * dv].  NULL where fusing gains
-     * nothing. */
+    /* Fuses conv_batch, delta_gates, delta_step_batch and norm_gate, rounded at the same points: x [T, C]
+     * before the convolution, ab [T, 2H] both raw gates, out and z [T, H * dv]. NULL if fusing brings no
+     * gain. */
     void (*delta_batch)(struct backend *b, struct tensor out, struct tensor z, struct tensor x,
                         struct tensor ab, const struct delta_batch *e);
 
-    /* Heads of y [T, heads * d]: RMSNorm with w, f32 [1, d], of the first d columns of each of `heads` equal
-     * parts of x, then of its first 2n dimensions the pairs (i, i + n) are turned by an angle whose cosines
-     * and sines are row t of table, f32 [T, 2n].  y may be x where both have the same columns. */
+    /* Heads of y [T, heads * d]: RMSNorm with w, f32 [1, d], of the first d columns of each of `heads`
+     * equal parts of x; then the pairs (i, i + n) of its first 2n dimensions are rotated by the angle
+     * whose cosines and sines are row t of table, f32 [T, 2n]. y may be x if both have the same columns. */
     void (*norm_rotate)(struct backend *b, struct tensor y, struct tensor x, struct tensor w,
                         struct tensor table, int heads, float eps);
 
     /* Head h of y [T, heads * d] *= sigmoid of the second half of part h of p [T, heads * 2d]. */
     void (*gate_heads)(struct backend *b, struct tensor y, struct tensor p, int heads);
 
-    /* y = silu(g) * u; y may be either. */
+    /* y = silu(g) * u; y may be either input. */
     void (*swiglu)(struct backend *b, struct tensor y, struct tensor g, struct tensor u);
 
     /* y[t] += sigmoid(g[t]) * x[t]; g [T, 1] */
     void (*add_gated)(struct backend *b, struct tensor y, struct tensor x, struct tensor g);
 
-    /* Quantizes keys or values [T, heads * d] to 8 bits: rows of kv8.h, dst f8e4m3 [T, kv8_cols], or row t to
-     * dst[t]. */
+    /* Quantize keys or values [T, heads * d] to 8 bits: rows of kv8.h, to dst f8e4m3 [T, kv8_cols], or row
+     * t to dst[t]. */
     void (*kv_quantize)(struct backend *b, struct tensor dst, struct tensor src, int heads);
     void (*kv_quantize_batch)(struct backend *b, const struct tensor *dst, struct tensor src, int heads);
 
-    /* Causal attention with grouped queries over a KV cache.  q [T, Hq*d]; k, v [S, Hkv*d] hold all
-     * S = past + T positions (the new ones included); y [T, Hq*d]; query t sees positions <= past + t.
-     * scale d^-0.5, softmax in f32, scores never stored whole.  k and v are of q's type, or both f8e4m3
-     * rows of kv8.h, whose dequantized values count. */
+    /* Causal attention with grouped queries over a KV cache. q [T, Hq*d]; k, v [S, Hkv*d] contain all S =
+     * past + T positions, including the new ones; y [T, Hq*d]; query t attends to positions <= past + t.
+     * Scale d^-0.5, softmax in f32, the score matrix is never stored. k and v have q's type, or are both
+     * f8e4m3 rows of kv8.h, dequantized before use. */
     void (*attend_tokens)(struct backend *b, struct tensor y, struct tensor q, struct tensor k,
                           struct tensor v, int q_heads, int kv_heads, int64_t past);
 
-    /* Query t over all of k[t] and v[t], whose last row is its own. */
+    /* Attention of query t over all of k[t] and v[t], whose last row is its own. */
     void (*attend_batch)(struct backend *b, struct tensor y, struct tensor q, const struct tensor *k,
                          const struct tensor *v, int q_heads, int kv_heads);
 
@@ -413,45 +415,46 @@ struct ops {
     /* Pixel shuffle v2: x [h*g, C], h rows of g in raster order -> y [(h/2)*(g/2), 4*C]. */
     void (*pixel_shuffle)(struct backend *b, struct tensor y, struct tensor x, int g);
 
-    /* A table of side x side rows, f32 [side^2, C], resized to a square of the longer of rows and cols
+    /* Resizes a table of side x side rows, f32 [side^2, C], to a square of the longer of rows and cols
      * (bilinear, half-pixel centres, edges repeated, in f32); y [rows*cols, C] is its upper left part. */
     void (*resize_grid)(struct backend *b, struct tensor y, struct tensor table, int rows, int cols);
 
-    /* A table of side x side rows, f32 [side^2, C], sampled at rows x cols places whose corners are the
-     * table's (bilinear, in f32); y [rows*cols, C] in blocks of merge x merge places, row by row of blocks.
-     *  NULL, like the next one, where no family needs it. */
+    /* Samples a table of side x side rows, f32 [side^2, C], at rows x cols positions whose corners are the
+     * table's (bilinear, in f32); y [rows*cols, C] in blocks of merge x merge positions, blocks row by
+     * row. NULL, like the next one, if no family needs it. */
     void (*sample_grid)(struct backend *b, struct tensor y, struct tensor table, int cols, int merge);
 
-    /* Pairs (i, i + d/2) of each of `heads` parts of x [T, heads * d] are turned by an angle whose cosine and
-     * sine stand in columns i and d/2 + i of row t of the table, f32 [T, d]; in f32, rounded once. */
+    /* Rotates pairs (i, i + d/2) of each of `heads` parts of x [T, heads * d] by the angle whose cosine
+     * and sine are in columns i and d/2 + i of row t of the table, f32 [T, d]; in f32, rounded once. */
     void (*rotate)(struct backend *b, struct tensor x, struct tensor table, int heads);
 
-    /* patches f32 [tiles * patches of each, 3 * patch^2]: bit for bit what preprocess_image makes of the
-     * picture; digest: 128 bits for each tile, equal for equal patches.  -1: no memory for its pixels.  NULL
-     * where the host does it. */
+    /* Computes patches f32 [tiles * patches per tile, 3 * patch^2], bit-identical to preprocess_image();
+     * digest: 128 bits per tile, equal for equal patches. Returns -1 with e if there is not enough memory
+     * for its pixels. NULL if the host does it. */
     int (*make_patches)(struct backend *b, struct tensor patches, uint64_t (*digest)[2],
                         const struct picture *p, struct err *e);
 
-    /* s = sigmoid(logits[t]), or their softmax; chooses the k experts with the largest s + bias, the first
-     * among equals, from the groups whose two largest s + bias have the largest sums.  ids i32 [T,k]
-     * ascending; weights f32 [T,k] = s of each, normalised and scaled as the shape says.  logits f32 [T,E];
-     * bias f32 [1,E], data NULL without one. */
+    /* s = sigmoid(logits[t]), or their softmax; chooses the k experts with the largest s + bias (the first
+     * of equals) from the groups whose two largest s + bias have the largest sums. ids i32 [T,k]
+     * ascending; weights f32 [T,k] = s of each, normalized and scaled as set in the shape. logits f32
+     * [T,E]; bias f32 [1,E], or data NULL. */
     void (*route)(struct backend *b, struct tensor ids, struct tensor weights, struct tensor logits,
                   struct tensor bias, const struct route_shape *s);
 
-    /* y[t] = sum_j weights[t,j] Down_e . max(0, Up_e . x[t])^2 with e = ids[t,j], summed in f32 in the order
-     * of j; Up . x and its square are rounded to x's type, the sum once.  With gates the inner value is
-     * silu(Gate_e . x[t]) * (Up_e . x[t]), the three rounded.  ids of a row ascend; y and x have one type. */
+    /* y[t] = sum_j weights[t,j] Down_e . max(0, Up_e . x[t])^2 with e = ids[t,j], summed in f32 in the
+     * order of j; Up . x and its square are rounded to x's type, the sum once. With gates the inner value
+     * is silu(Gate_e . x[t]) * (Up_e . x[t]), all three rounded. ids of a row ascend; y and x have the
+     * same type. */
     void (*experts)(struct backend *b, struct tensor y, struct tensor x, struct tensor ids,
                     struct tensor weights, const struct experts *e);
 
-    /* out[t] sampled from row t of logits, f32 [T, N <= 2^21], by the arithmetic of sampling.h: bit for bit
-     * what sample_token computes.  NULL where the host reads the logits. */
+    /* Samples out[t] from row t of logits, f32 [T, N <= 2^21], with the arithmetic of sampling.h,
+     * bit-identical to sample_token(). NULL if the host reads the logits. */
     void (*sample)(struct backend *b, struct tensor logits, const struct sampler *how, struct sampled *out);
 
-    /* The same within a graph, of at most WORK_SAMPLED_ROWS rows with so many ids: stage before graph_begin
-     * (graphs with equal keys have the same answer of it), run within, mark after graph_end; wait when the
-     * ids are needed: other work may have been given to the device meanwhile. */
+    /* Sample within a graph, at most WORK_SAMPLED_ROWS rows. Call stage before graph_begin (graphs with
+     * equal keys must have the same return value), run inside the graph, mark after graph_end, and wait
+     * when the ids are needed; other work may be submitted to the device in between. */
     int (*sample_stage)(struct backend *b, const struct sampler *how, int n, int64_t ids);
     void (*sample_run)(struct backend *b, struct tensor logits);
     void (*sample_mark)(struct backend *b);
@@ -459,12 +462,12 @@ struct ops {
 
     /* ---- measuring ---- */
 
-    /* Multiplies and adds `rounds` times in registers on every thread, with factors of type t (bf16 on a GPU:
-     * large matrix products); returns how many floating-point operations those were.  The caller takes the
-     * time: that is the compute limit. */
+    /* Multiplies and adds `rounds` times in registers on every thread, with factors of type t (bf16 on a
+     * GPU: large matrix products). Returns the number of floating-point operations; the caller measures
+     * the time to obtain the compute limit. */
     double (*probe)(struct backend *b, enum dtype t, int64_t rounds);
 
-    /* Waits for the device to finish.  NULL where operations are synchronous. */
+    /* Waits for the device to finish. NULL if operations are synchronous. */
     void (*synchronize)(struct backend *b);
 };
 
@@ -472,42 +475,42 @@ struct backend {
     const struct ops *ops;
     struct pool *pool; /* borrowed */
     void *priv;
-    /* How many rows of a prompt and tiles of a picture go through the model at once, which takes memory
-     * before the first; 0: LANGUAGE_ROWS and VISION_BATCH of src/model. */
+    /* Rows of a prompt and tiles of an image that go through the model at once, which determines the
+     * scratch memory; 0: LANGUAGE_ROWS and VISION_BATCH of src/model. */
     int prompt_rows, picture_tiles;
 };
 
-/* A CPU backend.  isa: "ref", "avx2", "avx512", "avx512bf16", or NULL for the best this machine
- * runs.  The pool is borrowed and may be NULL (one thread).  NULL with a message when unknown or
- * not supported by this CPU. */
+/* Opens a CPU backend. isa: "ref", "avx2", "avx512", "avx512bf16", or NULL for the best that this machine
+ * supports. The pool is borrowed and may be NULL (one thread). Returns NULL with e if unknown or not
+ * supported by this CPU. */
 struct backend *backend_cpu(const char *isa, struct pool *pool, struct err *e);
 void backend_free(struct backend *b);
 
-/* A GPU that the kernels of cuda/ could run on. */
+/* A GPU that may run the kernels of cuda/. */
 struct gpu {
     char name[64];
     int major, minor;    /* compute capability */
     size_t memory, free; /* bytes */
 };
 
-/* Lists at most max GPUs of this machine and returns how many there are.  -1 with the reason: no driver, a
- * driver that is too old, or a program without CUDA. */
+/* Lists at most max GPUs of this machine and returns their number. Returns -1 with e: no driver, a driver
+ * that is too old, or a program built without CUDA. */
 int backend_gpu_list(struct gpu *out, int max, struct err *e);
 
-/* Runs one small case of each kind of operation and compares it with the scalar reference: some milliseconds.
- * -1 with the name of the operation that is off. */
+/* Runs one small case of each kind of operation and compares it with the scalar reference; takes some
+ * milliseconds. Returns -1 with e, which names the operation with wrong results. */
 int backend_check(struct backend *b, struct err *e);
 
-/* device: "cpu"; "cuda" or "cuda:N", refused with the reason where that cannot run; "auto" or NULL: the
- * first GPU that runs the kernels and has `need` bytes free, else the CPU (with a warning when a GPU
- * failed), and always the CPU when an isa is named.  A GPU is checked first. */
+/* Opens a backend. device: "cpu"; "cuda" or "cuda:N", an error if that cannot run; "auto" or NULL: the
+ * first GPU that runs the kernels and has `need` bytes free, else the CPU (with a warning if a GPU
+ * failed), and always the CPU if isa is set. A GPU is tested first (backend_check). */
 struct backend *backend_open(const char *device, const char *isa, size_t need, struct pool *pool,
                              struct err *e);
 
-/* Names of the instruction sets this CPU runs, best last. */
+/* Lists the instruction sets that this CPU supports, best last; returns their number. */
 int backend_cpu_list(const char *names[], int max);
 
-/* bf16 <-> f32: round to nearest even, NaN stays NaN. */
+/* Convert bf16 <-> f32: round to nearest even, NaN stays NaN. */
 uint16_t bf16_from_f32(float f);
 float bf16_to_f32(uint16_t h);
 float f16_to_f32(uint16_t h);

@@ -1,4 +1,4 @@
-/* ops_avx2.c - the kernels for AVX2 with FMA. */
+/* ops_avx2.c - CPU kernels for AVX2 with FMA. */
 #define VL           8
 #define MR           6
 #define KERNELS_FILL ops_avx2_fill

@@ -1,4 +1,4 @@
-/* ops_avx512.c - the kernels for AVX-512 (F, BW, VL, DQ). */
+/* ops_avx512.c - CPU kernels for AVX-512 (F, BW, VL, DQ). */
 #define VL           16
 #define MR           12
 #define KERNELS_FILL ops_avx512_fill

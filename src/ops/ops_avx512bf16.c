@@ -1,4 +1,4 @@
-/* ops_avx512bf16.c - the kernels for AVX-512 with dot products: two multiplications a lane for bf16,
+/* ops_avx512bf16.c - CPU kernels for AVX-512 with dot products: two multiplications per lane for bf16,
  * four for bytes. */
 #define VL           16
 #define MR           12

@@ -1,10 +1,9 @@
-/* ops_ref.c - the scalar reference: every operation as its equation, one output after the other.
+/* ops_ref.c - the scalar reference: every operation as its equation, one output at a time.
  *
- * It specifies what the fast kernels must compute and is the place to read what an operation means.
- */
+ * It specifies the results of the fast kernels and is the place to look up the meaning of an operation. */
 #include "ops/ref.h"
 
-/* y[t] = E[ids[t]] */
+/* Computes y[t] = E[ids[t]]. */
 static void ref_embed(struct backend *b, struct tensor y, struct tensor table, const int32_t *ids)
 {
     for (int64_t t = 0; t < y.rows; t++)
@@ -12,7 +11,7 @@ static void ref_embed(struct backend *b, struct tensor y, struct tensor table, c
             put(y, t, c, get(table, ids[t], c));
 }
 
-/* y[t,n] (+)= epi( sum_k x[t,k] W[n,k] + bias[n] ) */
+/* Computes y[t,n] (+)= epi( sum_k x[t,k] W[n,k] + bias[n] ). */
 static void ref_linear(struct backend *b, struct tensor y, struct tensor x, const struct weight *w,
                        struct tensor bias, enum epilogue epi, enum accumulate mode)
 {
@@ -61,7 +60,7 @@ static void ref_layernorm(struct backend *b, struct tensor y, struct tensor x, s
     }
 }
 
-/* q = y silu(z); out = w q rsqrt(mean of the group's q^2 + eps): the gate comes before the norm. */
+/* Computes q = y silu(z); out = w q rsqrt(mean of the group's q^2 + eps): the gate comes before the norm. */
 static void ref_gated_norm(struct backend *b, struct tensor out, struct tensor y, struct tensor z,
                            struct tensor w, int groups, float eps)
 {
@@ -87,7 +86,7 @@ static void ref_add(struct backend *b, struct tensor h, struct tensor y)
             put(h, t, c, get(h, t, c) + get(y, t, c));
 }
 
-/* Y[p][q][dr*2C + dc*C + ch] = X[2p+dr][2q+dc][ch] */
+/* Computes Y[p][q][dr*2C + dc*C + ch] = X[2p+dr][2q+dc][ch]. */
 static void ref_pixel_shuffle(struct backend *b, struct tensor y, struct tensor x, int g)
 {
     int64_t channels = x.cols, half = g / 2;
@@ -100,7 +99,8 @@ static void ref_pixel_shuffle(struct backend *b, struct tensor y, struct tensor 
     }
 }
 
-/* The two neighbours in a line of `in` values that output i of `out` is interpolated from, edges repeated. */
+/* Computes the two neighbours in a line of `in` values from which output i of `out` is interpolated, edges
+ * repeated. Returns the weight of the second. */
 static float between(int i, int in, int out, int64_t at[2])
 {
     float step = (float)in / (float)out, x = fmaxf(((float)i + 0.5f) * step - 0.5f, 0);
@@ -130,7 +130,8 @@ static void ref_resize_grid(struct backend *b, struct tensor y, struct tensor ta
     tensor_resize_grid(y, table, rows, cols);
 }
 
-/* Place i of n over a table's line of `side` values: the two it lies between, and how far from the first. */
+/* Computes the two neighbours of position i of n, aligned at the corners of a line of `side` values.
+ * Returns the weight of the second. */
 static float corner_aligned(int64_t i, int64_t n, int64_t side, int64_t at[2])
 {
     float x = n > 1 ? (float)i * ((float)(side - 1) / (float)(n - 1)) : 0;

@@ -1,4 +1,4 @@
-/* quant.c - see quant.h. */
+/* quant.c - quantizes matrices and reads stored quantized ones (quant.h). */
 #include "ops/quant.h"
 #include "ops/f8.h"
 #include "ops/gguf_rows.h"
@@ -15,7 +15,7 @@ const char *quant_name(enum quant_format format)
     return names[format];
 }
 
-/* Two codes in a byte, the even k in the low half. */
+/* Returns whether two codes share a byte, the even k in the low half. */
 static bool is_packed4(enum quant_format format)
 {
     return format == QUANT_I4 || format == QUANT_F4;
@@ -83,7 +83,7 @@ static float f8_scale(const struct quant_source *s, int64_t n)
     return s->scales ? s->scales[n] : s->scale;
 }
 
-/* Scales of the blocks that row n crosses. */
+/* Returns the scales of the blocks that row n crosses. */
 static const float *block_scales(const struct quant_source *s, int64_t n)
 {
     return s->blocks + n / QUANT_F8_BLOCK * ((s->cols + QUANT_F8_BLOCK - 1) / QUANT_F8_BLOCK);
@@ -148,7 +148,7 @@ void quant_source_row(const struct quant_source *s, int64_t n, float *out)
 
 /* ---- quantizing ---------------------------------------------------------------------------------- */
 
-/* Four values side by side: the same on every machine, and a quarter of the instructions. */
+/* Four values at a time: the same result on every machine, and a quarter of the instructions. */
 typedef float four __attribute__((vector_size(16), aligned(4), may_alias));
 typedef int32_t mask __attribute__((vector_size(16)));
 
@@ -162,7 +162,7 @@ static inline four choose(mask m, four a, four b)
     return (four)((m & (mask)a) | (~m & (mask)b));
 }
 
-/* Rounds to integers in [lo, hi], ties to even; NaN becomes lo.  Adding 1.5 * 2^23 rounds. */
+/* Rounds to integers in [lo, hi], ties to even; NaN becomes lo. Adding 1.5 * 2^23 rounds. */
 static inline four nearest(four x, float lo, float hi)
 {
     x = choose(x > splat(lo), x, splat(lo));
@@ -170,7 +170,7 @@ static inline four nearest(four x, float lo, float hi)
     return (x + splat(12582912.0f)) - splat(12582912.0f);
 }
 
-/* Rounds n values times `each` to the low bits of bytes. */
+/* Rounds n values times `each` to the low `bits` of bytes. */
 static void round_to(uint8_t *out, const float *x, int64_t n, float each, float lo, float hi, int bits)
 {
     int64_t k = 0;
@@ -183,7 +183,7 @@ static void round_to(uint8_t *out, const float *x, int64_t n, float each, float 
         out[k] = (uint8_t)((int)nearest(splat(x[k] * each), lo, hi)[0] & bits);
 }
 
-/* Largest magnitude; NaN does not count. */
+/* Returns the largest magnitude, ignoring NaN. */
 static float furthest(const float *x, int64_t n)
 {
     const mask size = {0x7fffffff, 0x7fffffff, 0x7fffffff, 0x7fffffff};
@@ -200,7 +200,7 @@ static float furthest(const float *x, int64_t n)
     return lane[0];
 }
 
-/* Rounds n values times `each` to e4m3 as f8.h does; NaN becomes the lowest. */
+/* Rounds n values times `each` to e4m3 as in f8.h; NaN becomes the lowest value. */
 static void round_f8(uint8_t *out, const float *x, int64_t n, float each)
 {
     const mask size = {0x7fffffff, 0x7fffffff, 0x7fffffff, 0x7fffffff};
@@ -218,12 +218,12 @@ static void round_f8(uint8_t *out, const float *x, int64_t n, float each)
     }
 }
 
-/* i8 or f8: a scale for the row, by which its largest value becomes the format's. */
+/* Quantizes a row to i8 or f8, with a scale that maps its largest value to the format's largest. */
 static void make_row(struct quant_row *r, int64_t cols, enum quant_format format)
 {
     const float top = format == QUANT_I8 ? 127 : 448;
     float most = furthest(r->room, cols), each = most > 0 ? top / most : 0;
-    if (!(each < INFINITY)) /* a row of denormals: zero in bf16 */
+    if (!(each < INFINITY)) /* a row of denormals, which is zero in bf16 */
         each = 0;
     if (format == QUANT_I8)
         round_to(r->codes, r->room, cols, each, -127, 127, 255);
@@ -232,7 +232,7 @@ static void make_row(struct quant_row *r, int64_t cols, enum quant_format format
     r->scale = each > 0 ? most / top : 0;
 }
 
-/* Square error of a group quantized with this step. */
+/* Returns the squared error of a group quantized with this step. */
 static float group_error(const float *x, float step)
 {
     four lane = splat(0), each = splat(1 / step);
@@ -243,8 +243,9 @@ static float group_error(const float *x, float step)
     return (lane[0] + lane[1]) + (lane[2] + lane[3]);
 }
 
-/* The value of largest magnitude maps to -8 or 7 exactly; a smaller step clips it and is finer for the
- * others.  The step is signed, so that the side that reaches further gets the eighth step. */
+/* Finds the step with the smallest error. The first candidate maps the value of largest magnitude to -8;
+ * smaller steps clip it and are finer for the others. The step is signed, so that the side with the larger
+ * magnitude gets the eighth level. */
 static uint16_t best_step(const float *x)
 {
     static const float divisors[] = {-8.0f, -7.4f, -8.7f, -9.4f, -10.2f};
@@ -264,7 +265,7 @@ static uint16_t best_step(const float *x)
     return best;
 }
 
-/* Q4_0 keeps its codes; its scales are rounded to bf16. */
+/* Quantizes a row to i4. Codes of Q4_0 are kept; its scales are rounded to bf16. */
 static void make_i4(struct quant_row *r, const struct quant_source *s, int64_t n)
 {
     int64_t cols = s->cols;
@@ -294,7 +295,7 @@ uint16_t quant_half(float x)
     return (uint16_t)(sign | ((bits >> 13) - (112 << 10)));
 }
 
-/* 256 numbers of a type of GGUF as Q6_K, whose integer scales it has, too. */
+/* Converts 256 values of a GGUF type to Q6_K, which has integer scales, too. */
 static void make_six(struct quant_row *r, uint32_t type, const uint8_t *row, int64_t k)
 {
     enum { GROUP = 16, SPAN = 256 };
@@ -313,7 +314,7 @@ static void make_six(struct quant_row *r, uint32_t type, const uint8_t *row, int
     memcpy(record + 1, scales, sizeof scales);
 }
 
-/* A number of a type of GGUF as the format that it is kept in: its codes, its scales as f16. */
+/* Converts a row of a GGUF type to the format that keeps its codes unchanged, with scales in f16. */
 static void make_kept(enum quant_format format, struct quant_row *r, const struct quant_source *s, int64_t n)
 {
     const int64_t span = blocks_span(format), words = blocks_words(format);
@@ -371,7 +372,7 @@ static void take_f4(const struct quant_source *s, int64_t n, struct quant_row *r
     r->scale = s->scale;
 }
 
-/* NVFP4 of a GGUF file, whose group scales are positive. */
+/* Reads a row of NVFP4 from a GGUF file, whose group scales are positive. */
 static void take_nvfp4(const struct quant_source *s, int64_t n, struct quant_row *r)
 {
     const uint8_t *row = stored_row(s, n);
@@ -451,7 +452,7 @@ void quant_round_row(float *row, int64_t n, int64_t group)
 
 float quant_f8_row(uint8_t *codes, const float *row, int64_t n)
 {
-    uint32_t most = 0, bits; /* as bits, among which infinity and NaN are the largest */
+    uint32_t most = 0, bits; /* bits of the largest magnitude; infinity and NaN have the largest bits */
     float far;
     for (int64_t k = 0; k < n; k++) {
         memcpy(&bits, row + k, sizeof bits);

@@ -1,15 +1,14 @@
-/* ref.h - what the files of the scalar reference share; private to src/ops.
+/* ref.h - functions shared by the scalar reference; private to src/ops.
  *
- *   ops_ref.c     products, norms, images, the table
- *   ref_mamba.c   convolution and state space
- *   ref_delta.c   Gated DeltaNet, and what surrounds it in Qwen3.5
- *   ref_attend.c  attention
- *   ref_moe.c     router and experts
- *   ref_quant.c   quantized matrices, row by row
+ *     ops_ref.c     products, norms, images, the table
+ *     ref_mamba.c   convolution and state space
+ *     ref_delta.c   Gated DeltaNet and the operations around it in Qwen3.5
+ *     ref_attend.c  attention
+ *     ref_moe.c     router and experts
+ *     ref_quant.c   quantized matrices, row by row
  *
- * Values are read into f32 whatever their storage, sums run in f32 (f64 where a long sum would drown the
- * comparison), and each result is rounded once when it is stored.
- */
+ * Values are converted to f32 when they are read, sums run in f32 (f64 if the error of a long sum would
+ * dominate the comparison), and each result is rounded once when it is stored. */
 #ifndef HOLORUN_OPS_REF_H
 #define HOLORUN_OPS_REF_H
 
@@ -33,7 +32,7 @@ static inline void put(struct tensor t, int64_t r, int64_t c, float v)
         ((float *)t.data)[i] = v;
 }
 
-/* The value v has once it is stored in a tensor like t. */
+/* Returns v as stored in a tensor of t's type. */
 static inline float rounded(struct tensor t, float v)
 {
     return t.dtype == DT_BF16 ? bf16_to_f32(bf16_from_f32(v)) : v;
@@ -59,12 +58,13 @@ static inline float epilogue(struct tensor y, float v, enum epilogue epi)
     }
 }
 
-/* W[n, k] of a reference weight of any format. */
+/* Returns W[n, k] of a reference weight of any format. */
 float ref_number(const struct weight *w, int64_t n, int64_t k);
-/* Row t of x as it is multiplied with w: [cols] in the order of its columns. */
+/* Computes row t of x as it is multiplied with w: [cols] in the order of its columns, rounded if w
+ * requires it. */
 void ref_row(const struct weight *w, struct tensor x, int64_t t, float *out);
 
-/* Each file fills in its operations. */
+/* Fill in the operations of each file. */
 void ref_mamba_fill(struct ops *o);
 void ref_delta_fill(struct ops *o);
 void ref_attend_fill(struct ops *o);

@@ -1,8 +1,8 @@
 /* ref_attend.c - the scalar reference of attention. */
 #include "ops/ref.h"
 
-/* softmax(q k / sqrt d) v for one query over n keys from row0 on; qc, kc, vc, yc: first columns of the
- * head. */
+/* Computes softmax(q k / sqrt d) v for one query over n keys starting at row0; qc, kc, vc, yc: first
+ * columns of the head. */
 static void attend_one(struct tensor y, struct tensor q, struct tensor k, struct tensor v, int64_t t,
                        int64_t row0, int64_t n, int64_t yc, int64_t qc, int64_t kc, int64_t vc, int d,
                        float *p)

@@ -1,22 +1,21 @@
-/* ref_delta.c - the scalar reference of Gated DeltaNet (Yang and others, "Gated Delta Networks", 2024) and of
+/* ref_delta.c - the scalar reference of Gated DeltaNet (Yang et al., "Gated Delta Networks", 2024) and of
  * the gated attention and MLP around it.
  *
- *   q = q / |q| / sqrt(dk),  k = k / |k|                each key head, shared by consecutive value heads
- *   S = exp(g) S;  d = beta (v - ST k);  S = S + k dT   each value head: S's answer to k moves towards v
- *   y = ST q                                            from the new state
+ *     q = q / |q| / sqrt(dk),  k = k / |k|                each key head, shared by consecutive value heads
+ *     S = exp(g) S;  d = beta (v - ST k);  S = S + k dT   each value head: ST k moves towards v
+ *     y = ST q                                            from the new state
  *
- * Many tokens run in chunks, the same mathematics at the cost of products of small matrices.  For a chunk
- * of C tokens of one value head, with G_i the sum of g up to token i and S the state before:
+ * Many tokens run in chunks, which is mathematically equivalent and uses products of small matrices. For a
+ * chunk of C tokens of one value head, with G_i the sum of g up to token i and S the state before:
  *
- *   R_i = beta_i (v_i - e^(G_i) ST k_i) - sum_(j < i) A_ij R_j      A_ij = beta_i (k_i . k_j) e^(G_i - G_j)
- *   y_i = e^(G_i) ST q_i + sum_(j <= i) (q_i . k_j) e^(G_i - G_j) R_j
- *   S'  = e^(G_C) S + sum_j e^(G_C - G_j) k_j R_jT
+ *     R_i = beta_i (v_i - e^(G_i) ST k_i) - sum_(j < i) A_ij R_j      A_ij = beta_i (k_i . k_j) e^(G_i - G_j)
+ *     y_i = e^(G_i) ST q_i + sum_(j <= i) (q_i . k_j) e^(G_i - G_j) R_j
+ *     S'  = e^(G_C) S + sum_j e^(G_C - G_j) k_j R_jT
  *
- * R solves (I + A) R = ... by forward substitution: with equal keys and beta 1 powers of A grow to 1e8, so
- * that an inverse from products loses everything, while substitution is exact.  Only differences G_i - G_j <=
- * 0 are ever exponentiated, and the sums are f64, since G may reach thousands while later differences stay
- * small.
- */
+ * R solves (I + A) R = ... by forward substitution: with equal keys and beta 1, powers of A grow to 1e8,
+ * so that an inverse computed from products loses all precision, while substitution is exact. Only
+ * differences G_i - G_j <= 0 are exponentiated, and the sums are f64, because G may reach thousands while
+ * later differences stay small. */
 #include "ops/ref.h"
 
 /* ---- vectors ------------------------------------------------------------------------------------------- */
@@ -29,21 +28,21 @@ static float dot(const float *a, const float *b, int n)
     return sum;
 }
 
-/* to += by x */
+/* Computes to += by x. */
 static void add(float *to, const float *x, int n, float by)
 {
     for (int i = 0; i < n; i++)
         to[i] += by * x[i];
 }
 
-/* to += by ST x */
+/* Computes to += by ST x. */
 static void add_read(float *to, const float *S, const float *x, int rows, int cols, float by)
 {
     for (int r = 0; r < rows; r++)
         add(to, S + (int64_t)r * cols, cols, by * x[r]);
 }
 
-/* S += by x zT */
+/* Computes S += by x zT. */
 static void add_outer(float *S, const float *x, const float *z, int rows, int cols, float by)
 {
     for (int r = 0; r < rows; r++)
@@ -56,7 +55,7 @@ static void scale(float *x, int64_t n, float by)
         x[i] *= by;
 }
 
-/* to = x / sqrt(|x|^2 + 1e-6) * by, of n columns of row t from c on */
+/* Computes to = x / sqrt(|x|^2 + 1e-6) * by, for n columns of row t starting at c. */
 static void normalised(float *to, struct tensor x, int64_t t, int64_t c, int n, float by)
 {
     for (int i = 0; i < n; i++)
@@ -76,7 +75,7 @@ struct head { /* one value head of a call */
     float *row;       /* [dv] */
 };
 
-/* q and k of token t, normalised, and v, as token i of the chunk. */
+/* Loads q and k of token t, normalized, and v, as token i of the chunk. */
 static void load_token(const struct head *h, int64_t t, int64_t i)
 {
     const struct delta_shape *s = h->s;
@@ -94,7 +93,7 @@ static void store_token(const struct head *h, int64_t t)
         put(h->y, t, (int64_t)h->j * h->s->value + c, h->row[c]);
 }
 
-/* One token. */
+/* Computes one token. */
 static void step(const struct head *h, int64_t t)
 {
     int dk = h->s->key, dv = h->s->value;
@@ -112,7 +111,7 @@ static float decay(const struct head *h, int64_t i, int64_t j)
     return expf((float)(h->sum[i] - h->sum[j]));
 }
 
-/* Tokens [t, t + n). */
+/* Computes tokens [t, t + n). */
 static void chunk(const struct head *h, int64_t t, int64_t n)
 {
     int dk = h->s->key, dv = h->s->value;
@@ -137,7 +136,7 @@ static void chunk(const struct head *h, int64_t t, int64_t n)
         add_outer(h->S, h->k + m * dk, h->R + m * dv, dk, dv, decay(h, n - 1, m));
 }
 
-/* Every head over all rows, from `state`: in chunks, or a token at a time. */
+/* Computes every head over all rows, starting from `state`: in chunks, or one token at a time. */
 static void run_heads(struct tensor y, struct tensor v, struct tensor gates, struct tensor state,
                       const struct delta_shape *s, bool chunks)
 {
@@ -189,9 +188,9 @@ static void ref_delta_gates(struct backend *b, struct tensor gates, struct tenso
         }
 }
 
-/* ---- around it ----------------------------------------------------------------------------------------- */
+/* ---- gates, norms, MLP --------------------------------------------------------------------------------- */
 
-/* 1 / sqrt(mean x^2 + eps) of n columns */
+/* Returns 1 / sqrt(mean x^2 + eps) of n columns. */
 static float inverse_size(struct tensor x, int64_t t, int64_t c, int64_t n, float eps)
 {
     double sum = 0;

@@ -1,8 +1,8 @@
-/* ref_mamba.c - the scalar reference of convolution and state space. */
+/* ref_mamba.c - the scalar reference of Mamba-2's convolution and state space. */
 #include "ops/ref.h"
 #include "ops/stochastic_round.h"
 
-/* Input of tap k for output row t: a row of x, or of the state before the first. */
+/* Returns the input of tap k for output row t: a row of x, or of the state if t is negative. */
 static float tap(struct tensor x, struct tensor state, int64_t t, int64_t c)
 {
     return t >= 0 ? get(x, t, c) : get(state, state.rows + t, c);
@@ -21,7 +21,8 @@ static void ref_conv_tokens(struct backend *b, struct tensor v, struct tensor xb
         }
     }
     for (int64_t r = 0; r < keep;
-         r++) /* oldest first: row r of the new state is at or after row r of the old */
+         /* oldest first: row r of the new state is at or after row r of the old one */
+         r++)
         for (int64_t c = 0; c < xbc.cols; c++)
             put(state, r, c, tap(xbc, state, rows - keep + r, c));
 }
@@ -38,7 +39,7 @@ static float time_step(const struct ssm_shape *s, const struct ssm_const *c, str
     return d < s->dt_min ? s->dt_min : d > s->dt_max ? s->dt_max : d;
 }
 
-/* S = exp(dt a) S + (dt x) B^T;  y = S C + D x, token by token. */
+/* Computes S = exp(dt a) S + (dt x) B^T;  y = S C + D x, token by token. */
 static void recurrence(struct tensor y, struct tensor v, struct tensor dt, struct tensor state,
                        const struct ssm_shape *s, const struct ssm_const *c)
 {
@@ -61,7 +62,7 @@ static void recurrence(struct tensor y, struct tensor v, struct tensor dt, struc
     }
 }
 
-/* A state as f32 during a call: itself, or a copy that is rounded at the end. */
+/* Returns a state as f32 for a call: itself, or a copy that state_end() rounds. */
 static struct tensor state_begin(struct tensor state)
 {
     if (state.dtype == DT_F32)
@@ -83,11 +84,13 @@ static void state_end(struct tensor state, struct tensor wide, uint32_t key)
     free(wide.data);
 }
 
-/* One head over one chunk of L tokens from token t0, by the quadratic form of the same recurrence: with c_i
- * the inclusive sum of dt a, only differences c_i - c_j <= 0 are ever exponentiated.  Where some tokens
- * forget everything c reaches thousands while differences between later tokens stay small: the sums are f64.
- *   y_i = exp(c_i) S C_i + sum_{j<=i} exp(c_i - c_j) dt_j (C_i . B_j) x_j + D x_i
- *   S'  = exp(c_L) S + sum_j exp(c_L - c_j) dt_j x_j B_j^T */
+/* Computes one head over one chunk of `len` tokens starting at t0, by the quadratic form of the same
+ * recurrence. With c_i the inclusive sum of dt a, only differences c_i - c_j <= 0 are exponentiated. A
+ * token that decays the state to zero makes c reach thousands, while differences between later tokens stay
+ * small, so the sums are f64.
+ *
+ *     y_i = exp(c_i) S C_i + sum_{j<=i} exp(c_i - c_j) dt_j (C_i . B_j) x_j + D x_i
+ *     S'  = exp(c_L) S + sum_j exp(c_L - c_j) dt_j x_j B_j^T */
 static void scan_chunk(struct tensor y, struct tensor v, struct tensor dt, struct tensor state,
                        const struct ssm_shape *s, const struct ssm_const *c, int h, int64_t t0, int64_t len,
                        float *work)

@@ -3,7 +3,7 @@
 
 #include "base/number.h"
 
-/* Keeps the groups with the largest sums of their two best scores; the others become -inf. */
+/* Keeps the groups with the largest sums of their two best scores; sets the scores of the others to -inf. */
 static void drop_groups(float *choice, float *sums, const struct route_shape *s)
 {
     int size = s->experts / s->groups;
@@ -27,7 +27,7 @@ static int compare_ids(const void *a, const void *b)
     return *(const int32_t *)a - *(const int32_t *)b;
 }
 
-/* scores of row t: sigmoids, or a softmax over all experts */
+/* Computes the scores of row t: sigmoids, or a softmax over all experts. */
 static void score_row(float *score, struct tensor logits, int64_t t, const struct route_shape *s)
 {
     float most = -INFINITY, total = 0;
@@ -70,7 +70,7 @@ static void ref_route(struct backend *b, struct tensor ids, struct tensor weight
     free(choice);
 }
 
-/* out [N] = W times row t of x */
+/* Computes out [N] = W times row t of x. */
 static void row_products(const struct weight *w, struct tensor x, int64_t t, float *out)
 {
     float *row = xmalloc((unsigned long)w->cols, sizeof *row);

@@ -1,8 +1,7 @@
-/* ref_quant.c - quantized matrices of the reference: row after row, a byte for each code.
+/* ref_quant.c - quantized matrices of the reference: row by row, one byte per code.
  *
- *     codes [N][K], group scales [N][K / G] rounded up, scales [N], of GPTQ the order of the columns [K];
- *     each part on a multiple of 64 bytes
- */
+ *     codes [N][K], group scales [N][K / G] rounded up, scales [N], for GPTQ the order of the columns [K];
+ *     each part starts at a multiple of 64 bytes */
 #include "ops/ref.h"
 
 struct layout { /* byte offsets of the parts */

@@ -1,4 +1,4 @@
-/* sample_filter.c - see sample_filter.h. */
+/* sample_filter.c - repetition penalties, top_k and min_p (sample_filter.h). */
 #include "ops/sample_filter.h"
 
 #include "ops/sample_sums.h"
@@ -27,11 +27,12 @@ static float repeated(float logit, float penalty)
     return penalty > 0 ? logit < 0 ? logit * penalty : logit / penalty : logit;
 }
 
-/* A new row of logits. */
+/* Returns a copy of the logits with penalties applied; the caller frees it. */
 static float *penalised(const float *logits, int n, const struct sample_filter *f)
 {
     float *row = xmalloc((unsigned long)n, sizeof *row);
-    int32_t *counts = xcalloc((unsigned long)n, sizeof *counts); /* in the reply; -1: only in the prompt */
+    int32_t *counts = xcalloc((unsigned long)n, sizeof *counts); /* occurrences in the reply; -1: only in
+                                                                  * the prompt */
     memcpy(row, logits, (size_t)n * sizeof *row);
     for (int64_t i = 0; i < f->n_tokens; i++) {
         int32_t id = f->tokens[i];
@@ -55,7 +56,7 @@ static float *penalised(const float *logits, int n, const struct sample_filter *
 
 /* ---- the k largest ------------------------------------------------------------------------------------- */
 
-/* Floats in the order of unsigned numbers; -0 is 0. */
+/* Maps floats to unsigned numbers of the same order; -0 equals 0. */
 static uint32_t ordered(float v)
 {
     uint32_t bits;
@@ -72,7 +73,7 @@ static float unordered(uint32_t key)
     return v;
 }
 
-/* The k-th largest of n >= k keys: a radix search, the most significant digit first. */
+/* Returns the k-th largest of n >= k keys, by radix search from the most significant digit. */
 static uint32_t kth_key(const uint32_t *keys, int n, int k)
 {
     enum { DIGIT = 8, BINS = 1 << DIGIT };
@@ -90,7 +91,7 @@ static uint32_t kth_key(const uint32_t *keys, int n, int k)
     return prefix;
 }
 
-/* Only logits near the largest are looked at, more of them until there are k. */
+/* Collects only logits near the largest, and widens the range until there are k. */
 float sample_kth_largest(const float *logits, int n, const uint64_t *known, const uint64_t *allowed, int k)
 {
     const struct sample_sums *sums = sample_sums_here();
@@ -112,7 +113,7 @@ float sample_kth_largest(const float *logits, int n, const uint64_t *known, cons
     return least;
 }
 
-/* The set of the ids that top_k leaves; NULL: all that are allowed. */
+/* Returns the set of ids that top_k keeps, or NULL for all allowed ids; the caller frees it. */
 static uint64_t *cut_to_largest(const float *row, int n, const struct sampler *how, int k)
 {
     if (k <= 0 || k >= n)

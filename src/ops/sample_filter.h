@@ -1,17 +1,16 @@
-/* sample_filter.h - penalties and cuts before a token is sampled, on the host.
+/* sample_filter.h - repetition penalties, top_k and min_p, applied on the host before sampling.
  *
- *   1. repetition   logits of ids that the prompt or the reply has are divided by the penalty, negative ones
- *                   multiplied by it
- *   2. frequency, presence   are subtracted from logits of ids that the reply has: the first once per
- *                   occurrence, the second once
- *   3. temperature
- *   4. top_k        the k largest logits, and those that are equal to the k-th
- *   5. top_p        the fewest likeliest of these that hold so much of their probability
- *   6. min_p        those of these that have at least this part of the likeliest one's probability
+ *     1. repetition   logits of ids in the prompt or the reply are divided by the penalty, negative ones
+ *                     multiplied by it
+ *     2. frequency, presence   subtracted from logits of ids in the reply: frequency once per occurrence,
+ *                     presence once
+ *     3. temperature
+ *     4. top_k        the k largest logits, and those equal to the k-th
+ *     5. top_p        the fewest most probable of these whose share of their probability reaches top_p
+ *     6. min_p        those of these with at least this fraction of the largest probability
  *
- * The order is that of transformers.  The drawing is the integer arithmetic of sampling.h, so that results
- * are the same to the bit on every machine.  Log-probabilities are those of the logits before step 1.
- */
+ * The order is that of transformers. Sampling uses the integer arithmetic of sampling.h, so results are
+ * bit-identical on every machine. Log-probabilities are those of the logits before step 1. */
 #ifndef HOLORUN_OPS_SAMPLE_FILTER_H
 #define HOLORUN_OPS_SAMPLE_FILTER_H
 
@@ -21,21 +20,22 @@ struct sample_filter { /* zero: off */
     int top_k;
     float min_p;
     float presence, frequency;
-    float repetition; /* 1 is off, too */
+    float repetition; /* 1 is also off */
     const int32_t
-        *tokens; /* [n_tokens]: prompt and reply; those of images count, too, and are not known ids */
-    int64_t n_tokens, reply; /* tokens from `reply` on are the reply */
+        /* [n_tokens]: prompt and reply, including image tokens, which are not known ids */
+        *tokens;
+    int64_t n_tokens, reply; /* tokens starting at `reply` are the reply */
 };
 
-/* Whether it changes anything. */
+/* Returns whether any filter is on. */
 bool sample_filter_is_on(const struct sample_filter *f);
 
-/* Like sample_token (sampling.h). */
+/* Samples like sample_token() (sampling.h), with the filters applied. */
 struct sampled sample_filtered(const float *logits, int n, const struct sampler *how,
                                const struct sample_filter *f);
 
-/* The k-th largest (from 1) of the finite logits of ids below n that are in `known` and, where it is not
- * NULL, in `allowed`; -INFINITY when there are fewer. */
+/* Returns the k-th largest (from 1) of the finite logits of ids below n that are in `known` and in
+ * `allowed` (NULL: all); -INFINITY if there are fewer. */
 float sample_kth_largest(const float *logits, int n, const uint64_t *known, const uint64_t *allowed, int k);
 
 #endif

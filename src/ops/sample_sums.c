@@ -1,9 +1,8 @@
-/* sample_sums.c - see sample_sums.h.
+/* sample_sums.c - passes over a row of logits, scalar and vectorized (sample_sums.h).
  *
- * 64 ids, a word of the set, are a block; blocks without an id are passed over.  The plain form is the
- * definition.  The vector forms share their walk over the blocks, compiled for each instruction set: what
- * the compiler makes vectors of is plain C, the weights are intrinsics.
- */
+ * A block is 64 ids, one word of the set; blocks without an id are skipped. The plain variant is the
+ * definition. The vector variants share their loop over the blocks, compiled for each instruction set:
+ * most of it is plain C that the compiler vectorizes, the weights are intrinsics. */
 #include "ops/sample_sums.h"
 #include "ops/sampling.h"
 
@@ -16,7 +15,7 @@ enum { BLOCK = 64, LANES = 16 };
 #define AVX2   __attribute__((target("avx2")))
 #define AVX512 __attribute__((target("avx2,avx512f,avx512bw,avx512vl,avx512dq")))
 
-/* ---- one id after another ------------------------------------------------------------------------------ */
+/* ---- plain: one id at a time --------------------------------------------------------------------------- */
 
 static bool has(const uint64_t *set, const uint64_t *also, int id)
 {
@@ -72,19 +71,19 @@ BODY uint64_t ids_of(const uint64_t *set, const uint64_t *also, int at)
     return also ? set[at / BLOCK] & also[at / BLOCK] : set[at / BLOCK];
 }
 
-/* A block with n ids at the end of a row is filled up with nothing. */
-BODY const float *whole_block(float room[BLOCK], const float *logits, int n)
+/* Pads a block with n ids at the end of a row. */
+BODY const float *whole_block(float buf[BLOCK], const float *logits, int n)
 {
     if (n >= BLOCK)
         return logits;
     for (int i = 0; i < BLOCK; i++)
-        room[i] = i < n ? logits[i] : -INFINITY;
-    return room;
+        buf[i] = i < n ? logits[i] : -INFINITY;
+    return buf;
 }
 
 BODY float block_walk_largest(const float *logits, int n, const uint64_t *set, const uint64_t *also)
 {
-    float lanes[LANES], room[BLOCK], best = -INFINITY;
+    float lanes[LANES], buf[BLOCK], best = -INFINITY;
     int nans = 0;
     for (int k = 0; k < LANES; k++)
         lanes[k] = -INFINITY;
@@ -92,7 +91,7 @@ BODY float block_walk_largest(const float *logits, int n, const uint64_t *set, c
         uint64_t ids = ids_of(set, also, at);
         if (!ids)
             continue;
-        const float *x = whole_block(room, logits + at, n - at);
+        const float *x = whole_block(buf, logits + at, n - at);
         for (int i = 0; i < BLOCK; i += LANES)
             for (int k = 0; k < LANES; k++) {
                 float v = (ids >> i & 0xffff) >> k & 1 ? x[i + k] : -INFINITY;
@@ -140,8 +139,8 @@ BODY int block_walk_from(const float *logits, int n, const uint64_t *set, const 
 
 /* ---- weights ------------------------------------------------------------------------------------------- */
 
-/* sampling_weight's polynomial for a step of each lane; `mul` and the like are of one instruction set.  A
- * fall of SAMPLING_DEPTH halvings shifts all bits out, so that nothing is compared. */
+/* Computes sampling_weight()'s polynomial for each lane; `mul` etc. belong to one instruction set. A fall
+ * of SAMPLING_DEPTH halvings shifts all bits out, so no comparison is needed. */
 #define WEIGHT(I, fall, shifted)                                                                             \
     ({                                                                                                       \
         static const uint32_t terms[] = {5712048, 41304489, 238387495, 1031764939, 2977044471u};             \
@@ -171,12 +170,12 @@ AVX512 static uint64_t avx512_mass(const float *logits, int n, const uint64_t *s
                                    float largest, double rate)
 {
     __m512i mass = _mm512_setzero_si512();
-    float room[BLOCK];
+    float buf[BLOCK];
     for (int at = 0; at < n; at += BLOCK) {
         uint64_t ids = ids_of(set, also, at);
         if (!ids)
             continue;
-        const float *x = whole_block(room, logits + at, n - at);
+        const float *x = whole_block(buf, logits + at, n - at);
         for (int i = 0; i < BLOCK; i += 8) {
             __m512i fall = block_falls_avx512(x + i, _mm512_set1_ps(largest), _mm512_set1_pd(rate));
             mass =
@@ -193,7 +192,7 @@ AVX512 static uint64_t avx512_mass(const float *logits, int n, const uint64_t *s
 #define v4_sub _mm256_sub_epi64
 #define v4_all _mm256_set1_epi64x
 
-/* AVX2 converts to 32 bits only: first the halvings of a fall, then its steps. */
+/* Computes fall(l) of sampling.h. AVX2 converts to 32 bits only, so halvings and steps are separate. */
 AVX2 static inline __m256i block_falls_avx2(const float *x, __m128 largest, __m256d rate)
 {
     const __m256d one = _mm256_set1_pd(1 << SAMPLING_STEPS),
@@ -211,12 +210,12 @@ AVX2 static uint64_t avx2_mass(const float *logits, int n, const uint64_t *set, 
 {
     const __m256i lane = _mm256_set_epi64x(8, 4, 2, 1);
     __m256i mass = _mm256_setzero_si256();
-    float room[BLOCK];
+    float buf[BLOCK];
     for (int at = 0; at < n; at += BLOCK) {
         uint64_t ids = ids_of(set, also, at);
         if (!ids)
             continue;
-        const float *x = whole_block(room, logits + at, n - at);
+        const float *x = whole_block(buf, logits + at, n - at);
         for (int i = 0; i < BLOCK; i += 4) {
             __m256i fall = block_falls_avx2(x + i, _mm_set1_ps(largest), _mm256_set1_pd(rate));
             __m256i in = _mm256_and_si256(_mm256_set1_epi64x((int64_t)(ids >> i)), lane);
@@ -229,7 +228,7 @@ AVX2 static uint64_t avx2_mass(const float *logits, int n, const uint64_t *set, 
     return sum[0] + sum[1] + sum[2] + sum[3];
 }
 
-/* ---- which form ---------------------------------------------------------------------------------------- */
+/* ---- selection ----------------------------------------------------------------------------------------- */
 
 #define WALKS_FOR(isa, features)                                                                             \
     features static float isa##_largest(const float *logits, int n, const uint64_t *set,                     \

@@ -1,32 +1,33 @@
-/* sample_sums.h - what sampling asks of a whole row of logits, as fast as this processor does it.
+/* sample_sums.h - passes over a row of logits that sampling needs, one variant per instruction set.
  *
- * A vocabulary of 250,000 ids is read several times for each token: one id after another that takes as long
- * as a twentieth of a small model.  The sums are integers (sampling.h), so that every form has the same bits.
- */
+ * Sampling one token reads the vocabulary (up to 250,000 ids) several times; a scalar loop takes about a
+ * twentieth of a decode step of a small model. Sums are integers (sampling.h), so all variants return
+ * identical bits. */
 #ifndef HOLORUN_OPS_SAMPLE_SUMS_H
 #define HOLORUN_OPS_SAMPLE_SUMS_H
 
 #include "ops/ops.h"
 
-/* Ids below n that are in `set` and, where it is not NULL, in `also`: bit id % 64 of word id / 64. */
+/* Functions over the ids below n that are in `set` and in `also` (NULL: all): bit id % 64 of word id / 64. */
 struct sample_sums {
     const char *name;
-    /* The largest logit; -INFINITY when there is no id, NaN when any logit is NaN. */
+    /* Returns the largest logit; -INFINITY without an id, NaN if any logit is NaN. */
     float (*largest)(const float *logits, int n, const uint64_t *set, const uint64_t *also);
-    /* The first id with this logit, -1 when there is none. */
+    /* Returns the first id with this logit, or -1. */
     int32_t (*first)(const float *logits, int n, const uint64_t *set, const uint64_t *also, float logit);
-    /* Sum of weights. */
+    /* Returns the sum of weights. */
     uint64_t (*mass)(const float *logits, int n, const uint64_t *set, const uint64_t *also, float largest,
                      double rate);
-    /* The ids whose logit is at least this, ascending; there is room for all.  Returns how many. */
+    /* Writes the ids whose logit is at least `least`, ascending, to ids[n]; returns their number. */
     int (*from)(const float *logits, int n, const uint64_t *set, const uint64_t *also, float least,
                 int32_t *ids);
 };
 
-/* The k-th form that runs here, slowest first and plain one id after another; NULL beyond the last. */
+/* Returns the k-th variant that this CPU supports, slowest first, starting with the plain one; NULL beyond
+ * the last. */
 const struct sample_sums *sample_sums(int k);
 
-/* The fastest. */
+/* Returns the fastest variant. */
 const struct sample_sums *sample_sums_here(void);
 
 #endif

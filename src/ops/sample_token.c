@@ -1,8 +1,7 @@
-/* sample_token.c - one token out of a row of logits on the host: see sampling.h.
+/* sample_token.c - samples a token from a row of logits on the host (sampling.h).
  *
- * A token is sampled without sorting: a radix search over the keys of the candidates, the most significant
- * digit first, that descends into the one bin where the running sum of weights passes the target.
- */
+ * A token is sampled without sorting: a radix search over the keys of the candidates, most significant
+ * digit first, descends into the bin in which the running sum of weights passes the target. */
 #include "ops/sample_sums.h"
 #include "ops/sampling.h"
 
@@ -13,22 +12,22 @@
 enum { NEAR = 8 }; /* halvings: at temperature 1 a logit 5.5 below the largest */
 
 struct candidates {
-    uint64_t *keys, *room; /* n each */
+    uint64_t *keys, *buf; /* n each */
     int n;
     uint64_t mass;
 };
 
-/* The ids whose weight is at least 2^-halvings. */
+/* Collects the ids whose weight is at least 2^-halvings. */
 static struct candidates collect(const struct sample_sums *sums, const float *logits, int n,
                                  const struct sampler *how, float largest, int halvings)
 {
     double rate = sampling_rate(how->temperature);
     uint64_t least = (uint64_t)halvings << SAMPLING_STEPS;
-    float below = (float)((double)least / rate * 1.0001); /* a little more than that: the fall decides */
+    float below = (float)((double)least / rate * 1.0001); /* slightly larger; the fall decides */
     int32_t *ids = xmalloc((unsigned long)n, sizeof *ids);
     int some = sums->from(logits, n, how->known, how->allowed, nextafterf(largest - below, -INFINITY), ids);
     struct candidates c = {.keys = xmalloc(2 * (unsigned long)some + 1, sizeof *c.keys)};
-    c.room = c.keys + some;
+    c.buf = c.keys + some;
     for (int k = 0; k < some; k++) {
         uint64_t fall = sampling_fall(largest - logits[ids[k]], rate);
         if (fall >= least)
@@ -40,7 +39,7 @@ static struct candidates collect(const struct sample_sums *sums, const float *lo
     return c;
 }
 
-/* The weight of each bin of a digit, of keys that agree in all digits before it. */
+/* Sums the weights of each bin of a digit, for keys that agree in all earlier digits. */
 static void weigh(uint64_t bins[SAMPLING_BINS], const uint64_t *keys, int n, int shift)
 {
     memset(bins, 0, SAMPLING_BINS * sizeof *bins);
@@ -48,8 +47,8 @@ static void weigh(uint64_t bins[SAMPLING_BINS], const uint64_t *keys, int n, int
         bins[keys[i] >> shift & (SAMPLING_BINS - 1)] += sampling_key_weight(keys[i]);
 }
 
-/* The key at which the running sum of weights passes t, and the sum with it.  The keys in the bin that the
- * search descends into, a small part after the first digit, are copied to c->room. */
+/* Finds the key at which the running sum of weights passes t; *sum is the sum including it. The keys in
+ * the bin into which the search descends, a small part after the first digit, are copied to c->buf. */
 static uint64_t find(const struct candidates *c, uint64_t t, uint64_t *sum)
 {
     uint64_t bins[SAMPLING_BINS], prefix = 0;
@@ -65,16 +64,16 @@ static uint64_t find(const struct candidates *c, uint64_t t, uint64_t *sum)
         int kept = 0;
         for (int i = 0; i < n; i++)
             if (keys[i] >> shift == prefix)
-                c->room[kept++] = keys[i];
-        keys = c->room;
+                c->buf[kept++] = keys[i];
+        keys = c->buf;
         n = kept;
     }
     *sum += sampling_key_weight(prefix);
     return prefix;
 }
 
-/* The mass of the candidates that have at least min_p of the likeliest one's weight; UINT64_MAX: that is not
- * known, because there may be more of them than were collected. */
+/* Returns the mass of the candidates that have at least min_p of the largest weight; UINT64_MAX if
+ * unknown, because more of them may exist than were collected. */
 static uint64_t mass_above(const struct candidates *c, float min_p, int halvings)
 {
     double most = -log2((double)min_p) * (double)(1 << SAMPLING_STEPS);
@@ -87,8 +86,9 @@ static uint64_t mass_above(const struct candidates *c, float min_p, int halvings
     return mass;
 }
 
-/* The likeliest come first: where the running sum passes its target among those above 2^-halvings of the
- * largest, the others need not be looked at.  -1: it does not. */
+/* Samples among the collected candidates. The most probable come first: if the running sum passes its
+ * target among those above 2^-halvings of the largest, the others are not needed. Returns -1 if it does
+ * not. */
 static int32_t draw_among(const struct candidates *c, const struct sampler *how, uint64_t mass, float min_p,
                           int halvings)
 {

@@ -1,18 +1,16 @@
-/* sampling.h - the arithmetic of sampling the next token, the same to the bit on every machine.
+/* sampling.h - integer arithmetic for sampling the next token, bit-identical on every machine.
  *
- * Softmax in floating point has no result that two machines agree on: exponentials differ in the last
- * bit, so do sums in another order, and now and then a drawn number falls between the two.  Here both
- * are integers:
+ * A floating-point softmax differs between machines: exponentials differ in the last bit, as do sums in
+ * another order, and a random number occasionally falls in between. Here both are integers:
  *
- *   fall(l)  = (largest - l) * log2(e) / temperature, in steps of 2^-28   one f32 difference, one f64 product
- *   weight   = 2^-fall, in steps of 2^-40                                 products of 32 bits
- *   mass     = sum of weights                                             the same in any order
+ *     fall(l)  = (largest - l) * log2(e) / temperature, in steps of 2^-28   f32 difference, f64 product
+ *     weight   = 2^-fall, in steps of 2^-40                                 products of 32 bits
+ *     mass     = sum of weights                                             the same in any order
  *
- * A weight is right to 2^-28 of itself or 2^-40, less than the error of a logit in f32.  A fall of
- * SAMPLING_DEPTH halvings or more weighs nothing.  Candidates are ordered by key = fall, then id: the
- * most probable first, the lowest id among equals, no two alike.  A number t below the mass selects the
- * candidate at which the running sum passes t.
- */
+ * The error of a weight is at most 2^-28 of itself or 2^-40, less than the error of an f32 logit. A fall
+ * of SAMPLING_DEPTH halvings or more has weight 0. Candidates are ordered by key = fall, then id: the most
+ * probable first, the lowest id first among equals, all keys different. A number t below the mass selects
+ * the candidate at which the running sum passes t. */
 #ifndef HOLORUN_OPS_SAMPLING_H
 #define HOLORUN_OPS_SAMPLING_H
 
@@ -29,26 +27,26 @@
 enum {
     SAMPLING_DEPTH = 41,
     SAMPLING_STEPS = 28, /* fractional bits of a fall */
-    SAMPLING_ID = 21,    /* bits of an id: 2^21 weights of at most 2^40 are a sum */
-    SAMPLING_DIGIT = 11, /* a key has SAMPLING_LEVELS digits of so many bits */
+    SAMPLING_ID = 21,    /* bits of an id: a sum of 2^21 weights of at most 2^40 fits in 64 bits */
+    SAMPLING_DIGIT = 11, /* bits of each of a key's SAMPLING_LEVELS digits */
     SAMPLING_LEVELS = (6 + SAMPLING_STEPS + SAMPLING_ID) / SAMPLING_DIGIT,
     SAMPLING_BINS = 1 << SAMPLING_DIGIT,
 };
 
-#define SAMPLING_NOTHING ((uint64_t)SAMPLING_DEPTH << SAMPLING_STEPS) /* fall that weighs nothing */
+#define SAMPLING_NOTHING ((uint64_t)SAMPLING_DEPTH << SAMPLING_STEPS) /* smallest fall with weight 0 */
 
 SAMPLING_FN int sampling_has(const uint64_t *set, int64_t id)
 {
     return (int)(set[id / 64] >> (id % 64) & 1);
 }
 
-/* Steps of fall for a logit difference of 1. */
+/* Returns the steps of fall for a logit difference of 1. */
 SAMPLING_FN double sampling_rate(float temperature)
 {
     return 1.4426950408889634 * (double)(1 << SAMPLING_STEPS) / (double)temperature;
 }
 
-/* The fall of a logit `below` the largest. */
+/* Returns the fall of a logit that is `below` less than the largest. */
 SAMPLING_FN uint64_t sampling_fall(float below, double rate)
 {
     double fall = (double)below * rate;
@@ -60,7 +58,7 @@ SAMPLING_FN uint32_t sampling_part(uint32_t a, uint32_t b)
     return (uint32_t)((uint64_t)a * b >> 32);
 }
 
-/* 2^-f = 1 - f q(f): a polynomial through Chebyshev nodes, in steps of 2^-32. */
+/* Returns 2^-f = 1 - f q(f): a polynomial through Chebyshev nodes, in steps of 2^-32. */
 SAMPLING_FN uint64_t sampling_weight(uint64_t fall)
 {
     uint32_t f = (uint32_t)fall << (32 - SAMPLING_STEPS);
@@ -90,23 +88,24 @@ SAMPLING_FN uint64_t sampling_key_weight(uint64_t key)
     return sampling_weight(key >> SAMPLING_ID);
 }
 
-/* The position in the running sum for a random number in [0, 1). */
+/* Returns the position in the running sum for a random number in [0, 1). */
 SAMPLING_FN uint64_t sampling_drawn(double random, uint64_t mass)
 {
     uint64_t t = (uint64_t)(random * (double)mass);
     return t < mass ? t : mass - 1;
 }
 
-/* top_p: the position of the last candidate kept, where the running sum reaches top_p of the mass. */
+/* Returns the position of the last candidate kept by top_p, where the running sum reaches top_p of the
+ * mass. */
 SAMPLING_FN uint64_t sampling_last(float top_p, uint64_t mass)
 {
     double share = (double)top_p * (double)mass;
     uint64_t t = share > 0 ? (uint64_t)share : 0;
-    t -= t > 0 && (double)t == share; /* reaching it is enough */
+    t -= t > 0 && (double)t == share; /* reaching top_p exactly suffices */
     return t < mass ? t : mass - 1;
 }
 
-/* Search result of a backend; both masses at temperature 1. */
+/* The search result of a backend; both masses at temperature 1. */
 struct sampling_found {
     int32_t id; /* -1: nothing could be sampled */
     float logit, largest, largest_allowed;
@@ -128,15 +127,14 @@ static inline struct sampled sampling_result(const struct sampling_found *f)
     return c;
 }
 
-/* The token that a sampler (ops.h) picks from a row of logits on the host, among the ids below n:
- * greedily, or from softmax(logits / temperature), cut to the smallest set of likeliest tokens that
- * holds top_p. */
+/* Samples a token from a row of logits on the host, among the ids below n: greedily, or from
+ * softmax(logits / temperature), restricted by top_p. */
 struct sampled sample_token(const float *logits, int n, const struct sampler *how);
 
-/* The parts of sample_token, for sample_filter.c.  sample_id returns an id, -1 where none can be sampled;
- * min_p > 0: after top_p, only from ids that have at least this part of the largest probability.
- * sample_report returns the log-probabilities of an id, for -1 of the one that `how` samples; its id is -1
- * where a logit is NaN. */
+/* The two parts of sample_token(), for sample_filter.c. sample_id() returns an id, or -1 if none can be
+ * sampled; min_p > 0: after top_p, only ids with at least this fraction of the largest probability.
+ * sample_report() returns the log-probabilities of an id, or for -1 of the one that `how` samples; its id
+ * is -1 if a logit is NaN. */
 int32_t sample_id(const float *logits, int n, const struct sampler *how, float min_p);
 struct sampled sample_report(const float *logits, int n, const struct sampler *how, int32_t id);
 

@@ -1,20 +1,20 @@
-/* stochastic_round.h - stochastic rounding of the SSM state to f16, the same to the bit on every machine.
+/* stochastic_round.h - stochastic rounding of the SSM state to f16, bit-identical on every machine.
  *
- * Every token decays the state and adds to it.  Rounded to nearest, an addition below half a step is lost,
- * with the same sign each time, and the error accumulates.  Stochastic rounding goes up or down with the
- * probability of how near each is: the mean is right, and the errors of many tokens cancel. f16 has 11
- * bits, steps of 2^-24 at least, and ends at 65504; bf16 has 8 and loses eight times as much at each token.
+ * Every token decays the state and adds to it. With rounding to nearest, an addition below half a step is
+ * lost, always with the same sign, and the error accumulates. Stochastic rounding rounds up or down with a
+ * probability proportional to the distance: the mean is correct, and the errors of many tokens cancel. f16
+ * has 11 bits, steps of at least 2^-24, and ends at 65504; bf16 has 8 bits and loses eight times as much
+ * per token.
  *
- *   random bits   a hash of a counter: position in the conversation, layer and index in the state, nothing
- *                 else.  So the same token at the same position leaves the same state, alone or in a batch,
- *                 after a rewind, in a fork of the session, or recomputed from the start.
- *   rounding      adds 13 random bits below the last bit of f16, then truncates.  Likewise below 2^-14, where
- *                 all steps are 2^-24: the probability is off by less than 2^-13.
- *   overflow      finite values end at 65504; infinities and NaN stay.
+ *     random bits   a hash of a counter: position in the conversation, layer and index in the state, nothing
+ *                   else. The same token at the same position therefore leaves the same state, alone or in a
+ *                   batch, after a rewind, in a fork of the session, or recomputed from the start.
+ *     rounding      adds 13 random bits below the last bit of f16, then truncates; also below 2^-14, where
+ *                   all steps are 2^-24. The probability is exact to 2^-13.
+ *     overflow      finite values are limited to 65504; infinities and NaN are unchanged.
  *
- * Two neighbours in a row share the 32 bits of one hash.  Integer arithmetic, and one sum that every
- * machine rounds alike.
- */
+ * Two adjacent values of a row share the 32 bits of one hash. Only integer arithmetic and one addition
+ * that every machine rounds alike. */
 #ifndef HOLORUN_OPS_STOCHASTIC_ROUND_H
 #define HOLORUN_OPS_STOCHASTIC_ROUND_H
 
@@ -27,17 +27,19 @@
 #define STOCHASTIC_FN static inline
 #endif
 
-enum { STOCHASTIC_BITS = 13 }; /* random bits of a value: as many as f32 has more than f16 */
+enum { STOCHASTIC_BITS = 13 }; /* random bits per value: the mantissa bits that f32 has in addition to f16 */
 
-#define F16_MASK          ((1u << STOCHASTIC_BITS) - 1)
-#define F16_ONE           0x3f800000u /* bits of 1.0f; random bits in its mantissa make a number in [1, 2) */
-#define F16_SIGN          0x80000000u
-#define F16_EXP           0x7f800000u
-#define F16_LOW           0x38800000u /* bits of 2^-14: below it steps are equal */
-#define F16_HIGH          0x47000000u /* bits of 2^15 */
-#define STOCHASTIC_STRIDE 0x9e3779b1u /* from one pair's counter to the next: odd, so that none repeats */
+#define F16_MASK ((1u << STOCHASTIC_BITS) - 1)
+#define F16_ONE  0x3f800000u /* bits of 1.0f; random bits in its mantissa give a number in [1, 2) */
+#define F16_SIGN 0x80000000u
+#define F16_EXP  0x7f800000u
+#define F16_LOW  0x38800000u /* bits of 2^-14: all smaller values have the same step */
+#define F16_HIGH 0x47000000u /* bits of 2^15 */
+#define STOCHASTIC_STRIDE                                                                                    \
+    0x9e3779b1u /* difference of the counters of adjacent pairs: odd, so that none
+                                       * repeats */
 
-/* The key that rounds the state of a layer after `position` tokens. */
+/* Returns the key for rounding the state of a layer after `position` tokens. */
 STOCHASTIC_FN uint32_t stochastic_key(int64_t position, int layer)
 {
     uint64_t z = (uint64_t)position * 0x9e3779b97f4a7c15u + (uint64_t)layer * 0xd1342543de82ef95u;
@@ -46,13 +48,15 @@ STOCHASTIC_FN uint32_t stochastic_key(int64_t position, int layer)
     return (uint32_t)(z >> 32);
 }
 
-/* Pairs in a row of n values; pair i of row r has index r * stochastic_pairs(n) + i in a state. */
+/* Returns the number of pairs in a row of n values; pair i of row r has index r * stochastic_pairs(n) + i
+ * in a state. */
 STOCHASTIC_FN int64_t stochastic_pairs(int64_t n)
 {
     return (n + 1) / 2;
 }
 
-/* The random bits of a pair: the lowest STOCHASTIC_BITS for its first value, the highest for its second. */
+/* Returns the random bits of a pair: the lowest STOCHASTIC_BITS are for its first value, the highest for
+ * its second. */
 STOCHASTIC_FN uint32_t stochastic_bits(uint32_t key, uint32_t pair)
 {
     uint32_t x = key + pair * STOCHASTIC_STRIDE;
@@ -75,7 +79,7 @@ STOCHASTIC_FN float bits_float(uint32_t u)
     return f;
 }
 
-/* v with random bits added, away from zero: truncated it is v rounded. */
+/* Returns v with random bits added, away from zero; truncating it rounds v. */
 STOCHASTIC_FN float stochastic_dither(float v, uint32_t random)
 {
     uint32_t u = float_bits(v), e = u & F16_EXP;
@@ -96,7 +100,7 @@ STOCHASTIC_FN uint16_t f16_truncate(float v)
     return (uint16_t)(sign | (uint32_t)(bits_float(a) * 16777216.0f));
 }
 
-/* Value n of row r of a state with rows of N. */
+/* Rounds value n of row r of a state with rows of N. */
 STOCHASTIC_FN uint16_t stochastic_round_f16(float v, uint32_t key, int64_t r, int64_t n, int64_t N)
 {
     uint32_t both = stochastic_bits(key, (uint32_t)(r * stochastic_pairs(N) + n / 2));

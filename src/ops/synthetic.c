@@ -1,4 +1,4 @@
-/* synthetic.c - synthetic values made on the host: see synthetic.h. */
+/* synthetic.c - synthetic tensors and weights made on the host (synthetic.h). */
 #include "ops/synthetic.h"
 
 #include "base/pool.h"
@@ -39,18 +39,19 @@ static void host_fill_synthetic(struct backend *b, struct tensor dst, const stru
     pool_for(b->pool, dst.rows, 1, fill_rows, &k);
 }
 
-/* The power of two below x as f16. */
+/* Returns a power of two close to x as f16. */
 static uint16_t half_near(float x)
 {
     int e = 15 + ilogbf(x);
     return (uint16_t)((e < 1 ? 1 : e > 30 ? 30 : e) << 10);
 }
 
-/* Any bytes are blocks; their scales bring the largest code to the spread. */
+/* Fills blocks with random bytes, which are valid codes, and scales that map the largest code to the
+ * spread. */
 static void fill_blocks(uint8_t *out, uint32_t type, int64_t n, const struct synthetic *m)
 {
     static const struct {
-        int d, low; /* where the scales are; low 0: none */
+        int d, low; /* offsets of the scales; low 0: none */
         float most;
     } of[GGML_TYPES] = {[GGML_Q8_0] = {0, 0, 127},         [GGML_Q4_K] = {0, 2, 63 * 7.5f},
                         [GGML_Q5_K] = {0, 2, 63 * 15.5f},  [GGML_Q6_K] = {208, 0, 127 * 31.0f},
@@ -67,25 +68,25 @@ static void fill_blocks(uint8_t *out, uint32_t type, int64_t n, const struct syn
     }
 }
 
-/* Random codes around the zero 8; the largest is at the spread. */
+/* Creates a GPTQ weight of random codes with zero point 8; the largest value is the spread. */
 static struct weight *synthetic_gptq(struct backend *b, int64_t rows, int64_t cols, const struct synthetic *m)
 {
     size_t codes = (size_t)(rows * cols / 2), groups = (size_t)(rows * (cols / QUANT_GPTQ_GROUP));
-    uint8_t *room = xmalloc(codes + groups * 3 + 1, 1), *zeros = room + codes, *scales = zeros + groups;
+    uint8_t *buf = xmalloc(codes + groups * 3 + 1, 1), *zeros = buf + codes, *scales = zeros + groups;
     uint16_t d = half_near(m->spread / 8);
     for (size_t i = 0; i < codes; i++)
-        room[i] = (uint8_t)(int)((synthetic_unit(m->seed, i) + 1) * 127.9f);
+        buf[i] = (uint8_t)(int)((synthetic_unit(m->seed, i) + 1) * 127.9f);
     memset(zeros, 0x77, groups);
     for (size_t i = 0; i < groups; i++)
         memcpy(scales + 2 * i, &d, sizeof d);
-    struct quant_gptq q = {.codes = room, .zeros = zeros, .scales = scales, .least = 1};
+    struct quant_gptq q = {.codes = buf, .zeros = zeros, .scales = scales, .least = 1};
     struct quant_source s = {.rows = rows, .cols = cols, .gptq = &q};
     void *bytes = NULL;
     size_t size = b->ops->quant_bytes(b, QUANT_GPTQ, rows, cols);
     if (posix_memalign(&bytes, 64, size))
-        die(ERR_ENV, "out of memory: %zu bytes asked for", size);
+        die(ERR_ENV, "out of memory: %zu bytes requested", size);
     b->ops->quant_pack(b, bytes, QUANT_GPTQ, &s);
-    free(room);
+    free(buf);
     return b->ops->quant_weight(b, bytes, true, QUANT_GPTQ, rows, cols);
 }
 
@@ -111,7 +112,7 @@ struct weight *synthetic_weight(struct backend *b, enum quant_format format, enu
     struct quant_source s = {.rows = rows, .cols = cols, .stored = host, .scale = m->spread / synthetic_f8};
     s.gguf = stored;
     uint8_t *groups = NULL;
-    if (f4) { /* any byte is two codes of at most 6; the scale of every group is one */
+    if (f4) { /* any byte is two codes of magnitude up to 6; the scale of every group is one */
         size_t n = (size_t)(rows * quant_groups(format, cols));
         groups = xmalloc(n + 1, 1);
         memset(groups, 0x38, n);
@@ -122,7 +123,7 @@ struct weight *synthetic_weight(struct backend *b, enum quant_format format, enu
     void *bytes = NULL;
     size_t size = b->ops->quant_bytes(b, format, rows, cols);
     if (posix_memalign(&bytes, 64, size))
-        die(ERR_ENV, "out of memory: %zu bytes asked for", size);
+        die(ERR_ENV, "out of memory: %zu bytes requested", size);
     b->ops->quant_pack(b, bytes, format, &s);
     free(host.data);
     free(groups);

@@ -1,8 +1,7 @@
-/* synthetic.h - values made from a counter, for measuring without a checkpoint.
+/* synthetic.h - pseudorandom values made from a counter, for measurements without a checkpoint.
  *
- * Value i is a function of a seed and of i alone (Steele, Lea, Flood: SplitMix64), so that any thread of
- * any machine can make it.
- */
+ * Value i is a function of a seed and i only (SplitMix64; Steele, Lea, Flood 2014), so any thread of any
+ * machine can compute it. */
 #ifndef HOLORUN_OPS_SYNTHETIC_H
 #define HOLORUN_OPS_SYNTHETIC_H
 
@@ -25,23 +24,23 @@ SYNTHETIC_FUNCTION uint64_t synthetic_bits(uint64_t seed, uint64_t i)
     return z ^ z >> 31;
 }
 
-/* A multiple of 2^-23 in [-1, 1): exact in f32. */
+/* Returns a multiple of 2^-23 in [-1, 1), exact in f32. */
 SYNTHETIC_FUNCTION float synthetic_unit(uint64_t seed, uint64_t i)
 {
     return (float)((int32_t)(synthetic_bits(seed, i) >> 40) - (1 << 23)) * (1.0f / (1 << 23));
 }
 
-/* An e4m3 value: any byte but NaN. */
+/* Returns a random e4m3 value other than NaN. */
 SYNTHETIC_FUNCTION uint8_t synthetic_e4m3(uint64_t seed, uint64_t i)
 {
     uint8_t v = (uint8_t)(synthetic_bits(seed, i) >> 40);
     return (v & 127) == 127 ? (uint8_t)(v - 1) : v;
 }
 
-/* Divisors that give quantized values about the spread of the others. */
+/* Divisors that give quantized values about the same spread as the others. */
 static const float synthetic_i8 = 127, synthetic_i4 = 7, synthetic_f8 = 200;
 
-/* make_synthetic_weight with bytes made on the host, for any backend and format. */
+/* Creates a synthetic weight from bytes made on the host, for any backend and format. */
 struct weight *synthetic_weight(struct backend *b, enum quant_format format, enum dtype dtype, int64_t rows,
                                 int64_t cols, const struct synthetic *m);
 

@@ -1,4 +1,4 @@
-/* work.c - see work.h. */
+/* work.c - working memory of GPU operations (work.h). */
 #include "ops/work.h"
 
 #include "base/number.h"
@@ -6,8 +6,8 @@
 
 enum {
     ALIGN = 256,
-    PAGE = 2 << 20 /* of allocations above half of it */,
-    TILE = 16 /* rows of a quantized block */
+    PAGE = 2 << 20 /* unit of allocations above half of it */,
+    TILE = 16 /* rows per quantized block */
 };
 
 const struct work_parts work_parts_usual = {.dequantized = 64 << 20,
@@ -75,7 +75,7 @@ size_t work_quantized(const struct work_parts *p, enum quant_format format, int6
     return size_max(dequantized, work_partials(p));
 }
 
-enum { PARTIAL = 64 * 128 * sizeof(float) /* a band's rows by the most rows of x */ };
+enum { PARTIAL = 64 * 128 * sizeof(float) /* rows of a band times the maximum rows of x */ };
 
 int64_t work_partial_blocks(const struct work_parts *p)
 {
@@ -103,7 +103,7 @@ int64_t work_expert_rows(const struct work_parts *p, int64_t chosen, int64_t inn
     return (int64_t)(p->experts / work_experts(chosen, 0, inner, out, t).all) + 1;
 }
 
-/* ---- attention, choice, pictures ----------------------------------------------------------------------- */
+/* ---- attention, sampling, images ----------------------------------------------------------------------- */
 
 struct work_attend work_attend(int64_t queries, int64_t splits, int64_t floats_each)
 {

@@ -1,34 +1,34 @@
-/* work.h - working memory of GPU operations: how much each takes beside the tensors it is given.
+/* work.h - working memory of GPU operations, in addition to their tensors.
  *
- * The kernels ask here before they take memory, and the capacity plan before there is a GPU, so that
- * both agree.  Memory that would grow with the number of rows is bounded: the rows run in parts.
- */
+ * Both the kernels (before they allocate) and the capacity plan (before there is a GPU) use these
+ * functions, so that they agree. Memory that would grow with the number of rows is limited: the rows are
+ * processed in parts. */
 #ifndef HOLORUN_OPS_WORK_H
 #define HOLORUN_OPS_WORK_H
 
 #include "ops/quant.h"
 
-/* Bytes that one part of an operation may take.  Tests use smaller ones than real cards. */
+/* Maximum bytes per part of an operation. Tests use smaller limits. */
 struct work_parts {
-    size_t dequantized; /* of a dequantized matrix */
-    size_t sums;        /* of a product, in f32 */
-    size_t experts;     /* of experts' intermediate results */
-    size_t splits;      /* of attention's partial results */
-    size_t partials;    /* of products' partial sums */
+    size_t dequantized; /* dequantized matrix */
+    size_t sums;        /* f32 sums of a product */
+    size_t experts;     /* intermediate results of experts */
+    size_t splits;      /* partial results of attention */
+    size_t partials;    /* partial sums of products */
     size_t library;     /* workspace of cuBLASLt */
 };
 extern const struct work_parts work_parts_usual;
 
-/* Device bytes of a quantized matrix, and of a plain one, whose rows are padded to 16 bytes. */
+/* Return the device bytes of a quantized matrix, and of a plain one, whose rows are padded to 16 bytes. */
 size_t work_quantized_matrix(enum quant_format format, int64_t rows, int64_t cols);
 size_t work_matrix(enum dtype t, int64_t rows, int64_t cols);
-size_t work_tensor(size_t bytes); /* rounded up to the unit of a card's memory */
+size_t work_tensor(size_t bytes); /* rounded up to the allocation unit of the device */
 
-/* f32 sums of a product with so many columns. */
+/* Returns the bytes of f32 sums of a product with `cols` columns. */
 size_t work_sums(const struct work_parts *p, int64_t cols);
 
-/* Rows of a quantized matrix that are dequantized at once, with K rounded up to whole blocks (`room`),
- * and their bytes; work_quantized: with what products of many rows need as well. */
+/* Return the rows of a quantized matrix that are dequantized at once, with K rounded up to whole blocks
+ * (`room`), and their bytes; work_quantized() includes the other needs of products of many rows. */
 struct work_dequantized {
     int64_t rows;
     size_t bytes;
@@ -37,17 +37,17 @@ struct work_dequantized work_dequantized(const struct work_parts *p, int64_t roo
 size_t work_quantized(const struct work_parts *p, enum quant_format format, int64_t room);
 int64_t work_room(enum quant_format format, int64_t cols);
 
-/* Rows of x that are rounded to e4m3 at once: their codes and scales are where a dequantized matrix would
- * be, and of their sums 16 columns or more fit into work_sums. */
+/* Returns the rows of x that are rounded to e4m3 at once: their codes and scales occupy the memory of a
+ * dequantized matrix, and at least 16 columns of their sums fit in work_sums(). */
 int64_t work_rounded_rows(const struct work_parts *p, int64_t room);
 
-/* Partial sums of a product of quantized weights on their codes: two for each of so many blocks. */
-enum { WORK_BANDS = 4096 /* of 64 rows of the weight, at most */ };
+/* Return the number and bytes of partial sums of a product with quantized weights: two per block. */
+enum { WORK_BANDS = 4096 /* maximum number of bands of 64 rows of the weight */ };
 int64_t work_partial_blocks(const struct work_parts *p);
 size_t work_partials(const struct work_parts *p);
 
-/* Experts: bytes of each of four lists with one entry per choice, of the inner activations and of the
- * results, where gates are before; and the rows that run at once. */
+/* Return the memory of experts: bytes of each of four lists with one entry per choice, of the inner
+ * activations and of the results, which first hold the gates; and the rows that run at once. */
 struct work_experts {
     size_t list, inner, results, all;
 };
@@ -55,16 +55,17 @@ struct work_experts work_experts(int64_t choices, int64_t experts, int64_t inner
 int64_t work_expert_rows(const struct work_parts *p, int64_t chosen, int64_t inner, int64_t out,
                          enum dtype t);
 
-/* Attention of some queries whose keys are cut into splits, with so many f32 partial results each. */
-/* bytes that describe a session's keys */
-enum { WORK_SPLITS = 32 /* of one query, at most */, WORK_KEYS = 40 };
+/* Returns the memory of attention for queries whose keys are cut into splits, with `floats_each` f32
+ * partial results each. */
+/* WORK_KEYS: bytes that describe a session's keys */
+enum { WORK_SPLITS = 32 /* maximum per query */, WORK_KEYS = 40 };
 struct work_attend {
     size_t queries, owners, all;
 };
 struct work_attend work_attend(int64_t queries, int64_t splits, int64_t floats_each);
 
-/* Sampling: rows at once, bytes of a row's parameters and search state; and the masks kept on the device,
- * of which each row needs two at most. */
+/* Sampling: maximum rows at once; bytes of a row's parameters and search state; masks kept on the device,
+ * at most two per row. */
 enum {
     WORK_SAMPLED_ROWS = 128,
     WORK_SAMPLING_STATE = 128,
@@ -74,14 +75,14 @@ enum {
 size_t work_sampling(int rows); /* bins of a search */
 size_t work_masks(int64_t ids);
 
-/* Tokens whose inputs are kept beside a Mamba-2 state that is not written at each. */
+/* Tokens whose inputs are buffered next to a Mamba-2 state with delayed write-back. */
 enum { WORK_RING = 8 };
 
-/* Counters of finished blocks, for a batch of so many sessions. */
+/* Counters of finished blocks, for a batch of WORK_SESSIONS sessions. */
 enum { WORK_SESSIONS = 128 };
-size_t work_counts(int64_t groups); /* and for the bands of a product */
+size_t work_counts(int64_t groups); /* including the bands of a product */
 
-/* An image: its pixels, filters, and the rows between the two passes. */
+/* Returns the bytes for an image: its pixels, filters, and the rows between the two passes. */
 size_t work_picture(const struct picture *p, int tiles);
 
 #endif

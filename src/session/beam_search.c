@@ -1,10 +1,9 @@
-/* beam_search.c - see beam_search.h.
+/* beam_search.c - beam search over alternative values at one position of a reply (beam_search.h).
  *
  * Each round extends every path by one choice: forced tokens are appended, the logits of all paths are
- * computed in one batch, and the likeliest continuations of all of them are the next beam.  The last child
- * of a path continues in its session, the others in forks.  Probabilities only fall: the search ends when
- * no path is likelier than the last candidate wanted.
- */
+ * computed in one batch, and the most probable continuations of all paths form the next beam. The last
+ * child of a path takes over its session, the others continue in forks. Probabilities only decrease, so
+ * the search ends when no path is more probable than the last requested candidate. */
 #include "session/beam_search.h"
 
 #include "base/flag.h"
@@ -19,10 +18,10 @@ enum { PATH_TEXT = 192, MAX_CANDIDATES = 4 * BEAM_WIDTH };
 struct path {
     struct session *session;
     int state;
-    char text[PATH_TEXT]; /* from the first token on */
+    char text[PATH_TEXT]; /* all tokens of the path as text */
     size_t len;
     double logp;
-    bool stopped; /* ends with a stop token */
+    bool stopped; /* the last token is a stop token */
 };
 
 struct child {
@@ -33,14 +32,14 @@ struct child {
 
 struct search {
     const struct beam_search *how;
-    struct session *first; /* the caller's, who frees it */
+    struct session *first; /* the caller's session; the caller frees it */
     const struct tokenizer *tokenizer;
     uint64_t *known;
     struct path paths[BEAM_WIDTH];
     int n;
     struct beam_candidate candidates[MAX_CANDIDATES];
     int n_candidates;
-    int wanted;
+    int wanted; /* candidates requested */
 };
 
 static void close_path(const struct search *s, struct path *p)
@@ -75,8 +74,8 @@ static int by_probability(const void *a, const void *b)
     return (x < y) - (x > y);
 }
 
-/* Whether the path is over: a value is complete, which becomes a candidate, or it does not begin with
- * `given`. */
+/* Returns whether the path has ended: its value is complete and has become a candidate, it does not begin
+ * with `given`, it has stopped, or it is too long. */
 static bool path_over(struct search *s, const struct path *p)
 {
     size_t given = s->how->n_given, both = p->len < given ? p->len : given;
@@ -92,7 +91,7 @@ static bool path_over(struct search *s, const struct path *p)
 
 /* ---- paths ----------------------------------------------------------------------------------- */
 
-/* Appends one token.  A stop token counts as the end of a line: it ends the value before it. */
+/* Appends one token. A stop token counts as a newline, so that it ends the value before it. */
 static int append(const struct search *s, struct path *p, int32_t id, struct err *e)
 {
     size_t len;
@@ -109,7 +108,8 @@ static int append(const struct search *s, struct path *p, int32_t id, struct err
     return session_append(p->session, &id, 1, e);
 }
 
-/* Appends the forced tokens.  1: the path is over, 0: it has a choice. */
+/* Appends the tokens that the grammar forces. Returns 1 if the path has ended, 0 if it has a choice, -1
+ * with e. */
 static int append_forced(struct search *s, struct path *p, struct err *e)
 {
     struct tokens ids = {0};
@@ -132,7 +132,7 @@ static int by_logp(const void *a, const void *b)
     return x->parent != y->parent ? x->parent - y->parent : x->id - y->id;
 }
 
-/* The likeliest continuations of all paths. */
+/* Finds the `width` most probable continuations of all paths, best first; returns their number. */
 static int continuations(struct search *s, struct child *out, int width)
 {
     struct token_alternative top[BEAM_WIDTH];
@@ -149,7 +149,7 @@ static int continuations(struct search *s, struct child *out, int width)
     return n < width ? n : width;
 }
 
-/* Makes the path of a child; the last child of a parent takes path_over its session. */
+/* Creates the path of a child. The last child of a parent takes over its session, the others get a fork. */
 static int make_child(struct search *s, struct path *parents, const struct child *c, bool last,
                       struct path *out, struct err *e)
 {
@@ -204,7 +204,7 @@ static int force_all(struct search *s, struct err *e)
     return 0;
 }
 
-/* Whether no path can become likelier than the candidates that are wanted. */
+/* Returns whether no path can become more probable than the requested candidates; sorts the candidates. */
 static bool settled(struct search *s)
 {
     double best = 0;

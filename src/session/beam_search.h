@@ -1,12 +1,11 @@
-/* beam_search.h - what else a reply could have said at one place, and how probable that is.
+/* beam_search.h - alternative values at one position of a reply, with their probabilities.
  *
- * Starts from a session that ends inside a reply.  A beam search over what the grammar allows finds the
- * likeliest values of what begins there (a pair of coordinates, a name).  Token sequences that spell the
- * same text are one candidate.
+ * The search starts from a session that ends inside a reply and is limited to values that the grammar
+ * allows (a pair of coordinates, a name). Token sequences that spell the same text are merged into one
+ * candidate.
  *
- * A probability is the model's at temperature 1, after the logit mask, of that value at that place; paths
- * that the beam dropped are missing from the sum.
- */
+ * A probability is that of the value at temperature 1 after the logit mask. It is a lower bound: paths
+ * that the beam dropped are missing from the sum. */
 #ifndef HOLORUN_SESSION_BEAM_SEARCH_H
 #define HOLORUN_SESSION_BEAM_SEARCH_H
 
@@ -15,15 +14,15 @@
 enum { BEAM_TEXT = 64, BEAM_WIDTH = 32, BEAM_TOKENS = 40 };
 
 struct beam_search {
-    struct grammar *grammar; /* NULL: anything may come */
-    int state;               /* of the grammar after the session's last token */
-    /* Text that all paths must begin with: the first token may cover some of what came before. */
+    struct grammar *grammar; /* NULL: unconstrained */
+    int state;               /* state of the grammar after the session's last token */
+    /* Text that all paths must begin with: the first token may repeat characters that precede the value. */
     const char *given;
     size_t n_given;
-    /* Length of the value that a text begins with; -1: the text ends inside the value. */
+    /* Returns the length of the value at the start of a text, or -1 if the text ends inside the value. */
     ptrdiff_t (*end)(void *arg, const char *text, size_t len);
     void *arg;
-    int width; /* of the beam, up to BEAM_WIDTH */
+    int width; /* paths kept per round, 1 to BEAM_WIDTH */
     const volatile int *cancel;
 };
 
@@ -32,8 +31,8 @@ struct beam_candidate {
     double p;
 };
 
-/* Candidates, the likeliest first, at most max; returns their number, -1 with a reason.  The session is
- * extended on the way and has to be rewound. */
+/* Writes up to min(max, BEAM_WIDTH) candidates to out, most probable first, and returns their number, or
+ * -1 with e. The search extends the session, so the caller has to rewind it. */
 int beam_search(struct session *s, const struct beam_search *how, struct beam_candidate *out, int max,
                 struct err *e);
 

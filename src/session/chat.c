@@ -1,7 +1,6 @@
-/* chat.c - see chat.h.
+/* chat.c - appends the turns of a conversation to a session (chat.h).
  *
- * Each turn becomes a list of texts and images (text/chat_layout.h), which is encoded and appended.
- */
+ * Each turn becomes a list of texts and images (text/chat_layout.h), which is encoded and appended. */
 #include "session/chat.h"
 
 #include "session/engine_impl.h"
@@ -13,7 +12,7 @@
 
 /* ---- the template ---------------------------------------------------------------------------- */
 
-/* The layout that a model of this kind has when it brings no template. */
+/* Returns the chat layout of this model family, used when the model has no template. */
 static enum chat_family family_of(const struct engine *g)
 {
     switch (g->config.family) {
@@ -56,7 +55,7 @@ int chat_append_layout(struct session *s, const struct layout *l, int from, int 
     return layout_encode_part(l, from, to, engine_tokenizer(session_engine(s)), &sink, e);
 }
 
-/* Encodes and appends a layout, and frees it. */
+/* Encodes and appends a layout, then frees it. */
 static int append_layout(struct session *s, struct layout *l, struct err *e)
 {
     int rc = chat_append_layout(s, l, 0, l->n, e);
@@ -116,7 +115,7 @@ int chat_user(struct session *s, const struct chat_part *parts, int n, enum chat
         return -1;
     struct layout l = layout_new();
     place = t->in_order ? CHAT_PLACE_INLINE : place;
-    /* a template that puts images first cuts line breaks before the first text */
+    /* templates that put images first drop newlines before the first text */
     bool first = t->trim_user && place == CHAT_PLACE_TEMPLATE;
     if (!session_length(s))
         layout_template(&l, t->preamble);
@@ -147,12 +146,12 @@ int chat_open_reply(struct session *s, bool think, struct err *e)
         return -1;
     struct layout l = layout_new();
     layout_template(&l, t->open);
-    if (!think && layout_opens_thought(&l)) /* the template cannot be asked not to think */
+    if (!think && layout_opens_thought(&l)) /* the template has no switch that disables thinking */
         layout_template(&l, "\n</think>\n\n");
     return append_layout(s, &l, e);
 }
 
-/* Lays out the end of a reply whose last byte is `last`: a line break before the end mark is not doubled. */
+/* Lays out the end of a reply whose last byte is `last`. A newline before the end tag is not doubled. */
 static void layout_end(struct layout *l, const struct chat_turns *t, char last)
 {
     layout_template(l, t->reply[1] + (last == '\n' && t->reply[1][0] == '\n'));
@@ -178,7 +177,8 @@ int chat_close_reply(struct session *s, struct err *e)
     return append_layout(s, &l, e);
 }
 
-/* A reply that was kept is encoded apart from its opening, as it was generated. */
+/* Encodes the opening and the reply separately if the template keeps replies verbatim, as they were
+ * generated. */
 int chat_reply(struct session *s, const char *reply, struct err *e)
 {
     const struct chat_turns *t = turns_of(s, false, e);

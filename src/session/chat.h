@@ -1,5 +1,7 @@
-/* chat.h - turns of a conversation, appended to a session in the layout of its chat template
- * (text/chat_template.h).  All functions return -1 with e if the template cannot be assembled from turns. */
+/* chat.h - appends the turns of a conversation to a session, in the layout of the model's chat template
+ * (text/chat_template.h).
+ *
+ * All functions return -1 with e if the template cannot be split into turns. */
 #ifndef HOLORUN_SESSION_CHAT_H
 #define HOLORUN_SESSION_CHAT_H
 
@@ -8,37 +10,38 @@
 
 struct engine;
 
-/* Opens the template of the engine's model, or the layout of its family (engine.c). */
+/* Opens the template of the engine's model, or the default layout of its family. The engine owns the
+ * template. */
 struct chat_template *chat_open_template(const struct engine *g);
 
 /* ---- turn by turn ---------------------------------------------------------------------------------
  *
- * For a session that grows with an agent.  Texts come from screens and pages: markers and switches such as
- * "/think" in them are plain text.
- */
+ * For a session that grows with an agent. Texts come from screens and pages, so special tokens and
+ * switches such as "/think" in them stay plain text. */
 
-/* The text before the first user turn.  The session must be empty.  text "": no system message.  think:
- * whether replies will be opened for thinking, which some templates mention here. */
+/* Appends the text before the first user turn to an empty session; text "": no system message. think:
+ * whether replies will be opened for thinking, which some templates state here. */
 int chat_system(struct session *s, const char *text, bool think, struct err *e);
 
-/* The same with a table of tools, the JSON of one a line, as the model's own template lists them. */
+/* Appends the system text and a table of tools (JSON, one tool per line) as the model's template lists
+ * them. */
 int chat_system_tools(struct session *s, const char *text, const char *tools, bool think, struct err *e);
 
-/* One user turn of n parts. */
+/* Appends one user turn of n parts. */
 int chat_user(struct session *s, const struct chat_part *parts, int n, enum chat_place place, struct err *e);
 
-/* Opens the assistant's turn; generation continues from here.  think: leaves the think block open. */
+/* Opens the assistant's turn, which generation continues. think: leaves the think block open. */
 int chat_open_reply(struct session *s, bool think, struct err *e);
 
-/* Closes the assistant's turn after generation: appends the missing part of its end. */
+/* Closes the assistant's turn after generation: appends the part of its end that was not generated. */
 int chat_close_reply(struct session *s, struct err *e);
 
-/* An assistant turn of the history, closed.  Added tokens that it spells are recognised, except those that
- * mark turns, images and tools, which stay text. */
+/* Appends a complete assistant turn of the history. Special tokens in its text are recognized, except
+ * those of turns, images and tools, which stay text. */
 int chat_reply(struct session *s, const char *reply, struct err *e);
 
-/* Returns whether a later prompt contains this generated reply as it is.  If not, the session must return to
- * before the opening, and chat_reply reads the reply again. */
+/* Returns whether later prompts contain this generated reply verbatim. If not, the session must be rewound
+ * to before the opening, and chat_reply() appends the reply again. */
 bool chat_keeps_reply(const struct session *s, const char *reply);
 
 /* ---- whole conversations --------------------------------------------------------------------------- */

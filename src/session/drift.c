@@ -1,4 +1,4 @@
-/* drift.c - see drift.h. */
+/* drift.c - measures how much f16 recurrent states change a model's predictions (drift.h). */
 #include "session/drift.h"
 
 #include "base/file.h"
@@ -20,10 +20,10 @@ static double log_sum(const float *x, int n)
         most = fmax(most, (double)x[i]);
     for (int i = 0; i < n; i++)
         sum += exp((double)x[i] - most);
-    return most + log(fmax(sum, 1)); /* the largest alone gives 1 */
+    return most + log(fmax(sum, 1)); /* the largest term alone is 1 */
 }
 
-/* Kullback-Leibler divergence of what q says comes next from what p says. */
+/* Returns the Kullback-Leibler divergence of the softmax of q from that of p, in nat. */
 static double divergence(const float *p, const float *q, int n)
 {
     double zp = log_sum(p, n), zq = log_sum(q, n), kl = 0;
@@ -48,11 +48,11 @@ void drift_add(struct drift *d, const float *exact, const float *x, int n, bool 
 
 enum {
     PROMPT = 32,
-    MOST = 256, /* tokens decoded, at most and at least */
+    MOST = 256, /* maximum and minimum number of decoded tokens */
     LEAST = 32,
 };
 
-/* As many tokens as take about a second, at 32 GB/s on a processor and 4 TB/s on a GPU. */
+/* Returns the number of tokens that decode in about a second, at 32 GB/s on a CPU and 4 TB/s on a GPU. */
 static int tokens_of(const struct engine *g)
 {
     double budget = g->backend->ops->memory_left ? 4e12 : 32e9,
@@ -61,7 +61,7 @@ static int tokens_of(const struct engine *g)
     return n > most ? most : n < LEAST ? (LEAST < most ? LEAST : most) : (int)n;
 }
 
-/* The same for every model with a vocabulary of this size: text that none was trained on. */
+/* Returns the i-th token of a pseudorandom text, which depends only on the vocabulary size. */
 static int32_t synthetic_token(const struct engine *g, int i)
 {
     uint64_t z = ((uint64_t)i + 1) * 0x9e3779b97f4a7c15u;
@@ -105,9 +105,9 @@ static const char magic[8] = "HOLODRFT";
 
 struct drift_file { /* no padding */
     char magic[8];
-    uint64_t version, key; /* key: what it was measured with */
+    uint64_t version, key; /* key: hash of model, storage types, backend and number of tokens */
     struct drift drift;
-    uint64_t hash; /* of all bytes before it */
+    uint64_t hash; /* XXH3 of all bytes before it */
 };
 
 static uint64_t cache_key(const struct engine *g, const struct engine_options *o, int tokens)
@@ -164,8 +164,8 @@ int drift_gate(struct engine *g, const struct engine_options *o, struct err *e)
         return 0;
     return err_set(
         e, ERR_MODEL,
-        "model '%s': fp16 states change what it says: over %d tokens the mean KL divergence from fp32 is "
-        "%.2g nat (at most %g), and %.0f %% of the likeliest tokens are the same (at least %g %%); use "
+        "model '%s': fp16 states change the output: over %d tokens the mean KL divergence from fp32 is "
+        "%.2g nat (at most %g), and %.0f %% of the most probable tokens are the same (at least %g %%); use "
         "--state fp32",
         o->dir, g->drift.steps, kl, DRIFT_KL, 100 * same, 100 * DRIFT_SAME);
 }

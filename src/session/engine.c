@@ -1,5 +1,5 @@
-/* engine.c - a model directory becomes an engine: config, tokenizer, backend, weights, in this order, and
- * then whether they agree. */
+/* engine.c - opens a model directory as an engine: config, tokenizer, backend and weights, in this order,
+ * and checks that they agree. */
 #include "session/engine_impl.h"
 
 #include "base/file.h"
@@ -18,8 +18,8 @@
 
 enum { SAMPLE = 256 };
 
-/* Over the config and every tensor's name, type, shape and first `sample` bytes: models of the same sizes
- * with other weights must not load each other's sessions. */
+/* Hashes the config and each tensor's name, type, shape and first `sample` bytes. Models of the same size
+ * with different weights must not load each other's sessions. */
 static uint64_t hash_model(const char *dir, const struct safetensors *s, size_t sample)
 {
     XXH3_state_t *x = XXH3_createState();
@@ -64,7 +64,7 @@ static void add_stop(struct engine *g, int32_t id)
         g->stops[g->n_stops++] = id;
 }
 
-/* Marks whose ids the config names. */
+/* Checks the image tokens whose ids the config names. */
 static int check_named_ids(struct engine *g, struct err *e)
 {
     const struct model_config *c = &g->config;
@@ -72,8 +72,8 @@ static int check_named_ids(struct engine *g, struct err *e)
     for (size_t i = 0; i < sizeof ids / sizeof *ids; i++)
         if (!tokenizer_is_special(g->tokenizer, ids[i]))
             return err_set(e, ERR_MODEL,
-                           "the config puts %d around or for images; the tokenizer has no special "
-                           "token of that id",
+                           "the config names %d as an image token, but the tokenizer has no special "
+                           "token with this id",
                            ids[i]);
     g->image_open = c->image_open;
     g->image_close = c->image_close;
@@ -104,7 +104,7 @@ static int check_image_ids(struct engine *g, struct err *e)
     return 0;
 }
 
-/* Whether tokenizer, config and V agree; collects the stop tokens. */
+/* Checks that tokenizer, config and vocabulary size agree; collects the stop tokens. */
 static int check_ids(struct engine *g, struct err *e)
 {
     const struct model_config *c = &g->config;
@@ -134,7 +134,7 @@ int engine_check_tokenizer(const struct model_config *c, int vocab, const struct
 
 /* ---- opening ------------------------------------------------------------------------------------------- */
 
-/* The option that asks for something this family does not have. */
+/* Rejects options that this model family does not support. */
 static int check_family(const struct engine *g, const struct engine_options *o, struct err *e)
 {
     if (!family_is_qwen(g->config.family))
@@ -146,7 +146,8 @@ static int check_family(const struct engine *g, const struct engine_options *o, 
     return 0;
 }
 
-/* Activations in 8 bits are multiplied with integers, those in fp8 with fp8. */
+/* Checks that the weights can be multiplied with the requested activations: int8 activations need integer
+ * weights, fp8 activations fp8 weights. */
 static int check_activations(const struct engine_options *o, struct err *e)
 {
     bool f8 = o->activations == ACTIVATIONS_FP8;
@@ -160,14 +161,14 @@ static int check_activations(const struct engine_options *o, struct err *e)
     if (o->activations == ACTIVATIONS_BF16)
         return 0;
     if (f8 && o->weights != WEIGHTS_AUTO && o->weights != WEIGHTS_FP8)
-        return err_set(e, ERR_USAGE, "activations in fp8 need weights in fp8: --weights auto or fp8");
+        return err_set(e, ERR_USAGE, "fp8 activations require fp8 weights: use --weights auto or fp8");
     if (!f8 && (o->weights == WEIGHTS_BF16 || o->weights == WEIGHTS_FP8))
         return err_set(e, ERR_USAGE,
-                       "activations in int8 need weights in integers: --weights auto, int8 or int4");
+                       "int8 activations require integer weights: use --weights auto, int8 or int4");
     return 0;
 }
 
-/* And the backend has to have such products. */
+/* Checks that the backend has products with the requested activations. */
 static int check_rounding(const struct ops *b, const struct engine_options *o, struct err *e)
 {
     bool f8 = o->activations == ACTIVATIONS_FP8;
@@ -175,14 +176,15 @@ static int check_rounding(const struct ops *b, const struct engine_options *o, s
         return 0;
     if (f8)
         return err_set(e, ERR_USAGE,
-                       "'%s' has no products with activations in fp8, for which a GPU of compute capability "
-                       "8.9 or later is wanted: leave out --activations",
+                       "backend '%s' does not support fp8 activations: use a GPU of compute capability "
+                       "8.9 or later, or leave out --activations",
                        b->name);
-    return err_set(e, ERR_USAGE, "'%s' has no products with activations in int8: leave out --activations",
+    return err_set(e, ERR_USAGE, "backend '%s' does not support int8 activations: leave out --activations",
                    b->name);
 }
 
-/* Weights are copied into the memory of a GPU; on a CPU they may stay in the files. */
+/* Opens the backend and decides where the weights are stored: they are copied into GPU memory; on a CPU
+ * they may stay memory-mapped. Sets g->plan and *hold. */
 static int open_backend(struct engine *g, const struct engine_options *o, const struct safetensors *s,
                         struct weights_placement *hold, struct err *e)
 {
@@ -190,20 +192,20 @@ static int open_backend(struct engine *g, const struct engine_options *o, const 
     struct engine_options packed = *o;
     packed.weights_in = WEIGHTS_IN_RAM;
     packed.device = "cuda";
-    struct err why = ERR_INIT; /* else the processor has it */
+    struct err why = ERR_INIT; /* reason for falling back to the CPU */
     bool wanted = o->device && !strncmp(o->device, "cuda", 4),
          cannot =
              backend_gpu_list(NULL, 0, NULL) > 0 && plan_make(p, &g->config, s, &packed, wanted ? e : &why);
     if ((cannot && wanted) || plan_placement(hold, &g->config, s, o, e))
         return err_prefix(e, "model '%s'", o->dir);
-    plan_fit(p, 0); /* less than the smallest chunks need is not enough */
+    plan_fit(p, 0); /* 0: never below the smallest chunks, even if they do not fit */
     g->backend = backend_open(cannot ? "cpu" : o->device, o->isa, plan_own(p, 1, 0), g->pool, e);
     if (g->backend && (!g->backend->ops->borrow || o->random))
         *hold = (struct weights_placement){false, 0};
     return g->backend ? check_rounding(g->backend->ops, o, e) : -1;
 }
 
-/* What of the plan a device has memory for. */
+/* Chooses the largest chunks of the plan for which the device has memory. */
 static void choose_chunks(struct engine *g, const struct engine_options *o)
 {
     struct plan *p = &g->plan;
@@ -239,7 +241,8 @@ static int open_weights(struct engine *g, const struct engine_options *o, struct
                                 .mapped = hold.mapped,
                                 .resident = hold.resident,
                                 .random = o->random};
-    bool tower8 = bind.tower8 || o->activations == ACTIVATIONS_INT8; /* which the cache does not tell apart */
+    bool tower8 = bind.tower8 || o->activations == ACTIVATIONS_INT8; /* INT8 vision weights are not part of
+                                                                      * the cache key */
     if (o->cache && !o->random && !tower8 && o->weights != WEIGHTS_AUTO && o->weights != WEIGHTS_BF16)
         bind.cache = g->cache =
             weight_cache_open(o->dir, s, g->hash, o->weights, g->backend->ops->quant_layout);
@@ -251,14 +254,13 @@ static int open_weights(struct engine *g, const struct engine_options *o, struct
     else if (g->weights.forms)
         warn("matrices in formats without kernels are converted: %s", g->weights.forms);
     weight_cache_finish(g->cache, rc == 0);
-    if (hold.mapped ||
-        g->weights.embed_codes.rows) { /* pages of weights that were copied are not needed any more */
+    if (hold.mapped || g->weights.embed_codes.rows) { /* pages of weights that were copied are not needed */
         safetensors_release_all(s);
         g->files = s;
     } else {
         safetensors_close(s);
     }
-    malloc_trim(0); /* freed by the JSON readers */
+    malloc_trim(0); /* returns the memory that the JSON readers freed */
     return rc;
 }
 
@@ -269,8 +271,8 @@ static int reserve_scratch(struct engine *g, struct err *e)
     return g->backend->ops->reserve ? g->backend->ops->reserve(g->backend, &n, e) : 0;
 }
 
-/* By default states may take what the weights leave on a device, less a spare part for pictures and larger
- * work. */
+/* Creates the state pool. By default states may use 19/20 of the device memory left by the weights, less
+ * the memory for encoding images. */
 static int open_state_pool(struct engine *g, const struct engine_options *o, struct err *e)
 {
     enum { SPARE_PART = 20 };
@@ -287,7 +289,7 @@ static int open_state_pool(struct engine *g, const struct engine_options *o, str
     if (g->state_pool.bound && g->state_pool.bound < least)
         return err_set(e, o->state_memory ? ERR_USAGE : ERR_ENV,
                        "the state of one session takes %.2f MiB; %s %.2f MiB", (double)least / (1 << 20),
-                       o->state_memory ? "state memory is bounded to" : "the weights leave",
+                       o->state_memory ? "state memory is limited to" : "the weights leave",
                        (double)g->state_pool.bound / (1 << 20));
     return 0;
 }
@@ -315,7 +317,8 @@ struct engine *engine_open(const struct engine_options *o, struct err *e)
     if (reserve_scratch(g, e) || open_state_pool(g, o, e) ||
         (o->state == STATE_FP16 && !o->random && !o->any_drift && drift_gate(g, o, e)))
         goto fail;
-    g->language.cancel = g->vision.cancel = o->cancel; /* not before: drift_gate must not be cancelled */
+    g->language.cancel = g->vision.cancel = o->cancel; /* set after drift_gate(), which must not be
+                                                        * cancelled */
     if (o->shared)
         g->scheduler = scheduler_new(session_serve, g, o->cancel);
     g->vision.between_tiles = o->shared ? session_yield : NULL;
@@ -348,7 +351,7 @@ void engine_close(struct engine *g)
 
 /* ---- sharing --------------------------------------------------------------------------------- */
 
-/* A GPU has to be attached to each thread that uses it; the only one may not be the one that opened it. */
+/* Attaches the GPU to the calling thread, which may not be the one that opened it. */
 static void attach(struct engine *g)
 {
     if (g->backend->ops->attach)
@@ -447,7 +450,7 @@ struct speculation_counts engine_speculation(const struct engine *g)
 {
     struct engine *entered = (struct engine *)(uintptr_t)g;
     engine_enter(entered, NULL);
-    struct speculation_counts n = g->guesses;
+    struct speculation_counts n = g->drafts;
     engine_leave(entered);
     return n;
 }

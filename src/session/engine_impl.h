@@ -1,4 +1,4 @@
-/* engine_impl.h - inside of an engine; private to src/session and its tests. */
+/* engine_impl.h - struct engine; private to src/session and its tests. */
 #ifndef HOLORUN_SESSION_ENGINE_IMPL_H
 #define HOLORUN_SESSION_ENGINE_IMPL_H
 
@@ -24,29 +24,30 @@ struct engine {
     struct chat_template *chat;
     struct pool *pool;
     struct backend *backend;
-    enum dtype act;             /* of activations */
-    struct state_types types;   /* of a session's state */
-    struct drift drift;         /* of f16 states from f32; no steps: not measured */
-    struct safetensors *files;  /* NULL: all weights are in RAM */
-    struct weight_cache *cache; /* of quantized weights; NULL: none */
+    enum dtype act;             /* type of activations */
+    struct state_types types;   /* types of a session's state */
+    struct drift drift;         /* of f16 from f32 states; steps 0: not measured */
+    struct safetensors *files;  /* memory-mapped weights; NULL: all weights are in RAM */
+    struct weight_cache *cache; /* quantized weights; NULL: none */
     struct model_weights weights;
-    struct plan plan;             /* on a GPU, else zeros */
-    struct state_pool state_pool; /* of the states of sessions and checkpoints */
+    struct plan plan;             /* memory plan of a GPU; zeros on a CPU */
+    struct state_pool state_pool; /* memory of sessions and checkpoints */
     struct language language;
     struct vision vision;
     struct scheduler *scheduler;  /* NULL: the engine is not shared */
-    struct prefix_cache prefixes; /* of a shared engine */
+    struct prefix_cache prefixes; /* used by a shared engine */
     bool round8;
-    int speculate;                     /* engine_options.speculate */
-    struct speculation_counts guesses; /* of all sessions */
+    int speculate;                    /* engine_options.speculate */
+    struct speculation_counts drafts; /* of all sessions */
     uint64_t hash;
     int32_t stops[ENGINE_MAX_STOPS];
     int n_stops;
     int32_t image_open, image_close; /* <img> and </img>; -1 for a text model */
 };
 
-/* Between enter and leave the calling thread has a shared engine to itself; calls nest.  c: the session's
- * client, or NULL.  engine_try_enter: -1 when the client is stopped while it waits. */
+/* Acquire a shared engine for the calling thread until engine_leave(); calls nest. c: the session's
+ * client, or NULL. engine_try_enter() returns -1 with ERR_STOPPED if the client is cancelled while it
+ * waits. */
 void engine_enter(struct engine *g, struct scheduler_client *c);
 int engine_try_enter(struct engine *g, struct scheduler_client *c, struct err *e);
 void engine_leave(struct engine *g);

@@ -1,9 +1,8 @@
-/* generate.c - see generate.h.
+/* generate.c - generates a reply token by token (generate.h).
  *
- * Each round appends either the tokens that the grammar forces or one sampled token.  Appended tokens stay
+ * Each round appends either the tokens that the grammar forces or one sampled token. Appended tokens stay
  * pending until the next logits are needed: a sampled token and the forced ones after it are one prefill,
- * and the last token of a reply is computed with the next turn.
- */
+ * and the last token of a reply is computed with the next turn. */
 #include "session/generate.h"
 
 #include "base/clock.h"
@@ -24,25 +23,27 @@ enum { MAX_TEXT = 16 << 20 };
 struct run {
     struct session *s;
     struct grammar *g;
-    int state; /* of the grammar */
+    int state; /* state of the grammar */
     const struct sampling *p;
     struct sample_filter filter;
-    const int32_t *begins; /* [n_begins] */
+    const int32_t *begins; /* forced prefix [n_begins] */
     int n_begins;
-    uint64_t *only;  /* the set of the next of these */
+    /* bit set that contains only the next token of the forced prefix */
+    uint64_t *only;
     int width;       /* alternatives recorded for each token */
-    uint64_t *known; /* ids that may be generated */
+    uint64_t *known; /* bit set of ids that may be generated */
     struct generated *out;
-    int cap;      /* of out->choices */
-    size_t shown; /* bytes of the text that on_text has seen */
+    int cap;      /* allocated elements of out->choices */
+    size_t shown; /* bytes of the text that were passed to on_text */
     void (*on_text)(void *arg, const char *text, size_t len);
     void *arg;
-    struct token_alternative *alternatives; /* [width] of the token that is being accepted, or NULL */
+    struct token_alternative *alternatives; /* [width] of the token being accepted, or NULL */
     bool done;
-    bool appended;           /* the token that is being accepted stands in the session already */
-    struct guesses *guesses; /* NULL: nothing is guessed */
-    XXH3_state_t *hash;      /* of logits */
-    bool unhashed;           /* some were not on the host */
+    /* the token being accepted is already in the session */
+    bool appended;
+    struct drafts *drafts; /* NULL: no speculation */
+    XXH3_state_t *hash;    /* of the logits */
+    bool unhashed;         /* some logits were not on the host */
 };
 
 uint64_t *generate_known(const struct engine *g)
@@ -62,7 +63,7 @@ uint64_t *generate_known(const struct engine *g)
     return set;
 }
 
-/* Passes on the text up to the last complete character; all of it at the end. */
+/* Passes the text up to the last complete character to on_text; all of it at the end. */
 static void emit_text(struct run *r, bool all)
 {
     const struct buf *text = &r->out->text;
@@ -107,10 +108,10 @@ static int accept(struct run *r, const struct token_choice *c, struct err *e)
 
 static int no_such_reply(struct err *e)
 {
-    return err_set(e, ERR_MODEL, "the grammar has no reply that begins like this");
+    return err_set(e, ERR_MODEL, "the grammar does not allow the forced prefix of the reply");
 }
 
-/* Appends the forced tokens; their number, 0 when the model has a choice. */
+/* Appends the tokens that the grammar forces. Returns their number, 0 if there is a choice, or -1 with e. */
 static int append_forced(struct run *r, struct err *e)
 {
     struct tokens ids = {0};
@@ -151,7 +152,7 @@ int generate_top(const float *logits, int n, const uint64_t *known, const uint64
     return found;
 }
 
-/* logits: those that a token is sampled from; NULL: they are not on the host. */
+/* Adds the logits from which a token is sampled to the hash; NULL: they are not on the host. */
 static void hash_logits(struct run *r, const float *logits)
 {
     if (logits)
@@ -160,15 +161,15 @@ static void hash_logits(struct run *r, const float *logits)
         r->unhashed = true;
 }
 
-/* Accepts a token that was sampled as `how` says. */
+/* Accepts a token that was sampled with `how`. */
 static int accept_sampled(struct run *r, const struct sampled *c, const struct sampler *how,
                           const float *logits, struct err *e)
 {
     struct token_alternative top[GENERATE_MAX_ALTERNATIVES];
     if (c->id < 0)
         return err_set(e, ERR_MODEL,
-                       "the model's output is no number: a weight is NaN or infinite, or a sum overflows; "
-                       "--weights-in ram checks all weights when they are read");
+                       "the model's output is not a number: a weight is NaN or infinite, or a sum overflows; "
+                       "--weights-in ram checks all weights when they are loaded");
     if (r->width)
         generate_top(logits, tokenizer_size(engine_tokenizer(session_engine(r->s))), how->known, how->allowed,
                      top, r->width);
@@ -181,7 +182,7 @@ static int accept_sampled(struct run *r, const struct sampled *c, const struct s
     return rc;
 }
 
-/* The ids that may come next; NULL: all. */
+/* Returns the bit set of ids allowed next; NULL: all. */
 static const uint64_t *allowed_next(struct run *r)
 {
     if (r->out->n >= r->n_begins)
@@ -194,7 +195,7 @@ static const uint64_t *allowed_next(struct run *r)
     return r->only;
 }
 
-/* The next token. */
+/* Samples the next token, on the host if a filter is on. Returns -1 with e. */
 static int sample(struct run *r, const struct sampler *how, struct sampled *out, struct err *e)
 {
     struct session *s = r->s;
@@ -211,7 +212,7 @@ static int sample(struct run *r, const struct sampler *how, struct sampled *out,
 static int append_sampled(struct run *r, struct err *e)
 {
     if (session_length(r->s) == 0)
-        return err_set(e, ERR_MODEL, "there is nothing to continue");
+        return err_set(e, ERR_MODEL, "cannot generate a reply: the session is empty");
     if (r->out->n < r->n_begins && r->g && !sampling_has(grammar_mask(r->g, r->state), r->begins[r->out->n]))
         return no_such_reply(e);
     struct sampler how = {.known = r->known,
@@ -226,31 +227,31 @@ static int append_sampled(struct run *r, struct err *e)
         return -1;
     }
     if (sample(r, &how, &c, e) || (r->width && session_compute_logits(r->s, e))) {
-        session_set_rng(r->s, rng); /* nothing was sampled with it */
+        session_set_rng(r->s, rng); /* the random number was not used */
         return -1;
     }
     return accept_sampled(r, &c, &how, r->s->logits_at == r->s->n ? r->s->logits : NULL, e);
 }
 
-/* ---- guesses ------------------------------------------------------------------------------------------- */
+/* ---- draft tokens ------------------------------------------------------------------------------------- */
 
-struct guesses { /* of a round, and what it needs of memory */
+struct drafts { /* the draft tokens of a round, their samplers and buffers */
     int32_t ids[ENGINE_MAX_SPECULATE];
     struct sampler how[ENGINE_MAX_SPECULATE + 1];
     struct sampled out[ENGINE_MAX_SPECULATE + 1];
     float *logits[ENGINE_MAX_SPECULATE + 1];
-    uint64_t *masks; /* one after the other */
-    size_t mask;     /* words of each */
-    bool on_host;    /* logits are wanted there */
+    uint64_t *masks; /* one grammar mask per draft token, contiguous */
+    size_t mask;     /* words per mask */
+    bool on_host;    /* logits are needed on the host */
     struct tensor saved;
 };
 
-static struct guesses *guesses_new(const struct run *r)
+static struct drafts *drafts_new(const struct run *r)
 {
     const struct engine *g = r->s->engine;
     if (!g->speculate || sample_filter_is_on(&r->filter))
         return NULL;
-    struct guesses *x = xcalloc(1, sizeof *x);
+    struct drafts *x = xcalloc(1, sizeof *x);
     x->mask = ((size_t)tokenizer_size(g->tokenizer) + 63) / 64;
     x->on_host = r->width || !g->backend->ops->sample;
     if (r->g)
@@ -260,9 +261,9 @@ static struct guesses *guesses_new(const struct run *r)
     return x;
 }
 
-static void guesses_free(struct run *r)
+static void drafts_free(struct run *r)
 {
-    struct guesses *x = r->guesses;
+    struct drafts *x = r->drafts;
     if (!x)
         return;
     speculate_end(r->s, &x->saved);
@@ -270,10 +271,10 @@ static void guesses_free(struct run *r)
         free(x->logits[i]);
     free(x->masks);
     free(x);
-    r->guesses = NULL;
+    r->drafts = NULL;
 }
 
-/* Whether the grammar leaves no choice here: then tokens are forced, or the reply ends. */
+/* Returns whether the grammar leaves no choice in this state: it forces tokens, or the reply ends. */
 static bool no_choice(struct grammar *g, int state)
 {
     struct tokens ids = {0};
@@ -282,10 +283,10 @@ static bool no_choice(struct grammar *g, int state)
     return forced > 0 || grammar_finished(g, state);
 }
 
-/* How to sample after i guesses. */
+/* Sets the sampler that follows i draft tokens. */
 static void set_sampler(struct run *r, int i, int state)
 {
-    struct guesses *x = r->guesses;
+    struct drafts *x = r->drafts;
     x->how[i] = (struct sampler){.known = r->known, .temperature = r->p->temperature, .top_p = r->p->top_p};
     if (!r->g)
         return;
@@ -293,11 +294,12 @@ static void set_sampler(struct run *r, int i, int state)
         memcpy(x->masks + (size_t)i * x->mask, grammar_mask(r->g, state), x->mask * sizeof *x->masks);
 }
 
-/* Guesses as long as they may be sampled, and a choice follows that is one of this round: none ends the
- * reply, and none is followed by forced tokens, which are read with the sampled one before them. */
-static int guess(struct run *r)
+/* Proposes draft tokens and returns their number. Drafts stop before a token that may not be sampled, a
+ * stop token, and a state without a choice: forced tokens are prefilled together with the sampled token
+ * before them. */
+static int propose_drafts(struct run *r)
 {
-    struct guesses *x = r->guesses;
+    struct drafts *x = r->drafts;
     struct session *s = r->s;
     int64_t room = session_lm(s)->max_tokens - s->n - 1;
     int most = s->engine->speculate, left = r->p->max_tokens - r->out->n - 1, n = 0, state = r->state;
@@ -317,15 +319,15 @@ static int guess(struct run *r)
     return n;
 }
 
-/* Several sampled tokens.  1: nothing was done. */
-static int append_guessed(struct run *r, struct err *e)
+/* Samples and accepts one or more tokens with speculation. Returns 1 if nothing was done, -1 with e. */
+static int append_speculated(struct run *r, struct err *e)
 {
-    struct guesses *x = r->guesses;
+    struct drafts *x = r->drafts;
     struct session *s = r->s;
-    int n = x && r->out->n >= r->n_begins && speculate_ready(s) ? guess(r) : 0;
+    int n = x && r->out->n >= r->n_begins && speculate_ready(s) ? propose_drafts(r) : 0;
     if (n == 0 || (r->g && grammar_failed(r->g, NULL)))
         return 1;
-    struct speculation p = {.guess = x->ids,
+    struct speculation p = {.draft = x->ids,
                             .n = n,
                             .how = x->how,
                             .out = x->out,
@@ -339,22 +341,22 @@ static int append_guessed(struct run *r, struct err *e)
     int rc = speculate_round(s, &p, e);
     r->out->proposed += p.sampled ? n : 0;
     r->out->accepted += p.sampled ? p.sampled - 1 : 0;
-    session_set_rng(s, rng[p.sampled]); /* as many numbers as tokens */
+    session_set_rng(s, rng[p.sampled]); /* one random number per sampled token */
     r->appended = true;
     for (int i = 0; i < p.sampled && rc == 0; i++)
         rc = accept_sampled(r, &p.out[i], &p.how[i], p.logits ? p.logits[i] : NULL, e);
     r->appended = false;
     if (rc > 0)
-        guesses_free(r); /* no room for a copy of the state */
+        drafts_free(r); /* no memory for a copy of the state */
     return rc;
 }
 
 /* ---- a reply ------------------------------------------------------------------------------------------- */
 
-/* A token or more that the model chooses. */
+/* Appends one or more tokens chosen by the model. */
 static int append_chosen(struct run *r, struct err *e)
 {
-    int rc = append_guessed(r, e);
+    int rc = append_speculated(r, e);
     return rc > 0 ? append_sampled(r, e) : rc;
 }
 
@@ -402,7 +404,7 @@ int generate(struct session *s, const struct generation *how, struct generated *
     for (int i = 0; r.g && i < how->n_said; i++)
         r.state = grammar_advance(r.g, r.state, how->said[i]);
     r.known = generate_known(session_engine(s));
-    r.guesses = guesses_new(&r);
+    r.drafts = drafts_new(&r);
     if (!(r.hash = XXH3_createState()))
         die(ERR_ENV, "out of memory");
     XXH3_64bits_reset(r.hash);
@@ -412,7 +414,7 @@ int generate(struct session *s, const struct generation *how, struct generated *
     out->logits_hash = XXH3_64bits_digest(r.hash);
     out->hashed = !r.unhashed;
     XXH3_freeState(r.hash);
-    guesses_free(&r);
+    drafts_free(&r);
     free(r.only);
     free(r.known);
     out->ms = clock_ms_since(start);

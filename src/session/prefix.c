@@ -1,11 +1,11 @@
-/* prefix.c - see prefix.h.  The calling thread has the engine. */
+/* prefix.c - prefix cache of a shared engine (prefix.h). The calling thread has acquired the engine. */
 #include "session/prefix.h"
 
 #include "session/session_impl.h"
 
 /* ---- lengths --------------------------------------------------------------------------------- */
 
-/* Entries of n tokens or fewer end after a multiple of so many: see language_chunk. */
+/* Returns the multiple to which the length of an entry of n tokens is rounded down (see language_chunk). */
 static int64_t granularity(const struct engine *g, int64_t n)
 {
     int64_t chunk = config_chunk(&g->config.lm), rows = g->language.rows;
@@ -18,7 +18,7 @@ static int64_t round_down(const struct engine *g, int64_t n)
     return n > 0 ? n / granularity(g, n) * granularity(g, n) : 0;
 }
 
-static int64_t in_common(const struct session *a, const struct session *b, int64_t most)
+static int64_t common_prefix(const struct session *a, const struct session *b, int64_t most)
 {
     int64_t n = 0;
     while (n < most && n < a->n && n < b->n && a->tokens[n] == b->tokens[n])
@@ -28,23 +28,24 @@ static int64_t in_common(const struct session *a, const struct session *b, int64
 
 /* ---- entries --------------------------------------------------------------------------------- */
 
-/* The longest entry that s begins with, in its first `most` tokens; -1: none. */
+/* Returns the index of the longest entry that is a prefix of the first `most` tokens of s, or -1. */
 static int find(const struct prefix_cache *p, const struct session *s, int64_t most)
 {
     int best = -1;
     for (int i = 0; i < p->n; i++)
-        if (p->entries[i]->n <= most && in_common(p->entries[i], s, most) == p->entries[i]->n &&
+        if (p->entries[i]->n <= most && common_prefix(p->entries[i], s, most) == p->entries[i]->n &&
             (best < 0 || p->entries[i]->n > p->entries[best]->n))
             best = i;
     return best;
 }
 
-/* How many of its first `most` tokens s has in common with any entry. */
+/* Returns the longest prefix that the first `most` tokens of s share with any entry, rounded to a valid
+ * entry length. */
 static int64_t shared_length(const struct prefix_cache *p, const struct session *s, int64_t most)
 {
     int64_t best = 0;
     for (int i = 0; i < p->n; i++) {
-        int64_t n = round_down(s->engine, in_common(p->entries[i], s, most));
+        int64_t n = round_down(s->engine, common_prefix(p->entries[i], s, most));
         best = n > best ? n : best;
     }
     return best;
@@ -81,8 +82,8 @@ static int copy_entry(struct session *s, struct session *entry, struct err *e)
     return rc;
 }
 
-/* Makes an entry of the first n tokens of s; its prefill starts after the longest entry that it begins
- * with. */
+/* Creates an entry from the first n tokens of s. Its prefill continues the longest entry that is a prefix
+ * of it. */
 static int make_entry(struct prefix_cache *p, const struct session *s, int64_t n, struct err *e)
 {
     struct session *entry = session_new(s->engine, 0);
@@ -109,7 +110,7 @@ int prefix_reuse(struct prefix_cache *p, struct session *s, struct err *e)
     struct err why = ERR_INIT;
     int rc = 0, at = find(p, s, all);
     if (s->state.length || s->n_images || all == 0 || (g->state_pool.bound && !g->backend->ops->host_alloc))
-        return 0; /* entries that cannot be spilled would take the room of sessions */
+        return 0; /* entries that cannot be spilled would take memory from sessions */
     if (common && (at < 0 || p->entries[at]->n < common))
         rc = make_entry(p, s, common, &why);
     if (rc == 0 && common < all)

@@ -1,15 +1,14 @@
-/* prefix.h - prefix cache: what many sessions begin with is computed once.
+/* prefix.h - prefix cache: computes a prompt prefix that many sessions share only once.
  *
- * A shared engine caches sessions that hold the first tokens of others, the system text above all.  A fresh
- * session that begins with all tokens of an entry gets a copy of its state.  A recurrent state can be
- * copied only at the position where it was computed, so that what a new text has in common with an entry
- * becomes an entry of its own.
+ * A shared engine caches sessions that hold common prefixes, typically the system text. A new session that
+ * begins with all tokens of an entry gets a copy of its state. A recurrent state can be copied only at the
+ * position where it was computed, so the common prefix of a new text and an entry becomes an entry of its
+ * own.
  *
- * The session gets the bits of its own prefill.  A prompt is computed in prefill chunks (language_chunk),
- * and those in chunks of the scan (language.h).  An entry ends between two scan chunks, or between two
- * prefill chunks where results depend on the number of rows (a device) or on how often states are stored
- * (f16).  It leaves at least two pending tokens: a single one would take the decode path.
- */
+ * Results are bit-identical to a prefill without the cache. A prompt is computed in prefill chunks
+ * (language_chunk), and those in chunks of the scan (language.h). An entry ends between two scan chunks,
+ * or between two prefill chunks if results depend on the number of rows (GPU) or on how often states are
+ * stored (f16). At least two tokens stay pending: a single one would take the decode path. */
 #ifndef HOLORUN_SESSION_PREFIX_H
 #define HOLORUN_SESSION_PREFIX_H
 
@@ -23,10 +22,12 @@ struct prefix_cache {
     int n;
 };
 
+/* Frees all entries. */
 void prefix_cache_free(struct prefix_cache *p);
 
-/* For a session of which nothing is computed: computes and caches what is new of its pending tokens, then
- * copies the longest entry.  Without room to cache it nothing is copied.  -1: stopped. */
+/* Computes and caches the part of the pending tokens of s that is not cached yet, then copies the longest
+ * entry into s. No token of s may have been computed. Copies nothing if memory is short. Returns -1 with e
+ * only if s was cancelled. */
 int prefix_reuse(struct prefix_cache *p, struct session *s, struct err *e);
 
 #endif

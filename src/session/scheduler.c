@@ -1,4 +1,4 @@
-/* scheduler.c - see scheduler.h. */
+/* scheduler.c - queues and batches of a shared engine (scheduler.h). */
 #include "session/scheduler.h"
 
 #include "base/clock.h"
@@ -11,20 +11,20 @@
 #include <time.h>
 
 enum {
-    POLL_MS = 10,        /* how often a waiting thread checks its stop flag */
-    LINGER_PART = 4,     /* a batch lingers for the duration of the last one divided by this */
-    LINGER_MOST = 20000, /* microseconds */
+    POLL_MS = 10,        /* interval in which a waiting thread checks its stop flag */
+    LINGER_PART = 4,     /* a batch lingers for the duration of the last batch divided by this */
+    LINGER_MOST = 20000, /* maximum linger time in microseconds */
 };
 
 enum waiter_state { WAITER_QUEUED, WAITER_OWNS, WAITER_IN_BATCH, WAITER_DONE };
 
-struct waiter { /* on the stack of a waiting thread */
+struct waiter { /* lives on the stack of a waiting thread */
     pthread_cond_t wake;
     struct waiter *prev, *next;
     struct scheduler_client *client;   /* or NULL */
-    struct scheduler_request *request; /* NULL: for exclusive use */
+    struct scheduler_request *request; /* NULL: exclusive use */
     enum waiter_state state;
-    int64_t arrived; /* grants before it came */
+    int64_t arrived; /* number of grants when it started to wait */
 };
 
 struct queue {
@@ -38,17 +38,17 @@ struct scheduler {
     const volatile int *stop;
     pthread_mutex_t lock;
     pthread_condattr_t clock;
-    atomic_uintptr_t owner; /* the thread that computes; 0: none, or it has not woken yet */
+    atomic_uintptr_t owner; /* the thread that computes; 0: none, or it has not woken up yet */
     int depth;              /* nested calls of scheduler_acquire */
     bool taken;
-    bool last_batched; /* the queue that had the last grant */
+    bool last_batched; /* the last grant went to the batched queue */
     struct queue exclusive, batched;
-    struct waiter *lingering; /* has the engine, and waits for clients of the last batch */
+    struct waiter *lingering; /* has the engine and waits for clients of the last batch */
     uint64_t batch;           /* number of the last batch */
-    int expected;             /* its clients that are not client_back */
-    int batch_size;           /* clients and others in it */
+    int expected;             /* its clients that have not returned yet */
+    int batch_size;           /* requests in it */
     int64_t batch_ns;         /* its duration */
-    int64_t grants;           /* so far */
+    int64_t grants;           /* number of grants so far */
     struct scheduler_stats counts;
 };
 
@@ -126,7 +126,7 @@ static void grant(struct scheduler *t, struct waiter *w)
     w->state = WAITER_OWNS;
 }
 
-/* Hands the engine to the next waiter, if there is one. */
+/* Hands the engine to the next waiter, if any; the two queues alternate. */
 static void hand_over(struct scheduler *t)
 {
     struct queue *q =
@@ -154,7 +154,7 @@ static void waiter_init(struct scheduler *t, struct waiter *w, struct scheduler_
     pthread_cond_init(&w->wake, &t->clock);
 }
 
-/* A client of the last batch is not expected once it is back. */
+/* Records that a client of the last batch has returned. */
 static void client_back(struct scheduler *t, struct scheduler_client *c)
 {
     if (c && c->batch == t->batch && t->expected > 0) {
@@ -173,8 +173,9 @@ static void sleep_until_woken(struct scheduler *t, struct waiter *w)
     pthread_cond_timedwait(&w->wake, &t->lock, &until);
 }
 
-/* Waits until w has the engine, or its request is computed.  -1: it was stopped; one that `stays` then goes
- * to the front of its queue, and returns with the engine. */
+/* Waits until w owns the engine or its request is computed. Returns -1 if it was stopped: with `stays`, w
+ * moves to the front of its queue and the function still returns only with the engine; otherwise w leaves
+ * the queue. */
 static int wait_in_queue(struct scheduler *t, struct queue *q, struct waiter *w, bool may_stop, bool stays)
 {
     int rc = 0;
@@ -256,7 +257,7 @@ int scheduler_yield(struct scheduler *t, struct scheduler_client *c)
 
 /* ---- batches --------------------------------------------------------------------------------- */
 
-/* Waits for the rest of the last batch, unless a thread wants exclusive use. */
+/* Waits for the other clients of the last batch, unless a thread requests exclusive use. */
 static void linger(struct scheduler *t, struct waiter *w)
 {
     int64_t most = t->batch_ns / LINGER_PART;
@@ -268,7 +269,8 @@ static void linger(struct scheduler *t, struct waiter *w)
     t->lingering = NULL;
 }
 
-/* Puts the leader and all waiters of the queue into one batch; returns the others. */
+/* Combines the request of the leader and those of all waiters of the queue into one batch; returns the
+ * waiters. */
 static struct queue gather_batch(struct scheduler *t, struct waiter *leader)
 {
     struct queue in = t->batched;

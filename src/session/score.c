@@ -1,31 +1,30 @@
-/* score.c - logits after every token of a text, as perplexity and comparisons of engines need them.
+/* score.c - computes the logits after every token of a text, for perplexity and for comparing engines.
  *
- * A prefill computes the logits of its last row only.  Here each chunk keeps all its rows (language_rows),
- * and the head is applied to SCORE_ROWS of them at a time: a row of a vocabulary of 150,000 ids takes 600 KB,
- * a chunk of 512 rows 300 MB.
- */
+ * A prefill computes the logits of its last row only. Here each chunk keeps all its rows (language_rows),
+ * and the head is applied to SCORE_ROWS of them at a time: one row of a vocabulary of 150,000 ids takes
+ * 600 KB, a chunk of 512 rows 300 MB. */
 #include "session/session_impl.h"
 
 #include <stdlib.h>
 
 enum { SCORE_ROWS = 64 };
 
-/* Applies the head to the n rows of the last chunk, whose first one is row `at` of the text. */
+/* Applies the head to the n rows of the last chunk; its first row is row `at` of the text. */
 static void score_rows(struct session *s, int n, int64_t at, session_row_fn *fn, void *arg)
 {
     struct language *m = &s->engine->language;
     size_t vocab = (size_t)s->engine->weights.vocab;
-    float *room = xmalloc(vocab * (size_t)(n < SCORE_ROWS ? n : SCORE_ROWS), sizeof *room),
+    float *logits = xmalloc(vocab * (size_t)(n < SCORE_ROWS ? n : SCORE_ROWS), sizeof *logits),
           *rows[SCORE_ROWS] = {NULL};
     for (int first = 0; first < n; first += SCORE_ROWS) {
         int k = n - first < SCORE_ROWS ? n - first : SCORE_ROWS;
         for (int i = 0; i < k; i++)
-            rows[i] = room + (size_t)i * vocab;
-        language_steps_logits(m, first, k, rows);
+            rows[i] = logits + (size_t)i * vocab;
+        language_verify_logits(m, first, k, rows);
         for (int i = 0; i < k; i++)
             fn(arg, at + first + i, rows[i]);
     }
-    free(room);
+    free(logits);
 }
 
 static int score_chunks(struct session *s, int64_t before, session_row_fn *fn, void *arg, struct err *e)

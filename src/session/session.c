@@ -1,4 +1,5 @@
-/* session.c - append, prefill, logits.  See session.h and session_impl.h. */
+/* session.c - appends tokens and images to a session, prefills, and computes logits (session.h,
+ * session_impl.h). */
 #include "session/session_impl.h"
 
 #include "base/clock.h"
@@ -53,7 +54,7 @@ bool session_fits(const struct session *s, int64_t more)
     if (!s->engine->state_pool.bound)
         return true;
     engine_enter(s->engine, NULL);
-    /* what cannot be spilled is missing from state_pool_left */
+    /* state_pool_left() does not count memory that cannot be spilled */
     bool counted = !s->entry.spilled && (s->entry.pins || !session_backend(s)->ops->host_alloc);
     bool fits =
         state_need(&s->state, session_lm(s), s->n + more) + (counted ? 0 : pool_entry_bytes(&s->entry)) <=
@@ -81,7 +82,7 @@ int session_reuse_prefix(struct session *s, struct err *e)
 
 int session_err_stopped(struct err *e)
 {
-    return err_set(e, ERR_STOPPED, "stopped while it waited for the model");
+    return err_set(e, ERR_STOPPED, "stopped while waiting for the model");
 }
 
 void session_check(int rc, const struct err *e)
@@ -194,7 +195,7 @@ void session_yield(void *session)
     scheduler_yield(s->engine->scheduler, &s->client);
 }
 
-/* Encodes the image's tiles into `out`; returns how many were computed, or -1. */
+/* Encodes the image's tiles into `out`. Returns the number of tiles that were not cached, or -1 with e. */
 static int encode(struct session *s, const struct image *im, const struct tile_grid *grid, struct tensor out,
                   struct err *e)
 {
@@ -222,7 +223,7 @@ static int append_image(struct session *s, const struct image *im, const struct 
     if (rc)
         return -1;
     session_push(s, g->image_open);
-    int merge = g->config.vit.merge; /* patches on a side that become one row; 0: rows have no places */
+    int merge = g->config.vit.merge; /* patches per side merged into one row; 0: rows have no position */
     struct image_rows image = {s->n, out, merge ? grid->patch_cols / merge : 0};
     int computed = encode(s, im, grid, out, e);
     if (computed < 0) {
@@ -271,7 +272,7 @@ int session_append_image(struct session *s, const struct image *im, struct err *
         return config_check_vision(&g->config, g->dir, e);
     if (!im->rgb || im->w < 1 || im->h < 1)
         return err_set(e, ERR_MODEL, "the image is empty");
-    enum { MOST_ASPECT = 200 }; /* of Qwen's processor */
+    enum { MOST_ASPECT = 200 }; /* limit of Qwen's image processor */
     if (family_is_qwen(g->config.family) && (im->w > MOST_ASPECT * im->h || im->h > MOST_ASPECT * im->w))
         return err_set(e, ERR_MODEL, "an image of %dx%d is too narrow for this model", im->w, im->h);
     struct tile_grid grid = preprocess_grid(&g->config, im->w, im->h);
@@ -287,7 +288,7 @@ int64_t session_pending(const struct session *s)
     return s->n - s->state.length;
 }
 
-/* Computes the next n pending tokens. */
+/* Computes the next n pending tokens. Returns -1 with e if stopped or out of memory. */
 static int compute_pending(struct session *s, int64_t n, struct err *e)
 {
     int64_t done = s->state.length, start = clock_ns();
@@ -326,7 +327,7 @@ int session_prefill_chunk(struct session *s, struct err *e)
     return rc;
 }
 
-/* Lets other threads have the engine between prefill chunks. */
+/* Prefills a session of a shared engine; other threads may use the engine between chunks. */
 static int prefill_shared(struct session *s, struct err *e)
 {
     if (session_pending(s) == 0)
@@ -365,7 +366,7 @@ int session_compute_logits(struct session *s, struct err *e)
     return 0;
 }
 
-/* The session is const to the caller: computing what is pending changes nothing but the time it takes. */
+/* Takes a const session because computing pending tokens changes nothing the caller can observe. */
 const float *session_logits(const struct session *from)
 {
     struct session *s = (struct session *)(uintptr_t)from;
@@ -376,7 +377,7 @@ const float *session_logits(const struct session *from)
 
 /* ---- random numbers -------------------------------------------------------------------------- */
 
-/* SplitMix64: one word of state, and every seed is a good one. */
+/* SplitMix64: one word of state, and any seed is valid. */
 double session_uniform(struct session *s)
 {
     uint64_t z = s->random += 0x9e3779b97f4a7c15u;

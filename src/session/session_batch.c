@@ -1,14 +1,15 @@
-/* session_batch.c - decoding a batch: one token of each of many sessions, then its logits or a sampled token.
+/* session_batch.c - continuous batching: decodes one token of many sessions, then computes their logits or
+ * samples.
  *
- * Their rows go through the model together, so that a weight is read once for all of them, in groups of up
- * to LANGUAGE_SESSIONS sessions that fit in the state pool at once.  Each session gets the bits that it would
- * get alone.  The batch is what one caller asks for or, in a shared engine, what all waiting threads ask
- * for.
+ * The rows go through the model together, so that a weight is read once for all of them, in groups of up
+ * to LANGUAGE_SESSIONS sessions that fit in the state pool. Results are bit-identical to decoding each
+ * session alone. A batch consists of the sessions of one caller or, in a shared engine, those of all
+ * waiting threads.
  *
- * A session with several pending tokens, as a grammar forces them, is read by a prefill of its own, which
- * costs a pass over the weights.  In company on a GPU it goes along with the others' batches instead, a
- * token in each, until only the last is pending: these passes happen anyway.
- */
+ * A session with several pending tokens, such as tokens forced by a grammar, normally gets its own
+ * prefill, which costs a pass over the weights. If a GPU decodes a batch of MIXED_MIN_BATCH or more, its
+ * pending tokens are added to the following batches instead, one token in each, until only the last is
+ * pending: these passes are computed anyway. */
 #include "ops/sampling.h"
 #include "session/session_impl.h"
 
@@ -20,13 +21,13 @@ struct batch_request;
 
 struct batch_item {
     struct session *session;
-    const struct sampler *how; /* NULL: logits */
+    const struct sampler *how; /* NULL: compute logits */
     struct sampled *out;
     struct batch_request *request;
     bool done;
 };
 
-struct batch_request { /* of one caller: items of one kind, of sessions of one engine */
+struct batch_request { /* one caller's items, all logits or all sampling, of one engine */
     struct scheduler_request request;
     struct batch_item *items;
     int n;
@@ -35,8 +36,8 @@ struct batch_request { /* of one caller: items of one kind, of sessions of one e
 };
 
 enum {
-    COMPANY = 4,    /* sessions of a batch from which on pending tokens go along with it */
-    GOES_ALONG = 16 /* so many at most */
+    MIXED_MIN_BATCH = 4,   /* minimum batch size for mixing prefill into decoding */
+    MIXED_MAX_PENDING = 16 /* maximum pending tokens of a session that is mixed in */
 };
 
 /* ---- groups ---------------------------------------------------------------------------------- */
@@ -46,22 +47,22 @@ static struct engine *engine_of(const struct batch_item *s)
     return s->session->engine;
 }
 
-/* Sessions that a pass computes the next pending token of. */
+/* Sessions whose next pending token is computed in one pass. */
 struct group {
     int n;
     struct lm_state *states[LANGUAGE_SESSIONS];
-    struct session *of[LANGUAGE_SESSIONS];
+    struct session *sessions[LANGUAGE_SESSIONS];
     int32_t ids[LANGUAGE_SESSIONS];
 };
 
-/* Those of n <= LANGUAGE_SESSIONS sessions that have a pending token. */
+/* Collects those of n <= LANGUAGE_SESSIONS sessions that have a pending token. */
 static void gather_pending(struct group *g, struct batch_item *const *s, int n)
 {
     g->n = 0;
     for (int i = 0; i < n; i++) {
         if (session_pending(s[i]->session) == 0)
             continue;
-        g->of[g->n] = s[i]->session;
+        g->sessions[g->n] = s[i]->session;
         g->states[g->n] = &s[i]->session->state;
         g->ids[g->n++] = s[i]->session->tokens[s[i]->session->state.length];
     }
@@ -71,12 +72,12 @@ static void count_decoded(const struct group *g, int64_t start)
 {
     double ms = clock_ms_since(start) / g->n;
     for (int i = 0; i < g->n; i++) {
-        g->of[i]->stats.decoded++;
-        g->of[i]->stats.decode_ms += ms;
+        g->sessions[i]->stats.decoded++;
+        g->sessions[i]->stats.decode_ms += ms;
     }
 }
 
-/* Computes the next pending token of each of n <= LANGUAGE_SESSIONS sessions that have one. */
+/* Computes the next pending token of n <= LANGUAGE_SESSIONS sessions; those without one are skipped. */
 static void decode_group(struct batch_item *const *s, int n)
 {
     struct group g;
@@ -84,7 +85,7 @@ static void decode_group(struct batch_item *const *s, int n)
     gather_pending(&g, s, n);
     if (g.n == 0)
         return;
-    language_decode_batch(&g.of[0]->engine->language, g.states, g.n, g.ids);
+    language_decode_batch(&g.sessions[0]->engine->language, g.states, g.n, g.ids);
     count_decoded(&g, start);
 }
 
@@ -116,7 +117,8 @@ static void sample_group(struct batch_item *const *s, int n)
         *s[i]->out = out[i];
 }
 
-/* The same for n sessions that all have a pending token, and the token after it of the first k. */
+/* Computes the next pending token of n sessions that all have one, and samples the token after it for the
+ * first k. */
 static void decode_sample_group(struct batch_item *const *s, int n, int k)
 {
     struct group g;
@@ -135,20 +137,21 @@ static void decode_sample_group(struct batch_item *const *s, int n, int k)
     }
 }
 
-enum item_kind { ITEM_LOGITS, ITEM_SAMPLE, ITEM_GOES_ALONG };
+enum item_kind { ITEM_LOGITS, ITEM_SAMPLE, ITEM_PREFILL };
 
 static enum item_kind kind_of(const struct batch_item *s)
 {
-    return session_pending(s->session) > 1 ? ITEM_GOES_ALONG : s->how ? ITEM_SAMPLE : ITEM_LOGITS;
+    return session_pending(s->session) > 1 ? ITEM_PREFILL : s->how ? ITEM_SAMPLE : ITEM_LOGITS;
 }
 
-/* What the first of n <= LANGUAGE_SESSIONS items, all of one kind, are computed for; their number. */
+/* Computes logits or samples for the leading items that have the same kind as the first (n <=
+ * LANGUAGE_SESSIONS); returns their number. */
 static int finish_some(struct batch_item *const *s, int n, const enum item_kind *kinds)
 {
     int k = 1;
     while (k < n && kinds[k] == kinds[0])
         k++;
-    if (kinds[0] == ITEM_GOES_ALONG)
+    if (kinds[0] == ITEM_PREFILL)
         return k;
     int64_t start = clock_ns();
     (kinds[0] == ITEM_SAMPLE ? sample_group : logits_group)(s, k);
@@ -160,7 +163,8 @@ static int finish_some(struct batch_item *const *s, int n, const enum item_kind 
     return k;
 }
 
-/* How many of n items are sampled after a pass in which all others go along; 0: it is something else. */
+/* Returns the number of sampled items if every other item is mixed prefill, so that one fused pass
+ * suffices; else 0. */
 static int sampled_first(struct batch_item *const *s, int n, const enum item_kind *kinds)
 {
     int k = 0;
@@ -189,7 +193,8 @@ static void compute_group(struct batch_item *const *s, int n)
         session_unpin(s[i]->session);
 }
 
-/* Pins as many of the first items as there is room for; 0: not even the first, whose request fails. */
+/* Pins as many of the first items as fit in memory. Returns 0 if not even the first fits; its request then
+ * fails. */
 static int pin_group(struct batch_item *const *s, int n)
 {
     int k = 1;
@@ -203,7 +208,7 @@ static int pin_group(struct batch_item *const *s, int n)
     return k;
 }
 
-/* One pass over items, those of one kind together, a group at a time. */
+/* Computes one pass over items sorted by kind, one group at a time. */
 static void compute_items(struct batch_item *const *s, int n)
 {
     for (int first = 0, k; first < n; first += k ? k : 1) {
@@ -215,7 +220,7 @@ static void compute_items(struct batch_item *const *s, int n)
 
 /* ---- requests -------------------------------------------------------------------------------- */
 
-/* Appends a request's unfinished items of one kind to n others. */
+/* Appends the unfinished items of one kind of a request to out[n...]; returns the new number. */
 static int collect(const struct batch_request *b, enum item_kind kind, struct batch_item **out, int n)
 {
     for (int i = 0; i < b->n; i++)
@@ -224,13 +229,13 @@ static int collect(const struct batch_request *b, enum item_kind kind, struct ba
     return n;
 }
 
-static void compute_requests(struct scheduler_request *requests, struct batch_item **room)
+static void compute_requests(struct scheduler_request *requests, struct batch_item **items)
 {
     int n = 0;
-    for (enum item_kind kind = ITEM_LOGITS; kind <= ITEM_GOES_ALONG; kind++)
+    for (enum item_kind kind = ITEM_LOGITS; kind <= ITEM_PREFILL; kind++)
         for (struct scheduler_request *w = requests; w; w = w->next)
-            n = collect((const struct batch_request *)w, kind, room, n);
-    compute_items(room, n);
+            n = collect((const struct batch_request *)w, kind, items, n);
+    compute_items(items, n);
 }
 
 void session_serve(void *arg, struct scheduler_request *requests)
@@ -246,22 +251,23 @@ void session_serve(void *arg, struct scheduler_request *requests)
     free(items);
 }
 
-static bool goes_along(struct session *s, int company)
+static bool can_mix_prefill(struct session *s, int batch_size)
 {
-    return company >= COMPANY && session_backend(s)->ops->host_alloc && s->state.length > 0 &&
-           session_pending(s) <= GOES_ALONG && !s->n_images && !s->interrupted;
+    return batch_size >= MIXED_MIN_BATCH && session_backend(s)->ops->host_alloc && s->state.length > 0 &&
+           session_pending(s) <= MIXED_MAX_PENDING && !s->n_images && !s->interrupted;
 }
 
-/* Each caller does its own prefill, so that a batch takes one token of each session. */
+/* Prefills all but the last pending token, or all of a session that cannot be mixed, so that a batch takes
+ * one token of each session. */
 static int prefill_items(struct batch_item *items, int n, struct err *e)
 {
     struct engine *g = engine_of(items);
-    int company = g->scheduler ? scheduler_batch_size(g->scheduler) : n;
+    int batch_size = g->scheduler ? scheduler_batch_size(g->scheduler) : n;
     for (int i = 0; i < n; i++) {
         struct session *s = items[i].session;
         if (s->engine != g)
             bug("a batch of sessions of two engines");
-        if ((session_pending(s) > 1 || s->n_images || s->interrupted) && !goes_along(s, company) &&
+        if ((session_pending(s) > 1 || s->n_images || s->interrupted) && !can_mix_prefill(s, batch_size) &&
             session_prefill(s, e))
             return -1;
     }
@@ -276,8 +282,8 @@ static int unfinished(const struct batch_request *b)
     return n;
 }
 
-/* The request is on the heap: the items point to it, and compilers cannot see that they no longer do at the
- * end. */
+/* Computes the items, waiting for other threads of a shared engine. The request is on the heap because the
+ * items point to it and compilers cannot see that they no longer do at the end. */
 static int submit(struct batch_item *items, int n, struct err *e)
 {
     if (n == 0)
@@ -321,9 +327,9 @@ void session_decode_batch(struct session *const *s, int n)
     session_check(session_try_decode_batch(s, n, &e), &e);
 }
 
-/* The backend samples: the logits stay where they are. */
-static int sample_there(struct session *const *s, int n, const struct sampler *how, struct sampled *out,
-                        struct err *e)
+/* Samples on the device, so that the logits stay there. */
+static int sample_on_device(struct session *const *s, int n, const struct sampler *how, struct sampled *out,
+                            struct err *e)
 {
     struct batch_item *items = xcalloc((unsigned long)n + 1, sizeof *items);
     for (int i = 0; i < n; i++)
@@ -340,7 +346,7 @@ int session_sample_batch(struct session *const *s, int n, const struct sampler *
         if (s[i]->n == 0)
             bug("a token sampled from an empty session");
     if (n > 0 && session_backend(s[0])->ops->sample)
-        return sample_there(s, n, how, out, e);
+        return sample_on_device(s, n, how, out, e);
     if (session_try_decode_batch(s, n, e))
         return -1;
     for (int i = 0; i < n; i++)

@@ -1,4 +1,4 @@
-/* session_checkpoint.c - checkpoint, rewind, fork.  See session.h and session_impl.h. */
+/* session_checkpoint.c - checkpoint, rewind, fork (session.h, session_impl.h). */
 #include "session/session_impl.h"
 
 #include <stdlib.h>
@@ -8,9 +8,10 @@ struct checkpoint {
     struct pool_entry entry;
     uint64_t session;
     int64_t length;
-    int64_t position;    /* rotary, of the next token */
-    int behind;          /* tokens that the SSM states of the block lack */
-    uint32_t epoch;      /* of the last token */
+    int64_t position; /* rotary position of the next token */
+    /* tokens whose updates the SSM states of the block lack (delayed state write-back) */
+    int lag;
+    uint32_t epoch;      /* epoch of the last token */
     struct tensor block; /* copy of the recurrent states */
     uint64_t random;
 };
@@ -25,7 +26,7 @@ static const struct pool_entry_kind checkpoint_kind = {CHECKPOINT_RANK, visit_te
 
 /* ---- checkpoint and rewind ------------------------------------------------------------------- */
 
-/* Copies s's recurrent states; without room on the device they go to host memory at once. */
+/* Copies the recurrent states of s, to host memory if the device has no space. Returns -1 with e. */
 static int copy_block(struct checkpoint *c, const struct session *s, struct err *e)
 {
     struct backend *b = session_backend(s);
@@ -43,14 +44,14 @@ static int copy_block(struct checkpoint *c, const struct session *s, struct err 
     return 0;
 }
 
-/* s is pinned. */
+/* Creates a checkpoint of a pinned session. */
 static struct checkpoint *checkpoint_of(const struct session *s, struct err *e)
 {
     struct engine *g = s->engine;
     struct checkpoint *c = xcalloc(1, sizeof *c);
     *c = (struct checkpoint){.engine = g, .session = s->id, .length = s->n, .random = s->random};
     c->position = s->state.position;
-    c->behind = s->state.behind;
+    c->lag = s->state.lag;
     c->epoch = s->n ? s->epochs[s->n - 1] : 0;
     c->block = s->state.now.block;
     c->block.data = NULL;
@@ -83,7 +84,7 @@ struct checkpoint *session_checkpoint(struct session *s)
     return c;
 }
 
-/* Copies a checkpoint into s, from the device or, where it is spilled, from host memory. */
+/* Copies a checkpoint into s, from the device or, if it is spilled, from host memory. */
 static void restore(struct session *s, const struct checkpoint *c)
 {
     struct backend *b = session_backend(s);
@@ -94,7 +95,7 @@ static void restore(struct session *s, const struct checkpoint *c)
     else
         b->ops->copy(b, s->state.now.block, c->block);
     s->state.position = c->position;
-    s->state.behind = c->behind;
+    s->state.lag = c->lag;
 }
 
 static int check_reachable(const struct session *s, const struct checkpoint *c, struct err *e)
@@ -108,7 +109,7 @@ static int check_reachable(const struct session *s, const struct checkpoint *c, 
 
 static int rewind_to(struct session *s, struct checkpoint *c, struct err *e)
 {
-    if (pool_entry_pin(&s->entry, e)) /* may spill c, which is restored all the same */
+    if (pool_entry_pin(&s->entry, e)) /* may spill c, which can be restored from host memory */
         return -1;
     c->entry.used = ++s->engine->state_pool.clock;
     session_drop_images(s);
@@ -125,7 +126,8 @@ static int rewind_to(struct session *s, struct checkpoint *c, struct err *e)
 int session_rewind(struct session *s, const struct checkpoint *at, struct err *e)
 {
     struct checkpoint *c =
-        (struct checkpoint *)(uintptr_t)at; /* const to the caller: only its time of use changes */
+        /* const to the caller: only its time of last use changes */
+        (struct checkpoint *)(uintptr_t)at;
     if (check_reachable(s, c, e))
         return -1;
     engine_enter(s->engine, &s->client);
@@ -151,8 +153,8 @@ void checkpoint_free(struct checkpoint *c)
 
 /* ---- copying --------------------------------------------------------------------------------- */
 
-/* A session with the first `length` tokens of a pinned one and its KV cache; the recurrent states come from
- * c, if there is one. */
+/* Returns a copy of the first `length` tokens of a pinned session and its KV cache. The recurrent states
+ * come from c unless it is NULL. */
 static struct session *copy_session(struct session *from, int64_t length, struct checkpoint *c, struct err *e)
 {
     struct session *s = session_new(from->engine, c ? c->random : from->random);
@@ -176,7 +178,7 @@ static struct session *copy_session(struct session *from, int64_t length, struct
 
 struct session *session_try_fork(const struct session *of, struct err *e)
 {
-    struct session *from = (struct session *)(uintptr_t)of, *s = NULL; /* const as in session_logits */
+    struct session *from = (struct session *)(uintptr_t)of, *s = NULL; /* const as in session_logits() */
     if (engine_try_enter(from->engine, &from->client, e))
         return NULL;
     if (session_prefill(from, e) == 0 && session_pin(from, 0, e) == 0) {

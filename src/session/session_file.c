@@ -1,11 +1,10 @@
-/* session_file.c - a session as a file.
+/* session_file.c - saves and loads a session.
  *
- * Little-endian: a header of fixed size, the tokens, every tensor of the state in the order of state_visit
- * (rows in use only), and the XXH3 hash of all bytes before it.  Pending text tokens stay pending, so that
- * the session goes on with the bits that it would have had.  The size follows from the model and the
- * number of tokens: a file is accepted only with exactly that size, this model's hash and a hash that
- * agrees.
- */
+ * Format, little-endian: a header of fixed size, the tokens, every tensor of the state in the order of
+ * state_visit() (rows in use only), and the XXH3 hash of all bytes before it. Pending text tokens stay
+ * pending, so that the loaded session continues with bit-identical results. The size follows from the
+ * model and the number of tokens; a file is accepted only with that size, the hash of this model and a
+ * correct hash of its own. */
 #include "session/session_impl.h"
 
 #include "base/buf.h"
@@ -19,13 +18,13 @@ static const char magic[8] = "HOLOSES2";
 
 struct header {
     char magic[8];
-    uint64_t model; /* engine_hash */
+    uint64_t model; /* engine_hash() */
     uint64_t random;
-    int64_t length, pending; /* tokens; of them not computed, at the end */
-    int64_t position;        /* rotary, of the next token to compute */
+    int64_t length, pending; /* all tokens; those at the end that are not computed */
+    int64_t position;        /* rotary position of the next token to compute */
     uint16_t act;            /* enum dtype of the activations */
-    uint16_t kv;             /* of the KV cache; 0: the same as act */
-    uint32_t ssm;            /* of the SSM states */
+    uint16_t kv;             /* type of the KV cache; 0: as act */
+    uint32_t ssm;            /* type of the SSM states */
 };
 
 static int count_tensor(void *arg, struct tensor t)
@@ -34,7 +33,7 @@ static int count_tensor(void *arg, struct tensor t)
     return 0;
 }
 
-/* Bytes of a file for `length` computed and `pending` more tokens. */
+/* Returns the bytes of a file for `length` computed and `pending` further tokens. */
 static size_t file_size(const struct engine *g, const struct lm_state *any, int64_t length, int64_t pending)
 {
     const struct lm_config *c = &g->config.lm;
@@ -68,7 +67,7 @@ static int put_tensor(void *arg, struct tensor t)
     return buf_put(&w->out, w->row, bytes);
 }
 
-/* The file of a pinned session. */
+/* Returns the file contents of a pinned session. */
 static struct buf bytes_of(const struct session *s)
 {
     struct header h = {.model = s->engine->hash,
@@ -129,7 +128,7 @@ static int get_tensor(void *arg, struct tensor t)
     return 0;
 }
 
-/* Checks all but the tokens, without touching a session. */
+/* Checks everything but the tokens, without changing the session. */
 static int check_file(const struct session *s, const struct file_map *m, struct header *h, const char *path,
                       struct err *e)
 {
@@ -141,7 +140,7 @@ static int check_file(const struct session *s, const struct file_map *m, struct 
     if (h->model != g->hash || h->act != (uint16_t)g->types.act)
         return err_set(e, ERR_MODEL, "'%s' was saved with another model or activation type", path);
     if (h->kv != kv_of(g))
-        return err_set(e, ERR_MODEL, "'%s' was saved with another type of keys and values: %s", path,
+        return err_set(e, ERR_MODEL, "'%s' was saved with another KV cache type: %s", path,
                        h->kv == DT_F8E4M3 ? "give --kv fp8" : "leave out --kv fp8");
     if (h->ssm != (uint32_t)g->types.ssm)
         return err_set(e, ERR_MODEL, "'%s' was saved with another --state", path);
@@ -154,7 +153,7 @@ static int check_file(const struct session *s, const struct file_map *m, struct 
                        (long long)h->position, (long long)h->length);
     memcpy(&hash, m->data + m->len - sizeof hash, sizeof hash);
     if (hash != XXH3_64bits(m->data, m->len - sizeof hash))
-        return err_set(e, ERR_MODEL, "'%s' is damaged: its hash does not agree", path);
+        return err_set(e, ERR_MODEL, "'%s' is damaged: its hash does not match", path);
     return 0;
 }
 

@@ -1,13 +1,12 @@
-/* session_impl.h - inside of a session; private to src/session and its tests.
+/* session_impl.h - struct session; private to src/session and its tests.
  *
- * tokens[0 .. state.length) have been computed, tokens[state.length .. n) are pending.  Each token has the
- * epoch it was appended in, and a rewind begins a new epoch.  A checkpoint is reachable as long as its last
- * token still has the epoch that the checkpoint noted: a position that was given up and written again has a
- * later one.
+ * tokens[0 .. state.length) have been computed, tokens[state.length .. n) are pending. Each token has the
+ * epoch in which it was appended, and a rewind begins a new epoch. A checkpoint is reachable as long as
+ * its last token still has the epoch recorded in the checkpoint: a position that was discarded and written
+ * again has a later one.
  *
- * The state and the rows of pending images are one entry of the engine's state pool, and may be spilled
- * whenever the session is not pinned.
- */
+ * The state and the rows of pending images are one entry of the engine's state pool and may be spilled
+ * whenever the session is not pinned. */
 #ifndef HOLORUN_SESSION_SESSION_IMPL_H
 #define HOLORUN_SESSION_SESSION_IMPL_H
 
@@ -15,19 +14,19 @@
 
 struct session {
     struct engine *engine;
-    struct scheduler_client client; /* its `stop` is the flag of session_set_cancel */
-    uint64_t id;                    /* a checkpoint belongs to one session */
+    struct scheduler_client client; /* `stop` is the flag of session_set_cancel() */
+    uint64_t id;                    /* identifies the session of a checkpoint */
     struct pool_entry entry;
     struct lm_state state;
     int32_t *tokens;
-    uint32_t *epochs; /* of the tokens */
+    uint32_t *epochs; /* [n], one per token */
     int64_t n, cap;
     uint32_t epoch;
     struct image_rows *images; /* pending; `at` counts from the first token of the session */
     int n_images;
-    bool interrupted; /* prefill was stopped between two layers: only a rewind helps */
+    bool interrupted; /* prefill was stopped between two layers; the session must be rewound */
     float *logits;
-    int64_t logits_at; /* length that they belong to; 0: none */
+    int64_t logits_at; /* length to which they belong; 0: none */
     uint64_t random;
     struct session_stats stats;
 };
@@ -47,30 +46,30 @@ enum { CHECKPOINT_RANK, SESSION_RANK }; /* the lower rank is spilled first */
 /* Computes the requests of one batch: a scheduler_serve whose argument is the engine. */
 void session_serve(void *arg, struct scheduler_request *requests);
 
-/* vision.between_tiles: lets other sessions of a shared engine run while `session` encodes an image. */
+/* Lets other sessions of a shared engine run while `session` encodes an image (vision.between_tiles). */
 void session_yield(void *session);
 
-/* Tells the scheduler that this session decodes no further token soon. */
+/* Informs the scheduler that this session decodes no further token soon. */
 void session_idle(struct session *s);
 
-/* Between the two calls the state is resident, with room for `more` tokens after those it has, pending ones
- * included. -1: no room. */
+/* Keeps the state resident until session_unpin(), with memory for `more` tokens after those it has,
+ * including pending ones. Returns -1 with e if memory is short. */
 int session_pin(struct session *s, int64_t more, struct err *e);
 void session_unpin(struct session *s);
 
-/* Computes the next prefill chunk (language_chunk).  All chunks
- * together have the bits of session_prefill. */
+/* Computes the next prefill chunk (language_chunk). All chunks together are bit-identical to
+ * session_prefill(). */
 int session_prefill_chunk(struct session *s, struct err *e);
 int64_t session_pending(const struct session *s); /* tokens */
 
-/* Appends one token without a check; frees the rows of pending images. */
+/* Appends one token without a check. */
 void session_push(struct session *s, int32_t id);
 void session_drop_images(struct session *s);
 
-/* Sets ERR_STOPPED for a session that was cancelled while it waited for the engine; -1. */
+/* Sets ERR_STOPPED for a session that was cancelled while it waited for the engine; returns -1. */
 int session_err_stopped(struct err *e);
 
-/* Ends the program when rc is not 0: for functions without a struct err. */
+/* Ends the program if rc is not 0; for functions without a struct err. */
 void session_check(int rc, const struct err *e);
 
 #endif

@@ -1,4 +1,4 @@
-/* speculate.c - see speculate.h. */
+/* speculate.c - n-gram speculation: proposes and verifies draft tokens (speculate.h). */
 #include "session/speculate.h"
 
 #include "base/clock.h"
@@ -30,7 +30,7 @@ bool speculate_ready(const struct session *s)
            !(t && scheduler_batch_size(t) > 1);
 }
 
-/* A copy of the recurrent states of a pinned session; 1: there is no memory for it. */
+/* Copies the recurrent states of a pinned session. Returns 1 if memory is short. */
 static int save(struct session *s, struct tensor *saved)
 {
     if (!saved->data) {
@@ -48,37 +48,38 @@ static void sample(struct session *s, struct speculation *p)
 {
     struct language *m = &s->engine->language;
     int ids = tokenizer_size(s->engine->tokenizer), rows = p->n + 1;
-    bool there = session_backend(s)->ops->sample != NULL;
-    if (!there && !p->logits)
-        bug("guesses are compared on the host, without room for logits");
+    bool on_device = session_backend(s)->ops->sample != NULL;
+    if (!on_device && !p->logits)
+        bug("draft tokens are verified on the host without a buffer for logits");
     if (p->logits)
-        language_steps_logits(m, 0, rows, p->logits);
-    if (there)
-        language_steps_sample(m, rows, ids, p->how, p->out);
-    for (int i = 0; i < rows && !there; i++)
+        language_verify_logits(m, 0, rows, p->logits);
+    if (on_device)
+        language_verify_sample(m, rows, ids, p->how, p->out);
+    for (int i = 0; i < rows && !on_device; i++)
         p->out[i] = sample_token(p->logits[i], ids, &p->how[i]);
     p->sampled = 1;
-    while (p->sampled <= p->n && p->out[p->sampled - 1].id == p->guess[p->sampled - 1])
+    while (p->sampled <= p->n && p->out[p->sampled - 1].id == p->draft[p->sampled - 1])
         p->sampled++;
 }
 
-/* The pass; of a pinned session.  Rejected tokens leave no trace. */
+/* Computes the pass for a pinned session. After a rejection the state is restored and continued by the
+ * accepted tokens. */
 static void compute(struct session *s, struct speculation *p)
 {
     struct language *m = &s->engine->language;
-    int32_t ids[LANGUAGE_STEPS];
+    int32_t ids[LANGUAGE_MAX_VERIFY];
     int64_t length = s->state.length, position = s->state.position;
     ids[0] = s->tokens[length];
     for (int i = 0; i < p->n; i++)
-        ids[1 + i] = p->guess[i];
-    language_steps(m, &s->state, ids, p->n + 1);
+        ids[1 + i] = p->draft[i];
+    language_verify_drafts(m, &s->state, ids, p->n + 1);
     sample(s, p);
     if (p->sampled > p->n)
         return;
     session_backend(s)->ops->copy(session_backend(s), s->state.now.block, *p->saved);
     s->state.length = length;
     s->state.position = position;
-    language_steps(m, &s->state, ids, p->sampled);
+    language_verify_drafts(m, &s->state, ids, p->sampled);
 }
 
 static int run_round(struct session *s, struct speculation *p, struct err *e)
@@ -94,8 +95,8 @@ static int run_round(struct session *s, struct speculation *p, struct err *e)
         s->stats.decoded += p->sampled;
         s->stats.proposed += p->n;
         s->stats.accepted += p->sampled - 1;
-        s->engine->guesses.proposed += p->n;
-        s->engine->guesses.accepted += p->sampled - 1;
+        s->engine->drafts.proposed += p->n;
+        s->engine->drafts.accepted += p->sampled - 1;
         s->stats.decode_ms += clock_ms_since(start);
     }
     session_unpin(s);
@@ -104,8 +105,8 @@ static int run_round(struct session *s, struct speculation *p, struct err *e)
 
 int speculate_round(struct session *s, struct speculation *p, struct err *e)
 {
-    if (p->n >= LANGUAGE_STEPS)
-        bug("%d tokens guessed at once", p->n);
+    if (p->n >= LANGUAGE_MAX_VERIFY)
+        bug("%d draft tokens at once", p->n);
     if (engine_try_enter(s->engine, &s->client, e))
         return -1;
     int rc = run_round(s, p, e);

@@ -1,17 +1,17 @@
-/* chat_calls.c - how a chat template writes tools and calls (chat_template.h), read from probe renderings.
+/* chat_calls.c - finds the format of tools and tool calls in a chat template by rendering probes
+ * (chat_template.h).
  *
- * A reply with one call of N with the arguments P1 and P2 is rendered.  The text between these contents
- * shows the form:
+ * A reply with one call of N with the arguments P1 and P2 is rendered. The text between these contents
+ * shows the format:
  *
- *   XML   <tool_call>\n<function= N >\n<parameter= P1 >\n V1 \n</parameter>\n<parameter= P2 >\n V2 ...
- *   JSON  <tool_call>\n{"name": " N ", "arguments": {" P1 ": " V1 ", " P2 ": " V2 "}}\n</tool_call>
- */
+ *     XML   <tool_call>\n<function= N >\n<parameter= P1 >\n V1 \n</parameter>\n<parameter= P2 >\n V2 ...
+ *     JSON  <tool_call>\n{"name": " N ", "arguments": {" P1 ": " V1 ", " P2 ": " V2 "}}\n</tool_call> */
 #include "text/chat_template_impl.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* The probe: a question, a call, its result. */
+/* Renders the probe: a question, a call, its result. Returns false on failure. */
 static bool render_call(const struct chat_template *c, struct chat_probe *p)
 {
     static const char *const call = "{\"name\": \"N\", \"arguments\": {\"K\": \"V\", \"L\": \"W\"}}";
@@ -44,7 +44,8 @@ static int find_content(const struct chat_probe *p, const char *text)
     return -1;
 }
 
-/* The text before the last occurrence of `mark`, and from there on. */
+/* Splits a text before the last occurrence of `mark`. Returns false if there is none; the caller frees
+ * both parts. */
 static bool halve(const char *text, const char *mark, char **before, char **from)
 {
     const char *last = NULL;
@@ -66,7 +67,7 @@ static void free_calls(struct chat_calls *k)
     *k = (struct chat_calls){0};
 }
 
-/* Cuts `text` at the first occurrence of `mark`, if there is one. */
+/* Truncates `text` at the first occurrence of `mark`, if any. */
 static void cut_at(char *text, const char *mark)
 {
     char *at = *mark ? strstr(text, mark) : NULL;
@@ -102,7 +103,7 @@ static bool read_json(struct chat_calls *k, const struct chat_probe *p, int name
     return true;
 }
 
-/* Returns whether an image in the result of a tool is rendered as its placeholder. */
+/* Returns whether an image in a tool result is rendered as its placeholder. */
 static bool shows_result_images(const struct chat_template *c)
 {
     static const struct image image = {0};
@@ -137,7 +138,7 @@ void chat_find_calls(struct chat_template *c)
         chat_probe_free(&p);
         return;
     }
-    /* the text before the call belongs to the turn up to its first tag of a call */
+    /* the text before the call belongs to the turn up to the first tag of a call */
     const char *open = p.between[name], *tag = strstr(open, "<tool_call>");
     tag = tag ? tag : strstr(open, "<TOOLCALL>");
     if (tag) {

@@ -1,4 +1,4 @@
-/* chat_layout.c - see chat_layout.h. */
+/* chat_layout.c - builds, trims and encodes a rendered chat template (chat_layout.h). */
 #include "text/chat_layout.h"
 
 #include "base/utf8.h"
@@ -82,7 +82,7 @@ void layout_images_first(struct layout *l, const struct chat_part *parts, int n)
         layout_template(l, "\n");
 }
 
-/* Returns the length of a marker of the template at s[n], 0: none.  In a reply it can only be plain text. */
+/* Returns the length of a template marker at s[n]; 0: none. In a reply it can only be plain text. */
 static size_t marker_at(const char *s, size_t n)
 {
     static const char *const marks[] = {"<s>",    "</s>",    "<image>", "<img>",       "</img>",   "<unk>",
@@ -166,7 +166,7 @@ bool layout_trim(struct layout *l, int from, unsigned sides)
 
 /* ---- encoding ------------------------------------------------------------------------------------------ */
 
-/* Segments [from, to) are texts. */
+/* Encodes segments [from, to), which are texts. Returns -1 with e. */
 static int encode_texts(const struct layout *l, int from, int to, const struct tokenizer *t,
                         const struct layout_sink *sink, struct err *e)
 {

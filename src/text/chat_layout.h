@@ -1,8 +1,7 @@
-/* chat_layout.h - a rendered chat template before it is encoded: a list of texts and images.
+/* chat_layout.h - a rendered chat template before encoding: a list of texts and images.
  *
  * Texts between two images are encoded together, as in the rendered template, but added tokens are
- * recognised only in the template's own segments.
- */
+ * recognized only in the template's own segments. */
 #ifndef HOLORUN_TEXT_CHAT_LAYOUT_H
 #define HOLORUN_TEXT_CHAT_LAYOUT_H
 
@@ -13,8 +12,8 @@
 bool layout_is_chatml(const struct tokenizer *t);
 
 struct layout_segment {
-    size_t at, len; /* bytes of `texts` */
-    bool special;   /* added tokens are recognised in it */
+    size_t at, len; /* byte range of `texts` */
+    bool special;   /* added tokens are recognized in it */
     const struct image *image;
 };
 
@@ -27,20 +26,20 @@ struct layout {
 struct layout layout_new(void);
 void layout_free(struct layout *l);
 
-/* Text of the template, text from outside, which is never an added token, and text of the model, in which
- * only markers of the template are plain text. */
+/* Append a segment: text of the template; external text, which is never an added token; text of the model,
+ * in which only template markers are plain text; an image. */
 void layout_template(struct layout *l, const char *text);
 void layout_template_part(struct layout *l, const char *text, size_t len);
 void layout_text(struct layout *l, const char *text, size_t len);
 void layout_reply(struct layout *l, const char *text, size_t len);
 void layout_image(struct layout *l, const struct image *im);
 
-/* Lays out the images of a message as Nemotron VL's template does: numbered when there are several, and a
- * newline. */
+/* Lays out the images of a message like Nemotron VL's template: numbered if there are several, followed by
+ * a newline. */
 void layout_images_first(struct layout *l, const struct chat_part *parts, int n);
 
-/* Removes white space, as Python's strip() does, from the ends of the text since segment `from`; sides:
- * LAYOUT_TRIM_ bits.  An image is not white space.  Returns false if nothing remains. */
+/* Removes whitespace, like Python's strip(), from the ends of the text since segment `from`; sides:
+ * LAYOUT_TRIM_ bits. An image is not whitespace. Returns false if nothing remains. */
 enum { LAYOUT_TRIM_BEGIN = 1, LAYOUT_TRIM_END = 2 };
 bool layout_trim(struct layout *l, int from, unsigned sides);
 
@@ -53,11 +52,11 @@ struct layout_sink {
 int layout_encode(const struct layout *l, const struct tokenizer *t, const struct layout_sink *to,
                   struct err *e);
 
-/* The same for segments [from, to). */
+/* Encodes segments [from, to). */
 int layout_encode_part(const struct layout *l, int from, int to, const struct tokenizer *t,
                        const struct layout_sink *sink, struct err *e);
 
-/* Splits a segment at byte `at` of its text; returns the index of the second part. */
+/* Splits a segment at byte `at` of its text. Returns the index of the second part. */
 int layout_split(struct layout *l, int segment, size_t at);
 
 /* Returns whether the layout ends inside a <think> block that the template opened. */

@@ -1,8 +1,7 @@
-/* chat_template.c - conversations rendered by the interpreter (chat_template.h).
+/* chat_template.c - renders conversations with the model's Jinja chat template (chat_template.h).
  *
  * The variables are those of transformers' apply_chat_template: messages, tools, add_generation_prompt,
- * enable_thinking where it is set, the special tokens, and the caller's own.
- */
+ * enable_thinking if it is set, the special tokens, and the caller's own. */
 #include "text/chat_template_impl.h"
 
 #include "base/embed.h"
@@ -70,7 +69,7 @@ struct chat_template *chat_template_open(const char *dir, const struct tokenizer
     char *source = template_read(dir, c);
     open_source(c, source ? source : builtin(family));
     if (!source && !c->warning)
-        c->warning = xasprintf("the model has no chat template; the layout of %s is used", names[family]);
+        c->warning = xasprintf("the model has no chat template; using the layout of %s", names[family]);
     free(source);
     return c;
 }
@@ -107,8 +106,8 @@ const char *chat_template_warning(const struct chat_template *c)
     return c->warning;
 }
 
-/* Forms that not every template takes: arguments as objects instead of JSON text, and the texts of a
- * message as one instead of a list. */
+/* Forms of input that not every template accepts: arguments as objects instead of JSON text, and the texts
+ * of a message as one string instead of a list. */
 enum { FORM_OBJECTS = 1, FORM_TEXTS = 2 };
 
 /* ---- variables -------------------------------------------------------------------------------------- */
@@ -118,7 +117,7 @@ static struct jinja_value template_text(struct jinja_arena *a, const char *text)
     return jinja_text(a, text, strlen(text), JINJA_TEMPLATE);
 }
 
-/* One text, with placeholders for images. */
+/* Returns one text with placeholders for images. */
 static struct jinja_value joined_content(const struct chat_template *c, struct jinja_arena *a,
                                          const struct chat_message *m, enum jinja_origin origin)
 {
@@ -222,7 +221,7 @@ static struct jinja_value variables_of(const struct chat_template *c, struct jin
     if (v->think != CHAT_THINK_DEFAULT)
         jinja_set(a, all, "enable_thinking", jinja_bool(v->think == CHAT_THINK_ON));
     if (c->family == CHAT_QWEN25_VL)
-        jinja_set(a, all, "greets", jinja_bool(true)); /* of our own template */
+        jinja_set(a, all, "greets", jinja_bool(true)); /* variable of the built-in template */
     for (int i = 0; i < 4 && c->special[i][0]; i++)
         jinja_set(a, all, c->special[i][0], template_text(a, c->special[i][1]));
     return all;
@@ -239,7 +238,7 @@ int chat_render_text(const struct chat_template *c, const struct chat_conversati
         return 0;
     if (why.kind == ERR_MODEL &&
         jinja_render(c->jinja, a, variables_of(c, a, v, FORM_OBJECTS | FORM_TEXTS), out, e) == 0)
-        return 0; /* the template knows only these forms */
+        return 0; /* the template supports only these forms */
     return err_set(e, why.kind, "%s", why.text);
 }
 
@@ -254,7 +253,8 @@ static const struct image *image_number(const struct chat_conversation *v, int i
     return NULL;
 }
 
-/* Lays out text of the template, with images for its placeholders.  Returns -1 if there are too many. */
+/* Lays out text of the template, with images for its placeholders. Returns -1 if there are too many
+ * placeholders. */
 static int put_template(struct layout *l, const char *text, size_t len, const char *placeholder,
                         const struct chat_conversation *v, int *images)
 {
@@ -289,7 +289,7 @@ static int put_rendered(const struct chat_template *c, const struct jinja_string
     }
     if (bad || image_number(v, images))
         return err_set(e, ERR_USAGE,
-                       "the chat template shows another number of images than the conversation has");
+                       "the chat template shows a different number of images than the conversation has");
     return 0;
 }
 

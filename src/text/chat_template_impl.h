@@ -1,4 +1,4 @@
-/* chat_template_impl.h - inside of a chat template; private to src/text. */
+/* chat_template_impl.h - struct chat_template; private to src/text. */
 #ifndef HOLORUN_TEXT_CHAT_TEMPLATE_IMPL_H
 #define HOLORUN_TEXT_CHAT_TEMPLATE_IMPL_H
 
@@ -9,32 +9,32 @@
 struct chat_template {
     const struct tokenizer *tokenizer;
     enum chat_family family;
-    struct jinja *jinja;        /* NULL: it cannot be used, see why */
-    struct err why;             /* why jinja is NULL */
-    struct err turns_why;       /* why turns are empty */
+    struct jinja *jinja;        /* NULL: unusable, see why */
+    struct err why;             /* reason why jinja is NULL */
+    struct err turns_why;       /* reason why turns are empty */
     char *warning;              /* NULL: none */
     char *special[4][2];        /* names and texts of bos_token, eos_token, ... */
     bool lists;                 /* content may be a list of parts */
-    bool result_images;         /* results of tools may have images */
-    bool in_order;              /* images of such a list stay at their place */
-    struct chat_calls calls;    /* form CHAT_CALLS_NONE: not known */
+    bool result_images;         /* tool results may contain images */
+    bool in_order;              /* images of such a list keep their place */
+    struct chat_calls calls;    /* form CHAT_CALLS_NONE: unknown */
     struct chat_turns turns[2]; /* without and with thinking; user[0] NULL: see turns_why */
 };
 
 /* Returns the placeholder of an image in a rendered text. */
 const char *chat_placeholder(const struct chat_template *c);
 
-/* Renders to a text with origins in the arena. */
+/* Renders to a text with origins in the arena. Returns -1 with e. */
 int chat_render_text(const struct chat_template *c, const struct chat_conversation *v, struct jinja_arena *a,
                      struct jinja_string *out, struct err *e);
 
-/* The template file of a model: NULL if there is none.  Fills the special tokens. */
+/* Reads the template file of a model and fills the special tokens. Returns NULL if there is none. */
 char *template_read(const char *dir, struct chat_template *c);
 
 /* A rendering, split at its contents: the bytes that the template did not write. */
 enum { CHAT_PROBE_MAX = 12 };
 struct chat_probe {
-    char *between[CHAT_PROBE_MAX + 1]; /* before content i, and behind the last one */
+    char *between[CHAT_PROBE_MAX + 1]; /* before content i, and after the last one */
     char *contents[CHAT_PROBE_MAX];
     int n;
 };
@@ -46,7 +46,7 @@ void chat_probe_free(struct chat_probe *p);
 /* Fills lists, in_order and the turns. */
 void chat_find_turns(struct chat_template *c);
 
-/* Fills the form of calls, after the turns. */
+/* Fills the format of calls; call after chat_find_turns(). */
 void chat_find_calls(struct chat_template *c);
 void chat_free_calls(struct chat_template *c);
 

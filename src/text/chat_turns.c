@@ -1,14 +1,12 @@
-/* chat_turns.c - the texts around the turns of a session, read from renderings (chat_template.h).
+/* chat_turns.c - finds the texts around the turns of a session by rendering probes (chat_template.h).
  *
- * Probe conversations have short contents.  Their bytes in a rendering are recognised by their origin, so the
- * text between two contents is exactly what the template wrote there:
+ * Probe conversations have short contents. Their bytes in a rendering are recognized by their origin, so
+ * the text between two contents is exactly what the template wrote there:
  *
- *   system[0] S system[1] user[0] U user[1] reply[0] R reply[1] user[0] V user[1] open
+ *     system[0] S system[1] user[0] U user[1] reply[0] R reply[1] user[0] V user[1] open
  *
- * Where one text ends a turn and begins the next one, the next turn begins at the special token that
- * begins user[0].  The result is checked: conversations assembled from it must equal the template's
- * renderings.
- */
+ * If a text ends one turn and begins the next, the next turn begins at the special token that begins
+ * user[0]. The result is checked: conversations assembled from it must equal the template's renderings. */
 #include "text/chat_template_impl.h"
 
 #include "base/buf.h"
@@ -57,7 +55,8 @@ int chat_probe_split(struct chat_probe *p, const struct jinja_string *s, struct 
     }
 }
 
-/* roles: s, u, a for each message; texts: the contents, or NULL for one letter each. */
+/* Renders and splits a probe. roles: s, u, a for each message; texts: the contents, or NULL for one letter
+ * each. Returns -1 with e. */
 static int probe(const struct chat_template *c, struct chat_probe *p, const char *roles,
                  const char *const *texts, bool think, struct err *e)
 {
@@ -81,14 +80,14 @@ static int probe(const struct chat_template *c, struct chat_probe *p, const char
     jinja_arena_free(a);
     if (rc == 0 && p->n != n) {
         chat_probe_free(p);
-        return err_set(e, ERR_MODEL, "it leaves out or repeats the contents of messages");
+        return err_set(e, ERR_MODEL, "it omits or repeats the contents of messages");
     }
     return rc;
 }
 
-/* ---- taking texts apart ------------------------------------------------------------------------------ */
+/* ---- extracting the texts ---------------------------------------------------------------------------- */
 
-/* The last special token in a text; NULL: none.  It begins a turn. */
+/* Returns the last special token in a text, which begins a turn; NULL: none. */
 static const char *last_special(const struct tokenizer *t, const char *text)
 {
     const char *last = NULL;
@@ -102,8 +101,8 @@ static const char *last_special(const struct tokenizer *t, const char *text)
     return last;
 }
 
-/* Returns where the turn begins in a text that ends one turn and begins the next: the last occurrence of the
- * token that begins a user's turn. */
+/* Returns where the next turn begins in a text between two contents: the last occurrence of the token that
+ * begins a user turn. */
 static const char *turn_begin(const char *text, const char *user_open)
 {
     size_t n = (size_t)(strchr(user_open, '>') - user_open) + 1;
@@ -128,12 +127,12 @@ static int take_apart(const struct chat_template *c, struct chat_turns *t, struc
 {
     const char *user = last_special(c->tokenizer, with->between[1]), *reply;
     if (!user)
-        return err_set(e, ERR_MODEL, "no special token begins a user's turn");
+        return err_set(e, ERR_MODEL, "user turns do not begin with a special token");
     t->user[0] = xstrdup(user);
     t->system[0] = xstrdup(with->between[0]);
     t->system[1] = xasprintf("%.*s", (int)(user - with->between[1]), with->between[1]);
     if (!(reply = turn_begin(with->between[2], t->user[0])))
-        return err_set(e, ERR_MODEL, "a reply begins with another token than a user's turn");
+        return err_set(e, ERR_MODEL, "replies and user turns begin with different tokens");
     t->user[1] = xasprintf("%.*s", (int)(reply - with->between[2]), with->between[2]);
     t->reply[0] = xstrdup(reply);
     t->reply[1] = xstrdup(with->between[3]);
@@ -144,13 +143,13 @@ static int take_apart(const struct chat_template *c, struct chat_turns *t, struc
         return err_set(e, ERR_MODEL, "its turns differ by their position");
     t->open = xstrdup(with->between[4] + close);
     if (!last_special(c->tokenizer, t->reply[1]))
-        return err_set(e, ERR_MODEL, "no special token ends a reply");
+        return err_set(e, ERR_MODEL, "replies do not end with a special token");
     return 0;
 }
 
 /* ---- properties --------------------------------------------------------------------------------------- */
 
-/* Returns the LAYOUT_TRIM_ bits of a rendered content that had white space, with a space outermost, at both
+/* Returns the LAYOUT_TRIM_ bits of a rendered content that had whitespace, with a space outermost, at both
  * ends. */
 static unsigned trimmed(const char *text)
 {
@@ -171,7 +170,8 @@ static int find_trims(const struct chat_template *c, struct chat_turns *t, bool 
     return 0;
 }
 
-/* Renders one user message of two texts with an image between them; returns the rendered text. */
+/* Renders one user message of two texts with an image between them. Returns the rendered text, or NULL
+ * with e. */
 static char *render_parts(const struct chat_template *c, struct err *e)
 {
     static const struct image image = {0};
@@ -185,7 +185,7 @@ static char *render_parts(const struct chat_template *c, struct err *e)
     return text;
 }
 
-/* Returns whether a list of texts renders as those texts, as templates that know lists do. */
+/* Returns whether a list of texts renders as those texts, i.e. whether the template supports lists. */
 static bool knows_lists(struct chat_template *c)
 {
     const struct chat_part parts[2] = {{.text = "A"}, {.text = "B"}};
@@ -236,7 +236,7 @@ static void put_reply(struct layout *l, const struct chat_turns *t, const char *
     layout_template(l, t->reply[1]);
 }
 
-/* All texts of a layout behind each other. */
+/* Returns all texts of a layout, concatenated. */
 static char *flatten(const struct layout *l)
 {
     struct buf out;
@@ -321,7 +321,7 @@ void chat_find_turns(struct chat_template *c)
     struct err e = ERR_INIT;
     find_lists(c);
     if (!c->tokenizer)
-        err_set(&c->turns_why, ERR_MODEL, "there is no tokenizer");
+        err_set(&c->turns_why, ERR_MODEL, "no tokenizer");
     for (int think = 0; think < 2 && !c->turns_why.kind; think++)
         if (find_turns(c, &c->turns[think], think, &e))
             c->turns_why = e;
@@ -352,11 +352,11 @@ int chat_template_system(const struct chat_template *c, const char *text, const 
                                         .think = think ? CHAT_THINK_ON : CHAT_THINK_OFF};
     if (n && !c->calls.form)
         return err_set(e, ERR_USAGE,
-                       "the dialect's tools are listed by the model's chat template, which has none; "
-                       "name another --dialect");
+                       "this dialect needs tools listed by the model's chat template, which has none; "
+                       "use another --dialect");
     if (!t || chat_template_render(c, &v, l, e))
         return -1;
-    /* removes the user's turn: its content is the last text from outside */
+    /* removes the user turn: its content is the last external text */
     int user = l->n - 1;
     while (user > 0 && (l->segments[user].special || l->segments[user].image))
         user--;

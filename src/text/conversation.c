@@ -1,4 +1,4 @@
-/* conversation.c - see conversation.h. */
+/* conversation.c - reads a conversation from JSON (conversation.h). */
 #include "text/conversation.h"
 
 #include "base/buf.h"
@@ -11,7 +11,7 @@
 
 /* ---- parts ------------------------------------------------------------------------------------------ */
 
-/* {"type": "text" | "image" | "image_url", ...} */
+/* Reads a part: {"type": "text" | "image" | "image_url", ...}. Returns -1 with e. */
 static int read_part(struct conversation *v, const json_t *part, struct chat_part *out, struct err *e)
 {
     const char *type = json_string_value(json_object_get(part, "type"));
@@ -25,9 +25,9 @@ static int read_part(struct conversation *v, const json_t *part, struct chat_par
     else if (!type || strcmp(type, "image") != 0)
         return err_set(e, ERR_USAGE, "a part must be of type text, image or image_url");
     if (!json_is_string(name) || !json_string_length(name))
-        return err_set(e, ERR_USAGE, "a picture without a file name");
+        return err_set(e, ERR_USAGE, "an image part has no file name");
     if (v->n_images == CONVERSATION_IMAGES)
-        return err_set(e, ERR_USAGE, "more than %d pictures", CONVERSATION_IMAGES);
+        return err_set(e, ERR_USAGE, "more than %d images", CONVERSATION_IMAGES);
     v->files[v->n_images] = json_string_value(name);
     out->image = &v->images[v->n_images++];
     return 0;
@@ -62,7 +62,8 @@ static const char *keep_text(struct conversation *v, char *text)
     return v->texts[v->n_texts++] = text;
 }
 
-/* {"function": {"name": ..., "arguments": an object, or its JSON text}}, or the inner object alone */
+/* Reads a call: {"function": {"name": ..., "arguments": an object, or its JSON text}}, or the inner object
+ * alone. Returns -1 with e. */
 static int read_call(struct conversation *v, const json_t *call, const char **out, struct err *e)
 {
     const json_t *inner = json_object_get(call, "function");
@@ -134,7 +135,7 @@ static int read_message(struct conversation *v, const json_t *message, struct ch
     return read_calls(v, json_object_get(message, "tool_calls"), m, e);
 }
 
-/* "chat_template_kwargs": further variables of the template. */
+/* Reads "chat_template_kwargs": further variables of the template. */
 static int read_variables(struct conversation *v, struct err *e)
 {
     const json_t *variables = json_object_get(v->root, "chat_template_kwargs");
@@ -179,7 +180,7 @@ int conversation_parse(struct conversation *v, const char *text, size_t len, str
     return conversation_take(v, root, e);
 }
 
-/* File names are relative to the folder of the conversation. */
+/* Reads the images; file names are relative to the directory of the conversation. */
 static int read_images(struct conversation *v, const char *path, struct err *e)
 {
     const char *slash = strrchr(path, '/');

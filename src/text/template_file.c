@@ -17,7 +17,7 @@ static json_t *read_json(const char *dir, const char *file)
     return root;
 }
 
-/* The value of "chat_template": a text, or the text named "default" in a list. */
+/* Returns the value of "chat_template": a text, or the text named "default" in a list. */
 static char *template_inside(const json_t *root)
 {
     const json_t *inside = json_object_get(root, "chat_template"), *list = inside;
@@ -32,7 +32,8 @@ static char *template_inside(const json_t *root)
     return json_is_string(inside) ? xstrdup(json_string_value(inside)) : NULL;
 }
 
-/* The variables bos_token, eos_token, ... of a tokenizer_config.json: texts, or objects with the text. */
+/* Reads the variables bos_token, eos_token, ... of a tokenizer_config.json: texts, or objects that contain
+ * the text. */
 static void read_special(const json_t *config, struct chat_template *c)
 {
     static const char *const names[] = {"bos_token", "eos_token", "pad_token", "unk_token"};
@@ -47,9 +48,9 @@ static void read_special(const json_t *config, struct chat_template *c)
     }
 }
 
-enum { TOKEN_MAX = 1024 }; /* bytes; the tokenizer has no longer ones */
+enum { TOKEN_MAX = 1024 }; /* bytes; the tokenizer has no longer tokens */
 
-/* Returns the text of the token whose id a key of the file has, or NULL; the caller frees it. */
+/* Returns the text of the token whose id is the value of a key in the file, or NULL; the caller frees it. */
 static char *token_of(const struct gguf_file *f, const char *key)
 {
     struct gguf_value words;
@@ -64,7 +65,7 @@ static char *token_of(const struct gguf_file *f, const char *key)
     return NULL;
 }
 
-/* The variables bos_token and eos_token, as llama.cpp sets them. */
+/* Sets the variables bos_token and eos_token like llama.cpp. */
 static void read_gguf_special(const struct gguf_file *f, struct chat_template *c)
 {
     static const char *const keys[][2] = {{"bos_token", "tokenizer.ggml.bos_token_id"},

@@ -1,13 +1,14 @@
-/* tokenizer.c - see tokenizer.h.
+/* tokenizer.c - encodes text with byte-level BPE (tokenizer.h).
  *
- * Encoding has four stages, each of which splits its text for the next:
- *   encode_parts   at added tokens, in parts where they are recognised
- *   encode_plain   into valid UTF-8, in normal form C where the file asks for it, and other bytes, which
- *                  become byte tokens
- *   encode_split   by one regular expression after the other, into matches and gaps
- *   encode_word    byte-pair merges: of all neighbours the pair with the lowest rank is merged first
- * Candidate pairs are kept in a heap, so that a word of n bytes costs n log n.
- */
+ * Encoding has four stages; each splits its text for the next:
+ *
+ *     encode_parts   at added tokens, in parts where they are recognized
+ *     encode_plain   into valid UTF-8, in normal form C if the file requires it, and other bytes, which
+ *                    become byte tokens
+ *     encode_split   by each regular expression in turn, into matches and gaps
+ *     encode_word    byte-pair merges: of all neighbours the pair with the lowest rank is merged first
+ *
+ * Candidate pairs are kept in a heap, so that a word of n bytes costs n log n. */
 #include "text/tokenizer_impl.h"
 
 #include "base/utf8.h"
@@ -59,7 +60,7 @@ static const struct merge *find_merge(const struct tokenizer *t, int32_t left, i
     return m->result >= 0 ? m : NULL;
 }
 
-/* The longest added token at the beginning of s. */
+/* Returns the longest added token at the beginning of s, or -1. */
 static int32_t added_at(const struct tokenizer *t, const char *s, size_t n)
 {
     unsigned char first = (unsigned char)s[0];
@@ -88,9 +89,9 @@ struct encoder { /* scratch of one call */
     const struct tokenizer *t;
     struct tokens *out;
     pcre2_match_data *match;
-    const char *text, *known; /* the text being split, and what patterns see of it */
-    struct buf room;          /* of `known` */
-    struct buf normal;        /* of `text`, when it is normalised */
+    const char *text, *known; /* the text being split, and the text passed to the patterns */
+    struct buf known_buf;     /* buffer of `known` */
+    struct buf normal;        /* buffer of `text` if it is normalized */
     struct symbol *symbols;
     struct candidate *heap;
     int cap, heap_n;
@@ -140,7 +141,7 @@ static void merge_pair(struct encoder *x, const struct candidate *c)
     struct symbol *a = &x->symbols[c->at];
     int next = a->next;
     if (a->id != c->left || next < 0 || x->symbols[next].id != c->right)
-        return; /* one of the two has been merged with another meanwhile */
+        return; /* one of the two has been merged with another symbol meanwhile */
     a->id = find_merge(x->t, c->left, c->right)->result;
     a->next = x->symbols[next].next;
     x->symbols[next].id = -1;
@@ -178,8 +179,8 @@ static void encode_word(struct encoder *x, const char *s, size_t len)
 
 /* ---- splitting ----------------------------------------------------------------------------------------- */
 
-/* Next match at or after `from`; false when there is none.  The JIT gives up on texts that need a deep stack,
- * for which the interpreter is tried; beyond its limits, too, nothing matches. */
+/* Finds the next match at or after `from`; returns false if there is none. The JIT fails on texts that
+ * need a deep stack, for which the interpreter is used; beyond its limits nothing matches, either. */
 static bool next_match(struct encoder *x, const pcre2_code *re, const char *s, size_t n, size_t from,
                        size_t *begin, size_t *end)
 {
@@ -217,12 +218,12 @@ static void encode_split(struct encoder *x, int stage, const char *s, size_t n)
     encode_split(x, stage + 1, s + done, n - done);
 }
 
-enum { SPLIT_MAX = 1 << 24 }; /* positions are ints: longer texts are split here, wherever that is */
+enum { SPLIT_MAX = 1 << 24 }; /* positions are ints: longer texts are split at any byte */
 
 static void encode_text(struct encoder *x, const char *s, size_t n)
 {
     x->text = x->t->nfc ? tokenizer_nfc(s, &n, &x->normal) : s;
-    x->known = tokenizer_known(x->text, n, &x->room);
+    x->known = tokenizer_known(x->text, n, &x->known_buf);
     encode_split(x, 0, x->text, n);
 }
 
@@ -247,7 +248,7 @@ static bool is_space(char c)
     return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
-/* Encodes the plain text before an added token, without the white space that the token swallows. */
+/* Encodes the plain text before an added token, without the whitespace that the token absorbs. */
 static void flush_plain(struct encoder *x, struct buf *plain, const struct token *before_token)
 {
     if (before_token && before_token->lstrip)
@@ -282,13 +283,13 @@ void tokenizer_encode_parts(const struct tokenizer *t, const struct text_part *p
         die(ERR_ENV, "out of memory");
     struct buf plain;
     buf_init(&plain, (size_t)-1 / 4);
-    buf_init(&x.room, (size_t)-1 / 4);
+    buf_init(&x.known_buf, (size_t)-1 / 4);
     buf_init(&x.normal, (size_t)-1 / 4);
     for (int i = 0; i < n; i++)
         scan_part(&x, &parts[i], &plain);
     flush_plain(&x, &plain, NULL);
     buf_free(&plain);
-    buf_free(&x.room);
+    buf_free(&x.known_buf);
     buf_free(&x.normal);
     pcre2_match_data_free(x.match);
     free(x.symbols);
@@ -319,7 +320,7 @@ const char *tokenizer_check(const struct tokenizer *t)
 {
     if (t->trained_split && t->n_splits == 1)
         return NULL;
-    return "the tokenizer splits text by another pattern than the one of the training; the file's is used";
+    return "the tokenizer's split pattern differs from the one used in training; using the file's";
 }
 
 bool tokenizer_is_special(const struct tokenizer *t, int32_t id)

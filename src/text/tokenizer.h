@@ -1,9 +1,8 @@
-/* tokenizer.h - text to ids and back: byte-level BPE from a published tokenizer.json.
+/* tokenizer.h - converts text to token ids and back: byte-level BPE from a published tokenizer.json.
  *
- * Text from outside (task, notes, tool output, screen) is encoded with special == false: a literal
- * "<SPECIAL_12>" or "<image>" in it is plain text, and can neither end a turn nor stand for an image.  Only
- * segments of the chat template are encoded with special == true.
- */
+ * External text (task, notes, tool output, screen) is encoded with special == false: a literal
+ * "<SPECIAL_12>" or "<image>" in it is plain text, and can neither end a turn nor represent an image. Only
+ * segments of the chat template are encoded with special == true. */
 #ifndef HOLORUN_TEXT_TOKENIZER_H
 #define HOLORUN_TEXT_TOKENIZER_H
 
@@ -15,7 +14,7 @@
 
 struct tokenizer;
 
-struct tokens { /* growing list of ids; zero-initialised is empty */
+struct tokens { /* growing list of ids; zero-initialized is empty */
     int32_t *ids;
     int64_t n, cap;
 };
@@ -26,20 +25,20 @@ struct tokenizer *tokenizer_open(const char *model_dir, struct err *e);
 struct tokenizer *tokenizer_parse(const char *json, size_t len, struct err *e); /* for tests and fuzzing */
 void tokenizer_free(struct tokenizer *t);
 
-/* NULL when the file splits text as in the family's training, else a warning of one line: some published
- * files have an older pattern, which is used all the same. */
+/* Returns NULL if the file splits text as in the family's training, else a one-line warning: some
+ * published files have an older pattern, which is used nevertheless. */
 const char *tokenizer_check(const struct tokenizer *t);
 
 /* Appends the ids of text[0..len), any bytes, to out; without <s>. */
 void tokenizer_encode(const struct tokenizer *t, const char *text, size_t len, bool special,
                       struct tokens *out);
 
-/* The same for text in parts: what is between two added tokens is encoded as one text, also across parts, as
- * in a rendered template. */
+/* Encodes text in parts: the text between two added tokens is encoded as a unit, also across parts, as in
+ * a rendered template. */
 struct text_part {
     const char *text;
     size_t len;
-    bool special; /* added tokens are recognised inside this part */
+    bool special; /* added tokens are recognized inside this part */
 };
 void tokenizer_encode_parts(const struct tokenizer *t, const struct text_part *parts, int n,
                             struct tokens *out);
@@ -48,7 +47,8 @@ int tokenizer_size(const struct tokenizer *t);                        /* highest
 int32_t tokenizer_find(const struct tokenizer *t, const char *token); /* exact token text; -1 */
 bool tokenizer_is_special(const struct tokenizer *t, int32_t id);     /* an added token */
 
-/* The bytes of a token, of added tokens as spelled.  Borrowed, not NUL-terminated; *len 0 for unknown ids. */
+/* Returns the bytes of a token; of added tokens as spelled. Borrowed, not NUL-terminated; *len 0 for
+ * unknown ids. */
 const char *tokenizer_bytes(const struct tokenizer *t, int32_t id, size_t *len);
 
 #endif

@@ -1,12 +1,11 @@
 /* tokenizer_file.c - reads a tokenizer.json.
  *
- * It supports what these families publish: byte-level BPE, no normalizer or NFC, a pre-tokenizer of Split and
- * ByteLevel steps.  Anything else would change the ids and is refused by name.
+ * Supported is what these families publish: byte-level BPE, no normalizer or NFC, a pre-tokenizer of Split
+ * and ByteLevel steps. Anything else would change the ids and is rejected by name.
  *
- * The vocabulary and the merges are read in place (tokenizer_json.c), the rest as JSON values.  A byte-level
- * vocabulary spells each byte as one printable character (GPT-2's table): printable Latin-1 bytes as
- * themselves, the others as U+0100 and following.  Added tokens are spelled as they are.
- */
+ * The vocabulary and the merges are read in place (tokenizer_json.c), the rest as JSON values. A
+ * byte-level vocabulary spells each byte as one printable character (GPT-2's table): printable Latin-1
+ * bytes as themselves, the others as U+0100 and following. Added tokens are spelled literally. */
 #include "text/tokenizer_impl.h"
 
 #include "base/file.h"
@@ -22,13 +21,13 @@ enum {
     TEXT_MAX = 128 << 20,
     MAX_ID = 1 << 21,
     MAX_MERGES = 1 << 21,
-    MAX_TOKEN = 1024, /* bytes of one token */
+    MAX_TOKEN = 1024, /* bytes per token */
     ARENA_MAX = 256 << 20,
 };
 
 /* ---- bytes as characters ---------------------------------------------------------------------------- */
 
-/* The byte that each character below U+0144 stands for, -1: none. */
+/* The byte of each character below U+0144; -1: none. */
 struct alphabet {
     int16_t byte[256 + 68];
 };
@@ -44,13 +43,14 @@ static struct alphabet make_alphabet(void)
     return a;
 }
 
-/* Decodes a spelled token into bytes; their number, -1 for other characters or a token too long. */
+/* Decodes a spelled token into bytes. Returns their number, or -1 for other characters or a token that is
+ * too long. */
 static int decode_spelling(const struct alphabet *a, const char *s, int n, char out[MAX_TOKEN])
 {
     int len = 0;
     for (int i = 0; i < n; len++) {
         uint32_t cp = (unsigned char)s[i++];
-        if (cp >= 0x80) { /* the alphabet has characters of two bytes at most */
+        if (cp >= 0x80) { /* the alphabet has characters of at most two bytes */
             if ((cp & 0xe0) != 0xc0 || i == n || (s[i] & 0xc0) != 0x80)
                 return -1;
             cp = (cp & 0x1f) << 6 | ((unsigned char)s[i++] & 0x3f);
@@ -68,7 +68,7 @@ static int set_token(struct tokenizer *t, int32_t id, const char *bytes, size_t 
 {
     t->tokens[id].at = (uint32_t)t->arena.len;
     t->tokens[id].len = (uint32_t)len;
-    return buf_put(&t->arena, bytes, len) ? err_set(e, ERR_MODEL, "the tokens are too long altogether") : 0;
+    return buf_put(&t->arena, bytes, len) ? err_set(e, ERR_MODEL, "the tokens are too long in total") : 0;
 }
 
 static int token_id(const json_t *v)
@@ -78,7 +78,7 @@ static int token_id(const json_t *v)
                : -1;
 }
 
-/* Highest id of the added tokens, -1 without any, -2 when one is out of range. */
+/* Returns the highest id of the added tokens, -1 without any, -2 if one is out of range. */
 static int top_added(const json_t *added)
 {
     int top = -1;
@@ -119,7 +119,7 @@ static int read_added(struct tokenizer *t, const json_t *added, struct err *e)
     return 0;
 }
 
-/* One token of the vocabulary, spelled as `key`. */
+/* Reads one token of the vocabulary, spelled as `key`. */
 static int read_word(struct tokenizer *t, const struct alphabet *a, const char *key, int n, int id,
                      struct err *e)
 {
@@ -127,7 +127,7 @@ static int read_word(struct tokenizer *t, const struct alphabet *a, const char *
     struct token *k = &t->tokens[id];
     if (k->added) {
         if ((uint32_t)n != k->len || memcmp(key, t->arena.data + k->at, k->len) != 0)
-            return err_set(e, ERR_MODEL, "id %d is '%s' and an added token of another name", id, key);
+            return err_set(e, ERR_MODEL, "id %d is '%s' and also an added token with another name", id, key);
         return 0;
     }
     if (k->len)
@@ -138,7 +138,7 @@ static int read_word(struct tokenizer *t, const struct alphabet *a, const char *
     return set_token(t, id, bytes, (size_t)len, e);
 }
 
-/* Reads {"word": id, ...} into t; without t it only finds the highest id. */
+/* Reads {"word": id, ...} into t; without t only finds the highest id. */
 static int read_vocab(struct tokenizer *t, struct json_reader r, int *top, struct err *e)
 {
     struct alphabet alphabet = make_alphabet();
@@ -160,7 +160,8 @@ static int read_vocab(struct tokenizer *t, struct json_reader r, int *top, struc
         if (!json_next(&r, ','))
             break;
     }
-    return json_next(&r, '}') ? 0 : err_set(e, ERR_MODEL, "the vocabulary has something other than entries");
+    return json_next(&r, '}') ? 0
+                              : err_set(e, ERR_MODEL, "the vocabulary contains something other than entries");
 }
 
 /* ---- tables -------------------------------------------------------------------------------------------- */
@@ -237,7 +238,8 @@ struct merge_list {
     size_t n, cap;
 };
 
-/* Reads the two spelled halves of a merge, "left right" or ["left", "right"]; false when it is neither. */
+/* Reads the two spelled halves of a merge, "left right" or ["left", "right"]. Returns false if it is
+ * neither. */
 static bool read_halves(struct json_reader *r, char left[2 * HALF_MAX], char right[HALF_MAX], int len[2])
 {
     if (json_next(r, '[')) {
@@ -297,7 +299,7 @@ static int read_list(const struct tokenizer *t, struct json_reader r, struct mer
         if (read_merge(t, &alphabet, &r, list, e))
             return -1;
     } while (json_next(&r, ','));
-    return json_next(&r, ']') ? 0 : err_set(e, ERR_MODEL, "'merges' has something other than merges");
+    return json_next(&r, ']') ? 0 : err_set(e, ERR_MODEL, "'merges' contains something other than merges");
 }
 
 static int read_merges(struct tokenizer *t, struct json_reader r, struct err *e)
@@ -310,7 +312,7 @@ static int read_merges(struct tokenizer *t, struct json_reader r, struct err *e)
         t->merges[k].result = -1;
     for (size_t i = 0; i < list.n; i++) {
         struct merge *slot = &t->merges[tokenizer_merge_slot(t, list.items[i].left, list.items[i].right)];
-        if (slot->result < 0) /* only the first of equal pairs is ever used */
+        if (slot->result < 0) /* only the first of equal pairs is used */
             *slot = list.items[i];
     }
     free(list.items);
@@ -324,7 +326,7 @@ static bool is_empty(const json_t *v)
     return !v || json_is_null(v) || (json_is_string(v) && json_string_length(v) == 0);
 }
 
-/* Refuses what changes the ids and is not implemented. */
+/* Rejects properties that change the ids and are not implemented. */
 static int check_kind(const json_t *root, const json_t *model, struct err *e)
 {
     const char *type = json_string_value(json_object_get(model, "type"));
@@ -333,7 +335,7 @@ static int check_kind(const json_t *root, const json_t *model, struct err *e)
     if (!is_empty(json_object_get(model, "continuing_subword_prefix")) ||
         !is_empty(json_object_get(model, "end_of_word_suffix")) ||
         json_is_true(json_object_get(model, "byte_fallback")))
-        return err_set(e, ERR_MODEL, "its BPE is not at byte level, which is not implemented");
+        return err_set(e, ERR_MODEL, "its BPE is not byte-level, which is not implemented");
     return 0;
 }
 
@@ -349,7 +351,7 @@ static int read_normalizer(struct tokenizer *t, const json_t *normalizer, struct
 }
 
 struct file_parts {
-    json_t *root; /* all but these two */
+    json_t *root; /* everything except vocab and merges */
     struct json_reader vocab, merges;
 };
 

@@ -1,13 +1,11 @@
-/* tokenizer_gguf.c - the tokenizer in a GGUF file's keys, as the text of a tokenizer.json, which is then
- * read like a
- * published one.
+/* tokenizer_gguf.c - converts the tokenizer in a GGUF file's keys to the text of a tokenizer.json, which
+ * is then parsed like a published one.
  *
- *   tokenizer.ggml.model       "gpt2": byte-level BPE
- *   tokenizer.ggml.pre         names what the file does not hold: normalisation and the split pattern
- *   tokenizer.ggml.tokens      by id, spelled in the byte alphabet, added ones as they are
- *   tokenizer.ggml.token_type  1 plain, 3 and 4 added, 5 no token but a row of the embedding
- *   tokenizer.ggml.merges      "left right"
- */
+ *     tokenizer.ggml.model       "gpt2": byte-level BPE
+ *     tokenizer.ggml.pre         name of the normalization and split pattern, which the file does not contain
+ *     tokenizer.ggml.tokens      by id, spelled in the byte alphabet, added ones literally
+ *     tokenizer.ggml.token_type  1 plain, 3 and 4 added, 5 not a token but a row of the embedding
+ *     tokenizer.ggml.merges      "left right" */
 #include "text/tokenizer_impl.h"
 
 #include "base/gguf.h"
@@ -40,7 +38,7 @@ static void put_split(struct buf *b, int kind)
            "\"trim_offsets\":false,\"use_regex\":false}]},\"added_tokens\":[");
 }
 
-/* Both lists of tokens go through the file once each: those added, then the others. */
+/* Writes the added tokens, or the others; each call passes over all tokens of the file. */
 static int put_tokens(struct buf *b, const struct gguf_file *f, bool added, struct err *e)
 {
     struct gguf_value words, types;
@@ -53,7 +51,7 @@ static int put_tokens(struct buf *b, const struct gguf_file *f, bool added, stru
     for (int id = 0; gguf_next_text(&words, &word, &len) && gguf_next_number(&types, &type); id++) {
         bool extra = type == CONTROL || type == USER;
         if (!extra && type != PLAIN && type != UNUSED)
-            return err_set(e, ERR_MODEL, "token %d has type %g, which is not known here", id, type);
+            return err_set(e, ERR_MODEL, "token %d has type %g, which is unknown", id, type);
         if (type == UNUSED || extra != added)
             continue;
         buf_puts(b, some ? "," : "");
@@ -82,7 +80,7 @@ static void put_merges(struct buf *b, const struct gguf_file *f)
     }
 }
 
-/* The row of `known`; -1 after a refusal. */
+/* Returns the row of `known`, or -1 after reporting an error. */
 static int find_kind(const struct gguf_file *f, struct err *e)
 {
     char *model = gguf_text_of(f, "tokenizer.ggml.model"), *pre = gguf_text_of(f, "tokenizer.ggml.pre");
@@ -91,7 +89,8 @@ static int find_kind(const struct gguf_file *f, struct err *e)
         if (model && pre && !strcmp(model, "gpt2") && !strcmp(pre, known[i].pre))
             kind = i;
     if (kind < 0)
-        err_set(e, ERR_MODEL, "its tokenizer is '%s' with splits of '%s'; read are gpt2 with qwen35 or qwen2",
+        err_set(e, ERR_MODEL,
+                "its tokenizer is '%s' with splits of '%s'; supported are gpt2 with qwen35 or qwen2",
                 model ? model : "", pre ? pre : "");
     free(model);
     free(pre);
@@ -116,7 +115,7 @@ static int put_all(struct buf *b, const struct gguf_file *f, struct err *e)
         !has_list(f, "tokenizer.ggml.token_type", false, &types) || words != types ||
         !has_list(f, "tokenizer.ggml.merges", true, &merges))
         return err_set(e, ERR_MODEL,
-                       "the lists of tokens, of their types and of merges are not there or of "
+                       "the lists of tokens, token types and merges are missing or have "
                        "different lengths");
     put_split(b, kind);
     if (put_tokens(b, f, true, e))
@@ -127,7 +126,7 @@ static int put_all(struct buf *b, const struct gguf_file *f, struct err *e)
     buf_puts(b, "},\"merges\":[");
     put_merges(b, f);
     buf_puts(b, "]}}");
-    return b->full ? err_set(e, ERR_MODEL, "its tokens are longer than %d bytes altogether", TEXT_MAX) : 0;
+    return b->full ? err_set(e, ERR_MODEL, "its tokens are longer than %d bytes in total", TEXT_MAX) : 0;
 }
 
 struct tokenizer *tokenizer_of_gguf(const struct gguf_file *f, struct err *e)

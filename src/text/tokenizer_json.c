@@ -1,9 +1,8 @@
-/* tokenizer_json.c - the two long parts of a tokenizer.json, read in place.
+/* tokenizer_json.c - reads the two long parts of a tokenizer.json in place.
  *
- * Vocabulary and merges are hundreds of thousands of short strings.  A JSON value for each of them would be
- * most of the time of a start.  So they are cut out of the text and read one after the other; the rest is
- * parsed as usual.
- */
+ * Vocabulary and merges are hundreds of thousands of short strings. Creating a JSON value for each would
+ * take most of the startup time, so they are cut out of the text and read sequentially; the rest is parsed
+ * as usual. */
 #include "text/tokenizer_impl.h"
 
 #include "base/utf8.h"
@@ -53,7 +52,7 @@ static int hex4(const struct json_reader *r)
     return v;
 }
 
-/* After "\u": a character of one or two code units; 0 when there is none. */
+/* Reads a character of one or two code units after "\u"; returns 0 if there is none. */
 static uint32_t read_unicode(struct json_reader *r)
 {
     int high = hex4(r);
@@ -72,7 +71,7 @@ static uint32_t read_unicode(struct json_reader *r)
     return 0x10000 + (((uint32_t)high & 0x3ff) << 10 | ((uint32_t)low & 0x3ff));
 }
 
-/* After a backslash: writes the character; its length, 0 for an unknown escape. */
+/* Writes the character of an escape (after the backslash). Returns its length, 0 for an unknown escape. */
 static int read_escape(struct json_reader *r, char out[4])
 {
     static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
@@ -111,7 +110,7 @@ int json_read_string(struct json_reader *r, char *out, int max)
 
 /* ---- cutting --------------------------------------------------------------------------------- */
 
-/* From inside a string: skips to after its closing quote. */
+/* Skips to after the closing quote, from inside a string. */
 static bool skip_string(struct json_reader *r)
 {
     while (r->at < r->end) {
@@ -168,7 +167,7 @@ static bool cut_value(struct json_reader *r, struct cut *c, struct json_reader *
     return true;
 }
 
-/* The top-level object, or the one of "model". */
+/* Cuts the top-level object, or the one of "model". */
 static bool cut_object(struct json_reader *r, struct cut *c, bool model)
 {
     if (!json_next(r, '{'))

@@ -1,19 +1,18 @@
-/* tokenizer_nfc.c - Unicode's normal form C, as tokenizers with a normalizer "NFC" apply it before they
- * split.
+/* tokenizer_nfc.c - Unicode normal form C, as tokenizers with a normalizer "NFC" apply it before
+ * splitting.
  *
- * GLib composes, with the Unicode tables of the machine it runs on.  Hugging Face tokenizers, with which
- * these models were trained, has tables of Unicode 9: to it, a combining mark that is newer is an
- * ordinary character, which moves past nothing and joins with nothing.  So a text is normalised in
- * stretches between such characters, which are copied as they are.  What Unicode 9 knew has not changed
- * since, by its stability policy: the result is the same on every machine.
- */
+ * GLib composes characters with the Unicode tables of the machine it runs on. Hugging Face tokenizers,
+ * with which these models were trained, have tables of Unicode 9: there a newer combining mark is an
+ * ordinary character, which does not move and does not combine. The text is therefore normalized in spans
+ * between such characters, which are copied unchanged. Characters of Unicode 9 have not changed since, by
+ * its stability policy, so the result is the same on every machine. */
 #include "text/tokenizer_impl.h"
 
 #include "base/utf8.h"
 
 #include <glib.h>
 
-/* Characters newer than Unicode 9 that combine, compose or decompose, in order: printed by
+/* Characters newer than Unicode 9 that combine, compose or decompose, in order; printed by
  * tests/reference/make_nfc.py. */
 static const struct char_range newer[] = {
     /* clang-format off */
@@ -34,13 +33,14 @@ static const struct char_range newer[] = {
     /* clang-format on */
 };
 
-/* Whether the character is copied: also NUL, where GLib would stop. */
+/* Returns whether the character is copied unchanged; also NUL, at which GLib would stop. */
 static bool stands_alone(uint32_t c)
 {
     return c == 0 || char_range_find(newer, sizeof newer / sizeof *newer, c);
 }
 
-/* Below U+0300, whose first byte is 0xcc, every text is its own normal form. */
+/* Returns whether a text is certainly normalized: all characters are below U+0300, whose first byte is
+ * 0xcc. */
 static bool is_normal(const char *s, size_t n)
 {
     for (size_t i = 0; i < n; i++)
@@ -59,11 +59,11 @@ static void put_stretch(struct buf *out, const char *s, size_t n)
     g_free(composed);
 }
 
-const char *tokenizer_nfc(const char *s, size_t *n, struct buf *room)
+const char *tokenizer_nfc(const char *s, size_t *n, struct buf *buf)
 {
     if (is_normal(s, *n))
         return s;
-    buf_clear(room);
+    buf_clear(buf);
     size_t from = 0;
     for (size_t i = 0; i < *n;) {
         uint32_t c;
@@ -71,13 +71,13 @@ const char *tokenizer_nfc(const char *s, size_t *n, struct buf *room)
         if (len <= 0)
             bug("text to normalise is not valid UTF-8");
         if (stands_alone(c)) {
-            put_stretch(room, s + from, i - from);
-            buf_put(room, s + i, (size_t)len);
+            put_stretch(buf, s + from, i - from);
+            buf_put(buf, s + i, (size_t)len);
             from = i + (size_t)len;
         }
         i += (size_t)len;
     }
-    put_stretch(room, s + from, *n - from);
-    *n = room->len;
-    return room->data;
+    put_stretch(buf, s + from, *n - from);
+    *n = buf->len;
+    return buf->data;
 }

@@ -1,6 +1,8 @@
-/* tokenizer_split.c - the pre-tokenizer of a tokenizer.json, which splits text into words before merging:
- * its Split and ByteLevel steps become regular expressions, each applied to what the one before it leaves.
- */
+/* tokenizer_split.c - reads the pre-tokenizer of a tokenizer.json, which splits text into words before
+ * merging.
+ *
+ * Its Split and ByteLevel steps are compiled to regular expressions, each applied to the parts left by the
+ * previous one. */
 #include "text/tokenizer_impl.h"
 
 #include <string.h>
@@ -11,16 +13,16 @@ enum { MAX_PATTERN = 4096 };
 static const char gpt2_split[] =
     "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+";
 
-/* Those that known models were trained with. */
+/* Patterns with which known models were trained. */
 static const char *const trained_splits[] = {
-    /* Tekken's: digits one by one, words by their case. */
+    /* Tekken: single digits, words by their case. */
     "[^\\r\\n\\p{L}\\p{N}]?[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]*[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]+|"
     "[^\\r\\n\\p{L}\\p{N}]?[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]+[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]*|"
     "\\p{N}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+",
-    /* Qwen3.5's: marks belong to letters. */
+    /* Qwen3.5: marks belong to letters. */
     "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?[\\p{L}\\p{M}]+|\\p{N}|"
     " ?[^\\s\\p{L}\\p{M}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+",
-    /* Qwen2's and Qwen3's. */
+    /* Qwen2 and Qwen3. */
     "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|"
     "\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+",
 };
@@ -33,11 +35,11 @@ static bool is_trained(const char *pattern)
     return found;
 }
 
-/* Published patterns are written for Oniguruma and Rust's regex, whose \s is Unicode's White_Space; PCRE2's
- * has U+180E, too.  Syntax that differs otherwise is refused. */
+/* Translates a pattern to PCRE2. Published patterns are written for Oniguruma and Rust's regex, whose \s
+ * is Unicode's White_Space; PCRE2's also contains U+180E. Other syntax differences are rejected. */
 static int translate_pattern(struct buf *out, const char *p, struct err *e)
 {
-    int depth = 0; /* of character classes */
+    int depth = 0; /* nesting of character classes */
     for (; *p; p++) {
         if (*p == '\\' && (p[1] == 's' || p[1] == 'S')) {
             buf_puts(out, *++p == 's' ? "\\p{White_Space}" : "\\P{White_Space}");
@@ -68,7 +70,7 @@ static int compile_split(struct tokenizer *t, const char *pattern, uint32_t flag
     }
     t->literal[t->n_splits] = flags & PCRE2_LITERAL;
     t->splits[t->n_splits++] = re;
-    pcre2_jit_compile(re, PCRE2_JIT_COMPLETE); /* where there is no JIT, matching is only slower */
+    pcre2_jit_compile(re, PCRE2_JIT_COMPLETE); /* without a JIT, matching is only slower */
     return 0;
 }
 
@@ -86,7 +88,7 @@ static int add_split(struct tokenizer *t, const char *pattern, bool literal, str
     return rc;
 }
 
-/* A split that drops what it matches would lose text, and is refused. */
+/* Reads a Split step. A split that drops its matches would lose text and is rejected. */
 static int read_split(struct tokenizer *t, const json_t *step, struct err *e)
 {
     const char *behavior = json_string_value(json_object_get(step, "behavior"));

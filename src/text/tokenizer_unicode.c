@@ -1,10 +1,10 @@
-/* tokenizer_unicode.c - characters that PCRE2's tables do not know yet.
+/* tokenizer_unicode.c - replaces characters that PCRE2's tables do not contain yet.
  *
- * Models are trained with the split of Hugging Face tokenizers or tiktoken, whose regular expressions are of
- * Unicode 16. PCRE2 10.42 is of Unicode 14: to it, newer letters are no letters.  So the expressions see a
- * stand-in for each such character, one of the same general category and as many bytes, and what they match
- * is cut out of the text itself. A PCRE2 of Unicode 16 gives the same splits with and without.
- */
+ * Models are trained with the split of Hugging Face tokenizers or tiktoken, whose regular expressions use
+ * Unicode 16. PCRE2 10.42 uses Unicode 14, where newer letters are not letters. The expressions are
+ * therefore given a replacement for each such character, one of the same general category and byte length,
+ * and their matches are cut out of the original text. With a PCRE2 of Unicode 16 the splits are the same
+ * with and without replacements. */
 #include "text/tokenizer_impl.h"
 
 #include "base/utf8.h"
@@ -13,7 +13,7 @@
 
 enum category { LU, LL, LM, LO, MN, MC, ND, NO, PD, PO, SM, SO, CF, CATEGORIES };
 
-/* Of three and of four bytes, the same in all versions. */
+/* Replacements of three and of four bytes, the same in all versions. */
 static const uint32_t stand_ins[CATEGORIES][2] = {
     [LU] = {0x1e00, 0x10400}, [LL] = {0x1e01, 0x10428}, [LM] = {0x1d2c, 0x16f93}, [LO] = {0x1401, 0x10000},
     [MN] = {0x20d0, 0x1d167}, [MC] = {0x903, 0x1d165},  [ND] = {0x966, 0x1d7ce},  [NO] = {0x2460, 0x10107},
@@ -21,7 +21,7 @@ static const uint32_t stand_ins[CATEGORIES][2] = {
     [CF] = {0x2060, 0x1d173},
 };
 
-/* Where Unicode 16 differs from 14, in order: printed by tests/reference/make_unicode.py. */
+/* Ranges in which Unicode 16 differs from 14, in order; printed by tests/reference/make_unicode.py. */
 static const struct char_range newer[] = {
     /* clang-format off */
     {0x897, 0x897, MN}, {0xcf3, 0xcf3, MC}, {0xece, 0xece, MN}, {0x1b4e, 0x1b4f, PO}, {0x1b7f, 0x1b7f, PO},
@@ -79,7 +79,7 @@ static uint32_t stand_in(uint32_t c)
     return r ? stand_ins[r->category][c > 0xffff] : 0;
 }
 
-const char *tokenizer_known(const char *s, size_t n, struct buf *room)
+const char *tokenizer_known(const char *s, size_t n, struct buf *buf)
 {
     const char *out = s;
     for (size_t i = 0; i < n; i++) {
@@ -90,11 +90,11 @@ const char *tokenizer_known(const char *s, size_t n, struct buf *room)
         int len = utf8_decode(s + i, n - i, &c);
         if (len > 2 && (other = stand_in(c))) {
             if (out == s) {
-                buf_clear(room);
-                buf_put(room, s, n);
-                out = room->data;
+                buf_clear(buf);
+                buf_put(buf, s, n);
+                out = buf->data;
             }
-            utf8_encode(other, room->data + i);
+            utf8_encode(other, buf->data + i);
         }
         i += len > 0 ? (size_t)len - 1 : 0;
     }

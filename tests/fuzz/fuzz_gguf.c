@@ -38,10 +38,10 @@ static unsigned read_values(const struct gguf_file *f)
 /* The file as a model, and as a model with itself as its tower. */
 static void read_config(const struct gguf_file *f)
 {
-    for (int eyes = 0; eyes < 2; eyes++) {
+    for (int vision = 0; vision < 2; vision++) {
         struct model_config c;
         char *config, *preprocessor;
-        if (gguf_config(f, eyes ? f : NULL, &config, &preprocessor, NULL) == 0)
+        if (gguf_config(f, vision ? f : NULL, &config, &preprocessor, NULL) == 0)
             config_parse(&c, &(struct config_text){.config = config, .preprocessor = preprocessor}, NULL);
         free(config);
         free(preprocessor);
