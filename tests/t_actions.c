@@ -149,7 +149,7 @@ static void t_rules(void **state)
     struct outcome o = {0};
     char *runs = xvfb_place(&t.x, "replays");
     program_run(&t.x, &o, WORDS("replay", run, "--actions", "--runs", runs));
-    ONE_LINE(&o, ERR_ENV, "driven by another holorun");
+    ONE_LINE(&o, ERR_ENV, "in use by another holorun");
     program_run(&t.x, &o, WORDS("replay", run, "--actions", "--verify"));
     assert_int_equal(o.code, ERR_USAGE);
     outcome_free(&o);
