@@ -237,7 +237,7 @@ static void t_unfinished(void **state)
     char *page = page_of(EVENT(1, "observe", "") EVENT(3, "observe", "") EVENT(2, "observe", "")
                              EVENT(99999999, "step", ""),
                          "{}", NULL);
-    assert_has(page, "broke off before its end");
+    assert_has(page, "was interrupted before its end");
     assert_has(page, "id=\"step-3\"");
     assert_int_equal(count(page, "<section"), 2);
     free(page);
