@@ -32,9 +32,9 @@ static void t_program(void **state)
     assert_non_null(strstr(o.err, "breakpoint: kind type"));
     assert_int_equal(json_array_size(stage_events(&t, "key_press")), 2);
     program_run(&t.x, &o, WORDS("step", "Press Save", "--step=terminal", "--fake", replies, "--runs", runs));
-    ONE_LINE(&o, ERR_USAGE, "there is no terminal", "--step=script:FILE");
+    ONE_LINE(&o, ERR_USAGE, "not a terminal", "--step=script:FILE");
     program_run(&t.x, &o, WORDS("step", "Press Save", "--step=cards", "--fake", replies, "--runs", runs));
-    ONE_LINE(&o, ERR_USAGE, "--step is one of", "'cards'");
+    ONE_LINE(&o, ERR_USAGE, "invalid --step", "'cards'");
     program_run(&t.x, &o,
                 WORDS("run", "Press Save", how, "--break", "kind dance", "--fake", replies, "--runs", runs));
     ONE_LINE(&o, ERR_USAGE, "there is no action 'dance'");
