@@ -191,7 +191,7 @@ static void t_refused(void **state)
         {{FAR_ERROR("422 No", "\\u001b[2J\\nsecond line"), 0},
          ERR_MODEL,
          "request refused (422): ?[2J?second line"},
-        {{FAR_JSON "[1]", 0}, ERR_ENV, "a list instead of a reply, which begins: [1]"},
+        {{FAR_JSON "[1]", 0}, ERR_ENV, "a list instead of a reply, beginning with: [1]"},
         {{FAR_JSON "{\"choices\": [ENDLESS\"and so on\", ", 0}, ERR_ENV, "more than 64 MiB in one reply"},
         {{FAR_OK "data: ENDLESSand so on", 0}, ERR_MODEL, "an event of more than 16 MiB"},
     };
@@ -214,14 +214,14 @@ static void t_addresses(void **state)
         const char *url, *key, *says;
     } cases[] = {
         {"", NULL, "an address such as"},
-        {"127.0.0.1:8000/v1", NULL, "'127.0.0.1:8000/v1': an address such as"},
+        {"127.0.0.1:8000/v1", NULL, "'127.0.0.1:8000/v1': expected an address such as"},
         {"http://", NULL, "an address such as"},
         {"https:///v1", NULL, "an address such as"},
         {"ftp://127.0.0.1/v1", NULL, "an address such as"},
         {"me:sesame@127.0.0.1/v1", NULL, "an address such as"},
-        {"http://me:sesame@127.0.0.1:9/v1", NULL, "a name or a password before the '@'"},
-        {"http://127.0.0.1:9/v1?key=sesame", NULL, "goes on after '?'"},
-        {"http://127.0.0.1:9/v1#sesame", NULL, "goes on after '#'"},
+        {"http://me:sesame@127.0.0.1:9/v1", NULL, "a user name or password before '@'"},
+        {"http://127.0.0.1:9/v1?key=sesame", NULL, "contains '?'"},
+        {"http://127.0.0.1:9/v1#sesame", NULL, "contains '#'"},
         {"http://127.0.0.1:99999/v1", NULL, "is not an address"},
         {"http://exa mple/v1", NULL, "is not an address"},
         {"http://127.0.0.1:9/v1", "sesame-open", "--key expects env:VARIABLE or file:PATH"},

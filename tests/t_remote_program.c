@@ -180,7 +180,7 @@ static void t_chat(void **state)
     assert_true(json_equal(messages, wanted));
     assert_int_equal(json_array_size(json_object_get(sent, "tools")), 1);
     program_run(&x, &o, WORDS("ask", "--chat", chat, "--base-url", url, "-m", "tiny", "--api", "messages"));
-    ONE_LINE(&o, ERR_USAGE, "only sent by --api chat");
+    ONE_LINE(&o, ERR_USAGE, "own tools needs --api chat");
     json_decref(wanted);
     json_decref(sent);
     outcome_free(&o);

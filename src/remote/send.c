@@ -1,4 +1,4 @@
-/* send.c - a request to an endpoint and its further tries; see endpoint.h. */
+/* send.c - sends a request to an endpoint and repeats it after temporary failures. */
 #include "remote/endpoint.h"
 
 #include "base/clock.h"
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FIRST_TRIES = 5 /* while no server has answered yet: the address may be wrong */ };
+enum { FIRST_TRIES = 5 /* limit until a server has replied once, because the address may be wrong */ };
 
 struct sending {
     struct endpoint *endpoint;
@@ -45,8 +45,8 @@ static bool was_heard(struct endpoint *p, bool now)
     return heard;
 }
 
-/* Seconds until the next try; -1: this was the last.  Replies of a record are not waited for, and refusals in
- * it were the last try then. */
+/* Returns the seconds until the next attempt; -1: no further attempt. Recorded replies need no wait, and a
+ * rejection is final, as it was in the recorded run. */
 static double next_try(const struct sending *s, const struct failure *f)
 {
     const struct profile *profile = &s->endpoint->profile;
@@ -77,7 +77,7 @@ static const char *remedy(const struct endpoint *p, enum failure_class c)
     }
 }
 
-/* "http://host/v1: rate limited (429): slow down; gave up after 4 tries in 7 s" */
+/* Reports the failure: "http://host/v1: rate limited (429): slow down; gave up after 4 tries in 7 s". */
 static int give_up(const struct sending *s, const struct failure *f, struct err *e)
 {
     char status[16] = "", tries[80] = "", shown[200];
@@ -97,7 +97,8 @@ static int give_up(const struct sending *s, const struct failure *f, struct err 
 
 /* ---- one try ---------------------------------------------------------------------------------------- */
 
-/* 0: the reply is whole. 1: *f says what failed. -1 with e: a stop, or a failure that no class describes. */
+/* Sends the request once. Returns 0: the reply is complete. 1: *f has the failure. -1 with e: a stop, or a
+ * failure without a class. */
 static int try_once(struct sending *s, struct failure *f, struct err *e)
 {
     struct endpoint *p = s->endpoint;

@@ -1,4 +1,4 @@
-/* tape.c - see tape.h. */
+/* tape.c - replays the recorded replies of a run instead of using the network. */
 #include "remote/tape.h"
 
 #include "base/file.h"
@@ -27,12 +27,14 @@ static int read_lines(struct tape *t, const char *text, size_t len, struct err *
         json_t *one = json_loadb(text + at, (size_t)(end - text) - at, 0, NULL);
         if (!json_is_object(one) || !json_is_string(json_object_get(one, "reply"))) {
             json_decref(one);
-            return err_set(e, ERR_USAGE, "'%s': line %d is no exchange", t->name, line + 1);
+            return err_set(e, ERR_USAGE, "'%s': line %d is not a recorded request", t->name, line + 1);
         }
         json_array_append_new(t->exchanges, one);
         at = (size_t)(end - text) + 1;
     }
-    return json_array_size(t->exchanges) ? 0 : err_set(e, ERR_USAGE, "'%s' holds no exchange", t->name);
+    return json_array_size(t->exchanges)
+               ? 0
+               : err_set(e, ERR_USAGE, "'%s' contains no recorded requests", t->name);
 }
 
 struct tape *tape_open(const char *dir, struct err *e)
@@ -75,7 +77,7 @@ const char *tape_model(const struct tape *t)
     return model ? model : "?";
 }
 
-/* In pieces, as a network would. */
+/* Passes a body to the reader in pieces, as it would arrive from a network. */
 static void give(const struct http_request *q, const char *text, size_t len, struct http_reply *out)
 {
     out->received = len > 0;
@@ -95,12 +97,12 @@ int tape_play(struct tape *t, const struct http_request *q, struct http_reply *o
     t->next += x != NULL;
     pthread_mutex_unlock(&t->lock);
     if (!x)
-        return err_set(e, ERR_ENV, "'%s' holds no further reply, after %zu", t->name, t->next);
+        return err_set(e, ERR_ENV, "'%s' contains no more replies after %zu", t->name, t->next);
     const json_t *reply = json_object_get(x, "reply");
     const char *error = json_string_value(json_object_get(x, "error"));
     out->status = (int)json_integer_value(json_object_get(x, "status"));
     if (!out->status)
-        return err_set(e, ERR_ENV, "recorded: %s", error ? error : "no reply came");
+        return err_set(e, ERR_ENV, "recorded: %s", error ? error : "no reply");
     if (out->status == 200 && q->on_data)
         give(q, json_string_value(reply), json_string_length(reply), out);
     else

@@ -1,8 +1,7 @@
-/* tape.h - recorded exchanges in place of a network: the replies of a run come again, in their order.
+/* tape.h - replays the recorded responses of a run, in their order, instead of using the network.
  *
- * So a run can be looked into without key and server, and tests can use conversations with servers that are
- * not there.  The address of one is "recorded:RUN".
- */
+ * So a run can be examined without key and server, and tests can use conversations with servers that are not
+ * available. The address of a recording is "recorded:RUN". */
 #ifndef HOLORUN_REMOTE_TAPE_H
 #define HOLORUN_REMOTE_TAPE_H
 
@@ -12,13 +11,15 @@ struct tape;
 
 #define TAPE_SCHEME "recorded:"
 
-/* dir: of a run, or the file itself.  NULL with the reason. */
+/* Opens a recording. dir: directory of the run, or the recording itself. NULL with the reason in e. */
 struct tape *tape_open(const char *dir, struct err *e);
-void tape_free(struct tape *t);               /* NULL is fine */
-const char *tape_path(const struct tape *t);  /* of the first request, "chat/completions" */
-const char *tape_model(const struct tape *t); /* that it asked for */
+void tape_free(struct tape *t); /* Closes a recording; t may be NULL. */
+/* Returns the path of the first request, such as "chat/completions". */
+const char *tape_path(const struct tape *t);
+const char *tape_model(const struct tape *t); /* Returns the model named in the first request. */
 
-/* The next reply, as http_send gives it.  -1: there is no further one, or none came then. */
+/* Returns the next reply, with the results of http_send. -1: no replies are left, or the recorded request got
+ * none. */
 int tape_play(struct tape *t, const struct http_request *q, struct http_reply *out, struct err *e);
 
 #endif

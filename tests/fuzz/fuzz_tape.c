@@ -31,7 +31,7 @@ static bool play(struct tape *t, const struct protocol *protocol)
         bug("a refusal without a message");
     if (rc == 0 && reply.status == 200)
         reply_body_end(&b, &e);
-    bool further = rc == 0 || !strstr(e.text, "no further reply");
+    bool further = rc == 0 || !strstr(e.text, "no more replies");
     buf_free(&reply.body);
     reply_body_free(&b);
     return further;
