@@ -119,7 +119,7 @@ static void t_other_screen(void **state)
     char *page;
     size_t len;
     assert_int_equal(file_read(field_text(json, "report"), 64 << 20, &page, &len, NULL), 0);
-    assert_non_null(strstr(page, "what differs: 10."));
+    assert_non_null(strstr(page, "difference: 10."));
     assert_non_null(strstr(page, "screen of a at step 1"));
     assert_non_null(strstr(page, "screen of b at step 1"));
     free(page);

@@ -1,4 +1,4 @@
-/* export_holo.c - the events of H Company's runtime; see export.h. */
+/* export_holo.c - exports a run as the events of H Company's runtime (events.jsonl). */
 #include "replay/export.h"
 
 #include "base/file.h"
@@ -32,7 +32,7 @@ static int put_observation(const struct holo *h, const struct story_step *s, str
                      e);
 }
 
-/* An action as a tool call: its kind is the tool, its other members are the arguments. */
+/* Returns an action as a tool call: its kind is the tool, its other members are the arguments. */
 static json_t *tool_call(const struct story_step *s, int k)
 {
     char id[40];

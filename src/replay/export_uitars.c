@@ -1,4 +1,4 @@
-/* export_uitars.c - the object that UI-TARS's report page shows; see export.h. */
+/* export_uitars.c - exports a run as the JSON object that UI-TARS's report page displays. */
 #include "replay/export.h"
 
 #include "base/buf.h"
@@ -26,8 +26,8 @@ static json_t *screen_turn(const struct record *r, const struct story_step *s)
     return turn;
 }
 
-/* UI-TARS types without a target: a click comes first, and overwriting selects the text.  A list of
- * actions. */
+/* Returns an action as a list of actions that UI-TARS can express. Its "type" has no target, so a click
+ * precedes it; to overwrite, the text is selected first. */
 static json_t *split_action(const json_t *action)
 {
     json_t *parts = json_array(), *rest = json_copy((json_t *)(uintptr_t)action);
