@@ -1,11 +1,10 @@
-/* json.c - all results of a suite, for programs.
+/* json.c - writes results.json, the complete results of a suite for other programs.
  *
  *     {"schema": "holorun-qa", "schema_version": 1, "suite": ..., "counts": {...}, "tests": [{"id": ...
  *
- * Keys have a fixed order and each test starts a line.  Texts are not cleaned, only broken UTF-8 is
- * replaced.  Times are in seconds, memory in bytes.  schema_version changes when a key goes or changes
- * its meaning, not when one is added.
- */
+ * Keys have a fixed order, and each test starts a new line. Texts are not cleaned; only invalid UTF-8 is
+ * replaced. Times are in seconds, memory in bytes. schema_version changes when a key is removed or changes
+ * its meaning, not when one is added. */
 #include "qa/report/report.h"
 
 #include "base/buf.h"
@@ -17,10 +16,10 @@
 enum {
     SCHEMA_VERSION = 1,
     TEXT = 16 << 10,    /* bytes */
-    TEST_MAX = 1 << 30, /* far above the sum of a test's texts */
+    TEST_MAX = 1 << 30, /* far above the total length of a test's texts */
 };
 
-/* Of a text longer than TEXT the end. */
+/* Writes a text; if it is longer than TEXT, only its end. */
 static void put_text(struct buf *b, const char *key, const char *value)
 {
     size_t n = value ? strlen(value) : 0;
@@ -109,7 +108,7 @@ static void put_test(struct buf *b, const struct results *all, const struct resu
     free(why), free(kind);
 }
 
-/* What a merge of several results has to know (merge.c). */
+/* Writes the data needed to merge the results of several shards (merge.c). */
 static void put_suite(struct buf *b, const struct results *r)
 {
     const struct suite *s = r->suite;
