@@ -1,4 +1,4 @@
-/* help.c - the keys of a suite, for `holorun help qa`. */
+/* help.c - documentation of the keys of a suite, for `holorun help qa`. */
 #include "qa/suite/suite.h"
 
 const char suite_keys_help[] =
