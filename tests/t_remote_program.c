@@ -97,7 +97,7 @@ static void t_questions(void **state)
                                        "constraint        structured_outputs",
                                        "thinking          enable_thinking",
                                        "seed              repeats",
-                                       "80 of 100 when a prompt comes again",
+                                       "80 of 100 when a prompt is repeated",
                                        "2 in a request",
                                        "none of 8 answers in dialect holo3"};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)

@@ -232,7 +232,7 @@ static void t_merge(void **state)
                          "checks: [{ kind: shell, run: \"true\" }] }\n");
     run_shard(&q, "1/2", "other", NULL);
     run_merge(&q, WORDS("a", "b", "other"));
-    assert_red(&q, ERR_FAILED, "is of another version of the suite");
+    assert_red(&q, ERR_FAILED, "belongs to another version of the suite");
     qa_program_close(&q);
 }
 

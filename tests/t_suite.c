@@ -26,7 +26,7 @@ static const struct {
     {"tests:\n  - id: a\n", "2: expected the key task or spec in a test"},
     {"tests:\n  - task: t\n", "2: expected the key id in a test"},
     {TEST "    spec: x.md\n", "2: expected task or spec in a test, not both"},
-    {TEST "  - id: a\n    task: t\n", "4: key 'id': the id 'a' is taken by the test on line 2"},
+    {TEST "  - id: a\n    task: t\n", "4: key 'id': the id 'a' is already used by the test on line 2"},
     {TEST "    matrix: { page: [x, y] }\n    stpes: 3\n",
      "5: key 'stpes': no such key, did you mean 'steps'?; a test has id, task, spec, matrix, vars, seed, "
      "display, wm"},
@@ -120,7 +120,7 @@ static const struct {
      "4: key 'g': expected at most 6 axes in a matrix"},
     {TEST "    matrix: { p: 1 }\n    vars: { p: 2 }\n", "5: key 'p': is an axis of this test's matrix, too"},
     {"tests:\n  - id: 'x{p}'\n    task: t\n    matrix: { p: [1, 1] }\n",
-     "2: key 'id': the id 'x1' is taken by the test on line 2; a matrix wants"},
+     "2: key 'id': the id 'x1' is already used by the test on line 2; a matrix needs"},
     {"tests:\n  - id: 'x{q}'\n    task: t\n    matrix: { p: [1, 1] }\n",
      "2: key 'id': no variable {q}; known: dir, p, seed ("},
     {TEST "    checks: { kind: shell }\n", "4: key 'checks': expected a list of checks"},

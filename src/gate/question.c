@@ -434,7 +434,7 @@ static int ask_once(struct gate *g, const struct action *a, const struct view_tr
     *since = SINCE_SAME;
     out->answer = answer;
     if (answer == CONFIRM_STOPPED)
-        rc = err_set(e, ERR_STOPPED, "stopped while a person was asked");
+        rc = err_set(e, ERR_STOPPED, "stopped while waiting for a confirmation");
     else if (answer == CONFIRM_ALLOWED && g->o.confirm.method != CONFIRM_YES)
         rc = look_again(g, a, transform, &shown, out, since, e);
     apply_answer(g, answer, out);
@@ -453,8 +453,7 @@ int gate_ask(struct gate *g, const struct action *a, const struct view_transform
          i++)
         rc = ask_once(g, a, transform, step, i > 0, out, &since, e);
     if (since == SINCE_ELSEWHERE)
-        gate_refuse(out, FAULT_REFUSED,
-                    "the target has changed while a person was asked; look again");
+        gate_refuse(out, FAULT_REFUSED, "the target has changed while a person was asked; look again");
     else if (out->rule.verdict == POLICY_DENY)
         gate_refuse(out, FAULT_DENIED, "the rule \"%s\" forbids it; do not try it in another way",
                     out->rule.rule);

@@ -333,10 +333,9 @@ static int probe_odds(struct probe *p, struct err *e)
     int rc = ask(p, (struct question){words("Say hello."), extra, 4, 0, 0}, &a, &why);
     size_t n = json_array_size(json_object_get(json_array_get(a.in.reply.odds, 0), "top_logprobs"));
     if (rc)
-        probe_add(p, "other tokens", false, "%.150s", why.text);
+        probe_add(p, "alternatives", false, "%.150s", why.text);
     else
-        probe_add(p, "other tokens", n > 0, n ? "%zu of each, with their odds" : "it says nothing of them",
-                  n);
+        probe_add(p, "alternatives", n > 0, n ? "%zu per token, with probabilities" : "not returned", n);
     answer_free(&a);
     return rc && stopped(&why) ? err_set(e, ERR_STOPPED, "stopped") : 0;
 }
@@ -349,7 +348,7 @@ static json_t *pictures(int n)
     uint64_t len = 0;
     json_t *content = words("What do you see?");
     if (image_alloc(&im, PICTURE_SIDE, PICTURE_SIDE, NULL) || image_encode_png(&im, &png, &len, NULL))
-        die(ERR_ENV, "no memory for a picture");
+        die(ERR_ENV, "not enough memory for an image");
     buf_init(&url, 1 << 20);
     buf_puts(&url, "data:image/png;base64,");
     buf_put_base64(&url, png, len);
@@ -375,9 +374,9 @@ static int probe_pictures(struct probe *p, struct err *e)
             return err_set(e, ERR_STOPPED, "stopped");
     }
     if (most == MOST_PICTURES)
-        probe_add(p, "pictures", true, "%d in a request, or more", most);
+        probe_add(p, "images", true, "%d in a request, or more", most);
     else
-        probe_add(p, "pictures", most > 0, "%d in a request: %.140s", most, why.text);
+        probe_add(p, "images", most > 0, "%d in a request: %.140s", most, why.text);
     if (most && most < MOST_PICTURES)
         json_object_set_new(p->found, "max_images", json_integer(most));
     return 0;

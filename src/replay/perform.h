@@ -18,7 +18,7 @@ struct perform_options { /* all borrowed */
     struct trace *trace;
     /* NULL: every action is allowed, and names of secrets are typed as they are */
     struct gate *gate;
-    const struct secrets *secrets; /* those of the gate; NULL: none */
+    const struct secrets *secrets; /* the gate's secrets; NULL: none */
     const struct progress *progress;
     struct settle settle;
     int from, to;     /* range of steps; to 0: up to the last */

@@ -121,7 +121,7 @@ int stop_check(struct stop *s, struct err *e)
     int why = stop_reason(s);
     int64_t deadline = s->deadline;
     if (!why && deadline && clock_ns() >= deadline)
-        return err_set(e, ERR_TIME, "the time is over");
+        return err_set(e, ERR_TIME, "time limit reached");
     if (!why)
         return 0;
     if (why == STOP_HUMAN)

@@ -11,7 +11,8 @@
  *   tool       `function` is an older alias. Its texts are joined; its images go to the beginning of the user
  *              turn after the results, unless the template supports images in a result.
  *   calls      arguments become an object. A text that is not a JSON object is replaced by the object at its
- *              beginning, otherwise by {}, with a warning. A call without a name is dropped with a warning. */
+ *              beginning, otherwise by {}, with a warning. A call without a name is dropped with a warning.
+ */
 #ifndef HOLORUN_SERVE_MESSAGES_H
 #define HOLORUN_SERVE_MESSAGES_H
 

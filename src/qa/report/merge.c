@@ -33,13 +33,13 @@ static bool is_of_suite(struct merged *m, const struct results_file *first, cons
         f->suite.shard.of == first->suite.shard.of)
         return true;
     if (strcmp(f->suite.name, first->suite.name) != 0)
-        FAULT(m, "%s is of suite '%.100s', %s of '%.100s'", f->path, f->suite.name, first->path,
+        FAULT(m, "%s belongs to suite '%.100s', %s to '%.100s'", f->path, f->suite.name, first->path,
               first->suite.name);
     else if (f->suite.shard.of != first->suite.shard.of)
-        FAULT(m, "%s is of a run in %d shards, %s of one in %d", f->path, f->suite.shard.of, first->path,
-              first->suite.shard.of);
+        FAULT(m, "%s belongs to a run with %d shards, %s to one with %d", f->path, f->suite.shard.of,
+              first->path, first->suite.shard.of);
     else
-        FAULT(m, "%s is of another version of the suite than %s", f->path, first->path);
+        FAULT(m, "%s belongs to another version of the suite than %s", f->path, first->path);
     return false;
 }
 

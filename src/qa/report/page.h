@@ -17,10 +17,10 @@ struct qa_page {
     char nonce[33];
 };
 
-/* cleaned and escaped; only the end of a long text */
+/* Writes a text, cleaned and escaped; of a long text only the end. */
 void qa_page_text(FILE *f, const char *s);
-void qa_page_line(FILE *f, const char *s);                       /* does the same for one line */
-void qa_page_fact(FILE *f, const char *name, const char *value); /* does the same as a page_pair() */
+void qa_page_line(FILE *f, const char *s);                       /* the same, in one line */
+void qa_page_fact(FILE *f, const char *name, const char *value); /* the same, as a page_pair() */
 void qa_page_href(const struct qa_page *p, const char *path);    /* writes a path as the value of href */
 
 /* Writes one test, with screenshots if it needs attention. number: position on the page, from 0. */

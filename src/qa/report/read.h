@@ -14,7 +14,7 @@ struct results_file {
     int suite_tests;    /* number of tests in the whole suite; `suite` has the selected ones */
     int *index;         /* [suite.n] position of each test in the whole suite */
     struct results results;
-    struct check *checks; /* those of all attempts */
+    struct check *checks; /* the checks of all attempts */
     json_t *json;
 };
 

@@ -44,7 +44,7 @@ static struct result *next_test(struct queue *q)
     while (q->next < q->r->n && q->r->results[q->next].n) /* decided in the run that this one continues */
         q->next++;
     if (q->o->seconds > 0 && since_start(q) >= q->o->seconds && q->next < q->r->n) {
-        q->stopped = "--max-time is over";
+        q->stopped = "--max-time exceeded";
         q->r->time_over = true;
     }
     if (flag_up(screen_stop_flag(NULL)) && q->next < q->r->n) {

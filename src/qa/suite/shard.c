@@ -92,8 +92,8 @@ static int ask_scheduler(int which, int given, struct shard *out, struct err *e)
     return 1;
 }
 
-/* Finds the scheduler that sets the shard. One with a single task counts only if there is no other; others
- * must agree. Within an array job, SLURM_PROCID is ignored. */
+/* Finds the scheduler that sets the shard. One with a single task counts only if no other is found; all
+ * others must agree. Within an array job, SLURM_PROCID is ignored. */
 static int find_scheduler(int given, struct shard *out, struct err *e)
 {
     *out = (struct shard){0};

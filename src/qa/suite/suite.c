@@ -274,9 +274,9 @@ static int check_unique_ids(struct suite_reader *r)
         const json_t *line = json_object_get(taken, t->id);
         struct doc_node at = {.key = (char[]){"id"}, .line = t->line};
         if (line)
-            rc = part_read(r, fault_at(r, &at, "the id '%s' is taken by the test on line %d%s", t->id,
+            rc = part_read(r, fault_at(r, &at, "the id '%s' is already used by the test on line %d%s", t->id,
                                        (int)json_integer_value(line),
-                                       *t->matrix ? "; a matrix wants one like id: \"{page}-{seed}\"" : ""));
+                                       *t->matrix ? "; a matrix needs an id such as \"{page}-{seed}\"" : ""));
         json_object_set_new(taken, t->id, json_integer(t->line));
     }
     json_decref(taken);
