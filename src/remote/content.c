@@ -100,7 +100,7 @@ json_t *content_user(const struct dialect *d, const struct chat_part *parts, int
     return message;
 }
 
-/* ---- whole conversations ----------------------------------------------------------------------------- */
+/* ---- conversations ----------------------------------------------------------------------------------- */
 
 static json_t *joined(const struct chat_message *m)
 {

@@ -6,7 +6,7 @@
 #include "base/file.h"
 #include "base/flag.h"
 #include "remote/protocol.h"
-#include "remote/tape.h"
+#include "remote/recorded.h"
 
 #include <ctype.h>
 #include <stdlib.h>
@@ -254,7 +254,7 @@ static int open_key(struct endpoint *p, const char *key, struct err *e)
 static int open_named_key(struct endpoint *p, const char *key, struct err *e)
 {
     const char *variable = p->provider ? p->provider->variable : NULL, *value;
-    if (key || !variable || p->tape)
+    if (key || !variable || p->recorded)
         return open_key(p, key, e);
     value = getenv(variable);
     if (!value || !*value)
@@ -278,13 +278,13 @@ static const char *address_of(const struct endpoint_options *o)
 }
 
 /* Opens a recording. Model and protocol are those of its first request. */
-static int open_tape(struct endpoint *p, const char *dir, struct err *e)
+static int open_recorded(struct endpoint *p, const char *dir, struct err *e)
 {
-    if (!(p->tape = tape_open(dir, e)))
+    if (!(p->recorded = recorded_open(dir, e)))
         return -1;
     free(p->model);
-    p->model = xstrdup(tape_model(p->tape));
-    p->protocol = protocol_of_path(tape_path(p->tape));
+    p->model = xstrdup(recorded_model(p->recorded));
+    p->protocol = protocol_of_path(recorded_path(p->recorded));
     return 0;
 }
 
@@ -299,9 +299,9 @@ struct endpoint *endpoint_open(const struct endpoint_options *o, const volatile 
     p->protocol = protocol_named(o->api ? o->api : o->provider ? o->provider->api : NULL);
     p->model = model ? xstrdup(model) : NULL;
     int rc = 0;
-    size_t scheme = strlen(TAPE_SCHEME);
-    if (!strncmp(p->base, TAPE_SCHEME, scheme))
-        rc = open_tape(p, p->base + scheme, e);
+    size_t scheme = strlen(RECORDED_SCHEME);
+    if (!strncmp(p->base, RECORDED_SCHEME, scheme))
+        rc = open_recorded(p, p->base + scheme, e);
     else
         rc = check_address(p->base, e);
     rc = rc ? rc : open_named_key(p, o->key, e);
@@ -309,12 +309,12 @@ struct endpoint *endpoint_open(const struct endpoint_options *o, const volatile 
         rc = open_profile(p, o->profile, e);
     if (rc == 0 && !p->model)
         rc = find_model(p, o->open_s, stop, e);
-    if (rc == 0 && !o->profile && !p->tape)
+    if (rc == 0 && !o->profile && !p->recorded)
         rc = open_profile(p, NULL, e);
     p->refused = json_incref(p->profile.leave_out);
     p->told = json_object();
     p->max_images = p->profile.max_images;
-    if (!o->api && !p->tape && p->profile.api)
+    if (!o->api && !p->recorded && p->profile.api)
         p->protocol = protocol_named(p->profile.api);
     if (rc == 0)
         return p;
@@ -327,7 +327,7 @@ void endpoint_free(struct endpoint *p)
     if (!p)
         return;
     secrets_free(p->key);
-    tape_free(p->tape);
+    recorded_free(p->recorded);
     json_decref(p->refused);
     json_decref(p->told);
     profile_free(&p->profile);

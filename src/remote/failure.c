@@ -59,7 +59,7 @@ void failure_set(struct failure *f, enum failure_class c, const char *fmt, ...)
     va_end(ap);
 }
 
-/* ---- words ----------------------------------------------------------------------------------------- */
+/* ---- words in error messages ----------------------------------------------------------------------- */
 
 /* Words of error types, codes and messages, in lower case. The first match decides, so specific words precede
  * general ones. */

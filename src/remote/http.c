@@ -68,7 +68,7 @@ void http_reply_free(struct http_reply *r)
     *r = (struct http_reply){0};
 }
 
-/* ---- what arrives ------------------------------------------------------------------------------ */
+/* ---- receiving --------------------------------------------------------------------------------- */
 
 static size_t on_body(char *data, size_t size, size_t n, void *arg)
 {
@@ -147,7 +147,7 @@ char *http_escape_path(const char *path)
     return buf_take(&b);
 }
 
-/* ---- the exchange ------------------------------------------------------------------------------ */
+/* ---- the request ------------------------------------------------------------------------------- */
 
 static struct curl_slist *set_options(struct exchange *x, char why[CURL_ERROR_SIZE])
 {

@@ -393,7 +393,7 @@ static void remote_mark_free(struct llm_mark *at)
     free(k);
 }
 
-/* ---- the rest ------------------------------------------------------------------------------------------ */
+/* ---- other functions ----------------------------------------------------------------------------------- */
 
 static int64_t remote_length(const struct llm *m)
 {

@@ -124,7 +124,7 @@ static bool stopped(const struct err *e)
     return e->kind == ERR_STOPPED;
 }
 
-/* ---- which server ---------------------------------------------------------------------------------- */
+/* ---- kind of server -------------------------------------------------------------------------------- */
 
 /* Returns whether GET of a path next to the base address (without its "/v1") returns an object with that
  * member. The member is checked because many sites return a page for any path. */
@@ -241,7 +241,7 @@ static int probe_constraint(struct probe *p, struct err *e)
     return 0;
 }
 
-/* ---- thinking, seed, cache, pictures --------------------------------------------------------------- */
+/* ---- thinking, seed, cache, images ----------------------------------------------------------------- */
 
 static int thought_with(struct probe *p, const char *name, bool on, bool *thought, struct err *e)
 {
@@ -382,7 +382,7 @@ static int probe_pictures(struct probe *p, struct err *e)
     return 0;
 }
 
-/* ---- all of it ------------------------------------------------------------------------------------- */
+/* ---- all tests ------------------------------------------------------------------------------------- */
 
 int probe_server(struct probe *p, struct endpoint *endpoint, const volatile int *stop, struct err *e)
 {
@@ -391,7 +391,7 @@ int probe_server(struct probe *p, struct endpoint *endpoint, const volatile int 
     if (endpoint->profile.tries > TRIES)
         endpoint->profile.tries = TRIES;
     bool chat = endpoint->protocol == &protocol_chat;
-    if (!endpoint->tape)
+    if (!endpoint->recorded)
         probe_kind(p);
     if (probe_speed(p, e) ||
         (chat && (probe_constraint(p, e) || probe_thinking(p, e) || probe_seed(p, e) || probe_odds(p, e))))

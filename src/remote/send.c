@@ -4,8 +4,8 @@
 #include "base/clock.h"
 #include "base/flag.h"
 #include "remote/protocol.h"
+#include "remote/recorded.h"
 #include "remote/retry.h"
-#include "remote/tape.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -54,12 +54,12 @@ static double next_try(const struct sending *s, const struct failure *f)
     struct retry_limits limits = {heard || profile->tries < FIRST_TRIES ? profile->tries : FIRST_TRIES,
                                   profile->retry_s, profile->backoff_s};
     double chance = (double)((uint64_t)clock_ns() * 2654435761U >> 8 & 1023) / 1023;
-    if (s->endpoint->tape)
+    if (s->endpoint->recorded)
         return s->out->status == 200 && s->tries < failure_tries(f->class) ? 0 : -1;
     return retry_wait(&limits, f, s->tries, clock_ms_since(s->failed) / 1000, chance);
 }
 
-/* ---- what went wrong -------------------------------------------------------------------------------- */
+/* ---- errors ----------------------------------------------------------------------------------------- */
 
 static const char *remedy(const struct endpoint *p, enum failure_class c)
 {
@@ -95,7 +95,7 @@ static int give_up(const struct sending *s, const struct failure *f, struct err 
                    failure_name(f->class), status, shown, tries, remedy(s->endpoint, f->class));
 }
 
-/* ---- one try ---------------------------------------------------------------------------------------- */
+/* ---- one attempt ------------------------------------------------------------------------------------ */
 
 /* Sends the request once. Returns 0: the reply is complete. 1: *f has the failure. -1 with e: a stop, or a
  * failure without a class. */
@@ -107,7 +107,7 @@ static int try_once(struct sending *s, struct failure *f, struct err *e)
     *f = (struct failure){0};
     if (s->call->begin)
         s->call->begin(q->arg);
-    int rc = p->tape ? tape_play(p->tape, q, r, e) : http_send(s->http, q, r, e);
+    int rc = p->recorded ? recorded_next(p->recorded, q, r, e) : http_send(s->http, q, r, e);
     bool began = r->status == 200;
     if (rc && !r->broken)
         return -1;

@@ -46,7 +46,7 @@ static bool is_complete(const char *text)
     return complete;
 }
 
-/* ---- which call ------------------------------------------------------------------------------------- */
+/* ---- matching pieces to calls ----------------------------------------------------------------------- */
 
 static json_t *newest_with(const json_t *calls, const struct piece *p, bool by_id)
 {

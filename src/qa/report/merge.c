@@ -25,7 +25,7 @@ void merge_fault(struct merged *m, const char *text)
         free(fault_);                                                                                        \
     } while (0)
 
-/* ---- which files count --------------------------------------------------------------------------- */
+/* ---- selection of files -------------------------------------------------------------------------- */
 
 static bool is_of_suite(struct merged *m, const struct results_file *first, const struct results_file *f)
 {

@@ -42,7 +42,7 @@ static void attempt_run_close(struct attempt_run *t)
     }
 }
 
-/* ---- pictures ------------------------------------------------------------------------------------ */
+/* ---- images -------------------------------------------------------------------------------------- */
 
 /* Reduces a large screenshot if that makes the file smaller; replaces *png and *len. */
 static void shrink(char **png, size_t *len, struct page_size size)

@@ -23,7 +23,7 @@ struct progress {
     char **running; /* [jobs] id of each worker's current test; or NULL */
 };
 
-/* ---- a result in one line ------------------------------------------------------------------------ */
+/* ---- result lines -------------------------------------------------------------------------------- */
 
 /* in the order of the groups of summary.h */
 static const char *const colors[SUMMARY_GROUPS] = {"\033[31m", "\033[31m", "\033[33m", "\033[33m", "\033[33m",
@@ -59,7 +59,7 @@ static void put_result(const struct progress *p, FILE *f, const struct result *r
     free(why);
 }
 
-/* ---- while it runs ------------------------------------------------------------------------------- */
+/* ---- running tests ------------------------------------------------------------------------------- */
 
 struct progress *progress_begin(int total, int jobs, bool quiet)
 {

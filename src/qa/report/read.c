@@ -300,7 +300,7 @@ void results_file_free(struct results_file *f)
     *f = (struct results_file){0};
 }
 
-/* ---- going on ------------------------------------------------------------------------------------ */
+/* ---- continuing an interrupted shard ------------------------------------------------------------- */
 
 /* Replaces the checks by those of the suite; returns false if they differ. */
 static bool bind_checks(struct result *from, const struct test *t)

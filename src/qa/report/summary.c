@@ -29,7 +29,7 @@ const char *summary_answer(enum answer a)
     return (unsigned)a < sizeof names / sizeof *names ? names[a] : "?";
 }
 
-/* ---- why ----------------------------------------------------------------------------------------- */
+/* ---- reasons ------------------------------------------------------------------------------------- */
 
 /* Returns the first check with this answer, or NULL. */
 static const struct check_result *find_check(const struct attempt *a, enum answer answer)

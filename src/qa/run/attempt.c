@@ -89,7 +89,7 @@ static void save_log(struct attempt_state *s, struct buf *log)
         s->out->log = end ? xasprintf("[earlier output is left out]\n%s", end + 1) : xstrdup(log->data);
 }
 
-/* ---- desk and program ---------------------------------------------------------------------------- */
+/* ---- desktop and program ------------------------------------------------------------------------- */
 
 /* Waits for the checks of `wait_until`. */
 static int wait_until(const struct attempt_state *s, struct err *e)

@@ -116,7 +116,7 @@ void preflight_fake(const struct suite *s, const char *fake, json_t *faults)
     search_fake(&search, fake);
 }
 
-/* ---- the rest ------------------------------------------------------------------------------------ */
+/* ---- other functions ----------------------------------------------------------------------------- */
 
 static void search_secrets(const struct search *s)
 {

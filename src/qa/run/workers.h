@@ -61,7 +61,7 @@ struct suite_run {                       /* shared by all tests of a run and con
 void attempt_run(const struct suite_run *run, const struct test *t, int number, uint64_t seed_offset,
                  struct attempt *out);
 
-/* ---- mistakes that show before anything starts (preflight.c) ------------------------------------------
+/* ---- checks before the suite starts (preflight.c) -----------------------------------------------------
  *
  * Each becomes a key of `faults`.
  */
@@ -94,7 +94,7 @@ enum flaky flaky_cause(const char *failed, const char *passed, char **where);
  * process's stop flag ends it. With a feed, the rows are not changed. */
 void workers_run(const struct suite_run *run, const struct workers_options *o, struct results *r);
 
-/* ---- tests that another program asks for, by lines on stdin and stdout (feed.c) ------------------------ */
+/* ---- tests requested by another program over stdin and stdout (feed.c) --------------------------------- */
 
 struct feed_request {
     const struct test *test;

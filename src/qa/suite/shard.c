@@ -35,7 +35,7 @@ static const struct scheduler_env {
 };
 enum { SLURM_ARRAY, SLURM_TASKS, SCHEDULERS = sizeof schedulers / sizeof *schedulers };
 
-/* ---- which one ----------------------------------------------------------------------------------- */
+/* ---- the shard of this process ------------------------------------------------------------------- */
 
 /* Reads the number in a variable. Returns 0 if it is not set; -1 with *e if it is not a number. */
 static int read_number(const char *variable, int *out, struct err *e)
@@ -133,7 +133,7 @@ int shard_find(const char *text, struct shard *out, struct err *e)
     return 0;
 }
 
-/* ---- its tests ----------------------------------------------------------------------------------- */
+/* ---- the tests of the shard ---------------------------------------------------------------------- */
 
 static uint64_t fnv1a(uint64_t h, const char *s)
 {
