@@ -45,8 +45,8 @@ static const struct fault {
     {CHUNKED "20\r\ndata: {\"choices\": [{\"delta\": {\"CUT", NULL, 1, 0},
     {FAR_OK HALF "CUT", "the stream ended in the middle of a reply", 9, ERR_ENV},
     /* that stalls: before the first byte, within the stream */
-    {"SILENCE", "nothing came for", 9, ERR_ENV},
-    {FAR_OK HALF "STALL", "nothing more for", 9, ERR_ENV},
+    {"SILENCE", "nothing received for", 9, ERR_ENV},
+    {FAR_OK HALF "STALL", "nothing more received for", 9, ERR_ENV},
     /* half a JSON: an event, a whole reply, one that is shorter than it says */
     {FAR_OK "data: {\"choices\": [{\"del\n\n", "an event that is not JSON", 1, ERR_MODEL},
     {FAR_JSON "{\"choices\": [{\"mess", "the JSON ends too early", 1, ERR_ENV},

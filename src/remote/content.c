@@ -1,4 +1,4 @@
-/* content.c - see content.h. */
+/* content.c - converts turns and conversations to JSON messages with images as data URLs. */
 #include "remote/content.h"
 
 #include <stdlib.h>

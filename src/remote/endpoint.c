@@ -1,4 +1,4 @@
-/* endpoint.c - see endpoint.h. */
+/* endpoint.c - opens an endpoint, and adapts to the members and limits that its server rejects. */
 #include "remote/endpoint.h"
 
 #include "actions/dialect.h"
@@ -6,7 +6,7 @@
 #include "base/file.h"
 #include "base/flag.h"
 #include "remote/protocol.h"
-#include "remote/recorded.h"
+#include "remote/replayed.h"
 
 #include <ctype.h>
 #include <stdlib.h>
@@ -254,7 +254,7 @@ static int open_key(struct endpoint *p, const char *key, struct err *e)
 static int open_named_key(struct endpoint *p, const char *key, struct err *e)
 {
     const char *variable = p->provider ? p->provider->variable : NULL, *value;
-    if (key || !variable || p->recorded)
+    if (key || !variable || p->replayed)
         return open_key(p, key, e);
     value = getenv(variable);
     if (!value || !*value)
@@ -278,13 +278,13 @@ static const char *address_of(const struct endpoint_options *o)
 }
 
 /* Opens a recording. Model and protocol are those of its first request. */
-static int open_recorded(struct endpoint *p, const char *dir, struct err *e)
+static int open_replayed(struct endpoint *p, const char *dir, struct err *e)
 {
-    if (!(p->recorded = recorded_open(dir, e)))
+    if (!(p->replayed = replayed_open(dir, e)))
         return -1;
     free(p->model);
-    p->model = xstrdup(recorded_model(p->recorded));
-    p->protocol = protocol_of_path(recorded_path(p->recorded));
+    p->model = xstrdup(replayed_model(p->replayed));
+    p->protocol = protocol_of_path(replayed_path(p->replayed));
     return 0;
 }
 
@@ -299,9 +299,9 @@ struct endpoint *endpoint_open(const struct endpoint_options *o, const volatile 
     p->protocol = protocol_named(o->api ? o->api : o->provider ? o->provider->api : NULL);
     p->model = model ? xstrdup(model) : NULL;
     int rc = 0;
-    size_t scheme = strlen(RECORDED_SCHEME);
-    if (!strncmp(p->base, RECORDED_SCHEME, scheme))
-        rc = open_recorded(p, p->base + scheme, e);
+    size_t scheme = strlen(REPLAYED_SCHEME);
+    if (!strncmp(p->base, REPLAYED_SCHEME, scheme))
+        rc = open_replayed(p, p->base + scheme, e);
     else
         rc = check_address(p->base, e);
     rc = rc ? rc : open_named_key(p, o->key, e);
@@ -309,12 +309,12 @@ struct endpoint *endpoint_open(const struct endpoint_options *o, const volatile 
         rc = open_profile(p, o->profile, e);
     if (rc == 0 && !p->model)
         rc = find_model(p, o->open_s, stop, e);
-    if (rc == 0 && !o->profile && !p->recorded)
+    if (rc == 0 && !o->profile && !p->replayed)
         rc = open_profile(p, NULL, e);
     p->refused = json_incref(p->profile.leave_out);
     p->told = json_object();
     p->max_images = p->profile.max_images;
-    if (!o->api && !p->recorded && p->profile.api)
+    if (!o->api && !p->replayed && p->profile.api)
         p->protocol = protocol_named(p->profile.api);
     if (rc == 0)
         return p;
@@ -327,7 +327,7 @@ void endpoint_free(struct endpoint *p)
     if (!p)
         return;
     secrets_free(p->key);
-    recorded_free(p->recorded);
+    replayed_free(p->replayed);
     json_decref(p->refused);
     json_decref(p->told);
     profile_free(&p->profile);

@@ -33,7 +33,7 @@ struct endpoint {
     const struct provider *provider; /* NULL: none was given */
     const struct protocol *protocol;
     struct secrets *key;
-    struct recorded *recorded; /* recorded replies that replace the network (recorded.h), else NULL */
+    struct replayed *replayed; /* recorded replies that replace the network (replayed.h), else NULL */
     struct profile profile;
     /* What its conversations, which run in several threads, have found out: */
     pthread_mutex_t lock;

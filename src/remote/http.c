@@ -221,8 +221,8 @@ static int fail(const struct exchange *x, CURLcode code, const char *why, struct
     return err_set(e, ERR_ENV, "%s: %s", host, *why ? why : curl_easy_strerror(code));
 }
 
-/* Returns ERR_TIME's -1 with e if the server has been silent for too long, or the request exceeds its total
- * time limit. */
+/* Checks the timeouts: -1 with e if the server has been silent for too long, or the request exceeds its total
+ * time limit. Sets out->broken then. */
 static int check_patience(struct exchange *x, struct err *e)
 {
     double limit = x->began ? x->q->idle_s > 0 ? x->q->idle_s : 120 : x->q->first_s > 0 ? x->q->first_s : 300;
@@ -234,7 +234,8 @@ static int check_patience(struct exchange *x, struct err *e)
     x->out->broken = true;
     if (!silent)
         return err_set(e, ERR_ENV, "%s: its reply was not complete after %.3g s", host, x->q->whole_s);
-    return err_set(e, ERR_ENV, "%s: nothing %s for %.3g s", host, x->began ? "more" : "came", limit);
+    return err_set(e, ERR_ENV, "%s: nothing %s for %.3g s", host, x->began ? "more received" : "received",
+                   limit);
 }
 
 static int run_exchange(struct http_client *c, struct exchange *x, CURLcode *code, struct err *e)

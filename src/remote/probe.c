@@ -391,7 +391,7 @@ int probe_server(struct probe *p, struct endpoint *endpoint, const volatile int 
     if (endpoint->profile.tries > TRIES)
         endpoint->profile.tries = TRIES;
     bool chat = endpoint->protocol == &protocol_chat;
-    if (!endpoint->recorded)
+    if (!endpoint->replayed)
         probe_kind(p);
     if (probe_speed(p, e) ||
         (chat && (probe_constraint(p, e) || probe_thinking(p, e) || probe_seed(p, e) || probe_odds(p, e))))

@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "base/flag.h"
 #include "remote/protocol.h"
-#include "remote/recorded.h"
+#include "remote/replayed.h"
 #include "remote/retry.h"
 
 #include <stdlib.h>
@@ -54,7 +54,7 @@ static double next_try(const struct sending *s, const struct failure *f)
     struct retry_limits limits = {heard || profile->tries < FIRST_TRIES ? profile->tries : FIRST_TRIES,
                                   profile->retry_s, profile->backoff_s};
     double chance = (double)((uint64_t)clock_ns() * 2654435761U >> 8 & 1023) / 1023;
-    if (s->endpoint->recorded)
+    if (s->endpoint->replayed)
         return s->out->status == 200 && s->tries < failure_tries(f->class) ? 0 : -1;
     return retry_wait(&limits, f, s->tries, clock_ms_since(s->failed) / 1000, chance);
 }
@@ -67,7 +67,7 @@ static const char *remedy(const struct endpoint *p, enum failure_class c)
     case FAILURE_UNREACHABLE:
         return p->provider && !p->provider->variable ? "; start it, or give its address with --base-url" : "";
     case FAILURE_KEY:
-        return "; --key env:VAR or file:PATH gives another";
+        return "; pass another key with --key env:VAR or --key file:PATH";
     case FAILURE_ABSENT:
         return "; --base-url ends with /v1 for most servers, -m names the model";
     case FAILURE_MOVED:
@@ -80,7 +80,7 @@ static const char *remedy(const struct endpoint *p, enum failure_class c)
 /* Reports the failure: "http://host/v1: rate limited (429): slow down; gave up after 4 tries in 7 s". */
 static int give_up(const struct sending *s, const struct failure *f, struct err *e)
 {
-    char status[16] = "", tries[80] = "", shown[200];
+    char status[16] = "", tries[120] = "", shown[200];
     char *masked = secrets_mask(s->endpoint->key, f->said); /* some servers quote the key */
     snprintf(shown, sizeof shown, "%s", masked);
     free(masked);
@@ -90,7 +90,8 @@ static int give_up(const struct sending *s, const struct failure *f, struct err 
         snprintf(tries, sizeof tries, "; gave up after %d tries in %.0f s", s->tries,
                  clock_ms_since(s->failed) / 1000);
     if (f->after > s->endpoint->profile.retry_s)
-        snprintf(tries + strlen(tries), sizeof tries - strlen(tries), "; it asks to wait %.0f s", f->after);
+        snprintf(tries + strlen(tries), sizeof tries - strlen(tries), "; the server asks to wait %.0f s",
+                 f->after);
     return err_set(e, failure_exit(f->class), "%.160s: %s%s: %s%s%s", s->endpoint->base,
                    failure_name(f->class), status, shown, tries, remedy(s->endpoint, f->class));
 }
@@ -107,7 +108,7 @@ static int try_once(struct sending *s, struct failure *f, struct err *e)
     *f = (struct failure){0};
     if (s->call->begin)
         s->call->begin(q->arg);
-    int rc = p->recorded ? recorded_next(p->recorded, q, r, e) : http_send(s->http, q, r, e);
+    int rc = p->replayed ? replayed_next(p->replayed, q, r, e) : http_send(s->http, q, r, e);
     bool began = r->status == 200;
     if (rc && !r->broken)
         return -1;

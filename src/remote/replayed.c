@@ -1,5 +1,5 @@
-/* recorded.c - replays the recorded replies of a run instead of using the network. */
-#include "remote/recorded.h"
+/* replayed.c - replays the recorded replies of a run instead of using the network. */
+#include "remote/replayed.h"
 
 #include "base/file.h"
 
@@ -8,16 +8,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_RECORDED = 1 << 30, PIECE = 4096 };
+enum { MAX_RECORDING = 1 << 30, PIECE = 4096 };
 
-struct recorded {
+struct replayed {
     pthread_mutex_t lock;
     json_t *exchanges;
     size_t next;
     char *name;
 };
 
-static int read_lines(struct recorded *t, const char *text, size_t len, struct err *e)
+static int read_lines(struct replayed *t, const char *text, size_t len, struct err *e)
 {
     int line = 0;
     for (size_t at = 0; at < len; line++) {
@@ -37,24 +37,24 @@ static int read_lines(struct recorded *t, const char *text, size_t len, struct e
                : err_set(e, ERR_USAGE, "'%s' contains no recorded requests", t->name);
 }
 
-struct recorded *recorded_open(const char *dir, struct err *e)
+struct replayed *replayed_open(const char *dir, struct err *e)
 {
-    struct recorded *t = xcalloc(1, sizeof *t);
+    struct replayed *t = xcalloc(1, sizeof *t);
     char *text = NULL;
     size_t len = 0, n = strlen(dir);
     pthread_mutex_init(&t->lock, NULL);
     t->exchanges = json_array();
     t->name = n > 6 && !strcmp(dir + n - 6, ".jsonl") ? xstrdup(dir) : xasprintf("%s/exchanges.jsonl", dir);
-    int rc = file_read(t->name, MAX_RECORDED, &text, &len, e);
+    int rc = file_read(t->name, MAX_RECORDING, &text, &len, e);
     rc = rc ? rc : read_lines(t, text, len, e);
     free(text);
     if (rc == 0)
         return t;
-    recorded_free(t);
+    replayed_free(t);
     return NULL;
 }
 
-void recorded_free(struct recorded *t)
+void replayed_free(struct replayed *t)
 {
     if (!t)
         return;
@@ -64,13 +64,13 @@ void recorded_free(struct recorded *t)
     free(t);
 }
 
-const char *recorded_path(const struct recorded *t)
+const char *replayed_path(const struct replayed *t)
 {
     const char *path = json_string_value(json_object_get(json_array_get(t->exchanges, 0), "path"));
     return path ? path : "";
 }
 
-const char *recorded_model(const struct recorded *t)
+const char *replayed_model(const struct replayed *t)
 {
     const json_t *request = json_object_get(json_array_get(t->exchanges, 0), "request");
     const char *model = json_string_value(json_object_get(request, "model"));
@@ -88,7 +88,7 @@ static void give(const struct http_request *q, const char *text, size_t len, str
     }
 }
 
-int recorded_next(struct recorded *t, const struct http_request *q, struct http_reply *out, struct err *e)
+int replayed_next(struct replayed *t, const struct http_request *q, struct http_reply *out, struct err *e)
 {
     *out = (struct http_reply){0};
     buf_init(&out->body, q->max_bytes ? q->max_bytes : 64 << 20);
