@@ -60,7 +60,7 @@ static void t_denied(void **state)
     size_t len;
     assert_true(asprintf(&page, "%s/report.html", dir) > 0);
     assert_int_equal(file_read(page, 64 << 20, &html, &len, NULL), 0);
-    assert_non_null(strstr(html, "keys of the console and the X server: forbidden"));
+    assert_non_null(strstr(html, "keys of the console and the X server: denied"));
     assert_non_null(strstr(html, "sending, paying, deleting, granting: refused by nobody"));
     free(html);
     free(page);

@@ -87,7 +87,7 @@ static void t_many(void **state)
         "m.yaml:12: key 'kind': expected one of",
         "m.yaml:13: key 'title': expected a regular expression",
         "m.yaml:14: test 'good': --fake 'replies/good.txt': reply 2: ",
-        "m.yaml:14: test 'good': secret PASSWORD: there is no environment variable 'QA_NOT_SET'",
+        "m.yaml:14: test 'good': secret PASSWORD: environment variable 'QA_NOT_SET' is not set",
         "m.yaml:14: test 'good': /tmp", /* its policy: a path below the test's folder */
         "m.yaml:14: test 'good': reference image '",
         "m.yaml:18: key 'id': the id 'good' is already used",

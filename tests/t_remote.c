@@ -225,7 +225,7 @@ static void t_addresses(void **state)
         {"http://127.0.0.1:99999/v1", NULL, "is not an address"},
         {"http://exa mple/v1", NULL, "is not an address"},
         {"http://127.0.0.1:9/v1", "sesame-open", "--key expects env:VARIABLE or file:PATH"},
-        {"http://127.0.0.1:9/v1", "env:HOLORUN_NO_SUCH_KEY", "--key: there is no environment variable"},
+        {"http://127.0.0.1:9/v1", "env:HOLORUN_NO_SUCH_KEY", "--key: environment variable"},
         {"http://127.0.0.1:9/v1", "file:/no/such/file", "--key: cannot open '/no/such/file'"},
         {"http://127.0.0.1:9/v1", "file:/", "--key: cannot read '/'"},
         {"http://127.0.0.1:9/v1", "file:/dev/null", "--key is shorter than"},

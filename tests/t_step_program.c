@@ -37,7 +37,7 @@ static void t_program(void **state)
     ONE_LINE(&o, ERR_USAGE, "invalid --step", "'cards'");
     program_run(&t.x, &o,
                 WORDS("run", "Press Save", how, "--break", "kind dance", "--fake", replies, "--runs", runs));
-    ONE_LINE(&o, ERR_USAGE, "there is no action 'dance'");
+    ONE_LINE(&o, ERR_USAGE, "unknown action 'dance'");
     outcome_free(&o);
     free(replies);
     free(commands);
@@ -90,7 +90,7 @@ static void t_terminal(void **state)
     wait_for(fd, &said, "veto [REASON]");
     wait_for(fd, &said, "(help)?");
     assert_int_equal(write(fd, "dance\n", 6), 6);
-    wait_for(fd, &said, "there is no command 'dance'");
+    wait_for(fd, &said, "unknown command 'dance'");
     assert_int_equal(write(fd, "p 300 210\n", 10), 10);
     wait_for(fd, &said, "300,210");
     assert_int_equal(write(fd, "\n", 1), 1); /* Return runs it */

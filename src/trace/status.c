@@ -29,7 +29,7 @@ static const struct status_row rows[AGENT_STATUSES] = {
                      false, true},
     [AGENT_RATE] = {"rate", "exceeded its actions per minute", ERR_STEPS, STATUS_RED, STATUS_UNFINISHED,
                     false, true},
-    [AGENT_LOOP] = {"loop", "repeated actions without effect", ERR_UNSURE, STATUS_RED, STATUS_UNFINISHED,
+    [AGENT_LOOP] = {"loop", "repeated itself without progress", ERR_UNSURE, STATUS_RED, STATUS_UNFINISHED,
                     false, true},
     [AGENT_ERRORS] = {"errors", "had too many consecutive errors", ERR_UNSURE, STATUS_RED, STATUS_UNFINISHED,
                       false, true},
