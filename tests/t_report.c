@@ -264,7 +264,7 @@ static void t_corrected(void **state)
     assert_has(page, "&quot;Gone&quot; not found");
     assert_has(page, "this reply had to start with &lt;click&gt;Zi&lt;at&gt;");
     assert_int_equal(count(page, "corrected"), 2);
-    assert_int_equal(count(page, ">guess<"), 2);
+    assert_int_equal(count(page, ">located<"), 2);
     free(page);
 #define MOVED(name)                                                                                          \
     EVENT(1, "localize", ", \"element\": \"" name "\", \"found\": true, \"said_x\": 3, \"x\": 5")

@@ -468,8 +468,9 @@ static void t_help(void **state)
         if (!find_text(&log, others[i].label))
             fail_msg("help lacks '%s'", others[i].label);
     }
-    static const char *const words[] = {"reused",       "kept from", "prefilled", "processed in this", "forced",
-                                        "allowed only", "sampled",   "have chosen", "least",        "heat map"};
+    static const char *const words[] = {"reused", "kept from",    "prefilled", "processed in this",
+                                        "forced", "allowed only", "sampled",   "have chosen",
+                                        "least",  "heat map"};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (!find_text(&log, words[i]))
             fail_msg("help does not say '%s'", words[i]);

@@ -101,11 +101,10 @@ static int add_after(struct rule_reader *g, const char *word)
     struct rule *r = g->r;
     struct rule_after a;
     if (!policy_spent_read(word, &a.of, &a.n))
-        return doc_fault(
-            g->y, g->n, g->e,
-            "expected a number of steps, seconds, tokens, actions, characters or errors, for "
-            "example 50 steps; not '%.60s'",
-            word);
+        return doc_fault(g->y, g->n, g->e,
+                         "expected a number of steps, seconds, tokens, actions, characters or errors, for "
+                         "example 50 steps; not '%.60s'",
+                         word);
     r->after = xrealloc(r->after, (unsigned long)r->n_after + 1, sizeof *r->after);
     r->after[r->n_after++] = a;
     return 0;

@@ -273,19 +273,17 @@ int displays_refuse(struct err *e)
     int n = displays_list(found, DISPLAYS_MAX);
     struct buf names;
     if (!n)
-        return err_set(
-            e, ERR_ENV,
-            "no display: DISPLAY is not set, and this user may not open any X server on this "
-            "machine; use a private desktop: holorun run --on desk, or holorun desk");
+        return err_set(e, ERR_ENV,
+                       "no display: DISPLAY is not set, and this user may not open any X server on this "
+                       "machine; use a private desktop: holorun run --on desk, or holorun desk");
     buf_init(&names, ERR_TEXT / 2);
     for (int i = 0; i < n; i++)
         buf_printf(&names, "%s%s%s", i ? ", " : "", found[i].name,
                    found[i].desk ? " (a desk of holorun)" : "");
-    err_set(
-        e, ERR_ENV,
-        "no display: DISPLAY is not set; this user may open %s%s: name one with --display %s, or use a "
-        "private desktop: holorun run --on desk",
-        names.data, names.full ? ", ..." : "", found[0].name);
+    err_set(e, ERR_ENV,
+            "no display: DISPLAY is not set; this user may open %s%s: name one with --display %s, or use a "
+            "private desktop: holorun run --on desk",
+            names.data, names.full ? ", ..." : "", found[0].name);
     buf_free(&names);
     return -1;
 }

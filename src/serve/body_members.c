@@ -348,7 +348,8 @@ static int member_modalities(struct chat_body *b, json_t *v, const char *name, s
     {
         const char *word = json_string_value(one);
         if (!word || strcmp(word, "text") != 0)
-            return err_set(e, ERR_USAGE, "unsupported modality '%.40s': only text", word ? word : "");
+            return err_set(e, ERR_USAGE, "'modalities' has '%.40s', but only 'text' is supported",
+                           word ? word : "");
     }
     return 0;
 }
